@@ -23,7 +23,7 @@ struct Block {
   int64_t bytes = 0;
   int first = std::numeric_limits<int>::max(), last = -1;
   std::set<std::string> entryPoints = {};  ///< that use it
-  bool isLibrarys = false;      ///< aligned as the workspace is, not as a caller's result
+  bool isWorkspace = false;     ///< aligned as the plan's workspace is, not as a caller's result
   std::vector<int> users = {};  ///< ascending
   bool isUsed() const { return last >= 0; }
   bool meets(const Block &other) const { return first <= other.last && other.first <= last; }
@@ -86,7 +86,7 @@ struct Host {
   /// Callers bring a result where it is computed, so what lies in it must not be used anywhere
   /// else.
   bool mayHold(const Block &block, const Neighbours &neighbours) const {
-    return !block.isLibrarys && block.last < own.first && block.entryPoints.size() <= 1 &&
+    return !block.isWorkspace && block.last < own.first && block.entryPoints.size() <= 1 &&
            block.entryPoints == own.entryPoints && !neighbours.apart(block, own);
   }
 };
@@ -114,7 +114,7 @@ std::vector<Block> allBlocks(const Plan &plan, const PlanMemory &memory) {
     for (const int output : one.outputs) use(plan.tensors[size_t(output)].buffer);
     if (one.workspaceBuffer < 0) continue;
     use(one.workspaceBuffer);
-    blocks[size_t(one.workspaceBuffer)].isLibrarys = true;
+    blocks[size_t(one.workspaceBuffer)].isWorkspace = true;
   }
   return blocks;
 }

@@ -75,6 +75,16 @@ int overwrittenInput(const Plan &plan, int kernel, const std::vector<int> &overw
   return -1;
 }
 
+/// The least number of no buffer.
+int unusedBuffer(const Plan &plan) {
+  std::set<int> used;
+  for (const PlanTensor &tensor : plan.tensors) used.insert(tensor.buffer);
+  for (const PlanKernel &kernel : plan.kernels) used.insert(kernel.workspaceBuffer);
+  int buffer = 0;
+  while (used.contains(buffer)) ++buffer;
+  return buffer;
+}
+
 }  // namespace
 
 void assignBuffers(Plan &plan, const std::vector<int> &viewOf,
@@ -101,12 +111,23 @@ void assignBuffers(Plan &plan, const std::vector<int> &viewOf,
                                      : -1;
       buffer = input < 0 ? newBuffer(true) : plan.tensors[size_t(input)].buffer;
     }
-    if (step.family == libraryFamily && libraryKnobs(step).workspaceBytes > 0)
-      step.workspaceBuffer = newBuffer(true);
+    if (workspaceBytesOf(step) > 0) step.workspaceBuffer = newBuffer(true);
   }
   for (size_t index = 0; index < plan.tensors.size(); ++index)
     plan.tensors[index].buffer = plan.tensors[size_t(rootOf(int(index), viewOf))].buffer;
   packBuffers(plan);
+}
+
+void resizeWorkspace(Plan &plan, PlanKernel &kernel, int64_t bytes) {
+  const int64_t before = kernel.workspaceBytes;
+  kernel.workspaceBytes = kernel.family == libraryFamily ? 0 : bytes;
+  if (kernel.family == libraryFamily) return;
+  if (bytes == 0 || bytes > before)
+    std::erase_if(plan.memoryPlan, [&](const BufferAllocation &one) {
+      return one.buffer == kernel.workspaceBuffer;
+    });
+  if (bytes == 0) kernel.workspaceBuffer = -1;
+  else if (kernel.workspaceBuffer < 0) kernel.workspaceBuffer = unusedBuffer(plan);
 }
 
 void orderKernels(Plan &plan) {

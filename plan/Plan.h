@@ -130,8 +130,10 @@ struct PlanKernel {
   bool startsEarly = false;
   std::vector<PlanParameter> parameters;
   std::optional<PlanLibraryGemm> library;  ///< of family "cublaslt", else nothing (null)
-  int workspaceBuffer =
-      -1;  ///< what a library GEMM's algorithm writes beside its result; -1: nothing
+  int workspaceBuffer = -1;  ///< what the kernel works in beside its operands; -1: nothing
+  /// Bytes that a launch of an emitted kernel works in there (Family::workspaceBytes). The knobs
+  /// say so of a library GEMM, and this is 0.
+  int64_t workspaceBytes = 0;
   std::vector<int> after;  ///< kernels that must finish before
   double seconds = 0;
   bool measured = false;
@@ -241,6 +243,8 @@ TimeSource timeSourceOf(const PlanKernel &kernel);
 const char *nameOf(TimeSource source);
 /// The algorithm of a library GEMM. Throws Error(badInput) naming the kernel and the knob.
 LibraryKnobs libraryKnobs(const PlanKernel &kernel);
+/// What a kernel works in at its workspaceBuffer; 0: nothing. Throws as libraryKnobs does.
+int64_t workspaceBytesOf(const PlanKernel &kernel);
 /// The GEMM without its tensors.
 LibraryGemm libraryGemm(const PlanLibraryGemm &gemm);
 

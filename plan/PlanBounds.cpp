@@ -121,6 +121,11 @@ private:
   void checkWorkspace(const PlanKernel &kernel, const std::string &place) const {
     require(kernel.workspaceBuffer >= -1, place,
             fmt::format("workspaceBuffer {} is neither a buffer nor -1", kernel.workspaceBuffer));
+    require(kernel.workspaceBytes >= 0 && kernel.workspaceBytes <= mostBytes, place,
+            fmt::format("workspaceBytes: {} are {}", kernel.workspaceBytes,
+                        kernel.workspaceBytes < 0 ? "less than none" : "more than any memory"));
+    require(kernel.workspaceBytes == 0 || kernel.workspaceBuffer >= 0, place,
+            fmt::format("it works in {} bytes, and has no workspaceBuffer", kernel.workspaceBytes));
     if (kernel.workspaceBuffer < 0) return;
     checkBuffer(kernel.workspaceBuffer, place + ": workspaceBuffer");
     for (const PlanTensor &tensor : plan.tensors)

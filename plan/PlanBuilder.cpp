@@ -272,6 +272,7 @@ private:
     const Cost &cost = chosen.cost;
     entry.configuration = describe(chosen.kernel, chosen.configuration.knobs);
     entry.knobs = toJson(chosen.configuration.knobs, chosen.kernel);
+    entry.workspaceBytes = workspaceBytesOf(chosen.kernel, chosen.configuration);
     entry.seconds = cost.seconds;
     entry.measured = cost.measured;
     entry.bytesMoved = cost.bytesMoved;

@@ -84,6 +84,8 @@ private:
       require(kernel.knobs["family"] == kernel.family.name(), place,
               fmt::format("its family is {}, but its knobs are of {}", kernel.family,
                           kernel.knobs["family"].dump()));
+    require(!isView(kernel) || kernel.workspaceBytes == 0, place,
+            "it is a view, and works in a workspace");
     require(isView(kernel) == (kernel.family == viewFamily), place,
             isView(kernel) ? "it has neither source nor library GEMM, and is no view"
                            : "it is a view, and has a source or a library GEMM");
@@ -148,6 +150,8 @@ private:
     for (const auto &[name, member] : gemmFields)
       require(gemm.shape.*member >= 0 && gemm.shape.*member <= mostBytes, place,
               fmt::format("{} is {}", name, gemm.shape.*member));
+    require(kernel.workspaceBytes == 0, place,
+            "a library GEMM has no workspaceBytes: its knobs say them");
     const LibraryGemm asked = libraryGemm(gemm);
     std::vector<int> inputs{gemm.a, gemm.b}, outputs{gemm.c};
     if (gemm.epilogue) addTensors(*gemm.epilogue, traitsOf(asked.epilogue), inputs, outputs, place);
@@ -232,6 +236,11 @@ private:
                (isInput ? isOfInput(parameter.kind) : isOfOutput(parameter.kind));
       });
     };
+    const auto workspaces =
+        std::ranges::count(kernel.parameters, ParameterKind::workspace, &PlanParameter::kind);
+    require(workspaces == (kernel.workspaceBytes > 0), place,
+            fmt::format("{} parameters take a workspace, and its workspaceBytes are {}", workspaces,
+                        kernel.workspaceBytes));
     for (const bool isInput : {true, false})
       for (const int tensor : isInput ? kernel.inputs : kernel.outputs)
         require(isPassed(tensor, isInput), place,
@@ -324,9 +333,26 @@ private:
     try {
       const PlanMemory memory(plan);
       checkLiveRanges(plan, memory, where);
+      checkWorkspaces(memory);
     } catch (const Error &error) {
       const std::string text = error.what();
       throw Error(error.kind, text.starts_with(where) ? text : fmt::format("{}: {}", where, text));
+    }
+  }
+
+  /// A kernel works in memory that holds none of its operands, which no order of kernels keeps
+  /// apart.
+  void checkWorkspaces(const PlanMemory &memory) const {
+    for (size_t i = 0; i < plan.kernels.size(); ++i) {
+      const PlanKernel &kernel = plan.kernels[i];
+      if (kernel.workspaceBuffer < 0) continue;
+      const MemoryRange workspace = memory.rangeOf(kernel.workspaceBuffer);
+      for (const std::vector<int> *tensors : {&kernel.inputs, &kernel.outputs})
+        for (const int tensor : *tensors)
+          require(!workspace.overlaps(memory.rangeOf(plan.tensors[size_t(tensor)])),
+                  fmt::format("kernels[{}] ({})", i, kernel.name),
+                  fmt::format("its workspace shares memory with '{}'",
+                              plan.tensors[size_t(tensor)].name));
     }
   }
 

@@ -312,6 +312,7 @@ private:
   void describe(PlanKernel &entry, const ChosenKernel &chosen) const {
     entry.configuration = weft::describe(chosen.kernel, chosen.configuration.knobs);
     entry.knobs = toJson(chosen.configuration.knobs, chosen.kernel);
+    entry.workspaceBytes = workspaceBytesOf(chosen.kernel, chosen.configuration);
     entry.seconds = chosen.cost.seconds;
     entry.measured = chosen.cost.measured;
     entry.bytesMoved = chosen.cost.bytesMoved;

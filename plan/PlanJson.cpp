@@ -131,6 +131,7 @@ void members(auto &&visit, Is<PlanKernel> auto &kernel) {
   visit("parameters", kernel.parameters);
   visit("library", kernel.library);
   visit("workspaceBuffer", kernel.workspaceBuffer);
+  visit("workspaceBytes", kernel.workspaceBytes, rare);
   visit("after", kernel.after);
   visit("seconds", kernel.seconds);
   visit("measured", kernel.measured);

@@ -30,10 +30,15 @@ int64_t endOf(const PlanTensor &tensor) {
 }
 
 int64_t libraryBytesOf(const PlanKernel &kernel) {
-  return kernel.family == libraryFamily ? libraryKnobs(kernel).workspaceBytes : 0;
+  return kernel.family == libraryFamily ? workspaceBytesOf(kernel) : 0;
 }
 
 }  // namespace
+
+int64_t workspaceBytesOf(const PlanKernel &kernel) {
+  return kernel.family == libraryFamily ? libraryKnobs(kernel).workspaceBytes
+                                        : kernel.workspaceBytes;
+}
 
 int64_t alignedBytes(int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
@@ -65,7 +70,7 @@ void PlanMemory::measureBuffers() {
   }
   for (const PlanKernel &kernel : plan.kernels)
     if (kernel.workspaceBuffer >= 0)
-      cover(kernel.workspaceBuffer, libraryBytesOf(kernel), BufferKind::temporary);
+      cover(kernel.workspaceBuffer, workspaceBytesOf(kernel), BufferKind::temporary);
 }
 
 void PlanMemory::findDirect() {
@@ -100,10 +105,11 @@ void PlanMemory::place(const BufferAllocation &allocation) {
   isPlaced[size_t(number)] = true;
   buffer.offset = allocation.offset;
   if (allocation.in == "workspace") return;
-  if (std::ranges::find(plan.kernels, number, &PlanKernel::workspaceBuffer) != plan.kernels.end())
+  if (const auto user = std::ranges::find(plan.kernels, number, &PlanKernel::workspaceBuffer);
+      user != plan.kernels.end())
     throw Error::badInput(
-        "buffer {} is a library's: it lies in the workspace, which is aligned to {} bytes", number,
-        alignment);
+        "buffer {} is what {} works in: it lies in the workspace, which is aligned to {} bytes",
+        number, user->family == libraryFamily ? "a library" : "'" + user->name + "'", alignment);
   for (size_t index = 0; index < plan.tensors.size(); ++index) {
     const PlanTensor &result = plan.tensors[index];
     if (result.name != allocation.in || result.role != TensorRole::result || !direct[index])

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <set>
 
 namespace weft::bench {
@@ -176,13 +177,18 @@ void Contenders::addOurs() {
         modules.emplace_back(problem.built[i].cubin).function(emitted.entry);
     if (emitted.launch.sharedBytes > 48 << 10)
       cuda::allowSharedMemory(function, emitted.launch.sharedBytes);
+    const auto ownWorkspace = std::make_shared<cuda::Buffer>(emitted.launch.workspaceBytes);
     contenders.push_back(
         {.name = name,
          .isOurs = true,
-         .enqueue = [this, &emitted, function](cuda::StreamHandle *stream, int set) {
+         .enqueue = [this, &emitted, function, ownWorkspace](cuda::StreamHandle *stream, int set) {
            const Set &buffers = memory[size_t(set)];
            cuda::ArgumentList arguments;
            for (const codegen::Parameter &parameter : emitted.parameters) {
+             if (parameter.kind == codegen::Parameter::Kind::workspace) {
+               arguments.passPointer(ownWorkspace->address());
+               continue;
+             }
              const bool isInput = parameter.kind == codegen::Parameter::Kind::input ||
                                   parameter.kind == codegen::Parameter::Kind::inputMap;
              const cuda::DevicePointer address = !isInput               ? buffers.c.address()

@@ -150,11 +150,13 @@ Enqueue Tensors::enqueueOf(const TimedKernel &one, bool startsEarly) {
       modules.emplace_back(one.built.cubin).function(one.emitted.entry);
   if (one.emitted.launch.sharedBytes > 48 << 10)
     cuda::allowSharedMemory(function, one.emitted.launch.sharedBytes);
-  return [this, &one, function, startsEarly](cuda::StreamHandle *stream, int set) {
+  const auto ownWorkspace = std::make_shared<cuda::Buffer>(one.emitted.launch.workspaceBytes);
+  return [this, &one, function, startsEarly, ownWorkspace](cuda::StreamHandle *stream, int set) {
     cuda::ArgumentList arguments;
     for (const codegen::Parameter &parameter : one.emitted.parameters) {
       using enum codegen::Parameter::Kind;
       if (parameter.kind == dropoutKey) arguments.passPointer(key.address());
+      else if (parameter.kind == workspace) arguments.passPointer(ownWorkspace->address());
       else if (parameter.kind == dropoutStream || parameter.kind == dropoutOuter)
         arguments.passNumber(numberOf(parameter, one.kernel));
       else {

@@ -82,6 +82,7 @@ void Bench::launch(const Candidate &candidate, cuda::FunctionHandle *function, c
     using Kind = codegen::Parameter::Kind;
     const auto index = static_cast<size_t>(parameter.index);
     if (isNumber(parameter.kind)) arguments.passNumber(numberOf(parameter, kernel));
+    else if (parameter.kind == Kind::workspace) arguments.passPointer(workspace.address());
     else if (parameter.kind == Kind::dropoutKey) arguments.passPointer(key.address());
     else {
       const bool isInput = parameter.kind == Kind::input || parameter.kind == Kind::inputMap;
@@ -174,6 +175,10 @@ CopyRates Bench::measure(std::span<Candidate> candidates) {
         launch(candidate, function, sets[static_cast<size_t>(n) % sets.size()], on);
     });
   };
+  int64_t workspaceBytes = 0;
+  for (const Candidate &candidate : candidates)
+    workspaceBytes = std::max(workspaceBytes, candidate.emitted.launch.workspaceBytes);
+  if (workspaceBytes > workspace.bytes()) workspace = cuda::Buffer(workspaceBytes);
   Reference reference(*candidates.front().subject, candidates.front().configuration);
   Expected expected{.points = reference.samplePoints(sampledElements), .values = {}};
   for (const Point &point : expected.points) expected.values.push_back(reference.at(point));

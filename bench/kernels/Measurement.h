@@ -64,7 +64,7 @@ private:
   runtime::cuda::Stream stream;
   runtime::cuda::Event start, end;
   Probe probe;
-  runtime::cuda::Buffer arena, key, copied;
+  runtime::cuda::Buffer arena, key, copied, workspace;
 };
 
 }  // namespace weft::bench

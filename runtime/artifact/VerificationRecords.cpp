@@ -294,9 +294,11 @@ std::string textHashOf(const PlanKernel &gemm) { return sha256("library GEMM " +
 
 std::string recordHashOf(const PlanKernel &kernel) {
   if (kernel.textHash.empty()) return "";
-  return sha256(fmt::format("{} grid {} block {} shared {}", kernel.textHash,
-                            fmt::join(kernel.grid, " "), fmt::join(kernel.block, " "),
-                            kernel.sharedBytes));
+  std::string launch =
+      fmt::format("{} grid {} block {} shared {}", kernel.textHash, fmt::join(kernel.grid, " "),
+                  fmt::join(kernel.block, " "), kernel.sharedBytes);
+  if (kernel.workspaceBytes > 0) launch += fmt::format(" workspace {}", kernel.workspaceBytes);
+  return sha256(launch);
 }
 
 }  // namespace weft::runtime

@@ -16,6 +16,7 @@ public:
   CubinKernel(const Plan &plan, const PlanKernel &kernel, const cuda::Module &module)
       : plan(plan),
         parameters(kernel.parameters),
+        workspaceBuffer(kernel.workspaceBuffer),
         function(module.function(kernel.entry)),
         shape{.grid = kernel.grid,
               .block = kernel.block,
@@ -38,6 +39,8 @@ private:
             cuda::ArgumentList &arguments) const {
     if (parameter.kind == ParameterKind::dropoutKey)
       return arguments.passPointer(bindings.dropoutKey);
+    if (parameter.kind == ParameterKind::workspace)
+      return arguments.passPointer(bindings.buffers[size_t(workspaceBuffer)]);
     if (isNumber(parameter.kind)) return arguments.passNumber(uint32_t(parameter.value));
     const cuda::DevicePointer address = bindings.addressOf(plan.tensors[size_t(parameter.tensor)]);
     if (parameter.map) arguments.passMap(*parameter.map, address);
@@ -46,6 +49,7 @@ private:
 
   const Plan &plan;
   const std::vector<PlanParameter> &parameters;
+  const int workspaceBuffer;  ///< -1: none, and no parameter takes it
   cuda::FunctionHandle *function;
   cuda::LaunchShape shape;
 };

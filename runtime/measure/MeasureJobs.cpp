@@ -60,10 +60,17 @@ json toJson(const KernelJob &job) {
     arguments.push_back({{"kind", nameOf(argument.kind)},
                          {"index", argument.index},
                          {"map", toJson(argument.map)}});
-  return {{"cubin", binary(job.cubin)}, {"entry", job.entry},         {"grid", job.grid},
-          {"block", job.block},         {"shared", job.sharedBytes},  {"arguments", arguments},
-          {"inputs", job.inputBytes},   {"outputs", job.outputBytes}, {"zeros", job.zeroInputs},
-          {"float8", job.readsFloat8}};
+  return {{"cubin", binary(job.cubin)},
+          {"entry", job.entry},
+          {"grid", job.grid},
+          {"block", job.block},
+          {"shared", job.sharedBytes},
+          {"arguments", arguments},
+          {"inputs", job.inputBytes},
+          {"outputs", job.outputBytes},
+          {"zeros", job.zeroInputs},
+          {"float8", job.readsFloat8},
+          {"workspace", job.workspaceBytes}};
 }
 
 ParameterKind parameterKindFrom(const std::string &name) {
@@ -81,6 +88,7 @@ KernelJob kernelJobFrom(const json &object) {
                 .arguments = {},
                 .inputBytes = object.at("inputs"),
                 .outputBytes = object.at("outputs"),
+                .workspaceBytes = object.at("workspace"),
                 .zeroInputs = object.at("zeros"),
                 .readsFloat8 = object.at("float8")};
   for (const json &argument : object.at("arguments"))

@@ -34,6 +34,7 @@ struct KernelJob {
   int64_t sharedBytes = 0;
   std::vector<KernelArgument> arguments;
   std::vector<int64_t> inputBytes, outputBytes;
+  int64_t workspaceBytes = 0;  ///< what the argument of kind workspace is the address of
   std::vector<int>
       zeroInputs;            ///< inputs that are indices or flags: zeros instead of random numbers
   bool readsFloat8 = false;  ///< whether an input is of 8-bit floats: the random bits are then such

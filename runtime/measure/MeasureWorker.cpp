@@ -121,6 +121,11 @@ private:
   bool isOfFloat8 = false;
 };
 
+/// Of one set: outputs, then what the kernel works in.
+int64_t writtenBytes(const KernelJob &job) {
+  return total(job.outputBytes) + aligned(job.workspaceBytes);
+}
+
 /// A loaded kernel with the addresses of every set of its buffers.
 class LoadedKernel {
 public:
@@ -131,7 +136,7 @@ public:
         module(job.cubin),
         function(module.function(job.entry)),
         inputStride(uint64_t(total(job.inputBytes))),
-        outputStride(uint64_t(total(job.outputBytes))) {
+        outputStride(uint64_t(writtenBytes(job))) {
     if (job.sharedBytes > 0) cuda::allowSharedMemory(function, job.sharedBytes);
   }
 
@@ -147,6 +152,9 @@ private:
   void pass(const KernelArgument &argument, uint64_t set, cuda::ArgumentList &arguments) const {
     if (argument.kind == ParameterKind::dropoutKey) return arguments.passPointer(dropoutKey);
     if (isNumber(argument.kind)) return arguments.passNumber(1);
+    if (argument.kind == ParameterKind::workspace)
+      return arguments.passPointer(pools.outputs.address() + set * outputStride +
+                                   uint64_t(total(job.outputBytes)));
     if (argument.map) arguments.passMap(*argument.map, addressOf(argument, set));
     else arguments.passPointer(addressOf(argument, set));
   }
@@ -225,11 +233,11 @@ private:
       attempt(
           result,
           [&] {
-            const int64_t bytes = total(job.inputBytes) + total(job.outputBytes);
+            const int64_t bytes = total(job.inputBytes) + writtenBytes(job);
             const int sets = setsForColdL2(bytes, context.gpu().l2Bytes);
             const int64_t zeroBytes =
                 job.zeroInputs.empty() ? 0 : *std::ranges::max_element(job.inputBytes);
-            pools.reserve(total(job.inputBytes), total(job.outputBytes), zeroBytes, sets,
+            pools.reserve(total(job.inputBytes), writtenBytes(job), zeroBytes, sets,
                           job.readsFloat8);
             loaded[i] = std::make_unique<LoadedKernel>(job, pools, dropoutKey.address());
             entrants.push_back(

@@ -61,6 +61,7 @@ std::vector<int> TimedPlan::buffersOf(int kernel) const {
   std::set<int> buffers;
   for (const std::vector<int> *tensors : {&one.inputs, &one.outputs})
     for (const int tensor : *tensors) buffers.insert(plan().tensors[size_t(tensor)].buffer);
+  if (one.workspaceBytes > 0) buffers.insert(one.workspaceBuffer);
   return {buffers.begin(), buffers.end()};
 }
 

@@ -19,6 +19,9 @@ public:
   KernelMemory(const Plan &plan, const PlanKernel &kernel) : plan(plan), kernel(kernel) {
     for (const std::vector<int> *tensors : {&kernel.inputs, &kernel.outputs})
       for (int tensor : *tensors) cover(plan.tensors[size_t(tensor)]);
+    if (kernel.workspaceBytes > 0)
+      buffers[kernel.workspaceBuffer].bytes.resize(
+          size_t(kernel.workspaceBytes + 2 * TensorImage::margin), TensorImage::poison);
   }
 
   TensorImage imageOf(int tensor) const {
@@ -45,7 +48,8 @@ public:
     }
     return result;
   }
-  /// Downloads; the images of outputs take their elements. Returns what was written beside them.
+  /// Downloads; the images of outputs take their elements. What lies in the workspace is nobody's.
+  /// Returns what was written beside them.
   std::string download(std::vector<TensorImage> &outputs) {
     std::map<int, std::vector<std::byte>> before;
     for (auto &[number, buffer] : buffers) {
@@ -57,12 +61,20 @@ public:
       outputs[n].copyFrom(memoryOf(kernel.outputs[n]));
       outputs[n].copyTo(std::span(before[one.buffer]).subspan(size_t(firstByte(one))));
     }
+    if (kernel.workspaceBytes > 0)
+      std::ranges::copy(workspaceOf(buffers.at(kernel.workspaceBuffer).bytes),
+                        workspaceOf(before.at(kernel.workspaceBuffer)).begin());
     for (const auto &[number, bytes] : before)
-      if (bytes != buffers.at(number).bytes) return "writes outside its outputs";
+      if (bytes != buffers.at(number).bytes)
+        return kernel.workspaceBytes > 0 ? "writes outside its outputs and workspace"
+                                         : "writes outside its outputs";
     return {};
   }
 
 private:
+  std::span<std::byte> workspaceOf(std::vector<std::byte> &buffer) const {
+    return std::span(buffer).subspan(TensorImage::margin, size_t(kernel.workspaceBytes));
+  }
   static int64_t firstByte(const PlanTensor &tensor) {
     return TensorImage::margin + tensor.offset * sizeOf(tensor.dtype);
   }

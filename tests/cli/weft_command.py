@@ -40,6 +40,8 @@ def record_hash(kernel):
     launch."""
     grid, block = (' '.join(map(str, kernel[name])) for name in ('grid', 'block'))
     launch = f"grid {grid} block {block} shared {kernel['sharedBytes']}"
+    if kernel.get('workspaceBytes'):
+        launch += f" workspace {kernel['workspaceBytes']}"
     return hashlib.sha256(f"{kernel['textHash']} {launch}".encode()).hexdigest()
 
 

@@ -91,13 +91,13 @@ void runOnDevice(const Kernel &kernel, const codegen::EmittedKernel &emitted,
   for (TensorImage &image : outputs) out.push_back(&images.emplace_back(image, false, options));
   const cuda::Buffer key(sizeof options.dropout);
   cuda::upload(key.address(), std::as_bytes(std::span(&options.dropout, 1)));
-  const DeviceWorkspace workspace(emitted.launch.workspaceBytes, options);
+  const DeviceWorkspace ownWorkspace(emitted.launch.workspaceBytes, options);
 
   cuda::ArgumentList arguments;
   for (const codegen::Parameter &parameter : emitted.parameters) {
     using enum codegen::Parameter::Kind;
     switch (parameter.kind) {
-      case ParameterKind::workspace: arguments.passPointer(workspace.start()); break;
+      case workspace: arguments.passPointer(ownWorkspace.start()); break;
       case input: arguments.passPointer(in[size_t(parameter.index)]->elementZero()); break;
       case output: arguments.passPointer(out[size_t(parameter.index)]->elementZero()); break;
       case inputMap:
@@ -123,7 +123,7 @@ void runOnDevice(const Kernel &kernel, const codegen::EmittedKernel &emitted,
                  arguments.span(), stream.handle());
     stream.synchronize();
     for (const DeviceImage &image : images) image.download(options);
-    if (!workspace.intactAround())
+    if (!ownWorkspace.intactAround())
       throw Error::checkFailed("kernel '{}': writes outside its workspace", kernel.name);
   };
   const std::vector<TensorImage> poisoned = outputs;

@@ -225,6 +225,13 @@ inline std::vector<PlanMutation> planMutations() {
       return false;
     });
   };
+  const auto onWorkspace = [](std::function<void(json & kernel)> change) {
+    return onKernel([change](json &kernel, json &) {
+      const bool works = kernel.contains("workspaceBytes");
+      if (works) change(kernel);
+      return works;
+    });
+  };
   const auto onLibrary = [](std::function<bool(json & library)> change) {
     return onKernel([change](json &kernel, json &) {
       return kernel["library"].is_object() && change(kernel["library"]);
@@ -466,6 +473,20 @@ inline std::vector<PlanMutation> planMutations() {
          kernel["workspaceBuffer"] = std::numeric_limits<int>::max();
          return true;
        })},
+
+      {"kernels.workspaceBytes", "too few", onWorkspace([](json &kernel) {
+         kernel["workspaceBytes"] = kernel["workspaceBytes"].get<int64_t>() - 256;
+       })},
+      {"kernels.workspaceBytes", "missing",
+       onWorkspace([](json &kernel) { kernel.erase("workspaceBytes"); })},
+      {"kernels.workspaceBytes", "negative",
+       onWorkspace([](json &kernel) { kernel["workspaceBytes"] = -256; })},
+      {"kernels.workspaceBytes", "overflow",
+       onWorkspace([](json &kernel) { kernel["workspaceBytes"] = farOut; })},
+      {"kernels.workspaceBuffer", "missing",
+       onWorkspace([](json &kernel) { kernel["workspaceBuffer"] = -1; })},
+      {"kernels.parameters.kind", "an output in place of a workspace",
+       onWorkspace([](json &kernel) { kernel["parameters"].back()["kind"] = "output"; })},
 
       {"kernels.parameters.tensor", "exchanged", onKernel([](json &kernel, json &) {
          json &all = kernel["parameters"];

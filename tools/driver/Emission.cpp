@@ -73,6 +73,7 @@ void removeText(PlanKernel &entry) {
   entry.block = none.block;
   entry.sharedBytes = none.sharedBytes;
   entry.startsEarly = none.startsEarly;
+  entry.workspaceBytes = none.workspaceBytes;
   entry.parameters = none.parameters;
   entry.registers = none.registers;
   entry.spillBytes = none.spillBytes;
@@ -86,6 +87,7 @@ void describeLaunch(PlanKernel &entry, const codegen::EmittedKernel &emitted,
   entry.block = emitted.launch.block;
   entry.sharedBytes = emitted.launch.sharedBytes;
   entry.startsEarly = emitted.launch.startsEarly;
+  entry.workspaceBytes = emitted.launch.workspaceBytes;
   entry.parameters.clear();
   for (const Parameter &parameter : emitted.parameters)
     entry.parameters.push_back(planParameter(parameter, entry, kernel));

@@ -20,6 +20,7 @@ std::string otherLaunch(const PlanKernel &said, const PlanKernel &exact) {
   if (said.grid != exact.grid) return "grid";
   if (said.block != exact.block) return "block";
   if (said.sharedBytes != exact.sharedBytes) return "sharedBytes";
+  if (said.workspaceBytes != exact.workspaceBytes) return "workspaceBytes";
   if (said.startsEarly != exact.startsEarly) return "startsEarly";
   return said.parameters == exact.parameters ? "" : "parameters";
 }

@@ -70,6 +70,9 @@ std::string memoryLine(const Plan &plan) {
     text += fmt::format("; most temporaries, {}, at {}",
                         formatBytes(peak["temporaries"].get<int64_t>()),
                         peak["kernel"].get<std::string>());
+  for (const PlanKernel &kernel : plan.kernels)
+    if (report["peak"]["kernel"] == kernel.name && kernel.workspaceBytes > 0)
+      text += fmt::format(", which works in {} of them", formatBytes(kernel.workspaceBytes));
   return text + "\n";
 }
 

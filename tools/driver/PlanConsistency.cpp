@@ -85,6 +85,8 @@ void checkUnedited(const Plan &plan, const PlannedKernels &planned, const std::s
             "family and configuration", "the knobs");
     require(kernel.library == derived.library, "library and its tensors",
             "graph.mlir, orders and knobs");
+    require(kernel.workspaceBytes == derived.workspaceBytes, "workspaceBytes",
+            "graph.mlir, orders and knobs");
     require(kernel.parameters == derived.parameters, "parameters", "graph.mlir, orders and knobs");
   }
 }

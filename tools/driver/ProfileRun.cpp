@@ -76,6 +76,7 @@ runtime::KernelJob jobOf(const Kernel &kernel, const Configuration &configuratio
                          .arguments = {},
                          .inputBytes = {},
                          .outputBytes = {},
+                         .workspaceBytes = emitted.launch.workspaceBytes,
                          .zeroInputs = {}};
   for (const codegen::Parameter &parameter : emitted.parameters)
     job.arguments.push_back(

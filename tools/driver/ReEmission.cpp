@@ -5,12 +5,12 @@
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
 #include "codegen/families/gemm_sm80/Sm80Tile.h"
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
-#include "codegen/families/library/LibraryKnobs.h"
 #include "codegen/families/view/ViewKnobs.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 #include "passes/configure/Family.h"
 #include "passes/configure/StridedViews.h"
+#include "plan/Buffers.h"
 #include "plan/PlanChunks.h"
 #include "plan/PlanConfiguration.h"
 #include "plan/PlanFigures.h"
@@ -62,15 +62,13 @@ void refreshLayouts(Plan &plan) {
   }
 }
 
-/// A kernel whose knobs were edited to another family leaves its library's workspace.
-void dropUnusedWorkspaces(Plan &plan) {
-  for (PlanKernel &kernel : plan.kernels)
-    if (kernel.workspaceBuffer >= 0 && kernel.family != libraryFamily) {
-      std::erase_if(plan.memoryPlan, [&](const BufferAllocation &one) {
-        return one.buffer == kernel.workspaceBuffer;
-      });
-      kernel.workspaceBuffer = -1;
-    }
+/// Workspaces as large as the kernels, whose knobs may be edited, ask for.
+void resizeWorkspaces(PlannedKernels &planned) {
+  for (size_t index = 0; index < planned.kernels.size(); ++index) {
+    const ChosenKernel &chosen = planned.kernels[index];
+    resizeWorkspace(planned.plan, planned.plan.kernels[index],
+                    workspaceBytesOf(chosen.kernel, chosen.configuration));
+  }
 }
 
 LayoutTuple tupleOf(const Configuration &configuration) {
@@ -216,7 +214,7 @@ Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel,
   planned.plan.predictedSeconds = sumOfKernels(planned.plan);
   noteCopies(planned);
   checkOverwriting(planned, where + "/plan.json");
-  dropUnusedWorkspaces(planned.plan);
+  resizeWorkspaces(planned);
   planned.plan.workspaceBytes = PlanMemory(planned.plan).bytes(BufferKind::temporary);
   planned.plan.costModel = pricesOf(planned.plan, costModel);
   planned.plan.lowerBoundSeconds = lowerBoundOf(artifact, planned.plan.costModel);

@@ -1,9 +1,9 @@
 // Kernels of the scaled graph with the plan's tensors and knobs; see ScaledPlan.h.
 #include "tools/driver/ScaledPlan.h"
 
-#include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Error.h"
 #include "passes/configure/Families.h"
+#include "plan/Buffers.h"
 #include "plan/PlanChunks.h"
 #include "plan/PlanConfiguration.h"
 #include "plan/PlanMemory.h"
@@ -84,6 +84,9 @@ public:
     for (size_t index = 0; index < plan.kernels.size(); ++index) {
       checkAlignment(plan.kernels[index]);
       configure(index);
+      resizeWorkspace(plan, plan.kernels[index],
+                      workspaceBytesOf(result.planned.kernels[index].kernel,
+                                       result.planned.kernels[index].configuration));
     }
     for (const auto &[name, extent] : result.dims) plan.dims[name] = extent;
     plan.measurement.reset();
@@ -199,12 +202,6 @@ private:
     entry.knobs = toJson(nearest->knobs, chosen.kernel);
     entry.family = nearest->knobs.family();
     entry.configuration = describe(chosen.kernel, nearest->knobs);
-    if (entry.workspaceBuffer >= 0 && entry.family != libraryFamily) {
-      std::erase_if(plan.memoryPlan, [&](const BufferAllocation &one) {
-        return one.buffer == entry.workspaceBuffer;
-      });
-      entry.workspaceBuffer = -1;
-    }
   }
 
   const Scaling &scaling;

@@ -37,11 +37,14 @@ def record_hash(kernel):
     """As recordHashOf() of runtime/VerificationRecords.cpp."""
     grid, block = (' '.join(map(str, kernel[key])) for key in ('grid', 'block'))
     text = f"{kernel['textHash']} grid {grid} block {block} shared {kernel['sharedBytes']}"
+    if kernel.get('workspaceBytes'):
+        text += f" workspace {kernel['workspaceBytes']}"
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def is_equal(old_folder, old, new_folder, new):
-    if any(old.get(key) != new.get(key) for key in ('grid', 'block', 'sharedBytes')):
+    if any(old.get(key) != new.get(key) for key in ('grid', 'block', 'sharedBytes',
+                                                           'workspaceBytes')):
         return False
     if old.get('library') or new.get('library'):
         return bool(old.get('library')) == bool(new.get('library'))

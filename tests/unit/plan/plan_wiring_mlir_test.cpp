@@ -3,8 +3,11 @@
 #include "kernel/Error.h"
 #include "passes/decide/PathPlan.h"
 #include "runtime/artifact/Artifact.h"
+#include "runtime/system/Files.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/support/PlanMutations.h"
+#include "tests/support/TemporaryTestFolder.h"
+#include "tests/unit/families/workspace/WorkspaceFamily.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Emission.h"
 #include "tools/driver/ReEmission.h"
@@ -18,6 +21,8 @@ using nlohmann::json;
 using weft::test::nonEmpty;
 
 namespace {
+
+const FamilyRegistration registered(test::workspaceFamily);
 
 runtime::Artifact artifactOf(const ModelFlags &model, const ChoiceFlags &choices,
                              const std::string &device, int parts = 0) {
@@ -41,8 +46,25 @@ runtime::Artifact artifactOf(const ModelFlags &model, const ChoiceFlags &choices
   return artifact;
 }
 
-/// Together they have packed parameters, views, a backward pass, parts, maps, dropout and library
-/// GEMMs.
+/// Two kernels of the family with a workspace, on either side of a softmax.
+runtime::Artifact workspaceArtifact() {
+  const test::TemporaryTestFolder folder;
+  const std::string file = (folder.path() / "graph.mlir").string();
+  runtime::writeFile(file, R"(!bj = tensor<8x512xf16, #weft.axes<b, j>>
+module {
+  weft.graph @relus(%x: !bj) -> !bj {
+    %t = weft.relu %x : !bj
+    %p = weft.softmax %t over j : !bj
+    %y = weft.relu %p : !bj
+    weft.return %y : !bj
+  }
+}
+)");
+  return artifactOf({.model = file}, {}, "h200");
+}
+
+/// Together they have packed parameters, views, a backward pass, parts, maps, dropout, library
+/// GEMMs and workspaces of emitted kernels.
 const std::vector<runtime::Artifact> &samples() {
   const std::vector<std::string> small = {"b=2", "j=16", "h=2", "p=16", "i=32", "u=64"},
                                  tiles = {"b=2", "j=64", "h=2", "p=64", "i=128", "u=256"};
@@ -52,7 +74,8 @@ const std::vector<runtime::Artifact> &samples() {
       artifactOf({.model = "paper-encoder", .dims = small},
                  {.attention = "unfused", .stacking = "separate"}, "a100", 2),
       artifactOf({.model = "paper-encoder", .dims = tiles},
-                 {.attention = "unfused", .stacking = "three"}, "h200")};
+                 {.attention = "unfused", .stacking = "three"}, "h200"),
+      workspaceArtifact()};
   return artifacts;
 }
 
@@ -98,6 +121,26 @@ TEST_CASE("a broken member of plan.json is rejected, and named") {
     INFO(mutation.member << ": " << mutation.name);
     CHECK(applied.contains(mutation.member + ": " + mutation.name));
   }
+}
+
+TEST_CASE("a kernel's workspace follows its edited knobs when it is emitted again") {
+  const runtime::Artifact &artifact = samples().back();
+  json plan = toJson(artifact.plan);
+  size_t works = 0, edited = 0;
+  for (json &kernel : plan["kernels"])
+    if (kernel.contains("workspaceBytes") && works++ == 0) kernel["knobs"]["rounds"] = 2;
+  REQUIRE(works > 0);
+  runtime::Artifact changed = artifact;
+  changed.plan = planFromJson(plan, "DIR/plan.json");
+  CHECK_THAT(rejectionOf(artifact, plan), Catch::Contains("edited after it was emitted"));
+  PlannedKernels planned = replan(changed, *analyticCostModel(findDevice("h200")), "DIR").planned;
+  emitKernels(planned, "sm_90a", [](const ChosenKernel &) { return std::vector<std::string>(); });
+  for (const PlanKernel &kernel : planned.plan.kernels)
+    edited += kernel.workspaceBytes == 2 * 4 * 8 * 512;
+  CHECK(edited == 1);
+  CHECK(planned.plan.workspaceBytes >= artifact.plan.workspaceBytes + 2 * 4 * 8 * 512);
+  CHECK_NOTHROW(verify(planned.plan, "DIR/plan.json"));
+  CHECK_NOTHROW(verifyDerived(planned.plan, "DIR/plan.json"));
 }
 
 TEST_CASE("every member of plan.json has a mutation, or is told and no more") {

@@ -144,6 +144,35 @@ TEST_CASE(
   CHECK(executor.read(2) == inputFor(executor, 1));
 }
 
+TEST_CASE("a kernel is given the address of its workspace, which lies in the plan's") {
+  Driver driver;
+  Artifact artifact = copies();
+  Plan &plan = artifact.plan;
+  // The stand-in copies from the first argument to the second: from the workspace to y.
+  PlanKernel &second = plan.kernels[1];
+  second.workspaceBytes = 1024;
+  second.workspaceBuffer = 3;
+  second.parameters.insert(second.parameters.begin(),
+                           {.kind = ParameterKind::workspace, .name = "w", .type = "float"});
+  std::swap(second.parameters[1], second.parameters[2]);
+  plan.workspaceBytes = 2048;
+  REQUIRE_NOTHROW(verify(plan, "plan.json"));
+  REQUIRE_NOTHROW(verifyDerived(plan, "plan.json"));
+  Executor executor(artifact, *driver.context);
+  CHECK(executor.memory().bytes(BufferKind::temporary) == 2048);
+  const cuda::DevicePointer workspace = executor.ownBindings().buffers[3];
+  CHECK(workspace - executor.ownBindings().buffers[1] == 1024);
+  const std::vector<std::byte> there(1024, std::byte(0x5a));
+  cuda::Stream stream;
+  for (int launch = 0; launch < 2; ++launch) {  // kernel by kernel, then as a graph
+    executor.poison();
+    executor.write(0, inputFor(executor, 1));
+    cuda::upload(workspace, there);
+    executor.launch(executor.entryPoint("forward"), stream.handle());
+    CHECK(executor.read(2) == there);
+  }
+}
+
 namespace {
 
 /// x -> a, x -> b, b -> c, (a, c) -> y as copies: y is c, the last of the kernels writes it.

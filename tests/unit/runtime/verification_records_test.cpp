@@ -236,6 +236,7 @@ TEST_CASE("a record is of a text and its launch; one of verifier 1 is of the tex
   CHECK(changed([](PlanKernel &other) { other.grid[0] = 64; }) == State::never);
   CHECK(changed([](PlanKernel &other) { other.block[0] = 256; }) == State::never);
   CHECK(changed([](PlanKernel &other) { other.sharedBytes = 8192; }) == State::never);
+  CHECK(changed([](PlanKernel &other) { other.workspaceBytes = 8192; }) == State::never);
   CHECK(changed([](PlanKernel &other) { other.textHash[0] = 'b'; }) == State::never);
   CHECK(changed([](PlanKernel &other) { other.edited = true; }) == State::never);
   CHECK(recordHashOf(PlanKernel()).empty());

@@ -28,8 +28,8 @@ inline std::string describe(const Kernel &, const Knobs &knobs) {
 }
 
 inline SpaceOrRejection space(const Kernel &kernel, const Device &) {
-  if (kernel.body.size() != 1 || kernel.body[0].kind != OpKind::relu)
-    return {.reason = "the body is not one relu"};
+  if (kernel.body.size() != 1 || kernel.body[0].kind != OpKind::relu || kernel.axes.size() != 2)
+    return {.reason = "the body is not one relu of a matrix"};
   ConfigurationSpace space{.family = &WorkspaceKnobs::family(),
                            .knobs = {WorkspaceKnobs{}, WorkspaceKnobs{2}}};
   for (const Layout &layout : distinctLayouts(extentsOf(kernel, kernel.inputs[0])))
