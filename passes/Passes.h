@@ -42,6 +42,9 @@ struct VariantOptions {
   std::string recompute = "auto";  ///< auto | none
   int subVector = 64;              ///< T of the softmax decomposition
   bool canFuseAttention = false;  ///< whether a kernel family of the target takes a fused attention
+  /// Whether one takes its backward pass. Where none does, a trained attention is fused only if
+  /// that is asked for.
+  bool canFuseAttentionBackward = true;
   /// Where the ways to stack all groups of projections, with those of softmax, are more, all groups
   /// are stacked alike; and what is still more is left out.
   int64_t most = std::numeric_limits<int64_t>::max();

@@ -132,7 +132,9 @@ std::vector<AttentionForm> attentionForms(GraphOp graph, const VariantOptions &o
     return {AttentionForm::fused};
   }
   std::vector<AttentionForm> forms{AttentionForm::unfused, AttentionForm::decomposed};
-  if (hasSite && options.canFuseAttention) forms.push_back(AttentionForm::fused);
+  if (hasSite && options.canFuseAttention &&
+      (options.canFuseAttentionBackward || !isDifferentiated(graph)))
+    forms.push_back(AttentionForm::fused);
   return forms;
 }
 
