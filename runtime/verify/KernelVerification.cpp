@@ -48,8 +48,8 @@ public:
     }
     return result;
   }
-  /// Downloads; the images of outputs take their elements. What lies in the workspace is nobody's.
-  /// Returns what was written beside them.
+  /// Downloads; the images of outputs take their elements. What lies in the workspace is not
+  /// compared. Returns what was written beside them.
   std::string download(std::vector<TensorImage> &outputs) {
     std::map<int, std::vector<std::byte>> before;
     for (auto &[number, buffer] : buffers) {

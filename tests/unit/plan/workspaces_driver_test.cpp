@@ -6,6 +6,7 @@
 #include "plan/Buffers.h"
 #include "plan/PlanChunks.h"
 #include "plan/PlanMemory.h"
+#include "tests/support/NonEmpty.h"
 #include "tests/unit/families/workspace/WorkspaceFamily.h"
 #include "tests/unit/samples/SampleKernels.h"
 #include "tools/driver/Emission.h"
@@ -17,7 +18,7 @@
 #include <set>
 
 using namespace weft;
-using weft::test::WorkspaceKnobs;
+using weft::test::nonEmpty;
 
 namespace {
 
@@ -86,7 +87,7 @@ TEST_CASE("kernels one after the other share their workspace") {
   CHECK(rejectionOf(plan) == "");
   const PlanMemory memory(plan);
   std::set<int> buffers;
-  for (const PlanKernel &kernel : plan.kernels) {
+  for (const PlanKernel &kernel : nonEmpty(plan.kernels)) {
     CHECK(kernel.family == test::workspaceFamily);
     CHECK(kernel.workspaceBytes == workspaceBytes);
     CHECK(workspaceBytesOf(kernel) == workspaceBytes);
@@ -118,7 +119,7 @@ TEST_CASE("a chunk works in a chunk's workspace") {
   const Plan plan = planned(2, true, 2).plan;
   REQUIRE(plan.kernels.size() == 4);
   CHECK(rejectionOf(plan) == "");
-  for (const PlanKernel &kernel : plan.kernels) {
+  for (const PlanKernel &kernel : nonEmpty(plan.kernels)) {
     CHECK(kernel.chunk);
     CHECK(kernel.workspaceBytes == workspaceBytes / 2);
   }
