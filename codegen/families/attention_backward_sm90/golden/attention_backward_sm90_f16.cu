@@ -1,0 +1,87 @@
+// attention_backward    (this header is not hashed)
+//
+//   ops        scores = contract "bhgjp,bhkp->bhgjk" q, keys
+//              y = softmax_from_log_sums scores, log_sums
+//              d_kept = contract "bhgjw,bhkw->bhgjk" d_output, v
+//              centred = sub d_kept, row_sums
+//              d_s = mul centred, y
+//              d_v = contract "bhgjk,bhgjw->bhkw" y, d_output
+//              d_q = contract "bhgjk,bhkp->bhgjp" d_s, keys
+//              d_k = contract "bhgjk,bhgjp->bhkp" d_s, q
+//   space      b=8 h=16 | g=1 j=512 k=512 p=64 w=64 (reduced)
+//   reads      q[b,h,g,j,p] f16   keys[b,h,k,p] f16   v[b,h,k,w] f16   d_output[b,h,g,j,w] f16   log_sums[b,h,g,j] f32   row_sums[b,h,g,j] f32    34.1 MB
+//   writes     d_q[b,h,g,j,p] f16   d_k[b,h,k,p] f16   d_v[b,h,k,w] f16    25.2 MB
+//   workspace  16.8 MB
+//   config     fused attention backward by wgmma, 128 keys x 128 queries, tiles of 128 heads together, first keys first    launch <<<132, 384>>>
+#include "weft/score_gradients.cuh"
+#include "weft/sm90_attention_backward.cuh"
+#include "weft/tile_coverage.cuh"
+#include "weft/vector.cuh"
+#include "weft/wgmma_f16_any_n.cuh"
+#include "weft/wgmma_f16_rs.cuh"
+
+namespace {
+constexpr int b = 8, h = 16, j = 512, k = 512, p = 64, w = 64;  // extents
+constexpr weft::sm90::AttentionBackwardProblem shape = {
+    .queries = j, .keys = k, .headDim = p, .valueDim = w, .heads = b * h, .headsOfGroup = 1,
+    .q = {.dimensions = 3, .divisors = {1}, .extents = {128}},
+    .k = {.dimensions = 3, .divisors = {1}, .extents = {128}},
+    .v = {.dimensions = 3, .divisors = {1}, .extents = {128}},
+    .dOutput = {.dimensions = 3, .divisors = {1}, .extents = {128}},
+    .dQ = {.dimensions = 3, .divisors = {1}, .extents = {128}},
+    .dK = {.dimensions = 3, .divisors = {1}, .extents = {128}},
+    .dV = {.dimensions = 3, .divisors = {1}, .extents = {128}}};
+constexpr weft::sm90::AttentionBackwardTile tile = {.queries = 128, .keys = 128, .headGroup = 128};
+constexpr float exponentFactor = 0.18033688f;
+__device__ unsigned tilesTaken;
+__device__ weft::sm90::Turns<512> turns;
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(384, 1)
+attention_backward_f16_128x512x512x64(const __grid_constant__ weft::sm90::TensorMap q_map,
+                                      const __grid_constant__ weft::sm90::TensorMap keys_map,
+                                      const __grid_constant__ weft::sm90::TensorMap v_map,
+                                      const __grid_constant__ weft::sm90::TensorMap d_output_map,
+                                      const float *__restrict__ log_sums, const float *__restrict__ row_sums,
+                                      const __grid_constant__ weft::sm90::TensorMap d_q_map,
+                                      const __grid_constant__ weft::sm90::TensorMap d_k_map,
+                                      const __grid_constant__ weft::sm90::TensorMap d_v_map,
+                                      float *__restrict__ sums) {
+  static_assert(shape.queries == 512 && shape.keys == 512 && shape.headDim == 64 && shape.valueDim == 64 && shape.heads == 128 && shape.headsOfGroup == 1, "plan.json: these extents");
+  static_assert(shape.q.divisors[0] == 1 && shape.q.extents[0] == 128 && shape.k.divisors[0] == 1 && shape.k.extents[0] == 128 && shape.v.divisors[0] == 1 && shape.v.extents[0] == 128 && shape.dOutput.divisors[0] == 1 && shape.dOutput.extents[0] == 128 && shape.dQ.divisors[0] == 1 && shape.dQ.extents[0] == 128 && shape.dK.divisors[0] == 1 && shape.dK.extents[0] == 128 && shape.dV.divisors[0] == 1 && shape.dV.extents[0] == 128, "plan.json: maps of these heads");
+  static_assert(tile.queries == 128 && tile.keys == 128, "plan.json: 132 blocks and maps of these tiles");
+  static_assert(b == 8 && h == 16 && j == 512 && k == 512 && p == 64 && w == 64, "plan.json: these extents");
+  static_assert(shape.q.dimensions == 3 && shape.k.dimensions == 3 && shape.v.dimensions == 3 && shape.dOutput.dimensions == 3 && shape.dQ.dimensions == 3 && shape.dK.dimensions == 3 && shape.dV.dimensions == 3, "plan.json: strides of the result");
+  static_assert(sizeof(tilesTaken) == sizeof(unsigned) && sizeof(turns) == sizeof(weft::sm90::Turns<512>), "plan.json: device memory");
+  const auto rowOf = [=](int head, int query) {
+    const auto log_sums_v = query < j ? weft::loadOne(log_sums + (head / h) * 8192 + (head % h) * 512 + query) : 0.0f;
+    const auto row_sums_v = query < j ? weft::loadOne(row_sums + (head / h) * 8192 + (head % h) * 512 + query) : 0.0f;
+    return weft::ScoreRow<2>{{weft::negatedLogSum(log_sums_v), row_sums_v}};
+  };
+  const auto gradients = [=](float s, float dKept, const weft::ScoreRow<2> &row, int head, int query, int key,
+      bool isKept) {
+    const float y = weft::probabilityOf(s, exponentFactor, row.at[0]);
+    const float centred = dKept - row.at[1];
+    const float d_s = centred * y;
+    return weft::ScoreGradients{y, d_s};
+  };
+  static_assert(weft::sm90::AttentionBackwardConfig<shape, tile, weft::ScoreRow<2>>::sharedBytes == 207040
+      && weft::sm90::AttentionBackwardConfig<shape, tile, weft::ScoreRow<2>>::threads == 384
+      && weft::sm90::AttentionBackwardConfig<shape, tile, weft::ScoreRow<2>>::turns == 512
+      && weft::sm90::AttentionBackwardConfig<shape, tile, weft::ScoreRow<2>>::sumFloats * 4 == 16777216);
+  weft::sm90::attentionBackward<weft::half, shape, tile>(weft::sm90::AttentionBackwardArgs{
+      .q = &q_map, .k = &keys_map, .v = &v_map,
+      .dOutput = &d_output_map,
+      .dQ = &d_q_map,
+      .dK = &d_k_map,
+      .dV = &d_v_map,
+      .counter = &tilesTaken,
+      .turns = turns.of,
+      .sums = sums,
+      .dQScale = 0.125f,
+      .dKScale = 0.125f,
+      .dVScale = 1.0f,
+      .row = rowOf,
+      .gradients = gradients,
+      .gradientsWithoutMasks = gradients});
+}
