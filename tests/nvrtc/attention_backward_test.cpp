@@ -85,7 +85,7 @@ TEST_CASE("every tile of backward attention by WGMMA compiles, and waits where i
     const nvrtctest::WgmmaCode code = nvrtctest::wgmmaCode(results[i].cubin);
     CHECK(code.products >= 16);
     // Both products of a block; sums of keys and values; sums of queries, whose last panel may be
-    // a product of its own.
+    // narrower.
     CHECK(code.starts <= 6);
     CHECK(code.waits <= 7);
   }

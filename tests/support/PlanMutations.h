@@ -337,6 +337,7 @@ inline std::vector<PlanMutation> planMutations() {
       {"tensors.buffer", "an argument over a parameter", [](json &plan) -> std::string {
          const size_t argument = tensorWhere(plan, hasRole("argument"));
          const size_t parameter = tensorWhere(plan, hasRole("parameter"));
+         if (parameter == plan["tensors"].size()) return "";
          plan["tensors"][argument]["buffer"] = plan["tensors"][parameter]["buffer"];
          return plan["tensors"][argument]["name"];
        }},

@@ -230,3 +230,19 @@ weft.graph @rms_normalize_c4(%x: tensor<4x6xf32, #weft.axes<j, i>>, %s: tensor<4
   %r = weft.rms_normalize %x, %s along (j) {count = 6, epsilon = -1.0} : tensor<4x6xf32, #weft.axes<j, i>>, tensor<4xf32, #weft.axes<j>> -> tensor<4x6xf32, #weft.axes<j, i>>
   weft.return
 }
+
+// -----
+
+weft.graph @softmax_from_log_sums_c1(%x: tensor<4x6xf32, #weft.axes<j, k>>, %l: tensor<4x6xf32, #weft.axes<j, k>>) {
+  // expected-error @+1 {{softmax_from_log_sums_c1: log sums run along 2 axes}}
+  %r = weft.softmax_from_log_sums %x, %l along (j, k) : tensor<4x6xf32, #weft.axes<j, k>>, tensor<4x6xf32, #weft.axes<j, k>>
+  weft.return
+}
+
+// -----
+
+weft.graph @softmax_from_log_sums_c2(%x: tensor<4x6xf16, #weft.axes<j, k>>, %l: tensor<4xf16, #weft.axes<j>>) {
+  // expected-error @+1 {{softmax_from_log_sums_c2: the tensor of log sums}}
+  %r = weft.softmax_from_log_sums %x, %l along (j) : tensor<4x6xf16, #weft.axes<j, k>>, tensor<4xf16, #weft.axes<j>>
+  weft.return
+}

@@ -52,7 +52,8 @@ const Device &device() {
   // Without the families that do take an attention.
   static const Device h200 = [] {
     Device device = findDevice("h200");
-    device.familiesTakenAway = {"attention-sm80", "attention-sm90"};
+    device.familiesTakenAway = {"attention-sm80", "attention-sm90", "attention-backward-sm80",
+                                "attention-backward-sm90"};
     return device;
   }();
   return h200;

@@ -93,7 +93,7 @@ TEST_CASE("what backward attention by mma.sync does not take is said") {
   Device without = findDevice("a100");
   without.familiesTakenAway.insert("attention-backward-sm80");
   CHECK(attentionBackwardRejections(without)(plainBackward(e, DType::f16)) ==
-        "attention-backward-sm80: it is switched off");
+        "attention-backward-sm90: sm_80 has no WGMMA; attention-backward-sm80: it is switched off");
   CHECK(attentionBackwardRejections(findDevice("a100"))(plainBackward(e, DType::f16)) == "");
   // Views whose rows start anywhere: gradients may lie so, operands not.
   const Kernel kernel = plainBackward(e, DType::f16);

@@ -147,7 +147,8 @@ private:
       }
     }
     seen = __ballot_sync(~0u, found != TileCoverage::empty);
-    mixed = __ballot_sync(~0u, found == TileCoverage::mixed || (C::hasTail && isAtEnd(query, keyTile)));
+    mixed = __ballot_sync(
+        ~0u, found == TileCoverage::mixed || (C::hasTail && isAtEnd(query, keyTile)));
   }
 };
 

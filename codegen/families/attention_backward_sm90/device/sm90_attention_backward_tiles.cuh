@@ -113,7 +113,7 @@ struct AttentionBackwardShared {
   __device__ __forceinline__ SharedAddress unit(int index) const {
     return dScores(2) + index * C::unitBytes;
   }
-  /// 64 x 64 rounded elements on their way to memory.
+  /// 64 x 64 rounded elements, which TMA takes from there.
   __device__ __forceinline__ SharedAddress panel() const { return unit(C::units); }
   __device__ __forceinline__ SharedAddress rows(int stage) const {
     return panel() + subtileBytes + stage * C::rowsBytes;
