@@ -61,8 +61,8 @@ __device__ __forceinline__ void applyToKeys(float (&scores)[count], float (&dKep
       for (int e = half * 4; e < half * 4 + 4; ++e) {
         const int own = query + block * 16 + columnInFragment(e);
         float &score = scores[block * 8 + e], &gradient = dKept[block * 8 + e];
-        const ScoreGradients result = gradients(score, gradient, pair[e % 2], head, own,
-                                                key + rowInFragment(e), kept.at(e));
+        const ScoreGradients result =
+            gradients(score, gradient, pair[e % 2], head, own, key + rowInFragment(e), kept.at(e));
         const bool isInside = !isClipped || own < shape.queries;
         score = isInside ? result.kept : 0.0f;
         gradient = isInside ? result.dScore : 0.0f;

@@ -81,8 +81,8 @@ __device__ __forceinline__ void multiplyRows(float (&sums)[count], SharedAddress
 
 /// sums += A B: A in registers, 16 columns a row of words, which are rows of B.
 template <int width, typename T, int count, int steps>
-__device__ __forceinline__ void multiplyColumns(float (&sums)[count],
-                                                const unsigned (&a)[steps][4], SharedAddress b) {
+__device__ __forceinline__ void multiplyColumns(float (&sums)[count], const unsigned (&a)[steps][4],
+                                                SharedAddress b) {
 #pragma unroll
   for (int step = 0; step < steps; ++step) {
 #pragma unroll

@@ -44,9 +44,9 @@ template <typename RowOf, typename Gradients, typename GradientsWithoutMasks,
           typename Coverage = FullCoverage, typename Dropout = NoDropout>
 struct AttentionBackwardArgs {
   const TensorMap *q, *k, *v, *dOutput, *dQ, *dK, *dV;
-  unsigned *counter;  // of tiles taken; zero between launches
-  unsigned *turns;    // of Turns
-  float *sums;        // AttentionBackwardConfig::sumFloats
+  unsigned *counter;                // of tiles taken; zero between launches
+  unsigned *turns;                  // of Turns
+  float *sums;                      // AttentionBackwardConfig::sumFloats
   float dQScale, dKScale, dVScale;  // of products
   RowOf row;
   Gradients gradients;
@@ -147,8 +147,8 @@ private:
       }
     }
     seen = __ballot_sync(~0u, found != TileCoverage::empty);
-    mixed = __ballot_sync(
-        ~0u, found == TileCoverage::mixed || (C::hasTail && isAtEnd(query, keyTile)));
+    mixed =
+        __ballot_sync(~0u, found == TileCoverage::mixed || (C::hasTail && isAtEnd(query, keyTile)));
   }
 };
 
@@ -301,10 +301,10 @@ __device__ __forceinline__ void produceRows(const Shared &shared, const Args &ar
       const StageOfPass<C::stages> block(count++);
       wait(shared.blockEmpty(block.stage), block.parity ^ 1);
       if (lane == 0)
-        tell(shared.block(block.stage), {head, firstQuery, turn,
-                                         (isMixed ? BackwardBlock::mixed : 0) |
-                                             (hasBlock ? 0 : BackwardBlock::last) |
-                                             (isLastTurn ? BackwardBlock::lastTurn : 0)});
+        tell(shared.block(block.stage),
+             {head, firstQuery, turn,
+              (isMixed ? BackwardBlock::mixed : 0) | (hasBlock ? 0 : BackwardBlock::last) |
+                  (isLastTurn ? BackwardBlock::lastTurn : 0)});
 #pragma unroll
       for (int row = 0; row < tile.queries; row += 32)
         storeRow(shared.rows(block.stage) + (row + lane) * int(sizeof(typename Args::Row)),
@@ -404,8 +404,7 @@ __device__ __forceinline__ void consumeBlocks(const Shared &shared, const Args &
     const int taken = takeTile(shared, tiles), index = taken % nothingSeen;
     if (index >= C::tiles) {
       wait(shared.unitsEmpty(), int(count % 2 ^ 1));
-      if (isLeader && consumer == 0)
-        tell(shared.block(C::stages), {0, 0, 0, BackwardBlock::end});
+      if (isLeader && consumer == 0) tell(shared.block(C::stages), {0, 0, 0, BackwardBlock::end});
       arrive(shared.unitsFull());
       break;
     }
@@ -482,8 +481,7 @@ __device__ __forceinline__ void consumeBlocks(const Shared &shared, const Args &
             }
           }
         };
-        constexpr bool hasMixed =
-            !SeesAll<decltype(args.coverage)> || C::hasTail;
+        constexpr bool hasMixed = !SeesAll<decltype(args.coverage)> || C::hasTail;
         if (hasMixed && info.flags & BackwardBlock::mixed)
           each([&](float score, float dKeptOne, const typename Args::Row &row, int query, int key,
                    bool isKept) {
@@ -519,7 +517,7 @@ __device__ __forceinline__ void consumeBlocks(const Shared &shared, const Args &
 #pragma unroll
       for (int turn = 0; turn < C::unitsOfConsumer; ++turn) {
         const int unit = turn * C::consumers + consumer;
-        const auto makeUnit = [&]<int columns>(float (&dQ)[columns / 2]) {
+        const auto makeUnit = [&]<int columns>(float(&dQ)[columns / 2]) {
           fenceWgmma();
 #pragma unroll
           for (int step = 0; step < tile.keys / 16; ++step)
@@ -528,9 +526,9 @@ __device__ __forceinline__ void consumeBlocks(const Shared &shared, const Args &
                 describeOperand(dScoresPlace + unit / C::headPanels * tile.keys * rowBytes +
                                     step * 16 * rowBytes,
                                 tile.keys * rowBytes),
-                describeOperand(shared.k() + unit % C::headPanels * tile.keys * rowBytes +
-                                    step * 16 * rowBytes,
-                                tile.keys * rowBytes),
+                describeOperand(
+                    shared.k() + unit % C::headPanels * tile.keys * rowBytes + step * 16 * rowBytes,
+                    tile.keys * rowBytes),
                 step > 0);
           commitWgmma();
           if (turn == 0) {
@@ -574,7 +572,7 @@ __device__ __forceinline__ void consumeBlocks(const Shared &shared, const Args &
 
     // Keys and values have been read by all: gradients leave through their places.
     synchronize(dScoresBarrier, C::consumers * warpgroup);
-    const auto stage = [&]<int columns>(SharedAddress place, const float (&sums)[columns / 2],
+    const auto stage = [&]<int columns>(SharedAddress place, const float(&sums)[columns / 2],
                                         float scale) {
 #pragma unroll
       for (int block = 0; block < columns / 16; ++block) {
@@ -618,8 +616,7 @@ __device__ __forceinline__ void attentionBackward(const Args &args) {
   const AttentionBackwardShared<problem, tile, typename Args::Row> shared{sharedAddress(memory)};
   constexpr int helpers = 1;  // warps beside the producer that take tiles
   if (threadIdx.x == 0) {
-    for (const TensorMap *map :
-         {args.q, args.k, args.v, args.dOutput, args.dQ, args.dK, args.dV})
+    for (const TensorMap *map : {args.q, args.k, args.v, args.dOutput, args.dQ, args.dK, args.dV})
       prefetchMap(map);
     initializeBarrier(shared.keysFull(), 1);
     initializeBarrier(shared.keysEmpty(), C::consumers);

@@ -54,8 +54,7 @@ struct AttentionBackwardConfig {
                        valueColumns = (problem.valueDim + 15) / 16 * 16;
   static constexpr int queryTiles = (problem.queries + tile.queries - 1) / tile.queries,
                        keyTiles = (problem.keys + tile.keys - 1) / tile.keys,
-                       keyHeads = problem.heads / problem.headsOfGroup,
-                       tiles = keyTiles * keyHeads;
+                       keyHeads = problem.heads / problem.headsOfGroup, tiles = keyTiles * keyHeads;
   static constexpr bool hasTail =
       problem.queries % tile.queries != 0 || problem.keys % tile.keys != 0;
   static constexpr int queryBytes = headPanels * tile.queries * rowBytes,
@@ -75,8 +74,8 @@ struct AttentionBackwardConfig {
   static constexpr int barriers = 2 + 4 * stages + 2 + 4;
   static constexpr int sharedBytes = keyBytes + valueBytes + stages * (queryBytes + dOutputBytes) +
                                      2 * dScoresBytes + units * unitBytes + subtileBytes +
-                                     stages * rowsBytes + (stages + 1) * blockBytes +
-                                     barriers * 8 + 16;
+                                     stages * rowsBytes + (stages + 1) * blockBytes + barriers * 8 +
+                                     16;
   static constexpr int turns = problem.heads * queryTiles;
   /// Floats in device memory: sums of the gradients of queries.
   static constexpr Offset sumFloats = static_cast<Offset>(turns) * units * unitFloats;
@@ -139,9 +138,7 @@ struct AttentionBackwardShared {
     return barrier(2 + 3 * C::stages + stage);
   }
   __device__ __forceinline__ SharedAddress unitsFull() const { return barrier(2 + 4 * C::stages); }
-  __device__ __forceinline__ SharedAddress unitsEmpty() const {
-    return barrier(3 + 4 * C::stages);
-  }
+  __device__ __forceinline__ SharedAddress unitsEmpty() const { return barrier(3 + 4 * C::stages); }
   /// Two places for the number of a tile, each a word behind all barriers; `nothingSeen` is added
   /// to those that no query sees.
   __device__ __forceinline__ SharedAddress tileFull(int place) const {
