@@ -202,9 +202,10 @@ std::vector<int> pathOver(const Selection::Graph &graph,
 
 namespace {
 
-/// A transpose belongs to the entry point of the kernel that it is made for; at the end, where
-/// results are brought into the caller's layouts, to that of the kernel which computes the result.
-/// Steps of one entry point stay in their order.
+/// A transpose belongs to the entry point of the kernel that it is made for, the first one of
+/// several entry points that read what it gives; at the end, where results are brought into the
+/// caller's layouts, to that of the kernel which computes the result. Steps of one entry point stay
+/// in their order.
 void orderByEntryPoint(const Problem &problem, SelectionResult &plan) {
   if (problem.entryPoints.size() < 2) return;
   const auto entryOf = [&](const std::vector<int> &ops) {
@@ -219,6 +220,16 @@ void orderByEntryPoint(const Problem &problem, SelectionResult &plan) {
       if (std::ranges::count(problem.opOutputs[op], step->tensor) > 0)
         step->entry = problem.opEntries[op];
   }
+  for (auto step = plan.steps.begin(); step != plan.steps.end(); ++step)
+    for (auto reader = step + 1; step->candidate < 0 && reader != plan.steps.end(); ++reader) {
+      if (reader->candidate < 0) continue;
+      const std::vector<int> &inputs =
+          problem.candidates[static_cast<size_t>(reader->candidate)].inputs;
+      for (size_t input = 0; input < inputs.size(); ++input)
+        if (inputs[input] == step->tensor &&
+            reader->configuration.inputs[input] == step->configuration.outputs[0])
+          step->entry = std::min(step->entry, reader->entry);
+    }
   std::ranges::stable_sort(plan.steps, {}, &Step::entry);
 }
 

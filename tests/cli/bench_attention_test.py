@@ -77,6 +77,14 @@ class RowsTest(CommandTest):
             self.assertEqual(
                 dims['g'] * dims['r'] if row.groups else dims['h'], row.heads)
 
+    def test_training_rows_compile(self):
+        """A layout of v that both entry points would read is compared with the plan's."""
+        for row in attention_rows.ROWS:
+            if row.trains and row.keys == 4096:
+                self.write('row.mlir', row.graph())
+                self.weft('compile', 'row.mlir', '--train', '--profile', 'none', '--stop-after',
+                          'emit', '-o', 'out', '--overwrite')
+
     def test_small_rows_compile(self):
         for row in SMALL:
             self.write('row.mlir', row.graph())
