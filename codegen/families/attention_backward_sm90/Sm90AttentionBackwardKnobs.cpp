@@ -10,6 +10,8 @@
 #include "codegen/families/attention_backward_sm90/Sm90AttentionBackwardTile.h"
 #include "passes/configure/Family.h"
 
+#include <algorithm>
+
 namespace weft {
 namespace {
 
@@ -60,6 +62,10 @@ SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
   if (std::string reason = attentionBackwardTypeRejection(kernel, region, device); !reason.empty())
     return {.reason = std::move(reason)};
   const int rowFloats = mostRowFloats(kernel, region);
+  const bool readsScores = std::ranges::any_of(region.inputs, [&](const ScoreInput &input) {
+    const std::vector<int> &axes = kernel.values[size_t(input.value)].axes;
+    return std::ranges::find(axes, region.keyAxis) != axes.end();
+  });
   ConfigurationSpace space{.family = &sm90AttentionBackwardFamily};
   std::string rejection;
   for (LayoutTuple &tuple : attentionBackwardTuples(kernel, region)) {
@@ -73,8 +79,8 @@ SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
       continue;
     }
     if (space.knobs.empty()) {
-      for (const Sm90AttentionBackwardKnobs &one :
-           sm90AttentionBackwardTileChoices(*problem, rowFloats, device.multiprocessors))
+      for (const Sm90AttentionBackwardKnobs &one : sm90AttentionBackwardTileChoices(
+               *problem, rowFloats, readsScores, device.multiprocessors))
         space.knobs.push_back(one);
       if (space.knobs.empty())
         return {.reason = sm90AttentionBackwardTileRejection(

@@ -121,7 +121,7 @@ std::string sm90AttentionBackwardLayoutRejection(const AttentionBackwardProblem 
 }
 
 std::vector<Sm90AttentionBackwardKnobs> sm90AttentionBackwardTileChoices(
-    const AttentionBackwardProblem &problem, int rowFloats, int multiprocessors) {
+    const AttentionBackwardProblem &problem, int rowFloats, bool readsScores, int multiprocessors) {
   const AttentionProblem &attention = problem.attention;
   // As many heads as blocks run at a time, so that none waits for its turn, as far as their queries
   // stay in L2.
@@ -132,6 +132,7 @@ std::vector<Sm90AttentionBackwardKnobs> sm90AttentionBackwardTileChoices(
                                             std::min<int64_t>(problem.groups(), multiprocessors));
   std::vector<Sm90AttentionBackwardKnobs> choices;
   for (const int tileQueries : {128, 64}) {
+    if (tileQueries == 128 && readsScores) continue;
     const Sm90AttentionBackwardKnobs knobs{.tileQueries = tileQueries,
                                            .tileKeys = 128,
                                            .headGroup = int(group),

@@ -37,8 +37,9 @@ std::string sm90AttentionBackwardTileRejection(const AttentionBackwardProblem &p
 /// start at multiples of 16 bytes, more strides than a tensor map has. Empty if they are.
 std::string sm90AttentionBackwardLayoutRejection(const AttentionBackwardProblem &problem);
 
-/// The tiles worth trying for these head dimensions.
+/// The tiles worth trying for these head dimensions. readsScores: element-wise ops read a tensor
+/// along keys, as a bias; 128 queries have no registers for its addresses.
 std::vector<Sm90AttentionBackwardKnobs> sm90AttentionBackwardTileChoices(
-    const AttentionBackwardProblem &problem, int rowFloats, int multiprocessors);
+    const AttentionBackwardProblem &problem, int rowFloats, bool readsScores, int multiprocessors);
 
 }  // namespace weft
