@@ -10,6 +10,7 @@
 // and L, and all that is left of the softmax is element-wise. Known downside: unless a kernel holds
 // the contractions around it as well, scores are computed twice and cross memory twice.
 #include "ir/Einsum.h"
+#include "kernel/Error.h"
 #include "passes/Describe.h"
 #include "passes/Rewrites.h"
 #include "passes/SavedTensors.h"
@@ -71,7 +72,8 @@ public:
     eraseUnread();
     OnlineSoftmaxContractOp fold =
         foldSoftmax(commuteScaling(decomposeSoftmax(softmax, anyTile)), true);
-    assert(fold && "a decomposed softmax whose scaling commuted folds");
+    if (!fold)
+      throw Error::checkFailed("a decomposed softmax whose scaling commuted does not fold");
     placeholder.getResult().replaceAllUsesWith(fold.getLogSums().front());
     placeholder->erase();
     listSavedTensors(graph);
