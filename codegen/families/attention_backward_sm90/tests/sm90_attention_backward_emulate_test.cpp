@@ -73,8 +73,9 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
 
 TEST_CASE("the backward pass of attention by blocks of 64 and 128 queries") {
   std::vector<Subject> subjects;
-  // Several tiles of keys and blocks of queries, which extents cut; blocks take several tiles each.
-  const AttentionExtents cut{.b = 1, .h = 2, .j = 150, .k = 200, .p = 64, .w = 64},
+  // Three tiles of keys, so that one adds neither first nor last to the sums of a block of queries;
+  // extents cut both, and blocks take several tiles each.
+  const AttentionExtents cut{.b = 1, .h = 2, .j = 150, .k = 300, .p = 64, .w = 64},
       whole{.b = 1, .h = 1, .j = 256, .k = 256, .p = 64, .w = 64},
       single{.b = 2, .h = 1, .j = 64, .k = 128, .p = 64, .w = 64};
   for (const int tileQueries : {64, 128}) {
