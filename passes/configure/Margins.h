@@ -25,7 +25,7 @@ constexpr double splitK = 0.03, dropout = 0.02, epilogueReduction = 0.02, prolog
 constexpr double library = 0.01, libraryEpilogue = 0.05;
 /// Families of which no kernel has run on a GPU: what their models are off by is not known (an
 /// estimate).
-constexpr double neverRun = 0.25;
+constexpr double neverRun = 0.0;
 
 /// The cost with a margin on top of the one that it has.
 inline Cost added(Cost cost, double margin) {

@@ -57,7 +57,7 @@ TEST_CASE("every tile of backward attention by mma.sync compiles without spills"
 TEST_CASE("every tile of backward attention by WGMMA compiles, and waits where it says so alone") {
   // 128 queries of 64 columns and 64 of 128 take all registers: scalars of masks and dropout leave
   // them, stored and loaded once a block.
-  constexpr int mostSpilledBytes = 160, mostBesideDropout = 64;
+  constexpr int mostSpilledBytes = 0, mostBesideDropout = 0;
   runtime::BuildOptions options;
   options.headers = codegen::deviceHeaders();
   std::vector<runtime::BuildRequest> requests;
@@ -89,9 +89,10 @@ TEST_CASE("every tile of backward attention by WGMMA compiles, and waits where i
                                                    : 0));
     const nvrtctest::WgmmaCode code = nvrtctest::wgmmaCode(results[i].cubin);
     CHECK(code.products >= 16);
-    // Both products of a block; sums of keys and values; sums of queries, whose last panel may be
-    // narrower.
-    CHECK(code.starts <= 6);
+    // Products of a tile's first block, of the next one, and of a part behind the first; sums of
+    // keys and values of both parts; sums of queries, whose last panel may be narrower and is
+    // followed by the next block's products as the other one is.
+    CHECK(code.starts <= 9);
     CHECK(code.waits <= 7);
   }
 }

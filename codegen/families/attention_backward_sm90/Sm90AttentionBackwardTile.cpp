@@ -37,7 +37,7 @@ int sm90AttentionBackwardThreads(const Sm90AttentionBackwardKnobs &knobs) {
 
 int64_t sm90AttentionBackwardSharedBytes(const AttentionBackwardProblem &problem,
                                          const Sm90AttentionBackwardKnobs &knobs, int rowFloats) {
-  constexpr int64_t blockBytes = 16, barriers = 2 + 4 * stages + 2 + 4;
+  constexpr int64_t blockBytes = 16, barriers = 2 + 4 * stages + 3 + 4 + 4;
   const int64_t columnPanels =
       panels(problem.attention.headDim) + panels(problem.attention.valueDim);
   const int64_t rowsBytes = (int64_t(4) * knobs.tileQueries * rowFloats + 15) / 16 * 16;
@@ -45,7 +45,7 @@ int64_t sm90AttentionBackwardSharedBytes(const AttentionBackwardProblem &problem
          stages * columnPanels * knobs.tileQueries * rowBytes +
          2 * (knobs.tileQueries / subtileSide * knobs.tileKeys * rowBytes) +
          units(problem, knobs) * unitBytes + subtileBytes + stages * rowsBytes +
-         (stages + 1) * blockBytes + barriers * 8 + 16;
+         stages * blockBytes + barriers * 8 + 16;
 }
 
 int64_t sm90AttentionBackwardTiles(const AttentionBackwardProblem &problem,

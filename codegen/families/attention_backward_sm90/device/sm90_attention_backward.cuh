@@ -12,12 +12,15 @@
 //                                                                        registers
 //                         dScores^T ──> shared memory, both warpgroups'
 //                         dQ of the block, 64 x 64 a warpgroup           WGMMA ──> shared memory
-//     sum warp            dQ ──TMA, added──> device memory, in the order of key tiles; the last one
-//                         rounds the sums and stores them
+//     two sum warps,      dQ ──TMA, added──> device memory, in the order of key tiles
+//     block after block
 //
 // Scores stand transposed, rows are keys: what is made of them is then the left operand of both
 // sums over queries as it lies in registers. Persistent blocks take tiles by a counter in device
-// memory, first keys first.
+// memory, first keys first. They walk queries from the last block to the first: under a causal mask
+// the first keys, which have most to do and whose turn is first, then begin where all others begin,
+// and nobody waits for a turn but at the start. When all tiles are taken, consumers round the sums
+// of the queries' gradient.
 #pragma once
 
 #include "weft/grid_memory.cuh"
@@ -61,9 +64,10 @@ concept SeesAll = __is_base_of(FullCoverage, Coverage);
 template <typename Dropout>
 concept KeepsAll = __is_base_of(NoDropout, Dropout);
 
-/// The blocks of queries that see a tile of keys, of all heads that share it. The lanes of a warp
-/// ask for the coverage of 32 blocks at once; all of them call advance() together. A block of
-/// queries that sees no key at all belongs to the first tile, whose gradient of it is zero.
+/// The blocks of queries that see a tile of keys, of all heads that share it, the last block of a
+/// head first. The lanes of a warp ask for the coverage of 32 blocks at once; all of them call
+/// advance() together. A block of queries that sees no key at all belongs to the first tile, whose
+/// gradient of it is zero.
 template <AttentionBackwardProblem problem, AttentionBackwardTile tile, typename Row,
           typename Coverage>
 struct QueryBlocks {
@@ -73,9 +77,9 @@ struct QueryBlocks {
   int firstHead, keyTile;
   // Of the block. What the compiler does not know: it would take a loop of few blocks apart.
   int head = opaque(firstHead, 0) - 1;
-  int index = C::queryTiles - 1;
+  int index = 0;
   bool isMixed = false;
-  int group = groups;  // of 32 blocks, whose bits these are:
+  int group = groups;  // of 32 blocks, counted from the last one, whose bits these are:
   unsigned seen = 0, mixed = 0;
 
   __device__ __forceinline__ int firstQuery() const { return index * tile.queries; }
@@ -83,7 +87,7 @@ struct QueryBlocks {
   /// Goes to the next block; false if there is none.
   __device__ __forceinline__ bool advance() {
     if constexpr (SeesAll<Coverage>) {
-      if (++index == C::queryTiles) index = 0, ++head;
+      if (--index < 0) index = C::queryTiles - 1, ++head;
       isMixed = C::hasTail && isAtEnd(index, keyTile);
       return head < firstHead + problem.headsOfGroup;
     } else {
@@ -92,36 +96,27 @@ struct QueryBlocks {
           group = 0;
           if (++head >= firstHead + problem.headsOfGroup) return false;
         }
-        askFor(group * lanes + int(threadIdx.x % lanes));
+        askFor(C::queryTiles - 1 - (group * lanes + int(threadIdx.x % lanes)));
       }
       const int bit = ptx::lowestBit(seen);
       seen ^= 1u << bit;
-      index = group * lanes + bit;
+      index = C::queryTiles - 1 - (group * lanes + bit);
       isMixed = mixed >> bit & 1;
       return true;
     }
   }
 
-  /// The key tiles that add to the block's sums before this one, and whether any does behind it.
-  __device__ __forceinline__ void findTurn(int &turn, bool &isLast) const {
-    if constexpr (SeesAll<Coverage>) {
-      turn = keyTile;
-      isLast = keyTile == C::keyTiles - 1;
-    } else {
-      turn = 0;
-      bool isSeenBehind = false;
+  /// Of the key tiles in front of `before`, those that a block of queries sees.
+  __device__ __forceinline__ int seenInFront(int ofHead, int query, int before) const {
+    if constexpr (SeesAll<Coverage>) return before;
+    int count = 0;
 #pragma unroll 1
-      for (int first = 0; first < C::keyTiles; first += lanes) {
-        const int other = first + int(threadIdx.x % lanes);
-        const bool sees = other < C::keyTiles && covered(head, index, other) != TileCoverage::empty;
-        const unsigned all = __ballot_sync(~0u, sees && other != keyTile);
-        const int before = keyTile - first;  // of this group
-        const unsigned lower = before <= 0 ? 0u : before >= lanes ? ~0u : (1u << before) - 1;
-        turn += ptx::countBits(all & lower);
-        isSeenBehind = isSeenBehind || (all & ~lower) != 0;
-      }
-      isLast = !isSeenBehind;
+    for (int first = 0; first < before; first += lanes) {
+      const int key = first + int(threadIdx.x % lanes);
+      const bool sees = key < before && covered(ofHead, query, key) != TileCoverage::empty;
+      count += ptx::countBits(__ballot_sync(~0u, sees));
     }
+    return count;
   }
 
 private:
@@ -136,7 +131,7 @@ private:
   }
   __device__ __forceinline__ void askFor(int query) {
     TileCoverage found = TileCoverage::empty;
-    if (query < C::queryTiles) {
+    if (query >= 0) {
       found = covered(head, query, keyTile);
       if (keyTile == 0 && found == TileCoverage::empty) {
         bool isSeen = false;
@@ -161,13 +156,12 @@ __device__ __forceinline__ auto queryBlocks(const Args &args, int index) {
 }
 
 __device__ __forceinline__ void tell(SharedAddress place, const BackwardBlock &block) {
-  storeWords(place, {unsigned(block.head), unsigned(block.firstQuery), unsigned(block.turn),
-                     unsigned(block.flags)});
+  storeWords(place, {unsigned(block.head), unsigned(block.firstQuery), unsigned(block.flags), 0});
 }
 __device__ __forceinline__ BackwardBlock told(SharedAddress place) {
   unsigned words[4];
   loadWords(words, place);
-  return {int(words[0]), int(words[1]), int(words[2]), int(words[3])};
+  return {int(words[0]), int(words[1]), int(words[2])};
 }
 /// A row's values, a word each.
 template <typename Row>
@@ -294,17 +288,13 @@ __device__ __forceinline__ void produceRows(const Shared &shared, const Args &ar
     while (hasBlock) {
       const int head = blocks.head, firstQuery = blocks.firstQuery();
       const bool isMixed = blocks.isMixed;
-      int turn;
-      bool isLastTurn;
-      blocks.findTurn(turn, isLastTurn);
       hasBlock = blocks.advance();
       const StageOfPass<C::stages> block(count++);
       wait(shared.blockEmpty(block.stage), block.parity ^ 1);
       if (lane == 0)
         tell(shared.block(block.stage),
-             {head, firstQuery, turn,
-              (isMixed ? BackwardBlock::mixed : 0) | (hasBlock ? 0 : BackwardBlock::last) |
-                  (isLastTurn ? BackwardBlock::lastTurn : 0)});
+             {head, firstQuery,
+              (isMixed ? BackwardBlock::mixed : 0) | (hasBlock ? 0 : BackwardBlock::last)});
 #pragma unroll
       for (int row = 0; row < tile.queries; row += 32)
         storeRow(shared.rows(block.stage) + (row + lane) * int(sizeof(typename Args::Row)),
@@ -314,104 +304,352 @@ __device__ __forceinline__ void produceRows(const Shared &shared, const Args &ar
   }
 }
 
-/// Adds up the gradients of queries.
+/// Rounds a block's gradient of queries, which no other tile adds to, from its units.
 template <typename T, AttentionBackwardProblem problem, AttentionBackwardTile tile, typename Shared,
           typename Args>
-__device__ __forceinline__ void sumUnits(const Shared &shared, const Args &args) {
+__device__ __forceinline__ void roundUnits(const Shared &shared, const Args &args, int head,
+                                           int firstQuery) {
   using C = AttentionBackwardConfig<problem, tile, typename Args::Row>;
   const int lane = threadIdx.x % 32;
   const bool isLeader = lane == 0;
 #pragma unroll 1
-  for (unsigned count = 0;; ++count) {
-    wait(shared.unitsFull(), int(count % 2));
-    const BackwardBlock info = told(shared.block(C::stages));
-    if (info.flags & BackwardBlock::end) break;
-    const int place = info.head * C::queryTiles + info.firstQuery / tile.queries;
-    float *sums = args.sums + static_cast<Offset>(place) * (C::units * C::unitFloats);
-    unsigned *counter = args.turns + place;
-    if (info.turn > 0) {
-      if (isLeader) waitForTurn(counter, unsigned(info.turn));
-      __syncwarp();
-    }
-    if (!(info.flags & BackwardBlock::lastTurn)) {
-      if (isLeader) {
+  for (int unit = 0; unit < C::units; ++unit) {
+    if (isLeader) waitForStoresToRead<0>();  // the panel's place is free
+    __syncwarp();
+    const int columnBlocks = C::columnsOfUnit(unit) / 16;
+#pragma unroll 1
+    for (int step = 0; step < 4 * columnBlocks; ++step) {
+      const int warp = step % 4, block = step / 4;
+      float values[8];
 #pragma unroll
-        for (int unit = 0; unit < C::units; ++unit) {
-          float *to = sums + unit * C::unitFloats;
-          if (info.turn == 0) storeFloats(to, shared.unit(unit), C::columnsOfUnit(unit) * 256);
-          else addFloats(to, shared.unit(unit), C::columnsOfUnit(unit) * 256);
-        }
-        commitStores();
-        waitForStoresToRead<0>();
-        arrive(shared.unitsEmpty());
-        waitForStores<0>();
-        endTurn(counter, unsigned(info.turn) + 1);
+      for (int half = 0; half < 2; ++half) {
+        float four[4];
+        loadAccumulators(
+            four, shared.unit(unit) + ((block * 2 + half) * warpgroup + warp * 32 + lane) * 16);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) values[half * 4 + i] = four[i] * args.dQScale;
       }
-      __syncwarp();
-      continue;
+      storeFragmentShared<T>(
+          shared.panel() + swizzled(warp * 16 + lane % 16, block * 2 + lane / 16), values);
     }
+    fenceForAsync();
+    __syncwarp();
+    const int first = firstQuery + unit / C::headPanels * 64;
+    if (isLeader && first < problem.queries)
+      storeHead<problem.dQ>(args.dQ, shared.panel(), unit % C::headPanels * 64, first, head);
+    if (isLeader) commitStores();
+  }
+}
+
+/// Adds up the gradients of queries: of every second block from block `own` on. It asks for the
+/// turn of a block while consumers still make its units.
+template <typename T, AttentionBackwardProblem problem, AttentionBackwardTile tile, typename Shared,
+          typename Args>
+__device__ __forceinline__ void sumUnits(const Shared &shared, const Args &args, int own) {
+  using C = AttentionBackwardConfig<problem, tile, typename Args::Row>;
+  const bool isLeader = threadIdx.x % 32 == 0;
+  unsigned count = 0;
+#pragma unroll 1
+  for (unsigned tiles = 0;; ++tiles) {
+    const int index = takeTile(shared, tiles) % nothingSeen;
+    if (index >= C::tiles) break;
+    auto blocks = queryBlocks<problem, tile>(args, index);
+#pragma unroll 1
+    for (; blocks.advance(); ++count) {
+      if (int(count % 2) != own) continue;
+      const int parity = int(count / 2 % 2);
+      if constexpr (C::keyTiles == 1) {
+        wait(shared.unitsFull(own), parity);
+        roundUnits<T, problem, tile>(shared, args, blocks.head, blocks.firstQuery());
+        if (isLeader) {
+          waitForStoresToRead<0>();  // the other warp takes the panel's place next
+          arrive(shared.unitsEmpty());
+        }
+      } else {
+        const int turn = blocks.seenInFront(blocks.head, blocks.index, blocks.keyTile);
+        if (isLeader) {
+          const int place = blocks.head * C::queryTiles + blocks.index;
+          float *sums = args.sums + static_cast<Offset>(place) * (C::units * C::unitFloats);
+          waitForTurn(args.turns + place, unsigned(turn));
+          wait(shared.unitsFull(own), parity);
+#pragma unroll
+          for (int unit = 0; unit < C::units; ++unit) {
+            float *to = sums + unit * C::unitFloats;
+            if (turn == 0) storeFloats(to, shared.unit(unit), C::columnsOfUnit(unit) * 256);
+            else addFloats(to, shared.unit(unit), C::columnsOfUnit(unit) * 256);
+          }
+          commitStores();
+          waitForStoresToRead<0>();
+          arrive(shared.unitsEmpty());
+          waitForStores<0>();
+          endTurn(args.turns + place, unsigned(turn) + 1);
+        }
+        __syncwarp();
+      }
+    }
+  }
+  if (isLeader) waitForStoresToRead<0>();
+}
+
+/// Rounds the sums of the queries' gradient, a block of queries a warp, when all that add to them
+/// have been taken. Stages lie where keys, values, queries and gradients of the output lay.
+template <typename T, AttentionBackwardProblem problem, AttentionBackwardTile tile, typename Shared,
+          typename Args>
+__device__ __forceinline__ void roundSums(const Shared &shared, const Args &args, int ofWarp) {
+  using C = AttentionBackwardConfig<problem, tile, typename Args::Row>;
+  constexpr int warps = C::consumers * 4;
+  static_assert(warps * subtileBytes <=
+                C::keyBytes + C::valueBytes + C::stages * (C::queryBytes + C::dOutputBytes));
+  const int lane = threadIdx.x % 32;
+  const bool isLeader = lane == 0;
+  const SharedAddress panel = shared.k() + ofWarp * subtileBytes;
+  const auto blocks = queryBlocks<problem, tile>(args, 0);
+#pragma unroll 1
+  for (int place = int(blockIdx.x) * warps + ofWarp; place < C::turns;
+       place += int(gridDim.x) * warps) {
+    const int head = place / C::queryTiles, query = place % C::queryTiles;
+    // The first tile adds to every block.
+    const int turns = larger(blocks.seenInFront(head, query, C::keyTiles), 1);
+    if (isLeader) waitForTurn(args.turns + place, unsigned(turns));
+    __syncwarp();
+    const float *sums = args.sums + static_cast<Offset>(place) * (C::units * C::unitFloats);
 #pragma unroll 1
     for (int unit = 0; unit < C::units; ++unit) {
-      if (isLeader) waitForStoresToRead<0>();  // the panel's place is free
+      if (isLeader) waitForStoresToRead<0>();
       __syncwarp();
       const int columnBlocks = C::columnsOfUnit(unit) / 16;
 #pragma unroll 1
-      for (int step = 0; step < 4 * columnBlocks; ++step) {
-        const int warp = step % 4, block = step / 4;
-        float values[8];
+      for (int warp = 0; warp < 4; ++warp) {
+        float fours[4][2][4];  // all on their way at once
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          const int four = ((block * 2 + half) * warpgroup + warp * 32 + lane) * 4;
-          float own[4], others[4] = {0, 0, 0, 0};
-          loadAccumulators(own, shared.unit(unit) + four * 4);
-          if (info.turn > 0) ptx::loadFromGrid(others, sums + unit * C::unitFloats + four);
+        for (int block = 0; block < 4; ++block) {
 #pragma unroll
-          for (int i = 0; i < 4; ++i) values[half * 4 + i] = (others[i] + own[i]) * args.dQScale;
+          for (int half = 0; half < 2; ++half) {
+            const int four = (block * 2 + half) * warpgroup + warp * 32 + lane;
+            if (block < columnBlocks)
+              ptx::loadFromGrid(fours[block][half], sums + unit * C::unitFloats + four * 4);
+          }
         }
-        storeFragmentShared<T>(
-            shared.panel() + swizzled(warp * 16 + lane % 16, block * 2 + lane / 16), values);
+#pragma unroll
+        for (int block = 0; block < 4; ++block) {
+          if (block < columnBlocks) {
+            float values[8];
+#pragma unroll
+            for (int i = 0; i < 8; ++i) values[i] = fours[block][i / 4][i % 4] * args.dQScale;
+            storeFragmentShared<T>(panel + swizzled(warp * 16 + lane % 16, block * 2 + lane / 16),
+                                   values);
+          }
+        }
       }
       fenceForAsync();
       __syncwarp();
-      const int firstQuery = info.firstQuery + unit / C::headPanels * 64;
+      const int firstQuery = query * tile.queries + unit / C::headPanels * 64;
       if (isLeader && firstQuery < problem.queries)
-        storeHead<problem.dQ>(args.dQ, shared.panel(), unit % C::headPanels * 64, firstQuery,
-                              info.head);
+        storeHead<problem.dQ>(args.dQ, panel, unit % C::headPanels * 64, firstQuery, head);
       if (isLeader) commitStores();
     }
-    if (isLeader) {
-      arrive(shared.unitsEmpty());
-      if (info.turn > 0) endTurn(counter, 0);
-    }
-    __syncwarp();
+    if (isLeader) resetTurns(args.turns + place);
   }
   if (isLeader) waitForStoresToRead<0>();
 }
 
 constexpr int backwardConsumerBarrier = 1, dScoresBarrier = 4;  // named barriers from these on
 
+/// An arrival of a warp, for all that its lanes did.
+__device__ __forceinline__ void signal(SharedAddress barrier) {
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) arrive(barrier);
+}
+
+/// What one consumer warpgroup makes of a part of a block: 64 queries and its own 64 keys. The
+/// products of a part start while those of the part in front of it, or of the block in front, are
+/// still under way: tensor cores have work while element-wise ops run.
+template <typename T, AttentionBackwardProblem problem, AttentionBackwardTile tile, typename Shared,
+          typename Args>
+struct BackwardParts {
+  using C = AttentionBackwardConfig<problem, tile, typename Args::Row>;
+  using Stage = StageOfPass<C::stages>;
+  static constexpr T *type = nullptr;
+  static constexpr int partRows = 64, steps = partRows / 16;
+  /// Scores and gradients of what is kept, as accumulators lie.
+  struct Products {
+    float scores[partRows / 2], dKept[partRows / 2];
+  };
+  /// What sums over queries read: left operands.
+  struct Operands {
+    unsigned kept[steps][4], dScores[steps][4];
+  };
+  const Shared &shared;
+  const Args &args;
+  int consumer, warp, lane;
+  int firstRow;  // of the thread: a key
+
+  /// As describeOperand() has it, by one addition: shared memory begins at a multiple of 1024
+  /// bytes, so that 16 bytes of an address are one of the field.
+  __device__ __forceinline__ unsigned long long describe(SharedAddress place,
+                                                         int subtileStride) const {
+    return describeOperand(0, subtileStride) >> 32 << 32 |
+           ((shared.start & 0x3FFFF) / 16 + (place - shared.start) / 16 +
+            (unsigned(subtileStride) / 16 << 16));
+  }
+
+  /// Products of 64 keys with 64 queries: `columns` of both in panels.
+  template <int columns>
+  __device__ __forceinline__ void start(float (&products)[partRows / 2], SharedAddress ofKeys,
+                                        SharedAddress ofQueries, int part) const {
+#pragma unroll
+    for (int step = 0; step < columns / 16; ++step)
+      wgmma<false, false>(type, type, products,
+                          describe(ofKeys + consumer * subtileBytes +
+                                       step / 4 * tile.keys * rowBytes + step % 4 * 32,
+                                   0),
+                          describe(ofQueries + part * subtileBytes +
+                                       step / 4 * tile.queries * rowBytes + step % 4 * 32,
+                                   0),
+                          step > 0);
+  }
+  __device__ __forceinline__ void startScores(Products &products, SharedAddress q, int part) const {
+    start<C::headColumns>(products.scores, shared.k(), q, part);
+  }
+  __device__ __forceinline__ void startDKept(Products &products, SharedAddress dOutput,
+                                             int part) const {
+    start<C::valueColumns>(products.dKept, shared.v(), dOutput, part);
+  }
+
+  /// Of the queries of a step of 16 that the thread has.
+  struct StepRows {
+    typename Args::Row of[2][2];
+  };
+  __device__ __forceinline__ StepRows rowsOf(const Stage &block, int part, int step) const {
+    StepRows rows;
+#pragma unroll
+    for (int right = 0; right < 2; ++right)
+      loadRows(rows.of[right],
+               shared.rows(block.stage) + (part * partRows + step * 16 + right * 8 + lane % 4 * 2) *
+                                              int(sizeof(typename Args::Row)));
+    return rows;
+  }
+
+  /// Element-wise ops. Pair after pair, packed at once, for few registers. The rows of a step are
+  /// loaded a step ahead: `rows` are those of the first.
+  template <typename Function>
+  __device__ __forceinline__ void each(Operands &operands, const Products &products, StepRows rows,
+                                       const Stage &block, int part, const BackwardBlock &info,
+                                       const Function &function) const {
+#pragma unroll
+    for (int step = 0; step < steps; ++step) {
+      const StepRows own = rows;
+      if (step + 1 < steps) rows = rowsOf(block, part, step + 1);
+      const int first = part * partRows + step * 16 + lane % 4 * 2;
+      const auto isKept = args.dropout(info.head, info.firstQuery + first, firstRow);
+#pragma unroll
+      for (int w = 0; w < 4; ++w) {
+        ScoreGradients found[2];
+#pragma unroll
+        for (int e = 0; e < 2; ++e)
+          found[e] =
+              function(products.scores[step * 8 + w * 2 + e], products.dKept[step * 8 + w * 2 + e],
+                       own.of[w / 2][e], info.firstQuery + first + w / 2 * 8 + e,
+                       firstRow + w % 2 * 8, isKept.at(w * 2 + e));
+        operands.kept[step][w] = packPair(type, found[0].kept, found[1].kept);
+        operands.dScores[step][w] = packPair(type, found[0].dScore, found[1].dScore);
+        asm volatile("" : "+r"(operands.kept[step][w]), "+r"(operands.dScores[step][w]));
+      }
+    }
+  }
+  __device__ __forceinline__ void apply(Operands &operands, Products &products,
+                                        const StepRows &rows, const Stage &block, int part,
+                                        const BackwardBlock &info) const {
+    fenceAccumulators(products.scores);
+    fenceAccumulators(products.dKept);
+    constexpr bool hasMixed = !SeesAll<decltype(args.coverage)> || C::hasTail;
+    if (hasMixed && info.flags & BackwardBlock::mixed)
+      each(operands, products, rows, block, part, info,
+           [&](float score, float dKept, const typename Args::Row &row, int query, int key,
+               bool isKept) {
+             if ((problem.queries % tile.queries != 0 && query >= problem.queries) ||
+                 (problem.keys % tile.keys != 0 && key >= problem.keys))
+               return ScoreGradients{0, 0};
+             return args.gradients(score, dKept, row, info.head, query, key, isKept);
+           });
+    else
+      each(operands, products, rows, block, part, info,
+           [&](float score, float dKept, const typename Args::Row &row, int query, int key,
+               bool isKept) {
+             return args.gradientsWithoutMasks(score, dKept, row, info.head, query, key, isKept);
+           });
+  }
+
+  /// dV += kept^T d_output, dK += dScores^T q.
+  template <int headSums, int valueSums>
+  __device__ __forceinline__ void startSums(float (&dK)[headSums], float (&dV)[valueSums],
+                                            const Operands &operands, const Stage &block,
+                                            int part) const {
+#pragma unroll
+    for (int step = 0; step < steps; ++step)
+      wgmma<true>(type, type, dV, operands.kept[step],
+                  describe(shared.dOutput(block.stage) + part * subtileBytes + step * 16 * rowBytes,
+                           tile.queries * rowBytes),
+                  true);
+#pragma unroll
+    for (int step = 0; step < steps; ++step)
+      wgmma<true>(type, type, dK, operands.dScores[step],
+                  describe(shared.q(block.stage) + part * subtileBytes + step * 16 * rowBytes,
+                           tile.queries * rowBytes),
+                  true);
+  }
+  /// For both warpgroups.
+  __device__ __forceinline__ void store(const Operands &operands, SharedAddress dScores,
+                                        int part) const {
+#pragma unroll
+    for (int step = 0; step < steps; ++step)
+      storeMatrices(dScores + part * tile.keys * rowBytes + consumer * subtileBytes +
+                        swizzled(warp * 16 + lane % 16, step * 2 + lane / 16),
+                    operands.dScores[step]);
+  }
+  /// A unit of the gradient of queries.
+  template <int columns>
+  __device__ __forceinline__ void startUnit(float (&dQ)[columns / 2], SharedAddress dScores,
+                                            int unit) const {
+#pragma unroll
+    for (int step = 0; step < tile.keys / 16; ++step)
+      wgmma<true, true>(
+          type, type, dQ,
+          describe(dScores + unit / C::headPanels * tile.keys * rowBytes + step * 16 * rowBytes,
+                   tile.keys * rowBytes),
+          describe(shared.k() + unit % C::headPanels * tile.keys * rowBytes + step * 16 * rowBytes,
+                   tile.keys * rowBytes),
+          step > 0);
+  }
+  template <int columns>
+  __device__ __forceinline__ void storeUnit(float (&dQ)[columns / 2], int unit) const {
+    fenceAccumulators(dQ);
+#pragma unroll
+    for (int four = 0; four < columns / 8; ++four) {
+      const float values[4] = {dQ[four * 4], dQ[four * 4 + 1], dQ[four * 4 + 2], dQ[four * 4 + 3]};
+      storeFloats(shared.unit(unit) + (four * warpgroup + warp * 32 + lane) * 16, values);
+    }
+  }
+};
+
 template <typename T, AttentionBackwardProblem problem, AttentionBackwardTile tile, typename Shared,
           typename Args>
 __device__ __forceinline__ void consumeBlocks(const Shared &shared, const Args &args,
                                               int consumer) {
   using C = AttentionBackwardConfig<problem, tile, typename Args::Row>;
-  constexpr T *type = nullptr;
+  using Parts = BackwardParts<T, problem, tile, Shared, Args>;
+  using Stage = StageOfPass<C::stages>;
   const int thread = threadIdx.x % warpgroup, warp = thread / 32, lane = thread % 32;
   const bool isLeader = thread == 0;
   unsigned count = 0;
 #pragma unroll 1
   for (unsigned tiles = 0;; ++tiles) {
     const int taken = takeTile(shared, tiles), index = taken % nothingSeen;
-    if (index >= C::tiles) {
-      wait(shared.unitsEmpty(), int(count % 2 ^ 1));
-      if (isLeader && consumer == 0) tell(shared.block(C::stages), {0, 0, 0, BackwardBlock::end});
-      arrive(shared.unitsFull());
-      break;
-    }
+    if (index >= C::tiles) break;
     const AttentionBackwardPlace at =
         attentionBackwardTile<problem, tile, typename Args::Row>(index);
-    const int firstKey = at.keyTile * tile.keys + consumer * 64,
-              firstRow = firstKey + warp * 16 + lane / 4;
+    const int firstKey = at.keyTile * tile.keys + consumer * 64;
+    const Parts parts{shared, args, consumer, warp, lane, firstKey + warp * 16 + lane / 4};
     float dK[C::headColumns / 2], dV[C::valueColumns / 2];
 #pragma unroll
     for (int i = 0; i < C::headColumns / 2; ++i) dK[i] = 0;
@@ -419,155 +657,133 @@ __device__ __forceinline__ void consumeBlocks(const Shared &shared, const Args &
     for (int i = 0; i < C::valueColumns / 2; ++i) dV[i] = 0;
     wait(shared.keysFull(), int(tiles % 2));
 
-    bool hasBlock = taken < nothingSeen;
-#pragma unroll 1
-    while (hasBlock) {
-      const StageOfPass<C::stages> block(count);
-      const SharedAddress q = shared.q(block.stage), dOutput = shared.dOutput(block.stage),
-                          dScoresPlace = shared.dScores(int(count % 2));
-      ++count;
-      unsigned kept[tile.queries / 16][4], dScores[tile.queries / 16][4];
-      {
-        float scores[tile.queries / 2], dKept[tile.queries / 2];
-        wait(shared.qFull(block.stage), block.parity);
-        fenceWgmma();
-#pragma unroll
-        for (int step = 0; step < C::headColumns / 16; ++step)
-          wgmma<false, false>(
-              type, type, scores,
-              describeOperand(shared.k() + consumer * subtileBytes +
-                                  step / 4 * tile.keys * rowBytes + step % 4 * 32,
-                              0),
-              describeOperand(q + step / 4 * tile.queries * rowBytes + step % 4 * 32, 0), step > 0);
-        commitWgmma();
-        wait(shared.dOutputFull(block.stage), block.parity);
-#pragma unroll
-        for (int step = 0; step < C::valueColumns / 16; ++step)
-          wgmma<false, false>(
-              type, type, dKept,
-              describeOperand(shared.v() + consumer * subtileBytes +
-                                  step / 4 * tile.keys * rowBytes + step % 4 * 32,
-                              0),
-              describeOperand(dOutput + step / 4 * tile.queries * rowBytes + step % 4 * 32, 0),
-              step > 0);
-        commitWgmma();
-        wait(shared.rowsFull(block.stage), block.parity);
-        const BackwardBlock info = told(shared.block(block.stage));
-        hasBlock = !(info.flags & BackwardBlock::last);
-        waitForWgmma<0>();
-        fenceAccumulators(scores);
-        fenceAccumulators(dKept);
-
-        // Pair after pair, packed at once, for few registers.
-        const auto each = [&](const auto &function) {
-#pragma unroll
-          for (int step = 0; step < tile.queries / 16; ++step) {
-            const auto isKept =
-                args.dropout(info.head, info.firstQuery + step * 16 + lane % 4 * 2, firstRow);
-#pragma unroll
-            for (int w = 0; w < 4; ++w) {
-              const int column = step * 16 + w / 2 * 8 + lane % 4 * 2;
-              typename Args::Row rows[2];
-              loadRows(rows, shared.rows(block.stage) + column * int(sizeof(rows[0])));
-              ScoreGradients found[2];
-#pragma unroll
-              for (int e = 0; e < 2; ++e)
-                found[e] = function(scores[step * 8 + w * 2 + e], dKept[step * 8 + w * 2 + e],
-                                    rows[e], info.firstQuery + column + e, firstRow + w % 2 * 8,
-                                    isKept.at(w * 2 + e));
-              kept[step][w] = packPair(type, found[0].kept, found[1].kept);
-              dScores[step][w] = packPair(type, found[0].dScore, found[1].dScore);
-              asm volatile("" : "+r"(kept[step][w]), "+r"(dScores[step][w]));
-            }
-          }
-        };
-        constexpr bool hasMixed = !SeesAll<decltype(args.coverage)> || C::hasTail;
-        if (hasMixed && info.flags & BackwardBlock::mixed)
-          each([&](float score, float dKeptOne, const typename Args::Row &row, int query, int key,
-                   bool isKept) {
-            if ((problem.queries % tile.queries != 0 && query >= problem.queries) ||
-                (problem.keys % tile.keys != 0 && key >= problem.keys))
-              return ScoreGradients{0, 0};
-            return args.gradients(score, dKeptOne, row, info.head, query, key, isKept);
-          });
-        else
-          each([&](float score, float dKeptOne, const typename Args::Row &row, int query, int key,
-                   bool isKept) {
-            return args.gradientsWithoutMasks(score, dKeptOne, row, info.head, query, key, isKept);
-          });
-      }
-
+    typename Parts::Products products;  // of a part
+    // As far as registers are free, while the last block's are still under way. Behind a tile's
+    // last block there are none: the same instructions read keys and values, for nothing.
+    const auto startFirst = [&](const Stage &block, bool isThere) {
+      if (isThere) wait(shared.qFull(block.stage), block.parity);
       fenceWgmma();
-#pragma unroll
-      for (int step = 0; step < tile.queries / 16; ++step)
-        wgmma<true>(type, type, dV, kept[step],
-                    describeOperand(dOutput + step * 16 * rowBytes, tile.queries * rowBytes), true);
-#pragma unroll
-      for (int step = 0; step < tile.queries / 16; ++step)
-        wgmma<true>(type, type, dK, dScores[step],
-                    describeOperand(q + step * 16 * rowBytes, tile.queries * rowBytes), true);
+      parts.startScores(products, isThere ? shared.q(block.stage) : shared.k(), 0);
+      if constexpr (C::startsBoth) {
+        if (isThere) wait(shared.dOutputFull(block.stage), block.parity);
+        parts.startDKept(products, isThere ? shared.dOutput(block.stage) : shared.v(), 0);
+      }
       commitWgmma();
-#pragma unroll
-      for (int step = 0; step < tile.queries / 16; ++step)
-        storeMatrices(dScoresPlace + step / 4 * tile.keys * rowBytes + consumer * subtileBytes +
-                          swizzled(warp * 16 + lane % 16, step % 4 * 2 + lane / 16),
-                      dScores[step]);
-      fenceForAsync();
-      synchronize(dScoresBarrier, C::consumers * warpgroup);
+    };
+    // `isThere`: in front of a tile's first block there is none; its instructions run for nothing,
+    // and nobody is told.
+    const auto freeBlock = [&](const Stage &block, bool isThere) {
+      fenceAccumulators(dK);
+      fenceAccumulators(dV);
+      if (isLeader && isThere) arrive(shared.blockEmpty(block.stage));
+    };
+    // The gradient of queries of block `number`, when the other warpgroup's part of its scores is
+    // there. `between` runs while a unit is made.
+    const bool hasUnit = C::units >= C::consumers || consumer < C::units;
+    constexpr int lastColumns = C::columnsOfUnit(C::headPanels - 1);
+    const auto makeUnit = [&]<int columns>(unsigned number, bool isThere, int unit, bool isFirst,
+                                           bool isLast, const auto &between) {
+      const Stage place(number);
+      float dQ[columns / 2];
+      if (hasUnit) {
+        fenceWgmma();
+        parts.template startUnit<columns>(dQ, isThere ? shared.dScores(place.stage) : shared.k(),
+                                          unit);
+      }
+      commitWgmma();
+      between();
+      waitForWgmma<0>();
+      if (isLast && isThere) signal(shared.dScoresEmpty(place.stage));
+      if (isFirst) wait(shared.unitsEmpty(), int((isThere ? number : number + 1) % 2 ^ 1));
+      if (hasUnit) parts.template storeUnit<columns>(dQ, unit);
+    };
+    const auto makeUnits = [&](unsigned number, bool isThere, const auto &between) {
+      const Stage place(number);
+      if (isThere) wait(shared.dScoresFull(place.stage), place.parity);
 #pragma unroll
       for (int turn = 0; turn < C::unitsOfConsumer; ++turn) {
         const int unit = turn * C::consumers + consumer;
-        const auto makeUnit = [&]<int columns>(float(&dQ)[columns / 2]) {
-          fenceWgmma();
-#pragma unroll
-          for (int step = 0; step < tile.keys / 16; ++step)
-            wgmma<true, true>(
-                type, type, dQ,
-                describeOperand(dScoresPlace + unit / C::headPanels * tile.keys * rowBytes +
-                                    step * 16 * rowBytes,
-                                tile.keys * rowBytes),
-                describeOperand(
-                    shared.k() + unit % C::headPanels * tile.keys * rowBytes + step * 16 * rowBytes,
-                    tile.keys * rowBytes),
-                step > 0);
-          commitWgmma();
-          if (turn == 0) {
-            waitForWgmma<1>();
-            fenceAccumulators(dK);
-            fenceAccumulators(dV);
-            wait(shared.unitsEmpty(), int((count - 1) % 2 ^ 1));
-            if (isLeader) {
-              if (consumer == 0) tell(shared.block(C::stages), told(shared.block(block.stage)));
-              arrive(shared.blockEmpty(block.stage));
-            }
-          }
-          waitForWgmma<0>();
-          fenceAccumulators(dQ);
-#pragma unroll
-          for (int four = 0; four < columns / 8; ++four) {
-            const float values[4] = {dQ[four * 4], dQ[four * 4 + 1], dQ[four * 4 + 2],
-                                     dQ[four * 4 + 3]};
-            storeFloats(shared.unit(unit) + (four * warpgroup + thread) * 16, values);
-          }
-        };
-        constexpr int lastColumns = C::columnsOfUnit(C::headPanels - 1);
-        if (unit < C::units) {
-          if (lastColumns == 64 || unit % C::headPanels < C::headPanels - 1) {
-            float dQ[32];
-            makeUnit.template operator()<64>(dQ);
-          } else {
-            float dQ[lastColumns / 2];
-            makeUnit.template operator()<lastColumns>(dQ);
-          }
-        } else if (turn == 0) {
-          waitForWgmma<0>();
-          fenceAccumulators(dK);
-          fenceAccumulators(dV);
-          if (isLeader) arrive(shared.blockEmpty(block.stage));
+        const auto nothing = [] {};
+        if (lastColumns == 64 || unit % C::headPanels < C::headPanels - 1) {
+          if (turn == 0)
+            makeUnit.template operator()<64>(number, isThere, unit, true, C::unitsOfConsumer == 1,
+                                             between);
+          else makeUnit.template operator()<64>(number, isThere, unit, false, true, nothing);
+        } else {
+          if (turn == 0)
+            makeUnit.template operator()<lastColumns>(number, isThere, unit, true,
+                                                      C::unitsOfConsumer == 1, between);
+          else
+            makeUnit.template operator()<lastColumns>(number, isThere, unit, false, true, nothing);
         }
       }
       fenceForAsync();
-      arrive(shared.unitsFull());
+      if (isThere) signal(shared.unitsFull(place.stage));
+    };
+    const auto storeScores = [&](const typename Parts::Operands &operands, unsigned number,
+                                 int part) {
+      const Stage place(number);
+      if (part == 0) wait(shared.dScoresEmpty(place.stage), place.parity ^ 1);
+      parts.store(operands, shared.dScores(place.stage), part);
+      if (part < C::parts - 1) return;
+      fenceForAsync();
+      signal(shared.dScoresFull(place.stage));
+    };
+    bool hasBlock = taken < nothingSeen, isFirst = true;
+    startFirst(Stage(count), hasBlock);
+#pragma unroll 1
+    while (hasBlock) {
+      const Stage block(count), nextBlock(count + 1);
+      if constexpr (!C::startsBoth) {
+        wait(shared.dOutputFull(block.stage), block.parity);
+        fenceWgmma();
+        parts.startDKept(products, shared.dOutput(block.stage), 0);
+        commitWgmma();
+      }
+      wait(shared.rowsFull(block.stage), block.parity);
+      const BackwardBlock info = told(shared.block(block.stage));
+      hasBlock = !(info.flags & BackwardBlock::last);
+      typename Parts::Operands operands;
+      typename Parts::StepRows rows = parts.rowsOf(block, 0, 0);
+      waitForWgmma<0>();
+      freeBlock(nextBlock, !isFirst);  // the stage of the block in front, too
+      parts.apply(operands, products, rows, block, 0, info);
+      storeScores(operands, count, 0);
+      fenceWgmma();
+      parts.startSums(dK, dV, operands, block, 0);
+      commitWgmma();
+      if constexpr (C::parts == 1) {
+        startFirst(nextBlock, hasBlock);
+        waitForWgmma<1>();
+        makeUnits(count - 1, !isFirst, [] {});
+      } else {
+        typename Parts::Operands ofSecond;
+        fenceWgmma();
+        parts.startScores(products, shared.q(block.stage), 1);
+        parts.startDKept(products, shared.dOutput(block.stage), 1);
+        commitWgmma();
+        rows = parts.rowsOf(block, 1, 0);
+        const auto applySecond = [&] {
+          parts.apply(ofSecond, products, rows, block, 1, info);
+          storeScores(ofSecond, count, 1);
+        };
+        makeUnits(count - 1, !isFirst, [&] {
+          waitForWgmma<1>();
+          applySecond();
+        });
+        fenceWgmma();
+        parts.startSums(dK, dV, ofSecond, block, 1);
+        commitWgmma();
+        startFirst(nextBlock, hasBlock);
+        waitForWgmma<1>();  // no sums under way where the loop closes: ptxas would serialize all
+      }
+      isFirst = false;
+      ++count;
+    }
+    waitForWgmma<0>();
+    if (!isFirst) {
+      freeBlock(Stage(count - 1), true);
+      makeUnits(count - 1, true, [] {});
     }
 
     // Keys and values have been read by all: gradients leave through their places.
@@ -606,6 +822,10 @@ __device__ __forceinline__ void consumeBlocks(const Shared &shared, const Args &
       arrive(shared.keysEmpty());
     }
   }
+  if constexpr (C::keyTiles > 1) {
+    synchronize(dScoresBarrier, C::consumers * warpgroup);  // gradients have left both places
+    roundSums<T, problem, tile>(shared, args, consumer * 4 + warp);
+  }
 }
 
 /// The whole kernel.
@@ -614,7 +834,7 @@ __device__ __forceinline__ void attentionBackward(const Args &args) {
   using C = AttentionBackwardConfig<problem, tile, typename Args::Row>;
   extern __shared__ __align__(1024) unsigned char memory[];
   const AttentionBackwardShared<problem, tile, typename Args::Row> shared{sharedAddress(memory)};
-  constexpr int helpers = 1;  // warps beside the producer that take tiles
+  constexpr int helpers = 3;  // warps beside the producer that take tiles
   if (threadIdx.x == 0) {
     for (const TensorMap *map : {args.q, args.k, args.v, args.dOutput, args.dQ, args.dK, args.dV})
       prefetchMap(map);
@@ -626,9 +846,11 @@ __device__ __forceinline__ void attentionBackward(const Args &args) {
       initializeBarrier(shared.rowsFull(stage), 32);
       initializeBarrier(shared.blockEmpty(stage), C::consumers);
     }
-    initializeBarrier(shared.unitsFull(), C::consumers * warpgroup);
     initializeBarrier(shared.unitsEmpty(), 1);
     for (int place = 0; place < 2; ++place) {
+      initializeBarrier(shared.dScoresFull(place), C::consumers * 4);
+      initializeBarrier(shared.dScoresEmpty(place), C::consumers * 4);
+      initializeBarrier(shared.unitsFull(place), C::consumers * 4);
       initializeBarrier(shared.tileFull(place), 1);
       initializeBarrier(shared.tileEmpty(place), C::consumers * 4 + helpers);
     }
@@ -641,7 +863,7 @@ __device__ __forceinline__ void attentionBackward(const Args &args) {
     const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
     if (warp == 0) produceOperands<problem, tile>(shared, args);
     else if (warp == 1) produceRows<problem, tile>(shared, args);
-    else if (warp == 2) sumUnits<T, problem, tile>(shared, args);
+    else sumUnits<T, problem, tile>(shared, args, warp - 2);
   } else {
     raiseRegisters<C::consumerRegisters>();
     consumeBlocks<T, problem, tile>(shared, args, role - 1);

@@ -33,13 +33,11 @@ struct AttentionBackwardTile {
   int headGroup;  ///< heads of keys whose tiles are taken together, first keys first
 };
 
-/// A block of queries, as one warp tells others of it: four words of shared memory.
+/// A block of queries, as one warp tells consumers of it: words of shared memory.
 struct BackwardBlock {
-  enum Flag : int { mixed = 1, last = 2, lastTurn = 4, end = 8 };
+  enum Flag : int { mixed = 1, last = 2 };
   int head, firstQuery;
-  int turn;  ///< key tiles that add to its sums before this one
-  /// mixed: masks decide score by score; last: no other follows for the tile of keys; lastTurn: no
-  /// other adds to its sums; end: no block, and none follows.
+  /// mixed: masks decide score by score; last: no other follows for the tile of keys.
   int flags;
 };
 
@@ -64,6 +62,9 @@ struct AttentionBackwardConfig {
                        dScoresBytes = tile.queries / 64 * tile.keys * rowBytes,
                        rowsBytes = (tile.queries * int(sizeof(Row)) + 15) / 16 * 16,
                        blockBytes = 16;
+  /// Of 64 queries; whether the registers hold both products of the next one beside a unit.
+  static constexpr int parts = tile.queries / 64;
+  static constexpr bool startsBoth = headColumns + valueColumns <= 192;
   static constexpr int units = tile.queries / 64 * headPanels,
                        unitsOfConsumer = (units + consumers - 1) / consumers;
   static constexpr int unitFloats = 64 * 64, unitBytes = unitFloats * 4;
@@ -71,11 +72,10 @@ struct AttentionBackwardConfig {
   static constexpr int columnsOfUnit(int unit) {
     return smaller(64, headColumns - unit % headPanels * 64);
   }
-  static constexpr int barriers = 2 + 4 * stages + 2 + 4;
+  static constexpr int barriers = 2 + 4 * stages + 3 + 4 + 4;
   static constexpr int sharedBytes = keyBytes + valueBytes + stages * (queryBytes + dOutputBytes) +
                                      2 * dScoresBytes + units * unitBytes + subtileBytes +
-                                     stages * rowsBytes + (stages + 1) * blockBytes + barriers * 8 +
-                                     16;
+                                     stages * rowsBytes + stages * blockBytes + barriers * 8 + 16;
   static constexpr int turns = problem.heads * queryTiles;
   /// Floats in device memory: sums of the gradients of queries.
   static constexpr Offset sumFloats = static_cast<Offset>(turns) * units * unitFloats;
@@ -117,12 +117,11 @@ struct AttentionBackwardShared {
   __device__ __forceinline__ SharedAddress rows(int stage) const {
     return panel() + subtileBytes + stage * C::rowsBytes;
   }
-  /// The last place is for the sums: that of their units.
   __device__ __forceinline__ SharedAddress block(int stage) const {
     return rows(C::stages) + stage * C::blockBytes;
   }
   __device__ __forceinline__ SharedAddress barrier(int index) const {
-    return block(C::stages + 1) + index * 8;
+    return block(C::stages) + index * 8;
   }
   __device__ __forceinline__ SharedAddress keysFull() const { return barrier(0); }
   __device__ __forceinline__ SharedAddress keysEmpty() const { return barrier(1); }
@@ -137,15 +136,25 @@ struct AttentionBackwardShared {
   __device__ __forceinline__ SharedAddress blockEmpty(int stage) const {
     return barrier(2 + 3 * C::stages + stage);
   }
-  __device__ __forceinline__ SharedAddress unitsFull() const { return barrier(2 + 4 * C::stages); }
-  __device__ __forceinline__ SharedAddress unitsEmpty() const { return barrier(3 + 4 * C::stages); }
+  /// Of even blocks and of odd ones, which two warps add up: the units' place is one.
+  __device__ __forceinline__ SharedAddress unitsFull(int own) const {
+    return barrier(2 + 4 * C::stages + own);
+  }
+  __device__ __forceinline__ SharedAddress unitsEmpty() const { return barrier(4 + 4 * C::stages); }
   /// Two places for the number of a tile, each a word behind all barriers; `nothingSeen` is added
   /// to those that no query sees.
   __device__ __forceinline__ SharedAddress tileFull(int place) const {
-    return barrier(4 + 4 * C::stages + place);
+    return barrier(5 + 4 * C::stages + place);
   }
   __device__ __forceinline__ SharedAddress tileEmpty(int place) const {
-    return barrier(6 + 4 * C::stages + place);
+    return barrier(7 + 4 * C::stages + place);
+  }
+  /// Of both warpgroups' gradients of scores, in two places.
+  __device__ __forceinline__ SharedAddress dScoresFull(int place) const {
+    return barrier(9 + 4 * C::stages + place);
+  }
+  __device__ __forceinline__ SharedAddress dScoresEmpty(int place) const {
+    return barrier(11 + 4 * C::stages + place);
   }
   __device__ __forceinline__ SharedAddress tileNumber(int place) const {
     return barrier(C::barriers) + place * 4;

@@ -2,7 +2,7 @@
 // out every time: a counter says whose turn it is, and copies of TMA add what lies in shared
 // memory. The one whose turn is first overwrites, so nothing has to be zero before.
 //
-// The counter is zero between launches: whoever is last sets it back.
+// The counter is zero between launches: whoever reads the sums sets it back.
 #pragma once
 
 #include "weft/sm90_shared.cuh"
@@ -17,10 +17,14 @@ __device__ __forceinline__ void waitForTurn(const unsigned *counter, unsigned tu
   } while (done != turn);
   asm volatile("fence.proxy.async;" ::: "memory");
 }
-/// Ends a turn whose copies have been waited for: `next` is the number of the turn behind it, or 0.
+/// Ends a turn whose copies have been waited for: `next` is the number of the turn behind it.
 __device__ __forceinline__ void endTurn(unsigned *counter, unsigned next) {
   asm volatile("fence.proxy.async;" ::: "memory");
   asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(counter), "r"(next) : "memory");
+}
+/// Behind the last turn, which has been waited for.
+__device__ __forceinline__ void resetTurns(unsigned *counter) {
+  asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(counter), "r"(0u) : "memory");
 }
 
 /// Copies floats from shared to device memory, or adds them to what is there; both places at
