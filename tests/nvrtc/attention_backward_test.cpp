@@ -55,9 +55,9 @@ TEST_CASE("every tile of backward attention by mma.sync compiles without spills"
 }
 
 TEST_CASE("every tile of backward attention by WGMMA compiles, and waits where it says so alone") {
-  // 128 queries of 64 columns and 64 of 128 take all registers: scalars of masks and dropout leave
-  // them, stored and loaded once a block.
-  constexpr int mostSpilledBytes = 0, mostBesideDropout = 0;
+  // 128 queries of 64 columns take all registers: scalars of dropout leave them, stored and loaded
+  // once a block.
+  constexpr int mostSpilledBytes = 96;
   runtime::BuildOptions options;
   options.headers = codegen::deviceHeaders();
   std::vector<runtime::BuildRequest> requests;
@@ -84,15 +84,13 @@ TEST_CASE("every tile of backward attention by WGMMA compiles, and waits where i
   for (size_t i = 0; i < results.size(); ++i) {
     INFO(requests[i].name << "\n" << results[i].error << "\n" << results[i].log);
     REQUIRE(results[i].error.empty());
-    CHECK(results[i].spillBytes <= (isFull[i]      ? mostSpilledBytes
-                                    : isDropped[i] ? mostBesideDropout
-                                                   : 0));
+    CHECK(results[i].spillBytes <= (isFull[i] && isDropped[i] ? mostSpilledBytes : 0));
     const nvrtctest::WgmmaCode code = nvrtctest::wgmmaCode(results[i].cubin);
     CHECK(code.products >= 16);
     // Products of a tile's first block, of the next one, and of a part behind the first; sums of
     // keys and values of both parts; sums of queries, whose last panel may be narrower and is
-    // followed by the next block's products as the other one is.
-    CHECK(code.starts <= 9);
-    CHECK(code.waits <= 7);
+    // followed by the next block's products as the other one is, and stands behind the loop again.
+    CHECK(code.starts <= 11);
+    CHECK(code.waits <= 8);
   }
 }

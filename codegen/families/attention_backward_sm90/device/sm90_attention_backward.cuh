@@ -453,7 +453,8 @@ __device__ __forceinline__ void roundSums(const Shared &shared, const Args &args
   if (isLeader) waitForStoresToRead<0>();
 }
 
-constexpr int backwardConsumerBarrier = 1, dScoresBarrier = 4;  // named barriers from these on
+constexpr int backwardConsumerBarrier = 1, dScoresBarrier = 4,
+              applyBarrier = 5;  // named barriers from these on
 
 /// An arrival of a warp, for all that its lanes did.
 __device__ __forceinline__ void signal(SharedAddress barrier) {
@@ -642,6 +643,14 @@ __device__ __forceinline__ void consumeBlocks(const Shared &shared, const Args &
   const int thread = threadIdx.x % warpgroup, warp = thread / 32, lane = thread % 32;
   const bool isLeader = thread == 0;
   unsigned count = 0;
+  // One warpgroup at a time applies element-wise ops: the other has the tensor cores meanwhile.
+  const auto awaitOther = [&] {
+    if constexpr (C::takesTurns) synchronize(applyBarrier + consumer, 2 * warpgroup);
+  };
+  const auto letOther = [&] {
+    if constexpr (C::takesTurns) arriveAt(applyBarrier + (consumer ^ 1), 2 * warpgroup);
+  };
+  if (consumer == 1) letOther();
 #pragma unroll 1
   for (unsigned tiles = 0;; ++tiles) {
     const int taken = takeTile(shared, tiles), index = taken % nothingSeen;
@@ -678,11 +687,11 @@ __device__ __forceinline__ void consumeBlocks(const Shared &shared, const Args &
       if (isLeader && isThere) arrive(shared.blockEmpty(block.stage));
     };
     // The gradient of queries of block `number`, when the other warpgroup's part of its scores is
-    // there. `between` runs while a unit is made.
+    // there. `between` runs while the last unit is made, and waits for it.
     const bool hasUnit = C::units >= C::consumers || consumer < C::units;
     constexpr int lastColumns = C::columnsOfUnit(C::headPanels - 1);
-    const auto makeUnit = [&]<int columns>(unsigned number, bool isThere, int unit, bool isFirst,
-                                           bool isLast, const auto &between) {
+    const auto makeUnit = [&]<int columns, bool isFirst, bool isLast>(
+                              unsigned number, bool isThere, int unit, const auto &between) {
       const Stage place(number);
       float dQ[columns / 2];
       if (hasUnit) {
@@ -691,8 +700,8 @@ __device__ __forceinline__ void consumeBlocks(const Shared &shared, const Args &
                                           unit);
       }
       commitWgmma();
-      between();
-      waitForWgmma<0>();
+      if constexpr (isLast) between();
+      else waitForWgmma<0>();
       if (isLast && isThere) signal(shared.dScoresEmpty(place.stage));
       if (isFirst) wait(shared.unitsEmpty(), int((isThere ? number : number + 1) % 2 ^ 1));
       if (hasUnit) parts.template storeUnit<columns>(dQ, unit);
@@ -700,22 +709,19 @@ __device__ __forceinline__ void consumeBlocks(const Shared &shared, const Args &
     const auto makeUnits = [&](unsigned number, bool isThere, const auto &between) {
       const Stage place(number);
       if (isThere) wait(shared.dScoresFull(place.stage), place.parity);
-#pragma unroll
-      for (int turn = 0; turn < C::unitsOfConsumer; ++turn) {
-        const int unit = turn * C::consumers + consumer;
-        const auto nothing = [] {};
-        if (lastColumns == 64 || unit % C::headPanels < C::headPanels - 1) {
-          if (turn == 0)
-            makeUnit.template operator()<64>(number, isThere, unit, true, C::unitsOfConsumer == 1,
-                                             between);
-          else makeUnit.template operator()<64>(number, isThere, unit, false, true, nothing);
-        } else {
-          if (turn == 0)
-            makeUnit.template operator()<lastColumns>(number, isThere, unit, true,
-                                                      C::unitsOfConsumer == 1, between);
-          else
-            makeUnit.template operator()<lastColumns>(number, isThere, unit, false, true, nothing);
-        }
+      const auto makeColumns = [&]<bool isFirst, bool isLast>(int unit) {
+        if (lastColumns == 64 || unit % C::headPanels < C::headPanels - 1)
+          makeUnit.template operator()<64, isFirst, isLast>(number, isThere, unit, between);
+        else
+          makeUnit.template operator()<lastColumns, isFirst, isLast>(number, isThere, unit,
+                                                                     between);
+      };
+      if constexpr (C::unitsOfConsumer == 1) {
+        makeColumns.template operator()<true, true>(consumer);
+      } else {
+        static_assert(C::units == 2 * C::consumers);
+        makeColumns.template operator()<true, false>(consumer);
+        makeColumns.template operator()<false, true>(C::consumers + consumer);
       }
       fenceForAsync();
       if (isThere) signal(shared.unitsFull(place.stage));
@@ -747,15 +753,19 @@ __device__ __forceinline__ void consumeBlocks(const Shared &shared, const Args &
       typename Parts::StepRows rows = parts.rowsOf(block, 0, 0);
       waitForWgmma<0>();
       freeBlock(nextBlock, !isFirst);  // the stage of the block in front, too
+      awaitOther();
       parts.apply(operands, products, rows, block, 0, info);
+      letOther();
       storeScores(operands, count, 0);
       fenceWgmma();
       parts.startSums(dK, dV, operands, block, 0);
       commitWgmma();
       if constexpr (C::parts == 1) {
-        startFirst(nextBlock, hasBlock);
-        waitForWgmma<1>();
-        makeUnits(count - 1, !isFirst, [] {});
+        makeUnits(count - 1, !isFirst, [&] {
+          waitForWgmma<1>();  // the sums: their operands' registers are free
+          startFirst(nextBlock, hasBlock);
+          waitForWgmma<1>();
+        });
       } else {
         typename Parts::Operands ofSecond;
         fenceWgmma();
@@ -764,12 +774,15 @@ __device__ __forceinline__ void consumeBlocks(const Shared &shared, const Args &
         commitWgmma();
         rows = parts.rowsOf(block, 1, 0);
         const auto applySecond = [&] {
+          awaitOther();
           parts.apply(ofSecond, products, rows, block, 1, info);
+          letOther();
           storeScores(ofSecond, count, 1);
         };
         makeUnits(count - 1, !isFirst, [&] {
           waitForWgmma<1>();
           applySecond();
+          waitForWgmma<0>();
         });
         fenceWgmma();
         parts.startSums(dK, dV, ofSecond, block, 1);
@@ -783,7 +796,7 @@ __device__ __forceinline__ void consumeBlocks(const Shared &shared, const Args &
     waitForWgmma<0>();
     if (!isFirst) {
       freeBlock(Stage(count - 1), true);
-      makeUnits(count - 1, true, [] {});
+      makeUnits(count - 1, true, [] { waitForWgmma<0>(); });
     }
 
     // Keys and values have been read by all: gradients leave through their places.
@@ -822,6 +835,7 @@ __device__ __forceinline__ void consumeBlocks(const Shared &shared, const Args &
       arrive(shared.keysEmpty());
     }
   }
+  if (consumer == 0) awaitOther();  // the arrival that is left
   if constexpr (C::keyTiles > 1) {
     synchronize(dScoresBarrier, C::consumers * warpgroup);  // gradients have left both places
     roundSums<T, problem, tile>(shared, args, consumer * 4 + warp);

@@ -64,7 +64,8 @@ struct AttentionBackwardConfig {
                        blockBytes = 16;
   /// Of 64 queries; whether the registers hold both products of the next one beside a unit.
   static constexpr int parts = tile.queries / 64;
-  static constexpr bool startsBoth = headColumns + valueColumns <= 192;
+  static constexpr bool startsBoth = headColumns + valueColumns <= 128;
+  static constexpr bool takesTurns = true;
   static constexpr int units = tile.queries / 64 * headPanels,
                        unitsOfConsumer = (units + consumers - 1) / consumers;
   static constexpr int unitFloats = 64 * 64, unitBytes = unitFloats * 4;
