@@ -295,9 +295,7 @@ std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant,
         asked.chunks);
   // Chunks are of stored scores: whoever asks for a number of them asks for a plan that has some.
   options.canFuseAttention = asked.chunks <= 1 && offersFusedAttention(prices->device());
-  // No kernel of a backward family has run on a GPU yet: a plan has one where that is asked for.
-  constexpr bool haveBackwardFamiliesRun = false;
-  options.canFuseAttentionBackward = haveBackwardFamiliesRun && attentionBackwardRejection;
+  options.canFuseAttentionBackward = bool(attentionBackwardRejection);
   options.recompute = modelFlags.choosesRecomputed() ? "auto" : "none";
   if (!modelFlags.optimizer.empty()) {  // weights change every step: to stack them is not free
     if (options.stacking == "auto") options.stacking = "separate";

@@ -87,7 +87,7 @@ Cost sm80AttentionBackwardCost(const Kernel &kernel, const Configuration &config
                   .bound = device.launchSeconds > busySeconds ? Bound::launch
                            : memorySeconds > computeSeconds   ? Bound::memory
                                                               : Bound::tensor};
-  return margins::added(cost, margins::neverRun);
+  return margins::added(cost, margins::neverTimed);
 }
 
 }  // namespace weft
