@@ -97,22 +97,19 @@ void LagrangianBound::addCombinations(const CandidatePrices &from,
   size_t size = 1;
   for (const size_t operand : operands)
     strides[operand] = std::exchange(size, size * from.choices[operand].size());
-  std::vector<double> bests(size, infinite);
-  std::vector<size_t> choice(from.choices.size(), 0);
-  size_t place = 0;
-  for (const Price &price : from.table) {
-    bests[place] = std::min(bests[place], price.seconds);
-    for (size_t operand = choice.size();
-         operand-- > 0;) {  // the next entry: the last operand fastest
-      place += strides[operand];
-      if (++choice[operand] < from.choices[operand].size()) break;
-      place -= strides[operand] * choice[operand];
-      choice[operand] = 0;
+  std::map<size_t, double> bests;  // by place
+  std::vector<int> choice = from.table.empty() ? std::vector<int>() : from.choiceOf(0);
+  for (size_t entry = 0; entry < from.table.size(); ++entry) {
+    if (const double seconds = from.table[entry].seconds; seconds < infinite) {
+      size_t place = 0;
+      for (const size_t operand : operands) place += strides[operand] * size_t(choice[operand]);
+      const auto [best, isNew] = bests.try_emplace(place, seconds);
+      best->second = std::min(best->second, seconds);
     }
+    from.advance(choice, entry);
   }
-  for (place = 0; place < size; ++place) {
-    if (!(bests[place] < infinite)) continue;
-    table.seconds.push_back(bests[place]);
+  for (const auto &[place, seconds] : bests) {
+    table.seconds.push_back(seconds);
     for (const size_t operand : operands)
       table.layouts.push_back(static_cast<uint8_t>(
           from.choices[operand][place / strides[operand] % from.choices[operand].size()]));

@@ -14,19 +14,15 @@ std::vector<std::vector<double>> lossesOf(const CandidatePrices &prices,
   std::vector<std::vector<double>> losses;
   for (const size_t count : layoutCounts) losses.emplace_back(count, infinite);
   double best = infinite;
-  std::vector<size_t> choice(prices.choices.size(), 0);
-  for (const Price &price : prices.table) {
+  std::vector<int> choice = prices.table.empty() ? std::vector<int>() : prices.choiceOf(0);
+  for (size_t entry = 0; entry < prices.table.size(); ++entry) {
+    const Price &price = prices.table[entry];
     best = std::min(best, price.seconds);
     for (size_t operand = 0; operand < choice.size(); ++operand) {
-      double &least =
-          losses[operand][static_cast<size_t>(prices.choices[operand][choice[operand]])];
+      double &least = losses[operand][size_t(prices.choices[operand][size_t(choice[operand])])];
       least = std::min(least, price.seconds);
     }
-    for (size_t operand = choice.size();
-         operand-- > 0;) {  // the next entry: the last operand fastest
-      if (++choice[operand] < prices.choices[operand].size()) break;
-      choice[operand] = 0;
-    }
+    prices.advance(choice, entry);
   }
   for (std::vector<double> &ofOperand : losses)
     for (double &seconds : ofOperand) seconds = best < infinite ? seconds - best : infinite;

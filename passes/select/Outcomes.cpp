@@ -39,18 +39,15 @@ Outcomes::Ranked Outcomes::find(int candidate, const Masks &inputs,
       part[i].push_back(matters[i] && (isMissing || i >= inputs.size()) ? layout : -1);
     }
   std::map<std::vector<int>, Outcome> best;
-  std::vector<size_t> choice(operands, 0);
+  std::vector<int> choice = table.table.empty() ? std::vector<int>(operands) : table.choiceOf(0);
   std::vector<int> key(operands);
   for (size_t entry = 0; entry < table.table.size(); ++entry) {
     double seconds = table.table[entry].seconds;
     for (size_t i = 0; i < operands; ++i) {
-      seconds += penalty[i][choice[i]];
-      key[i] = part[i][choice[i]];
+      seconds += penalty[i][size_t(choice[i])];
+      key[i] = part[i][size_t(choice[i])];
     }
-    for (size_t i = operands; i-- > 0;) {  // the next entry: the last operand fastest
-      if (++choice[i] < table.choices[i].size()) break;
-      choice[i] = 0;
-    }
+    table.advance(choice, entry);
     if (!(seconds < infinite)) continue;
     Outcome &outcome = best[key];
     if (seconds < outcome.seconds) outcome.seconds = seconds, outcome.entry = entry;

@@ -32,11 +32,13 @@ struct Price {
 };
 
 /// One candidate under every combination of kept layouts of its operands: a dense table, the last
-/// operand fastest.
+/// operand fastest. Of a candidate whose families list their combinations and that has too many
+/// operands for that, a table of those that are listed, in the same order.
 struct CandidatePrices {
   std::vector<int> operands;              ///< tensors: inputs, then outputs
   std::vector<std::vector<int>> choices;  ///< per operand: numbers of the tensor's kept layouts
   std::vector<Price> table;
+  std::vector<std::vector<int>> listed;  ///< of the entries, ascending; empty: the table is dense
   std::vector<SharedSpace> spaces;
   size_t pricedSpaces =
       0;  ///< the first of `spaces` are priced by the model, the others hold what was measured
@@ -47,8 +49,11 @@ struct CandidatePrices {
                                         ///< unmeasured in the pinned layouts
 
   const ConfigurationSpace &space(int index) const { return *spaces[static_cast<size_t>(index)]; }
-  size_t indexOf(const std::vector<int> &choice) const;
+  /// Of positions in `choices`; nothing if they are not listed.
+  std::optional<size_t> indexOf(const std::vector<int> &choice) const;
   std::vector<int> choiceOf(size_t index) const;  ///< positions in `choices`
+  /// Makes the choice of entry `index` that of the next one, as far as there is one.
+  void advance(std::vector<int> &choice, size_t index) const;
 };
 
 class Prices {
@@ -135,6 +140,7 @@ private:
   void buildFolded(CandidatePrices &prices) const;
   void limitTables();
   void chooseLayouts(int candidate);
+  bool listCombinations(CandidatePrices &prices) const;
   std::optional<size_t> entryOf(const CandidatePrices &prices, const LayoutTuple &tuple) const;
   LayoutTuple tupleOf(const CandidatePrices &prices, size_t entry) const;
   void offerMeasured(CandidatePrices &prices);

@@ -4,6 +4,7 @@
 #include "passes/select/Prices.h"
 
 #include <algorithm>
+#include <set>
 
 namespace weft::select {
 namespace {
@@ -27,14 +28,31 @@ void Price::offer(double offered, int offeredSpace, int offeredKnobs, int offere
   }
 }
 
-size_t CandidatePrices::indexOf(const std::vector<int> &choice) const {
+std::optional<size_t> CandidatePrices::indexOf(const std::vector<int> &choice) const {
+  if (!listed.empty()) {
+    const auto found = std::ranges::lower_bound(listed, choice);
+    if (found == listed.end() || *found != choice) return std::nullopt;
+    return size_t(found - listed.begin());
+  }
   size_t index = 0;
   for (size_t i = 0; i < choices.size(); ++i)
     index = index * choices[i].size() + static_cast<size_t>(choice[i]);
   return index;
 }
 
+void CandidatePrices::advance(std::vector<int> &choice, size_t index) const {
+  if (!listed.empty()) {
+    if (index + 1 < listed.size()) choice = listed[index + 1];
+    return;
+  }
+  for (size_t operand = choice.size(); operand-- > 0;) {
+    if (++choice[operand] < int(choices[operand].size())) break;
+    choice[operand] = 0;
+  }
+}
+
 std::vector<int> CandidatePrices::choiceOf(size_t index) const {
+  if (!listed.empty()) return listed[index];
   std::vector<int> choice(choices.size());
   for (size_t i = choices.size(); i-- > 0;) {
     choice[i] = static_cast<int>(index % choices[i].size());
@@ -109,6 +127,29 @@ void Prices::limitTables() {
     mostCombinations = static_cast<size_t>(std::clamp<int64_t>(each, shortestTable, maximumTable));
 }
 
+/// Lists the combinations that the families list, where every one of them does. False if some do
+/// not, or if a table would be as short without.
+bool Prices::listCombinations(CandidatePrices &prices) const {
+  std::set<std::vector<int>> found;
+  for (const SharedSpace &space : prices.spaces) {
+    if (space->tuples.empty()) return false;
+    for (const LayoutTuple &tuple : space->tuples) {
+      std::vector<int> choice;
+      for (size_t operand = 0; operand < prices.operands.size(); ++operand) {
+        const int number = numberOf(prices.operands[operand], withoutPlace(tuple[operand]));
+        const auto at = std::ranges::find(prices.choices[operand], number);
+        if (at == prices.choices[operand].end()) break;
+        choice.push_back(int(at - prices.choices[operand].begin()));
+      }
+      if (choice.size() == prices.operands.size()) found.insert(std::move(choice));
+    }
+  }
+  if (found.empty() || found.size() > mostCombinations) return false;
+  prices.listed.assign(found.begin(), found.end());
+  prices.table.assign(found.size(), {});
+  return true;
+}
+
 /// Per operand the kept layouts that the candidate can take, its best first, and a table for all
 /// combinations.
 void Prices::chooseLayouts(int index) {
@@ -127,6 +168,7 @@ void Prices::chooseLayouts(int index) {
     prices.choices.push_back(numbers);
     size *= numbers.size();
   }
+  if (size > mostCombinations && listCombinations(prices)) return;
   if (size > mostCombinations && mostCombinations < maximumTable) cutTables = true;
   while (size > mostCombinations) {
     const auto longest =
