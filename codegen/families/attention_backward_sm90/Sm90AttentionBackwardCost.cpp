@@ -12,12 +12,13 @@
 namespace weft {
 namespace {
 
-/// What all else adds to the time of the GEMMs at the peak, over the columns of a head: of eight
-/// kernels on an H200, 64 and 128 columns, 512 to 16,384 keys, with a causal mask and without,
-/// within 4% (docs/experiments/attention.md).
-constexpr double columnsOfSameTime = 34;
-/// Blocks of 64 queries: more barriers a score, and keys and values read twice as often (estimate).
-constexpr double narrowFactor = 1.15;
+/// What all else adds to the time of the GEMMs at the peak, over the columns of a head: of ten
+/// kernels on an H200, 64 and 128 columns, 512 to 16,384 keys, with a causal mask and without
+/// (docs/experiments/attention.md).
+constexpr double columnsOfSameTime = 30;
+/// Blocks of 64 queries: more barriers a score, and keys and values read twice as often (of the
+/// same kernels).
+constexpr double narrowFactor = 1.12;
 /// What a value op adds to a score, in shares of all that is no GEMM, and masks to a block
 /// (estimates).
 constexpr double valueOpShare = 0.1, maskShare = 0.15;
