@@ -81,7 +81,7 @@ attention_backward_causal_bf16_8x8192x2048x128(const __grid_constant__ weft::sm9
     const bool isFull = lastKey <= firstQuery;
     return isEmpty ? weft::TileCoverage::empty : isFull ? weft::TileCoverage::full : weft::TileCoverage::mixed;
   };
-  static_assert(weft::sm90::AttentionBackwardConfig<shape, tile, weft::ScoreRow<2>>::sharedBytes == 206016
+  static_assert(weft::sm90::AttentionBackwardConfig<shape, tile, weft::ScoreRow<2>>::sharedBytes == 206040
       && weft::sm90::AttentionBackwardConfig<shape, tile, weft::ScoreRow<2>>::threads == 384
       && weft::sm90::AttentionBackwardConfig<shape, tile, weft::ScoreRow<2>>::turns == 1024
       && weft::sm90::AttentionBackwardConfig<shape, tile, weft::ScoreRow<2>>::sumFloats * 4 == 33554432);

@@ -80,7 +80,7 @@ attention_backward_f16_24x777x777x64(const __grid_constant__ weft::sm90::TensorM
     return weft::keptTransposedFragment(dropoutSeedAndStep, dropoutStream, (head / h) * h + head % h, query, key,
         dropThreshold);
   };
-  static_assert(weft::sm90::AttentionBackwardConfig<shape, tile, weft::ScoreRow<2>>::sharedBytes == 207040
+  static_assert(weft::sm90::AttentionBackwardConfig<shape, tile, weft::ScoreRow<2>>::sharedBytes == 207064
       && weft::sm90::AttentionBackwardConfig<shape, tile, weft::ScoreRow<2>>::threads == 384
       && weft::sm90::AttentionBackwardConfig<shape, tile, weft::ScoreRow<2>>::turns == 168
       && weft::sm90::AttentionBackwardConfig<shape, tile, weft::ScoreRow<2>>::sumFloats * 4 == 5505024);

@@ -65,7 +65,7 @@ attention_backward_f16_128x512x512x64(const __grid_constant__ weft::sm90::Tensor
     const float d_s = centred * y;
     return weft::ScoreGradients{y, d_s};
   };
-  static_assert(weft::sm90::AttentionBackwardConfig<shape, tile, weft::ScoreRow<2>>::sharedBytes == 207040
+  static_assert(weft::sm90::AttentionBackwardConfig<shape, tile, weft::ScoreRow<2>>::sharedBytes == 207064
       && weft::sm90::AttentionBackwardConfig<shape, tile, weft::ScoreRow<2>>::threads == 384
       && weft::sm90::AttentionBackwardConfig<shape, tile, weft::ScoreRow<2>>::turns == 512
       && weft::sm90::AttentionBackwardConfig<shape, tile, weft::ScoreRow<2>>::sumFloats * 4 == 16777216);

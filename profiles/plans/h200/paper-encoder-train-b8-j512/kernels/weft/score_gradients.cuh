@@ -1,0 +1,42 @@
+// What a kernel of the backward pass of attention asks of one score, whatever its family: the
+// probability again, from the score and the logarithm of its row's sum, and the gradients that the
+// products behind it read.
+#pragma once
+
+#include "weft/ptx.cuh"
+#include "weft/types.cuh"
+
+namespace weft {
+
+/// kept: the probability, or what dropout leaves of it, which the gradient of values is summed
+/// from; dScore: the gradient of the dot product, which those of queries and keys are summed from.
+struct ScoreGradients {
+  float kept, dScore;
+};
+
+/// What the scores of a row read of tensors of rows, once for all of them.
+template <int count>
+struct ScoreRow {
+  float at[count];
+};
+
+/// Minus the logarithm of a row's sum to base 2, as probabilityOf() takes it. A row that saw
+/// nothing, whose logarithm is -inf, has -inf: its probabilities are zero.
+__device__ __forceinline__ float negatedLogSum(float logSum) {
+  return logSum == negativeInfinity ? logSum : logSum * -1.44269504f;
+}
+/// 2^(factor * score + negatedLogSum): e^(scale * score - logSum) with factor = log2(e) * scale.
+/// The relative error is that of the exponent: at most 2^-22 + |logSum| 2^-24 + |exponent| 2^-23.
+__device__ __forceinline__ float probabilityOf(float score, float factor, float negatedLogSum) {
+  return ptx::exp2(fmaf(score, factor, negatedLogSum));
+}
+
+/// In the place of dropout bits where nothing is dropped: of the eight elements of a fragment.
+struct AllKept {
+  __device__ __forceinline__ bool at(int) const { return true; }
+};
+struct NoDropout {
+  __device__ __forceinline__ AllKept operator()(int, int, int) const { return {}; }
+};
+
+}  // namespace weft

@@ -1,0 +1,393 @@
+// Fused attention on sm_90a: output = softmax(score(scale * q k^T)) v, row by row, without a score
+// in memory.
+//
+//   producer warp      q ──TMA──> shared memory; blocks of k and v ──TMA──> two rings of stages
+//   consumer           scores = q k^T            WGMMA, 64 rows a warpgroup
+//   warpgroups         score expression, online softmax in registers
+//                      output += exponentials v  WGMMA, exponentials in registers
+//
+// Persistent blocks take tiles by a counter in device memory. A consumer issues the scores of the
+// next block of keys before the output's GEMM of the one before, so that the maxima of one overlap
+// with the GEMM of the other; ordered consumers issue their GEMMs in turn, so that one has the
+// tensor cores while another computes exponentials. The producer runs ahead into the next tile
+// while outputs are stored.
+#pragma once
+
+#include "weft/grid_memory.cuh"
+#include "weft/online_softmax.cuh"
+#include "weft/opaque.cuh"
+#include "weft/sm90_attention_tiles.cuh"
+#include "weft/sm90_barrier.cuh"
+#include "weft/sm90_fragment_shared.cuh"
+#include "weft/sm90_heads.cuh"
+#include "weft/sm90_registers.cuh"
+#include "weft/sm90_tma.cuh"
+#include "weft/tile_coverage.cuh"
+#include "weft/wgmma.cuh"
+
+namespace weft::sm90 {
+
+/// Whether scores stay as the products give them, and whether every query sees every key.
+template <typename Score>
+concept IsUnchanged = __is_base_of(UnchangedScore, Score);
+template <typename Coverage>
+concept IsFull = __is_base_of(FullCoverage, Coverage);
+/// That every exponential stays; else a function of (head, query, key), the first of the eight
+/// elements of a fragment, that gives Kept<8> (dropout.cuh).
+struct NothingDropped {};
+template <typename Dropout>
+concept DropsNothing = __is_base_of(NothingDropped, Dropout);
+
+/// `score`, `scoreWithoutMasks` and `coverage`: functions as tile_coverage.cuh has them.
+template <typename Score = UnchangedScore, typename ScoreWithoutMasks = UnchangedScore,
+          typename Coverage = FullCoverage, typename Dropout = NothingDropped>
+struct AttentionArgs {
+  const TensorMap *q, *k, *v, *output;
+  unsigned *counter;         // of tiles taken; zero between launches
+  float scale;               // of products; positive
+  float *logSums = nullptr;  // log(sum(exp(score))) of [head][query], if asked for
+  Score score = {};
+  ScoreWithoutMasks scoreWithoutMasks = {};
+  Coverage coverage = {};
+  Dropout dropout = {};  // of exponentials, behind their sum
+  float keepScale = 1;   // 1 / (1 - p)
+};
+
+/// The blocks of keys that a tile of queries sees, from the last to the first. The lanes of a warp
+/// ask for the coverage of 32 blocks at once; all of them call advance() together.
+template <AttentionProblem problem, AttentionTile tile, typename Coverage>
+struct KeyBlocks {
+  static constexpr int count = AttentionConfig<problem, tile>::keyTiles, lanes = 32;
+  static constexpr bool hasTail = problem.keys % tile.keys != 0;
+  const Coverage &coverage;
+  int head, firstQuery;
+  // Of the block. What the compiler does not know: it would take a loop of few blocks apart, and
+  // then not keep both GEMMs in flight in registers.
+  int index = opaque(count, 0);
+  int group = count / lanes + 1;  // of 32 blocks, whose bits these are:
+  unsigned seen = 0, mixed = 0;
+  bool isMixed = false;
+
+  /// Goes to the next block; false if there is none.
+  __device__ __forceinline__ bool advance() {
+    if constexpr (IsFull<Coverage>) {
+      --index;
+      isMixed = hasTail && index == count - 1;
+      return index >= 0;
+    } else {
+      while (seen == 0) {
+        if (--group < 0) return false;
+        askFor(group * lanes + int(threadIdx.x % lanes));
+      }
+      const int bit = 31 - __clz(int(seen));
+      seen ^= 1u << bit;
+      index = group * lanes + bit;
+      isMixed = mixed >> bit & 1;
+      return true;
+    }
+  }
+
+  __device__ __forceinline__ void askFor(int block) {
+    const int lastQuery = smaller(firstQuery + tile.queries, problem.queries) - 1,
+              first = block * tile.keys, last = smaller(first + tile.keys, problem.keys) - 1;
+    const TileCoverage covered =
+        block < count ? coverage(head, firstQuery, lastQuery, first, last) : TileCoverage::empty;
+    seen = __ballot_sync(~0u, covered != TileCoverage::empty);
+    mixed = __ballot_sync(~0u, covered == TileCoverage::mixed || (hasTail && block == count - 1));
+  }
+};
+
+template <AttentionProblem problem, AttentionTile tile, typename Args>
+__device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> shared,
+                                                 const Args &args) {
+  using C = AttentionConfig<problem, tile>;
+  const bool isLeader = threadIdx.x == 0;
+  unsigned tiles = 0, keyBlocks = 0;  // passed before
+  int index = blockIdx.x;
+#pragma unroll 1
+  while (true) {
+    const StageOfPass<2> place(tiles);
+    const StageOfPass<tile.queryStages> query(tiles);
+    if (isLeader) {
+      wait(shared.tileEmpty(place.stage), place.parity ^ 1);
+      asm volatile("st.shared::cta.s32 [%0], %1;" ::"r"(shared.tileNumber(place.stage)), "r"(index)
+                   : "memory");
+      arrive(shared.tileFull(place.stage));
+    }
+    if (index >= C::tiles) break;
+    const AttentionTilePlace at = attentionTile<problem, tile>(index);
+    KeyBlocks<problem, tile, decltype(args.coverage)> blocks{args.coverage, at.head, at.firstQuery};
+    const auto loadKeys = [&] {
+      const StageOfPass<tile.stages> key(keyBlocks++);
+      if (!isLeader) return;
+      wait(shared.kEmpty(key.stage), key.parity ^ 1);
+      arriveExpecting(shared.kFull(key.stage), C::keyBytes);
+#pragma unroll
+      for (int panel = 0; panel < C::queryPanels; ++panel)
+        loadHead<problem.k>(shared.k(key.stage) + panel * tile.keys * rowBytes, args.k,
+                            shared.kFull(key.stage), panel * 64, blocks.index * tile.keys, at.head);
+    };
+    const auto loadValues = [&](int block, unsigned count) {
+      const StageOfPass<tile.stages> value(count);
+      if (!isLeader) return;
+      wait(shared.vEmpty(value.stage), value.parity ^ 1);
+      arriveExpecting(shared.vFull(value.stage), C::valueBytes);
+#pragma unroll
+      for (int panel = 0; panel < C::valuePanels; ++panel)
+        loadHead<problem.v>(shared.v(value.stage) + panel * tile.keys * rowBytes, args.v,
+                            shared.vFull(value.stage), panel * 64, block * tile.keys, at.head);
+    };
+    const bool hasBlocks = blocks.advance();
+    if (hasBlocks) loadKeys();  // their place is free before that of the queries
+    if (isLeader) {
+      wait(shared.qEmpty(query.stage), query.parity ^ 1);
+      arriveExpecting(shared.qFull(query.stage), C::queryBytes);
+#pragma unroll
+      for (int panel = 0; panel < C::queryPanels; ++panel)
+        loadHead<problem.q>(shared.q(query.stage) + panel * tile.queries * rowBytes, args.q,
+                            shared.qFull(query.stage), panel * 64, at.firstQuery, at.head);
+    }
+    if (hasBlocks) {
+      int previous = blocks.index;
+#pragma unroll 1
+      while (blocks.advance()) {
+        loadKeys();
+        loadValues(previous, keyBlocks - 2);
+        previous = blocks.index;
+      }
+      loadValues(previous, keyBlocks - 1);
+    }
+    ++tiles;
+    if (isLeader) index = gridDim.x + ptx::count(args.counter, C::tiles - 1);
+    index = __shfl_sync(~0u, index, 0);
+  }
+}
+
+constexpr int consumerBarrier = 1, orderedBarrier = 4;  // named barriers from these on
+
+template <typename T, AttentionProblem problem, AttentionTile tile, typename Args>
+__device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> shared,
+                                                 const Args &args, int consumer) {
+  using C = AttentionConfig<problem, tile>;
+  constexpr T *type = nullptr;
+  constexpr float log2e = 1.44269504088896f;
+  // Expressions take scaled products; where there are none, or only masks, the exponential scales.
+  constexpr bool scalesFirst = !IsUnchanged<decltype(args.scoreWithoutMasks)>;
+  const float factor = scalesFirst ? log2e : args.scale * log2e;
+  const int thread = threadIdx.x % warpgroup, warp = thread / 32, lane = thread % 32;
+  const bool isLeader = thread == 0;
+  unsigned tiles = 0, keyBlocks = 0;  // passed before
+  if (tile.isOrdered && consumer == C::consumers - 1) arriveAt(orderedBarrier, 2 * warpgroup);
+#pragma unroll 1
+  while (true) {
+    const StageOfPass<2> place(tiles);
+    const StageOfPass<tile.queryStages> query(tiles);
+    wait(shared.tileFull(place.stage), place.parity);
+    int index;
+    asm volatile("ld.shared::cta.s32 %0, [%1];"
+                 : "=r"(index)
+                 : "r"(shared.tileNumber(place.stage))
+                 : "memory");
+    index = __shfl_sync(~0u, index, 0);  // known to be one of the warp: what follows is uniform
+    if (lane == 0) arrive(shared.tileEmpty(place.stage));
+    if (index >= C::tiles) break;
+    const AttentionTilePlace at = attentionTile<problem, tile>(index);
+    KeyBlocks<problem, tile, decltype(args.coverage)> blocks{args.coverage, at.head, at.firstQuery};
+    const int firstRow = at.firstQuery + consumer * 64 + warp * 16 + lane / 4;
+
+    float output[C::valueColumns / 2];
+#pragma unroll
+    for (int i = 0; i < C::valueColumns / 2; ++i) output[i] = 0;
+    OnlineSoftmax softmax;
+    wait(shared.qFull(query.stage), query.parity);
+    if (blocks.advance()) {
+      float scores[tile.keys / 2], older[2];
+      unsigned exponentials[tile.keys / 16][4];
+      const SharedAddress q = shared.q(query.stage) + consumer * subtileBytes;
+
+      const auto issueScores = [&](int stage) {
+        fenceWgmma();
+#pragma unroll
+        for (int step = 0; step < C::headSteps; ++step)
+          wgmma<false, false>(
+              type, type, scores,
+              describeOperand(q + step / 4 * tile.queries * rowBytes + step % 4 * 32, 0),
+              describeOperand(shared.k(stage) + step / 4 * tile.keys * rowBytes + step % 4 * 32, 0),
+              step > 0);
+        commitWgmma();
+      };
+      const auto issueOutput = [&](int stage) {
+        fenceWgmma();
+#pragma unroll
+        for (int step = 0; step < tile.keys / 16; ++step)
+          wgmma<true>(type, type, output, exponentials[step],
+                      describeOperand(shared.v(stage) + step * 16 * rowBytes, tile.keys * rowBytes),
+                      true);
+        commitWgmma();
+      };
+      /// Zeroes what is dropped, and rounds the rest for the output's GEMM.
+      const auto packScores = [&](int block) {
+        if constexpr (!DropsNothing<decltype(args.dropout)>) {
+#pragma unroll
+          for (int step = 0; step < tile.keys / 16; ++step) {
+            const auto kept =
+                args.dropout(at.head, firstRow, block * tile.keys + step * 16 + lane % 4 * 2);
+#pragma unroll
+            for (int i = 0; i < 8; ++i) {
+              scores[step * 8 + i] = kept.at(i) ? scores[step * 8 + i] : 0.0f;
+              asm volatile("" : "+f"(scores[step * 8 + i]));
+            }
+          }
+        }
+        packExponentials<T>(exponentials, scores);
+      };
+      const auto applyScore = [&](int block, bool isMixed) {
+        const auto each = [&](const auto &function) {
+#pragma unroll
+          for (int i = 0; i < tile.keys / 2; ++i) {
+            scores[i] = function(scores[i], firstRow + i / 2 % 2 * 8,
+                                 block * tile.keys + i / 4 * 8 + lane % 4 * 2 + i % 2);
+            asm volatile("" : "+f"(scores[i]));  // one after the other, for few registers
+          }
+        };
+        const float scale = scalesFirst ? args.scale : 1.0f;
+        if (isMixed) {
+          each([&](float score, int row, int column) {
+            if constexpr (IsUnchanged<decltype(args.score)>)
+              return column < problem.keys ? score : negativeInfinity;
+            else
+              return problem.keys % tile.keys == 0 || column < problem.keys
+                         ? args.score(score * scale, at.head, row, column)
+                         : negativeInfinity;
+          });
+        } else if constexpr (scalesFirst) {
+          each([&](float score, int row, int column) {
+            return args.scoreWithoutMasks(score * scale, at.head, row, column);
+          });
+        }
+      };
+
+      {
+        const StageOfPass<tile.stages> key(keyBlocks++);
+        wait(shared.kFull(key.stage), key.parity);
+        issueScores(key.stage);
+        waitForWgmma<0>();
+        fenceAccumulators(scores);
+        if (isLeader) arrive(shared.kEmpty(key.stage));
+      }
+      applyScore(blocks.index, blocks.isMixed);
+      softmax.add(scores, factor, older);
+      packScores(blocks.index);
+#pragma unroll 1
+      while (blocks.advance()) {
+        const StageOfPass<tile.stages> value(keyBlocks - 1), key(keyBlocks++);
+        wait(shared.kFull(key.stage), key.parity);
+        if constexpr (tile.isOrdered) synchronize(orderedBarrier + consumer, 2 * warpgroup);
+        issueScores(key.stage);
+        wait(shared.vFull(value.stage), value.parity);
+        issueOutput(value.stage);
+        if constexpr (tile.isOrdered)
+          arriveAt(orderedBarrier + (consumer + 1) % C::consumers, 2 * warpgroup);
+        waitForWgmma<1>();
+        fenceAccumulators(scores);
+        if (isLeader) arrive(shared.kEmpty(key.stage));
+        applyScore(blocks.index, blocks.isMixed);
+        softmax.add(scores, factor, older);
+        waitForWgmma<0>();
+        fenceAccumulators(output);
+        if (isLeader) arrive(shared.vEmpty(value.stage));
+#pragma unroll
+        for (int i = 0; i < C::valueColumns / 2; ++i) output[i] *= older[i / 2 % 2];
+        packScores(blocks.index);
+      }
+      if (!tile.staysInQ && isLeader) arrive(shared.qEmpty(query.stage));
+      const StageOfPass<tile.stages> value(keyBlocks - 1);
+      wait(shared.vFull(value.stage), value.parity);
+      issueOutput(value.stage);
+      softmax.joinSums();
+      waitForWgmma<0>();
+      fenceAccumulators(output);
+      if (isLeader) arrive(shared.vEmpty(value.stage));
+    } else if (!tile.staysInQ && isLeader) {
+      arrive(shared.qEmpty(query.stage));
+    }
+
+    // The last store has read its place.
+    if (isLeader) waitForStoresToRead<0>();
+    synchronize(consumerBarrier + consumer, warpgroup);
+    const SharedAddress staged = shared.output() + consumer * subtileBytes;
+    const float scaling[2] = {softmax.scaling(0) * args.keepScale,
+                              softmax.scaling(1) * args.keepScale};
+#pragma unroll
+    for (int block = 0; block < C::valueColumns / 16; ++block) {
+      float values[8];
+#pragma unroll
+      for (int i = 0; i < 8; ++i) values[i] = output[block * 8 + i] * scaling[i / 2 % 2];
+      storeFragmentShared<T>(staged + block / 4 * tile.queries * rowBytes +
+                                 swizzled(warp * 16 + lane % 16, block % 4 * 2 + lane / 16),
+                             values);
+    }
+    fenceForAsync();
+    synchronize(consumerBarrier + consumer, warpgroup);
+    if (isLeader) {
+      if (at.firstQuery + consumer * 64 < problem.queries)
+#pragma unroll
+        for (int panel = 0; panel < C::valuePanels; ++panel)
+          storeHead<problem.output>(args.output, staged + panel * tile.queries * rowBytes,
+                                    panel * 64, at.firstQuery + consumer * 64, at.head);
+      commitStores();
+      if constexpr (tile.staysInQ) {
+        waitForStoresToRead<0>();
+        arrive(shared.qEmpty(query.stage));
+      }
+    }
+    ++tiles;
+    if (args.logSums && lane % 4 == 0)
+#pragma unroll
+      for (int row = 0; row < 2; ++row)
+        if (firstRow + row * 8 < problem.queries)
+          args.logSums[static_cast<Offset>(at.head) * problem.queries + firstRow + row * 8] =
+              softmax.logSum(row, factor);
+  }
+  if (isLeader) waitForStoresToRead<0>();
+}
+
+/// The whole kernel.
+template <typename T, AttentionProblem problem, AttentionTile tile, typename Args>
+__device__ __forceinline__ void attention(const Args &args) {
+  using C = AttentionConfig<problem, tile>;
+  extern __shared__ __align__(1024) unsigned char memory[];
+  const AttentionShared<problem, tile> shared{sharedAddress(memory)};
+  if (threadIdx.x == 0) {
+    prefetchMap(args.q);
+    prefetchMap(args.k);
+    prefetchMap(args.v);
+    prefetchMap(args.output);
+    for (int stage = 0; stage < tile.queryStages; ++stage) {
+      initializeBarrier(shared.qFull(stage), 1);
+      initializeBarrier(shared.qEmpty(stage), C::consumers);
+    }
+    for (int stage = 0; stage < tile.stages; ++stage) {
+      initializeBarrier(shared.kFull(stage), 1);
+      initializeBarrier(shared.vFull(stage), 1);
+      initializeBarrier(shared.kEmpty(stage), C::consumers);
+      initializeBarrier(shared.vEmpty(stage), C::consumers);
+    }
+    for (int place = 0; place < 2; ++place) {
+      initializeBarrier(shared.tileFull(place), 1);
+      initializeBarrier(shared.tileEmpty(place), C::consumers * 4);
+    }
+    publishBarriers();
+  }
+  ptx::barrier();
+  const int role = __shfl_sync(~0u, threadIdx.x / warpgroup, 0);
+  if (role == 0) {
+    lowerRegisters<C::producerRegisters>();
+    if (threadIdx.x < 32) produceAttention<problem, tile>(shared, args);
+  } else {
+    raiseRegisters<C::consumerRegisters>();
+    consumeAttention<T, problem, tile>(shared, args, role - 1);
+  }
+}
+
+}  // namespace weft::sm90

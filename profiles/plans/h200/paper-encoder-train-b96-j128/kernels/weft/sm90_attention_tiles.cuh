@@ -1,0 +1,127 @@
+// What a fused attention and its tiles are, their places in shared memory, and the order in which
+// blocks take tiles.
+//
+// A tile is some query rows of one head; its keys are walked in blocks of `keys`. Rows of queries,
+// keys, values and output lie in panels of 64 columns (128 bytes, swizzled): panel p of n rows is n
+// * 128 bytes at p * n * 128. Columns past a tensor's own are zero.
+#pragma once
+
+#include "weft/sm90_heads.cuh"
+#include "weft/sm90_pipeline.cuh"
+#include "weft/sm90_shared.cuh"
+#include "weft/sm90_swizzle.cuh"
+#include "weft/types.cuh"
+
+namespace weft::sm90 {
+
+struct AttentionProblem {
+  int queries, keys;      ///< rows of a head
+  int headDim, valueDim;  ///< columns
+  int heads;
+  HeadMap q, k, v, output;
+};
+
+struct AttentionTile {
+  int queries;      ///< rows: 64 a consumer warpgroup
+  int keys;         ///< of a block
+  int stages;       ///< blocks of keys and of values in shared memory, each
+  int queryStages;  ///< tiles of queries in shared memory
+  bool isOrdered;   ///< consumers issue their GEMMs one after another
+  bool staysInQ;    ///< the output leaves through the place of the queries
+  int headGroup;    ///< heads whose tiles are taken together, last rows first; 0: head by head
+};
+
+template <AttentionProblem problem, AttentionTile tile>
+struct AttentionConfig {
+  static constexpr int consumers = tile.queries / 64, threads = (consumers + 1) * warpgroup;
+  static constexpr int queryPanels = panelsOf(problem.headDim),
+                       valuePanels = panelsOf(problem.valueDim);
+  /// Columns of the WGMMAs that make the output, and steps of 16 that make scores.
+  static constexpr int valueColumns = (problem.valueDim + 15) / 16 * 16,
+                       headSteps = (problem.headDim + 15) / 16;
+  static constexpr int queryTiles = (problem.queries + tile.queries - 1) / tile.queries,
+                       keyTiles = (problem.keys + tile.keys - 1) / tile.keys,
+                       tiles = queryTiles * problem.heads;
+  static constexpr int queryBytes = queryPanels * tile.queries * rowBytes,
+                       keyBytes = queryPanels * tile.keys * rowBytes,
+                       valueBytes = valuePanels * tile.keys * rowBytes,
+                       outputBytes = tile.staysInQ ? 0 : valuePanels * tile.queries * rowBytes;
+  static constexpr int barriers = 2 * tile.queryStages + 4 * tile.stages + 4;
+  static constexpr int sharedBytes = tile.queryStages * queryBytes +
+                                     tile.stages * (keyBytes + valueBytes) + outputBytes +
+                                     barriers * 8 + 16;
+  /// What setmaxnreg gives.
+  static constexpr int consumerRegisters = consumers == 1   ? 216
+                                           : consumers == 2 ? 232
+                                                            : 160,
+                       producerRegisters = consumers == 3 ? 32 : 40;
+  static_assert(!tile.staysInQ || (valuePanels <= queryPanels && tile.queryStages == 1));
+};
+
+/// Addresses in shared memory.
+template <AttentionProblem problem, AttentionTile tile>
+struct AttentionShared {
+  using C = AttentionConfig<problem, tile>;
+  SharedAddress start;
+
+  __device__ __forceinline__ SharedAddress q(int stage) const {
+    return start + stage * C::queryBytes;
+  }
+  __device__ __forceinline__ SharedAddress k(int stage) const {
+    return q(tile.queryStages) + stage * C::keyBytes;
+  }
+  __device__ __forceinline__ SharedAddress v(int stage) const {
+    return k(tile.stages) + stage * C::valueBytes;
+  }
+  __device__ __forceinline__ SharedAddress output() const {
+    return tile.staysInQ ? q(0) : v(tile.stages);
+  }
+  __device__ __forceinline__ SharedAddress barrier(int index) const {
+    return v(tile.stages) + C::outputBytes + index * 8;
+  }
+  __device__ __forceinline__ SharedAddress qFull(int stage) const { return barrier(stage); }
+  __device__ __forceinline__ SharedAddress qEmpty(int stage) const {
+    return barrier(tile.queryStages + stage);
+  }
+  __device__ __forceinline__ SharedAddress kFull(int stage) const {
+    return barrier(2 * tile.queryStages + stage);
+  }
+  __device__ __forceinline__ SharedAddress kEmpty(int stage) const {
+    return kFull(tile.stages + stage);
+  }
+  __device__ __forceinline__ SharedAddress vFull(int stage) const {
+    return kFull(2 * tile.stages + stage);
+  }
+  __device__ __forceinline__ SharedAddress vEmpty(int stage) const {
+    return kFull(3 * tile.stages + stage);
+  }
+  /// Two places for the number of a tile, each a word behind all barriers.
+  __device__ __forceinline__ SharedAddress tileFull(int place) const {
+    return kFull(4 * tile.stages + place);
+  }
+  __device__ __forceinline__ SharedAddress tileEmpty(int place) const {
+    return kFull(4 * tile.stages + 2 + place);
+  }
+  __device__ __forceinline__ SharedAddress tileNumber(int place) const {
+    return barrier(C::barriers) + place * 4;
+  }
+};
+
+struct AttentionTilePlace {
+  int head, firstQuery;
+};
+/// Tile `index`. Head by head where all tiles take equally long; else the heads of a group
+/// together, those tiles first that see most keys.
+template <AttentionProblem problem, AttentionTile tile>
+__device__ __forceinline__ AttentionTilePlace attentionTile(int index) {
+  using C = AttentionConfig<problem, tile>;
+  if constexpr (tile.headGroup == 0)
+    return {index / C::queryTiles, index % C::queryTiles * tile.queries};
+  constexpr int group = tile.headGroup == 0 ? 1 : tile.headGroup;
+  const int firstHead = index / (group * C::queryTiles) * group,
+            size = smaller(group, problem.heads - firstHead),
+            inGroup = index - firstHead * C::queryTiles;
+  return {firstHead + inGroup % size, (C::queryTiles - 1 - inGroup / size) * tile.queries};
+}
+
+}  // namespace weft::sm90
