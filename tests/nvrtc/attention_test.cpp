@@ -43,6 +43,10 @@ std::vector<Case> cases(DType type) {
   far.distance = 128;
   result.push_back({"relative bias", relativeAttention(far, type)});
   result.push_back({"documents", documentAttention(extents, type, true)});
+  result.push_back({"blocks", blockAttention(extents, type, "bigbird(block=64,seed=0)")});
+  result.push_back({"blocks of heads",
+                    blockAttention(extents, type, "random(block=16,density=0.2,seed=1,heads=each)",
+                                   true, true)});
   result.push_back({"dropped", droppedAttention(extents, type, {.p = 0.1, .stream = 1})});
   return result;
 }
