@@ -18,46 +18,57 @@ struct BlockMask {
   __device__ __forceinline__ const unsigned *rowOf(int head, int row) const {
     return words + ((heads > 1 ? head : 0) * rows + row) * wordsOfRow;
   }
-  /// The tile of a query or key. Those outside the scores, which tiles of kernels have at their
-  /// ends, are in the last one.
-  template <int tiles>
-  static __device__ __forceinline__ int tileOf(int position) {
-    const int tile = int(unsigned(position) / unsigned(tileSize));
-    return tile < tiles ? tile : tiles - 1;
-  }
 };
 
-/// Whether the tile of a score exists.
+/// The tile of a query or key.
+template <int tileSize>
+__device__ __forceinline__ int blockOf(int position) {
+  return int(unsigned(position) / unsigned(tileSize));
+}
+
+/// The first position of a tile, as a number that the compiler does not look through: else it keeps
+/// what it computes from every single position in registers.
+template <int tileSize>
+__device__ __forceinline__ unsigned blockStart(int position) {
+  unsigned start = unsigned(position) & -unsigned(tileSize);
+  asm("" : "+r"(start));
+  return start;
+}
+
+/// Whether the tile of a score exists. Outside the scores, where tiles of kernels end, it gives
+/// anything.
 template <int tileSize, int heads, int rows, int columns>
 __device__ __forceinline__ bool hasBlock(const BlockMask<tileSize, heads, rows, columns> &mask,
                                          int head, int query, int key) {
-  using Mask = BlockMask<tileSize, heads, rows, columns>;
-  const int column = Mask::template tileOf<columns>(key);
-  const unsigned word = mask.rowOf(head, Mask::template tileOf<rows>(query))[column / 32];
-  return (word >> (column % 32) & 1u) != 0;
+  const int row = blockOf<tileSize>(int(blockStart<tileSize>(query))),
+            column = blockOf<tileSize>(int(blockStart<tileSize>(key))), word = column / 32,
+            last = BlockMask<tileSize, heads, rows, columns>::wordsOfRow - 1;
+  const unsigned bits = mask.rowOf(head, row < rows ? row : rows - 1)[word < last ? word : last];
+  return (bits >> (column % 32) & 1u) != 0;
 }
 
-/// How much exists of the scores in inclusive ranges, which are inside the tensor.
+/// How much exists of the scores in inclusive ranges, which are inside the tensor and have at most
+/// 32 tiles of keys. Producer warps ask, too, in few registers.
 template <int tileSize, int heads, int rows, int columns>
 __device__ __forceinline__ TileCoverage
 blockCoverage(const BlockMask<tileSize, heads, rows, columns> &mask, int head, int firstQuery,
               int lastQuery, int firstKey, int lastKey) {
-  using Mask = BlockMask<tileSize, heads, rows, columns>;
-  const int first = Mask::template tileOf<columns>(firstKey),
-            last = Mask::template tileOf<columns>(lastKey),
-            lastRow = Mask::template tileOf<rows>(lastQuery);
-  unsigned any = 0, missing = 0;
+  const int first = blockOf<tileSize>(firstKey), last = blockOf<tileSize>(lastKey),
+            firstRow = blockOf<tileSize>(firstQuery);
+  const unsigned *words = mask.rowOf(head, firstRow) + first / 32;
+  const bool spansTwo = last / 32 > first / 32;
+  unsigned any = 0, all = ~0u;
 #pragma unroll 1
-  for (int row = Mask::template tileOf<rows>(firstQuery); row <= lastRow; ++row) {
-    const unsigned *words = mask.rowOf(head, row);
-#pragma unroll 1
-    for (int word = first / 32; word <= last / 32; ++word) {
-      const unsigned seen = (word == first / 32 ? ~0u << (first % 32) : ~0u) &
-                            (word == last / 32 ? ~0u >> (31 - last % 32) : ~0u);
-      any |= words[word] & seen, missing |= ~words[word] & seen;
-    }
+  for (int left = blockOf<tileSize>(lastQuery) - firstRow; left >= 0; --left) {
+    unsigned bits = words[0] >> (first % 32);
+    if (spansTwo) bits |= words[1] << (32 - first % 32);
+    any |= bits, all &= bits;
+    words += BlockMask<tileSize, heads, rows, columns>::wordsOfRow;
   }
-  return any == 0 ? TileCoverage::empty : missing == 0 ? TileCoverage::full : TileCoverage::mixed;
+  const unsigned asked = ~0u >> (31 - (last - first));
+  return (any & asked) == 0       ? TileCoverage::empty
+         : (all & asked) == asked ? TileCoverage::full
+                                  : TileCoverage::mixed;
 }
 
 }  // namespace weft
