@@ -7,6 +7,7 @@
 #include "codegen/Names.h"
 #include "codegen/Program.h"
 #include "codegen/Targets.h"
+#include "kernel/BlockMask.h"
 #include "kernel/Error.h"
 #include "kernel/Family.h"
 #include "kernel/Format.h"
@@ -69,6 +70,7 @@ Program lower(const Kernel &kernel, const Configuration &configuration,
   addWorkspace(kernel, configuration, program);
   addFloat8(kernel, program);
   addConstantChecks(program);
+  addBlockTables(kernel, program);
   return program;
 }
 
@@ -150,6 +152,29 @@ std::string headerComment(const Kernel &kernel, const Configuration &configurati
 }
 
 }  // namespace
+
+void addBlockTables(const Kernel &kernel, Program &program) {
+  std::map<std::string, const BlockTable *> tables;
+  for (const BodyOp &op : kernel.body) {
+    const BlockTable *const table = blockTableOf(kernel, op);
+    if (!table) continue;
+    const std::string name = blockTableName(std::get<std::string>(op.attributes.at("pattern")));
+    const auto [found, isNew] = tables.try_emplace(name, table);
+    if (!isNew && found->second != table)
+      throw Error::unsupported("kernel '{}': two block masks have the name {}", kernel.name, name);
+    if (!isNew) continue;
+    std::vector<std::string> words;
+    for (const uint32_t word : table->words) words.push_back(fmt::format("{:#x}u", word));
+    program.globals.push_back(
+        {.kind = Statement::Kind::declare,
+         .type = Code::plain(fmt::format("const weft::BlockMask<{}, {}, {}, {}>", table->size,
+                                         table->heads, table->rows, table->columns)),
+         .name = Code::name(name),
+         .value = Code::plain(fmt::format("{{{{{}}}}}", fmt::join(words, ", "))),
+         .note = fmt::format("{} of {} tiles", table->count(),
+                             table->heads * table->rows * table->columns)});
+  }
+}
 
 uint32_t numberOf(const Parameter &parameter, const Kernel &kernel) {
   if (!isNumber(parameter.kind))

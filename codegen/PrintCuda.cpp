@@ -70,7 +70,7 @@ public:
 
 private:
   void printConstants(const Program &program) {
-    if (program.constants.empty()) return;
+    if (program.constants.empty() && program.globals.empty()) return;
     text += "namespace {\n";
     for (const ConstantLine &line : program.constants) {
       std::vector<std::string> entries;
@@ -80,8 +80,29 @@ private:
                 52);
     }
     for (const Statement &global : program.globals)
-      printLine(0, fmt::format("__device__ {} {};", global.type, global.name), global.note, 52);
+      if (global.value.empty())
+        printLine(0, fmt::format("__device__ {} {};", global.type, global.name), global.note, 52);
+      else printTable(global);
     text += "}  // namespace\n\n";
+  }
+
+  /// A constant in device memory: its values in lines of wrapColumn columns.
+  void printTable(const Statement &global) {
+    if (!global.note.empty()) text += "// " + lineComment(global.note) + '\n';
+    std::string line = fmt::format("__device__ {} {} = ", global.type, global.name);
+    const std::string &value = global.value.str();
+    for (size_t begin = 0; begin < value.size();) {
+      const size_t end = std::min(value.find(' ', begin), value.size());
+      if (line.size() + end - begin > wrapColumn) {
+        line.resize(line.find_last_not_of(' ') + 1);
+        text += line + '\n';
+        line = "    ";
+      }
+      line += value.substr(begin, end - begin) + ' ';
+      begin = end + 1;
+    }
+    line.back() = ';';
+    text += line + '\n';
   }
 
   void printSignature(const Program &program) {

@@ -101,7 +101,7 @@ struct Program {
   std::vector<std::string> headers{};  ///< device headers, sorted
   std::vector<ConstantLine> constants{};
   std::vector<Statement> globals{};  ///< device memory that a module keeps from launch to launch,
-                                     ///< zero at load: type, name, note
+                                     ///< zero at load: type, name, note; with a value, a constant
   std::vector<Parameter> parameters{};
   Code launchBounds{};   ///< threads a block
   Code clusterBlocks{};  ///< blocks a cluster; empty: no clusters
@@ -110,6 +110,9 @@ struct Program {
   std::string mapping{};  ///< for people: how work is spread
 };
 
+/// Adds the tables of the kernel's block masks, which expressions name (kernel/BlockMask.h), as
+/// constants in device memory.
+void addBlockTables(const Kernel &kernel, Program &program);
 /// Drops constants and declarations that nothing uses.
 void pruneUnused(Program &program);
 /// The program as separate text, for --stop-after lower.

@@ -313,7 +313,9 @@ def Weft_RotaryOp : Weft_Elementwise<"rotary", "", 3, "std::numeric_limits<doubl
 }
 
 // Excluded elements become -inf, or `fill`. `aux`: lengths of a padding mask (one per position
-// `along` an axis), table of a block mask, segments of a document mask.
+// `along` an axis), table of a block mask, segments of a document mask. A pattern mask has its
+// table in `pattern` (kernel/BlockMask.h), by the head whose digits the coordinates `along` axes
+// are.
 def Weft_MaskOp : Weft_Elementwise<"mask", "", 0, "std::numeric_limits<double>::quiet_NaN()",
     ["filledWithZeros(dy)", ""]> {
   let ownExpression = 1;
@@ -324,7 +326,7 @@ def Weft_MaskOp : Weft_Elementwise<"mask", "", 0, "std::numeric_limits<double>::
                        I64Attr:$key, OptionalAttr<DenseI64ArrayAttr>:$along,
                            OptionalAttr<I64Attr>:$left,
                        OptionalAttr<I64Attr>:$right, OptionalAttr<I64Attr>:$size,
-                           OptionalAttr<F64Attr>:$fill);
+                           OptionalAttr<StrAttr>:$pattern, OptionalAttr<F64Attr>:$fill);
   let extraMembers = [{
     ::weft::Term filledWithZeros(const ::weft::Term &x);
     static MaskOp causal(::mlir::OpBuilder &builder, ::mlir::Location location, ::mlir::Value x,
@@ -342,9 +344,15 @@ def Weft_MaskOp : Weft_Elementwise<"mask", "", 0, "std::numeric_limits<double>::
     static MaskOp document(::mlir::OpBuilder &builder, ::mlir::Location location, ::mlir::Value x,
         int64_t query,
                            int64_t key, ::mlir::Value segments, int64_t along);
+    static MaskOp byPattern(::mlir::OpBuilder &builder, ::mlir::Location location,
+                            ::mlir::Value x, int64_t query, int64_t key,
+                            ::llvm::ArrayRef<int64_t> heads, ::llvm::StringRef pattern);
+    /// Heads whose tables may differ: the extents of `along`, as one number.
+    int64_t countHeads();
     ::llvm::LogicalResult checkFloatResult();
     ::llvm::LogicalResult verifyAxesAndSizes();
     ::llvm::LogicalResult verifySegments();
+    ::llvm::LogicalResult verifyPattern();
   }];
   let builders = [OpBuilder<(ins "::mlir::Value":$x, "::llvm::StringRef":$kind, "int64_t":$key,
                                  CArg<"std::optional<int64_t>", "std::nullopt">:$query,

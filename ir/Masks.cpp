@@ -1,7 +1,9 @@
-// Ops of coordinates: weft.mask, one op of five kinds, and the expression of weft.rotary. Builders,
+// Ops of coordinates: weft.mask, one op of six kinds, and the expression of weft.rotary. Builders,
 // expressions and constraints.
 #include "ir/Constraints.h"
+#include "kernel/BlockMask.h"
 #include "kernel/CoordinateExpressions.h"
+#include "kernel/Error.h"
 
 namespace weft {
 namespace {
@@ -41,6 +43,22 @@ MaskOp MaskOp::block(mlir::OpBuilder &builder, mlir::Location location, mlir::Va
   return op;
 }
 
+MaskOp MaskOp::byPattern(mlir::OpBuilder &builder, mlir::Location location, mlir::Value x,
+                         int64_t query, int64_t key, llvm::ArrayRef<int64_t> heads,
+                         llvm::StringRef pattern) {
+  MaskOp op = makeMask(builder, location, x, "pattern", key, query);
+  op.setPattern(pattern);
+  if (!heads.empty()) op.setAlong(heads);
+  return op;
+}
+
+int64_t MaskOp::countHeads() {
+  int64_t heads = 1;
+  for (const int64_t dimension : getAlong().value_or(llvm::ArrayRef<int64_t>()))
+    heads *= extents(getX().getType())[size_t(dimension)];
+  return heads;
+}
+
 MaskOp MaskOp::document(mlir::OpBuilder &builder, mlir::Location location, mlir::Value x,
                         int64_t query, int64_t key, mlir::Value segments, int64_t along) {
   MaskOp op = makeMask(builder, location, x, "document", key, query, segments);
@@ -62,6 +80,13 @@ Expression MaskOp::expression() {
   if (getKind() == "window") {
     mask.kind = MaskShape::Kind::window;
     mask.left = static_cast<int64_t>(*getLeft()), mask.right = static_cast<int64_t>(*getRight());
+  }
+  if (getKind() == "pattern") {
+    mask.kind = MaskShape::Kind::pattern;
+    for (const int64_t dimension : getAlong().value_or(llvm::ArrayRef<int64_t>())) {
+      mask.heads.push_back(static_cast<int>(dimension));
+      mask.headExtents.push_back(extents(getX().getType())[size_t(dimension)]);
+    }
   }
   if (getKind() == "document") {
     mask.kind = MaskShape::Kind::document;
@@ -105,7 +130,9 @@ namespace {
 
 /// Which attributes and operands a kind of mask has.
 struct MaskForm {
-  bool query, window, size, aux, along;
+  bool query, window, size, aux;
+  std::optional<bool> along;  ///< nothing: either
+  bool pattern = false;
 };
 const std::map<llvm::StringRef, MaskForm> &maskForms() {
   static const std::map<llvm::StringRef, MaskForm> forms = {
@@ -113,6 +140,13 @@ const std::map<llvm::StringRef, MaskForm> &maskForms() {
       {"window", {.query = true, .window = true, .size = false, .aux = false, .along = false}},
       {"padding", {.query = false, .window = false, .size = false, .aux = true, .along = true}},
       {"block", {.query = true, .window = false, .size = true, .aux = true, .along = false}},
+      {"pattern",
+       {.query = true,
+        .window = false,
+        .size = false,
+        .aux = false,
+        .along = std::nullopt,
+        .pattern = true}},
       {"document", {.query = true, .window = false, .size = false, .aux = true, .along = true}}};
   return forms;
 }
@@ -131,15 +165,18 @@ int64_t blocks(int64_t extent, int64_t size) { return extent / size + (extent % 
 mlir::LogicalResult MaskOp::verifyOwnConstraints() {
   const auto form = maskForms().find(getKind());
   if (form == maskForms().end())
-    return broken(*this, "mask_c1") << "unknown kind \"" << getKind()
-                                    << "\"; supported: causal, window, padding, block, document";
+    return broken(*this, "mask_c1")
+           << "unknown kind \"" << getKind()
+           << "\"; supported: causal, window, padding, block, document, pattern";
   const MaskForm &has = form->second;
   if (mlir::failed(
           allOf(checkPresent(*this, getKind(), "query", getQuery().has_value(), has.query),
                 checkPresent(*this, getKind(), "left", getLeft().has_value(), has.window),
                 checkPresent(*this, getKind(), "right", getRight().has_value(), has.window),
                 checkPresent(*this, getKind(), "size", getSize().has_value(), has.size),
-                checkPresent(*this, getKind(), "along", getAlong().has_value(), has.along),
+                checkPresent(*this, getKind(), "along", getAlong().has_value(),
+                             has.along.value_or(getAlong().has_value())),
+                checkPresent(*this, getKind(), "pattern", getPattern().has_value(), has.pattern),
                 checkPresent(*this, getKind(), "second operand", getAux() != nullptr, has.aux))))
     return mlir::failure();
   if (getFill() && !getFill()->isFinite())
@@ -164,6 +201,7 @@ mlir::LogicalResult MaskOp::verifyAxesAndSizes() {
     if (value &&
         mlir::failed(checkRange(*this, "mask_c4", name, static_cast<int64_t>(*value), least)))
       return mlir::failure();
+  if (getKind() == "pattern") return verifyPattern();
   if (!getAux()) return mlir::success();
   const mlir::Type aux = getAux().getType();
   if (getKind() == "block") {
@@ -181,6 +219,28 @@ mlir::LogicalResult MaskOp::verifyAxesAndSizes() {
       checkExtents(*this, "mask_c5", "the tensor of lengths", aux, {extents(x)[(*getAlong())[0]]}),
       checkElementType(*this, "mask_c5", "the tensor of lengths", aux,
                        fromDType(getContext(), DType::i32)));
+}
+
+mlir::LogicalResult MaskOp::verifyPattern() {
+  const std::vector<int64_t> sizes = extents(getX().getType());
+  if (const auto along = getAlong()) {
+    if (mlir::failed(checkAxes(*this, "mask_c5", "along", *along, getX().getType())))
+      return mlir::failure();
+    if (along->empty() || llvm::is_contained(*along, int64_t(getKey())) ||
+        llvm::is_contained(*along, int64_t(*getQuery())))
+      return broken(*this, "mask_c5") << "'along' must be axes other than those of query and key";
+  }
+  try {
+    const bool isByHead = BlockPattern::parse(getPattern()->str()).isByHead;
+    if (isByHead != getAlong().has_value())
+      return broken(*this, "mask_c9")
+             << (isByHead ? "a table of each head needs 'along', the axes of heads"
+                          : "'along' is of patterns with a table for each head");
+    blockTable(getPattern()->str(), countHeads(), sizes[*getQuery()], sizes[getKey()]);
+  } catch (const Error &error) {
+    return broken(*this, "mask_c9") << "pattern: " << error.what();
+  }
+  return mlir::success();
 }
 
 mlir::LogicalResult MaskOp::verifySegments() {

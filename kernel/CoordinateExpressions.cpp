@@ -10,15 +10,26 @@ namespace {
 
 using E = Expression;
 
-constexpr std::array<std::pair<MaskShape::Kind, std::string_view>, 5> maskWords = {
+constexpr std::array<std::pair<MaskShape::Kind, std::string_view>, 6> maskWords = {
     {{MaskShape::Kind::causal, "causal"},
      {MaskShape::Kind::window, "window"},
      {MaskShape::Kind::padding, "padding"},
      {MaskShape::Kind::block, "block"},
+     {MaskShape::Kind::pattern, "pattern"},
      {MaskShape::Kind::document, "document"}}};
 
 E sum(const E &a, int64_t b) {
   return b == 0 ? a : E::binary(ScalarOperator::add, a, E::integer(b));
+}
+
+/// The number whose digits the coordinates along some dimensions are, slowest first.
+E numberOf(const std::vector<int> &dimensions, const std::vector<int64_t> &extents) {
+  E number = E::coordinate(dimensions.front());
+  for (size_t digit = 1; digit < dimensions.size(); ++digit)
+    number = E::binary(ScalarOperator::add,
+                       E::binary(ScalarOperator::multiply, number, E::integer(extents[digit])),
+                       E::coordinate(dimensions[digit]));
+  return number;
 }
 
 E visible(const MaskShape &mask) {
@@ -35,6 +46,11 @@ E visible(const MaskShape &mask) {
                                    ScalarType::i32);
       return E::binary(ScalarOperator::notEqual, element, E::integer(0));
     }
+    case MaskShape::Kind::pattern:
+      return E::call("weft::hasBlock",
+                     {E::attribute("pattern"),
+                      mask.heads.empty() ? E::integer(0) : numberOf(mask.heads, mask.headExtents),
+                      query, key});
     case MaskShape::Kind::document: {
       const E batch = E::coordinate(mask.batch);
       return E::binary(ScalarOperator::equal, E::element(1, {batch, key}, ScalarType::i32),
@@ -121,14 +137,9 @@ E bucketAt(const E &at, const std::vector<std::pair<int64_t, int64_t>> &runs, si
 }  // namespace
 
 Expression alibiExpression(const AlibiShape &alibi) {
-  E head = E::coordinate(alibi.heads.front());
-  int64_t count = alibi.extents.front();
-  for (size_t digit = 1; digit < alibi.heads.size(); ++digit) {
-    head = E::binary(ScalarOperator::add,
-                     E::binary(ScalarOperator::multiply, head, E::integer(alibi.extents[digit])),
-                     E::coordinate(alibi.heads[digit]));
-    count *= alibi.extents[digit];
-  }
+  const E head = numberOf(alibi.heads, alibi.extents);
+  int64_t count = 1;
+  for (const int64_t extent : alibi.extents) count *= extent;
   const int64_t n = powerOfTwoUpTo(count);
   // Heads from n on stand between those before them.
   E place = sum(head, 1);

@@ -22,14 +22,17 @@ struct MaskShape {
     window,   ///< query + shift - left <= key <= query + shift + right
     padding,  ///< key < length, the op's second operand
     block,    ///< where the second operand has no zero for the block of `size` x `size`
+    pattern,  ///< the table of the attribute `pattern` has the tile (kernel/BlockMask.h)
     document  ///< key and query + shift have one segment: the second operand, by batch and key
   };
   Kind kind = Kind::causal;
-  int key = 0, query = 0;       ///< dimensions
-  int batch = 0;                ///< dimension of a document mask
-  int64_t shift = 0;            ///< of causal, window and document
-  int64_t left = 0, right = 0;  ///< of a window
-  int64_t size = 1;             ///< of a block
+  int key = 0, query = 0;                 ///< dimensions
+  int batch = 0;                          ///< dimension of a document mask
+  int64_t shift = 0;                      ///< of causal, window and document
+  int64_t left = 0, right = 0;            ///< of a window
+  int64_t size = 1;                       ///< of a block
+  std::vector<int> heads = {};            ///< of a pattern by head: dimensions, slowest first
+  std::vector<int64_t> headExtents = {};  ///< of these
   double fill = -std::numeric_limits<double>::infinity();
 };
 /// As the dialect writes it: "causal", "padding".

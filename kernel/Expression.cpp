@@ -15,7 +15,7 @@ using Node = ExpressionNode;
 using Kind = ExpressionNode::Kind;
 
 constexpr std::string_view mathHeader = "weft/math.cuh", slopeHeader = "weft/slope.cuh",
-                           typesHeader = "weft/types.cuh";
+                           typesHeader = "weft/types.cuh", blocksHeader = "weft/block_mask.cuh";
 
 constexpr auto f32 = ScalarType::f32;
 constexpr std::array functions = {
@@ -38,6 +38,8 @@ constexpr std::array functions = {
     DeviceFunction{"weft::rotaryFrequency", mathHeader, 2, f32},
     DeviceFunction{"weft::rotation", mathHeader, 2, ScalarType::rotation},
     DeviceFunction{"weft::clampedIndex", typesHeader, 2, ScalarType::i32},
+    // Of a table of tiles, a head, a query and a key.
+    DeviceFunction{"weft::hasBlock", blocksHeader, 4, ScalarType::boolean},
 };
 
 struct ScalarOperatorRow {

@@ -3,8 +3,10 @@
 
 #include "ir/Types.h"
 #include "ir/Weft.h"
+#include "kernel/BlockMask.h"
 #include "kernel/Error.h"
 #include "kernel/ScoreBias.h"
+#include "models/ScoreMask.h"
 
 #include <cctype>
 
@@ -259,13 +261,25 @@ mlir::Value LayerBuilder::relativeTable(const std::string &heads) {
 }
 
 mlir::Value LayerBuilder::mask(const std::string &name, mlir::Value x) {
-  mlir::Value seen = maskPositions(name, x);
+  mlir::Value seen = maskBlocks(maskPositions(name, x));
   if (specification_.documents)
     seen = MaskOp::document(builder_, named("in_document"), seen, position(x, 'j'),
                             position(x, 'k'), indices("segments", "bk"), position(x, 'b'));
   if (!specification_.padding) return seen;
   return MaskOp::padding(builder_, named("padded"), seen, position(x, 'k'), indices("lengths", "b"),
                          position(x, 'b'));
+}
+
+mlir::Value LayerBuilder::maskBlocks(mlir::Value x) {
+  if (!specification_.blocks) return x;
+  const std::string axes = hasAxis(x, 'r') ? "gr" : "h";
+  std::vector<int64_t> heads;
+  int64_t count = 1;
+  for (const char axis : axes) heads.push_back(position(x, axis)), count *= dim(axis);
+  const std::string text = blockMaskOf(*specification_.blocks, count, dim('j'), dim('k'));
+  if (!BlockPattern::parse(text).isByHead) heads.clear();
+  return MaskOp::byPattern(builder_, named("in_blocks"), x, position(x, 'j'), position(x, 'k'),
+                           heads, text);
 }
 
 mlir::Value LayerBuilder::maskPositions(const std::string &name, mlir::Value x) {

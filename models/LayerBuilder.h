@@ -96,6 +96,7 @@ private:
   bool hasAxis(mlir::Value x, char axis) const;
   mlir::Value relativeTable(const std::string &heads);
   mlir::Value maskPositions(const std::string &name, mlir::Value x);
+  mlir::Value maskBlocks(mlir::Value x);
   void checkElements(const std::string &what, const std::string &axes) const;
   mlir::Value argumentOf(const std::string &name, const std::string &axes, DType dtype);
 

@@ -57,6 +57,8 @@ struct LayerSpecification {
   bool crossAttention = false;    ///< t5: a decoder layer, over a memory
   ScoreForm score = {};           ///< of self attention
   bool documents = false;         ///< attention only: an argument says which tokens belong together
+  /// Attention only: which tiles of scores exist (ScoreMask.h).
+  std::optional<std::string> blocks = {};
   bool operator==(const LayerSpecification &) const = default;
 };
 

@@ -100,12 +100,13 @@ void setMask(LayerSpecification &specification, const Request &request) {
   if (supportedMasks(specification).empty())
     throw Error::badInput(
         "{}: --mask {}: {} fixes which keys a query sees; nearest is the preset 'attention', which "
-        "takes causal, window=N, padding and document",
+        "takes causal, window=N, padding, document and block masks",
         specification.name, textOf(request.mask), specification.name);
   specification.causal = request.mask.causal;
   if (request.mask.window) specification.window = *request.mask.window + 1;
   specification.padding = request.mask.padding;
   specification.documents = request.mask.document;
+  specification.blocks = request.mask.blocks;
 }
 
 void setScoreForm(LayerSpecification &specification, const Request &request) {

@@ -1,8 +1,10 @@
 // Words of --mask; see ScoreMask.h.
 #include "models/ScoreMask.h"
 
+#include "kernel/BlockMask.h"
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
+#include "models/BoolArray.h"
 
 #include <fmt/ranges.h>
 
@@ -34,14 +36,118 @@ int64_t parseWindow(const std::string &word) {
   return keys;
 }
 
+/// Words that commas in parentheses took apart, joined again.
+std::vector<std::string> joinedWords(const std::vector<std::string> &words) {
+  std::vector<std::string> joined;
+  bool isOpen = false;
+  for (const std::string &word : words) {
+    if (isOpen) joined.back() += "," + word;
+    else joined.push_back(word);
+    isOpen = joined.back().find('(') != std::string::npos && !joined.back().ends_with(')');
+  }
+  return joined;
+}
+
+/// What throws names the word.
+template <typename Read>
+auto ofWord(const std::string &word, Read read) {
+  try {
+    return read();
+  } catch (const Error &error) {
+    throw Error(error.kind, fmt::format("--mask {}: {}", word, error.what()));
+  }
+}
+
+/// FILE.npy(block=64) or FILE.npy.
+struct BlockFile {
+  std::string path;
+  std::optional<int64_t> block = {};
+};
+
+bool isBlockFile(const std::string &word) {
+  return word.substr(0, word.find('(')).ends_with(".npy");
+}
+
+BlockFile parseBlockFile(const std::string &word) {
+  const size_t open = word.find('(');
+  BlockFile file{.path = word.substr(0, open)};
+  if (open == std::string::npos) return file;
+  // A pattern of this parameter alone has its errors.
+  file.block = BlockPattern::parse("butterfly" + word.substr(open)).block;
+  return file;
+}
+
+std::string parseBlocks(const std::string &word) {
+  return ofWord(word, [&] {
+    if (!isBlockFile(word)) return BlockPattern::parse(word).text();
+    parseBlockFile(word);
+    return word;
+  });
+}
+
+BlockPattern patternOfFile(const BlockFile &file, int64_t heads, int64_t queries, int64_t keys) {
+  const BoolArray array = readBoolArray(file.path);
+  const auto &shape = array.shape;
+  if (shape.size() != 2 && shape.size() != 3)
+    throw Error::badInput(
+        "an array of shape ({}); expected (tiles of queries, tiles of keys), or "
+        "heads before these",
+        fmt::join(shape, ", "));
+  const bool isByHead = shape.size() == 3;
+  const int64_t rows = shape[isByHead ? 1 : 0], columns = shape[isByHead ? 2 : 1];
+  if (isByHead && shape[0] != 1 && shape[0] != heads)
+    throw Error::badInput("tables of {} heads; there are {} heads", shape[0], heads);
+  std::vector<int64_t> fitting;
+  for (int64_t size = 16; size <= 128; size *= 2)
+    if ((queries + size - 1) / size == rows && (keys + size - 1) / size == columns)
+      fitting.push_back(size);
+  const auto fits = [&](int64_t size) { return std::ranges::find(fitting, size) != fitting.end(); };
+  if (file.block ? !fits(*file.block) : fitting.empty()) {
+    const int64_t size = file.block.value_or(64);
+    throw Error::badInput(
+        "a table of {} x {} tiles; {} queries and {} keys have {} x {} tiles of {}", rows, columns,
+        queries, keys, (queries + size - 1) / size, (keys + size - 1) / size, size);
+  }
+  if (!file.block && fitting.size() > 1)
+    throw Error::badInput("tiles of {} fit; choose with {}(block={})",
+                          fmt::join(fitting, " and of "), file.path, fitting.back());
+  return BlockPattern::ofTable(file.block.value_or(fitting[0]), isByHead ? shape[0] : 1, rows,
+                               columns, array.elements);
+}
+
 }  // namespace
 
-ScoreMask parseScoreMask(const std::vector<std::string> &words) {
+std::vector<std::string> scoreMaskWords() {
+  std::vector<std::string> words = {"causal", "window=N", "padding", "document"};
+  for (std::string &pattern : blockPatternWords()) words.push_back(std::move(pattern));
+  words.push_back("FILE.npy");
+  return words;
+}
+
+std::string blockMaskOf(const std::string &blocks, int64_t heads, int64_t queries, int64_t keys) {
+  return ofWord(blocks, [&] {
+    const BlockPattern pattern = isBlockFile(blocks)
+                                     ? patternOfFile(parseBlockFile(blocks), heads, queries, keys)
+                                     : BlockPattern::parse(blocks);
+    std::string text = pattern.text();
+    blockTable(text, heads, queries, keys);
+    return text;
+  });
+}
+
+ScoreMask parseScoreMask(const std::vector<std::string> &parts) {
   ScoreMask mask;
   const auto reject = [](const std::string &word) {
     throw Error::badInput("--mask {}: '{}' is given twice", word, word.substr(0, word.find('=')));
   };
-  for (const std::string &word : words) {
+  for (const std::string &word : joinedWords(parts)) {
+    if (isBlockPattern(word)) {
+      if (mask.blocks)
+        throw Error::badInput("--mask {}: one block mask is taken, and {} is given", word,
+                              *mask.blocks);
+      mask.blocks = parseBlocks(word);
+      continue;
+    }
     if (word == "window" || word.starts_with(windowPrefix)) {
       if (mask.window) reject(word);
       mask.window = parseWindow(word);
@@ -52,9 +158,9 @@ ScoreMask parseScoreMask(const std::vector<std::string> &words) {
       if (isSet) reject(word);
       isSet = true;
     } else {
-      throw Error::badInput("--mask {}: unknown mask{}", word,
-                            nearestAndKnown(word.substr(0, word.find('=')),
-                                            {"causal", "window=N", "padding", "document"}));
+      throw Error::badInput(
+          "--mask {}: unknown mask{}", word,
+          nearestAndKnown(word.substr(0, word.find_first_of("=(")), scoreMaskWords()));
     }
   }
   return mask;
@@ -66,6 +172,7 @@ std::string textOf(const ScoreMask &mask) {
   if (mask.window) words.push_back(fmt::format("{}{}", windowPrefix, *mask.window));
   if (mask.padding) words.push_back("padding");
   if (mask.document) words.push_back("document");
+  if (mask.blocks) words.push_back(*mask.blocks);
   return fmt::format("{}", fmt::join(words, ","));
 }
 

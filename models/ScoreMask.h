@@ -14,13 +14,22 @@ struct ScoreMask {
   std::optional<int64_t> window = {};  ///< keys on each side of the query's own that it sees
   bool padding = false;                ///< keys from lengths[b] on are hidden, an argument
   bool document = false;               ///< keys of other segments are hidden: segments[b, k]
+  /// Keys of tiles that do not exist are hidden: a pattern with its parameters
+  /// (kernel/BlockMask.h), or "FILE.npy(block=64)", a table of its tiles.
+  std::optional<std::string> blocks = {};
   bool isNone() const { return *this == ScoreMask(); }
   bool operator==(const ScoreMask &) const = default;
 };
 
-/// Of "causal", "window=N", "padding" and "document", each at most once. Throws Error(badInput)
-/// with the word and the nearest one.
+/// Of "causal", "window=N", "padding", "document" and one block mask, each at most once. Words are
+/// what commas separate, those in parentheses too. Throws Error(badInput) with the word and the
+/// nearest one.
 ScoreMask parseScoreMask(const std::vector<std::string> &words);
+/// What --mask takes, for lists of what is known.
+std::vector<std::string> scoreMaskWords();
+/// The block mask of a graph with so many heads, queries and keys as text of a pattern: as it is,
+/// or read from its file. Throws Error(badInput) that names the word where it does not fit.
+std::string blockMaskOf(const std::string &blocks, int64_t heads, int64_t queries, int64_t keys);
 /// "causal,window=128"; empty: none.
 std::string textOf(const ScoreMask &mask);
 

@@ -1,6 +1,8 @@
 // Facts of the families; see Support.h.
 #include "models/Support.h"
 
+#include "models/ScoreMask.h"
+
 #include <map>
 
 namespace weft::models {
@@ -50,7 +52,7 @@ std::vector<std::string> supportedTypes(const LayerSpecification &specification)
 
 std::vector<std::string> supportedMasks(const LayerSpecification &specification) {
   if (specification.family != Family::attention) return {};
-  return {"causal", "window=N", "padding", "document"};
+  return scoreMaskWords();
 }
 
 std::vector<std::string> supportedScoreForms(const LayerSpecification &specification) {

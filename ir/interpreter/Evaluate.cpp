@@ -187,6 +187,13 @@ struct Evaluator {
       return results(maskPadding(operand(0), key, operand(1), along()[0], fill));
     if (kind == "block")
       return results(maskBlock(operand(0), query, key, *mask.getSize(), operand(1), fill));
+    if (kind == "pattern") {
+      const TensorValue &x = operand(0);
+      const BlockTable &table =
+          blockTable(mask.getPattern()->str(), mask.countHeads(), x.shape[query], x.shape[key]);
+      const llvm::ArrayRef<int64_t> heads = mask.getAlong().value_or(llvm::ArrayRef<int64_t>());
+      return results(maskPattern(x, query, key, heads.vec(), table, fill));
+    }
     if (kind == "document")
       return results(maskDocument(operand(0), query, key, operand(1), along()[0], fill));
     throw Error::unsupported("mask of kind '{}' has no reference evaluation", kind.str());

@@ -41,6 +41,15 @@ TensorValue maskBlock(const TensorValue &x, int64_t query, int64_t key, int64_t 
   });
 }
 
+TensorValue maskPattern(const TensorValue &x, int64_t query, int64_t key,
+                        const std::vector<int64_t> &heads, const BlockTable &table, double fill) {
+  return keepWhere(x, fill, [&](const Shape &at) {
+    int64_t head = 0;
+    for (const int64_t dimension : heads) head = head * x.shape[dimension] + at[dimension];
+    return table.sees(head, at[query], at[key]);
+  });
+}
+
 TensorValue maskDocument(const TensorValue &x, int64_t query, int64_t key,
                          const TensorValue &segments, int64_t along, double fill) {
   const int64_t keys = x.shape[key], shift = keys - x.shape[query];

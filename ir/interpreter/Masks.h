@@ -4,6 +4,7 @@
 #pragma once
 
 #include "ir/interpreter/Tensor.h"
+#include "kernel/BlockMask.h"
 
 namespace weft::reference {
 
@@ -19,6 +20,9 @@ TensorValue maskPadding(const TensorValue &x, int64_t key, const TensorValue &le
 /// end alignment.
 TensorValue maskBlock(const TensorValue &x, int64_t query, int64_t key, int64_t size,
                       const TensorValue &table, double fill);
+/// The same by the table of a pattern, of the head whose digits the coordinates of `heads` are.
+TensorValue maskPattern(const TensorValue &x, int64_t query, int64_t key,
+                        const std::vector<int64_t> &heads, const BlockTable &table, double fill);
 /// Key k of query row j is seen iff segments[b][k] == segments[b][position(j)], b the coordinate of
 /// `along`.
 TensorValue maskDocument(const TensorValue &x, int64_t query, int64_t key,

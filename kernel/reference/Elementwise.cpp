@@ -1,5 +1,6 @@
 // Maps: by the scalar meaning of the op's record, or by coordinates (dropout, masks, rotary
 // embeddings).
+#include "kernel/BlockMask.h"
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
 #include "kernel/ShortFunction.h"
@@ -119,6 +120,15 @@ Point PointEvaluator::mask(const BodyOp &op, size_t, const Coordinates &at) {
         const int64_t size = integer(op, "size");
         const int64_t block[] = {query() / size, key / size};
         return evaluate(op.operands[1], Coordinates(std::span(block))).value != 0;
+      }
+      case MaskShape::Kind::pattern: {
+        const BlockTable *&table = blockTables[&op];
+        if (!table) table = blockTableOf(kernel, op);
+        int64_t head = 0;
+        if (op.attributes.contains("along"))
+          for (const int64_t dimension : list(op, "along"))
+            head = head * extent(op.results[0], size_t(dimension)) + at[size_t(dimension)];
+        return table->sees(head, query(), key);
       }
       case MaskShape::Kind::document: {
         const int64_t batch = at[size_t(list(op, "along").at(0))];

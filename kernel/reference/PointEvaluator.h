@@ -18,6 +18,10 @@
 #include <span>
 #include <vector>
 
+namespace weft {
+class BlockTable;
+}
+
 namespace weft::reference {
 
 /// A value in exact arithmetic, and the error that fp32 may make.
@@ -184,6 +188,7 @@ private:
     std::vector<Point> elements;
   };
   std::map<const BodyOp *, ExponentialRow> exponentialRows;
+  std::map<const BodyOp *, const BlockTable *> blockTables;  ///< of masks by a pattern
   /// Operands of contractions that the kernel computes, by value: elements that were asked for.
   std::map<int, std::vector<std::optional<Point>>> factors;
 };

@@ -12,7 +12,7 @@ jax.config.update('jax_enable_x64', True)
 
 STATEMENT = re.compile(
     r'''^\s*(?P<results>%[\w, %]+)\s=\sweft\.(?P<op>\w+)
-    (?:\s"(?P<spec>[^"]*)")?(?:\s(?P<kind>causal|window|padding|block|sum|max))?
+    (?:\s"(?P<spec>[^"]*)")?(?:\s(?P<kind>causal|window|padding|block|pattern|sum|max))?
     \s(?P<operands>%\w+(?:,\s%\w+)*)(?:\sover\s(?P<over>[\w, ]+?))?
     (?:\salong\s\((?P<along>[^)]*)\))?
     (?:\s\{(?P<attributes>.*?)\})?\s:\s(?P<types>.*)$''', re.VERBOSE)
@@ -76,6 +76,15 @@ def kept(shape, p, stream, seed, step):
     return (bits >= round(p * 65536)).reshape(shape)
 
 
+def block_table(pattern):
+    """The tile size and [heads, rows, columns] of a table(block=..) (kernel/BlockMask.h)."""
+    values = dict(part.split('=') for part in pattern.strip('"')[len('table('):-1].split(','))
+    digits = re.sub(r'(.)\*(\d+);', lambda run: run[1] * int(run[2]), values['bits'])
+    heads, rows, columns = (int(values[name]) for name in ('heads', 'rows', 'columns'))
+    bits = np.array([int(digit, 16) >> bit & 1 for digit in digits for bit in range(4)])
+    return int(values['block']), bits.reshape(heads, rows, -1)[:, :, :columns] != 0
+
+
 class Graph:
     """One weft.graph of a module's text."""
     def __init__(self, text, name=None, seed=1, step=0):
@@ -131,7 +140,7 @@ class Statement:
         self.along = self.first.dimensions(
             matched['along']) if matched['along'] is not None else None
         self.attributes = dict(
-            re.findall(r'(\w+) = (\[[^\]]*\]|[^,\]]+)', matched['attributes'] or ''))
+            re.findall(r'(\w+) = (\[[^\]]*\]|"[^"]*"|[^,\]]+)', matched['attributes'] or ''))
 
     def number(self, name, otherwise=None):
         return float(self.attributes[name]) if name in self.attributes else otherwise
@@ -247,6 +256,12 @@ class Statement:
         elif self.kind == 'block':
             query, size = self.dimension('query'), self.integer('size')
             visible = np.asarray(aux)[at(query) // size, at(key) // size] != 0
+        elif self.kind == 'pattern':
+            query, (size, table) = self.dimension('query'), block_table(self.attributes['pattern'])
+            head = 0
+            for dimension in self.along or []:
+                head = head * x.shape[dimension] + at(dimension)
+            visible = table[head, at(query) // size, at(key) // size]
         else:
             query = self.dimension('query')
             distance = at(key) - (at(query) + x.shape[key] - x.shape[query])

@@ -1,5 +1,6 @@
 // One op a graph, behind something that is not linear, for comparison with JAX.
 !bji = tensor<2x3x6xf32, #weft.axes<b, j, i>>
+!hjk = tensor<2x35x40xf32, #weft.axes<h, j, k>>
 !bjk = tensor<2x3x5xf32, #weft.axes<b, j, k>>
 !ib = tensor<6x2xf32, #weft.axes<i, b>>
 !bj = tensor<2x3xf32, #weft.axes<b, j>>
@@ -44,6 +45,14 @@ weft.graph @coordinates(%x: !bji, %s: !bjk, %lengths: !lengths, %blocks: tensor<
   %m4 = weft.mask block %s, %blocks {query = j, key = k, size = 2} : !bjk, tensor<2x3xi1, #weft.axes<j, k>> -> !bjk
   %block = weft.softmax %m4 over k : !bjk
   weft.return %halved, %interleaved, %causal, %window, %padding, %block : !bji, !bji, !bjk, !bjk, !bjk, !bjk
+}
+// A table of each head, and one of all heads; the second row of tiles sees nothing there.
+weft.graph @block_masks(%s: !hjk) -> (!hjk, !hjk) {
+  %m1 = weft.mask pattern %s along (h) {query = j, key = k, pattern = "table(block=16,heads=2,rows=3,columns=3,bits=563016)"} : !hjk
+  %heads = weft.softmax %m1 over k : !hjk
+  %m2 = weft.mask pattern %s {query = j, key = k, pattern = "table(block=16,heads=1,rows=3,columns=3,bits=205)"} : !hjk
+  %all = weft.softmax %m2 over k : !hjk
+  weft.return %heads, %all : !hjk, !hjk
 }
 weft.graph @normalizations(%x: !bji, %gamma: !i, %beta: !i) -> (!bji, !bji, !bji, !bj, !i) {
   %softmax = weft.softmax %x over j : !bji

@@ -1,4 +1,5 @@
 """--mask of the attention preset: what a query sees, and what is no mask."""
+import json
 import math
 import pathlib
 import random
@@ -100,6 +101,115 @@ class MaskTest(CommandTest):
                       env={'WEFT_NVRTC': 'none'})
 
 
+# Tiles of 16 of other extents, whose ends they cut.
+TILED = dict(b=1, h=6, g=3, j=20, k=40, p=8, w=5)
+TILED_DIMS = [part for name, extent in TILED.items() for part in ('--dim', f'{name}={extent}')]
+
+
+def numpy_file(path, tiles, type_='|b1', order='False'):
+    """A .npy file of nested lists of booleans, as numpy.save writes it."""
+    shape, level = [], tiles
+    while isinstance(level, list):
+        shape.append(len(level))
+        level = level[0]
+    header = (f"{{'descr': '{type_}', 'fortran_order': {order}, "
+              f"'shape': ({', '.join(map(str, shape))},), }}")
+    header += ' ' * (-(len(header) + 11) % 64) + '\n'
+    path.write_bytes(b'\x93NUMPY\x01\x00' + len(header).to_bytes(2, 'little') +
+                     header.encode('latin1') + bytes(flat(tiles)))
+    return path
+
+
+class BlockMaskTest(CommandTest):
+    def graph(self, mask, *flags, dims=TILED_DIMS):
+        return self.weft('import', 'attention', *dims, '--mask', mask, *flags).out
+
+    def test_a_pattern_has_every_parameter_in_the_graph(self):
+        self.assertIn(
+            'weft.mask pattern %score {key = k, pattern = "longformer(block=16,window=3,global=1)",'
+            ' query = j}', self.graph('longformer(block=16,window=3,global=1)'))
+        self.assertIn('pattern = "bigbird(block=64,window=3,global=2,random=3,seed=5,heads=all)"',
+                      self.graph('bigbird(seed=5)'))
+        text = self.graph('random(block=16,density=0.5,seed=1,heads=each),causal')
+        self.assertIn('weft.mask pattern %masked along (g, r) {', text)
+        self.assertIn('weft.mask causal', text)
+
+    def test_a_file_is_the_table_of_the_graph(self):
+        tiles = [[True, False, True], [False, True, True]]
+        path = numpy_file(self.folder / 'tiles.npy', tiles)
+        expected = 'pattern = "table(block=16,heads=1,rows=2,columns=3,bits=56)"'
+        self.assertIn(expected, self.graph(path))
+        self.assertIn(expected, self.graph(f'{path}(block=16)'))
+        heads = numpy_file(self.folder / 'heads.npy', [tiles] * 5 + [[[False] * 3] * 2])
+        text = self.graph(heads)
+        self.assertIn('along (g, r)', text)
+        self.assertIn('heads=6,rows=2,columns=3,bits=565656565600', text)
+
+    def test_compiles_and_trains_unfused_and_fused(self):
+        dims = [*TILED_DIMS[:10], '--dim', 'p=16', '--dim', 'w=16']
+        for flags in (['--attention', 'unfused'], ['--attention', 'decomposed'],
+                      ['--attention', 'fused'], ['--train'], ['--train', '--attention', 'fused']):
+            with self.subTest(flags):
+                self.weft('compile', 'attention', *dims, '--mask',
+                          'causal,random(block=16,density=0.5,seed=1,heads=each)', *flags, '-o',
+                          'out', '--overwrite', env={'WEFT_NVRTC': 'none'})
+                kernels = [path.read_text() for path in (self.folder / 'out/kernels').glob('*.cu')]
+                self.assertTrue(
+                    any('__device__ const weft::BlockMask<16, 6, 2, 3> blocks_' in text
+                        for text in kernels))
+                if '--attention' in flags:
+                    self.assertEqual(any('blockCoverage(' in text for text in kernels),
+                                     'fused' in flags)
+
+    def test_few_tiles_are_priced_less_and_fused(self):
+        """What a plan of a sparse mask is predicted to take beside the dense one."""
+        seconds = {}
+        for name, mask in {
+                'dense': [],
+                'sparse': ['--mask', 'random(block=128,density=0.1,seed=0)']
+        }.items():
+            self.weft('compile', 'attention', '--dim', 'b=1', '--dim', 'h=16', '--dim', 'j=4096',
+                      '--dim', 'p=64', *mask, '--target', 'sm_90a', '-o', name,
+                      env={'WEFT_NVRTC': 'none'})
+            plan = json.loads((self.folder / name / 'plan.json').read_text())
+            self.assertIn('attention', plan['kernels'][0]['family'], name)
+            seconds[name] = plan['predictedSeconds']
+        self.assertLess(seconds['sparse'], seconds['dense'] / 2)
+
+    def rejects(self, mask, says):
+        self.fails(2, 'compile', 'attention', *TILED_DIMS, '--mask', mask, '-o', 'out', says=says)
+
+    def test_what_is_no_block_mask(self):
+        write = lambda name, tiles, **rest: str(
+            numpy_file(self.folder / name, tiles, **rest))
+        tiles = [[True, False, True], [False, True, True]]
+        one = write('one.npy', [[True]])
+        for mask, says in {
+                'bigbird': ['--mask bigbird: ', 'needs a seed, as seed=0'],
+                'random(density=0.5)': ['needs a seed'],
+                'bigbird(block=20,seed=0)': ['block=20: tiles have 16, 32, 64, 128'],
+                'bigbird(blocks=16,seed=0)': ["bigbird has no parameter 'blocks'", "'block'"],
+                'butterfly,strided': ['one block mask is taken'],
+                'random(density=0.000001,seed=0)': ['the mask is empty'],
+                'none.npy': ['none.npy cannot be read'],
+                write('wide.npy', [[True] * 4] * 2): [
+                    'a table of 2 x 4 tiles; 20 queries and 40 keys have 1 x 1 tiles of 64'
+                ],
+                write('tiles.npy', tiles) + '(block=32)': [
+                    'a table of 2 x 3 tiles; 20 queries and 40 keys have 1 x 2 tiles of 32'
+                ],
+                write('heads.npy', [tiles] * 4): ['tables of 4 heads; there are 6 heads'],
+                write('flat.npy', [True, False]): ['an array of shape (2)'],
+                write('int.npy', tiles, type_='|i1'): ["its elements are '|i1'", "boolean ('|b1')"],
+                write('fortran.npy', tiles, order='True'): ['fortran_order'],
+                write('empty.npy', [[False] * 3] * 2): ['the mask is empty: none of its 6 tiles'],
+                one: ['tiles of 64 and of 128 fit; choose with', 'one.npy(block=128)'],
+                self.write('text.npy', 'no array'): ['it is no array of NumPy'],
+        }.items():
+            with self.subTest(mask):
+                self.rejects(str(mask), says)
+
+
 class BadMaskTest(CommandTest):
     def rejects(self, *arguments, says):
         self.fails(2, 'compile', *arguments, '-o', 'out', says=says)
@@ -109,7 +219,9 @@ class BadMaskTest(CommandTest):
         for mask, says in {
                 'causl': ["--mask causl: unknown mask; nearest is 'causal'"],
                 'block': [
-                    '--mask block: unknown mask (known: causal, window=N, padding, document)'
+                    '--mask block: unknown mask (known: causal, window=N, padding, document, '
+                    'bigbird(..), longformer(..), strided(..), fixed(..), butterfly(..), '
+                    'random(..), FILE.npy)'
                 ],
                 'window': ['--mask window: expected a number of keys'],
                 'window=0': ['--mask window=0: ', 'at least 1 key', 'nearest is window=1'],

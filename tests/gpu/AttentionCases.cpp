@@ -11,6 +11,10 @@ namespace {
 
 using samples::AttentionExtents;
 
+/// Block masks at any extents: the first has rows and columns without a tile.
+constexpr const char *ofAllHeads = "fixed(block=32,stride=3,summary=1)",
+                     *ofEachHead = "bigbird(block=16,window=3,global=0,random=1,seed=0,heads=each)";
+
 std::vector<Kernel> kindsOf(const AttentionExtents &extents, DType type) {
   return {samples::plainAttention(extents, type),
           samples::plainAttention(extents, type, true),
@@ -20,7 +24,9 @@ std::vector<Kernel> kindsOf(const AttentionExtents &extents, DType type) {
           samples::paddedAttention(extents, type, true),
           samples::biasedAttention(extents, type),
           samples::cappedAttention(extents, type),
-          samples::droppedAttention(extents, type, {.p = 0.3, .stream = 5})};
+          samples::droppedAttention(extents, type, {.p = 0.3, .stream = 5}),
+          samples::blockAttention(extents, type, ofAllHeads),
+          samples::blockAttention(extents, type, ofEachHead, true, true, true)};
 }
 
 }  // namespace
@@ -84,14 +90,17 @@ void addAttentionBackwards(Collector &collect) {
         AttentionExtents extents = one;
         extents.p = headDim, extents.w = valueDim;
         const Dropout dropout{.p = 0.3, .stream = 5};
-        const std::vector<Kernel> kinds = {samples::plainBackward(extents, type),
-                                           samples::causalBackward(extents, type),
-                                           samples::plainBackward(extents, type, dropout),
-                                           samples::causalBackward(extents, type, dropout),
-                                           samples::windowBackward(extents, type, 17, 40),
-                                           samples::paddedBackward(extents, type),
-                                           samples::biasedBackward(extents, type),
-                                           samples::cappedBackward(extents, type)};
+        const std::vector<Kernel> kinds = {
+            samples::plainBackward(extents, type),
+            samples::causalBackward(extents, type),
+            samples::plainBackward(extents, type, dropout),
+            samples::causalBackward(extents, type, dropout),
+            samples::windowBackward(extents, type, 17, 40),
+            samples::paddedBackward(extents, type),
+            samples::biasedBackward(extents, type),
+            samples::cappedBackward(extents, type),
+            samples::blockBackward(extents, type, ofAllHeads),
+            samples::blockBackward(extents, type, ofEachHead, true, true)};
         const bool isUsual = headDim == valueDim && (headDim == 64 || headDim == 128);
         for (size_t kind = 0; kind < kinds.size(); ++kind)
           if (isUsual || (kind + ++turn) % 4 == 0)

@@ -60,3 +60,24 @@ weft.graph @document() {
   weft.expect_close %y, %expected : !bqk
   weft.return
 }
+
+// The tables of two heads: the block mask of each, whose tiles the ends of rows and columns cut.
+!heads = tensor<2x20x40xf32, #weft.axes<h, j, k>>
+!wide = tensor<2x3xi1, #weft.axes<m, n>>
+weft.graph @pattern() {
+  %x = weft.constant dense<1.0> : !heads
+  %first = weft.constant dense<[[true, false, true], [false, true, true]]> : !wide
+  %second = weft.constant dense<[[false, false, false], [true, false, false]]> : !wide
+  %y = weft.mask pattern %x along (h) {query = j, key = k, pattern = "table(block=16,heads=2,rows=2,columns=3,bits=5601)"} : !heads
+  %all = weft.mask pattern %x {query = j, key = k, pattern = "table(block=16,heads=1,rows=2,columns=3,bits=56)"} : !heads
+  %byFirst = weft.mask block %x, %first {query = j, key = k, size = 16} : !heads, !wide -> !heads
+  %bySecond = weft.mask block %x, %second {query = j, key = k, size = 16} : !heads, !wide -> !heads
+  weft.expect_close %all, %byFirst : !heads
+  %y0 = weft.slice %y {axis = h, start = 0, size = 1} : !heads -> tensor<1x20x40xf32, #weft.axes<h, j, k>>
+  %y1 = weft.slice %y {axis = h, start = 1, size = 1} : !heads -> tensor<1x20x40xf32, #weft.axes<h, j, k>>
+  %e0 = weft.slice %byFirst {axis = h, start = 0, size = 1} : !heads -> tensor<1x20x40xf32, #weft.axes<h, j, k>>
+  %e1 = weft.slice %bySecond {axis = h, start = 1, size = 1} : !heads -> tensor<1x20x40xf32, #weft.axes<h, j, k>>
+  weft.expect_close %y0, %e0 : tensor<1x20x40xf32, #weft.axes<h, j, k>>
+  weft.expect_close %y1, %e1 : tensor<1x20x40xf32, #weft.axes<h, j, k>>
+  weft.return
+}

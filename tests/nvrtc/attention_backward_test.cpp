@@ -30,6 +30,10 @@ std::vector<Case> cases(DType type) {
   const AttentionExtents extents{.b = 2, .h = 3, .g = 4, .j = 300, .k = 1000};
   result.push_back({"window", windowBackward(extents, type, 100, 30)});
   result.push_back({"padded", paddedBackward(extents, type)});
+  result.push_back({"blocks", blockBackward(extents, type, "bigbird(block=64,seed=0)")});
+  result.push_back(
+      {"blocks of heads",
+       blockBackward(extents, type, "random(block=16,density=0.2,seed=1,heads=each)", true, true)});
   result.push_back({"biased", biasedBackward(extents, type)});
   result.push_back({"capped", cappedBackward(extents, type)});
   return result;

@@ -43,6 +43,16 @@ std::vector<Case> cases(DType type) {
   far.distance = 128;
   result.push_back({"relative bias", relativeAttention(far, type)});
   result.push_back({"documents", documentAttention(extents, type, true)});
+  result.push_back({"blocks", blockAttention(extents, type, "bigbird(block=64,seed=0)")});
+  result.push_back({"blocks of heads",
+                    blockAttention(extents, type, "random(block=16,density=0.2,seed=1,heads=each)",
+                                   true, true)});
+  AttentionExtents wide = extents;
+  wide.p = wide.w = 128;
+  result.push_back(
+      {"wide blocks", blockAttention(wide, type, "bigbird(block=32,seed=0)", false, true)});
+  result.push_back({"wide blocks of heads",
+                    blockAttention(wide, type, "bigbird(block=64,seed=0,heads=each)", true)});
   result.push_back({"dropped", droppedAttention(extents, type, {.p = 0.1, .stream = 1})});
   return result;
 }

@@ -86,13 +86,16 @@ void ModelFlags::declare(CLI::App &command) {
                   "probability of every dropout, instead of the model's own; 0: none")
       ->type_name("P");
   command
-      .add_option("--mask", masks,
-                  "which keys a query of the preset attention sees: causal: none behind its "
-                  "position; window=N: at most N before its position and N behind it (with causal "
-                  "N before it), and that of its position; padding: of batch element b the first "
-                  "lengths[b], an argument; document: those with its segment in segments[b, k], an "
-                  "argument; several, with a comma: those that all let it see. With "
-                  "fewer queries than keys, queries stand at the last positions")
+      .add_option(
+          "--mask", masks,
+          "which keys a query of the preset attention sees: causal: none behind its "
+          "position; window=N: at most N before its position and N behind it (with causal "
+          "N before it), and that of its position; padding: of batch element b the first "
+          "lengths[b], an argument; document: those with its segment in segments[b, k], an "
+          "argument; a block mask: those in tiles that exist, by a pattern (docs/tutorial.md "
+          "lists them), e.g. bigbird(block=64,window=3,global=2,random=3,seed=0), or by a "
+          "boolean array, FILE.npy; several, with a comma: those that all let it see. With "
+          "fewer queries than keys, queries stand at the last positions")
       ->delimiter(',')
       ->type_name("KIND,..");
   command

@@ -156,7 +156,17 @@ Statement coverageFunction(const ScoreContext &context, ScoreOps &ops,
       const Code digit = at(node.index);
       return Interval{digit, digit, true};
     };
-    const TileCondition condition = conditionOf(op.expression, form.condition, leaf);
+    const BlockCoverage blocks = [&](const Code &ofHead, const Interval &queries,
+                                     const Interval &keys) {
+      const Code found = context.names.reserve("blocks");
+      body.push_back(declare(
+          "const weft::TileCoverage", found,
+          code("weft::blockCoverage({}, {}, {}, {}, {}, {})", ops.attributeName(op, "pattern"),
+               asArgument(ofHead), asArgument(queries.low), asArgument(queries.high),
+               asArgument(keys.low), asArgument(keys.high))));
+      return found;
+    };
+    const TileCondition condition = conditionOf(op.expression, form.condition, leaf, blocks);
     if (form.keepsWhereTrue) {
       mayKeep.push_back(condition.mayHold.value_or("true"));
       keeps.push_back(condition.holds.value_or("false"));

@@ -19,8 +19,10 @@
 //    + - negation, * / % by literals  bounds from those of the operands
 //
 // A boolean node becomes two conditions: that it may hold somewhere in the tile, and that it holds
-// everywhere. Comparisons of intervals give both; && and || join them. What cannot be bounded, such
-// as an element that is read at computed coordinates, may hold, and does not hold everywhere.
+// everywhere. Comparisons of intervals give both; && and || join them; the table of a block mask
+// answers for the tiles that the intervals of queries and keys meet, by words of its bits. What
+// cannot be bounded, such as an element that is read at computed coordinates, may hold, and does
+// not hold everywhere.
 #pragma once
 
 #include "codegen/families/attention/ScoreMasks.h"

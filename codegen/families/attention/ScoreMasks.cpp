@@ -135,10 +135,15 @@ bool isMask(const Kernel &kernel, const AttentionRegion &region, const Attention
     if (node.kind == Kind::operand) {
       const int value = op.operands[size_t(node.index)];
       if (!inputOf(region, value) || !isOneInTile(kernel, problem, value)) return std::nullopt;
+    } else if (node.index != problem.queryAxis && node.index != problem.keyAxis) {
+      return Interval{"digit", "digit", true};
     }
     return Interval{"low", "high"};
   };
-  return conditionOf(op.expression, form->condition, leaf).isBounded();
+  const BlockCoverage coverage = [](const Code &, const Interval &, const Interval &) {
+    return Code::plain("coverage");
+  };
+  return conditionOf(op.expression, form->condition, leaf, coverage).isBounded();
 }
 
 }  // namespace

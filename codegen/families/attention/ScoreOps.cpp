@@ -122,6 +122,13 @@ Code ScoreOps::elementName(const BodyOp &op, int index, std::map<std::string, Co
   return name;
 }
 
+Code ScoreOps::attributeName(const BodyOp &op, const std::string &attribute) {
+  headers.merge(op.expression.headers());
+  return attributeConstants(
+             op, [&](const std::string &wish, const Code &value) { return constant(wish, value); })
+      .at(attribute);
+}
+
 Code ScoreOps::text(const BodyOp &op, int root, std::map<int, Code> &names, Block &body,
                     const Coordinate &at) {
   headers.merge(op.expression.headers());

@@ -53,6 +53,8 @@ public:
   /// What the op computes from a node of its expression on.
   Code text(const BodyOp &op, int root, std::map<int, Code> &names, Block &body,
             const Coordinate &at);
+  /// The name of an attribute that the op's expression reads.
+  Code attributeName(const BodyOp &op, const std::string &attribute);
   /// The name of a constant of this value.
   Code constant(const std::string &wish, const Code &value);
 

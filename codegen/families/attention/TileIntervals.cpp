@@ -137,13 +137,23 @@ std::optional<Interval> intervalOf(const Expression &expression, int node,
   return std::nullopt;
 }
 
-TileCondition conditionOf(const Expression &expression, int node, const LeafInterval &leaf) {
+TileCondition conditionOf(const Expression &expression, int node, const LeafInterval &leaf,
+                          const BlockCoverage &coverage) {
   const ExpressionNode &own = expression[node];
+  if (own.kind == Kind::call && own.function->name == "weft::hasBlock") {
+    const auto head = intervalOf(expression, own.children[1], leaf),
+               query = intervalOf(expression, own.children[2], leaf),
+               key = intervalOf(expression, own.children[3], leaf);
+    if (!head || !head->isExact() || !query || !key) return {};
+    const Code name = coverage(head->low, *query, *key);
+    return {.mayHold = code("{} != weft::TileCoverage::empty", name),
+            .holds = code("{} == weft::TileCoverage::full", name)};
+  }
   if (own.kind != Kind::binary) return {};
   const int left = own.children[0], right = own.children[1];
   if (own.operation == Operator::both || own.operation == Operator::either) {
-    const TileCondition a = conditionOf(expression, left, leaf),
-                        b = conditionOf(expression, right, leaf);
+    const TileCondition a = conditionOf(expression, left, leaf, coverage),
+                        b = conditionOf(expression, right, leaf, coverage);
     if (own.operation == Operator::both)
       return {.mayHold = a.mayHold && b.mayHold ? bothOf(a.mayHold, b.mayHold, "&&")
                          : a.mayHold            ? a.mayHold

@@ -32,7 +32,12 @@ using LeafInterval = std::function<std::optional<Interval>(const ExpressionNode 
 /// Of an integer node; nothing where it cannot be bounded.
 std::optional<Interval> intervalOf(const Expression &expression, int node,
                                    const LeafInterval &leaf);
+/// The name of a weft::TileCoverage: that of a table of tiles, which a call of weft::hasBlock
+/// reads, over the ranges of a tile of scores of one head.
+using BlockCoverage =
+    std::function<Code(const Code &head, const Interval &query, const Interval &key)>;
 /// Of a boolean node.
-TileCondition conditionOf(const Expression &expression, int node, const LeafInterval &leaf);
+TileCondition conditionOf(const Expression &expression, int node, const LeafInterval &leaf,
+                          const BlockCoverage &coverage);
 
 }  // namespace weft::codegen

@@ -2,6 +2,7 @@
 #include "codegen/families/attention/VisibleScores.h"
 
 #include "codegen/families/attention/AttentionScore.h"
+#include "kernel/BlockMask.h"
 
 #include <fmt/format.h>
 
@@ -72,27 +73,115 @@ private:
   int64_t query, key;
 };
 
-/// Whether no mask is known to exclude a score. `isMask`: of each score op.
-bool isSeen(const Kernel &kernel, const AttentionRegion &region, const AttentionProblem &problem,
-            const std::vector<bool> &isMask, int64_t query, int64_t key) {
-  for (size_t op = 0; op < region.scoreOps.size(); ++op) {
-    if (!isMask[op]) continue;
-    const Expression &expression = kernel.body[region.scoreOps[op]].expression;
-    const ExpressionNode &select = expression[expression.root()];
-    const auto holds = PointOfMask(expression, problem, query, key).at(select.children[0]);
-    const bool excludesWhereTrue =
-        expression[select.children[1]].kind != ExpressionNode::Kind::operand;
-    if (holds && (*holds != 0) == excludesWhereTrue) return false;
+/// The masks of a fused attention: those of a table of tiles, which are known exactly, and the
+/// others, which are evaluated at points.
+class Masks {
+public:
+  Masks(const Kernel &kernel, const AttentionRegion &region, const AttentionProblem &problem)
+      : problem(problem) {
+    const std::vector<bool> isMask = codegen::scoreMasks(kernel, region, problem);
+    for (size_t op = 0; op < isMask.size(); ++op) {
+      const BodyOp &own = kernel.body[region.scoreOps[op]];
+      if (!isMask[op]) ++valueOps;
+      else if (const BlockTable *const table = blockTableOf(kernel, own)) tables.push_back(table);
+      else others.push_back(&own);
+    }
   }
-  return true;
+
+  /// Whether no mask but those of tables is known to exclude a score.
+  bool isSeen(int64_t query, int64_t key) const {
+    return std::ranges::all_of(others, [&](const BodyOp *op) {
+      const Expression &expression = op->expression;
+      const ExpressionNode &select = expression[expression.root()];
+      const auto holds = PointOfMask(expression, problem, query, key).at(select.children[0]);
+      const bool excludesWhereTrue =
+          expression[select.children[1]].kind != ExpressionNode::Kind::operand;
+      return !(holds && (*holds != 0) == excludesWhereTrue);
+    });
+  }
+
+  const AttentionProblem &problem;
+  std::vector<const BlockTable *> tables;
+  std::vector<const BodyOp *> others;
+  int valueOps = 0;  ///< score ops that are no masks
+};
+
+/// At most so many of a number of things: all of them, or evenly spread ones without the ends,
+/// which patterns treat differently.
+std::vector<int64_t> spread(int64_t all, int64_t most) {
+  std::vector<int64_t> chosen;
+  const int64_t count = std::min(all, most);
+  for (int64_t n = 0; n < count; ++n) chosen.push_back((2 * n + 1) * all / (2 * count));
+  return chosen;
 }
 
-VisibleBlocks countBlocks(const Kernel &kernel, const AttentionRegion &region,
-                          const AttentionProblem &problem, int64_t tileQueries, int64_t tileKeys) {
-  const std::vector<bool> isMask = codegen::scoreMasks(kernel, region, problem);
+constexpr int64_t mostHeads = 4;  ///< whose tables are looked at
+
+struct Seen {
+  bool isAny = true, isAll = true;
+};
+
+/// What masks but those of tables leave of a block of keys, by points of it.
+Seen seenByOthers(const Masks &masks, int64_t firstQuery, int64_t tileQueries, int64_t firstKey,
+                  int64_t tileKeys) {
+  if (masks.others.empty()) return {};
+  constexpr int64_t points = 4;  // along each side
+  Seen seen{.isAny = false};
+  for (int64_t point = 0; point < points * points; ++point) {
+    const int64_t row = point / points * (tileQueries - 1) / (points - 1),
+                  column = point % points * (tileKeys - 1) / (points - 1);
+    const bool isPointSeen = masks.isSeen(std::min(firstQuery + row, masks.problem.queries - 1),
+                                          std::min(firstKey + column, masks.problem.keys - 1));
+    seen.isAny = seen.isAny || isPointSeen, seen.isAll = seen.isAll && isPointSeen;
+  }
+  return seen;
+}
+
+/// With tables: every block of keys of up to mostTiles tiles of queries, of some heads. The first
+/// and the last tile, which often see most, count for that alone where not all tiles are looked at.
+VisibleBlocks countByTables(const Masks &masks, int64_t tileQueries, int64_t tileKeys) {
+  const AttentionProblem &problem = masks.problem;
   const int64_t tiles = (problem.queries + tileQueries - 1) / tileQueries,
                 blocks = (problem.keys + tileKeys - 1) / tileKeys;
-  constexpr int64_t mostTiles = 12, mostBlocks = 96, points = 4;  // looked at; along each side
+  constexpr int64_t mostTiles = 128;
+  int64_t tables = 1;
+  for (const BlockTable *table : masks.tables) tables = std::max(tables, table->heads);
+  const std::vector<int64_t> heads = spread(tables, mostHeads);
+  std::vector<int64_t> looked = spread(tiles, mostTiles);
+  const size_t counted = looked.size();
+  if (tiles > mostTiles) looked.push_back(0), looked.push_back(tiles - 1);
+  VisibleBlocks result;
+  for (const int64_t head : heads)
+    for (size_t n = 0; n < looked.size(); ++n) {
+      const int64_t firstQuery = looked[n] * tileQueries,
+                    lastQuery = std::min(firstQuery + tileQueries, problem.queries) - 1;
+      int64_t seen = 0, mixed = 0;
+      for (int64_t block = 0; block < blocks; ++block) {
+        const int64_t firstKey = block * tileKeys,
+                      lastKey = std::min(firstKey + tileKeys, problem.keys) - 1;
+        Seen all;
+        for (const BlockTable *table : masks.tables) {
+          const auto own = table->coverage(head, firstQuery, lastQuery, firstKey, lastKey);
+          all.isAny = all.isAny && own.isAny, all.isAll = all.isAll && own.isAll;
+        }
+        if (!all.isAny) continue;
+        const Seen others = seenByOthers(masks, firstQuery, tileQueries, firstKey, tileKeys);
+        seen += others.isAny, mixed += others.isAny && !(all.isAll && others.isAll);
+      }
+      result.most = std::max(result.most, double(seen));
+      if (n >= counted) continue;
+      result.mean += double(seen) / double(counted * heads.size());
+      result.mixed += double(mixed) / double(counted * heads.size());
+    }
+  return result;
+}
+
+VisibleBlocks countBlocks(const Masks &masks, int64_t tileQueries, int64_t tileKeys) {
+  if (!masks.tables.empty()) return countByTables(masks, tileQueries, tileKeys);
+  const AttentionProblem &problem = masks.problem;
+  const int64_t tiles = (problem.queries + tileQueries - 1) / tileQueries,
+                blocks = (problem.keys + tileKeys - 1) / tileKeys;
+  constexpr int64_t mostTiles = 12, mostBlocks = 96;  // looked at
   const int64_t tileCount = std::min(tiles, mostTiles), blockCount = std::min(blocks, mostBlocks);
   VisibleBlocks result;
   for (int64_t t = 0; t < tileCount; ++t) {
@@ -100,16 +189,9 @@ VisibleBlocks countBlocks(const Kernel &kernel, const AttentionRegion &region,
     int64_t seen = 0, mixed = 0;
     for (int64_t b = 0; b < blockCount; ++b) {
       const int64_t block = blockCount == 1 ? 0 : b * (blocks - 1) / (blockCount - 1);
-      bool isAny = false, isAll = true;
-      for (int64_t point = 0; point < points * points; ++point) {
-        const int64_t row = point / points * (tileQueries - 1) / (points - 1),
-                      column = point % points * (tileKeys - 1) / (points - 1);
-        const bool isPointSeen = isSeen(kernel, region, problem, isMask,
-                                        std::min(tile * tileQueries + row, problem.queries - 1),
-                                        std::min(block * tileKeys + column, problem.keys - 1));
-        isAny = isAny || isPointSeen, isAll = isAll && isPointSeen;
-      }
-      seen += isAny, mixed += isAny && !isAll;
+      const Seen own =
+          seenByOthers(masks, tile * tileQueries, tileQueries, block * tileKeys, tileKeys);
+      seen += own.isAny, mixed += own.isAny && !own.isAll;
     }
     result.mixed += double(mixed) * double(blocks) / double(blockCount) / double(tileCount);
     const double count = double(seen) * double(blocks) / double(blockCount);
@@ -119,40 +201,80 @@ VisibleBlocks countBlocks(const Kernel &kernel, const AttentionRegion &region,
   return result;
 }
 
-}  // namespace
-
-VisibleBlocks visibleBlocks(const Kernel &kernel, const AttentionRegion &region,
-                            const AttentionProblem &problem, int64_t tileQueries,
-                            int64_t tileKeys) {
-  // Asked for every layout, which does not matter.
-  static std::mutex mutex;
-  static std::map<std::string, VisibleBlocks> known;
-  const std::string key = fmt::format("{} {} {} {}\n{}", tileQueries, tileKeys, problem.queryAxis,
-                                      problem.keyAxis, canonicalText(kernel));
-  {
-    const std::lock_guard lock(mutex);
-    if (const auto found = known.find(key); found != known.end()) return found->second;
-  }
-  const VisibleBlocks counted = countBlocks(kernel, region, problem, tileQueries, tileKeys);
-  const std::lock_guard lock(mutex);
-  return known.emplace(key, counted).first->second;
+/// The share of scores that tables leave, and other masks at the middle of their tiles.
+double shareByTables(const Masks &masks) {
+  const BlockTable &first = *masks.tables.front();
+  if (masks.tables.size() == 1 && masks.others.empty()) return first.share();
+  constexpr int64_t mostRows = 256;
+  const std::vector<int64_t> heads = spread(first.heads, mostHeads),
+                             rows = spread(first.rows, mostRows);
+  double seen = 0, all = 0;
+  for (const int64_t head : heads)
+    for (const int64_t row : rows) {
+      const int64_t queries = std::min(first.size, first.queries - row * first.size),
+                    query = row * first.size + queries / 2;
+      all += double(queries) * double(first.keys);
+      for (int64_t column = 0; column < first.columns; ++column) {
+        if (!first.has(head, row, column)) continue;
+        const int64_t keys = std::min(first.size, first.keys - column * first.size),
+                      key = column * first.size + keys / 2;
+        const bool isSeen =
+            masks.isSeen(query, key) && std::ranges::all_of(masks.tables, [&](const auto *table) {
+              return table->sees(std::min(head, table->heads - 1), query, key);
+            });
+        if (isSeen) seen += double(queries) * double(keys);
+      }
+    }
+  return seen / all;
 }
 
-VisibleScores visibleScores(const Kernel &kernel, const AttentionRegion &region,
-                            const AttentionProblem &problem) {
-  VisibleScores visible;
-  const std::vector<bool> isMask = codegen::scoreMasks(kernel, region, problem);
-  visible.hasMasks = std::ranges::find(isMask, true) != isMask.end();
-  visible.valueOps = int(std::ranges::count(isMask, false));
-  if (!visible.hasMasks) return visible;
+double shareByPoints(const Masks &masks) {
+  const AttentionProblem &problem = masks.problem;
   constexpr int64_t points = 32;
   const int64_t rows = std::min(points, problem.queries), columns = std::min(points, problem.keys);
   int64_t seen = 0;
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t column = 0; column < columns; ++column)
-      seen += isSeen(kernel, region, problem, isMask, (2 * row + 1) * problem.queries / (2 * rows),
-                     (2 * column + 1) * problem.keys / (2 * columns));
-  visible.share = double(seen) / double(rows * columns);
+      seen += masks.isSeen((2 * row + 1) * problem.queries / (2 * rows),
+                           (2 * column + 1) * problem.keys / (2 * columns));
+  return double(seen) / double(rows * columns);
+}
+
+/// What is asked for every layout, which does not matter, is counted once.
+template <typename Count>
+auto countedOnce(const std::string &question, const Kernel &kernel, Count count) {
+  static std::mutex mutex;
+  static std::map<std::string, decltype(count())> known;
+  const std::string key = fmt::format("{}\n{}", question, canonicalText(kernel));
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto found = known.find(key); found != known.end()) return found->second;
+  }
+  const auto counted = count();
+  const std::lock_guard lock(mutex);
+  return known.emplace(key, counted).first->second;
+}
+
+}  // namespace
+
+VisibleBlocks visibleBlocks(const Kernel &kernel, const AttentionRegion &region,
+                            const AttentionProblem &problem, int64_t tileQueries,
+                            int64_t tileKeys) {
+  return countedOnce(
+      fmt::format("{} {} {} {}", tileQueries, tileKeys, problem.queryAxis, problem.keyAxis), kernel,
+      [&] { return countBlocks(Masks(kernel, region, problem), tileQueries, tileKeys); });
+}
+
+VisibleScores visibleScores(const Kernel &kernel, const AttentionRegion &region,
+                            const AttentionProblem &problem) {
+  const Masks masks(kernel, region, problem);
+  VisibleScores visible{.hasMasks = !masks.tables.empty() || !masks.others.empty(),
+                        .hasTables = !masks.tables.empty(),
+                        .valueOps = masks.valueOps};
+  if (!masks.tables.empty())
+    visible.share = countedOnce(fmt::format("{} {}", problem.queryAxis, problem.keyAxis), kernel,
+                                [&] { return shareByTables(masks); });
+  else if (visible.hasMasks) visible.share = shareByPoints(masks);
   return visible;
 }
 

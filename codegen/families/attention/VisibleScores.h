@@ -1,5 +1,6 @@
 // How many scores of a fused attention its masks leave, as prices need it: an estimate from points
-// spread over queries and keys.
+// spread over queries and keys; exact of block masks, whose tables are known (of up to 4 heads and
+// 128 tiles of queries, where there are more).
 #pragma once
 
 #include "codegen/families/attention/AttentionProblem.h"
@@ -7,9 +8,10 @@
 namespace weft {
 
 struct VisibleScores {
-  double share = 1;       ///< of all scores: what no mask excludes; unknown conditions hold
-  bool hasMasks = false;  ///< any score op is one
-  int valueOps = 0;       ///< score ops that are none
+  double share = 1;        ///< of all scores: what no mask excludes; unknown conditions hold
+  bool hasMasks = false;   ///< any score op is one
+  bool hasTables = false;  ///< any mask is a block mask, whose tiles lie anywhere
+  int valueOps = 0;        ///< score ops that are none
 };
 VisibleScores visibleScores(const Kernel &kernel, const AttentionRegion &region,
                             const AttentionProblem &problem);

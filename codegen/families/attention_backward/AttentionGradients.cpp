@@ -36,7 +36,10 @@ std::string conditionText(const BodyOp &op, const MaskForm &form) {
       for (const int child : node.children) place += op.expression.textOf(child) + ", ";
       return fmt::format("v{}[{}]", op.operands[size_t(node.index)], place);
     }
-    if (node.kind == Kind::attribute) return fmt::format("a{}", numberOf(op, node.name));
+    if (node.kind == Kind::attribute) {
+      const auto *text = std::get_if<std::string>(&op.attributes.at(node.name));
+      return text ? *text : fmt::format("a{}", numberOf(op, node.name));
+    }
     return std::nullopt;
   });
 }

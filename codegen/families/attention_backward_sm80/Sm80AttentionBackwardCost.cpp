@@ -59,21 +59,34 @@ Cost sm80AttentionBackwardCost(const Kernel &kernel, const Configuration &config
                     std::floor(threadsOfMultiprocessor / sm80AttentionBackwardThreads(knobs))));
   const double exposed = resident > 1 ? exposedShared : exposedAlone;
 
-  const VisibleScores visible = visibleScores(kernel, attentionOf(kernel, region), attention);
-  const auto blockOf = [&](double columns, double positions) {
-    const double steps = std::ceil(positions / knobs.tileColumns),
-                 seen = std::min(steps, visible.share * steps + (visible.hasMasks ? 1.0 : 0.0)),
-                 mixed = visible.hasMasks ? std::min(2.0, steps) : 0;
-    const double tensorSeconds = 2 * scores * columns / tensorRate;
-    return seen * (std::max(tensorSeconds, elementSeconds) +
-                   exposed * std::min(tensorSeconds, elementSeconds)) +
-           mixed * scores * maskInstructions / instructionRate;
+  const AttentionRegion ofScores = attentionOf(kernel, region);
+  const VisibleScores visible = visibleScores(kernel, ofScores, attention);
+  const auto stepsOf = [&](bool isOfKeys) {
+    const double positions = double(isOfKeys ? attention.queries : attention.keys),
+                 steps = std::ceil(positions / knobs.tileColumns);
+    if (!visible.hasTables)
+      return VisibleBlocks{
+          .mean = std::min(steps, visible.share * steps + (visible.hasMasks ? 1.0 : 0.0)),
+          .mixed = visible.hasMasks ? std::min(2.0, steps) : 0};
+    if (!isOfKeys)
+      return visibleBlocks(kernel, ofScores, attention, knobs.tileRows, knobs.tileColumns);
+    // As many pairs of a block of keys and one of queries, seen from the keys.
+    VisibleBlocks counted =
+        visibleBlocks(kernel, ofScores, attention, knobs.tileColumns, knobs.tileRows);
+    const double turned = steps / std::ceil(double(attention.keys) / knobs.tileRows);
+    counted.mean *= turned, counted.mixed *= turned;
+    return counted;
   };
-  const double ofKeys = double(attention.headsOfGroup) *
-                            blockOf(2 * (headDim + valueDim), double(attention.queries)) +
+  const auto blockOf = [&](double columns, bool isOfKeys) {
+    const VisibleBlocks steps = stepsOf(isOfKeys);
+    const double tensorSeconds = 2 * scores * columns / tensorRate;
+    return steps.mean * (std::max(tensorSeconds, elementSeconds) +
+                         exposed * std::min(tensorSeconds, elementSeconds)) +
+           steps.mixed * scores * maskInstructions / instructionRate;
+  };
+  const double ofKeys = double(attention.headsOfGroup) * blockOf(2 * (headDim + valueDim), true) +
                         blockSeconds / resident,
-               ofQueries = blockOf(2 * headDim + valueDim, double(attention.keys)) +
-                           blockSeconds / resident;
+               ofQueries = blockOf(2 * headDim + valueDim, false) + blockSeconds / resident;
   const double keyBlocks = double(sm80AttentionBackwardKeyBlocks(*answer, knobs)),
                queryBlocks = double(sm80AttentionBackwardBlocks(*answer, knobs)) - keyBlocks;
   const double computeSeconds =

@@ -163,9 +163,13 @@ Cost sm80AttentionCost(const Kernel &kernel, const Configuration &configuration,
   const double tileSeconds = tile.exposed(resident > 1 ? exposedShared : exposedAlone);
 
   const double keyTiles = std::ceil(double(problem.keys) / knobs.tileKeys);
-  const double seen = std::min(keyTiles, visible.share * keyTiles + (visible.hasMasks ? 1.0 : 0.0));
-  const double mixed = visible.hasMasks ? std::min(2.0, keyTiles) : 0;
-  const double ofBlock = seen * tileSeconds + mixed * scores * maskInstructions / instructionRate +
+  VisibleBlocks counted{
+      .mean = std::min(keyTiles, visible.share * keyTiles + (visible.hasMasks ? 1.0 : 0.0)),
+      .mixed = visible.hasMasks ? std::min(2.0, keyTiles) : 0};
+  if (visible.hasTables)
+    counted = visibleBlocks(kernel, *recognised.region, problem, knobs.tileQueries, knobs.tileKeys);
+  const double ofBlock = counted.mean * tileSeconds +
+                         counted.mixed * scores * maskInstructions / instructionRate +
                          blockSeconds / resident;
   const double blocks = double(sm80AttentionBlocks(problem, knobs));
   // Blocks that see few keys fill the gaps that others leave.

@@ -2,6 +2,7 @@
 #include "codegen/families/attention_sm90/Sm90AttentionTile.h"
 
 #include "codegen/families/attention/AttentionScore.h"
+#include "kernel/BlockMask.h"
 
 #include <fmt/format.h>
 
@@ -24,6 +25,9 @@ constexpr int mostRegistersOfThree = 132, mostRegistersOfTwo = 192, mostRegister
 /// any, as draws of dropout. Of a tensor that one op reads twice, with three.
 constexpr int maskRegisters = 8, inputRegisters = 16, valueOpRegisters = 12, dropoutRegisters = 16,
               secondReadRegisters = 8;
+/// What block masks need beside, by consumers, and more where each head has a table.
+constexpr int tableRegistersOfThree = 36, tableRegistersOfTwo = 52, tableRegistersOfOne = 46,
+              tableOfHeadRegisters = 10;
 /// Of 16 columns, some kernels of several blocks of keys were wrong on an H200 (cause unknown);
 /// attention-sm80 takes them.
 constexpr int64_t narrowestValues = 24;
@@ -79,12 +83,20 @@ bool readsTwice(const Expression &expression) {
 ScoreNeeds scoreNeeds(const Kernel &kernel, const AttentionRegion &region,
                       const AttentionProblem &problem) {
   const std::vector<bool> isMask = codegen::scoreMasks(kernel, region, problem);
+  bool hasTables = false, hasTablesOfHeads = false;
+  for (const size_t op : region.scoreOps)
+    if (const BlockTable *const table = blockTableOf(kernel, kernel.body[op])) {
+      hasTables = true;
+      hasTablesOfHeads = hasTablesOfHeads || table->heads > 1;
+    }
   return {.hasMasks = std::ranges::find(isMask, true) != isMask.end(),
           .hasValueOps = std::ranges::find(isMask, false) != isMask.end(),
           .readsInputs = !region.inputs.empty(),
           .readsTwice = std::ranges::any_of(
               region.scoreOps, [&](size_t op) { return readsTwice(kernel.body[op].expression); }),
-          .hasDropout = region.hasDropout};
+          .hasDropout = region.hasDropout,
+          .hasTables = hasTables,
+          .hasTablesOfHeads = hasTablesOfHeads};
 }
 
 int sm90AttentionThreads(const Sm90AttentionKnobs &knobs) {
@@ -133,12 +145,19 @@ std::string sm90AttentionTileRejection(const AttentionProblem &problem,
   if (consumers == 3 && problem.valueDim > widestOfThree)
     return fmt::format("values of {} columns; three consumers have registers for {}",
                        problem.valueDim, widestOfThree);
+  if (consumers == 3 && needs.hasTablesOfHeads)
+    return "three consumers have no registers for a block mask of each head";
   int most = consumers == 3   ? mostRegistersOfThree
              : consumers == 2 ? mostRegistersOfTwo
                               : mostRegistersOfOne;
   if (consumers == 3 && needs.hasMasks) most -= maskRegisters;
   if (consumers == 3 && needs.readsInputs) most -= inputRegisters;
   if (consumers == 3 && needs.readsTwice) most -= secondReadRegisters;
+  if (needs.hasTables)
+    most -= consumers == 3   ? tableRegistersOfThree
+            : consumers == 2 ? tableRegistersOfTwo
+                             : tableRegistersOfOne;
+  if (needs.hasTablesOfHeads) most -= tableOfHeadRegisters;
   if (needs.hasValueOps) most -= valueOpRegisters;
   if (needs.hasDropout) most -= dropoutRegisters;
   if (const int needed = registers(problem, knobs); needed > most)

@@ -22,9 +22,11 @@ int64_t sm90AttentionBlocks(const AttentionProblem &problem, const Sm90Attention
 /// What score ops ask of a tile.
 struct ScoreNeeds {
   bool hasMasks = false, hasValueOps = false;
-  bool readsInputs = false;  ///< any of them reads a tensor
-  bool readsTwice = false;   ///< one of them at two places, as a document mask reads segments
-  bool hasDropout = false;   ///< of the exponentials
+  bool readsInputs = false;       ///< any of them reads a tensor
+  bool readsTwice = false;        ///< one of them at two places, as a document mask reads segments
+  bool hasDropout = false;        ///< of the exponentials
+  bool hasTables = false;         ///< any mask is a block mask
+  bool hasTablesOfHeads = false;  ///< and has a table for each head
 };
 ScoreNeeds scoreNeeds(const Kernel &kernel, const AttentionRegion &region,
                       const AttentionProblem &problem);

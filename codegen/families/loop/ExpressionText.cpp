@@ -2,14 +2,18 @@
 #include "codegen/families/loop/ExpressionText.h"
 
 #include "codegen/families/loop/LoopOps.h"
+#include "kernel/BlockMask.h"
 
 namespace weft::codegen {
 
 std::map<std::string, Code> attributeConstants(const BodyOp &op, const DeclareConstant &declare) {
   std::map<std::string, Code> names;
-  for (const auto &[attribute, value] : op.attributes)
-    if (op.expression.usesAttribute(attribute))
-      names[attribute] = declare(attribute, floatLiteral(numberOf(op, attribute)));
+  for (const auto &[attribute, value] : op.attributes) {
+    if (!op.expression.usesAttribute(attribute)) continue;
+    const auto *pattern = std::get_if<std::string>(&value);
+    names[attribute] = pattern ? Code::name(blockTableName(*pattern))
+                               : declare(attribute, floatLiteral(numberOf(op, attribute)));
+  }
   return names;
 }
 

@@ -15,7 +15,8 @@ namespace weft::codegen {
 /// and its value as a literal.
 using DeclareConstant = std::function<Code(const std::string &wish, const Code &value)>;
 
-/// A named constant for each attribute of the op that its expression reads: attribute -> name.
+/// A named constant for each attribute of the op that its expression reads: attribute -> name. A
+/// pattern of blocks has the name of its table, which emit() declares.
 std::map<std::string, Code> attributeConstants(const BodyOp &op, const DeclareConstant &declare);
 
 /// The expression with names for attributes, and for the op's operands and coordinates what these

@@ -78,3 +78,75 @@ weft.graph @mask_c8(%x: tensor<2x5x4xf32, #weft.axes<b, j, k>>, %n: tensor<2x4xi
   %r = weft.mask document %x, %n along (b) {query = j, key = k} : tensor<2x5x4xf32, #weft.axes<b, j, k>>, tensor<2x4xi32, #weft.axes<b, k>>
   weft.return
 }
+
+// -----
+
+weft.graph @mask_c2__pattern(%x: tensor<2x40x40xf32, #weft.axes<h, j, k>>) {
+  // expected-error @+1 {{mask_c2: a causal mask has no 'pattern'}}
+  %r = weft.mask causal %x {query = j, key = k, pattern = "butterfly"} : tensor<2x40x40xf32, #weft.axes<h, j, k>>
+  weft.return
+}
+
+// -----
+
+weft.graph @mask_c2__no_pattern(%x: tensor<2x40x40xf32, #weft.axes<h, j, k>>) {
+  // expected-error @+1 {{mask_c2: a pattern mask needs 'pattern'}}
+  %r = weft.mask pattern %x {query = j, key = k} : tensor<2x40x40xf32, #weft.axes<h, j, k>>
+  weft.return
+}
+
+// -----
+
+weft.graph @mask_c5__heads(%x: tensor<2x40x40xf32, #weft.axes<h, j, k>>) {
+  // expected-error @+1 {{mask_c5: 'along' must be axes other than those of query and key}}
+  %r = weft.mask pattern %x along (j) {query = j, key = k, pattern = "random(block=16,density=0.5,seed=0,heads=each)"} : tensor<2x40x40xf32, #weft.axes<h, j, k>>
+  weft.return
+}
+
+// -----
+
+weft.graph @mask_c9(%x: tensor<2x40x40xf32, #weft.axes<h, j, k>>) {
+  // expected-error @+1 {{mask_c9: pattern: block=20: tiles have 16, 32, 64, 128 queries and as many keys}}
+  %r = weft.mask pattern %x {query = j, key = k, pattern = "butterfly(block=20)"} : tensor<2x40x40xf32, #weft.axes<h, j, k>>
+  weft.return
+}
+
+// -----
+
+weft.graph @mask_c9__seed(%x: tensor<2x40x40xf32, #weft.axes<h, j, k>>) {
+  // expected-error @+1 {{mask_c9: pattern: random draws tiles at random; it needs a seed, as seed=0}}
+  %r = weft.mask pattern %x {query = j, key = k, pattern = "random(block=16,density=0.5)"} : tensor<2x40x40xf32, #weft.axes<h, j, k>>
+  weft.return
+}
+
+// -----
+
+weft.graph @mask_c9__table(%x: tensor<2x40x40xf32, #weft.axes<h, j, k>>) {
+  // expected-error @+1 {{mask_c9: pattern: a table of 2 x 3 tiles; 40 queries and 40 keys have 3 x 3 tiles of 16}}
+  %r = weft.mask pattern %x {query = j, key = k, pattern = "table(block=16,heads=1,rows=2,columns=3,bits=70)"} : tensor<2x40x40xf32, #weft.axes<h, j, k>>
+  weft.return
+}
+
+// -----
+
+weft.graph @mask_c9__by_head(%x: tensor<2x40x40xf32, #weft.axes<h, j, k>>) {
+  // expected-error @+1 {{mask_c9: a table of each head needs 'along', the axes of heads}}
+  %r = weft.mask pattern %x {query = j, key = k, pattern = "random(block=16,density=0.5,seed=0,heads=each)"} : tensor<2x40x40xf32, #weft.axes<h, j, k>>
+  weft.return
+}
+
+// -----
+
+weft.graph @mask_c9__of_all(%x: tensor<2x40x40xf32, #weft.axes<h, j, k>>) {
+  // expected-error @+1 {{mask_c9: 'along' is of patterns with a table for each head}}
+  %r = weft.mask pattern %x along (h) {query = j, key = k, pattern = "butterfly(block=16)"} : tensor<2x40x40xf32, #weft.axes<h, j, k>>
+  weft.return
+}
+
+// -----
+
+weft.graph @mask_c9__empty(%x: tensor<2x40x40xf32, #weft.axes<h, j, k>>) {
+  // expected-error @+1 {{mask_c9: pattern: the mask is empty: none of its 9 tiles exists}}
+  %r = weft.mask pattern %x {query = j, key = k, pattern = "table(block=16,heads=1,rows=3,columns=3,bits=000)"} : tensor<2x40x40xf32, #weft.axes<h, j, k>>
+  weft.return
+}

@@ -93,6 +93,10 @@ weft.graph @masks(%x: !jk, %s: !jj, %bji: !bji, %lengths: !lengths, %segments: !
   %3 = weft.mask padding %bji, %lengths along (b) {key = i} : !bji, !lengths -> !bji
   // CHECK: weft.mask block %x, %table {key = k, query = j, size = 2} : !f32_jk, !i1_jk
   %4 = weft.mask block %x, %table {query = j, key = k, size = 2} : !jk, !table -> !jk
+  // CHECK: weft.mask pattern %x {key = k, pattern = "longformer(block=16,window=1,global=0)", query = j} : !f32_jk
+  %pattern = weft.mask pattern %x {query = j, key = k, pattern = "longformer(block=16,window=1,global=0)"} : !jk
+  // CHECK: weft.mask pattern %bji along (b) {fill = 0.0, key = i, pattern = "table(block=16,heads=2,rows=1,columns=1,bits=01)", query = j} : !f32_bji
+  %tables = weft.mask pattern %bji along (b) {query = j, key = i, fill = 0.0, pattern = "table(block=16,heads=2,rows=1,columns=1,bits=01)"} : !bji
   // CHECK: weft.mask document %bji, %segments along (b) {key = i, query = j} : !f32_bji, !i32_bi
   %documents = weft.mask document %bji, %segments along (b) {query = j, key = i} : !bji, !segments -> !bji
   // CHECK: weft.alibi %bji {heads = [b], key = i, query = j, steepness = 4.0} : !f32_bji

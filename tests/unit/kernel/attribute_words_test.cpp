@@ -14,7 +14,8 @@ TEST_CASE("kinds of reductions and masks are read back from their names") {
   for (const ReduceKind kind : {ReduceKind::sum, ReduceKind::maximum})
     CHECK(reduceKindNamed(nameOf(kind)) == kind);
   using Kind = MaskShape::Kind;
-  for (const Kind kind : {Kind::causal, Kind::window, Kind::padding, Kind::block})
+  for (const Kind kind :
+       {Kind::causal, Kind::window, Kind::padding, Kind::block, Kind::pattern, Kind::document})
     CHECK(maskKindNamed(nameOf(kind)) == kind);
   CHECK(nameOf(ReduceKind::maximum) == "max");
   CHECK_FALSE(reduceKindNamed("summ"));

@@ -3,6 +3,7 @@
 // grouping, rotary positions.
 #include "ir/Weft.h"
 #include "ir/interpreter/Interpreter.h"
+#include "kernel/BlockMask.h"
 #include "models/Models.h"
 #include "tests/support/NonEmpty.h"
 
@@ -520,6 +521,30 @@ TEST_CASE("masks of the attention preset equal their definition") {
             if (mask.window && std::abs(distance) > *mask.window) return false;
             return !mask.padding || double(key) < arguments[3].elements[size_t(b)];
           }));
+    }
+}
+
+TEST_CASE("block masks of the attention preset equal their definition") {
+  const std::string pattern = "random(block=16,density=0.4,seed=3,heads=all)";
+  const Dims square = {{"b", 1}, {"h", 4}, {"j", 40}, {"p", 3}, {"w", 2}};
+  Dims fewQueries = square, grouped = square;
+  fewQueries["k"] = 70;
+  grouped["g"] = 2;
+  for (const bool isCausal : {false, true})
+    for (const Dims &dims : {square, fewQueries, grouped}) {
+      mlir::MLIRContext context;
+      const Model model = models::build({.model = "attention",
+                                         .dims = dims,
+                                         .dtype = DType::f32,
+                                         .mask = {.causal = isCausal, .blocks = pattern}},
+                                        context);
+      const int64_t keys = model.description.dims.at("k");
+      const BlockTable &table = blockTable(pattern, 4, 40, keys);
+      const auto arguments = randomArguments(graphOf(model), 16);
+      compare(evaluate(model, arguments),
+              attentionByDefinition(model, arguments, [&](int64_t, int64_t position, int64_t key) {
+                return table.sees(0, position - (keys - 40), key) && !(isCausal && key > position);
+              }));
     }
 }
 

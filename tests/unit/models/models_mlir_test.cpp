@@ -217,6 +217,8 @@ TEST_CASE("the attention preset has the masks that it is asked for") {
   CHECK(masksOf({.window = 7}) == Kinds{});
   CHECK(masksOf({.causal = true, .window = 7}) == Kinds{"causal"});
   CHECK(masksOf({}, "gpt2") == Kinds{"causal"});
+  CHECK(masksOf({.causal = true, .padding = true, .blocks = "butterfly(block=16)"}) ==
+        Kinds{"causal", "pattern", "padding"});
 
   mlir::MLIRContext context;
   const Model model = build(
@@ -232,7 +234,8 @@ TEST_CASE("the attention preset has the masks that it is asked for") {
 TEST_CASE("masks of models that fix what a query sees are rejected") {
   CHECK(errorOf({.model = "bert-base", .mask = {.causal = true}}) ==
         "badInput: bert-base: --mask causal: bert-base fixes which keys a query sees; nearest is "
-        "the preset 'attention', which takes causal, window=N, padding and document");
+        "the preset 'attention', which takes causal, window=N, padding, document and "
+        "block masks");
   CHECK(errorOf({.model = "gpt2", .mask = {.window = 5, .padding = true}})
             .find("gpt2: --mask window=5,padding: gpt2 fixes") != std::string::npos);
   CHECK(errorOf({.model = "masked-token", .mask = {.padding = true}})

@@ -45,19 +45,17 @@ TEST_CASE("the text of a mask is read back") {
 }
 
 TEST_CASE("words that are no mask") {
+  const std::string known =
+      "causal, window=N, padding, document, bigbird(..), longformer(..), strided(..), fixed(..), "
+      "butterfly(..), random(..), FILE.npy";
   CHECK(errorOf({"causl"}) ==
-        "badInput: --mask causl: unknown mask; nearest is 'causal' (known: causal, window=N, "
-        "padding, document)");
+        "badInput: --mask causl: unknown mask; nearest is 'causal' (known: " + known + ")");
   CHECK(errorOf({"windows=3"}) ==
-        "badInput: --mask windows=3: unknown mask; nearest is 'window=N' (known: causal, "
-        "window=N, padding, document)");
-  CHECK(errorOf({"block"}) ==
-        "badInput: --mask block: unknown mask (known: causal, window=N, padding, document)");
-  CHECK(errorOf({""}) ==
-        "badInput: --mask : unknown mask (known: causal, window=N, padding, document)");
+        "badInput: --mask windows=3: unknown mask; nearest is 'window=N' (known: " + known + ")");
+  CHECK(errorOf({"block"}) == "badInput: --mask block: unknown mask (known: " + known + ")");
+  CHECK(errorOf({""}) == "badInput: --mask : unknown mask (known: " + known + ")");
   CHECK(errorOf({"causal=1"}) ==
-        "badInput: --mask causal=1: unknown mask; nearest is 'causal' (known: causal, window=N, "
-        "padding, document)");
+        "badInput: --mask causal=1: unknown mask; nearest is 'causal' (known: " + known + ")");
 }
 
 TEST_CASE("windows that are none") {
@@ -77,4 +75,42 @@ TEST_CASE("a word that is given twice") {
   CHECK(errorOf({"causal", "padding", "causal"}) ==
         "badInput: --mask causal: 'causal' is given twice");
   CHECK(errorOf({"window=3", "window=4"}) == "badInput: --mask window=4: 'window' is given twice");
+}
+
+TEST_CASE("block masks, whose parameters commas took apart") {
+  const ScoreMask mask =
+      parseScoreMask({"causal", "bigbird(block=32", "window=3", "seed=4)", "window=9"});
+  CHECK(mask.blocks == "bigbird(block=32,window=3,global=2,random=3,seed=4,heads=all)");
+  CHECK(mask.causal);
+  CHECK(mask.window == 9);
+  CHECK(textOf(mask) ==
+        "causal,window=9,bigbird(block=32,window=3,global=2,random=3,seed=4,heads=all)");
+  CHECK(parseScoreMask({"butterfly"}).blocks == "butterfly(block=64)");
+  CHECK(parseScoreMask({"tiles.npy"}).blocks == "tiles.npy");
+  CHECK(parseScoreMask({"tiles.npy(block=32)"}).blocks == "tiles.npy(block=32)");
+  CHECK(blockMaskOf("butterfly(block=64)", 4, 100, 100) == "butterfly(block=64)");
+}
+
+TEST_CASE("block masks that are none") {
+  CHECK(errorOf({"bigbird(block=64"}) ==
+        "badInput: --mask bigbird(block=64: ')' is expected at the end");
+  CHECK(errorOf({"random(density=0.1)"}) ==
+        "badInput: --mask random(density=0.1): random draws tiles at random; it needs a seed, as "
+        "seed=0");
+  CHECK(errorOf({"butterfly", "strided"}) ==
+        "badInput: --mask strided: one block mask is taken, and butterfly(block=64) is given");
+  CHECK(errorOf({"tiles.npy(block=63)"}) ==
+        "badInput: --mask tiles.npy(block=63): block=63: tiles have 16, 32, 64, 128 queries and as "
+        "many keys");
+  CHECK(errorOf({"bigbrid(seed=0)"}).find("nearest is 'bigbird(..)'") != std::string::npos);
+  const auto errorOfTable = [](const std::string &word) -> std::string {
+    try {
+      return blockMaskOf(word, 4, 100, 100);
+    } catch (const Error &error) {
+      return error.what();
+    }
+  };
+  CHECK(errorOfTable("none.npy") == "--mask none.npy: none.npy cannot be read");
+  CHECK(errorOfTable("random(density=0.000001,seed=0)") ==
+        "--mask random(density=0.000001,seed=0): the mask is empty: none of its 4 tiles exists");
 }

@@ -55,7 +55,7 @@ public:
   }
   /// A mask along queries and keys, and the same one with zeros for gradients.
   int masked(MaskShape shape, std::vector<int> operands, const std::string &result,
-             std::optional<double> fill = std::nullopt) {
+             std::optional<double> fill = std::nullopt, const std::string &pattern = "") {
     shape.query = FusedAttention::queryAxis, shape.key = FusedAttention::keyAxis;
     if (shape.kind == MaskShape::Kind::causal || shape.kind == MaskShape::Kind::window ||
         shape.kind == MaskShape::Kind::document)
@@ -69,6 +69,8 @@ public:
     if (shape.kind != MaskShape::Kind::padding) attributes["query"] = FusedAttention::queryAxis;
     if (shape.kind == MaskShape::Kind::window)
       attributes["left"] = shape.left, attributes["right"] = shape.right;
+    if (!pattern.empty()) attributes["pattern"] = pattern;
+    if (!shape.heads.empty()) attributes["along"] = std::vector<int64_t>{1, 2};
     if (fill) attributes["fill"] = *fill;
     builder.last().attributes = std::move(attributes);
     return value;
@@ -153,6 +155,24 @@ inline Kernel paddedBackward(const AttentionExtents &e, DType type) {
       },
       [&](int d) {
         return backward.masked(shape, {d, lengths}, "d_scores", 0);
+      });
+}
+/// A block mask by a pattern, with a table for each head where it says so, before a causal one.
+inline Kernel blockBackward(const AttentionExtents &e, DType type, const std::string &pattern,
+                            bool isByHead = false, bool isCausal = false) {
+  FusedAttentionBackward backward("block_backward", e, type);
+  MaskShape blocks{.kind = MaskShape::Kind::pattern};
+  // Axes of the kernel; h, then g, are dimensions 1 and 2 of scores.
+  if (isByHead) blocks.heads = {2, 1}, blocks.headExtents = {e.h, e.g};
+  const MaskShape causal{.kind = MaskShape::Kind::causal};
+  return backward.build(
+      [&](int s) {
+        const int seen = backward.masked(blocks, {s}, "in_blocks", std::nullopt, pattern);
+        return isCausal ? backward.masked(causal, {seen}, "masked") : seen;
+      },
+      [&](int d) {
+        const int own = isCausal ? backward.masked(causal, {d}, "d_blocks", 0) : d;
+        return backward.masked(blocks, {own}, "d_scores", 0, pattern);
       });
 }
 /// A bias for every score of a head, which gets no gradient.

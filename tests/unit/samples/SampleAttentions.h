@@ -66,6 +66,17 @@ public:
     return mask({.kind = MaskShape::Kind::padding}, {of, lengths}, "padded",
                 {{"kind", std::string("padding")}, {"along", std::move(along)}});
   }
+  /// Tiles of a pattern, with a table for each head where it says so.
+  int blocks(int of, const std::string &pattern, bool isByHead) {
+    MaskShape shape{.kind = MaskShape::Kind::pattern};
+    std::map<std::string, Attribute> attributes = {
+        {"kind", std::string("pattern")}, {"query", queryAxis}, {"pattern", pattern}};
+    if (isByHead) {
+      shape.heads = headAxes, shape.headExtents = {extents.h, extents.g};
+      attributes["along"] = std::vector<int64_t>{1, 2};
+    }
+    return mask(std::move(shape), {of}, "in_blocks", std::move(attributes));
+  }
   Kernel build(int of, bool withLogSums = false, std::optional<Dropout> dropout = std::nullopt) {
     const int output = builder.op("online_softmax_contract", OperatorClass::contraction, {of, v},
                                   "output", "bhgjw", "k", type);
@@ -166,6 +177,14 @@ inline Kernel paddedAttention(const AttentionExtents &e, DType type, bool isCaus
   const int lengths = attention.input("lengths", "b", DType::i32);
   const int padded = attention.padding(attention.scores(), lengths);
   return attention.build(isCausal ? attention.causal(padded) : padded);
+}
+/// A block mask by a pattern (kernel/BlockMask.h), with a table for each head where it says so.
+inline Kernel blockAttention(const AttentionExtents &e, DType type, const std::string &pattern,
+                             bool isByHead = false, bool isCausal = false,
+                             bool withLogSums = false) {
+  FusedAttention attention("block_attention", e, type);
+  const int seen = attention.blocks(attention.scores(), pattern, isByHead);
+  return attention.build(isCausal ? attention.causal(seen) : seen, withLogSums);
 }
 /// A bias for every score of a head, then a causal mask.
 inline Kernel biasedAttention(const AttentionExtents &e, DType type) {

@@ -1,7 +1,9 @@
 // Functions of score ops on the host: in every tile of a grid of tiles the coverage agrees with
 // the scores themselves, and scores without masks agree with those that no mask excludes.
+#include "codegen/Program.h"
 #include "codegen/families/attention/AttentionScore.h"
 #include "codegen/families/gemm_fma/FmaGemmKnobs.h"
+#include "kernel/BlockMask.h"
 #include "passes/configure/Family.h"
 #include "tests/emulate/EmittedRun.h"
 #include "tests/unit/samples/SampleAttentions.h"
@@ -110,6 +112,7 @@ void emitText(Subject &subject) {
   program.body = score.functions;
   program.body.push_back(evaluate("BODY"));
   program.launchBounds = "1";
+  addBlockTables(kernel, program);
   std::string text = printCuda(program), body = harness;
   const std::vector<std::pair<std::string, std::string>> words = {
       {"HEADS", std::to_string(problem.heads)},
@@ -210,6 +213,63 @@ TEST_CASE("coverage of one mask is exact in every tile") {
     CHECK(subject.score.mayScaleLast);
     CHECK(subject.score.scoreWithoutMasks == "weft::UnchangedScore{}");
   }
+}
+
+TEST_CASE("coverage of a block mask is exact in every tile, and scores follow its table") {
+  std::vector<Subject> subjects;
+  const std::vector<std::pair<std::string, bool>> patterns = {
+      {"random(block=16,density=0.3,seed=7)", false},
+      {"random(block=16,density=0.5,seed=3,heads=each)", true},
+      {"bigbird(block=16,window=3,global=2,random=1,seed=0,heads=each)", true},
+      {"longformer(block=16,window=3,global=1)", false},
+      {"strided(block=32,stride=2)", false},
+      {"butterfly(block=16)", false},
+      {"bigbird(block=32,window=1,global=0,random=1,seed=1)", false}};
+  // The last one has two words a row of tiles.
+  for (const auto &[j, k] :
+       {std::pair<int64_t, int64_t>{100, 100}, {50, 131}, {131, 50}, {20, 700}})
+    for (const auto &[pattern, isByHead] : patterns) {
+      const samples::AttentionExtents e{.b = 2, .h = 2, .g = 2, .j = j, .k = k};
+      const int tile = 8 + 12 * int(subjects.size() % 4);
+      subjects.push_back({samples::blockAttention(e, DType::f16, pattern, isByHead), tile,
+                          int(subjects.size() % 3) == 0 ? 16 : 40});
+    }
+  const std::vector<Outcome> outcomes = runAll("attention_block_masks", subjects);
+  std::vector<int> total(counters);
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    const Subject &subject = subjects[i];
+    for (int c = 0; c < counters; ++c) total[size_t(c)] += outcomes[i].counts[size_t(c)];
+    CHECK(subject.score.hasMasks);
+    CHECK(!subject.score.hasValueOps);
+    CHECK(subject.score.scoreWithoutMasks == "weft::UnchangedScore{}");
+    const AttentionRegion region = attentionRegion(subject.kernel).region.value();
+    const BlockTable &table =
+        *blockTableOf(subject.kernel, subject.kernel.body[region.scoreOps[0]]);
+    int wrong = 0;
+    for (int64_t head = 0; head < 8; ++head)
+      for (int64_t q = 0; q < table.queries; ++q)
+        for (int64_t k = 0; k < table.keys; ++k) {
+          if (head + q + k == 0) continue;
+          const float found =
+              outcomes[i].scores[size_t((head * table.queries + q) * table.keys + k)];
+          wrong += found != (table.sees(head % 4, q, k) ? 1.5f : float(masked));
+        }
+    INFO(subject.source.text);
+    CHECK(wrong == 0);
+  }
+  CHECK(total[imprecise] == 0);
+  for (const Counter kind : {empty, mixed, full}) CHECK(total[kind] > 100);
+}
+
+TEST_CASE("a block mask and a causal one skip what either excludes") {
+  const samples::AttentionExtents e{.b = 1, .h = 2, .j = 96, .k = 96};
+  std::vector<Subject> subjects = {
+      {samples::blockAttention(e, DType::f16, "strided(block=16,stride=2)", false, true), 16, 16}};
+  const Outcome outcome = runAll("attention_causal_blocks", subjects)[0];
+  CHECK(outcome.counts[imprecise] == 0);
+  // Of six rows of tiles, those below the diagonal at distance 1, 2 and 4 are full.
+  CHECK(outcome.counts[full] == 2 * (5 + 4 + 2));
+  CHECK(outcome.counts[mixed] == 2 * 6);
 }
 
 TEST_CASE("a tile that several masks exclude together is skipped where one does so alone") {

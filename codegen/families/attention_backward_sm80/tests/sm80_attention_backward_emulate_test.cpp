@@ -172,6 +172,22 @@ TEST_CASE("masked backward attention skips empty tiles, and rows without keys gi
   checkAll("sm80_attention_backward_masks", subjects);
 }
 
+TEST_CASE("backward attention under block masks, with rows and columns without a tile") {
+  std::vector<Subject> subjects;
+  // A table of 5 x 9 tiles whose second row and fourth column are empty.
+  const std::string holes = "table(block=32,heads=1,rows=5,columns=9,bits=1500001717f0601)";
+  const AttentionExtents cut{.b = 1, .h = 2, .j = 150, .k = 270, .p = 16, .w = 16};
+  add(subjects, blockBackward(cut, DType::f16, holes, false, true), smallTile);
+  add(subjects,
+      blockBackward(cut, DType::bf16, "random(block=16,density=0.03,seed=2,heads=each)", true),
+      smallTile);
+  add(subjects,
+      blockBackward({.b = 1, .h = 1, .g = 2, .j = 130, .k = 130, .p = 16, .w = 16}, DType::f16,
+                    "bigbird(block=16,window=3,global=2,random=1,seed=0,heads=each)", true),
+      {.tileRows = 128});
+  checkAll("sm80_attention_backward_block_masks", subjects);
+}
+
 TEST_CASE("element-wise ops see the coordinates and operands of every score") {
   std::vector<Subject> subjects;
   for (const DType type : {DType::f16, DType::bf16}) {

@@ -114,6 +114,25 @@ TEST_CASE("the backward pass of attention under masks, with tiles that nothing s
   checkAll("sm90_attention_backward_masks", subjects);
 }
 
+TEST_CASE(
+    "the backward pass of attention under block masks, with rows and columns without a tile") {
+  std::vector<Subject> subjects;
+  const Sm90AttentionBackwardKnobs knobs{.tileQueries = 64, .headGroup = 2, .blocks = 2};
+  // A table of 5 x 9 tiles whose second row and fourth column are empty.
+  const std::string holes = "table(block=32,heads=1,rows=5,columns=9,bits=1500001717f0601)";
+  const AttentionExtents cut{.b = 1, .h = 2, .j = 150, .k = 270, .p = 64, .w = 64};
+  add(subjects, blockBackward(cut, DType::f16, holes, false, true), knobs);
+  // Of one head or the other most tiles of keys are seen by no query.
+  add(subjects,
+      blockBackward(cut, DType::bf16, "random(block=64,density=0.15,seed=2,heads=each)", true),
+      knobs);
+  add(subjects,
+      blockBackward({.b = 1, .h = 1, .g = 2, .j = 300, .k = 300, .p = 64, .w = 64}, DType::f16,
+                    "random(block=128,density=0.3,seed=6,heads=each)", true),
+      {.tileQueries = 128, .headGroup = 1, .blocks = 3});
+  checkAll("sm90_attention_backward_block_masks", subjects);
+}
+
 TEST_CASE("the backward pass of attention with groups of heads, biases and dropout") {
   std::vector<Subject> subjects;
   const Sm90AttentionBackwardKnobs knobs{.tileQueries = 128, .headGroup = 2, .blocks = 2};

@@ -113,6 +113,23 @@ TEST_CASE("masked attention skips empty tiles, and rows without keys give zeros"
   checkAll("sm80_attention_masks", subjects);
 }
 
+TEST_CASE("block masks of all heads and of each, with rows and columns without a tile") {
+  std::vector<Subject> subjects;
+  // A table of 5 x 9 tiles whose second row and fourth column are empty.
+  const std::string holes = "table(block=32,heads=1,rows=5,columns=9,bits=1500001717f0601)";
+  const AttentionExtents cut{.b = 1, .h = 2, .j = 150, .k = 270, .p = 16, .w = 16};
+  add(subjects, blockAttention(cut, DType::f16, holes, false, false, true), smallTile);
+  add(subjects, blockAttention(cut, DType::bf16, holes, false, true), {.tileQueries = 128});
+  add(subjects,
+      blockAttention(cut, DType::f16, "random(block=16,density=0.03,seed=2,heads=each)", true),
+      smallTile);
+  add(subjects,
+      blockAttention({.b = 2, .h = 1, .g = 2, .j = 130, .k = 130, .p = 16, .w = 16}, DType::bf16,
+                     "bigbird(block=16,window=3,global=2,random=1,seed=0,heads=each)", true, true),
+      smallTile);
+  checkAll("sm80_attention_block_masks", subjects);
+}
+
 TEST_CASE("score ops see the coordinates and operands of every score") {
   std::vector<Subject> subjects;
   for (const DType type : {DType::f16, DType::bf16}) {
@@ -222,6 +239,13 @@ TEST_CASE("score ops and masks see the head and the query of every packed row") 
     const int lengths = byHead.input("lengths", "hg", DType::i32);
     addDecoding(subjects, byHead.build(byHead.padding(byHead.scores(), lengths, {1, 2}), true),
                 splits, {150, 0, 31, 64, 33, 149});
+    addDecoding(subjects,
+                blockAttention(e, DType::f16, "random(block=16,density=0.3,seed=1)", false, true),
+                splits);
+    addDecoding(subjects,
+                blockAttention(e, DType::bf16, "random(block=32,density=0.3,seed=4,heads=each)",
+                               true, false, true),
+                splits);
   }
   checkAll("sm80_attention_packed_scores", subjects);
 }

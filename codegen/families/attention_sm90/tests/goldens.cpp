@@ -35,13 +35,24 @@ Golden paddedGolden() {
           {}};
 }
 
+/// A table of tiles for each head.
+Golden blockGolden() {
+  return {"attention_pattern_sm90_f16",
+          samples::blockAttention({.b = 1, .h = 4, .j = 2048, .k = 2048}, DType::f16,
+                                  "bigbird(block=64,window=3,global=2,random=3,seed=0,heads=each)",
+                                  true),
+          {}};
+}
+
 std::vector<Golden> goldens() {
-  std::vector<Golden> all = {plainGolden(), causalGolden(), slopedGolden(), paddedGolden()};
+  std::vector<Golden> all = {plainGolden(), causalGolden(), slopedGolden(), paddedGolden(),
+                             blockGolden()};
   const Sm90AttentionKnobs knobs[] = {
       {.tileQueries = 192, .tileKeys = 128, .queryStages = 2},
       {.tileQueries = 128, .tileKeys = 128, .headGroup = 16},
       {.tileQueries = 128, .tileKeys = 128, .queryStages = 2, .headGroup = 8},
-      {.tileQueries = 64, .tileKeys = 128, .queryStages = 2, .ordered = 0, .blocks = 264}};
+      {.tileQueries = 64, .tileKeys = 128, .queryStages = 2, .ordered = 0, .blocks = 264},
+      {.tileQueries = 128, .tileKeys = 64, .queryStages = 2, .ordered = 0, .headGroup = 4}};
   for (size_t i = 0; i < all.size(); ++i)
     all[i].configuration = examples::rowMajorConfiguration(all[i].kernel, knobs[i]);
   return all;

@@ -138,6 +138,31 @@ TEST_CASE("masked attention skips empty blocks, and rows without keys give zeros
   checkAll("sm90_attention_masks", subjects);
 }
 
+TEST_CASE("block masks of all heads and of each, with rows and columns without a tile") {
+  std::vector<Subject> subjects;
+  const Sm90AttentionKnobs knobs{
+      .tileQueries = 128, .tileKeys = 64, .queryStages = 2, .headGroup = 2, .blocks = 2};
+  // A table of 5 x 9 tiles whose second row and fourth column are empty.
+  const std::string holes = "table(block=32,heads=1,rows=5,columns=9,bits=1500001717f0601)";
+  const AttentionExtents cut{.b = 1, .h = 2, .j = 150, .k = 270, .p = 32, .w = 32};
+  add(subjects, blockAttention(cut, DType::f16, holes, false, false, true), knobs);
+  add(subjects, blockAttention(cut, DType::bf16, holes, false, true), knobs);
+  // Most rows of tiles are empty, of one head or the other.
+  add(subjects,
+      blockAttention(cut, DType::f16, "random(block=16,density=0.03,seed=2,heads=each)", true),
+      {.tileQueries = 64, .tileKeys = 32, .ordered = 0, .blocks = 3});
+  add(subjects,
+      blockAttention({.b = 2, .h = 1, .g = 2, .j = 130, .k = 130, .p = 32, .w = 32}, DType::bf16,
+                     "bigbird(block=16,window=3,global=2,random=1,seed=0,heads=each)", true, true),
+      knobs);
+  // Coverage is asked of 32 blocks of keys at once, and a row of tiles has three words.
+  add(subjects,
+      blockAttention({.b = 1, .h = 1, .j = 70, .k = 1200, .p = 32, .w = 32}, DType::f16,
+                     "random(block=16,density=0.1,seed=5)"),
+      {.tileQueries = 64, .tileKeys = 32, .ordered = 0, .blocks = 1});
+  checkAll("sm90_attention_block_masks", subjects);
+}
+
 TEST_CASE("score ops and dropout see the coordinates of every score") {
   std::vector<Subject> subjects;
   const AttentionExtents e{

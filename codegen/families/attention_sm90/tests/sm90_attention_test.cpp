@@ -3,6 +3,7 @@
 #include "codegen/Emit.h"
 #include "codegen/families/attention/VisibleScores.h"
 #include "codegen/families/attention_sm90/Sm90AttentionTile.h"
+#include "kernel/BlockMask.h"
 #include "kernel/Error.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
@@ -216,4 +217,54 @@ TEST_CASE("what masks leave of the scores is estimated") {
   CHECK(share(paddedAttention(extents, DType::f16)).share == 1);
   CHECK(share(paddedAttention(extents, DType::f16)).hasMasks);
   CHECK(share(slopedAttention(extents, DType::f16)).valueOps == 1);
+}
+
+TEST_CASE("blocks and scores that block masks leave are counted from their tables") {
+  const auto countsOf = [](const Kernel &kernel, int64_t queries, int64_t keys) {
+    return visibleBlocks(kernel, *attentionRegion(kernel).region,
+                         problemOf(kernel, logicalOrder(kernel, {})), queries, keys);
+  };
+  const auto shareOf = [](const Kernel &kernel) {
+    return visibleScores(kernel, *attentionRegion(kernel).region,
+                         problemOf(kernel, logicalOrder(kernel, {})));
+  };
+  const AttentionExtents extents{.h = 4, .j = 4096, .k = 4096};
+  // 64 rows of tiles: two see all, the others 3 + 2 + 3; two of 32 tiles of 128 queries hold one
+  // that sees all.
+  const std::string pattern = "bigbird(block=64,window=3,global=2,random=3,seed=0,heads=each)";
+  const Kernel bigbird = blockAttention(extents, DType::f16, pattern, true);
+  const VisibleScores visible = shareOf(bigbird);
+  CHECK(visible.hasMasks);
+  CHECK(visible.hasTables);
+  CHECK(visible.share == Approx((2 * 64.0 + 62 * 8) / (64 * 64)).margin(0.002));
+  const BlockTable &table = blockTable(pattern, 4, 4096, 4096);
+  for (const auto &[queries, keys] : {std::pair<int64_t, int64_t>{64, 64}, {128, 128}, {192, 96}}) {
+    double seen = 0, mixed = 0, most = 0;
+    const int64_t tiles = (4096 + queries - 1) / queries;
+    for (int64_t head = 0; head < 4; ++head)
+      for (int64_t first = 0; first < 4096; first += queries) {
+        double own = 0;
+        for (int64_t key = 0; key < 4096; key += keys) {
+          const auto found =
+              table.coverage(head, first, std::min<int64_t>(first + queries, 4096) - 1, key,
+                             std::min<int64_t>(key + keys, 4096) - 1);
+          own += found.isAny, mixed += found.isAny && !found.isAll;
+        }
+        seen += own, most = std::max(most, own);
+      }
+    const VisibleBlocks counted = countsOf(bigbird, queries, keys);
+    CHECK(counted.mean == Approx(seen / double(4 * tiles)));
+    CHECK(counted.mixed == Approx(mixed / double(4 * tiles)));
+    CHECK(counted.most == most);
+  }
+  // Beside a causal mask half of the tiles are left.
+  const Kernel half =
+      blockAttention(extents, DType::f16, "random(block=64,density=0.2,seed=1)", false, true);
+  CHECK(shareOf(half).share == Approx(0.1).margin(0.01));
+  CHECK(countsOf(half, 64, 64).mean == Approx(6.5).margin(0.7));
+  // More tiles than are looked at.
+  const AttentionExtents far{.h = 4, .j = 32768, .k = 32768};
+  const Kernel wide = blockAttention(far, DType::f16, "random(block=64,density=0.1,seed=1)");
+  CHECK(shareOf(wide).share == Approx(0.1).margin(0.002));
+  CHECK(countsOf(wide, 64, 64).mean == Approx(51.2).margin(2));
 }
