@@ -34,7 +34,7 @@ const std::map<llvm::StringRef, Notation> &vocabulary() {
       {"weight", Notation::real},      {"direction", Notation::word},
       {"precision", Notation::word},   {"kind", Notation::word},
       {"style", Notation::word},       {"empty_row", Notation::word},
-      {"spec", Notation::spec}};
+      {"bound", Notation::integer},    {"spec", Notation::spec}};
   return words;
 }
 
