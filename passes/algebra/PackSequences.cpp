@@ -33,6 +33,8 @@
 namespace weft {
 namespace {
 
+constexpr int64_t mostTokens = int64_t(1) << 24;  // offsets_c2 of SPEC.md
+
 /// Dimensions of a tensor.
 struct TokenPair {
   int sequences = 0, positions = 0;
@@ -99,6 +101,7 @@ public:
 
 private:
   std::string findLengths() {
+    if (!body.getOps<KernelOp>().empty()) return "the graph has kernels already";
     for (MaskOp mask : body.getOps<MaskOp>()) {
       if (mask.getKind() != "padding") continue;
       const TokenPair pair{static_cast<int>(mask.getAlong()->front()),
@@ -111,7 +114,12 @@ private:
       lengths = mask.getAux(), length = own;
       add(mask.getX(), pair);
     }
-    return lengths ? "" : "no padding mask says how many tokens a sequence has";
+    if (!lengths) return "no padding mask says how many tokens a sequence has";
+    const int64_t tokens = extents(lengths.getType())[0] * length;
+    if (tokens > mostTokens)
+      return fmt::format("{} tokens; offsets of up to {} are exact (offsets_c2)", tokens,
+                         mostTokens);
+    return "";
   }
 
   bool add(mlir::Value value, TokenPair pair) { return pairs[value].insert(pair).second; }

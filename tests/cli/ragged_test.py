@@ -1,5 +1,6 @@
 """--ragged: layers whose valid tokens alone are computed, and lengths that a run takes."""
 import json
+import math
 import pathlib
 import random
 import subprocess
@@ -37,6 +38,54 @@ class RaggedTest(CommandTest):
                 lengths, = (one for one in plan['tensors'] if one.get('countsTokens'))
                 self.assertEqual(lengths['logical'], 'lengths')
                 self.assertEqual(lengths['range'], [0, 16])
+
+    def test_a_graph_with_a_padding_mask(self):
+        graph = self.write(
+            'graph.mlir', """
+!x = tensor<2x4x8xf32, #weft.axes<b, m, i>>
+!s = tensor<2x4x4xf32, #weft.axes<b, m, n>>
+!w = tensor<8x8xf32, #weft.axes<o, i>>
+!n = tensor<2xi32, #weft.axes<b>>
+weft.graph @g(%x: !x, %w: !w {weft.parameter}, %lengths: !n) -> !x {
+  %q = weft.contract "oi,bmi->bmo" %w, %x : !w, !x -> !x
+  %s = weft.contract "bmi,bni->bmn" %q, %q : !x, !x -> !s
+  %c = weft.mask padding %s, %lengths along (b) {key = n} : !s, !n -> !s
+  %p = weft.softmax %c over n : !s
+  %y = weft.contract "bmn,bni->bmi" %p, %q : !s, !x -> !x
+  %z = weft.relu %y : !x
+  weft.return %z : !x
+}
+""")
+        text = self.weft('import', graph, '--ragged', 'm').out
+        packed = self.write('packed.mlir', text)
+        self.assertEqual(text.count('weft.unpack '), 2)
+        values = random.Random(1)
+        draw = lambda count: [values.randint(-64, 64) / 64 for _ in range(count)]
+        x, w = draw(64), draw(64)
+        lengths = [3, 0]
+
+        def layer():
+            """Plain loops over the valid tokens of the first sequence; the other has none."""
+            q = [[sum(w[o * 8 + i] * x[m * 8 + i] for i in range(8)) for o in range(8)]
+                 for m in range(3)]
+            for m in range(4):
+                if m >= 3:
+                    yield from [0.0] * 8
+                    continue
+                scores = [math.exp(sum(a * b for a, b in zip(q[m], q[n]))) for n in range(3)]
+                for i in range(8):
+                    yield max(0.0, sum(s * q[n][i] for n, s in enumerate(scores)) / sum(scores))
+            yield from [0.0] * 32
+
+        self.interpreted(
+            packed,
+            safetensors_file.write(self.folder / 'inputs', {
+                'x': ('F32', [2, 4, 8], x), 'w': ('F32', [8, 8], w), 'lengths': ('I32', [2],
+                                                                                lengths)
+            }),
+            safetensors_file.write(self.folder / 'expected', {'z': ('F32', [2, 4, 8],
+                                                                    list(layer()))}))
+        self.weft('compile', graph, '--ragged', 'm', '-o', 'out', env={'WEFT_NVRTC': 'none'})
 
     def test_what_cannot_be_packed(self):
         for model, says in {

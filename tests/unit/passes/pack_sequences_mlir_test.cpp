@@ -178,6 +178,16 @@ TEST_CASE("what cannot be packed says why") {
   CHECK(rejectionOf(graph("  %t = weft.bias %x, %z along (i) : !bji, !i\n",
                           "  %n = weft.mask padding %m, %others along (b) {key = k} : !bjk, !b -> "
                           "!bjk\n")) == "padding masks of different lengths");
+  CHECK(rejectionOf("!x = tensor<2x16777216xf32, #weft.axes<b, k>>\n"
+                    "!b = tensor<2xi32, #weft.axes<b>>\n"
+                    "weft.graph @g(%x: !x, %lengths: !b) -> !x {\n"
+                    "  %y = weft.mask padding %x, %lengths along (b) {key = k} : !x, !b -> !x\n"
+                    "  weft.return %y : !x\n}",
+                    "k") == "33554432 tokens; offsets of up to 16777216 are exact (offsets_c2)");
+  CHECK(rejectionOf(own + "weft.graph @g(%x: !bji) -> !bji {\n"
+                          "  %y = weft.kernel @relu (%a = %x : !bji) -> (!bji) {\n"
+                          "    %r = weft.relu %a : !bji\n    weft.yield %r : !bji\n  }\n"
+                          "  weft.return %y : !bji\n}") == "the graph has kernels already");
   CHECK(rejectionOf(types + "weft.graph @g(%x: !bji) -> !bji {\n  %y = weft.relu %x : !bji\n  "
                             "weft.return %y : !bji\n}") ==
         "no padding mask says how many tokens a sequence has");
