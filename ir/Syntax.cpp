@@ -34,7 +34,8 @@ const std::map<llvm::StringRef, Notation> &vocabulary() {
       {"weight", Notation::real},      {"direction", Notation::word},
       {"precision", Notation::word},   {"kind", Notation::word},
       {"style", Notation::word},       {"empty_row", Notation::word},
-      {"pattern", Notation::word},     {"spec", Notation::spec}};
+      {"pattern", Notation::word},     {"bound", Notation::integer},
+      {"spec", Notation::spec}};
   return words;
 }
 

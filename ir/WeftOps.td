@@ -275,6 +275,44 @@ def Weft_IdentityOp : Weft_SpaceOp<"identity", "movement"> {
   let builders = [OpBuilder<(ins "::mlir::Value":$x)>];
 }
 
+//===-- Sequences of different lengths --------------------------------------------------------===//
+
+def Weft_OffsetsOp : Weft_SpaceOp<"offsets", "normalization"> {
+  let summary = "Where each sequence begins among packed tokens, and last how many tokens there "
+      "are: sums of the lengths before, each held to [0, `bound`]";
+  let arguments = (ins Weft_Tensor:$lengths, I64Attr:$bound);
+  let results = (outs Weft_Tensor:$result);
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::mlir::Value":$lengths, "int64_t":$bound)>];
+}
+
+def Weft_PackOp : Weft_SpaceOp<"pack", "movement"> {
+  let isDifferentiable = 1;
+  let summary = "The tokens of all sequences one after the other, in place of two axes (sequences, "
+      "positions); zero behind the last token";
+  let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$offsets, DenseI64ArrayAttr:$axes);
+  let results = (outs Weft_Tensor:$result);
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$offsets,
+                                 "::llvm::ArrayRef<int64_t>":$axes,
+                                 CArg<"::llvm::StringRef", "\"t\"">:$axisName)>];
+}
+
+def Weft_UnpackOp : Weft_SpaceOp<"unpack", "movement"> {
+  let isDifferentiable = 1;
+  let summary = "Packed tokens at dimensions `into` (sequences, positions) of the result; `fill` "
+      "behind the tokens of each sequence";
+  let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$offsets, I64Attr:$axis,
+                       DenseI64ArrayAttr:$into, DefaultValuedAttr<F64Attr, "0.0">:$fill);
+  let results = (outs Weft_Tensor:$result);
+  let skipDefaultBuilders = 1;
+  // `names`: of the sequences and of the positions; `length`: the extent of the latter.
+  let builders = [OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$offsets, "int64_t":$axis,
+                                 "::llvm::ArrayRef<int64_t>":$into, "int64_t":$length,
+                                 "::llvm::ArrayRef<std::string>":$names,
+                                 CArg<"double", "0">:$fill)>];
+}
+
 include "ir/GradientOps.td"
 
 //===-- Structure -----------------------------------------------------------------------------===//

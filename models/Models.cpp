@@ -109,6 +109,18 @@ void setMask(LayerSpecification &specification, const Request &request) {
   specification.blocks = request.mask.blocks;
 }
 
+/// A padding mask on the one attention of a layer whose tokens are queries and keys.
+void setRagged(LayerSpecification &specification, const Request &request) {
+  if (!request.ragged) return;
+  if (specification.family != Family::encoder && specification.family != Family::decoder &&
+      specification.family != Family::llama)
+    throw Error::unsupported(
+        "{}: --ragged: layers of encoders, of decoders without a memory and of Llama are packed; "
+        "nearest are bert-base, gpt2 and llama-3-8b",
+        specification.name);
+  specification.padding = true;
+}
+
 void setScoreForm(LayerSpecification &specification, const Request &request) {
   if (request.score.isNone()) return;
   if (supportedScoreForms(specification).empty())
@@ -171,6 +183,7 @@ Model buildDescribed(const Request &request, mlir::MLIRContext &context) {
   if (request.part == "attention") specification.attentionOnly = true;
   if (request.dropout) specification.dropout = *request.dropout;
   setMask(specification, request);
+  setRagged(specification, request);
   setScoreForm(specification, request);
   Model model;
   model.description = {.name = specification.name,

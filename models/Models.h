@@ -31,6 +31,7 @@ struct Request {
       {};                ///< probability of every dropout, instead of the model's own; 0: none
   ScoreMask mask = {};   ///< of the models that supportedMasks (Support.h) says have the choice
   ScoreForm score = {};  ///< of those that supportedScoreForms says have it
+  bool ragged = false;   ///< keys from lengths[b] on are hidden, an argument, in whole layers, too
 };
 
 struct Description {

@@ -10,6 +10,7 @@ namespace weft {
 
 #define GEN_PASS_DECL
 #define GEN_PASS_DEF_DIFFERENTIATEPASS
+#define GEN_PASS_DEF_PACKSEQUENCESPASS
 #define GEN_PASS_DEF_FOLDSCALEPASS
 #define GEN_PASS_DEF_IMPLIEDMASKSPASS
 #define GEN_PASS_DEF_STACKPROJECTIONSPASS
@@ -53,6 +54,16 @@ struct DifferentiateImpl : impl::DifferentiatePassBase<DifferentiateImpl> {
         .withRespectTo = {withRespectTo.begin(), withRespectTo.end()},
         .recompute = {recompute.begin(), recompute.end()}};
     if (mlir::failed(differentiate(getOperation(), options))) signalPassFailure();
+  }
+};
+
+struct PackSequencesImpl : impl::PackSequencesPassBase<PackSequencesImpl> {
+  using PackSequencesPassBase::PackSequencesPassBase;
+  void runOnOperation() override {
+    const std::string reason = packSequences(getOperation(), axis);
+    if (reason.empty()) return;
+    getOperation().emitError() << "sequences are not packed: " << reason;
+    signalPassFailure();
   }
 };
 

@@ -39,6 +39,25 @@ def DifferentiatePass : Pass<"differentiate", "::weft::GraphOp"> {
         "element-wise results that the backward pass computes again">];
 }
 
+def PackSequencesPass : Pass<"pack-sequences", "::weft::GraphOp"> {
+  let summary = "Compute valid tokens only, packed one after the other";
+  let description = [{
+    A padding mask's lengths say which tokens are valid. What is computed token by token runs over
+        packed tokens; attention stays padded, between unpack and pack.
+    ```mlir
+    %k = weft.contract "ui,bji->bju" %w, %x : !ui, !bji -> !bju
+    // becomes
+    %offsets = weft.offsets %lengths {bound = 512} : !b -> !n
+    %x_packed = weft.pack %x, %offsets over b, j : !bji, !n -> !ti
+    %k = weft.contract "ui,bi->bu" %w, %x_packed : !ui, !ti -> !tu
+    %k_padded = weft.unpack %k, %offsets {axis = t, into = [0, 1]} : !tu, !n -> !bju
+    ```
+    Results of the graph are zero behind the tokens of each sequence.
+  }];
+  let options = [Option<"axis", "axis", "std::string", "\"j\"",
+                        "the name of the arguments' axis of positions">];
+}
+
 def FoldScalePass : Pass<"fold-scale", "::weft::GraphOp"> {
   let summary = "Fold a scale into the contraction that feeds it";
   let description = [{

@@ -1,6 +1,7 @@
 // THE ordered list of graph passes. Each line says why it stands after the one before it.
 // `differentiate` stands before all of them where it runs (weft --train): it needs ops that have
-// derivatives, and the rewrites apply to the backward pass, too.
+// derivatives, and the rewrites apply to the backward pass, too. `pack-sequences` stands before
+// that (weft --ragged), so that gradients are packed, too.
 #include "passes/Passes.h"
 #include "passes/Rewrites.h"
 

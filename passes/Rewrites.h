@@ -170,6 +170,14 @@ struct ImpliedMask {
 /// numbers and results their names.
 std::vector<ImpliedMask> leaveOutImpliedMasks(GraphOp graph);
 
+/// Runs what is computed token by token over packed tokens (weft.pack), of a graph whose padding
+/// masks say how many tokens each sequence has. What relates tokens, attention above all, stays
+/// padded, between weft.unpack and weft.pack; results of the graph are unpacked, and zero behind
+/// the tokens of each sequence, where the padded graph's hold anything. `axis`: the name of the
+/// arguments' axis of positions. Before differentiate, whose gradients are then packed, too. Why
+/// the graph cannot be packed; empty if it was.
+std::string packSequences(GraphOp graph, const std::string &axis);
+
 /// Records as an attribute for FileCheck and `explain`: [{pass, pattern, ops, accepted, code,
 /// ...}].
 mlir::ArrayAttr recordsAttribute(mlir::MLIRContext *context,

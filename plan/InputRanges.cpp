@@ -13,9 +13,20 @@ namespace {
 
 struct Sensible {
   double scale = 1;
-  bool isPositive = false;
+  bool isPositive = false, countsTokens = false;
   std::array<int64_t, 2> range{0, std::numeric_limits<int32_t>::max()};
 };
+
+/// Tokens that fit, of pack and unpack.
+int64_t mostTokens(const Kernel &kernel, const BodyOp &op) {
+  const bool packs = op.kind == OpKind::pack;
+  const auto &pair = std::get<std::vector<int64_t>>(op.attributes.at(packs ? "axes" : "into"));
+  const Value &padded = kernel.values[size_t(packs ? op.operands[0] : op.results[0])];
+  int64_t tokens = 1;
+  for (const int64_t dimension : pair)
+    tokens *= kernel.axes[size_t(padded.axes[size_t(dimension)])].extent;
+  return tokens;
+}
 
 /// What one body op asks of its operand number `operand`.
 void restrict(const Kernel &kernel, const BodyOp &op, size_t operand, Sensible &sensible) {
@@ -31,6 +42,12 @@ void restrict(const Kernel &kernel, const BodyOp &op, size_t operand, Sensible &
   }
   if (op.kind == OpKind::gather && operand == 1)
     sensible.range[1] = std::min(sensible.range[1], extentOf(op.operands[0], 0) - 1);
+  if ((op.kind == OpKind::pack || op.kind == OpKind::unpack) && operand == 1)
+    sensible.range[1] = std::min(sensible.range[1], mostTokens(kernel, op));
+  if (op.kind == OpKind::offsets) {
+    sensible.countsTokens = true;
+    sensible.range[1] = std::min(sensible.range[1], std::get<int64_t>(op.attributes.at("bound")));
+  }
   if ((op.kind == OpKind::crossEntropy || op.kind == OpKind::crossEntropyDx) && operand == 1)
     sensible.range[1] =
         std::min(sensible.range[1],
@@ -101,8 +118,10 @@ void setInputRanges(Plan &plan, const select::Problem &problem) {
     if (source == problem.tensors.end() || !source->isArgument) continue;
     const Sensible &sensible = ranges.of(size_t(source - problem.tensors.begin()));
     if (tensor.dtype == DType::i1) tensor.range = {0, 1};
-    else if (tensor.dtype == DType::i32) tensor.range = sensible.range;
-    else {
+    else if (tensor.dtype == DType::i32) {
+      tensor.range = sensible.range;
+      tensor.countsTokens = sensible.countsTokens;
+    } else {
       tensor.positive = sensible.isPositive;
       if (source->isParameter) tensor.scale = sensible.scale;
     }

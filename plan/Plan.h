@@ -56,6 +56,8 @@ struct PlanTensor {
                           ///< is taken of them or something is divided by them
   std::array<int64_t, 2> range{
       0, 1};  ///< of an integer argument: the least and greatest value that the kernels can take
+  bool countsTokens = false;  ///< of an integer argument: lengths of sequences, which a run takes
+                              ///< within `range` alone
   /// Of an argument that training may start from: what it holds before the first step.
   std::optional<InitialValue> initial = {};
   bool operator==(const PlanTensor &) const = default;

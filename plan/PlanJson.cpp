@@ -49,6 +49,7 @@ void members(auto &&visit, Is<PlanTensor> auto &tensor) {
   visit("scale", tensor.scale);
   visit("positive", tensor.positive, rare);
   visit("range", tensor.range);
+  visit("countsTokens", tensor.countsTokens, rare);
   visit("initial", tensor.initial, rare);
 }
 

@@ -12,6 +12,7 @@
 #include "ir/interpreter/Normalization.h"
 #include "ir/interpreter/NormalizationGradients.h"
 #include "ir/interpreter/OnlineSoftmax.h"
+#include "ir/interpreter/Ragged.h"
 #include "ir/interpreter/Rotary.h"
 #include "ir/interpreter/ScoreBiases.h"
 #include "kernel/Error.h"
@@ -152,6 +153,18 @@ struct Evaluator {
         gather(operand(0), operand(1), isInteger ? 0 : std::numeric_limits<double>::quiet_NaN()));
   }
 
+  Results operator()(OffsetsOp sums) const { return results(offsets(operand(0), sums.getBound())); }
+  Results operator()(PackOp packing) const {
+    const llvm::ArrayRef<int64_t> axes = packing.getAxes();
+    return results(pack(operand(0), operand(1), axes[0], axes[1]));
+  }
+  Results operator()(UnpackOp unpacking) const {
+    const llvm::ArrayRef<int64_t> into = unpacking.getInto();
+    return results(unpack(operand(0), operand(1), unpacking.getAxis(), into[0], into[1],
+                          extents(unpacking.getResult().getType()),
+                          unpacking.getFill().convertToDouble()));
+  }
+
   Results operator()(DropoutOp dropoutOp) const {
     return results(dropout<Real>(operand(0), dropoutOp.getP().convertToDouble(),
                                  sourceOf(int64_t(dropoutOp.getStream()))));
@@ -250,7 +263,8 @@ Results evaluateIn(mlir::Operation *op, Operands operands, const InterpreterOpti
             TransposeOp, SliceOp, ConcatOp, SplitAxisOp, MergeAxesOp, IdentityOp, GatherOp,
             DropoutOp, RotaryOp, MaskOp, AlibiOp, RelativeBiasOp, ExpandBucketsOp, CrossEntropyOp,
             CrossEntropyDxOp, SoftmaxDxOp, LayerNormDxOp, LayerNormDwOp, RmsNormDxOp, RmsNormDwOp,
-            ScatterAddOp, PadOp, BroadcastOp>([&](auto typed) { return evaluator(typed); })
+            ScatterAddOp, PadOp, BroadcastOp, OffsetsOp, PackOp, UnpackOp>(
+          [&](auto typed) { return evaluator(typed); })
       .Default([&](mlir::Operation *other) {
         auto scalar = mlir::dyn_cast<WeftOp>(other);
         if (!scalar || scalar.expression().empty())

@@ -30,8 +30,8 @@ FailureOr<TensorValue> valueOf(ConstantOp constant) {
       value.elements.push_back(element.convertToDouble());
   } else {
     for (const llvm::APInt &element : table.getValues<llvm::APInt>())
-      value.elements.push_back(
-          double(element.getBitWidth() == 1 ? element.getZExtValue() : element.getSExtValue()));
+      value.elements.push_back(element.getBitWidth() == 1 ? double(element.getZExtValue())
+                                                          : double(element.getSExtValue()));
   }
   return value;
 }

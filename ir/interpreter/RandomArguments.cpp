@@ -12,6 +12,7 @@
 
 #include <cmath>
 #include <numbers>
+#include <optional>
 #include <random>
 
 namespace weft {
@@ -56,12 +57,36 @@ Range integerRange(mlir::Value value) {
   forEachReader(value, [&](mlir::OpOperand &use) {
     if (auto gather = mlir::dyn_cast<GatherOp>(use.getOwner()))
       range.high = std::min(range.high, extents(gather.getTable().getType())[0] - 1);
+    if (auto sums = mlir::dyn_cast<OffsetsOp>(use.getOwner()))
+      range.high = std::min(range.high, static_cast<int64_t>(sums.getBound()));
     if (auto mask = mlir::dyn_cast<MaskOp>(use.getOwner()))
       range.high = std::min(range.high, mask.getKind() == "document"
                                             ? mostRandomSegment
                                             : extents(mask.getX().getType())[mask.getKey()]);
   });
   return range.high == std::numeric_limits<int32_t>::max() ? Range{-8, 8} : range;
+}
+
+/// Positions of a sequence, of offsets that pack or unpack reads; nothing for other tensors.
+std::optional<int64_t> lengthOfOffsets(mlir::Value value) {
+  std::optional<int64_t> length;
+  forEachReader(value, [&](mlir::OpOperand &use) {
+    if (use.getOperandNumber() != 1) return;
+    if (auto packing = mlir::dyn_cast<PackOp>(use.getOwner()))
+      length = extents(packing.getX().getType())[packing.getAxes()[1]];
+    if (auto unpacking = mlir::dyn_cast<UnpackOp>(use.getOwner()))
+      length = extents(unpacking.getResult().getType())[unpacking.getInto()[1]];
+  });
+  return length;
+}
+
+/// Offsets of sequences of random lengths.
+void fillOffsets(TensorValue &offsets, int64_t length, Source &source) {
+  double tokens = 0;
+  for (double &offset : offsets.elements) {
+    offset = tokens;
+    tokens += double(source.integer(0, length));
+  }
 }
 
 /// 1 / sqrt(extent of the letters that the first contraction reading the value sums over), so that
@@ -126,6 +151,11 @@ std::vector<TensorValue> randomArguments(mlir::Operation *graph, uint64_t seed) 
     const bool isInteger = dtype == DType::i1 || dtype == DType::i32;
     const double scale =
         isParameter(graph, argument.getArgNumber()) ? contractionScale(argument) : 1;
+    if (const auto length = lengthOfOffsets(argument)) {
+      fillOffsets(value, *length, source);
+      arguments.push_back(std::move(value));
+      continue;
+    }
     for (double &element : value.elements)
       element = isInteger ? double(source.integer(range.low, range.high))
                           : reference::roundTo(dtype, isPositive ? 0.5 + std::abs(source.normal())

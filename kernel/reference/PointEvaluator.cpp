@@ -99,6 +99,9 @@ PointEvaluator::Handler PointEvaluator::handlerOf(const Kernel &kernel, const Bo
       {OpKind::mergeAxes, &PointEvaluator::mergeAxes},
       {OpKind::gather, &PointEvaluator::gather},
       {OpKind::pad, &PointEvaluator::pad},
+      {OpKind::offsets, &PointEvaluator::offsets},
+      {OpKind::pack, &PointEvaluator::pack},
+      {OpKind::unpack, &PointEvaluator::unpack},
       {OpKind::broadcast, &PointEvaluator::broadcast},
       {OpKind::constant, &PointEvaluator::constant},
   };

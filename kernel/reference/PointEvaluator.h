@@ -176,6 +176,12 @@ private:
   Point constant(const BodyOp &op, size_t result, const Coordinates &at);
   Point scatterAdd(const BodyOp &op, size_t result, const Coordinates &at);
 
+  // Ragged.cpp
+  int64_t offsetOf(const BodyOp &op, int64_t sequence);
+  Point offsets(const BodyOp &op, size_t result, const Coordinates &at);
+  Point pack(const BodyOp &op, size_t result, const Coordinates &at);
+  Point unpack(const BodyOp &op, size_t result, const Coordinates &at);
+
   Kernel kernel;  ///< a copy: definitions point into it
   std::vector<ElementReader> readers;
   DropoutSource source;

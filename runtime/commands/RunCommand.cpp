@@ -8,6 +8,7 @@
 #include "runtime/commands/TrainCommand.h"
 #include "runtime/cuda/Driver.h"
 #include "runtime/execute/Executor.h"
+#include "runtime/execute/Lengths.h"
 #include "runtime/execute/RandomInputs.h"
 #include "runtime/execute/Safetensors.h"
 #include "runtime/system/Environment.h"
@@ -180,6 +181,9 @@ private:
     if (request.inputs.empty())
       for (const EntryPoint *call : calls) setRandomInputs(executor, *call, request.seed);
     else readInputs(calls);
+    if (!request.lengths.empty())
+      for (const EntryPoint *call : calls)
+        setLengths(executor, *call, request.lengths, request.seed);
     announce(describeCalls(calls));
     for (int launch = 0; launch < request.repeat; ++launch)
       for (const EntryPoint *call : calls) executor.launch(*call, stream.handle());
@@ -209,8 +213,13 @@ private:
     file.requireExactly(expected);
     for (const std::string &name : executor.parameters())
       executor.setParameter(name, file.read(name));
-    for (const int input : arguments)
-      executor.write(input, file.read(executor.plan().tensors[size_t(input)].logical));
+    for (const int input : arguments) {
+      const PlanTensor &tensor = executor.plan().tensors[size_t(input)];
+      const std::vector<std::byte> elements = file.read(tensor.logical);
+      if (tensor.countsTokens && request.lengths.empty())
+        checkLengths(tensor, elements, request.inputs);
+      executor.write(input, elements);
+    }
   }
 
   /// Operands are random by their own names, whatever made them: enough to see it run, and the same
@@ -266,9 +275,10 @@ int train(const RunRequest &request) {
   if (*request.steps < 0 || request.saveEvery < 0)
     throw Error::badInput("--steps {} --save-every {}: at least 0", *request.steps,
                           request.saveEvery);
-  if (!(request.inputs + request.outputs + request.kernel).empty())
+  if (!(request.inputs + request.outputs + request.kernel + request.lengths).empty())
     throw Error::badInput(
-        "--steps trains on batches of a text: it takes no --inputs, --outputs or --kernel");
+        "--steps trains on batches of a text: it takes no --inputs, --outputs, --kernel or "
+        "--lengths");
   return trainArtifact({.folder = request.folder,
                         .steps = *request.steps,
                         .data = request.data,
@@ -292,10 +302,13 @@ int runArtifact(const RunRequest &request) {
   if (!request.kernel.empty() && !(request.inputs + request.outputs).empty())
     throw Error::badInput(
         "--kernel runs on random operands: it takes neither --inputs nor --outputs");
+  if (!request.kernel.empty() && !request.lengths.empty())
+    throw Error::badInput("--kernel runs on random operands: it takes no --lengths");
   if (request.repeat < 1) throw Error::badInput("--repeat {}: at least one launch", request.repeat);
   Artifact artifact = readArtifact(request.folder);
   setConcurrent(artifact.plan, request.concurrent);
   verifyDerived(artifact.plan, request.folder + "/plan.json");
+  checkAskedLengths(artifact.plan, request.lengths);
   if (request.check) return check(artifact, request.json);
   return ArtifactRun(request, std::move(artifact)).run();
 }

@@ -10,6 +10,7 @@ namespace weft::runtime {
 struct RunRequest {
   std::string folder;
   std::string inputs, outputs;  ///< safetensors files; without inputs, seeded random values
+  std::string lengths;          ///< "mean=R" or a file (Lengths.h); empty: of the inputs
   std::string entry;            ///< empty: all
   std::string kernel;           ///< only this one, on random operands
   std::string concurrent;       ///< "on" or "off"; empty: as the plan says
@@ -29,6 +30,11 @@ void addRunFlags(Command &command, RunRequest &request) {
   command.add_option("DIR", request.folder, "the artifact's folder")->required();
   command.add_option("--inputs", request.inputs,
                      "arguments and parameters, a safetensors file; without, seeded random values");
+  command
+      .add_option("--lengths", request.lengths,
+                  "lengths of the sequences of a plan compiled with --ragged: mean=R draws them "
+                  "with a mean of R times the longest, a file holds one integer a sequence")
+      ->type_name("FILE|mean=R");
   command.add_option("--outputs", request.outputs, "write the results to a safetensors file");
   command.add_option(
       "--entry", request.entry,

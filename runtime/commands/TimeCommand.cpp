@@ -8,6 +8,7 @@
 #include "plan/ConcurrentLaunches.h"
 #include "plan/GraphPrediction.h"
 #include "runtime/artifact/Artifact.h"
+#include "runtime/execute/Lengths.h"
 #include "runtime/measure/ReferenceCopy.h"
 #include "runtime/measure/TimePlan.h"
 #include "runtime/system/Environment.h"
@@ -227,13 +228,14 @@ int timeArtifact(const TimeRequest &request) {
         artifact.plan,
         (&artifact == &artifacts.front() ? request.folder : request.against) + "/plan.json");
   }
+  checkAskedLengths(artifacts.front().plan, request.lengths);
   const cuda::Context context(request.gpu);
   const GpuMonitor monitor(context.gpu().uuid);
   std::vector<std::unique_ptr<TimedPlan>> plans;
   for (Artifact &artifact : artifacts)
     plans.push_back(std::make_unique<TimedPlan>(
         std::move(artifact), plans.empty() ? request.folder : request.against, context,
-        request.entry, request.kernel, request.seed));
+        request.entry, request.kernel, request.seed, request.lengths));
   constexpr double rest = 20e-3;
   const Protocol protocol{.l2 = request.warm ? L2State::warm : L2State::cold,
                           .rounds = request.rounds,

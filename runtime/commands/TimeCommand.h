@@ -12,6 +12,7 @@ struct TimeRequest {
   std::string against;              ///< a second artifact, measured in the same rounds
   std::string entry;                ///< empty: all, one after the other
   std::string kernel;               ///< only this one
+  std::string lengths;              ///< "mean=R" or a file (Lengths.h); empty: random
   std::string concurrent;           ///< "on" or "off"; empty: as the plans say
   bool cold = false, warm = false;  ///< cold unless warm is asked for
   bool burst = false;               ///< rests between turns
@@ -32,6 +33,11 @@ void addTimeFlags(Command &command, TimeRequest &request) {
   command.add_option("--concurrent", request.concurrent,
                      "on, off: whether kernels that do not wait for each other run at once; "
                      "default: as the plan says");
+  command
+      .add_option("--lengths", request.lengths,
+                  "lengths of the sequences of plans compiled with --ragged: mean=R draws them "
+                  "with a mean of R times the longest, a file holds one integer a sequence")
+      ->type_name("FILE|mean=R");
   command.add_flag("--cold", request.cold, "no call finds its data in the L2 cache (the default)");
   command.add_flag("--warm", request.warm, "the same buffers call after call");
   command.add_flag("--burst", request.burst,

@@ -2,6 +2,7 @@
 #include "runtime/measure/TimePlan.h"
 
 #include "kernel/Error.h"
+#include "runtime/execute/Lengths.h"
 #include "runtime/execute/RandomInputs.h"
 
 #include <algorithm>
@@ -10,11 +11,13 @@
 namespace weft::runtime {
 
 TimedPlan::TimedPlan(Artifact artifact, const std::string &folder, const cuda::Context &context,
-                     const std::string &entryName, const std::string &only, uint64_t seed)
+                     const std::string &entryName, const std::string &only, uint64_t seed,
+                     const std::string &lengths)
     : name(folder),
       context(context),
       artifact(std::move(artifact)),
       seed(seed),
+      lengths(lengths),
       own(load()),
       executor(*own),
       entry(executor.entryPoint(entryName)) {
@@ -33,7 +36,10 @@ TimedPlan::TimedPlan(Artifact artifact, const std::string &folder, const cuda::C
 std::unique_ptr<Executor> TimedPlan::load() const {
   auto loaded =
       std::make_unique<Executor>(artifact, context, ExecutorOptions{.seed = seed, .folder = name});
-  for (const EntryPoint &point : loaded->entryPoints()) setRandomInputs(*loaded, point, seed);
+  for (const EntryPoint &point : loaded->entryPoints()) {
+    setRandomInputs(*loaded, point, seed);
+    if (!lengths.empty()) setLengths(*loaded, point, lengths, seed);
+  }
   return loaded;
 }
 

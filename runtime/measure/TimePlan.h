@@ -21,10 +21,11 @@ namespace weft::runtime {
 class TimedPlan {
 public:
   /// `entry`: empty for all entry points, one after the other. `only`: the name of one kernel;
-  /// empty for all and the whole. Throws Error(badInput) for unknown names, and what Executor
-  /// throws.
+  /// empty for all and the whole. `lengths`: what --lengths says (Lengths.h). Throws
+  /// Error(badInput) for unknown names, and what Executor throws.
   TimedPlan(Artifact artifact, const std::string &folder, const cuda::Context &context,
-            const std::string &entry, const std::string &only, uint64_t seed);
+            const std::string &entry, const std::string &only, uint64_t seed,
+            const std::string &lengths = "");
 
   /// Runs the entry point once and takes copies of each kernel's operands and of the whole, as many
   /// sets as cold calls need; what would not fit into `mostBytes` with them gets one.
@@ -64,6 +65,7 @@ private:
   const cuda::Context &context;
   const Artifact artifact;
   const uint64_t seed;
+  const std::string lengths;
   const std::unique_ptr<Executor> own;
   Executor &executor;
   const EntryPoint &entry;

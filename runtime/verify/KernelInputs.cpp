@@ -39,6 +39,14 @@ double meanLogSum(const Kernel &kernel, const BodyOp &op) {
   return std::log(keys) + variance / 2;
 }
 
+/// Positions of a sequence that pack or unpack has.
+int64_t positionsOf(const Kernel &kernel, const BodyOp &op) {
+  const bool packs = op.kind == OpKind::pack;
+  const auto &pair = std::get<std::vector<int64_t>>(op.attributes.at(packs ? "axes" : "into"));
+  const Value &padded = kernel.values[size_t(packs ? op.operands[0] : op.results[0])];
+  return kernel.axes[size_t(padded.axes[size_t(pair[1])])].extent;
+}
+
 InputRule ruleOf(const Kernel &kernel, int value) {
   const DType dtype = kernel.values[value].dtype;
   InputRule rule;
@@ -52,6 +60,9 @@ InputRule ruleOf(const Kernel &kernel, int value) {
         rule.high = kernel.axes[kernel.values[op.results[0]].axes[0]].extent - 1;
       if (op.kind == OpKind::gather && n == 1)
         rule.high = kernel.axes[kernel.values[op.operands[0]].axes[0]].extent - 1;
+      if (op.kind == OpKind::offsets) rule.high = std::get<int64_t>(op.attributes.at("bound"));
+      if ((op.kind == OpKind::pack || op.kind == OpKind::unpack) && n == 1)
+        rule = {.kind = InputRule::Kind::ascending, .low = 0, .high = positionsOf(kernel, op)};
       if (op.kind == OpKind::mask && n == 1)
         rule.high = isDocumentMask(op)
                         ? mostRandomSegment
@@ -87,6 +98,10 @@ void fillInput(TensorImage &image, const InputRule &rule, uint64_t seed, size_t 
           case InputRule::Kind::positive: return 0.5 + std::abs(bellShaped(bits));
           case InputRule::Kind::integer:
             return double(rule.low + int64_t(bits % uint64_t(rule.high - rule.low + 1)));
+          case InputRule::Kind::ascending: {  // steps of 1 to high, and to high / 2 in the mean
+            const int64_t half = std::max<int64_t>(1, (rule.high + 1) / 2);
+            return double(n * half + int64_t(bits % uint64_t(half)));
+          }
         }
         return 0;
       },

@@ -1,7 +1,7 @@
 // Seeded inputs that make sense to the ops that read them: indices and lengths in range, divisors
 // away from zero, radicands positive, and whatever these are computed of (kernel/PositiveValues.h);
-// logarithms of sums of exponentials near those of random scores. All other floats are bell-shaped
-// around zero.
+// logarithms of sums of exponentials near those of random scores; offsets ascending. All other
+// floats are bell-shaped around zero.
 #pragma once
 
 #include "runtime/verify/TensorImage.h"
@@ -12,7 +12,12 @@ namespace weft::runtime {
 
 /// What the values of one input may be.
 struct InputRule {
-  enum class Kind : uint8_t { real, positive, integer };
+  enum class Kind : uint8_t {
+    real,
+    positive,
+    integer,
+    ascending,  ///< offsets of sequences of at most `high` tokens
+  };
   Kind kind = Kind::real;
   int64_t low = 0, high = 0;  ///< of integers, both included
   double mean = 0;            ///< of reals

@@ -333,6 +333,48 @@ Example gather(DType dtype, const Extents &e) {
   return {"gather", builder.finish({y}), i};
 }
 
+Example offsets(const Extents &e) {
+  KernelBuilder builder("offsets");
+  const int b = builder.axis("b", e.b), n = builder.axis("n", e.b + 1);
+  const int lengths = builder.input("lengths", DType::i32, {b});
+  const int y = builder.op({.kind = OpKind::offsets,
+                            .operatorClass = OperatorClass::normalization,
+                            .operands = {lengths},
+                            .reducedAxes = {b},
+                            .attributes = {{"bound", e.j}}},
+                           "y", DType::i32, {n});
+  return {"offsets", builder.finish({y}), n};
+}
+
+Example pack(DType dtype, const Extents &e) {
+  KernelBuilder builder("pack");
+  const int b = builder.axis("b", e.b), j = builder.axis("j", e.j), i = builder.axis("i", e.i),
+            n = builder.axis("n", e.b + 1), t = builder.axis("t", e.b * e.j);
+  const int x = builder.input("x", dtype, {b, j, i}),
+            offsets = builder.input("offsets", DType::i32, {n});
+  const int y = builder.op({.kind = OpKind::pack,
+                            .operatorClass = movement,
+                            .operands = {x, offsets},
+                            .attributes = {{"axes", std::vector<int64_t>{0, 1}}}},
+                           "y", dtype, {t, i});
+  return {"pack", builder.finish({y}), i};
+}
+
+Example unpack(DType dtype, const Extents &e) {
+  KernelBuilder builder("unpack");
+  const int b = builder.axis("b", e.b), j = builder.axis("j", e.j), i = builder.axis("i", e.i),
+            n = builder.axis("n", e.b + 1), t = builder.axis("t", e.b * e.j);
+  const int x = builder.input("x", dtype, {t, i}),
+            offsets = builder.input("offsets", DType::i32, {n});
+  const int y = builder.op(
+      {.kind = OpKind::unpack,
+       .operatorClass = movement,
+       .operands = {x, offsets},
+       .attributes = {{"axis", int64_t(0)}, {"into", std::vector<int64_t>{0, 1}}, {"fill", 0.0}}},
+      "y", dtype, {b, j, i});
+  return {"unpack", builder.finish({y}), i};
+}
+
 Example paddingMaskSoftmax(DType dtype, const Extents &e) {
   KernelBuilder builder("padding_mask_softmax");
   const int b = builder.axis("b", e.b), h = builder.axis("h", e.h), j = builder.axis("j", e.j),
@@ -427,6 +469,9 @@ std::vector<Example> loopExamples(DType dtype, const Extents &e, int64_t tile) {
           splitAxis(dtype, e),
           mergeAxes(dtype, e),
           gather(dtype, e),
+          offsets(e),
+          pack(dtype, e),
+          unpack(dtype, e),
           paddingMaskSoftmax(dtype, e),
           blockWindowMask(dtype, e),
           selectExample(dtype, e),

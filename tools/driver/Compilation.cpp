@@ -104,6 +104,7 @@ DType Compilation::elementType() const {
 void Compilation::import(Phase first, Phase last) {
   firstPhase = first;
   importModel(first);
+  if (!modelFlags.ragged.empty()) packImported();
   if (modelFlags.tf32) markTf32();
   noteBytes(Phase::import);
   if (!modelFlags.train || first > Phase::differentiate || last < Phase::differentiate) return;
@@ -168,6 +169,18 @@ void Compilation::differentiateImported() {
   }
 }
 
+void Compilation::packImported() {
+  if (firstPhase > Phase::import)
+    throw Error::badInput("--ragged: packs the imported graph; it takes no --start-from {}",
+                          nameOf(firstPhase));
+  for (const Variant &variant : imported) {
+    const std::string reason =
+        packSequences(mlir::cast<GraphOp>(graphOf(*variant.module)), modelFlags.ragged);
+    if (!reason.empty())
+      throw Error::unsupported("{}: --ragged {}: {}", described.name, modelFlags.ragged, reason);
+  }
+}
+
 void Compilation::markTf32() {
   size_t marked = 0;
   std::string other;  // element type of a contraction that is not marked
@@ -209,7 +222,8 @@ void Compilation::importModel(Phase first) {
       .allowedKeys = {modelFlags.allowedKeys.begin(), modelFlags.allowedKeys.end()},
       .dropout = modelFlags.dropoutProbability(),
       .mask = modelFlags.scoreMask(),
-      .score = modelFlags.scoreForm()};
+      .score = modelFlags.scoreForm(),
+      .ragged = !modelFlags.ragged.empty()};
   CapturedDiagnostics diagnostics(*context);
   models::Model model = models::build(request, *context);
   if (!model.module) throw diagnostics.error(ErrorKind::badInput, "the model could not be built");

@@ -118,6 +118,8 @@ private:
   /// Gives all contractions of f32 operands precision tf32. Throws Error(badInput) if there are
   /// none.
   void markTf32();
+  /// By --ragged. Throws Error(unsupported) with the reason where sequences cannot be packed.
+  void packImported();
   void importVariants(Phase first);
   void importText(const VariantText &variant);
   void differentiateImported();

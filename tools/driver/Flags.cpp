@@ -106,6 +106,12 @@ void ModelFlags::declare(CLI::App &command) {
                   "distances clipped to N on either side; several, with a comma, in this order")
       ->delimiter(',')
       ->type_name("FORM,..");
+  command
+      .add_option("--ragged", ragged,
+                  "compute the valid tokens of every sequence alone, packed one after the other "
+                  "along the axis of positions (j): lengths[b], an argument, says how many there "
+                  "are; results are 0 behind them. Presets get a padding mask by it")
+      ->type_name("AXIS");
   command.add_flag("--train", train, "forward and backward in one graph");
   command
       .add_option("--optimizer", optimizer,

@@ -38,7 +38,8 @@ private:
   std::string before;
 };
 
-/// MODEL, --dim, --part, --dtype, --allow-key, --tf32, --dropout, --mask; --train, --gradients-of,
+/// MODEL, --dim, --part, --dtype, --allow-key, --tf32, --dropout, --mask, --ragged; --train,
+/// --gradients-of,
 /// --recompute, --optimizer.
 struct ModelFlags {
   std::string model;
@@ -50,7 +51,8 @@ struct ModelFlags {
   std::string part = "layer";
   std::string dtype;  ///< empty: the model's own
   std::vector<std::string> allowedKeys;
-  bool tf32 = false;  ///< contractions of f32 operands may read them as tf32
+  std::string ragged;  ///< the axis of positions whose valid tokens alone are computed; empty: all
+  bool tf32 = false;   ///< contractions of f32 operands may read them as tf32
 
   void declare(CLI::App &command);
   /// "j=512" and so on. Throws Error(badInput) for anything but NAME=POSITIVE INTEGER, and for a

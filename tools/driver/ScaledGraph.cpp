@@ -77,6 +77,43 @@ void followSubvectors(Op op, mlir::Type statistics, Scaling &scaling) {
   scaling.follow(axisNames(statistics)[axis], count, shorter / tile + (shorter % tile != 0));
 }
 
+/// Tokens are as many as the scaled sequences have positions, offsets one more than these are; the
+/// bound of a length is the extent of the positions.
+class RaggedScaling {
+public:
+  RaggedScaling(GraphOp graph, Scaling &scaling) {
+    const auto follow = [&](mlir::Type padded, llvm::ArrayRef<int64_t> pair, mlir::Type packed,
+                            size_t tokenAxis, mlir::Type offsets) {
+      const std::vector<std::string> names = axisNames(padded);
+      const std::vector<int64_t> sizes = extents(padded);
+      const size_t sequences = size_t(pair[0]), positions = size_t(pair[1]);
+      const int64_t count = scaling.extent(names[sequences], sizes[sequences]),
+                    length = scaling.extent(names[positions], sizes[positions]);
+      scaling.follow(axisNames(packed)[tokenAxis], extents(packed)[tokenAxis], count * length);
+      scaling.follow(axisNames(offsets)[0], extents(offsets)[0], count + 1);
+      bounds[sizes[positions]] = length;
+    };
+    graph.walk([&](PackOp op) {
+      const size_t tokens = size_t(op.getAxes()[0] - (op.getAxes()[0] > op.getAxes()[1] ? 1 : 0));
+      follow(op.getX().getType(), op.getAxes(), op.getResult().getType(), tokens,
+             op.getOffsets().getType());
+    });
+    graph.walk([&](UnpackOp op) {
+      follow(op.getResult().getType(), op.getInto(), op.getX().getType(), size_t(op.getAxis()),
+             op.getOffsets().getType());
+    });
+  }
+  void scaleBounds(GraphOp graph) const {
+    graph.walk([&](OffsetsOp op) {
+      if (const auto found = bounds.find(int64_t(op.getBound())); found != bounds.end())
+        op.setBound(uint64_t(found->second));
+    });
+  }
+
+private:
+  std::map<int64_t, int64_t> bounds;  ///< by what they were
+};
+
 /// The scaling with the axes of all sub-vectors. Before types change.
 Scaling withSubvectors(GraphOp graph, Scaling scaling) {
   graph.walk([&](LocalSoftmaxOp op) { followSubvectors(op, op.getMaxima().getType(), scaling); });
@@ -188,7 +225,10 @@ ScaledGraph scaledGraph(const std::string &graph, const Scaling &scaling) {
     for (KernelOp region : launchedRegions(one)) launched.push_back(region);
     for (mlir::Value value : one.getBody().front().getTerminator()->getOperands())
       result.results.push_back(nameOf(value));
-    scale(one, withSubvectors(one, scaling));
+    Scaling all = withSubvectors(one, scaling);
+    const RaggedScaling ragged(one, all);
+    ragged.scaleBounds(one);
+    scale(one, all);
   }
   if (mlir::failed(mlir::verify(*module)))
     throw Error::unsupported("the graph holds on to its extents: {}", diagnostics.text());

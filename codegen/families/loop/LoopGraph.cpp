@@ -241,6 +241,9 @@ int GraphBuilder::evaluateOp(const BodyOp &op, int value, const Coordinates &coo
   if (op.kind == OpKind::splitAxis) return splitAxis(op, coordinates);
   if (op.kind == OpKind::mergeAxes) return mergeAxes(op, coordinates);
   if (op.kind == OpKind::gather) return gather(op, name, coordinates);
+  if (op.kind == OpKind::offsets) return offsets(op, name, coordinates);
+  if (op.kind == OpKind::pack) return pack(op, name, coordinates);
+  if (op.kind == OpKind::unpack) return unpack(op, name, coordinates);
   throw Error::unsupported("kernel '{}': loop kernels have no op '{}'", kernel.name,
                            nameOf(op.kind));
 }

@@ -1,6 +1,6 @@
 // The builder of a LoopGraph: one member function an op. Private to LoopGraph.cpp,
-// LoopExpressions.cpp, LoopNormalization.cpp, LoopLoss.cpp, LoopGradients.cpp, LoopMovement.cpp and
-// LoopDropout.cpp.
+// LoopExpressions.cpp, LoopNormalization.cpp, LoopLoss.cpp, LoopGradients.cpp, LoopMovement.cpp,
+// LoopRagged.cpp and LoopDropout.cpp.
 #pragma once
 
 #include "codegen/families/loop/LoopGraph.h"
@@ -106,6 +106,12 @@ private:
   int splitAxis(const BodyOp &op, const Coordinates &coordinates);
   int mergeAxes(const BodyOp &op, const Coordinates &coordinates);
   int gather(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
+
+  // LoopRagged.cpp
+  int offsetAt(const BodyOp &op, const Index &sequence);
+  int offsets(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
+  int pack(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
+  int unpack(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
 
   const Kernel &kernel;
   const IterationAxes &axes;

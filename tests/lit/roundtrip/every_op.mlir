@@ -231,6 +231,14 @@ weft.graph @movement(%x: !bji, %table: !bji, %indices: !lengths, %long: !long) {
   %6 = weft.gather %table, %indices : !bji, !lengths -> tensor<2x4x6xf32, #weft.axes<t, j, i>>
   // CHECK: weft.scatter_add %{{.*}}, %indices : !f32_tji, !i32_b -> !f32_bji
   %9 = weft.scatter_add %6, %indices : tensor<2x4x6xf32, #weft.axes<t, j, i>>, !lengths -> !bji
+  // CHECK: weft.offsets %indices {bound = 4} : !i32_b -> !i32_n
+  %10 = weft.offsets %indices {bound = 4} : !lengths -> tensor<3xi32, #weft.axes<n>>
+  // CHECK: weft.pack %x, %{{.*}} over b, j : !f32_bji, !i32_n -> !f32_ti
+  %11 = weft.pack %x, %10 over b, j : !bji, tensor<3xi32, #weft.axes<n>> -> tensor<8x6xf32, #weft.axes<t, i>>
+  // CHECK: weft.unpack %{{.*}}, %{{.*}} {axis = t, fill = 0.0, into = [0, 1]} : !f32_ti, !i32_n -> !f32_bji
+  %12 = weft.unpack %11, %10 {axis = t, into = [0, 1]} : tensor<8x6xf32, #weft.axes<t, i>>, tensor<3xi32, #weft.axes<n>> -> !bji
+  // CHECK: weft.unpack %{{.*}}, %{{.*}} {axis = t, fill = -1.5, into = [2, 0]} : !f32_ti, !i32_n -> !f32_jib
+  %13 = weft.unpack %11, %10 {axis = t, into = [2, 0], fill = -1.5} : tensor<8x6xf32, #weft.axes<t, i>>, tensor<3xi32, #weft.axes<n>> -> tensor<4x6x2xf32, #weft.axes<j, i, b>>
   // CHECK: weft.softmax %long over "head dim" {empty_row = zero} : tensor<2x6xbf16, #weft.axes<batch, "head dim">>
   %7 = weft.softmax %long over "head dim" : !long
   // CHECK: weft.constant dense<{{\[}}1.000000e+00, 2.000000e+00]> : !f32_b

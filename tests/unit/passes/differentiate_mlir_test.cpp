@@ -174,6 +174,7 @@ const std::string types = R"(
 !tokens = tensor<2x5xi32, #weft.axes<b, j>>
 !rows = tensor<2x5x3xf64, #weft.axes<b, j, i>>
 !scalar = tensor<f64, #weft.axes<>>
+!offsets = tensor<3xi32, #weft.axes<n>>
 )";
 
 /// An op alone: arguments, statements, results. A factor in front keeps what is differentiated from
@@ -361,7 +362,14 @@ TEST_CASE("gradients through movement equal finite differences") {
       statement("broadcast", "%x: !bj", spread, moved("broadcast %x {into = [2, 0]} : !bj", spread),
                 1),
       statement("gather", "%t: !table, %n: !tokens", "!rows",
-                moved("gather %t, %n : !table, !tokens", "!rows"), 1)};
+                moved("gather %t, %n : !table, !tokens", "!rows"), 1),
+      statement("pack", "%x: !bji, %o: !offsets", merged,
+                moved("pack %x, %o over b, j : !bji, !offsets", merged), 1),
+      statement(
+          "unpack", "%x: " + merged + ", %o: !offsets", "!bji",
+          moved("unpack %x, %o {axis = t, into = [0, 1], fill = 2.0} : " + merged + ", !offsets",
+                "!bji"),
+          1)};
   for (const OpCase &one : cases) {
     INFO(one.name);
     auto loaded = parse(types + "weft.graph @op(" + one.arguments + ") -> " + one.resultTypes +
@@ -491,7 +499,8 @@ TEST_CASE("what has no gradient is named where it stands") {
     std::string message;
     mlir::ScopedDiagnosticHandler handler(&loaded->context, [&](mlir::Diagnostic &diagnostic) {
       const auto location = diagnostic.getLocation()->findInstanceOf<mlir::FileLineColLoc>();
-      message += location ? std::to_string(location.getLine() - 14) + ": " + diagnostic.str()
+      const auto before = unsigned(std::ranges::count(types, '\n'));
+      message += location ? std::to_string(location.getLine() - before) + ": " + diagnostic.str()
                           : diagnostic.str();
       return mlir::success();
     });

@@ -68,6 +68,9 @@ std::vector<Golden> goldens() {
       loopGolden("rotary_halved", DType::f16, {.vectorWidth = 8, .threads = 256}),
       loopGolden("concat", DType::f32, {.vectorWidth = 4, .threads = 64}, false),
       loopGolden("gather", DType::f16, {.vectorWidth = 8, .threads = 128}),
+      loopGolden("offsets", DType::f16, {.reduction = sequential, .threads = 64}),
+      loopGolden("pack", DType::f16, {.vectorWidth = 8, .threads = 128}),
+      loopGolden("unpack", DType::f16, {.vectorWidth = 8, .threads = 128}),
 
   };
 }

@@ -1,0 +1,138 @@
+// Sequences of different lengths (kernel/Ragged.h). Packing is a gather whose row is computed from
+// the offsets: the sequence of a token by bisection, a few loads that all threads of a row share.
+//
+//   y = pack x       ->   b = last sequence with offsets[b] <= t; x[b, t - offsets[b]], 0 behind
+//   y = unpack x     ->   x[offsets[b] + j], the fill from offsets[b + 1] on
+#include "codegen/families/loop/LoopOps.h"
+#include "kernel/Error.h"
+#include "kernel/Ragged.h"
+
+namespace weft::codegen {
+namespace {
+
+Index literalIndex(int64_t value) {
+  return {.text = Code::plain(std::to_string(value)), .multipleOf = 1};
+}
+
+}  // namespace
+
+/// The offset of a sequence, which is a node or an index of the loop nest.
+int GraphBuilder::offsetAt(const BodyOp &op, const Index &sequence) {
+  Coordinates at;
+  at.at[kernel.values[op.operands[1]].axes[0]] = sequence;
+  return evaluate(op.operands[1], at);
+}
+
+/// The sum, in fp32, of what the lengths before a sequence are held to.
+int GraphBuilder::offsets(const BodyOp &op, const std::string &name,
+                          const Coordinates &coordinates) {
+  const Index &sequence = indexOf(op.results[0], 0, coordinates);
+  const Coordinates row = overRow(coordinates);
+  const Index &other = indexOf(op.operands[0], 0, row);
+  const int64_t bound = integerOf(op, "bound");
+  const Code length = constant("int", "bound", Code::plain(std::to_string(bound)));
+  const int own =
+      pointwise(code("{0} < {1} && {{0}} > 0 ? static_cast<float>({{0}} < {2} ? {{0}} : "
+                     "{2}) : 0.0f",
+                     elementText(other), elementText(sequence), length),
+                {evaluate(op.operands[0], row)}, "length", {other, sequence});
+  const int sum = reduce(Reduction::sum, own, "tokens_before");
+  const int result = pointwise("static_cast<int>({0})", {sum}, name);
+  graph.nodes[result].type = "int";
+  return result;
+}
+
+int GraphBuilder::pack(const BodyOp &op, const std::string &name, const Coordinates &coordinates) {
+  const auto axes = std::get<std::vector<int64_t>>(op.attributes.at("axes"));
+  const size_t sequences = size_t(axes[0]), positions = size_t(axes[1]);
+  const std::vector<int> &from = kernel.values[op.operands[0]].axes,
+                         &to = kernel.values[op.results[0]].axes;
+  const size_t tokens = sequences - (sequences > positions ? 1 : 0);
+  const Index &token = coordinates.at.at(to[tokens]);
+  const int64_t count = kernel.axes[from[sequences]].extent;
+  const Code at = elementText(token);
+  const auto integer = [&](Code text, std::vector<int> operands, const std::string &wish,
+                           const std::vector<Index> &uses) {
+    const int node = pointwise(std::move(text), std::move(operands), wish, uses);
+    graph.nodes[node].type = "int";
+    return node;
+  };
+  const auto indexOfNode = [&](int node) {
+    return Index{
+        .irregular = graph.nodes[node].perElement, .step = graph.nodes[node].step, .node = node};
+  };
+  int sequence = -1;
+  for (int64_t step = firstBisectionStep(count); step > 0; step /= 2) {
+    if (sequence < 0) {
+      sequence = integer(code("{{0}} <= {} ? {} : 0", at, step), {offsetAt(op, literalIndex(step))},
+                         "sequence", {token});
+      continue;
+    }
+    const int beyond = integer(
+        code("{{0}} + {} < {} ? {{0}} + {} : {{0}}", step, space.axisName(from[sequences]), step),
+        {sequence}, "candidate", {});
+    sequence = integer(code("{{0}} <= {} ? {{1}} : {{2}}", at),
+                       {offsetAt(op, indexOfNode(beyond)), beyond, sequence}, "sequence", {token});
+  }
+  const Index ofSequence = sequence < 0 ? literalIndex(0) : indexOfNode(sequence);
+  const int position =
+      integer(code("{} - {{0}}", at), {offsetAt(op, ofSequence)}, "position", {token});
+  const Code &length = space.axisName(from[positions]);
+  const int inside =
+      integer(code("weft::clampedIndex({{0}}, {})", length), {position}, "row_index", {});
+  Coordinates moved = coordinates;
+  for (size_t d = 0; d < from.size(); ++d)
+    if (d != sequences && d != positions)
+      moved.at[from[d]] = coordinates.at.at(to[d - (d > positions ? 1 : 0)]);
+  moved.at[from[sequences]] = ofSequence;
+  moved.at[from[positions]] = indexOfNode(inside);
+  const int found = evaluate(op.operands[0], moved);
+  const std::string type = graph.nodes[found].type;
+  const int result = pointwise(code("{} < {{2}} && weft::isIndex({{1}}, {}) ? {{0}} : {}", at,
+                                    length, type == "int" ? "0" : "0.0f"),
+                               {found, position, offsetAt(op, literalIndex(count))}, name, {token});
+  graph.nodes[result].type = type;
+  return result;
+}
+
+int GraphBuilder::unpack(const BodyOp &op, const std::string &name,
+                         const Coordinates &coordinates) {
+  const auto into = std::get<std::vector<int64_t>>(op.attributes.at("into"));
+  const size_t axis = size_t(integerOf(op, "axis"));
+  const std::vector<int> &from = kernel.values[op.operands[0]].axes,
+                         &to = kernel.values[op.results[0]].axes;
+  const Index &sequence = coordinates.at.at(to[size_t(into[0])]),
+              &position = coordinates.at.at(to[size_t(into[1])]);
+  Index own = sequence, next = scaled(sequence, 1, 1);
+  if (own.varies()) {  // one load for each element
+    own = {.text = elementText(sequence), .irregular = true, .step = sequence.step};
+    next = {.text = code("({} + 1)", own.text), .irregular = true, .step = sequence.step};
+  }
+  const int first = offsetAt(op, own), end = offsetAt(op, next);
+  const int token =
+      pointwise(code("{{0}} + {}", elementText(position)), {first}, "token", {position});
+  graph.nodes[token].type = "int";
+  const Code &tokens = space.axisName(from[axis]);
+  const int inside = pointwise(code("weft::clampedIndex({{0}}, {})", tokens), {token}, "row_index");
+  graph.nodes[inside].type = "int";
+  Coordinates moved = coordinates;
+  size_t d = 0;
+  for (size_t dimension = 0; dimension < to.size(); ++dimension) {
+    if (int64_t(dimension) == into[0] || int64_t(dimension) == into[1]) continue;
+    if (d == axis) ++d;
+    moved.at[from[d++]] = coordinates.at.at(to[dimension]);
+  }
+  moved.at[from[axis]] = {.irregular = graph.nodes[inside].perElement,
+                          .step = graph.nodes[inside].step,
+                          .node = inside};
+  const int found = evaluate(op.operands[0], moved);
+  const std::string type = graph.nodes[found].type;
+  const Code fill = type == "int" ? Code("0") : floatLiteral(numberOf(op, "fill", 0.0));
+  const int result =
+      pointwise(code("{{1}} < {{2}} && weft::isIndex({{1}}, {}) ? {{0}} : {}", tokens, fill),
+                {found, token, end}, name);
+  graph.nodes[result].type = type;
+  return result;
+}
+
+}  // namespace weft::codegen

@@ -1,0 +1,17 @@
+// Sequences of different lengths: where each begins among packed tokens, packing and unpacking.
+#pragma once
+
+#include "ir/interpreter/Tensor.h"
+
+namespace weft::reference {
+
+/// One more than there are lengths: the sum of all lengths before, each held to [0, bound].
+TensorValue offsets(const TensorValue &lengths, int64_t bound);
+/// Dimension `sequences` becomes all tokens, dimension `positions` goes.
+TensorValue pack(const TensorValue &x, const TensorValue &offsets, int64_t sequences,
+                 int64_t positions);
+/// Dimension `tokens` of x becomes `sequences` and `positions` of the result, which has this shape.
+TensorValue unpack(const TensorValue &x, const TensorValue &offsets, int64_t tokens,
+                   int64_t sequences, int64_t positions, Shape shape, double fill);
+
+}  // namespace weft::reference

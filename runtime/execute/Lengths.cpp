@@ -1,0 +1,115 @@
+// Reading, drawing and checking lengths; see Lengths.h.
+#include "runtime/execute/Lengths.h"
+
+#include "kernel/Error.h"
+#include "kernel/RandomValues.h"
+#include "plan/TensorLayout.h"
+#include "runtime/execute/Executor.h"
+#include "runtime/system/Files.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <sstream>
+
+namespace weft::runtime {
+namespace {
+
+constexpr std::string_view meanWord = "mean=";
+
+std::vector<std::byte> asElements(const std::vector<int32_t> &lengths) {
+  std::vector<std::byte> elements(lengths.size() * sizeof(int32_t));
+  std::memcpy(elements.data(), lengths.data(), elements.size());
+  return elements;
+}
+
+/// Nothing for a file's name.
+std::optional<double> meanOf(const std::string &asked) {
+  if (!asked.starts_with(meanWord)) return std::nullopt;
+  const char *begin = asked.data() + meanWord.size(), *last = asked.data() + asked.size();
+  double mean = 0;
+  const auto [end, error] = std::from_chars(begin, last, mean);
+  if (error != std::errc() || end != last || !(mean > 0 && mean <= 1))
+    throw Error::badInput("--lengths {}: the mean is a share of the longest, above 0 and at most 1",
+                          asked);
+  return mean;
+}
+
+std::vector<int32_t> readLengths(const std::string &path) {
+  std::istringstream text(readFile(path));
+  std::vector<int32_t> lengths;
+  for (std::string word; text >> word;) {
+    int32_t length = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), length);
+    if (error != std::errc() || end != word.data() + word.size())
+      throw Error::badInput("--lengths {}: '{}' is no length; a file holds one integer a sequence",
+                            path, word);
+    lengths.push_back(length);
+  }
+  return lengths;
+}
+
+/// Evenly between the bounds whose middle is the mean, of which one is the longest or none.
+std::vector<int32_t> drawnLengths(const PlanTensor &tensor, double mean, uint64_t seed) {
+  const RandomValues values(seed, tensor.logical);
+  const auto longest = double(tensor.range[1]), middle = mean * longest,
+             spread = std::min(middle, longest - middle);
+  std::vector<int32_t> lengths(static_cast<size_t>(elementCount(tensor)));
+  for (size_t n = 0; n < lengths.size(); ++n)
+    lengths[n] = static_cast<int32_t>(values.integer(
+        static_cast<int64_t>(n), std::llround(middle - spread), std::llround(middle + spread)));
+  return lengths;
+}
+
+}  // namespace
+
+std::vector<std::byte> askedLengths(const PlanTensor &tensor, const std::string &asked,
+                                    uint64_t seed) {
+  if (const std::optional<double> mean = meanOf(asked))
+    return asElements(drawnLengths(tensor, *mean, seed));
+  const std::vector<int32_t> lengths = readLengths(asked);
+  if (std::ssize(lengths) != elementCount(tensor))
+    throw Error::badInput("--lengths {}: {} lengths for {} sequences of '{}'", asked,
+                          lengths.size(), elementCount(tensor), tensor.logical);
+  const std::vector<std::byte> elements = asElements(lengths);
+  checkLengths(tensor, elements, "--lengths " + asked);
+  return elements;
+}
+
+void checkLengths(const PlanTensor &tensor, std::span<const std::byte> elements,
+                  std::string_view where) {
+  for (size_t n = 0; n < elements.size() / sizeof(int32_t); ++n) {
+    int32_t length = 0;
+    std::memcpy(&length, elements.data() + n * sizeof(int32_t), sizeof(int32_t));
+    if (length < tensor.range[0] || length > tensor.range[1])
+      throw Error::badInput("{}: length {} of sequence {} of '{}' is {} (at least {}, at most {})",
+                            where, length, n, tensor.logical,
+                            length < tensor.range[0] ? "negative" : "above the longest",
+                            tensor.range[0], tensor.range[1]);
+  }
+}
+
+void setLengths(Executor &executor, const EntryPoint &entry, const std::string &asked,
+                uint64_t seed) {
+  for (const int input : entry.inputs)
+    if (const PlanTensor &tensor = executor.plan().tensors[size_t(input)]; tensor.countsTokens)
+      executor.write(input, askedLengths(tensor, asked, seed));
+}
+
+void checkAskedLengths(const Plan &plan, const std::string &asked) {
+  if (asked.empty()) return;
+  bool counts = false;
+  for (const PlanTensor &tensor : plan.tensors) {
+    if (!tensor.countsTokens) continue;
+    counts = true;
+    askedLengths(tensor, asked, 0);
+  }
+  if (!counts)
+    throw Error::badInput(
+        "--lengths {}: no argument of {} counts tokens; compile with --ragged to pack them", asked,
+        plan.model);
+}
+
+}  // namespace weft::runtime

@@ -1,0 +1,39 @@
+// Lengths of sequences that a caller gives or asks for: --lengths of `weft run` and `weft time`.
+#pragma once
+
+#include "plan/Plan.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft {
+struct EntryPoint;
+}
+
+namespace weft::runtime {
+
+class Executor;
+
+/// The lengths of one argument of the plan by what --lengths says: "mean=R", drawn by the seed with
+/// a mean of R times the longest (0 < R <= 1), or a file of integers, one a sequence. Throws
+/// Error(badInput) for anything else.
+std::vector<std::byte> askedLengths(const PlanTensor &tensor, const std::string &asked,
+                                    uint64_t seed);
+
+/// Throws Error(badInput) that names the sequence whose length is negative or above the longest.
+void checkLengths(const PlanTensor &tensor, std::span<const std::byte> elements,
+                  std::string_view where);
+
+/// Of the inputs of the entry point that count tokens.
+void setLengths(Executor &executor, const EntryPoint &entry, const std::string &asked,
+                uint64_t seed);
+
+/// Throws Error(badInput) where lengths are asked of a plan that takes none, or that cannot be
+/// read.
+void checkAskedLengths(const Plan &plan, const std::string &asked);
+
+}  // namespace weft::runtime

@@ -1,0 +1,146 @@
+"""--ragged: layers whose valid tokens alone are computed, and lengths that a run takes."""
+import json
+import math
+import pathlib
+import random
+import subprocess
+import unittest
+
+import safetensors_file
+from weft_command import LAYER, CommandTest, WEFT
+
+RAGGED = [*LAYER, '--ragged', 'j', '--dropout', '0']
+ONE_VARIANT = [*RAGGED, '--stacking', 'three', '--attention', 'unfused']
+
+
+class RaggedTest(CommandTest):
+    def interpreted(self, graph, inputs, expected):
+        done = subprocess.run([
+            pathlib.Path(WEFT).parent / 'weft-interpret', graph, '--inputs', inputs, '--expect',
+            expected, '--absolute', '1e-4', '--relative', '1e-4'
+        ], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_the_graph_is_packed_and_takes_lengths(self):
+        text = self.weft('import', *RAGGED).out
+        self.assertIn('%lengths: ', text)
+        self.assertIn('weft.offsets %lengths {bound = 16}', text)
+        self.assertEqual(text.count('weft.pack '), 2)
+        self.assertEqual(text.count('weft.unpack '), 4)
+        self.assertIn('tensor<32x32xf16, #weft.axes<t, i>>', text)
+
+    def test_compiles_forward_and_backward(self):
+        for flags in ([], ['--train'], ['--train', '--attention', 'decomposed']):
+            with self.subTest(flags):
+                self.weft('compile', *RAGGED, *flags, '-o', 'out', '--overwrite',
+                          env={'WEFT_NVRTC': 'none'})
+                plan = json.loads((self.folder / 'out/plan.json').read_text())
+                lengths, = (one for one in plan['tensors'] if one.get('countsTokens'))
+                self.assertEqual(lengths['logical'], 'lengths')
+                self.assertEqual(lengths['range'], [0, 16])
+
+    def test_a_graph_with_a_padding_mask(self):
+        graph = self.write(
+            'graph.mlir', """
+!x = tensor<2x4x8xf32, #weft.axes<b, m, i>>
+!s = tensor<2x4x4xf32, #weft.axes<b, m, n>>
+!w = tensor<8x8xf32, #weft.axes<o, i>>
+!n = tensor<2xi32, #weft.axes<b>>
+weft.graph @g(%x: !x, %w: !w {weft.parameter}, %lengths: !n) -> !x {
+  %q = weft.contract "oi,bmi->bmo" %w, %x : !w, !x -> !x
+  %s = weft.contract "bmi,bni->bmn" %q, %q : !x, !x -> !s
+  %c = weft.mask padding %s, %lengths along (b) {key = n} : !s, !n -> !s
+  %p = weft.softmax %c over n : !s
+  %y = weft.contract "bmn,bni->bmi" %p, %q : !s, !x -> !x
+  %z = weft.relu %y : !x
+  weft.return %z : !x
+}
+""")
+        text = self.weft('import', graph, '--ragged', 'm').out
+        packed = self.write('packed.mlir', text)
+        self.assertEqual(text.count('weft.unpack '), 2)
+        values = random.Random(1)
+        draw = lambda count: [values.randint(-64, 64) / 64 for _ in range(count)]
+        x, w = draw(64), draw(64)
+        lengths = [3, 0]
+
+        def layer():
+            """Plain loops over the valid tokens of the first sequence; the other has none."""
+            q = [[sum(w[o * 8 + i] * x[m * 8 + i] for i in range(8)) for o in range(8)]
+                 for m in range(3)]
+            for m in range(4):
+                if m >= 3:
+                    yield from [0.0] * 8
+                    continue
+                scores = [math.exp(sum(a * b for a, b in zip(q[m], q[n]))) for n in range(3)]
+                for i in range(8):
+                    yield max(0.0, sum(s * q[n][i] for n, s in enumerate(scores)) / sum(scores))
+            yield from [0.0] * 32
+
+        self.interpreted(
+            packed,
+            safetensors_file.write(self.folder / 'inputs', {
+                'x': ('F32', [2, 4, 8], x), 'w': ('F32', [8, 8], w), 'lengths': ('I32', [2],
+                                                                                lengths)
+            }),
+            safetensors_file.write(self.folder / 'expected', {'z': ('F32', [2, 4, 8],
+                                                                    list(layer()))}))
+        self.weft('compile', graph, '--ragged', 'm', '-o', 'out', env={'WEFT_NVRTC': 'none'})
+
+    def test_what_cannot_be_packed(self):
+        for model, says in {
+                'transformer-decoder': 'nearest are bert-base, gpt2 and llama-3-8b',
+                'attention': 'nearest are bert-base, gpt2 and llama-3-8b'
+        }.items():
+            with self.subTest(model):
+                self.fails(3, 'import', model, '--ragged', 'j', says=[f'{model}: --ragged: ', says])
+        self.fails(3, 'import', *LAYER, '--ragged', 'q',
+                   says=["--ragged q: no argument holds tokens along 'q'; tokens lie along j"])
+        graph = self.write('plain.mlir', self.weft('import', *LAYER).out)
+        self.fails(3, 'import', graph, '--ragged', 'j',
+                   says=['no padding mask says how many tokens a sequence has'])
+
+
+class LengthsTest(CommandTest):
+    """Lengths that a run takes are checked before it looks for a GPU."""
+    def setUp(self):
+        super().setUp()
+        self.weft('compile', *ONE_VARIANT, '-o', 'out', env={'WEFT_NVRTC': 'none'})
+
+    def rejects(self, lengths, *says):
+        self.fails(2, 'run', 'out', '--check', '--lengths', lengths, says=says)
+
+    def test_files(self):
+        for text, says in {
+                '3': '1 lengths for 2 sequences of',
+                '3 4 5': '3 lengths for 2 sequences of',
+                '': '0 lengths for 2 sequences of',
+                '3 -1': 'length -1 of sequence 1 of',
+                '17 3': 'length 17 of sequence 0 of',
+                '3 x': "'x' is no length",
+                '3 4.5': "'4.5' is no length",
+                '3 99999999999': "'99999999999' is no length"
+        }.items():
+            with self.subTest(text):
+                self.rejects(str(self.write('lengths.txt', text)), says)
+        self.rejects('missing.txt', 'missing.txt')
+        self.weft('run', 'out', '--check', '--lengths', self.write('good.txt', '0\n16\n'))
+
+    def test_means(self):
+        for mean in ('0', '-0.5', '1.5', 'x', '', '0.5x', 'nan'):
+            with self.subTest(mean):
+                self.rejects(f'mean={mean}', f'--lengths mean={mean}: ')
+        for mean in ('0.01', '0.5', '1'):
+            self.weft('run', 'out', '--check', '--lengths', f'mean={mean}')
+
+    def test_a_plan_without_lengths(self):
+        self.weft('compile', *LAYER, '--stacking', 'three', '--attention', 'unfused', '-o', 'plain',
+                  env={'WEFT_NVRTC': 'none'})
+        self.fails(2, 'run', 'plain', '--check', '--lengths', 'mean=0.5',
+                   says=['no argument of', 'counts tokens; compile with --ragged'])
+        self.fails(2, 'run', 'out', '--kernel', 'x', '--lengths', 'mean=0.5',
+                   says=['--kernel runs on random operands: it takes no --lengths'])
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,48 @@
+// Offsets of lengths that are too small and too large, a sequence without tokens, packing along two
+// axes that are no neighbours, in either order, and unpacking with a fill.
+!lengths = tensor<4xi32, #weft.axes<b>>
+!offsets = tensor<5xi32, #weft.axes<n>>
+!x = tensor<4x2x3xf32, #weft.axes<b, h, j>>
+!t = tensor<12x2xf32, #weft.axes<t, h>>
+!y = tensor<3x2x4xf32, #weft.axes<j, h, b>>
+!ht = tensor<2x12xf32, #weft.axes<h, t>>
+!ids = tensor<4x3xi32, #weft.axes<b, j>>
+!tokens = tensor<12xi32, #weft.axes<t>>
+weft.graph @ragged() {
+  %lengths = weft.constant dense<[2, -7, 9, 1]> : !lengths
+  %offsets = weft.offsets %lengths {bound = 3} : !lengths -> !offsets
+  %sums = weft.constant dense<[0, 2, 2, 5, 6]> : !offsets
+  weft.expect_close %offsets, %sums : !offsets
+
+  %x = weft.constant dense<[[[0.0, 1.0, 2.0], [10.0, 11.0, 12.0]],
+                            [[20.0, 21.0, 22.0], [30.0, 31.0, 32.0]],
+                            [[40.0, 41.0, 42.0], [50.0, 51.0, 52.0]],
+                            [[60.0, 61.0, 62.0], [70.0, 71.0, 72.0]]]> : !x
+  %packed = weft.pack %x, %offsets over b, j : !x, !offsets -> !t
+  %tokens = weft.constant dense<[[0.0, 10.0], [1.0, 11.0], [40.0, 50.0], [41.0, 51.0], [42.0, 52.0],
+                                 [60.0, 70.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0],
+                                 [0.0, 0.0], [0.0, 0.0]]> : !t
+  weft.expect_close %packed, %tokens : !t
+  %back = weft.unpack %packed, %offsets {axis = t, into = [0, 2], fill = -1.0}
+      : !t, !offsets -> !x
+  %restored = weft.constant dense<[[[0.0, 1.0, -1.0], [10.0, 11.0, -1.0]],
+                                   [[-1.0, -1.0, -1.0], [-1.0, -1.0, -1.0]],
+                                   [[40.0, 41.0, 42.0], [50.0, 51.0, 52.0]],
+                                   [[60.0, -1.0, -1.0], [70.0, -1.0, -1.0]]]> : !x
+  weft.expect_close %back, %restored : !x
+
+  %y = weft.transpose %x {permutation = [j, h, b]} : !x -> !y
+  %other = weft.pack %y, %offsets over b, j : !y, !offsets -> !ht
+  %turned = weft.transpose %packed {permutation = [h, t]} : !t -> !ht
+  weft.expect_close %other, %turned : !ht
+  %yback = weft.unpack %other, %offsets {axis = t, into = [2, 0], fill = -1.0}
+      : !ht, !offsets -> !y
+  %yrestored = weft.transpose %restored {permutation = [j, h, b]} : !x -> !y
+  weft.expect_close %yback, %yrestored : !y
+
+  %ids = weft.constant dense<[[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]]> : !ids
+  %packed_ids = weft.pack %ids, %offsets over b, j : !ids, !offsets -> !tokens
+  %expected_ids = weft.constant dense<[1, 2, 7, 8, 9, 10, 0, 0, 0, 0, 0, 0]> : !tokens
+  weft.expect_close %packed_ids, %expected_ids : !tokens
+  weft.return
+}

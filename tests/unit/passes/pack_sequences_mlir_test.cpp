@@ -1,0 +1,194 @@
+// Packed tokens: the same results at valid tokens as the padded graph's, zero behind them, and the
+// same gradients, whatever the lengths; which ops are packed; what is not packed, and why.
+#include "passes/Describe.h"
+#include "passes/Rewrites.h"
+#include "tests/unit/samples/SampleGraphs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+using namespace weft;
+using namespace weft::test;
+
+namespace {
+
+std::unique_ptr<Loaded> ragged(const std::string &name, const Dims &dims,
+                               std::optional<double> dropout = {}) {
+  auto loaded = std::make_unique<Loaded>();
+  models::Request request;
+  request.model = name;
+  request.dims = dims;
+  request.dtype = DType::f32;
+  request.dropout = dropout;
+  request.ragged = true;
+  loaded->module = models::build(request, loaded->context).module;
+  return loaded;
+}
+
+template <typename Op>
+size_t countOf(GraphOp graph) {
+  const auto ops = graph.getBody().front().getOps<Op>();
+  return size_t(std::distance(ops.begin(), ops.end()));
+}
+
+/// The number of the only argument of this element type.
+size_t argumentOf(GraphOp graph, DType type) {
+  size_t found = 0;
+  for (mlir::BlockArgument argument : graph.getBody().getArguments())
+    if (toDType(argument.getType()) == type) found = argument.getArgNumber();
+  return found;
+}
+
+/// Zero at the positions of [b, j, ..] behind each sequence's tokens.
+void zeroPadding(TensorValue &tensor, const std::vector<double> &lengths) {
+  const int64_t positions = tensor.shape[1], tokens = tensor.shape[0] * positions,
+                run = std::ssize(tensor.elements) / tokens;
+  for (int64_t token = 0; token < tokens; ++token)
+    if (double(token % positions) >= lengths[size_t(token / positions)])
+      std::fill_n(tensor.elements.begin() + token * run, run, 0.0);
+}
+
+std::vector<TensorValue> evaluated(GraphOp graph, const std::vector<TensorValue> &arguments) {
+  REQUIRE(mlir::succeeded(mlir::verify(graph)));
+  const auto results = interpret(graph, arguments, {});
+  REQUIRE(mlir::succeeded(results));
+  return *results;
+}
+
+struct Layer {
+  std::string name;
+  Dims dims;
+};
+const Dims encoderDims{{"b", 3}, {"j", 8}, {"h", 2}, {"p", 4}, {"i", 8}, {"u", 12}};
+const Dims llamaDims{{"b", 3}, {"j", 8}, {"h", 4}, {"g", 2}, {"p", 4}, {"i", 16}, {"u", 12}};
+const std::vector<Layer> layers = {
+    {"bert-base", encoderDims}, {"gpt2", encoderDims}, {"llama-3-8b", llamaDims}};
+const std::vector<std::vector<double>> lengthsOfRuns = {{8, 8, 8}, {3, 8, 1}, {0, 5, 0}, {0, 0, 0},
+                                                        {0, 0, 8}, {1, 1, 1}, {7, 0, 2}};
+
+/// Empty if it was packed. A graph that was not is as it was.
+std::string rejectionOf(const std::string &text, const std::string &axis = "j") {
+  const auto loaded = parse(text);
+  const std::string reason = packSequences(loaded->graph(), axis);
+  if (!reason.empty()) CHECK(countOf<OffsetsOp>(loaded->graph()) == 0);
+  return reason;
+}
+
+}  // namespace
+
+TEST_CASE("packed layers compute what padded ones compute at valid tokens") {
+  for (const Layer &layer : layers) {
+    const auto padded = ragged(layer.name, layer.dims, 0.0),
+               packed = ragged(layer.name, layer.dims, 0.0);
+    REQUIRE(packSequences(packed->graph(), "j") == "");
+    for (const std::vector<double> &lengths : lengthsOfRuns) {
+      INFO(layer.name << fmt::format(" {}", fmt::join(lengths, ", ")));
+      std::vector<TensorValue> arguments = randomArguments(padded->graph(), 5);
+      arguments[argumentOf(padded->graph(), DType::i32)].elements = lengths;
+      std::vector<TensorValue> expected = evaluated(padded->graph(), arguments);
+      const std::vector<TensorValue> actual = evaluated(packed->graph(), arguments);
+      REQUIRE(actual.size() == 1);
+      zeroPadding(expected[0], lengths);
+      CHECK(distance(actual[0], expected[0], 1e-9, 1e-9) <= 1.0);
+    }
+  }
+}
+
+TEST_CASE("a packed layer of one sequence, and lengths outside their range") {
+  Dims dims = encoderDims;
+  dims["b"] = 1;
+  const auto padded = ragged("bert-base", dims, 0.0), packed = ragged("bert-base", dims, 0.0);
+  REQUIRE(packSequences(packed->graph(), "j") == "");
+  for (const double length : {0.0, 1.0, 5.0, 8.0, -3.0, 100.0}) {
+    INFO(length);
+    std::vector<TensorValue> arguments = randomArguments(padded->graph(), 6);
+    arguments[argumentOf(padded->graph(), DType::i32)].elements = {length};
+    std::vector<TensorValue> expected = evaluated(padded->graph(), arguments);
+    zeroPadding(expected[0], {length});
+    CHECK(distance(evaluated(packed->graph(), arguments)[0], expected[0], 1e-9, 1e-9) <= 1.0);
+  }
+}
+
+TEST_CASE("gradients of a packed layer are those of valid tokens") {
+  for (const Layer &layer : layers) {
+    const auto padded = ragged(layer.name, layer.dims, 0.0),
+               packed = ragged(layer.name, layer.dims, 0.0);
+    REQUIRE(packSequences(packed->graph(), "j") == "");
+    for (Loaded *one : {padded.get(), packed.get()})
+      REQUIRE(mlir::succeeded(differentiate(one->graph(), {})));
+    for (const std::vector<double> &lengths : lengthsOfRuns) {
+      INFO(layer.name << fmt::format(" {}", fmt::join(lengths, ", ")));
+      std::vector<TensorValue> arguments = randomArguments(padded->graph(), 7);
+      arguments[argumentOf(padded->graph(), DType::i32)].elements = lengths;
+      zeroPadding(arguments.back(), lengths);  // the gradient of the result
+      std::vector<TensorValue> expected = evaluated(padded->graph(), arguments);
+      const std::vector<TensorValue> actual = evaluated(packed->graph(), arguments);
+      REQUIRE(actual.size() == expected.size());
+      zeroPadding(expected[0], lengths);
+      for (size_t n = 0; n < actual.size(); ++n) {
+        INFO("result " << n);
+        CHECK(distance(actual[n], expected[n], 1e-8, 1e-8) <= 1.0);
+      }
+    }
+  }
+}
+
+TEST_CASE("all but attention is packed, and the result keeps its name") {
+  const auto loaded = ragged("bert-base", encoderDims, 0.1);
+  GraphOp graph = loaded->graph();
+  const std::string name = writtenName(graph.getBody().front().getTerminator()->getOperand(0));
+  REQUIRE(packSequences(graph, "j") == "");
+  REQUIRE(mlir::succeeded(mlir::verify(graph)));
+  CHECK(countOf<OffsetsOp>(graph) == 1);
+  CHECK(countOf<PackOp>(graph) == 2);    // x, and what attention gives
+  CHECK(countOf<UnpackOp>(graph) == 4);  // q, k, v, and the result
+  for (ContractOp op : graph.getBody().front().getOps<ContractOp>()) {
+    INFO(op.getSpec().str());
+    const bool isAttention = op.getSpec().contains('k');
+    CHECK(dimensionOf(op.getResult().getType(), "t").has_value() == !isAttention);
+  }
+  for (LayerNormOp op : graph.getBody().front().getOps<LayerNormOp>())
+    CHECK(extents(op.getX().getType()) == std::vector<int64_t>{24, 8});
+  CHECK(writtenName(graph.getBody().front().getTerminator()->getOperand(0)) == name);
+}
+
+TEST_CASE("what cannot be packed says why") {
+  const std::string own = types +
+                          "!b = tensor<2xi32, #weft.axes<b>>\n"
+                          "!bjk = tensor<2x3x3xf32, #weft.axes<b, j, k>>\n"
+                          "!bki = tensor<2x3x8xf32, #weft.axes<b, k, i>>\n";
+  const auto graph = [&](const std::string &before, const std::string &after = "") {
+    return own + "weft.graph @g(%x: !bji, %lengths: !b, %others: !b, %z: !i) -> !bji {\n" + before +
+           "  %s = weft.contract \"bji,bki->bjk\" %t, %t : !bji, !bji -> !bjk\n"
+           "  %m = weft.mask padding %s, %lengths along (b) {key = k} : !bjk, !b -> !bjk\n" +
+           after +
+           "  %p = weft.softmax %m over k : !bjk\n"
+           "  %y = weft.contract \"bjk,bki->bji\" %p, %t : !bjk, !bji -> !bji\n"
+           "  weft.return %y : !bji\n}";
+  };
+  CHECK(rejectionOf(graph("  %t = weft.bias %x, %z along (i) : !bji, !i\n")) == "");
+  CHECK(rejectionOf(graph("  %t = weft.bias %x, %z along (i) : !bji, !i\n"), "q") ==
+        "no argument holds tokens along 'q'; tokens lie along j");
+  CHECK(rejectionOf(graph("  %t = weft.div %x, %x : !bji\n")) ==
+        "div of tokens: rows behind the last token are zero, and it would not stay finite");
+  CHECK(rejectionOf(graph("  %t = weft.rms_norm %x, %z over i {epsilon = 0.0} : !bji, !i -> "
+                          "!bji\n")) ==
+        "rms_norm of tokens: rows behind the last token are zero, and its epsilon is 0");
+  CHECK(rejectionOf(graph("  %t = weft.bias %x, %z along (i) : !bji, !i\n",
+                          "  %n = weft.mask padding %m, %others along (b) {key = k} : !bjk, !b -> "
+                          "!bjk\n")) == "padding masks of different lengths");
+  CHECK(rejectionOf("!x = tensor<2x16777216xf32, #weft.axes<b, k>>\n"
+                    "!b = tensor<2xi32, #weft.axes<b>>\n"
+                    "weft.graph @g(%x: !x, %lengths: !b) -> !x {\n"
+                    "  %y = weft.mask padding %x, %lengths along (b) {key = k} : !x, !b -> !x\n"
+                    "  weft.return %y : !x\n}",
+                    "k") == "33554432 tokens; offsets of up to 16777216 are exact (offsets_c2)");
+  CHECK(rejectionOf(own + "weft.graph @g(%x: !bji) -> !bji {\n"
+                          "  %y = weft.kernel @relu (%a = %x : !bji) -> (!bji) {\n"
+                          "    %r = weft.relu %a : !bji\n    weft.yield %r : !bji\n  }\n"
+                          "  weft.return %y : !bji\n}") == "the graph has kernels already");
+  CHECK(rejectionOf(types + "weft.graph @g(%x: !bji) -> !bji {\n  %y = weft.relu %x : !bji\n  "
+                            "weft.return %y : !bji\n}") ==
+        "no padding mask says how many tokens a sequence has");
+}
