@@ -214,7 +214,7 @@ PlannedKernels chosenPlan(const Problem &problem, const Decision &decision) {
 /// What lies outside of the shortest path.
 void decideMemory(const Problem &problem, const Options &options, Decision &decision) {
   decision.concurrent = options.isConcurrent();
-  if (options.maxMemory) chooseWithinMemory(problem.context, options, decision, *options.maxMemory);
+  if (options.maxMemory) chooseWithinMemory(problem, options, decision, *options.maxMemory);
   else chooseChunks(problem.context, options, decision);
   decision.planned = chosenPlan(problem, decision);
 }

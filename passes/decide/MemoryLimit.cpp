@@ -6,9 +6,11 @@
 #include "kernel/Format.h"
 #include "passes/decide/ChunkChoice.h"
 #include "passes/decide/PathPlan.h"
+#include "plan/BufferPacking.h"
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <ranges>
 
 namespace weft::decision {
@@ -85,23 +87,106 @@ std::string reasonOf(const Search &search, int64_t limit) {
                      search.rejection);
 }
 
+/// Bytes that a launch may work in for the limit to hold, as far as the other temporaries of the
+/// plan stay as they are; nothing where the plan fits, or where none of its launches works in any.
+std::optional<int64_t> roomForWorkspaces(const Plan &plan, int64_t limit) {
+  if (plan.workspaceBytes <= limit) return std::nullopt;
+  const std::vector<int64_t> live = liveBytes(plan);
+  std::optional<int64_t> room;
+  for (size_t index = 0; index < plan.kernels.size(); ++index)
+    if (const int64_t own = workspaceBytesOf(plan.kernels[index]); own > 0)
+      room = std::min({room.value_or(own - 1), own - 1, limit - (live[index] - own)});
+  return room ? std::optional(std::max<int64_t>(0, *room)) : std::nullopt;
+}
+
+/// The plan of a path as a whole; nothing where it does not run.
+std::optional<Plan> wholePlan(const Problem &problem, const Options &options,
+                              const SelectedVariant &variant) {
+  Expected<PlannedKernels> planned =
+      planOf(problem.context, variant, variant.selection.best(), 1, options.isConcurrent());
+  return planned ? std::optional(std::move(planned->plan)) : std::nullopt;
+}
+
+/// By variant: what is selected among configurations whose launches work in less, where its best
+/// path does not fit and works in memory.
+std::vector<std::vector<SelectedVariant>> withLessWorkspace(const Problem &problem,
+                                                            const Options &options,
+                                                            const Decision &decision,
+                                                            int64_t limit) {
+  std::vector<std::vector<SelectedVariant>> result(decision.variants.size());
+  std::map<size_t, int64_t> rooms;  // of variants
+  for (size_t index = 0; index < decision.variants.size(); ++index)
+    if (const std::optional<Plan> plan = wholePlan(problem, options, decision.variants[index]))
+      if (const std::optional<int64_t> room = roomForWorkspaces(*plan, limit)) rooms[index] = *room;
+  while (!rooms.empty()) {
+    std::vector<select::VariantProblem> asked;
+    for (const auto &[index, room] : rooms) {
+      asked.push_back(variantProblem(problem, problem.variants[decision.variants[index].index],
+                                     options, decision.asked, decision.variants.size()));
+      asked.back().options.mostWorkspace = room;
+    }
+    select::VariantSelections found;
+    try {
+      found = select::selectVariants(std::move(asked), *problem.context.prices, comparedPaths);
+    } catch (const Error &error) {  // none has such a path
+      if (error.kind != ErrorKind::unsupported && error.kind != ErrorKind::strictMiss) throw;
+      found.solved.resize(rooms.size());
+    }
+    std::map<size_t, int64_t> next;
+    size_t place = 0;
+    for (const auto &[index, room] : rooms) {
+      std::optional<select::Selection> &solved = found.solved[place++];
+      std::optional<Plan> plan;
+      if (solved) {
+        const SelectedVariant &first = decision.variants[index];
+        result[index].push_back({.index = first.index,
+                                 .name = first.name,
+                                 .notes = first.notes,
+                                 .selection = std::move(*solved)});
+        plan = wholePlan(problem, options, result[index].back());
+      }
+      if (room > 0 && (!plan || plan->workspaceBytes > limit)) next[index] = 0;
+    }
+    rooms = std::move(next);
+  }
+  return result;
+}
+
+/// Seeks in the best paths of a variant, of which no other than those faster than `fastest`.
+Search searched(const PlanContext &context, const Options &options, const SelectedVariant &variant,
+                int64_t limit, double fastest) {
+  Search search;
+  search.consider(context, options, variant, variant.selection.best(), limit);
+  // Chunks do not make a path faster, so those that are slower whole than what fits are left out.
+  const std::vector<select::SelectionResult> paths = variant.selection.kBest(options.alternatives);
+  for (const select::SelectionResult &path : paths | std::views::drop(1)) {
+    const double known = search.fitted ? std::min(fastest, search.fitted->seconds) : fastest;
+    if (path.seconds < known) search.consider(context, options, variant, path, limit);
+  }
+  return search;
+}
+
 }  // namespace
 
-void chooseWithinMemory(const PlanContext &context, const Options &options, Decision &decision,
+void chooseWithinMemory(const Problem &problem, const Options &options, Decision &decision,
                         int64_t limit) {
+  const PlanContext &context = problem.context;
+  std::vector<std::vector<SelectedVariant>> less =
+      withLessWorkspace(problem, options, decision, limit);
   std::vector<SelectedVariant> kept;
   int64_t smallest = std::numeric_limits<int64_t>::max();
   double fastest = std::numeric_limits<double>::infinity();
   std::string smallestOf, rejection;
-  for (SelectedVariant &variant : decision.variants) {
-    Search search;
-    search.consider(context, options, variant, variant.selection.best(), limit);
-    // Chunks do not make a path faster, so those that are slower whole than what fits are left out.
-    const std::vector<select::SelectionResult> paths =
-        variant.selection.kBest(options.alternatives);
-    for (const select::SelectionResult &path : paths | std::views::drop(1)) {
-      const double known = search.fitted ? std::min(fastest, search.fitted->seconds) : fastest;
-      if (path.seconds < known) search.consider(context, options, variant, path, limit);
+  for (size_t index = 0; index < decision.variants.size(); ++index) {
+    SelectedVariant &variant = decision.variants[index];
+    Search search = searched(context, options, variant, limit, fastest);
+    for (SelectedVariant &again : less[index]) {
+      Search other = searched(context, options, again, limit, fastest);
+      search.smallest = std::min(search.smallest, other.smallest);
+      if (!other.fitted || (search.fitted && search.fitted->seconds <= other.fitted->seconds))
+        continue;
+      search.fitted = std::move(other.fitted);
+      variant.selection = std::move(again.selection);
     }
     if ((variant.fitted = std::move(search.fitted))) {
       fastest = std::min(fastest, variant.fitted->seconds);

@@ -25,7 +25,7 @@ struct Edge {
   size_t entry = 0;            ///< of the candidate's table
   int tensor = -1;             ///< of a transpose
   int from = -1, to = -1;      ///< its layouts
-  int64_t temporaryBytes = 0;  ///< live while it runs
+  int64_t temporaryBytes = 0;  ///< live while it runs, with what it works in
 };
 
 struct Selection::Graph {

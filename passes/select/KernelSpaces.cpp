@@ -42,6 +42,21 @@ void combineSoftmax(const Kernel &kernel, BlockCombine combine, ConfigurationSpa
   if (!asked.empty()) space.knobs = std::move(asked);
 }
 
+/// Leaves the knobs whose launches work in no more than that, whatever the layouts: a workspace
+/// follows from extents and knobs. Where a family's does not, the check of the plan finds it.
+void limitWorkspace(const Kernel &kernel, int64_t most, ConfigurationSpace &space) {
+  if (!space.family->workspaceBytes) return;
+  LayoutTuple layouts;
+  forEachTuple(space, [&](const LayoutTuple &first) {
+    layouts = first;
+    return false;
+  });
+  if (layouts.empty()) return;
+  std::erase_if(space.knobs, [&](const Knobs &knobs) {
+    return launchWorkspaceBytes(kernel, toConfiguration(kernel, layouts, knobs)) > most;
+  });
+}
+
 /// How many configurations of the space are unmeasured. The algorithms of a library depend on the
 /// GPU and are not in the space, so a library space counts layouts.
 double withoutMeasurements(const KernelSpaces &spaces, const ConfigurationSpace &space,
@@ -60,7 +75,7 @@ double withoutMeasurements(const KernelSpaces &spaces, const ConfigurationSpace 
 
 /// Turns measurements into spaces of layout tuples, one for each family.
 void addMeasured(const Kernel &kernel, const std::vector<PricedConfiguration> &measurements,
-                 const std::set<Knobs> &loopKnobs, KernelSpaces &result) {
+                 const std::set<Knobs> &loopKnobs, int64_t mostWorkspace, KernelSpaces &result) {
   std::vector<ConfigurationSpace> spaces;
   std::map<const Family *, int> spaceOf;
   std::map<std::pair<int, LayoutTuple>, int> tupleOf;
@@ -69,6 +84,7 @@ void addMeasured(const Kernel &kernel, const std::vector<PricedConfiguration> &m
     const Knobs &measuredKnobs = measurement.configuration.knobs;
     if (measuredKnobs.is<LoopKnobs>() && !loopKnobs.contains(measuredKnobs))
       continue;  // not wanted by these options, or no longer legal
+    if (launchWorkspaceBytes(kernel, measurement.configuration) > mostWorkspace) continue;
     const Family &family = measuredKnobs.family();
     const auto [space, isNewSpace] = spaceOf.try_emplace(&family, static_cast<int>(spaces.size()));
     if (isNewSpace) spaces.push_back({.family = &family});
@@ -178,16 +194,25 @@ Bests modelledBestsOf(const Kernel &kernel, const CostModel &model, const Kernel
 
 }  // namespace
 
-KernelSpaces spacesOf(const Kernel &kernel, const CostModel &model,
-                      std::optional<BlockCombine> softmax) {
+int64_t launchWorkspaceBytes(const Kernel &kernel, const Configuration &configuration) {
+  if (const auto *library = configuration.knobs.getIf<LibraryKnobs>())
+    return library->workspaceBytes;
+  return workspaceBytesOf(kernel, configuration);
+}
+
+KernelSpaces spacesOf(const Kernel &kernel, const CostModel &model, const SpaceLimits &limits) {
   KernelSpaces result;
   std::set<Knobs> loopKnobs;
   std::vector<ConfigurationSpace> spaces = everySpace(kernel, model.device());
   for (ConfigurationSpace &space : spaces) {
-    if (softmax) combineSoftmax(kernel, *softmax, space);
+    if (limits.softmax) combineSoftmax(kernel, *limits.softmax, space);
+    limitWorkspace(kernel, limits.mostWorkspace, space);
     if (space.family == &loopFamily) loopKnobs.insert(space.knobs.begin(), space.knobs.end());
   }
-  addMeasured(kernel, model.measured(kernel), loopKnobs, result);
+  std::erase_if(spaces, [](const ConfigurationSpace &space) {
+    return space.family->workspaceBytes && space.knobs.empty();
+  });
+  addMeasured(kernel, model.measured(kernel), loopKnobs, limits.mostWorkspace, result);
   for (ConfigurationSpace &space : spaces) {
     const double configurations = countConfigurations(kernel, space);
     const double unmeasured = withoutMeasurements(result, space, configurations);
@@ -202,17 +227,18 @@ KernelSpaces spacesOf(const Kernel &kernel, const CostModel &model,
   return result;
 }
 
-SharedSpaces::Entry &SharedSpaces::of(const Kernel &kernel, std::optional<BlockCombine> softmax) {
+SharedSpaces::Entry &SharedSpaces::of(const Kernel &kernel, const SpaceLimits &limits) {
   // Configurations name a kernel's axes by their numbers, which equal texts may give in another
   // order; a model may know kernels by their names.
-  const std::string key = fmt::format("{}\n{}{} {}", kernel.name, canonicalText(kernel),
-                                      fmt::join(CanonicalNames(kernel).axesInOrder(), ","),
-                                      softmax ? nameOf(*softmax) : "");
+  const std::string key =
+      fmt::format("{}\n{}{} {} {}", kernel.name, canonicalText(kernel),
+                  fmt::join(CanonicalNames(kernel).axesInOrder(), ","),
+                  limits.softmax ? nameOf(*limits.softmax) : "", limits.mostWorkspace);
   Entry &entry = [&]() -> Entry & {
     const std::lock_guard lock(mutex);
     return entries[key];
   }();
-  std::call_once(entry.opened, [&] { entry.spaces = spacesOf(kernel, model, softmax); });
+  std::call_once(entry.opened, [&] { entry.spaces = spacesOf(kernel, model, limits); });
   return entry;
 }
 

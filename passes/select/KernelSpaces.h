@@ -66,9 +66,16 @@ struct KernelSpaces {
   std::shared_ptr<const Bests> measuredBests;
 };
 
-/// `softmax`: as Options::softmax.
-KernelSpaces spacesOf(const Kernel &kernel, const CostModel &model,
-                      std::optional<BlockCombine> softmax);
+/// Bytes of device memory that one launch works in: of an emitted kernel as its family says, of a
+/// library GEMM as its knobs say.
+int64_t launchWorkspaceBytes(const Kernel &kernel, const Configuration &configuration);
+
+/// Which configurations of a kernel are considered: as the Options of these names say.
+struct SpaceLimits {
+  std::optional<BlockCombine> softmax;
+  int64_t mostWorkspace = std::numeric_limits<int64_t>::max();
+};
+KernelSpaces spacesOf(const Kernel &kernel, const CostModel &model, const SpaceLimits &limits);
 
 /// The spaces of every kernel, found once. May be called from several threads.
 class SharedSpaces {
@@ -80,7 +87,7 @@ public:
     std::shared_ptr<const Bests> modelledBests;  ///< after the first call of modelledBests()
   };
   /// The reference is valid as long as this object.
-  Entry &of(const Kernel &kernel, std::optional<BlockCombine> softmax);
+  Entry &of(const Kernel &kernel, const SpaceLimits &limits);
   /// Over the legal spaces that are no views and that the model prices.
   const std::shared_ptr<const Bests> &modelledBests(const Kernel &kernel, Entry &entry);
 

@@ -1,6 +1,7 @@
 // The steps from a problem to its tables, and what the search asks of them.
 #include "passes/select/Prices.h"
 
+#include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Error.h"
 
 #include <algorithm>
@@ -134,6 +135,17 @@ Configuration Prices::configuration(int index, size_t entry) const {
       price.tuple >= 0 ? space.tuples[static_cast<size_t>(price.tuple)] : tupleOf(prices, entry);
   return toConfiguration(problem.candidates[static_cast<size_t>(index)].kernel, tuple,
                          space.knobs[static_cast<size_t>(price.knobs)]);
+}
+
+int64_t Prices::workspaceBytes(int index, size_t entry) const {
+  const CandidatePrices &prices = candidates[static_cast<size_t>(index)];
+  const Family &family = *prices.space(prices.table[entry].space).family;
+  if (!family.workspaceBytes && &family != &libraryFamily) return 0;
+  const auto [known, isNew] = workspaces.try_emplace({index, entry}, 0);
+  if (isNew)
+    known->second = launchWorkspaceBytes(problem.candidates[static_cast<size_t>(index)].kernel,
+                                         configuration(index, entry));
+  return known->second;
 }
 
 std::string Prices::runnerUpKnobs(int index, size_t entry) const {

@@ -100,6 +100,8 @@ public:
   }
 
   Configuration configuration(int candidate, size_t index) const;
+  /// What a launch of it works in. Remembered: not to be asked from several threads.
+  int64_t workspaceBytes(int candidate, size_t index) const;
   std::string runnerUpKnobs(int candidate, size_t index) const;
   Configuration transposeConfiguration(int tensor, int from, int to) const;
 
@@ -191,6 +193,7 @@ private:
   std::vector<int64_t> prunedPairs;                     ///< tensor
   mutable std::vector<std::vector<std::pair<int, double>>>
       cheapest;  ///< tensor, mask x to; a negative time: not asked yet
+  mutable std::map<std::pair<int, size_t>, int64_t> workspaces;  ///< of candidate and entry
   const TransposePrice &transpose(int tensor, int from, int to) const {
     const size_t count = layouts(tensor).size();
     return transposes[static_cast<size_t>(tensor)]

@@ -357,6 +357,7 @@ private:
     }
     for (int index : candidate.outputs)
       if (lattice.isTemporary(index)) bytes += tensor(index).bytes();
+    bytes += prices.workspaceBytes(context.transition.candidate, outcome.entry);
     if (!fitsMemory(bytes)) return;
     State &reached = states[static_cast<size_t>(context.transition.target)].at(target);
     if (reached.node < 0) reached.node = addNode(context.transition.target, 0);

@@ -84,7 +84,10 @@ struct Options {
   int alternatives = 8;        ///< k of the k best plans
   std::set<std::pair<int, int>> forceFused, forbidFused;  ///< op pairs (--fuse, --no-fuse)
   bool free = false;                 ///< arguments and results are not pinned (--free)
-  std::optional<int64_t> maxMemory;  ///< bytes of live temporaries; filters paths
+  std::optional<int64_t> maxMemory;  ///< bytes of live temporaries and of what a launch works in;
+                                     ///< filters paths
+  int64_t mostWorkspace =
+      std::numeric_limits<int64_t>::max();  ///< bytes that one launch may work in
   int64_t searchBytes =
       std::numeric_limits<int64_t>::max();  ///< that the tables, layers and states of the search
                                             ///< may take, as accounted
@@ -120,7 +123,7 @@ struct SelectionResult {
   double seconds = 0;       ///< sum of step costs
   double lowerBound =
       0;  ///< of its variant: the cheapest lattice by each kernel's best time ignoring layouts
-  int64_t peakTemporaryBytes = 0;
+  int64_t peakTemporaryBytes = 0;  ///< with what launches work in
 };
 
 struct Statistics {

@@ -89,7 +89,8 @@ void leaveViews(const Problem &problem, const Candidate &candidate, bool isStric
 void Prices::openSpaces(int index, SharedSpaces &shared) {
   const Candidate &candidate = problem.candidates[static_cast<size_t>(index)];
   CandidatePrices &prices = candidates[static_cast<size_t>(index)];
-  SharedSpaces::Entry &entry = shared.of(candidate.kernel, options.softmax);
+  SharedSpaces::Entry &entry = shared.of(
+      candidate.kernel, {.softmax = options.softmax, .mostWorkspace = options.mostWorkspace});
   const KernelSpaces &known = entry.spaces;
   const bool fits =
       std::any_of(known.points.begin(), known.points.end(), [&](const MeasuredPoint &point) {

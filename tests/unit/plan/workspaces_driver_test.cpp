@@ -3,6 +3,7 @@
 #include "kernel/Error.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Family.h"
+#include "passes/decide/Decide.h"
 #include "plan/Buffers.h"
 #include "plan/PlanChunks.h"
 #include "plan/PlanMemory.h"
@@ -100,6 +101,55 @@ TEST_CASE("kernels one after the other share their workspace") {
   // Of the two temporaries one lies in y; no workspace does, which is aligned to 256 bytes.
   CHECK(plan.workspaceBytes == workspaceBytes + tensorBytes);
   CHECK(memory.bytes(BufferKind::temporary) == plan.workspaceBytes);
+}
+
+TEST_CASE("a limit of memory takes kernels that work in less, or in nothing") {
+  const auto prices = analyticCostModel(device());
+  select::Problem chain = relus(3, true);
+  for (select::Tensor &tensor : chain.tensors)  // no other layouts, which dummy-workspace lacks
+    tensor.pinned = rowMajor(2);
+  const decision::Problem problem{
+      .variants = {{.problem = chain, .notes = {}}},
+      .context = {.prices = prices.get(), .model = "relus", .dims = {}, .dtype = DType::f16},
+      .everyVariant = [] { return std::vector<select::Problem>(); }};
+  const auto decided = [&](int64_t limit) {
+    return decision::decide(problem, {.maxMemory = limit, .maxMemoryText = "it"});
+  };
+  const auto free = decision::decide(problem, {});
+  REQUIRE(free);
+  CHECK(free->planned.plan.workspaceBytes == workspaceBytes + tensorBytes);
+  CHECK(free->path().peakTemporaryBytes == workspaceBytes + 2 * tensorBytes);
+  const auto roomy = decided(workspaceBytes + tensorBytes);
+  REQUIRE(roomy);
+  CHECK(roomy->planned.plan.kernels == free->planned.plan.kernels);
+  for (const int64_t limit : {workspaceBytes + tensorBytes - 1, workspaceBytes - 1, tensorBytes}) {
+    CAPTURE(limit);
+    const auto limited = decided(limit);
+    REQUIRE(limited);
+    const Plan &plan = limited->planned.plan;
+    CHECK(plan.workspaceBytes <= limit);
+    CHECK(plan.predictedSeconds > free->planned.plan.predictedSeconds);
+    CHECK(std::ranges::any_of(plan.kernels,
+                              [](const PlanKernel &one) { return one.workspaceBytes == 0; }));
+  }
+  const auto tooSmall = decided(tensorBytes - 1);
+  REQUIRE_FALSE(tooSmall);
+  CHECK_THAT(tooSmall.error().what(), Catch::Contains(fmt::format("{}", tensorBytes)));
+}
+
+TEST_CASE("the search counts what launches work in among live temporaries") {
+  const auto prices = analyticCostModel(device());
+  select::Options options;
+  options.maxMemory = workspaceBytes + 2 * tensorBytes;
+  CHECK(select::select(relus(3, true), *prices, options).best().peakTemporaryBytes ==
+        *options.maxMemory);
+  options.maxMemory = *options.maxMemory - 1;
+  const select::SelectionResult other = select::select(relus(3, true), *prices, options).best();
+  CHECK(other.peakTemporaryBytes <= *options.maxMemory);
+  CHECK(other.seconds > select::select(relus(3, true), *prices, {}).best().seconds);
+  options.mostWorkspace = workspaceBytes - 1;
+  CHECK(select::select(relus(3, true), *prices, options).best().peakTemporaryBytes ==
+        2 * tensorBytes);
 }
 
 TEST_CASE("kernels that may run at once have separate workspaces") {
