@@ -136,6 +136,10 @@ mlir::LogicalResult UnpackOp::verifyConstraints() {
   const mlir::Type type = mlir::getElementTypeOrSelf(x);
   if (mlir::isa<mlir::IntegerType>(type) && !getFill().isZero())
     return broken(*this, "unpack_c6") << "'fill' of a tensor of integers is 0";
+  if (rankOf(result) != rankOf(x) + 1)
+    return broken(*this, "unpack_c5")
+           << "the result has " << rankOf(result) << " dimensions, a tensor of " << rankOf(x)
+           << " whose tokens are unpacked has " << rankOf(x) + 1;
   const int64_t sequences = extents(result)[size_t(getInto()[0])],
                 length = extents(result)[size_t(getInto()[1])];
   if (sequences * length != extents(x)[size_t(axis)])

@@ -36,8 +36,8 @@ int dimensionOf(const Kernel &kernel, int value, int axis) {
   return found == axes.end() ? -1 : int(found - axes.begin());
 }
 
-/// Masks compare coordinates of queries and keys, and slopes follow from the number of the head:
-/// none may be counted from another origin.
+/// Masks compare coordinates of queries and keys, slopes follow from the number of the head, and so
+/// do block masks with a table for each: none may be counted from another origin.
 bool comparesAlong(const BodyOp &op, const Kernel &kernel, int axis) {
   const std::vector<int> &axes = kernel.values[size_t(op.results.front())].axes;
   for (const char *name : {"query", "key"})
@@ -45,7 +45,7 @@ bool comparesAlong(const BodyOp &op, const Kernel &kernel, int axis) {
       if (const auto *dimension = std::get_if<int64_t>(&found->second);
           dimension && axes[size_t(*dimension)] == axis)
         return true;
-  const auto heads = op.attributes.find("heads");
+  const auto heads = op.attributes.find(op.attributes.contains("pattern") ? "along" : "heads");
   if (heads == op.attributes.end()) return false;
   return std::ranges::any_of(std::get<std::vector<int64_t>>(heads->second),
                              [&](int64_t dimension) { return axes[size_t(dimension)] == axis; });

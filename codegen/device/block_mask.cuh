@@ -43,7 +43,8 @@ __device__ __forceinline__ bool hasBlock(const BlockMask<tileSize, heads, rows, 
   const int row = blockOf<tileSize>(int(blockStart<tileSize>(query))),
             column = blockOf<tileSize>(int(blockStart<tileSize>(key))), word = column / 32,
             last = BlockMask<tileSize, heads, rows, columns>::wordsOfRow - 1;
-  const unsigned bits = mask.rowOf(head, row < rows ? row : rows - 1)[word < last ? word : last];
+  const unsigned bits = mask.rowOf(head < heads ? head : heads - 1,
+                                   row < rows ? row : rows - 1)[word < last ? word : last];
   return (bits >> (column % 32) & 1u) != 0;
 }
 

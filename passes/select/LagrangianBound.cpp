@@ -93,26 +93,21 @@ void LagrangianBound::buildTable(int index) {
 /// The table without the operands that have no terms.
 void LagrangianBound::addCombinations(const CandidatePrices &from,
                                       const std::vector<size_t> &operands, Table &table) const {
-  std::vector<size_t> strides(from.choices.size(), 0);
-  size_t size = 1;
-  for (const size_t operand : operands)
-    strides[operand] = std::exchange(size, size * from.choices[operand].size());
-  std::map<size_t, double> bests;  // by place
+  std::map<std::vector<int>, double> bests;  // by the choices of those that have
   std::vector<int> choice = from.table.empty() ? std::vector<int>() : from.choiceOf(0);
+  std::vector<int> key(operands.size());
   for (size_t entry = 0; entry < from.table.size(); ++entry) {
     if (const double seconds = from.table[entry].seconds; seconds < infinite) {
-      size_t place = 0;
-      for (const size_t operand : operands) place += strides[operand] * size_t(choice[operand]);
-      const auto [best, isNew] = bests.try_emplace(place, seconds);
-      best->second = std::min(best->second, seconds);
+      for (size_t n = 0; n < operands.size(); ++n) key[n] = choice[operands[n]];
+      double &best = bests.try_emplace(key, seconds).first->second;
+      best = std::min(best, seconds);
     }
     from.advance(choice, entry);
   }
-  for (const auto &[place, seconds] : bests) {
+  for (const auto &[choices, seconds] : bests) {
     table.seconds.push_back(seconds);
-    for (const size_t operand : operands)
-      table.layouts.push_back(static_cast<uint8_t>(
-          from.choices[operand][place / strides[operand] % from.choices[operand].size()]));
+    for (size_t n = 0; n < operands.size(); ++n)
+      table.layouts.push_back(static_cast<uint8_t>(from.choices[operands[n]][size_t(choices[n])]));
   }
 }
 

@@ -154,7 +154,6 @@ bool Prices::listCombinations(CandidatePrices &prices) const {
 /// combinations.
 void Prices::chooseLayouts(int index) {
   CandidatePrices &prices = candidates[static_cast<size_t>(index)];
-  size_t size = 1;
   for (size_t operand = 0; operand < prices.operands.size(); ++operand) {
     const auto &best = bests[static_cast<size_t>(index)]->byLayout[operand];
     const std::vector<Layout> &kept = layouts(prices.operands[operand]);
@@ -166,18 +165,20 @@ void Prices::chooseLayouts(int index) {
     std::vector<int> numbers;
     for (const auto &[seconds, number] : ranked) numbers.push_back(number);
     prices.choices.push_back(numbers);
-    size *= numbers.size();
   }
-  if (size > mostCombinations && listCombinations(prices)) return;
-  if (size > mostCombinations && mostCombinations < maximumTable) cutTables = true;
-  while (size > mostCombinations) {
-    const auto longest =
-        std::max_element(prices.choices.begin(), prices.choices.end(),
-                         [](const auto &a, const auto &b) { return a.size() < b.size(); });
-    size = size / longest->size() * (longest->size() - 1);
-    longest->pop_back();
-  }
-  prices.table.assign(size, {});
+  const auto size = [&] {  // of many operands more than a size_t counts
+    double product = 1;
+    for (const std::vector<int> &numbers : prices.choices) product *= double(numbers.size());
+    return product;
+  };
+  const auto most = double(mostCombinations);
+  if (size() > most && listCombinations(prices)) return;
+  if (size() > most && mostCombinations < maximumTable) cutTables = true;
+  while (size() > most)
+    std::max_element(prices.choices.begin(), prices.choices.end(),
+                     [](const auto &a, const auto &b) { return a.size() < b.size(); })
+        ->pop_back();
+  prices.table.assign(size_t(size()), {});
 }
 
 /// The entry of a combination of layouts; nothing if the table lacks one of them.

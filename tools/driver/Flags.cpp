@@ -108,9 +108,10 @@ void ModelFlags::declare(CLI::App &command) {
       ->type_name("FORM,..");
   command
       .add_option("--ragged", ragged,
-                  "compute the valid tokens of every sequence alone, packed one after the other "
-                  "along the axis of positions (j): lengths[b], an argument, says how many there "
-                  "are; results are 0 behind them. Presets get a padding mask by it")
+                  "pack the valid tokens of every sequence, one sequence after the other, along "
+                  "the axis of positions (j): lengths[b], an argument, says how many there are; "
+                  "results are 0 behind them, and rows behind the last token are still computed. "
+                  "Encoder, decoder and Llama presets get a padding mask by it")
       ->type_name("AXIS");
   command.add_flag("--train", train, "forward and backward in one graph");
   command

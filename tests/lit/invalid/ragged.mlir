@@ -121,6 +121,14 @@ weft.graph @unpack_c3(%x: tensor<8x6xf32, #weft.axes<t, i>>, %o: tensor<3xi32, #
 
 // -----
 
+weft.graph @unpack_c5__rank(%x: tensor<8xf32, #weft.axes<t>>, %o: tensor<3xi32, #weft.axes<n>>) {
+  // expected-error @+1 {{unpack_c5: the result has 5 dimensions}}
+  %r = weft.unpack %x, %o {axis = t, into = [3, 4]} : tensor<8xf32, #weft.axes<t>>, tensor<3xi32, #weft.axes<n>> -> tensor<1x1x1x2x4xf32, #weft.axes<a, c, d, b, j>>
+  weft.return
+}
+
+// -----
+
 weft.graph @unpack_c4(%x: tensor<8x6xf32, #weft.axes<t, i>>, %o: tensor<2xi32, #weft.axes<b>>) {
   // expected-error @+1 {{unpack_c4: the tensor of offsets is}}
   %r = weft.unpack %x, %o {axis = t, into = [0, 1]} : tensor<8x6xf32, #weft.axes<t, i>>, tensor<2xi32, #weft.axes<b>> -> tensor<2x4x6xf32, #weft.axes<b, j, i>>

@@ -410,7 +410,7 @@ TEST_CASE(
       return std::ranges::count_if(
           spaces.legal, [](const auto &legal) { return legal.space->hasSeveralStrides; });
     };
-    CHECK(spaceOf(select::spacesOf(kernel, *analytic, std::nullopt)) == 1);
+    CHECK(spaceOf(select::spacesOf(kernel, *analytic, {})) == 1);
     Profile profile{.device = "h200", .protocols = {{1, "pretended"}}, .kernels = {}};
     const auto row = [](double seconds) {
       return ProfileMeasurement{
@@ -427,7 +427,7 @@ TEST_CASE(
       return tuples;
     };
     const auto without = measuredCostModel(device(), profile, "profile p", false);
-    const select::KernelSpaces spaces = select::spacesOf(kernel, *without, std::nullopt);
+    const select::KernelSpaces spaces = select::spacesOf(kernel, *without, {});
     CHECK(spaceOf(spaces) == 1);
     CHECK(offered(*without).empty());
     addMeasurement(profile, kernel, strided, row(1e-5));
@@ -442,7 +442,7 @@ TEST_CASE(
       CHECK((isFused ? contractionForm(kernel, one) == contractionForm(kernel, strided)
                      : placeText(kernel, one) == placeText(kernel, strided)));
     }
-    const select::KernelSpaces found = select::spacesOf(kernel, *with, std::nullopt);
+    const select::KernelSpaces found = select::spacesOf(kernel, *with, {});
     CHECK(spaceOf(found) == 1);
     CHECK(std::ranges::count_if(found.points, &select::MeasuredPoint::hasSeveralStrides) ==
           std::ssize(tuples));

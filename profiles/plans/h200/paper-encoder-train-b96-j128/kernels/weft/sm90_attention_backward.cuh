@@ -684,7 +684,7 @@ __device__ __forceinline__ void consumeBlocks(const Shared &shared, const Args &
     const auto freeBlock = [&](const Stage &block, bool isThere) {
       fenceAccumulators(dK);
       fenceAccumulators(dV);
-      if (isLeader && isThere) arrive(shared.blockEmpty(block.stage));
+      if (isThere) signal(shared.blockEmpty(block.stage));  // of what this warp read of rows, too
     };
     // The gradient of queries of block `number`, when the other warpgroup's part of its scores is
     // there. `between` runs while the last unit is made, and waits for it.
@@ -858,7 +858,7 @@ __device__ __forceinline__ void attentionBackward(const Args &args) {
       initializeBarrier(shared.qFull(stage), 1);
       initializeBarrier(shared.dOutputFull(stage), 1);
       initializeBarrier(shared.rowsFull(stage), 32);
-      initializeBarrier(shared.blockEmpty(stage), C::consumers);
+      initializeBarrier(shared.blockEmpty(stage), C::consumers * 4);
     }
     initializeBarrier(shared.unitsEmpty(), 1);
     for (int place = 0; place < 2; ++place) {
