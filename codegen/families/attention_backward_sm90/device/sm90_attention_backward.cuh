@@ -420,7 +420,7 @@ __device__ __forceinline__ void roundSums(const Shared &shared, const Args &args
       const int columnBlocks = C::columnsOfUnit(unit) / 16;
 #pragma unroll 1
       for (int warp = 0; warp < 4; ++warp) {
-        float fours[4][2][4];  // all on their way at once
+        float fours[4][2][4];  // all under way at once
 #pragma unroll
         for (int block = 0; block < 4; ++block) {
 #pragma unroll
