@@ -191,7 +191,8 @@ def run(settings):
                 'fp16, operators alone, forward and backward; V100 then: speedup that the paper '
                 'reports for its kernels'
             ), rows=operator_table.paper_rows(), peaks=peaks_of(settings))
-        arguments = ['paper-encoder', '--dim', f'b={b}', '--dim', f'j={l}', '--train']
+        arguments = ['paper-encoder', '--dim', f'b={b}', '--dim', f'j={l}', '--train',
+                     '--attention', 'unfused']
         contenders = ours.guarded(
             result, lambda: our_contenders(settings, result, arguments)) if settings.ours else []
         operators, with_bias = torch_operators(b, l)

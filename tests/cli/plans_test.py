@@ -112,7 +112,8 @@ class Plans(CommandTest):
             for name, pair in SPLIT[folder.name]:
                 with self.subTest(plan=folder.name, kernel=name):
                     self.weft('compile', 'paper-encoder', '--train', '--dim', f'b={batch}', '--dim',
-                              f'j={length}', '--fuse', pair, '--stop-after', 'emit', '-o', 'joined')
+                              f'j={length}', '--attention', 'unfused', '--fuse', pair,
+                              '--stop-after', 'emit', '-o', 'joined')
                     joined = self.weft('explain', 'joined', '--json').json()['seconds']
                     self.assertGreaterEqual(joined, chosen)
 

@@ -59,13 +59,13 @@ TEST_CASE("every tile of backward attention by mma.sync compiles without spills"
 }
 
 TEST_CASE("every tile of backward attention by WGMMA compiles, and waits where it says so alone") {
-  // 128 queries of 64 columns take all registers: scalars of dropout leave them, stored and loaded
-  // once a block.
+  // 128 queries of 64 columns take all registers: scalars of dropout and of tables of tiles leave
+  // them, stored and loaded once a block.
   constexpr int mostSpilledBytes = 96;
   runtime::BuildOptions options;
   options.headers = codegen::deviceHeaders();
   std::vector<runtime::BuildRequest> requests;
-  std::vector<bool> isFull, isDropped;
+  std::vector<bool> isFull;
   for (const DType type : {DType::f16, DType::bf16})
     for (const Case &one : cases(type)) {
       std::set<Knobs> seen;
@@ -78,7 +78,6 @@ TEST_CASE("every tile of backward attention by WGMMA compiles, and waits where i
                             .entry = std::move(emitted.entry),
                             .architecture = "sm_90a",
                             .extraFlags = {}});
-        isDropped.push_back(attentionBackwardRegion(one.kernel).region.value().hasDropout);
         isFull.push_back(own.knobs.get<Sm90AttentionBackwardKnobs>().tileQueries == 128);
         return true;
       });
@@ -88,7 +87,7 @@ TEST_CASE("every tile of backward attention by WGMMA compiles, and waits where i
   for (size_t i = 0; i < results.size(); ++i) {
     INFO(requests[i].name << "\n" << results[i].error << "\n" << results[i].log);
     REQUIRE(results[i].error.empty());
-    CHECK(results[i].spillBytes <= (isFull[i] && isDropped[i] ? mostSpilledBytes : 0));
+    CHECK(results[i].spillBytes <= (isFull[i] ? mostSpilledBytes : 0));
     const nvrtctest::WgmmaCode code = nvrtctest::wgmmaCode(results[i].cubin);
     CHECK(code.products >= 16);
     // Products of a tile's first block, of the next one, and of a part behind the first; sums of

@@ -1,14 +1,13 @@
 !bji = tensor<8x512x1024xf16, #weft.axes<b, j, i>>
 !bju = tensor<8x512x4096xf16, #weft.axes<b, j, u>>
 !f32_bj = tensor<8x512xf32, #weft.axes<b, j>>
-!f32_hbj = tensor<16x8x512xf32, #weft.axes<h, b, j>>
-!f32_whbj = tensor<64x16x8x512xf32, #weft.axes<w, h, b, j>>
 !hbjk = tensor<16x8x512x512xf16, #weft.axes<h, b, j, k>>
 !i = tensor<1024xf16, #weft.axes<i>>
 !iu = tensor<1024x4096xf16, #weft.axes<i, u>>
 !ph = tensor<64x16xf16, #weft.axes<p, h>>
-!phbj = tensor<64x16x8x512xf16, #weft.axes<p, h, b, j>>
-!phbj1 = tensor<64x48x8x512xf16, #weft.axes<p, h, b, j>>
+!ph1 = tensor<64x48xf16, #weft.axes<p, h>>
+!phbj = tensor<64x48x8x512xf16, #weft.axes<p, h, b, j>>
+!phbj1 = tensor<64x16x8x512xf16, #weft.axes<p, h, b, j>>
 !phbk = tensor<64x16x8x512xf16, #weft.axes<p, h, b, k>>
 !phi = tensor<64x16x1024xf16, #weft.axes<p, h, i>>
 !phi1 = tensor<64x48x1024xf16, #weft.axes<p, h, i>>
@@ -19,225 +18,201 @@
 !whbk = tensor<64x16x8x512xf16, #weft.axes<w, h, b, k>>
 !whi = tensor<64x16x1024xf16, #weft.axes<w, h, i>>
 module {
-  weft.graph @paper_encoder(%x: !bji, %wq: !phi {weft.initial = "normal(0.02)", weft.parameter}, %bq: !ph {weft.initial = "zeros", weft.parameter}, %wk: !phi {weft.initial = "normal(0.02)", weft.parameter}, %bk: !ph {weft.initial = "zeros", weft.parameter}, %wv: !whi {weft.initial = "normal(0.02)", weft.parameter}, %bv: !wh {weft.initial = "zeros", weft.parameter}, %wo: !whi {weft.initial = "normal(0.02)", weft.parameter}, %bo: !i {weft.initial = "zeros", weft.parameter}, %gamma1: !i {weft.initial = "ones", weft.parameter}, %beta1: !i {weft.initial = "zeros", weft.parameter}, %w1: !ui {weft.initial = "normal(0.02)", weft.parameter}, %b1: !u {weft.initial = "zeros", weft.parameter}, %w2: !iu {weft.initial = "normal(0.02)", weft.parameter}, %b2: !i {weft.initial = "zeros", weft.parameter}, %gamma2: !i {weft.initial = "ones", weft.parameter}, %beta2: !i {weft.initial = "zeros", weft.parameter}, %d_norm2: !bji {weft.gradient_of = "norm2"}) -> (!bji, !bji {weft.gradient_of = "x"}, !phi {weft.gradient_of = "wq"}, !ph {weft.gradient_of = "bq"}, !phi {weft.gradient_of = "wk"}, !ph {weft.gradient_of = "bk"}, !whi {weft.gradient_of = "wv"}, !wh {weft.gradient_of = "bv"}, !whi {weft.gradient_of = "wo"}, !i {weft.gradient_of = "bo"}, !i {weft.gradient_of = "gamma1"}, !i {weft.gradient_of = "beta1"}, !ui {weft.gradient_of = "w1"}, !u {weft.gradient_of = "b1"}, !iu {weft.gradient_of = "w2"}, !i {weft.gradient_of = "b2"}, !i {weft.gradient_of = "gamma2"}, !i {weft.gradient_of = "beta2"}) attributes {weft.saved = ["q", "k", "v", "weighted", "weighted_log_sums", "residual1", "norm1", "mean1", "rstd1", "active_kept", "residual2", "mean2", "rstd2"]} {
-    %x_0 = weft.kernel @transpose_x (%x_15 = %x : !bji) -> !bji layouts ([b, j, i] -> [j, b, i]) attributes {config = {family = "loop", lane_axis = "i", reduction = "none", threads = 128 : i64, threads_per_row = 1 : i64, vector_axis = "i", vector_width = 8 : i64}} {
-      %x_16 = weft.identity %x_15 : !bji
-      weft.yield %x_16 : !bji
+  weft.graph @paper_encoder(%x: !bji, %wq: !phi {weft.initial = "normal(0.02)", weft.parameter}, %bq: !ph {weft.initial = "zeros", weft.parameter}, %wk: !phi {weft.initial = "normal(0.02)", weft.parameter}, %bk: !ph {weft.initial = "zeros", weft.parameter}, %wv: !whi {weft.initial = "normal(0.02)", weft.parameter}, %bv: !wh {weft.initial = "zeros", weft.parameter}, %wo: !whi {weft.initial = "normal(0.02)", weft.parameter}, %bo: !i {weft.initial = "zeros", weft.parameter}, %gamma1: !i {weft.initial = "ones", weft.parameter}, %beta1: !i {weft.initial = "zeros", weft.parameter}, %w1: !ui {weft.initial = "normal(0.02)", weft.parameter}, %b1: !u {weft.initial = "zeros", weft.parameter}, %w2: !iu {weft.initial = "normal(0.02)", weft.parameter}, %b2: !i {weft.initial = "zeros", weft.parameter}, %gamma2: !i {weft.initial = "ones", weft.parameter}, %beta2: !i {weft.initial = "zeros", weft.parameter}, %d_norm2: !bji {weft.gradient_of = "norm2"}) -> (!bji, !bji {weft.gradient_of = "x"}, !phi {weft.gradient_of = "wq"}, !ph {weft.gradient_of = "bq"}, !phi {weft.gradient_of = "wk"}, !ph {weft.gradient_of = "bk"}, !whi {weft.gradient_of = "wv"}, !wh {weft.gradient_of = "bv"}, !whi {weft.gradient_of = "wo"}, !i {weft.gradient_of = "bo"}, !i {weft.gradient_of = "gamma1"}, !i {weft.gradient_of = "beta1"}, !ui {weft.gradient_of = "w1"}, !u {weft.gradient_of = "b1"}, !iu {weft.gradient_of = "w2"}, !i {weft.gradient_of = "b2"}, !i {weft.gradient_of = "gamma2"}, !i {weft.gradient_of = "beta2"}) attributes {weft.saved = ["q", "k", "v", "probability", "kept", "weighted", "residual1", "norm1", "mean1", "rstd1", "active_kept", "residual2", "mean2", "rstd2"]} {
+    %wq_wk_wv = weft.kernel @concat (%wq_4 = %wq : !phi, %wk_5 = %wk : !phi, %wv_6 = %wv : !whi) -> !phi1 layouts ([p, h, i], [p, h, i], [w, h, i] -> [p, h, i]) attributes {config = {family = "view"}} {
+      %wq_wk_wv_7 = weft.concat %wq_4, %wk_5, %wv_6 {axis = h} : !phi, !phi, !whi -> !phi1
+      weft.yield %wq_wk_wv_7 : !phi1
     }
-    %wq_1 = weft.kernel @transpose_wq (%wq_15 = %wq : !phi) -> !phi layouts ([p, h, i] -> [i, h, p]) attributes {config = {family = "view"}} {
-      %wq_16 = weft.identity %wq_15 : !phi
-      weft.yield %wq_16 : !phi
+    %bq_bk_bv = weft.kernel @concat_2 (%bq_4 = %bq : !ph, %bk_5 = %bk : !ph, %bv_6 = %bv : !wh) -> !ph1 layouts ([p, h], [p, h], [w, h] -> [p, h]) attributes {config = {family = "view"}} {
+      %bq_bk_bv_7 = weft.concat %bq_4, %bk_5, %bv_6 {axis = h} : !ph, !ph, !wh -> !ph1
+      weft.yield %bq_bk_bv_7 : !ph1
     }
-    %bq_2 = weft.kernel @transpose_bq (%bq_15 = %bq : !ph) -> !ph layouts ([p, h] -> [h, p]) attributes {config = {family = "view"}} {
-      %bq_16 = weft.identity %bq_15 : !ph
-      weft.yield %bq_16 : !ph
+    %wq_wk_wv_0 = weft.kernel @transpose_wq_wk_wv (%wq_wk_wv_4 = %wq_wk_wv : !phi1) -> !phi1 layouts ([p, h, i] -> [i, p, h]) attributes {config = {family = "view"}} {
+      %wq_wk_wv_5 = weft.identity %wq_wk_wv_4 : !phi1
+      weft.yield %wq_wk_wv_5 : !phi1
     }
-    %q = weft.kernel @q_projection_bias (%wq_15 = %wq_1 : !phi, %x_16 = %x_0 : !bji, %bq_17 = %bq_2 : !ph) -> !phbj layouts ([i, h, p], [j, b, i], [h, p] -> [j, b, h, p]) attributes {config = {blocks = 132 : i64, epilogue_stages = 2 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 6 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
-      %q_product = weft.contract "phi,bji->phbj" %wq_15, %x_16 : !phi, !bji -> !phbj
-      %q_18 = weft.bias %q_product, %bq_17 along (p, h) : !phbj, !ph
-      weft.yield %q_18 : !phbj
+    %q_k_v = weft.kernel @q_product_k_product_v_projection_bias (%wq_wk_wv_4 = %wq_wk_wv_0 : !phi1, %x_5 = %x : !bji, %bq_bk_bv_6 = %bq_bk_bv : !ph1) -> !phbj layouts ([i, p, h], [b, j, i], [p, h] -> [p, h, b, j]) attributes {config = {blocks = 132 : i64, epilogue_stages = 4 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 4 : i64, tile_m = 128 : i64, tile_n = 192 : i64}} {
+      %q_product_k_product_v_product = weft.contract "phi,bji->phbj" %wq_wk_wv_4, %x_5 : !phi1, !bji -> !phbj
+      %q_k_v_7 = weft.bias %q_product_k_product_v_product, %bq_bk_bv_6 along (p, h) : !phbj, !ph1
+      weft.yield %q_k_v_7 : !phbj
     }
-    %wk_3 = weft.kernel @transpose_wk (%wk_15 = %wk : !phi) -> !phi layouts ([p, h, i] -> [i, h, p]) attributes {config = {family = "view"}} {
-      %wk_16 = weft.identity %wk_15 : !phi
-      weft.yield %wk_16 : !phi
+    %q = weft.kernel @slice (%q_k_v_4 = %q_k_v : !phbj) -> !phbj1 layouts ([p, h, b, j] -> [p, h, b, j] strides [196608, 4096, 512, 1]) attributes {config = {family = "view"}} {
+      %q_5 = weft.slice %q_k_v_4 {axis = h, size = 16, start = 0} : !phbj -> !phbj1
+      weft.yield %q_5 : !phbj1
     }
-    %bk_4 = weft.kernel @transpose_bk (%bk_15 = %bk : !ph) -> !ph layouts ([p, h] -> [h, p]) attributes {config = {family = "view"}} {
-      %bk_16 = weft.identity %bk_15 : !ph
-      weft.yield %bk_16 : !ph
+    %k = weft.kernel @slice_2 (%q_k_v_4 = %q_k_v : !phbj) -> !phbk layouts ([p, h, b, j] -> [p, h, b, k] strides [196608, 4096, 512, 1] offset 65536) attributes {config = {family = "view"}} {
+      %k_5 = weft.slice %q_k_v_4 {axis = h, size = 16, start = 16} : !phbj -> !phbk
+      weft.yield %k_5 : !phbk
     }
-    %k = weft.kernel @k_projection_bias (%wk_15 = %wk_3 : !phi, %x_16 = %x_0 : !bji, %bk_17 = %bk_4 : !ph) -> !phbk layouts ([i, h, p], [j, b, i], [h, p] -> [k, b, h, p]) attributes {config = {blocks = 132 : i64, epilogue_stages = 2 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 6 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
-      %k_product = weft.contract "phi,bki->phbk" %wk_15, %x_16 : !phi, !bji -> !phbk
-      %k_18 = weft.bias %k_product, %bk_17 along (p, h) : !phbk, !ph
-      weft.yield %k_18 : !phbk
+    %v = weft.kernel @slice_3 (%q_k_v_4 = %q_k_v : !phbj) -> !whbk layouts ([p, h, b, j] -> [w, h, b, k] strides [196608, 4096, 512, 1] offset 131072) attributes {config = {family = "view"}} {
+      %v_5 = weft.slice %q_k_v_4 {axis = h, size = 16, start = 32} : !phbj -> !whbk
+      weft.yield %v_5 : !whbk
     }
-    %wv_5 = weft.kernel @transpose_wv (%wv_15 = %wv : !whi) -> !whi layouts ([w, h, i] -> [i, h, w]) attributes {config = {family = "view"}} {
-      %wv_16 = weft.identity %wv_15 : !whi
-      weft.yield %wv_16 : !whi
+    %score = weft.kernel @score_contraction (%k_4 = %k : !phbk, %q_5 = %q : !phbj1) -> !hbjk layouts ([p, h, b, k] strides [196608, 4096, 512, 1], [p, h, b, j] strides [196608, 4096, 512, 1] -> [h, b, j, k]) attributes {config = {blocks = 132 : i64, epilogue_stages = 2 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 6 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
+      %score_6 = weft.contract "phbk,phbj->hbjk" %k_4, %q_5 {scale = 0.125} : !phbk, !phbj1 -> !hbjk
+      weft.yield %score_6 : !hbjk
     }
-    %bv_6 = weft.kernel @transpose_bv (%bv_15 = %bv : !wh) -> !wh layouts ([w, h] -> [h, w]) attributes {config = {family = "view"}} {
-      %bv_16 = weft.identity %bv_15 : !wh
-      weft.yield %bv_16 : !wh
+    %probability, %kept = weft.kernel @softmax_dropout (%score_4 = %score : !hbjk) -> (!hbjk, !hbjk) layouts ([h, b, j, k] -> [h, b, j, k], [h, b, j, k]) attributes {config = {family = "loop", lane_axis = "k", reduction = "warp", threads = 128 : i64, threads_per_row = 32 : i64, vector_axis = "k", vector_width = 8 : i64}} {
+      %probability_5 = weft.softmax %score_4 over k {empty_row = zero} : !hbjk
+      %kept_6 = weft.dropout %probability_5 {p = 0.1, stream = 0} : !hbjk
+      weft.yield %probability_5, %kept_6 : !hbjk, !hbjk
     }
-    %v = weft.kernel @v_projection_bias (%wv_15 = %wv_5 : !whi, %x_16 = %x_0 : !bji, %bv_17 = %bv_6 : !wh) -> !whbk layouts ([i, h, w], [j, b, i], [h, w] -> [k, b, h, w]) attributes {config = {blocks = 132 : i64, epilogue_stages = 2 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 6 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
-      %v_product = weft.contract "whi,bki->whbk" %wv_15, %x_16 : !whi, !bji -> !whbk
-      %v_18 = weft.bias %v_product, %bv_17 along (w, h) : !whbk, !wh
-      weft.yield %v_18 : !whbk
+    %weighted = weft.kernel @weighted_contraction (%v_4 = %v : !whbk, %kept_5 = %kept : !hbjk) -> !whbj layouts ([w, h, b, k] strides [196608, 4096, 512, 1], [h, b, j, k] -> [w, h, b, j]) attributes {config = {blocks = 132 : i64, epilogue_stages = 1 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 12 : i64, tile_m = 64 : i64, tile_n = 64 : i64}} {
+      %weighted_6 = weft.contract "whbk,hbjk->whbj" %v_4, %kept_5 : !whbk, !hbjk -> !whbj
+      weft.yield %weighted_6 : !whbj
     }
-    %weighted, %weighted_log_sums = weft.kernel @attention (%k_15 = %k : !phbk, %q_16 = %q : !phbj, %v_17 = %v : !whbk) -> (!whbj, !f32_hbj) layouts ([k, b, h, p], [j, b, h, p], [k, b, h, w] -> [b, j, h, w], [h, b, j]) attributes {config = {blocks = 264 : i64, family = "attention-sm90", ordered = 0 : i64, query_stages = 2 : i64, stages = 2 : i64, tile_keys = 128 : i64, tile_queries = 64 : i64}} {
-      %score = weft.contract "phbk,phbj->hbjk" %k_15, %q_16 {scale = 0.125} : !phbk, !phbj -> !hbjk
-      %weighted_18, %weighted_log_sums_19 = weft.online_softmax_contract "hbjk,whbk->whbj" %score, %v_17 {p = 0.1, stream = 0} : !hbjk, !whbk -> !whbj, !f32_hbj
-      weft.yield %weighted_18, %weighted_log_sums_19 : !whbj, !f32_hbj
+    %wo_1 = weft.kernel @transpose_wo (%wo_4 = %wo : !whi) -> !whi layouts ([w, h, i] -> [i, w, h]) attributes {config = {family = "view"}} {
+      %wo_5 = weft.identity %wo_4 : !whi
+      weft.yield %wo_5 : !whi
     }
-    %wo_7 = weft.kernel @transpose_wo (%wo_15 = %wo : !whi) -> !whi layouts ([w, h, i] -> [i, h, w]) attributes {config = {family = "view"}} {
-      %wo_16 = weft.identity %wo_15 : !whi
-      weft.yield %wo_16 : !whi
-    }
-    %residual1 = weft.kernel @attention_projection_bias_dropout_residual (%wo_15 = %wo_7 : !whi, %weighted_16 = %weighted : !whbj, %bo_17 = %bo : !i, %x_18 = %x_0 : !bji) -> !bji layouts ([i, h, w], [b, j, h, w], [i], [b, j, i] -> [b, j, i]) attributes {config = {blocks = 132 : i64, epilogue_stages = 4 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 5 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
-      %attention_product = weft.contract "whi,whbj->bji" %wo_15, %weighted_16 : !whi, !whbj -> !bji
-      %attention = weft.bias %attention_product, %bo_17 along (i) : !bji, !i
+    %residual1 = weft.kernel @attention_projection_bias_dropout_residual (%wo_4 = %wo_1 : !whi, %weighted_5 = %weighted : !whbj, %bo_6 = %bo : !i, %x_7 = %x : !bji) -> !bji layouts ([i, w, h], [w, h, b, j], [i], [b, j, i] -> [b, j, i]) attributes {config = {blocks = 132 : i64, epilogue_stages = 4 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 4 : i64, tile_m = 64 : i64, tile_n = 256 : i64}} {
+      %attention_product = weft.contract "whi,whbj->bji" %wo_4, %weighted_5 : !whi, !whbj -> !bji
+      %attention = weft.bias %attention_product, %bo_6 along (i) : !bji, !i
       %attention_kept = weft.dropout %attention {p = 0.1, stream = 1} : !bji
-      %residual1_19 = weft.residual %attention_kept, %x_18 : !bji
-      weft.yield %residual1_19 : !bji
+      %residual1_8 = weft.residual %attention_kept, %x_7 : !bji
+      weft.yield %residual1_8 : !bji
     }
-    %norm1, %mean1, %rstd1 = weft.kernel @layer_norm (%residual1_15 = %residual1 : !bji, %gamma1_16 = %gamma1 : !i, %beta1_17 = %beta1 : !i) -> (!bji, !f32_bj, !f32_bj) layouts ([b, j, i], [i], [i] -> [b, j, i], [b, j], [b, j]) attributes {config = {family = "loop", lane_axis = "i", reduction = "warp", threads = 64 : i64, threads_per_row = 32 : i64, vector_axis = "i", vector_width = 4 : i64}} {
-      %norm1_18, %mean1_19, %rstd1_20 = weft.layer_norm %residual1_15, %gamma1_16, %beta1_17 over i {epsilon = 1.0e-05} : !bji, !i, !i -> !bji, !f32_bj, !f32_bj
-      weft.yield %norm1_18, %mean1_19, %rstd1_20 : !bji, !f32_bj, !f32_bj
+    %norm1, %mean1, %rstd1 = weft.kernel @layer_norm (%residual1_4 = %residual1 : !bji, %gamma1_5 = %gamma1 : !i, %beta1_6 = %beta1 : !i) -> (!bji, !f32_bj, !f32_bj) layouts ([b, j, i], [i], [i] -> [b, j, i], [b, j], [b, j]) attributes {config = {family = "loop", lane_axis = "i", reduction = "warp", threads = 64 : i64, threads_per_row = 32 : i64, vector_axis = "i", vector_width = 4 : i64}} {
+      %norm1_7, %mean1_8, %rstd1_9 = weft.layer_norm %residual1_4, %gamma1_5, %beta1_6 over i {epsilon = 1.0e-05} : !bji, !i, !i -> !bji, !f32_bj, !f32_bj
+      weft.yield %norm1_7, %mean1_8, %rstd1_9 : !bji, !f32_bj, !f32_bj
     }
-    %active_kept = weft.kernel @hidden_projection_bias_relu_dropout (%w1_15 = %w1 : !ui, %norm1_16 = %norm1 : !bji, %b1_17 = %b1 : !u) -> !bju layouts ([u, i], [b, j, i], [u] -> [b, j, u]) attributes {config = {blocks = 132 : i64, epilogue_stages = 2 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 6 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
-      %hidden_product = weft.contract "ui,bji->bju" %w1_15, %norm1_16 : !ui, !bji -> !bju
-      %hidden = weft.bias %hidden_product, %b1_17 along (u) : !bju, !u
+    %active_kept = weft.kernel @hidden_projection_bias_relu_dropout (%w1_4 = %w1 : !ui, %norm1_5 = %norm1 : !bji, %b1_6 = %b1 : !u) -> !bju layouts ([u, i], [b, j, i], [u] -> [b, j, u]) attributes {config = {blocks = 132 : i64, epilogue_stages = 2 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 6 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
+      %hidden_product = weft.contract "ui,bji->bju" %w1_4, %norm1_5 : !ui, !bji -> !bju
+      %hidden = weft.bias %hidden_product, %b1_6 along (u) : !bju, !u
       %active = weft.relu %hidden : !bju
-      %active_kept_18 = weft.dropout %active {p = 0.1, stream = 2} : !bju
-      weft.yield %active_kept_18 : !bju
+      %active_kept_7 = weft.dropout %active {p = 0.1, stream = 2} : !bju
+      weft.yield %active_kept_7 : !bju
     }
-    %w2_8 = weft.kernel @transpose_w2 (%w2_15 = %w2 : !iu) -> !iu layouts ([i, u] -> [u, i]) attributes {config = {family = "view"}} {
-      %w2_16 = weft.identity %w2_15 : !iu
-      weft.yield %w2_16 : !iu
+    %w2_2 = weft.kernel @transpose_w2 (%w2_4 = %w2 : !iu) -> !iu layouts ([i, u] -> [u, i]) attributes {config = {family = "view"}} {
+      %w2_5 = weft.identity %w2_4 : !iu
+      weft.yield %w2_5 : !iu
     }
-    %residual2 = weft.kernel @feed_forward_projection_bias_dropout_residual (%w2_15 = %w2_8 : !iu, %active_kept_16 = %active_kept : !bju, %b2_17 = %b2 : !i, %norm1_18 = %norm1 : !bji) -> !bji layouts ([u, i], [b, j, u], [i], [b, j, i] -> [b, j, i]) attributes {config = {blocks = 132 : i64, epilogue_stages = 4 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "cooperative", stages = 3 : i64, tile_m = 128 : i64, tile_n = 256 : i64}} {
-      %feed_forward_product = weft.contract "iu,bju->bji" %w2_15, %active_kept_16 : !iu, !bju -> !bji
-      %feed_forward = weft.bias %feed_forward_product, %b2_17 along (i) : !bji, !i
+    %residual2 = weft.kernel @feed_forward_projection_bias_dropout_residual (%w2_4 = %w2_2 : !iu, %active_kept_5 = %active_kept : !bju, %b2_6 = %b2 : !i, %norm1_7 = %norm1 : !bji) -> !bji layouts ([u, i], [b, j, u], [i], [b, j, i] -> [b, j, i]) attributes {config = {blocks = 132 : i64, epilogue_stages = 4 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "cooperative", stages = 3 : i64, tile_m = 128 : i64, tile_n = 256 : i64}} {
+      %feed_forward_product = weft.contract "iu,bju->bji" %w2_4, %active_kept_5 : !iu, !bju -> !bji
+      %feed_forward = weft.bias %feed_forward_product, %b2_6 along (i) : !bji, !i
       %feed_forward_kept = weft.dropout %feed_forward {p = 0.1, stream = 3} : !bji
-      %residual2_19 = weft.residual %feed_forward_kept, %norm1_18 : !bji
-      weft.yield %residual2_19 : !bji
+      %residual2_8 = weft.residual %feed_forward_kept, %norm1_7 : !bji
+      weft.yield %residual2_8 : !bji
     }
-    %norm2, %mean2, %rstd2 = weft.kernel @layer_norm_2 (%residual2_15 = %residual2 : !bji, %gamma2_16 = %gamma2 : !i, %beta2_17 = %beta2 : !i) -> (!bji, !f32_bj, !f32_bj) layouts ([b, j, i], [i], [i] -> [b, j, i], [b, j], [b, j]) attributes {config = {family = "loop", lane_axis = "i", reduction = "warp", threads = 64 : i64, threads_per_row = 32 : i64, vector_axis = "i", vector_width = 4 : i64}} {
-      %norm2_18, %mean2_19, %rstd2_20 = weft.layer_norm %residual2_15, %gamma2_16, %beta2_17 over i {epsilon = 1.0e-05} : !bji, !i, !i -> !bji, !f32_bj, !f32_bj
-      weft.yield %norm2_18, %mean2_19, %rstd2_20 : !bji, !f32_bj, !f32_bj
+    %norm2, %mean2, %rstd2 = weft.kernel @layer_norm_2 (%residual2_4 = %residual2 : !bji, %gamma2_5 = %gamma2 : !i, %beta2_6 = %beta2 : !i) -> (!bji, !f32_bj, !f32_bj) layouts ([b, j, i], [i], [i] -> [b, j, i], [b, j], [b, j]) attributes {config = {family = "loop", lane_axis = "i", reduction = "warp", threads = 64 : i64, threads_per_row = 32 : i64, vector_axis = "i", vector_width = 4 : i64}} {
+      %norm2_7, %mean2_8, %rstd2_9 = weft.layer_norm %residual2_4, %gamma2_5, %beta2_6 over i {epsilon = 1.0e-05} : !bji, !i, !i -> !bji, !f32_bj, !f32_bj
+      weft.yield %norm2_7, %mean2_8, %rstd2_9 : !bji, !f32_bj, !f32_bj
     }
-    %wq_wk_wv = weft.kernel @concat (%wq_15 = %wq_1 : !phi, %wk_16 = %wk_3 : !phi, %wv_17 = %wv_5 : !whi) -> !phi1 layouts ([p, h, i], [p, h, i], [w, h, i] -> [p, h, i]) attributes {config = {family = "view"}} {
-      %wq_wk_wv_18 = weft.concat %wq_15, %wk_16, %wv_17 {axis = h} : !phi, !phi, !whi -> !phi1
-      weft.yield %wq_wk_wv_18 : !phi1
+    %wq_wk_wv_2 = weft.kernel @concat_3 (%wq_4 = %wq : !phi, %wk_5 = %wk : !phi, %wv_6 = %wv : !whi) -> !phi1 layouts ([p, h, i], [p, h, i], [w, h, i] -> [p, h, i]) attributes {config = {family = "view"}} {
+      %wq_wk_wv_7 = weft.concat %wq_4, %wk_5, %wv_6 {axis = h} : !phi, !phi, !whi -> !phi1
+      weft.yield %wq_wk_wv_7 : !phi1
     }
-    %d_residual2, %d_feed_forward = weft.kernel @layer_norm_dx_dropout (%d_norm2_15 = %d_norm2 : !bji, %residual2_16 = %residual2 : !bji, %gamma2_17 = %gamma2 : !i, %mean2_18 = %mean2 : !f32_bj, %rstd2_19 = %rstd2 : !f32_bj) -> (!bji, !bji) layouts ([b, j, i], [b, j, i], [i], [b, j], [b, j] -> [b, j, i], [b, j, i]) attributes {config = {family = "loop", lane_axis = "i", reduction = "block", threads = 64 : i64, threads_per_row = 64 : i64, vector_axis = "i", vector_width = 16 : i64}} {
-      %d_residual2_20 = weft.layer_norm_dx %d_norm2_15, %residual2_16, %gamma2_17, %mean2_18, %rstd2_19 over i : !bji, !bji, !i, !f32_bj, !f32_bj
-      %d_feed_forward_21 = weft.dropout %d_residual2_20 {p = 0.1, stream = 3} : !bji
-      weft.yield %d_residual2_20, %d_feed_forward_21 : !bji, !bji
+    %d_residual2, %d_feed_forward = weft.kernel @layer_norm_dx_dropout (%d_norm2_4 = %d_norm2 : !bji, %residual2_5 = %residual2 : !bji, %gamma2_6 = %gamma2 : !i, %mean2_7 = %mean2 : !f32_bj, %rstd2_8 = %rstd2 : !f32_bj) -> (!bji, !bji) layouts ([b, j, i], [b, j, i], [i], [b, j], [b, j] -> [b, j, i], [b, j, i]) attributes {config = {family = "loop", lane_axis = "i", reduction = "block", threads = 64 : i64, threads_per_row = 64 : i64, vector_axis = "i", vector_width = 16 : i64}} {
+      %d_residual2_9 = weft.layer_norm_dx %d_norm2_4, %residual2_5, %gamma2_6, %mean2_7, %rstd2_8 over i : !bji, !bji, !i, !f32_bj, !f32_bj
+      %d_feed_forward_10 = weft.dropout %d_residual2_9 {p = 0.1, stream = 3} : !bji
+      weft.yield %d_residual2_9, %d_feed_forward_10 : !bji, !bji
     }
-    %d_b2 = weft.kernel @reduce (%d_feed_forward_15 = %d_feed_forward : !bji) -> !i layouts ([b, j, i] -> [i]) attributes {config = {blocks_per_row = 8 : i64, family = "loop", lane_axis = "i", reduction = "cluster-columns", threads = 512 : i64, threads_per_row = 64 : i64, vector_axis = "i", vector_width = 8 : i64}} {
-      %d_b2_16 = weft.reduce sum %d_feed_forward_15 over b, j : !bji -> !i
-      weft.yield %d_b2_16 : !i
+    %d_b2 = weft.kernel @reduce (%d_feed_forward_4 = %d_feed_forward : !bji) -> !i layouts ([b, j, i] -> [i]) attributes {config = {blocks_per_row = 8 : i64, family = "loop", lane_axis = "i", reduction = "cluster-columns", threads = 512 : i64, threads_per_row = 64 : i64, vector_axis = "i", vector_width = 8 : i64}} {
+      %d_b2_5 = weft.reduce sum %d_feed_forward_4 over b, j : !bji -> !i
+      weft.yield %d_b2_5 : !i
     }
-    %d_w2 = weft.kernel @d_w2_contraction (%d_feed_forward_15 = %d_feed_forward : !bji, %active_kept_16 = %active_kept : !bju) -> !iu layouts ([b, j, i], [b, j, u] -> [i, u]) attributes {config = {algorithm = 66 : i64, cluster_shape = 3 : i64, custom_option = 4 : i64, family = "cublaslt", inner_shape = 0 : i64, library_version = 130100 : i64, reduction_scheme = 0 : i64, split_k = 1 : i64, stages = 35 : i64, swizzle = 0 : i64, tile = 23 : i64, workspace_bytes = 0 : i64}} {
-      %d_w2_17 = weft.contract "bji,bju->iu" %d_feed_forward_15, %active_kept_16 : !bji, !bju -> !iu
-      weft.yield %d_w2_17 : !iu
+    %d_w2 = weft.kernel @d_w2_contraction (%d_feed_forward_4 = %d_feed_forward : !bji, %active_kept_5 = %active_kept : !bju) -> !iu layouts ([b, j, i], [b, j, u] -> [i, u]) attributes {config = {algorithm = 66 : i64, cluster_shape = 3 : i64, custom_option = 4 : i64, family = "cublaslt", inner_shape = 0 : i64, library_version = 130100 : i64, reduction_scheme = 0 : i64, split_k = 1 : i64, stages = 35 : i64, swizzle = 0 : i64, tile = 23 : i64, workspace_bytes = 0 : i64}} {
+      %d_w2_6 = weft.contract "bji,bju->iu" %d_feed_forward_4, %active_kept_5 : !bji, !bju -> !iu
+      weft.yield %d_w2_6 : !iu
     }
-    %d_hidden, %d_b1 = weft.kernel @d_active_kept_projection_scale_relu_dx_reduce (%w2_15 = %w2_8 : !iu, %d_feed_forward_16 = %d_feed_forward : !bji, %active_kept_17 = %active_kept : !bju) -> (!bju, !u) layouts ([i, u], [b, j, i], [b, j, u] -> [b, j, u], [u]) attributes {config = {blocks = 132 : i64, epilogue_stages = 4 : i64, family = "gemm-sm90", group_m = 4 : i64, schedule = "ping-pong", stages = 5 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
-      %d_active_kept = weft.contract "iu,bji->bju" %w2_15, %d_feed_forward_16 : !iu, !bji -> !bju
+    %d_hidden, %d_b1 = weft.kernel @d_active_kept_projection_scale_relu_dx_reduce (%w2_4 = %w2_2 : !iu, %d_feed_forward_5 = %d_feed_forward : !bji, %active_kept_6 = %active_kept : !bju) -> (!bju, !u) layouts ([i, u], [b, j, i], [b, j, u] -> [b, j, u], [u]) attributes {config = {blocks = 132 : i64, epilogue_stages = 4 : i64, family = "gemm-sm90", group_m = 4 : i64, schedule = "ping-pong", stages = 5 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
+      %d_active_kept = weft.contract "iu,bji->bju" %w2_4, %d_feed_forward_5 : !iu, !bji -> !bju
       %d_active = weft.scale %d_active_kept {factor = 1.1111111640930176} : !bju
-      %d_hidden_18 = weft.relu_dx %d_active, %active_kept_17 : !bju
-      %d_b1_19 = weft.reduce sum %d_hidden_18 over b, j : !bju -> !u
-      weft.yield %d_hidden_18, %d_b1_19 : !bju, !u
+      %d_hidden_7 = weft.relu_dx %d_active, %active_kept_6 : !bju
+      %d_b1_8 = weft.reduce sum %d_hidden_7 over b, j : !bju -> !u
+      weft.yield %d_hidden_7, %d_b1_8 : !bju, !u
     }
-    %d_w1 = weft.kernel @d_w1_contraction (%d_hidden_15 = %d_hidden : !bju, %norm1_16 = %norm1 : !bji) -> !ui layouts ([b, j, u], [b, j, i] -> [u, i]) attributes {config = {algorithm = 66 : i64, cluster_shape = 5 : i64, custom_option = 7 : i64, family = "cublaslt", inner_shape = 0 : i64, library_version = 130100 : i64, reduction_scheme = 0 : i64, split_k = 1 : i64, stages = 35 : i64, swizzle = 0 : i64, tile = 24 : i64, workspace_bytes = 0 : i64}} {
-      %d_w1_17 = weft.contract "bju,bji->ui" %d_hidden_15, %norm1_16 : !bju, !bji -> !ui
-      weft.yield %d_w1_17 : !ui
+    %d_w1 = weft.kernel @d_w1_contraction (%d_hidden_4 = %d_hidden : !bju, %norm1_5 = %norm1 : !bji) -> !ui layouts ([b, j, u], [b, j, i] -> [u, i]) attributes {config = {algorithm = 66 : i64, cluster_shape = 5 : i64, custom_option = 7 : i64, family = "cublaslt", inner_shape = 0 : i64, library_version = 130100 : i64, reduction_scheme = 0 : i64, split_k = 1 : i64, stages = 35 : i64, swizzle = 0 : i64, tile = 24 : i64, workspace_bytes = 0 : i64}} {
+      %d_w1_6 = weft.contract "bju,bji->ui" %d_hidden_4, %norm1_5 : !bju, !bji -> !ui
+      weft.yield %d_w1_6 : !ui
     }
-    %w1_9 = weft.kernel @transpose_w1 (%w1_15 = %w1 : !ui) -> !ui layouts ([u, i] -> [i, u]) attributes {config = {family = "view"}} {
-      %w1_16 = weft.identity %w1_15 : !ui
-      weft.yield %w1_16 : !ui
+    %w1_3 = weft.kernel @transpose_w1 (%w1_4 = %w1 : !ui) -> !ui layouts ([u, i] -> [i, u]) attributes {config = {family = "view"}} {
+      %w1_5 = weft.identity %w1_4 : !ui
+      weft.yield %w1_5 : !ui
     }
-    %d_norm1 = weft.kernel @d_norm1_hidden_projection_add (%w1_15 = %w1_9 : !ui, %d_hidden_16 = %d_hidden : !bju, %d_residual2_17 = %d_residual2 : !bji) -> !bji layouts ([i, u], [b, j, u], [b, j, i] -> [b, j, i]) attributes {config = {algorithm = 66 : i64, cluster_shape = 5 : i64, custom_option = 7 : i64, family = "cublaslt", inner_shape = 0 : i64, library_version = 130100 : i64, reduction_scheme = 0 : i64, split_k = 1 : i64, stages = 35 : i64, swizzle = 0 : i64, tile = 24 : i64, workspace_bytes = 0 : i64}} {
-      %d_norm1_hidden_product = weft.contract "ui,bju->bji" %w1_15, %d_hidden_16 : !ui, !bju -> !bji
-      %d_norm1_18 = weft.add %d_residual2_17, %d_norm1_hidden_product : !bji
-      weft.yield %d_norm1_18 : !bji
+    %d_norm1 = weft.kernel @d_norm1_hidden_projection_add (%w1_4 = %w1_3 : !ui, %d_hidden_5 = %d_hidden : !bju, %d_residual2_6 = %d_residual2 : !bji) -> !bji layouts ([i, u], [b, j, u], [b, j, i] -> [b, j, i]) attributes {config = {algorithm = 66 : i64, cluster_shape = 5 : i64, custom_option = 7 : i64, family = "cublaslt", inner_shape = 0 : i64, library_version = 130100 : i64, reduction_scheme = 0 : i64, split_k = 1 : i64, stages = 35 : i64, swizzle = 0 : i64, tile = 24 : i64, workspace_bytes = 0 : i64}} {
+      %d_norm1_hidden_product = weft.contract "ui,bju->bji" %w1_4, %d_hidden_5 : !ui, !bju -> !bji
+      %d_norm1_7 = weft.add %d_residual2_6, %d_norm1_hidden_product : !bji
+      weft.yield %d_norm1_7 : !bji
     }
-    %d_gamma1, %d_beta1 = weft.kernel @layer_norm_dw (%d_norm1_15 = %d_norm1 : !bji, %residual1_16 = %residual1 : !bji, %mean1_17 = %mean1 : !f32_bj, %rstd1_18 = %rstd1 : !f32_bj) -> (!i, !i) layouts ([b, j, i], [b, j, i], [b, j], [b, j] -> [i], [i]) attributes {config = {blocks_per_row = 32 : i64, family = "loop", lane_axis = "i", reduction = "grid-columns", threads = 256 : i64, threads_per_row = 16 : i64, vector_axis = "i", vector_width = 4 : i64}} {
-      %d_gamma1_19, %d_beta1_20 = weft.layer_norm_dw %d_norm1_15, %residual1_16, %mean1_17, %rstd1_18 over b, j : !bji, !bji, !f32_bj, !f32_bj -> !i, !i
-      weft.yield %d_gamma1_19, %d_beta1_20 : !i, !i
+    %d_gamma1, %d_beta1 = weft.kernel @layer_norm_dw (%d_norm1_4 = %d_norm1 : !bji, %residual1_5 = %residual1 : !bji, %mean1_6 = %mean1 : !f32_bj, %rstd1_7 = %rstd1 : !f32_bj) -> (!i, !i) layouts ([b, j, i], [b, j, i], [b, j], [b, j] -> [i], [i]) attributes {config = {blocks_per_row = 32 : i64, family = "loop", lane_axis = "i", reduction = "grid-columns", threads = 256 : i64, threads_per_row = 16 : i64, vector_axis = "i", vector_width = 4 : i64}} {
+      %d_gamma1_8, %d_beta1_9 = weft.layer_norm_dw %d_norm1_4, %residual1_5, %mean1_6, %rstd1_7 over b, j : !bji, !bji, !f32_bj, !f32_bj -> !i, !i
+      weft.yield %d_gamma1_8, %d_beta1_9 : !i, !i
     }
-    %d_residual1, %d_attention = weft.kernel @layer_norm_dx_dropout_2 (%d_norm1_15 = %d_norm1 : !bji, %residual1_16 = %residual1 : !bji, %gamma1_17 = %gamma1 : !i, %mean1_18 = %mean1 : !f32_bj, %rstd1_19 = %rstd1 : !f32_bj) -> (!bji, !bji) layouts ([b, j, i], [b, j, i], [i], [b, j], [b, j] -> [b, j, i], [b, j, i]) attributes {config = {family = "loop", lane_axis = "i", reduction = "block", threads = 64 : i64, threads_per_row = 64 : i64, vector_axis = "i", vector_width = 16 : i64}} {
-      %d_residual1_20 = weft.layer_norm_dx %d_norm1_15, %residual1_16, %gamma1_17, %mean1_18, %rstd1_19 over i : !bji, !bji, !i, !f32_bj, !f32_bj
-      %d_attention_21 = weft.dropout %d_residual1_20 {p = 0.1, stream = 1} : !bji
-      weft.yield %d_residual1_20, %d_attention_21 : !bji, !bji
+    %d_residual1, %d_attention = weft.kernel @layer_norm_dx_dropout_2 (%d_norm1_4 = %d_norm1 : !bji, %residual1_5 = %residual1 : !bji, %gamma1_6 = %gamma1 : !i, %mean1_7 = %mean1 : !f32_bj, %rstd1_8 = %rstd1 : !f32_bj) -> (!bji, !bji) layouts ([b, j, i], [b, j, i], [i], [b, j], [b, j] -> [b, j, i], [b, j, i]) attributes {config = {family = "loop", lane_axis = "i", reduction = "block", threads = 64 : i64, threads_per_row = 64 : i64, vector_axis = "i", vector_width = 16 : i64}} {
+      %d_residual1_9 = weft.layer_norm_dx %d_norm1_4, %residual1_5, %gamma1_6, %mean1_7, %rstd1_8 over i : !bji, !bji, !i, !f32_bj, !f32_bj
+      %d_attention_10 = weft.dropout %d_residual1_9 {p = 0.1, stream = 1} : !bji
+      weft.yield %d_residual1_9, %d_attention_10 : !bji, !bji
     }
-    %d_weighted = weft.kernel @d_weighted_projection (%wo_15 = %wo_7 : !whi, %d_attention_16 = %d_attention : !bji) -> !whbj layouts ([w, h, i], [b, j, i] -> [w, h, b, j]) attributes {config = {algorithm = 66 : i64, cluster_shape = 3 : i64, custom_option = 1 : i64, family = "cublaslt", inner_shape = 0 : i64, library_version = 130100 : i64, reduction_scheme = 0 : i64, split_k = 1 : i64, stages = 35 : i64, swizzle = 0 : i64, tile = 20 : i64, workspace_bytes = 0 : i64}} {
-      %d_weighted_17 = weft.contract "whi,bji->whbj" %wo_15, %d_attention_16 : !whi, !bji -> !whbj
-      weft.yield %d_weighted_17 : !whbj
+    %d_gamma2, %d_beta2 = weft.kernel @layer_norm_dw_2 (%d_norm2_4 = %d_norm2 : !bji, %residual2_5 = %residual2 : !bji, %mean2_6 = %mean2 : !f32_bj, %rstd2_7 = %rstd2 : !f32_bj) -> (!i, !i) layouts ([b, j, i], [b, j, i], [b, j], [b, j] -> [i], [i]) attributes {config = {blocks_per_row = 32 : i64, family = "loop", lane_axis = "i", reduction = "grid-columns", threads = 256 : i64, threads_per_row = 16 : i64, vector_axis = "i", vector_width = 4 : i64}} {
+      %d_gamma2_8, %d_beta2_9 = weft.layer_norm_dw %d_norm2_4, %residual2_5, %mean2_6, %rstd2_7 over b, j : !bji, !bji, !f32_bj, !f32_bj -> !i, !i
+      weft.yield %d_gamma2_8, %d_beta2_9 : !i, !i
     }
-    %d_weighted_10 = weft.kernel @transpose_d_weighted (%d_weighted_15 = %d_weighted : !whbj) -> !whbj layouts ([w, h, b, j] -> [h, b, j, w]) attributes {config = {family = "transpose", threads = 256 : i64, tile = 64 : i64, vector_width = 4 : i64}} {
-      %d_weighted_16 = weft.identity %d_weighted_15 : !whbj
-      weft.yield %d_weighted_16 : !whbj
+    %d_bo = weft.kernel @reduce_2 (%d_attention_4 = %d_attention : !bji) -> !i layouts ([b, j, i] -> [i]) attributes {config = {blocks_per_row = 8 : i64, family = "loop", lane_axis = "i", reduction = "cluster-columns", threads = 512 : i64, threads_per_row = 64 : i64, vector_axis = "i", vector_width = 8 : i64}} {
+      %d_bo_5 = weft.reduce sum %d_attention_4 over b, j : !bji -> !i
+      weft.yield %d_bo_5 : !i
     }
-    %weighted_row_sums = weft.kernel @cast_mul_reduce (%d_weighted_15 = %d_weighted_10 : !whbj, %weighted_16 = %weighted : !whbj) -> !f32_hbj layouts ([h, b, j, w], [b, j, h, w] -> [h, b, j]) attributes {config = {family = "loop", lane_axis = "w", reduction = "warp", threads = 64 : i64, threads_per_row = 8 : i64, vector_axis = "w", vector_width = 8 : i64}} {
-      %d_weighted_wide = weft.cast %d_weighted_15 : !whbj -> !f32_whbj
-      %weighted_terms = weft.mul %d_weighted_wide, %weighted_16 : !f32_whbj, !whbj
-      %weighted_row_sums_17 = weft.reduce sum %weighted_terms over w : !f32_whbj -> !f32_hbj
-      weft.yield %weighted_row_sums_17 : !f32_hbj
+    %d_wo = weft.kernel @d_wo_contraction (%d_attention_4 = %d_attention : !bji, %weighted_5 = %weighted : !whbj) -> !whi layouts ([b, j, i], [w, h, b, j] -> [w, h, i]) attributes {config = {blocks = 132 : i64, epilogue_stages = 2 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 8 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
+      %d_wo_6 = weft.contract "bji,whbj->whi" %d_attention_4, %weighted_5 : !bji, !whbj -> !whi
+      weft.yield %d_wo_6 : !whi
     }
-    %d_v, %d_k, %d_q = weft.kernel @attention_backward (%k_15 = %k : !phbk, %q_16 = %q : !phbj, %weighted_log_sums_17 = %weighted_log_sums : !f32_hbj, %d_weighted_18 = %d_weighted_10 : !whbj, %v_19 = %v : !whbk, %weighted_row_sums_20 = %weighted_row_sums : !f32_hbj) -> (!whbk, !phbk, !phbj) layouts ([k, b, h, p], [j, b, h, p], [h, b, j], [h, b, j, w], [k, b, h, w], [h, b, j] -> [h, b, k, w], [h, b, k, p], [h, b, j, p]) attributes {config = {blocks = 132 : i64, family = "attention-backward-sm90", head_group = 128 : i64, tile_keys = 128 : i64, tile_queries = 128 : i64}} {
-      %score_again = weft.contract "phbk,phbj->hbjk" %k_15, %q_16 {scale = 0.125} : !phbk, !phbj -> !hbjk
-      %d_kept = weft.contract "whbk,whbj->hbjk" %v_19, %d_weighted_18 : !whbk, !whbj -> !hbjk
-      %probability_again = weft.softmax_from_log_sums %score_again, %weighted_log_sums_17 along (h, b, j) : !hbjk, !f32_hbj
-      %kept_again = weft.dropout %probability_again {p = 0.1, stream = 0} : !hbjk
-      %d_v_21 = weft.contract "whbj,hbjk->whbk" %d_weighted_18, %kept_again : !whbj, !hbjk -> !whbk
-      %d_probability = weft.dropout %d_kept {p = 0.1, stream = 0} : !hbjk
-      %d_probability_centered = weft.sub %d_probability, %weighted_row_sums_20 along (h, b, j) : !hbjk, !f32_hbj
-      %d_score = weft.mul %d_probability_centered, %probability_again : !hbjk
-      %d_k_22 = weft.contract "hbjk,phbj->phbk" %d_score, %q_16 {scale = 0.125} : !hbjk, !phbj -> !phbk
-      %d_q_23 = weft.contract "phbk,hbjk->phbj" %k_15, %d_score {scale = 0.125} : !phbk, !hbjk -> !phbj
-      weft.yield %d_v_21, %d_k_22, %d_q_23 : !whbk, !phbk, !phbj
+    %d_weighted = weft.kernel @d_weighted_projection (%wo_4 = %wo_1 : !whi, %d_attention_5 = %d_attention : !bji) -> !whbj layouts ([w, h, i], [b, j, i] -> [w, h, b, j]) attributes {config = {algorithm = 66 : i64, cluster_shape = 3 : i64, custom_option = 1 : i64, family = "cublaslt", inner_shape = 0 : i64, library_version = 130100 : i64, reduction_scheme = 0 : i64, split_k = 1 : i64, stages = 35 : i64, swizzle = 0 : i64, tile = 20 : i64, workspace_bytes = 0 : i64}} {
+      %d_weighted_6 = weft.contract "whi,bji->whbj" %wo_4, %d_attention_5 : !whi, !bji -> !whbj
+      weft.yield %d_weighted_6 : !whbj
     }
-    %d_v_11 = weft.kernel @transpose_d_v (%d_v_15 = %d_v : !whbk) -> !whbk layouts ([h, b, k, w] -> [w, h, b, k] strides [196608, 4096, 512, 1]) attributes {config = {family = "transpose", threads = 256 : i64, tile = 64 : i64, vector_width = 8 : i64}} {
-      %d_v_16 = weft.identity %d_v_15 : !whbk
-      weft.yield %d_v_16 : !whbk
+    %d_v = weft.kernel @d_v_contraction (%d_weighted_4 = %d_weighted : !whbj, %kept_5 = %kept : !hbjk) -> !whbk layouts ([w, h, b, j], [h, b, j, k] -> [w, h, b, k] strides [196608, 4096, 512, 1]) attributes {config = {blocks = 132 : i64, epilogue_stages = 1 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 12 : i64, tile_m = 64 : i64, tile_n = 64 : i64}} {
+      %d_v_6 = weft.contract "whbj,hbjk->whbk" %d_weighted_4, %kept_5 : !whbj, !hbjk -> !whbk
+      weft.yield %d_v_6 : !whbk
     }
-    %d_k_12 = weft.kernel @transpose_d_k (%d_k_15 = %d_k : !phbk) -> !phbk layouts ([h, b, k, p] -> [p, h, b, k] strides [196608, 4096, 512, 1]) attributes {config = {family = "transpose", threads = 256 : i64, tile = 64 : i64, vector_width = 8 : i64}} {
-      %d_k_16 = weft.identity %d_k_15 : !phbk
-      weft.yield %d_k_16 : !phbk
+    %d_kept = weft.kernel @d_kept_contraction (%v_4 = %v : !whbk, %d_weighted_5 = %d_weighted : !whbj) -> !hbjk layouts ([w, h, b, k] strides [196608, 4096, 512, 1], [w, h, b, j] -> [h, b, j, k]) attributes {config = {blocks = 132 : i64, epilogue_stages = 2 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 6 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
+      %d_kept_6 = weft.contract "whbk,whbj->hbjk" %v_4, %d_weighted_5 : !whbk, !whbj -> !hbjk
+      weft.yield %d_kept_6 : !hbjk
     }
-    %d_q_13 = weft.kernel @transpose_d_q (%d_q_15 = %d_q : !phbj) -> !phbj layouts ([h, b, j, p] -> [p, h, b, j] strides [196608, 4096, 512, 1]) attributes {config = {family = "transpose", threads = 256 : i64, tile = 64 : i64, vector_width = 8 : i64}} {
-      %d_q_16 = weft.identity %d_q_15 : !phbj
-      weft.yield %d_q_16 : !phbj
+    %d_score = weft.kernel @dropout_softmax_dx (%d_kept_4 = %d_kept : !hbjk, %probability_5 = %probability : !hbjk) -> !hbjk layouts ([h, b, j, k], [h, b, j, k] -> [h, b, j, k]) attributes {config = {family = "loop", lane_axis = "k", reduction = "warp", threads = 64 : i64, threads_per_row = 32 : i64, vector_axis = "k", vector_width = 16 : i64}} {
+      %d_probability = weft.dropout %d_kept_4 {p = 0.1, stream = 0} : !hbjk
+      %d_score_6 = weft.softmax_dx %d_probability, %probability_5 over k : !hbjk
+      weft.yield %d_score_6 : !hbjk
     }
-    %d_q_d_k_d_v = weft.kernel @concat_2 (%d_q_15 = %d_q_13 : !phbj, %d_k_16 = %d_k_12 : !phbk, %d_v_17 = %d_v_11 : !whbk) -> !phbj1 layouts ([p, h, b, j] strides [196608, 4096, 512, 1], [p, h, b, k] strides [196608, 4096, 512, 1] offset 65536, [w, h, b, k] strides [196608, 4096, 512, 1] offset 131072 -> [p, h, b, j]) attributes {config = {family = "view"}} {
-      %d_q_d_k_d_v_18 = weft.concat %d_q_15, %d_k_16, %d_v_17 {axis = h} : !phbj, !phbk, !whbk -> !phbj1
-      weft.yield %d_q_d_k_d_v_18 : !phbj1
+    %d_k = weft.kernel @d_k_contraction (%d_score_4 = %d_score : !hbjk, %q_5 = %q : !phbj1) -> !phbk layouts ([h, b, j, k], [p, h, b, j] strides [196608, 4096, 512, 1] -> [p, h, b, k] strides [196608, 4096, 512, 1]) attributes {config = {blocks = 132 : i64, epilogue_stages = 1 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 12 : i64, tile_m = 64 : i64, tile_n = 64 : i64}} {
+      %d_k_6 = weft.contract "hbjk,phbj->phbk" %d_score_4, %q_5 {scale = 0.125} : !hbjk, !phbj1 -> !phbk
+      weft.yield %d_k_6 : !phbk
     }
-    %d_gamma2, %d_beta2 = weft.kernel @layer_norm_dw_2 (%d_norm2_15 = %d_norm2 : !bji, %residual2_16 = %residual2 : !bji, %mean2_17 = %mean2 : !f32_bj, %rstd2_18 = %rstd2 : !f32_bj) -> (!i, !i) layouts ([b, j, i], [b, j, i], [b, j], [b, j] -> [i], [i]) attributes {config = {blocks_per_row = 32 : i64, family = "loop", lane_axis = "i", reduction = "grid-columns", threads = 256 : i64, threads_per_row = 16 : i64, vector_axis = "i", vector_width = 4 : i64}} {
-      %d_gamma2_19, %d_beta2_20 = weft.layer_norm_dw %d_norm2_15, %residual2_16, %mean2_17, %rstd2_18 over b, j : !bji, !bji, !f32_bj, !f32_bj -> !i, !i
-      weft.yield %d_gamma2_19, %d_beta2_20 : !i, !i
+    %d_q = weft.kernel @d_q_contraction (%k_4 = %k : !phbk, %d_score_5 = %d_score : !hbjk) -> !phbj1 layouts ([p, h, b, k] strides [196608, 4096, 512, 1], [h, b, j, k] -> [p, h, b, j] strides [196608, 4096, 512, 1]) attributes {config = {blocks = 132 : i64, epilogue_stages = 1 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 12 : i64, tile_m = 64 : i64, tile_n = 64 : i64}} {
+      %d_q_6 = weft.contract "phbk,hbjk->phbj" %k_4, %d_score_5 {scale = 0.125} : !phbk, !hbjk -> !phbj1
+      weft.yield %d_q_6 : !phbj1
     }
-    %d_bo = weft.kernel @reduce_2 (%d_attention_15 = %d_attention : !bji) -> !i layouts ([b, j, i] -> [i]) attributes {config = {blocks_per_row = 8 : i64, family = "loop", lane_axis = "i", reduction = "cluster-columns", threads = 512 : i64, threads_per_row = 64 : i64, vector_axis = "i", vector_width = 8 : i64}} {
-      %d_bo_16 = weft.reduce sum %d_attention_15 over b, j : !bji -> !i
-      weft.yield %d_bo_16 : !i
+    %d_q_d_k_d_v = weft.kernel @concat_4 (%d_q_4 = %d_q : !phbj1, %d_k_5 = %d_k : !phbk, %d_v_6 = %d_v : !whbk) -> !phbj layouts ([p, h, b, j] strides [196608, 4096, 512, 1], [p, h, b, k] strides [196608, 4096, 512, 1] offset 65536, [w, h, b, k] strides [196608, 4096, 512, 1] offset 131072 -> [p, h, b, j]) attributes {config = {family = "view"}} {
+      %d_q_d_k_d_v_7 = weft.concat %d_q_4, %d_k_5, %d_v_6 {axis = h} : !phbj1, !phbk, !whbk -> !phbj
+      weft.yield %d_q_d_k_d_v_7 : !phbj
     }
-    %d_wo = weft.kernel @d_wo_contraction (%d_attention_15 = %d_attention : !bji, %weighted_16 = %weighted : !whbj) -> !whi layouts ([b, j, i], [b, j, h, w] -> [i, h, w]) attributes {config = {algorithm = 66 : i64, cluster_shape = 3 : i64, custom_option = 0 : i64, family = "cublaslt", inner_shape = 0 : i64, library_version = 130100 : i64, reduction_scheme = 0 : i64, split_k = 1 : i64, stages = 35 : i64, swizzle = 0 : i64, tile = 17 : i64, workspace_bytes = 0 : i64}} {
-      %d_wo_17 = weft.contract "bji,whbj->whi" %d_attention_15, %weighted_16 : !bji, !whbj -> !whi
-      weft.yield %d_wo_17 : !whi
+    %d_x = weft.kernel @d_x_q_product_d_x_k_product_d_x_v_projection_add (%wq_wk_wv_2_4 = %wq_wk_wv_2 : !phi1, %d_q_d_k_d_v_5 = %d_q_d_k_d_v : !phbj, %d_residual1_6 = %d_residual1 : !bji) -> !bji layouts ([p, h, i], [p, h, b, j], [b, j, i] -> [b, j, i]) attributes {config = {algorithm = 66 : i64, cluster_shape = 5 : i64, custom_option = 7 : i64, family = "cublaslt", inner_shape = 0 : i64, library_version = 130100 : i64, reduction_scheme = 0 : i64, split_k = 1 : i64, stages = 35 : i64, swizzle = 0 : i64, tile = 24 : i64, workspace_bytes = 0 : i64}} {
+      %d_x_q_product_d_x_k_product_d_x_v_product = weft.contract "phi,phbj->bji" %wq_wk_wv_2_4, %d_q_d_k_d_v_5 : !phi1, !phbj -> !bji
+      %d_x_7 = weft.add %d_residual1_6, %d_x_q_product_d_x_k_product_d_x_v_product : !bji
+      weft.yield %d_x_7 : !bji
     }
-    %d_x = weft.kernel @d_x_q_product_d_x_k_product_d_x_v_projection_add (%wq_wk_wv_15 = %wq_wk_wv : !phi1, %d_q_d_k_d_v_16 = %d_q_d_k_d_v : !phbj1, %d_residual1_17 = %d_residual1 : !bji) -> !bji layouts ([p, h, i], [p, h, b, j], [b, j, i] -> [b, j, i]) attributes {config = {algorithm = 66 : i64, cluster_shape = 5 : i64, custom_option = 7 : i64, family = "cublaslt", inner_shape = 0 : i64, library_version = 130100 : i64, reduction_scheme = 0 : i64, split_k = 1 : i64, stages = 35 : i64, swizzle = 0 : i64, tile = 24 : i64, workspace_bytes = 0 : i64}} {
-      %d_x_q_product_d_x_k_product_d_x_v_product = weft.contract "phi,phbj->bji" %wq_wk_wv_15, %d_q_d_k_d_v_16 : !phi1, !phbj1 -> !bji
-      %d_x_18 = weft.add %d_residual1_17, %d_x_q_product_d_x_k_product_d_x_v_product : !bji
-      weft.yield %d_x_18 : !bji
+    %d_wq_d_wk_d_wv = weft.kernel @d_wq_d_wk_d_wv_contraction (%d_q_d_k_d_v_4 = %d_q_d_k_d_v : !phbj, %x_5 = %x : !bji) -> !phi1 layouts ([p, h, b, j], [b, j, i] -> [p, h, i]) attributes {config = {algorithm = 66 : i64, cluster_shape = 5 : i64, custom_option = 7 : i64, family = "cublaslt", inner_shape = 0 : i64, library_version = 130100 : i64, reduction_scheme = 0 : i64, split_k = 1 : i64, stages = 35 : i64, swizzle = 0 : i64, tile = 495 : i64, workspace_bytes = 0 : i64}} {
+      %d_wq_d_wk_d_wv_6 = weft.contract "phbj,bji->phi" %d_q_d_k_d_v_4, %x_5 : !phbj, !bji -> !phi1
+      weft.yield %d_wq_d_wk_d_wv_6 : !phi1
     }
-    %d_wq_d_wk_d_wv = weft.kernel @d_wq_d_wk_d_wv_contraction (%d_q_d_k_d_v_15 = %d_q_d_k_d_v : !phbj1, %x_16 = %x_0 : !bji) -> !phi1 layouts ([p, h, b, j], [b, j, i] -> [p, h, i]) attributes {config = {algorithm = 66 : i64, cluster_shape = 5 : i64, custom_option = 7 : i64, family = "cublaslt", inner_shape = 0 : i64, library_version = 130100 : i64, reduction_scheme = 0 : i64, split_k = 1 : i64, stages = 35 : i64, swizzle = 0 : i64, tile = 495 : i64, workspace_bytes = 0 : i64}} {
-      %d_wq_d_wk_d_wv_17 = weft.contract "phbj,bji->phi" %d_q_d_k_d_v_15, %x_16 : !phbj1, !bji -> !phi1
-      weft.yield %d_wq_d_wk_d_wv_17 : !phi1
+    %d_wq = weft.kernel @slice_4 (%d_wq_d_wk_d_wv_4 = %d_wq_d_wk_d_wv : !phi1) -> !phi layouts ([p, h, i] -> [p, h, i]) attributes {config = {family = "loop", lane_axis = "i", reduction = "none", threads = 256 : i64, threads_per_row = 1 : i64, vector_axis = "i", vector_width = 8 : i64}} {
+      %d_wq_5 = weft.slice %d_wq_d_wk_d_wv_4 {axis = h, size = 16, start = 0} : !phi1 -> !phi
+      weft.yield %d_wq_5 : !phi
     }
-    %d_wq = weft.kernel @slice (%d_wq_d_wk_d_wv_15 = %d_wq_d_wk_d_wv : !phi1) -> !phi layouts ([p, h, i] -> [p, h, i]) attributes {config = {family = "loop", lane_axis = "i", reduction = "none", threads = 256 : i64, threads_per_row = 1 : i64, vector_axis = "i", vector_width = 8 : i64}} {
-      %d_wq_16 = weft.slice %d_wq_d_wk_d_wv_15 {axis = h, size = 16, start = 0} : !phi1 -> !phi
-      weft.yield %d_wq_16 : !phi
+    %d_wk = weft.kernel @slice_5 (%d_wq_d_wk_d_wv_4 = %d_wq_d_wk_d_wv : !phi1) -> !phi layouts ([p, h, i] -> [p, h, i]) attributes {config = {family = "loop", lane_axis = "i", reduction = "none", threads = 128 : i64, threads_per_row = 1 : i64, vector_axis = "i", vector_width = 8 : i64}} {
+      %d_wk_5 = weft.slice %d_wq_d_wk_d_wv_4 {axis = h, size = 16, start = 16} : !phi1 -> !phi
+      weft.yield %d_wk_5 : !phi
     }
-    %d_wk = weft.kernel @slice_2 (%d_wq_d_wk_d_wv_15 = %d_wq_d_wk_d_wv : !phi1) -> !phi layouts ([p, h, i] -> [p, h, i]) attributes {config = {family = "loop", lane_axis = "i", reduction = "none", threads = 128 : i64, threads_per_row = 1 : i64, vector_axis = "i", vector_width = 8 : i64}} {
-      %d_wk_16 = weft.slice %d_wq_d_wk_d_wv_15 {axis = h, size = 16, start = 16} : !phi1 -> !phi
-      weft.yield %d_wk_16 : !phi
+    %d_wv = weft.kernel @slice_6 (%d_wq_d_wk_d_wv_4 = %d_wq_d_wk_d_wv : !phi1) -> !whi layouts ([p, h, i] -> [w, h, i]) attributes {config = {family = "loop", lane_axis = "i", reduction = "none", threads = 256 : i64, threads_per_row = 1 : i64, vector_axis = "i", vector_width = 8 : i64}} {
+      %d_wv_5 = weft.slice %d_wq_d_wk_d_wv_4 {axis = h, size = 16, start = 32} : !phi1 -> !whi
+      weft.yield %d_wv_5 : !whi
     }
-    %d_wv = weft.kernel @slice_3 (%d_wq_d_wk_d_wv_15 = %d_wq_d_wk_d_wv : !phi1) -> !whi layouts ([p, h, i] -> [w, h, i]) attributes {config = {family = "loop", lane_axis = "i", reduction = "none", threads = 256 : i64, threads_per_row = 1 : i64, vector_axis = "i", vector_width = 8 : i64}} {
-      %d_wv_16 = weft.slice %d_wq_d_wk_d_wv_15 {axis = h, size = 16, start = 32} : !phi1 -> !whi
-      weft.yield %d_wv_16 : !whi
+    %d_bv, %d_bk, %d_bq = weft.kernel @reduce_x3 (%d_v_4 = %d_v : !whbk, %d_k_5 = %d_k : !phbk, %d_q_6 = %d_q : !phbj1) -> (!wh, !ph, !ph) layouts ([w, h, b, k] strides [196608, 4096, 512, 1], [p, h, b, k] strides [196608, 4096, 512, 1], [p, h, b, j] strides [196608, 4096, 512, 1] -> [w, h], [p, h], [p, h]) attributes {config = {family = "loop", lane_axis = "k", reduction = "block", threads = 256 : i64, threads_per_row = 256 : i64, vector_axis = "k", vector_width = 8 : i64}} {
+      %d_bv_7 = weft.reduce sum %d_v_4 over b, k : !whbk -> !wh
+      %d_bk_8 = weft.reduce sum %d_k_5 over b, k : !phbk -> !ph
+      %d_bq_9 = weft.reduce sum %d_q_6 over b, j : !phbj1 -> !ph
+      weft.yield %d_bv_7, %d_bk_8, %d_bq_9 : !wh, !ph, !ph
     }
-    %d_bv, %d_bk, %d_bq = weft.kernel @reduce_x3 (%d_v_15 = %d_v_11 : !whbk, %d_k_16 = %d_k_12 : !phbk, %d_q_17 = %d_q_13 : !phbj) -> (!wh, !ph, !ph) layouts ([w, h, b, k] strides [196608, 4096, 512, 1], [p, h, b, k] strides [196608, 4096, 512, 1], [p, h, b, j] strides [196608, 4096, 512, 1] -> [w, h], [p, h], [p, h]) attributes {config = {family = "loop", lane_axis = "k", reduction = "block", threads = 256 : i64, threads_per_row = 256 : i64, vector_axis = "k", vector_width = 8 : i64}} {
-      %d_bv_18 = weft.reduce sum %d_v_15 over b, k : !whbk -> !wh
-      %d_bk_19 = weft.reduce sum %d_k_16 over b, k : !phbk -> !ph
-      %d_bq_20 = weft.reduce sum %d_q_17 over b, j : !phbj -> !ph
-      weft.yield %d_bv_18, %d_bk_19, %d_bq_20 : !wh, !ph, !ph
-    }
-    %d_wo_14 = weft.kernel @transpose_d_wo (%d_wo_15 = %d_wo : !whi) -> !whi layouts ([i, h, w] -> [w, h, i]) attributes {config = {family = "transpose", threads = 256 : i64, tile = 32 : i64, vector_width = 4 : i64}} {
-      %d_wo_16 = weft.identity %d_wo_15 : !whi
-      weft.yield %d_wo_16 : !whi
-    }
-    weft.return %norm2, %d_x, %d_wq, %d_bq, %d_wk, %d_bk, %d_wv, %d_bv, %d_wo_14, %d_bo, %d_gamma1, %d_beta1, %d_w1, %d_b1, %d_w2, %d_b2, %d_gamma2, %d_beta2 : !bji, !bji, !phi, !ph, !phi, !ph, !whi, !wh, !whi, !i, !i, !i, !ui, !u, !iu, !i, !i, !i
+    weft.return %norm2, %d_x, %d_wq, %d_bq, %d_wk, %d_bk, %d_wv, %d_bv, %d_wo, %d_bo, %d_gamma1, %d_beta1, %d_w1, %d_b1, %d_w2, %d_b2, %d_gamma2, %d_beta2 : !bji, !bji, !phi, !ph, !phi, !ph, !whi, !wh, !whi, !i, !i, !i, !ui, !u, !iu, !i, !i, !i
   }
 }
 

@@ -1,9 +1,9 @@
-// d_active_kept_projection_scale_relu_dx_reduce__b_j_u    kernel 14 of paper-encoder, backward    (this header is not hashed)
+// d_active_kept_projection_scale_relu_dx_reduce__b_j_u    kernel 16 of paper-encoder, backward    (this header is not hashed)
 //
-//   ops        %27 = contract "iu,bji->bju" %w2, %24
-//              %28 = scale %27
-//              %29 = relu_dx %28, %16
-//              %30 = reduce %29 over b, j
+//   ops        %30 = contract "iu,bji->bju" %w2, %27
+//              %31 = scale %30
+//              %32 = relu_dx %31, %19
+//              %33 = reduce %32 over b, j
 //   space      u=4096 | i=1024 b=8 j=512 (reduced)
 //   reads      w2[i,u] f16   d_feed_forward[b,j,i] f16   active_kept[b,j,u] f16    50.3 MB
 //   writes     d_hidden[b,j,u] f16   d_b1[u] f16    33.6 MB
@@ -47,8 +47,8 @@ gemm_scale_relu_dx_reduce_f16_4096x4096x1024(const __grid_constant__ weft::sm90:
       const weft::sm90::Fragment &at) {
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
-      const float d_active = accumulators[e] * factor;                                            // %28
-      const float d_hidden_2 = active_kept_v[e] <= 0.0f ? 0.0f : d_active;                        // %29
+      const float d_active = accumulators[e] * factor;                                            // %31
+      const float d_hidden_2 = active_kept_v[e] <= 0.0f ? 0.0f : d_active;                        // %32
       summed[0][e] = d_hidden_2;
       accumulators[e] = d_hidden_2;
     }

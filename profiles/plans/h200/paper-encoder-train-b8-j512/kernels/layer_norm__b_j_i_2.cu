@@ -1,6 +1,6 @@
-// layer_norm__b_j_i_2    kernel 10 of paper-encoder, forward    (this header is not hashed)
+// layer_norm__b_j_i_2    kernel 12 of paper-encoder, forward    (this header is not hashed)
 //
-//   ops        %21, %21, %21 = layer_norm %20, %gamma2, %beta2 over i
+//   ops        %24, %24, %24 = layer_norm %23, %gamma2, %beta2 over i
 //   space      b=8 j=512 | i=1024 (reduced)
 //   reads      residual2[b,j,i] f16   gamma2[i] f16   beta2[i] f16    8.39 MB
 //   writes     norm2[b,j,i] f16   mean2[b,j] f32   rstd2[b,j] f32    8.42 MB
@@ -50,7 +50,7 @@ layer_norm_f16_8x512x1024(const weft::half *__restrict__ residual2, const weft::
   }
   total = weft::warpSum<threadsPerRow>(total);
 
-  const float mu_out = total / i;                                                                 // %21
+  const float mu_out = total / i;                                                                 // %24
   if (lane == 0)
     weft::storeOne(mean2 + row, mu_out);
   float squares = 0.0f;
@@ -65,7 +65,7 @@ layer_norm_f16_8x512x1024(const weft::half *__restrict__ residual2, const weft::
   }
   squares = weft::warpSum<threadsPerRow>(squares);
 
-  const float r_out = weft::rsqrt(squares / i + epsilon);                                         // %21
+  const float r_out = weft::rsqrt(squares / i + epsilon);                                         // %24
   if (lane == 0)
     weft::storeOne(rstd2 + row, r_out);
 #pragma unroll
@@ -77,7 +77,7 @@ layer_norm_f16_8x512x1024(const weft::half *__restrict__ residual2, const weft::
     weft::Vec<float, width> norm2_out;
 #pragma unroll
     for (int e = 0; e < width; ++e)
-      norm2_out.at[e] = (residual2_v.at[e] - mu_out) * r_out * gamma2_v.at[e] + beta2_v.at[e];    // %21
+      norm2_out.at[e] = (residual2_v.at[e] - mu_out) * r_out * gamma2_v.at[e] + beta2_v.at[e];    // %24
     weft::storeVector<width>(norm2 + start + at_i, norm2_out);
   }
 }

@@ -1,6 +1,6 @@
-// layer_norm_dw__i    kernel 17 of paper-encoder, backward    (this header is not hashed)
+// layer_norm_dw__i    kernel 19 of paper-encoder, backward    (this header is not hashed)
 //
-//   ops        %34, %34 = layer_norm_dw %33, %11, %12, %12 over b, j
+//   ops        %37, %37 = layer_norm_dw %36, %14, %15, %15 over b, j
 //   space      i=1024 | b=8 j=512 (reduced)
 //   reads      d_norm1[b,j,i] f16   residual1[b,j,i] f16   mean1[b,j] f32   rstd1[b,j] f32    16.8 MB
 //   writes     d_gamma1[i] f16   d_beta1[i] f16    4.10 kB

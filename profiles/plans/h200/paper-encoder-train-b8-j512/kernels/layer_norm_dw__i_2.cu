@@ -1,12 +1,12 @@
-// layer_norm_dw__i_2    kernel 27 of paper-encoder, backward    (this header is not hashed)
+// layer_norm_dw__i_2    kernel 21 of paper-encoder, backward    (this header is not hashed)
 //
-//   ops        %22, %22 = layer_norm_dw %d_norm2, %20, %21, %21 over b, j
+//   ops        %25, %25 = layer_norm_dw %d_norm2, %23, %24, %24 over b, j
 //   space      i=1024 | b=8 j=512 (reduced)
 //   reads      d_norm2[b,j,i] f16   residual2[b,j,i] f16   mean2[b,j] f32   rstd2[b,j] f32    16.8 MB
 //   writes     d_gamma2[i] f16   d_beta2[i] f16    4.10 kB
 //   flop       16.8 Mflop
 //   config     vector 4 x f16 along i, 16 threads a column, 16 columns a block, 32 blocks of the grid a column    launch <<<512, 256>>>
-//   not fused  layer_norm_dw, softmax_from_log_sums, dropout, dropout, sub, mul: F001 iteration-space-mismatch (b,j,i against h,b2,j2,k)
+//   not fused  layer_norm_dw, dropout, softmax_dx: F012 reduction-axis-mismatch (b,j against k)
 //   not fused  layer_norm_dw, scale, relu_dx, reduce: F012 reduction-axis-mismatch (b,j against b2,j2)
 #include "weft/grid.cuh"
 #include "weft/types.cuh"

@@ -1,7 +1,7 @@
-// layer_norm_dx_dropout__b_j_i    kernel 11 of paper-encoder, backward    (this header is not hashed)
+// layer_norm_dx_dropout__b_j_i    kernel 13 of paper-encoder, backward    (this header is not hashed)
 //
-//   ops        %23 = layer_norm_dx %d_norm2, %20, %gamma2, %21, %21 over i
-//              %24 = dropout %23
+//   ops        %26 = layer_norm_dx %d_norm2, %23, %gamma2, %24, %24 over i
+//              %27 = dropout %26
 //   space      b=8 j=512 | i=1024 (reduced)
 //   reads      d_norm2[b,j,i] f16   residual2[b,j,i] f16   gamma2[i] f16   mean2[b,j] f32   rstd2[b,j] f32    16.8 MB
 //   writes     d_residual2[b,j,i] f16   d_feed_forward[b,j,i] f16    16.8 MB
@@ -69,8 +69,8 @@ layer_norm_dx_dropout_f16_8x512x1024(const weft::half *__restrict__ d_norm2, con
   weft::Vec<float, width> d_feed_forward_out;
 #pragma unroll
   for (int e = 0; e < width; ++e) {
-    d_residual2_out.at[e] = rstd2_e * (scaled.at[e] - offset - normalized.at[e] * slope);         // %23
-    d_feed_forward_out.at[e] = kept.at(e) ? d_residual2_out.at[e] * keepScale : 0.0f;             // %24
+    d_residual2_out.at[e] = rstd2_e * (scaled.at[e] - offset - normalized.at[e] * slope);         // %26
+    d_feed_forward_out.at[e] = kept.at(e) ? d_residual2_out.at[e] * keepScale : 0.0f;             // %27
   }
   weft::storeVector<width>(d_residual2 + start + at_i, d_residual2_out);
   weft::storeVector<width>(d_feed_forward + start + at_i, d_feed_forward_out);

@@ -1,7 +1,7 @@
-// layer_norm_dx_dropout__b_j_i_2    kernel 18 of paper-encoder, backward    (this header is not hashed)
+// layer_norm_dx_dropout__b_j_i_2    kernel 20 of paper-encoder, backward    (this header is not hashed)
 //
-//   ops        %35 = layer_norm_dx %33, %11, %gamma1, %12, %12 over i
-//              %36 = dropout %35
+//   ops        %38 = layer_norm_dx %36, %14, %gamma1, %15, %15 over i
+//              %39 = dropout %38
 //   space      b=8 j=512 | i=1024 (reduced)
 //   reads      d_norm1[b,j,i] f16   residual1[b,j,i] f16   gamma1[i] f16   mean1[b,j] f32   rstd1[b,j] f32    16.8 MB
 //   writes     d_residual1[b,j,i] f16   d_attention[b,j,i] f16    16.8 MB
@@ -69,8 +69,8 @@ layer_norm_dx_dropout_f16_8x512x1024(const weft::half *__restrict__ d_norm1, con
   weft::Vec<float, width> d_attention_out;
 #pragma unroll
   for (int e = 0; e < width; ++e) {
-    d_residual1_out.at[e] = rstd1_e * (scaled.at[e] - offset - normalized.at[e] * slope);         // %35
-    d_attention_out.at[e] = kept.at(e) ? d_residual1_out.at[e] * keepScale : 0.0f;                // %36
+    d_residual1_out.at[e] = rstd1_e * (scaled.at[e] - offset - normalized.at[e] * slope);         // %38
+    d_attention_out.at[e] = kept.at(e) ? d_residual1_out.at[e] * keepScale : 0.0f;                // %39
   }
   weft::storeVector<width>(d_residual1 + start + at_i, d_residual1_out);
   weft::storeVector<width>(d_attention + start + at_i, d_attention_out);

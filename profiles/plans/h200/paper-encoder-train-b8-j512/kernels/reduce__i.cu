@@ -1,6 +1,6 @@
-// reduce__i    kernel 12 of paper-encoder, backward    (this header is not hashed)
+// reduce__i    kernel 14 of paper-encoder, backward    (this header is not hashed)
 //
-//   ops        %25 = reduce %24 over b, j
+//   ops        %28 = reduce %27 over b, j
 //   space      i=1024 | b=8 j=512 (reduced)
 //   reads      d_feed_forward[b,j,i] f16    8.39 MB
 //   writes     d_b2[i] f16    2.05 kB

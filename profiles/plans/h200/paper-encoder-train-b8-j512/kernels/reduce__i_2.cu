@@ -1,6 +1,6 @@
-// reduce__i_2    kernel 28 of paper-encoder, backward    (this header is not hashed)
+// reduce__i_2    kernel 22 of paper-encoder, backward    (this header is not hashed)
 //
-//   ops        %37 = reduce %36 over b, j
+//   ops        %40 = reduce %39 over b, j
 //   space      i=1024 | b=8 j=512 (reduced)
 //   reads      d_attention[b,j,i] f16    8.39 MB
 //   writes     d_bo[i] f16    2.05 kB

@@ -1,15 +1,15 @@
-// reduce_x3__w_h    kernel 35 of paper-encoder, backward    (this header is not hashed)
+// reduce_x3__w_h    kernel 36 of paper-encoder, backward    (this header is not hashed)
 //
-//   ops        %60 = reduce %43 over b, k
-//              %61 = reduce %51 over b, k
-//              %62 = reduce %52 over b, k
+//   ops        %56 = reduce %43 over b, k
+//              %57 = reduce %47 over b, k
+//              %58 = reduce %48 over b, k
 //   space      w=64 h=16 | b=8 k=512 (reduced)
 //   reads      d_v[w,h,b,k] f16   d_k[w,h,b,k] f16   d_q[w,h,b,k] f16    25.2 MB
 //   writes     d_bv[w,h] f16   d_bk[w,h] f16   d_bq[w,h] f16    6.14 kB
 //   flop       12.6 Mflop
 //   config     vector 8 x f16 along k, one block of 128 threads a row    launch <<<1024, 128>>>
 //   fused by   fuse: launch-merging
-//   not fused  cast, mul, reduce, reduce: F012 reduction-axis-mismatch (b,j against w)
+//   not fused  dropout, softmax_dx, reduce: F012 reduction-axis-mismatch (b2,k2 against k)
 //   not fused  contract, reduce: F021 contraction-epilogue-off (gemm-sm90: 'reduce' to 'd_bv' runs over the members of a batched GEMM; cublaslt: 'reduce' is over 'd_v'; the library sums an operand, or the derivative of GELU; gemm-sm80: 'reduce' to 'd_bv' runs over the members of a batched GEMM)
 #include "weft/reduce.cuh"
 #include "weft/types.cuh"

@@ -1,6 +1,6 @@
-// slice__p_h_i    kernel 32 of paper-encoder, backward    (this header is not hashed)
+// slice__p_h_i    kernel 33 of paper-encoder, backward    (this header is not hashed)
 //
-//   ops        %55 = slice %54
+//   ops        %51 = slice %50
 //   space      p=64 h=48 i=1024 h2=16
 //   reads      d_wq_d_wk_d_wv[p,h,i] f16    6.29 MB
 //   writes     d_wq[p,h2,i] f16    2.10 MB

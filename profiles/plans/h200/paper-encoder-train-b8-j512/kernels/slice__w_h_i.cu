@@ -1,6 +1,6 @@
-// slice__w_h_i    kernel 34 of paper-encoder, backward    (this header is not hashed)
+// slice__w_h_i    kernel 35 of paper-encoder, backward    (this header is not hashed)
 //
-//   ops        %57 = slice %54
+//   ops        %53 = slice %50
 //   space      p=64 h=48 i=1024 h2=16
 //   reads      d_wq_d_wk_d_wv[p,h,i] f16    6.29 MB
 //   writes     d_wv[p,h2,i] f16    2.10 MB

@@ -1,11 +1,11 @@
-// attention_projection_bias_dropout_residual__b_j_i    kernel 6 of paper-encoder, forward    (this header is not hashed)
+// attention_projection_bias_dropout_residual__b_j_i    kernel 8 of paper-encoder, forward    (this header is not hashed)
 //
-//   ops        %8 = contract "whi,whbj->bji" %wo, %7
-//              %9 = bias %8, %bo
-//              %10 = dropout %9
-//              %11 = residual %10, %x
+//   ops        %11 = contract "whi,whbj->bji" %wo, %10
+//              %12 = bias %11, %bo
+//              %13 = dropout %12
+//              %14 = residual %13, %x
 //   space      i=1024 b=96 j=128 | w=64 h=16 (reduced)
-//   reads      wo[h,w,i] f16   weighted[b,j,h,w] f16   bo[i] f16   x[b,j,i] f16    52.4 MB
+//   reads      wo[w,h,i] f16   weighted[w,h,b,j] f16   bo[i] f16   x[b,j,i] f16    52.4 MB
 //   writes     residual1[b,j,i] f16    25.2 MB
 //   flop       25.8 Gflop
 //   config     wgmma, ping-pong tiles of 128 x 128, 5 stages, 4 epilogue stages, group-M 4    launch <<<132, 384>>>
@@ -20,7 +20,7 @@ namespace {
 constexpr weft::Offset w = 64, h = 16, i = 1024, b = 96, j = 128;  // extents
 constexpr weft::sm90::GemmProblem gemm = {
     .batch = 1, .m = b * j, .n = i, .k = w * h,
-    .a = {.outer = h * w, .k = 1, .batch = 0, .usesTma = true},
+    .a = {.outer = 1, .k = b * j, .batch = 0, .usesTma = true},
     .b = {.outer = 1, .k = i, .batch = 0, .usesTma = true},
     .strideCm = i, .batchStrideC = 0, .usesTma = true};
 constexpr weft::sm90::Tile tile = {.m = 128, .n = 128, .stages = 5, .epilogueStages = 4, .groupM = 4, .splitK = 1,
@@ -41,7 +41,7 @@ gemm_bias_dropout_residual_f16_1024x12288x1024(const __grid_constant__ weft::sm9
   static_assert(gemm.batch == 1 && gemm.m == 12288 && gemm.n == 1024 && gemm.k == 1024, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 128 && tile.splitK == 1 && tile.multicastB == 1, "plan.json: 132 blocks and maps of these tiles");
   static_assert(w == 64 && h == 16 && i == 1024 && b == 96 && j == 128, "plan.json: these extents");
-  static_assert(gemm.a.outer == 1024 && gemm.a.k == 1 && gemm.a.batch == 0 && gemm.a.usesTma == true, "plan.json: strides of operand a");
+  static_assert(gemm.a.outer == 1 && gemm.a.k == 12288 && gemm.a.batch == 0 && gemm.a.usesTma == true, "plan.json: strides of operand a");
   static_assert(gemm.b.outer == 1 && gemm.b.k == 1024 && gemm.b.batch == 0 && gemm.b.usesTma == true, "plan.json: strides of operand b");
   static_assert(gemm.strideCm == 1024 && gemm.batchStrideC == 0 && gemm.usesTma == true, "plan.json: strides of the result");
   const weft::DropoutKey key = *dropoutKey;                           // seed and step: a replay must not repeat masks
@@ -51,9 +51,9 @@ gemm_bias_dropout_residual_f16_1024x12288x1024(const __grid_constant__ weft::sm9
     const auto kept = weft::keptFragment(key, dropoutStream, at.row / j, at.row % j, at.column, dropThreshold);
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
-      const float attention = accumulators[e] + bo_v[e];                                          // %9
-      const float attention_kept = (kept.at(e) ? attention : 0.0f) * scaleOfKept;                 // %10
-      const float residual1_2 = attention_kept + x_v[e];                                          // %11
+      const float attention = accumulators[e] + bo_v[e];                                          // %12
+      const float attention_kept = (kept.at(e) ? attention : 0.0f) * scaleOfKept;                 // %13
+      const float residual1_2 = attention_kept + x_v[e];                                          // %14
       accumulators[e] = residual1_2;
     }
   };

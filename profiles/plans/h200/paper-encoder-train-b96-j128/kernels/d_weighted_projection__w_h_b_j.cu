@@ -1,13 +1,13 @@
-// d_weighted_projection__w_h_b_j    kernel 21 of paper-encoder, backward    (this header is not hashed)
+// d_weighted_projection__w_h_b_j    kernel 23 of paper-encoder, backward    (this header is not hashed)
 //
-//   ops        %39 = contract "whi,bji->whbj" %wo, %36
+//   ops        %42 = contract "whi,bji->whbj" %wo, %39
 //   space      w=64 h=16 b=96 j=128 | i=1024 (reduced)
 //   reads      wo[i,w,h] f16   d_attention[b,j,i] f16    27.3 MB
 //   writes     d_weighted[w,h,b,j] f16    25.2 MB
 //   flop       25.8 Gflop
 //   config     wgmma, ping-pong tiles of 128 x 128, 6 stages, 2 epilogue stages, group-M 4    launch <<<132, 384>>>
-//   not fused  contract, cast, mul, reduce: F021 contraction-epilogue-off (gemm-sm90: 'reduce' to 'weighted_row_sums' leaves not just the axes of one side of the GEMM; cublaslt: 'cast' is none of the library's epilogues; gemm-sm80: 'reduce' to 'weighted_row_sums' leaves not just the axes of one side of the GEMM)
 //   not fused  reduce, contract: F021 contraction-epilogue-off (gemm-sm90: 'reduce' does not depend on the contraction's result; cublaslt: 'reduce' to 'd_bo' leaves not just the axes of one side of the GEMM; gemm-sm80: 'reduce' does not depend on the contraction's result)
+//   not fused  contract, contract: F024 no-epilogue ('contract' is of class contraction; an epilogue is element-wise)
 #include "weft/sm90_gemm.cuh"
 #include "weft/wgmma_f16.cuh"
 

@@ -1,9 +1,9 @@
-// feed_forward_projection_bias_dropout_residual__b_j_i    kernel 9 of paper-encoder, forward    (this header is not hashed)
+// feed_forward_projection_bias_dropout_residual__b_j_i    kernel 11 of paper-encoder, forward    (this header is not hashed)
 //
-//   ops        %17 = contract "iu,bju->bji" %w2, %16
-//              %18 = bias %17, %b2
-//              %19 = dropout %18
-//              %20 = residual %19, %12
+//   ops        %20 = contract "iu,bju->bji" %w2, %19
+//              %21 = bias %20, %b2
+//              %22 = dropout %21
+//              %23 = residual %22, %15
 //   space      i=1024 b=96 j=128 | u=4096 (reduced)
 //   reads      w2[u,i] f16   active_kept[u,b,j] f16   b2[i] f16   norm1[b,j,i] f16    134 MB
 //   writes     residual2[b,j,i] f16    25.2 MB
@@ -51,9 +51,9 @@ gemm_bias_dropout_residual_f16_1024x12288x4096(const __grid_constant__ weft::sm9
     const auto kept = weft::keptFragment(key, dropoutStream, at.row / j, at.row % j, at.column, dropThreshold);
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
-      const float feed_forward = accumulators[e] + b2_v[e];                                       // %18
-      const float feed_forward_kept = (kept.at(e) ? feed_forward : 0.0f) * scaleOfKept;           // %19
-      const float residual2_2 = feed_forward_kept + norm1_v[e];                                   // %20
+      const float feed_forward = accumulators[e] + b2_v[e];                                       // %21
+      const float feed_forward_kept = (kept.at(e) ? feed_forward : 0.0f) * scaleOfKept;           // %22
+      const float residual2_2 = feed_forward_kept + norm1_v[e];                                   // %23
       accumulators[e] = residual2_2;
     }
   };

@@ -1,9 +1,9 @@
-// hidden_projection_bias_relu_dropout__u_b_j    kernel 8 of paper-encoder, forward    (this header is not hashed)
+// hidden_projection_bias_relu_dropout__u_b_j    kernel 10 of paper-encoder, forward    (this header is not hashed)
 //
-//   ops        %13 = contract "ui,bji->bju" %w1, %12
-//              %14 = bias %13, %b1
-//              %15 = relu %14
-//              %16 = dropout %15
+//   ops        %16 = contract "ui,bji->bju" %w1, %15
+//              %17 = bias %16, %b1
+//              %18 = relu %17
+//              %19 = dropout %18
 //   space      u=4096 b=96 j=128 | i=1024 (reduced)
 //   reads      w1[u,i] f16   norm1[b,j,i] f16   b1[u] f16    33.6 MB
 //   writes     active_kept[u,b,j] f16    101 MB
@@ -50,9 +50,9 @@ gemm_bias_relu_dropout_f16_4096x12288x1024(const __grid_constant__ weft::sm90::T
         dropThreshold);
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
-      const float hidden = accumulators[e] + b1_v[e];                                             // %14
-      const float active = weft::relu(hidden);                                                    // %15
-      const float active_kept_2 = (kept.at(e) ? active : 0.0f) * scaleOfKept;                     // %16
+      const float hidden = accumulators[e] + b1_v[e];                                             // %17
+      const float active = weft::relu(hidden);                                                    // %18
+      const float active_kept_2 = (kept.at(e) ? active : 0.0f) * scaleOfKept;                     // %19
       accumulators[e] = active_kept_2;
     }
   };

@@ -1,6 +1,6 @@
-// layer_norm__b_j_i    kernel 7 of paper-encoder, forward    (this header is not hashed)
+// layer_norm__b_j_i    kernel 9 of paper-encoder, forward    (this header is not hashed)
 //
-//   ops        %12, %12, %12 = layer_norm %11, %gamma1, %beta1 over i
+//   ops        %15, %15, %15 = layer_norm %14, %gamma1, %beta1 over i
 //   space      b=96 j=128 | i=1024 (reduced)
 //   reads      residual1[b,j,i] f16   gamma1[i] f16   beta1[i] f16    25.2 MB
 //   writes     norm1[b,j,i] f16   mean1[b,j] f32   rstd1[b,j] f32    25.3 MB
@@ -41,7 +41,7 @@ layer_norm_f16_96x128x1024(const weft::half *__restrict__ residual1, const weft:
     total += residual1_v.at[e];
   total = weft::blockSum<threadsPerRow>(total, scratch[0]);
 
-  const float mu_out = total / i;                                                                 // %12
+  const float mu_out = total / i;                                                                 // %15
   if (lane == 0)
     weft::storeOne(mean1 + row, mu_out);
   float squares = 0.0f;
@@ -52,7 +52,7 @@ layer_norm_f16_96x128x1024(const weft::half *__restrict__ residual1, const weft:
   }
   squares = weft::blockSum<threadsPerRow>(squares, scratch[1]);
 
-  const float r_out = weft::rsqrt(squares / i + epsilon);                                         // %12
+  const float r_out = weft::rsqrt(squares / i + epsilon);                                         // %15
   if (lane == 0)
     weft::storeOne(rstd1 + row, r_out);
   const auto gamma1_v = weft::loadVector<width>(gamma1 + at_i);
@@ -60,6 +60,6 @@ layer_norm_f16_96x128x1024(const weft::half *__restrict__ residual1, const weft:
   weft::Vec<float, width> norm1_out;
 #pragma unroll
   for (int e = 0; e < width; ++e)
-    norm1_out.at[e] = (residual1_v.at[e] - mu_out) * r_out * gamma1_v.at[e] + beta1_v.at[e];      // %12
+    norm1_out.at[e] = (residual1_v.at[e] - mu_out) * r_out * gamma1_v.at[e] + beta1_v.at[e];      // %15
   weft::storeVector<width>(norm1 + start + at_i, norm1_out);
 }

@@ -1,16 +1,16 @@
-// layer_norm_dw_dropout_reduce__i    kernel 12 of paper-encoder, backward    (this header is not hashed)
+// layer_norm_dw_dropout_reduce__i    kernel 14 of paper-encoder, backward    (this header is not hashed)
 //
-//   ops        %22, %22 = layer_norm_dw %d_norm2, %20, %21, %21 over b, j
-//              %24 = dropout %23
-//              %25 = reduce %24 over b, j
+//   ops        %25, %25 = layer_norm_dw %d_norm2, %23, %24, %24 over b, j
+//              %27 = dropout %26
+//              %28 = reduce %27 over b, j
 //   space      i=1024 | b=96 j=128 (reduced)
 //   reads      d_norm2[b,j,i] f16   residual2[b,j,i] f16   mean2[b,j] f32   rstd2[b,j] f32   d_residual2[b,j,i] f16    75.6 MB
 //   writes     d_gamma2[i] f16   d_beta2[i] f16   d_feed_forward[b,j,i] f16   d_b2[i] f16    25.2 MB
 //   flop       75.5 Mflop
 //   config     vector 16 x f16 along i, 64 threads a column, 8 columns a block, 16 blocks of the grid a column    launch <<<128, 512>>>
 //   fused by   fuse: reduction-consumer + launch-merging
-//   not fused  layer_norm_dw, softmax_from_log_sums, dropout, dropout, sub, mul: F001 iteration-space-mismatch (b,j,i against h,b2,j2,k)
 //   not fused  layer_norm_dw, scale, relu_dx, reduce: F012 reduction-axis-mismatch (b,j against b2,j2)
+//   not fused  contract, bias, dropout, residual, layer_norm_dw: F031 forward-and-backward (feed_forward_product, d_gamma2)
 #include "weft/dropout.cuh"
 #include "weft/grid.cuh"
 #include "weft/types.cuh"
@@ -86,7 +86,7 @@ layer_norm_dw_dropout_reduce_f16_96x128x1024(const weft::half *__restrict__ d_no
       for (int e = 0; e < width; ++e) {
         const float normalized = (residual2_v.at[e] - mean2_row[n]) * rstd2_row[n];
         const float product = d_norm2_v.at[e] * normalized;
-        d_feed_forward_out.at[e] = kept.at(e) ? d_residual2_v.at[e] * keepScale : 0.0f;           // %24
+        d_feed_forward_out.at[e] = kept.at(e) ? d_residual2_v.at[e] * keepScale : 0.0f;           // %27
         d_gamma2_out.at[e] += product;
         d_beta2_out.at[e] += d_norm2_v.at[e];
         d_b2_out.at[e] += d_feed_forward_out.at[e];

@@ -1,6 +1,6 @@
-// layer_norm_dx__b_j_i    kernel 11 of paper-encoder, backward    (this header is not hashed)
+// layer_norm_dx__b_j_i    kernel 13 of paper-encoder, backward    (this header is not hashed)
 //
-//   ops        %23 = layer_norm_dx %d_norm2, %20, %gamma2, %21, %21 over i
+//   ops        %26 = layer_norm_dx %d_norm2, %23, %gamma2, %24, %24 over i
 //   space      b=96 j=128 | i=1024 (reduced)
 //   reads      d_norm2[b,j,i] f16   residual2[b,j,i] f16   gamma2[i] f16   mean2[b,j] f32   rstd2[b,j] f32    50.4 MB
 //   writes     d_residual2[b,j,i] f16    25.2 MB
@@ -73,7 +73,7 @@ layer_norm_dx_f16_96x128x1024(const weft::half *__restrict__ d_norm2, const weft
     weft::Vec<float, width> d_residual2_out;
 #pragma unroll
     for (int e = 0; e < width; ++e)
-      d_residual2_out.at[e] = rstd2_e * (scaled[v].at[e] - offset - normalized[v].at[e] * slope);  // %23
+      d_residual2_out.at[e] = rstd2_e * (scaled[v].at[e] - offset - normalized[v].at[e] * slope);  // %26
     weft::storeVector<width>(d_residual2 + start + at_i, d_residual2_out);
   }
 }

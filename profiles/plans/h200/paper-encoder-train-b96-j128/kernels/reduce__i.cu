@@ -1,6 +1,6 @@
-// reduce__i    kernel 19 of paper-encoder, backward    (this header is not hashed)
+// reduce__i    kernel 21 of paper-encoder, backward    (this header is not hashed)
 //
-//   ops        %37 = reduce %36 over b, j
+//   ops        %40 = reduce %39 over b, j
 //   space      i=1024 | b=96 j=128 (reduced)
 //   reads      d_attention[b,j,i] f16    25.2 MB
 //   writes     d_bo[i] f16    2.05 kB
