@@ -47,6 +47,24 @@ std::pair<size_t, select::SelectionResult> bestOf(const select::VariantSelection
 
 }  // namespace
 
+TEST_CASE("a pinned layout never gives a faster plan of fused training than none") {
+  Compilation compilation({.model = "paper-attention", .train = true, .dims = {"b=8", "j=512"}}, {},
+                          {.profile = "none"});
+  compilation.import();
+  std::vector<select::VariantProblem> variants;
+  for (select::Problem &problem : compilation.problems(compilation.propose(Phase::import)))
+    if (problem.name.find("fuse-attention") != std::string::npos)
+      variants.push_back({.problem = std::move(problem), .options = {}});
+  REQUIRE_FALSE(variants.empty());
+  const double free =
+      bestOf(select::selectVariants(variants, compilation.costModel())).second.seconds;
+  for (select::VariantProblem &variant : variants)
+    for (select::Tensor &tensor : variant.problem.tensors)
+      if (tensor.name == "d_weighted") tensor.pinned = pinOf(tensor, "bjhw");
+  const auto [index, plan] = bestOf(select::selectVariants(variants, compilation.costModel()));
+  CHECK(free <= plan.seconds * (1 + 1e-9));
+}
+
 TEST_CASE(
     "what a pinned layout leads to is found without searching all variants, and is the plan that "
     "they all together have") {

@@ -304,6 +304,20 @@ __device__ __forceinline__ void produceRows(const Shared &shared, const Args &ar
   }
 }
 
+/// Begins to store a unit that the lanes of a warp have rounded, of a block of queries.
+template <AttentionBackwardProblem problem, AttentionBackwardTile tile, typename Args>
+__device__ __forceinline__ void storeRounded(const Args &args, SharedAddress panel, int unit,
+                                             int head, int firstQuery) {
+  using C = AttentionBackwardConfig<problem, tile, typename Args::Row>;
+  fenceForAsync();
+  __syncwarp();
+  if (threadIdx.x % 32 != 0) return;
+  const int first = firstQuery + unit / C::headPanels * 64;
+  if (first < problem.queries)
+    storeHead<problem.dQ>(args.dQ, panel, unit % C::headPanels * 64, first, head);
+  commitStores();
+}
+
 /// Rounds a block's gradient of queries, which no other tile adds to, from its units.
 template <typename T, AttentionBackwardProblem problem, AttentionBackwardTile tile, typename Shared,
           typename Args>
@@ -332,12 +346,7 @@ __device__ __forceinline__ void roundUnits(const Shared &shared, const Args &arg
       storeFragmentShared<T>(
           shared.panel() + swizzled(warp * 16 + lane % 16, block * 2 + lane / 16), values);
     }
-    fenceForAsync();
-    __syncwarp();
-    const int first = firstQuery + unit / C::headPanels * 64;
-    if (isLeader && first < problem.queries)
-      storeHead<problem.dQ>(args.dQ, shared.panel(), unit % C::headPanels * 64, first, head);
-    if (isLeader) commitStores();
+    storeRounded<problem, tile>(args, shared.panel(), unit, head, firstQuery);
   }
 }
 
@@ -441,12 +450,7 @@ __device__ __forceinline__ void roundSums(const Shared &shared, const Args &args
           }
         }
       }
-      fenceForAsync();
-      __syncwarp();
-      const int firstQuery = query * tile.queries + unit / C::headPanels * 64;
-      if (isLeader && firstQuery < problem.queries)
-        storeHead<problem.dQ>(args.dQ, panel, unit % C::headPanels * 64, firstQuery, head);
-      if (isLeader) commitStores();
+      storeRounded<problem, tile>(args, panel, unit, head, query * tile.queries);
     }
     if (isLeader) resetTurns(args.turns + place);
   }
@@ -644,12 +648,8 @@ __device__ __forceinline__ void consumeBlocks(const Shared &shared, const Args &
   const bool isLeader = thread == 0;
   unsigned count = 0;
   // One warpgroup at a time applies element-wise ops: the other has the tensor cores meanwhile.
-  const auto awaitOther = [&] {
-    if constexpr (C::takesTurns) synchronize(applyBarrier + consumer, 2 * warpgroup);
-  };
-  const auto letOther = [&] {
-    if constexpr (C::takesTurns) arriveAt(applyBarrier + (consumer ^ 1), 2 * warpgroup);
-  };
+  const auto awaitOther = [&] { synchronize(applyBarrier + consumer, 2 * warpgroup); };
+  const auto letOther = [&] { arriveAt(applyBarrier + (consumer ^ 1), 2 * warpgroup); };
   if (consumer == 1) letOther();
 #pragma unroll 1
   for (unsigned tiles = 0;; ++tiles) {

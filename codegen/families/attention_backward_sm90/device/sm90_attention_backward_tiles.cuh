@@ -65,7 +65,6 @@ struct AttentionBackwardConfig {
   /// Of 64 queries; whether the registers hold both products of the next one beside a unit.
   static constexpr int parts = tile.queries / 64;
   static constexpr bool startsBoth = headColumns + valueColumns <= 128;
-  static constexpr bool takesTurns = true;
   static constexpr int units = tile.queries / 64 * headPanels,
                        unitsOfConsumer = (units + consumers - 1) / consumers;
   static constexpr int unitFloats = 64 * 64, unitBytes = unitFloats * 4;
@@ -82,7 +81,7 @@ struct AttentionBackwardConfig {
   static constexpr Offset sumFloats = static_cast<Offset>(turns) * units * unitFloats;
   /// What setmaxnreg gives.
   static constexpr int consumerRegisters = consumers == 1 ? 216 : 232, producerRegisters = 40;
-  static_assert(tile.queries % 64 == 0 && tile.keys % 64 == 0);
+  static_assert(tile.queries % 64 == 0 && tile.keys == 128);  // two warpgroups take turns
 };
 
 /// In device memory: of every block of queries of every head, the key tiles whose gradients are in
