@@ -179,6 +179,17 @@ class BlockMaskTest(CommandTest):
     def rejects(self, mask, says):
         self.fails(2, 'compile', 'attention', *TILED_DIMS, '--mask', mask, '-o', 'out', says=says)
 
+    def test_tables_of_heads_are_not_cut_along_heads(self):
+        """A chunk would count its heads from zero and read the tables of others."""
+        arguments = [
+            'compile', 'attention', '--dim', 'b=1', '--dim', 'h=4', '--dim', 'j=256', '--attention',
+            'unfused', '--chunks', '2', '--stop-after', 'emit', '--mask'
+        ]
+        pattern = 'random(block=64,density=0.3,seed=1{})'
+        self.fails(3, *arguments, pattern.format(',heads=each'), '-o', 'each',
+                   says=['mask does not run on chunks of axis h'])
+        self.weft(*arguments, pattern.format(''), '-o', 'one')
+
     def test_what_is_no_block_mask(self):
         write = lambda name, tiles, **rest: str(
             numpy_file(self.folder / name, tiles, **rest))
