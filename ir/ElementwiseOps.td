@@ -325,7 +325,8 @@ def Weft_MaskOp : Weft_Elementwise<"mask", "", 0, "std::numeric_limits<double>::
                        OptionalAttr<I64Attr>:$query,
                        I64Attr:$key, OptionalAttr<DenseI64ArrayAttr>:$along,
                            OptionalAttr<I64Attr>:$left,
-                       OptionalAttr<I64Attr>:$right, OptionalAttr<I64Attr>:$size,
+                       OptionalAttr<I64Attr>:$right, OptionalAttr<I64Attr>:$global,
+                           OptionalAttr<I64Attr>:$size,
                            OptionalAttr<StrAttr>:$pattern, OptionalAttr<F64Attr>:$fill);
   let extraMembers = [{
     ::weft::Term filledWithZeros(const ::weft::Term &x);
@@ -334,7 +335,7 @@ def Weft_MaskOp : Weft_Elementwise<"mask", "", 0, "std::numeric_limits<double>::
                          int64_t key);
     static MaskOp window(::mlir::OpBuilder &builder, ::mlir::Location location, ::mlir::Value x,
         int64_t query,
-                         int64_t key, int64_t left, int64_t right);
+                         int64_t key, int64_t left, int64_t right, int64_t global = 0);
     static MaskOp padding(::mlir::OpBuilder &builder, ::mlir::Location location, ::mlir::Value x,
         int64_t key,
                           ::mlir::Value lengths, int64_t along);

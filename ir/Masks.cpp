@@ -22,10 +22,11 @@ MaskOp MaskOp::causal(mlir::OpBuilder &builder, mlir::Location location, mlir::V
 }
 
 MaskOp MaskOp::window(mlir::OpBuilder &builder, mlir::Location location, mlir::Value x,
-                      int64_t query, int64_t key, int64_t left, int64_t right) {
+                      int64_t query, int64_t key, int64_t left, int64_t right, int64_t global) {
   MaskOp op = makeMask(builder, location, x, "window", key, query);
   op.setLeft(left);
   op.setRight(right);
+  if (global > 0) op.setGlobal(global);
   return op;
 }
 
@@ -80,6 +81,7 @@ Expression MaskOp::expression() {
   if (getKind() == "window") {
     mask.kind = MaskShape::Kind::window;
     mask.left = static_cast<int64_t>(*getLeft()), mask.right = static_cast<int64_t>(*getRight());
+    mask.global = static_cast<int64_t>(getGlobal().value_or(0));
   }
   if (getKind() == "pattern") {
     mask.kind = MaskShape::Kind::pattern;
@@ -173,6 +175,8 @@ mlir::LogicalResult MaskOp::verifyOwnConstraints() {
           allOf(checkPresent(*this, getKind(), "query", getQuery().has_value(), has.query),
                 checkPresent(*this, getKind(), "left", getLeft().has_value(), has.window),
                 checkPresent(*this, getKind(), "right", getRight().has_value(), has.window),
+                checkPresent(*this, getKind(), "global", getGlobal().has_value(),
+                             has.window && getGlobal().has_value()),
                 checkPresent(*this, getKind(), "size", getSize().has_value(), has.size),
                 checkPresent(*this, getKind(), "along", getAlong().has_value(),
                              has.along.value_or(getAlong().has_value())),
@@ -196,8 +200,10 @@ mlir::LogicalResult MaskOp::verifyAxesAndSizes() {
   if (mlir::failed(checkAxis(*this, "mask_c3", "key", key, x))) return mlir::failure();
   if (getQuery() && mlir::failed(checkAxes(*this, "mask_c3", "query", {query, key}, x)))
     return mlir::failure();
-  for (auto [name, value, least] :
-       {std::tuple("left", getLeft(), 0), {"right", getRight(), 0}, {"size", getSize(), 1}})
+  for (auto [name, value, least] : {std::tuple("left", getLeft(), 0),
+                                    {"right", getRight(), 0},
+                                    {"global", getGlobal(), 1},
+                                    {"size", getSize(), 1}})
     if (value &&
         mlir::failed(checkRange(*this, "mask_c4", name, static_cast<int64_t>(*value), least)))
       return mlir::failure();

@@ -28,14 +28,14 @@ const std::map<llvm::StringRef, Notation> &vocabulary() {
       {"absolute", Notation::real},    {"relative", Notation::real},
       {"stream", Notation::integer},   {"tile", Notation::integer},
       {"left", Notation::integer},     {"right", Notation::integer},
-      {"size", Notation::integer},     {"start", Notation::integer},
-      {"count", Notation::integer},    {"sizes", Notation::integers},
-      {"into", Notation::integers},    {"fill", Notation::real},
-      {"weight", Notation::real},      {"direction", Notation::word},
-      {"precision", Notation::word},   {"kind", Notation::word},
-      {"style", Notation::word},       {"empty_row", Notation::word},
-      {"pattern", Notation::word},     {"bound", Notation::integer},
-      {"spec", Notation::spec}};
+      {"global", Notation::integer},   {"size", Notation::integer},
+      {"start", Notation::integer},    {"count", Notation::integer},
+      {"sizes", Notation::integers},   {"into", Notation::integers},
+      {"fill", Notation::real},        {"weight", Notation::real},
+      {"direction", Notation::word},   {"precision", Notation::word},
+      {"kind", Notation::word},        {"style", Notation::word},
+      {"empty_row", Notation::word},   {"pattern", Notation::word},
+      {"bound", Notation::integer},    {"spec", Notation::spec}};
   return words;
 }
 

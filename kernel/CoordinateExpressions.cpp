@@ -59,11 +59,17 @@ E visible(const MaskShape &mask) {
     case MaskShape::Kind::causal: return E::binary(ScalarOperator::lessEqual, key, position);
     case MaskShape::Kind::window: break;
   }
-  return E::binary(ScalarOperator::both,
-                   E::binary(ScalarOperator::greaterEqual, key,
-                             E::binary(ScalarOperator::subtract, position, E::integer(mask.left))),
-                   E::binary(ScalarOperator::lessEqual, key,
-                             E::binary(ScalarOperator::add, position, E::integer(mask.right))));
+  const E window =
+      E::binary(ScalarOperator::both,
+                E::binary(ScalarOperator::greaterEqual, key,
+                          E::binary(ScalarOperator::subtract, position, E::integer(mask.left))),
+                E::binary(ScalarOperator::lessEqual, key,
+                          E::binary(ScalarOperator::add, position, E::integer(mask.right))));
+  if (mask.global == 0) return window;
+  const E global = E::integer(mask.global);
+  return E::binary(ScalarOperator::either, window,
+                   E::binary(ScalarOperator::either, E::binary(ScalarOperator::less, key, global),
+                             E::binary(ScalarOperator::less, position, global)));
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ namespace weft {
 struct MaskShape {
   enum class Kind : uint8_t {
     causal,   ///< key <= query + shift
-    window,   ///< query + shift - left <= key <= query + shift + right
+    window,   ///< query + shift - left <= key <= query + shift + right; with global positions also
+              ///< key < global, or query + shift < global
     padding,  ///< key < length, the op's second operand
     block,    ///< where the second operand has no zero for the block of `size` x `size`
     pattern,  ///< the table of the attribute `pattern` has the tile (kernel/BlockMask.h)
@@ -30,6 +31,7 @@ struct MaskShape {
   int batch = 0;                          ///< dimension of a document mask
   int64_t shift = 0;                      ///< of causal, window and document
   int64_t left = 0, right = 0;            ///< of a window
+  int64_t global = 0;                     ///< of a window: positions that see all and all see
   int64_t size = 1;                       ///< of a block
   std::vector<int> heads = {};            ///< of a pattern by head: dimensions, slowest first
   std::vector<int64_t> headExtents = {};  ///< of these

@@ -195,7 +195,8 @@ struct Evaluator {
                                        : -std::numeric_limits<double>::infinity();
     if (kind == "causal") return results(maskCausal(operand(0), query, key, fill));
     if (kind == "window")
-      return results(maskWindow(operand(0), query, key, *mask.getLeft(), *mask.getRight(), fill));
+      return results(maskWindow(operand(0), query, key, *mask.getLeft(), *mask.getRight(),
+                                int64_t(mask.getGlobal().value_or(0)), fill));
     if (kind == "padding")
       return results(maskPadding(operand(0), key, operand(1), along()[0], fill));
     if (kind == "block")

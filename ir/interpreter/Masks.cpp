@@ -16,16 +16,17 @@ TensorValue keepWhere(const TensorValue &x, double fill, Visible visible) {
 }  // namespace
 
 TensorValue maskWindow(const TensorValue &x, int64_t query, int64_t key, int64_t left,
-                       int64_t right, double fill) {
+                       int64_t right, int64_t global, double fill) {
   const int64_t shift = x.shape[key] - x.shape[query];
   return keepWhere(x, fill, [&](const Shape &at) {
-    const int64_t distance = at[key] - (at[query] + shift);
+    const int64_t position = at[query] + shift, distance = at[key] - position;
+    if (global > 0 && (at[key] < global || position < global)) return true;
     return -left <= distance && distance <= right;
   });
 }
 
 TensorValue maskCausal(const TensorValue &x, int64_t query, int64_t key, double fill) {
-  return maskWindow(x, query, key, x.shape[key] + x.shape[query], 0, fill);
+  return maskWindow(x, query, key, x.shape[key] + x.shape[query], 0, 0, fill);
 }
 
 TensorValue maskPadding(const TensorValue &x, int64_t key, const TensorValue &lengths,

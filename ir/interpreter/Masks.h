@@ -8,9 +8,10 @@
 
 namespace weft::reference {
 
-/// Query row sees key k iff position(query) - left <= k <= position(query) + right.
+/// Query row sees key k iff position(query) - left <= k <= position(query) + right, or k < global,
+/// or position(query) < global.
 TensorValue maskWindow(const TensorValue &x, int64_t query, int64_t key, int64_t left,
-                       int64_t right, double fill);
+                       int64_t right, int64_t global, double fill);
 /// The window that reaches from the first key to the query's own position.
 TensorValue maskCausal(const TensorValue &x, int64_t query, int64_t key, double fill);
 /// Keys from the length on are excluded; one length per coordinate of `along`.

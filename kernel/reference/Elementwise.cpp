@@ -113,6 +113,9 @@ Point PointEvaluator::mask(const BodyOp &op, size_t, const Coordinates &at) {
     switch (*kind) {
       case MaskShape::Kind::causal: return distance() <= 0;
       case MaskShape::Kind::window:
+        if (op.attributes.contains("global") &&
+            std::min(key, key - distance()) < integer(op, "global"))
+          return true;
         return distance() >= -integer(op, "left") && distance() <= integer(op, "right");
       case MaskShape::Kind::padding:
         return double(key) < evaluate(op.operands[1], mapped(op, 1, at)).value;

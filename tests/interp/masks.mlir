@@ -14,6 +14,14 @@ weft.graph @causal_and_window() {
   %windowExpected = weft.constant dense<[[0xFF800000, 1.0, 1.0, 1.0, 0xFF800000], [0xFF800000, 0xFF800000, 1.0, 1.0, 1.0],
                                          [0xFF800000, 0xFF800000, 0xFF800000, 1.0, 1.0]]> : !jk
   weft.expect_close %window, %windowExpected : !jk
+  %global = weft.mask window %x {query = j, key = k, left = 1, right = 0, global = 1} : !jk
+  %globalExpected = weft.constant dense<[[1.0, 1.0, 1.0, 0xFF800000, 0xFF800000], [1.0, 0xFF800000, 1.0, 1.0, 0xFF800000],
+                                         [1.0, 0xFF800000, 0xFF800000, 1.0, 1.0]]> : !jk
+  weft.expect_close %global, %globalExpected : !jk
+  %more = weft.mask window %x {query = j, key = k, left = 0, right = 0, global = 3} : !jk
+  %moreExpected = weft.constant dense<[[1.0, 1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0, 0xFF800000],
+                                       [1.0, 1.0, 1.0, 0xFF800000, 1.0]]> : !jk
+  weft.expect_close %more, %moreExpected : !jk
   weft.return
 }
 

@@ -41,6 +41,22 @@ weft.graph @mask_c4(%x: tensor<4x4xf32, #weft.axes<j, k>>) {
 
 // -----
 
+weft.graph @mask_c4_global(%x: tensor<4x4xf32, #weft.axes<j, k>>) {
+  // expected-error @+1 {{mask_c4: 'global' is 0}}
+  %r = weft.mask window %x {query = j, key = k, left = 1, right = 0, global = 0} : tensor<4x4xf32, #weft.axes<j, k>>
+  weft.return
+}
+
+// -----
+
+weft.graph @mask_c2_global(%x: tensor<4x4xf32, #weft.axes<j, k>>) {
+  // expected-error @+1 {{mask_c2: a causal mask has no 'global'}}
+  %r = weft.mask causal %x {query = j, key = k, global = 1} : tensor<4x4xf32, #weft.axes<j, k>>
+  weft.return
+}
+
+// -----
+
 weft.graph @mask_c5(%x: tensor<4x4xf32, #weft.axes<j, k>>, %n: tensor<2xi32, #weft.axes<b>>) {
   // expected-error @+1 {{mask_c5: the tensor of lengths is}}
   %r = weft.mask padding %x, %n along (j) {key = k} : tensor<4x4xf32, #weft.axes<j, k>>, tensor<2xi32, #weft.axes<b>>
