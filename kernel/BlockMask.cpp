@@ -475,6 +475,26 @@ BlockTable BlockPattern::expand(int64_t ofHeads, int64_t queries, int64_t keys) 
   return Expansion(*this, isByHead ? ofHeads : 1, queries, keys).run();
 }
 
+BlockPattern BlockPattern::scaled(const Extents &from, const Extents &to) const {
+  const auto columnsOf = [&](int64_t size) { return ceilDivided(to.keys, size); };
+  constexpr int64_t fewTiles = 6;
+  const int64_t wanted = std::min(fewTiles, ceilDivided(from.keys, block));
+  BlockPattern other = *this;
+  while (other.block > sizes.front() && columnsOf(other.block) < wanted) other.block /= 2;
+  if (kind != Kind::table) return other;
+  const BlockTable whole = expand(from.heads, from.queries, from.keys);
+  const int64_t tables = isByHead ? to.heads : 1;
+  BlockTable part(other.block, tables, to.queries, to.keys);
+  std::vector<bool> tiles;
+  for (int64_t head = 0; head < tables; ++head)
+    for (int64_t row = 0; row < part.rows; ++row)
+      for (int64_t column = 0; column < part.columns; ++column)
+        tiles.push_back(whole.has(head * whole.heads / tables, row * whole.rows / part.rows,
+                                  column * whole.columns / part.columns));
+  if (std::ranges::find(tiles, true) == tiles.end()) tiles.front() = true;
+  return ofTable(other.block, tables, part.rows, part.columns, tiles);
+}
+
 std::vector<std::string> blockPatternWords() {
   std::vector<std::string> words;
   for (const auto &[kind, word] : kindWords)
@@ -482,11 +502,8 @@ std::vector<std::string> blockPatternWords() {
   return words;
 }
 
-bool isBlockPattern(std::string_view word) {
-  const std::string_view name = word.substr(0, word.find('('));
-  return name.ends_with(".npy") || std::ranges::find(kindWords, name, [](const auto &known) {
-                                     return known.second;
-                                   }) != kindWords.end();
+bool isBlockPatternName(std::string_view name) {
+  return std::ranges::any_of(kindWords, [&](const auto &known) { return known.second == name; });
 }
 
 bool isBlockSize(int64_t size) { return std::ranges::find(sizes, size) != sizes.end(); }

@@ -97,13 +97,20 @@ struct BlockPattern {
   /// For so many heads, queries and keys. Throws Error(badInput) where they do not fit, or where no
   /// tile exists.
   BlockTable expand(int64_t heads, int64_t queries, int64_t keys) const;
+  /// The pattern on other extents, for what is computed on few positions in the place of many:
+  /// tiles get smaller where that leaves more than a few of them, and a table has every so many of
+  /// its tiles, at least one. Throws Error(badInput) where the pattern does not fit `from`.
+  struct Extents {
+    int64_t heads = 1, queries = 0, keys = 0;
+  };
+  BlockPattern scaled(const Extents &from, const Extents &to) const;
   bool operator==(const BlockPattern &) const = default;
 };
 
 /// "bigbird(..)", for lists of what is known.
 std::vector<std::string> blockPatternWords();
-/// Whether a word is meant as a pattern: one of their names, or that of a file of a table.
-bool isBlockPattern(std::string_view word);
+/// Whether a pattern has this name: "bigbird".
+bool isBlockPatternName(std::string_view name);
 /// The tile sizes that there are: 16, 32, 64, 128.
 bool isBlockSize(int64_t size);
 

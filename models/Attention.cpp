@@ -22,7 +22,45 @@ mlir::Value attend(LayerBuilder &layer, mlir::Value q, mlir::Value k, mlir::Valu
   return layer.contract("weighted", sumSpec, v, probability);
 }
 
+namespace {
+
+/// Beltagy et al. 2020, section 3.1: queries of the first s positions see all keys, by projections
+/// of their own; those of the others a window and the first s keys.
+mlir::Value globalAndLocalHeads(LayerBuilder &layer, mlir::Value x) {
+  const bool bias = layer.specification().projectionBias;
+  const auto project = [&](const std::string &name, const char *spec, const std::string &suffix,
+                           mlir::Value rows) {
+    return layer.project(name, spec, "w" + suffix, rows, bias ? "b" + suffix : "");
+  };
+  const mlir::Value first = layer.slice("x_global", x, 'j', 0, 's');
+  const mlir::Value globalQ = project("q_global", "phi,bsi->phbs", "q_global", first),
+                    globalK = project("k_global", "phi,bki->phbk", "k_global", x),
+                    globalV = project("v_global", "whi,bki->whbk", "v_global", x);
+  const mlir::Value score =
+      layer.scores("score_global", "phbk,phbs->hbsk", globalK, globalQ, scoreScale(layer));
+  const mlir::Value probability =
+      layer.dropout("kept_global", layer.softmax("probability_global", layer.padding(score), 'k'));
+  const mlir::Value globalResult =
+      layer.contract("weighted_global", "whbk,hbsk->whbs", globalV, probability);
+
+  const mlir::Value others = layer.slice("x_local", x, 'j', layer.dim('s'), 'l');
+  const mlir::Value q = project("q", "phi,bli->phbl", "q", others),
+                    k = project("k", "phi,bki->phbk", "k", x),
+                    v = project("v", "whi,bki->whbk", "v", x);
+  layer.setQueryAxis('l');
+  const mlir::Value result = attend(layer, q, k, v, "phbk,phbl->hblk", "whbk,hblk->whbl");
+  layer.setQueryAxis('j');
+  return layer.concat("weighted_all", {globalResult, result}, 's', 'j');
+}
+
+}  // namespace
+
 mlir::Value multiHeadAttention(LayerBuilder &layer, mlir::Value x, mlir::Value source) {
+  if (layer.specification().globalPositions) {
+    const mlir::Value weighted = globalAndLocalHeads(layer, x);
+    return layer.project("attention", "whi,whbj->bji", "wo", weighted,
+                         layer.specification().outputBias ? "bo" : "");
+  }
   const bool bias = layer.specification().projectionBias,
              outputBias = layer.specification().outputBias;
   const mlir::Value q = layer.project("q", "phi,bji->phbj", "wq", x, bias ? "bq" : "");

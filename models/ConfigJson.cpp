@@ -3,6 +3,7 @@
 // lists of ConfigKeys.h. Meanings are those of the published model documentation of each family.
 #include "models/ConfigJson.h"
 
+#include "kernel/BlockMask.h"
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
 #include "kernel/ScoreBias.h"
@@ -52,7 +53,7 @@ void requireMultiple(const ConfigReader &reader, const std::string &key, int64_t
                        fmt::format("is not divisible by '{}' = {}", divisorKey, divisor));
 }
 
-LayerSpecification readBert(ConfigReader &reader) {
+LayerSpecification readBert(ConfigReader &reader, const std::string &usualActivation) {
   const int64_t hidden = reader.requiredInteger({"hidden_size"}),
                 heads = reader.requiredInteger({"num_attention_heads"});
   requireMultiple(reader, "hidden_size", hidden, "num_attention_heads", heads);
@@ -66,10 +67,12 @@ LayerSpecification readBert(ConfigReader &reader) {
                    {"h", heads},
                    {"i", hidden},
                    {"u", reader.requiredInteger({"intermediate_size"})}},
-          .activation = activation(reader, {"hidden_act"}, "gelu"),
+          .activation = activation(reader, {"hidden_act"}, usualActivation),
           .epsilon = reader.positiveOr({"layer_norm_eps"}, 1e-12),
           .causal = reader.flag("is_decoder", false)};
 }
+
+LayerSpecification readPlainBert(ConfigReader &reader) { return readBert(reader, "gelu"); }
 
 LayerSpecification readDistilBert(ConfigReader &reader) {
   const int64_t hidden = reader.requiredInteger({"dim", "hidden_size"});
@@ -101,6 +104,125 @@ LayerSpecification readGpt2(ConfigReader &reader) {
           .epsilon = reader.positiveOr({"layer_norm_epsilon"}, 1e-5),
           .causal = true,
           .scaleScores = reader.flag("scale_attn_weights", true)};
+}
+
+/// The kinds of layers that GPT-Neo's `attention_types` ([[["global", "local"], 12]]) and
+/// `attention_layers` (["global", "local", ...]) name.
+std::set<std::string> gptNeoKinds(ConfigReader &reader) {
+  std::set<std::string> kinds;
+  for (const char *key : {"attention_types", "attention_layers"}) {
+    const nlohmann::json *value = reader.find(key);
+    if (!value) continue;
+    const auto takeKind = [&](const nlohmann::json &kind) {
+      if (kind != "global" && kind != "local")
+        throw reader.error(ErrorKind::unsupported, key, "supported are \"global\" and \"local\"");
+      kinds.insert(kind.get<std::string>());
+    };
+    if (!value->is_array()) throw reader.error(ErrorKind::badInput, key, "must be a list");
+    for (const nlohmann::json &entry : *value) {
+      if (!entry.is_array()) takeKind(entry);
+      else if (entry.size() == 2 && entry[0].is_array() && entry[1].is_number_integer())
+        std::ranges::for_each(entry[0], takeKind);
+      else
+        throw reader.error(ErrorKind::badInput, key,
+                           "must hold kinds of layers and how often, as [[\"global\"], 24]");
+    }
+  }
+  if (!kinds.empty()) return kinds;
+  reader.assume("attention_types", "global and local");
+  return {"global", "local"};
+}
+
+/// Layers of two kinds: the global one is built where a file has both. A local query sees
+/// `window_size` keys with its own.
+LayerSpecification readGptNeo(ConfigReader &reader) {
+  const int64_t hidden = reader.requiredInteger({"hidden_size"}),
+                heads = reader.requiredInteger({"num_heads", "num_attention_heads"});
+  requireMultiple(reader, "hidden_size", hidden, "num_heads", heads);
+  const std::set<std::string> kinds = gptNeoKinds(reader);
+  const int64_t window = reader.integerOr("window_size", 256).value_or(256);
+  LayerSpecification specification{
+      .family = Family::decoder,
+      .dims = {{"b", 1},
+               {"j", 2048},
+               {"h", heads},
+               {"i", hidden},
+               {"u", reader.integer({"intermediate_size"}).value_or(4 * hidden)}},
+      .activation = activation(reader, {"activation_function"}, "gelu_new"),
+      .epsilon = reader.positiveOr({"layer_norm_epsilon"}, 1e-5),
+      .projectionBias = false,
+      .causal = true,
+      .scaleScores = false};
+  if (!kinds.contains("global")) specification.window = window;
+  else if (kinds.contains("local"))
+    reader.note(window == 1
+                    ? "layers are global and local; the global one is built"
+                    : fmt::format("layers are global and local; the global one is built, --mask "
+                                  "window={} builds the local one",
+                                  window - 1));
+  return specification;
+}
+
+/// Tiles of random columns are drawn by weft's own generator: which, no file says.
+LayerSpecification readBigBird(ConfigReader &reader) {
+  const std::string type = reader.text({"attention_type"}, "block_sparse");
+  if (type != "block_sparse" && type != "original_full")
+    throw reader.error(ErrorKind::unsupported, "attention_type",
+                       "supported are \"block_sparse\" and \"original_full\"");
+  const bool isSparse = type == "block_sparse", bias = reader.flag("use_bias", true);
+  if (isSparse) reader.rejectFlag("is_decoder", "block-sparse decoders are not supported");
+  LayerSpecification specification = readBert(reader, "gelu_new");
+  specification.projectionBias = bias;
+  specification.dims["b"] = 1, specification.dims["j"] = 4096;
+  const int64_t block = reader.integerOr("block_size", 64).value_or(64),
+                random = reader.integerOr("num_random_blocks", 3).value_or(3);
+  if (!isBlockSize(block))
+    throw reader.error(ErrorKind::unsupported, "block_size", "supported are 16, 32, 64 and 128");
+  if (!isSparse) return specification;
+  specification.blocks =
+      fmt::format("bigbird(block={},window=3,global=2,random={},seed=0,heads=each)", block, random);
+  reader.note(
+      "no file says which random tiles there are; these are drawn with seed 0, and a .npy file of "
+      "those of a checkpoint goes with \"attention_type\": \"original_full\" and --mask FILE.npy");
+  return specification;
+}
+
+/// Keys on both sides together, of every layer.
+int64_t longformerWindow(ConfigReader &reader) {
+  constexpr const char *key = "attention_window";
+  constexpr int64_t usual = 512;
+  const nlohmann::json *value = reader.find(key);
+  if (!value) {
+    reader.assume(key, std::to_string(usual));
+    return usual;
+  }
+  const nlohmann::json one = value->is_array() && !value->empty() ? value->front() : *value;
+  if (value->is_array())
+    for (const nlohmann::json &other : *value)
+      if (other != one)
+        throw reader.error(ErrorKind::unsupported, key,
+                           "windows that differ by layer are not supported; one number builds the "
+                           "layer that has it");
+  if (!one.is_number_integer() || one.get<int64_t>() < 2 || one.get<int64_t>() % 2 != 0)
+    throw reader.error(ErrorKind::badInput, key, "must be an even number of keys, at least 2");
+  return one.get<int64_t>();
+}
+
+LayerSpecification readLongformer(ConfigReader &reader) {
+  LayerSpecification specification = readBert(reader, "gelu");
+  reader.rejectFlag("is_decoder", "causal layers of longformer are not supported");
+  reader.rejectFlag("autoregressive", "autoregressive windows are not supported");
+  if (reader.text({"attention_mode"}, "longformer") != "longformer")
+    throw reader.error(ErrorKind::unsupported, "attention_mode", "supported is \"longformer\"");
+  if (const nlohmann::json *dilation = reader.find("attention_dilation"))
+    for (const nlohmann::json &one : dilation->is_array() ? *dilation : nlohmann::json{*dilation})
+      if (one != 1)
+        throw reader.error(ErrorKind::unsupported, "attention_dilation", "supported is 1");
+  specification.dims["b"] = 1, specification.dims["j"] = 4096, specification.dims["s"] = 1;
+  specification.window = longformerWindow(reader) / 2 + 1;
+  specification.globalPositions = true;
+  reader.note("the first position is global; --dim s=N makes the first N so");
+  return specification;
 }
 
 /// Slopes in the place of a table of positions (ALiBi). The feed-forward is four times as wide as
@@ -219,22 +341,23 @@ LayerSpecification readT5(ConfigReader &reader) {
     throw reader.error(
         ErrorKind::badInput, "relative_attention_max_distance",
         fmt::format("must be larger than the {} distances that have a bucket each", own / 2));
-  LayerSpecification specification{.family = Family::t5,
-                                   .dims = {{"b", 8},
-                                            {"j", 512},
-                                            {"h", reader.requiredInteger({"num_heads"})},
-                                            {"p", reader.requiredInteger({"d_kv"})},
-                                            {"i", reader.requiredInteger({"d_model"})},
-                                            {"u", reader.requiredInteger({"d_ff"})},
-                                            {"n", buckets}},
-                                   .epsilon = reader.positiveOr({"layer_norm_epsilon"}, 1e-6),
-                                   .projectionBias = false,
-                                   .outputBias = false,
-                                   .feedForwardBias = false,
-                                   .causal = isDecoder,
-                                   .scaleScores = false,
-                                   .crossAttention = isDecoder,
-                                   .score = {.relative = distance, .hasBuckets = true}};
+  LayerSpecification specification{
+      .family = Family::t5,
+      .dims = {{"b", 8},
+               {"j", 512},
+               {"h", reader.requiredInteger({"num_heads"})},
+               {"p", reader.requiredInteger({"d_kv"})},
+               {"i", reader.requiredInteger({"d_model"})},
+               {"u", reader.requiredInteger({"d_ff"})},
+               {"n", buckets}},
+      .epsilon = reader.positiveOr({"layer_norm_epsilon"}, 1e-6),
+      .projectionBias = false,
+      .outputBias = false,
+      .feedForwardBias = false,
+      .causal = isDecoder,
+      .scaleScores = false,
+      .crossAttention = isDecoder,
+      .score = {.relative = distance, .hasBuckets = true, .hasCausalBuckets = isDecoder}};
   readT5FeedForward(reader, specification);
   return specification;
 }
@@ -340,13 +463,21 @@ LayerSpecification readQwen2(ConfigReader &reader) {
 
 using FamilyReader = LayerSpecification (*)(ConfigReader &);
 const std::map<std::string, FamilyReader> &familyReaders() {
-  static const std::map<std::string, FamilyReader> readers = {
-      {"bert", readBert},       {"bloom", readBloom},
-      {"camembert", readBert},  {"distilbert", readDistilBert},
-      {"gpt2", readGpt2},       {"llama", readLlama},
-      {"mistral", readMistral}, {"mpt", readMpt},
-      {"qwen2", readQwen2},     {"roberta", readBert},
-      {"t5", readT5},           {"xlm-roberta", readBert}};
+  static const std::map<std::string, FamilyReader> readers = {{"bert", readPlainBert},
+                                                              {"big_bird", readBigBird},
+                                                              {"bloom", readBloom},
+                                                              {"camembert", readPlainBert},
+                                                              {"distilbert", readDistilBert},
+                                                              {"gpt2", readGpt2},
+                                                              {"gpt_neo", readGptNeo},
+                                                              {"llama", readLlama},
+                                                              {"longformer", readLongformer},
+                                                              {"mistral", readMistral},
+                                                              {"mpt", readMpt},
+                                                              {"qwen2", readQwen2},
+                                                              {"roberta", readPlainBert},
+                                                              {"t5", readT5},
+                                                              {"xlm-roberta", readPlainBert}};
   return readers;
 }
 
@@ -523,6 +654,7 @@ ConfigDescription parseConfig(std::string_view text, const std::string &where,
   readElementType(reader, description);
   readRest(reader, modelType, allowedKeys, description);
   description.assumed = reader.assumed();
+  description.notes = reader.notes();
   return description;
 }
 

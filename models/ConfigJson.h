@@ -22,6 +22,8 @@ struct ConfigDescription {
       {};  ///< present and not known, left out because the caller allows it
   std::vector<std::string> assumed =
       {};  ///< "sliding_window = 4096": what the family takes for a missing key
+  std::vector<std::string> notes =
+      {};                            ///< which of the file's layers it is, where there are several
   std::string elementTypeKey = {};   ///< the key that names the elements' type; empty: none does
   std::string elementTypeName = {};  ///< as that key has it: "bfloat16"
   std::optional<DType> elementType =

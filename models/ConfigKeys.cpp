@@ -14,12 +14,23 @@ namespace {
 
 using nlohmann::json;
 
-const std::set<std::string> dropoutKeys = {
-    "activation_dropout", "attention_dropout",   "attention_probs_dropout_prob",
-    "attn_pdrop",         "classifier_dropout",  "dropout",
-    "dropout_rate",       "emb_pdrop",           "embd_pdrop",
-    "hidden_dropout",     "hidden_dropout_prob", "qa_dropout",
-    "resid_pdrop",        "seq_classif_dropout", "summary_first_dropout"};
+const std::set<std::string> dropoutKeys = {"activation_dropout",
+                                           "attention_dropout",
+                                           "attention_probs_dropout_prob",
+                                           "attn_pdrop",
+                                           "classifier_dropout",
+                                           "dropout",
+                                           "dropout_rate",
+                                           "emb_pdrop",
+                                           "embd_pdrop",
+                                           "embed_dropout",
+                                           "resid_dropout",
+                                           "hidden_dropout",
+                                           "hidden_dropout_prob",
+                                           "qa_dropout",
+                                           "resid_pdrop",
+                                           "seq_classif_dropout",
+                                           "summary_first_dropout"};
 
 const std::set<std::string> neutralKeys = {
     // what the file is
@@ -66,6 +77,9 @@ const std::map<std::string, std::set<std::string>> neutralKeysOf = {
     {"bloom",
      {"attention_softmax_in_fp32", "bias_dropout_fusion", "masked_softmax_fusion", "offset_alibi",
       "seq_length", "skip_bias_add", "skip_bias_add_qkv", "slow_but_exact"}},
+    {"big_bird", {"rescale_embeddings"}},
+    {"gpt_neo", {"num_layers"}},
+    {"longformer", {"ignore_attention_mask", "onnx_export"}},
     {"mpt",
      {"embedding_fraction", "init_config", "init_device", "learned_pos_emb", "max_seq_len",
       "tokenizer_name", "verbose"}},
@@ -77,11 +91,14 @@ const std::map<std::string, std::set<std::string>> neutralKeysOf = {
 /// How the classes of a model type begin; each goes on with one of architectureHeads.
 const std::map<std::string, std::vector<std::string>> architecturePrefixes = {
     {"bert", {"Bert"}},
+    {"big_bird", {"BigBird"}},
     {"bloom", {"Bloom"}},
     {"camembert", {"Camembert"}},
     {"distilbert", {"DistilBert"}},
     {"gpt2", {"GPT2"}},
+    {"gpt_neo", {"GPTNeo"}},
     {"llama", {"Llama", "LLaMA"}},
+    {"longformer", {"Longformer"}},
     {"mistral", {"Mistral"}},
     {"mpt", {"MPT", "Mpt"}},
     {"qwen2", {"Qwen2"}},

@@ -44,6 +44,9 @@ public:
     assumed_.push_back(fmt::format("{} = {}", key, value));
   }
   const std::vector<std::string> &assumed() const { return assumed_; }
+  /// Remembers what is to be said of the layer that is built.
+  void note(const std::string &text) { notes_.push_back(text); }
+  const std::vector<std::string> &notes() const { return notes_; }
 
   /// Error(unsupported) if the flag is set, with the reason.
   void rejectFlag(const std::string &key, std::string_view reason);
@@ -72,7 +75,7 @@ private:
   std::string where_;
   nlohmann::json object_;
   std::set<std::string> read_;
-  std::vector<std::string> assumed_;
+  std::vector<std::string> assumed_, notes_;
 };
 
 }  // namespace weft::models

@@ -56,6 +56,7 @@ int64_t quotient(const LayerSpecification &specification, const Dims &dims,
 void deriveMissing(const LayerSpecification &specification, Dims &dims) {
   dims.try_emplace("k", dims.at("j"));
   if (hasMemory(specification)) dims.try_emplace("m", dims.at("j"));
+  if (specification.globalPositions) dims["l"] = dims.at("j") - dims.at("s");
   if (!dims.count("p"))
     dims["p"] =
         quotient(specification, dims, "i", "h", "the hidden size must be a multiple of the heads");
@@ -81,6 +82,13 @@ void checkContradictions(const LayerSpecification &specification, const Dims &di
   if (specification.family == Family::maskedToken && dims.at("k") != dims.at("j"))
     throw Error::badInput("{}: k={} must equal j={}: every token attends to all of its sequence",
                           specification.name, dims.at("k"), dims.at("j"));
+  if (specification.globalPositions && dims.at("s") >= dims.at("j"))
+    throw Error::badInput(
+        "{}: s={} global positions of j={}: at most {}, since others have projections of their own",
+        specification.name, dims.at("s"), dims.at("j"), dims.at("j") - 1);
+  if (specification.globalPositions && dims.at("k") != dims.at("j"))
+    throw Error::badInput("{}: k={} must equal j={}: global positions are queries and keys",
+                          specification.name, dims.at("k"), dims.at("j"));
   if (specification.documents && dims.at("j") > dims.at("k"))
     throw Error::badInput(
         "{}: --mask document: j={} queries stand at the last of k={} keys, so the first ones have "
@@ -105,6 +113,7 @@ std::vector<std::string> settableDims(const LayerSpecification &specification) {
   std::vector<std::string> names = {"b", "j", "k", "h"};
   if (hasGroups(specification)) names.push_back("g");
   if (hasMemory(specification)) names.push_back("m");
+  if (specification.globalPositions) names.push_back("s");
   names.insert(names.end(), {"p", "w"});
   if (specification.family == Family::attention) return names;
   names.push_back("i");

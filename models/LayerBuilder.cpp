@@ -9,6 +9,7 @@
 #include "models/ScoreMask.h"
 
 #include <cctype>
+#include <utility>
 
 namespace weft::models {
 namespace {
@@ -252,7 +253,9 @@ mlir::Value LayerBuilder::relativeTable(const std::string &heads) {
   if (specification_.score.hasBuckets)
     return append<ExpandBucketsOp>(
         "relative_rows", parameter("relative_table", "n" + heads, drawn),
-        nameOf(specification_.causal ? BucketKind::causal : BucketKind::bidirectional), distance);
+        nameOf(specification_.score.hasCausalBuckets ? BucketKind::causal
+                                                     : BucketKind::bidirectional),
+        distance);
   std::vector<std::pair<std::string, int64_t>> extents;
   for (const char axis : heads) extents.emplace_back(std::string(1, axis), dim(axis));
   extents.emplace_back("distance", 2 * distance + 1);
@@ -263,11 +266,24 @@ mlir::Value LayerBuilder::relativeTable(const std::string &heads) {
 mlir::Value LayerBuilder::mask(const std::string &name, mlir::Value x) {
   mlir::Value seen = maskBlocks(maskPositions(name, x));
   if (specification_.documents)
-    seen = MaskOp::document(builder_, named("in_document"), seen, position(x, 'j'),
-                            position(x, 'k'), indices("segments", "bk"), position(x, 'b'));
-  if (!specification_.padding) return seen;
-  return MaskOp::padding(builder_, named("padded"), seen, position(x, 'k'), indices("lengths", "b"),
-                         position(x, 'b'));
+    seen = MaskOp::document(builder_, named("in_document"), seen, position(x, queryAxis_),
+                            position(x, 'k'), sharedIndices("segments", "bk"), position(x, 'b'));
+  return padding(seen);
+}
+
+mlir::Value LayerBuilder::padding(mlir::Value x) {
+  if (!specification_.padding) return x;
+  return MaskOp::padding(builder_, named("padded"), x, position(x, 'k'),
+                         sharedIndices("lengths", "b"), position(x, 'b'));
+}
+
+mlir::Value LayerBuilder::sharedIndices(const std::string &name, const std::string &axes) {
+  mlir::Value &argument = shared_[name];
+  if (argument) return argument;
+  const std::string prefix = std::exchange(prefix_, "");
+  argument = indices(name, axes);
+  prefix_ = prefix;
+  return argument;
 }
 
 mlir::Value LayerBuilder::maskBlocks(mlir::Value x) {
@@ -276,24 +292,50 @@ mlir::Value LayerBuilder::maskBlocks(mlir::Value x) {
   std::vector<int64_t> heads;
   int64_t count = 1;
   for (const char axis : axes) heads.push_back(position(x, axis)), count *= dim(axis);
-  const std::string text = blockMaskOf(*specification_.blocks, count, dim('j'), dim('k'));
+  const std::string text = blockMaskOf(*specification_.blocks, count, dim(queryAxis_), dim('k'));
   if (!BlockPattern::parse(text).isByHead) heads.clear();
-  return MaskOp::byPattern(builder_, named("in_blocks"), x, position(x, 'j'), position(x, 'k'),
-                           heads, text);
+  return MaskOp::byPattern(builder_, named("in_blocks"), x, position(x, queryAxis_),
+                           position(x, 'k'), heads, text);
 }
 
 mlir::Value LayerBuilder::maskPositions(const std::string &name, mlir::Value x) {
   if (!specification_.causal && !specification_.window) return x;
-  const int64_t query = position(x, 'j'), key = position(x, 'k');
+  const int64_t query = position(x, queryAxis_), key = position(x, 'k');
   // A window that reaches from the last query to the first key, and where keys behind a query are
   // seen from the first query to the last key, excludes nothing that causality does not.
-  const int64_t furthest = specification_.causal ? dim('k') : std::max(dim('j'), dim('k'));
+  const int64_t furthest = specification_.causal ? dim('k') : std::max(dim(queryAxis_), dim('k'));
   if (specification_.window && *specification_.window < furthest) {
     const int64_t left = *specification_.window - 1;
     return MaskOp::window(builder_, named(name), x, query, key, left,
-                          specification_.causal ? 0 : left);
+                          specification_.causal ? 0 : left,
+                          specification_.globalPositions ? dim('s') : 0);
   }
   return specification_.causal ? MaskOp::causal(builder_, named(name), x, query, key) : x;
+}
+
+mlir::Value LayerBuilder::slice(const std::string &name, mlir::Value x, char axis, int64_t start,
+                                char part) {
+  const int64_t dimension = position(x, axis);
+  const mlir::Value result = append<SliceOp>(name, x, dimension, start, dim(part));
+  return renamed(result, dimension, part);
+}
+
+mlir::Value LayerBuilder::concat(const std::string &name, const std::vector<mlir::Value> &parts,
+                                 char firstAxis, char axis) {
+  const int64_t dimension = position(parts.front(), firstAxis);
+  return renamed(append<ConcatOp>(name, mlir::ValueRange(parts), dimension), dimension, axis);
+}
+
+/// A result whose axis in this dimension has another name.
+mlir::Value LayerBuilder::renamed(mlir::Value x, int64_t dimension, char axis) const {
+  std::vector<std::pair<std::string, int64_t>> axes;
+  const std::vector<std::string> names = axisNames(x.getType());
+  const std::vector<int64_t> sizes = extents(x.getType());
+  for (size_t index = 0; index < names.size(); ++index)
+    axes.emplace_back(int64_t(index) == dimension ? std::string(1, axis) : names[index],
+                      sizes[index]);
+  x.setType(makeTensor(x.getContext(), axes, dtype_));
+  return x;
 }
 
 mlir::Value LayerBuilder::splitAxis(const std::string &name, mlir::Value x, char axis,

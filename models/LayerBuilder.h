@@ -76,9 +76,18 @@ public:
   /// weight of that name over buckets n and heads.
   mlir::Value scores(const std::string &name, const std::string &spec, mlir::Value keys,
                      mlir::Value queries, std::optional<double> scale);
-  /// The specification's masks over query j and key k; x itself where it has none. A padding mask
-  /// adds the argument `lengths` over b, a document mask `segments` over b and k.
+  /// The specification's masks over the query axis and key k; x itself where it has none. A padding
+  /// mask adds the argument `lengths` over b, a document mask `segments` over b and k.
   mlir::Value mask(const std::string &name, mlir::Value x);
+  /// The padding mask alone.
+  mlir::Value padding(mlir::Value x);
+  /// The axis of scores that masks take for queries, from here on: j, or l.
+  void setQueryAxis(char axis) { queryAxis_ = axis; }
+  /// The positions of one axis from `start` on that another axis has.
+  mlir::Value slice(const std::string &name, mlir::Value x, char axis, int64_t start, char part);
+  /// Parts one after the other, of which each has its axis in the same dimension.
+  mlir::Value concat(const std::string &name, const std::vector<mlir::Value> &parts, char firstAxis,
+                     char axis);
   mlir::Value splitAxis(const std::string &name, mlir::Value x, char axis,
                         const std::string &parts);
   mlir::Value mergeAxes(const std::string &name, mlir::Value x, char first, char merged);
@@ -93,10 +102,13 @@ private:
   mlir::Location named(const std::string &name);
   int64_t position(mlir::Value x, char axis) const;
   mlir::Value zeros(const std::string &name, mlir::Type type);
+  mlir::Value renamed(mlir::Value x, int64_t dimension, char axis) const;
   bool hasAxis(mlir::Value x, char axis) const;
   mlir::Value relativeTable(const std::string &heads);
   mlir::Value maskPositions(const std::string &name, mlir::Value x);
   mlir::Value maskBlocks(mlir::Value x);
+  /// An argument of integers that all layers read: without their prefix, and there once.
+  mlir::Value sharedIndices(const std::string &name, const std::string &axes);
   void checkElements(const std::string &what, const std::string &axes) const;
   mlir::Value argumentOf(const std::string &name, const std::string &axes, DType dtype);
 
@@ -108,8 +120,10 @@ private:
   mlir::Block *body_ = nullptr;
   /// Of the graph arguments that are weights, by position.
   std::map<unsigned, InitialValue> parameters_;
-  int64_t streams_ = 0;  ///< dropout streams handed out
-  std::string prefix_;   ///< of names
+  int64_t streams_ = 0;                        ///< dropout streams handed out
+  char queryAxis_ = 'j';                       ///< of masks
+  std::string prefix_;                         ///< of names
+  std::map<std::string, mlir::Value> shared_;  ///< by name
 };
 
 }  // namespace weft::models

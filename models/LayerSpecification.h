@@ -14,7 +14,8 @@ namespace weft::models {
 
 /// Extents by axis letter: b batch, j query, k key, h query heads, g key/value heads, r heads per
 /// group, p query/key head dim, w value head dim, i embedding, u feed-forward, v vocabulary, m
-/// positions of the memory of a cross attention, n buckets of distances.
+/// positions of the memory of a cross attention, n buckets of distances, s global positions and l
+/// those that are not (j = s + l).
 using Dims = std::map<std::string, int64_t>;
 
 enum class Family : uint8_t {
@@ -49,15 +50,18 @@ struct LayerSpecification {
   /// Keys that a query sees, its own included: to the left, and as many to the right where not
   /// causal.
   std::optional<int64_t> window = {};
-  bool padding = false;           ///< attention only: an argument says how many keys a sequence has
+  bool padding = false;           ///< an argument says how many keys a sequence has
   double rotaryBase = 10000;      ///< llama only
   int64_t layers = 1;             ///< maskedToken only
   bool normBias = true;           ///< layer normalization adds a parameter
   bool gatedFeedForward = false;  ///< the activation is multiplied with a second projection
   bool crossAttention = false;    ///< t5: a decoder layer, over a memory
   ScoreForm score = {};           ///< of self attention
-  bool documents = false;         ///< attention only: an argument says which tokens belong together
-  /// Attention only: which tiles of scores exist (ScoreMask.h).
+  bool documents = false;         ///< an argument says which tokens belong together
+  /// Encoders only: the first s positions see all keys, by projections of their own, and all see
+  /// them (Longformer).
+  bool globalPositions = false;
+  /// Which tiles of scores exist (ScoreMask.h).
   std::optional<std::string> blocks = {};
   bool operator==(const LayerSpecification &) const = default;
 };

@@ -94,19 +94,26 @@ std::string elementTypeNote(const ConfigDescription &described, DType built, boo
   return fmt::format("{}, which are {} here", asked, nameOf(built));
 }
 
-/// The request's masks, in a layer that leaves the choice open.
+/// The request's masks beside the model's own: a query sees what all of them let it see.
 void setMask(LayerSpecification &specification, const Request &request) {
-  if (request.mask.isNone()) return;
-  if (supportedMasks(specification).empty())
+  const ScoreMask &mask = request.mask;
+  if (specification.globalPositions && mask != ScoreMask{.padding = mask.padding})
     throw Error::badInput(
-        "{}: --mask {}: {} fixes which keys a query sees; nearest is the preset 'attention', which "
-        "takes causal, window=N, padding, document and block masks",
-        specification.name, textOf(request.mask), specification.name);
-  specification.causal = request.mask.causal;
-  if (request.mask.window) specification.window = *request.mask.window + 1;
-  specification.padding = request.mask.padding;
-  specification.documents = request.mask.document;
-  specification.blocks = request.mask.blocks;
+        "{}: --mask {}: the first s positions of {} see all keys and are seen by all; nearest is "
+        "padding, or the preset 'attention', which takes every mask",
+        specification.name, textOf(mask), specification.name);
+  if (mask.blocks && specification.blocks)
+    throw Error::badInput(
+        "{}: --mask {}: {} has the block mask {} already, and one is taken; nearest is one of "
+        "causal, window=N, padding and document",
+        specification.name, textOf(mask), specification.name, *specification.blocks);
+  specification.causal |= mask.causal;
+  if (mask.window)
+    specification.window =
+        std::min(specification.window.value_or(*mask.window + 1), *mask.window + 1);
+  specification.padding |= mask.padding;
+  specification.documents |= mask.document;
+  if (mask.blocks) specification.blocks = mask.blocks;
 }
 
 /// A padding mask on the one attention of a layer whose tokens are queries and keys.
@@ -153,8 +160,8 @@ Model buildFromMlir(const Request &request, mlir::MLIRContext &context) {
                           request.model);
   if (!request.mask.isNone())
     throw Error::badInput(
-        "{}: --mask {} cannot be set, a .mlir file holds its own mask ops; nearest is the preset "
-        "'attention'",
+        "{}: --mask {} cannot be set, a .mlir file holds its own mask ops; presets and config.json "
+        "files take it",
         request.model, textOf(request.mask));
   if (!request.score.isNone())
     throw Error::badInput(
@@ -192,6 +199,7 @@ Model buildDescribed(const Request &request, mlir::MLIRContext &context) {
                        .dropoutKeys = described.dropoutKeys,
                        .allowedKeys = described.allowedKeys,
                        .assumed = described.assumed,
+                       .notes = described.notes,
                        .dtype = dtype,
                        .isTrained = isTrained(specification),
                        .dtypeNote = elementTypeNote(described, dtype, !findPreset(request.model))};

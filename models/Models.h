@@ -29,7 +29,7 @@ struct Request {
       {};  ///< of a config.json: may stand there though nobody knows what they mean
   std::optional<double> dropout =
       {};                ///< probability of every dropout, instead of the model's own; 0: none
-  ScoreMask mask = {};   ///< of the models that supportedMasks (Support.h) says have the choice
+  ScoreMask mask = {};   ///< of self attention, beside the model's own
   ScoreForm score = {};  ///< of those that supportedScoreForms says have it
   bool ragged = false;   ///< keys from lengths[b] on are hidden, an argument, in whole layers, too
 };
@@ -44,6 +44,7 @@ struct Description {
       {};  ///< of a config.json: not known, left out because the request allows it
   std::vector<std::string> assumed =
       {};  ///< of a config.json: "KEY = VALUE" that the family takes for a missing key
+  std::vector<std::string> notes = {};  ///< of a config.json: which of its layers was built
   std::optional<DType> dtype =
       {};                      ///< of the elements; nothing for a .mlir file, which has its own
   bool isTrained = true;       ///< the family has a derivative (Support.h); of a file nobody asks

@@ -28,13 +28,48 @@ LayerSpecification bert(std::string name, int64_t heads, int64_t hidden) {
           .epsilon = 1e-12};
 }
 
+/// Zaheer et al. 2020: BERT-large, whose scores exist in tiles of 64: a window of 3, the first and
+/// the last, and 3 that each head draws for itself.
+LayerSpecification bigBirdLarge() {
+  LayerSpecification layer = bert("bigbird-large", 16, 1024);
+  layer.dims["b"] = 1, layer.dims["j"] = 4096;
+  layer.activation = Activation::geluTanh;
+  layer.blocks = "bigbird(block=64,window=3,global=2,random=3,seed=0,heads=each)";
+  return layer;
+}
+
+/// Beltagy et al. 2020: BERT-large over 256 keys on each side, and global positions with
+/// projections of their own, 64 here.
+LayerSpecification longformerLarge() {
+  LayerSpecification layer = bert("longformer-large", 16, 1024);
+  layer.dims["b"] = 1, layer.dims["j"] = 4096, layer.dims["s"] = 64;
+  layer.epsilon = 1e-5;
+  layer.window = 257;
+  layer.globalPositions = true;
+  return layer;
+}
+
 /// Radford et al. 2019, section 2.3: normalization before each block, context 1024.
-LayerSpecification gpt2() {
-  return {.name = "gpt2",
+LayerSpecification gpt2(std::string name, int64_t heads, int64_t hidden) {
+  return {.name = std::move(name),
           .family = Family::decoder,
-          .dims = {{"b", 1}, {"j", 1024}, {"h", 12}, {"i", 768}, {"u", 3072}},
+          .dims = {{"b", 1}, {"j", 1024}, {"h", heads}, {"i", hidden}, {"u", 4 * hidden}},
           .activation = Activation::geluTanh,
           .causal = true};
+}
+
+/// Black et al. 2021: scores without a scale, no biases of queries, keys and values; every second
+/// layer is local, where a query sees 256 keys with its own.
+LayerSpecification gptNeo(std::string name, bool isLocal) {
+  LayerSpecification layer{.name = std::move(name),
+                           .family = Family::decoder,
+                           .dims = {{"b", 1}, {"j", 2048}, {"h", 16}, {"i", 2048}, {"u", 8192}},
+                           .activation = Activation::geluTanh,
+                           .projectionBias = false,
+                           .causal = true,
+                           .scaleScores = false};
+  if (isLocal) layer.window = 256;
+  return layer;
 }
 
 /// Grattafiori et al. 2024, Table 3: 32 heads in 8 key/value groups, rotary base 500,000.
@@ -88,7 +123,7 @@ LayerSpecification t5(std::string name, bool isDecoder) {
           .causal = isDecoder,
           .scaleScores = false,
           .crossAttention = isDecoder,
-          .score = {.relative = 128, .hasBuckets = true}};
+          .score = {.relative = 128, .hasBuckets = true, .hasCausalBuckets = isDecoder}};
 }
 
 /// Vaswani et al. 2017, Table 3: the base model.
@@ -126,9 +161,20 @@ const std::vector<PresetRow> &presetRows() {
        "softmax(q k / sqrt(p)) v alone, any h, g, j, k, p, w; --mask says which keys are seen"},
       {bert("bert-base", 12, 768), "BERT-base encoder layer, inference: post-norm, exact GELU"},
       {bert("bert-large", 16, 1024), "BERT-large encoder layer, inference: post-norm, exact GELU"},
+      {bigBirdLarge(),
+       "BigBird-large encoder layer, inference: post-norm, tanh GELU, block mask of tiles of 64"},
       {bloom(), "BLOOM-560m decoder layer, inference: pre-norm, ALiBi, causal, tanh GELU"},
-      {gpt2(), "GPT-2 (124M) decoder layer, inference: pre-norm, causal, tanh GELU"},
+      {gptNeo("gpt-neo-1.3b", false),
+       "GPT-Neo 1.3B global decoder layer, inference: pre-norm, causal, scores without a scale"},
+      {gptNeo("gpt-neo-1.3b-local", true),
+       "GPT-Neo 1.3B local decoder layer, inference: the same over the last 256 keys"},
+      {gpt2("gpt2", 12, 768), "GPT-2 (124M) decoder layer, inference: pre-norm, causal, tanh GELU"},
+      {gpt2("gpt2-medium", 16, 1024),
+       "GPT-2 medium (355M) decoder layer, inference: pre-norm, causal, tanh GELU"},
       {llama3(), "Llama 3 8B decoder layer, inference: RMS norm, rotary, grouped queries, SwiGLU"},
+      {longformerLarge(),
+       "Longformer-large encoder layer, inference: post-norm, 256 keys on each side, s global "
+       "positions"},
       {mpt(), "MPT-7B decoder layer, inference: pre-norm, ALiBi, causal, exact GELU, no biases"},
       {paperEncoder("paper-attention", true),
        "multi-head attention of paper-encoder with its biases and dropout"},

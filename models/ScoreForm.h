@@ -19,6 +19,8 @@ struct ScoreForm {
   std::optional<int64_t> relative = {};
   /// The table is that of T5: buckets [n, heads], of distances up to `relative`.
   bool hasBuckets = false;
+  /// Buckets are of distances to earlier keys alone, whatever masks say.
+  bool hasCausalBuckets = false;
   bool isNone() const { return *this == ScoreForm(); }
   bool operator==(const ScoreForm &) const = default;
 };

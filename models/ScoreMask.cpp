@@ -15,7 +15,7 @@
 namespace weft::models {
 namespace {
 
-const std::string windowPrefix = "window=";
+const std::string windowPrefix = "window=", arrayEnding = ".npy";
 constexpr int64_t widestWindow = std::numeric_limits<int32_t>::max();
 
 int64_t parseWindow(const std::string &word) {
@@ -36,16 +36,47 @@ int64_t parseWindow(const std::string &word) {
   return keys;
 }
 
-/// Words that commas in parentheses took apart, joined again.
-std::vector<std::string> joinedWords(const std::vector<std::string> &words) {
-  std::vector<std::string> joined;
+/// Where a word ends that begins at `begin`: at the next comma outside of parentheses.
+size_t endOfWord(const std::string &text, size_t begin) {
   bool isOpen = false;
-  for (const std::string &word : words) {
-    if (isOpen) joined.back() += "," + word;
-    else joined.push_back(word);
-    isOpen = joined.back().find('(') != std::string::npos && !joined.back().ends_with(')');
+  for (size_t at = begin; at < text.size(); ++at) {
+    if (text[at] == ',' && !isOpen) return at;
+    if (text[at] == '(') isOpen = true;
+    if (text[at] == ')') isOpen = false;
   }
-  return joined;
+  return text.size();
+}
+
+/// Where the parameters of a file begin: behind a ".npy" that the end, a comma or "(block=" follows
+/// at or behind `begin`; nothing if there is none. A path may hold commas and parentheses.
+std::optional<size_t> endOfPath(const std::string &text, size_t begin) {
+  for (size_t at = text.find(arrayEnding, begin); at != std::string::npos;
+       at = text.find(arrayEnding, at + 1)) {
+    const size_t end = at + arrayEnding.size();
+    const std::string_view rest = std::string_view(text).substr(end);
+    if (rest.empty() || rest.starts_with(',') || rest.starts_with("(block=")) return end;
+  }
+  return {};
+}
+
+/// Whether a word is one of --mask, right or wrong in its parameters, and no path.
+bool isKnownWord(std::string_view word) {
+  const std::string_view name = word.substr(0, word.find_first_of("=("));
+  return word == "causal" || word == "padding" || word == "document" || name == "window" ||
+         isBlockPatternName(name);
+}
+
+/// The words of one text: separated by commas outside of parentheses and of paths.
+std::vector<std::string> wordsOf(const std::string &text) {
+  std::vector<std::string> words;
+  for (size_t begin = 0; begin <= text.size();) {
+    size_t end = endOfWord(text, begin);
+    if (!isKnownWord(std::string_view(text).substr(begin, end - begin)))
+      if (const std::optional<size_t> path = endOfPath(text, begin)) end = endOfWord(text, *path);
+    words.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
 }
 
 /// What throws names the word.
@@ -65,15 +96,15 @@ struct BlockFile {
 };
 
 bool isBlockFile(const std::string &word) {
-  return word.substr(0, word.find('(')).ends_with(".npy");
+  return !isKnownWord(word) && endOfPath(word, 0).has_value();
 }
 
 BlockFile parseBlockFile(const std::string &word) {
-  const size_t open = word.find('(');
-  BlockFile file{.path = word.substr(0, open)};
-  if (open == std::string::npos) return file;
+  const size_t end = *endOfPath(word, 0);
+  BlockFile file{.path = word.substr(0, end)};
+  if (end == word.size()) return file;
   // A pattern of this parameter alone has its errors.
-  file.block = BlockPattern::parse("butterfly" + word.substr(open)).block;
+  file.block = BlockPattern::parse("butterfly" + word.substr(end)).block;
   return file;
 }
 
@@ -135,13 +166,15 @@ std::string blockMaskOf(const std::string &blocks, int64_t heads, int64_t querie
   });
 }
 
-ScoreMask parseScoreMask(const std::vector<std::string> &parts) {
+ScoreMask parseScoreMask(const std::vector<std::string> &texts) {
   ScoreMask mask;
   const auto reject = [](const std::string &word) {
     throw Error::badInput("--mask {}: '{}' is given twice", word, word.substr(0, word.find('=')));
   };
-  for (const std::string &word : joinedWords(parts)) {
-    if (isBlockPattern(word)) {
+  std::vector<std::string> words;
+  for (const std::string &text : texts) std::ranges::move(wordsOf(text), std::back_inserter(words));
+  for (const std::string &word : words) {
+    if (isBlockFile(word) || isBlockPatternName(word.substr(0, word.find('(')))) {
       if (mask.blocks)
         throw Error::badInput("--mask {}: one block mask is taken, and {} is given", word,
                               *mask.blocks);

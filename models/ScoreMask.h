@@ -21,10 +21,10 @@ struct ScoreMask {
   bool operator==(const ScoreMask &) const = default;
 };
 
-/// Of "causal", "window=N", "padding", "document" and one block mask, each at most once. Words are
-/// what commas separate, those in parentheses too. Throws Error(badInput) with the word and the
-/// nearest one.
-ScoreMask parseScoreMask(const std::vector<std::string> &words);
+/// Of "causal", "window=N", "padding", "document" and one block mask, each at most once; a text is
+/// one of them or several, with a comma between. The path of a FILE.npy may hold commas and
+/// parentheses. Throws Error(badInput) with the word and the nearest one.
+ScoreMask parseScoreMask(const std::vector<std::string> &texts);
 /// What --mask takes, for lists of what is known.
 std::vector<std::string> scoreMaskWords();
 /// The block mask of a graph with so many heads, queries and keys as text of a pattern: as it is,

@@ -51,7 +51,8 @@ std::vector<std::string> supportedTypes(const LayerSpecification &specification)
 }
 
 std::vector<std::string> supportedMasks(const LayerSpecification &specification) {
-  if (specification.family != Family::attention) return {};
+  if (specification.globalPositions) return {"padding"};
+  if (specification.blocks) return {"causal", "window=N", "padding", "document"};
   return scoreMaskWords();
 }
 
@@ -76,6 +77,7 @@ std::string_view meaningOfAxis(std::string_view axis) {
       {"n", "buckets of distances"},
       {"p", "size of a query or key head"},
       {"r", "query heads of a group"},
+      {"s", "global positions, the first ones"},
       {"u", "feed-forward"},
       {"v", "vocabulary"},
       {"w", "size of a value head"}};

@@ -17,7 +17,7 @@ std::string_view summaryOf(Family family);
 /// Values of --part, --dtype (the default first).
 std::vector<std::string> supportedParts(const LayerSpecification &specification);
 std::vector<std::string> supportedTypes(const LayerSpecification &specification);
-/// Words of --mask; none where the model fixes what a query sees.
+/// Words of --mask: all, but a block mask where the model has one.
 std::vector<std::string> supportedMasks(const LayerSpecification &specification);
 
 /// Words of --score; none where the model fixes what scores are.

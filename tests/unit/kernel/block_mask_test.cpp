@@ -55,6 +55,30 @@ TEST_CASE("patterns are what their publications draw") {
         Rows{"xxx.x.", "xx.x.x", "x.xx..", ".xxx..", "x...xx", ".x..xx"});
 }
 
+TEST_CASE("a pattern on few positions keeps its tiles as far as there are any") {
+  const auto scaled = [](const std::string &text, BlockPattern::Extents from,
+                         BlockPattern::Extents to) {
+    return BlockPattern::parse(text).scaled(from, to);
+  };
+  // Smaller tiles, until there are six.
+  CHECK(scaled("longformer(block=64,window=3,global=1)", {1, 4096, 4096}, {1, 129, 129}).text() ==
+        "longformer(block=16,window=3,global=1)");
+  CHECK(scaled("butterfly(block=64)", {1, 4096, 4096}, {1, 200, 200}).block == 32);
+  CHECK(scaled("butterfly(block=64)", {1, 4096, 4096}, {1, 512, 512}).block == 64);
+  CHECK(scaled("butterfly(block=64)", {1, 128, 128}, {1, 64, 64}).block == 32);
+  // Of a table every so many tiles, or at least one.
+  const std::string table = "table(block=64,heads=1,rows=4,columns=4,bits=5aa5)";
+  const BlockPattern half = scaled(table, {1, 256, 256}, {1, 64, 64});
+  CHECK(half.expand(1, 64, 64).count() > 0);
+  CHECK(drawn(half.expand(1, 64, 64)) == Rows{"x.x.", ".x.x", ".x.x", "x.x."});
+  const std::string corner = "table(block=16,heads=1,rows=2,columns=2,bits=02)";
+  CHECK(drawn(scaled(corner, {1, 32, 32}, {1, 16, 16}).expand(1, 16, 16)) == Rows{"x"});
+  const BlockPattern heads =
+      scaled("table(block=16,heads=4,rows=1,columns=2,bits=1111)", {4, 16, 32}, {2, 16, 32});
+  CHECK(heads.heads == 2);
+  CHECK(heads.expand(2, 16, 32).count() == 2);
+}
+
 TEST_CASE("rows of tiles stand at the last positions of the keys") {
   // Two rows at tiles 4 and 5 of six.
   CHECK(drawn("longformer(block=16,window=3,global=0)", 32, 96) == Rows{"...xxx", "....xx"});

@@ -282,6 +282,56 @@ TEST_CASE("families whose scores have biases say which") {
   rejects(t5Sizes + R"("relative_attention_max_distance": 8})", "larger than the 8 distances");
 }
 
+TEST_CASE("files of sparse attention describe the presets of the same name") {
+  const auto read = [](const nlohmann::json &object) {
+    return parseConfig(object.dump(), "config.json");
+  };
+  const auto isPreset = [](LayerSpecification specification, const char *name) {
+    specification.name = name;
+    return specification == findPreset(name)->specification;
+  };
+  nlohmann::json neo = {
+      {"model_type", "gpt_neo"}, {"hidden_size", 2048}, {"num_heads", 16}, {"window_size", 256}};
+  const ConfigDescription mixed = read(neo);
+  CHECK(isPreset(mixed.specification, "gpt-neo-1.3b"));
+  CHECK(mixed.notes == std::vector<std::string>{"layers are global and local; the global one is "
+                                                "built, --mask window=255 builds the local one"});
+  neo["attention_types"] = {{{"local"}, 24}};
+  CHECK(isPreset(read(neo).specification, "gpt-neo-1.3b-local"));
+  CHECK(read(neo).notes.empty());
+  neo["attention_layers"] = {"local", "sliding"};
+  CHECK(errorOf(neo.dump()) ==
+        "unsupported: config.json: key 'attention_layers' = [\"local\",\"sliding\"]: supported are "
+        "\"global\" and \"local\"");
+
+  nlohmann::json bird = {{"model_type", "big_bird"},
+                         {"hidden_size", 1024},
+                         {"num_attention_heads", 16},
+                         {"intermediate_size", 4096},
+                         {"max_position_embeddings", 4096}};
+  CHECK(isPreset(read(bird).specification, "bigbird-large"));
+  CHECK(read(bird).notes.size() == 1);
+  bird["attention_type"] = "original_full";
+  CHECK_FALSE(read(bird).specification.blocks);
+  bird["block_size"] = 48;
+  CHECK(errorOf(bird.dump()) ==
+        "unsupported: config.json: key 'block_size' = 48: supported are 16, 32, 64 and 128");
+
+  nlohmann::json former = {{"model_type", "longformer"},     {"hidden_size", 1024},
+                           {"num_attention_heads", 16},      {"intermediate_size", 4096},
+                           {"attention_window", {512, 512}}, {"layer_norm_eps", 1e-5}};
+  LayerSpecification one = read(former).specification;
+  CHECK(one.dims.at("s") == 1);
+  one.dims["s"] = 64;
+  CHECK(isPreset(one, "longformer-large"));
+  former["attention_window"] = {512, 256};
+  CHECK(errorOf(former.dump()).find("windows that differ by layer") != std::string::npos);
+  former["attention_window"] = 31;
+  CHECK(errorOf(former.dump()) ==
+        "badInput: config.json: key 'attention_window' = 31: must be an even number of keys, at "
+        "least 2");
+}
+
 TEST_CASE("DistilBERT spells the same layer differently") {
   const auto read =
       parseConfig(R"({"model_type": "distilbert", "dim": 768, "n_heads": 12, "hidden_dim": 3072,
@@ -358,8 +408,8 @@ TEST_CASE("contradictions name both sides") {
 TEST_CASE("mathematics that no builder expresses is unsupported") {
   CHECK(errorOf("bert-base.json", {{"model_type", "berd"}}) ==
         "unsupported: config.json: key 'model_type' = \"berd\": unsupported model; nearest is "
-        "'bert' (known: bert, bloom, "
-        "camembert, distilbert, gpt2, llama, mistral, mpt, qwen2, roberta, t5, xlm-roberta)");
+        "'bert' (known: bert, big_bird, bloom, camembert, distilbert, gpt2, gpt_neo, llama, "
+        "longformer, mistral, mpt, qwen2, roberta, t5, xlm-roberta)");
   CHECK(errorOf("bert-base.json", {{"hidden_act", "gelu_neww"}}) ==
         "unsupported: config.json: key 'hidden_act' = \"gelu_neww\": unknown activation; nearest "
         "is 'gelu_new' (known: "

@@ -101,7 +101,7 @@ public:
         [&](int64_t o) { return has(bias) ? weights.at(bias)[slot(o)] : 0.0; });
   }
 
-  Rows fromHeads(const Rows &x, const std::string &prefix) const {
+  Rows fromHeads(const Rows &x, const std::string &prefix = {}) const {
     const Row &w = weights.at(prefix + "wo");
     const int64_t heads = dim("h"), size = dim("p"), outputs = dim("i");
     return linear(
@@ -132,7 +132,9 @@ public:
     double scale = 0;  ///< 0: 1 / sqrt(p)
     std::function<double(int64_t head, int64_t distance)> bias = {};
     std::string prefix = {};       ///< of weights
+    std::string suffix = {};       ///< of those of queries, keys and values
     const Rows *memory = nullptr;  ///< of keys and values; null: the queries'
+    std::function<bool(int64_t head, int64_t query, int64_t key)> seesOfHead = {};
   };
   /// `sees(query, key)` decides the mask.
   Rows attention(const Rows &x, const std::function<bool(int64_t, int64_t)> &sees,
@@ -140,12 +142,19 @@ public:
     return attention(x, Attending{.sees = sees, .rotaryBase = rotaryBase});
   }
   Rows attention(const Rows &x, const Attending &how) const {
+    return fromHeads(heads(x, how), how.prefix);
+  }
+  /// Weighted values of all heads.
+  Rows heads(const Rows &x, const Attending &how) const {
     const int64_t heads = dim("h"), groups = dims.count("g") ? dim("g") : heads, size = dim("p"),
                   length = dim("j"), keys = how.memory ? dim("m") : length;
     const Rows &source = how.memory ? *how.memory : x;
-    Rows q = toHeads(x, how.prefix + "wq", how.prefix + "bq", heads),
-         k = toHeads(source, how.prefix + "wk", how.prefix + "bk", groups),
-         v = toHeads(source, how.prefix + "wv", how.prefix + "bv", groups);
+    const auto project = [&](const Rows &rows, const std::string &name, int64_t count) {
+      return toHeads(rows, how.prefix + "w" + name + how.suffix,
+                     how.prefix + "b" + name + how.suffix, count);
+    };
+    Rows q = project(x, "q", heads), k = project(source, "k", groups),
+         v = project(source, "v", groups);
     if (how.rotaryBase > 0) {
       turn(q, heads, how.rotaryBase);
       turn(k, groups, how.rotaryBase);
@@ -162,14 +171,16 @@ public:
           for (int64_t d = 0; d < size; ++d)
             score += q[token][head * size + d] * k[first + key][group * size + d];
           const double bias = how.bias ? how.bias(head, key - token % length) : 0;
-          weight[key] = how.sees(token % length, key) ? std::exp(score * scale + bias) : 0;
+          const bool isSeen = how.seesOfHead ? how.seesOfHead(head, token % length, key)
+                                             : how.sees(token % length, key);
+          weight[key] = isSeen ? std::exp(score * scale + bias) : 0;
           total += weight[key];
         }
         for (int64_t key = 0; key < keys; ++key)
           for (int64_t d = 0; d < size; ++d)
             mixed[token][head * size + d] += weight[key] / total * v[first + key][group * size + d];
       }
-    return fromHeads(mixed, how.prefix);
+    return mixed;
   }
 
   Rows layerNorm(Rows x, const std::string &suffix, double epsilon) const {
@@ -297,6 +308,94 @@ TEST_CASE("a tiny Llama layer equals its definition") {
   const auto arguments = randomArguments(graphOf(model), 9);
   const Reference reference(model, arguments);
   compare(evaluate(model, arguments), llamaLayer(reference, 500000, 1e-5, causal));
+}
+
+TEST_CASE("tiny GPT-Neo layers of both kinds equal their definition") {
+  mlir::MLIRContext context;
+  const std::string file = R"({"model_type": "gpt_neo", "hidden_size": 12, "num_heads": 3,
+      "intermediate_size": 7, "window_size": 2, "layer_norm_epsilon": 0.01, "attention_types": )";
+  for (const bool isLocal : {false, true}) {
+    const Model model =
+        buildConfig(file + (isLocal ? R"([[["local"], 2]]})" : R"([[["global", "local"], 2]]})"),
+                    {{"b", 2}, {"j", 5}}, context);
+    const auto arguments = randomArguments(graphOf(model), 31);
+    const Reference reference(model, arguments);
+    for (const char *bias : {"bq", "bk", "bv"}) CHECK_FALSE(reference.has(bias));
+    CHECK(reference.has("bo"));
+    const Reference::Attending how{
+        .sees = [&](int64_t query,
+                    int64_t key) { return key <= query && (!isLocal || query - key < 2); },
+        .scale = 1};
+    const Rows x = reference.input();
+    const Rows attended =
+        Reference::add(reference.attention(reference.layerNorm(x, "1", 0.01), how), x);
+    compare(
+        evaluate(model, arguments),
+        Reference::add(reference.feedForward(reference.layerNorm(attended, "2", 0.01), geluTanh),
+                       attended));
+  }
+}
+
+TEST_CASE("a tiny BigBird layer equals its definition, each head with its own random tiles") {
+  mlir::MLIRContext context;
+  const Model model = buildConfig(
+      R"({"model_type": "big_bird", "hidden_size": 12, "num_attention_heads": 3,
+          "intermediate_size": 7, "block_size": 16, "num_random_blocks": 1})",
+      {{"b", 2}, {"j", 150}}, context);
+  const auto arguments = randomArguments(graphOf(model), 32);
+  const Reference reference(model, arguments);
+  const BlockTable &table =
+      blockTable("bigbird(block=16,window=3,global=2,random=1,seed=0,heads=each)", 3, 150, 150);
+  CHECK(table.share() < 0.8);
+  const Reference::Attending how{.sees = all,
+                                 .seesOfHead = [&](int64_t head, int64_t query, int64_t key) {
+                                   return table.sees(head, query, key);
+                                 }};
+  const Rows x = reference.input();
+  const Rows middle =
+      reference.layerNorm(Reference::add(reference.attention(x, how), x), "1", 1e-12);
+  compare(evaluate(model, arguments),
+          reference.layerNorm(Reference::add(reference.feedForward(middle, geluTanh), middle), "2",
+                              1e-12));
+}
+
+TEST_CASE("a tiny Longformer layer equals its definition, padded or not") {
+  mlir::MLIRContext context;
+  for (const bool isPadded : {false, true}) {
+    Dims dims = tiny;
+    dims["j"] = 9, dims["s"] = 2;
+    const auto path = std::filesystem::temp_directory_path() / "weft-longformer-mathematics.json";
+    std::ofstream(path) << R"({"model_type": "longformer", "hidden_size": 12,
+        "num_attention_heads": 3, "intermediate_size": 7, "attention_window": [4, 4]})";
+    const Model model = models::build(
+        {.model = path.string(), .dims = dims, .dtype = DType::f32, .mask = {.padding = isPadded}},
+        context);
+    std::filesystem::remove(path);
+    auto arguments = randomArguments(graphOf(model), 33);
+    const std::vector<double> lengths = {8, 8};
+    for (const auto &[index, value] : llvm::enumerate(arguments))
+      if (mlir::cast<mlir::NameLoc>(graphOf(model).getArgument(unsigned(index)).getLoc())
+              .getName() == "lengths")
+        value.elements = lengths;
+    const Reference reference(model, arguments);
+    CHECK(reference.has("lengths") == isPadded);
+    const auto isKey = [&](int64_t key) { return !isPadded || key < 8; };
+    const Reference::Attending global{.sees = [&](int64_t, int64_t key) { return isKey(key); },
+                                      .suffix = "_global"};
+    const Reference::Attending local{.sees = [&](int64_t query, int64_t key) {
+      return isKey(key) && (std::abs(query - key) <= 2 || key < 2);
+    }};
+    const Rows x = reference.input();
+    Rows heads = reference.heads(x, local);
+    const Rows first = reference.heads(x, global);
+    for (size_t token = 0; token < heads.size(); ++token)
+      if (token % 9 < 2) heads[token] = first[token];
+    const Rows middle =
+        reference.layerNorm(Reference::add(reference.fromHeads(heads), x), "1", 1e-12);
+    compare(evaluate(model, arguments),
+            reference.layerNorm(Reference::add(reference.feedForward(middle, gelu), middle), "2",
+                                1e-12));
+  }
 }
 
 TEST_CASE("tiny BLOOM and MPT layers equal their definition, whatever the number of heads") {

@@ -231,18 +231,58 @@ TEST_CASE("the attention preset has the masks that it is asked for") {
         std::string::npos);
 }
 
-TEST_CASE("masks of models that fix what a query sees are rejected") {
-  CHECK(errorOf({.model = "bert-base", .mask = {.causal = true}}) ==
-        "badInput: bert-base: --mask causal: bert-base fixes which keys a query sees; nearest is "
-        "the preset 'attention', which takes causal, window=N, padding, document and "
-        "block masks");
-  CHECK(errorOf({.model = "gpt2", .mask = {.window = 5, .padding = true}})
-            .find("gpt2: --mask window=5,padding: gpt2 fixes") != std::string::npos);
-  CHECK(errorOf({.model = "masked-token", .mask = {.padding = true}})
-            .find("masked-token: --mask padding: masked-token fixes") != std::string::npos);
+TEST_CASE("masks of a request stand beside the model's own") {
+  const auto masksOf = [](const std::string &model, const models::ScoreMask &mask,
+                          DType dtype = DType::f16) {
+    mlir::MLIRContext context;
+    const Model built =
+        build(context, {.model = model, .dims = {{"j", 64}}, .dtype = dtype, .mask = mask});
+    std::string text;
+    for (MaskOp op : graphOf(built).getOps<MaskOp>())
+      text +=
+          fmt::format("{}{} ", op.getKind().str(),
+                      op.getLeft() ? fmt::format("({},{})", *op.getLeft(), *op.getRight()) : "");
+    return text;
+  };
+  const models::ScoreMask window{.window = 5}, blocks{.blocks = "butterfly(block=16)"};
+  CHECK(masksOf("bert-base", {.causal = true}) == "causal ");
+  CHECK(masksOf("bert-base", window) == "window(5,5) ");
+  CHECK(masksOf("gpt2", {.causal = true}) == "causal ");
+  CHECK(masksOf("gpt2", window) == "window(5,0) ");
+  CHECK(masksOf("llama-3-8b", blocks) == "causal pattern ");
+  CHECK(masksOf("paper-encoder", {.padding = true, .document = true}) == "document padding ");
+  // Of two windows the narrower one.
+  CHECK(masksOf("gpt-neo-1.3b-local", window) == "window(5,0) ");
+  CHECK(masksOf("gpt-neo-1.3b-local", {.window = 300}) == "causal ");
+  // A memory is seen whole, and a mask does not make buckets of distances other ones.
+  CHECK(masksOf("transformer-decoder", window) == "window(5,0) ");
+  CHECK(masksOf("t5-base-encoder", {.causal = true}) == "causal ");
+  mlir::MLIRContext context;
+  CHECK(textOf(graphOf(build(context, {.model = "t5-base-encoder", .mask = {.causal = true}})))
+            .find("bidirectional") != std::string::npos);
+  // All layers of a model read one argument.
+  CHECK(masksOf("masked-token", {.padding = true, .blocks = "butterfly(block=16)"}, DType::f32) ==
+        "pattern padding pattern padding pattern padding pattern padding ");
+  const Model layers =
+      build(context, {.model = "masked-token", .dtype = DType::f32, .mask = {.padding = true}});
+  CHECK(textOf(graphOf(layers)).find("%lengths: tensor<32xi32, #weft.axes<b>>") !=
+        std::string::npos);
+  CHECK(textOf(graphOf(layers)).find("lengths_0") == std::string::npos);
+}
+
+TEST_CASE("masks that contradict a model's are rejected") {
+  CHECK(errorOf({.model = "bigbird-large", .mask = {.blocks = "butterfly(block=64)"}}) ==
+        "badInput: bigbird-large: --mask butterfly(block=64): bigbird-large has the block mask "
+        "bigbird(block=64,window=3,global=2,random=3,seed=0,heads=each) already, and one is taken; "
+        "nearest is one of causal, window=N, padding and document");
+  CHECK(errorOf({.model = "longformer-large", .mask = {.causal = true, .padding = true}}) ==
+        "badInput: longformer-large: --mask causal,padding: the first s positions of "
+        "longformer-large see all keys and are seen by all; nearest is padding, or the preset "
+        "'attention', which takes every mask");
+  CHECK(errorOf({.model = "longformer-large", .mask = {.padding = true}}) == "no error");
   CHECK(errorOf({.model = "graph.mlir", .mask = {.causal = true}}) ==
         "badInput: graph.mlir: --mask causal cannot be set, a .mlir file holds its own mask ops; "
-        "nearest is the preset 'attention'");
+        "presets and config.json files take it");
 }
 
 TEST_CASE("keys of another length come from a context argument") {

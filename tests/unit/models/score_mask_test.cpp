@@ -77,9 +77,8 @@ TEST_CASE("a word that is given twice") {
   CHECK(errorOf({"window=3", "window=4"}) == "badInput: --mask window=4: 'window' is given twice");
 }
 
-TEST_CASE("block masks, whose parameters commas took apart") {
-  const ScoreMask mask =
-      parseScoreMask({"causal", "bigbird(block=32", "window=3", "seed=4)", "window=9"});
+TEST_CASE("block masks, whose parameters commas separate, too") {
+  const ScoreMask mask = parseScoreMask({"causal,bigbird(block=32,window=3,seed=4),window=9"});
   CHECK(mask.blocks == "bigbird(block=32,window=3,global=2,random=3,seed=4,heads=all)");
   CHECK(mask.causal);
   CHECK(mask.window == 9);
@@ -89,6 +88,24 @@ TEST_CASE("block masks, whose parameters commas took apart") {
   CHECK(parseScoreMask({"tiles.npy"}).blocks == "tiles.npy");
   CHECK(parseScoreMask({"tiles.npy(block=32)"}).blocks == "tiles.npy(block=32)");
   CHECK(blockMaskOf("butterfly(block=64)", 4, 100, 100) == "butterfly(block=64)");
+}
+
+TEST_CASE("paths of tables may hold commas and parentheses") {
+  for (const std::string path : {"a,b.npy", "tiles (1).npy", "x(1,2)/y.npy", "./window,tiles.npy",
+                                 "./random(0.1,7).npy", "a.npy.d/b.npy"})
+    for (const std::string end : {"", "(block=32)"}) {
+      const ScoreMask mask = parseScoreMask({"causal," + path + end + ",padding"});
+      CHECK(mask.blocks == path + end);
+      CHECK((mask.causal && mask.padding && !mask.window));
+      CHECK(parseScoreMask({"causal", path + end}).blocks == path + end);
+    }
+  // A word of --mask is that, whatever follows.
+  CHECK(errorOf({"causal,random(density=2).npy"}) ==
+        "badInput: --mask random(density=2).npy: ')' is expected at the end");
+  CHECK(errorOf({"a.npy,b.npy"}) ==
+        "badInput: --mask b.npy: one block mask is taken, and a.npy is given");
+  CHECK(errorOf({"a,b.npy(block=7)"}).find("--mask a,b.npy(block=7): block=7: tiles have") !=
+        std::string::npos);
 }
 
 TEST_CASE("block masks that are none") {

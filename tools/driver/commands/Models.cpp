@@ -101,9 +101,8 @@ std::string details(const PresetRow &row) {
       "  --part   {}\n  --dtype  {}\n  --train  {}; --dropout P sets the probability, {} without\n",
       joined(model["parts"]), joined(model["dtypes"]),
       isTrained(row.specification) ? "supported" : "not supported", row.specification.dropout);
-  if (!model["masks"].empty())
-    result +=
-        fmt::format("  --mask   {}, or several of them; none without\n", joined(model["masks"]));
+  result += fmt::format("  --mask   {}, or several of them{}\n", joined(model["masks"]),
+                        row.specification.causal ? ", beside causal" : "");
   if (!model["scores"].empty())
     result +=
         fmt::format("  --score  {}, or several of them; none without\n", joined(model["scores"]));
