@@ -3,6 +3,7 @@
 
 #include "codegen/families/view/ViewKnobs.h"
 #include "ir/Weft.h"
+#include "kernel/BlockMask.h"
 #include "kernel/Error.h"
 #include "kernel/Nesting.h"
 #include "passes/ConfigurationAttributes.h"
@@ -40,14 +41,50 @@ void dissolve(KernelOp kernel) {
   kernel->erase();
 }
 
+/// A part's size is that of its own axis, which may have another name; the last part stays last.
+void scaleSlice(SliceOp slice, const Scaling &scaling) {
+  const mlir::Type whole = slice.getX().getType();
+  const size_t dimension = size_t(slice.getAxis());
+  const std::string axis = axisNames(whole)[dimension];
+  const int64_t extent = extents(whole)[dimension], start = slice.getStart(),
+                size = slice.getSize();
+  const int64_t shorter = scaling.extent(axisNames(slice.getResult().getType())[dimension], size);
+  slice.setSize(shorter);
+  slice.setStart(start > 0 && start + size == extent ? scaling.extent(axis, extent) - shorter
+                                                     : scaling.extent(axis, start));
+}
+
+/// Windows keep their share of the keys, and patterns their tiles, as far as there are any.
+void scaleMask(MaskOp mask, const Scaling &scaling) {
+  const mlir::Type x = mask.getX().getType();
+  const std::vector<std::string> names = axisNames(x);
+  const std::vector<int64_t> sizes = extents(x);
+  const auto shorter = [&](int64_t dimension) {
+    return scaling.extent(names[size_t(dimension)], sizes[size_t(dimension)]);
+  };
+  const int64_t key = mask.getKey(), keys = sizes[size_t(key)];
+  const auto share = [&](uint64_t count) {  // of something no less than of nothing
+    return uint64_t((int64_t(count) * shorter(key) + keys - 1) / keys);
+  };
+  if (mask.getLeft() && *mask.getLeft() < uint64_t(keys)) mask.setLeft(share(*mask.getLeft()));
+  if (mask.getRight() && *mask.getRight() < uint64_t(keys)) mask.setRight(share(*mask.getRight()));
+  if (mask.getGlobal()) mask.setGlobal(share(*mask.getGlobal()));
+  if (!mask.getPattern()) return;
+  const int64_t query = *mask.getQuery();
+  int64_t heads = 1;
+  for (const int64_t dimension : mask.getAlong().value_or(llvm::ArrayRef<int64_t>()))
+    heads *= shorter(dimension);
+  mask.setPattern(BlockPattern::parse(mask.getPattern()->str())
+                      .scaled({mask.countHeads(), sizes[size_t(query)], keys},
+                              {heads, shorter(query), shorter(key)})
+                      .text());
+}
+
 /// Extents that stand in attributes. Before types change: they are read by the axis' name.
 void scaleAttributes(mlir::Operation *op, const Scaling &scaling) {
   mlir::Builder builder(op->getContext());
-  if (auto slice = mlir::dyn_cast<SliceOp>(op)) {
-    const std::string axis = axisNames(slice.getX().getType())[size_t(slice.getAxis())];
-    slice.setStart(scaling.extent(axis, slice.getStart()));
-    slice.setSize(scaling.extent(axis, slice.getSize()));
-  }
+  if (auto slice = mlir::dyn_cast<SliceOp>(op)) scaleSlice(slice, scaling);
+  if (auto mask = mlir::dyn_cast<MaskOp>(op)) scaleMask(mask, scaling);
   if (auto split = mlir::dyn_cast<SplitAxisOp>(op)) {
     const std::vector<std::string> names = axisNames(split.getResult().getType());
     llvm::SmallVector<int64_t> sizes(split.getSizes());

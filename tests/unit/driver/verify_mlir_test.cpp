@@ -460,6 +460,9 @@ TEST_CASE("the small plan is the plan that was chosen") {
 }
 
 TEST_CASE("every preset has a small plan, with most kernels as they were chosen") {
+  // 16 x 16 tiles of 64, every second one, which small extents have not.
+  const std::string tableOfTiles =
+      fmt::format("table(block=64,heads=1,rows=16,columns=16,bits={})", std::string(64, '5'));
   const test::TemporaryTestFolder folder;
   const ScopedVariable cache("WEFT_CACHE_DIR", folder / "cache"), compiler("WEFT_NVRTC", "none");
   const std::vector<std::vector<std::string>> models = {
@@ -468,6 +471,8 @@ TEST_CASE("every preset has a small plan, with most kernels as they were chosen"
       {"gpt2", "--dim", "b=4", "--max-memory", "200M"},
       {"llama-3-8b", "--dim", "j=333", "--norms", "decomposed"},
       {"paper-encoder", "--train"},
+      {"longformer-large"},  // slices of positions, and a window with global ones
+      {"gpt2", "--dim", "b=1", "--mask", tableOfTiles},
       {"attention", "--train", "--dim", "b=3", "--dim", "h=5", "--dim", "j=77", "--dim", "p=24"}};
   for (const std::vector<std::string> &model : nonEmpty(models)) {
     std::vector<std::string> words = {"compile"};
