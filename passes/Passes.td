@@ -36,7 +36,7 @@ def DifferentiatePass : Pass<"differentiate", "::weft::GraphOp"> {
     ListOption<"withRespectTo", "with-respect-to", "std::string",
         "names of arguments; default: all that hold floats">,
     ListOption<"recompute", "recompute", "std::string",
-        "element-wise results that the backward pass computes again">];
+        "element-wise results and norms that the backward pass computes again">];
 }
 
 def PackSequencesPass : Pass<"pack-sequences", "::weft::GraphOp"> {

@@ -14,7 +14,7 @@ namespace weft {
 struct DifferentiateOptions {
   std::vector<std::string> withRespectTo = {};  ///< names of arguments; empty: all that hold floats
   std::vector<std::string> recompute =
-      {};  ///< element-wise results that the backward pass computes again
+      {};  ///< element-wise results and norms that the backward pass computes again
   bool scalesLoss =
       false;  ///< the gradient of a loss is an argument, which scales all gradients; else it is 1
 };
@@ -44,6 +44,13 @@ std::vector<Recomputation> findRecomputations(GraphOp graph);
 /// Clones the chain in front of its first reader in the backward pass, and lists anew what is
 /// saved.
 void recompute(GraphOp graph, const Recomputation &recomputation);
+
+/// What a differentiated graph may compute again for its memory, each as names for recompute(): the
+/// chains of findRecomputations(), and every norm whose result the backward pass reads.
+std::vector<std::vector<std::string>> recomputableNames(GraphOp graph);
+/// Clones the ops of these names into the backward pass, and lists anew what is saved. A diagnostic
+/// for a name that is no saved tensor, or whose op is neither element-wise nor a norm.
+mlir::LogicalResult recompute(GraphOp graph, const std::vector<std::string> &names);
 
 struct AdamWOptions {
   double beta1 = 0.9, beta2 = 0.999;

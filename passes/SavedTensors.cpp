@@ -22,10 +22,10 @@ public:
           ordered, [&](mlir::Operation *op) { return writtenName(op->getResult(0)) == name; });
       if (at == ordered.end()) return unknown(name);
       mlir::Operation *op = *at;
-      if (mlir::cast<WeftOp>(op).operatorClass() != OperatorClass::elementwise)
+      if (!isElementwise(op) && !isNorm(op))
         return op->emitOpError() << "recompute '" << name
-                                 << "': only element-wise ops are computed again, to save the "
-                                 << "result of others costs less";
+                                 << "': only element-wise ops and norms are computed again, to "
+                                 << "save the result of others costs less";
       chosen[static_cast<int>(at - ordered.begin())] = op->getResult(0);
     }
     // From last to first: a clone may read what another name recomputes.
@@ -49,6 +49,20 @@ public:
     for (mlir::Value leaf : leaves)
       if (!isReadWith(leaf, op->getResult(0))) found.bytesLess -= bytesOf(leaf);
     return found.bytesLess > 0 ? std::optional(found) : std::nullopt;
+  }
+
+  /// By name what may be computed again for its memory: the chains that may pay, and each norm.
+  std::vector<std::vector<std::string>> names(llvm::ArrayRef<Recomputation> chains) const {
+    std::vector<std::vector<std::string>> all;
+    for (const Recomputation &one : chains) {
+      std::vector<std::string> chain;
+      for (mlir::Operation *op : one.chain) chain.push_back(writtenName(op->getResult(0)));
+      all.push_back(std::move(chain));
+    }
+    for (mlir::Operation *op : ordered)
+      if (isNorm(op) && isSaved(op->getResult(0))) all.push_back({writtenName(op->getResult(0))});
+    std::erase_if(all, [](const auto &chain) { return llvm::is_contained(chain, ""); });
+    return all;
   }
 
   void computeAgain(const Recomputation &recomputation) {
@@ -100,6 +114,7 @@ private:
            mlir::cast<WeftOp>(op).operatorClass() == OperatorClass::elementwise &&
            op->getNumOperands() > 0;
   }
+  static bool isNorm(mlir::Operation *op) { return mlir::isa<LayerNormOp, RmsNormOp>(op); }
   static int64_t bytesOf(mlir::Value value) {
     const auto type = mlir::cast<mlir::RankedTensorType>(value.getType());
     return type.getNumElements() * static_cast<int64_t>((type.getElementTypeBitWidth() + 7) / 8);
@@ -147,6 +162,14 @@ private:
            << "recompute '" << name << "': no such tensor" << nearestAndKnown(name, known);
   }
 
+  /// Statistics of a norm are saved from the first time.
+  static mlir::Operation *cloned(mlir::OpBuilder &builder, mlir::Operation *op) {
+    auto norm = mlir::dyn_cast<LayerNormOp>(op);
+    if (!norm) return builder.clone(*op);
+    return LayerNormOp::create(builder, op->getLoc(), norm.getX(), norm.getGamma(), norm.getBeta(),
+                               int64_t(norm.getAxis()), norm.getEpsilon().convertToDouble(), false);
+  }
+
   mlir::LogicalResult cloneFor(mlir::Value value) {
     mlir::Operation *first = nullptr;
     for (mlir::Operation *user : value.getUsers())
@@ -155,7 +178,7 @@ private:
       return value.getDefiningOp()->emitOpError()
              << "recompute '" << writtenName(value) << "': the backward pass does not read it";
     mlir::OpBuilder builder(first);
-    mlir::Operation *clone = builder.clone(*value.getDefiningOp());
+    mlir::Operation *clone = cloned(builder, value.getDefiningOp());
     if (const std::string name = writtenName(value); !name.empty())
       clone->setLoc(mlir::NameLoc::get(builder.getStringAttr(name + "_again"), graph.getLoc()));
     value.replaceUsesWithIf(clone->getResult(0), [&](mlir::OpOperand &use) {
@@ -234,6 +257,21 @@ std::vector<Recomputation> findRecomputations(GraphOp graph) {
     return a.bytesLess > b.bytesLess;
   });
   return found;
+}
+
+std::vector<std::vector<std::string>> recomputableNames(GraphOp graph) {
+  const std::vector<Recomputation> chains = findRecomputations(graph);
+  const std::vector<mlir::Operation *> forward = forwardOps(graph);
+  return graph->hasAttr(savedName) ? Saver(graph, forward).names(chains)
+                                   : std::vector<std::vector<std::string>>();
+}
+
+mlir::LogicalResult recompute(GraphOp graph, const std::vector<std::string> &names) {
+  const std::vector<mlir::Operation *> forward = forwardOps(graph);
+  Saver saver(graph, forward);
+  if (mlir::failed(saver.recompute(names))) return mlir::failure();
+  saver.listSaved();
+  return mlir::success();
 }
 
 void recompute(GraphOp graph, const Recomputation &recomputation) {

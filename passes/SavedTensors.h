@@ -14,7 +14,7 @@ inline constexpr llvm::StringLiteral savedName = "weft.saved", gradientOfName = 
 
 /// Clones the ops of `options.recompute` into the backward part, and lists in the graph's attribute
 /// `weft.saved` what is read of the others. A diagnostic for a name that is no saved tensor, or
-/// whose op is not element-wise.
+/// whose op is neither element-wise nor a norm.
 mlir::LogicalResult saveTensors(GraphOp graph, llvm::ArrayRef<mlir::Operation *> forward,
                                 const DifferentiateOptions &options);
 

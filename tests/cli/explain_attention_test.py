@@ -257,6 +257,44 @@ module {
                          self.weft('select', long, '--json').json()['plan']['variant'])
 
 
+class MemoryFrontier(CommandTest):
+    MODEL = [
+        'gpt2', '--dim', 'j=256', '--dim', 'h=4', '--dim', 'p=64', '--dim', 'i=256', '--train',
+        '--stacking', 'three'
+    ]
+
+    def test_each_plan_of_the_frontier_is_what_its_command_compiles(self):
+        said = self.weft('explain', *self.MODEL, '--memory', '-o', 'figure.svg', '--json').json()
+        plans = said['frontier']
+        self.assertGreaterEqual(len(plans), 3)
+        self.assertGreater(said['plansPriced'], len(plans))
+        for less, more in zip(plans, plans[1:]):
+            self.assertLess(less['workspace'], more['workspace'])
+            self.assertGreater(less['seconds'], more['seconds'])
+        fastest = self.weft('select', *self.MODEL, '--json').json()['plan']
+        self.assertAlmostEqual(plans[-1]['seconds'] / fastest['seconds'], 1, places=6)
+        for plan in plans[:2]:
+            words = plan['command'].split()
+            self.assertEqual(words[:2], ['weft', 'compile'])
+            chosen = self.weft('select', *words[2:], '--json').json()['plan']
+            self.assertAlmostEqual(plan['seconds'] / chosen['seconds'], 1, places=6)
+            self.assertEqual(plan['workspace'], chosen['workspaceBytes'])
+        self.assertTrue(any('norm' in name for plan in plans for name in plan['recomputed']))
+        figure = (self.folder / 'figure.svg').read_text()
+        self.assertTrue(figure.startswith('<svg '))
+        self.assertEqual(figure.count('class="kept"'), len(plans))
+
+    def test_of_an_artifact_that_trains_it_stands_below_the_plan(self):
+        self.weft('compile', *self.MODEL, '--stop-after', 'emit', '-o', 'out')
+        said = self.weft('explain', 'out', '--memory').prose()
+        self.assertIn('memory: workspace', said)
+        self.assertIn('frontier of time and memory: ', said)
+        self.weft('compile', *CORE, '--stop-after', 'emit', '-o', 'core')
+        self.assertNotIn('frontier', self.weft('explain', 'core', '--memory').out)
+        self.fails(2, 'explain', 'core', '--memory', '-o', 'f.svg', says=['explain MODEL --memory'])
+        self.fails(2, 'explain', 'core', '-o', 'f.svg', says=['requires --distributions'])
+
+
 class MemoryTrade(CommandTest):
     def selected(self, *flags):
         return self.weft('select', *DECOMPOSED, *flags, '--json').json()

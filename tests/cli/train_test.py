@@ -161,7 +161,7 @@ class Train(CommandTest):
             (['--train', '--recompute',
               'active_kep'], "recompute 'active_kep': no such tensor; nearest is 'active_kept'"),
             (['--train', '--recompute',
-              'score'], "recompute 'score': only element-wise ops are computed again"),
+              'score'], "recompute 'score': only element-wise ops and norms are computed again"),
             (['--train', '--gradients-of',
               'gamma3'], "gradient of 'gamma3': no such argument; nearest is 'gamma1'")
         ]:

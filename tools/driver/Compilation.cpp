@@ -75,6 +75,7 @@ void noteConfig(const models::Description &description) {
   note("dropout of training, not built", description.dropoutKeys);
   note("assumed for missing keys, as the model's family does", description.assumed);
   note("keys left out by --allow-key", description.allowedKeys);
+  for (const std::string &text : description.notes) printNote(text);
 }
 
 Compilation::Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags target)
@@ -138,7 +139,8 @@ Account Compilation::account(const ProposedVariant &variant) const {
                                              // rewrites begin this one's, the longest
   std::vector<ProposedVariant> stacked;
   for (const Variant &one : imported)
-    for (ProposedVariant &proposed : rewriteOne(one, choices, firstPhase, Phase::algebra))
+    for (ProposedVariant &proposed :
+         rewriteOne(one, choices, modelFlags.choosesRecomputed(), firstPhase, Phase::algebra))
       stacked.push_back(std::move(proposed));
   for (const ProposedVariant &proposed : stacked) {
     const auto &rewrites = proposed.rewrites;
@@ -289,7 +291,8 @@ void Compilation::importVariants(Phase first) {
 }
 
 std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant,
-                                                     const ChoiceFlags &asked, Phase first,
+                                                     const ChoiceFlags &asked,
+                                                     bool choosesRecomputed, Phase first,
                                                      Phase last) const {
   std::vector<ProposedVariant> result;
   if (first >= Phase::fuse || last < Phase::algebra) {
@@ -310,7 +313,7 @@ std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant,
   // Chunks are of stored scores: whoever asks for a number of them asks for a plan that has some.
   options.canFuseAttention = asked.chunks <= 1 && offersFusedAttention(prices->device());
   options.canFuseAttentionBackward = bool(attentionBackwardRejection);
-  options.recompute = modelFlags.choosesRecomputed() ? "auto" : "none";
+  options.recompute = choosesRecomputed ? "auto" : "none";
   if (!modelFlags.optimizer.empty()) {  // weights change every step: to stack them is not free
     if (options.stacking == "auto") options.stacking = "separate";
     if (options.attention == "auto") options.attention = "unfused";
@@ -350,7 +353,8 @@ std::vector<ProposedVariant> Compilation::rewrite(Phase first, Phase last) const
           "selection, or "
           "from the artifact with weft emit",
           modelFlags.model);
-    for (ProposedVariant &proposed : rewriteOne(variant, choices, first, last))
+    for (ProposedVariant &proposed :
+         rewriteOne(variant, choices, modelFlags.choosesRecomputed(), first, last))
       result.push_back(std::move(proposed));
   }
   if (result.empty())
@@ -449,10 +453,33 @@ std::string unfusedReason(const ProposedVariant &variant) {
 }  // namespace
 
 std::vector<ProposedVariant> Compilation::propose(Phase first) const {
+  return withFusions(rewrite(first, Phase::attention), first);
+}
+
+std::vector<std::vector<std::string>> Compilation::recomputableNames() const {
+  if (imported.size() != 1) return {};
+  return weft::recomputableNames(mlir::cast<GraphOp>(graphOf(*imported.front().module)));
+}
+
+std::vector<ProposedVariant> Compilation::proposeRecomputed(
+    const std::vector<std::string> &names) const {
+  CapturedDiagnostics diagnostics(*context);
+  const Variant again{.rewrites = imported.front().rewrites,
+                      .module = mlir::OwningOpRef<mlir::ModuleOp>(
+                          mlir::ModuleOp(imported.front().module.get()).clone())};
+  if (mlir::failed(recompute(mlir::cast<GraphOp>(graphOf(*again.module)), names)))
+    throw diagnostics.error(ErrorKind::badInput, "recomputed names");
+  ChoiceFlags asked = choices;
+  if (asked.stacking == "auto") asked.stacking = "three";
+  return withFusions(rewriteOne(again, asked, false, Phase::algebra, Phase::attention),
+                     Phase::algebra);
+}
+
+std::vector<ProposedVariant> Compilation::withFusions(std::vector<ProposedVariant> rewritten,
+                                                      Phase first) const {
   std::vector<ProposedVariant> kept;
   std::vector<std::string> missingSomewhere, rejected;
   std::set<std::string> labels;  // of the ops of all variants
-  std::vector<ProposedVariant> rewritten = rewrite(first, Phase::attention);
   for (ProposedVariant &variant : rewritten) {
     std::vector<std::string> missing;
     variant.counted = describeGraph(graphOf(*variant.module)).flow;
@@ -514,7 +541,8 @@ std::vector<select::Problem> Compilation::everyProblem() const {
   all.attention = all.norms = all.stacking = "auto";
   std::vector<select::Problem> result;
   for (const Variant &variant : imported)
-    for (const ProposedVariant &proposed : rewriteOne(variant, all, firstPhase, Phase::attention))
+    for (const ProposedVariant &proposed :
+         rewriteOne(variant, all, modelFlags.choosesRecomputed(), firstPhase, Phase::attention))
       result.push_back(problemOf(proposed));
   return result;
 }

@@ -69,6 +69,11 @@ public:
   /// Runs the proposing passes. From Phase::fuse on, the imported variants are taken as they are;
   /// from Phase::configure on, so are the candidates that they carry.
   std::vector<ProposedVariant> propose(Phase first) const;
+  /// Of a graph that trains: what --recompute could name for its memory.
+  std::vector<std::vector<std::string>> recomputableNames() const;
+  /// The variants of the graph with these results computed again, as --recompute names them, and
+  /// with the projections stacked whole.
+  std::vector<ProposedVariant> proposeRecomputed(const std::vector<std::string> &names) const;
   /// Rewrites alone, without fusions: what --stop-after algebra and attention print.
   std::vector<ProposedVariant> rewrite(Phase first, Phase last) const;
   /// What there is to decide about variants, and how the flags want it decided. Both refer to the
@@ -125,7 +130,10 @@ private:
   void differentiateImported();
   void noteBytes(Phase phase);
   std::vector<ProposedVariant> rewriteOne(const Variant &variant, const ChoiceFlags &asked,
-                                          Phase first, Phase last) const;
+                                          bool choosesRecomputed, Phase first, Phase last) const;
+  /// With their fusions; those that cannot fuse what --fuse names are left out.
+  std::vector<ProposedVariant> withFusions(std::vector<ProposedVariant> rewritten,
+                                           Phase first) const;
   FuseOptions fuseOptions(ProposedVariant &variant, size_t variants,
                           std::vector<std::string> &missing) const;
   select::Problem problemOf(const ProposedVariant &variant) const;

@@ -88,15 +88,14 @@ void ModelFlags::declare(CLI::App &command) {
   command
       .add_option(
           "--mask", masks,
-          "which keys a query of the preset attention sees: causal: none behind its "
-          "position; window=N: at most N before its position and N behind it (with causal "
-          "N before it), and that of its position; padding: of batch element b the first "
+          "which keys a query of self attention sees, beside what the model has itself: causal: "
+          "none behind its position; window=N: at most N before its position and N behind it (with "
+          "causal N before it), and that of its position; padding: of batch element b the first "
           "lengths[b], an argument; document: those with its segment in segments[b, k], an "
           "argument; a block mask: those in tiles that exist, by a pattern (docs/tutorial.md "
           "lists them), e.g. bigbird(block=64,window=3,global=2,random=3,seed=0), or by a "
           "boolean array, FILE.npy; several, with a comma: those that all let it see. With "
           "fewer queries than keys, queries stand at the last positions")
-      ->delimiter(',')
       ->type_name("KIND,..");
   command
       .add_option("--score", scores,
@@ -125,8 +124,8 @@ void ModelFlags::declare(CLI::App &command) {
       ->type_name("T,..");
   command
       .add_option("--recompute", recompute,
-                  "element-wise results that the backward pass computes again instead of saving: "
-                  "auto (what is faster), none, or names")
+                  "element-wise results and norms that the backward pass computes again instead "
+                  "of saving: auto (element-wise ones where it is faster), none, or names")
       ->delimiter(',')
       ->type_name("T,..");
 }

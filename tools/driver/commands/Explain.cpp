@@ -10,6 +10,7 @@
 #include "tools/driver/ProfileModel.h"
 #include "tools/driver/ReEmission.h"
 #include "tools/driver/ReportShape.h"
+#include "tools/driver/Request.h"
 #include "tools/driver/commands/Commands.h"
 
 #include <algorithm>
@@ -105,6 +106,53 @@ Explanation explainModel(const ExplainFlags &flags) {
   return explainMovement(least, nullptr);
 }
 
+/// "weft compile gpt2 --train --dim j=512": the command line of explain without its views.
+std::string compileCommand(const CLI::App &command, const std::string &model) {
+  std::string text = "weft compile " + model;
+  for (const CLI::Option *option : command.get_options()) {
+    const std::string &group = option->get_group();
+    if (option->get_positional() || option->count() == 0 ||
+        (group != "Model" && group != "Choices" && group != "Target"))
+      continue;
+    if (option->get_expected_min() == 0) text += " " + option->get_name();
+    else
+      for (const std::string &value : option->results())
+        text += fmt::format(" {} {}", option->get_name(), value);
+  }
+  return text;
+}
+
+/// The frontier of time and memory of a model that nothing was compiled of yet.
+Explanation explainModelMemory(const ExplainFlags &flags) {
+  Compilation compilation(flags.model, flags.choices, flags.target);
+  compilation.import();
+  noteConfig(compilation.description());
+  return explainFrontier(compilation, Phase::import,
+                         compileCommand(*flags.command, flags.model.model), flags.output);
+}
+
+/// What a plan takes; of one that trains also what others would.
+Explanation explainMemoryOf(const ExplainFlags &flags, const runtime::Artifact &artifact) {
+  Explanation explanation = explainMemory(artifact);
+  const nlohmann::json asked = artifact.report.value("request", nlohmann::json::object())
+                                   .value("model", nlohmann::json::object());
+  if (!asked.value("train", false)) {
+    if (!flags.output.empty())
+      throw Error::badInput(
+          "explain {}: --output: with --memory it draws the frontier of plans that train; nearest: "
+          "explain MODEL --memory -o {}",
+          flags.model.model, flags.output);
+    return explanation;
+  }
+  const ReopenedRequest reopened = reopen(artifact.report, flags.target.profile);
+  const Explanation frontier = explainFrontier(*reopened.compilation, reopened.first,
+                                               "weft compile MODEL --train", flags.output);
+  explanation.text += frontier.text;
+  for (const char *member : {"frontier", "plansPriced", "figure"})
+    explanation.json[member] = frontier.json[member];
+  return explanation;
+}
+
 /// What was changed by hand since weft wrote it; of many edits the first, and how many more.
 std::string editWarnings(const std::vector<std::string> &edits, size_t most) {
   std::string text;
@@ -120,7 +168,7 @@ Explanation explainArtifact(const ExplainFlags &flags, const runtime::Artifact &
   if (!flags.kernel.empty()) return explainKernel(artifact, flags.kernel);
   if (!flags.fusion.empty()) return explainFusion(artifact, flags.fusion);
   if (flags.askedForAttention) return explainAttention(artifact, flags.target.profile);
-  if (flags.askedForMemory) return explainMemory(artifact);
+  if (flags.askedForMemory) return explainMemoryOf(flags, artifact);
   if (!flags.layout.empty()) return explainLayout(artifact, flags.layout, flags.target.profile);
   if (flags.distributions) {
     TargetFlags target = flags.target;
@@ -135,12 +183,18 @@ Explanation explainArtifact(const ExplainFlags &flags, const runtime::Artifact &
                          &artifact.plan);
 }
 
+/// Whether the name is a model, of which two views tell.
+bool takesModel(const ExplainFlags &flags) {
+  return (flags.movement || flags.askedForMemory) &&
+         !std::filesystem::is_directory(flags.model.model);
+}
+
 Explanation explain(const ExplainFlags &flags) {
   const std::string &folder = flags.model.model;
   if (meansCodes(folder)) return explainCodes(folder);
-  const bool isModel = flags.movement && !std::filesystem::is_directory(folder);
+  const bool isModel = takesModel(flags);
   rejectChoices(*flags.command, folder, !isModel);
-  if (isModel) return explainModel(flags);
+  if (isModel) return flags.movement ? explainModel(flags) : explainModelMemory(flags);
   const runtime::Artifact artifact = runtime::readArtifact(folder, runtime::Cubins::left);
   checkArtifact(artifact, folder, Use::toLook);
   Explanation explanation = explainArtifact(flags, artifact, folder);
@@ -185,7 +239,7 @@ Action addExplain(CLI::App &command) {
       ->required(false)  // it may stand behind --attention
       ->description(
           "folder that compile wrote; a reason code (F024), or codes for all of them; with "
-          "--movement also a preset name, config.json or .mlir")
+          "--movement and --memory also a preset name, config.json or .mlir")
       ->type_name("DIR");
   flags->choices.declareProposals(command);
   flags->target.declare(command, false);
@@ -202,7 +256,9 @@ Action addExplain(CLI::App &command) {
           ->type_name("[KIND]");
   CLI::Option *memory =
       command.add_flag("--memory", flags->askedForMemory,
-                       "what the plan takes of memory, and what more or less of it would cost");
+                       "what the plan takes of memory, and what more or less of it would cost; in "
+                       "training, and of a model, the plans of which none beats another in both "
+                       "time and memory, with their flags");
   CLI::Option *kernel =
       command.add_option("--kernel", flags->kernel, "everything about one kernel")
           ->type_name("NAME");
@@ -223,9 +279,9 @@ Action addExplain(CLI::App &command) {
                        "measured times of every kernel over all its layouts and configurations");
   command
       .add_option("-o,--output", flags->output,
-                  "folder for the distributions as violins (SVG), JSON and CSV")
-      ->needs(distributions)
-      ->type_name("DIR");
+                  "folder for the distributions as violins (SVG), JSON and CSV; with --memory a "
+                  "file for the figure (SVG)")
+      ->type_name("DIR|FILE");
   command.add_flag("--all", flags->all, "every kernel, note and table of the plan")
       ->excludes(kernel)
       ->excludes(fusion)
@@ -247,6 +303,8 @@ Action addExplain(CLI::App &command) {
   layout->excludes(movement);
   return [flags, attention, &command](bool json) {
     flags->askedForAttention = attention->count() > 0;
+    if (!flags->output.empty() && !flags->distributions && !flags->askedForMemory)
+      throw Error::badInput("--output requires --distributions or --memory");
     flags->command = &command;
     sortAttention(*flags);
     const Explanation explanation =

@@ -4,12 +4,15 @@
 
 #include "passes/configure/CostModel.h"
 #include "runtime/artifact/Artifact.h"
+#include "tools/driver/Phase.h"
 
 #include <nlohmann/json.hpp>
 
 #include <string>
 
 namespace weft::driver {
+
+class Compilation;
 
 /// An answer in both forms.
 struct Explanation {
@@ -31,6 +34,11 @@ Explanation explainLayout(const runtime::Artifact &artifact, const std::string &
                           const std::string &profile);
 /// What the plan takes of memory and what other numbers of chunks would take, in bytes and time.
 Explanation explainMemory(const runtime::Artifact &artifact);
+/// The frontier of time and memory of a model whose graph is imported (MemoryFrontier.h). `first`:
+/// with which phase to propose. `command`: what compiles the model, to be shown with flags.
+/// `output`: a file for the figure, or empty.
+Explanation explainFrontier(const Compilation &compilation, Phase first, const std::string &command,
+                            const std::string &output);
 /// The table of chunks with the rule by which they were chosen; empty where there was no choice.
 std::string chunksLines(const Plan &plan, const nlohmann::json &report);
 /// Every attention of the plan in every kind (AttentionKinds.h). `profile`: as of explainLayout.

@@ -1,0 +1,156 @@
+// weft explain --memory of a model, or of an artifact that trains: the frontier of time and memory,
+// each plan of it with what it computes again and the flags that compile it; as a table, JSON and a
+// figure.
+#include "kernel/ByteText.h"
+#include "kernel/Error.h"
+#include "passes/decide/MemoryFrontier.h"
+#include "runtime/system/Files.h"
+#include "tools/driver/Compilation.h"
+#include "tools/driver/Console.h"
+#include "tools/driver/FrontierSvg.h"
+#include "tools/driver/commands/Explain.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+namespace weft::driver {
+namespace {
+
+using decision::FrontierPoint;
+using nlohmann::json;
+constexpr auto left = Table::Align::left, right = Table::Align::right;
+
+/// Sets of results to be computed again: each by itself, all that are element-wise, these with each
+/// norm and with all; nothing where --recompute names some.
+std::vector<std::vector<std::string>> recomputedSets(const Compilation &compilation) {
+  if (!compilation.model().train || !compilation.model().choosesRecomputed()) return {};
+  const std::vector<std::vector<std::string>> single = compilation.recomputableNames();
+  std::set<std::vector<std::string>> sets(single.begin(), single.end());
+  std::vector<std::string> all;
+  for (const std::vector<std::string> &chain : single) {
+    all.insert(all.end(), chain.begin(), chain.end());
+    sets.insert(all);
+  }
+  for (const std::vector<std::string> &chain : single) {
+    std::vector<std::string> pair = single.front();
+    pair.insert(pair.end(), chain.begin(), chain.end());
+    if (&chain != &single.front()) sets.insert(std::move(pair));
+  }
+  return {sets.begin(), sets.end()};
+}
+
+/// What the backward pass computes again instead of reading what forward kept.
+std::vector<std::string> recomputedOf(const FrontierPoint &point,
+                                      const std::vector<std::string> &named, bool isTraining) {
+  std::vector<std::string> names = named;
+  for (const Rewrite &rewrite : point.rewrites) {
+    if (rewrite.kind == Rewrite::Kind::fuseAttention && isTraining)
+      names.push_back("scores and probabilities, from their statistic");
+    if (rewrite.kind == Rewrite::Kind::recompute) names.push_back(rewrite.subject);
+  }
+  return names;
+}
+
+/// A size that admits this plan and none of the next ones: round where that is possible.
+std::string limitOf(const std::vector<FrontierPoint> &frontier, size_t index) {
+  const int64_t own = frontier[index].workspaceBytes;
+  for (const char *unit : {"1M", "1K"}) {
+    const std::string text = printBytesAs(std::max<int64_t>(own, 1), unit);
+    if (index + 1 == frontier.size() ||
+        parseBytes(text, "--max-memory") < frontier[index + 1].workspaceBytes)
+      return text;
+  }
+  return std::to_string(std::max<int64_t>(own, 1));
+}
+
+std::string whatOf(const FrontierPoint &point, const std::vector<std::string> &recomputed) {
+  std::string text =
+      recomputed.empty() ? "nothing" : fmt::format("{}", fmt::join(recomputed, "; "));
+  if (point.chunks > 1) text += fmt::format(" ({} chunks)", point.chunks);
+  return text;
+}
+
+}  // namespace
+
+Explanation explainFrontier(const Compilation &compilation, Phase first, const std::string &command,
+                            const std::string &output) {
+  std::vector<ProposedVariant> proposed = compilation.propose(first);
+  decision::Options options = compilation.options(proposed);
+  // Of each variant, what --recompute is to name for it.
+  std::vector<std::vector<std::string>> named(proposed.size());
+  for (const std::vector<std::string> &names : recomputedSets(compilation))
+    for (ProposedVariant &variant : compilation.proposeRecomputed(names)) {
+      proposed.push_back(std::move(variant));
+      named.push_back(names);
+    }
+  options.chunks = 0, options.maxMemory.reset(), options.memoryTrade = 0;
+  const std::vector<FrontierPoint> points =
+      valueOrThrow(decision::memoryPoints(compilation.problem(proposed), options));
+  const std::vector<FrontierPoint> frontier = decision::undominated(points);
+  const bool isTraining = compilation.model().train;
+  Table table({{"", right},
+               {"kernels alone", right},
+               {"whole graph", right},
+               {"slower", right},
+               {"workspace", right},
+               {isTraining ? "computed again" : "", left},
+               {"flags", left}});
+  json list = json::array();
+  std::vector<FrontierMark> marks;
+  for (size_t index = 0; index < frontier.size(); ++index) {
+    const FrontierPoint &point = frontier[index];
+    const std::vector<std::string> &again = named[point.index];
+    const std::vector<std::string> recomputed = recomputedOf(point, again, isTraining);
+    const double slower = point.seconds / frontier.back().seconds - 1;
+    const std::string flags = again.empty()
+                                  ? "--max-memory " + limitOf(frontier, index)
+                                  : fmt::format("--recompute {} --max-memory {}",
+                                                fmt::join(again, ","), limitOf(frontier, index));
+    table.addRow({std::to_string(index + 1), formatSeconds(point.seconds),
+                  formatSeconds(point.graphSeconds), fmt::format("{:.1f}%", 100 * slower),
+                  formatBytes(point.workspaceBytes), whatOf(point, recomputed), flags});
+    list.push_back({{"seconds", point.seconds},
+                    {"graphSeconds", point.graphSeconds},
+                    {"slowerShare", slower},
+                    {"workspace", point.workspaceBytes},
+                    {"variant", point.variant},
+                    {"recomputed", recomputed},
+                    {"chunks", point.chunks},
+                    {"flags", flags},
+                    {"command", command + " " + flags}});
+    marks.push_back({.seconds = point.seconds,
+                     .workspaceBytes = point.workspaceBytes,
+                     .label = fmt::format("{}, {}, {}", formatSeconds(point.seconds),
+                                          formatBytes(point.workspaceBytes),
+                                          "again: " + whatOf(point, recomputed)),
+                     .isUndominated = true});
+  }
+  const auto isKept = [&](const FrontierPoint &point) {
+    return std::ranges::any_of(frontier, [&](const FrontierPoint &kept) {
+      return kept.workspaceBytes == point.workspaceBytes && kept.seconds == point.seconds;
+    });
+  };
+  for (const FrontierPoint &point : points)
+    if (!isKept(point))
+      marks.push_back({.seconds = point.seconds, .workspaceBytes = point.workspaceBytes});
+  const std::string head = fmt::format(
+      "frontier of time and memory: {} of {} priced plans, none of which another beats in both; "
+      "without --max-memory the fastest is chosen",
+      frontier.size(), points.size());
+  if (!output.empty())
+    runtime::writeFile(
+        output,
+        drawFrontier(marks, fmt::format("{}: time and workspace", compilation.description().name),
+                     {"predicted, of the kernels one by one; " + command}));
+  return {.text = fmt::format("{}\n{}compile one of them: {} FLAGS -o DIR\n", head, table.print(),
+                              command) +
+                  (output.empty() ? "" : fmt::format("wrote {}\n", output)),
+          .json = {{"model", compilation.description().name},
+                   {"frontier", list},
+                   {"plansPriced", points.size()},
+                   {"figure", output}}};
+}
+
+}  // namespace weft::driver
