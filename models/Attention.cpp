@@ -43,12 +43,12 @@ mlir::Value globalAndLocalHeads(LayerBuilder &layer, mlir::Value x) {
   const mlir::Value globalResult =
       layer.contract("weighted_global", "whbk,hbsk->whbs", globalV, probability);
 
-  const mlir::Value others = layer.slice("x_local", x, 'j', layer.dim('s'), 'l');
-  const mlir::Value q = project("q", "phi,bli->phbl", "q", others),
+  const mlir::Value others = layer.slice("x_local", x, 'j', layer.dim('s'), 'o');
+  const mlir::Value q = project("q", "phi,boi->phbo", "q", others),
                     k = project("k", "phi,bki->phbk", "k", x),
                     v = project("v", "whi,bki->whbk", "v", x);
-  layer.setQueryAxis('l');
-  const mlir::Value result = attend(layer, q, k, v, "phbk,phbl->hblk", "whbk,hblk->whbl");
+  layer.setQueryAxis('o');
+  const mlir::Value result = attend(layer, q, k, v, "phbk,phbo->hbok", "whbk,hbok->whbo");
   layer.setQueryAxis('j');
   return layer.concat("weighted_all", {globalResult, result}, 's', 'j');
 }

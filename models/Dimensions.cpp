@@ -56,7 +56,7 @@ int64_t quotient(const LayerSpecification &specification, const Dims &dims,
 void deriveMissing(const LayerSpecification &specification, Dims &dims) {
   dims.try_emplace("k", dims.at("j"));
   if (hasMemory(specification)) dims.try_emplace("m", dims.at("j"));
-  if (specification.globalPositions) dims["l"] = dims.at("j") - dims.at("s");
+  if (specification.globalPositions) dims["o"] = dims.at("j") - dims.at("s");
   if (!dims.count("p"))
     dims["p"] =
         quotient(specification, dims, "i", "h", "the hidden size must be a multiple of the heads");

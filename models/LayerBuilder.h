@@ -81,7 +81,7 @@ public:
   mlir::Value mask(const std::string &name, mlir::Value x);
   /// The padding mask alone.
   mlir::Value padding(mlir::Value x);
-  /// The axis of scores that masks take for queries, from here on: j, or l.
+  /// The axis of scores that masks take for queries, from here on: j, or o.
   void setQueryAxis(char axis) { queryAxis_ = axis; }
   /// The positions of one axis from `start` on that another axis has.
   mlir::Value slice(const std::string &name, mlir::Value x, char axis, int64_t start, char part);

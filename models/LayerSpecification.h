@@ -14,8 +14,8 @@ namespace weft::models {
 
 /// Extents by axis letter: b batch, j query, k key, h query heads, g key/value heads, r heads per
 /// group, p query/key head dim, w value head dim, i embedding, u feed-forward, v vocabulary, m
-/// positions of the memory of a cross attention, n buckets of distances, s global positions and l
-/// those that are not (j = s + l).
+/// positions of the memory of a cross attention, n buckets of distances, s global positions and o
+/// the others (j = s + o).
 using Dims = std::map<std::string, int64_t>;
 
 enum class Family : uint8_t {

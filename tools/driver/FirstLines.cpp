@@ -25,7 +25,7 @@ constexpr size_t labelColumns = 13;
 constexpr double shownShare = 0.005;  // of the time
 
 /// Axes of a layer with the words for them, in the order in which people say them.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 14> axisWords{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 16> axisWords{
     {{"b", "batch"},
      {"t", "packed"},
      {"j", "sequence"},
@@ -39,6 +39,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 14> axisWord
      {"u", "feed-forward"},
      {"v", "vocabulary"},
      {"n", "positions"},
+     {"s", "global"},
+     {"o", "others"},
      {"l", "layers"}}};
 
 /// "label        text", cut to the width; a text of several lines is indented.

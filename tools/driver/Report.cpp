@@ -2,11 +2,13 @@
 #include "tools/driver/Report.h"
 
 #include "codegen/families/view/ViewKnobs.h"
+#include "kernel/BlockMask.h"
 #include "kernel/ReasonCodes.h"
 #include "passes/account/Stages.h"
 #include "passes/decide/PathPlan.h"
 #include "plan/PlanFigures.h"
 #include "tools/driver/Accounting.h"
+#include "tools/driver/Console.h"
 #include "tools/driver/MemoryReport.h"
 #include "tools/driver/Request.h"
 #include "tools/driver/Roofline.h"
@@ -475,6 +477,36 @@ json makeReport(const Compilation &compilation, const std::vector<ProposedVarian
   return report;
 }
 
+namespace {
+
+/// "mask       454 of 4,096 tiles of 64 x 64 exist, 11.1% of the scores, one table for all heads;
+/// ..".
+std::string maskNote(const BlockTable &table, const Kernel &kernel) {
+  const int64_t tiles = table.rows * table.columns;
+  std::string count = formatCount(table.count() / table.heads);
+  if (table.heads > 1) {
+    std::vector<int64_t> counts(size_t(table.heads), 0);
+    for (int64_t head = 0; head < table.heads; ++head)
+      for (int64_t row = 0; row < table.rows; ++row)
+        for (int64_t column = 0; column < table.columns; ++column)
+          counts[size_t(head)] += table.has(head, row, column) ? 1 : 0;
+    const auto [least, most] = std::ranges::minmax(counts);
+    count = least == most ? formatCount(least)
+                          : fmt::format("{} to {}", formatCount(least), formatCount(most));
+  }
+  const bool skips = std::ranges::any_of(
+      kernel.body, [](const BodyOp &op) { return op.operatorClass == OperatorClass::contraction; });
+  return fmt::format(
+      "mask       {} of {} tiles of {} x {} exist, {:.1f}% of the scores, {}; {}", count,
+      formatCount(tiles), table.size, table.size, 100 * table.share(),
+      table.heads > 1 ? fmt::format("each of {} heads has its own", table.heads)
+                      : "one table for all heads",
+      skips ? fmt::format("{:.1f}% of the products are left out", 100 * (1 - table.share()))
+            : "this kernel hides the others, and saves nothing");
+}
+
+}  // namespace
+
 FusionNotes::FusionNotes(const FusionResult &fusions) : records(fusions.records) {
   for (size_t index = 0; index < records.size(); ++index)
     if (!records[index].accepted && !records[index].code.empty())
@@ -496,6 +528,9 @@ std::vector<std::string> FusionNotes::of(const ChosenKernel &chosen) const {
     notes.push_back(fmt::format("not fused  {}: {} {} ({})", fmt::join(record.opNames, ", "),
                                 record.code, record.reason, record.detail));
   }
+  for (const BodyOp &op : chosen.kernel.body)
+    if (const BlockTable *const table = blockTableOf(chosen.kernel, op))
+      notes.push_back(maskNote(*table, chosen.kernel));
   return notes;
 }
 

@@ -2,6 +2,7 @@
 #include "tools/driver/Roofline.h"
 
 #include "passes/configure/CostModel.h"
+#include "tools/driver/VisibleWork.h"
 
 #include <algorithm>
 
@@ -35,10 +36,11 @@ double rooflineSeconds(const select::Problem &problem, const Device &device) {
     if (problem.tensors[tensor].isResult) bytes += problem.tensors[tensor].bytes();
   }
   double contractions = 0, others = 0;
-  for (const select::Candidate *candidate : alone)
-    if (candidate)
+  const std::vector<double> visible = visibleWork(problem);
+  for (size_t op = 0; op < alone.size(); ++op)
+    if (const select::Candidate *const candidate = alone[op])
       (candidate->kernel.operatorClass() == OperatorClass::contraction ? contractions : others) +=
-          candidate->kernel.flop() / peakFlops(candidate->kernel, device);
+          visible[op] * candidate->kernel.flop() / peakFlops(candidate->kernel, device);
   return std::max({double(bytes) / device.copyBandwidth, contractions, others});
 }
 

@@ -11,7 +11,8 @@ namespace weft::driver {
 /// The larger of two times: arguments, parameters and results once over the device's copy
 /// bandwidth; flop of the ops over what the device sustains, contractions on tensor cores where
 /// there are some for their type, beside the rest on FMA units. Of a table that is only gathered
-/// from, the rows that are taken.
+/// from, the rows that are taken; of contractions behind or before masks by position, the scores
+/// that are seen.
 double rooflineSeconds(const select::Problem &problem, const Device &device);
 
 }  // namespace weft::driver

@@ -273,7 +273,7 @@ Dims smallDims(const Plan &plan, int64_t step, int64_t longest, int64_t batch) {
   if (at("s") > 0) {  // of the positions, the first ones that see all, and the others
     small["s"] = std::min(oddMultiple(at("s"), step, std::max(step, longest / 5)),
                           std::max<int64_t>(1, small["j"] - 1));
-    small["l"] = small["j"] - small["s"];
+    small["o"] = small["j"] - small["s"];
   }
   std::erase_if(small, [&](const auto &entry) { return !plan.dims.contains(entry.first); });
   return small;

@@ -434,6 +434,13 @@ TEST_CASE("the gradient of every preset equals finite differences") {
   check("bert-large", encoder, 17);
   check("gpt2", encoder, 17);
   check("llama-3-8b", llama, 10);
+  check("gpt2-medium", encoder, 17);
+  check("gpt-neo-1.3b", encoder, 14);
+  check("gpt-neo-1.3b-local", encoder, 14);
+  check("bigbird-large", encoder, 17);
+  std::map<std::string, int64_t> withGlobal = encoder;
+  withGlobal["s"] = 2;
+  check("longformer-large", withGlobal, 23);
   check("bloom-560m", encoder, 17);
   check("mpt-7b", encoder, 9);
   std::map<std::string, int64_t> overMemory = encoder;
