@@ -24,8 +24,8 @@ mlir::Value attend(LayerBuilder &layer, mlir::Value q, mlir::Value k, mlir::Valu
 
 namespace {
 
-/// Beltagy et al. 2020, section 3.1: queries of the first s positions see all keys, by projections
-/// of their own; those of the others a window and the first s keys.
+/// Beltagy et al. 2020, section 3.1: queries of the first s positions see all keys, by separate
+/// projections; those of the others see a window and the first s keys.
 mlir::Value globalAndLocalHeads(LayerBuilder &layer, mlir::Value x) {
   const bool bias = layer.specification().projectionBias;
   const auto project = [&](const std::string &name, const char *spec, const std::string &suffix,

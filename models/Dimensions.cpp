@@ -84,7 +84,7 @@ void checkContradictions(const LayerSpecification &specification, const Dims &di
                           specification.name, dims.at("k"), dims.at("j"));
   if (specification.globalPositions && dims.at("s") >= dims.at("j"))
     throw Error::badInput(
-        "{}: s={} global positions of j={}: at most {}, since others have projections of their own",
+        "{}: s={} global positions of j={}: at most {}, since the others have separate projections",
         specification.name, dims.at("s"), dims.at("j"), dims.at("j") - 1);
   if (specification.globalPositions && dims.at("k") != dims.at("j"))
     throw Error::badInput("{}: k={} must equal j={}: global positions are queries and keys",

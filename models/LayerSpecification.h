@@ -58,8 +58,8 @@ struct LayerSpecification {
   bool crossAttention = false;    ///< t5: a decoder layer, over a memory
   ScoreForm score = {};           ///< of self attention
   bool documents = false;         ///< an argument says which tokens belong together
-  /// Encoders only: the first s positions see all keys, by projections of their own, and all see
-  /// them (Longformer).
+  /// Encoders only: the first s positions see all keys, by separate projections, and all see them
+  /// (Longformer).
   bool globalPositions = false;
   /// Which tiles of scores exist (ScoreMask.h).
   std::optional<std::string> blocks = {};

@@ -39,7 +39,7 @@ LayerSpecification bigBirdLarge() {
 }
 
 /// Beltagy et al. 2020: BERT-large over 256 keys on each side, and global positions with
-/// projections of their own, 64 here.
+/// separate projections, 64 here.
 LayerSpecification longformerLarge() {
   LayerSpecification layer = bert("longformer-large", 16, 1024);
   layer.dims["b"] = 1, layer.dims["j"] = 4096, layer.dims["s"] = 64;

@@ -181,18 +181,20 @@ class BlockMaskTest(CommandTest):
         # The floor is of what exists, or of what moves.
         self.assertLess(floors['sparse'], 0.13 * floors['dense'])
         said = self.weft('explain', 'sparse', '--kernel', 'attention').prose()
-        self.assertRegex(said, r'mask \d+ of 1,024 tiles of 128 x 128 exist, [\d.]+% of the scores, one '
-                         r'table for all heads; [\d.]+% of the products are left out')
+        self.assertRegex(
+            said, r'mask \d+ of 1,024 tiles of 128 x 128 exist, [\d.]+% of the scores, one table '
+            r'for all heads; [\d.]+% of the products are left out')
 
     def test_an_unfused_mask_of_heads_says_that_it_saves_nothing(self):
         self.weft('compile', 'attention', *TILED_DIMS, '--attention', 'unfused', '--mask',
-                  'random(block=16,density=0.5,seed=1,heads=each)', '--stop-after', 'emit', '-o', 'out')
+                  'random(block=16,density=0.5,seed=1,heads=each)', '--stop-after', 'emit', '-o',
+                  'out')
         kernels = json.loads((self.folder / 'out/plan.json').read_text())['kernels']
         masked = next(one['name'] for one in kernels if 'mask' in one['name'])
         said = self.weft('explain', 'out', '--kernel', masked).prose()
         self.assertRegex(said, r'\d to \d of 6 tiles of 16 x 16 exist')
-        self.assertIn('each of 6 heads has its own; this kernel hides the others, and saves nothing',
-                      said)
+        self.assertIn(
+            'each of 6 heads has its own; this kernel hides the others, and saves nothing', said)
 
     def rejects(self, mask, says):
         self.fails(2, 'compile', 'attention', *TILED_DIMS, '--mask', mask, '-o', 'out', says=says)

@@ -41,7 +41,7 @@ void dissolve(KernelOp kernel) {
   kernel->erase();
 }
 
-/// A part's size is that of its own axis, which may have another name; the last part stays last.
+/// The size of a part is that of its axis, which may have another name; the last part stays last.
 void scaleSlice(SliceOp slice, const Scaling &scaling) {
   const mlir::Type whole = slice.getX().getType();
   const size_t dimension = size_t(slice.getAxis());
