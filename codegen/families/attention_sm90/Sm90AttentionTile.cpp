@@ -2,12 +2,15 @@
 #include "codegen/families/attention_sm90/Sm90AttentionTile.h"
 
 #include "codegen/families/attention/AttentionScore.h"
+#include "codegen/families/attention/VisibleScores.h"
 #include "kernel/BlockMask.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string>
 
@@ -123,6 +126,22 @@ int64_t sm90AttentionTiles(const AttentionProblem &problem, const Sm90AttentionK
 
 int64_t sm90AttentionBlocks(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
   return std::min<int64_t>(sm90AttentionTiles(problem, knobs), knobs.blocks);
+}
+
+TileOrder sm90AttentionTileOrder(const Kernel &kernel, const AttentionRegion &region,
+                                 const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
+  const std::vector<int64_t> seen =
+      seenByTiles(kernel, region, problem, knobs.tileQueries, knobs.tileKeys);
+  if (seen.empty()) return {};
+  TileOrder order{.tiles = std::vector<int>(seen.size())};
+  std::iota(order.tiles.rbegin(), order.tiles.rend(), 0);
+  std::ranges::stable_sort(order.tiles, std::greater(),
+                           [&](int tile) { return seen[size_t(tile)]; });
+  const double mean =
+      double(std::accumulate(seen.begin(), seen.end(), int64_t(0))) / double(seen.size());
+  order.longTiles =
+      int(std::ranges::count_if(seen, [&](int64_t own) { return double(own) > 2 * mean; }));
+  return order;
 }
 
 std::string sm90AttentionTileRejection(const AttentionProblem &problem,
