@@ -13,8 +13,8 @@ namespace weft::driver {
 namespace {
 
 // Pixels.
-constexpr double leftMargin = 90, plotWidth = 560, rightMargin = 330, titleHeight = 24,
-                 noteHeight = 16, headGap = 14, plotHeight = 360, axisHeight = 56;
+constexpr double leftMargin = 90, plotWidth = 720, rightMargin = 50, titleHeight = 24,
+                 noteHeight = 16, headGap = 14, plotHeight = 360, axisHeight = 56, labelHeight = 18;
 constexpr double width = leftMargin + plotWidth + rightMargin;
 
 constexpr const char *style = R"(<style>
@@ -93,7 +93,9 @@ std::string dot(const FrontierMark &mark, const Axis &across, const Axis &up) {
 std::string drawFrontier(const std::vector<FrontierMark> &marks, const std::string &title,
                          const std::vector<std::string> &notes) {
   const double top = titleHeight + noteHeight * double(notes.size()) + headGap,
-               bottom = top + plotHeight, height = bottom + axisHeight;
+               bottom = top + plotHeight, labels = bottom + axisHeight,
+               height = labels + labelHeight * double(std::ranges::count(
+                                                   marks, true, &FrontierMark::isUndominated));
   std::string text = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 "
       "0 {0:.0f} {1:.0f}\">\n",
@@ -122,7 +124,7 @@ std::string drawFrontier(const std::vector<FrontierMark> &marks, const std::stri
     text += dot(kept[index], across, up) +
             textAt(across.at(double(kept[index].workspaceBytes)) + 8,
                    up.at(kept[index].seconds) - 6, std::to_string(index + 1)) +
-            textAt(leftMargin + plotWidth + 16, top + 16 * double(index + 1),
+            textAt(leftMargin, labels + labelHeight * (double(index) + 0.5),
                    fmt::format("{}: {}", index + 1, kept[index].label));
   return text + "</svg>\n";
 }

@@ -42,7 +42,7 @@ TEST_CASE("the frontier falls to the right, and no plan lies outside of the plot
   CHECK((kept[0].x < kept[1].x && kept[0].y < kept[1].y));  // y grows downwards
   CHECK((others[0].x > kept[1].x && others[0].y < kept[1].y && others[0].y > kept[0].y));
   for (const Circle &one : {kept[0], kept[1], others[0]})
-    CHECK((one.x > 90 && one.x < 650 && one.y > 40 && one.y < 430));
+    CHECK((one.x > 90 && one.x < 810 && one.y > 40 && one.y < 430));
   CHECK(text.find("1: small") != std::string::npos);
   CHECK(text.find("2: fast &amp; large") != std::string::npos);
   CHECK(text.find("gpt2: time &lt; workspace") != std::string::npos);

@@ -47,7 +47,7 @@ std::vector<std::string> recomputedOf(const FrontierPoint &point,
   std::vector<std::string> names = named;
   for (const Rewrite &rewrite : point.rewrites) {
     if (rewrite.kind == Rewrite::Kind::fuseAttention && isTraining)
-      names.push_back("scores and probabilities, from their statistic");
+      names.push_back("attention scores");
     if (rewrite.kind == Rewrite::Kind::recompute) names.push_back(rewrite.subject);
   }
   return names;
@@ -95,8 +95,8 @@ Explanation explainFrontier(const Compilation &compilation, Phase first, const s
                {"whole graph", right},
                {"slower", right},
                {"workspace", right},
-               {isTraining ? "computed again" : "", left},
-               {"flags", left}});
+               {isTraining ? "computed again" : "", left}});
+  std::string commands;
   json list = json::array();
   std::vector<FrontierMark> marks;
   for (size_t index = 0; index < frontier.size(); ++index) {
@@ -110,7 +110,8 @@ Explanation explainFrontier(const Compilation &compilation, Phase first, const s
                                                 fmt::join(again, ","), limitOf(frontier, index));
     table.addRow({std::to_string(index + 1), formatSeconds(point.seconds),
                   formatSeconds(point.graphSeconds), fmt::format("{:.1f}%", 100 * slower),
-                  formatBytes(point.workspaceBytes), whatOf(point, recomputed), flags});
+                  formatBytes(point.workspaceBytes), whatOf(point, recomputed)});
+    commands += fmt::format("  {}  {} {}\n", index + 1, command, flags);
     list.push_back({{"seconds", point.seconds},
                     {"graphSeconds", point.graphSeconds},
                     {"slowerShare", slower},
@@ -124,7 +125,7 @@ Explanation explainFrontier(const Compilation &compilation, Phase first, const s
                      .workspaceBytes = point.workspaceBytes,
                      .label = fmt::format("{}, {}, {}", formatSeconds(point.seconds),
                                           formatBytes(point.workspaceBytes),
-                                          "again: " + whatOf(point, recomputed)),
+                                          "computed again: " + whatOf(point, recomputed)),
                      .isUndominated = true});
   }
   const auto isKept = [&](const FrontierPoint &point) {
@@ -144,13 +145,13 @@ Explanation explainFrontier(const Compilation &compilation, Phase first, const s
         output,
         drawFrontier(marks, fmt::format("{}: time and workspace", compilation.description().name),
                      {"predicted, of the kernels one by one; " + command}));
-  return {.text = fmt::format("{}\n{}compile one of them: {} FLAGS -o DIR\n", head, table.print(),
-                              command) +
-                  (output.empty() ? "" : fmt::format("wrote {}\n", output)),
-          .json = {{"model", compilation.description().name},
-                   {"frontier", list},
-                   {"plansPriced", points.size()},
-                   {"figure", output}}};
+  return {
+      .text = fmt::format("{}\n{}compiled, with -o DIR, by\n{}", head, table.print(), commands) +
+              (output.empty() ? "" : fmt::format("wrote {}\n", output)),
+      .json = {{"model", compilation.description().name},
+               {"frontier", list},
+               {"plansPriced", points.size()},
+               {"figure", output}}};
 }
 
 }  // namespace weft::driver
