@@ -20,6 +20,7 @@ std::vector<Kernel> kindsOf(const AttentionExtents &extents, DType type) {
           samples::plainAttention(extents, type, true),
           samples::causalAttention(extents, type, true),
           samples::windowAttention(extents, type, 17, 40),
+          samples::windowAttention(extents, type, 9, 9, 33),
           samples::paddedAttention(extents, type),
           samples::paddedAttention(extents, type, true),
           samples::biasedAttention(extents, type),

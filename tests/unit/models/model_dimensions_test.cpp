@@ -38,6 +38,25 @@ TEST_CASE("the presets have the published dimensions") {
   const Dims llama = {{"b", 1},    {"g", 8},   {"h", 32}, {"i", 4096},  {"j", 2048},
                       {"k", 2048}, {"p", 128}, {"r", 4},  {"u", 14336}, {"w", 128}};
   CHECK(resolved("llama-3-8b") == llama);
+  const Dims neo = {{"b", 1},    {"h", 16},  {"i", 2048}, {"j", 2048},
+                    {"k", 2048}, {"p", 128}, {"u", 8192}, {"w", 128}};
+  CHECK(resolved("gpt-neo-1.3b") == neo);
+  CHECK(resolved("gpt-neo-1.3b-local") == neo);
+  Dims sparse = paper;
+  sparse["b"] = 1, sparse["j"] = sparse["k"] = 4096;
+  CHECK(resolved("bigbird-large") == sparse);
+  sparse["s"] = 64, sparse["o"] = 4032;
+  CHECK(resolved("longformer-large") == sparse);
+  CHECK(resolved("gpt2-medium").at("i") == 1024);
+}
+
+TEST_CASE("global positions are some of the queries, and these are the keys") {
+  CHECK(errorOf("longformer-large", {{"j", 64}}) ==
+        "badInput: longformer-large: s=64 global positions of j=64: at most 63, since the others "
+        "have separate projections");
+  CHECK(errorOf("longformer-large", {{"k", 100}}) ==
+        "badInput: longformer-large: k=100 must equal j=4096: global positions are queries and "
+        "keys");
 }
 
 TEST_CASE("dimensions that are not given follow others") {
@@ -112,9 +131,11 @@ TEST_CASE("a causal attention core takes any number of keys and queries") {
 }
 
 TEST_CASE("an unknown preset names the nearest") {
-  CHECK_THROWS_WITH(throwUnknownPreset("bert-larg"),
-                    "unknown preset 'bert-larg'; nearest is 'bert-large' (known: attention, "
-                    "bert-base, bert-large, bloom-560m, gpt2, llama-3-8b, mpt-7b, paper-attention, "
-                    "paper-encoder, t5-base-decoder, t5-base-encoder, transformer-decoder, "
-                    "masked-token); a path must end in .json or .mlir");
+  CHECK_THROWS_WITH(
+      throwUnknownPreset("bert-larg"),
+      "unknown preset 'bert-larg'; nearest is 'bert-large' (known: attention, "
+      "bert-base, bert-large, bigbird-large, bloom-560m, gpt-neo-1.3b, "
+      "gpt-neo-1.3b-local, gpt2, gpt2-medium, llama-3-8b, longformer-large, mpt-7b, "
+      "paper-attention, paper-encoder, t5-base-decoder, t5-base-encoder, transformer-decoder, "
+      "masked-token); a path must end in .json or .mlir");
 }

@@ -52,14 +52,16 @@ public:
     const MaskShape shape{.kind = MaskShape::Kind::causal, .shift = extents.k - extents.j};
     return mask(shape, {of}, "causal", {{"kind", std::string("causal")}, {"query", queryAxis}});
   }
-  int window(int of, int64_t left, int64_t right) {
+  int window(int of, int64_t left, int64_t right, int64_t global = 0) {
     const MaskShape shape{.kind = MaskShape::Kind::window,
                           .shift = extents.k - extents.j,
                           .left = left,
-                          .right = right};
-    return mask(
-        shape, {of}, "near",
-        {{"kind", std::string("window")}, {"query", queryAxis}, {"left", left}, {"right", right}});
+                          .right = right,
+                          .global = global};
+    std::map<std::string, Attribute> attributes = {
+        {"kind", std::string("window")}, {"query", queryAxis}, {"left", left}, {"right", right}};
+    if (global > 0) attributes["global"] = global;
+    return mask(shape, {of}, "near", std::move(attributes));
   }
   /// lengths: i32, over these dimensions of scores: those of batch elements.
   int padding(int of, int lengths, std::vector<int64_t> along = {0}) {
@@ -160,9 +162,10 @@ inline Kernel causalAttention(const AttentionExtents &e, DType type, bool withLo
   FusedAttention attention("causal_attention", e, type);
   return attention.build(attention.causal(attention.scores()), withLogSums);
 }
-inline Kernel windowAttention(const AttentionExtents &e, DType type, int64_t left, int64_t right) {
+inline Kernel windowAttention(const AttentionExtents &e, DType type, int64_t left, int64_t right,
+                              int64_t global = 0) {
   FusedAttention attention("window_attention", e, type);
-  return attention.build(attention.window(attention.scores(), left, right));
+  return attention.build(attention.window(attention.scores(), left, right, global));
 }
 /// Probabilities are dropped.
 inline Kernel droppedAttention(const AttentionExtents &e, DType type, const Dropout &dropout,

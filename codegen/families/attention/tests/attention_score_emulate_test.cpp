@@ -189,6 +189,22 @@ constexpr double masked = -std::numeric_limits<double>::infinity();
 
 }  // namespace
 
+TEST_CASE("a window with global positions skips the tiles that neither shows") {
+  std::vector<Subject> subjects;
+  for (const auto &[j, k] : {std::pair<int64_t, int64_t>{40, 40}, {23, 61}, {61, 23}}) {
+    const samples::AttentionExtents e{.b = 1, .h = 2, .j = j, .k = k};
+    for (const int tile : {1, 4, 9})
+      subjects.push_back({samples::windowAttention(e, DType::f16, 3, 5, 7), tile, tile});
+  }
+  std::vector<int> total(counters);
+  for (const Outcome &outcome : runAll("attention_global", subjects))
+    for (int c = 0; c < counters; ++c) total[size_t(c)] += outcome.counts[size_t(c)];
+  CHECK(total[unsound] == 0);
+  for (const Counter kind : {empty, mixed, full}) CHECK(total[kind] > 30);
+  // A tile is not known as full where the window and the global positions show it together.
+  CHECK(total[imprecise] < total[mixed] / 2);
+}
+
 TEST_CASE("coverage of one mask is exact in every tile") {
   std::vector<Subject> subjects;
   for (const auto &[j, k] : {std::pair<int64_t, int64_t>{40, 40}, {23, 61}, {61, 23}}) {

@@ -106,6 +106,7 @@ TEST_CASE("masked attention skips empty tiles, and rows without keys give zeros"
     // More queries than keys: the first ones see none.
     add(subjects, causalAttention(e, DType::f16, true), smallTile);
     add(subjects, windowAttention(e, DType::bf16, 20, 7), smallTile);
+    add(subjects, windowAttention(e, DType::bf16, 12, 12, 9), smallTile);
     add(subjects, windowAttention(e, DType::f16, 150, 0), {.tileQueries = 128});
     add(subjects, paddedAttention(e, DType::f16), smallTile, {0, 1, double(k)});
     add(subjects, paddedAttention(e, DType::bf16, true), smallTile, {double(k) - 30, 33, 0});
