@@ -103,11 +103,25 @@ def our_contenders(settings, result, row, table, tensors, d_out, check):
     return contenders
 
 
+def options_of(size):
+    """FlexAttention's default tiles do not divide mask blocks of 64."""
+    return dict(BLOCK_M=size, BLOCK_N=size) if size < 128 else None
+
+
+def compiled_flex(row, size):
+    """Of the backward pass only its search has tiles for mask blocks of 64."""
+    from torch.nn.attention.flex_attention import flex_attention
+    if not row.trains or size >= 128:
+        return rivals.compiled(flex_attention)
+    torch.compiler.reset()
+    return torch.compile(flex_attention, dynamic=False, mode='max-autotune-no-cudagraphs')
+
+
 def flex_contenders(settings, result, row, table, tensors, d_out, check):
     """FlexAttention, compiled, with masks in blocks of both sizes."""
     if not settings.rivals:
         return []
-    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+    from torch.nn.attention.flex_attention import create_block_mask
     heads = row.heads if len(table) > 1 else None
     contenders = []
     for size, name in sparse_table.FLEX.items():
@@ -117,18 +131,24 @@ def flex_contenders(settings, result, row, table, tensors, d_out, check):
                 own = head if heads else 0
                 return table[own, query // sparse_rows.TILE, key // sparse_rows.TILE]
 
-            mask = create_block_mask(sees, None, heads, row.length, row.length, device='cuda',
-                                     BLOCK_SIZE=size)
-            compiled = rivals.compiled(flex_attention)
+            def sees_near(_, __, query, key):
+                query, key = query // sparse_rows.TILE, key // sparse_rows.TILE
+                return ((query - key).abs() <= sparse_rows.NEAR) | (query == 0) | (key == 0)
+
+            own_sees = sees_near if row.pattern == sparse_rows.LONGFORMER else sees
+            mask = create_block_mask(own_sees, None, heads, row.length, row.length, device='cuda',
+                                     BLOCK_SIZE=size, _compile=True)
+            compiled, given = compiled_flex(row, size), dict(block_mask=mask)
             if not row.trains:
-                call = lambda _: compiled(*tensors, block_mask=mask)
+                given['kernel_options'] = options_of(size)
+                call = lambda _: compiled(*tensors, **given)
                 result.errors[name] = check(call(0))
                 return [timing.GraphContender(name, call)]
             leaves = [tensor.detach().requires_grad_() for tensor in tensors]
 
             def step(_):
                 with torch.enable_grad():
-                    return torch.autograd.grad(compiled(*leaves, block_mask=mask), leaves, d_out)
+                    return torch.autograd.grad(compiled(*leaves, **given), leaves, d_out)
 
             result.errors[name] = check(step(0))
             return [timing.GraphContender(name, step)]

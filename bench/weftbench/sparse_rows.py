@@ -9,6 +9,7 @@ from .report import Workload
 TILE = 64  # queries, and keys, of a tile
 HEADS, HEAD_DIM = 16, 64
 LONGFORMER, BIGBIRD, RANDOM = 'longformer', 'bigbird', 'random'
+NEAR = 4  # tiles to each side that `longformer` sees
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Row:
         """[tables][tiles of queries][tiles of keys], one table for all heads or one each."""
         count = self.tiles()
         if self.pattern == LONGFORMER:  # 256 keys to each side, 64 global tokens
-            return [[[abs(row - column) <= 4 or min(row, column) == 0 for column in range(count)]
+            return [[[abs(row - column) <= NEAR or min(row, column) == 0 for column in range(count)]
                      for row in range(count)]]
         draw = random.Random(0)
         if self.pattern == RANDOM:

@@ -178,16 +178,15 @@ private:
   }
 
   void describeTile() {
-    program.constants.push_back(
-        {"weft::sm90::AttentionTile",
-         {{tile,
-           fmt::format(
-               "{{.queries = {}, .keys = {}, .stages = {}, .queryStages = {}, "
-               ".isOrdered = {}, .staysInQ = {}, .headGroup = {}{}}}",
-               knobs.tileQueries, knobs.tileKeys, knobs.stages, knobs.queryStages,
-               knobs.ordered == 1, sm90AttentionStaysInQ(problem, knobs), knobs.headGroup,
-               order.longTiles == 0 ? "" : fmt::format(", .longTiles = {}", order.longTiles))}},
-         ""});
+    std::string text = fmt::format(
+        "{{.queries = {}, .keys = {}, .stages = {}, .queryStages = {}, .isOrdered = {}, .staysInQ "
+        "= "
+        "{}, .headGroup = {}",
+        knobs.tileQueries, knobs.tileKeys, knobs.stages, knobs.queryStages, knobs.ordered == 1,
+        sm90AttentionStaysInQ(problem, knobs), knobs.headGroup);
+    if (order.longTiles > 0) text += fmt::format(", .longTiles = {}", order.longTiles);
+    if (knobs.residents > 0) text += fmt::format(", .residents = {}", knobs.residents);
+    program.constants.push_back({"weft::sm90::AttentionTile", {{tile, text + "}"}}, ""});
   }
 
   /// The order of tiles as a table in device memory, where masks make one.
@@ -204,6 +203,10 @@ private:
     arguments.push_back({"order", fmt::format("weft::sm90::TableOrder<{}>{{{}}}", size, name)});
   }
 
+  bool leavesWholeTiles() const {
+    return scoreNeeds(kernel, region, problem).leavesWholeTiles(knobs);
+  }
+
   AttentionScore addScore() {
     AttentionScore score = attentionScore({.kernel = kernel,
                                            .configuration = configuration,
@@ -215,7 +218,11 @@ private:
     program.headers = score.headers;
     program.constants.insert(program.constants.end(), score.constants.begin(),
                              score.constants.end());
-    program.body.insert(program.body.end(), score.functions.begin(), score.functions.end());
+    // What would decide scores one by one, where masks decide none.
+    const bool isScoreUsed = !leavesWholeTiles();
+    for (Statement &function : score.functions)
+      if (isScoreUsed || function.name.str() != score.score)
+        program.body.push_back(std::move(function));
     return score;
   }
 
@@ -258,7 +265,8 @@ private:
                                             {"scale", floatLiteral(problem.scale).str()}};
     if (problem.logSums)
       arguments.push_back({"logSums", outputs.at(problem.logSums->operand - inputs.size())});
-    if (score.hasMasks || score.hasValueOps) arguments.push_back({"score", score.score});
+    if (score.hasMasks && !leavesWholeTiles()) arguments.push_back({"score", score.score});
+    else if (score.hasValueOps) arguments.push_back({"score", score.scoreWithoutMasks});
     if (score.hasValueOps) arguments.push_back({"scoreWithoutMasks", score.scoreWithoutMasks});
     if (score.hasMasks) arguments.push_back({"coverage", score.coverage});
     if (region.hasDropout) addDropout(arguments);

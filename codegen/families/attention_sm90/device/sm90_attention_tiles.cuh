@@ -30,6 +30,7 @@ struct AttentionTile {
   bool staysInQ;      ///< the output leaves through the place of the queries
   int headGroup;      ///< heads whose tiles are taken together, by an order; 0: head by head
   int longTiles = 0;  ///< the first ones of the order, which are taken of all heads before others
+  int residents = 0;  ///< blocks that share a multiprocessor; 0: two of one consumer, else one
 };
 
 template <AttentionProblem problem, AttentionTile tile>
@@ -52,10 +53,11 @@ struct AttentionConfig {
                                      tile.stages * (keyBytes + valueBytes) + outputBytes +
                                      barriers * 8 + 16;
   /// What setmaxnreg gives.
-  static constexpr int consumerRegisters = consumers == 1   ? 216
-                                           : consumers == 2 ? 232
-                                                            : 160,
-                       producerRegisters = consumers == 3 ? 32 : 40;
+  static constexpr int consumerRegisters = tile.residents == 3 ? 128
+                                           : consumers == 1    ? 216
+                                           : consumers == 2    ? 232
+                                                               : 160,
+                       producerRegisters = tile.residents == 3 || consumers == 3 ? 32 : 40;
   static_assert(!tile.staysInQ || (valuePanels <= queryPanels && tile.queryStages == 1));
 };
 
@@ -144,7 +146,8 @@ __device__ __forceinline__ AttentionTilePlace attentionTile(int index, const Ord
     return AttentionTilePlace{head, order.template at<C::queryTiles>(rank) * tile.queries};
   };
   constexpr int firstOnes = tile.longTiles * problem.heads;
-  if (index < firstOnes) return placeOf(index % problem.heads, index / problem.heads);
+  if constexpr (firstOnes > 0)
+    if (index < firstOnes) return placeOf(index % problem.heads, index / problem.heads);
   constexpr int group = tile.headGroup == 0 ? 1 : tile.headGroup,
                 left = C::queryTiles - tile.longTiles;
   const int other = index - firstOnes, firstHead = other / (group * left) * group,
