@@ -150,7 +150,7 @@ class SaidOfPlans(CommandTest):
         self.assertIn('wrote nl\\n! name', said.out)
 
     def test_names_that_are_nearly_right(self):
-        self.assertEqual(self.fails(2, 'models', 'foo').err.count('gpt2'), 1)
+        self.assertEqual(self.fails(2, 'models', 'foo').err.count(' gpt2,'), 1)
         self.weft('import', *LAYER, '-o', 'good.mlir')
         text = (self.folder / 'good.mlir').read_text()
         self.assertIn('weft.softmax', text)

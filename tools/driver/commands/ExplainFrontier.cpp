@@ -65,11 +65,14 @@ std::string limitOf(const std::vector<FrontierPoint> &frontier, size_t index) {
   return std::to_string(std::max<int64_t>(own, 1));
 }
 
-std::string whatOf(const FrontierPoint &point, const std::vector<std::string> &recomputed) {
-  std::string text =
+/// What distinguishes the plan: what it computes again, in training, and its chunks.
+std::string whatOf(const FrontierPoint &point, const std::vector<std::string> &recomputed,
+                   bool isTraining) {
+  const std::string chunks = point.chunks > 1 ? fmt::format("in {} chunks", point.chunks) : "";
+  if (!isTraining) return chunks.empty() ? "whole" : chunks;
+  const std::string again =
       recomputed.empty() ? "nothing" : fmt::format("{}", fmt::join(recomputed, "; "));
-  if (point.chunks > 1) text += fmt::format(" ({} chunks)", point.chunks);
-  return text;
+  return chunks.empty() ? again : fmt::format("{} ({})", again, chunks);
 }
 
 }  // namespace
@@ -95,7 +98,7 @@ Explanation explainFrontier(const Compilation &compilation, Phase first, const s
                {"whole graph", right},
                {"slower", right},
                {"workspace", right},
-               {isTraining ? "computed again" : "", left}});
+               {isTraining ? "computed again" : "runs", left}});
   std::string commands;
   json list = json::array();
   std::vector<FrontierMark> marks;
@@ -110,7 +113,7 @@ Explanation explainFrontier(const Compilation &compilation, Phase first, const s
                                                 fmt::join(again, ","), limitOf(frontier, index));
     table.addRow({std::to_string(index + 1), formatSeconds(point.seconds),
                   formatSeconds(point.graphSeconds), fmt::format("{:.1f}%", 100 * slower),
-                  formatBytes(point.workspaceBytes), whatOf(point, recomputed)});
+                  formatBytes(point.workspaceBytes), whatOf(point, recomputed, isTraining)});
     commands += fmt::format("  {}  {} {}\n", index + 1, command, flags);
     list.push_back({{"seconds", point.seconds},
                     {"graphSeconds", point.graphSeconds},
@@ -121,12 +124,13 @@ Explanation explainFrontier(const Compilation &compilation, Phase first, const s
                     {"chunks", point.chunks},
                     {"flags", flags},
                     {"command", command + " " + flags}});
-    marks.push_back({.seconds = point.seconds,
-                     .workspaceBytes = point.workspaceBytes,
-                     .label = fmt::format("{}, {}, {}", formatSeconds(point.seconds),
-                                          formatBytes(point.workspaceBytes),
-                                          "computed again: " + whatOf(point, recomputed)),
-                     .isUndominated = true});
+    marks.push_back(
+        {.seconds = point.seconds,
+         .workspaceBytes = point.workspaceBytes,
+         .label = fmt::format(
+             "{}, {}, {}", formatSeconds(point.seconds), formatBytes(point.workspaceBytes),
+             (isTraining ? "computed again: " : "") + whatOf(point, recomputed, isTraining)),
+         .isUndominated = true});
   }
   const auto isKept = [&](const FrontierPoint &point) {
     return std::ranges::any_of(frontier, [&](const FrontierPoint &kept) {
