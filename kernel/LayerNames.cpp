@@ -22,14 +22,28 @@ struct Found {
 Found layerAt(std::string_view text, size_t from) {
   if (text.substr(from, word.size()) != word) return {};
   const size_t digits = from + word.size();
-  Found found;
-  const auto [end, error] =
-      std::from_chars(text.data() + digits, text.data() + text.size(), found.layer);
+  int64_t layer = 0;
+  const auto [end, error] = std::from_chars(text.data() + digits, text.data() + text.size(), layer);
   const size_t behind = size_t(end - text.data());
-  if (error != std::errc() || found.layer < 1 || behind >= text.size() || text[behind] != '_')
-    return {};
-  found.end = behind + 1;
-  return found;
+  if (error != std::errc() || behind >= text.size() || text[behind] != '_') return {};
+  return {.layer = layer, .end = behind + 1};
+}
+
+/// The text with every layer's name by what `rename` makes of the layer.
+template <typename Rename>
+std::string renamed(std::string_view text, const Rename &rename) {
+  std::string result;
+  for (size_t at = 0; at < text.size();) {
+    // Rewrites join names: "layer2_wq_layer2_wk". A letter in front makes it another word.
+    const bool begins = at == 0 || text[at - 1] == '_' || !isWordCharacter(text[at - 1]);
+    if (const Found found = begins ? layerAt(text, at) : Found(); found.end > 0) {
+      result += rename(found.layer);
+      at = found.end;
+    } else {
+      result += text[at++];
+    }
+  }
+  return result;
 }
 
 }  // namespace
@@ -38,23 +52,12 @@ std::string layerPrefix(int64_t layer) { return fmt::format("{}{}_", word, layer
 
 int64_t layerOf(std::string_view name) { return layerAt(name, 0).layer; }
 
-std::string withoutLayer(std::string_view name) {
-  return std::string(name.substr(layerAt(name, 0).end));
+std::string withoutLayers(std::string_view text) {
+  return renamed(text, [](int64_t) { return std::string(); });
 }
 
 std::string shiftLayers(std::string_view text, int64_t by) {
-  std::string shifted;
-  for (size_t at = 0; at < text.size();) {
-    // Rewrites join names: "layer2_wq_layer2_wk". A letter in front makes it another word.
-    const bool begins = at == 0 || text[at - 1] == '_' || !isWordCharacter(text[at - 1]);
-    if (const Found found = begins ? layerAt(text, at) : Found(); found.end > 0) {
-      shifted += layerPrefix(found.layer + by);
-      at = found.end;
-    } else {
-      shifted += text[at++];
-    }
-  }
-  return shifted;
+  return renamed(text, [&](int64_t layer) { return layerPrefix(layer + by); });
 }
 
 }  // namespace weft

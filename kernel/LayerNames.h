@@ -12,8 +12,8 @@ namespace weft {
 std::string layerPrefix(int64_t layer);
 /// 3 of "layer3_q"; 0 of a name of no layer.
 int64_t layerOf(std::string_view name);
-/// The name without its layer's: "q" of "layer3_q".
-std::string withoutLayer(std::string_view name);
+/// A text without the layers that it names: "q_k" of "layer3_q_layer3_k".
+std::string withoutLayers(std::string_view text);
 /// A text with every layer that it names so many layers further: with 2, "fuse layer1_q, layer2_k"
 /// becomes "fuse layer3_q, layer4_k".
 std::string shiftLayers(std::string_view text, int64_t by);

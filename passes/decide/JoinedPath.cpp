@@ -2,7 +2,6 @@
 #include "passes/decide/JoinedPath.h"
 
 #include "kernel/Error.h"
-#include "kernel/LayerNames.h"
 
 #include <algorithm>
 #include <map>
@@ -37,7 +36,7 @@ public:
     for (select::Step step : part.path->steps) {
       if (step.candidate < 0) step.tensor = tensors[size_t(step.tensor)];
       else step.candidate = candidateIn(part, size_t(step.candidate), tensors);
-      step.runnerUp = shiftLayers(step.runnerUp, part.shift);
+      step.runnerUp = part.placedText(step.runnerUp);
       result.steps.push_back(std::move(step));
     }
     result.seconds += part.path->seconds;

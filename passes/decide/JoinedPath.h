@@ -4,7 +4,9 @@
 
 #include "passes/select/Selection.h"
 
-#include <cstdint>
+#include <cstddef>
+#include <functional>
+#include <string>
 #include <vector>
 
 namespace weft::decision {
@@ -13,8 +15,8 @@ namespace weft::decision {
 struct PlacedPart {
   const select::Problem *problem = nullptr;
   const select::SelectionResult *path = nullptr;
-  size_t firstOp = 0;  ///< of the whole: its op 0
-  int64_t shift = 0;   ///< by how many layers its names stand further in the whole
+  size_t firstOp = 0;                                          ///< of the whole: its op 0
+  std::function<std::string(const std::string &)> placedText;  ///< of texts that name its tensors
 };
 
 /// The steps of all parts in order, as steps of the whole, which has a candidate of the same ops

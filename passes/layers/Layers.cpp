@@ -10,7 +10,11 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cctype>
+#include <charconv>
 #include <map>
 #include <set>
 
@@ -38,9 +42,9 @@ struct NewGraph {
   }
 
   /// An argument like that of another graph, or for what another graph computes.
-  mlir::Value addArgument(mlir::Value like) {
-    const mlir::Value added = bodyOf(graph).addArgument(
-        like.getType(), mlir::NameLoc::get(builder.getStringAttr(writtenName(like))));
+  mlir::Value addArgument(mlir::Value like, const std::string &name) {
+    const mlir::Value added =
+        bodyOf(graph).addArgument(like.getType(), mlir::NameLoc::get(builder.getStringAttr(name)));
     const auto argument = mlir::dyn_cast<mlir::BlockArgument>(like);
     if (!argument) return added;
     auto from = mlir::cast<GraphOp>(argument.getOwner()->getParentOp());
@@ -79,6 +83,17 @@ int64_t layerOfOp(mlir::Operation *op) {
   return op->getNumResults() == 0 ? 0 : layerOf(writtenName(op->getResult(0)));
 }
 
+constexpr std::string_view carriedName = "carried";
+
+/// Computed before, or brought by the caller as floats.
+bool isActivation(GraphOp whole, mlir::Value value) {
+  const auto argument = mlir::dyn_cast<mlir::BlockArgument>(value);
+  if (!argument) return true;
+  const std::optional<DType> dtype = toDType(value.getType());
+  return !whole.isParameter(argument.getArgNumber()) && dtype && *dtype != DType::i32 &&
+         *dtype != DType::i1;
+}
+
 LayerPart partOf(GraphOp whole, const std::vector<mlir::Operation *> &ops) {
   const std::set<mlir::Operation *> inside(ops.begin(), ops.end());
   LayerPart part;
@@ -88,18 +103,21 @@ LayerPart partOf(GraphOp whole, const std::vector<mlir::Operation *> &ops) {
       part.firstLayer = layer;
   NewGraph made(whole.getContext(), whole.getName());
   mlir::IRMapping values;
+  const auto add = [&](mlir::Value value, const std::string &name) {
+    values.map(value, made.addArgument(value, name));
+    part.arguments.push_back(writtenName(value));
+  };
+  for (mlir::Operation *op : ops)
+    for (mlir::Value operand : op->getOperands())
+      if (!values.contains(operand) && !inside.contains(operand.getDefiningOp()) &&
+          isActivation(whole, operand))
+        add(operand, fmt::format("{}{}", carriedName, part.arguments.size() + 1));
   const auto isRead = [&](mlir::Value value) {
     return llvm::any_of(value.getUsers(),
                         [&](mlir::Operation *user) { return inside.contains(user); });
   };
   for (mlir::BlockArgument argument : bodyOf(whole).getArguments())
-    if (isRead(argument)) values.map(argument, made.addArgument(argument));
-  for (mlir::Operation *op : ops)
-    for (mlir::Value operand : op->getOperands())
-      if (!values.contains(operand) && !inside.contains(operand.getDefiningOp())) {
-        values.map(operand, made.addArgument(operand));
-        part.carried.push_back(writtenName(operand));
-      }
+    if (!values.contains(argument) && isRead(argument)) add(argument, writtenName(argument));
   for (mlir::Operation *op : ops) made.builder.clone(*op, values);
   std::vector<mlir::Value> results;
   for (mlir::Operation *op : ops)
@@ -114,6 +132,28 @@ LayerPart partOf(GraphOp whole, const std::vector<mlir::Operation *> &ops) {
 }
 
 }  // namespace
+
+std::string placedText(const std::string &text, const std::vector<std::string> &arguments,
+                       int64_t shift) {
+  std::string placed;
+  for (size_t at = 0; at < text.size();) {
+    const bool begins = at == 0 || !std::isalnum(static_cast<unsigned char>(text[at - 1]));
+    size_t number = 0;
+    const size_t digits = at + carriedName.size();
+    if (begins && text.compare(at, carriedName.size(), carriedName) == 0) {
+      const auto [end, error] =
+          std::from_chars(text.data() + digits, text.data() + text.size(), number);
+      if (error == std::errc() && number >= 1 && number <= arguments.size()) {
+        // Names of the whole stay as they are: they are shifted by the part's places already.
+        placed += shiftLayers(arguments[number - 1], -shift);
+        at = size_t(end - text.data());
+        continue;
+      }
+    }
+    placed += text[at++];
+  }
+  return shiftLayers(placed, shift);
+}
 
 LayerPositions layerPositions(GraphOp graph) {
   LayerPositions positions;
@@ -173,14 +213,18 @@ mlir::OwningOpRef<mlir::ModuleOp> joinParts(GraphOp whole, const std::vector<Joi
   NewGraph made(whole.getContext(), whole.getName());
   std::map<std::string, mlir::Value> known;  // by name in the whole
   for (mlir::BlockArgument argument : bodyOf(whole).getArguments())
-    known[writtenName(argument)] = made.addArgument(argument);
+    known[writtenName(argument)] = made.addArgument(argument, writtenName(argument));
   size_t ops = 0;
   for (const JoinedPart &part : parts) {
     if (firstOps) firstOps->push_back(ops);
     mlir::Block &body = bodyOf(graphIn(part.module));
     mlir::IRMapping values;
+    if (body.getNumArguments() != part.arguments.size())
+      throw Error::checkFailed("a part of '{}' has {} arguments in the place of {}",
+                               whole.getName().str(), body.getNumArguments(),
+                               part.arguments.size());
     for (mlir::BlockArgument argument : body.getArguments()) {
-      const std::string name = shiftLayers(writtenName(argument), part.shift);
+      const std::string &name = part.arguments[argument.getArgNumber()];
       const auto found = known.find(name);
       if (found == known.end())
         throw Error::checkFailed("a part of '{}' reads '{}', which nothing before it computes",

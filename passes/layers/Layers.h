@@ -31,14 +31,19 @@ struct Crossing {
 };
 Crossing crossingAt(GraphOp graph, size_t op);
 
-/// The ops between two cuts as a graph: what the whole brings and what earlier parts compute are
-/// its arguments, what later parts read or the whole returns are its results.
+/// The ops between two cuts as a graph. Its arguments are first the activations, those that earlier
+/// parts compute and those of the whole, by first use and called "carried1", "carried2", ..., so
+/// that the first layer is like the others; then integers and parameters of the whole under their
+/// names. Its results are what later parts read or the whole returns.
 struct LayerPart {
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  int64_t firstLayer = 0;            ///< of its names; 0: of no layer
-  std::vector<std::string> carried;  ///< arguments that earlier parts compute
-  std::vector<std::string> results;  ///< names in the whole
+  int64_t firstLayer = 0;                       ///< of its names; 0: of no layer
+  std::vector<std::string> arguments, results;  ///< names in the whole, by position
 };
+/// A text that speaks of a part's tensors, of the part where it stands in the whole: there its
+/// arguments have these names, and its layers stand so many further.
+std::string placedText(const std::string &text, const std::vector<std::string> &arguments,
+                       int64_t shift);
 /// One part for each range between neighbouring cuts, and those before the first and behind the
 /// last; ranges without ops are left out. `cuts`: numbers of ops, ascending.
 std::vector<LayerPart> cutGraph(GraphOp graph, const std::vector<size_t> &cuts);
@@ -47,7 +52,7 @@ std::vector<LayerPart> cutGraph(GraphOp graph, const std::vector<size_t> &cuts);
 /// so many further.
 struct JoinedPart {
   mlir::ModuleOp module;
-  std::vector<std::string> results;  ///< names in the whole, by position
+  std::vector<std::string> arguments, results;  ///< names in the whole, by position
   int64_t shift = 0;
 };
 /// A graph of the whole's arguments and results that computes what its parts compute, in order.

@@ -85,7 +85,7 @@ Cut chooseCut(const Compilation &compilation, GraphOp graph, const LayerPosition
     rank = candidate;
     best = {.rotation = rotation,
             .lost = lost,
-            .behind = withoutLayer(writtenName(ops[border + rotation - 1]->getResult(0)))};
+            .behind = withoutLayers(writtenName(ops[border + rotation - 1]->getResult(0)))};
   }
   return best;
 }
@@ -104,22 +104,20 @@ std::vector<Rewrite> rewritesOf(const std::vector<DecidedPart> &parts) {
   std::vector<Rewrite> all;
   for (const DecidedPart &part : parts)
     for (Rewrite rewrite : part.chosen().rewrites) {
-      std::string subject;
-      for (size_t from = 0; from <= rewrite.subject.size();) {
-        const size_t end = std::min(rewrite.subject.find('-', from), rewrite.subject.size());
-        subject += (from > 0 ? "-" : "") + withoutLayer(rewrite.subject.substr(from, end - from));
-        from = end + 1;
-      }
-      rewrite.subject = subject;
+      rewrite.subject = withoutLayers(rewrite.subject);
       if (std::ranges::count(all, rewrite) == 0) all.push_back(rewrite);
     }
   return all;
 }
 
+std::string placed(const std::string &text, const DecidedPart::Place &place) {
+  return placedText(text, place.arguments, place.shift);
+}
+
 FusionRecord placed(FusionRecord record, const DecidedPart::Place &place) {
   for (int &op : record.ops) op += int(place.firstOp);
-  for (std::string &name : record.opNames) name = shiftLayers(name, place.shift);
-  record.detail = shiftLayers(record.detail, place.shift);
+  for (std::string &name : record.opNames) name = placed(name, place);
+  record.detail = placed(record.detail, place);
   return record;
 }
 
@@ -154,7 +152,7 @@ void nameByLayer(select::Problem &problem) {
     const int output = problem.opOutputs[size_t(candidate.ops.front())].front();
     const int64_t layer = layerOf(problem.tensors[size_t(output)].name);
     if (layer == 0) continue;
-    candidate.name = layerPrefix(layer) + candidate.name;
+    candidate.name = layerPrefix(layer) + withoutLayers(candidate.name);
     candidate.kernel.name = candidate.name;
   }
 }
@@ -204,6 +202,7 @@ private:
       }
       placedParts.push_back({.part = found->second,
                              .shift = part.firstLayer - firstLayers[found->second],
+                             .arguments = std::move(part.arguments),
                              .results = std::move(part.results)});
     }
   }
@@ -212,6 +211,7 @@ private:
     std::vector<JoinedPart> joined;
     for (const PlacedPart &place : placedParts)
       joined.push_back({.module = mlir::ModuleOp(result.parts[place.part].chosen().module.get()),
+                        .arguments = place.arguments,
                         .results = place.results,
                         .shift = place.shift});
     std::vector<size_t> firstOps;
@@ -219,7 +219,9 @@ private:
     variant.module = joinParts(graph, joined, &firstOps);
     for (size_t index = 0; index < placedParts.size(); ++index)
       result.parts[placedParts[index].part].places.push_back(
-          {.firstOp = firstOps[index], .shift = placedParts[index].shift});
+          {.firstOp = firstOps[index],
+           .shift = placedParts[index].shift,
+           .arguments = placedParts[index].arguments});
     GraphOp chosen = *variant.module->getOps<GraphOp>().begin();
     variant.fusions = joinedFusions(result.parts, numberedOps(chosen).size());
     variant.rewrites = rewritesOf(result.parts);
@@ -230,7 +232,7 @@ private:
       for (const FusionRecord &record : part.chosen().norms)
         variant.norms.push_back(placed(record, part.places.front()));
       for (const std::string &note : part.chosen().notes)
-        variant.notes.push_back(shiftLayers(note, part.places.front().shift));
+        variant.notes.push_back(placed(note, part.places.front()));
     }
     variant.notes.push_back(cutNote(cut, layers.begins.size(), result.parts));
     result.proposed.push_back(std::move(variant));
@@ -241,21 +243,22 @@ private:
     decision::Problem problem = whole.problem(result.proposed);
     select::Problem &joined = problem.variants.front().problem;
     nameByLayer(joined);
-    std::vector<decision::PlacedPart> placed;
+    std::vector<decision::PlacedPart> placedPaths;
     std::vector<const select::Statistics *> statistics;
     std::vector<size_t> seen(result.parts.size(), 0);
     for (const PlacedPart &place : placedParts) {
       const DecidedPart &part = result.parts[place.part];
       const decision::SelectedVariant &best = part.decision.best();
       const DecidedPart::Place &at = part.places[seen[place.part]++];
-      placed.push_back({.problem = &best.selection.problem(),
-                        .path = &part.decision.path(),
-                        .firstOp = at.firstOp,
-                        .shift = at.shift});
+      placedPaths.push_back(
+          {.problem = &best.selection.problem(),
+           .path = &part.decision.path(),
+           .firstOp = at.firstOp,
+           .placedText = [&at](const std::string &text) { return placed(text, at); }});
     }
     for (const DecidedPart &part : result.parts)
       statistics.push_back(&part.decision.best().selection.statistics());
-    select::SelectionResult path = decision::joinedPath(joined, placed);
+    select::SelectionResult path = decision::joinedPath(joined, placedPaths);
     decision::Decision &decision = result.decision;
     decision.lowerBound = 0;
     for (const PlacedPart &place : placedParts)
@@ -287,7 +290,7 @@ private:
   struct PlacedPart {
     size_t part = 0;
     int64_t shift = 0;
-    std::vector<std::string> results;
+    std::vector<std::string> arguments, results;
   };
 
   const Compilation &whole;
