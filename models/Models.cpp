@@ -272,7 +272,6 @@ Model buildDescribed(const Request &request, mlir::MLIRContext &context) {
       .isWhole = specification.isWhole,
       .isTrained = isTrained(specification),
       .dtypeNote = elementTypeNote(described, dtype, !findPreset(request.model))};
-  if (model.description.layers > 1) model.description.dims["l"] = model.description.layers;
   checkPositions(described, model.description.dims);
   Dims dims = model.description.dims;
   if (specification.isWhole) dims["e"] = dims.at("i");  // what a pooler's square weight ends in

@@ -122,7 +122,7 @@ FusionRecord placed(FusionRecord record, const DecidedPart::Place &place) {
 }
 
 /// Candidates of the whole: every op alone, and the kernels that the parts' paths have. Records are
-/// those of each part where it stands first.
+/// those of each part wherever it stands.
 FusionResult joinedFusions(const std::vector<DecidedPart> &parts, size_t ops) {
   FusionResult result;
   for (size_t op = 0; op < ops; ++op)
@@ -140,8 +140,9 @@ FusionResult joinedFusions(const std::vector<DecidedPart> &parts, size_t ops) {
         for (int &op : shifted.ops) op += int(place.firstOp);
         result.candidates.push_back(std::move(shifted));
       }
-    for (const FusionRecord &record : part.chosen().fusions.records)
-      result.records.push_back(placed(record, part.places.front()));
+    for (const DecidedPart::Place &place : part.places)
+      for (const FusionRecord &record : part.chosen().fusions.records)
+        result.records.push_back(placed(record, place));
   }
   return result;
 }

@@ -95,7 +95,9 @@ struct Prepared {
   explicit Prepared(const std::vector<std::string> &more) {
     const Environment environment(folder.path());
     std::vector<std::string> words = {"compile"};
-    words.insert(words.end(), layer.begin(), layer.end());
+    // Flags of the layer, or another model.
+    const bool isLayer = more.empty() || more.front().starts_with("--");
+    if (isLayer) words.insert(words.end(), layer.begin(), layer.end());
     words.insert(words.end(), more.begin(), more.end());
     words.insert(words.end(), {"-o", folder / "artifact"});
     REQUIRE(command(words).code == 0);
@@ -109,7 +111,7 @@ struct Prepared {
     // faults are planted there.
     const bool isTrained = std::ranges::find(more, "--train") != more.end();
     smallLength = scaled.dims.contains("j") ? scaled.dims.at("j") : length;
-    REQUIRE((smallLength < length || isTrained));
+    REQUIRE((smallLength < length || isTrained || !isLayer));
     REQUIRE(scaled.unscaled == "");
   }
   test::TemporaryTestFolder folder;
@@ -240,6 +242,46 @@ TEST_CASE("a layer of packed tokens agrees, whole on small extents, too") {
   CHECK(said["whole"]["passed"] == true);
   CHECK(std::ranges::any_of(machine.launched(),
                             [](const std::string &name) { return name.starts_with("offsets"); }));
+}
+
+namespace {
+
+/// A whole model of three layers, small.
+std::vector<std::string> wholeModel(const std::string &preset, const std::string &part) {
+  std::vector<std::string> words = {preset,         "--part",    part,   "--layers",   "3",
+                                    "--no-library", "--profile", "none", "--stacking", "three"};
+  for (const char *dim : {"b=2", "j=24", "h=4", "i=32", "u=40"})
+    words.insert(words.end(), {"--dim", dim});
+  if (part == "model") words.insert(words.end(), {"--dim", "v=48"});
+  if (preset == "llama-3-8b") words.insert(words.end(), {"--dim", "g=2", "--dim", "p=8"});
+  return words;
+}
+
+}  // namespace
+
+TEST_CASE("whole models agree, every distinct kernel once, and whole on small extents") {
+  Machine machine(GENERATE(wholeModel("bert-base", "model"), wholeModel("gpt2", "model"),
+                           wholeModel("llama-3-8b", "model"), wholeModel("gpt2", "layer")));
+  const json said = machine.verify(0);
+  CHECK(said["failed"] == 0);
+  CHECK(said["agreed"] == machine.launched().size());
+  CHECK(said["unchecked"].empty());
+  CHECK(said["whole"]["passed"] == true);
+  CHECK(machine.inState(State::agrees) == machine.launched());
+  size_t shared = 0;
+  for (const json &row : said["kernels"]) shared += row["sameAs"] != "";
+  CHECK(shared >= 6);  // of three layers, the kernels of one at least
+  CHECK(shared < machine.launched().size() / 2 + 4);
+}
+
+TEST_CASE("a run of a whole model draws ids of its vocabulary, and rejects others") {
+  Machine machine(wholeModel("gpt2", "model"));
+  const Said said = command({"run", machine.artifact(), "--json"});
+  REQUIRE(said.code == 0);
+  const json logits = json::parse(said.out)["outputs"]["logits"];
+  CHECK(logits["shape"] == json({2, 24, 48}));
+  CHECK((logits["notNumbers"] == 0 && logits["infinities"] == 0));
+  CHECK(logits["maximum"] > 0);
 }
 
 TEST_CASE("a run of packed tokens takes the lengths that it is given") {

@@ -62,7 +62,7 @@ int writeDecided(const Compilation &compilation, const DecidedModel &decided,
   } else {
     planned.plan.notes.push_back({.kind = NoteKind::build, .text = stoppedNote});
   }
-  artifact.report = makeReport(compilation, proposed, decision, planned);
+  artifact.report = makeReport(compilation, decided, planned);
   // Of a plan that was chosen by measuring no other plan has a comparable time.
   if (decision.timed.empty() && !decided.isByParts())
     if (const std::optional<LayoutChange> change =
