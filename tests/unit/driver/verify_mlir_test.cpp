@@ -274,6 +274,20 @@ TEST_CASE("whole models agree, every distinct kernel once, and whole on small ex
   CHECK(shared < machine.launched().size() / 2 + 4);
 }
 
+TEST_CASE("a whole model of published size has small extents, its vocabulary included") {
+  const test::TemporaryTestFolder folder;
+  const std::string artifact = folder / "artifact";
+  REQUIRE(command({"compile", "gpt2", "--part", "model", "--dim", "b=8", "--dim", "j=512",
+                   "--stop-after", "emit", "-o", artifact})
+              .code == 0);
+  const ScaledPlan scaled = scaledPlan(readArtifact(artifact, Cubins::left));
+  CHECK(scaled.unscaled == "");
+  CHECK(scaled.dims.at("v") < 1024);
+  CHECK(scaled.planned.kernels.size() == 88);
+  INFO(printDims(scaled.dims) << " " << scaled.others.size());
+  CHECK(scaled.flop < 2e9);
+}
+
 TEST_CASE("a run of a whole model draws ids of its vocabulary, and rejects others") {
   Machine machine(wholeModel("gpt2", "model"));
   const Said said = command({"run", machine.artifact(), "--json"});
