@@ -393,13 +393,16 @@ ModelSpecification modelAround(const ConfigReader &reader, const std::string &mo
     model.vocabulary = vocabulary;
     model.tokenTypes = sizeBesideLayers(reader, {"type_vocab_size"}, 2);
     model.hasPositions = model.hasPooler = true;
+    model.weightNames = "bert";
   } else if (modelType == "gpt2") {
     model.vocabulary = vocabulary;
     model.hasPositions = model.hasLogits = true;
+    model.weightNames = "gpt2";
     model.isTied = tiesWeights(reader, true);
   } else if (modelType == "llama" || modelType == "mistral" || modelType == "qwen2") {
     model.vocabulary = vocabulary;
     model.hasLogits = true;
+    model.weightNames = "llama";
     model.isTied = tiesWeights(reader, false);
   }
   return model;

@@ -39,6 +39,7 @@ struct ModelSpecification {
   bool hasPositions = false;  ///< a learned table of positions is added
   bool hasPooler = false;     ///< tanh of a projection of each sequence's first position
   bool hasLogits = false;     ///< a projection to the vocabulary
+  std::string weightNames;    ///< of published checkpoints (WeightNames.h); empty: not known
   bool isTied = false;        ///< whose weight is the table of tokens
   bool operator==(const ModelSpecification &) const = default;
 };

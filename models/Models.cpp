@@ -269,6 +269,7 @@ Model buildDescribed(const Request &request, mlir::MLIRContext &context) {
       .assumed = described.assumed,
       .dtype = dtype,
       .layers = specification.family == Family::maskedToken ? 1 : specification.layers,
+      .weightNames = specification.model.weightNames,
       .isWhole = specification.isWhole,
       .isTrained = isTrained(specification),
       .dtypeNote = elementTypeNote(described, dtype, !findPreset(request.model))};

@@ -48,11 +48,12 @@ struct Description {
   std::vector<std::string> assumed =
       {};  ///< of a config.json: "KEY = VALUE" that the family takes for a missing key
   std::optional<DType> dtype =
-      {};                      ///< of the elements; nothing for a .mlir file, which has its own
-  int64_t layers = 1;          ///< built one behind another, of one kind
-  bool isWhole = false;        ///< with what the model has around its layers
-  bool isTrained = true;       ///< the family has a derivative (Support.h); of a file nobody asks
-  std::string dtypeNote = {};  ///< of a config.json: what it asks for, and what it gets
+      {};                        ///< of the elements; nothing for a .mlir file, which has its own
+  int64_t layers = 1;            ///< built one behind another, of one kind
+  std::string weightNames = {};  ///< of checkpoints (WeightNames.h); empty: not known
+  bool isWhole = false;          ///< with what the model has around its layers
+  bool isTrained = true;         ///< the family has a derivative (Support.h); of a file nobody asks
+  std::string dtypeNote = {};    ///< of a config.json: what it asks for, and what it gets
 };
 
 struct Model {

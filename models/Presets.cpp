@@ -30,7 +30,8 @@ LayerSpecification bert(std::string name, int64_t layers, int64_t heads, int64_t
                     .vocabulary = 30522,
                     .tokenTypes = 2,
                     .hasPositions = true,
-                    .hasPooler = true}};
+                    .hasPooler = true,
+                    .weightNames = "bert"}};
 }
 
 /// Radford et al. 2019, section 2.3: normalization before each block, context 1024.
@@ -44,6 +45,7 @@ LayerSpecification gpt2() {
                     .vocabulary = 50257,
                     .hasPositions = true,
                     .hasLogits = true,
+                    .weightNames = "gpt2",
                     .isTied = true}};
 }
 
@@ -59,7 +61,7 @@ LayerSpecification llama3() {
       .feedForwardBias = false,
       .causal = true,
       .rotaryBase = 500000,
-      .model = {.layers = 32, .vocabulary = 128256, .hasLogits = true}};
+      .model = {.layers = 32, .vocabulary = 128256, .hasLogits = true, .weightNames = "llama"}};
 }
 
 /// Le Scao et al. 2022, Table 3: BLOOM-560m; ALiBi, tanh GELU, normalization before each block.

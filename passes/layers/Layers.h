@@ -58,7 +58,7 @@ struct JoinedPart {
 /// A graph of the whole's arguments and results that computes what its parts compute, in order.
 /// `firstOps`, if any, gets the number of each part's first op. Throws Error(checkFailed) where a
 /// part reads what nothing before it computes.
-mlir::OwningOpRef<mlir::ModuleOp> joinParts(GraphOp whole, const std::vector<JoinedPart> &parts,
+mlir::OwningOpRef<mlir::ModuleOp> joinGraphs(GraphOp whole, const std::vector<JoinedPart> &parts,
                                             std::vector<size_t> *firstOps = nullptr);
 
 }  // namespace weft

@@ -210,6 +210,9 @@ private:
     if (request.inputs.empty())
       for (const EntryPoint *call : calls) setRandomInputs(executor, *call, request.seed);
     else readInputs(calls);
+    if (request.weights)
+      for (const std::string &name : executor.parameters())
+        executor.setParameter(name, request.weights(executor.parameter(name)));
     if (!request.lengths.empty())
       for (const EntryPoint *call : calls)
         setLengths(executor, *call, request.lengths, request.seed);
@@ -237,11 +240,11 @@ private:
           arguments.insert(input);
     std::vector<const PlanTensor *> expected;
     for (const std::string &name : executor.parameters())
-      expected.push_back(&executor.parameter(name));
+      if (!request.weights) expected.push_back(&executor.parameter(name));
     for (const int input : arguments) expected.push_back(&executor.plan().tensors[size_t(input)]);
     file.requireExactly(expected);
     for (const std::string &name : executor.parameters())
-      executor.setParameter(name, file.read(name));
+      if (!request.weights) executor.setParameter(name, file.read(name));
     for (const int input : arguments) {
       const PlanTensor &tensor = executor.plan().tensors[size_t(input)];
       const std::vector<std::byte> elements = file.read(tensor.logical);
@@ -284,9 +287,10 @@ private:
     const std::string inputs = request.inputs.empty()
                                    ? fmt::format("random with seed {}", request.seed)
                                    : "of " + request.inputs;
-    printOut("{} ({}), {} on {}: {} launch{}, inputs {}, {} on the GPU\n",
+    const std::string weights = request.weights ? ", weights of " + request.weightsFrom : "";
+    printOut("{} ({}), {} on {}: {} launch{}, inputs {}{}, {} on the GPU\n",
              printableLine(executor.plan().model), nameOf(executor.plan().dtype), what,
-             context.gpu().name, request.repeat, request.repeat == 1 ? "" : "es", inputs,
+             context.gpu().name, request.repeat, request.repeat == 1 ? "" : "es", inputs, weights,
              formatBytes(executor.deviceBytes()));
   }
 

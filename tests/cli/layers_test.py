@@ -33,7 +33,8 @@ class LayersTest(CommandTest):
         self.assertIn('as weft wrote it', self.weft('emit', 'out', '--check').out)
         explained = self.weft('explain', 'out').prose()
         self.assertIn('x4', explained)
-        self.assertIn('no fused candidate crosses a cut', self.weft('explain', 'out', '--all').prose())
+        everything = self.weft('explain', 'out', '--all').prose()
+        self.assertIn('no fused candidate crosses a cut', everything)
         self.weft('explain', 'out', '--fusion', 'layer3_norm2,layer3_active')
         self.fails(3, 'explain', 'out', '--layout', 'layer3_q', says=['decided one by one'])
         self.weft('run', 'out', '--check')
@@ -86,6 +87,11 @@ class LayersTest(CommandTest):
         ):
             with self.subTest(arguments):
                 self.fails(code, 'compile', *arguments, '--stop-after', 'select', says=says)
+        self.weft('compile', 'bloom-560m', '--layers', '2', *DIMS, '--stop-after', 'emit', '-o', 'out')
+        self.fails(3, 'run', 'out', '--weights', 'x', says=['BERT, GPT-2 and Llama'])
+        self.weft('compile', 'gpt2', '--layers', '2', *DIMS, '--stop-after', 'emit', '-o', 'out',
+                  '--overwrite')
+        self.fails(2, 'run', 'out', '--weights', 'nowhere', says=['nowhere'])
         self.fails(3, 'opt', 'gpt2', '--layers', '2', says=['decided one by one'])
 
     def test_one_layer_is_as_without(self):

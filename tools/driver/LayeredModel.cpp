@@ -2,10 +2,9 @@
 #include "tools/driver/LayeredModel.h"
 
 #include "kernel/Error.h"
-#include "kernel/Format.h"
 #include "kernel/LayerNames.h"
 #include "passes/Describe.h"
-#include "passes/decide/JoinedPath.h"
+#include "passes/decide/JoinedDecision.h"
 #include "passes/layers/Layers.h"
 
 #include <algorithm>
@@ -217,7 +216,7 @@ private:
                         .shift = place.shift});
     std::vector<size_t> firstOps;
     ProposedVariant variant;
-    variant.module = joinParts(graph, joined, &firstOps);
+    variant.module = joinGraphs(graph, joined, &firstOps);
     for (size_t index = 0; index < placedParts.size(); ++index)
       result.parts[placedParts[index].part].places.push_back(
           {.firstOp = firstOps[index],
@@ -242,50 +241,18 @@ private:
   void plan() {
     result.options = whole.options(result.proposed);
     decision::Problem problem = whole.problem(result.proposed);
-    select::Problem &joined = problem.variants.front().problem;
-    nameByLayer(joined);
-    std::vector<decision::PlacedPart> placedPaths;
-    std::vector<const select::Statistics *> statistics;
+    nameByLayer(problem.variants.front().problem);
+    std::vector<decision::PlacedPart> placedDecisions;
     std::vector<size_t> seen(result.parts.size(), 0);
     for (const PlacedPart &place : placedParts) {
       const DecidedPart &part = result.parts[place.part];
-      const decision::SelectedVariant &best = part.decision.best();
       const DecidedPart::Place &at = part.places[seen[place.part]++];
-      placedPaths.push_back(
-          {.problem = &best.selection.problem(),
-           .path = &part.decision.path(),
+      placedDecisions.push_back(
+          {.decision = &part.decision,
            .firstOp = at.firstOp,
            .placedText = [&at](const std::string &text) { return placed(text, at); }});
     }
-    for (const DecidedPart &part : result.parts)
-      statistics.push_back(&part.decision.best().selection.statistics());
-    select::SelectionResult path = decision::joinedPath(joined, placedPaths);
-    decision::Decision &decision = result.decision;
-    decision.lowerBound = 0;
-    for (const PlacedPart &place : placedParts)
-      decision.lowerBound += result.parts[place.part].decision.lowerBound;
-    for (const DecidedPart &part : result.parts)
-      for (const std::string &left : part.decision.searchCuts) decision.searchCuts.push_back(left);
-    if (!decision.searchCuts.empty()) decision.lowerBound = 0;
-    path.lowerBound = decision.lowerBound;
-    decision.concurrent = result.options.isConcurrent();
-    decision.variants.push_back(
-        {.index = 0,
-         .name = joined.name,
-         .notes = result.proposed.front().notes,
-         .selection = select::givenSelection(std::move(joined), std::move(path),
-                                             decision::joinedStatistics(statistics))});
-    decision.planned = valueOrThrow(decision::planOf(problem.context, decision.best(),
-                                                     decision.path(), 1, decision.concurrent));
-    decision.planned.plan.lowerBoundSeconds = decision.lowerBound;
-    if (const std::string line = memoryLine(decision); !line.empty())
-      decision.planned.plan.notes.push_back({.kind = NoteKind::searchLimits, .text = line});
-    const auto most = result.options.maxMemory;
-    if (const int64_t bytes = decision.planned.plan.workspaceBytes; most && bytes > *most)
-      throw Error::unsupported(
-          "{}: --max-memory {}: the plan of the layers takes {} of workspace, and other plans of "
-          "several layers are not searched yet; nearest is --max-memory {}",
-          whole.description().name, result.options.maxMemoryText, formatBytes(bytes), bytes);
+    result.decision = decision::joinedDecision(problem, result.options, placedDecisions);
   }
 
   struct PlacedPart {

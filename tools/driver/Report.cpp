@@ -38,6 +38,8 @@ json modelReport(const Compilation &compilation) {
                  {"dropoutKeys", description.dropoutKeys},
                  {"allowedKeys", description.allowedKeys}};
   if (description.layers > 1) report["layers"] = description.layers;
+  if (compilation.isLayered() && !description.weightNames.empty())
+    report["weightNames"] = description.weightNames;
   return report;
 }
 

@@ -1,7 +1,8 @@
-// Paths of parts as one path; see JoinedPath.h.
-#include "passes/decide/JoinedPath.h"
+// Decisions of parts as one decision; see JoinedDecision.h.
+#include "passes/decide/JoinedDecision.h"
 
 #include "kernel/Error.h"
+#include "kernel/Format.h"
 
 #include <algorithm>
 #include <map>
@@ -11,7 +12,7 @@ namespace {
 
 /// The whole's tensor of every tensor of a part.
 std::vector<int> tensorsInWhole(const select::Problem &whole, const PlacedPart &part) {
-  const select::Problem &own = *part.problem;
+  const select::Problem &own = part.decision->best().selection.problem();
   std::vector<int> tensors(own.tensors.size(), -1);
   const auto match = [&](const std::vector<int> &from, const std::vector<int> &to) {
     for (size_t index = 0; index < from.size(); ++index)
@@ -33,22 +34,23 @@ public:
 
   void add(const PlacedPart &part) {
     const std::vector<int> tensors = tensorsInWhole(whole, part);
-    for (select::Step step : part.path->steps) {
+    const select::SelectionResult &path = part.decision->path();
+    for (select::Step step : path.steps) {
       if (step.candidate < 0) step.tensor = tensors[size_t(step.tensor)];
       else step.candidate = candidateIn(part, size_t(step.candidate), tensors);
       step.runnerUp = part.placedText(step.runnerUp);
       result.steps.push_back(std::move(step));
     }
-    result.seconds += part.path->seconds;
-    result.lowerBound += part.path->lowerBound;
-    result.peakTemporaryBytes = std::max(result.peakTemporaryBytes, part.path->peakTemporaryBytes);
+    result.seconds += path.seconds;
+    result.lowerBound += part.decision->lowerBound;
+    result.peakTemporaryBytes = std::max(result.peakTemporaryBytes, path.peakTemporaryBytes);
   }
 
   select::SelectionResult result;
 
 private:
   int candidateIn(const PlacedPart &part, size_t index, const std::vector<int> &tensors) const {
-    const select::Candidate &own = part.problem->candidates[index];
+    const select::Candidate &own = part.decision->best().selection.problem().candidates[index];
     std::vector<int> ops;
     for (const int op : own.ops) ops.push_back(op + int(part.firstOp));
     const auto found = candidateOf.find(ops);
@@ -70,16 +72,7 @@ private:
   std::map<std::vector<int>, int> candidateOf;
 };
 
-}  // namespace
-
-select::SelectionResult joinedPath(const select::Problem &whole,
-                                   const std::vector<PlacedPart> &parts) {
-  Joiner joiner(whole);
-  for (const PlacedPart &part : parts) joiner.add(part);
-  joiner.result.variant = whole.name;
-  return std::move(joiner.result);
-}
-
+/// Counts of several searches together.
 select::Statistics joinedStatistics(const std::vector<const select::Statistics *> &searches) {
   select::Statistics sum;
   sum.isProven = true;
@@ -109,6 +102,56 @@ select::Statistics joinedStatistics(const std::vector<const select::Statistics *
   }
   if (sum.configurations > 0) sum.coverageMeasured = coverage / double(sum.configurations);
   return sum;
+}
+
+/// The searches of the distinct parts, in the order in which they first stand.
+std::vector<const Decision *> distinctOf(const std::vector<PlacedPart> &parts) {
+  std::vector<const Decision *> distinct;
+  for (const PlacedPart &part : parts)
+    if (std::ranges::find(distinct, part.decision) == distinct.end())
+      distinct.push_back(part.decision);
+  return distinct;
+}
+
+void checkMemory(const Plan &plan, const Options &options) {
+  if (options.maxMemory && plan.workspaceBytes > *options.maxMemory)
+    throw Error::unsupported(
+        "--max-memory {}: the plan of the layers takes {} of workspace, and other plans of several "
+        "layers are not searched yet; nearest is --max-memory {}",
+        options.maxMemoryText, formatBytes(plan.workspaceBytes), plan.workspaceBytes);
+}
+
+}  // namespace
+
+Decision joinedDecision(const Problem &whole, const Options &options,
+                        const std::vector<PlacedPart> &parts) {
+  const Variant &variant = whole.variants.front();
+  Joiner joiner(variant.problem);
+  for (const PlacedPart &part : parts) joiner.add(part);
+  joiner.result.variant = variant.name();
+  std::vector<const select::Statistics *> searches;
+  Decision decision;
+  for (const Decision *part : distinctOf(parts)) {
+    searches.push_back(&part->best().selection.statistics());
+    for (const std::string &cut : part->searchCuts) decision.searchCuts.push_back(cut);
+  }
+  // Of what was not even proposed nothing is known.
+  if (!decision.searchCuts.empty()) joiner.result.lowerBound = 0;
+  decision.lowerBound = joiner.result.lowerBound;
+  decision.concurrent = options.isConcurrent();
+  decision.variants.push_back(
+      {.index = 0,
+       .name = variant.name(),
+       .notes = variant.notes,
+       .selection = select::givenSelection(variant.problem, std::move(joiner.result),
+                                           joinedStatistics(searches))});
+  decision.planned =
+      valueOrThrow(planOf(whole.context, decision.best(), decision.path(), 1, decision.concurrent));
+  decision.planned.plan.lowerBoundSeconds = decision.lowerBound;
+  if (const std::string line = memoryLine(decision); !line.empty())
+    decision.planned.plan.notes.push_back({.kind = NoteKind::searchLimits, .text = line});
+  checkMemory(decision.planned.plan, options);
+  return decision;
 }
 
 }  // namespace weft::decision
