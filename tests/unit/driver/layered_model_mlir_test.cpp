@@ -129,5 +129,5 @@ TEST_CASE("what several layers do not have is told with what is nearest") {
              Catch::Contains("--pin is not supported of several layers yet"));
   limited.maxMemory = "1K";
   CHECK_THAT(errorOf(flagsOf("gpt2", "layer", "2", "f16"), limited),
-             Catch::Contains("--max-memory 1K: the plan of the layers takes"));
+             Catch::Contains("--max-memory 1K: "));
 }
