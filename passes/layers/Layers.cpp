@@ -209,7 +209,7 @@ std::vector<LayerPart> cutGraph(GraphOp graph, const std::vector<size_t> &cuts) 
 }
 
 mlir::OwningOpRef<mlir::ModuleOp> joinGraphs(GraphOp whole, const std::vector<JoinedPart> &parts,
-                                            std::vector<size_t> *firstOps) {
+                                             std::vector<size_t> *firstOps) {
   NewGraph made(whole.getContext(), whole.getName());
   std::map<std::string, mlir::Value> known;  // by name in the whole
   for (mlir::BlockArgument argument : bodyOf(whole).getArguments())

@@ -59,6 +59,6 @@ struct JoinedPart {
 /// `firstOps`, if any, gets the number of each part's first op. Throws Error(checkFailed) where a
 /// part reads what nothing before it computes.
 mlir::OwningOpRef<mlir::ModuleOp> joinGraphs(GraphOp whole, const std::vector<JoinedPart> &parts,
-                                            std::vector<size_t> *firstOps = nullptr);
+                                             std::vector<size_t> *firstOps = nullptr);
 
 }  // namespace weft

@@ -87,10 +87,9 @@ class LayersTest(CommandTest):
         ):
             with self.subTest(arguments):
                 self.fails(code, 'compile', *arguments, '--stop-after', 'select', says=says)
-        self.weft('compile', 'bloom-560m', '--layers', '2', *DIMS, '--stop-after', 'emit', '-o', 'out')
+        self.compile('bloom-560m', '--layers', '2', *DIMS)
         self.fails(3, 'run', 'out', '--weights', 'x', says=['BERT, GPT-2 and Llama'])
-        self.weft('compile', 'gpt2', '--layers', '2', *DIMS, '--stop-after', 'emit', '-o', 'out',
-                  '--overwrite')
+        self.compile('gpt2', '--layers', '2', *DIMS, '--overwrite')
         self.fails(2, 'run', 'out', '--weights', 'nowhere', says=['nowhere'])
         self.fails(3, 'opt', 'gpt2', '--layers', '2', says=['decided one by one'])
 
