@@ -93,6 +93,7 @@ Cut chooseCut(const Compilation &compilation, GraphOp graph, const LayerPosition
 /// border. The last layer then goes with what follows it, of which the whole may return more.
 std::vector<size_t> cutsOf(const LayerPositions &layers, size_t rotation) {
   std::vector<size_t> cuts;
+  if (layers.begins.size() == 1) return cuts;  // nothing repeats, and a cut may lose kernels
   for (const size_t begin : layers.begins) cuts.push_back(begin + rotation);
   if (rotation == 0) cuts.push_back(layers.end);
   return cuts;
@@ -234,7 +235,8 @@ private:
       for (const std::string &note : part.chosen().notes)
         variant.notes.push_back(placed(note, part.places.front()));
     }
-    variant.notes.push_back(cutNote(cut, layers.begins.size(), result.parts));
+    if (layers.begins.size() > 1)
+      variant.notes.push_back(cutNote(cut, layers.begins.size(), result.parts));
     result.proposed.push_back(std::move(variant));
   }
 

@@ -109,6 +109,8 @@ TEST_CASE("layers that are alike are decided once, and have the same kernels") {
   CHECK(notes.back() ==
         "6 layers in 7 parts, cut behind 'norm1', of which 3 are decided: no fused candidate "
         "crosses a cut");
+  Compilation one(flagsOf("gpt2", "model", "1", "f16"), fewVariants("fused"), byModel());
+  CHECK(decided(one).parts.size() == 1);
   Compilation bert(flagsOf("bert-base", "layer", "12", "f16"), fewVariants("fused"), byModel());
   CHECK(decided(bert).parts.size() == 1);
 }
