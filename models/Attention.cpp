@@ -24,33 +24,33 @@ mlir::Value attend(LayerBuilder &layer, mlir::Value q, mlir::Value k, mlir::Valu
 
 namespace {
 
-/// Beltagy et al. 2020, section 3.1: queries of the first s positions see all keys, by separate
-/// projections; those of the others see a window and the first s keys.
+/// Beltagy et al. 2020, section 3.1: queries of the first a positions see all keys, by separate
+/// projections; those of the others see a window and the first a keys.
 mlir::Value globalAndLocalHeads(LayerBuilder &layer, mlir::Value x) {
   const bool bias = layer.specification().projectionBias;
   const auto project = [&](const std::string &name, const char *spec, const std::string &suffix,
                            mlir::Value rows) {
     return layer.project(name, spec, "w" + suffix, rows, bias ? "b" + suffix : "");
   };
-  const mlir::Value first = layer.slice("x_global", x, 'j', 0, 's');
-  const mlir::Value globalQ = project("q_global", "phi,bsi->phbs", "q_global", first),
+  const mlir::Value first = layer.slice("x_global", x, 'j', 0, 'a');
+  const mlir::Value globalQ = project("q_global", "phi,bai->phba", "q_global", first),
                     globalK = project("k_global", "phi,bki->phbk", "k_global", x),
                     globalV = project("v_global", "whi,bki->whbk", "v_global", x);
   const mlir::Value score =
-      layer.scores("score_global", "phbk,phbs->hbsk", globalK, globalQ, scoreScale(layer));
+      layer.scores("score_global", "phbk,phba->hbak", globalK, globalQ, scoreScale(layer));
   const mlir::Value probability =
       layer.dropout("kept_global", layer.softmax("probability_global", layer.padding(score), 'k'));
   const mlir::Value globalResult =
-      layer.contract("weighted_global", "whbk,hbsk->whbs", globalV, probability);
+      layer.contract("weighted_global", "whbk,hbak->whba", globalV, probability);
 
-  const mlir::Value others = layer.slice("x_local", x, 'j', layer.dim('s'), 'o');
+  const mlir::Value others = layer.slice("x_local", x, 'j', layer.dim('a'), 'o');
   const mlir::Value q = project("q", "phi,boi->phbo", "q", others),
                     k = project("k", "phi,bki->phbk", "k", x),
                     v = project("v", "whi,bki->whbk", "v", x);
   layer.setQueryAxis('o');
   const mlir::Value result = attend(layer, q, k, v, "phbk,phbo->hbok", "whbk,hbok->whbo");
   layer.setQueryAxis('j');
-  return layer.concat("weighted_all", {globalResult, result}, 's', 'j');
+  return layer.concat("weighted_all", {globalResult, result}, 'a', 'j');
 }
 
 }  // namespace

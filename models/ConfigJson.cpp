@@ -153,6 +153,7 @@ LayerSpecification readGptNeo(ConfigReader &reader) {
       .projectionBias = false,
       .causal = true,
       .scaleScores = false};
+  specification.alternates = kinds.size() > 1;
   if (!kinds.contains("global")) specification.window = window;
   else if (kinds.contains("local"))
     reader.note(window == 1
@@ -218,10 +219,10 @@ LayerSpecification readLongformer(ConfigReader &reader) {
     for (const nlohmann::json &one : dilation->is_array() ? *dilation : nlohmann::json{*dilation})
       if (one != 1)
         throw reader.error(ErrorKind::unsupported, "attention_dilation", "supported is 1");
-  specification.dims["b"] = 1, specification.dims["j"] = 4096, specification.dims["s"] = 1;
+  specification.dims["b"] = 1, specification.dims["j"] = 4096, specification.dims["a"] = 1;
   specification.window = longformerWindow(reader) / 2 + 1;
   specification.globalPositions = true;
-  reader.note("the first position is global; --dim s=N makes the first N so");
+  reader.note("the first position is global; --dim a=N makes the first N so");
   return specification;
 }
 
@@ -500,6 +501,45 @@ void readPositions(ConfigReader &reader, ConfigDescription &description) {
   steps = std::min(steps, *count);
 }
 
+/// The first of the keys that holds a positive integer; 0 if none does. What it asks for decides
+/// nothing of one layer, so it does not count as read.
+int64_t sizeBesideLayers(const ConfigReader &reader, const Keys &keys, int64_t absent = 0) {
+  for (const std::string &key : keys)
+    if (reader.has(key) && !reader.value(key).is_null()) {
+      const nlohmann::json &value = reader.value(key);
+      return value.is_number_integer() && value.get<int64_t>() > 0 ? value.get<int64_t>() : 0;
+    }
+  return absent;
+}
+
+bool tiesWeights(const ConfigReader &reader, bool absent) {
+  constexpr const char *key = "tie_word_embeddings";
+  return reader.has(key) && reader.value(key).is_boolean() ? reader.value(key).get<bool>() : absent;
+}
+
+/// What the model has beside its layers, of those types that are built as a whole.
+ModelSpecification modelAround(const ConfigReader &reader, const std::string &modelType) {
+  ModelSpecification model{.layers = sizeBesideLayers(reader, layerCountKeys())};
+  const int64_t vocabulary = sizeBesideLayers(reader, {"vocab_size"});
+  if (modelType == "bert") {
+    model.vocabulary = vocabulary;
+    model.tokenTypes = sizeBesideLayers(reader, {"type_vocab_size"}, 2);
+    model.hasPositions = model.hasPooler = true;
+    model.weightNames = "bert";
+  } else if (modelType == "gpt2") {
+    model.vocabulary = vocabulary;
+    model.hasPositions = model.hasLogits = true;
+    model.weightNames = "gpt2";
+    model.isTied = tiesWeights(reader, true);
+  } else if (modelType == "llama" || modelType == "mistral" || modelType == "qwen2") {
+    model.vocabulary = vocabulary;
+    model.hasLogits = true;
+    model.weightNames = "llama";
+    model.isTied = tiesWeights(reader, false);
+  }
+  return model;
+}
+
 /// The element type that the file names, in the spelling of PyTorch.
 void readElementType(ConfigReader &reader, ConfigDescription &description) {
   static const std::map<std::string, DType> known = {
@@ -587,6 +627,17 @@ std::string layerName(const std::string &where, const std::string &modelType) {
 
 }  // namespace
 
+const std::vector<std::string> &layerCountKeys() {
+  static const std::vector<std::string> keys = {"num_hidden_layers", "n_layer", "n_layers"};
+  return keys;
+}
+
+const std::vector<std::string> &wholeModelKeys() {
+  static const std::vector<std::string> keys = {"tie_word_embeddings", "type_vocab_size",
+                                                "vocab_size"};
+  return keys;
+}
+
 std::vector<std::string> supportedModelTypes() {
   std::vector<std::string> names;
   for (const auto &[name, reader] : familyReaders()) names.push_back(name);
@@ -650,6 +701,7 @@ ConfigDescription parseConfig(std::string_view text, const std::string &where,
   ConfigDescription description;
   description.specification = family->second(reader);
   description.specification.name = layerName(where, modelType);
+  description.specification.model = modelAround(reader, modelType);
   readPositions(reader, description);
   readElementType(reader, description);
   readRest(reader, modelType, allowedKeys, description);

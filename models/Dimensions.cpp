@@ -56,7 +56,7 @@ int64_t quotient(const LayerSpecification &specification, const Dims &dims,
 void deriveMissing(const LayerSpecification &specification, Dims &dims) {
   dims.try_emplace("k", dims.at("j"));
   if (hasMemory(specification)) dims.try_emplace("m", dims.at("j"));
-  if (specification.globalPositions) dims["o"] = dims.at("j") - dims.at("s");
+  if (specification.globalPositions) dims["o"] = dims.at("j") - dims.at("a");
   if (!dims.count("p"))
     dims["p"] =
         quotient(specification, dims, "i", "h", "the hidden size must be a multiple of the heads");
@@ -82,13 +82,17 @@ void checkContradictions(const LayerSpecification &specification, const Dims &di
   if (specification.family == Family::maskedToken && dims.at("k") != dims.at("j"))
     throw Error::badInput("{}: k={} must equal j={}: every token attends to all of its sequence",
                           specification.name, dims.at("k"), dims.at("j"));
-  if (specification.globalPositions && dims.at("s") >= dims.at("j"))
+  if (specification.globalPositions && dims.at("a") >= dims.at("j"))
     throw Error::badInput(
-        "{}: s={} global positions of j={}: at most {}, since the others have separate projections",
-        specification.name, dims.at("s"), dims.at("j"), dims.at("j") - 1);
+        "{}: a={} global positions of j={}: at most {}, since the others have separate projections",
+        specification.name, dims.at("a"), dims.at("j"), dims.at("j") - 1);
   if (specification.globalPositions && dims.at("k") != dims.at("j"))
     throw Error::badInput("{}: k={} must equal j={}: global positions are queries and keys",
                           specification.name, dims.at("k"), dims.at("j"));
+  if ((specification.layers > 1 || specification.isWhole) && dims.at("k") != dims.at("j"))
+    throw Error::badInput(
+        "{}: k={} must equal j={}: every layer attends to what the one before it computes",
+        specification.name, dims.at("k"), dims.at("j"));
   if (specification.documents && dims.at("j") > dims.at("k"))
     throw Error::badInput(
         "{}: --mask document: j={} queries stand at the last of k={} keys, so the first ones have "
@@ -113,12 +117,13 @@ std::vector<std::string> settableDims(const LayerSpecification &specification) {
   std::vector<std::string> names = {"b", "j", "k", "h"};
   if (hasGroups(specification)) names.push_back("g");
   if (hasMemory(specification)) names.push_back("m");
-  if (specification.globalPositions) names.push_back("s");
+  if (specification.globalPositions) names.push_back("a");
   names.insert(names.end(), {"p", "w"});
   if (specification.family == Family::attention) return names;
   names.push_back("i");
   if (!specification.attentionOnly) names.push_back("u");
-  if (specification.family == Family::maskedToken) names.push_back("v");
+  if (specification.family == Family::maskedToken || specification.isWhole) names.push_back("v");
+  if (specification.isWhole && specification.model.tokenTypes > 0) names.push_back("s");
   return names;
 }
 
@@ -128,6 +133,9 @@ Dims resolveDims(const LayerSpecification &specification, const Dims &overrides)
   Dims dims = overrides;
   for (const auto &[name, extent] : specification.dims)
     if (std::find(known.begin(), known.end(), name) != known.end()) dims.try_emplace(name, extent);
+  if (specification.isWhole) dims.try_emplace("v", specification.model.vocabulary);
+  if (specification.isWhole && specification.model.tokenTypes > 0)
+    dims.try_emplace("s", specification.model.tokenTypes);
   // No caller's choice: the table is part of the model.
   if (specification.score.hasBuckets) dims["n"] = specification.dims.at("n");
   deriveMissing(specification, dims);

@@ -215,6 +215,14 @@ mlir::Value LayerBuilder::multiply(const std::string &name, mlir::Value a, mlir:
   return append<MulOp>(name, a, b);
 }
 
+mlir::Value LayerBuilder::tanh(const std::string &name, mlir::Value x) {
+  return append<TanhOp>(name, x);
+}
+
+mlir::Value LayerBuilder::first(const std::string &name, mlir::Value x, char axis) {
+  return append<SliceOp>(name, x, position(x, axis), 0, 1);
+}
+
 mlir::Value LayerBuilder::rotary(const std::string &name, mlir::Value x, char positionAxis,
                                  char headDim) {
   return append<RotaryOp>(name, x, position(x, positionAxis), position(x, headDim),
@@ -308,7 +316,7 @@ mlir::Value LayerBuilder::maskPositions(const std::string &name, mlir::Value x) 
     const int64_t left = *specification_.window - 1;
     return MaskOp::window(builder_, named(name), x, query, key, left,
                           specification_.causal ? 0 : left,
-                          specification_.globalPositions ? dim('s') : 0);
+                          specification_.globalPositions ? dim('a') : 0);
   }
   return specification_.causal ? MaskOp::causal(builder_, named(name), x, query, key) : x;
 }

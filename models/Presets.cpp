@@ -20,18 +20,25 @@ LayerSpecification paperEncoder(std::string name, bool attentionOnly) {
 }
 
 /// Devlin et al. 2019, section 3, in inference; epsilon of the published checkpoints.
-LayerSpecification bert(std::string name, int64_t heads, int64_t hidden) {
+LayerSpecification bert(std::string name, int64_t layers, int64_t heads, int64_t hidden) {
   return {.name = std::move(name),
           .family = Family::encoder,
           .dims = {{"b", 8}, {"j", 512}, {"h", heads}, {"i", hidden}, {"u", 4 * hidden}},
           .activation = Activation::gelu,
-          .epsilon = 1e-12};
+          .epsilon = 1e-12,
+          .model = {.layers = layers,
+                    .vocabulary = 30522,
+                    .tokenTypes = 2,
+                    .hasPositions = true,
+                    .hasPooler = true,
+                    .weightNames = "bert"}};
 }
 
 /// Zaheer et al. 2020: BERT-large, whose scores exist in tiles of 64: a window of 3, the first and
 /// the last, and 3 that each head draws for itself.
 LayerSpecification bigBirdLarge() {
-  LayerSpecification layer = bert("bigbird-large", 16, 1024);
+  LayerSpecification layer = bert("bigbird-large", 24, 16, 1024);
+  layer.model = {};
   layer.dims["b"] = 1, layer.dims["j"] = 4096;
   layer.activation = Activation::geluTanh;
   layer.blocks = "bigbird(block=64,window=3,global=2,random=3,seed=0,heads=each)";
@@ -41,8 +48,9 @@ LayerSpecification bigBirdLarge() {
 /// Beltagy et al. 2020: BERT-large over 256 keys on each side, and global positions with
 /// separate projections, 64 here.
 LayerSpecification longformerLarge() {
-  LayerSpecification layer = bert("longformer-large", 16, 1024);
-  layer.dims["b"] = 1, layer.dims["j"] = 4096, layer.dims["s"] = 64;
+  LayerSpecification layer = bert("longformer-large", 24, 16, 1024);
+  layer.model = {};
+  layer.dims["b"] = 1, layer.dims["j"] = 4096, layer.dims["a"] = 64;
   layer.epsilon = 1e-5;
   layer.window = 257;
   layer.globalPositions = true;
@@ -50,12 +58,18 @@ LayerSpecification longformerLarge() {
 }
 
 /// Radford et al. 2019, section 2.3: normalization before each block, context 1024.
-LayerSpecification gpt2(std::string name, int64_t heads, int64_t hidden) {
+LayerSpecification gpt2(std::string name, int64_t layers, int64_t heads, int64_t hidden) {
   return {.name = std::move(name),
           .family = Family::decoder,
           .dims = {{"b", 1}, {"j", 1024}, {"h", heads}, {"i", hidden}, {"u", 4 * hidden}},
           .activation = Activation::geluTanh,
-          .causal = true};
+          .causal = true,
+          .model = {.layers = layers,
+                    .vocabulary = 50257,
+                    .hasPositions = true,
+                    .hasLogits = true,
+                    .weightNames = "gpt2",
+                    .isTied = true}};
 }
 
 /// Black et al. 2021: scores without a scale, no biases of queries, keys and values; every second
@@ -68,6 +82,7 @@ LayerSpecification gptNeo(std::string name, bool isLocal) {
                            .projectionBias = false,
                            .causal = true,
                            .scaleScores = false};
+  layer.alternates = true;
   if (isLocal) layer.window = 256;
   return layer;
 }
@@ -83,7 +98,8 @@ LayerSpecification llama3() {
       .outputBias = false,
       .feedForwardBias = false,
       .causal = true,
-      .rotaryBase = 500000};
+      .rotaryBase = 500000,
+      .model = {.layers = 32, .vocabulary = 128256, .hasLogits = true, .weightNames = "llama"}};
 }
 
 /// Le Scao et al. 2022, Table 3: BLOOM-560m; ALiBi, tanh GELU, normalization before each block.
@@ -93,6 +109,7 @@ LayerSpecification bloom() {
           .dims = {{"b", 1}, {"j", 2048}, {"h", 16}, {"i", 1024}, {"u", 4096}},
           .activation = Activation::geluTanh,
           .causal = true,
+          .model = {.layers = 24},
           .score = {.alibi = 8}};
 }
 
@@ -106,6 +123,7 @@ LayerSpecification mpt() {
           .outputBias = false,
           .feedForwardBias = false,
           .causal = true,
+          .model = {.layers = 32},
           .normBias = false,
           .score = {.alibi = 8}};
 }
@@ -144,7 +162,8 @@ LayerSpecification maskedToken() {
           .activation = Activation::gelu,
           .dropout = 0.1,
           .normStatistics = true,
-          .layers = 4};
+          .layers = 4,
+          .model = {.layers = 4}};
 }
 
 LayerSpecification attentionCore() {
@@ -159,8 +178,9 @@ const std::vector<PresetRow> &presetRows() {
   static const std::vector<PresetRow> rows = {
       {attentionCore(),
        "softmax(q k / sqrt(p)) v alone, any h, g, j, k, p, w; --mask says which keys are seen"},
-      {bert("bert-base", 12, 768), "BERT-base encoder layer, inference: post-norm, exact GELU"},
-      {bert("bert-large", 16, 1024), "BERT-large encoder layer, inference: post-norm, exact GELU"},
+      {bert("bert-base", 12, 12, 768), "BERT-base encoder layer, inference: post-norm, exact GELU"},
+      {bert("bert-large", 24, 16, 1024),
+       "BERT-large encoder layer, inference: post-norm, exact GELU"},
       {bigBirdLarge(),
        "BigBird-large encoder layer, inference: post-norm, tanh GELU, block mask of tiles of 64"},
       {bloom(), "BLOOM-560m decoder layer, inference: pre-norm, ALiBi, causal, tanh GELU"},
@@ -168,12 +188,13 @@ const std::vector<PresetRow> &presetRows() {
        "GPT-Neo 1.3B global decoder layer, inference: pre-norm, causal, scores without a scale"},
       {gptNeo("gpt-neo-1.3b-local", true),
        "GPT-Neo 1.3B local decoder layer, inference: the same over the last 256 keys"},
-      {gpt2("gpt2", 12, 768), "GPT-2 (124M) decoder layer, inference: pre-norm, causal, tanh GELU"},
-      {gpt2("gpt2-medium", 16, 1024),
+      {gpt2("gpt2", 12, 12, 768),
+       "GPT-2 (124M) decoder layer, inference: pre-norm, causal, tanh GELU"},
+      {gpt2("gpt2-medium", 24, 16, 1024),
        "GPT-2 medium (355M) decoder layer, inference: pre-norm, causal, tanh GELU"},
       {llama3(), "Llama 3 8B decoder layer, inference: RMS norm, rotary, grouped queries, SwiGLU"},
       {longformerLarge(),
-       "Longformer-large encoder layer, inference: post-norm, 256 keys on each side, s global "
+       "Longformer-large encoder layer, inference: post-norm, 256 keys on each side, a global "
        "positions"},
       {mpt(), "MPT-7B decoder layer, inference: pre-norm, ALiBi, causal, exact GELU, no biases"},
       {paperEncoder("paper-attention", true),

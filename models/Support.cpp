@@ -42,6 +42,7 @@ std::string_view summaryOf(Family family) {
 
 std::vector<std::string> supportedParts(const LayerSpecification &specification) {
   if (specification.family == Family::maskedToken) return {"layer"};
+  if (specification.model.vocabulary > 0) return {"layer", "attention", "model"};
   return {"layer", "attention"};
 }
 
@@ -67,6 +68,7 @@ bool isTrained(const LayerSpecification &specification) {
 
 std::string_view meaningOfAxis(std::string_view axis) {
   static const std::map<std::string_view, std::string_view> meanings = {
+      {"a", "global positions, the first ones"},
       {"b", "batch"},
       {"g", "key/value heads"},
       {"h", "query heads"},
@@ -77,7 +79,7 @@ std::string_view meaningOfAxis(std::string_view axis) {
       {"n", "buckets of distances"},
       {"p", "size of a query or key head"},
       {"r", "query heads of a group"},
-      {"s", "global positions, the first ones"},
+      {"s", "token types"},
       {"u", "feed-forward"},
       {"v", "vocabulary"},
       {"w", "size of a value head"}};

@@ -140,7 +140,7 @@ class SchemaTest(JsonTest):
     def test_all_models_in_inference_and_training(self):
         """The members whose types vary with the model: kept tensors with and without a price,
         stages, absent facts."""
-        small = {'b': 1, 'j': 16, 'h': 2, 'i': 64, 'u': 96, 'p': 16, 'g': 1, 's': 2, 'v': 16}
+        small = dict(b=1, j=16, h=2, i=64, u=96, p=16, g=1, a=2, s=2, v=16)
         shown = set()
         for model in self.some(self.weft('models', '--json').json()['models']):
             dims = [

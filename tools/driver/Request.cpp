@@ -91,12 +91,14 @@ json requestReport(const Compilation &compilation) {
   ChoiceFlags choices = compilation.choiceFlags();
   if (compilation.importedOneOfSeveral())
     choices.variant.clear();  // it names one of the file's, the only one here
-  return {{"first", nameOf(compilation.resumesAt())},
-          {"graphs", std::move(graphs)},
-          {"model", toJson(compilation.model())},
-          {"choices", toJson(choices)},
-          {"target", toJson(compilation.target())},
-          {"prices", sourceOfPrices(compilation.target(), compilation.costModel())}};
+  json request = {{"first", nameOf(compilation.resumesAt())},
+                  {"graphs", std::move(graphs)},
+                  {"model", toJson(compilation.model())},
+                  {"choices", toJson(choices)},
+                  {"target", toJson(compilation.target())},
+                  {"prices", sourceOfPrices(compilation.target(), compilation.costModel())}};
+  if (compilation.isLayered()) request["byParts"] = true;
+  return request;
 }
 
 Request requestOf(const json &report) {
@@ -106,6 +108,10 @@ Request requestOf(const json &report) {
         "compile the model again");
   try {
     const json &asked = report.at("request");
+    if (asked.value("byParts", false))
+      throw Error::unsupported(
+          "the plan is of several layers, which were decided one by one: what another choice gives "
+          "is decided of one layer; compile it without --layers and --part model, and ask there");
     Request request{.model = modelFrom(asked.at("model")),
                     .choices = choicesFrom(asked.at("choices")),
                     .target = targetFrom(asked.at("target")),

@@ -270,11 +270,15 @@ Dims smallDims(const Plan &plan, int64_t step, int64_t longest, int64_t batch) {
                    ? small["h"] * small["p"]
                    : oddMultiple(at("i"), step, std::max(step, longest / 2));
   small["u"] = oddMultiple(at("u"), step, std::max(step, longest * 3 / 2));
-  if (at("s") > 0) {  // of the positions, the first ones that see all, and the others
-    small["s"] = std::min(oddMultiple(at("s"), step, std::max(step, longest / 5)),
+  if (at("a") > 0) {  // of the positions, the first ones that see all, and the others
+    small["a"] = std::min(oddMultiple(at("a"), step, std::max(step, longest / 5)),
                           std::max<int64_t>(1, small["j"] - 1));
-    small["o"] = small["j"] - small["s"];
+    small["o"] = small["j"] - small["a"];
   }
+  // A vocabulary of a published model would be most of the work.
+  constexpr int64_t shortVocabulary = 1024;
+  if (at("v") > shortVocabulary)
+    small["v"] = oddMultiple(at("v"), step, std::max(step, longest * 3 / 2));
   std::erase_if(small, [&](const auto &entry) { return !plan.dims.contains(entry.first); });
   return small;
 }

@@ -45,14 +45,14 @@ TEST_CASE("the presets have the published dimensions") {
   Dims sparse = paper;
   sparse["b"] = 1, sparse["j"] = sparse["k"] = 4096;
   CHECK(resolved("bigbird-large") == sparse);
-  sparse["s"] = 64, sparse["o"] = 4032;
+  sparse["a"] = 64, sparse["o"] = 4032;
   CHECK(resolved("longformer-large") == sparse);
   CHECK(resolved("gpt2-medium").at("i") == 1024);
 }
 
 TEST_CASE("global positions are some of the queries, and these are the keys") {
   CHECK(errorOf("longformer-large", {{"j", 64}}) ==
-        "badInput: longformer-large: s=64 global positions of j=64: at most 63, since the others "
+        "badInput: longformer-large: a=64 global positions of j=64: at most 63, since the others "
         "have separate projections");
   CHECK(errorOf("longformer-large", {{"k", 100}}) ==
         "badInput: longformer-large: k=100 must equal j=4096: global positions are queries and "

@@ -276,7 +276,7 @@ TEST_CASE("masks that contradict a model's are rejected") {
         "bigbird(block=64,window=3,global=2,random=3,seed=0,heads=each) already, and one is taken; "
         "nearest is one of causal, window=N, padding and document");
   CHECK(errorOf({.model = "longformer-large", .mask = {.causal = true, .padding = true}}) ==
-        "badInput: longformer-large: --mask causal,padding: the first s positions of "
+        "badInput: longformer-large: --mask causal,padding: the first a positions of "
         "longformer-large see all keys and are seen by all; nearest is padding, or the preset "
         "'attention', which takes every mask");
   CHECK(errorOf({.model = "longformer-large", .mask = {.padding = true}}) == "no error");
@@ -312,9 +312,10 @@ TEST_CASE("dimensions whose GEMM overflows are rejected") {
 TEST_CASE("requests that name nothing") {
   CHECK(errorOf({.model = "bert-larg"})
             .rfind("badInput: unknown preset 'bert-larg'; nearest is 'bert-large'", 0) == 0);
-  CHECK(errorOf({.model = "bert-base", .part = "atention"}) ==
-        "badInput: unknown part 'atention'; nearest is 'attention' (known: attention, layer)");
-  CHECK(errorOf({.model = "bert-base", .part = "model"}).rfind("unsupported: ", 0) == 0);
+  CHECK(
+      errorOf({.model = "bert-base", .part = "atention"}) ==
+      "badInput: unknown part 'atention'; nearest is 'attention' (known: attention, layer, model)");
+  CHECK(errorOf({.model = "bloom-560m", .part = "model"}).rfind("unsupported: ", 0) == 0);
   CHECK(
       errorOf({.model = "bert-base", .dtype = DType::i32}) ==
       "unsupported: dtype i32 is not supported for models; nearest is f32 (known: f32, f16, bf16)");

@@ -439,7 +439,7 @@ TEST_CASE("the gradient of every preset equals finite differences") {
   check("gpt-neo-1.3b-local", encoder, 14);
   check("bigbird-large", encoder, 17);
   std::map<std::string, int64_t> withGlobal = encoder;
-  withGlobal["s"] = 2;
+  withGlobal["a"] = 2;
   check("longformer-large", withGlobal, 23);
   check("bloom-560m", encoder, 17);
   check("mpt-7b", encoder, 9);
