@@ -198,6 +198,7 @@ struct Evaluator {
       return results(maskWindow(operand(0), query, key, *mask.getLeft(), *mask.getRight(), fill));
     if (kind == "padding")
       return results(maskPadding(operand(0), key, operand(1), along()[0], fill));
+    if (kind == "tokens") return results(maskTokens(operand(0), key, operand(1), fill));
     if (kind == "block")
       return results(maskBlock(operand(0), query, key, *mask.getSize(), operand(1), fill));
     if (kind == "pattern") {
