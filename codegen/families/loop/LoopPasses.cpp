@@ -296,8 +296,7 @@ Block LoopPasses::unusedRows() {
            .width = space.words.width,
            .stride = address.stride,
            .count = address.count},
-          guard(code("{} >= {}", unused.token, unused.name), std::move(body)),
-          codegen::space()};
+          guard(code("{} >= {}", unused.token, unused.name), std::move(body))};
 }
 
 Block LoopPasses::run() {
