@@ -61,6 +61,22 @@ std::optional<UnusedTokens> maskedTokens(const Kernel &kernel, const BodyOp &op)
   return UnusedTokens{.axis = form->coordinate, .offsets = offsets, .element = form->element};
 }
 
+namespace {
+
+/// What packs tokens gives zeros behind them, as a mask does.
+std::optional<UnusedTokens> packedTokens(const Kernel &kernel, const BodyOp &op) {
+  if (op.kind != OpKind::pack) return std::nullopt;
+  const auto &axes = std::get<std::vector<int64_t>>(op.attributes.at("axes"));
+  const auto dimension = size_t(axes[0] - (axes[0] > axes[1] ? 1 : 0));
+  const int offsets = op.operands[1];
+  if (std::ranges::find(kernel.inputs, offsets) == kernel.inputs.end()) return std::nullopt;
+  return UnusedTokens{.axis = kernel.values[size_t(op.results[0])].axes[dimension],
+                      .offsets = offsets,
+                      .element = kernel.elements(offsets) - 1};
+}
+
+}  // namespace
+
 std::optional<UnusedTokens> unusedTokens(const Kernel &kernel) {
   const auto definition = [&](int value) -> const BodyOp * {
     for (const BodyOp &op : kernel.body)
@@ -73,7 +89,8 @@ std::optional<UnusedTokens> unusedTokens(const Kernel &kernel) {
     bool isSum = false;
     if (op && op->kind == OpKind::reduce && reduceKind(*op) == ReduceKind::sum)
       isSum = true, op = definition(op->operands[0]);
-    const std::optional<UnusedTokens> own = op ? maskedTokens(kernel, *op) : std::nullopt;
+    std::optional<UnusedTokens> own = op ? maskedTokens(kernel, *op) : std::nullopt;
+    if (op && !own) own = packedTokens(kernel, *op);
     if (!own || (shared && *shared != *own)) return std::nullopt;
     if (isSum && std::ranges::find(kernel.values[size_t(output)].axes, own->axis) !=
                      kernel.values[size_t(output)].axes.end())

@@ -27,8 +27,8 @@ struct UnusedTokens {
 /// What an op leaves of its first operand, and zero elsewhere; nothing of any other op.
 std::optional<UnusedTokens> maskedTokens(const Kernel &kernel, const BodyOp &op);
 
-/// What all results of a kernel share: each is a mask's, or a sum along the axis of what a mask
-/// gave. Nothing where a result lacks the mask.
+/// What all results of a kernel share: each is a mask's, or what packs tokens gives, or a sum along
+/// the axis of such. Nothing where a result lacks the mask.
 std::optional<UnusedTokens> unusedTokens(const Kernel &kernel);
 
 /// Whether the expression of an op compares with one element of an operand alone, which stands for

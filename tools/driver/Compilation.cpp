@@ -106,6 +106,7 @@ void Compilation::import(Phase first, Phase last) {
   importModel(first);
   if (!modelFlags.ragged.empty()) packImported();
   if (modelFlags.tf32) markTf32();
+  priceTokens();
   noteBytes(Phase::import);
   if (!modelFlags.train || first > Phase::differentiate || last < Phase::differentiate) return;
   differentiateImported();
@@ -179,6 +180,22 @@ void Compilation::packImported() {
     if (!reason.empty())
       throw Error::unsupported("{}: --ragged {}: {}", described.name, modelFlags.ragged, reason);
   }
+}
+
+void Compilation::priceTokens() {
+  OffsetsOp offsets;
+  graphOf(*imported.front().module)->walk([&](OffsetsOp op) { offsets = op; });
+  if (!offsets) {
+    if (!choices.lengths.empty())
+      throw Error::badInput(
+          "--lengths {}: no argument of the graph counts tokens; --ragged AXIS packs them",
+          choices.lengths);
+    return;
+  }
+  fill = choices.expectedFill(int64_t(offsets.getBound()));
+  unfilled = std::move(prices);
+  prices = filledCostModel(*unfilled, *fill);
+  if (!fill->isFull()) pricesKey = keyOfPrices(targetFlags, *prices);
 }
 
 void Compilation::markTf32() {

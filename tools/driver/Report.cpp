@@ -4,6 +4,7 @@
 #include "codegen/families/view/ViewKnobs.h"
 #include "kernel/ReasonCodes.h"
 #include "passes/account/Stages.h"
+#include "passes/configure/StridedViews.h"
 #include "passes/decide/PathPlan.h"
 #include "plan/PlanFigures.h"
 #include "tools/driver/Accounting.h"
@@ -432,6 +433,23 @@ constexpr size_t rejectedNotes =
 
 }  // namespace
 
+namespace {
+
+/// At which lengths the plan was priced, and what its kernels take at full length.
+json lengthsReport(const Compilation &compilation, const PlannedKernels &planned) {
+  const std::unique_ptr<CostModel> full = compilation.pricesAtFullLength();
+  double seconds = 0;
+  for (const ChosenKernel &chosen : planned.kernels)
+    seconds += costWithStridedViews(*full, chosen.kernel, chosen.configuration).seconds;
+  const ExpectedFill &fill = *compilation.expectedFill();
+  return {{"asked", compilation.choiceFlags().lengths},
+          {"tokens", fill.tokens},
+          {"pairs", fill.pairs},
+          {"fullSeconds", seconds}};
+}
+
+}  // namespace
+
 json makeReport(const Compilation &compilation, const std::vector<ProposedVariant> &proposed,
                 const Decision &decision, const PlannedKernels &planned) {
   const SelectedVariant &best = decision.best();
@@ -467,6 +485,7 @@ json makeReport(const Compilation &compilation, const std::vector<ProposedVarian
       {"searchLimits",
        {{"reached", !decision.searchCuts.empty()}, {"leftOut", decision.searchCuts}}},
       {"request", requestReport(compilation)}};
+  if (compilation.expectedFill()) report["lengths"] = lengthsReport(compilation, planned);
   if (const double allowed = compilation.choiceFlags().memoryTradeShare(); allowed > 0)
     report["memoryTrade"] = memoryTradeReport(decision, allowed);
   if (json norms = normsReport(proposed, decision, compilation.costModel().device());
