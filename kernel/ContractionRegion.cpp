@@ -424,6 +424,7 @@ int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region) {
   constexpr int fragment = 8, addresses = 4, vector = 4, draws = 4, partialRegisters = 20;
   constexpr int ofSubVectors = 16;  // places, maxima and sums, of two rows
   constexpr int coordinates = 4;  // of two rows and of the column, and what they are compared with
+  constexpr int ofTokens = 4;     // their number, and whether the tile has any
   constexpr int ofJoiners = 16;   // used by the producer warps instead, which add up to two
                                   // reductions: reducesInProducer in sm90_epilogue.cuh
   if (region.isPlain()) return 0;
@@ -448,6 +449,8 @@ int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region) {
   if (std::ranges::any_of(region.epilogue,
                           [&](size_t op) { return kernel.body[op].expression.usesCoordinates(); }))
     registers += coordinates;
+  if (std::ranges::any_of(region.epilogue, [&](size_t op) { return isTokenMask(kernel.body[op]); }))
+    registers += ofTokens;
   return registers;
 }
 

@@ -99,6 +99,16 @@ __device__ __forceinline__ void multiplyStage(Accumulators<gemm, tile> &accumula
   }
 }
 
+template <GemmProblem gemm, Tile tile>
+__device__ __forceinline__ void clear(Accumulators<gemm, tile> &accumulators) {
+#pragma unroll
+  for (int i = 0; i < TileConfig<gemm, tile>::blocksM; ++i)
+#pragma unroll
+    for (int j = 0; j < TileConfig<gemm, tile>::blocksN; ++j)
+#pragma unroll
+      for (int e = 0; e < 8; ++e) accumulators[i][j][e] = 0;
+}
+
 /// Multiplies all k-tiles of a tile: stages - 1 of them are in flight while one is multiplied.
 template <GemmProblem gemm, Tile tile, typename T>
 __device__ __forceinline__ void multiplyTile(Accumulators<gemm, tile> &accumulators, const T *a,
@@ -198,9 +208,11 @@ __device__ __forceinline__ void runGemm(
   const TileStart at = tileStart<gemm, tile>(blockIdx.x);
   const int warp = threadIdx.x / 32, warpM = warp % tile.warpsM * P::warpM,
             warpN = warp / tile.warpsM * P::warpN;
-  Accumulators<gemm, tile> accumulators = {};
-  if (!args.tokens.isUnused(at))
+  Accumulators<gemm, tile> accumulators;  // of an unused tile anything: zeros would take registers
+  if (!args.tokens.isUnused(at)) {
+    clear<gemm, tile>(accumulators);
     multiplyTile<gemm, tile>(accumulators, args.a, args.b, at, shared, warpM, warpN);
+  }
   runEpilogue<gemm, tile, T>(accumulators, at, shared, warpM, warpN, args.epilogue);
   ptx::barrier();
   storeTile<gemm, tile>(args.c, at, shared);

@@ -44,16 +44,17 @@ __device__ __forceinline__ void releaseStage(Shared<gemm, tile> shared, int stag
       arriveInBlock(addressInBlock(shared.empty(stage), rank));
 }
 
-/// Multiplies so many k-tiles of one tile. A stage is handed back when the products that read it
-/// have ended.
+/// Multiplies the k-tiles of one tile. A stage is handed back when the products that read it have
+/// ended.
 template <GemmProblem gemm, Tile tile, typename A, typename B>
 __device__ __forceinline__ void multiplyTile(Accumulators<gemm, tile> &accumulators,
                                              Shared<gemm, tile> shared,
-                                             PipelineState<tile.stages> &state, int kTiles,
-                                             int firstRow, bool isLeader) {
+                                             PipelineState<tile.stages> &state, int firstRow,
+                                             bool isLeader) {
   using P = TileConfig<gemm, tile>;
   constexpr int stepA = gemm.a.isAlongK() ? 32 : 16 * rowBytes,
                 stepB = gemm.b.isAlongK() ? 32 : 16 * rowBytes;
+  const int kTiles = kTilesOfBlock<gemm, tile>().count;
   int previous = -1;
 #pragma unroll 1
   for (int kTile = 0; kTile < kTiles; ++kTile) {
@@ -76,15 +77,6 @@ __device__ __forceinline__ void multiplyTile(Accumulators<gemm, tile> &accumulat
     previous = state.stage;
     state.advance();
   }
-}
-
-/// Of a tile that nobody multiplies.
-template <GemmProblem gemm, Tile tile>
-__device__ __forceinline__ void clear(Accumulators<gemm, tile> &accumulators) {
-#pragma unroll
-  for (int block = 0; block < TileConfig<gemm, tile>::rowBlocks; ++block)
-#pragma unroll
-    for (int e = 0; e < tile.n / 2; ++e) accumulators[block][e] = 0;
 }
 
 /// hasEpilogueProducer: a separate thread brings the subtiles that an epilogue reads
@@ -128,15 +120,19 @@ __device__ __forceinline__ void consume(Shared<gemm, tile> shared, Tensor<typena
       if (tile.isPingPong && index + nextTile<tile>() < P::tiles)
         arriveAt(orderBarrier + (1 - consumer), bothConsumers);
     } else {
-      const int kTiles = kTilesOfTile<gemm, tile>(tokens, index).count;
-      if (Tokens::isLimited && kTiles == 0) clear<gemm, tile>(accumulators);
-      multiplyTile<gemm, tile, typename Types::A, typename Types::B>(
-          accumulators, shared, state, kTiles, tiles.firstRow, isLeader);
-      if (tile.isPingPong && index + nextTile<tile>() < P::tiles)
-        arriveAt(orderBarrier + (1 - consumer), bothConsumers);
-      waitForWgmma<0>();
-      if (isLeader && (!Tokens::isLimited || kTiles > 0))
-        releaseStage(shared, (state.stage + tile.stages - 1) % tile.stages);
+      const auto arriveAtNext = [&] {
+        if (tile.isPingPong && index + nextTile<tile>() < P::tiles)
+          arriveAt(orderBarrier + (1 - consumer), bothConsumers);
+      };
+      if (Tokens::isLimited && subtiles.isUnused) {
+        arriveAtNext();  // accumulators stay what they are: zeros would take registers (a spill)
+      } else {
+        multiplyTile<gemm, tile, typename Types::A, typename Types::B>(accumulators, shared, state,
+                                                                       tiles.firstRow, isLeader);
+        arriveAtNext();
+        waitForWgmma<0>();
+        if (isLeader) releaseStage(shared, (state.stage + tile.stages - 1) % tile.stages);
+      }
     }
     if constexpr (tile.isPingPong)
       state.skip(kTilesOfTile<gemm, tile>(tokens, index + nextTile<tile>()).count);
