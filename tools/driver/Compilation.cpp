@@ -193,6 +193,7 @@ void Compilation::priceTokens() {
     return;
   }
   fill = choices.expectedFill(int64_t(offsets.getBound()));
+  tokens = int64_t(offsets.getBound()) * extents(offsets.getLengths().getType())[0];
   unfilled = std::move(prices);
   prices = filledCostModel(*unfilled, *fill);
   if (!fill->isFull()) pricesKey = keyOfPrices(targetFlags, *prices);
@@ -259,6 +260,7 @@ void Compilation::importTexts(const std::vector<VariantText> &texts, Phase first
   firstPhase = first;
   for (const VariantText &variant : texts) importText(variant);
   if (imported.empty()) throw Error::badInput("{}: holds no graph", modelFlags.model);
+  priceTokens();
   noteBytes(Phase::import);
 }
 

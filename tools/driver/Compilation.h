@@ -91,8 +91,12 @@ public:
   Account account(const ProposedVariant &variant) const;
 
   const CostModel &costModel() const { return *prices; }
+  /// What costModel() is at full length, of any graph.
+  const CostModel &unfilledPrices() const { return unfilled ? *unfilled : *prices; }
   /// At which costModel() prices a graph of packed tokens; nothing for any other.
   const std::optional<ExpectedFill> &expectedFill() const { return fill; }
+  /// The bound of packed tokens; 0 where there are none.
+  int64_t packedTokens() const { return tokens; }
   /// The same prices of sequences at full length.
   std::unique_ptr<CostModel> pricesAtFullLength() const { return filledCostModel(*unfilled, {}); }
   /// What the model was built with; of a .mlir file, which has its own types, what --dtype says.
@@ -149,6 +153,7 @@ private:
   std::unique_ptr<CostModel> unfilled;  ///< what `prices` are of, if the graph packs tokens
   std::unique_ptr<CostModel> prices;
   std::optional<ExpectedFill> fill;
+  int64_t tokens = 0;     ///< the bound, of a graph that packs them
   std::string pricesKey;  ///< equal for equal prices
   std::function<std::string(const Kernel &)> epilogueRejection, prologueRejection,
       attentionRejection,

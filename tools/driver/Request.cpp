@@ -102,7 +102,7 @@ json requestReport(const Compilation &compilation) {
           {"model", toJson(compilation.model())},
           {"choices", toJson(choices)},
           {"target", toJson(compilation.target())},
-          {"prices", sourceOfPrices(compilation.target(), compilation.costModel())}};
+          {"prices", sourceOfPrices(compilation.target(), compilation.unfilledPrices())}};
 }
 
 Request requestOf(const json &report) {
@@ -137,7 +137,7 @@ ReopenedRequest reopen(const json &report, const std::string &profile) {
       .first = request.first};
   reopened.compilation->importTexts(request.graphs, reopened.first);
   reopened.haveSamePrices =
-      sourceOfPrices(request.target, reopened.compilation->costModel()) == request.prices;
+      sourceOfPrices(request.target, reopened.compilation->unfilledPrices()) == request.prices;
   return reopened;
 }
 
