@@ -11,10 +11,11 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 
-from . import attention_figures, attention_table, builds, transfer_draws, transfer_table
+from . import (attention_figures, attention_table, builds, sparse_table, transfer_draws,
+               transfer_table)
 
 # Groups whose contenders of ours are whole artifacts, so that two builds can take part.
-COMPARED = ('encoder', 'training', 'norm', 'contraction', 'attention')
+COMPARED = ('encoder', 'training', 'norm', 'contraction', 'attention', 'sparse')
 GROUPS = COMPARED + ('seed004', 'memory', 'table-a1', 'transfer') + attention_figures.GROUPS
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMPILE_LIMIT = 120.0  # seconds, of group transfer
@@ -212,7 +213,8 @@ def run(chosen, settings):
         f'fp16 product 8192^3 {ceilings[1] / 1e12:.0f} TFLOP/s')
     print(where + '\n', flush=True)
     torch.cuda.empty_cache()
-    results, own = [], {'attention': [], 'transfer': []}  # of groups with their own tables: lines
+    # Of groups whose figures have their table: its lines.
+    results, own = [], {'attention': [], 'sparse': [], 'transfer': []}
     with open(chosen.json or os.devnull, 'w', encoding='utf-8') as lines:
         lines.write(
             json.dumps({'machine': where, **({'transfer': header} if header else {})}) + '\n')
@@ -228,8 +230,9 @@ def run(chosen, settings):
                 lines.flush()
     if any(group not in own for group in chosen.groups):
         print(report.summary_table([result for result in results if not result.record], ceilings))
-    if own['attention']:
-        print(attention_table.text(own['attention']))
+    for group, table in (('attention', attention_table), ('sparse', sparse_table)):
+        if own[group]:
+            print(table.text(own[group]))
     if header:
         print(transfer_table.text([transfer_table.Run(header, own['transfer'])]))
     if settings.builds:

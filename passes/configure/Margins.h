@@ -23,10 +23,6 @@ constexpr double splitK = 0.03, dropout = 0.02, epilogueReduction = 0.02, prolog
 /// cuBLASLt: the heuristic's first candidate is not the one that was measured, 0.06; with an
 /// epilogue 0.10.
 constexpr double library = 0.01, libraryEpilogue = 0.05;
-/// Families whose kernels were never timed: what their models are off by is not known (an
-/// estimate).
-constexpr double neverTimed = 0.25;
-
 /// The cost with a margin on top of the one that it has.
 inline Cost added(Cost cost, double margin) {
   cost.seconds *= 1 + margin;

@@ -137,41 +137,54 @@ Seen seenByOthers(const Masks &masks, int64_t firstQuery, int64_t tileQueries, i
   return seen;
 }
 
+int64_t headsOfTables(const Masks &masks) {
+  int64_t heads = 1;
+  for (const BlockTable *table : masks.tables) heads = std::max(heads, table->heads);
+  return heads;
+}
+
+struct BlockCount {
+  int64_t seen = 0, mixed = 0;
+};
+/// The blocks of keys that a tile of queries of a head sees.
+BlockCount blocksOfTile(const Masks &masks, int64_t head, int64_t tile, int64_t tileQueries,
+                        int64_t tileKeys) {
+  const AttentionProblem &problem = masks.problem;
+  const int64_t blocks = (problem.keys + tileKeys - 1) / tileKeys, firstQuery = tile * tileQueries,
+                lastQuery = std::min(firstQuery + tileQueries, problem.queries) - 1;
+  BlockCount count;
+  for (int64_t block = 0; block < blocks; ++block) {
+    const int64_t firstKey = block * tileKeys,
+                  lastKey = std::min(firstKey + tileKeys, problem.keys) - 1;
+    Seen all;
+    for (const BlockTable *table : masks.tables) {
+      const auto own = table->coverage(head, firstQuery, lastQuery, firstKey, lastKey);
+      all.isAny = all.isAny && own.isAny, all.isAll = all.isAll && own.isAll;
+    }
+    if (!all.isAny) continue;
+    const Seen others = seenByOthers(masks, firstQuery, tileQueries, firstKey, tileKeys);
+    count.seen += others.isAny, count.mixed += others.isAny && !(all.isAll && others.isAll);
+  }
+  return count;
+}
+
 /// With tables: every block of keys of up to mostTiles tiles of queries, of some heads. The first
 /// and the last tile, which often see most, count for that alone where not all tiles are looked at.
 VisibleBlocks countByTables(const Masks &masks, int64_t tileQueries, int64_t tileKeys) {
-  const AttentionProblem &problem = masks.problem;
-  const int64_t tiles = (problem.queries + tileQueries - 1) / tileQueries,
-                blocks = (problem.keys + tileKeys - 1) / tileKeys;
+  const int64_t tiles = (masks.problem.queries + tileQueries - 1) / tileQueries;
   constexpr int64_t mostTiles = 128;
-  int64_t tables = 1;
-  for (const BlockTable *table : masks.tables) tables = std::max(tables, table->heads);
-  const std::vector<int64_t> heads = spread(tables, mostHeads);
+  const std::vector<int64_t> heads = spread(headsOfTables(masks), mostHeads);
   std::vector<int64_t> looked = spread(tiles, mostTiles);
   const size_t counted = looked.size();
   if (tiles > mostTiles) looked.push_back(0), looked.push_back(tiles - 1);
   VisibleBlocks result;
   for (const int64_t head : heads)
     for (size_t n = 0; n < looked.size(); ++n) {
-      const int64_t firstQuery = looked[n] * tileQueries,
-                    lastQuery = std::min(firstQuery + tileQueries, problem.queries) - 1;
-      int64_t seen = 0, mixed = 0;
-      for (int64_t block = 0; block < blocks; ++block) {
-        const int64_t firstKey = block * tileKeys,
-                      lastKey = std::min(firstKey + tileKeys, problem.keys) - 1;
-        Seen all;
-        for (const BlockTable *table : masks.tables) {
-          const auto own = table->coverage(head, firstQuery, lastQuery, firstKey, lastKey);
-          all.isAny = all.isAny && own.isAny, all.isAll = all.isAll && own.isAll;
-        }
-        if (!all.isAny) continue;
-        const Seen others = seenByOthers(masks, firstQuery, tileQueries, firstKey, tileKeys);
-        seen += others.isAny, mixed += others.isAny && !(all.isAll && others.isAll);
-      }
-      result.most = std::max(result.most, double(seen));
+      const BlockCount count = blocksOfTile(masks, head, looked[n], tileQueries, tileKeys);
+      result.most = std::max(result.most, double(count.seen));
       if (n >= counted) continue;
-      result.mean += double(seen) / double(counted * heads.size());
-      result.mixed += double(mixed) / double(counted * heads.size());
+      result.mean += double(count.seen) / double(counted * heads.size());
+      result.mixed += double(count.mixed) / double(counted * heads.size());
     }
   return result;
 }
@@ -263,6 +276,19 @@ VisibleBlocks visibleBlocks(const Kernel &kernel, const AttentionRegion &region,
   return countedOnce(
       fmt::format("{} {} {} {}", tileQueries, tileKeys, problem.queryAxis, problem.keyAxis), kernel,
       [&] { return countBlocks(Masks(kernel, region, problem), tileQueries, tileKeys); });
+}
+
+std::vector<int64_t> seenByTiles(const Kernel &kernel, const AttentionRegion &region,
+                                 const AttentionProblem &problem, int64_t tileQueries,
+                                 int64_t tileKeys) {
+  const Masks masks(kernel, region, problem);
+  if (masks.tables.empty()) return {};
+  const std::vector<int64_t> heads = spread(headsOfTables(masks), mostHeads);
+  std::vector<int64_t> seen(size_t((problem.queries + tileQueries - 1) / tileQueries));
+  for (size_t tile = 0; tile < seen.size(); ++tile)
+    for (const int64_t head : heads)
+      seen[tile] += blocksOfTile(masks, head, int64_t(tile), tileQueries, tileKeys).seen;
+  return seen;
 }
 
 VisibleScores visibleScores(const Kernel &kernel, const AttentionRegion &region,

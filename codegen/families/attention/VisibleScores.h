@@ -5,6 +5,9 @@
 
 #include "codegen/families/attention/AttentionProblem.h"
 
+#include <cstdint>
+#include <vector>
+
 namespace weft {
 
 struct VisibleScores {
@@ -15,6 +18,12 @@ struct VisibleScores {
 };
 VisibleScores visibleScores(const Kernel &kernel, const AttentionRegion &region,
                             const AttentionProblem &problem);
+
+/// Of every tile of queries of a fused attention with block masks, the blocks of keys that it sees,
+/// summed over up to 4 heads whose tables differ. Empty without such masks.
+std::vector<int64_t> seenByTiles(const Kernel &kernel, const AttentionRegion &region,
+                                 const AttentionProblem &problem, int64_t tileQueries,
+                                 int64_t tileKeys);
 
 /// Blocks of keys that a tile of queries sees, any point of them: the mean over tiles, and of the
 /// tile that sees most; and the mean of those that masks leave in part.

@@ -7,7 +7,6 @@
 #include "codegen/families/attention_backward_sm80/Sm80AttentionBackwardTile.h"
 #include "kernel/Error.h"
 #include "passes/configure/AnalyticConstants.h"
-#include "passes/configure/Margins.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,6 +20,13 @@ constexpr double scoreInstructions = 8, valueOpInstructions = 3, maskInstruction
 /// Share of the lesser of tensor and element-wise time that the greater does not hide, with one
 /// block a multiprocessor and with several (estimates).
 constexpr double exposedAlone = 0.9, exposedShared = 0.5;
+/// What barriers and copies add to a step: a share of the rest, and columns of the same time; with
+/// several blocks a multiprocessor and with one. What masks add to every step that they leave
+/// something of. H100, f16: 64 columns, 512 and 4,096 keys, dense, causal and tables of 5 to 25% of
+/// the tiles, 64 and 128 rows, 16 to 64 columns a step; 128 columns, 2,048 keys. 53 kernels, of
+/// which 46 within 15% (docs/experiments/attention.md).
+constexpr double sharedStep = 0.92, sharedStepColumns = 6.5, aloneStep = 0.78,
+                 aloneStepColumns = 11, maskedStep = 1.18;
 /// Loading a block's own tile and its first step, and storing its gradients (estimate).
 constexpr double blockSeconds = 2e-6;
 constexpr double sharedBytesOfMultiprocessor = 164 * 1024;
@@ -74,33 +80,41 @@ Cost sm80AttentionBackwardCost(const Kernel &kernel, const Configuration &config
     VisibleBlocks counted =
         visibleBlocks(kernel, ofScores, attention, knobs.tileColumns, knobs.tileRows);
     const double turned = steps / std::ceil(double(attention.keys) / knobs.tileRows);
-    counted.mean *= turned, counted.mixed *= turned;
+    counted.mean *= turned, counted.mixed *= turned, counted.most *= turned;
     return counted;
   };
-  const auto blockOf = [&](double columns, bool isOfKeys) {
-    const VisibleBlocks steps = stepsOf(isOfKeys);
-    const double tensorSeconds = 2 * scores * columns / tensorRate;
-    return steps.mean * (std::max(tensorSeconds, elementSeconds) +
-                         exposed * std::min(tensorSeconds, elementSeconds)) +
-           steps.mixed * scores * maskInstructions / instructionRate;
+  const double stepFactor = (resident > 1 ? sharedStep + sharedStepColumns / knobs.tileColumns
+                                          : aloneStep + aloneStepColumns / knobs.tileColumns) *
+                            (visible.hasMasks ? maskedStep : 1);
+  struct Blocks {
+    double mean, most;  // seconds of a multiprocessor
   };
-  const double ofKeys = double(attention.headsOfGroup) * blockOf(2 * (headDim + valueDim), true) +
-                        blockSeconds / resident,
-               ofQueries = blockOf(2 * headDim + valueDim, false) + blockSeconds / resident;
+  const auto blocksOf = [&](double columns, bool isOfKeys, double heads) {
+    const VisibleBlocks steps = stepsOf(isOfKeys);
+    const double tensorSeconds = 2 * scores * columns / tensorRate,
+                 stepSeconds = stepFactor * (std::max(tensorSeconds, elementSeconds) +
+                                             exposed * std::min(tensorSeconds, elementSeconds)),
+                 beside = heads * steps.mixed * scores * maskInstructions / instructionRate +
+                          blockSeconds / resident;
+    return Blocks{heads * steps.mean * stepSeconds + beside,
+                  heads * std::max(steps.mean, steps.most) * stepSeconds + beside};
+  };
+  const Blocks ofKeys = blocksOf(2 * (headDim + valueDim), true, double(attention.headsOfGroup)),
+               ofQueries = blocksOf(2 * headDim + valueDim, false, 1);
   const double keyBlocks = double(sm80AttentionBackwardKeyBlocks(*answer, knobs)),
                queryBlocks = double(sm80AttentionBackwardBlocks(*answer, knobs)) - keyBlocks;
   const double computeSeconds =
-      (keyBlocks * ofKeys + queryBlocks * ofQueries) / device.multiprocessors +
-      std::max(ofKeys, ofQueries) / 2;
+      (keyBlocks * ofKeys.mean + queryBlocks * ofQueries.mean) / device.multiprocessors +
+      // The longest block may begin last.
+      std::max(ofKeys.most - ofKeys.mean / 2, ofQueries.most - ofQueries.mean / 2);
   const double bytes = double(kernel.necessaryBytes());
   const double memorySeconds = bytes / device.copyBandwidth;
   const double busySeconds = std::max(memorySeconds, computeSeconds);
-  const Cost cost{.seconds = device.launchSeconds + analytic::sm80StartSeconds + busySeconds,
-                  .bytesMoved = int64_t(bytes),
-                  .bound = device.launchSeconds > busySeconds ? Bound::launch
-                           : memorySeconds > computeSeconds   ? Bound::memory
-                                                              : Bound::tensor};
-  return margins::added(cost, margins::neverTimed);
+  return {.seconds = device.launchSeconds + analytic::sm80StartSeconds + busySeconds,
+          .bytesMoved = int64_t(bytes),
+          .bound = device.launchSeconds > busySeconds ? Bound::launch
+                   : memorySeconds > computeSeconds   ? Bound::memory
+                                                      : Bound::tensor};
 }
 
 }  // namespace weft

@@ -22,6 +22,9 @@ constexpr double narrowFactor = 1.12;
 /// What a value op adds to a score, in shares of all that is no GEMM, and masks to a block
 /// (estimates).
 constexpr double valueOpShare = 0.1, maskShare = 0.15;
+/// What the tables of block masks add to a block that they leave in part (H100, tables of 10 and
+/// 25% of the tiles: 0.55 and 0.44).
+constexpr double tableShare = 0.5;
 /// Loading keys and values and storing their gradients, as far as nothing hides it (of the same
 /// kernels); the start of a block (estimate).
 constexpr double tileSeconds = 3.3e-6, startSeconds = 2.5e-6;
@@ -65,13 +68,16 @@ Cost sm90AttentionBackwardCost(const Kernel &kernel, const Configuration &config
     const double ofKeyTile = keyBlocks * queryTiles / keyTiles * heads;
     return ofKeyTile * blockSeconds + tileSeconds;
   };
-  const double mixed = maskShare * seen.mixed;
+  const double mixed = (visible.hasTables ? tableShare : maskShare) * seen.mixed;
   const double slots = double(device.multiprocessors),
                tiles = double(sm90AttentionBackwardTiles(*answer, knobs));
   // Tiles that few queries see fill the gaps that others leave; the longest ones begin first.
   const double waves = seen.mean < seen.most ? tiles / slots + 0.3 : std::ceil(tiles / slots);
+  const double all = waves * tileTime(seen.mean + mixed), longest = tileTime(seen.most + mixed);
+  // Under a table others wait for the turns of the longest (H100: a global tile of 16.5% of all
+  // scores, 238 us, of which it takes 94).
   const double tensorSeconds =
-      std::max(waves * tileTime(seen.mean + mixed), tileTime(seen.most + mixed));
+      visible.hasTables ? all + longest - tileTime(seen.mean + mixed) : std::max(all, longest);
 
   // Sums of the queries' gradient are read again, and rounded, when all tiles are done.
   const double sums = double(problem.heads) * double(problem.queries) * double(problem.headDim);

@@ -47,7 +47,8 @@ public:
         configuration(configuration),
         knobs(knobs),
         region(checkedRegion(kernel)),
-        problem(checkedProblem(kernel, region, configuration)) {}
+        problem(checkedProblem(kernel, region, configuration)),
+        order(sm90AttentionTileOrder(kernel, region, problem, knobs)) {}
 
   Program run() {
     program.entry = names.reserve(entryName(kernel));
@@ -177,14 +178,33 @@ private:
   }
 
   void describeTile() {
-    program.constants.push_back(
-        {"weft::sm90::AttentionTile",
-         {{tile, fmt::format("{{.queries = {}, .keys = {}, .stages = {}, .queryStages = {}, "
-                             ".isOrdered = {}, .staysInQ = {}, .headGroup = {}}}",
-                             knobs.tileQueries, knobs.tileKeys, knobs.stages, knobs.queryStages,
-                             knobs.ordered == 1, sm90AttentionStaysInQ(problem, knobs),
-                             knobs.headGroup)}},
-         ""});
+    std::string text = fmt::format(
+        "{{.queries = {}, .keys = {}, .stages = {}, .queryStages = {}, .isOrdered = {}, .staysInQ "
+        "= "
+        "{}, .headGroup = {}",
+        knobs.tileQueries, knobs.tileKeys, knobs.stages, knobs.queryStages, knobs.ordered == 1,
+        sm90AttentionStaysInQ(problem, knobs), knobs.headGroup);
+    if (order.longTiles > 0) text += fmt::format(", .longTiles = {}", order.longTiles);
+    if (knobs.residents > 0) text += fmt::format(", .residents = {}", knobs.residents);
+    program.constants.push_back({"weft::sm90::AttentionTile", {{tile, text + "}"}}, ""});
+  }
+
+  /// The order of tiles as a table in device memory, where masks make one.
+  void addOrder(std::vector<NamedArgument> &arguments) {
+    if (order.tiles.empty()) return;
+    const std::string name = names.reserve("tileOrder");
+    const size_t size = order.tiles.size();
+    program.globals.push_back(
+        {.kind = Statement::Kind::declare,
+         .type = Code::plain(fmt::format("const weft::sm90::TileTable<{}>", size)),
+         .name = name,
+         .value = Code::plain(fmt::format("{{{{{}}}}}", fmt::join(order.tiles, ", "))),
+         .note = "tiles of queries, those first that see most keys"});
+    arguments.push_back({"order", fmt::format("weft::sm90::TableOrder<{}>{{{}}}", size, name)});
+  }
+
+  bool leavesWholeTiles() const {
+    return scoreNeeds(kernel, region, problem).leavesWholeTiles(knobs);
   }
 
   AttentionScore addScore() {
@@ -198,7 +218,11 @@ private:
     program.headers = score.headers;
     program.constants.insert(program.constants.end(), score.constants.begin(),
                              score.constants.end());
-    program.body.insert(program.body.end(), score.functions.begin(), score.functions.end());
+    // What would decide scores one by one, where masks decide none.
+    const bool isScoreUsed = !leavesWholeTiles();
+    for (Statement &function : score.functions)
+      if (isScoreUsed || function.name.str() != score.score)
+        program.body.push_back(std::move(function));
     return score;
   }
 
@@ -241,10 +265,12 @@ private:
                                             {"scale", floatLiteral(problem.scale).str()}};
     if (problem.logSums)
       arguments.push_back({"logSums", outputs.at(problem.logSums->operand - inputs.size())});
-    if (score.hasMasks || score.hasValueOps) arguments.push_back({"score", score.score});
+    if (score.hasMasks && !leavesWholeTiles()) arguments.push_back({"score", score.score});
+    else if (score.hasValueOps) arguments.push_back({"score", score.scoreWithoutMasks});
     if (score.hasValueOps) arguments.push_back({"scoreWithoutMasks", score.scoreWithoutMasks});
     if (score.hasMasks) arguments.push_back({"coverage", score.coverage});
     if (region.hasDropout) addDropout(arguments);
+    addOrder(arguments);
     program.body.push_back(
         skeletonCall(fmt::format("weft::sm90::attention<{}, {}, {}>", type, shape, tile),
                      "weft::sm90::AttentionArgs", arguments));
@@ -307,6 +333,7 @@ private:
   const Sm90AttentionKnobs &knobs;
   const AttentionRegion region;
   const AttentionProblem problem;
+  const TileOrder order;
   Names names;
   Program program;
   std::vector<std::string> axes, inputs, outputs;

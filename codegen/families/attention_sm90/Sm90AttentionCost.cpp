@@ -28,6 +28,12 @@ constexpr double loneConsumerFactor = 1.7;
 /// Loading queries, the first scores and storing a tile, as far as nothing hides it; the start of a
 /// block; what a value op adds to a score, in shares of an exponential, and masks to a block.
 constexpr double tileSeconds = 0.7e-6, startSeconds = 1.5e-6, valueOpShare = 0.6, maskShare = 0.5;
+/// What three blocks of one consumer a multiprocessor take of the time that two take (H100, d = 64:
+/// 0.87 under a causal window, 0.89 and 0.91 under tables, 0.92 causal).
+constexpr double threeResidentsFactor = 0.9;
+/// A tile that sees most keys takes so much longer for them where two or three blocks share the
+/// multiprocessor (H100, d = 64, a row of 64 blocks: 46 us and 48 us).
+constexpr double longestOfTwo = 1.7, longestOfThree = 2.0;
 /// Two blocks a multiprocessor hide half of what a tile costs beside its blocks of keys (H200,
 /// causal window of 128 keys: tiles of 64 x 64 138 TFLOP/s, of 128 x 128 126, of 192 x 64 100).
 constexpr double residentTileShare = 0.5;
@@ -68,8 +74,10 @@ Cost sm90AttentionCost(const Kernel &kernel, const Configuration &configuration,
   if (knobs.tileKeys <= narrowKeys) blockSeconds *= narrowFactor;
   const double slots = double(device.multiprocessors),
                tiles = double(sm90AttentionTiles(problem, knobs));
-  const bool areTwoResident = tiles > slots && sm90AttentionResidentBlocks(problem, knobs) == 2;
-  if (consumers == 1 && !areTwoResident) blockSeconds *= loneConsumerFactor;
+  const int residents = sm90AttentionResidentBlocks(problem, knobs);
+  const bool isShared = tiles > slots && residents > 1;
+  if (consumers == 1 && !isShared) blockSeconds *= loneConsumerFactor;
+  if (tiles > 2 * slots && residents > 2) blockSeconds *= threeResidentsFactor;
 
   const double keyBlocks = std::ceil(double(problem.keys) / knobs.tileKeys);
   const VisibleBlocks blocks =
@@ -78,11 +86,15 @@ Cost sm90AttentionCost(const Kernel &kernel, const Configuration &configuration,
           : VisibleBlocks{.mean = keyBlocks, .most = keyBlocks, .mixed = 0};
   const auto tileTime = [&](double seen) {
     return (seen + maskShare * blocks.mixed) * blockSeconds +
-           tileSeconds * slower * (areTwoResident ? residentTileShare : 1.0);
+           tileSeconds * slower * (isShared ? residentTileShare : 1.0);
   };
   // Tiles that see few keys fill the gaps that others leave; the longest ones begin first.
   const double waves = blocks.mean < blocks.most ? tiles / slots + 0.3 : std::ceil(tiles / slots);
-  const double tensorSeconds = std::max(waves * tileTime(blocks.mean), tileTime(blocks.most));
+  const double longest = !isShared || blocks.mean >= blocks.most ? 1
+                         : residents > 2                         ? longestOfThree
+                                                                 : longestOfTwo;
+  const double tensorSeconds =
+      std::max(waves * tileTime(blocks.mean), longest * tileTime(blocks.most));
 
   const double bytes = double(kernel.necessaryBytes());
   const double memorySeconds = bytes / device.copyBandwidth;

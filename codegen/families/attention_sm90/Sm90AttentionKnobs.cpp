@@ -55,8 +55,17 @@ const ScheduleField sm90AttentionFields[] = {
     scheduleField<&Sm90AttentionKnobs::headGroup>(
         {.name = "headGroup",
          .rowName = "headGroup",
-         .meaning = "heads whose tiles are taken together, last rows first; 0: head by head",
+         .meaning = "heads whose tiles are taken together, longest first; 0: head by head",
          .least = 0,
+         .isOptional = true,
+         .shown = Shown::text}),
+    scheduleField<&Sm90AttentionKnobs::residents>(
+        {.name = "residents",
+         .rowName = "residents",
+         .meaning = "blocks that share a multiprocessor: 3; 0: two of one consumer where shared "
+                    "memory allows, else one",
+         .least = 0,
+         .most = 3,
          .isOptional = true,
          .shown = Shown::text}),
     scheduleField<&Sm90AttentionKnobs::blocks>({.name = "blocks",
@@ -68,12 +77,13 @@ const ScheduleField sm90AttentionFields[] = {
 std::string describeKnobs(const Kernel &, const Knobs &any) {
   const auto &knobs = any.get<Sm90AttentionKnobs>();
   return fmt::format(
-      "fused attention by wgmma, {} query rows x {} keys, {} stages, {} of queries{}{}",
+      "fused attention by wgmma, {} query rows x {} keys, {} stages, {} of queries{}{}{}",
       knobs.tileQueries, knobs.tileKeys, knobs.stages, knobs.queryStages,
       knobs.ordered == 1 ? ", ordered consumers" : "",
+      knobs.residents == 3 ? ", three blocks a multiprocessor" : "",
       knobs.headGroup == 0
           ? ""
-          : fmt::format(", tiles of {} heads together, last rows first", knobs.headGroup));
+          : fmt::format(", tiles of {} heads together, longest first", knobs.headGroup));
 }
 
 /// Why the family does not take the kernel, whatever its layouts.

@@ -13,8 +13,10 @@ struct Sm90AttentionKnobs {
   int stages = 2;         ///< blocks of keys and of values in shared memory, each
   int queryStages = 1;    ///< tiles of queries in shared memory
   int ordered = 1;        ///< 1: consumers issue their GEMMs one after another
-  int headGroup = 0;  ///< heads whose tiles are taken together, last rows first; 0: head by head
-  int blocks = 132;   ///< of the persistent grid, at most
+  int headGroup = 0;      ///< heads whose tiles are taken together, longest first; 0: head by head
+  int residents = 0;      ///< blocks that share a multiprocessor: 3 where one consumer needs few
+                      ///< registers; 0: two of one consumer where shared memory allows, else one
+  int blocks = 132;  ///< of the persistent grid, at most
   static const Family &family();
   auto operator<=>(const Sm90AttentionKnobs &) const = default;
 };

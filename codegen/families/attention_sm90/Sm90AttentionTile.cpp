@@ -2,12 +2,15 @@
 #include "codegen/families/attention_sm90/Sm90AttentionTile.h"
 
 #include "codegen/families/attention/AttentionScore.h"
+#include "codegen/families/attention/VisibleScores.h"
 #include "kernel/BlockMask.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string>
 
@@ -21,6 +24,8 @@ constexpr size_t mostHeadDimensions = 3;  // of a map of five
 /// Scores, exponentials and output of a thread, in registers, that compile without a wait behind
 /// every WGMMA: with three consumers, with two, and with one.
 constexpr int mostRegistersOfThree = 132, mostRegistersOfTwo = 192, mostRegistersOfOne = 176;
+/// The same where three blocks of one consumer share a multiprocessor.
+constexpr int mostRegistersOfResidents = 88;
 /// What masks and tensors that score ops read need beside with three consumers, and value ops with
 /// any, as draws of dropout. Of a tensor that one op reads twice, with three.
 constexpr int maskRegisters = 8, inputRegisters = 16, valueOpRegisters = 12, dropoutRegisters = 16,
@@ -83,12 +88,18 @@ bool readsTwice(const Expression &expression) {
 ScoreNeeds scoreNeeds(const Kernel &kernel, const AttentionRegion &region,
                       const AttentionProblem &problem) {
   const std::vector<bool> isMask = codegen::scoreMasks(kernel, region, problem);
-  bool hasTables = false, hasTablesOfHeads = false;
-  for (const size_t op : region.scoreOps)
-    if (const BlockTable *const table = blockTableOf(kernel, kernel.body[op])) {
+  bool hasTables = false, hasTablesOfHeads = false, areAllTables = true;
+  int64_t wholeTile = 0;
+  for (size_t n = 0; n < isMask.size(); ++n) {
+    if (!isMask[n]) continue;
+    if (const BlockTable *const table = blockTableOf(kernel, kernel.body[region.scoreOps[n]])) {
       hasTables = true;
       hasTablesOfHeads = hasTablesOfHeads || table->heads > 1;
+      wholeTile = std::gcd(wholeTile, table->size);
+    } else {
+      areAllTables = false;
     }
+  }
   return {.hasMasks = std::ranges::find(isMask, true) != isMask.end(),
           .hasValueOps = std::ranges::find(isMask, false) != isMask.end(),
           .readsInputs = !region.inputs.empty(),
@@ -96,7 +107,8 @@ ScoreNeeds scoreNeeds(const Kernel &kernel, const AttentionRegion &region,
               region.scoreOps, [&](size_t op) { return readsTwice(kernel.body[op].expression); }),
           .hasDropout = region.hasDropout,
           .hasTables = hasTables,
-          .hasTablesOfHeads = hasTablesOfHeads};
+          .hasTablesOfHeads = hasTablesOfHeads,
+          .wholeTile = areAllTables ? wholeTile : 0};
 }
 
 int sm90AttentionThreads(const Sm90AttentionKnobs &knobs) {
@@ -113,6 +125,7 @@ int64_t sm90AttentionSharedBytes(const AttentionProblem &problem, const Sm90Atte
 }
 
 int sm90AttentionResidentBlocks(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
+  if (knobs.residents > 0) return knobs.residents;
   const int64_t bytes = sm90AttentionSharedBytes(problem, knobs) + reservedBytes;
   return consumersOf(knobs) == 1 && 2 * bytes <= sharedBytesOfMultiprocessor ? 2 : 1;
 }
@@ -123,6 +136,22 @@ int64_t sm90AttentionTiles(const AttentionProblem &problem, const Sm90AttentionK
 
 int64_t sm90AttentionBlocks(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
   return std::min<int64_t>(sm90AttentionTiles(problem, knobs), knobs.blocks);
+}
+
+TileOrder sm90AttentionTileOrder(const Kernel &kernel, const AttentionRegion &region,
+                                 const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
+  const std::vector<int64_t> seen =
+      seenByTiles(kernel, region, problem, knobs.tileQueries, knobs.tileKeys);
+  if (seen.empty()) return {};
+  TileOrder order{.tiles = std::vector<int>(seen.size())};
+  std::iota(order.tiles.rbegin(), order.tiles.rend(), 0);
+  std::ranges::stable_sort(order.tiles, std::greater(),
+                           [&](int tile) { return seen[size_t(tile)]; });
+  const double mean =
+      double(std::accumulate(seen.begin(), seen.end(), int64_t(0))) / double(seen.size());
+  order.longTiles =
+      int(std::ranges::count_if(seen, [&](int64_t own) { return double(own) > 2 * mean; }));
+  return order;
 }
 
 std::string sm90AttentionTileRejection(const AttentionProblem &problem,
@@ -145,19 +174,24 @@ std::string sm90AttentionTileRejection(const AttentionProblem &problem,
   if (consumers == 3 && problem.valueDim > widestOfThree)
     return fmt::format("values of {} columns; three consumers have registers for {}",
                        problem.valueDim, widestOfThree);
-  if (consumers == 3 && needs.hasTablesOfHeads)
+  if (knobs.residents != 0 && (knobs.residents != 3 || consumers != 1))
+    return fmt::format("{} blocks of {} consumers a multiprocessor; 3 of one are taken, or 0",
+                       knobs.residents, consumers);
+  const bool readsTables = needs.hasTables && !needs.leavesWholeTiles(knobs);
+  if (consumers == 3 && readsTables && needs.hasTablesOfHeads)
     return "three consumers have no registers for a block mask of each head";
-  int most = consumers == 3   ? mostRegistersOfThree
-             : consumers == 2 ? mostRegistersOfTwo
-                              : mostRegistersOfOne;
+  int most = knobs.residents == 3 ? mostRegistersOfResidents
+             : consumers == 3     ? mostRegistersOfThree
+             : consumers == 2     ? mostRegistersOfTwo
+                                  : mostRegistersOfOne;
   if (consumers == 3 && needs.hasMasks) most -= maskRegisters;
   if (consumers == 3 && needs.readsInputs) most -= inputRegisters;
   if (consumers == 3 && needs.readsTwice) most -= secondReadRegisters;
-  if (needs.hasTables)
+  if (readsTables)
     most -= consumers == 3   ? tableRegistersOfThree
             : consumers == 2 ? tableRegistersOfTwo
                              : tableRegistersOfOne;
-  if (needs.hasTablesOfHeads) most -= tableOfHeadRegisters;
+  if (readsTables && needs.hasTablesOfHeads) most -= tableOfHeadRegisters;
   if (needs.hasValueOps) most -= valueOpRegisters;
   if (needs.hasDropout) most -= dropoutRegisters;
   if (const int needed = registers(problem, knobs); needed > most)
@@ -167,6 +201,11 @@ std::string sm90AttentionTileRejection(const AttentionProblem &problem,
         needed, knobs.tileKeys, most);
   if (const int64_t bytes = sm90AttentionSharedBytes(problem, knobs); bytes > mostSharedBytes)
     return fmt::format("{} bytes of shared memory; a block has {}", bytes, mostSharedBytes);
+  if (const int64_t bytes =
+          knobs.residents * (sm90AttentionSharedBytes(problem, knobs) + reservedBytes);
+      bytes > sharedBytesOfMultiprocessor)
+    return fmt::format("{} bytes of shared memory for {} blocks; a multiprocessor has {}", bytes,
+                       knobs.residents, sharedBytesOfMultiprocessor);
   if (sm90AttentionStaysInQ(problem, knobs) &&
       (knobs.queryStages > 1 || panels(problem.valueDim) > panels(problem.headDim)))
     return "no place in shared memory for the output";
@@ -257,6 +296,12 @@ std::vector<Sm90AttentionKnobs> sm90AttentionTileChoices(const AttentionProblem 
         knobs.tileKeys = narrow;
         knobs.blocks = multiprocessors * sm90AttentionResidentBlocks(problem, knobs);
         choices.push_back(knobs);
+      }
+      if (consumers == 1 && tileKeys >= narrow) {
+        knobs.tileKeys = narrow;
+        knobs.residents = 3;
+        knobs.blocks = 3 * multiprocessors;
+        if (sm90AttentionTileRejection(problem, knobs, needs).empty()) choices.push_back(knobs);
       }
       break;
     }

@@ -11,13 +11,23 @@
 namespace weft {
 
 int sm90AttentionThreads(const Sm90AttentionKnobs &knobs);
-/// Blocks that fit a multiprocessor: two of one consumer where shared memory allows.
+/// Blocks that share a multiprocessor: as `residents` says.
 int sm90AttentionResidentBlocks(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs);
 /// Whether the output leaves through the place of the queries, since there is none beside it.
 bool sm90AttentionStaysInQ(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs);
 int64_t sm90AttentionSharedBytes(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs);
 int64_t sm90AttentionTiles(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs);
 int64_t sm90AttentionBlocks(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs);
+
+/// In which order blocks take the tiles of queries of a head: those first that see most keys. The
+/// first `longTiles` see more than twice the mean; those of all heads come before others.
+struct TileOrder {
+  std::vector<int> tiles = {};  ///< empty: the last rows first
+  int longTiles = 0;
+};
+/// By the tables of block masks; without any, the last rows first.
+TileOrder sm90AttentionTileOrder(const Kernel &kernel, const AttentionRegion &region,
+                                 const AttentionProblem &problem, const Sm90AttentionKnobs &knobs);
 
 /// What score ops ask of a tile.
 struct ScoreNeeds {
@@ -27,6 +37,13 @@ struct ScoreNeeds {
   bool hasDropout = false;        ///< of the exponentials
   bool hasTables = false;         ///< any mask is a block mask
   bool hasTablesOfHeads = false;  ///< and has a table for each head
+  /// Where all masks are block masks, the side of the scores' tiles that they leave whole or not at
+  /// all; else 0.
+  int64_t wholeTile = 0;
+  /// Whether masks decide no score of a tile one by one.
+  bool leavesWholeTiles(const Sm90AttentionKnobs &knobs) const {
+    return wholeTile > 0 && wholeTile % knobs.tileQueries == 0 && wholeTile % knobs.tileKeys == 0;
+  }
 };
 ScoreNeeds scoreNeeds(const Kernel &kernel, const AttentionRegion &region,
                       const AttentionProblem &problem);

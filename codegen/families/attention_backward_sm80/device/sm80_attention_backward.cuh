@@ -19,6 +19,7 @@
 // longest. Blocks with queries begin with the last ones.
 #pragma once
 
+#include "weft/seen_steps.cuh"
 #include "weft/sm80_attention_backward_tiles.cuh"
 #include "weft/tile_coverage.cuh"
 
@@ -30,6 +31,7 @@ template <typename T, typename PlacesOfHead, typename RowOf, typename Gradients,
           typename GradientsWithoutMasks, typename Coverage = FullCoverage,
           typename Dropout = NoDropout, typename DropoutTransposed = NoDropout>
 struct BackwardArgs {
+  static constexpr bool seesAll = __is_base_of(FullCoverage, Coverage);
   const T *q, *k, *v, *dOutput;
   T *dQ, *dK, *dV;
   PlacesOfHead placesOfHead;
@@ -116,11 +118,7 @@ __device__ __forceinline__ void backwardOfKeys(const Args &args, int block) {
     return args.coverage(headOf(step), query, smaller(query + tile.columns, shape.queries) - 1,
                          firstKey, lastKey);
   };
-  const auto next = [&](int step) {
-    do ++step;
-    while (step < steps && coverageOf(step) == TileCoverage::empty);
-    return step;
-  };
+  SeenSteps<Args::seesAll, steps, 1, tile.stages - 1, decltype(coverageOf)> seen(coverageOf, 0);
   // What a thread knows of one row of the step that is copied; it is stored behind a product.
   ScoreRow<shape.rowFloats> row = {};
   const auto copy = [&](int step, int stage) {
@@ -144,22 +142,24 @@ __device__ __forceinline__ void backwardOfKeys(const Args &args, int block) {
                                                                   shape.keys);
   copyPositions<tile.rows, shape.valueDim, P::threads, shape.rowV>(values, args.v + own.v, firstKey,
                                                                    shape.keys);
-  int toCopy = -1;
 #pragma unroll
   for (int stage = 0; stage < tile.stages - 1; ++stage) {
-    copy(toCopy = next(toCopy), stage);
-    keepRow(toCopy, stage);
+    copy(seen.at(stage), stage);
+    keepRow(seen.at(stage), stage);
   }
 
   float dK[P::ofHead] = {}, dV[P::ofValue] = {};
   int stage = 0;
 #pragma unroll 1
-  for (int step = next(-1); step < steps; step = next(step)) {
+  while (!seen.isDone()) {
+    const int step = seen.at(0);
+    const bool isFull = seen.isFull();
     waitForCopies<tile.stages - 2>();
     // The step has landed, and the one before it has been read by all.
     ptx::barrier();
     const int filled = stage == 0 ? tile.stages - 1 : stage - 1;
-    copy(toCopy = next(toCopy), filled);
+    seen.advance();
+    copy(seen.last(), filled);
     const SharedAddress queries = stages + stage * P::stageBytes, outputs = queries + outputBytes;
     float scores[P::scores] = {}, dKept[P::scores] = {};
     multiplyRows<shape.headDim, T>(scores, keys, warpRow, queries);
@@ -167,7 +167,7 @@ __device__ __forceinline__ void backwardOfKeys(const Args &args, int block) {
     const int head = headOf(step), firstQuery = queryOf(step), query = firstQuery + lane % 4 * 2,
               key = firstKey + warpRow + lane / 4;
     const bool isPart = hasPart && firstQuery + tile.columns > shape.queries;
-    if (isPart || coverageOf(step) != TileCoverage::full) {
+    if (isPart || !isFull) {
       applyToKeys<shape, tile, hasPart>(scores, dKept, args.gradients, args.dropoutTransposed,
                                         queries + rowBytes, head, query, key);
     } else {
@@ -179,7 +179,7 @@ __device__ __forceinline__ void backwardOfKeys(const Args &args, int block) {
     packFragments<T, P::scores>(dS, dKept);
     multiplyColumns<shape.valueDim, T>(dV, p, outputs);
     multiplyColumns<shape.headDim, T>(dK, dS, queries);
-    keepRow(toCopy, filled);
+    keepRow(seen.last(), filled);
     stage = stage + 1 == tile.stages ? 0 : stage + 1;
   }
   waitForCopies<0>();
@@ -214,11 +214,7 @@ __device__ __forceinline__ void backwardOfQueries(const Args &args, int block) {
     return args.coverage(head, firstQuery, lastQuery, key,
                          smaller(key + tile.columns, shape.keys) - 1);
   };
-  const auto next = [&](int step) {
-    do ++step;
-    while (step < steps && coverageOf(step) == TileCoverage::empty);
-    return step;
-  };
+  SeenSteps<Args::seesAll, steps, 1, tile.stages - 1, decltype(coverageOf)> seen(coverageOf, 0);
   const auto copy = [&](int step, int stage) {
     if (step < steps) {
       const SharedAddress to = stages + stage * P::stageBytes;
@@ -234,25 +230,27 @@ __device__ __forceinline__ void backwardOfQueries(const Args &args, int block) {
                                                                   firstQuery, shape.queries);
   copyPositions<tile.rows, shape.valueDim, P::threads, shape.rowDOutput>(
       outputs, args.dOutput + places.dOutput, firstQuery, shape.queries);
-  int toCopy = -1;
 #pragma unroll
-  for (int stage = 0; stage < tile.stages - 1; ++stage) copy(toCopy = next(toCopy), stage);
+  for (int stage = 0; stage < tile.stages - 1; ++stage) copy(seen.at(stage), stage);
   const ScoreRow<shape.rowFloats> rows[2] = {args.rowOf(head, query), args.rowOf(head, query + 8)};
 
   float dQ[P::ofHead] = {};
   int stage = 0;
 #pragma unroll 1
-  for (int step = next(-1); step < steps; step = next(step)) {
+  while (!seen.isDone()) {
+    const int step = seen.at(0);
+    const bool isFull = seen.isFull();
     waitForCopies<tile.stages - 2>();
     ptx::barrier();
-    copy(toCopy = next(toCopy), stage == 0 ? tile.stages - 1 : stage - 1);
+    seen.advance();
+    copy(seen.last(), stage == 0 ? tile.stages - 1 : stage - 1);
     const SharedAddress keys = stages + stage * P::stageBytes;
     stage = stage + 1 == tile.stages ? 0 : stage + 1;
     float scores[P::scores] = {}, dKept[P::scores] = {};
     multiplyRows<shape.headDim, T>(scores, queries, warpRow, keys);
     multiplyRows<shape.valueDim, T>(dKept, outputs, warpRow, keys + valuePlace);
     const int key = step * tile.columns + lane % 4 * 2;
-    if ((hasPart && step == steps - 1) || coverageOf(step) != TileCoverage::full) {
+    if ((hasPart && step == steps - 1) || !isFull) {
       applyToQueries<shape, hasPart>(scores, dKept, args.gradients, args.dropout, rows, head, query,
                                      key);
     } else {

@@ -27,6 +27,7 @@
 
 #include "weft/fragment.cuh"
 #include "weft/online_softmax.cuh"
+#include "weft/seen_steps.cuh"
 #include "weft/sm80_attention_join.cuh"
 #include "weft/sm80_attention_tiles.cuh"
 #include "weft/tile_coverage.cuh"
@@ -169,6 +170,7 @@ __device__ __forceinline__ void attention(
   using P = AttentionConfig<shape, tile>;
   constexpr float factor = (shape.scalesLast ? shape.scale : 1.0f) * 1.44269504f;
   constexpr int blocksOfGroup = P::queryTiles * tile.splits;
+  constexpr bool seesAll = __is_base_of(FullCoverage, Coverage);
   const SharedAddress stages = dynamicShared() + (P::areQueriesInRing ? 0 : P::queryBytes),
                       queryTile = P::areQueriesInRing ? stages + (tile.stages - 1) * P::stageBytes
                                                       : dynamicShared();
@@ -183,11 +185,8 @@ __device__ __forceinline__ void attention(
   const auto coverageOf = [&](int keyTile) {
     return coverageOfTile<shape, tile>(args.coverage, at, keyTile);
   };
-  const auto next = [&](int keyTile) {
-    do keyTile += tile.splits;
-    while (keyTile < P::keyTiles && coverageOf(keyTile) == TileCoverage::empty);
-    return keyTile;
-  };
+  SeenSteps<seesAll, P::keyTiles, tile.splits, tile.stages - 1, decltype(coverageOf)> seen(
+      coverageOf, split);
   const auto copy = [&](int keyTile, int stage) {
     if (keyTile < P::keyTiles) {
       const SharedAddress to = stages + stage * P::stageBytes;
@@ -201,9 +200,8 @@ __device__ __forceinline__ void attention(
   };
 
   copyQueries<shape, tile>(queryTile, args.q, args.placesOfHead, at);
-  int toCopy = split - tile.splits;
 #pragma unroll
-  for (int stage = 0; stage < tile.stages - 1; ++stage) copy(toCopy = next(toCopy), stage);
+  for (int stage = 0; stage < tile.stages - 1; ++stage) copy(seen.at(stage), stage);
   waitForCopies<tile.stages - 2>();
   ptx::barrier();
   unsigned kept[P::keepsQueries ? P::HeadRows::blocks : 1][4];
@@ -224,18 +222,21 @@ __device__ __forceinline__ void attention(
   const int row = at.firstRow + warpRow + lane / 4, column = warpKey + lane % 4 * 2;
   int stage = 0;
 #pragma unroll 1
-  for (int keyTile = next(split - tile.splits); keyTile < P::keyTiles; keyTile = next(keyTile)) {
+  while (!seen.isDone()) {
+    const int keyTile = seen.at(0);
+    const bool isFull = seen.isFull();
     waitForCopies<tile.stages - 2>();
     // The tile has landed, and the one before it, or queries in its place, have been read by all.
     ptx::barrier();
-    copy(toCopy = next(toCopy), stage == 0 ? tile.stages - 1 : stage - 1);
+    seen.advance();
+    copy(seen.last(), stage == 0 ? tile.stages - 1 : stage - 1);
     const SharedAddress keys = stages + stage * P::stageBytes;
     stage = stage + 1 == tile.stages ? 0 : stage + 1;
     float scores[P::scores] = {};
     multiplyKeys<shape, T>(scores, loadQueries, keys, warpKey);
     constexpr bool hasPart = shape.keys % tile.keys != 0;
     const int firstColumn = keyTile * tile.keys + column;
-    if ((hasPart && keyTile == P::keyTiles - 1) || coverageOf(keyTile) != TileCoverage::full)
+    if ((hasPart && keyTile == P::keyTiles - 1) || !isFull)
       applyScoreOps<shape, tile, hasPart>(scores, args.score, at, row, firstColumn);
     else applyScoreOps<shape, tile, false>(scores, args.scoreWithoutMasks, at, row, firstColumn);
     float older[2];

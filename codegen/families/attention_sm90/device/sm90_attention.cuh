@@ -40,7 +40,8 @@ concept DropsNothing = __is_base_of(NothingDropped, Dropout);
 
 /// `score`, `scoreWithoutMasks` and `coverage`: functions as tile_coverage.cuh has them.
 template <typename Score = UnchangedScore, typename ScoreWithoutMasks = UnchangedScore,
-          typename Coverage = FullCoverage, typename Dropout = NothingDropped>
+          typename Coverage = FullCoverage, typename Dropout = NothingDropped,
+          typename Order = LastRowsFirst>
 struct AttentionArgs {
   const TensorMap *q, *k, *v, *output;
   unsigned *counter;         // of tiles taken; zero between launches
@@ -51,6 +52,7 @@ struct AttentionArgs {
   Coverage coverage = {};
   Dropout dropout = {};  // of exponentials, behind their sum
   float keepScale = 1;   // 1 / (1 - p)
+  Order order = {};      // in which the tiles of a head are taken
 };
 
 /// The blocks of keys that a tile of queries sees, from the last to the first. The lanes of a warp
@@ -115,7 +117,7 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
       arrive(shared.tileFull(place.stage));
     }
     if (index >= C::tiles) break;
-    const AttentionTilePlace at = attentionTile<problem, tile>(index);
+    const AttentionTilePlace at = attentionTile<problem, tile>(index, args.order);
     KeyBlocks<problem, tile, decltype(args.coverage)> blocks{args.coverage, at.head, at.firstQuery};
     const auto loadKeys = [&] {
       const StageOfPass<tile.stages> key(keyBlocks++);
@@ -191,7 +193,7 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
     index = __shfl_sync(~0u, index, 0);  // known to be one of the warp: what follows is uniform
     if (lane == 0) arrive(shared.tileEmpty(place.stage));
     if (index >= C::tiles) break;
-    const AttentionTilePlace at = attentionTile<problem, tile>(index);
+    const AttentionTilePlace at = attentionTile<problem, tile>(index, args.order);
     KeyBlocks<problem, tile, decltype(args.coverage)> blocks{args.coverage, at.head, at.firstQuery};
     const int firstRow = at.firstQuery + consumer * 64 + warp * 16 + lane / 4;
 

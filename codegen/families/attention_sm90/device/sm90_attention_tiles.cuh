@@ -22,13 +22,15 @@ struct AttentionProblem {
 };
 
 struct AttentionTile {
-  int queries;      ///< rows: 64 a consumer warpgroup
-  int keys;         ///< of a block
-  int stages;       ///< blocks of keys and of values in shared memory, each
-  int queryStages;  ///< tiles of queries in shared memory
-  bool isOrdered;   ///< consumers issue their GEMMs one after another
-  bool staysInQ;    ///< the output leaves through the place of the queries
-  int headGroup;    ///< heads whose tiles are taken together, last rows first; 0: head by head
+  int queries;        ///< rows: 64 a consumer warpgroup
+  int keys;           ///< of a block
+  int stages;         ///< blocks of keys and of values in shared memory, each
+  int queryStages;    ///< tiles of queries in shared memory
+  bool isOrdered;     ///< consumers issue their GEMMs one after another
+  bool staysInQ;      ///< the output leaves through the place of the queries
+  int headGroup;      ///< heads whose tiles are taken together, by an order; 0: head by head
+  int longTiles = 0;  ///< the first ones of the order, which are taken of all heads before others
+  int residents = 0;  ///< blocks that share a multiprocessor; 0: two of one consumer, else one
 };
 
 template <AttentionProblem problem, AttentionTile tile>
@@ -51,10 +53,11 @@ struct AttentionConfig {
                                      tile.stages * (keyBytes + valueBytes) + outputBytes +
                                      barriers * 8 + 16;
   /// What setmaxnreg gives.
-  static constexpr int consumerRegisters = consumers == 1   ? 216
-                                           : consumers == 2 ? 232
-                                                            : 160,
-                       producerRegisters = consumers == 3 ? 32 : 40;
+  static constexpr int consumerRegisters = tile.residents == 3 ? 128
+                                           : consumers == 1    ? 216
+                                           : consumers == 2    ? 232
+                                                               : 160,
+                       producerRegisters = tile.residents == 3 || consumers == 3 ? 32 : 40;
   static_assert(!tile.staysInQ || (valuePanels <= queryPanels && tile.queryStages == 1));
 };
 
@@ -110,18 +113,46 @@ struct AttentionShared {
 struct AttentionTilePlace {
   int head, firstQuery;
 };
+/// Orders of the tiles of a head: which is the one of a rank.
+struct LastRowsFirst {
+  template <int count>
+  __device__ __forceinline__ int at(int rank) const {
+    return count - 1 - rank;
+  }
+};
+template <int size>
+struct TileTable {
+  unsigned short tiles[size];
+};
+template <int size>
+struct TableOrder {
+  const TileTable<size> &table;  // in device memory
+
+  template <int count>
+  __device__ __forceinline__ int at(int rank) const {
+    static_assert(count == size);
+    return table.tiles[rank];
+  }
+};
+
 /// Tile `index`. Head by head where all tiles take equally long; else the heads of a group
 /// together, those tiles first that see most keys.
-template <AttentionProblem problem, AttentionTile tile>
-__device__ __forceinline__ AttentionTilePlace attentionTile(int index) {
+template <AttentionProblem problem, AttentionTile tile, typename Order>
+__device__ __forceinline__ AttentionTilePlace attentionTile(int index, const Order &order) {
   using C = AttentionConfig<problem, tile>;
   if constexpr (tile.headGroup == 0)
     return {index / C::queryTiles, index % C::queryTiles * tile.queries};
-  constexpr int group = tile.headGroup == 0 ? 1 : tile.headGroup;
-  const int firstHead = index / (group * C::queryTiles) * group,
-            size = smaller(group, problem.heads - firstHead),
-            inGroup = index - firstHead * C::queryTiles;
-  return {firstHead + inGroup % size, (C::queryTiles - 1 - inGroup / size) * tile.queries};
+  const auto placeOf = [&](int head, int rank) {
+    return AttentionTilePlace{head, order.template at<C::queryTiles>(rank) * tile.queries};
+  };
+  constexpr int firstOnes = tile.longTiles * problem.heads;
+  if constexpr (firstOnes > 0)
+    if (index < firstOnes) return placeOf(index % problem.heads, index / problem.heads);
+  constexpr int group = tile.headGroup == 0 ? 1 : tile.headGroup,
+                left = C::queryTiles - tile.longTiles;
+  const int other = index - firstOnes, firstHead = other / (group * left) * group,
+            size = smaller(group, problem.heads - firstHead), inGroup = other - firstHead * left;
+  return placeOf(firstHead + inGroup % size, tile.longTiles + inGroup / size);
 }
 
 }  // namespace weft::sm90

@@ -6,7 +6,7 @@
 //   space      b=1 g=4 h=8 j=2048 w=128 | k=2048 p=128 (reduced)
 //   reads      q[b,h,g,j,p] bf16   keys[b,h,k,p] bf16   v[b,h,k,w] bf16    25.2 MB
 //   writes     output[b,h,g,j,w] bf16   log_sums[b,h,g,j] f32    17.0 MB
-//   config     fused attention by wgmma, 128 query rows x 128 keys, 2 stages, 1 of queries, ordered consumers, tiles of 16 heads together, last rows first    launch <<<132, 384>>>
+//   config     fused attention by wgmma, 128 query rows x 128 keys, 2 stages, 1 of queries, ordered consumers, tiles of 16 heads together, longest first    launch <<<132, 384>>>
 #include "weft/sm90_attention.cuh"
 #include "weft/tile_coverage.cuh"
 #include "weft/wgmma_bf16_any_n.cuh"

@@ -6,7 +6,7 @@
 //   space      b=1 g=1 h=4 j=2048 w=64 | k=2048 p=64 (reduced)
 //   reads      q[b,h,g,j,p] f16   keys[b,h,k,p] f16   v[b,h,k,w] f16    3.15 MB
 //   writes     output[b,h,g,j,w] f16    1.05 MB
-//   config     fused attention by wgmma, 128 query rows x 64 keys, 2 stages, 2 of queries, tiles of 4 heads together, last rows first    launch <<<64, 384>>>
+//   config     fused attention by wgmma, 128 query rows x 64 keys, 2 stages, 2 of queries, tiles of 4 heads together, longest first    launch <<<64, 384>>>
 #include "weft/block_mask.cuh"
 #include "weft/sm90_attention.cuh"
 #include "weft/tile_coverage.cuh"
@@ -22,8 +22,10 @@ constexpr weft::sm90::AttentionProblem shape = {
     .v = {.dimensions = 3, .divisors = {1}, .extents = {4}},
     .output = {.dimensions = 3, .divisors = {1}, .extents = {4}}};
 constexpr weft::sm90::AttentionTile tile = {.queries = 128, .keys = 64, .stages = 2, .queryStages = 2,
-    .isOrdered = false, .staysInQ = false, .headGroup = 4};
+    .isOrdered = false, .staysInQ = false, .headGroup = 4, .longTiles = 2};
 __device__ unsigned tilesTaken;
+// tiles of queries, those first that see most keys
+__device__ const weft::sm90::TileTable<16> tileOrder = {{15, 0, 14, 13, 10, 8, 7, 3, 12, 5, 4, 11, 9, 6, 2, 1}};
 // 1208 of 4096 tiles
 __device__ const weft::BlockMask<64, 4, 32, 32> blocks_0ba7996b = {{0xffffffffu, 0x82410007u, 0x8040048fu, 0x8800803du,
     0x90800839u, 0x90000273u, 0x850080e1u, 0xc00501c1u, 0xa8200381u, 0x90000f41u, 0x88000e13u, 0xa0019c01u, 0x8201b801u,
@@ -53,7 +55,7 @@ attention_pattern_f16_4x2048x2048x64(const __grid_constant__ weft::sm90::TensorM
   static_assert(tile.queries == 128 && tile.keys == 64 && weft::sm90::AttentionConfig<shape, tile>::threads == 384, "plan.json: 64 blocks and maps of these tiles");
   static_assert(h == 4 && j == 2048 && k == 2048 && p == 64 && w == 64, "plan.json: these extents");
   static_assert(shape.q.dimensions == 3 && shape.k.dimensions == 3 && shape.v.dimensions == 3 && shape.output.dimensions == 3, "plan.json: strides of the result");
-  static_assert(sizeof(tilesTaken) == sizeof(unsigned), "plan.json: device memory");
+  static_assert(sizeof(tilesTaken) == sizeof(unsigned) && sizeof(tileOrder) == sizeof(const weft::sm90::TileTable<16>), "plan.json: device memory");
   const auto score = [=](float s, int head, int query, int key) {
     const float in_blocks = weft::hasBlock(blocks_0ba7996b, head * 1 + 0, query, key) ? s : weft::negativeInfinity;
     return in_blocks;
@@ -71,5 +73,6 @@ attention_pattern_f16_4x2048x2048x64(const __grid_constant__ weft::sm90::TensorM
       .counter = &tilesTaken,
       .scale = 0.125f,
       .score = score,
-      .coverage = coverage});
+      .coverage = coverage,
+      .order = weft::sm90::TableOrder<16>{tileOrder}});
 }
