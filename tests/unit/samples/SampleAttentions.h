@@ -188,11 +188,12 @@ inline Kernel paddedAttention(const AttentionExtents &e, DType type, bool isCaus
   return attention.build(isCausal ? attention.causal(padded) : padded);
 }
 /// "lengths": keys and queries of each batch element.
-inline Kernel attentionOfTokens(const AttentionExtents &e, DType type) {
+inline Kernel attentionOfTokens(const AttentionExtents &e, DType type, bool withLogSums = false) {
   FusedAttention attention("attention_of_tokens", e, type);
   const int lengths = attention.input("lengths", "b", DType::i32);
   return attention.build(
-      attention.paddingOfQueries(attention.padding(attention.scores(), lengths), lengths));
+      attention.paddingOfQueries(attention.padding(attention.scores(), lengths), lengths),
+      withLogSums);
 }
 /// A block mask by a pattern (kernel/BlockMask.h), with a table for each head where it says so.
 inline Kernel blockAttention(const AttentionExtents &e, DType type, const std::string &pattern,
