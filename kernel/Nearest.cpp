@@ -49,7 +49,12 @@ std::string nearest(std::string_view name, const std::vector<std::string> &candi
 
 std::string nearestAndKnown(std::string_view name, const std::vector<std::string> &candidates) {
   const std::string near = nearest(name, candidates);
-  const std::string known = fmt::format("(known: {})", fmt::join(candidates, ", "));
+  constexpr size_t shown = 40;  // the names of a model of many layers would fill screens
+  const size_t count = candidates.size() > shown ? shown : candidates.size();
+  const std::string rest =
+      candidates.size() > count ? fmt::format(", and {} more", candidates.size() - count) : "";
+  const std::string known = fmt::format(
+      "(known: {}{})", fmt::join(candidates.begin(), candidates.begin() + long(count), ", "), rest);
   return near.empty() ? " " + known : fmt::format("; nearest is '{}' {}", near, known);
 }
 

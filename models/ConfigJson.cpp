@@ -369,6 +369,45 @@ void readPositions(ConfigReader &reader, ConfigDescription &description) {
   steps = std::min(steps, *count);
 }
 
+/// The first of the keys that holds a positive integer; 0 if none does. What it asks for decides
+/// nothing of one layer, so it does not count as read.
+int64_t sizeBesideLayers(const ConfigReader &reader, const Keys &keys, int64_t absent = 0) {
+  for (const std::string &key : keys)
+    if (reader.has(key) && !reader.value(key).is_null()) {
+      const nlohmann::json &value = reader.value(key);
+      return value.is_number_integer() && value.get<int64_t>() > 0 ? value.get<int64_t>() : 0;
+    }
+  return absent;
+}
+
+bool tiesWeights(const ConfigReader &reader, bool absent) {
+  constexpr const char *key = "tie_word_embeddings";
+  return reader.has(key) && reader.value(key).is_boolean() ? reader.value(key).get<bool>() : absent;
+}
+
+/// What the model has beside its layers, of those types that are built as a whole.
+ModelSpecification modelAround(const ConfigReader &reader, const std::string &modelType) {
+  ModelSpecification model{.layers = sizeBesideLayers(reader, layerCountKeys())};
+  const int64_t vocabulary = sizeBesideLayers(reader, {"vocab_size"});
+  if (modelType == "bert") {
+    model.vocabulary = vocabulary;
+    model.tokenTypes = sizeBesideLayers(reader, {"type_vocab_size"}, 2);
+    model.hasPositions = model.hasPooler = true;
+    model.weightNames = "bert";
+  } else if (modelType == "gpt2") {
+    model.vocabulary = vocabulary;
+    model.hasPositions = model.hasLogits = true;
+    model.weightNames = "gpt2";
+    model.isTied = tiesWeights(reader, true);
+  } else if (modelType == "llama" || modelType == "mistral" || modelType == "qwen2") {
+    model.vocabulary = vocabulary;
+    model.hasLogits = true;
+    model.weightNames = "llama";
+    model.isTied = tiesWeights(reader, false);
+  }
+  return model;
+}
+
 /// The element type that the file names, in the spelling of PyTorch.
 void readElementType(ConfigReader &reader, ConfigDescription &description) {
   static const std::map<std::string, DType> known = {
@@ -456,6 +495,17 @@ std::string layerName(const std::string &where, const std::string &modelType) {
 
 }  // namespace
 
+const std::vector<std::string> &layerCountKeys() {
+  static const std::vector<std::string> keys = {"num_hidden_layers", "n_layer", "n_layers"};
+  return keys;
+}
+
+const std::vector<std::string> &wholeModelKeys() {
+  static const std::vector<std::string> keys = {"tie_word_embeddings", "type_vocab_size",
+                                                "vocab_size"};
+  return keys;
+}
+
 std::vector<std::string> supportedModelTypes() {
   std::vector<std::string> names;
   for (const auto &[name, reader] : familyReaders()) names.push_back(name);
@@ -519,6 +569,7 @@ ConfigDescription parseConfig(std::string_view text, const std::string &where,
   ConfigDescription description;
   description.specification = family->second(reader);
   description.specification.name = layerName(where, modelType);
+  description.specification.model = modelAround(reader, modelType);
   readPositions(reader, description);
   readElementType(reader, description);
   readRest(reader, modelType, allowedKeys, description);

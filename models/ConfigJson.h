@@ -45,6 +45,11 @@ void checkPositions(const ConfigDescription &description, const Dims &dims);
 ConfigDescription readConfig(const std::string &path,
                              const std::set<std::string> &allowedKeys = {});
 
+/// Keys that say how many layers a model has, and those that a whole model is built from beside its
+/// layers: neither decides anything of one layer.
+const std::vector<std::string> &layerCountKeys();
+const std::vector<std::string> &wholeModelKeys();
+
 /// Values of `model_type` that parseConfig understands, sorted.
 std::vector<std::string> supportedModelTypes();
 

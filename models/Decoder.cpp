@@ -4,16 +4,19 @@
 
 namespace weft::models {
 
-mlir::Value buildDecoder(LayerBuilder &layer) {
-  const mlir::Value x = layer.argument("x", "bji");
-  if (layer.specification().attentionOnly) return multiHeadAttention(layer, x, x);
-
+mlir::Value decoderLayer(LayerBuilder &layer, mlir::Value x) {
   const mlir::Value normalized = layer.layerNorm("norm1", x, "1");
   const mlir::Value attention =
       layer.dropout("attention_kept", multiHeadAttention(layer, normalized, normalized));
   const mlir::Value attended = layer.residual("residual1", attention, x);
   const mlir::Value transformed = feedForward(layer, layer.layerNorm("norm2", attended, "2"));
   return layer.residual("residual2", layer.dropout("feed_forward_kept", transformed), attended);
+}
+
+mlir::Value buildDecoder(LayerBuilder &layer) {
+  const mlir::Value x = layer.argument("x", "bji");
+  return layer.specification().attentionOnly ? multiHeadAttention(layer, x, x)
+                                             : decoderLayer(layer, x);
 }
 
 }  // namespace weft::models

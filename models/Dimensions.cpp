@@ -81,6 +81,10 @@ void checkContradictions(const LayerSpecification &specification, const Dims &di
   if (specification.family == Family::maskedToken && dims.at("k") != dims.at("j"))
     throw Error::badInput("{}: k={} must equal j={}: every token attends to all of its sequence",
                           specification.name, dims.at("k"), dims.at("j"));
+  if ((specification.layers > 1 || specification.isWhole) && dims.at("k") != dims.at("j"))
+    throw Error::badInput(
+        "{}: k={} must equal j={}: every layer attends to what the one before it computes",
+        specification.name, dims.at("k"), dims.at("j"));
   if (specification.documents && dims.at("j") > dims.at("k"))
     throw Error::badInput(
         "{}: --mask document: j={} queries stand at the last of k={} keys, so the first ones have "
@@ -109,7 +113,8 @@ std::vector<std::string> settableDims(const LayerSpecification &specification) {
   if (specification.family == Family::attention) return names;
   names.push_back("i");
   if (!specification.attentionOnly) names.push_back("u");
-  if (specification.family == Family::maskedToken) names.push_back("v");
+  if (specification.family == Family::maskedToken || specification.isWhole) names.push_back("v");
+  if (specification.isWhole && specification.model.tokenTypes > 0) names.push_back("s");
   return names;
 }
 
@@ -119,6 +124,9 @@ Dims resolveDims(const LayerSpecification &specification, const Dims &overrides)
   Dims dims = overrides;
   for (const auto &[name, extent] : specification.dims)
     if (std::find(known.begin(), known.end(), name) != known.end()) dims.try_emplace(name, extent);
+  if (specification.isWhole) dims.try_emplace("v", specification.model.vocabulary);
+  if (specification.isWhole && specification.model.tokenTypes > 0)
+    dims.try_emplace("s", specification.model.tokenTypes);
   // No caller's choice: the table is part of the model.
   if (specification.score.hasBuckets) dims["n"] = specification.dims.at("n");
   deriveMissing(specification, dims);

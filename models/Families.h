@@ -26,10 +26,20 @@ mlir::Value buildMaskedToken(LayerBuilder &layer);
 
 /// Radford et al. 2019: normalized before attention and feed-forward, causal.
 mlir::Value buildDecoder(LayerBuilder &layer);
+/// One decoder layer: x [b,j,i] -> [b,j,i].
+mlir::Value decoderLayer(LayerBuilder &layer, mlir::Value x);
 
 /// Touvron et al. 2023: RMS normalization, rotary positions, grouped key/value heads, gated
 /// feed-forward.
 mlir::Value buildLlama(LayerBuilder &layer);
+/// One Llama layer: x [b,j,i] -> [b,j,i].
+mlir::Value llamaLayer(LayerBuilder &layer, mlir::Value x);
+
+/// Several layers of an encoder, a decoder or Llama, names of layer n beginning with "layern_":
+/// x [b,j,i] -> [b,j,i]. Of a whole model: tokens [b,j] (i32; with token types also types [b,j]) ->
+/// the last hidden states [b,j,i] and, with a pooler, pooled [b,i] (Devlin et al. 2019, section
+/// 3); or logits [b,j,v] (Radford et al. 2019, section 2.3; Touvron et al. 2023).
+std::vector<mlir::Value> buildLayers(LayerBuilder &layer);
 
 /// Raffel et al. 2020: x [b,j,i] normalized (RMS) before each block, self attention with a bias of
 /// each head by the bucket of the distance, feed-forward; no biases, no scale of scores. With

@@ -214,6 +214,14 @@ mlir::Value LayerBuilder::multiply(const std::string &name, mlir::Value a, mlir:
   return append<MulOp>(name, a, b);
 }
 
+mlir::Value LayerBuilder::tanh(const std::string &name, mlir::Value x) {
+  return append<TanhOp>(name, x);
+}
+
+mlir::Value LayerBuilder::first(const std::string &name, mlir::Value x, char axis) {
+  return append<SliceOp>(name, x, position(x, axis), 0, 1);
+}
+
 mlir::Value LayerBuilder::rotary(const std::string &name, mlir::Value x, char positionAxis,
                                  char headDim) {
   return append<RotaryOp>(name, x, position(x, positionAxis), position(x, headDim),

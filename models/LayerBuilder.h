@@ -70,6 +70,9 @@ public:
   mlir::Value residual(const std::string &name, mlir::Value x, mlir::Value skipped);
   mlir::Value activate(const std::string &name, mlir::Value x);
   mlir::Value multiply(const std::string &name, mlir::Value a, mlir::Value b);
+  mlir::Value tanh(const std::string &name, mlir::Value x);
+  /// The first position of the axis, which stays as one of extent 1.
+  mlir::Value first(const std::string &name, mlir::Value x, char axis);
   mlir::Value rotary(const std::string &name, mlir::Value x, char position, char headDim);
   /// Scores of keys and queries as the specification has them: scaled, capped, with biases by
   /// position. What they add are arguments: `relative_table` over heads and distances, or T5's

@@ -14,7 +14,7 @@ namespace weft::models {
 
 /// Extents by axis letter: b batch, j query, k key, h query heads, g key/value heads, r heads per
 /// group, p query/key head dim, w value head dim, i embedding, u feed-forward, v vocabulary, m
-/// positions of the memory of a cross attention, n buckets of distances.
+/// positions of the memory of a cross attention, n buckets of distances, s token types.
 using Dims = std::map<std::string, int64_t>;
 
 enum class Family : uint8_t {
@@ -30,6 +30,19 @@ enum class Family : uint8_t {
 };
 
 enum class Activation : uint8_t { relu, gelu, geluTanh, silu };
+
+/// The model that a layer is of, beside its layers. What is 0 or false is not known or not there.
+struct ModelSpecification {
+  int64_t layers = 0;
+  int64_t vocabulary = 0;     ///< 0: the model cannot be built as a whole
+  int64_t tokenTypes = 0;     ///< rows of a table that is added to the tokens' (BERT's segments)
+  bool hasPositions = false;  ///< a learned table of positions is added
+  bool hasPooler = false;     ///< tanh of a projection of each sequence's first position
+  bool hasLogits = false;     ///< a projection to the vocabulary
+  std::string weightNames;    ///< of published checkpoints (WeightNames.h); empty: not known
+  bool isTied = false;        ///< whose weight is the table of tokens
+  bool operator==(const ModelSpecification &) const = default;
+};
 
 struct LayerSpecification {
   std::string name = {};
@@ -49,9 +62,11 @@ struct LayerSpecification {
   /// Keys that a query sees, its own included: to the left, and as many to the right where not
   /// causal.
   std::optional<int64_t> window = {};
-  bool padding = false;           ///< attention only: an argument says how many keys a sequence has
-  double rotaryBase = 10000;      ///< llama only
-  int64_t layers = 1;             ///< maskedToken only
+  bool padding = false;       ///< attention only: an argument says how many keys a sequence has
+  double rotaryBase = 10000;  ///< llama only
+  int64_t layers = 1;         ///< built one behind another
+  bool isWhole = false;       ///< part=model: with what the model has around its layers
+  ModelSpecification model = {};
   bool normBias = true;           ///< layer normalization adds a parameter
   bool gatedFeedForward = false;  ///< the activation is multiplied with a second projection
   bool crossAttention = false;    ///< t5: a decoder layer, over a memory

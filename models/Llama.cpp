@@ -20,16 +20,18 @@ mlir::Value groupedAttention(LayerBuilder &layer, mlir::Value x) {
 
 }  // namespace
 
-mlir::Value buildLlama(LayerBuilder &layer) {
-  const mlir::Value x = layer.argument("x", "bji");
-  if (layer.specification().attentionOnly) return groupedAttention(layer, x);
-
+mlir::Value llamaLayer(LayerBuilder &layer, mlir::Value x) {
   const mlir::Value attention = groupedAttention(layer, layer.rmsNorm("norm1", x, "gamma1"));
   const mlir::Value attended =
       layer.residual("residual1", layer.dropout("attention_kept", attention), x);
   const mlir::Value transformed =
       gatedFeedForward(layer, layer.rmsNorm("norm2", attended, "gamma2"));
   return layer.residual("residual2", layer.dropout("feed_forward_kept", transformed), attended);
+}
+
+mlir::Value buildLlama(LayerBuilder &layer) {
+  const mlir::Value x = layer.argument("x", "bji");
+  return layer.specification().attentionOnly ? groupedAttention(layer, x) : llamaLayer(layer, x);
 }
 
 }  // namespace weft::models

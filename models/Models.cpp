@@ -10,6 +10,7 @@
 #include "models/Presets.h"
 #include "models/Support.h"
 
+#include <algorithm>
 #include <filesystem>
 
 namespace weft::models {
@@ -23,11 +24,8 @@ bool endsWith(const std::string &text, std::string_view ending) {
 void checkRequest(const Request &request) {
   if (request.dropout && !(*request.dropout >= 0 && *request.dropout < 1))
     throw Error::badInput("dropout {}: a probability is at least 0 and below 1", *request.dropout);
-  const std::vector<std::string> parts = {"attention", "layer"};
-  if (request.part == "model")
-    throw Error::unsupported(
-        "part 'model' is not supported yet; nearest is 'layer' (known: attention, layer)");
-  if (request.part != "attention" && request.part != "layer")
+  const std::vector<std::string> parts = {"attention", "layer", "model"};
+  if (std::ranges::count(parts, request.part) == 0)
     throw Error::badInput("unknown part '{}'{}", request.part,
                           nearestAndKnown(request.part, parts));
   const std::optional<DType> dtype = request.dtype;
@@ -57,6 +55,65 @@ ConfigDescription describe(const std::string &model, const std::set<std::string>
   if (std::filesystem::exists(model, ignored))
     throw Error::badInput("{}: neither a preset nor a config.json or .mlir file", model);
   throwUnknownPreset(model);
+}
+
+/// How many layers are built, and whether with what the model has around them.
+void setLayers(LayerSpecification &specification, const Request &request) {
+  const ModelSpecification &model = specification.model;
+  const std::string &name = specification.name;
+  specification.isWhole = request.part == "model";
+  const bool isAsked = request.layers || request.allLayers;
+  if (specification.family == Family::maskedToken) {
+    if (isAsked)
+      throw Error::unsupported(
+          "{}: --layers cannot be set, the model has {}; nearest are bert-base, gpt2 and "
+          "llama-3-8b",
+          name, specification.layers);
+    specification.isWhole = false;
+    return;
+  }
+  if (!isAsked && !specification.isWhole) return;
+  if (specification.family != Family::encoder && specification.family != Family::decoder &&
+      specification.family != Family::llama)
+    throw Error::unsupported(
+        "{}: {}: layers of encoders, of decoders without a memory and of Llama are built one "
+        "behind another; nearest are bert-base, gpt2 and llama-3-8b",
+        name, isAsked ? "--layers" : "--part model");
+  if (specification.isWhole && model.vocabulary == 0)
+    throw Error::unsupported(
+        "{}: --part model: what the model has around its layers is known of BERT, GPT-2 and Llama "
+        "with a vocabulary ('vocab_size' of a config.json); nearest is --layers {}",
+        name, model.layers > 0 ? "all" : "N");
+  if (request.part == "attention" && request.layers.value_or(2) != 1)
+    throw Error::unsupported(
+        "{}: --part attention: attention has no residual, and several of it are no model; nearest "
+        "is --part layer",
+        name);
+  const bool takesAll = request.allLayers || !request.layers;
+  if (takesAll && model.layers == 0)
+    throw Error::badInput(
+        "{}: {}: no key says how many layers there are ({}); name their number "
+        "with --layers N",
+        name, isAsked ? "--layers all" : "--part model", fmt::join(layerCountKeys(), ", "));
+  specification.layers = takesAll ? model.layers : *request.layers;
+  if (model.layers > 0 && specification.layers > model.layers)
+    throw Error::badInput("{}: --layers {}: the model has {} layers; --layers all takes them", name,
+                          specification.layers, model.layers);
+}
+
+/// What several layers and whole models do not have yet, each with what is nearest.
+void checkLayers(const LayerSpecification &specification, const Request &request) {
+  if (specification.family == Family::maskedToken) return;
+  if (specification.layers == 1 && !specification.isWhole) return;
+  const std::string flag =
+      specification.isWhole ? "--part model" : fmt::format("--layers {}", specification.layers);
+  if (request.ragged)
+    throw Error::unsupported("{}: {}: --ragged packs one layer so far; leave out {}",
+                             specification.name, flag, flag);
+  if (specification.dropout > 0)
+    throw Error::unsupported(
+        "{}: {}: dropout of several layers is not supported yet; nearest is --dropout 0",
+        specification.name, flag);
 }
 
 /// Its weights are what an optimizer updates, and embeddings and loss belong to no single layer.
@@ -131,17 +188,21 @@ void setScoreForm(LayerSpecification &specification, const Request &request) {
   specification.score = request.score;
 }
 
-mlir::Value buildFamily(LayerBuilder &layer) {
-  switch (layer.specification().family) {
-    case Family::attention: return buildAttention(layer);
-    case Family::encoder: return buildEncoder(layer);
-    case Family::decoder: return buildDecoder(layer);
-    case Family::llama: return buildLlama(layer);
-    case Family::t5: return buildT5(layer);
-    case Family::transformerDecoder: return buildTransformerDecoder(layer);
-    case Family::maskedToken: return buildMaskedToken(layer);
+std::vector<mlir::Value> buildFamily(LayerBuilder &layer) {
+  const LayerSpecification &specification = layer.specification();
+  switch (specification.family) {
+    case Family::attention: return {buildAttention(layer)};
+    case Family::t5: return {buildT5(layer)};
+    case Family::transformerDecoder: return {buildTransformerDecoder(layer)};
+    case Family::maskedToken: return {buildMaskedToken(layer)};
+    default: break;
   }
-  llvm_unreachable("every family is in the switch");
+  if (specification.layers > 1 || specification.isWhole) return buildLayers(layer);
+  switch (specification.family) {
+    case Family::decoder: return {buildDecoder(layer)};
+    case Family::llama: return {buildLlama(layer)};
+    default: return {buildEncoder(layer)};
+  }
 }
 
 Model buildFromMlir(const Request &request, mlir::MLIRContext &context) {
@@ -167,6 +228,9 @@ Model buildFromMlir(const Request &request, mlir::MLIRContext &context) {
   if (request.part != "layer")
     throw Error::badInput("{}: part '{}' cannot be taken out of a .mlir file", request.model,
                           request.part);
+  if (request.layers || request.allLayers)
+    throw Error::badInput("{}: --layers cannot be set, a .mlir file holds its own layers",
+                          request.model);
   Model model;
   model.module = request.text.empty() ? readMlir(request.model, context)
                                       : parseMlir(request.text, request.model, context);
@@ -175,29 +239,45 @@ Model buildFromMlir(const Request &request, mlir::MLIRContext &context) {
   return model;
 }
 
+/// Keys of a config.json that were read after all.
+void takeAsRead(std::vector<std::string> &ignored, const std::vector<std::string> &keys) {
+  std::erase_if(ignored, [&](const std::string &key) { return std::ranges::count(keys, key) > 0; });
+}
+
 Model buildDescribed(const Request &request, mlir::MLIRContext &context) {
   ConfigDescription described = describe(request.model, request.allowedKeys);
   LayerSpecification &specification = described.specification;
   const DType dtype = elementType(request, described);
   if (specification.family == Family::maskedToken) checkMaskedToken(request, dtype);
   if (request.part == "attention") specification.attentionOnly = true;
+  setLayers(specification, request);
   if (request.dropout) specification.dropout = *request.dropout;
   setMask(specification, request);
   setRagged(specification, request);
   setScoreForm(specification, request);
+  checkLayers(specification, request);
+  if (specification.layers > 1 || specification.isWhole)
+    takeAsRead(described.ignoredKeys, layerCountKeys());
+  if (specification.isWhole) takeAsRead(described.ignoredKeys, wholeModelKeys());
   Model model;
-  model.description = {.name = specification.name,
-                       .dims = resolveDims(specification, request.dims),
-                       .ignoredKeys = described.ignoredKeys,
-                       .dropoutKeys = described.dropoutKeys,
-                       .allowedKeys = described.allowedKeys,
-                       .assumed = described.assumed,
-                       .dtype = dtype,
-                       .isTrained = isTrained(specification),
-                       .dtypeNote = elementTypeNote(described, dtype, !findPreset(request.model))};
+  model.description = {
+      .name = specification.name,
+      .dims = resolveDims(specification, request.dims),
+      .ignoredKeys = described.ignoredKeys,
+      .dropoutKeys = described.dropoutKeys,
+      .allowedKeys = described.allowedKeys,
+      .assumed = described.assumed,
+      .dtype = dtype,
+      .layers = specification.family == Family::maskedToken ? 1 : specification.layers,
+      .weightNames = specification.model.weightNames,
+      .isWhole = specification.isWhole,
+      .isTrained = isTrained(specification),
+      .dtypeNote = elementTypeNote(described, dtype, !findPreset(request.model))};
   checkPositions(described, model.description.dims);
-  LayerBuilder layer(context, specification, model.description.dims, dtype);
-  model.module = layer.finish({buildFamily(layer)});
+  Dims dims = model.description.dims;
+  if (specification.isWhole) dims["e"] = dims.at("i");  // what a pooler's square weight ends in
+  LayerBuilder layer(context, specification, dims, dtype);
+  model.module = layer.finish(buildFamily(layer));
   verifyBuilt(*model.module, specification.name);
   return model;
 }

@@ -24,7 +24,10 @@ struct Request {
   std::optional<DType> dtype = {};  ///< nothing: what a config.json names, else the first that the
                                     ///< model supports (Support.h)
   std::string text = {};            ///< of a .mlir model: what to read instead of the whole file
-  std::string part = "layer";       ///< "attention" or "layer"
+  std::string part = "layer";       ///< "attention", "layer" or "model"
+  std::optional<int64_t> layers = {};  ///< so many of them one behind another; nothing: one of a
+                                       ///< part "layer", all of a part "model"
+  bool allLayers = false;              ///< as many as the model has
   std::set<std::string> allowedKeys =
       {};  ///< of a config.json: may stand there though nobody knows what they mean
   std::optional<double> dropout =
@@ -45,9 +48,12 @@ struct Description {
   std::vector<std::string> assumed =
       {};  ///< of a config.json: "KEY = VALUE" that the family takes for a missing key
   std::optional<DType> dtype =
-      {};                      ///< of the elements; nothing for a .mlir file, which has its own
-  bool isTrained = true;       ///< the family has a derivative (Support.h); of a file nobody asks
-  std::string dtypeNote = {};  ///< of a config.json: what it asks for, and what it gets
+      {};                        ///< of the elements; nothing for a .mlir file, which has its own
+  int64_t layers = 1;            ///< built one behind another, of one kind
+  std::string weightNames = {};  ///< of checkpoints (WeightNames.h); empty: not known
+  bool isWhole = false;          ///< with what the model has around its layers
+  bool isTrained = true;         ///< the family has a derivative (Support.h); of a file nobody asks
+  std::string dtypeNote = {};    ///< of a config.json: what it asks for, and what it gets
 };
 
 struct Model {

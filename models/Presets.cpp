@@ -20,12 +20,18 @@ LayerSpecification paperEncoder(std::string name, bool attentionOnly) {
 }
 
 /// Devlin et al. 2019, section 3, in inference; epsilon of the published checkpoints.
-LayerSpecification bert(std::string name, int64_t heads, int64_t hidden) {
+LayerSpecification bert(std::string name, int64_t layers, int64_t heads, int64_t hidden) {
   return {.name = std::move(name),
           .family = Family::encoder,
           .dims = {{"b", 8}, {"j", 512}, {"h", heads}, {"i", hidden}, {"u", 4 * hidden}},
           .activation = Activation::gelu,
-          .epsilon = 1e-12};
+          .epsilon = 1e-12,
+          .model = {.layers = layers,
+                    .vocabulary = 30522,
+                    .tokenTypes = 2,
+                    .hasPositions = true,
+                    .hasPooler = true,
+                    .weightNames = "bert"}};
 }
 
 /// Radford et al. 2019, section 2.3: normalization before each block, context 1024.
@@ -34,7 +40,13 @@ LayerSpecification gpt2() {
           .family = Family::decoder,
           .dims = {{"b", 1}, {"j", 1024}, {"h", 12}, {"i", 768}, {"u", 3072}},
           .activation = Activation::geluTanh,
-          .causal = true};
+          .causal = true,
+          .model = {.layers = 12,
+                    .vocabulary = 50257,
+                    .hasPositions = true,
+                    .hasLogits = true,
+                    .weightNames = "gpt2",
+                    .isTied = true}};
 }
 
 /// Grattafiori et al. 2024, Table 3: 32 heads in 8 key/value groups, rotary base 500,000.
@@ -48,7 +60,8 @@ LayerSpecification llama3() {
       .outputBias = false,
       .feedForwardBias = false,
       .causal = true,
-      .rotaryBase = 500000};
+      .rotaryBase = 500000,
+      .model = {.layers = 32, .vocabulary = 128256, .hasLogits = true, .weightNames = "llama"}};
 }
 
 /// Le Scao et al. 2022, Table 3: BLOOM-560m; ALiBi, tanh GELU, normalization before each block.
@@ -58,6 +71,7 @@ LayerSpecification bloom() {
           .dims = {{"b", 1}, {"j", 2048}, {"h", 16}, {"i", 1024}, {"u", 4096}},
           .activation = Activation::geluTanh,
           .causal = true,
+          .model = {.layers = 24},
           .score = {.alibi = 8}};
 }
 
@@ -71,6 +85,7 @@ LayerSpecification mpt() {
           .outputBias = false,
           .feedForwardBias = false,
           .causal = true,
+          .model = {.layers = 32},
           .normBias = false,
           .score = {.alibi = 8}};
 }
@@ -109,7 +124,8 @@ LayerSpecification maskedToken() {
           .activation = Activation::gelu,
           .dropout = 0.1,
           .normStatistics = true,
-          .layers = 4};
+          .layers = 4,
+          .model = {.layers = 4}};
 }
 
 LayerSpecification attentionCore() {
@@ -124,8 +140,9 @@ const std::vector<PresetRow> &presetRows() {
   static const std::vector<PresetRow> rows = {
       {attentionCore(),
        "softmax(q k / sqrt(p)) v alone, any h, g, j, k, p, w; --mask says which keys are seen"},
-      {bert("bert-base", 12, 768), "BERT-base encoder layer, inference: post-norm, exact GELU"},
-      {bert("bert-large", 16, 1024), "BERT-large encoder layer, inference: post-norm, exact GELU"},
+      {bert("bert-base", 12, 12, 768), "BERT-base encoder layer, inference: post-norm, exact GELU"},
+      {bert("bert-large", 24, 16, 1024),
+       "BERT-large encoder layer, inference: post-norm, exact GELU"},
       {bloom(), "BLOOM-560m decoder layer, inference: pre-norm, ALiBi, causal, tanh GELU"},
       {gpt2(), "GPT-2 (124M) decoder layer, inference: pre-norm, causal, tanh GELU"},
       {llama3(), "Llama 3 8B decoder layer, inference: RMS norm, rotary, grouped queries, SwiGLU"},

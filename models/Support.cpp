@@ -42,6 +42,7 @@ std::string_view summaryOf(Family family) {
 
 std::vector<std::string> supportedParts(const LayerSpecification &specification) {
   if (specification.family == Family::maskedToken) return {"layer"};
+  if (specification.model.vocabulary > 0) return {"layer", "attention", "model"};
   return {"layer", "attention"};
 }
 
@@ -76,6 +77,7 @@ std::string_view meaningOfAxis(std::string_view axis) {
       {"n", "buckets of distances"},
       {"p", "size of a query or key head"},
       {"r", "query heads of a group"},
+      {"s", "token types"},
       {"u", "feed-forward"},
       {"v", "vocabulary"},
       {"w", "size of a value head"}};

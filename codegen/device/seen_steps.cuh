@@ -2,7 +2,7 @@
 // steps ahead.
 //
 // The lanes of a warp ask for the coverage of 32 steps at once, so that empty ones cost next to
-// nothing; all of them advance together.
+// nothing; all of them advance together. Few registers: loops around are short of them.
 #pragma once
 
 #include "weft/tile_coverage.cuh"
@@ -16,44 +16,43 @@ template <bool seesAll, int count, int stride, int ahead, typename CoverageOf>
 struct SeenSteps {
   static constexpr int lanes = 32;
   const CoverageOf &coverageOf;
-  int group;  // the first of 32 steps, whose bits these are:
-  unsigned seen = 0, full = 0;
-  int queue[ahead];  // twice the step, and whether masks leave all of it
+  int first;
+  unsigned seen = 0;  // of the 32 steps around the last of the queue, those behind it
+  int queue[ahead];   // numbers of steps, from 0 on
 
   __device__ __forceinline__ SeenSteps(const CoverageOf &coverageOf, int first)
-      : coverageOf(coverageOf), group(first - (seesAll ? stride : lanes * stride)) {
+      : coverageOf(coverageOf), first(first) {
+    int last = -1;
 #pragma unroll
-    for (int n = 0; n < ahead; ++n) queue[n] = next();
+    for (int n = 0; n < ahead; ++n) queue[n] = last = behind(last);
   }
   /// The n-th step from now on; `count` or more where there is none.
-  __device__ __forceinline__ int at(int n) const { return queue[n] >> 1; }
+  __device__ __forceinline__ int at(int n) const { return first + queue[n] * stride; }
   __device__ __forceinline__ int last() const { return at(ahead - 1); }
   __device__ __forceinline__ bool isDone() const { return at(0) >= count; }
-  /// Whether masks leave all of the first one.
-  __device__ __forceinline__ bool isFull() const { return queue[0] & 1; }
   __device__ __forceinline__ void advance() {
+    const int next = behind(queue[ahead - 1]);
 #pragma unroll
     for (int n = 0; n + 1 < ahead; ++n) queue[n] = queue[n + 1];
-    queue[ahead - 1] = next();
+    queue[ahead - 1] = next;
   }
 
 private:
-  __device__ __forceinline__ int next() {
+  __device__ __forceinline__ int behind(int number) {
     if constexpr (seesAll) {
-      group += stride;
-      return 2 * group + 1;
+      return number + 1;
+    } else {
+      int group = number & -lanes;
+      while (seen == 0) {
+        group += lanes;
+        if (first + group * stride >= count) return group;
+        const int own = first + (group + int(threadIdx.x % lanes)) * stride;
+        seen = ptx::ballot(own < count && coverageOf(own) != TileCoverage::empty);
+      }
+      const int bit = ptx::lowestBit(seen);
+      seen ^= 1u << bit;
+      return group + bit;
     }
-    while (seen == 0) {
-      group += lanes * stride;
-      if (group >= count) return 2 * count;
-      const int own = group + int(threadIdx.x % lanes) * stride;
-      const TileCoverage covered = own < count ? coverageOf(own) : TileCoverage::empty;
-      seen = ptx::ballot(covered != TileCoverage::empty);
-      full = ptx::ballot(covered == TileCoverage::full);
-    }
-    const int bit = ptx::lowestBit(seen);
-    seen ^= 1u << bit;
-    return 2 * (group + bit * stride) + int(full >> bit & 1);
   }
 };
 

@@ -5,6 +5,7 @@
 // Bounded: a column shows the chosen layout and the few best alternatives to it.
 #include "passes/select/Graph.h"
 
+#include "kernel/Error.h"
 #include "kernel/PlainText.h"
 
 #include <fmt/format.h>
@@ -85,6 +86,11 @@ std::string Selection::dot() const {
 }
 
 std::string Selection::dot(const DrawnPlan &plan) const {
+  if (!graph->lattice)
+    throw Error::unsupported(
+        "'{}' was selected part by part, and has no one selection graph to draw; draw that of one "
+        "layer",
+        graph->problem.name);
   std::string text =
       "digraph selection {\n  rankdir=LR;\n  node [shape=box, fontname=\"Helvetica\"];\n"
       "  edge [fontname=\"Helvetica\", fontsize=10];\n";

@@ -389,6 +389,7 @@ void addRunnersUp(Selection::Graph &graph) {
 }
 
 std::vector<SelectionResult> Selection::kBest(int k) const {
+  if (!graph->lattice) return {graph->best};
   /// The r-th best path to a node: its last edge, and which path to that edge's source it extends.
   struct Path {
     double seconds;

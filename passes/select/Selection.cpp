@@ -325,7 +325,16 @@ VariantSelections selectVariants(std::vector<VariantProblem> variants, const Cos
   return result;
 }
 
+Selection givenSelection(Problem problem, SelectionResult path, Statistics statistics) {
+  Selection selection;
+  selection.graph->problem = std::move(problem);
+  selection.graph->best = std::move(path);
+  selection.graph->statistics = std::move(statistics);
+  return selection;
+}
+
 std::optional<double> Selection::whatIfLayout(int tensor, const Layout &layout) const {
+  if (!graph->lattice) return std::nullopt;
   const int number = graph->prices->numberOf(
       tensor, normalized(layout, graph->problem.tensors[static_cast<size_t>(tensor)].extents()));
   if (number < 0) return std::nullopt;
@@ -344,6 +353,7 @@ std::optional<double> Selection::whatIfLayout(int tensor, const Layout &layout) 
 }
 
 std::optional<SelectionResult> Selection::planIfFused(int opA, int opB, bool fused) const {
+  if (!graph->lattice) return std::nullopt;
   std::vector<bool> hasOne, hasBoth;
   for (const Candidate &candidate : graph->problem.candidates) {
     const OpSet ops(candidate.ops);
@@ -362,6 +372,7 @@ std::optional<double> Selection::whatIfFused(int opA, int opB, bool fused) const
 }
 
 bool Selection::waitsForMeasurements(int opA, int opB) const {
+  if (!graph->lattice) return false;
   for (size_t c = 0; c < graph->problem.candidates.size(); ++c) {
     const OpSet ops(graph->problem.candidates[c].ops);
     const int candidate = static_cast<int>(c);
@@ -373,12 +384,14 @@ bool Selection::waitsForMeasurements(int opA, int opB) const {
 }
 
 const std::vector<Layout> &Selection::layouts(int tensor) const {
+  static const std::vector<Layout> none;
+  if (!graph->lattice) return none;
   return graph->prices->layouts(tensor);
 }
 
 std::vector<std::pair<Layout, double>> Selection::layoutPrices(int tensor) const {
   std::vector<std::pair<Layout, double>> prices;
-  for (const Layout &layout : graph->prices->layouts(tensor))
+  for (const Layout &layout : layouts(tensor))
     if (const auto loss = whatIfLayout(tensor, layout)) prices.emplace_back(layout, *loss);
   std::stable_sort(prices.begin(), prices.end(),
                    [](const auto &a, const auto &b) { return a.second < b.second; });

@@ -222,6 +222,10 @@ public:
 /// contradict. The result refers to the model, which must outlive it.
 Selection select(Problem problem, const CostModel &model, const Options &options);
 
+/// A selection of one path that was found elsewhere, part by part: it has no other plans, and every
+/// question about another layout, fusion or plan has no answer.
+Selection givenSelection(Problem problem, SelectionResult path, Statistics statistics);
+
 /// A variant and what its user asked of it.
 struct VariantProblem {
   Problem problem;

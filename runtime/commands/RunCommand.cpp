@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <set>
 
 namespace weft::runtime {
@@ -144,6 +145,34 @@ private:
   bool asJson;
 };
 
+/// Whether some kernel reads rows of a table at the tensor's elements.
+bool holdsIndices(const Plan &plan, int tensor) {
+  return std::ranges::any_of(plan.kernels, [&](const PlanKernel &kernel) {
+    return std::ranges::count(kernel.inputs, tensor) > 0 &&
+           std::ranges::any_of(kernel.ops,
+                               [](const PlanOp &op) { return op.kind == OpKind::gather; });
+  });
+}
+
+/// Throws Error(badInput) naming the first element that is no row of the table, and its position.
+void checkIndices(const PlanTensor &tensor, std::span<const std::byte> elements,
+                  const std::string &where) {
+  for (size_t n = 0; n < elements.size() / sizeof(int32_t); ++n) {
+    int32_t index = 0;
+    std::memcpy(&index, elements.data() + n * sizeof(int32_t), sizeof(int32_t));
+    if (index >= tensor.range[0] && index <= tensor.range[1]) continue;
+    std::vector<int64_t> at(tensor.extents.size());
+    size_t rest = n;
+    for (size_t dimension = at.size(); dimension-- > 0;) {
+      at[dimension] = int64_t(rest) % tensor.extents[dimension];
+      rest /= size_t(tensor.extents[dimension]);
+    }
+    throw Error::badInput("{}: '{}' [{}] is {}, and its table has rows {} to {}", where,
+                          tensor.logical, fmt::join(at, ", "), index, tensor.range[0],
+                          tensor.range[1]);
+  }
+}
+
 class ArtifactRun {
 public:
   ArtifactRun(const RunRequest &request, Artifact artifact)
@@ -181,6 +210,9 @@ private:
     if (request.inputs.empty())
       for (const EntryPoint *call : calls) setRandomInputs(executor, *call, request.seed);
     else readInputs(calls);
+    if (request.weights)
+      for (const std::string &name : executor.parameters())
+        executor.setParameter(name, request.weights(executor.parameter(name)));
     if (!request.lengths.empty())
       for (const EntryPoint *call : calls)
         setLengths(executor, *call, request.lengths, request.seed);
@@ -208,16 +240,18 @@ private:
           arguments.insert(input);
     std::vector<const PlanTensor *> expected;
     for (const std::string &name : executor.parameters())
-      expected.push_back(&executor.parameter(name));
+      if (!request.weights) expected.push_back(&executor.parameter(name));
     for (const int input : arguments) expected.push_back(&executor.plan().tensors[size_t(input)]);
     file.requireExactly(expected);
     for (const std::string &name : executor.parameters())
-      executor.setParameter(name, file.read(name));
+      if (!request.weights) executor.setParameter(name, file.read(name));
     for (const int input : arguments) {
       const PlanTensor &tensor = executor.plan().tensors[size_t(input)];
       const std::vector<std::byte> elements = file.read(tensor.logical);
       if (tensor.countsTokens && request.lengths.empty())
         checkLengths(tensor, elements, request.inputs);
+      if (tensor.dtype == DType::i32 && holdsIndices(executor.plan(), input))
+        checkIndices(tensor, elements, request.inputs);
       executor.write(input, elements);
     }
   }
@@ -253,9 +287,10 @@ private:
     const std::string inputs = request.inputs.empty()
                                    ? fmt::format("random with seed {}", request.seed)
                                    : "of " + request.inputs;
-    printOut("{} ({}), {} on {}: {} launch{}, inputs {}, {} on the GPU\n",
+    const std::string weights = request.weights ? ", weights of " + request.weightsFrom : "";
+    printOut("{} ({}), {} on {}: {} launch{}, inputs {}{}, {} on the GPU\n",
              printableLine(executor.plan().model), nameOf(executor.plan().dtype), what,
-             context.gpu().name, request.repeat, request.repeat == 1 ? "" : "es", inputs,
+             context.gpu().name, request.repeat, request.repeat == 1 ? "" : "es", inputs, weights,
              formatBytes(executor.deviceBytes()));
   }
 

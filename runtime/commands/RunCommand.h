@@ -1,19 +1,27 @@
 // `weft run` and `weft-run`: an artifact on a GPU, from the command line.
 #pragma once
 
+#include "plan/Plan.h"
+
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace weft::runtime {
 
 struct RunRequest {
   std::string folder;
   std::string inputs, outputs;  ///< safetensors files; without inputs, seeded random values
-  std::string lengths;          ///< "mean=R" or a file (Lengths.h); empty: of the inputs
-  std::string entry;            ///< empty: all
-  std::string kernel;           ///< only this one, on random operands
-  std::string concurrent;       ///< "on" or "off"; empty: as the plan says
+  /// The elements of a parameter, logical row-major; without, those of `inputs` or random ones.
+  std::function<std::vector<std::byte>(const PlanTensor &)> weights;
+  std::string weightsFrom;  ///< where these are read, for people
+  std::string lengths;      ///< "mean=R" or a file (Lengths.h); empty: of the inputs
+  std::string entry;        ///< empty: all
+  std::string kernel;       ///< only this one, on random operands
+  std::string concurrent;   ///< "on" or "off"; empty: as the plan says
   uint64_t seed = 1, step = 0;
   int repeat = 1, gpu = 0;
   double limitSeconds = 10;  ///< of every kernel's first launch

@@ -6,8 +6,14 @@
 #include "runtime/system/Files.h"
 #include "runtime/system/JsonText.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <limits>
@@ -181,6 +187,34 @@ std::vector<std::byte> SafetensorsFile::read(const std::string &name) const {
     throw Error::badInput("{}: tensor '{}' cannot be read: did the file change?", path.string(),
                           name);
   return bytes;
+}
+
+struct SafetensorsFile::Mapping {
+  explicit Mapping(const std::filesystem::path &path) {
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    struct stat status = {};
+    if (file >= 0 && fstat(file, &status) == 0 && status.st_size > 0) {
+      size = size_t(status.st_size);
+      void *const mapped = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
+      if (mapped != MAP_FAILED) data = static_cast<const std::byte *>(mapped);
+    }
+    if (file >= 0) close(file);
+    if (!data) throw Error::badInput("{} cannot be mapped: {}", path.string(), strerror(errno));
+  }
+  ~Mapping() { munmap(const_cast<std::byte *>(data), size); }
+  Mapping(const Mapping &) = delete;
+
+  const std::byte *data = nullptr;
+  size_t size = 0;
+};
+
+std::span<const std::byte> SafetensorsFile::view(const std::string &name) const {
+  const Entry &entry = all.at(name);
+  if (!mapping) mapping = std::make_shared<const Mapping>(path);
+  if (size_t(entry.end) > mapping->size)
+    throw Error::badInput("{}: tensor '{}' cannot be read: did the file change?", path.string(),
+                          name);
+  return {mapping->data + entry.begin, size_t(entry.end - entry.begin)};
 }
 
 void writeSafetensors(const std::filesystem::path &path, std::span<const TensorToWrite> tensors) {

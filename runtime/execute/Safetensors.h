@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,13 +38,17 @@ public:
   /// Throws Error(badInput) unless the file has this tensor, with its dtype and extents.
   void requireTensor(const PlanTensor &expected) const;
   std::vector<std::byte> read(const std::string &name) const;
+  /// The tensor's bytes in the mapped file, as long as this lives. Throws Error(badInput).
+  std::span<const std::byte> view(const std::string &name) const;
 
 private:
   void addEntry(const std::string &name, const nlohmann::json &described, int64_t dataStart,
                 int64_t fileBytes);
   void checkOverlaps() const;
+  struct Mapping;
   std::filesystem::path path;
   std::map<std::string, Entry> all;
+  mutable std::shared_ptr<const Mapping> mapping;  ///< once something is viewed
 };
 
 struct TensorToWrite {

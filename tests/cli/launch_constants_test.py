@@ -20,6 +20,7 @@ HARMLESS = {
     'AttentionTile.stages': 'held by the static_assert of shared memory',
     'AttentionTile.queryStages': 'held by the static_assert of shared memory',
     'AttentionTile.headGroup': 'the order of tiles alone',
+    'AttentionTile.longTiles': 'the order of tiles alone',
     'AttentionBackwardTile.headGroup': 'the order of tiles alone',
     'BackwardTile.columns': 'held by the static_assert of shared memory',
     'BackwardTile.stages': 'held by the static_assert of shared memory',

@@ -81,7 +81,7 @@ Compilation::Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags targ
     : modelFlags(std::move(model)),
       choices(std::move(choices)),
       targetFlags(std::move(target)),
-      context(std::make_unique<mlir::MLIRContext>()) {
+      context(std::make_shared<mlir::MLIRContext>()) {
   this->choices.check();
   memory = this->choices.memoryOfSearch();
   modelFlags.check();
@@ -93,6 +93,27 @@ Compilation::Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags targ
   attentionBackwardRejection = attentionBackwardRejections(prices->device());
   context->disableMultithreading();  // graphs are small; threads cost more than they give
   context->loadDialect<WeftDialect>();
+}
+
+Compilation::Compilation(const Compilation &whole, mlir::OwningOpRef<mlir::ModuleOp> part)
+    : modelFlags(whole.modelFlags),
+      choices(whole.choices),
+      memory(whole.memory),
+      targetFlags(whole.targetFlags),
+      unfilled(whole.unfilled),
+      prices(whole.prices),
+      fill(whole.fill),
+      tokens(whole.tokens),
+      pricesKey(whole.pricesKey),
+      epilogueRejection(whole.epilogueRejection),
+      prologueRejection(whole.prologueRejection),
+      attentionRejection(whole.attentionRejection),
+      attentionBackwardRejection(whole.attentionBackwardRejection),
+      context(whole.context),
+      described(whole.described),
+      isPart(true) {
+  choices.chunks = 1;  // which are of one tensor of a whole plan
+  imported.push_back({.rewrites = {}, .module = std::move(part)});
 }
 
 Compilation::~Compilation() = default;
@@ -134,7 +155,8 @@ void Compilation::noteBytes(Phase phase) {
 Account Compilation::account(const ProposedVariant &variant) const {
   mlir::Operation *graph = graphOf(mlir::ModuleOp(variant.module.get()));
   Account result{.flow = variant.counted, .phases = importedBytes};
-  if (firstPhase > Phase::attention) return result;
+  if (isLayered()) result.phases.push_back(bytesAfter(Phase::attention, graph));
+  if (isLayered() || firstPhase > Phase::attention) return result;
   const ProposedVariant *nearest = nullptr;  // the variant before attention: of those whose
                                              // rewrites begin this one's, the longest
   std::vector<ProposedVariant> stacked;
@@ -237,6 +259,8 @@ void Compilation::importModel(Phase first) {
       .dims = modelFlags.dimensions(),
       .dtype = modelFlags.elementType(),
       .part = modelFlags.part,
+      .layers = modelFlags.layerCount(),
+      .allLayers = modelFlags.takesAllLayers(),
       .allowedKeys = {modelFlags.allowedKeys.begin(), modelFlags.allowedKeys.end()},
       .dropout = modelFlags.dropoutProbability(),
       .mask = modelFlags.scoreMask(),
@@ -248,6 +272,11 @@ void Compilation::importModel(Phase first) {
   graphOf(*model.module);
   described = std::move(model.description);
   modelFlags.check(described.dtype);
+  if (modelFlags.train && (described.layers > 1 || described.isWhole))
+    throw Error::unsupported(
+        "{}: --train: several layers and whole models are compiled forward only so far; nearest is "
+        "--train of one layer, without --layers and --part model",
+        described.name);
   if (modelFlags.train && !described.isTrained)
     throw Error::unsupported(
         "{}: --train: weft.relative_bias and weft.expand_buckets have no derivative yet; nearest "
@@ -279,6 +308,8 @@ void Compilation::importText(const VariantText &variant) {
                      .dtype = modelFlags.elementType(),
                      .text = variant.text,
                      .part = modelFlags.part,
+                     .layers = modelFlags.layerCount(),
+                     .allLayers = modelFlags.takesAllLayers(),
                      .allowedKeys = {modelFlags.allowedKeys.begin(), modelFlags.allowedKeys.end()},
                      .dropout = modelFlags.dropoutProbability(),
                      .mask = modelFlags.scoreMask(),
@@ -360,6 +391,11 @@ std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant,
 }
 
 std::vector<ProposedVariant> Compilation::rewrite(Phase first, Phase last) const {
+  if (isLayered())
+    throw Error::unsupported(
+        "{}: several layers are decided one by one, and their whole graph is not rewritten or "
+        "searched; nearest is one layer, without --layers and --part model",
+        described.name);
   std::vector<ProposedVariant> result;
   CapturedDiagnostics diagnostics(*context);
   for (const Variant &variant : imported) {
@@ -406,6 +442,14 @@ FuseOptions Compilation::fuseOptions(ProposedVariant &variant, size_t variants,
           .prologueRejection = prologueRejection,
           .attentionRejection = attentionRejection,
           .attentionBackwardRejection = attentionBackwardRejection};
+}
+
+FusionResult Compilation::unchangedFusions() const {
+  ProposedVariant variant;
+  variant.module = imported.front().module.get().clone();
+  std::vector<std::string> missing;
+  const FuseOptions options = fuseOptions(variant, 1, missing);
+  return proposeFusions(graphOf(*variant.module), options);
 }
 
 namespace {

@@ -48,6 +48,8 @@ void noteConfig(const models::Description &description);
 class Compilation {
 public:
   Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags target);
+  /// Of a part of another one's graph, in its context, by its flags and prices.
+  Compilation(const Compilation &whole, mlir::OwningOpRef<mlir::ModuleOp> part);
   ~Compilation();
 
   /// Builds the graph of the model. `Error(badInput)` or `Error(unsupported)`, with locations where
@@ -65,6 +67,12 @@ public:
   bool importedOneOfSeveral() const { return isVariantChosen; }
   const models::Description &description() const { return described; }
   mlir::ModuleOp graph() const { return *imported.front().module; }
+
+  /// Whether the graph has several layers, or is a whole model: then its parts are decided one by
+  /// one (LayeredModel.h), and no pass proposes for the whole.
+  bool isLayered() const { return !isPart && (described.layers > 1 || described.isWhole); }
+  /// The fusions of what was imported, without rewrites.
+  FusionResult unchangedFusions() const;
 
   /// Runs the proposing passes. From Phase::fuse on, the imported variants are taken as they are;
   /// from Phase::configure on, so are the candidates that they carry.
@@ -150,19 +158,20 @@ private:
   ChoiceFlags choices;
   SearchMemory memory;
   TargetFlags targetFlags;
-  std::unique_ptr<CostModel> unfilled;  ///< what `prices` are of, if the graph packs tokens
-  std::unique_ptr<CostModel> prices;
+  std::shared_ptr<CostModel> unfilled;  ///< what `prices` are of, if the graph packs tokens
+  std::shared_ptr<CostModel> prices;
   std::optional<ExpectedFill> fill;
   int64_t tokens = 0;     ///< the bound, of a graph that packs them
   std::string pricesKey;  ///< equal for equal prices
   std::function<std::string(const Kernel &)> epilogueRejection, prologueRejection,
       attentionRejection,
       attentionBackwardRejection;  ///< of the target's families; see FuseOptions
-  std::unique_ptr<mlir::MLIRContext> context;
+  std::shared_ptr<mlir::MLIRContext> context;
   models::Description described;
   std::vector<PhaseBytes> importedBytes;  ///< after import, and after differentiate
   Phase firstPhase = Phase::import;
   std::vector<Variant> imported;  ///< at least one; several from a file of variants
+  bool isPart = false;            ///< of another compilation
   bool isVariantChosen = false;   ///< --variant named one of the file's, not one of the proposed
 };
 

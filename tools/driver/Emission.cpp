@@ -5,6 +5,7 @@
 #include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Error.h"
 #include "kernel/LaunchCheck.h"
+#include "kernel/LayerNames.h"
 #include "plan/PlanChunks.h"
 #include "runtime/artifact/Artifact.h"
 #include "runtime/artifact/CubinEntry.h"
@@ -131,7 +132,9 @@ void emitOne(PlannedKernels &planned, size_t index, const std::string &architect
              const NotesOf &notesOf, EmittedPlan &emitted) {
   PlanKernel &entry = planned.plan.kernels[index];
   const ChosenKernel &chosen = planned.kernels[index];
-  const std::string name = entry.chunk ? wholeName(entry) : entry.name;
+  // Kernels of several layers that are equal but for names have one text, and so have chunks.
+  const bool isShared = entry.chunk || layerOf(entry.name) > 0;
+  const std::string name = entry.chunk ? wholeName(entry) : withoutLayers(entry.name);
   Kernel named = chosen.kernel;
   named.name = name;
   const codegen::Provenance provenance{
@@ -143,10 +146,11 @@ void emitOne(PlannedKernels &planned, size_t index, const std::string &architect
       describeText(entry, chosen, architecture, named, provenance);
   if (!text) return;
   const codegen::EmittedKernel &kernel = *text;
-  for (size_t request = 0; entry.chunk && request < emitted.requests.size(); ++request)
-    if (emitted.requests[request].name == name &&
-        emitted.requests[request].text == kernel.text) {  // of an earlier part
-      entry.source = "kernels/" + name + ".cu";
+  for (size_t request = 0; isShared && request < emitted.requests.size(); ++request)
+    if (const std::string &known = emitted.requests[request].name;
+        (known == name || withoutLayers(known) == name) &&
+        emitted.requests[request].text == kernel.text) {  // of an earlier chunk or layer
+      entry.source = "kernels/" + known + ".cu";
       emitted.kernelsOfRequest[request].push_back(index);
       return;
     }

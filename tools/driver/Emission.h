@@ -14,7 +14,8 @@
 namespace weft::driver {
 
 /// Text of every kernel that has one (views and library GEMMs have none), with what is needed to
-/// build it. All chunks of a kernel have one text.
+/// build it. All chunks of a kernel have one text, and so have kernels of several layers that are
+/// equal but for names.
 struct EmittedPlan {
   std::map<std::string, std::string_view>
       available;  ///< headers that kernels may include, by name; weft's, unless one was edited

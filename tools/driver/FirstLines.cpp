@@ -25,7 +25,7 @@ constexpr size_t labelColumns = 13;
 constexpr double shownShare = 0.005;  // of the time
 
 /// Axes of a layer with the words for them, in the order in which people say them.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 14> axisWords{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 15> axisWords{
     {{"b", "batch"},
      {"t", "packed"},
      {"j", "sequence"},
@@ -38,6 +38,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 14> axisWord
      {"i", "hidden"},
      {"u", "feed-forward"},
      {"v", "vocabulary"},
+     {"s", "token types"},
      {"n", "positions"},
      {"l", "layers"}}};
 
@@ -98,8 +99,12 @@ std::string shapeLines(const Plan &plan, size_t columns) {
 std::string modelLine(const Plan &plan, const json &report, size_t columns) {
   const std::string part =
       report.value("model", json::object()).value("part", std::string("graph"));
+  const int64_t layers = report.value("model", json::object()).value("layers", int64_t(1));
+  const std::string built = layers == 1       ? part
+                            : part == "layer" ? fmt::format("{} layers", layers)
+                                              : fmt::format("{} of {} layers", part, layers);
   const std::string pass = plan.entryPoints.size() > 1 ? "training" : "inference";
-  const std::string facts = fmt::format("{}, {}, {}, for {} ({})", part, pass, elementsText(plan),
+  const std::string facts = fmt::format("{}, {}, {}, for {} ({})", built, pass, elementsText(plan),
                                         plan.device, plan.target);
   const size_t room = columns - std::min(columns, facts.size() + 2);
   return fmt::format("{:<{}}  {}\n", shortened(printableLine(plan.model), room), labelColumns - 2,
@@ -199,7 +204,9 @@ std::string lossLine(const Plan &plan, const json &report, size_t columns) {
   const std::optional<UnfusedLoss> loss = largestUnfused(plan, report);
   if (!loss) return "";
   const std::string code = loss->code.empty() ? "unmeasured" : loss->code;
-  const std::string tail = fmt::format(": up to {} [{}]", formatSeconds(loss->seconds), code);
+  const std::string repeats = loss->repeats > 1 ? fmt::format(" x{}", loss->repeats) : "";
+  const std::string tail =
+      fmt::format(": up to {}{} [{}]", formatSeconds(loss->seconds), repeats, code);
   const std::string text = fmt::format("not fused    {} to {}", loss->tensor, loss->reader);
   return shortened(text, columns - std::min(columns, tail.size())) + tail + "\n";
 }

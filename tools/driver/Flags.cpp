@@ -67,9 +67,17 @@ void ModelFlags::declare(CLI::App &command) {
       ->type_name("MODEL");
   command.add_option("--dim", dims, "extent of an axis, e.g. --dim b=8 --dim j=512")
       ->type_name("NAME=N");
-  command.add_option("--part", part, "attention or layer")
+  command
+      .add_option("--part", part,
+                  "attention, layer, or model: layers with embeddings, last norm and pooler or "
+                  "logits")
       ->capture_default_str()
       ->type_name("PART");
+  command
+      .add_option("--layers", layers,
+                  "so many layers one behind another, or all of the model; default: 1, of --part "
+                  "model all")
+      ->type_name("N");
   command
       .add_option("--dtype", dtype,
                   "element type: f16, bf16, f32; default: what the config.json names, else the "
@@ -184,6 +192,16 @@ std::optional<DType> ModelFlags::elementType() const {
     if (name == dtype) return type;
   throw Error::unsupported("--dtype {}: not an element type of models{}", dtype,
                            nearestAndKnown(dtype, supported));
+}
+
+std::optional<int64_t> ModelFlags::layerCount() const {
+  if (layers.empty() || takesAllLayers()) return {};
+  int64_t count = 0;
+  const auto [end, error] = std::from_chars(layers.data(), layers.data() + layers.size(), count);
+  if (error != std::errc() || end != layers.data() + layers.size())
+    throw Error::badInput("--layers {}: expected a number of layers or 'all'", layers);
+  if (count < 1) throw Error::badInput("--layers {}: a model has at least 1 layer", layers);
+  return count;
 }
 
 std::optional<double> ModelFlags::dropoutProbability() const {

@@ -39,7 +39,8 @@ private:
   std::string before;
 };
 
-/// MODEL, --dim, --part, --dtype, --allow-key, --tf32, --dropout, --mask, --ragged; --train,
+/// MODEL, --dim, --part, --layers, --dtype, --allow-key, --tf32, --dropout, --mask, --ragged;
+/// --train,
 /// --gradients-of,
 /// --recompute, --optimizer.
 struct ModelFlags {
@@ -50,7 +51,8 @@ struct ModelFlags {
   std::vector<std::string> gradientsOf, recompute, masks, scores;
   std::vector<std::string> dims;
   std::string part = "layer";
-  std::string dtype;  ///< empty: the model's own
+  std::string layers;  ///< a number or "all"; empty: one, of a part "model" all
+  std::string dtype;   ///< empty: the model's own
   std::vector<std::string> allowedKeys;
   std::string ragged;  ///< the axis of positions whose valid tokens alone are computed; empty: all
   bool tf32 = false;   ///< contractions of f32 operands may read them as tf32
@@ -61,6 +63,9 @@ struct ModelFlags {
   std::map<std::string, int64_t> dimensions() const;
   /// Of --dtype.
   std::optional<DType> elementType() const;
+  /// Of --layers; nothing where it is not given, or "all". Throws Error(badInput).
+  std::optional<int64_t> layerCount() const;
+  bool takesAllLayers() const { return layers == "all"; }
   std::optional<double> dropoutProbability() const;
   models::ScoreMask scoreMask() const;
   models::ScoreForm scoreForm() const;

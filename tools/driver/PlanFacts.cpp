@@ -4,6 +4,7 @@
 #include "codegen/families/transpose/TransposeKnobs.h"
 #include "kernel/Device.h"
 #include "kernel/Format.h"
+#include "kernel/LayerNames.h"
 #include "plan/PlanBuilder.h"
 #include "plan/PlanChunks.h"
 #include "plan/PlanFigures.h"
@@ -286,15 +287,29 @@ std::optional<UnfusedLoss> largestUnfused(const Plan &plan, const json &report) 
     pairs.emplace(writer, reader);
     if (!price.value("whyNone", json()).is_null()) waiting.emplace(writer, reader);
   }
+  std::vector<std::pair<std::string, std::string>> inOrder(pairs.begin(), pairs.end());
+  const auto positionOf = [&](const std::string &whole) {
+    return &kernelOf(plan, whole) - plan.kernels.data();
+  };
+  if (std::ranges::any_of(inOrder, [](const auto &pair) { return layerOf(pair.first) > 0; }))
+    std::ranges::stable_sort(inOrder, {}, [&](const auto &pair) {
+      return std::pair(positionOf(pair.first), positionOf(pair.second));
+    });
   std::optional<UnfusedLoss> largest;
   std::pair<std::string, std::string> where;
+  const auto isRepeat = [&](const std::string &writer, const std::string &reader, int64_t bytes) {
+    return largest && layerOf(writer) > 0 && bytes == largest->bytes &&
+           withoutLayers(writer) == withoutLayers(where.first) &&
+           withoutLayers(reader) == withoutLayers(where.second);
+  };
   const double bandwidth = findDevice(plan.device).copyBandwidth;
-  for (const auto &[writer, reader] : pairs) {
+  for (const auto &[writer, reader] : inOrder) {
     if (contracts(plan, writer) && contracts(plan, reader) &&
         (stageOf(report, plan, writer) != "attention" ||
          stageOf(report, plan, reader) != "attention"))
       continue;
     const auto [bytes, tensor] = exchanges.between(writer, reader);
+    if (isRepeat(writer, reader, bytes)) ++largest->repeats;
     if (bytes == 0 || (largest && bytes <= largest->bytes)) continue;
     largest = UnfusedLoss{.tensor = tensor,
                           .writer = shortName(kernelOf(plan, writer)),

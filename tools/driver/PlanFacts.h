@@ -60,10 +60,11 @@ struct UnfusedLoss {
   int64_t bytes = 0;         ///< that one kernel would not move
   double seconds = 0;        ///< at the device's copy bandwidth: no more than this is lost
   std::string code, reason;  ///< ReasonCodes.h; empty where only a measurement is missing
+  int repeats = 1;           ///< layers that lose as much between the same kernels
 };
-/// The largest of a plan. Two contractions count where both are attention's: other GEMMs in a
-/// row would need a whole row of tiles on chip. Kernels that selection could have fused, and did
-/// not for the price, lose nothing.
+/// The largest of a plan, of layers that are alike the first one's. Two contractions count where
+/// both are attention's: other GEMMs in a row would need a whole row of tiles on chip. Kernels that
+/// selection could have fused, and did not for the price, lose nothing.
 std::optional<UnfusedLoss> largestUnfused(const Plan &plan, const nlohmann::json &report);
 
 /// Another layout of a stored tensor.

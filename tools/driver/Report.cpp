@@ -6,6 +6,7 @@
 #include "passes/account/Stages.h"
 #include "passes/configure/StridedViews.h"
 #include "passes/decide/PathPlan.h"
+#include "passes/layers/Layers.h"
 #include "plan/PlanFigures.h"
 #include "tools/driver/Accounting.h"
 #include "tools/driver/MemoryReport.h"
@@ -31,12 +32,16 @@ using nlohmann::json;
 
 json modelReport(const Compilation &compilation) {
   const models::Description &description = compilation.description();
-  return {{"name", description.name},
-          {"part", compilation.part()},
-          {"dims", description.dims},
-          {"ignoredKeys", description.ignoredKeys},
-          {"dropoutKeys", description.dropoutKeys},
-          {"allowedKeys", description.allowedKeys}};
+  json report = {{"name", description.name},
+                 {"part", compilation.part()},
+                 {"dims", description.dims},
+                 {"ignoredKeys", description.ignoredKeys},
+                 {"dropoutKeys", description.dropoutKeys},
+                 {"allowedKeys", description.allowedKeys}};
+  if (description.layers > 1) report["layers"] = description.layers;
+  if (compilation.isLayered() && !description.weightNames.empty())
+    report["weightNames"] = description.weightNames;
+  return report;
 }
 
 json measuredReport(const std::vector<TimedPath> &timed) {
@@ -448,10 +453,55 @@ json lengthsReport(const Compilation &compilation, const PlannedKernels &planned
           {"fullSeconds", seconds}};
 }
 
+/// What fusionPricesReport says of a part, of a place of the whole.
+json placedPrices(json prices, const DecidedPart::Place &place) {
+  const auto rename = [&](json &text) {
+    if (text.is_string()) text = placedText(text.get<std::string>(), place.arguments, place.shift);
+  };
+  for (json &price : prices) {
+    for (json &op : price["ops"]) op = op.get<int>() + int(place.firstOp);
+    if (price.contains("option")) rename(price["option"]);
+    for (const char *steps : {"steps", "otherSteps"})
+      if (price.contains(steps))
+        for (json &step : price[steps]) rename(step["step"]);
+  }
+  return prices;
+}
+
+json fusionPricesOf(const Compilation &compilation, const DecidedModel &decided) {
+  const ChoiceFlags &choices = compilation.choiceFlags();
+  if (!decided.isByParts()) {
+    const SelectedVariant &best = decided.decision.best();
+    return fusionPricesReport(best, decided.proposed[best.index], decided.decision.path(), choices);
+  }
+  json all = json::array();
+  for (const DecidedPart &part : decided.parts) {
+    const json prices =
+        fusionPricesReport(part.decision.best(), part.chosen(), part.decision.path(), choices);
+    for (const DecidedPart::Place &place : part.places)
+      for (json &price : placedPrices(prices, place)) all.push_back(std::move(price));
+  }
+  return all;
+}
+
+json layoutsOf(const DecidedModel &decided) {
+  if (!decided.isByParts()) return layoutsReport(decided.decision.best().selection);
+  json all = json::object();
+  for (const DecidedPart &part : decided.parts) {
+    const json layouts = layoutsReport(part.decision.best().selection);
+    for (const DecidedPart::Place &place : part.places)
+      for (const auto &[tensor, prices] : layouts.items())
+        all.emplace(placedText(tensor, place.arguments, place.shift), prices);
+  }
+  return all;
+}
+
 }  // namespace
 
-json makeReport(const Compilation &compilation, const std::vector<ProposedVariant> &proposed,
-                const Decision &decision, const PlannedKernels &planned) {
+json makeReport(const Compilation &compilation, const DecidedModel &decided,
+                const PlannedKernels &planned) {
+  const std::vector<ProposedVariant> &proposed = decided.proposed;
+  const Decision &decision = decided.decision;
   const SelectedVariant &best = decision.best();
   const ProposedVariant &variant = proposed[best.index];
   json pins = json::array();
@@ -471,9 +521,8 @@ json makeReport(const Compilation &compilation, const std::vector<ProposedVarian
       {"opLabels", opLabels(best.selection.problem())},
       {"fusions", recordsReport(variant.fusions.records, compilation.costModel().device())},
       {"stackings", recordsReport(variant.stackings, compilation.costModel().device())},
-      {"fusionPrices",
-       fusionPricesReport(best, variant, decision.path(), compilation.choiceFlags())},
-      {"layouts", layoutsReport(best.selection)},
+      {"fusionPrices", fusionPricesOf(compilation, decided)},
+      {"layouts", layoutsOf(decided)},
       {"alternatives",
        alternativesReport(best.selection, decision.path(), compilation.alternatives())},
       {"pins", pins},

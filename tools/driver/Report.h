@@ -6,6 +6,7 @@
 #include "plan/PlanBuilder.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Emission.h"
+#include "tools/driver/LayeredModel.h"
 
 #include <nlohmann/json.hpp>
 
@@ -17,10 +18,10 @@ namespace weft::driver {
 /// fusionPrices, layouts, alternatives, pins, saved, measuredPlans, chunks, movement, kernelOps,
 /// request (Request.h). `layouts` and `fusionPrices` are of the selection graph of the chosen
 /// variant, whose kernels are whole; what compiling with other flags gives, chunks and all, is
-/// decided when it is asked for (LayoutPredictions.h). `proposed`: what was decided about.
-nlohmann::json makeReport(const Compilation &compilation,
-                          const std::vector<ProposedVariant> &proposed,
-                          const decision::Decision &decision, const PlannedKernels &planned);
+/// decided when it is asked for (LayoutPredictions.h). Of a model that was decided by parts, both
+/// are of each part's graph, once for every place where it stands.
+nlohmann::json makeReport(const Compilation &compilation, const DecidedModel &decided,
+                          const PlannedKernels &planned);
 
 /// Why kernels are fused as they are. Refers to the fusions, of which a large graph has hundreds of
 /// thousands.

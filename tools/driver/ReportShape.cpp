@@ -72,6 +72,7 @@ constexpr Row rows[] = {
     {"layoutChange.workspaceBytes", integer},
     {"searchLimits.reached", truth},
     {"searchLimits.leftOut[]", text},
+    {"request.?byParts", truth},
     {"request.?choices.?searchMemory", text},
     {"layouts{}.pinned", truth},
     {"layouts{}.prices[].layout", text},

@@ -97,12 +97,14 @@ json requestReport(const Compilation &compilation) {
     choices.variant.clear();  // it names one of the file's, the only one here
   if (compilation.expectedFill() && !compilation.expectedFill()->isFull())
     choices.fill = compilation.expectedFill();
-  return {{"first", nameOf(compilation.resumesAt())},
-          {"graphs", std::move(graphs)},
-          {"model", toJson(compilation.model())},
-          {"choices", toJson(choices)},
-          {"target", toJson(compilation.target())},
-          {"prices", sourceOfPrices(compilation.target(), compilation.unfilledPrices())}};
+  json request = {{"first", nameOf(compilation.resumesAt())},
+                  {"graphs", std::move(graphs)},
+                  {"model", toJson(compilation.model())},
+                  {"choices", toJson(choices)},
+                  {"target", toJson(compilation.target())},
+                  {"prices", sourceOfPrices(compilation.target(), compilation.unfilledPrices())}};
+  if (compilation.isLayered()) request["byParts"] = true;
+  return request;
 }
 
 Request requestOf(const json &report) {
@@ -112,6 +114,10 @@ Request requestOf(const json &report) {
         "compile the model again");
   try {
     const json &asked = report.at("request");
+    if (asked.value("byParts", false))
+      throw Error::unsupported(
+          "the plan is of several layers, which were decided one by one: what another choice gives "
+          "is decided of one layer; compile it without --layers and --part model, and ask there");
     Request request{.model = modelFrom(asked.at("model")),
                     .choices = choicesFrom(asked.at("choices")),
                     .target = targetFrom(asked.at("target")),

@@ -270,6 +270,10 @@ Dims smallDims(const Plan &plan, int64_t step, int64_t longest, int64_t batch) {
                    ? small["h"] * small["p"]
                    : oddMultiple(at("i"), step, std::max(step, longest / 2));
   small["u"] = oddMultiple(at("u"), step, std::max(step, longest * 3 / 2));
+  // A vocabulary of a published model would be most of the work.
+  constexpr int64_t shortVocabulary = 1024;
+  if (at("v") > shortVocabulary)
+    small["v"] = oddMultiple(at("v"), step, std::max(step, longest * 3 / 2));
   std::erase_if(small, [&](const auto &entry) { return !plan.dims.contains(entry.first); });
   return small;
 }

@@ -2,6 +2,7 @@
 #include "tools/driver/Verification.h"
 
 #include "kernel/Error.h"
+#include "kernel/LayerNames.h"
 #include "runtime/artifact/Artifact.h"
 #include "runtime/execute/Executor.h"
 #include "runtime/system/Files.h"
@@ -88,9 +89,35 @@ private:
       if (only >= 0 && int(index) != only) continue;
       progress.show(fmt::format("verifying {}/{} {}", index + 1, artifact.plan.kernels.size(),
                                 artifact.plan.kernels[index].name));
-      result.kernels.push_back(verdictOf(executor, index, stream));
+      result.kernels.push_back(sameInAnotherLayer(index, executor.replaced(int(index))));
+      if (result.kernels.back().sameAs.empty())
+        result.kernels.back() = verdictOf(executor, index, stream);
     }
     progress.clear();
+  }
+
+  /// The verdict on a kernel of an earlier layer that agreed and runs the same text in the same
+  /// layouts; `sameAs` is empty where there is none.
+  KernelVerdict sameInAnotherLayer(size_t index, bool isReplaced) const {
+    const PlanKernel &kernel = artifact.plan.kernels[index];
+    if (isView(kernel) || isReplaced || !doubts[index].empty() || layerOf(kernel.name) == 0)
+      return {};
+    const std::string hash = runtime::recordHashOf(texts.planned.plan.kernels[index]);
+    for (size_t other = 0; other < std::min(index, result.kernels.size()); ++other) {
+      const PlanKernel &earlier = artifact.plan.kernels[other];
+      const KernelVerdict &verdict = result.kernels[other];
+      if (!verdict.result || !verdict.result->passed() || !verdict.sameAs.empty() || hash.empty() ||
+          verdict.recordHash != hash || earlier.cubin != kernel.cubin ||
+          earlier.knobs != kernel.knobs || earlier.inputLayouts != kernel.inputLayouts ||
+          earlier.outputLayouts != kernel.outputLayouts ||
+          withoutLayers(earlier.name) != withoutLayers(kernel.name))
+        continue;
+      KernelVerdict same = verdict;
+      same.name = kernel.name;
+      same.sameAs = earlier.name;
+      return same;
+    }
+    return {};
   }
 
   KernelVerdict verdictOf(const runtime::Executor &executor, size_t index,
@@ -100,7 +127,8 @@ private:
                           .recordHash = runtime::recordHashOf(texts.planned.plan.kernels[index]),
                           .isView = isView(kernel),
                           .result = {},
-                          .unchecked = {}};
+                          .unchecked = {},
+                          .sameAs = {}};
     if (verdict.isView) return verdict;
     verdict.unchecked = !lost.empty() ? lost : doubts[index];
     if (executor.replaced(int(index)))

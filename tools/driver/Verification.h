@@ -26,6 +26,9 @@ struct KernelVerdict {
   bool isView = false;  ///< nothing runs, nothing to check
   std::optional<runtime::CheckResult> result;
   std::string unchecked;  ///< why there is no result
+  /// The kernel of an earlier layer that the result is of: equal but for its tensors. Empty: its
+  /// own.
+  std::string sameAs = {};
   bool failed() const { return result && !result->passed(); }
   bool isUnchecked() const { return !isView && !result; }
 };

@@ -240,21 +240,23 @@ private:
     const std::string counter = names.reserve("tilesTaken");
     program.globals.push_back(
         {.kind = Statement::Kind::declare, .type = "unsigned", .name = counter});
-    Block checks = {
-        evaluate(fmt::format("static_assert({}::sharedBytes == {})", config,
-                             sm90AttentionSharedBytes(problem, knobs))),
-        launchCheckOf({fmt::format("{}.queries == {}", shape, problem.queries),
-                       fmt::format("{}.keys == {}", shape, problem.keys),
-                       fmt::format("{}.headDim == {}", shape, problem.headDim),
-                       fmt::format("{}.valueDim == {}", shape, problem.valueDim),
-                       fmt::format("{}.heads == {}", shape, problem.heads)},
-                      "these extents"),
-        launchCheckOf(mapTerms(), "maps of these heads"),
-        launchCheckOf(
-            {fmt::format("{}.queries == {}", tile, knobs.tileQueries),
-             fmt::format("{}.keys == {}", tile, knobs.tileKeys),
-             fmt::format("{}::threads == {}", config, sm90AttentionThreads(knobs))},
-            fmt::format("{} blocks and maps of these tiles", sm90AttentionBlocks(problem, knobs)))};
+    std::vector<Code> tileTerms = {
+        fmt::format("{}.queries == {}", tile, knobs.tileQueries),
+        fmt::format("{}.keys == {}", tile, knobs.tileKeys),
+        fmt::format("{}::threads == {}", config, sm90AttentionThreads(knobs))};
+    if (knobs.residents > 0)
+      tileTerms.push_back(fmt::format("{}.residents == {}", tile, knobs.residents));
+    Block checks = {evaluate(fmt::format("static_assert({}::sharedBytes == {})", config,
+                                         sm90AttentionSharedBytes(problem, knobs))),
+                    launchCheckOf({fmt::format("{}.queries == {}", shape, problem.queries),
+                                   fmt::format("{}.keys == {}", shape, problem.keys),
+                                   fmt::format("{}.headDim == {}", shape, problem.headDim),
+                                   fmt::format("{}.valueDim == {}", shape, problem.valueDim),
+                                   fmt::format("{}.heads == {}", shape, problem.heads)},
+                                  "these extents"),
+                    launchCheckOf(mapTerms(), "maps of these heads"),
+                    launchCheckOf(tileTerms, fmt::format("{} blocks and maps of these tiles",
+                                                         sm90AttentionBlocks(problem, knobs)))};
     program.body.insert(program.body.begin(), checks.begin(), checks.end());
 
     std::vector<NamedArgument> arguments = {{"q", "&" + mapNames.at(problem.q.value)},

@@ -26,6 +26,8 @@ constexpr size_t mostHeadDimensions = 3;  // of a map of five
 constexpr int mostRegistersOfThree = 132, mostRegistersOfTwo = 192, mostRegistersOfOne = 176;
 /// The same where three blocks of one consumer share a multiprocessor.
 constexpr int mostRegistersOfResidents = 88;
+/// What masks of several comparisons need of them beside where the last block of keys is a part.
+constexpr int conditionRegisters = 16;
 /// What masks and tensors that score ops read need beside with three consumers, and value ops with
 /// any, as draws of dropout. Of a tensor that one op reads twice, or several read, with three.
 constexpr int maskRegisters = 8, inputRegisters = 16, valueOpRegisters = 12, dropoutRegisters = 16,
@@ -73,6 +75,18 @@ int registers(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) 
   return int(knobs.tileKeys / 2 + knobs.tileKeys / 4 + valueColumns / 2);
 }
 
+int comparisonsOf(const Expression &expression) {
+  using enum ScalarOperator;
+  int count = 0;
+  for (int node = 0; node <= expression.root(); ++node) {
+    const ExpressionNode &own = expression[node];
+    if (own.kind == ExpressionNode::Kind::binary)
+      count += own.operation == less || own.operation == lessEqual || own.operation == greater ||
+               own.operation == greaterEqual || own.operation == equal || own.operation == notEqual;
+  }
+  return count;
+}
+
 /// An operand at two computed places.
 bool readsTwice(const Expression &expression) {
   std::map<int, std::set<std::string>> places;  // texts, by operand
@@ -99,8 +113,10 @@ ScoreNeeds scoreNeeds(const Kernel &kernel, const AttentionRegion &region,
   const std::vector<bool> isMask = codegen::scoreMasks(kernel, region, problem);
   bool hasTables = false, hasTablesOfHeads = false, areAllTables = true;
   int64_t wholeTile = 0;
+  int conditions = 0;
   for (size_t n = 0; n < isMask.size(); ++n) {
     if (!isMask[n]) continue;
+    conditions += comparisonsOf(kernel.body[region.scoreOps[n]].expression);
     if (const BlockTable *const table = blockTableOf(kernel, kernel.body[region.scoreOps[n]])) {
       hasTables = true;
       hasTablesOfHeads = hasTablesOfHeads || table->heads > 1;
@@ -118,6 +134,7 @@ ScoreNeeds scoreNeeds(const Kernel &kernel, const AttentionRegion &region,
           .hasDropout = region.hasDropout,
           .hasTables = hasTables,
           .hasTablesOfHeads = hasTablesOfHeads,
+          .maskConditions = conditions,
           .wholeTile = areAllTables ? wholeTile : 0};
 }
 
@@ -194,6 +211,8 @@ std::string sm90AttentionTileRejection(const AttentionProblem &problem,
              : consumers == 3     ? mostRegistersOfThree
              : consumers == 2     ? mostRegistersOfTwo
                                   : mostRegistersOfOne;
+  if (knobs.residents == 3 && needs.maskConditions > 1 && problem.keys % knobs.tileKeys != 0)
+    most -= conditionRegisters;
   if (consumers == 3 && needs.hasMasks) most -= maskRegisters;
   if (consumers == 3 && needs.readsInputs) most -= inputRegisters;
   if (consumers == 3 && needs.readsTwice) most -= secondReadRegisters;

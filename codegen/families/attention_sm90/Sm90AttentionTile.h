@@ -38,6 +38,7 @@ struct ScoreNeeds {
   bool hasDropout = false;        ///< of the exponentials
   bool hasTables = false;         ///< any mask is a block mask
   bool hasTablesOfHeads = false;  ///< and has a table for each head
+  int maskConditions = 0;         ///< comparisons that masks make of a score
   /// Where all masks are block masks, the side of the scores' tiles that they leave whole or not at
   /// all; else 0.
   int64_t wholeTile = 0;

@@ -5,8 +5,10 @@
 #include <catch2/catch.hpp>
 
 #include "kernel/Error.h"
+#include "kernel/reference/StoredElement.h"
 #include "runtime/artifact/Artifact.h"
 #include "runtime/artifact/VerificationRecords.h"
+#include "runtime/execute/Safetensors.h"
 #include "runtime/system/Files.h"
 #include "runtime/system/JsonText.h"
 #include "tests/support/HostKernels.h"
@@ -19,7 +21,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <array>
+#include <cstring>
 #include <fstream>
+#include <functional>
 #include <sstream>
 
 #include <dlfcn.h>
@@ -95,7 +100,9 @@ struct Prepared {
   explicit Prepared(const std::vector<std::string> &more) {
     const Environment environment(folder.path());
     std::vector<std::string> words = {"compile"};
-    words.insert(words.end(), layer.begin(), layer.end());
+    // Flags of the layer, or another model.
+    const bool isLayer = more.empty() || more.front().starts_with("--");
+    if (isLayer) words.insert(words.end(), layer.begin(), layer.end());
     words.insert(words.end(), more.begin(), more.end());
     words.insert(words.end(), {"-o", folder / "artifact"});
     REQUIRE(command(words).code == 0);
@@ -109,7 +116,7 @@ struct Prepared {
     // faults are planted there.
     const bool isTrained = std::ranges::find(more, "--train") != more.end();
     smallLength = scaled.dims.contains("j") ? scaled.dims.at("j") : length;
-    REQUIRE((smallLength < length || isTrained));
+    REQUIRE((smallLength < length || isTrained || !isLayer));
     REQUIRE(scaled.unscaled == "");
   }
   test::TemporaryTestFolder folder;
@@ -240,6 +247,118 @@ TEST_CASE("a layer of packed tokens agrees, whole on small extents, too") {
   CHECK(said["whole"]["passed"] == true);
   CHECK(std::ranges::any_of(machine.launched(),
                             [](const std::string &name) { return name.starts_with("offsets"); }));
+}
+
+namespace {
+
+/// A whole model of three layers, small.
+std::vector<std::string> wholeModel(const std::string &preset, const std::string &part) {
+  std::vector<std::string> words = {preset,         "--part",    part,   "--layers",   "3",
+                                    "--no-library", "--profile", "none", "--stacking", "three"};
+  for (const char *dim : {"b=2", "j=24", "h=4", "i=32", "u=40"})
+    words.insert(words.end(), {"--dim", dim});
+  if (part == "model") words.insert(words.end(), {"--dim", "v=48"});
+  if (preset == "llama-3-8b") words.insert(words.end(), {"--dim", "g=2", "--dim", "p=8"});
+  return words;
+}
+
+}  // namespace
+
+TEST_CASE("whole models agree, every distinct kernel once, and whole on small extents") {
+  Machine machine(GENERATE(wholeModel("bert-base", "model"), wholeModel("gpt2", "model"),
+                           wholeModel("llama-3-8b", "model"), wholeModel("gpt2", "layer")));
+  const json said = machine.verify(0);
+  CHECK(said["failed"] == 0);
+  CHECK(said["agreed"] == machine.launched().size());
+  CHECK(said["unchecked"].empty());
+  CHECK(said["whole"]["passed"] == true);
+  CHECK(machine.inState(State::agrees) == machine.launched());
+  size_t shared = 0;
+  for (const json &row : said["kernels"]) shared += row["sameAs"] != "";
+  CHECK(shared >= 6);  // of three layers, the kernels of one at least
+  CHECK(shared < machine.launched().size() / 2 + 4);
+}
+
+TEST_CASE("a whole model of published size has small extents, its vocabulary included") {
+  const test::TemporaryTestFolder folder;
+  const std::string artifact = folder / "artifact";
+  REQUIRE(command({"compile", "gpt2", "--part", "model", "--dim", "b=8", "--dim", "j=512",
+                   "--stop-after", "emit", "-o", artifact})
+              .code == 0);
+  const ScaledPlan scaled = scaledPlan(readArtifact(artifact, Cubins::left));
+  CHECK(scaled.unscaled == "");
+  CHECK(scaled.dims.at("v") < 1024);
+  CHECK(scaled.planned.kernels.size() > 12 * 7);
+  INFO(printDims(scaled.dims) << " " << scaled.others.size());
+  CHECK(scaled.flop < 2e9);
+}
+
+TEST_CASE("a run of a whole model draws ids of its vocabulary, and rejects others") {
+  Machine machine(wholeModel("gpt2", "model"));
+  const Said said = command({"run", machine.artifact(), "--json"});
+  REQUIRE(said.code == 0);
+  const json logits = json::parse(said.out)["outputs"]["logits"];
+  CHECK(logits["shape"] == json({2, 24, 48}));
+  CHECK((logits["notNumbers"] == 0 && logits["infinities"] == 0));
+  CHECK(logits["maximum"] > 0);
+}
+
+TEST_CASE("a run takes weights of a checkpoint and ids of a file, and rejects ids of no row") {
+  Machine machine(wholeModel("gpt2", "model"));
+  constexpr int64_t words = 48, hidden = 32, wide = 40, positions = 64;
+  std::vector<TensorToWrite> weights;
+  const auto add = [&](const std::string &name, std::vector<int64_t> shape,
+                       const std::function<float(int64_t)> &value) {
+    TensorToWrite tensor{.name = name, .dtype = DType::f32, .shape = shape, .elements = {}};
+    int64_t count = 1;
+    for (const int64_t extent : shape) count *= extent;
+    tensor.elements.resize(size_t(count) * sizeof(float));
+    for (int64_t n = 0; n < count; ++n) {
+      const float element = value(n);
+      std::memcpy(tensor.elements.data() + size_t(n) * sizeof(float), &element, sizeof(float));
+    }
+    weights.push_back(std::move(tensor));
+  };
+  const auto none = [](int64_t) { return 0.0F; };
+  // Nothing reaches the end but the last norm's bias: each logit is the sum of its word's row.
+  add("wte.weight", {words, hidden}, [](int64_t n) { return float(n / hidden) / 64; });
+  add("wpe.weight", {positions, hidden}, none);
+  add("ln_f.weight", {hidden}, none);
+  add("ln_f.bias", {hidden}, [](int64_t) { return 1.0F; });
+  for (int layer = 0; layer < 3; ++layer) {
+    const std::string at = fmt::format("h.{}.", layer);
+    for (const char *norm : {"ln_1", "ln_2"})
+      for (const char *what : {".weight", ".bias"}) add(at + norm + what, {hidden}, none);
+    for (const auto &[name, inputs, outputs] :
+         {std::tuple("attn.c_attn", hidden, 3 * hidden), std::tuple("attn.c_proj", hidden, hidden),
+          std::tuple("mlp.c_fc", hidden, wide), std::tuple("mlp.c_proj", wide, hidden)}) {
+      add(at + name + ".weight", {inputs, outputs}, none);
+      add(at + name + ".bias", {outputs}, none);
+    }
+  }
+  const std::string checkpoint = machine.folder / "gpt2.safetensors",
+                    ids = machine.folder / "ids.safetensors",
+                    logits = machine.folder / "logits.safetensors";
+  writeSafetensors(checkpoint, weights);
+  const auto run = [&](int32_t last) {
+    std::vector<int32_t> tokens(2 * 24, 7);
+    tokens.back() = last;
+    TensorToWrite one{.name = "tokens", .dtype = DType::i32, .shape = {2, 24}, .elements = {}};
+    one.elements.resize(tokens.size() * sizeof(int32_t));
+    std::memcpy(one.elements.data(), tokens.data(), one.elements.size());
+    writeSafetensors(ids, std::array{one});
+    return command(
+        {"run", machine.artifact(), "--weights", checkpoint, "--inputs", ids, "--outputs", logits});
+  };
+  REQUIRE(run(words - 1).code == 0);
+  const SafetensorsFile file(logits);
+  const std::vector<std::byte> elements = file.read("logits");
+  REQUIRE(elements.size() == 2 * 24 * words * 2);
+  for (int64_t n = 0; n < 2 * 24 * words; ++n)
+    REQUIRE(reference::loadElement(DType::f16, elements.data() + 2 * n) ==
+            double(n % words) / 64 * hidden);
+  CHECK(run(words).code == 2);
+  CHECK(run(-1).code == 2);
 }
 
 TEST_CASE("a run of packed tokens takes the lengths that it is given") {

@@ -290,6 +290,7 @@ TEST_CASE("DistilBERT spells the same layer differently") {
                   "config.json");
   LayerSpecification expected = findPreset("bert-base")->specification;
   expected.name = "distilbert";
+  expected.model = {.layers = 6};  // and no whole model of it is built
   CHECK(read.specification == expected);
 }
 

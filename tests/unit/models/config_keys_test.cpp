@@ -171,8 +171,9 @@ bool isListed(const ConfigDescription &read, const std::string &key) {
   return std::ranges::count(read.ignoredKeys, key) + std::ranges::count(read.dropoutKeys, key) > 0;
 }
 
-/// What a file says of a layer, without the lists.
-bool isSameLayer(const ConfigDescription &a, const ConfigDescription &b) {
+/// What a file says of a layer, without the lists and without the model around it.
+bool isSameLayer(ConfigDescription a, ConfigDescription b) {
+  a.specification.model = b.specification.model = {};
   return a.specification == b.specification && a.elementTypeName == b.elementTypeName &&
          a.positions == b.positions;
 }

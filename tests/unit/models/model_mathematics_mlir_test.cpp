@@ -29,14 +29,20 @@ GraphOp graphOf(const Model &model) {
   return *mlir::ModuleOp(*model.module).getOps<GraphOp>().begin();
 }
 
-std::vector<double> evaluate(const Model &model, const std::vector<TensorValue> &arguments,
-                             uint64_t seed = 1) {
+std::vector<TensorValue> evaluateAll(const Model &model, const std::vector<TensorValue> &arguments,
+                                     uint64_t seed = 1) {
   InterpreterOptions options;
   options.seed = seed;
   const auto results = interpret(graphOf(model), arguments, options);
   REQUIRE(mlir::succeeded(results));
-  REQUIRE(results->size() == 1);
-  return results->front().elements;
+  return *results;
+}
+
+std::vector<double> evaluate(const Model &model, const std::vector<TensorValue> &arguments,
+                             uint64_t seed = 1) {
+  const std::vector<TensorValue> results = evaluateAll(model, arguments, seed);
+  REQUIRE(results.size() == 1);
+  return results.front().elements;
 }
 
 /// The layer's mathematics by its textbook definition. Weights are looked up by the graph's
@@ -49,6 +55,23 @@ public:
       weights[mlir::cast<mlir::NameLoc>(graphOf(model).getArgument(unsigned(index)).getLoc())
                   .getName()
                   .str()] = value.elements;
+  }
+
+  /// The same with the weights of one layer of several under the names of a layer alone.
+  Reference ofLayer(int number) const {
+    Reference one = *this;
+    const std::string prefix = "layer" + std::to_string(number) + "_";
+    for (const auto &[name, values] : weights)
+      if (name.starts_with(prefix)) one.weights[name.substr(prefix.size())] = values;
+    return one;
+  }
+
+  /// The rows of a table that indices [b, j] name, one a token.
+  Rows gathered(const std::string &table, const std::string &indices) const {
+    const Rows all = rows(weights.at(table), dim("i"));
+    Rows result;
+    for (const double index : weights.at(indices)) result.push_back(all.at(size_t(index)));
+    return result;
   }
 
   int64_t dim(const char *name) const { return dims.at(name); }
@@ -237,9 +260,8 @@ void compare(const std::vector<double> &actual, const Rows &expected) {
   CHECK(worst <= 1e-9 * largest);
 }
 
-Rows llamaLayer(const Reference &reference, double base, double epsilon,
+Rows llamaLayer(const Reference &reference, const Rows &x, double base, double epsilon,
                 const std::function<bool(int64_t, int64_t)> &sees) {
-  const Rows x = reference.input();
   const Rows attended =
       Reference::add(reference.attention(reference.rmsNorm(x, "gamma1", epsilon), sees, base), x);
   const Rows normalized = reference.rmsNorm(attended, "gamma2", epsilon);
@@ -248,6 +270,25 @@ Rows llamaLayer(const Reference &reference, double base, double epsilon,
   const Rows up = reference.plainLinear(normalized, "w_up", "b_up", reference.dim("u"));
   const Rows gated = Reference::zip(gate, up, std::multiplies<>());
   return Reference::add(reference.plainLinear(gated, "w_down", "b_down", reference.dim("i")),
+                        attended);
+}
+
+Rows llamaLayer(const Reference &reference, double base, double epsilon,
+                const std::function<bool(int64_t, int64_t)> &sees) {
+  return llamaLayer(reference, reference.input(), base, epsilon, sees);
+}
+
+Rows bertLayer(const Reference &reference, const Rows &x) {
+  const Rows middle =
+      reference.layerNorm(Reference::add(reference.attention(x, all), x), "1", 1e-12);
+  return reference.layerNorm(Reference::add(reference.feedForward(middle, gelu), middle), "2",
+                             1e-12);
+}
+
+Rows gpt2Layer(const Reference &reference, const Rows &x) {
+  const Rows attended =
+      Reference::add(reference.attention(reference.layerNorm(x, "1", 1e-5), causal), x);
+  return Reference::add(reference.feedForward(reference.layerNorm(attended, "2", 1e-5), geluTanh),
                         attended);
 }
 
@@ -269,12 +310,7 @@ TEST_CASE("a tiny BERT layer equals its definition") {
       models::build({.model = "bert-base", .dims = tiny, .dtype = DType::f32}, context);
   const auto arguments = randomArguments(graphOf(model), 7);
   const Reference reference(model, arguments);
-  const Rows x = reference.input();
-  const Rows middle =
-      reference.layerNorm(Reference::add(reference.attention(x, all), x), "1", 1e-12);
-  const Rows expected =
-      reference.layerNorm(Reference::add(reference.feedForward(middle, gelu), middle), "2", 1e-12);
-  compare(evaluate(model, arguments), expected);
+  compare(evaluate(model, arguments), bertLayer(reference, reference.input()));
 }
 
 TEST_CASE("a tiny GPT-2 layer equals its definition") {
@@ -282,11 +318,7 @@ TEST_CASE("a tiny GPT-2 layer equals its definition") {
   const Model model = models::build({.model = "gpt2", .dims = tiny, .dtype = DType::f32}, context);
   const auto arguments = randomArguments(graphOf(model), 8);
   const Reference reference(model, arguments);
-  const Rows x = reference.input();
-  const Rows attended =
-      Reference::add(reference.attention(reference.layerNorm(x, "1", 1e-5), causal), x);
-  const Rows fed = reference.feedForward(reference.layerNorm(attended, "2", 1e-5), geluTanh);
-  compare(evaluate(model, arguments), Reference::add(fed, attended));
+  compare(evaluate(model, arguments), gpt2Layer(reference, reference.input()));
 }
 
 TEST_CASE("a tiny Llama layer equals its definition") {
@@ -297,6 +329,90 @@ TEST_CASE("a tiny Llama layer equals its definition") {
   const auto arguments = randomArguments(graphOf(model), 9);
   const Reference reference(model, arguments);
   compare(evaluate(model, arguments), llamaLayer(reference, 500000, 1e-5, causal));
+}
+
+/// Token ids, and token types where the model has some, in the place of random integers.
+std::vector<TensorValue> argumentsOf(const Model &model, uint64_t seed) {
+  std::vector<TensorValue> arguments = randomArguments(graphOf(model), seed);
+  for (const auto &[index, argument] : llvm::enumerate(graphOf(model).getArguments())) {
+    const std::string name = mlir::cast<mlir::NameLoc>(argument.getLoc()).getName().str();
+    const int64_t rows = name == "tokens"  ? model.description.dims.at("v")
+                         : name == "types" ? model.description.dims.at("s")
+                                           : 0;
+    for (size_t n = 0; rows > 0 && n < arguments[index].elements.size(); ++n)
+      arguments[index].elements[n] = double((3 + 5 * n) % size_t(rows));
+  }
+  return arguments;
+}
+
+TEST_CASE("a tiny whole BERT equals its definition, pooler and token types included") {
+  mlir::MLIRContext context;
+  Dims dims = tiny;
+  dims["v"] = 11;
+  const Model model = models::build(
+      {.model = "bert-base", .dims = dims, .dtype = DType::f32, .part = "model", .layers = 3},
+      context);
+  const auto arguments = argumentsOf(model, 31);
+  const Reference reference(model, arguments);
+  Rows x = Reference::add(reference.gathered("token_table", "tokens"),
+                          reference.gathered("type_table", "types"));
+  for (size_t token = 0; token < x.size(); ++token)
+    for (size_t n = 0; n < x[token].size(); ++n)
+      x[token][n] += reference.weight("position_table", int64_t(token % 5 * 12 + n));
+  x = reference.layerNorm(x, "0", 1e-12);
+  for (const int layer : {1, 2, 3}) x = bertLayer(reference.ofLayer(layer), x);
+  const std::vector<TensorValue> results = evaluateAll(model, arguments);
+  REQUIRE(results.size() == 2);
+  compare(results[0].elements, x);
+  const Rows first = {x[0], x[5]};
+  CHECK(results[1].shape == std::vector<int64_t>{2, 12});
+  compare(results[1].elements, Reference::map(reference.plainLinear(first, "w_pool", "b_pool", 12),
+                                              [](double value) { return std::tanh(value); }));
+}
+
+TEST_CASE("a tiny whole GPT-2 equals its definition, with logits by the table of tokens") {
+  mlir::MLIRContext context;
+  Dims dims = tiny;
+  dims["v"] = 11;
+  const Model model = models::build(
+      {.model = "gpt2", .dims = dims, .dtype = DType::f32, .part = "model", .layers = 2}, context);
+  const auto arguments = argumentsOf(model, 32);
+  const Reference reference(model, arguments);
+  CHECK_FALSE(reference.has("output_weight"));
+  Rows x = reference.gathered("token_table", "tokens");
+  for (size_t token = 0; token < x.size(); ++token)
+    for (size_t n = 0; n < x[token].size(); ++n)
+      x[token][n] += reference.weight("position_table", int64_t(token % 5 * 12 + n));
+  for (const int layer : {1, 2}) x = gpt2Layer(reference.ofLayer(layer), x);
+  compare(evaluate(model, arguments),
+          reference.plainLinear(reference.layerNorm(x, "_last", 1e-5), "token_table", "", 11));
+}
+
+TEST_CASE("a tiny whole Llama equals its definition, with a projection to the vocabulary") {
+  mlir::MLIRContext context;
+  const Dims dims = {{"b", 2}, {"j", 5},  {"h", 6}, {"g", 2},
+                     {"p", 4}, {"i", 10}, {"u", 7}, {"v", 11}};
+  const Model model = models::build(
+      {.model = "llama-3-8b", .dims = dims, .dtype = DType::f32, .part = "model", .layers = 2},
+      context);
+  const auto arguments = argumentsOf(model, 33);
+  const Reference reference(model, arguments);
+  Rows x = reference.gathered("token_table", "tokens");
+  for (const int layer : {1, 2}) x = llamaLayer(reference.ofLayer(layer), x, 500000, 1e-5, causal);
+  compare(evaluate(model, arguments),
+          reference.plainLinear(reference.rmsNorm(x, "gamma_last", 1e-5), "output_weight", "", 11));
+}
+
+TEST_CASE("several layers are one behind another") {
+  mlir::MLIRContext context;
+  const Model model =
+      models::build({.model = "gpt2", .dims = tiny, .dtype = DType::f32, .layers = 3}, context);
+  CHECK(model.description.layers == 3);
+  const auto arguments = randomArguments(graphOf(model), 34);
+  const Reference reference(model, arguments);
+  Rows x = reference.input();
+  for (const int layer : {1, 2, 3}) x = gpt2Layer(reference.ofLayer(layer), x);
+  compare(evaluate(model, arguments), x);
 }
 
 TEST_CASE("tiny BLOOM and MPT layers equal their definition, whatever the number of heads") {

@@ -8,6 +8,7 @@
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/FirstLines.h"
+#include "tools/driver/LayeredModel.h"
 #include "tools/driver/LayoutChanges.h"
 #include "tools/driver/MeasuredChoice.h"
 #include "tools/driver/ReEmission.h"
@@ -37,11 +38,11 @@ void writeText(const CompileFlags &flags, const std::string &text) {
   writeFile(flags.output.empty() ? "-" : flags.output, text);
 }
 
-/// `proposed`: what the plan was selected from.
-int writeDecided(const Compilation &compilation, const std::vector<ProposedVariant> &proposed,
-                 const decision::Problem &problem, const decision::Options &options,
-                 const decision::Decision &decision, const CompileFlags &flags,
-                 const std::string &architecture, Phase last, bool json) {
+int writeDecided(const Compilation &compilation, const DecidedModel &decided,
+                 const CompileFlags &flags, const std::string &architecture, Phase last,
+                 bool json) {
+  const std::vector<ProposedVariant> &proposed = decided.proposed;
+  const decision::Decision &decision = decided.decision;
   PlannedKernels planned = decision.planned;
   if (last == Phase::lower) {
     writeText(flags, lowered(planned, architecture));
@@ -61,11 +62,11 @@ int writeDecided(const Compilation &compilation, const std::vector<ProposedVaria
   } else {
     planned.plan.notes.push_back({.kind = NoteKind::build, .text = stoppedNote});
   }
-  artifact.report = makeReport(compilation, proposed, decision, planned);
+  artifact.report = makeReport(compilation, decided, planned);
   // Of a plan that was chosen by measuring no other plan has a comparable time.
-  if (decision.timed.empty())
+  if (decision.timed.empty() && !decided.isByParts())
     if (const std::optional<LayoutChange> change =
-            costliestChange(problem, options, decision, artifact.report["layouts"]))
+            costliestChange(decided.problem, decided.options, decision, artifact.report["layouts"]))
       artifact.report["layoutChange"] = {{"tensor", change->tensor},
                                          {"layout", change->layout},
                                          {"other", change->other},
@@ -138,24 +139,21 @@ int run(const CompileFlags &flags, bool json) {
     writeText(flags, printVariants(compilation.rewrite(first, last)));
     return 0;
   }
-  std::vector<ProposedVariant> proposed = compilation.propose(first);
   if (last == Phase::fuse || last == Phase::configure) {
+    std::vector<ProposedVariant> proposed = compilation.propose(first);
     const Device &device = compilation.costModel().device();
     if (last == Phase::configure) writeText(flags, printCandidates(proposed, device, json));
     else writeText(flags, json ? printFusions(proposed, device, json) : printProposals(proposed));
     return 0;
   }
-  const decision::Problem problem = compilation.problem(proposed);
-  decision::Options options = compilation.options(proposed);
-  options.plansToMeasure = flags.measure.plans;
-  const decision::Decision decision = valueOrThrow(decision::decide(
-      problem, options, gpu ? measureOn(*gpu, flags.target.architecture()) : decision::Measure()));
+  const DecidedModel decided = decideModel(
+      compilation, first, gpu ? measureOn(*gpu, flags.target.architecture()) : decision::Measure(),
+      flags.measure.plans);
   if (last == Phase::select) {
-    writeText(flags, compilation.materialized(proposed, decision));
+    writeText(flags, compilation.materialized(decided.proposed, decided.decision));
     return 0;
   }
-  return writeDecided(compilation, proposed, problem, options, decision, flags, architecture, last,
-                      json);
+  return writeDecided(compilation, decided, flags, architecture, last, json);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Device.h"
 #include "kernel/Error.h"
+#include "kernel/LayerNames.h"
 #include "kernel/Nearest.h"
 #include "plan/ConcurrentLaunches.h"
 #include "plan/PlanFigures.h"
@@ -329,10 +330,13 @@ std::string screenTable(const Plan &plan, const json &report, size_t most) {
     }
     const PlanKernel &first = plan.kernels[size_t(kernel.kernels.front())];
     const std::string name = shortNameOf(kernel);
+    const auto shown = [&](const std::string &text) {  // one row for all layers
+      return kernel.kernels.size() > 1 ? withoutLayers(text) : text;
+    };
     table.addRow(
         {formatSeconds(kernel.seconds),
          fmt::format("{:.0f}", 100 * kernel.seconds / std::max(plan.predictedSeconds, 1e-12)),
-         ofPeak(first, report, device), shortNames.at(name) == 1 ? name : kernel.name,
+         ofPeak(first, report, device), shown(shortNames.at(name) == 1 ? name : kernel.name),
          kernel.kernels.size() > 1 ? fmt::format("x{}", kernel.kernels.size()) : "",
          fmt::format("{}", fmt::join(opNames(first), " + ")), nameOf(timeSourceOf(first))});
   }
@@ -377,9 +381,11 @@ std::string wideTable(const Plan &plan) {
 std::string lossFact(const UnfusedLoss &loss) {
   const std::string why = loss.code.empty() ? "the fused kernel has no measurement"
                                             : fmt::format("[{} {}]", loss.code, loss.reason);
-  return fmt::format("{} goes through memory from {} to {}: {}, up to {} {}", loss.tensor,
+  const std::string repeats =
+      loss.repeats > 1 ? fmt::format(" in each of {} layers", loss.repeats) : "";
+  return fmt::format("{} goes through memory from {} to {}: {}, up to {}{} {}", loss.tensor,
                      loss.writer, loss.reader, formatBytes(loss.bytes), formatSeconds(loss.seconds),
-                     why);
+                     repeats, why);
 }
 
 /// The most valuable facts, each on its line.

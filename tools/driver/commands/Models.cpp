@@ -101,6 +101,9 @@ std::string details(const PresetRow &row) {
       "  --part   {}\n  --dtype  {}\n  --train  {}; --dropout P sets the probability, {} without\n",
       joined(model["parts"]), joined(model["dtypes"]),
       isTrained(row.specification) ? "supported" : "not supported", row.specification.dropout);
+  if (const int64_t layers = row.specification.model.layers;
+      layers > 0 && row.specification.family != Family::maskedToken)
+    result += fmt::format("  --layers 1 to {}; 1 without, and all with --part model\n", layers);
   if (!model["masks"].empty())
     result +=
         fmt::format("  --mask   {}, or several of them; none without\n", joined(model["masks"]));

@@ -4,8 +4,8 @@
 #include "passes/decide/PathPlan.h"
 #include "passes/select/StepText.h"
 #include "plan/PlanFigures.h"
-#include "tools/driver/Compilation.h"
 #include "tools/driver/Console.h"
+#include "tools/driver/LayeredModel.h"
 #include "tools/driver/commands/Commands.h"
 #include "tools/driver/commands/Listings.h"
 
@@ -210,10 +210,10 @@ int run(const SelectFlags &flags, bool json) {
   if (first > Phase::select)
     throw Error::badInput("--start-from {}: lies after select", flags.startFrom);
   compilation.import(first);
-  const std::vector<ProposedVariant> proposed = compilation.propose(first);
-  const decision::Decision decision = compilation.decide(proposed);
-  const Answer answer{.decision = decision};
-  if (!flags.output.empty()) writeFile(flags.output, compilation.materialized(proposed, decision));
+  const DecidedModel decided = decideModel(compilation, first);
+  const Answer answer{.decision = decided.decision};
+  if (!flags.output.empty())
+    writeFile(flags.output, compilation.materialized(decided.proposed, decided.decision));
   if (!flags.dot.empty()) {
     writeFile(flags.dot, drawing(answer));
     if (flags.dot == "-") return 0;

@@ -6,6 +6,7 @@
 #include "tools/driver/Verification.h"
 #include "tools/driver/commands/Commands.h"
 
+#include <map>
 #include <memory>
 
 namespace weft::driver {
@@ -27,7 +28,10 @@ std::string kernelTable(const std::vector<KernelVerdict> &verdicts) {
                {"max error", right},
                {"of bound", right},
                {"verdict", left}});
+  std::map<std::string, int> repeats;  // in later layers, by the kernel that was checked
+  for (const KernelVerdict &verdict : verdicts) ++repeats[verdict.sameAs];
   for (const KernelVerdict &verdict : verdicts) {
+    if (!verdict.sameAs.empty()) continue;
     if (!verdict.result) {
       table.addRow({verdict.name, "-", "-", "-",
                     verdict.isView ? "view: nothing runs" : "NOT CHECKED: " + verdict.unchecked});
@@ -37,7 +41,10 @@ std::string kernelTable(const std::vector<KernelVerdict> &verdicts) {
     table.addRow({verdict.name, std::to_string(result.points),
                   fmt::format("{:.3g}", result.worstError),
                   fmt::format("{:.3f}", result.worstRatio),
-                  result.passed() ? "agrees" : "FAILED: " + runtime::describe(result)});
+                  !result.passed() ? "FAILED: " + runtime::describe(result)
+                  : repeats.contains(verdict.name)
+                      ? fmt::format("agrees; {} more layers have it", repeats.at(verdict.name))
+                      : "agrees"});
   }
   return table.print();
 }
@@ -48,7 +55,8 @@ json toJson(const std::vector<KernelVerdict> &verdicts) {
     json row{{"name", verdict.name},
              {"view", verdict.isView},
              {"checked", verdict.result.has_value()},
-             {"reason", verdict.unchecked}};
+             {"reason", verdict.unchecked},
+             {"sameAs", verdict.sameAs}};
     if (verdict.result)
       row.update({{"points", verdict.result->points},
                   {"failing", verdict.result->failing},

@@ -153,7 +153,6 @@ __device__ __forceinline__ void backwardOfKeys(const Args &args, int block) {
 #pragma unroll 1
   while (!seen.isDone()) {
     const int step = seen.at(0);
-    const bool isFull = seen.isFull();
     waitForCopies<tile.stages - 2>();
     // The step has landed, and the one before it has been read by all.
     ptx::barrier();
@@ -167,7 +166,7 @@ __device__ __forceinline__ void backwardOfKeys(const Args &args, int block) {
     const int head = headOf(step), firstQuery = queryOf(step), query = firstQuery + lane % 4 * 2,
               key = firstKey + warpRow + lane / 4;
     const bool isPart = hasPart && firstQuery + tile.columns > shape.queries;
-    if (isPart || !isFull) {
+    if (isPart || coverageOf(step) != TileCoverage::full) {
       applyToKeys<shape, tile, hasPart>(scores, dKept, args.gradients, args.dropoutTransposed,
                                         queries + rowBytes, head, query, key);
     } else {
@@ -239,7 +238,6 @@ __device__ __forceinline__ void backwardOfQueries(const Args &args, int block) {
 #pragma unroll 1
   while (!seen.isDone()) {
     const int step = seen.at(0);
-    const bool isFull = seen.isFull();
     waitForCopies<tile.stages - 2>();
     ptx::barrier();
     seen.advance();
@@ -250,7 +248,7 @@ __device__ __forceinline__ void backwardOfQueries(const Args &args, int block) {
     multiplyRows<shape.headDim, T>(scores, queries, warpRow, keys);
     multiplyRows<shape.valueDim, T>(dKept, outputs, warpRow, keys + valuePlace);
     const int key = step * tile.columns + lane % 4 * 2;
-    if ((hasPart && step == steps - 1) || !isFull) {
+    if ((hasPart && step == steps - 1) || coverageOf(step) != TileCoverage::full) {
       applyToQueries<shape, hasPart>(scores, dKept, args.gradients, args.dropout, rows, head, query,
                                      key);
     } else {

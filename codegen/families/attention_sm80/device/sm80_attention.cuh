@@ -224,7 +224,6 @@ __device__ __forceinline__ void attention(
 #pragma unroll 1
   while (!seen.isDone()) {
     const int keyTile = seen.at(0);
-    const bool isFull = seen.isFull();
     waitForCopies<tile.stages - 2>();
     // The tile has landed, and the one before it, or queries in its place, have been read by all.
     ptx::barrier();
@@ -236,7 +235,7 @@ __device__ __forceinline__ void attention(
     multiplyKeys<shape, T>(scores, loadQueries, keys, warpKey);
     constexpr bool hasPart = shape.keys % tile.keys != 0;
     const int firstColumn = keyTile * tile.keys + column;
-    if ((hasPart && keyTile == P::keyTiles - 1) || !isFull)
+    if ((hasPart && keyTile == P::keyTiles - 1) || coverageOf(keyTile) != TileCoverage::full)
       applyScoreOps<shape, tile, hasPart>(scores, args.score, at, row, firstColumn);
     else applyScoreOps<shape, tile, false>(scores, args.scoreWithoutMasks, at, row, firstColumn);
     float older[2];

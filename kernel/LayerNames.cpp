@@ -1,0 +1,63 @@
+// Names of layers; see LayerNames.h.
+#include "kernel/LayerNames.h"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <charconv>
+
+namespace weft {
+namespace {
+
+constexpr std::string_view word = "layer";
+
+bool isWordCharacter(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+struct Found {
+  int64_t layer = 0;
+  size_t end = 0;  ///< behind the underscore
+};
+
+/// The layer's name that begins at `from`; its end is 0 where none does.
+Found layerAt(std::string_view text, size_t from) {
+  if (text.substr(from, word.size()) != word) return {};
+  const size_t digits = from + word.size();
+  int64_t layer = 0;
+  const auto [end, error] = std::from_chars(text.data() + digits, text.data() + text.size(), layer);
+  const size_t behind = size_t(end - text.data());
+  if (error != std::errc() || behind >= text.size() || text[behind] != '_') return {};
+  return {.layer = layer, .end = behind + 1};
+}
+
+/// The text with every layer's name by what `rename` makes of the layer.
+template <typename Rename>
+std::string renamed(std::string_view text, const Rename &rename) {
+  std::string result;
+  for (size_t at = 0; at < text.size();) {
+    // Rewrites join names: "layer2_wq_layer2_wk". A letter in front makes it another word.
+    const bool begins = at == 0 || text[at - 1] == '_' || !isWordCharacter(text[at - 1]);
+    if (const Found found = begins ? layerAt(text, at) : Found(); found.end > 0) {
+      result += rename(found.layer);
+      at = found.end;
+    } else {
+      result += text[at++];
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string layerPrefix(int64_t layer) { return fmt::format("{}{}_", word, layer); }
+
+int64_t layerOf(std::string_view name) { return layerAt(name, 0).layer; }
+
+std::string withoutLayers(std::string_view text) {
+  return renamed(text, [](int64_t) { return std::string(); });
+}
+
+std::string shiftLayers(std::string_view text, int64_t by) {
+  return renamed(text, [&](int64_t layer) { return layerPrefix(layer + by); });
+}
+
+}  // namespace weft

@@ -1,0 +1,21 @@
+// What belongs to one of several layers has a name that begins with the layer's: "layer3_q". Layers
+// count from 1.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace weft {
+
+/// "layer3_".
+std::string layerPrefix(int64_t layer);
+/// 3 of "layer3_q"; 0 of a name of no layer.
+int64_t layerOf(std::string_view name);
+/// A text without the layers that it names: "q_k" of "layer3_q_layer3_k".
+std::string withoutLayers(std::string_view text);
+/// A text with every layer that it names so many layers further: with 2, "fuse layer1_q, layer2_k"
+/// becomes "fuse layer3_q, layer4_k".
+std::string shiftLayers(std::string_view text, int64_t by);
+
+}  // namespace weft

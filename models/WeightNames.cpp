@@ -1,0 +1,147 @@
+// Tables of the names of weights; see WeightNames.h.
+#include "models/WeightNames.h"
+
+#include "kernel/LayerNames.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+namespace weft::models {
+namespace {
+
+struct Row {
+  std::string_view parameter;  ///< without its layer
+  std::string_view name;       ///< "#" stands for the layer's number, from 0
+  std::string_view dimensions;
+};
+
+struct Names {
+  std::string_view family, prefix;
+  std::vector<Row> rows;
+  /// Tensors that files have beside the weights: whole names, or beginnings that end in ".".
+  std::vector<std::string_view> others;
+};
+
+const std::vector<Names> &allNames() {
+  static const std::vector<Names> all = {
+      {.family = "bert",
+       .prefix = "bert.",
+       .rows = {{"token_table", "embeddings.word_embeddings.weight", "v i"},
+                {"position_table", "embeddings.position_embeddings.weight", "<j i"},
+                {"type_table", "embeddings.token_type_embeddings.weight", "s i"},
+                {"gamma0", "embeddings.LayerNorm.weight", "i"},
+                {"beta0", "embeddings.LayerNorm.bias", "i"},
+                {"wq", "encoder.layer.#.attention.self.query.weight", "hp i"},
+                {"bq", "encoder.layer.#.attention.self.query.bias", "hp"},
+                {"wk", "encoder.layer.#.attention.self.key.weight", "hp i"},
+                {"bk", "encoder.layer.#.attention.self.key.bias", "hp"},
+                {"wv", "encoder.layer.#.attention.self.value.weight", "hw i"},
+                {"bv", "encoder.layer.#.attention.self.value.bias", "hw"},
+                {"wo", "encoder.layer.#.attention.output.dense.weight", "i hw"},
+                {"bo", "encoder.layer.#.attention.output.dense.bias", "i"},
+                {"gamma1", "encoder.layer.#.attention.output.LayerNorm.weight", "i"},
+                {"beta1", "encoder.layer.#.attention.output.LayerNorm.bias", "i"},
+                {"w1", "encoder.layer.#.intermediate.dense.weight", "u i"},
+                {"b1", "encoder.layer.#.intermediate.dense.bias", "u"},
+                {"w2", "encoder.layer.#.output.dense.weight", "i u"},
+                {"b2", "encoder.layer.#.output.dense.bias", "i"},
+                {"gamma2", "encoder.layer.#.output.LayerNorm.weight", "i"},
+                {"beta2", "encoder.layer.#.output.LayerNorm.bias", "i"},
+                {"w_pool", "pooler.dense.weight", "e i"},
+                {"b_pool", "pooler.dense.bias", "e"}},
+       .others = {"embeddings.position_ids", "cls.", "classifier.", "qa_outputs."}},
+      {.family = "gpt2",
+       .prefix = "transformer.",
+       .rows =
+           {{"token_table", "wte.weight", "v i"},      {"position_table", "wpe.weight", "<j i"},
+            {"gamma1", "h.#.ln_1.weight", "i"},        {"beta1", "h.#.ln_1.bias", "i"},
+            {"wq", "h.#.attn.c_attn.weight", "i 0hp"}, {"wk", "h.#.attn.c_attn.weight", "i 1hp"},
+            {"wv", "h.#.attn.c_attn.weight", "i 2hw"}, {"bq", "h.#.attn.c_attn.bias", "0hp"},
+            {"bk", "h.#.attn.c_attn.bias", "1hp"},     {"bv", "h.#.attn.c_attn.bias", "2hw"},
+            {"wo", "h.#.attn.c_proj.weight", "hw i"},  {"bo", "h.#.attn.c_proj.bias", "i"},
+            {"gamma2", "h.#.ln_2.weight", "i"},        {"beta2", "h.#.ln_2.bias", "i"},
+            {"w1", "h.#.mlp.c_fc.weight", "i u"},      {"b1", "h.#.mlp.c_fc.bias", "u"},
+            {"w2", "h.#.mlp.c_proj.weight", "u i"},    {"b2", "h.#.mlp.c_proj.bias", "i"},
+            {"gamma_last", "ln_f.weight", "i"},        {"beta_last", "ln_f.bias", "i"},
+            {"output_weight", "lm_head.weight", "v i"}},
+       .others = {"h.#.attn.bias", "h.#.attn.masked_bias"}},
+      {.family = "llama",
+       .prefix = "model.",
+       .rows = {{"token_table", "embed_tokens.weight", "v i"},
+                {"gamma1", "layers.#.input_layernorm.weight", "i"},
+                {"wq", "layers.#.self_attn.q_proj.weight", "grp i"},
+                {"bq", "layers.#.self_attn.q_proj.bias", "grp"},
+                {"wk", "layers.#.self_attn.k_proj.weight", "gp i"},
+                {"bk", "layers.#.self_attn.k_proj.bias", "gp"},
+                {"wv", "layers.#.self_attn.v_proj.weight", "gw i"},
+                {"bv", "layers.#.self_attn.v_proj.bias", "gw"},
+                {"wo", "layers.#.self_attn.o_proj.weight", "i grw"},
+                {"bo", "layers.#.self_attn.o_proj.bias", "i"},
+                {"gamma2", "layers.#.post_attention_layernorm.weight", "i"},
+                {"w_gate", "layers.#.mlp.gate_proj.weight", "u i"},
+                {"b_gate", "layers.#.mlp.gate_proj.bias", "u"},
+                {"w_up", "layers.#.mlp.up_proj.weight", "u i"},
+                {"b_up", "layers.#.mlp.up_proj.bias", "u"},
+                {"w_down", "layers.#.mlp.down_proj.weight", "i u"},
+                {"b_down", "layers.#.mlp.down_proj.bias", "i"},
+                {"gamma_last", "norm.weight", "i"},
+                {"output_weight", "lm_head.weight", "v i"}},
+       .others = {"layers.#.self_attn.rotary_emb.inv_freq"}}};
+  return all;
+}
+
+const Names *namesOf(std::string_view family) {
+  const auto found = std::ranges::find(allNames(), family, &Names::family);
+  return found == allNames().end() ? nullptr : &*found;
+}
+
+/// "h.12.ln_1.weight" as "h.#.ln_1.weight".
+std::string withoutNumber(std::string_view name) {
+  std::string result;
+  for (size_t at = 0; at < name.size();) {
+    size_t end = at;
+    while (end < name.size() && std::isdigit(static_cast<unsigned char>(name[end]))) ++end;
+    const bool isNumber =
+        end > at && end < name.size() && name[end] == '.' && (at == 0 || name[at - 1] == '.');
+    if (isNumber) result += '#', at = end;
+    else result += name[at++];
+  }
+  return result;
+}
+
+}  // namespace
+
+std::optional<WeightSource> weightSource(std::string_view names, std::string_view parameter) {
+  const Names *known = namesOf(names);
+  if (!known) return std::nullopt;
+  const int64_t layer = layerOf(parameter);
+  const std::string bare = withoutLayers(parameter);
+  for (const Row &row : known->rows) {
+    const size_t number = row.name.find('#');
+    if (row.parameter != bare || (number != row.name.npos) != (layer > 0)) continue;
+    std::string name(row.name);
+    if (layer > 0) name.replace(number, 1, std::to_string(layer - 1));
+    return WeightSource{.name = std::move(name), .dimensions = std::string(row.dimensions)};
+  }
+  return std::nullopt;
+}
+
+std::string withoutModelPrefix(std::string_view names, std::string_view name) {
+  const Names *known = namesOf(names);
+  if (known && name.starts_with(known->prefix)) name.remove_prefix(known->prefix.size());
+  return std::string(name);
+}
+
+bool isWeightName(std::string_view names, std::string_view name) {
+  const Names *known = namesOf(names);
+  if (!known) return false;
+  const std::string general = withoutNumber(name);
+  return std::ranges::find(known->rows, general, &Row::name) != known->rows.end() ||
+         std::ranges::any_of(known->others, [&](std::string_view other) {
+           return other.ends_with('.') ? general.starts_with(other) : general == other;
+         });
+}
+
+}  // namespace weft::models

@@ -1,0 +1,32 @@
+// Where published checkpoints keep the weights of a model: the names of Hugging Face's files, and
+// how their axes lie. Plain data.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft::models {
+
+/// A tensor of a checkpoint that holds a parameter, or has it as a part.
+struct WeightSource {
+  std::string name;  ///< "h.2.attn.c_attn.weight"
+  /// Its dimensions, with a space between them: of each the parameter's axes that it merges,
+  /// slowest first. A digit in front is which of three stacked parts is taken; "<" in front, that
+  /// the dimension may be longer and its first indices are taken. "i 0hp", "<j i".
+  std::string dimensions;
+};
+
+/// Names of weights: "bert", "gpt2" and "llama" (also of Mistral and Qwen2).
+/// The source of a parameter of such a model ("layer3_wq", "token_table"); nothing for one that no
+/// checkpoint has.
+std::optional<WeightSource> weightSource(std::string_view names, std::string_view parameter);
+
+/// A name of a checkpoint without what its file may have in front of all ("bert.", "model.").
+std::string withoutModelPrefix(std::string_view names, std::string_view name);
+/// Whether a checkpoint of these models may have a tensor of that name, whatever the number of its
+/// layer; buffers that are no weights, and heads of other tasks, included. Without its prefix.
+bool isWeightName(std::string_view names, std::string_view name);
+
+}  // namespace weft::models

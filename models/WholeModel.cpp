@@ -1,0 +1,71 @@
+// Several layers one behind another, and what a whole model has around them: embeddings before the
+// first, a last norm, a pooler or a projection to the vocabulary behind the last.
+#include "kernel/LayerNames.h"
+#include "models/Families.h"
+
+namespace weft::models {
+namespace {
+
+/// Tables are parameters, so that a weight file fills them; sums in the order of the published
+/// models.
+mlir::Value embed(LayerBuilder &layer, mlir::Value table) {
+  const ModelSpecification &model = layer.specification().model;
+  const mlir::Value tokens = layer.indices("tokens", "bj");
+  mlir::Value x = layer.gather("embedded", table, tokens);
+  if (model.tokenTypes > 0) {
+    const mlir::Value types = layer.indices("types", "bj");
+    const mlir::Value ofTypes = layer.gather(
+        "embedded_types", layer.parameter("type_table", "si", LayerBuilder::drawn), types);
+    x = layer.residual("typed", x, ofTypes);
+  }
+  if (model.hasPositions)
+    x = layer.bias("positioned", x, "position_table", "ji", LayerBuilder::drawn);
+  if (layer.specification().family == Family::encoder) x = layer.layerNorm("norm0", x, "0");
+  return layer.dropout("embedding_kept", x);
+}
+
+mlir::Value oneLayer(LayerBuilder &layer, mlir::Value x) {
+  switch (layer.specification().family) {
+    case Family::decoder: return decoderLayer(layer, x);
+    case Family::llama: return llamaLayer(layer, x);
+    default: return encoderLayer(layer, x, x);
+  }
+}
+
+/// Families that normalize before each block normalize once more behind the last.
+mlir::Value lastNorm(LayerBuilder &layer, mlir::Value x) {
+  switch (layer.specification().family) {
+    case Family::decoder: return layer.layerNorm("last_norm", x, "_last");
+    case Family::llama: return layer.rmsNorm("last_norm", x, "gamma_last");
+    default: return x;
+  }
+}
+
+mlir::Value pool(LayerBuilder &layer, mlir::Value x) {
+  const mlir::Value row = layer.mergeAxes("first_row", layer.first("first", x, 'j'), 'b', 'b');
+  return layer.tanh("pooled", layer.project("pool", "ei,bi->be", "w_pool", row, "b_pool"));
+}
+
+}  // namespace
+
+std::vector<mlir::Value> buildLayers(LayerBuilder &layer) {
+  const LayerSpecification &specification = layer.specification();
+  const ModelSpecification &model = specification.model;
+  const bool isWhole = specification.isWhole;
+  const mlir::Value table =
+      isWhole ? layer.parameter("token_table", "vi", LayerBuilder::drawn) : mlir::Value();
+  mlir::Value x = isWhole ? embed(layer, table) : layer.argument("x", "bji");
+  for (int64_t number = 1; number <= specification.layers; ++number) {
+    layer.setPrefix(layerPrefix(number));
+    x = oneLayer(layer, x);
+  }
+  layer.setPrefix("");
+  if (!isWhole) return {x};
+  x = lastNorm(layer, x);
+  if (model.hasLogits && model.isTied) return {layer.contract("logits", "vi,bji->bjv", table, x)};
+  if (model.hasLogits) return {layer.project("logits", "vi,bji->bjv", "output_weight", x)};
+  if (model.hasPooler) return {x, pool(layer, x)};
+  return {x};
+}
+
+}  // namespace weft::models

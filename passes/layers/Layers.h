@@ -1,0 +1,64 @@
+// A graph of several layers, cut into parts that are decided one by one, and put together again
+// from what was chosen of each. Layers are told by the names of their ops (kernel/LayerNames.h).
+//
+// Invariant: parts that are equal but for the numbers of their layers have equal texts once these
+// are shifted, so that one decision serves them all.
+#pragma once
+
+#include "ir/Weft.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+/// Where the layers of a graph begin, as numbers of ops (numberedOps).
+struct LayerPositions {
+  std::vector<size_t> begins;  ///< one a layer, ascending
+  size_t end = 0;              ///< behind the last layer's last op
+  size_t opsOfLayer = 0;
+};
+/// Throws Error(checkFailed) where layers have different numbers of ops or are not in order.
+LayerPositions layerPositions(GraphOp graph);
+
+/// Tensors that are computed in front of an op and read at it or behind it.
+struct Crossing {
+  int64_t tensors = 0, bytes = 0;
+};
+Crossing crossingAt(GraphOp graph, size_t op);
+
+/// The ops between two cuts as a graph. Its arguments are first the activations, those that earlier
+/// parts compute and those of the whole, by first use and called "carried1", "carried2", ..., so
+/// that the first layer is like the others; then integers and parameters of the whole under their
+/// names. Its results are what later parts read or the whole returns.
+struct LayerPart {
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  int64_t firstLayer = 0;                       ///< of its names; 0: of no layer
+  std::vector<std::string> arguments, results;  ///< names in the whole, by position
+};
+/// A text that speaks of a part's tensors, of the part where it stands in the whole: there its
+/// arguments have these names, and its layers stand so many further.
+std::string placedText(const std::string &text, const std::vector<std::string> &arguments,
+                       int64_t shift);
+/// One part for each range between neighbouring cuts, and those before the first and behind the
+/// last; ranges without ops are left out. `cuts`: numbers of ops, ascending.
+std::vector<LayerPart> cutGraph(GraphOp graph, const std::vector<size_t> &cuts);
+
+/// What stands in the place of a part: another graph of its arguments and results, with its layers
+/// so many further.
+struct JoinedPart {
+  mlir::ModuleOp module;
+  std::vector<std::string> arguments, results;  ///< names in the whole, by position
+  int64_t shift = 0;
+};
+/// A graph of the whole's arguments and results that computes what its parts compute, in order.
+/// `firstOps`, if any, gets the number of each part's first op. Throws Error(checkFailed) where a
+/// part reads what nothing before it computes.
+mlir::OwningOpRef<mlir::ModuleOp> joinGraphs(GraphOp whole, const std::vector<JoinedPart> &parts,
+                                             std::vector<size_t> *firstOps = nullptr);
+
+}  // namespace weft

@@ -1,0 +1,102 @@
+"""--layers and --part model: what is built, how it is told, and what is rejected."""
+import json
+import unittest
+
+from weft_command import CommandTest
+
+DIMS = [
+    '--dim', 'b=2', '--dim', 'j=16', '--dim', 'h=2', '--dim', 'i=32', '--dim', 'u=64', '--stacking',
+    'three'
+]
+CONFIG = {
+    'model_type': 'gpt2', 'n_embd': 32, 'n_head': 2, 'n_layer': 2, 'n_positions': 16,
+    'vocab_size': 24, 'torch_dtype': 'float16'
+}
+
+
+class LayersTest(CommandTest):
+    def compile(self, *arguments, **options):
+        return self.weft('compile', *arguments, '--stop-after', 'emit', '-o', 'out', **options)
+
+    def test_repeated_kernels_share_their_text(self):
+        said = self.compile('gpt2', '--layers', '4', *DIMS).prose()
+        self.assertIn('4 layers, inference', said)
+        plan = json.loads((self.folder / 'out/plan.json').read_text())
+        sources = {}
+        for kernel in plan['kernels']:
+            if kernel['source']:
+                sources.setdefault(kernel['source'], []).append(kernel['name'])
+        self.assertEqual(len(list((self.folder / 'out/kernels').glob('*.cu'))), len(sources))
+        hidden = [names for file, names in sources.items() if 'gelu' in file]
+        self.assertEqual([len(names) for names in hidden], [4])
+        self.assertTrue(all(name.startswith('layer') for name in hidden[0]))
+        self.assertIn('as weft wrote it', self.weft('emit', 'out', '--check').out)
+        explained = self.weft('explain', 'out').prose()
+        self.assertIn('x4', explained)
+        everything = self.weft('explain', 'out', '--all').prose()
+        self.assertIn('no fused candidate crosses a cut', everything)
+        self.weft('explain', 'out', '--fusion', 'layer3_norm2,layer3_active')
+        self.fails(3, 'explain', 'out', '--layout', 'layer3_q', says=['decided one by one'])
+        self.weft('run', 'out', '--check')
+
+    def test_an_edit_is_of_all_layers(self):
+        self.compile('bert-base', '--layers', '3', *DIMS)
+        file = next((self.folder / 'out/kernels').glob('*gelu*.cu'))
+        file.write_text('// faster\n' + file.read_text())
+        said = self.weft('emit', 'out', env={'WEFT_NVRTC': 'none'})
+        self.assertIn('the edit is kept', said.err)
+        plan = json.loads((self.folder / 'out/plan.json').read_text())
+        edited = [kernel['name'] for kernel in plan['kernels'] if kernel.get('edited')]
+        self.assertEqual(len(edited), 3)
+
+    def test_a_config_is_taken_whole(self):
+        (self.folder / 'tiny.json').write_text(json.dumps(CONFIG))
+        said = self.compile('tiny.json', '--part', 'model', '--stacking', 'three')
+        self.assertIn('model of 2 layers', said.prose())
+        self.assertIn('vocabulary v=24', said.prose())
+        self.assertNotIn('vocab_size', said.err)
+        graph = self.weft('import', 'tiny.json', '--part', 'model').out
+        self.assertEqual(graph.count('weft.gelu_tanh'), 2)
+        untied = {**CONFIG, 'tie_word_embeddings': False}
+        (self.folder / 'untied.json').write_text(json.dumps(untied))
+        self.assertNotIn('%output_weight', graph)
+        self.assertIn('%output_weight', self.weft('import', 'untied.json', '--part', 'model').out)
+        for code, key in ((3, 'vocab_size'), (2, 'n_layer')):
+            lacks = {name: value for name, value in CONFIG.items() if name != key}
+            (self.folder / 'lacks.json').write_text(json.dumps(lacks))
+            self.fails(code, 'import', 'lacks.json', '--part', 'model', says=['--part model'])
+
+    def test_rejections(self):
+        for code, arguments, says in (
+            (2, ['bert-base', '--layers', '13'], ['the model has 12 layers', '--layers all']),
+            (2, ['gpt2', '--layers', '0'], ['at least 1 layer']),
+            (2, ['gpt2', '--layers', 'two'], ["a number of layers or 'all'"]),
+            (2, ['gpt2', '--part', 'models'], ["nearest is 'model'"]),
+            (2, ['bert-base', '--layers', '2', '--dim', 'k=8'], ['k=8 must equal j=512']),
+            (3, ['gpt2', '--layers', '2', '--train'], ['forward only', '--train of one layer']),
+            (3, ['gpt2', '--part', 'model', '--train'], ['forward only']),
+            (3, ['gpt2', '--layers', '2', '--part', 'attention'], ['--part layer']),
+            (3, ['gpt2', '--layers', '2', '--ragged', 'j'], ['--ragged packs one layer']),
+            (3, ['gpt2', '--layers', '2', '--dropout', '0.1'], ['--dropout 0']),
+            (3, ['t5-base-encoder', '--layers', '2'], ['nearest are bert-base']),
+            (3, ['attention', '--part', 'model'], ['nearest are bert-base']),
+            (3, ['bloom-560m', '--part', 'model'], ['--layers all']),
+            (3, ['masked-token', '--layers', '2'], ['the model has 4']),
+            (3, ['gpt2', '--layers', '2', '--pin', 'layer1_q=phbj'], ['--pin']),
+            (3, ['gpt2', '--layers', '2', '--chunks', '2'], ['--chunks', '--attention fused']),
+        ):
+            with self.subTest(arguments):
+                self.fails(code, 'compile', *arguments, '--stop-after', 'select', says=says)
+        self.compile('bloom-560m', '--layers', '2', *DIMS)
+        self.fails(3, 'run', 'out', '--weights', 'x', says=['BERT, GPT-2 and Llama'])
+        self.compile('gpt2', '--layers', '2', *DIMS, '--overwrite')
+        self.fails(2, 'run', 'out', '--weights', 'nowhere', says=['nowhere'])
+        self.fails(3, 'opt', 'gpt2', '--layers', '2', says=['decided one by one'])
+
+    def test_one_layer_is_as_without(self):
+        one = self.weft('import', 'gpt2', *DIMS[:10]).out
+        self.assertEqual(self.weft('import', 'gpt2', '--layers', '1', *DIMS[:10]).out, one)
+
+
+if __name__ == '__main__':
+    unittest.main()

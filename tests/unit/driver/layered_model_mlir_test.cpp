@@ -1,0 +1,135 @@
+// Models of several layers, decided part by part: the plan computes the model, costs what the
+// search of the whole graph finds, and its parts are cut where no kernel is lost.
+#include "tools/driver/LayeredModel.h"
+
+#include "kernel/Error.h"
+#include "kernel/LayerNames.h"
+#include "tests/support/NonEmpty.h"
+#include "tests/unit/samples/SampleGraphs.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+
+using namespace weft;
+using namespace weft::driver;
+using weft::test::nonEmpty;
+
+namespace {
+
+ModelFlags flagsOf(const std::string &preset, const std::string &part, const std::string &layers,
+                   const std::string &dtype) {
+  ModelFlags flags;
+  flags.model = preset;
+  flags.part = part;
+  flags.layers = layers;
+  flags.dtype = dtype;
+  flags.dims = {"b=2", "j=32", "h=2", "i=32", "u=64"};
+  if (preset == "llama-3-8b") flags.dims.insert(flags.dims.end(), {"g=1", "p=16"});
+  if (part == "model") flags.dims.push_back("v=48");
+  return flags;
+}
+
+ChoiceFlags fewVariants(const std::string &attention) {
+  ChoiceFlags choices;
+  choices.stacking = "three";
+  choices.attention = attention;
+  choices.chunks = 1;
+  return choices;
+}
+
+TargetFlags byModel() {
+  TargetFlags target;
+  target.profile = "none";
+  return target;
+}
+
+DecidedModel decided(Compilation &compilation) {
+  compilation.import();
+  return decideModel(compilation, Phase::import);
+}
+
+}  // namespace
+
+TEST_CASE("the plan of several layers takes what the search of their whole graph finds") {
+  const std::string preset = GENERATE("bert-base", "gpt2", "llama-3-8b"),
+                    layers = GENERATE("2", "3");
+  INFO(preset << " " << layers);
+  const ChoiceFlags choices = fewVariants("fused");
+  Compilation byParts(flagsOf(preset, "layer", layers, "f16"), choices, byModel());
+  const DecidedModel parts = decided(byParts);
+  CHECK(parts.isByParts());
+  ModelFlags file;
+  file.model = "unrolled.mlir";
+  Compilation unrolled(file, choices, byModel());
+  unrolled.importTexts(byParts.importedTexts(), byParts.resumesAt());
+  const DecidedModel whole = decideModel(unrolled, byParts.resumesAt());
+  CHECK_FALSE(whole.isByParts());
+  CHECK(parts.decision.planned.plan.predictedSeconds ==
+        Approx(whole.decision.planned.plan.predictedSeconds).epsilon(1e-9));
+  CHECK(parts.decision.lowerBound == Approx(whole.decision.lowerBound).epsilon(1e-9));
+  CHECK(parts.decision.planned.plan.kernels.size() == whole.decision.planned.plan.kernels.size());
+}
+
+TEST_CASE("the plan of a whole model computes the model") {
+  const std::string preset = GENERATE("bert-base", "gpt2", "llama-3-8b");
+  const std::string attention = GENERATE("unfused", "decomposed");
+  INFO(preset << " " << attention);
+  Compilation compilation(flagsOf(preset, "model", "3", "f32"), fewVariants(attention), byModel());
+  const DecidedModel model = decided(compilation);
+  const auto before = test::parse(compilation.importedTexts().front().text),
+             after = test::parse(compilation.materialized(model.proposed, model.decision));
+  std::vector<TensorValue> arguments = randomArguments(before->graph(), 3);
+  for (TensorValue &argument : arguments)
+    if (argument.shape == std::vector<int64_t>{2, 32})  // ids and types
+      for (size_t n = 0; n < argument.elements.size(); ++n) argument.elements[n] = double(n % 2);
+  const auto expected = interpret(before->graph(), arguments, {}),
+             actual = interpret(after->graph(), arguments, {});
+  REQUIRE((mlir::succeeded(expected) && mlir::succeeded(actual)));
+  REQUIRE(expected->size() == (preset == "bert-base" ? 2 : 1));
+  REQUIRE(actual->size() == expected->size());
+  for (size_t result = 0; result < expected->size(); ++result)
+    CHECK(distance((*actual)[result], (*expected)[result], 1e-4, 1e-4) <= 1);
+}
+
+TEST_CASE("layers that are alike are decided once, and have the same kernels") {
+  Compilation compilation(flagsOf("gpt2", "model", "6", "f16"), fewVariants("fused"), byModel());
+  const DecidedModel model = decided(compilation);
+  // Embedding with the first norm, a layer up to the next one's first norm, the last with logits.
+  REQUIRE(model.parts.size() == 3);
+  CHECK(model.parts[0].places.size() == 1);
+  CHECK(model.parts[1].places.size() == 5);
+  CHECK(model.parts[2].places.size() == 1);
+  std::map<int64_t, std::multiset<std::string>> byLayer;
+  for (const PlanKernel &kernel : model.decision.planned.plan.kernels)
+    byLayer[layerOf(kernel.name)].insert(kernel.configuration);
+  CHECK(byLayer.at(2) == byLayer.at(5));
+  const auto &notes = model.proposed.front().notes;
+  CHECK(notes.back() ==
+        "6 layers in 7 parts, cut behind 'norm1', of which 3 are decided: no fused candidate "
+        "crosses a cut");
+  Compilation one(flagsOf("gpt2", "model", "1", "f16"), fewVariants("fused"), byModel());
+  CHECK(decided(one).parts.size() == 1);
+  Compilation bert(flagsOf("bert-base", "layer", "12", "f16"), fewVariants("fused"), byModel());
+  CHECK(decided(bert).parts.size() == 1);
+}
+
+TEST_CASE("what several layers do not have is told with what is nearest") {
+  const auto errorOf = [](ModelFlags flags, ChoiceFlags choices) -> std::string {
+    try {
+      Compilation compilation(std::move(flags), std::move(choices), byModel());
+      decided(compilation);
+    } catch (const Error &error) {
+      return error.what();
+    }
+    return "";
+  };
+  ChoiceFlags pinned = fewVariants("fused"), limited = pinned;
+  pinned.pins = {"layer1_q=phbj"};
+  CHECK_THAT(errorOf(flagsOf("gpt2", "layer", "2", "f16"), pinned),
+             Catch::Contains("--pin is not supported of several layers yet"));
+  limited.maxMemory = "1K";
+  CHECK_THAT(errorOf(flagsOf("gpt2", "layer", "2", "f16"), limited),
+             Catch::Contains("--max-memory 1K: "));
+}

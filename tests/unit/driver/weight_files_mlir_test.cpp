@@ -1,0 +1,340 @@
+// Weights of published checkpoints: every parameter of a tiny BERT, GPT-2 and Llama finds its
+// elements, in files of other element types, in shards and behind prefixes; what does not fit is
+// named.
+#include "tools/driver/WeightFiles.h"
+
+#include "kernel/Error.h"
+#include "kernel/reference/StoredElement.h"
+#include "models/WeightNames.h"
+#include "runtime/system/Files.h"
+#include "tests/support/NonEmpty.h"
+#include "tests/support/TemporaryTestFolder.h"
+#include "tools/driver/LayeredModel.h"
+
+#include <catch2/catch.hpp>
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <map>
+
+using namespace weft;
+using namespace weft::driver;
+using weft::test::nonEmpty;
+
+namespace {
+
+constexpr int64_t heads = 4, groups = 2, headSize = 8, hidden = 32, wide = 40, words = 24,
+                  length = 8, rows = 12;
+
+/// A file's tensor whose element (r, c) is a number that tells its name, row and column.
+struct FileTensor {
+  std::vector<int64_t> shape;
+  double first = 0;
+  double at(int64_t row, int64_t column) const {
+    return first + double((row * (shape.size() > 1 ? shape[1] : 1) + column) % 512) / 8;
+  }
+};
+
+using FileTensors = std::map<std::string, FileTensor>;
+
+runtime::TensorToWrite stored(const std::string &name, const FileTensor &tensor, DType dtype) {
+  runtime::TensorToWrite result{
+      .name = name, .dtype = dtype, .shape = tensor.shape, .elements = {}};
+  const int64_t columns = tensor.shape.size() > 1 ? tensor.shape[1] : 1;
+  result.elements.resize(size_t(tensor.shape[0] * columns * sizeOf(dtype)));
+  for (int64_t n = 0; n < tensor.shape[0] * columns; ++n)
+    reference::storeElement(dtype, result.elements.data() + n * sizeOf(dtype),
+                            tensor.at(n / columns, n % columns));
+  return result;
+}
+
+void write(const std::string &path, const FileTensors &tensors, DType dtype) {
+  std::vector<runtime::TensorToWrite> list;
+  for (const auto &[name, tensor] : tensors) list.push_back(stored(name, tensor, dtype));
+  runtime::writeSafetensors(path, list);
+}
+
+/// What a checkpoint of two layers holds.
+FileTensors checkpoint(const std::string &family) {
+  FileTensors all;
+  double next = 0;
+  const auto add = [&](const std::string &name, std::vector<int64_t> shape) {
+    all[name] = {.shape = std::move(shape), .first = ++next};
+  };
+  const auto norm = [&](const std::string &name) {
+    add(name + ".weight", {hidden});
+    if (family != "llama") add(name + ".bias", {hidden});
+  };
+  const auto linear = [&](const std::string &name, int64_t outputs, int64_t inputs) {
+    const bool isTransposed = family == "gpt2";  // its Conv1D has inputs first
+    add(name + ".weight", isTransposed ? std::vector<int64_t>{inputs, outputs}
+                                       : std::vector<int64_t>{outputs, inputs});
+    if (family != "llama") add(name + ".bias", {outputs});
+  };
+  if (family == "bert") {
+    add("bert.embeddings.word_embeddings.weight", {words, hidden});
+    add("bert.embeddings.position_embeddings.weight", {rows, hidden});
+    add("bert.embeddings.token_type_embeddings.weight", {2, hidden});
+    norm("bert.embeddings.LayerNorm");
+    add("cls.predictions.bias", {words});  // of another head
+  } else if (family == "gpt2") {
+    add("wte.weight", {words, hidden});
+    add("wpe.weight", {rows, hidden});
+    norm("ln_f");
+  } else {
+    add("model.embed_tokens.weight", {words, hidden});
+    add("lm_head.weight", {words, hidden});
+    norm("model.norm");
+  }
+  for (const int layer : {0, 1}) {
+    if (family == "bert") {
+      const std::string at = fmt::format("bert.encoder.layer.{}.", layer);
+      for (const char *name : {"query", "key", "value"})
+        linear(at + "attention.self." + name, hidden, hidden);
+      linear(at + "attention.output.dense", hidden, hidden);
+      norm(at + "attention.output.LayerNorm");
+      linear(at + "intermediate.dense", wide, hidden);
+      linear(at + "output.dense", hidden, wide);
+      norm(at + "output.LayerNorm");
+    } else if (family == "gpt2") {
+      const std::string at = fmt::format("h.{}.", layer);
+      norm(at + "ln_1");
+      linear(at + "attn.c_attn", 3 * hidden, hidden);
+      linear(at + "attn.c_proj", hidden, hidden);
+      norm(at + "ln_2");
+      linear(at + "mlp.c_fc", wide, hidden);
+      linear(at + "mlp.c_proj", hidden, wide);
+    } else {
+      const std::string at = fmt::format("model.layers.{}.", layer);
+      norm(at + "input_layernorm");
+      linear(at + "self_attn.q_proj", heads * headSize, hidden);
+      linear(at + "self_attn.k_proj", groups * headSize, hidden);
+      linear(at + "self_attn.v_proj", groups * headSize, hidden);
+      linear(at + "self_attn.o_proj", hidden, heads * headSize);
+      norm(at + "post_attention_layernorm");
+      linear(at + "mlp.gate_proj", wide, hidden);
+      linear(at + "mlp.up_proj", wide, hidden);
+      linear(at + "mlp.down_proj", hidden, wide);
+    }
+  }
+  if (family == "bert") linear("bert.pooler.dense", hidden, hidden);
+  return all;
+}
+
+std::vector<PlanTensor> parametersOf(const std::string &preset) {
+  ModelFlags flags;
+  flags.model = preset;
+  flags.part = "model";
+  flags.layers = "2";
+  flags.dtype = "f32";
+  flags.dims = {"b=2", "j=8", "h=4", "i=32", "u=40", "v=24"};
+  if (preset == "llama-3-8b") flags.dims.insert(flags.dims.end(), {"g=2", "p=8"});
+  ChoiceFlags choices;
+  choices.stacking = "three";
+  choices.chunks = 1;
+  TargetFlags target;
+  target.profile = "none";
+  Compilation compilation(flags, choices, target);
+  compilation.import();
+  std::vector<PlanTensor> parameters;
+  for (const PlanTensor &tensor :
+       decideModel(compilation, Phase::import).decision.planned.plan.tensors)
+    if (tensor.role == TensorRole::parameter) parameters.push_back(tensor);
+  return parameters;
+}
+
+std::vector<const PlanTensor *> pointers(const std::vector<PlanTensor> &tensors) {
+  std::vector<const PlanTensor *> all;
+  for (const PlanTensor &tensor : tensors) all.push_back(&tensor);
+  return all;
+}
+
+/// The element of a parameter at (p, h, i) and so on, by what the axes mean: the head's columns of
+/// a projection lie side by side, query heads of a group too.
+double elementOf(const std::string &family, const FileTensors &files, const PlanTensor &parameter,
+                 const std::map<std::string, int64_t> &at) {
+  const std::string name = parameter.logical;
+  const bool isOfLayer = name.starts_with("layer");
+  const std::string bare = isOfLayer ? name.substr(name.find('_') + 1) : name;
+  const int layer = isOfLayer ? name[5] - '1' : 0;
+  const auto axis = [&](const char *letter) { return at.contains(letter) ? at.at(letter) : 0; };
+  const int64_t size = headSize;
+  const int64_t head = family == "llama" && (bare == "wq" || bare == "wo")
+                           ? axis("g") * (heads / groups) + axis("r")
+                       : family == "llama" ? axis("g")
+                                           : axis("h");
+  const int64_t column =
+      head * size + (bare == "wv" || bare == "bv" || bare == "wo" ? axis("w") : axis("p"));
+  const int64_t i = axis("i"), u = axis("u");
+  static const std::map<std::string, std::string> tables = {
+      {"bert token_table", "bert.embeddings.word_embeddings.weight"},
+      {"bert position_table", "bert.embeddings.position_embeddings.weight"},
+      {"bert type_table", "bert.embeddings.token_type_embeddings.weight"},
+      {"bert gamma0", "bert.embeddings.LayerNorm.weight"},
+      {"bert beta0", "bert.embeddings.LayerNorm.bias"},
+      {"bert w_pool", "bert.pooler.dense.weight"},
+      {"bert b_pool", "bert.pooler.dense.bias"},
+      {"gpt2 token_table", "wte.weight"},
+      {"gpt2 position_table", "wpe.weight"},
+      {"gpt2 gamma_last", "ln_f.weight"},
+      {"gpt2 beta_last", "ln_f.bias"},
+      {"llama token_table", "model.embed_tokens.weight"},
+      {"llama output_weight", "lm_head.weight"},
+      {"llama gamma_last", "model.norm.weight"}};
+  if (!isOfLayer) {
+    const FileTensor &tensor = files.at(tables.at(family + " " + bare));
+    if (tensor.shape.size() == 1) return tensor.at(bare == "b_pool" ? axis("e") : i, 0);
+    return tensor.at(bare == "w_pool" ? axis("e") : axis("v") + axis("j") + axis("s"), i);
+  }
+  const bool isBias = bare.starts_with("b") && !bare.starts_with("beta");
+  const auto value = [&](const std::string &module, int64_t output, int64_t input) {
+    const FileTensor &tensor = files.at(module + (isBias ? ".bias" : ".weight"));
+    if (isBias) return tensor.at(output, 0);
+    return family == "gpt2" ? tensor.at(input, output) : tensor.at(output, input);
+  };
+  const auto normed = [&](const std::string &module) {
+    return files.at(module + (bare.starts_with("beta") ? ".bias" : ".weight")).at(i, 0);
+  };
+  const char kind = bare.back();  // q, k, v, o, or a number
+  if (family == "bert") {
+    const std::string root = fmt::format("bert.encoder.layer.{}.", layer);
+    if (bare == "gamma1" || bare == "beta1") return normed(root + "attention.output.LayerNorm");
+    if (bare == "gamma2" || bare == "beta2") return normed(root + "output.LayerNorm");
+    if (kind == 'q') return value(root + "attention.self.query", column, i);
+    if (kind == 'k') return value(root + "attention.self.key", column, i);
+    if (kind == 'v') return value(root + "attention.self.value", column, i);
+    if (kind == 'o') return value(root + "attention.output.dense", i, column);
+    if (kind == '1') return value(root + "intermediate.dense", u, i);
+    return value(root + "output.dense", i, u);
+  }
+  if (family == "gpt2") {
+    const std::string root = fmt::format("h.{}.", layer);
+    if (bare == "gamma1" || bare == "beta1") return normed(root + "ln_1");
+    if (bare == "gamma2" || bare == "beta2") return normed(root + "ln_2");
+    if (kind == 'q') return value(root + "attn.c_attn", column, i);
+    if (kind == 'k') return value(root + "attn.c_attn", hidden + column, i);
+    if (kind == 'v') return value(root + "attn.c_attn", 2 * hidden + column, i);
+    if (kind == 'o') return value(root + "attn.c_proj", i, column);
+    if (kind == '1') return value(root + "mlp.c_fc", u, i);
+    return value(root + "mlp.c_proj", i, u);
+  }
+  const std::string root = fmt::format("model.layers.{}.", layer);
+  if (bare == "gamma1") return normed(root + "input_layernorm");
+  if (bare == "gamma2") return normed(root + "post_attention_layernorm");
+  if (bare == "w_gate") return value(root + "mlp.gate_proj", u, i);
+  if (bare == "w_up") return value(root + "mlp.up_proj", u, i);
+  if (bare == "w_down") return value(root + "mlp.down_proj", i, u);
+  if (kind == 'o') return value(root + "self_attn.o_proj", i, column);
+  return value(root + fmt::format("self_attn.{}_proj", kind), column, i);
+}
+
+const std::map<std::string, std::string> presets = {
+    {"bert", "bert-base"}, {"gpt2", "gpt2"}, {"llama", "llama-3-8b"}};
+
+void compare(const WeightFiles &files, const std::string &family, const FileTensors &tensors,
+             const std::vector<PlanTensor> &parameters) {
+  for (const PlanTensor &parameter : nonEmpty(parameters)) {
+    const std::vector<std::byte> elements = files.elements(parameter);
+    int64_t count = 1;
+    for (const int64_t extent : parameter.extents) count *= extent;
+    REQUIRE(int64_t(elements.size()) == 4 * count);
+    int64_t wrong = 0;
+    for (int64_t n = 0; n < count; ++n) {
+      std::map<std::string, int64_t> at;
+      int64_t rest = n;
+      for (size_t axis = parameter.extents.size(); axis-- > 0;) {
+        at[parameter.axes[axis]] = rest % parameter.extents[axis];
+        rest /= parameter.extents[axis];
+      }
+      wrong += reference::loadElement(DType::f32, elements.data() + 4 * n) !=
+               elementOf(family, tensors, parameter, at);
+    }
+    INFO(parameter.logical);
+    CHECK(wrong == 0);
+  }
+}
+
+std::string errorOf(const std::function<void()> &function) {
+  try {
+    function();
+  } catch (const Error &error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("every parameter finds its elements, of any float type") {
+  const std::string family = GENERATE("bert", "gpt2", "llama");
+  const test::TemporaryTestFolder folder;
+  const std::vector<PlanTensor> parameters = parametersOf(presets.at(family));
+  const FileTensors tensors = checkpoint(family);
+  const std::string file = folder / "weights.safetensors";
+  for (const DType dtype : {DType::f32, DType::f16}) {
+    write(file, tensors, dtype);
+    const WeightFiles files(file, family);
+    files.require(pointers(parameters));
+    compare(files, family, tensors, parameters);
+  }
+}
+
+TEST_CASE("shards are read by their index, which must hold what it says") {
+  const test::TemporaryTestFolder folder;
+  const std::vector<PlanTensor> parameters = parametersOf("gpt2");
+  const FileTensors tensors = checkpoint("gpt2");
+  FileTensors halves[2];
+  std::string map;
+  for (const auto &[name, tensor] : tensors) {
+    const size_t half = name < "h.1" ? 0 : 1;
+    halves[half][name] = tensor;
+    map += fmt::format("{}\"{}\": \"{}.safetensors\"", map.empty() ? "" : ", ", name, half);
+  }
+  for (const size_t half : {0, 1})
+    write(folder / fmt::format("{}.safetensors", half), halves[half], DType::f32);
+  const std::string index = folder / "model.safetensors.index.json";
+  CHECK_THAT(errorOf([&] { WeightFiles(folder.path(), "gpt2"); }),
+             Catch::Contains("neither model.safetensors nor model.safetensors.index.json"));
+  runtime::writeFile(index, "{\"weight_map\": {" + map + "}}");
+  const WeightFiles files(folder.path(), "gpt2");
+  files.require(pointers(parameters));
+  compare(files, "gpt2", tensors, parameters);
+  runtime::writeFile(index, "{\"weight_map\": {\"h.0.ln_1.weight\": \"../0.safetensors\"}}");
+  CHECK_THAT(errorOf([&] { WeightFiles(folder.path(), "gpt2"); }),
+             Catch::Contains("names no file beside the index"));
+  runtime::writeFile(index, "{\"weight_map\": {\"h.0.ln_1.weight\": \"2.safetensors\"}}");
+  CHECK_THAT(errorOf([&] { WeightFiles(folder.path(), "gpt2"); }),
+             Catch::Contains("the shard '2.safetensors' is missing"));
+  runtime::writeFile(index, "{\"weight_map\": {\"h.1.ln_1.weight\": \"0.safetensors\"}}");
+  CHECK_THAT(errorOf([&] { WeightFiles(folder.path(), "gpt2"); }),
+             Catch::Contains("'h.1.ln_1.weight' is not in its shard '0.safetensors'"));
+}
+
+TEST_CASE("weights that do not fit are all named, expected against found") {
+  const test::TemporaryTestFolder folder;
+  const std::vector<PlanTensor> parameters = parametersOf("gpt2");
+  FileTensors tensors = checkpoint("gpt2");
+  const std::string file = folder / "weights.safetensors";
+  const auto said = [&] {
+    write(file, tensors, DType::f32);
+    return errorOf([&] { WeightFiles(file, "gpt2").require(pointers(parameters)); });
+  };
+  CHECK(said() == "");
+  tensors.erase("h.1.ln_2.bias");
+  tensors["h.0.mlp.c_fc.weight"].shape = {wide, hidden};
+  tensors["wpe.weight"].shape = {length - 1, hidden};
+  const std::string problems = said();
+  CHECK_THAT(problems, Catch::Contains("'h.1.ln_2.bias' is missing; expected [32]"));
+  CHECK_THAT(problems, Catch::Contains("'h.0.mlp.c_fc.weight' is F32 [40, 32]; expected [32, 40]"));
+  CHECK_THAT(problems, Catch::Contains("'wpe.weight' is F32 [7, 32]; expected [at least 8, 32]"));
+  tensors = checkpoint("gpt2");
+  tensors["h.0.attn.c_atn.weight"] = {.shape = {2}};
+  CHECK_THAT(said(), Catch::Contains("'h.0.attn.c_atn.weight' is no weight of a model of gpt2"));
+  tensors = checkpoint("gpt2");
+  tensors["h.0.attn.bias"] = {.shape = {2}};         // a buffer
+  tensors["h.7.ln_1.weight"] = {.shape = {hidden}};  // of a layer that is not built
+  CHECK(said() == "");
+  tensors["transformer.wte.weight"] = tensors["wte.weight"];
+  CHECK_THAT(said(), Catch::Contains("is there twice"));
+}

@@ -1,0 +1,26 @@
+// Names of what belongs to a layer.
+#include "kernel/LayerNames.h"
+
+#include <catch2/catch.hpp>
+
+using namespace weft;
+
+TEST_CASE("a name says which layer it is of") {
+  CHECK(layerPrefix(3) == "layer3_");
+  CHECK(layerOf("layer12_q") == 12);
+  for (const char *name : {"q", "layer_norm", "layer3", "layer_3_q", "players3_q", "layerx_q", ""})
+    CHECK(layerOf(name) == 0);
+}
+
+TEST_CASE("every layer that a text names moves, and nothing else") {
+  CHECK(shiftLayers("layer1_wq_layer1_wk: layer2_q", 10) == "layer11_wq_layer11_wk: layer12_q");
+  CHECK(shiftLayers("%layer9_q = weft.layer_norm %x", 1) == "%layer10_q = weft.layer_norm %x");
+  CHECK(shiftLayers("player1_q residual_layer_norm layer1", 1) ==
+        "player1_q residual_layer_norm layer1");
+  CHECK(shiftLayers(shiftLayers("layer5_q", -7), 7) == "layer5_q");
+}
+
+TEST_CASE("a text without its layers") {
+  CHECK(withoutLayers("layer1_layer1_q_product_layer2_k") == "q_product_k");
+  CHECK(withoutLayers("residual_layer_norm__b_j_i") == "residual_layer_norm__b_j_i");
+}

@@ -1,0 +1,296 @@
+// Models decided part by part; see LayeredModel.h.
+#include "tools/driver/LayeredModel.h"
+
+#include "kernel/Error.h"
+#include "kernel/LayerNames.h"
+#include "passes/Describe.h"
+#include "passes/decide/JoinedDecision.h"
+#include "passes/layers/Layers.h"
+
+#include <algorithm>
+#include <map>
+
+namespace weft::driver {
+namespace {
+
+/// Choices that are made of one selection graph, each with what is nearest.
+void checkChoices(const Compilation &compilation) {
+  const ChoiceFlags &choices = compilation.choiceFlags();
+  const std::string &model = compilation.description().name;
+  const auto reject = [&](bool isAsked, const char *flag, const char *nearest) {
+    if (isAsked)
+      throw Error::unsupported(
+          "{}: {} is not supported of several layers yet, which are decided one by one; nearest is "
+          "{}",
+          model, flag, nearest);
+  };
+  constexpr const char *oneLayer = "one layer, without --layers and --part model";
+  reject(!choices.pins.empty(), "--pin", oneLayer);
+  reject(!choices.fuse.empty(), "--fuse", oneLayer);
+  reject(!choices.noFuse.empty(), "--no-fuse", oneLayer);
+  reject(!choices.variant.empty(), "--variant", "--stacking, --attention or --norms");
+  reject(choices.free, "--free", oneLayer);
+  reject(choices.chunks > 1, "--chunks", "--attention fused, which stores no scores");
+  reject(choices.memoryTradeShare() > 0, "--memory-trade", oneLayer);
+}
+
+/// Up to three layers alone: what may stand on both sides of a cut in the middle.
+struct Neighbourhood {
+  GraphOp graph;
+  LayerPositions layers;
+  FusionResult fusions;
+  size_t cutLayer = 0;  ///< the cut is tried from where this layer begins
+};
+
+/// Fused candidates that have ops on both sides of an op.
+size_t candidatesAcross(const FusionResult &fusions, size_t op) {
+  return size_t(std::ranges::count_if(fusions.candidates, [&](const FusionCandidate &candidate) {
+    return candidate.ops.front() < int(op) && candidate.ops.back() >= int(op);
+  }));
+}
+
+struct Cut {
+  size_t rotation = 0;  ///< ops of a layer that stand in front of the cut behind the layer before
+  size_t lost = 0;      ///< fused candidates that it cuts
+  std::string behind;   ///< the tensor that is computed last in front of it, without its layer
+};
+
+/// The cut that loses the fewest candidates; of these the one with the fewest bytes across, and the
+/// nearest to the layers' border. A cut that more tensors cross than one beside the border needs is
+/// none: it would stand inside of attention.
+Cut chooseCut(const Compilation &compilation, GraphOp graph, const LayerPositions &layers) {
+  constexpr size_t mostLayers = 3;
+  const size_t count = std::min(mostLayers, layers.begins.size());
+  if (count < 2) return {};
+  std::vector<size_t> borders = {layers.begins.front()};
+  borders.push_back(count < layers.begins.size() ? layers.begins[count] : layers.end);
+  std::vector<LayerPart> parts = cutGraph(graph, borders);
+  mlir::OwningOpRef<mlir::ModuleOp> alone = std::move(parts[borders.front() == 0 ? 0 : 1].module);
+  const Compilation neighbours(compilation, std::move(alone));
+  GraphOp few = *neighbours.graph().getOps<GraphOp>().begin();
+  const LayerPositions positions = layerPositions(few);
+  const FusionResult fusions = neighbours.unchangedFusions();
+  const std::vector<mlir::Operation *> ops = numberedOps(few);
+  const size_t border = positions.begins[1];
+  const int64_t mostTensors = crossingAt(few, border).tensors + 1;
+  Cut best;
+  std::optional<std::tuple<size_t, int64_t, size_t>> rank;
+  for (size_t rotation = 0; rotation < positions.opsOfLayer; ++rotation) {
+    const Crossing crossing = crossingAt(few, border + rotation);
+    if (crossing.tensors > mostTensors) continue;
+    const size_t lost = candidatesAcross(fusions, border + rotation);
+    const std::tuple candidate(lost, crossing.bytes, rotation);
+    if (rank && *rank <= candidate) continue;
+    rank = candidate;
+    best = {.rotation = rotation,
+            .lost = lost,
+            .behind = withoutLayers(writtenName(ops[border + rotation - 1]->getResult(0)))};
+  }
+  return best;
+}
+
+/// Where the parts of the whole end: around every layer, or, with a rotation, as far behind every
+/// border. The last layer then goes with what follows it, of which the whole may return more.
+std::vector<size_t> cutsOf(const LayerPositions &layers, size_t rotation) {
+  std::vector<size_t> cuts;
+  if (layers.begins.size() == 1) return cuts;  // nothing repeats, and a cut may lose kernels
+  for (const size_t begin : layers.begins) cuts.push_back(begin + rotation);
+  if (rotation == 0) cuts.push_back(layers.end);
+  return cuts;
+}
+
+/// Of all parts the rewrites, once each, as one layer names them.
+std::vector<Rewrite> rewritesOf(const std::vector<DecidedPart> &parts) {
+  std::vector<Rewrite> all;
+  for (const DecidedPart &part : parts)
+    for (Rewrite rewrite : part.chosen().rewrites) {
+      rewrite.subject = withoutLayers(rewrite.subject);
+      if (std::ranges::count(all, rewrite) == 0) all.push_back(rewrite);
+    }
+  return all;
+}
+
+std::string placed(const std::string &text, const DecidedPart::Place &place) {
+  return placedText(text, place.arguments, place.shift);
+}
+
+FusionRecord placed(FusionRecord record, const DecidedPart::Place &place) {
+  for (int &op : record.ops) op += int(place.firstOp);
+  for (std::string &name : record.opNames) name = placed(name, place);
+  record.detail = placed(record.detail, place);
+  return record;
+}
+
+/// Candidates of the whole: every op alone, and the kernels that the parts' paths have. Records are
+/// those of each part wherever it stands.
+FusionResult joinedFusions(const std::vector<DecidedPart> &parts, size_t ops) {
+  FusionResult result;
+  for (size_t op = 0; op < ops; ++op)
+    result.candidates.push_back({.ops = {int(op)}, .pattern = {}});
+  for (const DecidedPart &part : parts) {
+    const select::Problem &problem = part.decision.best().selection.problem();
+    for (const DecidedPart::Place &place : part.places)
+      for (const select::Step &step : part.decision.path().steps) {
+        if (step.candidate < 0) continue;
+        const select::Candidate &candidate = problem.candidates[size_t(step.candidate)];
+        if (candidate.ops.size() == 1) continue;
+        FusionCandidate shifted{
+            .ops = candidate.ops,
+            .pattern = candidate.proposedBy.substr(std::string_view("fuse: ").size())};
+        for (int &op : shifted.ops) op += int(place.firstOp);
+        result.candidates.push_back(std::move(shifted));
+      }
+    for (const DecidedPart::Place &place : part.places)
+      for (const FusionRecord &record : part.chosen().fusions.records)
+        result.records.push_back(placed(record, place));
+  }
+  return result;
+}
+
+/// Kernels of a layer begin with its name, so that equal ones of several layers are told apart.
+void nameByLayer(select::Problem &problem) {
+  for (select::Candidate &candidate : problem.candidates) {
+    const int output = problem.opOutputs[size_t(candidate.ops.front())].front();
+    const int64_t layer = layerOf(problem.tensors[size_t(output)].name);
+    if (layer == 0) continue;
+    candidate.name = layerPrefix(layer) + withoutLayers(candidate.name);
+    candidate.kernel.name = candidate.name;
+  }
+}
+
+std::string cutNote(const Cut &cut, size_t layers, const std::vector<DecidedPart> &parts) {
+  size_t places = 0;
+  for (const DecidedPart &part : parts) places += part.places.size();
+  const std::string lost =
+      cut.lost == 0 ? "no fused candidate crosses a cut"
+                    : fmt::format("{} fused candidates that cross a cut are lost", cut.lost);
+  return fmt::format("{} layers in {} parts, cut behind '{}', of which {} {} decided: {}", layers,
+                     places, cut.behind, parts.size(), parts.size() == 1 ? "is" : "are", lost);
+}
+
+class LayeredDecision {
+public:
+  explicit LayeredDecision(const Compilation &compilation)
+      : whole(compilation),
+        graph(*compilation.graph().getOps<GraphOp>().begin()),
+        layers(layerPositions(graph)) {}
+
+  DecidedModel decide() {
+    checkChoices(whole);
+    cut = chooseCut(whole, graph, layers);
+    cutParts();
+    for (DecidedPart &part : result.parts) {
+      part.proposed = part.compilation->propose(Phase::import);
+      part.decision = part.compilation->decide(part.proposed);
+    }
+    join();
+    plan();
+    return std::move(result);
+  }
+
+private:
+  /// One part for each distinct text, and for each place of the whole its part and results.
+  void cutParts() {
+    std::map<std::string, size_t> known;
+    for (LayerPart &part : cutGraph(graph, cutsOf(layers, cut.rotation))) {
+      const std::string text = shiftLayers(Compilation::print(*part.module), -part.firstLayer);
+      const auto [found, isNew] = known.try_emplace(text, result.parts.size());
+      if (isNew) {
+        firstLayers.push_back(part.firstLayer);
+        result.parts.emplace_back();
+        result.parts.back().compilation =
+            std::make_unique<Compilation>(whole, std::move(part.module));
+      }
+      placedParts.push_back({.part = found->second,
+                             .shift = part.firstLayer - firstLayers[found->second],
+                             .arguments = std::move(part.arguments),
+                             .results = std::move(part.results)});
+    }
+  }
+
+  void join() {
+    std::vector<JoinedPart> joined;
+    for (const PlacedPart &place : placedParts)
+      joined.push_back({.module = mlir::ModuleOp(result.parts[place.part].chosen().module.get()),
+                        .arguments = place.arguments,
+                        .results = place.results,
+                        .shift = place.shift});
+    std::vector<size_t> firstOps;
+    ProposedVariant variant;
+    variant.module = joinGraphs(graph, joined, &firstOps);
+    for (size_t index = 0; index < placedParts.size(); ++index)
+      result.parts[placedParts[index].part].places.push_back(
+          {.firstOp = firstOps[index],
+           .shift = placedParts[index].shift,
+           .arguments = placedParts[index].arguments});
+    GraphOp chosen = *variant.module->getOps<GraphOp>().begin();
+    variant.fusions = joinedFusions(result.parts, numberedOps(chosen).size());
+    variant.rewrites = rewritesOf(result.parts);
+    variant.counted = describeGraph(chosen).flow;
+    for (const DecidedPart &part : result.parts) {
+      for (const FusionRecord &record : part.chosen().stackings)
+        variant.stackings.push_back(placed(record, part.places.front()));
+      for (const FusionRecord &record : part.chosen().norms)
+        variant.norms.push_back(placed(record, part.places.front()));
+      for (const std::string &note : part.chosen().notes)
+        variant.notes.push_back(placed(note, part.places.front()));
+    }
+    if (layers.begins.size() > 1)
+      variant.notes.push_back(cutNote(cut, layers.begins.size(), result.parts));
+    result.proposed.push_back(std::move(variant));
+  }
+
+  void plan() {
+    result.options = whole.options(result.proposed);
+    decision::Problem problem = whole.problem(result.proposed);
+    nameByLayer(problem.variants.front().problem);
+    std::vector<decision::PlacedPart> placedDecisions;
+    std::vector<size_t> seen(result.parts.size(), 0);
+    for (const PlacedPart &place : placedParts) {
+      const DecidedPart &part = result.parts[place.part];
+      const DecidedPart::Place &at = part.places[seen[place.part]++];
+      placedDecisions.push_back(
+          {.decision = &part.decision,
+           .firstOp = at.firstOp,
+           .placedText = [&at](const std::string &text) { return placed(text, at); }});
+    }
+    result.decision = decision::joinedDecision(problem, result.options, placedDecisions);
+  }
+
+  struct PlacedPart {
+    size_t part = 0;
+    int64_t shift = 0;
+    std::vector<std::string> arguments, results;
+  };
+
+  const Compilation &whole;
+  GraphOp graph;
+  LayerPositions layers;
+  Cut cut;
+  std::vector<PlacedPart> placedParts;  ///< in the order of the whole
+  std::vector<int64_t> firstLayers;     ///< of the distinct parts
+  DecidedModel result;
+};
+
+}  // namespace
+
+DecidedModel decideModel(const Compilation &compilation, Phase first,
+                         const decision::Measure &measure, int plansToMeasure) {
+  if (compilation.isLayered()) {
+    if (measure)
+      throw Error::unsupported(
+          "{}: --measure compares plans of one selection; nearest is to measure one layer, without "
+          "--layers and --part model",
+          compilation.description().name);
+    return LayeredDecision(compilation).decide();
+  }
+  DecidedModel result;
+  result.proposed = compilation.propose(first);
+  result.problem = compilation.problem(result.proposed);
+  result.options = compilation.options(result.proposed);
+  result.options.plansToMeasure = plansToMeasure;
+  result.decision = valueOrThrow(decision::decide(result.problem, result.options, measure));
+  return result;
+}
+
+}  // namespace weft::driver

@@ -1,0 +1,231 @@
+// Weights from checkpoints; see WeightFiles.h.
+#include "tools/driver/WeightFiles.h"
+
+#include "kernel/Error.h"
+#include "kernel/Nearest.h"
+#include "kernel/reference/StoredElement.h"
+#include "models/WeightNames.h"
+#include "runtime/system/Files.h"
+#include "runtime/system/JsonText.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <set>
+
+namespace weft::driver {
+
+using models::WeightSource;
+using runtime::SafetensorsFile;
+
+namespace {
+
+constexpr int64_t stacked = 3;  ///< parts of a tensor of which a digit takes one
+
+/// One dimension of a file's tensor.
+struct FileDimension {
+  std::string axes;  ///< of the parameter, slowest first
+  int64_t part = -1;
+  bool mayBeLonger = false;
+};
+
+std::vector<FileDimension> dimensionsOf(const WeightSource &source) {
+  std::vector<FileDimension> dimensions(1);
+  for (const char letter : source.dimensions)
+    if (letter == ' ') dimensions.emplace_back();
+    else if (letter == '<') dimensions.back().mayBeLonger = true;
+    else if (std::isdigit(static_cast<unsigned char>(letter)))
+      dimensions.back().part = letter - '0';
+    else dimensions.back().axes += letter;
+  return dimensions;
+}
+
+size_t positionOf(const PlanTensor &parameter, char axis) {
+  const auto found = std::ranges::find(parameter.axes, std::string(1, axis));
+  if (found == parameter.axes.end())
+    throw Error::checkFailed("parameter '{}' has no axis {}", parameter.logical, axis);
+  return size_t(found - parameter.axes.begin());
+}
+
+int64_t extentOf(const FileDimension &dimension, const PlanTensor &parameter) {
+  int64_t extent = dimension.part < 0 ? 1 : stacked;
+  for (const char axis : dimension.axes) extent *= parameter.extents[positionOf(parameter, axis)];
+  return extent;
+}
+
+/// Where the parameter's elements lie in a file's tensor: elements along each axis, and the first.
+struct Place {
+  std::vector<int64_t> strides;
+  int64_t first = 0;
+};
+
+Place placeOf(const std::vector<FileDimension> &dimensions, const std::vector<int64_t> &shape,
+              const PlanTensor &parameter) {
+  Place place{.strides = std::vector<int64_t>(parameter.axes.size(), 0)};
+  int64_t outer = 1;  // of a dimension
+  for (size_t index = dimensions.size(); index-- > 0;) {
+    int64_t stride = outer;
+    for (auto axis = dimensions[index].axes.rbegin(); axis != dimensions[index].axes.rend();
+         ++axis) {
+      const size_t position = positionOf(parameter, *axis);
+      place.strides[position] = stride;
+      stride *= parameter.extents[position];
+    }
+    if (dimensions[index].part > 0) place.first += dimensions[index].part * stride;
+    outer *= shape[index];
+  }
+  return place;
+}
+
+std::optional<DType> floatNamed(const std::string &stored) {
+  if (stored == "F32") return DType::f32;
+  if (stored == "F16") return DType::f16;
+  if (stored == "BF16") return DType::bf16;
+  return std::nullopt;
+}
+
+/// A row of elements along the last axis, `stride` elements apart in the file.
+void copyRow(std::byte *to, DType toType, const std::byte *from, DType fromType, int64_t count,
+             int64_t stride) {
+  const auto toBytes = size_t(sizeOf(toType)), fromBytes = size_t(sizeOf(fromType));
+  if (toType == fromType && stride == 1) {
+    std::memcpy(to, from, size_t(count) * toBytes);
+    return;
+  }
+  for (int64_t n = 0; n < count; ++n, to += toBytes, from += size_t(stride) * fromBytes)
+    if (toType == fromType) std::memcpy(to, from, toBytes);
+    else reference::storeElement(toType, to, reference::loadElement(fromType, from));
+}
+
+}  // namespace
+
+WeightFiles::WeightFiles(const std::filesystem::path &path, std::string names)
+    : path(path), names(std::move(names)) {
+  std::error_code none;
+  if (std::filesystem::is_directory(path, none)) addFolder(path);
+  else addFile(path);
+}
+
+void WeightFiles::addFolder(const std::filesystem::path &folder) {
+  const std::filesystem::path single = folder / "model.safetensors",
+                              index = folder / "model.safetensors.index.json";
+  std::error_code none;
+  if (std::filesystem::is_regular_file(single, none)) return addFile(single);
+  if (!std::filesystem::is_regular_file(index, none))
+    throw Error::badInput("--weights {}: the folder has neither model.safetensors nor {}",
+                          folder.string(), index.filename().string());
+  const nlohmann::json read = runtime::parseJson(runtime::readFile(index), index.string());
+  const auto map = read.find("weight_map");
+  if (!read.is_object() || map == read.end() || !map->is_object())
+    throw Error::badInput("{}: has no object \"weight_map\"", index.string());
+  std::set<std::string> shards;
+  for (const auto &[tensor, file] : map->items()) {
+    // A shard lies beside its index; what names another folder is no file of this checkpoint.
+    const std::string name = file.is_string() ? file.get<std::string>() : "";
+    if (name.empty() || std::filesystem::path(name).filename() != name)
+      throw Error::badInput("{}: weight_map: '{}' names no file beside the index: {}",
+                            index.string(), tensor, file.dump());
+    shards.insert(name);
+  }
+  for (const std::string &shard : shards) {
+    if (!std::filesystem::is_regular_file(folder / shard, none))
+      throw Error::badInput("{}: the shard '{}' is missing in {}", index.string(), shard,
+                            folder.string());
+    addFile(folder / shard);
+  }
+  for (const auto &[tensor, file] : map->items())
+    if (!tensors.contains(models::withoutModelPrefix(names, tensor)))
+      throw Error::badInput("{}: '{}' is not in its shard '{}'", index.string(), tensor,
+                            file.get<std::string>());
+}
+
+void WeightFiles::addFile(const std::filesystem::path &file) {
+  files.push_back(std::make_unique<SafetensorsFile>(file));
+  for (const auto &[name, entry] : files.back()->entries()) addTensor(*files.back(), name);
+}
+
+void WeightFiles::addTensor(const SafetensorsFile &file, const std::string &name) {
+  const std::string bare = models::withoutModelPrefix(names, name);
+  if (!models::isWeightName(names, bare))
+    throw Error::badInput("--weights {}: tensor '{}' is no weight of a model of {}", path.string(),
+                          name, names);
+  if (const auto [found, isNew] = tensors.try_emplace(bare, Found{.file = &file, .name = name});
+      !isNew)
+    throw Error::badInput("--weights {}: '{}' is there twice, also as '{}'", path.string(), name,
+                          found->second.name);
+}
+
+std::string WeightFiles::problemOf(const PlanTensor &parameter) const {
+  const std::optional<WeightSource> source = models::weightSource(names, parameter.logical);
+  if (!source)
+    return fmt::format("'{}' has no name in checkpoints of {}", parameter.logical, names);
+  const std::vector<FileDimension> dimensions = dimensionsOf(*source);
+  std::vector<std::string> expected;
+  for (const FileDimension &dimension : dimensions)
+    expected.push_back(fmt::format("{}{}", dimension.mayBeLonger ? "at least " : "",
+                                   extentOf(dimension, parameter)));
+  const std::string wanted = fmt::format("[{}] of F32, F16 or BF16 (for {})",
+                                         fmt::join(expected, ", "), parameter.logical);
+  const auto found = tensors.find(source->name);
+  if (found == tensors.end()) {
+    std::vector<std::string> known;
+    for (const auto &[name, place] : tensors) known.push_back(name);
+    const std::string near = nearest(source->name, known);
+    return fmt::format("'{}' is missing; expected {}{}", source->name, wanted,
+                       near.empty() ? "" : fmt::format("; nearest is '{}'", near));
+  }
+  const SafetensorsFile::Entry &entry = found->second.file->entries().at(found->second.name);
+  bool fits = entry.shape.size() == dimensions.size() && floatNamed(entry.dtype);
+  for (size_t index = 0; fits && index < dimensions.size(); ++index) {
+    const int64_t extent = extentOf(dimensions[index], parameter);
+    fits =
+        dimensions[index].mayBeLonger ? entry.shape[index] >= extent : entry.shape[index] == extent;
+  }
+  if (fits) return "";
+  return fmt::format("'{}' is {} [{}]; expected {}", found->second.name, entry.dtype,
+                     fmt::join(entry.shape, ", "), wanted);
+}
+
+void WeightFiles::require(const std::vector<const PlanTensor *> &parameters) const {
+  constexpr size_t shown = 12;
+  std::vector<std::string> problems;
+  for (const PlanTensor *parameter : parameters)
+    if (std::string problem = problemOf(*parameter);
+        !problem.empty() && std::ranges::find(problems, problem) == problems.end())
+      problems.push_back(std::move(problem));
+  if (problems.empty()) return;
+  const size_t count = problems.size();
+  if (count > shown) problems.resize(shown);
+  throw Error::badInput(
+      "--weights {}: {}{}", path.string(), fmt::join(problems, "\n  "),
+      count > shown ? fmt::format("\n  and {} more that do not fit", count - shown) : "");
+}
+
+std::vector<std::byte> WeightFiles::elements(const PlanTensor &parameter) const {
+  const WeightSource source = models::weightSource(names, parameter.logical).value();
+  const Found &found = tensors.at(source.name);
+  const SafetensorsFile::Entry &entry = found.file->entries().at(found.name);
+  const DType fromType = floatNamed(entry.dtype).value();
+  const std::vector<FileDimension> dimensions = dimensionsOf(source);
+  const Place place = placeOf(dimensions, entry.shape, parameter);
+  const std::byte *const from = found.file->view(found.name).data();
+  const auto fromBytes = sizeOf(fromType), toBytes = sizeOf(parameter.dtype);
+  const int64_t columns = parameter.extents.empty() ? 1 : parameter.extents.back(),
+                stride = parameter.extents.empty() ? 1 : place.strides.back();
+  int64_t rows = 1;
+  for (const int64_t extent : parameter.extents) rows *= extent;
+  rows /= std::max<int64_t>(columns, 1);
+  std::vector<std::byte> result(size_t(rows * columns * toBytes));
+  for (int64_t row = 0; row < rows; ++row) {
+    int64_t at = place.first, rest = row;
+    for (size_t axis = parameter.extents.size(); axis-- > 1;) {
+      at += rest % parameter.extents[axis - 1] * place.strides[axis - 1];
+      rest /= parameter.extents[axis - 1];
+    }
+    copyRow(result.data() + row * columns * toBytes, parameter.dtype, from + at * fromBytes,
+            fromType, columns, stride);
+  }
+  return result;
+}
+
+}  // namespace weft::driver
