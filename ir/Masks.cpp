@@ -1,5 +1,5 @@
-// Ops of coordinates: weft.mask, one op of six kinds, and the expression of weft.rotary. Builders,
-// expressions and constraints.
+// Ops of coordinates: weft.mask, one op of seven kinds, and the expression of weft.rotary.
+// Builders, expressions and constraints.
 #include "ir/Constraints.h"
 #include "kernel/BlockMask.h"
 #include "kernel/CoordinateExpressions.h"
@@ -94,6 +94,10 @@ Expression MaskOp::expression() {
     mask.kind = MaskShape::Kind::document;
     mask.batch = static_cast<int>(getAlong()->front());
   }
+  if (getKind() == "tokens") {
+    mask.kind = MaskShape::Kind::tokens;
+    mask.sequences = extents(getAux().getType())[0] - 1;
+  }
   if (getKind() == "window" || getKind() == "causal" || getKind() == "document") {
     const std::vector<int64_t> sizes = extents(getX().getType());
     mask.shift = sizes[static_cast<size_t>(mask.key)] - sizes[static_cast<size_t>(mask.query)];
@@ -149,7 +153,8 @@ const std::map<llvm::StringRef, MaskForm> &maskForms() {
         .aux = false,
         .along = std::nullopt,
         .pattern = true}},
-      {"document", {.query = true, .window = false, .size = false, .aux = true, .along = true}}};
+      {"document", {.query = true, .window = false, .size = false, .aux = true, .along = true}},
+      {"tokens", {.query = false, .window = false, .size = false, .aux = true, .along = false}}};
   return forms;
 }
 
@@ -169,7 +174,7 @@ mlir::LogicalResult MaskOp::verifyOwnConstraints() {
   if (form == maskForms().end())
     return broken(*this, "mask_c1")
            << "unknown kind \"" << getKind()
-           << "\"; supported: causal, window, padding, block, document, pattern";
+           << "\"; supported: causal, window, padding, block, document, pattern, tokens";
   const MaskForm &has = form->second;
   if (mlir::failed(
           allOf(checkPresent(*this, getKind(), "query", getQuery().has_value(), has.query),
@@ -216,6 +221,13 @@ mlir::LogicalResult MaskOp::verifyAxesAndSizes() {
         checkExtents(*this, "mask_c5", "the table", aux,
                      {blocks(extents(x)[query], size), blocks(extents(x)[key], size)}),
         checkElementType(*this, "mask_c5", "the table", aux, fromDType(getContext(), DType::i1)));
+  }
+  if (getKind() == "tokens") {
+    if (rankOf(aux) != 1 || extents(aux)[0] < 2)
+      return broken(*this, "mask_c5")
+             << "offsets have one axis, one longer than there are sequences: " << aux;
+    return checkElementType(*this, "mask_c5", "the tensor of offsets", aux,
+                            fromDType(getContext(), DType::i32));
   }
   if (getAlong()->size() != 1 || (*getAlong())[0] == key)
     return broken(*this, "mask_c5") << "'along' must be one axis other than the key axis";

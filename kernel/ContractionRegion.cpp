@@ -4,6 +4,7 @@
 #include "kernel/ConfigurationText.h"
 #include "kernel/Error.h"
 #include "kernel/ReduceKind.h"
+#include "kernel/UnusedTokens.h"
 
 #include <fmt/format.h>
 
@@ -169,7 +170,7 @@ private:
         return cannotStand(*reader, fmt::format("reads '{}', an operand of the contraction",
                                                 kernel.values[value].name));
       if (isOfGemm || !reader) continue;
-      const std::set<int> axes = longAxes(value);
+      const std::set<int> axes = isOneElement(value) ? std::set<int>() : longAxes(value);
       if (!std::ranges::includes(resultAxes, axes))
         return cannotStand(
             *reader, fmt::format("reads '{}' along an axis that the contraction's result lacks",
@@ -184,6 +185,15 @@ private:
       if (std::ranges::find(kernel.body[op].operands, value) != kernel.body[op].operands.end())
         return &kernel.body[op];
     return nullptr;
+  }
+
+  /// Whether masks of tokens alone read it: one element for all of the result.
+  bool isOneElement(int value) const {
+    return std::ranges::all_of(region.epilogue, [&](size_t index) {
+      const BodyOp &op = kernel.body[index];
+      return isTokenMask(op) ? op.operands[0] != value
+                             : std::ranges::find(op.operands, value) == op.operands.end();
+    });
   }
 
   EpilogueRole roleOf(const std::set<int> &axes) const {
@@ -403,7 +413,7 @@ std::string epilogueRejection(const BodyOp &op) {
   if (op.results.size() != 1) return cannotStand(op, "has several results");
   if (op.kind == OpKind::dropout) return "";
   if (op.expression.empty()) return cannotStand(op, "is no function of single elements");
-  if (op.expression.readsElsewhere())
+  if (op.expression.readsElsewhere() && !isTokenMask(op))
     return cannotStand(op,
                        "reads an operand at other coordinates than its element's; an epilogue has "
                        "the elements at its own");
@@ -414,6 +424,7 @@ int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region) {
   constexpr int fragment = 8, addresses = 4, vector = 4, draws = 4, partialRegisters = 20;
   constexpr int ofSubVectors = 16;  // places, maxima and sums, of two rows
   constexpr int coordinates = 4;  // of two rows and of the column, and what they are compared with
+  constexpr int ofTokens = 4;     // their number, and whether the tile has any
   constexpr int ofJoiners = 16;   // used by the producer warps instead, which add up to two
                                   // reductions: reducesInProducer in sm90_epilogue.cuh
   if (region.isPlain()) return 0;
@@ -438,6 +449,8 @@ int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region) {
   if (std::ranges::any_of(region.epilogue,
                           [&](size_t op) { return kernel.body[op].expression.usesCoordinates(); }))
     registers += coordinates;
+  if (std::ranges::any_of(region.epilogue, [&](size_t op) { return isTokenMask(kernel.body[op]); }))
+    registers += ofTokens;
   return registers;
 }
 

@@ -10,13 +10,14 @@ namespace {
 
 using E = Expression;
 
-constexpr std::array<std::pair<MaskShape::Kind, std::string_view>, 6> maskWords = {
+constexpr std::array<std::pair<MaskShape::Kind, std::string_view>, 7> maskWords = {
     {{MaskShape::Kind::causal, "causal"},
      {MaskShape::Kind::window, "window"},
      {MaskShape::Kind::padding, "padding"},
      {MaskShape::Kind::block, "block"},
      {MaskShape::Kind::pattern, "pattern"},
-     {MaskShape::Kind::document, "document"}}};
+     {MaskShape::Kind::document, "document"},
+     {MaskShape::Kind::tokens, "tokens"}}};
 
 E sum(const E &a, int64_t b) {
   return b == 0 ? a : E::binary(ScalarOperator::add, a, E::integer(b));
@@ -56,6 +57,9 @@ E visible(const MaskShape &mask) {
       return E::binary(ScalarOperator::equal, E::element(1, {batch, key}, ScalarType::i32),
                        E::element(1, {batch, position}, ScalarType::i32));
     }
+    case MaskShape::Kind::tokens:
+      return E::binary(ScalarOperator::less, key,
+                       E::element(1, {E::integer(mask.sequences)}, ScalarType::i32));
     case MaskShape::Kind::causal: return E::binary(ScalarOperator::lessEqual, key, position);
     case MaskShape::Kind::window: break;
   }
@@ -88,11 +92,18 @@ Expression maskExpression(const MaskShape &mask) {
   return E::select(visible(mask), E::operand(0), E::literal(mask.fill));
 }
 
-bool isDocumentMask(const BodyOp &op) {
+namespace {
+
+bool isMaskOf(const BodyOp &op, MaskShape::Kind own) {
   const auto kind = op.attributes.find("kind");
   return op.kind == OpKind::mask && kind != op.attributes.end() &&
-         std::get<std::string>(kind->second) == nameOf(MaskShape::Kind::document);
+         std::get<std::string>(kind->second) == nameOf(own);
 }
+
+}  // namespace
+
+bool isDocumentMask(const BodyOp &op) { return isMaskOf(op, MaskShape::Kind::document); }
+bool isTokensMask(const BodyOp &op) { return isMaskOf(op, MaskShape::Kind::tokens); }
 
 Expression rotaryExpression(const RotaryShape &rotary) {
   const E here = E::coordinate(rotary.dimension), half = E::integer(rotary.extent / 2),

@@ -18,13 +18,14 @@ namespace weft {
 /// `shift` is the number of keys less that of queries.
 struct MaskShape {
   enum class Kind : uint8_t {
-    causal,   ///< key <= query + shift
-    window,   ///< query + shift - left <= key <= query + shift + right; with global positions also
-              ///< key < global, or query + shift < global
-    padding,  ///< key < length, the op's second operand
-    block,    ///< where the second operand has no zero for the block of `size` x `size`
-    pattern,  ///< the table of the attribute `pattern` has the tile (kernel/BlockMask.h)
-    document  ///< key and query + shift have one segment: the second operand, by batch and key
+    causal,    ///< key <= query + shift
+    window,    ///< query + shift - left <= key <= query + shift + right; with global positions also
+               ///< key < global, or query + shift < global
+    padding,   ///< key < length, the op's second operand
+    block,     ///< where the second operand has no zero for the block of `size` x `size`
+    pattern,   ///< the table of the attribute `pattern` has the tile (kernel/BlockMask.h)
+    document,  ///< key and query + shift have one segment: the second operand, by batch and key
+    tokens     ///< key < the number of packed tokens, the last of the second operand's offsets
   };
   Kind kind = Kind::causal;
   int key = 0, query = 0;                 ///< dimensions
@@ -33,6 +34,7 @@ struct MaskShape {
   int64_t left = 0, right = 0;            ///< of a window
   int64_t global = 0;                     ///< of a window: positions that see all and all see
   int64_t size = 1;                       ///< of a block
+  int64_t sequences = 1;                  ///< of tokens: offsets are one more
   std::vector<int> heads = {};            ///< of a pattern by head: dimensions, slowest first
   std::vector<int64_t> headExtents = {};  ///< of these
   double fill = -std::numeric_limits<double>::infinity();
@@ -45,6 +47,8 @@ Expression maskExpression(const MaskShape &mask);
 /// several others.
 constexpr int64_t mostRandomSegment = 3;
 bool isDocumentMask(const BodyOp &op);
+/// Of packed tokens, whose second operand is offsets.
+bool isTokensMask(const BodyOp &op);
 
 /// Pairs are (i, i + half) if halved, (2i, 2i + 1) if interleaved: x of the pair's first turns into
 /// x cos - partner sin, that of its second into x cos + partner sin (RoFormer, section 3.4.2); the

@@ -38,7 +38,8 @@ std::string nameInLocation(mlir::Location location, unsigned index) {
 }
 
 /// An op belongs to the first entry point that returns what depends on it: `forward` returns the
-/// graph's own results, `backward` gradients, `update` the next values of parameters.
+/// graph's own results, `backward` gradients, `update` the next values of parameters. A mask of
+/// tokens belongs to what it masks, so that what forward saves is masked there.
 llvm::DenseMap<mlir::Operation *, int> entriesOf(GraphOp graph) {
   const auto entryOf = [&](unsigned result) {
     return graph.getResultAttr(result, updateOfName)     ? 2
@@ -57,6 +58,9 @@ llvm::DenseMap<mlir::Operation *, int> entriesOf(GraphOp graph) {
     const int entry = entries.try_emplace(&op, noEntryPoint).first->second;
     for (mlir::Value operand : op.getOperands()) reach(operand, entry);
   }
+  for (MaskOp mask : body.getOps<MaskOp>())
+    if (mlir::Operation *masked = mask.getX().getDefiningOp(); masked && mask.getKind() == "tokens")
+      entries[mask] = entries[masked];
   return entries;
 }
 

@@ -12,6 +12,7 @@ namespace weft {
 #define GEN_PASS_DEF_DIFFERENTIATEPASS
 #define GEN_PASS_DEF_PACKSEQUENCESPASS
 #define GEN_PASS_DEF_FOLDSCALEPASS
+#define GEN_PASS_DEF_MASKUNUSEDTOKENSPASS
 #define GEN_PASS_DEF_IMPLIEDMASKSPASS
 #define GEN_PASS_DEF_STACKPROJECTIONSPASS
 #define GEN_PASS_DEF_DECOMPOSESOFTMAXPASS
@@ -69,6 +70,10 @@ struct PackSequencesImpl : impl::PackSequencesPassBase<PackSequencesImpl> {
 
 struct FoldScaleImpl : impl::FoldScalePassBase<FoldScaleImpl> {
   void runOnOperation() override { foldScales(getOperation()); }
+};
+
+struct MaskUnusedTokensImpl : impl::MaskUnusedTokensPassBase<MaskUnusedTokensImpl> {
+  void runOnOperation() override { maskUnusedTokens(getOperation()); }
 };
 
 struct ImpliedMasksImpl : impl::ImpliedMasksPassBase<ImpliedMasksImpl> {

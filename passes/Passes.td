@@ -73,6 +73,22 @@ def FoldScalePass : Pass<"fold-scale", "::weft::GraphOp"> {
   }];
 }
 
+def MaskUnusedTokensPass : Pass<"mask-unused-tokens", "::weft::GraphOp"> {
+  let summary = "Say in every kernel over packed tokens how many of them there are";
+  let description = [{
+    ```mlir
+    %h = weft.contract "ui,ti->tu" %w, %x : !ui, !ti -> !tu
+    %g = weft.gelu %h : !tu
+    // becomes
+    %h = weft.contract "ui,ti->tu" %w, %x : !ui, !ti -> !tu
+    %g_unmasked = weft.gelu %h : !tu
+    %g = weft.mask tokens %g_unmasked, %offsets {key = t, fill = 0.0} : !tu, !offsets -> !tu
+    ```
+    Behind each chain of element-wise ops over packed tokens (weft.pack, weft.unpack), so that
+        every tensor that a kernel may store is zero from the last offset on.
+  }];
+}
+
 def ImpliedMasksPass : Pass<"implied-masks", "::weft::GraphOp"> {
   let summary = "Draw no mask that a dropped activation holds already";
   let description = [{

@@ -25,6 +25,10 @@ const std::vector<PipelineStep> &graphPipeline() {
       {"decompose-norms",
        "after stacking, whose groups are found by one input: y stays one tensor, so that either "
        "order would do"},
+      {"mask-unused-tokens",
+       "after all that makes or joins ops over packed tokens: a mask between two of them would "
+       "hide "
+       "one from the other"},
       {"implied-masks",
        "after fold-scale, which would take the scale into the product; what the paper counts as a "
        "dropout is one until here"},

@@ -177,6 +177,12 @@ struct ImpliedMask {
 /// numbers and results their names.
 std::vector<ImpliedMask> leaveOutImpliedMasks(GraphOp graph);
 
+/// Masks packed tokens from their number on, to zero, wherever a tensor over them may be stored:
+/// behind each chain of element-wise ops. So a kernel says which rows it need not compute, and with
+/// which number (`weft.mask tokens`). What stands there is not specified before (SPEC.md,
+/// "Sequences of different lengths"). Returns how many masks it set; none in a graph that has them.
+int maskUnusedTokens(GraphOp graph);
+
 /// Runs what is computed token by token over packed tokens (weft.pack), of a graph whose padding
 /// masks say how many tokens each sequence has. What relates tokens, attention above all, stays
 /// padded, between weft.unpack and weft.pack; results of the graph are unpacked, and zero behind

@@ -284,6 +284,7 @@ Variant rewrite(mlir::ModuleOp module, const std::vector<Choice> &stackings,
                                                                 : Rewrite::Kind::decomposeNorms});
     variant.norms = decomposeNorms(graph, *norms);
   }
+  maskUnusedTokens(graph);
   return variant;
 }
 

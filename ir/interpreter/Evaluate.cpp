@@ -199,6 +199,7 @@ struct Evaluator {
                                 int64_t(mask.getGlobal().value_or(0)), fill));
     if (kind == "padding")
       return results(maskPadding(operand(0), key, operand(1), along()[0], fill));
+    if (kind == "tokens") return results(maskTokens(operand(0), key, operand(1), fill));
     if (kind == "block")
       return results(maskBlock(operand(0), query, key, *mask.getSize(), operand(1), fill));
     if (kind == "pattern") {

@@ -35,6 +35,11 @@ TensorValue maskPadding(const TensorValue &x, int64_t key, const TensorValue &le
                    [&](const Shape &at) { return double(at[key]) < lengths.elements[at[along]]; });
 }
 
+TensorValue maskTokens(const TensorValue &x, int64_t key, const TensorValue &offsets, double fill) {
+  return keepWhere(x, fill,
+                   [&](const Shape &at) { return double(at[key]) < offsets.elements.back(); });
+}
+
 TensorValue maskBlock(const TensorValue &x, int64_t query, int64_t key, int64_t size,
                       const TensorValue &table, double fill) {
   return keepWhere(x, fill, [&](const Shape &at) {

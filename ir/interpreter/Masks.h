@@ -17,6 +17,8 @@ TensorValue maskCausal(const TensorValue &x, int64_t query, int64_t key, double 
 /// Keys from the length on are excluded; one length per coordinate of `along`.
 TensorValue maskPadding(const TensorValue &x, int64_t key, const TensorValue &lengths,
                         int64_t along, double fill);
+/// Packed tokens from the last offset on are excluded.
+TensorValue maskTokens(const TensorValue &x, int64_t key, const TensorValue &offsets, double fill);
 /// Key k of query row j is seen iff table[j / size][k / size]: blocks of the score matrix, without
 /// end alignment.
 TensorValue maskBlock(const TensorValue &x, int64_t query, int64_t key, int64_t size,

@@ -67,7 +67,8 @@ Range integerRange(mlir::Value value) {
   return range.high == std::numeric_limits<int32_t>::max() ? Range{-8, 8} : range;
 }
 
-/// Positions of a sequence, of offsets that pack or unpack reads; nothing for other tensors.
+/// Positions of a sequence, of offsets that pack, unpack or a mask reads; nothing for other
+/// tensors.
 std::optional<int64_t> lengthOfOffsets(mlir::Value value) {
   std::optional<int64_t> length;
   forEachReader(value, [&](mlir::OpOperand &use) {
@@ -76,6 +77,9 @@ std::optional<int64_t> lengthOfOffsets(mlir::Value value) {
       length = extents(packing.getX().getType())[packing.getAxes()[1]];
     if (auto unpacking = mlir::dyn_cast<UnpackOp>(use.getOwner()))
       length = extents(unpacking.getResult().getType())[unpacking.getInto()[1]];
+    if (auto mask = mlir::dyn_cast<MaskOp>(use.getOwner()); mask && mask.getKind() == "tokens")
+      if (!length)
+        length = extents(mask.getX().getType())[mask.getKey()] / (extents(value.getType())[0] - 1);
   });
   return length;
 }

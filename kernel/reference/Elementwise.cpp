@@ -119,6 +119,10 @@ Point PointEvaluator::mask(const BodyOp &op, size_t, const Coordinates &at) {
         return distance() >= -integer(op, "left") && distance() <= integer(op, "right");
       case MaskShape::Kind::padding:
         return double(key) < evaluate(op.operands[1], mapped(op, 1, at)).value;
+      case MaskShape::Kind::tokens: {
+        const int64_t last[] = {extent(op.operands[1], 0) - 1};
+        return double(key) < evaluate(op.operands[1], Coordinates(std::span(last))).value;
+      }
       case MaskShape::Kind::block: {
         const int64_t size = integer(op, "size");
         const int64_t block[] = {query() / size, key / size};

@@ -12,6 +12,10 @@
 //                                                   %k = unpack %kt, %offsets
 //                                                   %s = contract "phbk,phbj->hbjk" %k, %q
 //
+// Queries behind a sequence's last token are masked as its keys are, since nobody reads what
+// becomes of them: so a fused attention finds blocks on either side of the padding empty, and takes
+// what the pairs of tokens take.
+//
 // Rows behind the last token hold what the ops make of zeros. Nothing reads them: unpack selects,
 // and the gradients of a packed graph are zero there, since pack makes them (its gradient's are
 // those of unpack) and every gradient is linear in what it comes from. So these rows must be
@@ -227,6 +231,9 @@ private:
     std::vector<mlir::Operation *> ops;
     for (mlir::Operation &op : body)
       if (&op != offsets.getDefiningOp()) ops.push_back(&op);
+    for (mlir::Operation *op : ops)
+      if (auto mask = mlir::dyn_cast<MaskOp>(op); mask && mask.getKind() == "padding")
+        maskQueries(builder, mask);
     for (mlir::Operation *op : ops) {
       builder.setInsertionPoint(op);
       if (chosen.contains(op)) packOp(builder, op);
@@ -236,6 +243,53 @@ private:
     }
     for (mlir::Operation *op : llvm::reverse(ops))
       if (chosen.contains(op)) op->erase();
+  }
+
+  /// Scores of queries that are padding become what those of keys are.
+  void maskQueries(mlir::OpBuilder &builder, MaskOp mask) {
+    const std::optional<int> queries = queriesOf(mask);
+    if (!queries || !isReadByQuery(mask.getResult(), *queries)) return;
+    builder.setInsertionPointAfter(mask);
+    auto both = mlir::cast<MaskOp>(builder.clone(*mask));
+    both.setKey(*queries);
+    both.getXMutable().assign(mask.getResult());
+    both->setLoc(named(mask.getResult(), "_queries"));
+    mask.getResult().replaceAllUsesExcept(both.getResult(), both);
+  }
+
+  /// The dimension of queries of masked scores, where they are the tokens that keys are.
+  std::optional<int> queriesOf(MaskOp mask) const {
+    const auto found = pairs.find(mask.getX());
+    if (found == pairs.end() || found->second.size() != 2) return std::nullopt;
+    std::optional<int> queries;
+    for (const TokenPair &pair : found->second) {
+      if (pair.sequences != static_cast<int>(mask.getAlong()->front())) return std::nullopt;
+      if (pair.positions != static_cast<int>(mask.getKey())) queries = pair.positions;
+    }
+    return queries;
+  }
+
+  /// Whether ops on padded tensors keep each query by itself, until packed ones drop the padding:
+  /// none sums over queries, or loses track of them.
+  bool isReadByQuery(mlir::Value scores, int dimension) const {
+    llvm::DenseMap<mlir::Value, int> queries = {{scores, dimension}};
+    for (mlir::Operation &op : body.without_terminator()) {
+      if (chosen.contains(&op)) continue;
+      const Axes axes(&op);
+      for (int operand = 0; operand < static_cast<int>(op.getNumOperands()); ++operand) {
+        const auto own = queries.find(op.getOperand(unsigned(operand)));
+        if (own == queries.end()) continue;
+        const SpaceAxis *axis = axes.of(operand, own->second);
+        if (!axis || axes.reduces(*axis)) return false;
+        for (unsigned result = 0; result < op.getNumResults(); ++result) {
+          const auto place =
+              Axes::dimensionOf(*axis, static_cast<int>(op.getNumOperands() + result));
+          if (!place) return false;
+          queries[op.getResult(result)] = *place;
+        }
+      }
+    }
+    return true;
   }
 
   mlir::Value packed(mlir::OpBuilder &builder, mlir::Value value) {

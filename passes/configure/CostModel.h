@@ -53,6 +53,8 @@ public:
   virtual bool isSeparable(const Kernel &kernel) const { return false; }
   /// The margin of what LoopPricer prices (Margins.h).
   virtual double separableMargin() const { return 0; }
+  /// What LoopPricer prices in the kernel's place: one of fewer tokens (FilledCost.h).
+  virtual Kernel separableKernel(const Kernel &kernel) const { return kernel; }
   /// Prices unmeasured kernels: as this model does, but without a lookup of measurements. Lives as
   /// long as this one.
   virtual const CostModel &modelled() const { return *this; }

@@ -161,7 +161,8 @@ void Bests::offerModelled(const Kernel &kernel, const ConfigurationSpace &space,
       combinations(space.choices) * static_cast<double>(space.knobs.size());
   if (space.tuples.empty() &&
       (pricer.isSeparable(kernel) || configurations > maximumPricedOneByOne)) {
-    const LoopTable table(kernel, model.device(), pricer.separableMargin(), space, space.choices);
+    const Kernel priced = pricer.separableKernel(kernel);
+    const LoopTable table(priced, model.device(), pricer.separableMargin(), space, space.choices);
     for (size_t row = 0; row < table.knobsCount(); ++row) {
       seconds = std::min(seconds, table.best(row, -1, 0));
       for (size_t operand = 0; operand < space.choices.size(); ++operand)

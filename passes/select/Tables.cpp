@@ -223,7 +223,8 @@ void Prices::offerSums(const Kernel &kernel, CandidatePrices &prices, size_t s,
     for (int number : prices.choices[operand])
       lists.back().push_back(layouts(prices.operands[operand])[static_cast<size_t>(number)]);
   }
-  const LoopTable table(kernel, model.device(), model.modelled().separableMargin(),
+  const Kernel priced = model.modelled().separableKernel(kernel);
+  const LoopTable table(priced, model.device(), model.modelled().separableMargin(),
                         *prices.spaces[s], lists);
   std::vector<std::pair<double, size_t>> rows;
   for (size_t row = 0; row < table.knobsCount(); ++row)

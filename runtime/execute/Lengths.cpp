@@ -25,7 +25,20 @@ std::vector<std::byte> asElements(const std::vector<int32_t> &lengths) {
   return elements;
 }
 
-/// Nothing for a file's name.
+/// Evenly between the bounds whose middle is the mean, of which one is the longest or none.
+std::vector<int32_t> drawnLengths(const PlanTensor &tensor, double mean, uint64_t seed) {
+  const RandomValues values(seed, tensor.logical);
+  const auto longest = double(tensor.range[1]), middle = mean * longest,
+             spread = std::min(middle, longest - middle);
+  std::vector<int32_t> lengths(static_cast<size_t>(elementCount(tensor)));
+  for (size_t n = 0; n < lengths.size(); ++n)
+    lengths[n] = static_cast<int32_t>(values.integer(
+        static_cast<int64_t>(n), std::llround(middle - spread), std::llround(middle + spread)));
+  return lengths;
+}
+
+}  // namespace
+
 std::optional<double> meanOf(const std::string &asked) {
   if (!asked.starts_with(meanWord)) return std::nullopt;
   const char *begin = asked.data() + meanWord.size(), *last = asked.data() + asked.size();
@@ -50,20 +63,6 @@ std::vector<int32_t> readLengths(const std::string &path) {
   }
   return lengths;
 }
-
-/// Evenly between the bounds whose middle is the mean, of which one is the longest or none.
-std::vector<int32_t> drawnLengths(const PlanTensor &tensor, double mean, uint64_t seed) {
-  const RandomValues values(seed, tensor.logical);
-  const auto longest = double(tensor.range[1]), middle = mean * longest,
-             spread = std::min(middle, longest - middle);
-  std::vector<int32_t> lengths(static_cast<size_t>(elementCount(tensor)));
-  for (size_t n = 0; n < lengths.size(); ++n)
-    lengths[n] = static_cast<int32_t>(values.integer(
-        static_cast<int64_t>(n), std::llround(middle - spread), std::llround(middle + spread)));
-  return lengths;
-}
-
-}  // namespace
 
 std::vector<std::byte> askedLengths(const PlanTensor &tensor, const std::string &asked,
                                     uint64_t seed) {

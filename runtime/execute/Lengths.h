@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +18,12 @@ struct EntryPoint;
 namespace weft::runtime {
 
 class Executor;
+
+/// R of "mean=R"; nothing for the name of a file. Throws Error(badInput) for another R than a share
+/// above 0.
+std::optional<double> meanOf(const std::string &asked);
+/// The integers of a file. Throws Error(badInput) that names what is none.
+std::vector<int32_t> readLengths(const std::string &path);
 
 /// The lengths of one argument of the plan by what --lengths says: "mean=R", drawn by the seed with
 /// a mean of R times the longest (0 < R <= 1), or a file of integers, one a sequence. Throws

@@ -60,17 +60,12 @@ json toJson(const KernelJob &job) {
     arguments.push_back({{"kind", nameOf(argument.kind)},
                          {"index", argument.index},
                          {"map", toJson(argument.map)}});
-  return {{"cubin", binary(job.cubin)},
-          {"entry", job.entry},
-          {"grid", job.grid},
-          {"block", job.block},
-          {"shared", job.sharedBytes},
-          {"arguments", arguments},
-          {"inputs", job.inputBytes},
-          {"outputs", job.outputBytes},
-          {"zeros", job.zeroInputs},
-          {"float8", job.readsFloat8},
-          {"workspace", job.workspaceBytes}};
+  return {{"cubin", binary(job.cubin)}, {"entry", job.entry},
+          {"grid", job.grid},           {"block", job.block},
+          {"shared", job.sharedBytes},  {"arguments", arguments},
+          {"inputs", job.inputBytes},   {"outputs", job.outputBytes},
+          {"zeros", job.zeroInputs},    {"lengths", job.lengthInputs},
+          {"float8", job.readsFloat8},  {"workspace", job.workspaceBytes}};
 }
 
 ParameterKind parameterKindFrom(const std::string &name) {
@@ -90,6 +85,7 @@ KernelJob kernelJobFrom(const json &object) {
                 .outputBytes = object.at("outputs"),
                 .workspaceBytes = object.at("workspace"),
                 .zeroInputs = object.at("zeros"),
+                .lengthInputs = object.at("lengths"),
                 .readsFloat8 = object.at("float8")};
   for (const json &argument : object.at("arguments"))
     job.arguments.push_back({.kind = parameterKindFrom(argument.at("kind")),

@@ -36,7 +36,9 @@ struct KernelJob {
   std::vector<int64_t> inputBytes, outputBytes;
   int64_t workspaceBytes = 0;  ///< what the argument of kind workspace is the address of
   std::vector<int>
-      zeroInputs;            ///< inputs that are indices or flags: zeros instead of random numbers
+      zeroInputs;  ///< inputs that are indices or flags: zeros instead of random numbers
+  std::vector<int> lengthInputs;  ///< inputs that say how much there is: more than any tensor has,
+                                  ///< so that nothing is left out
   bool readsFloat8 = false;  ///< whether an input is of 8-bit floats: the random bits are then such
   bool operator==(const KernelJob &) const = default;
 };

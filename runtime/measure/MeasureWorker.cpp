@@ -101,10 +101,14 @@ public:
       zeros = {};
       zeros = cuda::Buffer(zeroBytes);
       cuda::fill(zeros.address(), 0, zeroBytes);
+      full = {};
+      full = cuda::Buffer(zeroBytes);
+      cuda::fill(full.address(), 1, zeroBytes);
     }
   }
 
   cuda::Buffer inputs, outputs, zeros;
+  cuda::Buffer full;  ///< lengths of 2^24 + 2^16 + 2^8 + 1
 
 private:
   void fillInputs(bool ofFloat8) {
@@ -165,6 +169,8 @@ private:
     const bool isInput = isOfInput(argument.kind);
     if (isInput && std::ranges::find(job.zeroInputs, argument.index) != job.zeroInputs.end())
       return pools.zeros.address();
+    if (isInput && std::ranges::find(job.lengthInputs, argument.index) != job.lengthInputs.end())
+      return pools.full.address();
     const std::vector<int64_t> &bytes = isInput ? job.inputBytes : job.outputBytes;
     const cuda::DevicePointer base = isInput ? pools.inputs.address() + set * inputStride
                                              : pools.outputs.address() + set * outputStride;
@@ -235,8 +241,9 @@ private:
           [&] {
             const int64_t bytes = total(job.inputBytes) + writtenBytes(job);
             const int sets = setsForColdL2(bytes, context.gpu().l2Bytes);
-            const int64_t zeroBytes =
-                job.zeroInputs.empty() ? 0 : *std::ranges::max_element(job.inputBytes);
+            const int64_t zeroBytes = job.zeroInputs.empty() && job.lengthInputs.empty()
+                                          ? 0
+                                          : *std::ranges::max_element(job.inputBytes);
             pools.reserve(total(job.inputBytes), writtenBytes(job), zeroBytes, sets,
                           job.readsFloat8);
             loaded[i] = std::make_unique<LoadedKernel>(job, pools, dropoutKey.address());

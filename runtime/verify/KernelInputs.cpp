@@ -63,7 +63,16 @@ InputRule ruleOf(const Kernel &kernel, int value) {
       if (op.kind == OpKind::offsets) rule.high = std::get<int64_t>(op.attributes.at("bound"));
       if ((op.kind == OpKind::pack || op.kind == OpKind::unpack) && n == 1)
         rule = {.kind = InputRule::Kind::ascending, .low = 0, .high = positionsOf(kernel, op)};
-      if (op.kind == OpKind::mask && n == 1)
+      if (isTokensMask(op) && n == 1) {  // pack and unpack know their positions better
+        const int64_t sequences = kernel.axes[kernel.values[value].axes[0]].extent - 1;
+        const int64_t tokens =
+            kernel
+                .axes[kernel.values[op.operands[0]]
+                          .axes[size_t(std::get<int64_t>(op.attributes.at("key")))]]
+                .extent;
+        if (rule.kind != InputRule::Kind::ascending)
+          rule = {.kind = InputRule::Kind::ascending, .low = 0, .high = tokens / sequences};
+      } else if (op.kind == OpKind::mask && n == 1)
         rule.high = isDocumentMask(op)
                         ? mostRandomSegment
                         : kernel

@@ -101,6 +101,49 @@ weft.graph @g(%x: !x, %w: !w {weft.parameter}, %lengths: !n) -> !x {
                    says=['no padding mask says how many tokens a sequence has'])
 
 
+class ExpectedLengthsTest(CommandTest):
+    """Kernels that leave out what is no token are priced by the lengths that are expected."""
+    LAYER = ['bert-base', '--ragged', 'j', '--dim', 'b=16', '--dim', 'j=256', '--stacking', 'three',
+             '--attention', 'fused', '--profile', 'none']
+
+    def compiled(self, *flags):
+        out = self.weft('compile', *self.LAYER, *flags, '-o', 'out', '--overwrite',
+                        env={'WEFT_NVRTC': 'none'}).out
+        load = lambda name: json.loads((self.folder / 'out' / name).read_text())
+        return out, load('plan.json'), load('report.json')
+
+    def test_prices_follow_the_fill(self):
+        text, full, report = self.compiled()
+        self.assertIn('lengths      priced at full length, a bound', text)
+        self.assertEqual(report['lengths']['tokens'], 1)
+        seconds = [full['predictedSeconds']]
+        self.assertAlmostEqual(report['lengths']['fullSeconds'], seconds[0], delta=2e-6)
+        lengths = str(self.write('lengths.txt', '64 192\n'))
+        for asked, tokens, pairs in ((lengths, 0.5, 0.3125), ('mean=0.3', 0.3, 0.12)):
+            text, plan, report = self.compiled('--lengths', asked)
+            self.assertIn(f'lengths      priced at {100 * tokens:.0f}% of the tokens', text)
+            self.assertAlmostEqual(report['lengths']['tokens'], tokens)
+            self.assertAlmostEqual(report['lengths']['pairs'], pairs)
+            self.assertGreater(report['lengths']['fullSeconds'], plan['predictedSeconds'])
+            seconds.append(plan['predictedSeconds'])
+        self.assertLess(seconds[1], 0.92 * seconds[0])
+        self.assertLess(seconds[2], 0.88 * seconds[1])
+        kernels = ''.join(path.read_text() for path in (self.folder / 'out/kernels').glob('*.cu'))
+        self.assertIn('.tokens = weft::sm90::RowTokens', kernels)
+        explained = self.weft('explain', 'out').out
+        self.assertIn('lengths      priced at 30% of the tokens', explained)
+
+    def test_what_is_no_length(self):
+        def rejects(lengths, *says):
+            self.fails(2, 'select', *self.LAYER, '--lengths', lengths, says=says)
+        rejects('mean=0', '--lengths mean=0: the mean is a share of the longest')
+        rejects('missing.txt', 'missing.txt')
+        rejects(str(self.write('empty.txt', '')), 'the file holds no lengths')
+        rejects(str(self.write('long.txt', '3 257')), 'length 257 is above the longest')
+        self.fails(2, 'select', *LAYER, '--lengths', 'mean=0.5',
+                   says=['--lengths mean=0.5: no argument of the graph counts tokens; --ragged '])
+
+
 class LengthsTest(CommandTest):
     """Lengths that a run takes are checked before it looks for a GPU."""
     def setUp(self):

@@ -389,6 +389,7 @@ const std::vector<std::string> &graphWords() {
                                                  "causal",
                                                  "window",
                                                  "padding",
+                                                 "tokens",
                                                  "max",
                                                  "sum",
                                                  "mean",

@@ -60,7 +60,8 @@ runtime::KernelJob jobOf(const std::string &entry, const std::string &text) {
           .arguments = {{.kind = ParameterKind::output, .index = 0}},
           .inputBytes = {},
           .outputBytes = {1024},
-          .zeroInputs = {}};
+          .zeroInputs = {},
+          .lengthInputs = {}};
 }
 
 }  // namespace

@@ -44,5 +44,12 @@ weft.graph @ragged() {
   %packed_ids = weft.pack %ids, %offsets over b, j : !ids, !offsets -> !tokens
   %expected_ids = weft.constant dense<[1, 2, 7, 8, 9, 10, 0, 0, 0, 0, 0, 0]> : !tokens
   weft.expect_close %packed_ids, %expected_ids : !tokens
+
+  %ones = weft.constant dense<1.0> : !t
+  %kept = weft.mask tokens %ones, %offsets {key = t, fill = -2.0} : !t, !offsets -> !t
+  %of_tokens = weft.constant dense<[[1.0, 1.0], [1.0, 1.0], [1.0, 1.0], [1.0, 1.0], [1.0, 1.0],
+                                    [1.0, 1.0], [-2.0, -2.0], [-2.0, -2.0], [-2.0, -2.0],
+                                    [-2.0, -2.0], [-2.0, -2.0], [-2.0, -2.0]]> : !t
+  weft.expect_close %kept, %of_tokens : !t
   weft.return
 }

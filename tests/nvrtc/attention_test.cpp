@@ -171,3 +171,14 @@ TEST_CASE("tiles of few queries and many keys compile without spills") {
   }
   batch.buildAndCheck(100, 2);
 }
+
+TEST_CASE("attention of sequences whose queries are padding, too, compiles without spills") {
+  Batch batch;
+  for (const bool withLogSums : {false, true}) {
+    const Kernel kernel =
+        attentionOfTokens({.b = 16, .h = 12, .j = 256, .k = 256}, DType::f16, withLogSums);
+    for (const Configuration &configuration : tilesOf(kernel))
+      batch.add("tokens", kernel, configuration, "sm_90a");
+  }
+  batch.buildAndCheck(10, 1);
+}

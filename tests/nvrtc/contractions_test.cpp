@@ -12,6 +12,7 @@
 #include "tests/unit/samples/SampleSoftmaxes.h"
 #include "tests/unit/samples/SampleStrides.h"
 #include "tests/unit/samples/SampleTf32.h"
+#include "tests/unit/samples/SampleTokens.h"
 
 using namespace weft;
 using nvrtctest::architectures;
@@ -347,6 +348,18 @@ TEST_CASE("tensor-core contractions of sm_90a with epilogues") {
 }
 
 /// As many tensors as an epilogue takes beside 128 accumulators a thread, and a mask.
+TEST_CASE("tensor-core contractions that leave out tiles behind the last token") {
+  Batch batch;
+  std::set<std::string> seen;
+  for (const bool addsRest : {false, true}) {
+    const Kernel kernel = samples::gemmOfTokens({.t = 4096, .i = 1024, .u = 3072, .sequences = 8},
+                                                DType::f16, addsRest, !addsRest);
+    addSm90(batch, "tokens", kernel, 6);
+    addEachWarpTile(batch, "tokens", kernel, seen);
+  }
+  batch.buildAndCheck(12, 1);
+}
+
 static Kernel mostRegisters(const samples::ContractionExtents &extents) {
   samples::FusedContraction fused("most_registers", extents, DType::f16);
   const int bias = fused.input("bias", "u"), rest = fused.input("rest", "bju"),

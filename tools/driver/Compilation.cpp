@@ -101,7 +101,10 @@ Compilation::Compilation(const Compilation &whole, mlir::OwningOpRef<mlir::Modul
       choices(whole.choices),
       memory(whole.memory),
       targetFlags(whole.targetFlags),
+      unfilled(whole.unfilled),
       prices(whole.prices),
+      fill(whole.fill),
+      tokens(whole.tokens),
       pricesKey(whole.pricesKey),
       epilogueRejection(whole.epilogueRejection),
       prologueRejection(whole.prologueRejection),
@@ -125,6 +128,7 @@ void Compilation::import(Phase first, Phase last) {
   importModel(first);
   if (!modelFlags.ragged.empty()) packImported();
   if (modelFlags.tf32) markTf32();
+  priceTokens();
   noteBytes(Phase::import);
   if (!modelFlags.train || first > Phase::differentiate || last < Phase::differentiate) return;
   differentiateImported();
@@ -202,6 +206,23 @@ void Compilation::packImported() {
   }
 }
 
+void Compilation::priceTokens() {
+  OffsetsOp offsets;
+  graphOf(*imported.front().module)->walk([&](OffsetsOp op) { offsets = op; });
+  if (!offsets) {
+    if (!choices.lengths.empty())
+      throw Error::badInput(
+          "--lengths {}: no argument of the graph counts tokens; --ragged AXIS packs them",
+          choices.lengths);
+    return;
+  }
+  fill = choices.expectedFill(int64_t(offsets.getBound()));
+  tokens = int64_t(offsets.getBound()) * extents(offsets.getLengths().getType())[0];
+  unfilled = std::move(prices);
+  prices = filledCostModel(*unfilled, *fill);
+  if (!fill->isFull()) pricesKey = keyOfPrices(targetFlags, *prices);
+}
+
 void Compilation::markTf32() {
   size_t marked = 0;
   std::string other;  // element type of a contraction that is not marked
@@ -270,6 +291,7 @@ void Compilation::importTexts(const std::vector<VariantText> &texts, Phase first
   firstPhase = first;
   for (const VariantText &variant : texts) importText(variant);
   if (imported.empty()) throw Error::badInput("{}: holds no graph", modelFlags.model);
+  priceTokens();
   noteBytes(Phase::import);
 }
 

@@ -104,6 +104,14 @@ public:
   Account account(const ProposedVariant &variant) const;
 
   const CostModel &costModel() const { return *prices; }
+  /// What costModel() is at full length, of any graph.
+  const CostModel &unfilledPrices() const { return unfilled ? *unfilled : *prices; }
+  /// At which costModel() prices a graph of packed tokens; nothing for any other.
+  const std::optional<ExpectedFill> &expectedFill() const { return fill; }
+  /// The bound of packed tokens; 0 where there are none.
+  int64_t packedTokens() const { return tokens; }
+  /// The same prices of sequences at full length.
+  std::unique_ptr<CostModel> pricesAtFullLength() const { return filledCostModel(*unfilled, {}); }
   /// What the model was built with; of a .mlir file, which has its own types, what --dtype says.
   DType elementType() const;
   /// What of the model was built: "layer", "attention"; "graph" of a .mlir file, "model" with its
@@ -130,6 +138,7 @@ private:
   void importModel(Phase first);
   /// Gives all contractions of f32 operands precision tf32. Throws Error(badInput) if there are
   /// none.
+  void priceTokens();
   void markTf32();
   /// By --ragged. Throws Error(unsupported) with the reason where sequences cannot be packed.
   void packImported();
@@ -157,7 +166,10 @@ private:
   ChoiceFlags choices;
   SearchMemory memory;
   TargetFlags targetFlags;
+  std::shared_ptr<CostModel> unfilled;  ///< what `prices` are of, if the graph packs tokens
   std::shared_ptr<CostModel> prices;
+  std::optional<ExpectedFill> fill;
+  int64_t tokens = 0;     ///< the bound, of a graph that packs them
   std::string pricesKey;  ///< equal for equal prices
   std::function<std::string(const Kernel &)> epilogueRejection, prologueRejection,
       attentionRejection,

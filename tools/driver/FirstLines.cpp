@@ -178,6 +178,21 @@ std::string timeLines(const Plan &plan, const json &report, size_t columns) {
   return bounds.empty() ? text : text + shortened("  by kernel: " + bounds, columns) + "\n";
 }
 
+/// At which lengths a plan of packed tokens is priced; empty for any other.
+std::string lengthsLine(const Plan &plan, const json &report, size_t columns) {
+  const json lengths = report.value("lengths", json::object());
+  if (!lengths.contains("tokens")) return "";
+  const double tokens = lengths["tokens"];
+  if (tokens >= 1)
+    return labelled("lengths", "priced at full length, a bound (--lengths mean=R)", columns);
+  return labelled(
+      "lengths",
+      fmt::format("priced at {:.0f}% of the tokens; at full length {}, {:.0f}% more", 100 * tokens,
+                  formatSeconds(lengths["fullSeconds"].get<double>()),
+                  100 * (lengths["fullSeconds"].get<double>() / plan.predictedSeconds - 1)),
+      columns);
+}
+
 std::string whereLine(const Plan &plan, const json &report, size_t columns) {
   std::string text = fmt::format("{:<{}}", "where", labelColumns);
   const size_t empty = text.size();
@@ -228,7 +243,7 @@ std::string headLines(const Plan &plan, const json &report, const BelievedRecord
   return modelLine(plan, report, columns) + shapeLines(plan, columns) +
          pricesLine(plan, evidence, columns) + (coverage ? coverageLines(*coverage, columns) : "") +
          planLines(plan, evidence, columns) + timeLines(plan, report, columns) +
-         whereLine(plan, report, columns);
+         lengthsLine(plan, report, columns) + whereLine(plan, report, columns);
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include "kernel/ByteText.h"
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
+#include "runtime/execute/Lengths.h"
 #include "runtime/system/MachineMemory.h"
 
 #include <charconv>
@@ -114,11 +115,12 @@ void ModelFlags::declare(CLI::App &command) {
       ->delimiter(',')
       ->type_name("FORM,..");
   command
-      .add_option("--ragged", ragged,
-                  "pack the valid tokens of every sequence, one sequence after the other, along "
-                  "the axis of positions (j): lengths[b], an argument, says how many there are; "
-                  "results are 0 behind them, and rows behind the last token are still computed. "
-                  "Encoder, decoder and Llama presets get a padding mask by it")
+      .add_option(
+          "--ragged", ragged,
+          "pack the valid tokens of every sequence, one sequence after the other, along "
+          "the axis of positions (j): lengths[b], an argument, says how many there are; "
+          "results are 0 behind them, and most kernels leave out the rows behind the last token. "
+          "Encoder, decoder and Llama presets get a padding mask by it")
       ->type_name("AXIS");
   command.add_flag("--train", train, "forward and backward in one graph");
   command
@@ -264,6 +266,13 @@ void ChoiceFlags::declareDecisions(CLI::App &command) {
                   "layout of a tensor, slowest axis first, e.g. --pin q=phbj, or --pin "
                   "active=bju:4096 with rows padded to 4096 elements")
       ->type_name("TENSOR=LAYOUT");
+  command
+      .add_option(
+          "--lengths", lengths,
+          "of a --ragged plan: which lengths are expected when it runs, for which kernels "
+          "are then priced and chosen: mean=R, evenly around R times the longest, or a file "
+          "of integers. Any lengths may come all the same; default: full")
+      ->type_name("mean=R|FILE");
   command.add_flag("--free", free, "arguments and results may take any layout");
   command
       .add_option(
@@ -465,6 +474,29 @@ OpPair parsePair(const std::string &text, const std::string &flag) {
   if (names.size() != 2 || names[0].empty() || names[1].empty() || names[0] == names[1])
     throw Error::badInput("{} {}: expected two different ops, A,B", flag, text);
   return {names[0], names[1]};
+}
+
+ExpectedFill ChoiceFlags::expectedFill(int64_t longest) const {
+  if (fill) return *fill;
+  if (lengths.empty()) return {};
+  if (const std::optional<double> mean = runtime::meanOf(lengths)) {
+    // Even between the bounds around the mean: the variance of such lengths is a third of the
+    // square.
+    const double spread = std::min(*mean, 1 - *mean);
+    return {.tokens = *mean, .pairs = *mean * *mean + spread * spread / 3};
+  }
+  const std::vector<int32_t> given = runtime::readLengths(lengths);
+  if (given.empty()) throw Error::badInput("--lengths {}: the file holds no lengths", lengths);
+  ExpectedFill result{.tokens = 0, .pairs = 0};
+  for (const int32_t length : given) {
+    if (length < 0 || length > longest)
+      throw Error::badInput("--lengths {}: length {} is {} (at least 0, at most {})", lengths,
+                            length, length < 0 ? "negative" : "above the longest", longest);
+    const double share = double(length) / double(longest);
+    result.tokens += share / double(given.size());
+    result.pairs += share * share / double(given.size());
+  }
+  return result;
 }
 
 }  // namespace weft::driver

@@ -9,6 +9,7 @@
 #include "kernel/SearchMemory.h"
 #include "models/ScoreForm.h"
 #include "models/ScoreMask.h"
+#include "passes/configure/FilledCost.h"
 #include "passes/decide/Decide.h"
 #include "tools/driver/Phase.h"
 
@@ -105,6 +106,8 @@ struct ChoiceFlags {
   int chunks = 1;                 ///< 0: chosen (ChunkChoice.h)
   std::string concurrent = "auto";
   int alternatives = 8;
+  std::string lengths;                 ///< expected at run time: mean=R or a file; empty: full
+  std::optional<ExpectedFill> fill{};  ///< what was made of them for a plan that is asked again
 
   void declare(CLI::App &command);
   /// What the proposing passes read, without --attention: --norms, --stacking, --variant,
@@ -119,6 +122,9 @@ struct ChoiceFlags {
   /// Of --memory-trade, as a share: 0.25 of "25". Throws Error(badInput) for what is no percentage.
   double memoryTradeShare() const;
   SearchMemory memoryOfSearch() const;
+  /// Of --lengths, of sequences of at most `longest`. Throws Error(badInput) for a mean that is no
+  /// share, and for files without lengths or with some out of range.
+  ExpectedFill expectedFill(int64_t longest) const;
   /// --concurrent auto leaves it to measuring, and is off without.
   decision::Concurrency concurrency() const;
   /// How softmax kernels combine the threads of a block; nothing: whatever is fastest.

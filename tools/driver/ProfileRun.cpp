@@ -5,11 +5,13 @@
 #include "codegen/Emit.h"
 #include "codegen/SourceHash.h"
 #include "codegen/families/library/LibraryKnobs.h"
+#include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
 #include "kernel/Format.h"
 #include "passes/configure/StridedViews.h"
 #include "runtime/system/Environment.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -66,6 +68,17 @@ std::string oneLine(const std::string &text) {
   return line;
 }
 
+/// Lengths that a mask compares with, or offsets.
+bool countsTokens(const Kernel &kernel, int value) {
+  return std::ranges::any_of(kernel.body, [&](const BodyOp &op) {
+    if (op.kind == OpKind::offsets) return op.operands[0] == value;
+    const bool readsLengths = (op.kind == OpKind::mask && !isDocumentMask(op)) ||
+                              op.kind == OpKind::pack || op.kind == OpKind::unpack;
+    return readsLengths && op.operands.size() > 1 && op.operands[1] == value &&
+           kernel.values[size_t(value)].dtype == DType::i32;
+  });
+}
+
 runtime::KernelJob jobOf(const Kernel &kernel, const Configuration &configuration,
                          const codegen::EmittedKernel &emitted, const std::string &cubin) {
   runtime::KernelJob job{.cubin = cubin,
@@ -77,14 +90,16 @@ runtime::KernelJob jobOf(const Kernel &kernel, const Configuration &configuratio
                          .inputBytes = {},
                          .outputBytes = {},
                          .workspaceBytes = emitted.launch.workspaceBytes,
-                         .zeroInputs = {}};
+                         .zeroInputs = {},
+                         .lengthInputs = {}};
   for (const codegen::Parameter &parameter : emitted.parameters)
     job.arguments.push_back(
         {.kind = parameter.kind, .index = parameter.index, .map = parameter.map});
   for (size_t i = 0; i < kernel.inputs.size(); ++i) {
     job.inputBytes.push_back(spanBytes(kernel, kernel.inputs[i], configuration.inputs[i]));
     const DType type = kernel.values[size_t(kernel.inputs[i])].dtype;
-    if (type == DType::i32 || type == DType::i1) job.zeroInputs.push_back(int(i));
+    if (countsTokens(kernel, kernel.inputs[i])) job.lengthInputs.push_back(int(i));
+    else if (type == DType::i32 || type == DType::i1) job.zeroInputs.push_back(int(i));
     job.readsFloat8 = job.readsFloat8 || isFloat8(type);
   }
   for (size_t i = 0; i < kernel.outputs.size(); ++i)

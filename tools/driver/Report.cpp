@@ -5,6 +5,7 @@
 #include "kernel/BlockMask.h"
 #include "kernel/ReasonCodes.h"
 #include "passes/account/Stages.h"
+#include "passes/configure/StridedViews.h"
 #include "passes/decide/PathPlan.h"
 #include "passes/layers/Layers.h"
 #include "plan/PlanFigures.h"
@@ -441,6 +442,19 @@ constexpr size_t rejectedNotes =
 
 namespace {
 
+/// At which lengths the plan was priced, and what its kernels take at full length.
+json lengthsReport(const Compilation &compilation, const PlannedKernels &planned) {
+  const std::unique_ptr<CostModel> full = compilation.pricesAtFullLength();
+  double seconds = 0;
+  for (const ChosenKernel &chosen : planned.kernels)
+    seconds += costWithStridedViews(*full, chosen.kernel, chosen.configuration).seconds;
+  const ExpectedFill &fill = *compilation.expectedFill();
+  return {{"asked", compilation.choiceFlags().lengths},
+          {"tokens", fill.tokens},
+          {"pairs", fill.pairs},
+          {"fullSeconds", seconds}};
+}
+
 /// What fusionPricesReport says of a part, of a place of the whole.
 json placedPrices(json prices, const DecidedPart::Place &place) {
   const auto rename = [&](json &text) {
@@ -501,7 +515,9 @@ json makeReport(const Compilation &compilation, const DecidedModel &decided,
       {"variants", variantsReport(decision)},
       {"lowerBound", decision.lowerBound},
       {"rooflineSeconds",
-       rooflineSeconds(best.selection.problem(), compilation.costModel().device())},
+       rooflineSeconds(best.selection.problem(), compilation.costModel().device(),
+                       compilation.expectedFill().value_or(ExpectedFill()),
+                       compilation.packedTokens())},
       {"stages", stagesReport(compilation.account(variant).flow, planned)},
       {"ops", best.selection.problem().ops},
       {"opLabels", opLabels(best.selection.problem())},
@@ -522,6 +538,7 @@ json makeReport(const Compilation &compilation, const DecidedModel &decided,
       {"searchLimits",
        {{"reached", !decision.searchCuts.empty()}, {"leftOut", decision.searchCuts}}},
       {"request", requestReport(compilation)}};
+  if (compilation.expectedFill()) report["lengths"] = lengthsReport(compilation, planned);
   if (const double allowed = compilation.choiceFlags().memoryTradeShare(); allowed > 0)
     report["memoryTrade"] = memoryTradeReport(decision, allowed);
   if (json norms = normsReport(proposed, decision, compilation.costModel().device());

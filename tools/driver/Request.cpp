@@ -40,6 +40,7 @@ json toJson(const ChoiceFlags &flags) {
                  {"alternatives", flags.alternatives},
                  {"searchMemory", flags.searchMemory}};
   if (flags.memoryTradeShare() > 0) object["memoryTrade"] = flags.memoryTrade;  // absent: 0
+  if (flags.fill) object["fill"] = {{"tokens", flags.fill->tokens}, {"pairs", flags.fill->pairs}};
   return object;
 }
 
@@ -61,6 +62,9 @@ ChoiceFlags choicesFrom(const json &object) {
   object.at("alternatives").get_to(flags.alternatives);
   object.at("searchMemory").get_to(flags.searchMemory);
   if (object.contains("memoryTrade")) object.at("memoryTrade").get_to(flags.memoryTrade);
+  if (object.contains("fill"))
+    flags.fill = ExpectedFill{.tokens = object.at("fill").at("tokens").get<double>(),
+                              .pairs = object.at("fill").at("pairs").get<double>()};
   return flags;
 }
 
@@ -91,12 +95,14 @@ json requestReport(const Compilation &compilation) {
   ChoiceFlags choices = compilation.choiceFlags();
   if (compilation.importedOneOfSeveral())
     choices.variant.clear();  // it names one of the file's, the only one here
+  if (compilation.expectedFill() && !compilation.expectedFill()->isFull())
+    choices.fill = compilation.expectedFill();
   json request = {{"first", nameOf(compilation.resumesAt())},
                   {"graphs", std::move(graphs)},
                   {"model", toJson(compilation.model())},
                   {"choices", toJson(choices)},
                   {"target", toJson(compilation.target())},
-                  {"prices", sourceOfPrices(compilation.target(), compilation.costModel())}};
+                  {"prices", sourceOfPrices(compilation.target(), compilation.unfilledPrices())}};
   if (compilation.isLayered()) request["byParts"] = true;
   return request;
 }
@@ -137,7 +143,7 @@ ReopenedRequest reopen(const json &report, const std::string &profile) {
       .first = request.first};
   reopened.compilation->importTexts(request.graphs, reopened.first);
   reopened.haveSamePrices =
-      sourceOfPrices(request.target, reopened.compilation->costModel()) == request.prices;
+      sourceOfPrices(request.target, reopened.compilation->unfilledPrices()) == request.prices;
   return reopened;
 }
 

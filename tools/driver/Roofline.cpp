@@ -26,21 +26,30 @@ int64_t bytesRead(const select::Problem &problem, int tensor,
 
 }  // namespace
 
-double rooflineSeconds(const select::Problem &problem, const Device &device) {
+double rooflineSeconds(const select::Problem &problem, const Device &device,
+                       const ExpectedFill &fill, int64_t tokens) {
   std::vector<const select::Candidate *> alone(problem.ops.size(), nullptr);
   for (const select::Candidate &candidate : problem.candidates)
     if (candidate.ops.size() == 1) alone[size_t(candidate.ops.front())] = &candidate;
   int64_t bytes = 0;
   for (size_t tensor = 0; tensor < problem.tensors.size(); ++tensor) {
-    if (problem.tensors[tensor].isArgument) bytes += bytesRead(problem, int(tensor), alone);
+    if (problem.tensors[tensor].isArgument)
+      bytes += int64_t(double(bytesRead(problem, int(tensor), alone)) *
+                       (problem.tensors[tensor].isParameter ? 1 : fill.tokens));
     if (problem.tensors[tensor].isResult) bytes += problem.tensors[tensor].bytes();
   }
   double contractions = 0, others = 0;
   const std::vector<double> visible = visibleWork(problem);
   for (size_t op = 0; op < alone.size(); ++op)
-    if (const select::Candidate *const candidate = alone[op])
+    if (const select::Candidate *const candidate = alone[op]) {
+      const bool isOfTokens =
+          tokens > 0 && std::ranges::any_of(candidate->kernel.axes, [&](const Axis &axis) {
+            return axis.extent == tokens;
+          });
       (candidate->kernel.operatorClass() == OperatorClass::contraction ? contractions : others) +=
-          visible[op] * candidate->kernel.flop() / peakFlops(candidate->kernel, device);
+          visible[op] * candidate->kernel.flop() / peakFlops(candidate->kernel, device) *
+          (isOfTokens ? fill.tokens : fill.pairs);
+    }
   return std::max({double(bytes) / device.copyBandwidth, contractions, others});
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernel/Device.h"
+#include "passes/configure/FilledCost.h"
 #include "passes/select/Selection.h"
 
 namespace weft::driver {
@@ -12,7 +13,9 @@ namespace weft::driver {
 /// bandwidth; flop of the ops over what the device sustains, contractions on tensor cores where
 /// there are some for their type, beside the rest on FMA units. Of a table that is only gathered
 /// from, the rows that are taken; of contractions behind or before masks by position, the scores
-/// that are seen.
-double rooflineSeconds(const select::Problem &problem, const Device &device);
+/// that are seen. Of packed tokens, `tokens` of them at full length (0: none), what is expected:
+/// arguments and ops by `fill`.
+double rooflineSeconds(const select::Problem &problem, const Device &device,
+                       const ExpectedFill &fill, int64_t tokens);
 
 }  // namespace weft::driver

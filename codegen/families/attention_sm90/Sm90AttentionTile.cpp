@@ -29,9 +29,9 @@ constexpr int mostRegistersOfResidents = 88;
 /// What masks of several comparisons need of them beside where the last block of keys is a part.
 constexpr int conditionRegisters = 16;
 /// What masks and tensors that score ops read need beside with three consumers, and value ops with
-/// any, as draws of dropout. Of a tensor that one op reads twice, with three.
+/// any, as draws of dropout. Of a tensor that one op reads twice, or several read, with three.
 constexpr int maskRegisters = 8, inputRegisters = 16, valueOpRegisters = 12, dropoutRegisters = 16,
-              secondReadRegisters = 8;
+              secondReadRegisters = 8, sharedInputRegisters = 20;
 /// What block masks need beside, by consumers, and more where each head has a table.
 constexpr int tableRegistersOfThree = 36, tableRegistersOfTwo = 52, tableRegistersOfOne = 46,
               tableOfHeadRegisters = 10;
@@ -97,6 +97,15 @@ bool readsTwice(const Expression &expression) {
   return std::ranges::any_of(places, [](const auto &of) { return of.second.size() > 1; });
 }
 
+/// Two ops read one tensor, as masks of queries and of keys read lengths.
+bool shareInputs(const Kernel &kernel, const AttentionRegion &region) {
+  return std::ranges::any_of(region.inputs, [&](const ScoreInput &input) {
+    return std::ranges::count_if(region.scoreOps, [&](size_t op) {
+             return std::ranges::count(kernel.body[op].operands, input.value) > 0;
+           }) > 1;
+  });
+}
+
 }  // namespace
 
 ScoreNeeds scoreNeeds(const Kernel &kernel, const AttentionRegion &region,
@@ -121,6 +130,7 @@ ScoreNeeds scoreNeeds(const Kernel &kernel, const AttentionRegion &region,
           .readsInputs = !region.inputs.empty(),
           .readsTwice = std::ranges::any_of(
               region.scoreOps, [&](size_t op) { return readsTwice(kernel.body[op].expression); }),
+          .shareInputs = shareInputs(kernel, region),
           .hasDropout = region.hasDropout,
           .hasTables = hasTables,
           .hasTablesOfHeads = hasTablesOfHeads,
@@ -206,6 +216,7 @@ std::string sm90AttentionTileRejection(const AttentionProblem &problem,
   if (consumers == 3 && needs.hasMasks) most -= maskRegisters;
   if (consumers == 3 && needs.readsInputs) most -= inputRegisters;
   if (consumers == 3 && needs.readsTwice) most -= secondReadRegisters;
+  if (consumers == 3 && needs.shareInputs) most -= sharedInputRegisters;
   if (readsTables)
     most -= consumers == 3   ? tableRegistersOfThree
             : consumers == 2 ? tableRegistersOfTwo

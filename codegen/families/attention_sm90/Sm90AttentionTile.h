@@ -34,6 +34,7 @@ struct ScoreNeeds {
   bool hasMasks = false, hasValueOps = false;
   bool readsInputs = false;       ///< any of them reads a tensor
   bool readsTwice = false;        ///< one of them at two places, as a document mask reads segments
+  bool shareInputs = false;       ///< two of them read one
   bool hasDropout = false;        ///< of the exponentials
   bool hasTables = false;         ///< any mask is a block mask
   bool hasTablesOfHeads = false;  ///< and has a table for each head

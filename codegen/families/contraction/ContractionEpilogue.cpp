@@ -7,6 +7,7 @@
 #include "kernel/Error.h"
 #include "kernel/MultiStrideGemm.h"
 #include "kernel/ShortFunction.h"
+#include "kernel/UnusedTokens.h"
 
 #include <algorithm>
 #include <cmath>
@@ -188,9 +189,12 @@ private:
     if (isSingleConsumer()) return addAsked(input, pointer);
     if (input.role == EpilogueRole::scalar) {
       const std::string name = context.names.reserve(value.name + "_v");
-      result.prologue.push_back(declare(
-          typeOf(input), name, fmt::format("weft::loadOne({})", pointer)));  // once, and early
+      result.prologue.push_back(
+          declare(typeOf(input), name,
+                  fmt::format("weft::loadOne({})", scalarPlace(input))));  // once, and early
       reference[size_t(input.value)] = name;
+      if (const auto unused = unusedTokens(kernel); unused && unused->offsets == input.value)
+        result.tokens = name;
       return;
     }
     if (isInteger(input) && isOfBatch(input)) return addOncePerFragment(input, pointer);
@@ -202,11 +206,25 @@ private:
     reference[size_t(input.value)] = element(name + ".at");
   }
 
+  /// The address of the only element that the epilogue reads: of a mask of tokens the last offset.
+  std::string scalarPlace(const EpilogueInput &input) const {
+    const std::string &pointer = context.inputs.at(input.input);
+    for (const size_t index : context.region.epilogue)
+      if (const auto masked = maskedTokens(kernel, kernel.body[index]);
+          masked && masked->offsets == input.value && masked->element > 0) {
+        const auto stride =
+            stridesByAxis(kernel, input.value, context.configuration.inputs[input.input]);
+        const int axis = kernel.values[size_t(input.value)].axes[0];
+        return fmt::format("{} + {}", pointer, masked->element * stride.at(axis));
+      }
+    return pointer;
+  }
+
   /// By a single-consumer tile, before it is multiplied.
   void addAsked(const EpilogueInput &input, const std::string &pointer) {
     const bool isOnce = isInteger(input) && isOfBatch(input);
     const std::string load = input.role == EpilogueRole::scalar
-                                 ? fmt::format("weft::sm90::prefetchScalar({})", pointer)
+                                 ? fmt::format("weft::sm90::prefetchScalar({})", scalarPlace(input))
                              : isOnce ? fmt::format("weft::sm90::prefetchScalar({} + {})", pointer,
                                                     placeText(input, {.isNarrow = true}))
                                       : loadText(input, pointer);
@@ -336,7 +354,8 @@ private:
   }
 
   std::string expression(const BodyOp &op, const std::vector<std::string> &operands) {
-    const Expression expression = shortExpression(kernel, op).value_or(op.expression);
+    const Expression expression =
+        isTokenMask(op) ? maskByCount(op) : shortExpression(kernel, op).value_or(op.expression);
     headers.merge(expression.headers());
     const auto constants =
         attributeConstants(op, [&](const std::string &wish, const std::string &value) {

@@ -147,6 +147,9 @@ struct ContractionEpilogue {
   std::string arguments = {};              ///< the function's parameters
   Block body = {};
   bool accessesMemory = false;  ///< it loads operands or stores results itself
+  /// Of a kernel with unused tokens: the name of their number, a constant int of the prologue.
+  /// Empty: none, or loaded per tile.
+  std::string tokens = {};
 
   /// Whether the accumulators are stored as they are.
   bool isEmpty() const { return body.empty(); }

@@ -8,6 +8,7 @@
 #include "codegen/families/contraction/ContractionEpilogue.h"
 #include "codegen/families/contraction/ContractionPrologue.h"
 #include "codegen/families/contraction/ContractionTexts.h"
+#include "codegen/families/contraction/TokenTiles.h"
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
 #include "codegen/families/gemm_sm80/Sm80Tile.h"
 #include "codegen/families/loop/LoopOps.h"
@@ -199,6 +200,9 @@ private:
          {"b", inputs[gemm.b.input]},
          {"c", results[0]},
          {gemm.a.isTransformed ? "transformA" : "transformB", transform},
+         {"tokens",
+          isTf32 ? ""
+                 : tokensArgument(tokenSide(kernel, region, gemm.isSwapped), "weft::sm80", tokens)},
          {"epilogue", epilogueOp}}));
   }
 
@@ -238,6 +242,7 @@ private:
     program.parameters.insert(program.parameters.end(), epilogue.parameters.begin(),
                               epilogue.parameters.end());
     program.body.insert(program.body.end(), epilogue.prologue.begin(), epilogue.prologue.end());
+    tokens = epilogue.tokens;
     if (epilogue.isEmpty()) return withSoftmax("");
     const std::string epilogueOp = names.reserve("epilogueOp");
     program.body.push_back({.kind = Statement::Kind::function,
@@ -304,7 +309,7 @@ private:
   Names names;
   Program program;
   std::vector<std::string> axes, inputs, results;
-  std::string shape = "gemm", tile = "tile", scale = "scale";
+  std::string shape = "gemm", tile = "tile", scale = "scale", tokens = {};
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "codegen/families/contraction/ContractionEpilogue.h"
 #include "codegen/families/contraction/ContractionPrologue.h"
 #include "codegen/families/contraction/ContractionTexts.h"
+#include "codegen/families/contraction/TokenTiles.h"
 #include "codegen/families/gemm_sm90/Sm90EpilogueReduction.h"
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "codegen/families/gemm_sm90/Sm90Strides.h"
@@ -394,6 +395,7 @@ private:
     program.parameters.insert(program.parameters.end(), epilogue.parameters.begin(),
                               epilogue.parameters.end());
     program.body.insert(program.body.end(), epilogue.prologue.begin(), epilogue.prologue.end());
+    tokens = epilogue.tokens;
     if (epilogue.isEmpty()) return "";
     const std::string epilogueOp = names.reserve("epilogueOp");
     program.body.push_back({.kind = Statement::Kind::function,
@@ -447,6 +449,8 @@ private:
     if (second) arguments.push_back({"auxiliary", results[*second].text()});
     arguments.push_back({"reductions", reductionsText()});
     if (region.softmax) arguments.push_back({"softmax", softmaxText()});
+    arguments.push_back({"tokens", tokensArgument(tokenSide(kernel, region, gemm.isSwapped),
+                                                  "weft::sm90", tokens)});
     arguments.push_back({"epilogue", epilogueOp});
     if (isTransformed)
       return call("prologueGemm", {type, std::string(cudaNameOf(operandType(made()))), shape, tile},
@@ -560,7 +564,7 @@ private:
   std::vector<TensorNames> results;
   std::optional<size_t> subtile, second;
   std::optional<VectorInput> vector;
-  std::string shape = "gemm", tile = "tile";
+  std::string shape = "gemm", tile = "tile", tokens = {};
 };
 
 }  // namespace

@@ -4,6 +4,9 @@
 #include "codegen/EntryName.h"
 #include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/families/loop/LoopPasses.h"
+#include "kernel/UnusedTokens.h"
+
+#include <algorithm>
 
 namespace weft::codegen {
 namespace {
@@ -34,6 +37,20 @@ std::map<int, int64_t> leadingStrides(const IterationAxes &axes,
   return strides;
 }
 
+/// Where threads of a row may leave alone, and each has the tokens of one row, or a vector of them.
+void findUnusedRows(const IterationAxes &axes, LoopSpace &space, Names &names, LoopGraph &graph) {
+  const std::optional<UnusedTokens> unused = unusedTokens(axes.kernel);
+  if (!unused || space.isColumns() || !space.mayLeave()) return;
+  const auto place = std::ranges::find(space.outer, unused->axis);
+  if (place == space.outer.end()) return;
+  const auto position = size_t(place - space.outer.begin());
+  graph.unused = {.input = int(std::ranges::find(axes.kernel.inputs, unused->offsets) -
+                               axes.kernel.inputs.begin()),
+                  .element = unused->element,
+                  .name = names.reserve("tokens"),
+                  .token = space.range(position, position)};
+}
+
 }  // namespace
 
 Program lowerLoop(const Kernel &original, const Configuration &configuration,
@@ -49,6 +66,7 @@ Program lowerLoop(const Kernel &original, const Configuration &configuration,
   for (int value : kernel.inputs) tensorNames.push_back(names.reserve(kernel.values[value].name));
   for (int value : kernel.outputs) tensorNames.push_back(names.reserve(kernel.values[value].name));
   LoopGraph graph = buildLoopGraph(axes, space, names);
+  findUnusedRows(axes, space, names, graph);
   LoopMemory memory(space, names, graph.valid);
   program.constants = space.constants();
   program.constants.insert(program.constants.end(), graph.constants.begin(), graph.constants.end());

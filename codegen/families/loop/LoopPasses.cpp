@@ -6,6 +6,7 @@
 #include "codegen/families/loop/RowBudget.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace weft::codegen {
 namespace {
@@ -266,6 +267,38 @@ void LoopPasses::pass(int depth, Block &block) {
   if (depth < lastDepth) block.push_back(codegen::space());
 }
 
+/// Before anything is loaded: threads whose row is no token's store zeros and leave.
+Block LoopPasses::unusedRows() {
+  const LoopGraph::UnusedRows &unused = graph.unused;
+  if (unused.input < 0) return {};
+  Block ofRow, ofSteps;
+  for (const OutputStore &store : graph.stores)
+    (storeIsStep(store) ? ofSteps : ofRow).push_back(zeroStoreOf(store));
+  Block body;
+  if (!ofSteps.empty()) {
+    const bool wasDeclared = std::exchange(stepDeclared, false);
+    body = wrapInLoop(std::move(ofSteps));
+    stepDeclared = wasDeclared;
+  }
+  if (!ofRow.empty() && !space.storeGuard().empty())
+    ofRow = {guard(space.storeGuard(), std::move(ofRow))};
+  body.insert(body.end(), ofRow.begin(), ofRow.end());
+  body.push_back(evaluate("return"));
+  const Operand &offsets = inputs[size_t(unused.input)];
+  const Address address = memory.address(
+      offsets, {{.text = Code::plain(std::to_string(unused.element)), .multipleOf = 1}}, false,
+      [](int) { return Code(); });
+  return {{.kind = Statement::Kind::load,
+           .name = unused.name,
+           .value = "0",
+           .pointer = address.pointer,
+           .access = address.access,
+           .width = space.words.width,
+           .stride = address.stride,
+           .count = address.count},
+          guard(code("{} >= {}", unused.token, unused.name), std::move(body))};
+}
+
 Block LoopPasses::run() {
   placeNodes();
   chooseKept();
@@ -277,6 +310,7 @@ Block LoopPasses::run() {
     rowSection(depth, passes);
     pass(depth, passes);
   }
+  const Block leaving = unusedRows();
   Block block;
   const auto append = [&](const Block &more) {
     block.insert(block.end(), more.begin(), more.end());
@@ -287,6 +321,7 @@ Block LoopPasses::run() {
   if (!graph.validIsStep && !graph.valid.empty())
     block.push_back(declare("const int", graph.valid, graph.validText));
   append(memory.rowOffsets());
+  append(leaving);
   if (!drawsAhead) append(graph.prologue);
   block.push_back(codegen::space());
   append(passes);

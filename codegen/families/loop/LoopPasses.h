@@ -46,6 +46,8 @@ private:
   Block batchLoads();
   Block wrapInBatches(const Block &loads, Block body);
 
+  Block unusedRows();
+
   // Statements, in LoopStatements.cpp.
   void emit(const std::set<int> &nodes, const std::vector<int> &reductions, Block &block);
   void emitOutsideElements(int index, Block &block);
@@ -59,6 +61,7 @@ private:
   Statement accumulation(int index) const;
   Statement loadOf(int index);
   Statement storeOf(const OutputStore &store);
+  Statement zeroStoreOf(const OutputStore &store);
 
   // Spelling.
   Code baseReference(int node) const;

@@ -275,15 +275,14 @@ Block LoopSpace::prologue() {
   const Code type = wideRows ? "weft::Offset" : "int";
   // Threads beyond the last row may leave only where no reduction waits for them; elsewhere they
   // repeat the last row, which writes the same values twice.
-  const bool mayLeave = threadsPerRow == 1 || threadsPerRow == 32 || rowsPerBlock == 1;
-  if (!isExact() && !mayLeave) {
+  if (!isExact() && !mayLeave()) {
     const Code beyond = Code::name(words.row.str() + "_or_beyond");
     block.push_back(declare("const " + type, beyond, text));
     text = code("{0} < {1} ? {0} : {1} - 1", beyond, words.rows);
     note += "; the last row again where there is none";
   }
   block.push_back(declare("const " + type, words.row, text, note));
-  if (!isExact() && mayLeave) block.push_back(leave(code("{} >= {}", words.row, words.rows)));
+  if (!isExact() && mayLeave()) block.push_back(leave(code("{} >= {}", words.row, words.rows)));
   return block;
 }
 

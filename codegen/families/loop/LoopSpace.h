@@ -81,6 +81,11 @@ public:
   const Code &axisName(int axis) const { return axisNames[axis]; }
   /// Rows per block divide the rows: no thread stands beyond the last row.
   bool isExact() const { return rows % rowsPerBlock == 0; }
+  /// Whether threads of one row may leave while those of others in their block go on: no reduction
+  /// waits for them.
+  bool mayLeave() const {
+    return !isColumns() && (threadsPerRow == 1 || threadsPerRow == 32 || rowsPerBlock == 1);
+  }
   bool isColumns() const { return isColumnMapping(knobs.reduction); }
   bool isCluster() const { return knobs.reduction == ReductionMapping::clusterColumns; }
   bool isGrid() const { return knobs.reduction == ReductionMapping::gridColumns; }

@@ -177,6 +177,18 @@ Statement LoopPasses::storeOf(const OutputStore &store) {
   return statement;
 }
 
+Statement LoopPasses::zeroStoreOf(const OutputStore &store) {
+  Statement statement = storeOf(store);
+  const bool isInteger =
+      statement.access == Access::single && graph.nodes[store.node].type == "int";
+  statement.value = statement.access != Access::single
+                        ? code("weft::Vec<{}, {}>{{}}", Code::plain(graph.nodes[store.node].type),
+                               space.words.width)
+                    : isInteger ? Code("0")
+                                : Code("0.0f");
+  return statement;
+}
+
 void LoopPasses::emitStores(int depth, bool step, Block &block) {
   Block stores;
   for (const OutputStore &store : graph.stores)

@@ -81,6 +81,14 @@ weft.graph @mask_c6(%x: tensor<2x4x6xi32, #weft.axes<b, j, i>>) {
 
 // -----
 
+weft.graph @mask_c5__offsets(%x: tensor<4x4xf32, #weft.axes<t, i>>, %n: tensor<1xi32, #weft.axes<n>>) {
+  // expected-error @+1 {{mask_c5: offsets have one axis, one longer than there are sequences}}
+  %0 = weft.mask tokens %x, %n {key = t} : tensor<4x4xf32, #weft.axes<t, i>>, tensor<1xi32, #weft.axes<n>>
+  weft.return
+}
+
+// -----
+
 weft.graph @mask_c5__segments(%x: tensor<4x4xf32, #weft.axes<j, k>>, %n: tensor<4x3xi32, #weft.axes<b, k>>) {
   // expected-error @+1 {{mask_c5: 'along' must be one axis other than the query axis}}
   %r = weft.mask document %x, %n along (j) {query = j, key = k} : tensor<4x4xf32, #weft.axes<j, k>>, tensor<4x3xi32, #weft.axes<b, k>>

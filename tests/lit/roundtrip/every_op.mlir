@@ -99,6 +99,8 @@ weft.graph @masks(%x: !jk, %s: !jj, %bji: !bji, %lengths: !lengths, %segments: !
   %tables = weft.mask pattern %bji along (b) {query = j, key = i, fill = 0.0, pattern = "table(block=16,heads=2,rows=1,columns=1,bits=01)"} : !bji
   // CHECK: weft.mask document %bji, %segments along (b) {key = i, query = j} : !f32_bji, !i32_bi
   %documents = weft.mask document %bji, %segments along (b) {query = j, key = i} : !bji, !segments -> !bji
+  // CHECK: weft.mask tokens %bji, %lengths {fill = 0.0, key = j} : !f32_bji, !i32_b
+  %tokens = weft.mask tokens %bji, %lengths {key = j, fill = 0.0} : !bji, !lengths -> !bji
   // CHECK: weft.alibi %bji {heads = [b], key = i, query = j, steepness = 4.0} : !f32_bji
   %sloped = weft.alibi %bji {heads = [b], query = j, key = i, steepness = 4.0} : !bji
   // CHECK: weft.relative_bias %bji, %distances along (b) {distance = 2, key = i, query = j} : !f32_bji

@@ -68,6 +68,13 @@ const std::vector<Layer> layers = {
 const std::vector<std::vector<double>> lengthsOfRuns = {{8, 8, 8}, {3, 8, 1}, {0, 5, 0}, {0, 0, 0},
                                                         {0, 0, 8}, {1, 1, 1}, {7, 0, 2}};
 
+std::vector<std::string> savedNames(GraphOp graph) {
+  std::vector<std::string> names;
+  if (const auto list = graph->getAttrOfType<mlir::ArrayAttr>("weft.saved"))
+    for (const auto name : list.getAsRange<mlir::StringAttr>()) names.push_back(name.str());
+  return names;
+}
+
 /// Empty if it was packed. A graph that was not is as it was.
 std::string rejectionOf(const std::string &text, const std::string &axis = "j") {
   const auto loaded = parse(text);
@@ -94,6 +101,66 @@ TEST_CASE("packed layers compute what padded ones compute at valid tokens") {
       CHECK(distance(actual[0], expected[0], 1e-9, 1e-9) <= 1.0);
     }
   }
+}
+
+TEST_CASE("masks of unused tokens change no valid token, and zero all others that may be stored") {
+  for (const Layer &layer : layers) {
+    const auto packed = ragged(layer.name, layer.dims, 0.0),
+               masked = ragged(layer.name, layer.dims, 0.0);
+    for (Loaded *one : {packed.get(), masked.get()}) {
+      REQUIRE(packSequences(one->graph(), "j") == "");
+      REQUIRE(mlir::succeeded(differentiate(one->graph(), {})));
+    }
+    const std::vector<std::string> saved = savedNames(masked->graph());
+    const int count = maskUnusedTokens(masked->graph());
+    CHECK(count > 8);
+    CHECK(savedNames(masked->graph()) == saved);
+    CHECK(maskUnusedTokens(masked->graph()) == 0);
+    for (const std::vector<double> &lengths : lengthsOfRuns) {
+      INFO(layer.name << fmt::format(" {}", fmt::join(lengths, ", ")));
+      std::vector<TensorValue> arguments = randomArguments(packed->graph(), 9);
+      arguments[argumentOf(packed->graph(), DType::i32)].elements = lengths;
+      const std::vector<TensorValue> expected = evaluated(packed->graph(), arguments),
+                                     actual = evaluated(masked->graph(), arguments);
+      REQUIRE(actual.size() == expected.size());
+      for (size_t n = 0; n < actual.size(); ++n) {
+        INFO("result " << n);
+        CHECK(distance(actual[n], expected[n], 1e-9, 1e-9) <= 1.0);
+      }
+    }
+    // Readers that are no element-wise op over tokens read what is masked.
+    for (mlir::Operation &op : nonEmpty(masked->graph().getBody().front().without_terminator()))
+      if (mlir::isa<ContractOp, LayerNormOp, RmsNormOp, UnpackOp>(op))
+        for (mlir::Value operand : op.getOperands())
+          if (mlir::Operation *definition = operand.getDefiningOp();
+              definition && dimensionOf(operand.getType(), "t"))
+            CHECK(
+                mlir::isa<MaskOp, PackOp, SliceOp, ConcatOp, SplitAxisOp, MergeAxesOp>(definition));
+  }
+}
+
+TEST_CASE("queries that are padding are masked, unless someone reads across queries") {
+  const std::string own = types +
+                          "!b = tensor<2xi32, #weft.axes<b>>\n"
+                          "!bjk = tensor<2x3x3xf32, #weft.axes<b, j, k>>\n"
+                          "!bk = tensor<2x3xf32, #weft.axes<b, k>>\n"
+                          "!bki = tensor<2x3x8xf32, #weft.axes<b, k, i>>\n";
+  const auto masksOf = [&](const std::string &end, const std::string &result) {
+    const auto loaded =
+        parse(own + "weft.graph @g(%x: !bji, %lengths: !b, %z: !i) -> " + result +
+              " {\n  %t = weft.bias %x, %z along (i) : !bji, !i\n"
+              "  %s = weft.contract \"bji,bki->bjk\" %t, %t : !bji, !bji -> !bjk\n"
+              "  %m = weft.mask padding %s, %lengths along (b) {key = k} : !bjk, !b -> !bjk\n"
+              "  %p = weft.softmax %m over k : !bjk\n" +
+              end + "}");
+    REQUIRE(packSequences(loaded->graph(), "j") == "");
+    return countOf<MaskOp>(loaded->graph());
+  };
+  CHECK(masksOf("  %y = weft.contract \"bjk,bki->bji\" %p, %t : !bjk, !bji -> !bji\n"
+                "  weft.return %y : !bji\n",
+                "!bji") == 2);
+  CHECK(masksOf("  %y = weft.reduce sum %p over j : !bjk -> !bk\n  weft.return %y : !bk\n",
+                "!bk") == 1);
 }
 
 TEST_CASE("a packed layer of one sequence, and lengths outside their range") {

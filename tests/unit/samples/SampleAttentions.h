@@ -68,6 +68,15 @@ public:
     return mask({.kind = MaskShape::Kind::padding}, {of, lengths}, "padded",
                 {{"kind", std::string("padding")}, {"along", std::move(along)}});
   }
+  /// The same of queries, as packed layers have it.
+  int paddingOfQueries(int of, int lengths) {
+    const int value =
+        map("mask", maskExpression({.kind = MaskShape::Kind::padding, .key = int(queryAxis)}),
+            {of, lengths}, "padded_queries");
+    builder.last().attributes = {
+        {"kind", std::string("padding")}, {"key", queryAxis}, {"along", std::vector<int64_t>{0}}};
+    return value;
+  }
   /// Tiles of a pattern, with a table for each head where it says so.
   int blocks(int of, const std::string &pattern, bool isByHead) {
     MaskShape shape{.kind = MaskShape::Kind::pattern};
@@ -180,6 +189,14 @@ inline Kernel paddedAttention(const AttentionExtents &e, DType type, bool isCaus
   const int lengths = attention.input("lengths", "b", DType::i32);
   const int padded = attention.padding(attention.scores(), lengths);
   return attention.build(isCausal ? attention.causal(padded) : padded);
+}
+/// "lengths": keys and queries of each batch element.
+inline Kernel attentionOfTokens(const AttentionExtents &e, DType type, bool withLogSums = false) {
+  FusedAttention attention("attention_of_tokens", e, type);
+  const int lengths = attention.input("lengths", "b", DType::i32);
+  return attention.build(
+      attention.paddingOfQueries(attention.padding(attention.scores(), lengths), lengths),
+      withLogSums);
 }
 /// A block mask by a pattern (kernel/BlockMask.h), with a table for each head where it says so.
 inline Kernel blockAttention(const AttentionExtents &e, DType type, const std::string &pattern,

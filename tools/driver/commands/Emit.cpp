@@ -242,6 +242,13 @@ bool wasCompiledWithoutProfile(const runtime::Artifact &artifact) {
 
 }  // namespace
 
+/// At which the plan was priced.
+static ExpectedFill fillOf(const runtime::Artifact &artifact) {
+  const auto lengths = artifact.report.find("lengths");
+  if (lengths == artifact.report.end()) return {};
+  return {.tokens = lengths->value("tokens", 1.0), .pairs = lengths->value("pairs", 1.0)};
+}
+
 int emitAgain(EmitRequest request, bool json) {
   request.keep.check();
   const runtime::Artifact before = runtime::readArtifact(request.folder, runtime::Cubins::left);
@@ -256,7 +263,9 @@ int emitAgain(EmitRequest request, bool json) {
   const std::string architecture = request.target.architecture();
   if (request.target.profile.empty() && wasCompiledWithoutProfile(before))
     request.target.profile = "none";
-  const std::unique_ptr<CostModel> costModel = costModelOf(request.target);
+  std::unique_ptr<CostModel> costModel = costModelOf(request.target);
+  const std::unique_ptr<CostModel> unfilled = std::move(costModel);
+  costModel = filledCostModel(*unfilled, fillOf(before));
 
   if (!request.check) rejectEditedGraph(before, request.folder);
   else if (isEdited(before, "graph.mlir") || isEdited(before, "report.json") ||

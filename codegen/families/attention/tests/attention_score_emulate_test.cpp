@@ -215,6 +215,8 @@ TEST_CASE("coverage of one mask is exact in every tile") {
       subjects.push_back({samples::windowAttention(e, DType::f16, 3, 5), tile, tile});
       subjects.push_back({samples::paddedAttention(e, DType::f16), tile, 11});
       subjects.back().inputs = {{}, {}, {}, {0, double(k), double(k / 3)}};
+      subjects.push_back({samples::attentionOfTokens(e, DType::f16), tile, 11});
+      subjects.back().inputs = {{}, {}, {}, {0, double(j), double(j / 3)}};
     }
   }
   const std::vector<Outcome> outcomes = runAll("attention_masks", subjects);

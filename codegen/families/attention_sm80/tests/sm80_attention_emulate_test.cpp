@@ -110,6 +110,7 @@ TEST_CASE("masked attention skips empty tiles, and rows without keys give zeros"
     add(subjects, windowAttention(e, DType::f16, 150, 0), {.tileQueries = 128});
     add(subjects, paddedAttention(e, DType::f16), smallTile, {0, 1, double(k)});
     add(subjects, paddedAttention(e, DType::bf16, true), smallTile, {double(k) - 30, 33, 0});
+    if (j == k) add(subjects, attentionOfTokens(e, DType::f16), smallTile, {0, 37, double(k)});
   }
   checkAll("sm80_attention_masks", subjects);
 }

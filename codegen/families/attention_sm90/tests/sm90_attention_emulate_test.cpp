@@ -131,6 +131,7 @@ TEST_CASE("masked attention skips empty blocks, and rows without keys give zeros
     add(subjects, windowAttention(e, DType::bf16, 20, 7), knobs);
     add(subjects, paddedAttention(e, DType::f16), knobs, {0, 1, double(k)});
     add(subjects, paddedAttention(e, DType::bf16, true), knobs, {double(k) - 30, 33, 0});
+    add(subjects, attentionOfTokens(e, DType::f16), knobs, {0, 37, double(j)});
   }
   // Masks are asked about 32 blocks of keys at once.
   add(subjects, causalAttention({.b = 1, .h = 1, .j = 70, .k = 1200, .p = 32, .w = 32}, DType::f16),

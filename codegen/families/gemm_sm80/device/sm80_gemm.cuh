@@ -31,16 +31,32 @@ struct Unchanged {
 /// That an operand is read as it lies in memory; else a function (sm80_prologue.cuh).
 struct NoTransform {};
 
+/// Which tiles hold nothing but rows (columns) of C behind the last packed token: nobody loads or
+/// multiplies for them, since their epilogue gives zeros whatever it is given.
+struct AllTokens {
+  __device__ __forceinline__ bool isUnused(const TileStart &) const { return false; }
+};
+struct RowTokens {
+  int count;
+  __device__ __forceinline__ bool isUnused(const TileStart &at) const { return at.m >= count; }
+};
+struct ColumnTokens {
+  int count;
+  __device__ __forceinline__ bool isUnused(const TileStart &at) const { return at.n >= count; }
+};
+
 /// The arguments of the skeletons: elements of tensors, and functions. Emitted text names those
 /// that its kernel has, as Args{.a = x, .b = w, .c = y, .epilogue = epilogueOp}.
 template <typename A, typename B, typename C, typename TransformA = NoTransform,
-          typename TransformB = NoTransform, typename Epilogue = Unchanged>
+          typename TransformB = NoTransform, typename Tokens = AllTokens,
+          typename Epilogue = Unchanged>
 struct Args {
   const A *a;
   const B *b;
   C *c;
   TransformA transformA = {};  // makes the elements of A of those in memory
   TransformB transformB = {};
+  Tokens tokens = {};      // how many rows or columns of C are of tokens
   Epilogue epilogue = {};  // what becomes of the accumulators
 };
 
@@ -81,6 +97,16 @@ __device__ __forceinline__ void multiplyStage(Accumulators<gemm, tile> &accumula
       }
     }
   }
+}
+
+template <GemmProblem gemm, Tile tile>
+__device__ __forceinline__ void clear(Accumulators<gemm, tile> &accumulators) {
+#pragma unroll
+  for (int i = 0; i < TileConfig<gemm, tile>::blocksM; ++i)
+#pragma unroll
+    for (int j = 0; j < TileConfig<gemm, tile>::blocksN; ++j)
+#pragma unroll
+      for (int e = 0; e < 8; ++e) accumulators[i][j][e] = 0;
 }
 
 /// Multiplies all k-tiles of a tile: stages - 1 of them are in flight while one is multiplied.
@@ -174,16 +200,19 @@ __device__ __forceinline__ void storeTile(T *c, const TileStart &at, SharedAddre
 
 /// The whole kernel; launched with TileConfig::threads and TileConfig::sharedBytes, a block for
 /// every tile of every batch element.
-template <typename T, GemmProblem gemm, Tile tile, typename Epilogue>
+template <typename T, GemmProblem gemm, Tile tile, typename Tokens, typename Epilogue>
 __device__ __forceinline__ void runGemm(
-    const Args<T, T, T, NoTransform, NoTransform, Epilogue> &args) {
+    const Args<T, T, T, NoTransform, NoTransform, Tokens, Epilogue> &args) {
   using P = TileConfig<gemm, tile>;
   const SharedAddress shared = dynamicShared();
   const TileStart at = tileStart<gemm, tile>(blockIdx.x);
   const int warp = threadIdx.x / 32, warpM = warp % tile.warpsM * P::warpM,
             warpN = warp / tile.warpsM * P::warpN;
-  Accumulators<gemm, tile> accumulators = {};
-  multiplyTile<gemm, tile>(accumulators, args.a, args.b, at, shared, warpM, warpN);
+  Accumulators<gemm, tile> accumulators;  // of an unused tile anything: zeros would take registers
+  if (!args.tokens.isUnused(at)) {
+    clear<gemm, tile>(accumulators);
+    multiplyTile<gemm, tile>(accumulators, args.a, args.b, at, shared, warpM, warpN);
+  }
   runEpilogue<gemm, tile, T>(accumulators, at, shared, warpM, warpN, args.epilogue);
   ptx::barrier();
   storeTile<gemm, tile>(args.c, at, shared);

@@ -187,7 +187,7 @@ __device__ __forceinline__ void multiplyTf32Tile(Accumulators<gemm, tile> &accum
 /// for every tile of every batch element.
 template <GemmProblem gemm, Tile tile, typename Epilogue>
 __device__ __forceinline__ void sm80Tf32Gemm(
-    const Args<float, float, float, NoTransform, NoTransform, Epilogue> &args) {
+    const Args<float, float, float, NoTransform, NoTransform, AllTokens, Epilogue> &args) {
   using P = Tf32TileConfig<gemm, tile>;
   const TileStart at = tileStart<gemm, tile>(blockIdx.x);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warpM = warp % tile.warpsM * P::warpM,

@@ -25,6 +25,11 @@ pack_f16_8x512x1024(const weft::half *__restrict__ x, const int *__restrict__ of
   const int at_t = point / (i / width);
   const int at_i = point % (i / width) * width;
   const int start = point * width;
+  const auto tokens = weft::loadOne(offsets + 8);
+  if (at_t >= tokens) {
+    weft::storeVector<width>(y + start, weft::Vec<float, width>{});
+    return;
+  }
 
   const auto offsets_e = weft::loadOne(offsets + 4);
   const int sequence = offsets_e <= at_t ? 4 : 0;

@@ -6,6 +6,7 @@
 
 #include "weft/sm90_gemm_entry.cuh"
 
+#include <limits>
 #include <type_traits>
 
 namespace weft::sm90 {
@@ -90,9 +91,10 @@ void accumulatorsOfKTiles(Accumulators<gemm, tile> &own, const Shared<gemm, tile
   weft::emulate::barrier(__FILE__, __LINE__);
 }
 
-template <typename T, GemmProblem gemm, Tile tile, typename Scaling, typename Out>
+template <typename T, GemmProblem gemm, Tile tile, typename Scaling, typename Out, typename Tokens>
 void gemmKernel(Tensor<const typename T::A> a, Tensor<const typename T::B> b,
-                Tensor<typename T::C> c, const Scaling &scaling, const Out &epilogueOp) {
+                Tensor<typename T::C> c, const Scaling &scaling, const Out &epilogueOp,
+                const Tokens &tokens) {
   using P = TileConfig<gemm, tile>;
   using EpilogueReductions = typename Out::EpilogueReductions;
   static_assert(tile.splitK == 1, "clusters are not emulated");
@@ -102,7 +104,9 @@ void gemmKernel(Tensor<const typename T::A> a, Tensor<const typename T::B> b,
   EpilogueStages<gemm, tile, Out::tensors> epilogueStages{shared.epilogueStages(consumer),
                                                           shared.subtileFull(consumer), consumer};
   for (int index = blockIdx.x; index < P::tiles; index += gridDim.x) {
-    const Subtiles<gemm, tile> subtiles{tileStart<gemm, tile>(index), consumer * P::rowBlocks * 64};
+    const TileStart at = tileStart<gemm, tile>(index);
+    const Subtiles<gemm, tile> subtiles{at, consumer * P::rowBlocks * 64,
+                                        tokens.template isUnused<tile>(at)};
     if constexpr (Out::readsSubtile)
       if (threadIdx.x % warpgroup == 0)
         loadFirstSubtiles(epilogueStages, subtiles, epilogueOp.subtile.tensor.map);
@@ -136,6 +140,9 @@ void gemmKernel(Tensor<const typename T::A> a, Tensor<const typename T::B> b,
                             kTile * P::tileK, smaller((kTile + 1) * P::tileK, int(gemm.k)));
         }
       }
+    if (subtiles.isUnused)  // whatever they are, nothing of them is to reach a result
+      for (auto &block : own)
+        for (float &accumulator : block) accumulator = std::numeric_limits<float>::quiet_NaN();
     TileReductions<gemm, tile, EpilogueReductions> totals;
     storeEpilogue(own, c, subtiles, epilogueStages, vectorOfTile, totals, epilogueOp);
     // Every tile as if it were the consumer's last one: nobody else joins its accumulators here.

@@ -34,14 +34,15 @@ concept Given =
     !(__is_base_of(NoTransform, Argument) || __is_base_of(NoScaling, Argument) ||
       __is_base_of(NoPartials, Argument) || __is_base_of(NoSubtileOperand, Argument) ||
       __is_base_of(NoVectorOperand, Argument) || __is_base_of(NoSubtileOutput, Argument) ||
-      __is_base_of(NoEpilogueReductions, Argument));
+      __is_base_of(NoEpilogueReductions, Argument) || __is_base_of(AllTokens, Argument));
 
 template <typename A, typename B, typename C, typename TransformA = NoTransform,
           typename TransformB = NoTransform, typename Scaling = NoScaling,
           typename Partials = NoPartials, typename PerElement = NoSubtileOperand,
           typename PerRow = NoVectorOperand, typename PerColumn = NoVectorOperand,
           typename Auxiliary = NoSubtileOutput, typename Reductions = NoEpilogueReductions,
-          typename Softmax = NoEpilogueReductions, typename Epilogue = Unchanged>
+          typename Softmax = NoEpilogueReductions, typename Tokens = AllTokens,
+          typename Epilogue = Unchanged>
 struct Args {
   A a;
   B b;
@@ -56,12 +57,14 @@ struct Args {
   Auxiliary auxiliary = {};    // a second result of C's shape
   Reductions reductions = {};  // further results: reductions over rows or columns of C
   Softmax softmax = {};        // maxima and sums of the sub-vectors of C, which become exponentials
+  Tokens tokens = {};          // how many rows or columns of C are of tokens
   Epilogue epilogue = {};      // what becomes of the accumulators
 
   static constexpr bool isTransformedA() { return Given<TransformA>; }
   static constexpr bool isTransformedB() { return Given<TransformB>; }
   static constexpr bool isScaled() { return Given<Scaling>; }
   static constexpr bool isStreamK() { return Given<Partials>; }
+  static constexpr bool isLimited() { return Given<Tokens>; }
   static constexpr bool reduces() { return Given<Reductions> || Given<Softmax>; }
   /// Whether the epilogue is a function of accumulators, or of what it loads itself, alone.
   static constexpr bool isEpilogueAlone() {

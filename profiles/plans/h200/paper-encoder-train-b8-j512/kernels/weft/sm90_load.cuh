@@ -118,17 +118,18 @@ __device__ __forceinline__ void copyKTile(unsigned char *to, const T *from, int 
 
 /// Loads all k-tiles of all tiles of this block. All threads of the warpgroup come here if any
 /// operand is copied by threads, otherwise one.
-template <GemmProblem gemm, Tile tile, typename A, typename B>
+template <GemmProblem gemm, Tile tile, typename A, typename B, typename Tokens = AllTokens>
 __device__ __forceinline__ void produce(Shared<gemm, tile> shared, Tensor<const A> a,
-                                        Tensor<const B> b, unsigned char *memory) {
+                                        Tensor<const B> b, unsigned char *memory,
+                                        const Tokens &tokens = {}) {
   using P = TileConfig<gemm, tile>;
   constexpr bool isBatched = gemm.batch > 1;
   constexpr int engineBytes = (gemm.a.usesTma ? P::bytesA : 0) + (gemm.b.usesTma ? P::bytesB : 0);
   const int thread = threadIdx.x % warpgroup;
-  const KTileRange kTiles = kTilesOfBlock<gemm, tile>();
   PipelineState<tile.stages> state{0, 1};
   for (int index = firstTile<tile>(); index < P::tiles; index += nextTile<tile>()) {
     const TileStart at = tileStart<gemm, tile>(index);
+    const KTileRange kTiles = kTilesOfTile<gemm, tile>(tokens, index);
 #pragma unroll 1
     for (int kTile = kTiles.first; kTile < kTiles.first + kTiles.count; ++kTile) {
       const SharedAddress full = shared.full(state.stage);

@@ -62,6 +62,7 @@ struct Subtiles {
                        storeSteps = (count + tile.splitK - 1) / tile.splitK;
   TileStart at;
   int firstRow;
+  bool isUnused = false;  ///< behind the last token: nothing is loaded for it
   __device__ __forceinline__ static int ofStep(int storeStep) {
     return storeStep * tile.splitK + rankInCluster<tile>();
   }
@@ -108,7 +109,8 @@ template <GemmProblem gemm, Tile tile, int tensors, typename Pause>
 __device__ __forceinline__ void loadSubtile(
     const EpilogueStages<gemm, tile, tensors> &epilogueStages, const Subtiles<gemm, tile> &subtiles,
     const TensorMap *map, int subtile, const Pause &pause) {
-  if (!subtiles.usesTma(subtile)) return arrive(epilogueStages.barrier(subtile));
+  if (subtiles.isUnused || !subtiles.usesTma(subtile))
+    return arrive(epilogueStages.barrier(subtile));
   arriveExpecting(epilogueStages.barrier(subtile), subtileBytes);
 #pragma unroll 1
   for (int row = 0; row < 64; row += boxRowsPerLoad) {

@@ -34,8 +34,9 @@ __host__ __device__ constexpr int pauseBetweenPieces() {
 
 /// Asks for the first subtiles of every tile, once its consumer has freed their buffers;
 /// storeEpilogue asks for later ones.
-template <int tensors, GemmProblem gemm, Tile tile>
-__device__ __forceinline__ void produceSubtiles(Shared<gemm, tile> shared, const TensorMap *map) {
+template <int tensors, GemmProblem gemm, Tile tile, typename Tokens = AllTokens>
+__device__ __forceinline__ void produceSubtiles(Shared<gemm, tile> shared, const TensorMap *map,
+                                                const Tokens &tokens = {}) {
   static_assert(tile.splitK == 1, "blocks that share a tile have no barrier left for this");
   using P = Subtiles<gemm, tile>;
   constexpr int ofConsumer = firstSubtiles<gemm, tile, tensors>,
@@ -46,9 +47,11 @@ __device__ __forceinline__ void produceSubtiles(Shared<gemm, tile> shared, const
     const EpilogueStages<gemm, tile, tensors> epilogueStages{shared.epilogueStages(consumer),
                                                              shared.subtileFull(consumer), consumer,
                                                              before * P::storeSteps};
+    const TileStart at = tileStart<gemm, tile>(index);
+    const P subtiles{at, firstRow, tokens.template isUnused<tile>(at)};
 #pragma unroll 1
     for (int subtile = 0; subtile < ofConsumer; ++subtile)
-      loadSubtile(epilogueStages, P{tileStart<gemm, tile>(index), firstRow}, map, subtile,
+      loadSubtile(epilogueStages, subtiles, map, subtile,
                   [] { pauseFor(pauseBetweenPieces<gemm, tile, pieces>()); });
   };
   int tiles = 0;  // of this block, before

@@ -82,10 +82,11 @@ __device__ __forceinline__ void multiplyTile(Accumulators<gemm, tile> &accumulat
 /// hasEpilogueProducer: a separate thread brings the subtiles that an epilogue reads
 /// (sm90_epilogue_load.cuh).
 template <typename Types, GemmProblem gemm, Tile tile, bool hasEpilogueProducer = false,
-          typename EpilogueOp, typename Scaling = NoScaling>
+          typename EpilogueOp, typename Scaling = NoScaling, typename Tokens = AllTokens>
 __device__ __forceinline__ void consume(Shared<gemm, tile> shared, Tensor<typename Types::C> c,
                                         int consumer, const EpilogueOp &epilogueOp,
-                                        const Scaling &scaling = {}) {
+                                        const Scaling &scaling = {}, const Tokens &tokens = {}) {
+  static_assert(!Scaling::isScaled || !Tokens::isLimited);
   using P = TileConfig<gemm, tile>;
   constexpr int bothConsumers = 2 * warpgroup;
   const bool isLeader = threadIdx.x % warpgroup == 0;
@@ -98,10 +99,11 @@ __device__ __forceinline__ void consume(Shared<gemm, tile> shared, Tensor<typena
   if constexpr (tile.splitK > 1) waitForCluster();
   if (tile.isPingPong && consumer == 1) {
     arriveAt(orderBarrier, bothConsumers);
-    state.skip(P::kTiles);
+    state.skip(kTilesOfTile<gemm, tile>(tokens, firstTile<tile>()).count);
   }
   for (int index = tiles.first; index < P::tiles; index += tiles.stride) {
-    const Subtiles<gemm, tile> subtiles{tileStart<gemm, tile>(index), tiles.firstRow};
+    const TileStart at = tileStart<gemm, tile>(index);
+    const Subtiles<gemm, tile> subtiles{at, tiles.firstRow, tokens.template isUnused<tile>(at)};
     if constexpr (EpilogueOp::readsSubtile && !hasEpilogueProducer)
       if (isLeader) loadFirstSubtiles(epilogueStages, subtiles, epilogueOp.subtile.tensor.map);
     VectorOfTile<gemm, tile, typename EpilogueOp::VectorInput> vector;
@@ -118,14 +120,22 @@ __device__ __forceinline__ void consume(Shared<gemm, tile> shared, Tensor<typena
       if (tile.isPingPong && index + nextTile<tile>() < P::tiles)
         arriveAt(orderBarrier + (1 - consumer), bothConsumers);
     } else {
-      multiplyTile<gemm, tile, typename Types::A, typename Types::B>(accumulators, shared, state,
-                                                                     tiles.firstRow, isLeader);
-      if (tile.isPingPong && index + nextTile<tile>() < P::tiles)
-        arriveAt(orderBarrier + (1 - consumer), bothConsumers);
-      waitForWgmma<0>();
-      if (isLeader) releaseStage(shared, (state.stage + tile.stages - 1) % tile.stages);
+      const auto arriveAtNext = [&] {
+        if (tile.isPingPong && index + nextTile<tile>() < P::tiles)
+          arriveAt(orderBarrier + (1 - consumer), bothConsumers);
+      };
+      if (Tokens::isLimited && subtiles.isUnused) {
+        arriveAtNext();  // accumulators stay what they are: zeros would take registers (a spill)
+      } else {
+        multiplyTile<gemm, tile, typename Types::A, typename Types::B>(accumulators, shared, state,
+                                                                       tiles.firstRow, isLeader);
+        arriveAtNext();
+        waitForWgmma<0>();
+        if (isLeader) releaseStage(shared, (state.stage + tile.stages - 1) % tile.stages);
+      }
     }
-    if constexpr (tile.isPingPong) state.skip(P::kTiles);
+    if constexpr (tile.isPingPong)
+      state.skip(kTilesOfTile<gemm, tile>(tokens, index + nextTile<tile>()).count);
     if constexpr (tile.splitK > 1) reducePartials(accumulators, clusterPartials);
     TileReductions<gemm, tile, typename EpilogueOp::EpilogueReductions> totals;
     storeEpilogue(accumulators, c, subtiles, epilogueStages, vector, totals, epilogueOp);
@@ -141,10 +151,11 @@ __device__ __forceinline__ void consume(Shared<gemm, tile> shared, Tensor<typena
 }
 
 /// The whole kernel, of tensors as its roles read them. T: ElementsOf a type.
-template <typename T, GemmProblem gemm, Tile tile, typename Scaling, typename Out>
+template <typename T, GemmProblem gemm, Tile tile, typename Scaling, typename Out, typename Tokens>
 __device__ __forceinline__ void gemmKernel(Tensor<const typename T::A> a,
                                            Tensor<const typename T::B> b, Tensor<typename T::C> c,
-                                           const Scaling &scaling, const Out &epilogueOp) {
+                                           const Scaling &scaling, const Out &epilogueOp,
+                                           const Tokens &tokens) {
   using P = TileConfig<gemm, tile>;
   static_assert(sizeof(typename T::A) == gemm.operandBytes);
   static_assert(sizeof(typename T::B) == gemm.operandBytes);
@@ -179,9 +190,10 @@ __device__ __forceinline__ void gemmKernel(Tensor<const typename T::A> a,
   constexpr bool hasEpilogueProducer = Out::readsSubtile && P::areAllTma && tile.splitK == 1;
   if (role == 0) {
     lowerRegisters<reducesInProducer ? producerRegistersBesideReductions : P::producerRegisters>();
-    if (!P::areAllTma || threadIdx.x == 0) produce<gemm, tile>(shared, a, b, memory);
+    if (!P::areAllTma || threadIdx.x == 0) produce<gemm, tile>(shared, a, b, memory, tokens);
     if constexpr (hasEpilogueProducer)
-      if (threadIdx.x == 32) produceSubtiles<Out::tensors>(shared, epilogueOp.subtile.tensor.map);
+      if (threadIdx.x == 32)
+        produceSubtiles<Out::tensors>(shared, epilogueOp.subtile.tensor.map, tokens);
     if constexpr (reducesInProducer)
       if (threadIdx.x >= 64)
         produceStripReductions<gemm, tile>(epilogueOp.reductions,
@@ -189,7 +201,7 @@ __device__ __forceinline__ void gemmKernel(Tensor<const typename T::A> a,
     if constexpr (tile.splitK > 1) waitForCluster();
   } else {
     raiseRegisters<reducesInProducer ? consumerRegistersBesideReductions : P::consumerRegisters>();
-    consume<T, gemm, tile, hasEpilogueProducer>(shared, c, role - 1, epilogueOp, scaling);
+    consume<T, gemm, tile, hasEpilogueProducer>(shared, c, role - 1, epilogueOp, scaling, tokens);
   }
   if constexpr (tile.multicastB > 1) {  // others still write here and arrive here
     __syncwarp();

@@ -16,7 +16,7 @@ __device__ __forceinline__ void runGemm(const Arguments &args) {
                 !Arguments::isStreamK());
   gemmKernel<E, gemm, tile>(tensorOf<const typename E::A>(args.a),
                             tensorOf<const typename E::B>(args.b), tensorOf<typename E::C>(args.c),
-                            args.scaling, epilogueOpOf<typename E::C>(args));
+                            args.scaling, epilogueOpOf<typename E::C>(args), args.tokens);
 }
 
 }  // namespace weft::sm90

@@ -153,6 +153,41 @@ __device__ __forceinline__ TileStart tileStart(int index) {
   return {index / perBatch, at.m * tile.m, at.n * tile.n};
 }
 
+/// Which tiles hold nothing but rows (columns) of C behind the last packed token. Their epilogue
+/// gives zeros whatever it is given, so that nobody loads or multiplies for them. Blocks of a
+/// cluster that take neighbouring tiles along m leave them out together.
+struct AllTokens {
+  static constexpr bool isLimited = false;
+  template <Tile tile>
+  __device__ __forceinline__ bool isUnused(const TileStart &) const {
+    return false;
+  }
+};
+struct RowTokens {
+  static constexpr bool isLimited = true;
+  int count;
+  template <Tile tile>
+  __device__ __forceinline__ bool isUnused(const TileStart &at) const {
+    return at.m - multicastRank<tile>() * tile.m >= count;
+  }
+};
+struct ColumnTokens {
+  static constexpr bool isLimited = true;
+  int count;
+  template <Tile tile>
+  __device__ __forceinline__ bool isUnused(const TileStart &at) const {
+    return at.n >= count;
+  }
+};
+/// The k-tiles of a tile that this block multiplies: none of an unused one.
+template <GemmProblem gemm, Tile tile, typename Tokens>
+__device__ __forceinline__ KTileRange kTilesOfTile(const Tokens &tokens, int index) {
+  KTileRange kTiles = kTilesOfBlock<gemm, tile>();
+  if constexpr (Tokens::isLimited)
+    if (tokens.template isUnused<tile>(tileStart<gemm, tile>(index))) kTiles.count = 0;
+  return kTiles;
+}
+
 /// Shared memory: stages of k-tiles of A and B, subtiles of C, accumulators of other blocks,
 /// barriers.
 template <GemmProblem gemm, Tile tile>

@@ -1,0 +1,138 @@
+// Contractions over packed tokens on the host, with no token, odd numbers of them, tiles that end
+// with the last token, and all: rows of tokens are those of fp64, all others zero, whichever side
+// of the GEMM tokens lie along. Main loops of sm_90a run down to their PTX, so that whoever loads
+// and whoever multiplies leave out the same tiles.
+#include "codegen/Emit.h"
+#include "codegen/families/contraction/ContractionLayouts.h"
+#include "codegen/families/contraction/TokenTiles.h"
+#include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
+#include "codegen/families/gemm_sm80/Sm80Tile.h"
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+#include "codegen/families/gemm_sm90/Sm90Tile.h"
+#include "kernel/Device.h"
+#include "kernel/Error.h"
+#include "kernel/UnusedTokens.h"
+#include "tests/emulate/EmittedRun.h"
+#include "tests/unit/samples/SampleTokens.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <set>
+
+using namespace weft;
+
+namespace {
+
+struct Subject {
+  Kernel kernel;
+  Configuration configuration;
+  codegen::EmittedKernel emitted = {};
+};
+
+/// Tokens along rows and along columns of the kernel template's GEMM, with every tile that the
+/// kernel takes.
+void add(const Kernel &kernel, const std::vector<Knobs> &tiles, const std::string &target,
+         std::vector<Subject> &subjects) {
+  std::set<std::string> seen;
+  for (const LayoutTuple &tuple : contractionTuples(kernel))
+    for (const Knobs &tile : tiles) {
+      Subject subject{.kernel = kernel, .configuration = toConfiguration(kernel, tuple, tile)};
+      std::string side;
+      try {
+        subject.emitted = codegen::emit(kernel, subject.configuration, target);
+      } catch (const Error &) {
+        continue;
+      }
+      for (const char *name : {"RowTokens", "ColumnTokens"})
+        if (subject.emitted.text.find(name) != std::string::npos) side = name;
+      CHECK(!side.empty());
+      if (seen.insert(fmt::format("{} {}", side, describe(kernel, tile))).second)
+        subjects.push_back(std::move(subject));
+    }
+  CHECK(seen.size() == 2 * tiles.size());
+}
+
+/// What lies behind the last token in x is NaN: nothing of it may reach a result.
+void checkCounts(const Subject &subject, const emulate::HostKernel &host,
+                 std::span<const int64_t> counts, std::optional<int64_t> blocks = {}) {
+  const size_t last = subject.kernel.inputs.size() - 1;
+  for (const int64_t count : counts) {
+    INFO(count << " tokens, " << describe(subject.kernel, subject.configuration.knobs) << "\n"
+               << subject.emitted.readable);
+    const auto fillRest = [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
+      const emulate::Tensor &offsets = *tensors[last], &x = *tensors[1];
+      for (int64_t n = 0; n < offsets.extents[0]; ++n)
+        reference::storeElement(DType::i32, offsets.at(std::array{n}), double(n == 0 ? 0 : count));
+      x.forEach([&](std::span<const int64_t> at) {
+        if (at[0] >= count)
+          reference::storeElement(x.type, x.at(at), std::numeric_limits<double>::quiet_NaN());
+      });
+    };
+    std::array<int64_t, 3> grid = subject.emitted.launch.grid;
+    if (blocks) grid[0] = *blocks;
+    emulate::checkEmitted(subject.kernel, subject.configuration, subject.emitted, host, grid,
+                          subject.emitted.launch.block, {}, fillRest);
+  }
+}
+
+emulate::HostLibrary libraryOf(const std::string &name, const std::vector<Subject> &subjects,
+                               emulate::DeviceHeaders headers = emulate::DeviceHeaders::standIns) {
+  std::vector<emulate::Source> sources;
+  for (const Subject &subject : subjects)
+    sources.push_back({subject.emitted.text, subject.emitted.entry});
+  return {name, sources, headers};
+}
+
+using enum Sm90Schedule;
+
+}  // namespace
+
+TEST_CASE("tiles of sm_90a behind the last token are neither loaded nor multiplied") {
+  const Sm90GemmKnobs tiles[] = {{.schedule = pingPong,
+                                  .tileM = 64,
+                                  .tileN = 64,
+                                  .stages = 2,
+                                  .epilogueStages = 2,
+                                  .blocks = 2},
+                                 {.schedule = cooperative,
+                                  .tileM = 128,
+                                  .tileN = 64,
+                                  .stages = 3,
+                                  .epilogueStages = 2,
+                                  .blocks = 2}};
+  const samples::TokenExtents extents{.t = 264, .i = 136, .u = 72, .sequences = 3};
+  std::vector<Subject> subjects;
+  add(samples::gemmOfTokens(extents, DType::f16, false), {tiles[0], tiles[1]}, "sm_90a", subjects);
+  add(samples::gemmOfTokens(extents, DType::bf16, true, true), {tiles[0]}, "sm_90a", subjects);
+  const emulate::HostLibrary built =
+      libraryOf("unused_tokens_sm90", subjects, emulate::DeviceHeaders::translated);
+  constexpr int64_t counts[] = {0, 37, 128, 264};
+  for (size_t i = 0; i < subjects.size(); ++i) checkCounts(subjects[i], built.kernel(i), counts);
+}
+
+TEST_CASE("blocks of warps behind the last token multiply nothing") {
+  const Sm80GemmKnobs tiles[] = {
+      {.tileM = 64, .tileN = 64, .tileK = 32, .stages = 3, .warpsM = 2, .warpsN = 2}};
+  const samples::TokenExtents extents{.t = 136, .i = 72, .u = 72, .sequences = 3};
+  std::vector<Subject> subjects;
+  add(samples::gemmOfTokens(extents, DType::f16, true, true), {tiles[0]}, "sm_80", subjects);
+  const emulate::HostLibrary built = libraryOf("unused_tokens_sm80", subjects);
+  constexpr int64_t counts[] = {0, 37, 64, 136};
+  for (size_t i = 0; i < subjects.size(); ++i) checkCounts(subjects[i], built.kernel(i), counts);
+}
+
+TEST_CASE("a result that lacks the mask keeps every tile") {
+  const samples::TokenExtents extents{.t = 64, .i = 64, .u = 64, .sequences = 3};
+  Kernel kernel = samples::gemmOfTokens(extents, DType::f16, true, true);
+  const std::optional<UnusedTokens> unused = unusedTokens(kernel);
+  REQUIRE(unused);
+  CHECK(kernel.axes[size_t(unused->axis)].name == "t");
+  CHECK(kernel.values[size_t(unused->offsets)].name == "offsets");
+  CHECK(unused->element == 3);
+  CHECK(tokenSide(kernel, contractionRegion(kernel).region.value(), false) == TokenSide::columns);
+  CHECK(tokenSide(kernel, contractionRegion(kernel).region.value(), true) == TokenSide::rows);
+  kernel.outputs[1] = kernel.body[1].results[0];
+  CHECK(!unusedTokens(kernel));
+  CHECK(tokenSide(kernel, contractionRegion(kernel).region.value(), false) == TokenSide::none);
+}

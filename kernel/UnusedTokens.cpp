@@ -1,0 +1,103 @@
+// Masks of tokens by the form of their expressions; see UnusedTokens.h.
+#include "kernel/UnusedTokens.h"
+
+#include "kernel/ReduceKind.h"
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+using Kind = ExpressionNode::Kind;
+
+/// Coordinate < element of an integer operand at a literal place ? operand 0 : a number.
+struct TokenMaskForm {
+  int coordinate = -1, operand = -1;
+  int64_t element = 0;
+  double fill = 0;
+};
+
+std::optional<TokenMaskForm> formOf(const BodyOp &op) {
+  const Expression &expression = op.expression;
+  if (expression.empty()) return std::nullopt;
+  const ExpressionNode &root = expression[expression.root()];
+  if (root.kind != Kind::select) return std::nullopt;
+  const ExpressionNode &condition = expression[root.children[0]],
+                       &kept = expression[root.children[1]], &fill = expression[root.children[2]];
+  if (condition.kind != Kind::binary || condition.operation != ScalarOperator::less ||
+      kept.kind != Kind::operand || kept.index != 0 || !kept.children.empty() ||
+      fill.kind != Kind::literal)
+    return std::nullopt;
+  const ExpressionNode &left = expression[condition.children[0]],
+                       &right = expression[condition.children[1]];
+  if (left.kind != Kind::coordinate || right.kind != Kind::operand ||
+      right.type != ScalarType::i32 || right.children.size() != 1)
+    return std::nullopt;
+  const ExpressionNode &place = expression[right.children[0]];
+  if (place.kind != Kind::literal) return std::nullopt;
+  return TokenMaskForm{.coordinate = left.index,
+                       .operand = right.index,
+                       .element = int64_t(place.value),
+                       .fill = fill.value};
+}
+
+}  // namespace
+
+bool isTokenMask(const BodyOp &op) { return formOf(op).has_value(); }
+
+Expression maskByCount(const BodyOp &op) {
+  const TokenMaskForm form = formOf(op).value();
+  return Expression::select(
+      Expression::binary(ScalarOperator::less, Expression::coordinate(form.coordinate),
+                         Expression::operand(form.operand, ScalarType::i32)),
+      Expression::operand(0), Expression::literal(form.fill));
+}
+
+std::optional<UnusedTokens> maskedTokens(const Kernel &kernel, const BodyOp &op) {
+  const std::optional<TokenMaskForm> form = formOf(op);
+  if (!form || form->fill != 0) return std::nullopt;
+  const int offsets = op.operands[size_t(form->operand)];
+  if (std::ranges::find(kernel.inputs, offsets) == kernel.inputs.end()) return std::nullopt;
+  return UnusedTokens{.axis = form->coordinate, .offsets = offsets, .element = form->element};
+}
+
+namespace {
+
+/// What packs tokens gives zeros behind them, as a mask does.
+std::optional<UnusedTokens> packedTokens(const Kernel &kernel, const BodyOp &op) {
+  if (op.kind != OpKind::pack) return std::nullopt;
+  const auto &axes = std::get<std::vector<int64_t>>(op.attributes.at("axes"));
+  const auto dimension = size_t(axes[0] - (axes[0] > axes[1] ? 1 : 0));
+  const int offsets = op.operands[1];
+  if (std::ranges::find(kernel.inputs, offsets) == kernel.inputs.end()) return std::nullopt;
+  return UnusedTokens{.axis = kernel.values[size_t(op.results[0])].axes[dimension],
+                      .offsets = offsets,
+                      .element = kernel.elements(offsets) - 1};
+}
+
+}  // namespace
+
+std::optional<UnusedTokens> unusedTokens(const Kernel &kernel) {
+  const auto definition = [&](int value) -> const BodyOp * {
+    for (const BodyOp &op : kernel.body)
+      if (std::ranges::find(op.results, value) != op.results.end()) return &op;
+    return nullptr;
+  };
+  std::optional<UnusedTokens> shared;
+  for (const int output : kernel.outputs) {
+    const BodyOp *op = definition(output);
+    bool isSum = false;
+    if (op && op->kind == OpKind::reduce && reduceKind(*op) == ReduceKind::sum)
+      isSum = true, op = definition(op->operands[0]);
+    std::optional<UnusedTokens> own = op ? maskedTokens(kernel, *op) : std::nullopt;
+    if (op && !own) own = packedTokens(kernel, *op);
+    if (!own || (shared && *shared != *own)) return std::nullopt;
+    if (isSum && std::ranges::find(kernel.values[size_t(output)].axes, own->axis) !=
+                     kernel.values[size_t(output)].axes.end())
+      return std::nullopt;
+    shared = own;
+  }
+  return shared;
+}
+
+}  // namespace weft

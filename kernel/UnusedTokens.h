@@ -1,0 +1,40 @@
+// Rows of packed tokens that a kernel need not compute, as the kernel itself says it: every result
+// is masked from the number of tokens on (weft.mask tokens), so that whatever leads to these rows
+// has no effect.
+//
+//   gelu_unmasked = gelu(biased);  y = t < offsets[8] ? gelu_unmasked : 0     ->   rows of t from
+//                                                                                offsets[8] on
+//
+// Found by the form of expressions: a comparison of a coordinate with one element of a tensor of
+// integers.
+#pragma once
+
+#include "kernel/Kernel.h"
+
+#include <optional>
+
+namespace weft {
+
+/// Where along an axis nothing has to be computed any more: from the value of one element of an
+/// operand of one dimension on, which is known at run time alone.
+struct UnusedTokens {
+  int axis = -1;        ///< of the kernel
+  int offsets = -1;     ///< value index, an input of the kernel
+  int64_t element = 0;  ///< of it
+  bool operator==(const UnusedTokens &) const = default;
+};
+
+/// What an op leaves of its first operand, and zero elsewhere; nothing of any other op.
+std::optional<UnusedTokens> maskedTokens(const Kernel &kernel, const BodyOp &op);
+
+/// What all results of a kernel share: each is a mask's, or what packs tokens gives, or a sum along
+/// the axis of such. Nothing where a result lacks the mask.
+std::optional<UnusedTokens> unusedTokens(const Kernel &kernel);
+
+/// Whether the expression of an op compares with one element of an operand alone, which stands for
+/// all of its results: what a kernel loads once.
+bool isTokenMask(const BodyOp &op);
+/// The expression of such an op with the element as an operand of no dimension.
+Expression maskByCount(const BodyOp &op);
+
+}  // namespace weft

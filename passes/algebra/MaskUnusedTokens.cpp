@@ -1,0 +1,162 @@
+// Packed tokens behind their number need not be computed; this is where kernels learn of it.
+//
+// Which tensors hold packed tokens, and along which dimension, follows from weft.pack, weft.unpack
+// and masks of tokens along iteration spaces. What ops make of rows behind the last token is not
+// specified, so that zero is as good as anything: a mask sets them to it where a chain of
+// element-wise ops ends, and a kernel whose results are all masked may leave out whatever these
+// rows take (kernel/UnusedTokens.h). Inside a chain a mask would only take instructions, since the
+// chain's ops may share a kernel with its end.
+//
+// The mask has the name of the tensor that it masks, which readers mean; what it masks is called
+// NAME_unmasked.
+#include "passes/Describe.h"
+#include "passes/Rewrites.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <algorithm>
+#include <set>
+
+namespace weft {
+namespace {
+
+/// A dimension that tokens run along, and the offsets that say how many there are.
+struct Tokens {
+  int dimension = 0;
+  mlir::Value offsets;
+  bool operator==(const Tokens &) const = default;
+};
+
+class TokenMasker {
+public:
+  explicit TokenMasker(GraphOp graph) : body(graph.getBody().front()) {}
+
+  int run() {
+    findTokens();
+    if (tokens.empty()) return 0;
+    int count = 0;
+    std::vector<mlir::Operation *> ops;
+    for (mlir::Operation &op : body.without_terminator()) ops.push_back(&op);
+    for (mlir::Operation *op : ops) count += maskResults(op);
+    return count;
+  }
+
+private:
+  void note(mlir::Value value, const Tokens &own) {
+    const auto [found, isNew] = tokens.insert({value, own});
+    if (isNew) work.push_back(value);
+    else if (!(found->second == own)) ambiguous.insert(value);
+  }
+
+  void findTokens() {
+    for (mlir::Operation &op : body.without_terminator()) {
+      if (auto pack = mlir::dyn_cast<PackOp>(op)) {
+        const auto sequences = static_cast<int>(pack.getAxes()[0]);
+        note(pack.getResult(),
+             {sequences - (sequences > pack.getAxes()[1] ? 1 : 0), pack.getOffsets()});
+      }
+      if (auto unpack = mlir::dyn_cast<UnpackOp>(op))
+        note(unpack.getX(), {static_cast<int>(unpack.getAxis()), unpack.getOffsets()});
+      if (auto mask = mlir::dyn_cast<MaskOp>(op); mask && mask.getKind() == "tokens")
+        note(mask.getX(), {static_cast<int>(mask.getKey()), mask.getAux()});
+    }
+    while (!work.empty()) {
+      const mlir::Value value = work.back();
+      work.pop_back();
+      const Tokens own = tokens.find(value)->second;
+      if (mlir::Operation *definition = value.getDefiningOp()) spread(definition, value, own);
+      for (mlir::Operation *reader : value.getUsers())
+        if (!mlir::isa<ReturnOp>(reader)) spread(reader, value, own);
+    }
+  }
+
+  static std::vector<mlir::Value> tensorsOf(mlir::Operation *op) {
+    std::vector<mlir::Value> all(op->operand_begin(), op->operand_end());
+    all.insert(all.end(), op->result_begin(), op->result_end());
+    return all;
+  }
+
+  /// From one tensor of an op to the others, along the axis that the tokens run along.
+  void spread(mlir::Operation *op, mlir::Value from, const Tokens &own) {
+    if (mlir::isa<KernelOp>(op)) return;
+    const std::vector<mlir::Value> tensors = tensorsOf(op);
+    const IterationSpace space = mlir::cast<WeftOp>(op).iterationSpace();
+    for (const std::vector<SpaceAxis> *axes : {&space.independent, &space.reduced})
+      for (const SpaceAxis &axis : *axes) {
+        const bool isOwn = std::ranges::any_of(axis.places, [&](const Place &place) {
+          return tensors[size_t(place.tensor)] == from && place.dimension == own.dimension;
+        });
+        if (!isOwn) continue;
+        for (const Place &place : axis.places)
+          if (tensors[size_t(place.tensor)] != own.offsets)
+            note(tensors[size_t(place.tensor)], {place.dimension, own.offsets});
+      }
+  }
+
+  const Tokens *tokensOf(mlir::Value value) const {
+    const auto found = tokens.find(value);
+    return found == tokens.end() || ambiguous.contains(value) ? nullptr : &found->second;
+  }
+
+  /// Ops that compute; what moves elements keeps zeros where they are.
+  static bool computes(mlir::Operation *op) {
+    return !mlir::isa<KernelOp>(op) &&
+           mlir::cast<WeftOp>(op).operatorClass() != OperatorClass::movement;
+  }
+
+  /// Whether a chain of element-wise ops goes on behind the tensor.
+  bool goesOn(mlir::Value value) const {
+    if (!value.hasOneUse()) return false;
+    mlir::Operation *reader = *value.getUsers().begin();
+    return !mlir::isa<ReturnOp, KernelOp>(reader) &&
+           mlir::cast<WeftOp>(reader).operatorClass() == OperatorClass::elementwise &&
+           tokensOf(reader->getResult(0)) != nullptr;
+  }
+
+  int maskResults(mlir::Operation *op) {
+    if (!computes(op)) return 0;
+    if (auto mask = mlir::dyn_cast<MaskOp>(op); mask && mask.getKind() == "tokens") return 0;
+    std::vector<mlir::Value> chosen;
+    for (mlir::Value result : op->getResults())
+      if (tokensOf(result) && !result.use_empty() && !goesOn(result) &&
+          mlir::isa<mlir::FloatType>(mlir::getElementTypeOrSelf(result)))
+        chosen.push_back(result);
+    if (chosen.empty()) return 0;
+    std::vector<std::string> names, unmasked;
+    bool areNamed = true;
+    for (mlir::Value result : op->getResults()) {
+      names.push_back(writtenName(result));
+      areNamed = areNamed && !names.back().empty();
+      unmasked.push_back(names.back() + (llvm::is_contained(chosen, result) ? "_unmasked" : ""));
+    }
+    const mlir::Location location = op->getLoc();
+    mlir::OpBuilder builder(op->getContext());
+    builder.setInsertionPointAfter(op);
+    const auto named = [&](const std::string &name) -> mlir::Location {
+      return areNamed ? mlir::Location(mlir::NameLoc::get(builder.getStringAttr(name), location))
+                      : location;
+    };
+    for (mlir::Value result : chosen) {
+      const Tokens &own = *tokensOf(result);
+      const std::string &name = names[mlir::cast<mlir::OpResult>(result).getResultNumber()];
+      MaskOp mask = MaskOp::create(builder, named(name), result, "tokens", int64_t(own.dimension),
+                                   std::nullopt, own.offsets);
+      mask.setFillAttr(builder.getF64FloatAttr(0));
+      result.replaceAllUsesExcept(mask.getResult(), mask);
+    }
+    op->setLoc(named(llvm::join(unmasked, ", ")));
+    return static_cast<int>(chosen.size());
+  }
+
+  mlir::Block &body;
+  llvm::DenseMap<mlir::Value, Tokens> tokens;
+  llvm::DenseSet<mlir::Value> ambiguous;
+  std::vector<mlir::Value> work;
+};
+
+}  // namespace
+
+int maskUnusedTokens(GraphOp graph) { return TokenMasker(graph).run(); }
+
+}  // namespace weft

@@ -1,0 +1,276 @@
+// Kernels of fewer tokens in the place of masked ones; see FilledCost.h.
+#include "passes/configure/FilledCost.h"
+
+#include "kernel/CanonicalNames.h"
+#include "kernel/Error.h"
+#include "kernel/UnusedTokens.h"
+#include "passes/configure/Family.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <set>
+
+namespace weft {
+namespace {
+
+/// Whole lines of f16, so that what is contiguous along tokens keeps its alignment; positions of
+/// sequences are rarely.
+constexpr int64_t tokensStep = 64, positionsStep = 8;
+
+int64_t shortened(int64_t extent, double share, int64_t step) {
+  const auto wanted = int64_t(std::ceil(double(extent) * share / double(step))) * step;
+  return std::clamp<int64_t>(wanted, 1, extent);
+}
+
+int64_t bytesStored(const Kernel &kernel) {
+  int64_t bytes = 0;
+  for (const int output : kernel.outputs) bytes += kernel.bytes(output);
+  return bytes;
+}
+
+/// The axes whose coordinates masks compare with one length a sequence.
+std::set<int> paddedAxes(const Kernel &kernel) {
+  using Kind = ExpressionNode::Kind;
+  std::set<int> axes;
+  for (const BodyOp &op : kernel.body) {
+    if (op.expression.empty()) continue;
+    const ExpressionNode &root = op.expression[op.expression.root()];
+    if (root.kind != Kind::select) continue;
+    const ExpressionNode &condition = op.expression[root.children[0]];
+    if (condition.kind != Kind::binary || condition.operation != ScalarOperator::less) continue;
+    const ExpressionNode &left = op.expression[condition.children[0]],
+                         &right = op.expression[condition.children[1]];
+    if (left.kind == Kind::coordinate && right.kind == Kind::operand && right.children.empty() &&
+        kernel.values[size_t(op.operands[size_t(right.index)])].dtype == DType::i32)
+      axes.insert(left.index);
+  }
+  return axes;
+}
+
+bool isAttention(const Kernel &kernel) {
+  return std::ranges::any_of(kernel.body,
+                             [](const BodyOp &op) {
+                               return op.kind == OpKind::onlineSoftmaxContract ||
+                                      op.kind == OpKind::softmaxFromLogSums;
+                             }) &&
+         kernel.operatorClass() == OperatorClass::contraction;
+}
+
+}  // namespace
+
+std::optional<Kernel> shortenedKernel(const Kernel &kernel, const ExpectedFill &fill,
+                                      bool storesZeros) {
+  if (fill.isFull()) return std::nullopt;
+  if (const std::optional<UnusedTokens> unused = unusedTokens(kernel)) {
+    double share = fill.tokens;
+    if (storesZeros)
+      share += (1 - share) * double(bytesStored(kernel)) / double(kernel.necessaryBytes());
+    Kernel result = kernel;
+    int64_t &extent = result.axes[size_t(unused->axis)].extent;
+    extent = shortened(extent, share, tokensStep);
+    return result;
+  }
+  if (!isAttention(kernel)) return std::nullopt;
+  const std::set<int> axes = paddedAxes(kernel);
+  if (axes.size() != 2) return std::nullopt;
+  Kernel result = kernel;
+  for (const int axis : axes) {
+    int64_t &extent = result.axes[size_t(axis)].extent;
+    extent = shortened(extent, std::sqrt(fill.pairs), positionsStep);
+  }
+  return result;
+}
+
+std::optional<Kernel> withoutTokenMasks(const Kernel &kernel) {
+  const std::optional<UnusedTokens> unused = unusedTokens(kernel);
+  if (!unused) return std::nullopt;
+  std::vector<int> becomes(kernel.values.size(), -1);
+  Kernel result{.name = kernel.name,
+                .axes = kernel.axes,
+                .values = {},
+                .inputs = {},
+                .outputs = {},
+                .body = {}};
+  const auto keep = [&](int value) {
+    becomes[size_t(value)] = int(result.values.size());
+    result.values.push_back(kernel.values[size_t(value)]);
+  };
+  for (const int input : kernel.inputs)
+    if (input != unused->offsets) {
+      result.inputs.push_back(int(result.values.size()));
+      keep(input);
+    }
+  for (const BodyOp &op : kernel.body) {
+    if (maskedTokens(kernel, op) == unused) {
+      becomes[size_t(op.results[0])] = becomes[size_t(op.operands[0])];
+      continue;
+    }
+    if (std::ranges::find(op.operands, unused->offsets) != op.operands.end()) return std::nullopt;
+    BodyOp own = op;
+    for (int &operand : own.operands) operand = becomes[size_t(operand)];
+    for (int &value : own.results) {
+      keep(value);
+      value = becomes[size_t(value)];
+    }
+    result.body.push_back(std::move(own));
+  }
+  for (const int output : kernel.outputs) result.outputs.push_back(becomes[size_t(output)]);
+  const std::set<int> distinct(result.outputs.begin(), result.outputs.end());
+  if (result.body.empty() || distinct.size() != result.outputs.size() || *distinct.begin() < 0 ||
+      *distinct.begin() < int(result.inputs.size()))
+    return std::nullopt;
+  return result;
+}
+
+namespace {
+
+class FilledCostModel : public CostModel {
+public:
+  FilledCostModel(const CostModel &prices, const ExpectedFill &fill)
+      : prices(prices), analytic(analyticCostModel(prices.device())), fill(fill) {
+    if (&prices.modelled() != &prices)
+      estimates = std::make_unique<FilledCostModel>(prices.modelled(), fill);
+  }
+
+  Cost cost(const Kernel &kernel, const Configuration &configuration) const override {
+    if (configuration.knobs.family().isView) return prices.cost(kernel, configuration);
+    Cost own = baseCost(kernel, configuration);
+    return scaled(kernel, configuration, std::move(own));
+  }
+
+  const std::vector<PricedConfiguration> &measured(const Kernel &kernel) const override {
+    const std::vector<PricedConfiguration> &own = prices.measured(kernel);
+    const std::optional<Kernel> plain =
+        own.empty() ? withoutTokenMasks(kernel) : std::optional<Kernel>();
+    if (!plain && !shortenedKernel(kernel, fill, false)) return own;
+    const std::string key = fmt::format("{}{}", canonicalText(kernel),
+                                        fmt::join(CanonicalNames(kernel).axesInOrder(), ","));
+    const std::lock_guard lock(mutex);
+    const auto [found, isNew] = cache.try_emplace(key);
+    if (!isNew) return found->second;
+    for (const PricedConfiguration &row : own)
+      found->second.push_back({row.configuration, scaled(kernel, row.configuration, row.cost)});
+    if (plain) addPlain(kernel, *plain, found->second);
+    return found->second;
+  }
+
+  std::vector<PricedConfiguration> measuredAs(const Kernel &kernel,
+                                              const Configuration &configuration) const override {
+    std::vector<PricedConfiguration> rows = prices.measuredAs(kernel, configuration);
+    for (PricedConfiguration &row : rows)
+      row.cost = scaled(kernel, row.configuration, std::move(row.cost));
+    return rows;
+  }
+
+  const CostModel &modelled() const override { return estimates ? *estimates : *this; }
+  bool isSeparable(const Kernel &kernel) const override { return prices.isSeparable(kernel); }
+  double separableMargin() const override { return prices.separableMargin(); }
+  Kernel separableKernel(const Kernel &kernel) const override {
+    return shortenedKernel(kernel, fill, true).value_or(kernel);
+  }
+  const Device &device() const override { return prices.device(); }
+  bool hasMeasurements() const override { return prices.hasMeasurements(); }
+  bool admitsModelled() const override { return prices.admitsModelled(); }
+  std::string description() const override {
+    return fill.isFull() ? prices.description()
+                         : fmt::format("{} at {:.4g} of the tokens and {:.4g} of their pairs",
+                                       prices.description(), fill.tokens, fill.pairs);
+  }
+
+private:
+  /// The operands of a configuration without the offsets, or with them.
+  static Configuration withoutOffsets(const Kernel &kernel, Configuration configuration) {
+    const size_t place = placeOfOffsets(kernel);
+    configuration.inputs.erase(configuration.inputs.begin() + std::ptrdiff_t(place));
+    return configuration;
+  }
+  static Configuration withOffsets(const Kernel &kernel, Configuration configuration) {
+    const size_t place = placeOfOffsets(kernel);
+    configuration.inputs.insert(configuration.inputs.begin() + std::ptrdiff_t(place), rowMajor(1));
+    return configuration;
+  }
+  static size_t placeOfOffsets(const Kernel &kernel) {
+    return size_t(std::ranges::find(kernel.inputs, unusedTokens(kernel).value().offsets) -
+                  kernel.inputs.begin());
+  }
+
+  /// At full fill: as measured with masks, or without, or as estimated.
+  Cost baseCost(const Kernel &kernel, const Configuration &configuration) const {
+    if (!prices.hasMeasurements()) return prices.cost(kernel, configuration);
+    const std::optional<Kernel> plain = withoutTokenMasks(kernel);
+    if (!plain) return prices.cost(kernel, configuration);
+    if (prices.admitsModelled()) {
+      Cost own = prices.cost(kernel, configuration);
+      if (own.measured) return own;
+      const Cost other = prices.cost(*plain, withoutOffsets(kernel, configuration));
+      if (other.measured) own.seconds = other.seconds, own.margin = 0;
+      return own;
+    }
+    return prices.cost(kernel, configuration);  // --strict: what is not measured is an error
+  }
+
+  double estimated(const Kernel &kernel, const Configuration &configuration) const {
+    return analytic->cost(kernel, configuration).seconds;
+  }
+
+  Cost scaled(const Kernel &kernel, const Configuration &configuration, Cost cost) const {
+    const bool isLoop = kernel.operatorClass() != OperatorClass::contraction;
+    const std::optional<Kernel> less = shortenedKernel(kernel, fill, isLoop);
+    if (!less) return cost;
+    const double zeros =
+        isLoop ? 0 : (1 - fill.tokens) * double(bytesStored(kernel)) / device().copyBandwidth;
+    double share = 1;
+    try {
+      share = estimated(*less, configuration) / estimated(kernel, configuration);
+    } catch (const Error &) {  // a tile that is no GEMM of the shorter kernel: priced as the whole
+      return cost;
+    }
+    cost.seconds = std::min(cost.seconds, cost.seconds * share + zeros);
+    cost.flop = less->flop();
+    cost.bytesMoved = int64_t(double(cost.bytesMoved) * double(less->necessaryBytes()) /
+                              double(kernel.necessaryBytes()));
+    cost.bytesNecessary = less->necessaryBytes();
+    return cost;
+  }
+
+  /// Measurements of the kernel without masks, of families and tiles that take it with them.
+  void addPlain(const Kernel &kernel, const Kernel &plain,
+                std::vector<PricedConfiguration> &rows) const {
+    const std::vector<PricedConfiguration> &all = prices.measured(plain);
+    if (all.empty()) return;
+    std::set<const Family *> families;
+    for (const ConfigurationSpace &space : configurationSpaces(kernel, device()))
+      families.insert(space.family);
+    for (const PricedConfiguration &row : all) {
+      Configuration configuration = withOffsets(kernel, row.configuration);
+      const Family &family = configuration.knobs.family();
+      if (!families.contains(&family) ||
+          (family.rejection && !family.rejection(kernel, configuration, device()).empty()))
+        continue;
+      Cost cost = scaled(kernel, configuration, row.cost);
+      cost.measured = cost.stale = false;
+      cost.source = "-";
+      rows.push_back({std::move(configuration), std::move(cost)});
+    }
+  }
+
+  const CostModel &prices;
+  std::unique_ptr<CostModel> analytic;
+  std::unique_ptr<FilledCostModel> estimates;
+  ExpectedFill fill;
+  mutable std::mutex mutex;  ///< variants are selected in parallel
+  mutable std::map<std::string, std::vector<PricedConfiguration>> cache;
+};
+
+}  // namespace
+
+std::unique_ptr<CostModel> filledCostModel(const CostModel &prices, const ExpectedFill &fill) {
+  return std::make_unique<FilledCostModel>(prices, fill);
+}
+
+}  // namespace weft

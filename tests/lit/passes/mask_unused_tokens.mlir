@@ -1,0 +1,40 @@
+// Masks stand where chains of element-wise ops over tokens end: not between two of them, not behind
+// ops that only move, and not along axes that hold no tokens. Valid tokens stay as they are.
+// RUN: weft-opt --pass-pipeline='builtin.module(weft.graph(mask-unused-tokens))' %s -o %t.mlir
+// RUN: FileCheck %s --input-file=%t.mlir
+// RUN: weft-interpret %s --against %t.mlir --absolute 0 --relative 0
+!x = tensor<2x4x8xf32, #weft.axes<b, j, i>>
+!n = tensor<2xi32, #weft.axes<b>>
+!o = tensor<3xi32, #weft.axes<b_offset>>
+!ti = tensor<8x8xf32, #weft.axes<t, i>>
+!half = tensor<8x4xf32, #weft.axes<t, i>>
+!y = tensor<2x4x4xf32, #weft.axes<b, j, i>>
+!w = tensor<8x8xf32, #weft.axes<o, i>>
+!ww = tensor<8x8xf32, #weft.axes<o, p>>
+!i = tensor<8xf32, #weft.axes<i>>
+// CHECK-LABEL: @chains
+weft.graph @chains(%x: !x, %lengths: !n, %w: !w, %b: !i) -> (!x, !y, !ww) {
+  %offsets = weft.offsets %lengths {bound = 4} : !n -> !o
+  // CHECK: %p = weft.pack
+  // CHECK-NEXT: %h = weft.contract
+  // CHECK-NEXT: %biased = weft.bias %h
+  // CHECK-NEXT: %g_unmasked = weft.gelu %biased
+  // CHECK-NEXT: %g = weft.mask tokens %g_unmasked, %offsets {fill = 0.0, key = t}
+  // CHECK-NEXT: %sum_unmasked = weft.add %g, %p
+  // CHECK-NEXT: %sum = weft.mask tokens %sum_unmasked, %offsets
+  // CHECK-NEXT: %half = weft.slice %sum
+  // CHECK-NEXT: %back = weft.unpack %g
+  // CHECK-NEXT: %rest = weft.unpack %half
+  // CHECK-NEXT: %gram = weft.contract "oi,pi->op"
+  // CHECK-NEXT: weft.return
+  %p = weft.pack %x, %offsets over b, j : !x, !o -> !ti
+  %h = weft.contract "oi,ti->to" %w, %p : !w, !ti -> !ti
+  %biased = weft.bias %h, %b along (i) : !ti, !i
+  %g = weft.gelu %biased : !ti
+  %sum = weft.add %g, %p : !ti
+  %half = weft.slice %sum {axis = i, start = 0, size = 4} : !ti -> !half
+  %back = weft.unpack %g, %offsets {axis = t, into = [0, 1]} : !ti, !o -> !x
+  %rest = weft.unpack %half, %offsets {axis = t, into = [0, 1]} : !half, !o -> !y
+  %gram = weft.contract "oi,pi->op" %w, %w : !w, !w -> !ww
+  weft.return %back, %rest, %gram : !x, !y, !ww
+}

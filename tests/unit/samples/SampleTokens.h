@@ -1,0 +1,49 @@
+// Contractions over packed tokens, all of whose results are masked from the number of tokens on.
+#pragma once
+
+#include "kernel/CoordinateExpressions.h"
+#include "tests/unit/samples/SampleKernels.h"
+
+namespace weft::samples {
+
+struct TokenExtents {
+  int64_t t = 1, i = 1, u = 1, sequences = 1;
+};
+
+/// Masks a value over (t, u), the last op's result, by offsets.
+inline int maskTokens(KernelBuilder &builder, int value, int offsets, const TokenExtents &extents,
+                      const std::string &name, DType type, const std::string &letters = "tu") {
+  const int masked =
+      builder.op("mask", OperatorClass::elementwise, {value, offsets}, name, letters, "", type);
+  builder.last().attributes = {{"kind", std::string("tokens")}, {"key", int64_t(0)}, {"fill", 0.0}};
+  builder.compute(maskExpression(
+      {.kind = MaskShape::Kind::tokens, .key = 0, .sequences = extents.sequences, .fill = 0}));
+  return masked;
+}
+
+/// y = tokens(x w + bias [+ rest]); with `isStoredTwice` the sum before the residual, too.
+inline Kernel gemmOfTokens(const TokenExtents &extents, DType type, bool addsRest,
+                           bool isStoredTwice = false) {
+  KernelBuilder builder(
+      "gemm_of_tokens",
+      {{'i', extents.i}, {'n', extents.sequences + 1}, {'t', extents.t}, {'u', extents.u}});
+  const int w = builder.input("w", "ui", type), x = builder.input("x", "ti", type),
+            bias = builder.input("bias", "u", type),
+            rest = addsRest ? builder.input("rest", "tu", type) : -1,
+            offsets = builder.input("offsets", "n", DType::i32);
+  const int gemm =
+      builder.op("contract", OperatorClass::contraction, {w, x}, "gemm", "tu", "i", type);
+  builder.last().attributes = {{"spec", std::string("ui,ti->tu")}};
+  int sum = builder.op("bias", OperatorClass::elementwise, {gemm, bias}, "sum", "tu", "", type);
+  builder.last().expression = Expression::parse("{0} + {1}");
+  std::vector<int> outputs;
+  if (isStoredTwice) outputs.push_back(maskTokens(builder, sum, offsets, extents, "also", type));
+  if (addsRest) {
+    sum = builder.op("residual", OperatorClass::elementwise, {sum, rest}, "whole", "tu", "", type);
+    builder.last().expression = Expression::parse("{0} + {1}");
+  }
+  outputs.insert(outputs.begin(), maskTokens(builder, sum, offsets, extents, "y", type));
+  return builder.build(outputs);
+}
+
+}  // namespace weft::samples
