@@ -119,6 +119,22 @@ TEST_CASE("attention of every number of panels of columns") {
   checkAll("sm90_attention_dimensions", subjects);
 }
 
+TEST_CASE("attention by three blocks a multiprocessor, and windows with global positions") {
+  std::vector<Subject> subjects;
+  const Sm90AttentionKnobs knobs{.tileQueries = 64,
+                                 .tileKeys = 64,
+                                 .queryStages = 2,
+                                 .ordered = 0,
+                                 .headGroup = 3,
+                                 .residents = 3,
+                                 .blocks = 4};
+  const AttentionExtents e{.b = 1, .h = 3, .j = 128, .k = 192, .p = 64, .w = 64};
+  add(subjects, windowAttention(e, DType::f16, 12, 12, 64), knobs);
+  add(subjects, plainAttention({.b = 1, .h = 3, .j = 64, .k = 192, .p = 64, .w = 64}, DType::f16),
+      knobs);
+  checkAll("sm90_attention_residents", subjects);
+}
+
 TEST_CASE("masked attention skips empty blocks, and rows without keys give zeros") {
   std::vector<Subject> subjects;
   const Sm90AttentionKnobs knobs{
