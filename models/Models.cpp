@@ -102,11 +102,17 @@ void setLayers(LayerSpecification &specification, const Request &request) {
 }
 
 /// What several layers and whole models do not have yet, each with what is nearest.
+/// More than any published model of these families has; each is a copy of its ops.
+constexpr int64_t mostLayers = 256;
+
 void checkLayers(const LayerSpecification &specification, const Request &request) {
   if (specification.family == Family::maskedToken) return;
   if (specification.layers == 1 && !specification.isWhole) return;
   const std::string flag =
       specification.isWhole ? "--part model" : fmt::format("--layers {}", specification.layers);
+  if (specification.layers > mostLayers)
+    throw Error::unsupported("{}: {} layers; at most {} are built together", specification.name,
+                             specification.layers, mostLayers);
   if (specification.alternates)
     throw Error::unsupported(
         "{}: {}: layers of two kinds, global and local, are not built together yet; nearest is one "

@@ -87,6 +87,8 @@ class LayersTest(CommandTest):
         ):
             with self.subTest(arguments):
                 self.fails(code, 'compile', *arguments, '--stop-after', 'select', says=says)
+        (self.folder / 'deep.json').write_text(json.dumps({**CONFIG, 'n_layer': 1244}))
+        self.fails(3, 'import', 'deep.json', '--layers', 'all', says=['1244 layers', 'at most 256'])
         self.compile('bloom-560m', '--layers', '2', *DIMS)
         self.fails(3, 'run', 'out', '--weights', 'x', says=['BERT, GPT-2 and Llama'])
         self.compile('gpt2', '--layers', '2', *DIMS, '--overwrite')

@@ -46,16 +46,27 @@ public:
                strides[d];
     return view.strides[dimension];
   }
-  int64_t offset(int64_t offset, const PlanTensor &view) const {
-    int64_t result = 0;
+  /// `after`: the view's extents. The last part of an axis stays last, as of slices.
+  int64_t offset(const PlanTensor &view, const std::vector<int64_t> &after) const {
+    int64_t result = 0, offset = view.offset;
     for (const size_t d : dimensions) {
-      result += scaled(offset / before.strides[d], d, view) * strides[d];
+      const int64_t index = offset / before.strides[d];
       offset %= before.strides[d];
+      const std::optional<size_t> own = index == 0 ? std::nullopt : lastPartOf(view, d, index);
+      result += (own ? extents[d] - after[*own] : scaled(index, d, view)) * strides[d];
     }
     return result;
   }
 
 private:
+  /// The view's dimension that is the last part of the whole's, from `index` on.
+  std::optional<size_t> lastPartOf(const PlanTensor &view, size_t dimension, int64_t index) const {
+    for (size_t own = 0; own < view.extents.size(); ++own)
+      if (view.strides[own] == before.strides[dimension] && view.extents[own] > 1 &&
+          index + view.extents[own] == before.extents[dimension])
+        return own;
+    return std::nullopt;
+  }
   int64_t scaled(int64_t index, size_t dimension, const PlanTensor &view) const {
     const int64_t from = before.extents[dimension], to = extents[dimension];
     if (index * to % from != 0)
@@ -120,7 +131,7 @@ void scaleTensors(Plan &plan, const TensorExtents &extents) {
     const PlanTensor &all = wholeOf(old, before);
     const Whole whole(all, extents[size_t(&all - before.data())]);
     for (size_t d = 0; d < tensor.strides.size(); ++d) tensor.strides[d] = whole.stride(d, old);
-    tensor.offset = whole.offset(old.offset, old);
+    tensor.offset = whole.offset(old, tensor.extents);
   }
   keepMemoryPlan(plan);
 }

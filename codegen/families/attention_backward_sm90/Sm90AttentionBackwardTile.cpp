@@ -18,6 +18,8 @@ constexpr size_t mostHeadDimensions = 3;  // of a map of five
 /// Scores, gradients of what is kept, of keys and of values of a thread, in registers, that compile
 /// without a wait behind every WGMMA.
 constexpr int64_t mostRegisters = 192;
+/// Of 16 columns, ptxas serializes the WGMMAs of blocks of 64 queries beside the table of a mask.
+constexpr int64_t narrowestOf64 = 24;
 
 int64_t panels(int64_t columns) { return (columns + subtileSide - 1) / subtileSide; }
 int64_t rounded(int64_t columns) { return (columns + 15) / 16 * 16; }
@@ -86,6 +88,10 @@ std::string sm90AttentionBackwardTileRejection(const AttentionBackwardProblem &p
   if (attention.headDim > 128 || attention.valueDim > 128)
     return fmt::format("heads of {} and {} columns; gradients of at most 128 fit the registers",
                        attention.headDim, attention.valueDim);
+  if (const int64_t columns = std::min(attention.headDim, attention.valueDim);
+      knobs.tileQueries == 64 && columns < narrowestOf64)
+    return fmt::format("heads of {} columns; blocks of 64 queries take at least {}", columns,
+                       narrowestOf64);
   const int64_t registers =
       knobs.tileQueries + rounded(attention.headDim) / 2 + rounded(attention.valueDim) / 2;
   if (registers > mostRegisters)

@@ -279,6 +279,16 @@ TEST_CASE("whole models agree, every distinct kernel once, and whole on small ex
   CHECK(shared < machine.launched().size() / 2 + 4);
 }
 
+TEST_CASE("layers with global positions agree, whole on small extents, too") {
+  std::vector<std::string> words = {"longformer-large", "--no-library", "--profile", "none"};
+  for (const char *dim : {"b=1", "j=64", "a=16", "h=2", "i=32", "u=40"})
+    words.insert(words.end(), {"--dim", dim});
+  Machine machine(words);
+  const json said = machine.verify(0);
+  CHECK(said["failed"] == 0);
+  CHECK(said["whole"]["passed"] == true);
+}
+
 TEST_CASE("a whole model of published size has small extents, its vocabulary included") {
   const test::TemporaryTestFolder folder;
   const std::string artifact = folder / "artifact";

@@ -91,6 +91,7 @@ TEST_CASE("products and sums of a block of queries fit the registers") {
   CHECK(blocks(64) == std::set<int>{64, 128});
   CHECK(blocks(80) == std::set<int>{64});
   CHECK(blocks(128) == std::set<int>{64});
+  CHECK(blocks(16) == std::set<int>{128});
   for (const Configuration &configuration :
        nonEmpty(own(biasedBackward({.j = 300, .k = 300}, DType::f16))))
     CHECK(configuration.knobs.get<Sm90AttentionBackwardKnobs>().tileQueries == 64);
