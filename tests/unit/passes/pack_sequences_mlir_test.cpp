@@ -131,7 +131,7 @@ TEST_CASE("masks of unused tokens change no valid token, and zero all others tha
     // Readers that are no element-wise op over tokens read what is masked.
     for (mlir::Operation &op : nonEmpty(masked->graph().getBody().front().without_terminator()))
       if (mlir::isa<ContractOp, LayerNormOp, RmsNormOp, UnpackOp>(op))
-        for (mlir::Value operand : op.getOperands())
+        for (mlir::Value operand : nonEmpty(op.getOperands()))
           if (mlir::Operation *definition = operand.getDefiningOp();
               definition && dimensionOf(operand.getType(), "t"))
             CHECK(

@@ -13,6 +13,7 @@
 #include "kernel/Error.h"
 #include "kernel/UnusedTokens.h"
 #include "tests/emulate/EmittedRun.h"
+#include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleTokens.h"
 
 #include <fmt/format.h>
@@ -21,6 +22,7 @@
 #include <set>
 
 using namespace weft;
+using weft::test::nonEmpty;
 
 namespace {
 
@@ -35,7 +37,7 @@ struct Subject {
 void add(const Kernel &kernel, const std::vector<Knobs> &tiles, const std::string &target,
          std::vector<Subject> &subjects) {
   std::set<std::string> seen;
-  for (const LayoutTuple &tuple : contractionTuples(kernel))
+  for (const LayoutTuple &tuple : nonEmpty(contractionTuples(kernel)))
     for (const Knobs &tile : tiles) {
       Subject subject{.kernel = kernel, .configuration = toConfiguration(kernel, tuple, tile)};
       std::string side;
