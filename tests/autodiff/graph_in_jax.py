@@ -268,6 +268,9 @@ class Statement:
             left, right = (self.integer('left'),
                            self.integer('right')) if self.kind == 'window' else (np.inf, 0)
             visible = (-left <= distance) & (distance <= right)
+            sees_all = int(self.attributes.get('global', '0').split()[0])
+            position = at(query) + x.shape[key] - x.shape[query]
+            visible = visible | (at(key) < sees_all) | (position < sees_all)
         return jnp.where(visible, x, -jnp.inf)
 
     # Contraction and normalization.
