@@ -257,6 +257,18 @@ TEST_CASE("blocks and scores that block masks leave are counted from their table
     CHECK(counted.mixed == Approx(mixed / double(4 * tiles)));
     CHECK(counted.most == most);
   }
+  // The two that see all come first, and before other heads; without a table there is no order.
+  const auto orderOf = [&](const Kernel &kernel) {
+    return sm90AttentionTileOrder(kernel, *attentionRegion(kernel).region,
+                                  problemOf(kernel, logicalOrder(kernel, {})),
+                                  {.tileQueries = 64, .tileKeys = 64});
+  };
+  const TileOrder order = orderOf(bigbird);
+  CHECK(order.longTiles == 2);
+  REQUIRE(order.tiles.size() == 64);
+  CHECK(std::set<int>{order.tiles[0], order.tiles[1]} == std::set<int>{0, 63});
+  CHECK(std::set<int>(order.tiles.begin(), order.tiles.end()).size() == 64);
+  CHECK(orderOf(causalAttention(extents, DType::f16)).tiles.empty());
   // Beside a causal mask half of the tiles are left.
   const Kernel half =
       blockAttention(extents, DType::f16, "random(block=64,density=0.2,seed=1)", false, true);
