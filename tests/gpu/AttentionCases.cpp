@@ -61,6 +61,25 @@ void addAttentions(Collector &collect) {
          kindsOf({.b = 1, .h = 2, .j = 1111, .k = 4099, .p = width, .w = width}, DType::f16))
       for (const Configuration &configuration : collect.drawFamily(kernel, Sm90AttentionKnobs{}, 1))
         collect.add("attention-long", kernel, DType::f16, configuration);
+  // Packed tokens: offsets ascend by any steps, and lengths have nothing to do with them.
+  for (const DType type : {DType::f16, DType::bf16})
+    for (const AttentionExtents &one :
+         {AttentionExtents{.b = 3, .h = 2, .j = 1, .k = 1, .tokens = 3},
+          AttentionExtents{.b = 7, .h = 3, .j = 130, .k = 130, .tokens = 910},
+          AttentionExtents{.b = 4, .h = 2, .g = 2, .j = 517, .k = 517, .tokens = 2068},
+          AttentionExtents{.b = 70, .h = 1, .g = 3, .j = 65, .k = 65, .tokens = 4550}})
+      for (const auto &[headDim, valueDim] : widths) {
+        AttentionExtents extents = one;
+        extents.p = headDim, extents.w = valueDim;
+        for (const Kernel &kernel :
+             {samples::packedAttention(extents, type, false),
+              samples::packedAttention(extents, type, true),
+              samples::packedAttention(extents, type, true, true),
+              samples::packedAttention(extents, type, true, false, Dropout{.p = 0.3, .stream = 5})})
+          for (const Configuration &configuration :
+               collect.drawFamily(kernel, Sm90AttentionKnobs{}, headDim == 64 ? 4 : 1))
+            collect.add("attention-packed", kernel, type, configuration);
+      }
   // Few queries and many keys: packed heads, warps of keys, splits.
   for (const auto &[headDim, valueDim] : widths)
     for (const int64_t group : {1, 3, 16})
