@@ -11,6 +11,7 @@
 #include "kernel/Error.h"
 #include "kernel/Family.h"
 #include "kernel/Format.h"
+#include "kernel/LaunchCheck.h"
 #include "kernel/PlainText.h"
 #include "kernel/StridedBatchedGemm.h"
 
@@ -72,6 +73,18 @@ Program lower(const Kernel &kernel, const Configuration &configuration,
   addConstantChecks(program);
   addBlockTables(kernel, program);
   return program;
+}
+
+/// Makes the program wait for the kernels before it, and let the next one start, in front of all
+/// that it does: what overlaps is launching.
+void startEarly(Program &program) {
+  program.entry += earlyEntrySuffix;
+  program.launch.startsEarly = true;
+  program.headers.push_back("weft/sm90_dependent_launch.cuh");
+  std::ranges::sort(program.headers);
+  const Block first = {evaluate("weft::sm90::launchDependents()"),
+                       evaluate("weft::sm90::gridDependencyWait()")};
+  program.body.insert(program.body.begin(), first.begin(), first.end());
 }
 
 /// "x[b,j,i] f16   bias[i] f16": dimensions in layout order, slowest first.
@@ -186,14 +199,21 @@ uint32_t numberOf(const Parameter &parameter, const Kernel &kernel) {
 }
 
 EmittedKernel emit(const Kernel &kernel, const Configuration &configuration,
-                   std::string_view architecture, const Provenance &provenance) {
-  const Program canonical = lower(withCanonicalNames(kernel), configuration, architecture);
-  const Program readable = lower(kernel, configuration, architecture);
+                   std::string_view architecture, const Provenance &provenance,
+                   const EmitOptions &options) {
+  Program canonical = lower(withCanonicalNames(kernel), configuration, architecture);
+  Program readable = lower(kernel, configuration, architecture);
+  std::string timed = printCuda(canonical);
+  const bool isEarly =
+      options.startsEarly && hasWgmma(architecture) && !canonical.launch.startsEarly;
+  if (isEarly)
+    for (Program *program : {&canonical, &readable}) startEarly(*program);
   if (readable.entry != canonical.entry)
     throw Error::checkFailed("kernel '{}': its entry point is '{}', in canonical form '{}'",
                              kernel.name, readable.entry, canonical.entry);
   EmittedKernel emitted{.entry = canonical.entry,
-                        .text = printCuda(canonical),
+                        .text = isEarly ? printCuda(canonical) : timed,
+                        .timedText = std::move(timed),
                         .parameters = readable.parameters,
                         .launch = readable.launch,
                         .headers = readable.headers,

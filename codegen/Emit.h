@@ -57,12 +57,20 @@ struct Provenance {
   std::vector<std::string> notes;  ///< "fused by ...", "not fused into ..."
 };
 
+/// How a text is printed beside what its kernel and configuration say.
+struct EmitOptions {
+  /// Launch::startsEarly of every text of an architecture that has it; the entry point then ends
+  /// with earlyEntrySuffix.
+  bool startsEarly = false;
+};
+
 struct EmittedKernel {
   std::string entry{};  ///< the extern "C" name in both texts (codegen/EntryName.h)
   std::string
       text{};  ///< hashed: without provenance; canonical names, so equal kernels give equal text
-  std::string readable{};  ///< the same kernel with the header comment and the model's names: what
-                           ///< kernels/*.cu holds
+  std::string timedText{};  ///< what measurements of it are of: `text` without EmitOptions
+  std::string readable{};   ///< the same kernel with the header comment and the model's names: what
+                            ///< kernels/*.cu holds
   std::vector<Parameter> parameters{};
   Launch launch{};
   std::vector<std::string> headers{};  ///< device headers included, e.g. "weft/vector.cuh"
@@ -73,7 +81,8 @@ struct EmittedKernel {
 /// `architecture` is "sm_80", "sm_86", "sm_89", "sm_90a". Throws Error(unsupported) naming the op
 /// when a family cannot take the kernel (a configuration from enumerate() never does).
 EmittedKernel emit(const Kernel &kernel, const Configuration &configuration,
-                   std::string_view architecture, const Provenance &provenance = {});
+                   std::string_view architecture, const Provenance &provenance = {},
+                   const EmitOptions &options = {});
 
 /// The kernel program before printing, as text, for --stop-after lower.
 std::string lowerToText(const Kernel &kernel, const Configuration &configuration,

@@ -18,6 +18,10 @@
 
 namespace weft {
 
+/// How the name of an entry point ends whose text waits by itself for the kernels before it, so
+/// that it may be launched while these end.
+inline constexpr std::string_view earlyEntrySuffix = "_early";
+
 /// One line without indentation and end: `condition` is an expression without strings, `what` a few
 /// words on what was launched.
 std::string launchCheck(std::string_view condition, std::string_view what);

@@ -110,4 +110,18 @@ bool areUnusedUnread(const Kernel &kernel) {
   });
 }
 
+std::optional<UnusedTokens> unspecifiedRows(const Kernel &kernel, int value) {
+  std::vector<std::optional<UnusedTokens>> rows(kernel.values.size());
+  for (const BodyOp &op : kernel.body) {
+    std::optional<UnusedTokens> own = maskedTokens(kernel, op);
+    if (own && !isUnreadMask(op)) continue;
+    for (size_t n = 0; !own && n < op.operands.size(); ++n) own = rows[size_t(op.operands[n])];
+    for (const int result : op.results) {
+      const std::vector<int> &axes = kernel.values[size_t(result)].axes;
+      if (own && std::ranges::find(axes, own->axis) != axes.end()) rows[size_t(result)] = own;
+    }
+  }
+  return rows.at(size_t(value));
+}
+
 }  // namespace weft

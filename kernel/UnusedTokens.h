@@ -34,11 +34,15 @@ std::optional<UnusedTokens> unusedTokens(const Kernel &kernel);
 /// Whether such a kernel need not even store these rows: nothing reads them (MaskShape::unread).
 bool areUnusedUnread(const Kernel &kernel);
 
+/// Which rows of a value of the kernel are not specified: those that an unread mask leaves, or what
+/// ops make of them. Nothing where a mask gives zeros, and of inputs.
+std::optional<UnusedTokens> unspecifiedRows(const Kernel &kernel, int value);
+
 /// Whether the expression of an op compares with one element of an operand alone, which stands for
 /// all of its results: what a kernel loads once.
 bool isTokenMask(const BodyOp &op);
 /// The expression of such an op with the element as an operand of no dimension; the first operand
-/// where what stands behind tokens is unread.
+/// where what lies behind tokens is unread.
 Expression maskByCount(const BodyOp &op);
 
 }  // namespace weft

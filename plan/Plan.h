@@ -223,6 +223,8 @@ struct Plan {
   /// Whether kernels that do not wait for each other (PlanKernel::after) may run at once; else one
   /// after the other, as they stand.
   bool concurrent = false;
+  /// Whether texts that can are emitted so that they start early (PlanKernel::startsEarly).
+  bool startsEarly = false;
   std::vector<PlanNote> notes;
   bool operator==(const Plan &) const = default;
 };

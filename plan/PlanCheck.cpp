@@ -9,6 +9,7 @@
 #include "codegen/families/library/GemmFields.h"
 #include "kernel/Configuration.h"
 #include "kernel/Error.h"
+#include "kernel/LaunchCheck.h"
 #include "plan/CheckedSizes.h"
 #include "plan/PlanBounds.h"
 #include "plan/PlanLiveness.h"
@@ -131,14 +132,17 @@ private:
         place, "a launch extent is not positive");
     require(kernel.source.empty() || !kernel.entry.empty(), place,
             "it has a source but no entry symbol");
-    // Of all texts those of single-consumer tiles alone wait by themselves
-    // (codegen/families/gemm_sm90/device/sm90_single_consumer.cuh).
-    const bool waits = kernel.family == sm90GemmFamily && kernel.knobs.is_object() &&
-                       kernel.knobs.contains("schedule") &&
-                       kernel.knobs["schedule"] == nameOf(Sm90Schedule::singleConsumer);
-    require(waits || !kernel.startsEarly, place,
-            "it starts early, and has no single-consumer tiles of gemm-sm90, whose text waits for "
-            "what it reads");
+    // Texts that wait by themselves: those of single-consumer tiles
+    // (codegen/families/gemm_sm90/device/sm90_single_consumer.cuh), and those whose entry point
+    // says so, which no other cubin has.
+    const bool isSingleConsumer = kernel.family == sm90GemmFamily && kernel.knobs.is_object() &&
+                                  kernel.knobs.contains("schedule") &&
+                                  kernel.knobs["schedule"] == nameOf(Sm90Schedule::singleConsumer);
+    require(isSingleConsumer || kernel.entry.ends_with(earlyEntrySuffix) || !kernel.startsEarly,
+            place,
+            fmt::format("it starts early, and its text does not wait for what it reads: it has no "
+                        "single-consumer tiles of gemm-sm90, and its entry point no suffix '{}'",
+                        earlyEntrySuffix));
     if (kernel.library) checkLibrary(kernel, *kernel.library, place + ": library");
   }
 

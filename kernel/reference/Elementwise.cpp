@@ -148,8 +148,7 @@ Point PointEvaluator::mask(const BodyOp &op, size_t, const Coordinates &at) {
     return false;
   };
   if (isVisible()) return evaluate(op.operands[0], mapped(op, 0, at));
-  if (*kind == MaskShape::Kind::unread)
-    return {.value = std::nan(""), .error = 0, .isSpecified = false};
+  if (*kind == MaskShape::Kind::unread) return {.value = std::nan(""), .error = 0};
   return {.value = number(op, "fill", minusInfinity), .error = 0};
 }
 

@@ -125,6 +125,7 @@ PointEvaluator::PointEvaluator(const Kernel &from, std::vector<ElementReader> in
     throw Error::badInput("kernel '{}' has {} inputs, {} were given", kernel.name,
                           kernel.inputs.size(), readers.size());
   for (size_t n = 0; n < kernel.inputs.size(); ++n) inputOf[kernel.inputs[n]] = int(n);
+  for (const int output : kernel.outputs) unspecified.push_back(unspecifiedRows(kernel, output));
   for (const Value &value : kernel.values)
     if (value.axes.size() >= Coordinates::maximumRank)
       throw Error::unsupported(
@@ -173,7 +174,15 @@ Coordinates PointEvaluator::mapped(const BodyOp &op, size_t operand, const Coord
 }
 
 Point PointEvaluator::output(size_t output, std::span<const int64_t> coordinates) {
-  return evaluate(kernel.outputs[output], Coordinates(coordinates));
+  Point point = evaluate(kernel.outputs[output], Coordinates(coordinates));
+  if (const std::optional<UnusedTokens> &rows = unspecified.at(output)) {
+    const std::vector<int> &axes = kernel.values[size_t(kernel.outputs[output])].axes;
+    const auto dimension = size_t(std::ranges::find(axes, rows->axis) - axes.begin());
+    const int64_t last[] = {rows->element};
+    point.isSpecified = double(coordinates[dimension]) <
+                        evaluate(rows->offsets, Coordinates(std::span(last))).value;
+  }
+  return point;
 }
 
 Point PointEvaluator::evaluate(int value, const Coordinates &at) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "kernel/Kernel.h"
+#include "kernel/UnusedTokens.h"
 #include "kernel/reference/DropoutBits.h"
 
 #include <array>
@@ -186,8 +187,9 @@ private:
   Kernel kernel;  ///< a copy: definitions point into it
   std::vector<ElementReader> readers;
   DropoutSource source;
-  std::vector<int> inputOf;             ///< per value: position in readers, or -1
-  std::vector<Definition> definitions;  ///< per value
+  std::vector<int> inputOf;                              ///< per value: position in readers, or -1
+  std::vector<Definition> definitions;                   ///< per value
+  std::vector<std::optional<UnusedTokens>> unspecified;  ///< of each output
   std::map<std::pair<const BodyOp *, std::vector<int64_t>>, Row> rows;
   /// The exponentials of one row of an online softmax; the last one that was asked for.
   struct ExponentialRow {

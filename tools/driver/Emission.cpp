@@ -98,9 +98,10 @@ void describeLaunch(PlanKernel &entry, const codegen::EmittedKernel &emitted,
 /// that of the plan.
 codegen::EmittedKernel emitNamed(const Kernel &kernel, const Configuration &configuration,
                                  const std::string &architecture,
-                                 const codegen::Provenance &provenance) {
+                                 const codegen::Provenance &provenance,
+                                 const codegen::EmitOptions &options) {
   try {
-    return codegen::emit(kernel, configuration, architecture, provenance);
+    return codegen::emit(kernel, configuration, architecture, provenance, options);
   } catch (const Error &error) {
     const std::string canonical = "kernel 'kernel'";
     std::string text = error.what();
@@ -115,7 +116,8 @@ codegen::EmittedKernel emitNamed(const Kernel &kernel, const Configuration &conf
 std::optional<codegen::EmittedKernel> describeText(PlanKernel &entry, const ChosenKernel &chosen,
                                                    const std::string &architecture,
                                                    const Kernel &named,
-                                                   const codegen::Provenance &provenance) {
+                                                   const codegen::Provenance &provenance,
+                                                   const codegen::EmitOptions &options) {
   entry.key = runtime::sha256(canonicalText(chosen.kernel, chosen.configuration, architecture));
   entry.library.reset();
   if (chosen.configuration.knobs.is<LibraryKnobs>()) entry.library = libraryEntry(entry, chosen);
@@ -123,7 +125,8 @@ std::optional<codegen::EmittedKernel> describeText(PlanKernel &entry, const Chos
     removeText(entry);
     return std::nullopt;
   }
-  codegen::EmittedKernel kernel = emitNamed(named, chosen.configuration, architecture, provenance);
+  codegen::EmittedKernel kernel =
+      emitNamed(named, chosen.configuration, architecture, provenance, options);
   describeLaunch(entry, kernel, chosen.kernel);
   return kernel;
 }
@@ -142,8 +145,8 @@ void emitOne(PlannedKernels &planned, size_t index, const std::string &architect
           fmt::format("kernel {} of {}, {}", index + 1, planned.plan.model, chosen.entryPoint),
       .ops = textsOf(entry.ops),
       .notes = notesOf(chosen)};
-  const std::optional<codegen::EmittedKernel> text =
-      describeText(entry, chosen, architecture, named, provenance);
+  const std::optional<codegen::EmittedKernel> text = describeText(
+      entry, chosen, architecture, named, provenance, {.startsEarly = planned.plan.startsEarly});
   if (!text) return;
   const codegen::EmittedKernel &kernel = *text;
   for (size_t request = 0; isShared && request < emitted.requests.size(); ++request)
@@ -156,7 +159,7 @@ void emitOne(PlannedKernels &planned, size_t index, const std::string &architect
     }
   const Cost &cost = chosen.cost;
   if (cost.measured &&
-      (cost.stale || (cost.source != "-" && cost.source != codegen::sourceHash(kernel.text))))
+      (cost.stale || (cost.source != "-" && cost.source != codegen::sourceHash(kernel.timedText))))
     planned.plan.notes.push_back(
         {.kind = NoteKind::stale,
          .text = fmt::format("kernel {}: stale, its time is of an older {}", entry.name,
@@ -268,7 +271,8 @@ void addSass(const Plan &plan, BuiltFiles &files) {
 PlanKernel derivedEntry(const PlanKernel &entry, const ChosenKernel &chosen,
                         const std::string &architecture) {
   PlanKernel derived = entry;
-  describeText(derived, chosen, architecture, chosen.kernel, {});
+  describeText(derived, chosen, architecture, chosen.kernel, {},
+               {.startsEarly = entry.entry.ends_with(earlyEntrySuffix)});
   derived.ops = planOps(chosen.kernel);
   derived.family = chosen.configuration.knobs.family();
   derived.configuration = describe(chosen.kernel, chosen.configuration.knobs);

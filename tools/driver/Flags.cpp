@@ -1,6 +1,7 @@
 // Declaration and reading of flags; see Flags.h.
 #include "tools/driver/Flags.h"
 
+#include "codegen/Targets.h"
 #include "codegen/families/library/LibraryKnobs.h"
 #include "codegen/families/loop/LoopKnobs.h"
 #include "kernel/ByteText.h"
@@ -292,6 +293,11 @@ void ChoiceFlags::declareDecisions(CLI::App &command) {
       "kernels that do not wait for each other run at once, on parallel paths of the CUDA "
       "graph: on, off, or auto: where "
       "--measure finds the plan faster with them");
+  command.add_option(
+      "--early-start", earlyStart,
+      "kernels are launched while the one before them ends and wait by themselves for what it "
+      "writes (programmatic dependent launch, from sm_90a on): on, off, or auto: on, but not with "
+      "--concurrent on");
   const CLI::Range counts(0, 4096);
   command
       .add_option("--chunks", chunks,
@@ -344,6 +350,11 @@ void ChoiceFlags::check() const {
   requireOneOf("--norms", norms, {"auto", "fused", "decomposed", "deferred"});
   requireOneOf("--stacking", stacking, {"auto", "separate", "two", "three"});
   requireOneOf("--concurrent", concurrent, {"auto", "on", "off"});
+  requireOneOf("--early-start", earlyStart, {"auto", "on", "off"});
+  if (earlyStart == "on" && concurrent == "on")
+    throw Error::badInput(
+        "--early-start on with --concurrent on: a kernel starts early behind one other, not behind "
+        "several; leave one of them out");
   requireOneOf("--softmax", softmax, {"auto", "shuffle", "tree", "linear"});
   requireOneOf("--fuse-rules", fuseRules, {"paper", "default", "none"});
 }
@@ -371,6 +382,10 @@ double ChoiceFlags::memoryTradeShare() const {
         "--memory-trade {}: expected a percentage from 0 (the fastest plan) to {:.0f}", memoryTrade,
         most);
   return percent / 100;
+}
+
+bool ChoiceFlags::startsEarly(const Plan &plan, std::string_view architecture) const {
+  return earlyStart != "off" && codegen::hasWgmma(architecture) && !plan.concurrent;
 }
 
 decision::Concurrency ChoiceFlags::concurrency() const {

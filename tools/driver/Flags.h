@@ -105,6 +105,7 @@ struct ChoiceFlags {
   std::string searchMemory;       ///< empty: half of the machine's
   int chunks = 1;                 ///< 0: chosen (ChunkChoice.h)
   std::string concurrent = "auto";
+  std::string earlyStart = "auto";  ///< auto: on where launches are not concurrent
   int alternatives = 8;
   std::string lengths;                 ///< expected at run time: mean=R or a file; empty: full
   std::optional<ExpectedFill> fill{};  ///< what was made of them for a plan that is asked again
@@ -127,6 +128,8 @@ struct ChoiceFlags {
   ExpectedFill expectedFill(int64_t longest) const;
   /// --concurrent auto leaves it to measuring, and is off without.
   decision::Concurrency concurrency() const;
+  /// Whether kernels of a plan for an architecture start early (Plan::startsEarly).
+  bool startsEarly(const Plan &plan, std::string_view architecture) const;
   /// How softmax kernels combine the threads of a block; nothing: whatever is fastest.
   std::optional<BlockCombine> softmaxCombine() const;
 
