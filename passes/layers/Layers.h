@@ -22,7 +22,8 @@ struct LayerPositions {
   size_t end = 0;              ///< behind the last layer's last op
   size_t opsOfLayer = 0;
 };
-/// Throws Error(checkFailed) where layers have different numbers of ops or are not in order.
+/// Of the forward pass. Throws Error(checkFailed) where layers have different numbers of ops or are
+/// not in order.
 LayerPositions layerPositions(GraphOp graph);
 
 /// Tensors that are computed in front of an op and read at it or behind it.
@@ -44,6 +45,9 @@ struct LayerPart {
 /// arguments have these names, and its layers stand so many further.
 std::string placedText(const std::string &text, const std::vector<std::string> &arguments,
                        int64_t shift);
+/// Of these ops, in the order of the whole. What they hand to ops of the backward pass or of the
+/// update, or to the caller from there, is marked as the whole marks such results.
+LayerPart partOf(GraphOp whole, const std::vector<mlir::Operation *> &ops);
 /// One part for each range between neighbouring cuts, and those before the first and behind the
 /// last; ranges without ops are left out. `cuts`: numbers of ops, ascending.
 std::vector<LayerPart> cutGraph(GraphOp graph, const std::vector<size_t> &cuts);
@@ -55,10 +59,11 @@ struct JoinedPart {
   std::vector<std::string> arguments, results;  ///< names in the whole, by position
   int64_t shift = 0;
 };
-/// A graph of the whole's arguments and results that computes what its parts compute, in order.
-/// `firstOps`, if any, gets the number of each part's first op. Throws Error(checkFailed) where a
-/// part reads what nothing before it computes.
+/// A graph of the whole's arguments and results that computes what its parts compute: forward in
+/// order, then backward from the last part to the first, then updates likewise. `numbers`, if any,
+/// gets for each part the numbers of its ops in the whole. Throws Error(checkFailed) where a part
+/// reads what nothing before it computes.
 mlir::OwningOpRef<mlir::ModuleOp> joinGraphs(GraphOp whole, const std::vector<JoinedPart> &parts,
-                                             std::vector<size_t> *firstOps = nullptr);
+                                             std::vector<std::vector<size_t>> *numbers = nullptr);
 
 }  // namespace weft

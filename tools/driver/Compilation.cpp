@@ -187,7 +187,8 @@ void Compilation::differentiateImported() {
                                  .scalesLoss = !modelFlags.optimizer.empty()};
     if (!modelFlags.optimizer.empty() && options.withRespectTo.empty())
       options.withRespectTo = parametersOf(graph);
-    if (mlir::failed(differentiate(graph, options)))
+    origins.clear();
+    if (mlir::failed(differentiate(graph, options, &origins)))
       throw diagnostics.error(ErrorKind::badInput, "the graph could not be differentiated");
     if (!modelFlags.optimizer.empty() && mlir::failed(appendAdamW(graph, {})))
       throw diagnostics.error(ErrorKind::badInput, "the optimizer could not be appended");
@@ -274,11 +275,6 @@ void Compilation::importModel(Phase first) {
   graphOf(*model.module);
   described = std::move(model.description);
   modelFlags.check(described.dtype);
-  if (modelFlags.train && (described.layers > 1 || described.isWhole))
-    throw Error::unsupported(
-        "{}: --train: several layers and whole models are compiled forward only so far; nearest is "
-        "--train of one layer, without --layers and --part model",
-        described.name);
   if (modelFlags.train && !described.isTrained)
     throw Error::unsupported(
         "{}: --train: weft.relative_bias and weft.expand_buckets have no derivative yet; nearest "

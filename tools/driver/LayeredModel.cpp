@@ -6,6 +6,7 @@
 #include "passes/Describe.h"
 #include "passes/decide/JoinedDecision.h"
 #include "passes/layers/Layers.h"
+#include "tools/driver/LayeredTraining.h"
 
 #include <algorithm>
 #include <map>
@@ -115,7 +116,7 @@ std::string placed(const std::string &text, const DecidedPart::Place &place) {
 }
 
 FusionRecord placed(FusionRecord record, const DecidedPart::Place &place) {
-  for (int &op : record.ops) op += int(place.firstOp);
+  for (int &op : record.ops) op = int(place.ops.at(size_t(op)));
   for (std::string &name : record.opNames) name = placed(name, place);
   record.detail = placed(record.detail, place);
   return record;
@@ -137,7 +138,7 @@ FusionResult joinedFusions(const std::vector<DecidedPart> &parts, size_t ops) {
         FusionCandidate shifted{
             .ops = candidate.ops,
             .pattern = candidate.proposedBy.substr(std::string_view("fuse: ").size())};
-        for (int &op : shifted.ops) op += int(place.firstOp);
+        for (int &op : shifted.ops) op = int(place.ops.at(size_t(op)));
         result.candidates.push_back(std::move(shifted));
       }
     for (const DecidedPart::Place &place : part.places)
@@ -177,8 +178,15 @@ public:
 
   DecidedModel decide() {
     checkChoices(whole);
-    cut = chooseCut(whole, graph, layers);
-    cutParts();
+    if (whole.model().train) {
+      CutTraining training = cutTrainingGraph(whole, layers);
+      cut = {.lost = training.lost,
+             .behind = training.behind + "' and '" + training.behindGradient};
+      addParts(std::move(training.parts));
+    } else {
+      cut = chooseCut(whole, graph, layers);
+      addParts(cutGraph(graph, cutsOf(layers, cut.rotation)));
+    }
     for (DecidedPart &part : result.parts) {
       part.proposed = part.compilation->propose(Phase::import);
       part.decision = part.compilation->decide(part.proposed);
@@ -190,9 +198,9 @@ public:
 
 private:
   /// One part for each distinct text, and for each place of the whole its part and results.
-  void cutParts() {
+  void addParts(std::vector<LayerPart> parts) {
     std::map<std::string, size_t> known;
-    for (LayerPart &part : cutGraph(graph, cutsOf(layers, cut.rotation))) {
+    for (LayerPart &part : parts) {
       const std::string text = shiftLayers(Compilation::print(*part.module), -part.firstLayer);
       const auto [found, isNew] = known.try_emplace(text, result.parts.size());
       if (isNew) {
@@ -215,12 +223,12 @@ private:
                         .arguments = place.arguments,
                         .results = place.results,
                         .shift = place.shift});
-    std::vector<size_t> firstOps;
+    std::vector<std::vector<size_t>> numbers;
     ProposedVariant variant;
-    variant.module = joinGraphs(graph, joined, &firstOps);
+    variant.module = joinGraphs(graph, joined, &numbers);
     for (size_t index = 0; index < placedParts.size(); ++index)
       result.parts[placedParts[index].part].places.push_back(
-          {.firstOp = firstOps[index],
+          {.ops = std::move(numbers[index]),
            .shift = placedParts[index].shift,
            .arguments = placedParts[index].arguments});
     GraphOp chosen = *variant.module->getOps<GraphOp>().begin();
@@ -250,9 +258,9 @@ private:
       const DecidedPart &part = result.parts[place.part];
       const DecidedPart::Place &at = part.places[seen[place.part]++];
       placedDecisions.push_back(
-          {.decision = &part.decision,
-           .firstOp = at.firstOp,
-           .placedText = [&at](const std::string &text) { return placed(text, at); }});
+          {.decision = &part.decision, .ops = at.ops, .placedText = [&at](const std::string &text) {
+             return placed(text, at);
+           }});
     }
     result.decision = decision::joinedDecision(problem, result.options, placedDecisions);
   }
