@@ -67,6 +67,7 @@ struct LayerSpecification {
   double rotaryBase = 10000;  ///< llama only
   int64_t layers = 1;         ///< built one behind another
   bool isWhole = false;       ///< part=model: with what the model has around its layers
+  bool hasLoss = false;       ///< of a whole model with logits: they end in a loss
   ModelSpecification model = {};
   bool normBias = true;           ///< layer normalization adds a parameter
   bool gatedFeedForward = false;  ///< the activation is multiplied with a second projection

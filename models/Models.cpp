@@ -89,6 +89,7 @@ void setLayers(LayerSpecification &specification, const Request &request) {
         "{}: --part attention: attention has no residual, and several of it are no model; nearest "
         "is --part layer",
         name);
+  specification.hasLoss = request.training && specification.isWhole && model.hasLogits;
   const bool takesAll = request.allLayers || !request.layers;
   if (takesAll && model.layers == 0)
     throw Error::badInput(
@@ -121,10 +122,6 @@ void checkLayers(const LayerSpecification &specification, const Request &request
   if (request.ragged)
     throw Error::unsupported("{}: {}: --ragged packs one layer so far; leave out {}",
                              specification.name, flag, flag);
-  if (specification.dropout > 0)
-    throw Error::unsupported(
-        "{}: {}: dropout of several layers is not supported yet; nearest is --dropout 0",
-        specification.name, flag);
 }
 
 /// Its weights are what an optimizer updates, and embeddings and loss belong to no single layer.

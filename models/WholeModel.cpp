@@ -46,6 +46,13 @@ mlir::Value pool(LayerBuilder &layer, mlir::Value x) {
   return layer.tanh("pooled", layer.project("pool", "ei,bi->be", "w_pool", row, "b_pool"));
 }
 
+/// Of each token against its label, times its weight, added up.
+mlir::Value loss(LayerBuilder &layer, mlir::Value logits) {
+  const mlir::Value labels = layer.indices("labels", "bj"),
+                    weights = layer.argument("weights", "bj");
+  return layer.weightedLoss("loss", layer.crossEntropy("losses", logits, labels, 'v'), weights);
+}
+
 }  // namespace
 
 std::vector<mlir::Value> buildLayers(LayerBuilder &layer) {
@@ -62,10 +69,11 @@ std::vector<mlir::Value> buildLayers(LayerBuilder &layer) {
   layer.setPrefix("");
   if (!isWhole) return {x};
   x = lastNorm(layer, x);
-  if (model.hasLogits && model.isTied) return {layer.contract("logits", "vi,bji->bjv", table, x)};
-  if (model.hasLogits) return {layer.project("logits", "vi,bji->bjv", "output_weight", x)};
-  if (model.hasPooler) return {x, pool(layer, x)};
-  return {x};
+  if (!model.hasLogits) return model.hasPooler ? std::vector{x, pool(layer, x)} : std::vector{x};
+  const mlir::Value logits = model.isTied
+                                 ? layer.contract("logits", "vi,bji->bjv", table, x)
+                                 : layer.project("logits", "vi,bji->bjv", "output_weight", x);
+  return {specification.hasLoss ? loss(layer, logits) : logits};
 }
 
 }  // namespace weft::models

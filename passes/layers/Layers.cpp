@@ -85,6 +85,19 @@ mlir::Location renamed(mlir::Location location, mlir::OpBuilder &builder, const 
   return mlir::NameLoc::get(builder.getStringAttr(rename(named.getName().getValue().str())));
 }
 
+constexpr llvm::StringLiteral streamName = "stream";
+
+/// The stream of random numbers that an op draws from, if it drops out.
+std::optional<int64_t> streamOf(mlir::Operation *op) {
+  const auto stream = op->getAttrOfType<mlir::IntegerAttr>(streamName);
+  return stream ? std::optional(stream.getInt()) : std::nullopt;
+}
+
+void shiftStream(mlir::Operation *op, int64_t by) {
+  if (const std::optional<int64_t> stream = streamOf(op); stream && by != 0)
+    op->setAttr(streamName, mlir::Builder(op->getContext()).getI64IntegerAttr(*stream + by));
+}
+
 int64_t layerOfOp(mlir::Operation *op) {
   return op->getNumResults() == 0 ? 0 : layerOf(writtenName(op->getResult(0)));
 }
@@ -185,6 +198,11 @@ LayerPart partOf(GraphOp whole, const std::vector<mlir::Operation *> &ops) {
     if (const int64_t layer = layerOfOp(op);
         layer > 0 && (part.firstLayer == 0 || layer < part.firstLayer))
       part.firstLayer = layer;
+  std::optional<int64_t> firstStream;
+  for (mlir::Operation *op : ops)
+    if (const std::optional<int64_t> stream = streamOf(op))
+      firstStream = std::min(firstStream.value_or(*stream), *stream);
+  part.firstStream = firstStream.value_or(0);
   NewGraph made(whole.getContext(), whole.getName());
   mlir::IRMapping values;
   std::map<std::string, std::string> nameOf;  // in the part, of arguments by name in the whole
@@ -208,6 +226,7 @@ LayerPart partOf(GraphOp whole, const std::vector<mlir::Operation *> &ops) {
     mlir::Operation *clone = made.builder.clone(*op, values);
     clone->setLoc(renamed(op->getLoc(), made.builder,
                           [&](const std::string &name) { return ofCarried(name, nameOf); }));
+    shiftStream(clone, -part.firstStream);
   }
   ResultMarks marks(whole);
   const auto argumentName = [&](const std::string &name) {
@@ -371,6 +390,7 @@ private:
       clone->setLoc(renamed(op.getLoc(), made.builder, [&](const std::string &name) {
         return placedText(name, placed.part.arguments, placed.part.shift);
       }));
+      shiftStream(clone, placed.part.firstStream);
       placed.numbers[index] = ops++;
     }
     const auto returned = bodyOf(placed.graph).getTerminator()->getOperands();

@@ -38,7 +38,8 @@ Crossing crossingAt(GraphOp graph, size_t op);
 /// names. Its results are what later parts read or the whole returns.
 struct LayerPart {
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  int64_t firstLayer = 0;                       ///< of its names; 0: of no layer
+  int64_t firstLayer = 0;   ///< of its names; 0: of no layer
+  int64_t firstStream = 0;  ///< of dropout in the whole; the part's own streams begin with 0
   std::vector<std::string> arguments, results;  ///< names in the whole, by position
 };
 /// A text that speaks of a part's tensors, of the part where it stands in the whole: there its
@@ -58,6 +59,7 @@ struct JoinedPart {
   mlir::ModuleOp module;
   std::vector<std::string> arguments, results;  ///< names in the whole, by position
   int64_t shift = 0;
+  int64_t firstStream = 0;
 };
 /// A graph of the whole's arguments and results that computes what its parts compute: forward in
 /// order, then backward from the last part to the first, then updates likewise. `numbers`, if any,

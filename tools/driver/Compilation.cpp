@@ -268,6 +268,7 @@ void Compilation::importModel(Phase first) {
       .dropout = modelFlags.dropoutProbability(),
       .mask = modelFlags.scoreMask(),
       .score = modelFlags.scoreForm(),
+      .training = modelFlags.train,
       .ragged = !modelFlags.ragged.empty()};
   CapturedDiagnostics diagnostics(*context);
   models::Model model = models::build(request, *context);

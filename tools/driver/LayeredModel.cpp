@@ -211,6 +211,7 @@ private:
       }
       placedParts.push_back({.part = found->second,
                              .shift = part.firstLayer - firstLayers[found->second],
+                             .firstStream = part.firstStream,
                              .arguments = std::move(part.arguments),
                              .results = std::move(part.results)});
     }
@@ -222,7 +223,8 @@ private:
       joined.push_back({.module = mlir::ModuleOp(result.parts[place.part].chosen().module.get()),
                         .arguments = place.arguments,
                         .results = place.results,
-                        .shift = place.shift});
+                        .shift = place.shift,
+                        .firstStream = place.firstStream});
     std::vector<std::vector<size_t>> numbers;
     ProposedVariant variant;
     variant.module = joinGraphs(graph, joined, &numbers);
@@ -267,7 +269,7 @@ private:
 
   struct PlacedPart {
     size_t part = 0;
-    int64_t shift = 0;
+    int64_t shift = 0, firstStream = 0;
     std::vector<std::string> arguments, results;
   };
 

@@ -9,8 +9,9 @@
 #include "ir/Types.h"
 
 #include <algorithm>
+#include <limits>
+#include <map>
 #include <optional>
-#include <set>
 #include <tuple>
 
 namespace weft::driver {
@@ -70,40 +71,55 @@ private:
       if (partOfOp[op] == 1 && op < order.backwardEnd()) {
         neighbours.push_back(op);
         ops.push_back(order.ops()[op]);
+        numberOf[order.ops()[op]] = op;
       }
     const Compilation alone(compilation, partOf(graph, ops).module);
-    for (const FusionCandidate &candidate : alone.unchangedFusions().candidates) {
-      const size_t first = neighbours[size_t(candidate.ops.front())],
-                   last = neighbours[size_t(candidate.ops.back())];
-      if (first != last) candidates.emplace_back(first, last);
+    const FusionResult fusions = alone.unchangedFusions();
+    for (const FusionCandidate &candidate : fusions.candidates) {
+      std::vector<mlir::Operation *> fused;
+      for (const int op : candidate.ops) fused.push_back(order.ops()[neighbours[size_t(op)]]);
+      if (fused.size() > 1) candidates.push_back(std::move(fused));
     }
   }
 
-  size_t candidatesAcross(size_t op) const {
-    return size_t(std::ranges::count_if(candidates, [&](const auto &candidate) {
-      return candidate.first < op && candidate.second >= op;
-    }));
+  bool isBefore(mlir::Operation *op, const TrainingCut &cut) const {
+    const size_t number = numberOf.at(op);
+    return number < order.forwardOps() ? number < cut.forward : number >= cut.backward;
   }
 
-  /// Tensors that ops on one side of a cut compute and ops on the other side read.
-  Crossing crossing(const TrainingCut &cut) const {
-    const auto isBefore = [&](size_t op) {
-      return op < order.forwardOps() ? op < cut.forward : op >= cut.backward;
-    };
-    std::set<mlir::Operation *> before, after;
-    for (const size_t op : neighbours) (isBefore(op) ? before : after).insert(order.ops()[op]);
+  /// Whether an op of these reads on one side of a cut what another one of these computes on the
+  /// other. Reductions that share a kernel and no tensor may be cut apart.
+  bool readsAcross(const std::vector<mlir::Operation *> &fused, const TrainingCut &cut) const {
+    return std::ranges::any_of(fused, [&](mlir::Operation *op) {
+      return llvm::any_of(op->getOperands(), [&](mlir::Value operand) {
+        mlir::Operation *computed = operand.getDefiningOp();
+        return std::ranges::count(fused, computed) > 0 &&
+               isBefore(computed, cut) != isBefore(op, cut);
+      });
+    });
+  }
+
+  /// Tensors that ops on one side of a cut compute and ops of the same pass on the other side read,
+  /// and the bytes of all that either pass reads across.
+  Crossing crossing(const TrainingCut &cut, bool ofForward) const {
     Crossing found;
-    for (const auto &[side, other] : {std::pair(&before, &after), std::pair(&after, &before)})
-      for (mlir::Operation *op : *side)
-        for (mlir::Value result : op->getResults()) {
-          if (llvm::none_of(result.getUsers(),
-                            [&](mlir::Operation *user) { return other->contains(user); }))
+    for (const size_t op : neighbours)
+      for (mlir::Value result : order.ops()[op]->getResults()) {
+        bool isRead = false, isReadInPass = false;
+        for (mlir::Operation *user : result.getUsers()) {
+          const auto number = numberOf.find(user);
+          if (number == numberOf.end() || isBefore(user, cut) == isBefore(order.ops()[op], cut))
             continue;
-          int64_t bytes = sizeOf(toDType(result.getType()).value_or(DType::f32));
-          for (const int64_t extent : extents(result.getType())) bytes *= extent;
-          ++found.tensors;
-          found.bytes += bytes;
+          isRead = true;
+          isReadInPass |= (op < order.forwardOps()) == ofForward &&
+                          (number->second < order.forwardOps()) == ofForward;
         }
+        if (!isRead) continue;
+        int64_t bytes = sizeOf(toDType(result.getType()).value_or(DType::f32));
+        for (const int64_t extent : extents(result.getType())) bytes *= extent;
+        found.tensors += isReadInPass;
+        found.bytes += bytes;
+      }
     return found;
   }
 
@@ -122,19 +138,23 @@ private:
 
   /// Tries one of both places within a layer; gives the candidates that the best one loses.
   size_t chooseOne(size_t places, size_t Rotation::*place, size_t border) {
+    const bool ofForward = place == &Rotation::forward;
     std::vector<std::pair<Crossing, size_t>> tried;
     int64_t fewest = std::numeric_limits<int64_t>::max();
     for (size_t count = 0; count < places; ++count) {
       Rotation rotated = rotation;
       rotated.*place = count;
       const TrainingCut at = cutAt(border, rotated);
-      const Crossing found = crossing(at);
-      const size_t op = place == &Rotation::forward ? at.forward : at.backward;
-      tried.emplace_back(found, candidatesAcross(op));
-      fewest = std::min(fewest, found.tensors);
+      const size_t lost = size_t(std::ranges::count_if(candidates, [&](const auto &candidate) {
+        return (numberOf.at(candidate.front()) < order.forwardOps()) == ofForward &&
+               readsAcross(candidate, at);
+      }));
+      tried.emplace_back(crossing(at, ofForward), lost);
+      fewest = std::min(fewest, tried.back().first.tensors);
       if (getenv("WEFT_CUTS"))
-        fprintf(stderr, "%zu: lost %zu, %ld tensors %ld bytes behind %s\n", count,
-                tried.back().second, found.tensors, found.bytes, nameBefore(op).c_str());
+        fprintf(stderr, "%zu: lost %zu, %ld tensors %ld bytes behind %s\n", count, lost,
+                tried.back().first.tensors, tried.back().first.bytes,
+                nameBefore(ofForward ? at.forward : at.backward).c_str());
     }
     std::optional<std::tuple<size_t, int64_t, size_t>> best;
     for (size_t count = 0; count < tried.size(); ++count) {
@@ -156,8 +176,9 @@ private:
   const LayerPositions &layers;
   PassOrder order;
   Rotation rotation;
-  std::vector<size_t> neighbours;                     ///< numbers of ops of the first layers
-  std::vector<std::pair<size_t, size_t>> candidates;  ///< their first and last ops
+  std::vector<size_t> neighbours;                          ///< numbers of ops of the first layers
+  std::map<mlir::Operation *, size_t> numberOf;            ///< of these
+  std::vector<std::vector<mlir::Operation *>> candidates;  ///< of several of these ops each
 };
 
 }  // namespace

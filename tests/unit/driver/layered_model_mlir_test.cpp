@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -70,6 +71,61 @@ TEST_CASE("the plan of several layers takes what the search of their whole graph
         Approx(whole.decision.planned.plan.predictedSeconds).epsilon(1e-9));
   CHECK(parts.decision.lowerBound == Approx(whole.decision.lowerBound).epsilon(1e-9));
   CHECK(parts.decision.planned.plan.kernels.size() == whole.decision.planned.plan.kernels.size());
+}
+
+/// Holds the plan's graph to the imported one, on random arguments.
+void checkComputes(const Compilation &compilation, const DecidedModel &model, size_t results) {
+  const auto before = test::parse(compilation.importedTexts().front().text),
+             after = test::parse(compilation.materialized(model.proposed, model.decision));
+  std::vector<TensorValue> arguments = randomArguments(before->graph(), 3);
+  for (auto [argument, value] : llvm::enumerate(arguments)) {
+    const std::string name =
+        writtenName(before->graph().getBody().front().getArgument(unsigned(argument)));
+    const bool isIds = name == "tokens" || name == "types" || name == "labels";
+    const bool isPositive = name.ends_with("_square") || name == "epsilon";
+    for (size_t n = 0; n < value.elements.size(); ++n)
+      if (isIds) value.elements[n] = double(n * 7 % (name == "types" ? 2 : 48));
+      else if (isPositive) value.elements[n] = std::abs(value.elements[n]) + 0.5;
+  }
+  const auto expected = interpret(before->graph(), arguments, {}),
+             actual = interpret(after->graph(), arguments, {});
+  REQUIRE((mlir::succeeded(expected) && mlir::succeeded(actual)));
+  REQUIRE(expected->size() == results);
+  REQUIRE(actual->size() == expected->size());
+  for (size_t result = 0; result < expected->size(); ++result)
+    CHECK(distance((*actual)[result], (*expected)[result], 1e-4, 1e-4) <= 1);
+}
+
+double secondsOfParts(const DecidedModel &model) {
+  double seconds = 0;
+  for (const DecidedPart &part : model.parts)
+    seconds += double(part.places.size()) * part.decision.planned.plan.predictedSeconds;
+  return seconds;
+}
+
+TEST_CASE("the training plan of several layers gives their gradients, in the time of its parts") {
+  const auto [preset, part, layers, attention, results] =
+      GENERATE(table<std::string, std::string, std::string, std::string, size_t>(
+          {{"bert-base", "layer", "2", "decomposed", 1 + 1 + 2 * 16},
+           {"bert-base", "layer", "3", "fused", 1 + 1 + 3 * 16},
+           {"gpt2", "layer", "3", "unfused", 1 + 1 + 3 * 16},
+           {"llama-3-8b", "layer", "3", "fused", 1 + 1 + 3 * 9},
+           {"bert-base", "model", "2", "unfused", 2 + 5 + 2 * 16 + 2},
+           {"gpt2", "model", "3", "fused", 1 + 2 + 3 * 16 + 2},
+           {"llama-3-8b", "model", "2", "unfused", 1 + 1 + 2 * 9 + 2}}));
+  INFO(preset << " " << part << " " << layers << " " << attention);
+  ModelFlags flags = flagsOf(preset, part, layers, attention == "fused" ? "f16" : "f32");
+  flags.train = true;
+  if (preset == "bert-base") flags.dropout = "0.1";
+  Compilation compilation(flags, fewVariants(attention), byModel());
+  const DecidedModel model = decided(compilation);
+  CHECK(model.isByParts());
+  CHECK(model.parts.size() <= 3);
+  CHECK(secondsOfParts(model) ==
+        Approx(model.decision.planned.plan.predictedSeconds).epsilon(1e-9));
+  const Plan &plan = model.decision.planned.plan;
+  REQUIRE(plan.entryPoints.size() == 2);
+  checkComputes(compilation, model, results);
 }
 
 TEST_CASE("the plan of a whole model computes the model") {
