@@ -131,14 +131,6 @@ std::vector<const Decision *> distinctOf(const std::vector<PlacedPart> &parts) {
   return distinct;
 }
 
-void checkMemory(const Plan &plan, const Options &options) {
-  if (options.maxMemory && plan.workspaceBytes > *options.maxMemory)
-    throw Error::unsupported(
-        "--max-memory {}: the plan of the layers takes {} of workspace, and other plans of several "
-        "layers are not searched yet; nearest is --max-memory {}",
-        options.maxMemoryText, formatBytes(plan.workspaceBytes), plan.workspaceBytes);
-}
-
 }  // namespace
 
 Decision joinedDecision(const Problem &whole, const Options &options,
@@ -168,8 +160,15 @@ Decision joinedDecision(const Problem &whole, const Options &options,
   decision.planned.plan.lowerBoundSeconds = decision.lowerBound;
   if (const std::string line = memoryLine(decision); !line.empty())
     decision.planned.plan.notes.push_back({.kind = NoteKind::searchLimits, .text = line});
-  checkMemory(decision.planned.plan, options);
   return decision;
+}
+
+void checkMemory(const Plan &plan, const Options &options) {
+  if (options.maxMemory && plan.workspaceBytes > *options.maxMemory)
+    throw Error::unsupported(
+        "--max-memory {}: the smallest plan of the layers that was found takes {} of workspace; "
+        "nearest is --max-memory {}",
+        options.maxMemoryText, formatBytes(plan.workspaceBytes), plan.workspaceBytes);
 }
 
 }  // namespace weft::decision

@@ -22,9 +22,11 @@ struct PlacedPart {
 /// the others from the last part to the first. The problem's only variant has a
 /// candidate of the same ops for each of them. The lower bound is the sum of theirs: no plan beats
 /// it in which no kernel crosses a cut. Throws Error(checkFailed) where the whole has no such
-/// candidate, or one that reads or writes other tensors, and Error(unsupported) where the plan
-/// takes more than Options::maxMemory.
+/// candidate, or one that reads or writes other tensors.
 Decision joinedDecision(const Problem &whole, const Options &options,
                         const std::vector<PlacedPart> &parts);
+
+/// Throws Error(unsupported) where a plan of several layers takes more than Options::maxMemory.
+void checkMemory(const Plan &plan, const Options &options);
 
 }  // namespace weft::decision

@@ -185,6 +185,11 @@ void Compilation::differentiateImported() {
     DifferentiateOptions options{.withRespectTo = modelFlags.gradientsOf,
                                  .recompute = modelFlags.recomputedNames(),
                                  .scalesLoss = !modelFlags.optimizer.empty()};
+    if (!modelFlags.optimizer.empty() && elementType() != DType::f32 && described.dtype)
+      throw Error::unsupported(
+          "{}: --optimizer {}: parameters of {} cannot be updated, small steps would be lost; "
+          "nearest is --dtype f32",
+          described.name, modelFlags.optimizer, nameOf(elementType()));
     if (!modelFlags.optimizer.empty() && options.withRespectTo.empty())
       options.withRespectTo = parametersOf(graph);
     origins.clear();

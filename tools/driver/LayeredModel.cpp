@@ -181,7 +181,7 @@ public:
     if (whole.model().train) {
       CutTraining training = cutTrainingGraph(whole, layers);
       cut = {.lost = training.lost,
-             .behind = training.behind + "' and '" + training.behindGradient};
+             .behind = fmt::format("{}' and '{}", training.behind, training.behindGradient)};
       addParts(std::move(training.parts));
     } else {
       cut = chooseCut(whole, graph, layers);
@@ -193,6 +193,7 @@ public:
     }
     join();
     plan();
+    fit();
     return std::move(result);
   }
 
@@ -217,7 +218,43 @@ private:
     }
   }
 
+  /// What layers save for their backward passes adds up, unlike what one of them works in. So where
+  /// the plan takes too much, every part is decided anew to take less by an equal share of the
+  /// excess, layers that are alike alike.
+  void fit() {
+    constexpr int mostRounds = 3;
+    const std::optional<int64_t> limit = result.options.maxMemory;
+    if (!limit) return;
+    for (int round = 0; whole.model().train && round < mostRounds; ++round) {
+      const int64_t excess = result.decision.planned.plan.workspaceBytes - *limit;
+      if (excess <= 0 || !decideSmaller(excess)) break;
+      join();
+      plan();
+    }
+    decision::checkMemory(result.decision.planned.plan, result.options);
+  }
+
+  /// Whether any part could be made smaller.
+  bool decideSmaller(int64_t excess) {
+    const auto places = int64_t(placedParts.size());
+    bool isSmaller = false;
+    for (DecidedPart &part : result.parts) {
+      const int64_t taken = part.decision.planned.plan.workspaceBytes;
+      decision::Options options = part.compilation->options(part.proposed);
+      options.maxMemory = std::max<int64_t>(0, taken - (excess + places - 1) / places);
+      Expected<decision::Decision> smaller =
+          decision::decide(part.compilation->problem(part.proposed), options, {});
+      if (!smaller && smaller.error().kind != ErrorKind::unsupported) throw smaller.error();
+      if (!smaller) continue;
+      part.decision = std::move(*smaller);
+      isSmaller = true;
+    }
+    return isSmaller;
+  }
+
   void join() {
+    result.proposed.clear();
+    for (DecidedPart &part : result.parts) part.places.clear();
     std::vector<JoinedPart> joined;
     for (const PlacedPart &place : placedParts)
       joined.push_back({.module = mlir::ModuleOp(result.parts[place.part].chosen().module.get()),

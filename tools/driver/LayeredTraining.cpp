@@ -151,10 +151,6 @@ private:
       }));
       tried.emplace_back(crossing(at, ofForward), lost);
       fewest = std::min(fewest, tried.back().first.tensors);
-      if (getenv("WEFT_CUTS"))
-        fprintf(stderr, "%zu: lost %zu, %ld tensors %ld bytes behind %s\n", count, lost,
-                tried.back().first.tensors, tried.back().first.bytes,
-                nameBefore(ofForward ? at.forward : at.backward).c_str());
     }
     std::optional<std::tuple<size_t, int64_t, size_t>> best;
     for (size_t count = 0; count < tried.size(); ++count) {

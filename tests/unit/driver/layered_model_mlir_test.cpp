@@ -4,6 +4,7 @@
 
 #include "kernel/Error.h"
 #include "kernel/LayerNames.h"
+#include "passes/Describe.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleGraphs.h"
 
@@ -103,29 +104,73 @@ double secondsOfParts(const DecidedModel &model) {
   return seconds;
 }
 
-TEST_CASE("the training plan of several layers gives their gradients, in the time of its parts") {
-  const auto [preset, part, layers, attention, results] =
-      GENERATE(table<std::string, std::string, std::string, std::string, size_t>(
-          {{"bert-base", "layer", "2", "decomposed", 1 + 1 + 2 * 16},
-           {"bert-base", "layer", "3", "fused", 1 + 1 + 3 * 16},
-           {"gpt2", "layer", "3", "unfused", 1 + 1 + 3 * 16},
-           {"llama-3-8b", "layer", "3", "fused", 1 + 1 + 3 * 9},
-           {"bert-base", "model", "2", "unfused", 2 + 5 + 2 * 16 + 2},
-           {"gpt2", "model", "3", "fused", 1 + 2 + 3 * 16 + 2},
-           {"llama-3-8b", "model", "2", "unfused", 1 + 1 + 2 * 9 + 2}}));
-  INFO(preset << " " << part << " " << layers << " " << attention);
-  ModelFlags flags = flagsOf(preset, part, layers, attention == "fused" ? "f16" : "f32");
+/// `stacking`: "three" also tries gradients stacked.
+Compilation trained(const std::string &preset, const std::string &part, const std::string &layers,
+                    const std::string &dtype, const std::string &attention,
+                    const std::string &stacking, const std::string &optimizer = "",
+                    const std::vector<std::string> &recompute = {"none"},
+                    const std::string &maxMemory = "") {
+  ModelFlags flags = flagsOf(preset, part, layers, dtype);
   flags.train = true;
-  if (preset == "bert-base") flags.dropout = "0.1";
-  Compilation compilation(flags, fewVariants(attention), byModel());
+  flags.optimizer = optimizer;
+  flags.recompute = recompute;
+  if (preset == "bert-base" && attention == "unfused") flags.dropout = "0.1";
+  ChoiceFlags choices = fewVariants(attention);
+  choices.stacking = stacking;
+  choices.maxMemory = maxMemory;
+  return {flags, choices, byModel()};
+}
+
+TEST_CASE("the training plan of several layers gives their gradients, in the time of its parts") {
+  struct Case {
+    std::string preset, part, layers, dtype, attention, stacking;
+    size_t results;
+  };
+  const Case one =
+      GENERATE(Case{"bert-base", "layer", "2", "f32", "unfused", "separate", 1 + 1 + 2 * 16},
+               Case{"bert-base", "layer", "3", "f16", "fused", "three", 1 + 1 + 3 * 16},
+               Case{"gpt2", "layer", "3", "f32", "decomposed", "separate", 1 + 1 + 3 * 16},
+               Case{"llama-3-8b", "layer", "2", "f32", "unfused", "separate", 1 + 1 + 2 * 9},
+               Case{"bert-base", "model", "2", "f32", "unfused", "separate", 2 + 5 + 2 * 16 + 2},
+               Case{"gpt2", "model", "3", "f16", "unfused", "separate", 1 + 1 + 2 + 3 * 16 + 2});
+  INFO(one.preset << " " << one.part << " " << one.layers << " " << one.attention);
+  Compilation compilation =
+      trained(one.preset, one.part, one.layers, one.dtype, one.attention, one.stacking);
   const DecidedModel model = decided(compilation);
   CHECK(model.isByParts());
-  CHECK(model.parts.size() <= 3);
-  CHECK(secondsOfParts(model) ==
-        Approx(model.decision.planned.plan.predictedSeconds).epsilon(1e-9));
   const Plan &plan = model.decision.planned.plan;
-  REQUIRE(plan.entryPoints.size() == 2);
-  checkComputes(compilation, model, results);
+  CHECK(secondsOfParts(model) == Approx(plan.predictedSeconds).epsilon(1e-9));
+  CHECK(plan.entryPoints.size() == 2);
+  checkComputes(compilation, model, one.results);
+}
+
+TEST_CASE("layers that are trained alike are decided once, with streams of dropout of their own") {
+  Compilation compilation = trained("bert-base", "layer", "5", "f16", "unfused", "separate");
+  const DecidedModel model = decided(compilation);
+  REQUIRE(model.parts.size() == 3);
+  CHECK(model.parts[1].places.size() == 3);
+  const std::string text = compilation.materialized(model.proposed, model.decision);
+  for (const int stream : {0, 3, 6, 9, 12})
+    CHECK_THAT(text, Catch::Contains(fmt::format("stream = {}", stream)));
+}
+
+TEST_CASE("a limit of memory makes every layer save less") {
+  const auto workspaceOf = [](const std::string &limit) {
+    Compilation compilation =
+        trained("bert-base", "layer", "4", "f16", "unfused", "separate", "", {"auto"}, limit);
+    const DecidedModel model = decided(compilation);
+    return model.decision.planned.plan.workspaceBytes;
+  };
+  const int64_t free = workspaceOf("");
+  CHECK(workspaceOf(fmt::format("{}", free * 9 / 10)) <= free * 9 / 10);
+  CHECK_THROWS_WITH(workspaceOf(fmt::format("{}", free / 4)),
+                    Catch::Contains("--max-memory") && Catch::Contains("nearest"));
+}
+
+TEST_CASE("the training step of a whole model updates what the update of its graph does") {
+  Compilation compilation = trained("gpt2", "model", "2", "f32", "unfused", "separate", "adamw");
+  const DecidedModel model = decided(compilation);
+  checkComputes(compilation, model, 1 + 3 * (2 + 2 * 16 + 2));
 }
 
 TEST_CASE("the plan of a whole model computes the model") {
