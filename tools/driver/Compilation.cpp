@@ -3,6 +3,7 @@
 
 #include "ir/Weft.h"
 #include "kernel/Error.h"
+#include "kernel/LayerNames.h"
 #include "kernel/Nearest.h"
 #include "kernel/ReasonCodes.h"
 #include "passes/Describe.h"
@@ -178,13 +179,33 @@ Account Compilation::account(const ProposedVariant &variant) const {
   return result;
 }
 
+namespace {
+
+/// A name that only layers have, with their prefix, is that of all layers.
+std::vector<std::string> namesOfLayers(const std::vector<std::string> &names, GraphOp graph,
+                                       int64_t layers) {
+  std::set<std::string> known;
+  for (mlir::Operation *op : numberedOps(graph)) known.insert(writtenName(op->getResult(0)));
+  std::vector<std::string> all;
+  for (const std::string &name : names) {
+    const bool isOfLayers = !known.contains(name) && known.contains(layerPrefix(1) + name);
+    if (!isOfLayers) all.push_back(name);
+    for (int64_t layer = 1; isOfLayers && layer <= layers; ++layer)
+      all.push_back(layerPrefix(layer) + name);
+  }
+  return all;
+}
+
+}  // namespace
+
 void Compilation::differentiateImported() {
   CapturedDiagnostics diagnostics(*context);
   for (const Variant &variant : imported) {
     auto graph = mlir::cast<GraphOp>(graphOf(*variant.module));
-    DifferentiateOptions options{.withRespectTo = modelFlags.gradientsOf,
-                                 .recompute = modelFlags.recomputedNames(),
-                                 .scalesLoss = !modelFlags.optimizer.empty()};
+    DifferentiateOptions options{
+        .withRespectTo = modelFlags.gradientsOf,
+        .recompute = namesOfLayers(modelFlags.recomputedNames(), graph, described.layers),
+        .scalesLoss = !modelFlags.optimizer.empty()};
     if (!modelFlags.optimizer.empty() && elementType() != DType::f32 && described.dtype)
       throw Error::unsupported(
           "{}: --optimizer {}: parameters of {} cannot be updated, small steps would be lost; "

@@ -4,6 +4,7 @@
 #include "kernel/Error.h"
 #include "kernel/LayerNames.h"
 #include "passes/Describe.h"
+#include "passes/SavedTensors.h"
 #include "passes/decide/JoinedDecision.h"
 #include "passes/layers/Layers.h"
 #include "tools/driver/LayeredTraining.h"
@@ -189,7 +190,7 @@ public:
     }
     for (DecidedPart &part : result.parts) {
       part.proposed = part.compilation->propose(Phase::import);
-      part.decision = part.compilation->decide(part.proposed);
+      part.decision = decidedPart(*part.compilation, part.proposed);
     }
     join();
     plan();
@@ -219,37 +220,45 @@ private:
   }
 
   /// What layers save for their backward passes adds up, unlike what one of them works in. So where
-  /// the plan takes too much, every part is decided anew to take less by an equal share of the
-  /// excess, layers that are alike alike.
+  /// the plan takes too much, all layers alike compute again what that saves memory of.
   void fit() {
-    constexpr int mostRounds = 3;
     const std::optional<int64_t> limit = result.options.maxMemory;
     if (!limit) return;
-    for (int round = 0; whole.model().train && round < mostRounds; ++round) {
-      const int64_t excess = result.decision.planned.plan.workspaceBytes - *limit;
-      if (excess <= 0 || !decideSmaller(excess)) break;
+    if (whole.model().train && whole.model().choosesRecomputed() &&
+        result.decision.planned.plan.workspaceBytes > *limit && recomputeInParts()) {
       join();
       plan();
     }
     decision::checkMemory(result.decision.planned.plan, result.options);
   }
 
-  /// Whether any part could be made smaller.
-  bool decideSmaller(int64_t excess) {
-    const auto places = int64_t(placedParts.size());
+  /// Whether any part became smaller.
+  bool recomputeInParts() {
     bool isSmaller = false;
     for (DecidedPart &part : result.parts) {
-      const int64_t taken = part.decision.planned.plan.workspaceBytes;
-      decision::Options options = part.compilation->options(part.proposed);
-      options.maxMemory = std::max<int64_t>(0, taken - (excess + places - 1) / places);
-      Expected<decision::Decision> smaller =
-          decision::decide(part.compilation->problem(part.proposed), options, {});
-      if (!smaller && smaller.error().kind != ErrorKind::unsupported) throw smaller.error();
-      if (!smaller) continue;
-      part.decision = std::move(*smaller);
+      const std::vector<std::string> names =
+          namesThatSaveMemory(*part.compilation->graph().getOps<GraphOp>().begin());
+      if (names.empty()) continue;
+      std::vector<ProposedVariant> proposed = part.compilation->proposeRecomputed(names);
+      decision::Decision decided = decidedPart(*part.compilation, proposed);
+      if (decided.planned.plan.workspaceBytes >= part.decision.planned.plan.workspaceBytes)
+        continue;
+      for (ProposedVariant &variant : proposed)
+        variant.notes.push_back(fmt::format("--max-memory: computed again in the backward pass: {}",
+                                            fmt::join(names, ", ")));
+      part.proposed = std::move(proposed);
+      part.decision = std::move(decided);
       isSmaller = true;
     }
     return isSmaller;
+  }
+
+  /// A limit is of the whole: of training, no part alone can be held to it.
+  decision::Decision decidedPart(const Compilation &part,
+                                 const std::vector<ProposedVariant> &proposed) const {
+    decision::Options options = part.options(proposed);
+    if (whole.model().train) options.maxMemory.reset();
+    return valueOrThrow(decision::decide(part.problem(proposed), options, {}));
   }
 
   void join() {

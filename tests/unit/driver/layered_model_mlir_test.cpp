@@ -154,16 +154,17 @@ TEST_CASE("layers that are trained alike are decided once, with streams of dropo
     CHECK_THAT(text, Catch::Contains(fmt::format("stream = {}", stream)));
 }
 
-TEST_CASE("a limit of memory makes every layer save less") {
-  const auto workspaceOf = [](const std::string &limit) {
+TEST_CASE("a limit of memory makes every layer compute its activations again") {
+  const auto decidedWithin = [](const std::string &limit, const std::string &recompute) {
     Compilation compilation =
-        trained("bert-base", "layer", "4", "f16", "unfused", "separate", "", {"auto"}, limit);
-    const DecidedModel model = decided(compilation);
+        trained("bert-base", "layer", "3", "f16", "unfused", "separate", "", {recompute}, limit);
+    DecidedModel model = decided(compilation);
+    checkComputes(compilation, model, 1 + 1 + 3 * 16);
     return model.decision.planned.plan.workspaceBytes;
   };
-  const int64_t free = workspaceOf("");
-  CHECK(workspaceOf(fmt::format("{}", free * 9 / 10)) <= free * 9 / 10);
-  CHECK_THROWS_WITH(workspaceOf(fmt::format("{}", free / 4)),
+  const int64_t taken = decidedWithin("", "none"), limit = taken * 9 / 10;
+  CHECK(decidedWithin(fmt::format("{}", limit), "auto") <= limit);
+  CHECK_THROWS_WITH(decidedWithin(fmt::format("{}", limit), "none"),
                     Catch::Contains("--max-memory") && Catch::Contains("nearest"));
 }
 
