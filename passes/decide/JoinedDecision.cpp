@@ -163,12 +163,12 @@ Decision joinedDecision(const Problem &whole, const Options &options,
   return decision;
 }
 
-void checkMemory(const Plan &plan, const Options &options) {
+void checkMemory(const Plan &plan, const Options &options, int64_t smallest) {
   if (options.maxMemory && plan.workspaceBytes > *options.maxMemory)
     throw Error::unsupported(
         "--max-memory {}: the smallest plan of the layers that was found takes {} of workspace; "
         "nearest is --max-memory {}",
-        options.maxMemoryText, formatBytes(plan.workspaceBytes), plan.workspaceBytes);
+        options.maxMemoryText, formatBytes(smallest), smallest);
 }
 
 }  // namespace weft::decision

@@ -224,33 +224,27 @@ private:
   void fit() {
     const std::optional<int64_t> limit = result.options.maxMemory;
     if (!limit) return;
-    if (whole.model().train && whole.model().choosesRecomputed() &&
-        result.decision.planned.plan.workspaceBytes > *limit && recomputeInParts()) {
+    int64_t smallest = result.decision.planned.plan.workspaceBytes;
+    if (whole.model().train && whole.model().choosesRecomputed() && smallest > *limit) {
+      recomputeInParts();
       join();
       plan();
+      smallest = std::min(smallest, result.decision.planned.plan.workspaceBytes);
     }
-    decision::checkMemory(result.decision.planned.plan, result.options);
+    decision::checkMemory(result.decision.planned.plan, result.options, smallest);
   }
 
-  /// Whether any part became smaller.
-  bool recomputeInParts() {
-    bool isSmaller = false;
+  void recomputeInParts() {
     for (DecidedPart &part : result.parts) {
       const std::vector<std::string> names =
           namesThatSaveMemory(*part.compilation->graph().getOps<GraphOp>().begin());
       if (names.empty()) continue;
-      std::vector<ProposedVariant> proposed = part.compilation->proposeRecomputed(names);
-      decision::Decision decided = decidedPart(*part.compilation, proposed);
-      if (decided.planned.plan.workspaceBytes >= part.decision.planned.plan.workspaceBytes)
-        continue;
-      for (ProposedVariant &variant : proposed)
+      part.proposed = part.compilation->proposeRecomputed(names);
+      part.decision = decidedPart(*part.compilation, part.proposed);
+      for (ProposedVariant &variant : part.proposed)
         variant.notes.push_back(fmt::format("--max-memory: computed again in the backward pass: {}",
                                             fmt::join(names, ", ")));
-      part.proposed = std::move(proposed);
-      part.decision = std::move(decided);
-      isSmaller = true;
     }
-    return isSmaller;
   }
 
   /// A limit is of the whole: of training, no part alone can be held to it.
