@@ -39,6 +39,30 @@ class LayersTest(CommandTest):
         self.fails(3, 'explain', 'out', '--layout', 'layer3_q', says=['decided one by one'])
         self.weft('run', 'out', '--check')
 
+    def test_training_runs_through_the_layers_and_back(self):
+        workspace = {}
+        for layers in ('3', '5'):
+            said = self.compile('bert-base', '--layers', layers, '--train', '--attention', 'unfused',
+                                '--recompute', 'none', *DIMS[:10], '--stacking', 'separate',
+                                '--overwrite').prose()
+            self.assertIn(f'{layers} layers, training', said)
+            plan = json.loads((self.folder / 'out/plan.json').read_text())
+            workspace[layers] = plan['workspaceBytes']
+            names = {point: [plan['kernels'][number]['name'] for number in kernels]
+                     for point, kernels in plan['entryPoints'].items()}
+            for point, order in (('forward', 1), ('backward', -1)):
+                of_layers = [name for name in names[point] if '_q_' in name and 'wq' not in name]
+                found = [name[name.index('layer') + 5] for name in of_layers]
+                self.assertEqual(found[::order], sorted(found), of_layers)
+        saved = (workspace['5'] - workspace['3']) / 2
+        self.assertGreater(saved, 10 * 2 * 16 * 32 * 2)  # of a layer, in tensors of its input's size
+        self.assertLess(workspace['5'], 8 * saved)
+        results = {tensor['logical'] for tensor in plan['tensors'] if tensor['role'] == 'result'}
+        self.assertEqual(len(results), 1 + 1 + 5 * 16)
+        self.assertIn('as weft wrote it', self.weft('emit', 'out', '--check').out)
+        self.weft('run', 'out', '--check')
+        self.assertIn("cut behind 'norm2' and 'd_residual2'", self.weft('explain', 'out', '--all').prose())
+
     def test_an_edit_is_of_all_layers(self):
         self.compile('bert-base', '--layers', '3', *DIMS)
         file = next((self.folder / 'out/kernels').glob('*gelu*.cu'))

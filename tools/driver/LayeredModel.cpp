@@ -160,14 +160,16 @@ void nameByLayer(select::Problem &problem) {
   }
 }
 
-std::string cutNote(const Cut &cut, size_t layers, const std::vector<DecidedPart> &parts) {
+std::string cutNote(const Cut &cut, size_t layers, const std::vector<DecidedPart> &parts,
+                    bool isTrained) {
   size_t places = 0;
   for (const DecidedPart &part : parts) places += part.places.size();
-  const std::string lost =
-      cut.lost == 0 ? "no fused candidate crosses a cut"
-                    : fmt::format("{} fused candidates that cross a cut are lost", cut.lost);
+  const std::string none = isTrained ? "no tensor inside of a fused candidate crosses a cut"
+                                     : "no fused candidate crosses a cut",
+                    lost = fmt::format("{} fused candidates that cross a cut are lost", cut.lost);
   return fmt::format("{} layers in {} parts, cut behind '{}', of which {} {} decided: {}", layers,
-                     places, cut.behind, parts.size(), parts.size() == 1 ? "is" : "are", lost);
+                     places, cut.behind, parts.size(), parts.size() == 1 ? "is" : "are",
+                     cut.lost == 0 ? none : lost);
 }
 
 class LayeredDecision {
@@ -286,7 +288,8 @@ private:
         variant.notes.push_back(placed(note, part.places.front()));
     }
     if (layers.begins.size() > 1)
-      variant.notes.push_back(cutNote(cut, layers.begins.size(), result.parts));
+      variant.notes.push_back(
+          cutNote(cut, layers.begins.size(), result.parts, whole.model().train));
     result.proposed.push_back(std::move(variant));
   }
 
