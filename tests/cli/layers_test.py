@@ -42,8 +42,8 @@ class LayersTest(CommandTest):
     def test_training_runs_through_the_layers_and_back(self):
         workspace = {}
         for layers in ('3', '5'):
-            said = self.compile('bert-base', '--layers', layers, '--train', '--attention', 'unfused',
-                                '--recompute', 'none', *DIMS[:10], '--stacking', 'separate',
+            said = self.compile('bert-base', '--layers', layers, '--train', '--recompute', 'none',
+                                '--attention', 'unfused', *DIMS[:10], '--stacking', 'separate',
                                 '--overwrite').prose()
             self.assertIn(f'{layers} layers, training', said)
             plan = json.loads((self.folder / 'out/plan.json').read_text())
@@ -55,13 +55,14 @@ class LayersTest(CommandTest):
                 found = [name[name.index('layer') + 5] for name in of_layers]
                 self.assertEqual(found[::order], sorted(found), of_layers)
         saved = (workspace['5'] - workspace['3']) / 2
-        self.assertGreater(saved, 10 * 2 * 16 * 32 * 2)  # of a layer, in tensors of its input's size
+        self.assertGreater(saved, 10 * 2 * 16 * 32 * 2)  # ten tensors of the input's size
         self.assertLess(workspace['5'], 8 * saved)
         results = {tensor['logical'] for tensor in plan['tensors'] if tensor['role'] == 'result'}
         self.assertEqual(len(results), 1 + 1 + 5 * 16)
         self.assertIn('as weft wrote it', self.weft('emit', 'out', '--check').out)
         self.weft('run', 'out', '--check')
-        self.assertIn("cut behind 'norm2' and 'd_residual2'", self.weft('explain', 'out', '--all').prose())
+        everything = self.weft('explain', 'out', '--all').prose()
+        self.assertIn("cut behind 'norm2' and 'd_residual2'", everything)
 
     def test_an_edit_is_of_all_layers(self):
         self.compile('bert-base', '--layers', '3', *DIMS)
