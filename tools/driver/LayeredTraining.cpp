@@ -152,6 +152,7 @@ private:
       tried.emplace_back(crossing(at, ofForward), lost);
       fewest = std::min(fewest, tried.back().first.tensors);
     }
+    if (tried.empty()) return 0;  // no backward pass of these layers
     std::optional<std::tuple<size_t, int64_t, size_t>> best;
     for (size_t count = 0; count < tried.size(); ++count) {
       const auto &[found, lost] = tried[count];

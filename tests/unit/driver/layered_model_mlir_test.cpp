@@ -109,11 +109,13 @@ Compilation trained(const std::string &preset, const std::string &part, const st
                     const std::string &dtype, const std::string &attention,
                     const std::string &stacking, const std::string &optimizer = "",
                     const std::vector<std::string> &recompute = {"none"},
-                    const std::string &maxMemory = "") {
+                    const std::string &maxMemory = "",
+                    const std::vector<std::string> &gradientsOf = {}) {
   ModelFlags flags = flagsOf(preset, part, layers, dtype);
   flags.train = true;
   flags.optimizer = optimizer;
   flags.recompute = recompute;
+  flags.gradientsOf = gradientsOf;
   if (preset == "bert-base" && attention == "unfused") flags.dropout = "0.1";
   ChoiceFlags choices = fewVariants(attention);
   choices.stacking = stacking;
@@ -152,6 +154,15 @@ TEST_CASE("layers that are trained alike are decided once, and draw from differe
   const std::string text = compilation.materialized(model.proposed, model.decision);
   for (const int stream : {0, 3, 6, 9, 12})
     CHECK_THAT(text, Catch::Contains(fmt::format("stream = {}", stream)));
+}
+
+TEST_CASE("layers that no gradient reaches run forward alone") {
+  Compilation compilation = trained("llama-3-8b", "layer", "3", "f32", "unfused", "separate", "",
+                                    {"none"}, "", {"layer3_w_up"});
+  const DecidedModel model = decided(compilation);
+  for (const PlanKernel &kernel : model.decision.planned.plan.kernels)
+    CHECK_THAT(kernel.name, !Catch::Contains("d_layer1") && !Catch::Contains("d_layer2"));
+  checkComputes(compilation, model, 1 + 1);
 }
 
 TEST_CASE("a limit of memory makes every layer compute its activations again") {
