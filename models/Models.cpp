@@ -118,9 +118,6 @@ void checkLayers(const LayerSpecification &specification, const Request &request
         "{}: {}: layers of two kinds, global and local, are not built together yet; nearest is one "
         "layer",
         specification.name, flag);
-  if (request.ragged)
-    throw Error::unsupported("{}: {}: --ragged packs one layer so far; leave out {}",
-                             specification.name, flag, flag);
   if (specification.dropout > 0)
     throw Error::unsupported(
         "{}: {}: dropout of several layers is not supported yet; nearest is --dropout 0",

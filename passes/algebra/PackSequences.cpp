@@ -118,7 +118,10 @@ private:
       lengths = mask.getAux(), length = own;
       add(mask.getX(), pair);
     }
-    if (!lengths) return "no padding mask says how many tokens a sequence has";
+    if (!lengths)
+      return "no padding mask says how many tokens a sequence has; --mask padding adds one where "
+             "the "
+             "graph is imported";
     const int64_t tokens = extents(lengths.getType())[0] * length;
     if (tokens > mostTokens)
       return fmt::format("{} tokens; offsets of up to {} are exact (offsets_c2)", tokens,

@@ -76,7 +76,6 @@ class LayersTest(CommandTest):
             (3, ['gpt2', '--layers', '2', '--train'], ['forward only', '--train of one layer']),
             (3, ['gpt2', '--part', 'model', '--train'], ['forward only']),
             (3, ['gpt2', '--layers', '2', '--part', 'attention'], ['--part layer']),
-            (3, ['gpt2', '--layers', '2', '--ragged', 'j'], ['--ragged packs one layer']),
             (3, ['gpt2', '--layers', '2', '--dropout', '0.1'], ['--dropout 0']),
             (3, ['t5-base-encoder', '--layers', '2'], ['nearest are bert-base']),
             (3, ['attention', '--part', 'model'], ['nearest are bert-base']),

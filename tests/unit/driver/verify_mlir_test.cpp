@@ -262,11 +262,18 @@ std::vector<std::string> wholeModel(const std::string &preset, const std::string
   return words;
 }
 
+std::vector<std::string> raggedModel(const std::string &preset, const std::string &part) {
+  std::vector<std::string> words = wholeModel(preset, part);
+  words.insert(words.end(), {"--ragged", "j", "--lengths", "mean=0.6"});
+  return words;
+}
+
 }  // namespace
 
 TEST_CASE("whole models agree, every distinct kernel once, and whole on small extents") {
   Machine machine(GENERATE(wholeModel("bert-base", "model"), wholeModel("gpt2", "model"),
-                           wholeModel("llama-3-8b", "model"), wholeModel("gpt2", "layer")));
+                           wholeModel("llama-3-8b", "model"), wholeModel("gpt2", "layer"),
+                           raggedModel("bert-base", "model")));
   const json said = machine.verify(0);
   CHECK(said["failed"] == 0);
   CHECK(said["agreed"] == machine.launched().size());
