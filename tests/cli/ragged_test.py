@@ -99,7 +99,7 @@ weft.graph @g(%x: !x, %w: !w {weft.parameter}, %lengths: !n) -> !x {
         self.assertIn('priced at 50% of the tokens', said)
         plan = json.loads((self.folder / 'out/plan.json').read_text())
         ranges = {one['logical']: one['range'] for one in plan['tensors']
-                  if one['dtype'] == 'i32' and one['role'] == 'input'}
+                  if one['dtype'] == 'i32' and one['role'] == 'argument'}
         self.assertEqual(ranges, {'lengths': [0, 16], 'tokens': [0, 23], 'types': [0, 1]})
         self.assertIn('priced at 50% of the tokens', self.weft('explain', 'out').prose())
         self.weft('run', 'out', '--check', '--lengths', 'mean=0.5')
