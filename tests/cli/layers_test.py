@@ -89,7 +89,7 @@ class LayersTest(CommandTest):
         (self.folder / 'deep.json').write_text(json.dumps({**CONFIG, 'n_layer': 1244}))
         self.fails(3, 'import', 'deep.json', '--layers', 'all', says=['1244 layers', 'at most 256'])
         self.compile('bloom-560m', '--layers', '2', *DIMS)
-        self.fails(3, 'run', 'out', '--weights', 'x', says=['BERT, GPT-2 and Llama'])
+        self.fails(3, 'run', 'out', '--weights', 'x', says=['DistilBERT, GPT-2 and Llama'])
         self.compile('gpt2', '--layers', '2', *DIMS, '--overwrite')
         self.fails(2, 'run', 'out', '--weights', 'nowhere', says=['nowhere'])
         self.fails(3, 'opt', 'gpt2', '--layers', '2', says=['decided one by one'])
