@@ -197,7 +197,9 @@ bool isWeightName(std::string_view names, std::string_view name) {
   const Names *known = namesOf(names);
   if (!known) return false;
   const std::string general = withoutNumber(name);
-  return std::ranges::find(known->rows, general, &Row::name) != known->rows.end() ||
+  // A number that a table spells out is of no layer: ALBERT's one group of layers.
+  const auto isKnown = [&](const Row &row) { return row.name == general || row.name == name; };
+  return std::ranges::any_of(known->rows, isKnown) ||
          std::ranges::any_of(known->others, [&](std::string_view other) {
            return other.ends_with('.') ? general.starts_with(other) : general == other;
          });

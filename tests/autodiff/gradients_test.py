@@ -34,7 +34,7 @@ PRESETS = {
     'attention': ['b=2 j=3 k=5 h=2 p=4 w=3',
                   'b=1 j=3 k=5 h=6 g=2 p=3 w=2'], 'paper-attention': ['b=2 j=5 h=2 p=3 i=6'],
     'paper-encoder': [ENCODER, 'b=1 j=17 k=19 h=3 p=5 i=15 u=11'], 'bert-base': [ENCODER],
-    'bert-large': [ENCODER], 'masked-token': ['b=2 j=3 h=2 i=4 u=5 v=7'], 'gpt2': [ENCODER],
+    'bert-large': [ENCODER], 'albert-base': [ENCODER], 'distilbert': [ENCODER], 'masked-token': ['b=2 j=3 h=2 i=4 u=5 v=7'], 'gpt2': [ENCODER],
     'llama-3-8b': ['b=2 j=5 h=6 g=2 p=4 i=7 u=9'], 'bloom-560m': ['b=2 j=5 h=3 p=4 i=12 u=7'],
     'mpt-7b': ['b=2 j=5 h=6 p=3 i=18 u=7'], 'transformer-decoder': ['b=2 j=5 m=7 h=2 p=3 i=6 u=7'],
     'gpt2-medium': [ENCODER], 'gpt-neo-1.3b': [ENCODER], 'gpt-neo-1.3b-local': [ENCODER],

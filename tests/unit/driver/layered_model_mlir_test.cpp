@@ -28,6 +28,7 @@ ModelFlags flagsOf(const std::string &preset, const std::string &part, const std
   flags.dims = {"b=2", "j=32", "h=2", "i=32", "u=64"};
   if (preset == "llama-3-8b") flags.dims.insert(flags.dims.end(), {"g=1", "p=16"});
   if (part == "model") flags.dims.push_back("v=48");
+  if (part == "model" && preset == "albert-base") flags.dims.push_back("d=16");
   return flags;
 }
 
@@ -73,7 +74,7 @@ TEST_CASE("the plan of several layers takes what the search of their whole graph
 }
 
 TEST_CASE("the plan of a whole model computes the model") {
-  const std::string preset = GENERATE("bert-base", "gpt2", "llama-3-8b");
+  const std::string preset = GENERATE("albert-base", "bert-base", "gpt2", "llama-3-8b");
   const std::string attention = GENERATE("unfused", "decomposed");
   INFO(preset << " " << attention);
   Compilation compilation(flagsOf(preset, "model", "3", "f32"), fewVariants(attention), byModel());
@@ -87,7 +88,7 @@ TEST_CASE("the plan of a whole model computes the model") {
   const auto expected = interpret(before->graph(), arguments, {}),
              actual = interpret(after->graph(), arguments, {});
   REQUIRE((mlir::succeeded(expected) && mlir::succeeded(actual)));
-  REQUIRE(expected->size() == (preset == "bert-base" ? 2 : 1));
+  REQUIRE(expected->size() == (preset.find("bert") != preset.npos ? 2 : 1));
   REQUIRE(actual->size() == expected->size());
   for (size_t result = 0; result < expected->size(); ++result)
     CHECK(distance((*actual)[result], (*expected)[result], 1e-4, 1e-4) <= 1);
@@ -113,7 +114,8 @@ size_t countOf(const std::string &text, const std::string &word) {
 }  // namespace
 
 TEST_CASE("packed layers compute what padded ones compute at valid tokens, for all lengths") {
-  const std::string preset = GENERATE("bert-base", "gpt2", "llama-3-8b"),
+  const std::string preset =
+                        GENERATE("albert-base", "bert-base", "distilbert", "gpt2", "llama-3-8b"),
                     part = GENERATE("model", "layer");
   INFO(preset << " " << part);
   ModelFlags flags = flagsOf(preset, part, "3", "f32");
@@ -157,6 +159,21 @@ TEST_CASE("what lies between packed layers is packed") {
   CHECK(model.parts[1].places.size() == 3);
   for (const DecidedPart::Place &place : model.parts[1].places)
     CHECK(std::ranges::count(place.arguments, "offsets") == 1);
+}
+
+TEST_CASE("weights that layers share are there once, stacked ones too") {
+  for (const char *stacking : {"separate", "three"}) {
+    ChoiceFlags choices = fewVariants("fused");
+    choices.stacking = stacking;
+    Compilation compilation(flagsOf("albert-base", "model", "4", "f16"), choices, byModel());
+    const DecidedModel model = decided(compilation);
+    std::map<std::string, int> parameters;
+    for (const PlanTensor &tensor : model.decision.planned.plan.tensors)
+      if (tensor.role == TensorRole::parameter) ++parameters[tensor.logical];
+    CHECK(parameters.size() == 7 + 16 + 2);
+    for (const auto &[name, count] : parameters) CHECK(count == 1);
+    CHECK(model.parts.size() == 3);
+  }
 }
 
 TEST_CASE("layers that are alike are decided once, and have the same kernels") {

@@ -259,6 +259,7 @@ std::vector<std::string> wholeModel(const std::string &preset, const std::string
     words.insert(words.end(), {"--dim", dim});
   if (part == "model") words.insert(words.end(), {"--dim", "v=48"});
   if (preset == "llama-3-8b") words.insert(words.end(), {"--dim", "g=2", "--dim", "p=8"});
+  if (preset == "albert-base") words.insert(words.end(), {"--dim", "d=16"});
   return words;
 }
 
@@ -273,7 +274,7 @@ std::vector<std::string> raggedModel(const std::string &preset, const std::strin
 TEST_CASE("whole models agree, every distinct kernel once, and whole on small extents") {
   Machine machine(GENERATE(wholeModel("bert-base", "model"), wholeModel("gpt2", "model"),
                            wholeModel("llama-3-8b", "model"), wholeModel("gpt2", "layer"),
-                           raggedModel("bert-base", "model")));
+                           raggedModel("bert-base", "model"), wholeModel("albert-base", "model")));
   const json said = machine.verify(0);
   CHECK(said["failed"] == 0);
   CHECK(said["agreed"] == machine.launched().size());
