@@ -253,7 +253,7 @@ class RivalsTest(unittest.TestCase):
                 mock.patch.object(varlen_rows, 'LENGTHS', (16, )), \
                 mock.patch.object(ours, 'compile_artifact', Artifact), \
                 mock.patch.object(timing, 'GraphContender', lambda name, call: (name, call)), \
-                mock.patch.object(timing, 'measure', lambda _, given, rounds: timed.extend(given)), \
+                mock.patch.object(timing, 'measure', lambda _, given, __: timed.extend(given)), \
                 mock.patch.object(torch.cuda, 'synchronize', lambda: None), \
                 mock.patch.object(torch.cuda, 'empty_cache', lambda: None):
             result, = varlen.run(settings)
