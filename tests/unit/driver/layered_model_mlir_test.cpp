@@ -150,9 +150,9 @@ TEST_CASE("what lies between packed layers is packed") {
   Compilation compilation(flags, fewVariants("fused"), byModel());
   const DecidedModel model = decided(compilation);
   const std::string text = compilation.importedTexts().front().text;
-  // Ids and types once, the sum with positions, and what attention reads and gives.
+  // Ids, types and the table of positions once, and what attention reads and gives.
   CHECK(countOf(text, "weft.pack ") == 3 + 4);
-  CHECK(countOf(text, "weft.unpack ") == 2 + 4 * 3);
+  CHECK(countOf(text, "weft.unpack ") == 1 + 4 * 3);
   CHECK(countOf(text, "weft.offsets ") == 1);
   // The last layer's result has another name, since it is unpacked.
   REQUIRE(model.parts.size() == 4);
