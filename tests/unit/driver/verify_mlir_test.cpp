@@ -380,7 +380,8 @@ TEST_CASE("a run takes weights of a checkpoint and ids of a file, and rejects id
 }
 
 TEST_CASE("a run of packed tokens takes the lengths that it is given") {
-  Machine machine({"--ragged", "j"});
+  Machine machine(
+      GENERATE(std::vector<std::string>{"--ragged", "j"}, raggedModel("bert-base", "model")));
   const auto run = [&](const std::string &lengths) {
     const Said said = command({"run", machine.artifact(), "--lengths", lengths, "--json"});
     CHECK(said.code == 0);
