@@ -69,7 +69,7 @@ std::optional<Kernel> shortenedKernel(const Kernel &kernel, const ExpectedFill &
   const std::optional<UnusedTokens> unused = unusedTokens(kernel);
   if (unused && !isAttention(kernel)) {
     double share = fill.tokens;
-    if (storesZeros)
+    if (storesZeros && !areUnusedUnread(kernel))
       share += (1 - share) * double(bytesStored(kernel)) / double(kernel.necessaryBytes());
     Kernel result = kernel;
     int64_t &extent = result.axes[size_t(unused->axis)].extent;

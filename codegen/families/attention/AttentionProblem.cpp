@@ -62,7 +62,12 @@ public:
     problem.k = tensor(region.k, rows.k, problem.headDimAxis);
     problem.v = tensor(region.v, rows.v, problem.valueDimAxis);
     problem.output = tensor(region.output, rows.output, problem.valueDimAxis);
-    if (region.packed) addPacked();
+    if (region.packed) {
+      if (problem.queries != problem.keys)
+        return rejected("packed sequences of up to {} queries and {} keys; both have one bound",
+                        problem.queries, problem.keys);
+      addPacked();
+    }
     if (region.logSums >= 0) problem.logSums = tensor(region.logSums, problem.queryAxis, -1);
     return problem;
   }

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <numeric>
 #include <set>
@@ -168,18 +167,8 @@ int64_t sm90AttentionBlocks(const AttentionProblem &problem, const Sm90Attention
 
 TileOrder sm90AttentionTileOrder(const Kernel &kernel, const AttentionRegion &region,
                                  const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
-  const std::vector<int64_t> seen =
-      seenByTiles(kernel, region, problem, knobs.tileQueries, knobs.tileKeys);
-  if (seen.empty()) return {};
-  TileOrder order{.tiles = std::vector<int>(seen.size())};
-  std::iota(order.tiles.rbegin(), order.tiles.rend(), 0);
-  std::ranges::stable_sort(order.tiles, std::greater(),
-                           [&](int tile) { return seen[size_t(tile)]; });
-  const double mean =
-      double(std::accumulate(seen.begin(), seen.end(), int64_t(0))) / double(seen.size());
-  order.longTiles =
-      int(std::ranges::count_if(seen, [&](int64_t own) { return double(own) > 2 * mean; }));
-  return order;
+  return longestTilesFirst(seenByTiles(kernel, region, problem, knobs.tileQueries, knobs.tileKeys),
+                           true);
 }
 
 std::string sm90AttentionTileRejection(const AttentionProblem &problem,

@@ -10,6 +10,7 @@
 #include "weft/sm90_pipeline.cuh"
 #include "weft/sm90_shared.cuh"
 #include "weft/sm90_swizzle.cuh"
+#include "weft/sm90_tile_order.cuh"
 #include "weft/types.cuh"
 
 namespace weft::sm90 {
@@ -121,28 +122,6 @@ struct AttentionShared {
 struct AttentionTilePlace {
   int head, firstQuery;
 };
-/// Orders of the tiles of a head: which is the one of a rank.
-struct LastRowsFirst {
-  template <int count>
-  __device__ __forceinline__ int at(int rank) const {
-    return count - 1 - rank;
-  }
-};
-template <int size>
-struct TileTable {
-  unsigned short tiles[size];
-};
-template <int size>
-struct TableOrder {
-  const TileTable<size> &table;  // in device memory
-
-  template <int count>
-  __device__ __forceinline__ int at(int rank) const {
-    static_assert(count == size);
-    return table.tiles[rank];
-  }
-};
-
 /// Tile `index`. Head by head where all tiles take equally long; else the heads of a group
 /// together, those tiles first that see most keys.
 template <AttentionProblem problem, AttentionTile tile, typename Order>
