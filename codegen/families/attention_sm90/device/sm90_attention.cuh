@@ -431,9 +431,7 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
   if constexpr (problem.isPacked)
     if (args.zeroesUnused)
       zeroUnused<problem.valueDim, problem.heads>(
-          args.sequences, args.outputRow,
-          int(blockIdx.x * C::consumers + consumer) * warpgroup + thread,
-          int(gridDim.x * C::consumers) * warpgroup);
+          args.sequences, args.outputRow, consumer * warpgroup + thread, C::consumers * warpgroup);
 }
 
 /// The whole kernel.

@@ -32,17 +32,17 @@ struct PackedSequences {
   static constexpr int count = sequences, rows = tokens;
   const int *offsets;
 
+  /// Behind the last one: where all of them end.
   __device__ __forceinline__ Sequence at(int sequence) const {
-    const int first = offsets[sequence * stride], own = offsets[(sequence + 1) * stride] - first;
-    return {first, own < 0 ? 0 : smaller(own, length)};
+    const int first = offsets[sequence * stride];
+    if (sequence == sequences) return {first, 0};
+    return {first, smaller(larger(offsets[(sequence + 1) * stride] - first, 0), length)};
   }
   __device__ __forceinline__ Sequence of(int head) const { return at(head / divisor % sequences); }
   /// The head of a sequence among those of the same number.
   __device__ __forceinline__ int headOf(int sequence, int other) const {
     return other / divisor * (divisor * sequences) + sequence * divisor + other % divisor;
   }
-  /// Tokens of all sequences: the rows behind them are of none.
-  __device__ __forceinline__ int used() const { return offsets[sequences * stride]; }
 };
 
 /// Words of the block's own shared memory.
@@ -205,22 +205,37 @@ __device__ __forceinline__ void storeRows(SharedAddress staged, const RowAt &row
   }
 }
 
-/// Zeroes the output behind the last token, by all threads of all blocks that are told their number
-/// among them.
+/// Zeroes rows of the output from `first` up to `end`, by threads that are told their number.
 template <int columns, int heads, typename Sequences, typename RowAt>
-__device__ __forceinline__ void zeroUnused(const Sequences &sequences, const RowAt &rowAt,
-                                           int thread, int threads) {
+__device__ __forceinline__ void zeroTokens(const RowAt &rowAt, const Sequences &sequences,
+                                           int first, int end, int thread, int threads) {
   constexpr int chunksOfRow = (columns + 7) / 8, headsOfSequence = heads / Sequences::count;
   const unsigned zeros[4] = {};
-  const int used = sequences.used(), rows = Sequences::rows - (used < 0 ? 0 : used);
-  for (Offset place = thread; place < Offset(rows) * headsOfSequence * chunksOfRow;
+  first = larger(first, 0), end = smaller(end, Sequences::rows);
+  for (Offset place = thread; place < Offset(end - first) * headsOfSequence * chunksOfRow;
        place += threads) {
     const int row = int(place / (headsOfSequence * chunksOfRow)),
               rest = int(place % (headsOfSequence * chunksOfRow));
-    storeRowChunk<columns>(
-        rowAt(sequences.headOf(0, rest / chunksOfRow), Sequences::rows - rows + row),
-        rest % chunksOfRow * 8, zeros);
+    storeRowChunk<columns>(rowAt(sequences.headOf(0, rest / chunksOfRow), first + row),
+                           rest % chunksOfRow * 8, zeros);
   }
+}
+
+/// Zeroes what is of no sequence, by all consumers of a grid: what lies in front of the first one,
+/// behind a sequence that is cut at its bound, and behind the last token. `thread` of a block.
+template <int columns, int heads, typename Sequences, typename RowAt>
+__device__ __forceinline__ void zeroUnused(const Sequences &sequences, const RowAt &rowAt,
+                                           int thread, int threads) {
+  const auto zero = [&](int first, int end, int own, int together) {
+    zeroTokens<columns, heads>(rowAt, sequences, first, end, own, together);
+  };
+  for (int sequence = int(blockIdx.x); sequence < Sequences::count; sequence += int(gridDim.x)) {
+    const Sequence own = sequences.at(sequence), next = sequences.at(sequence + 1);
+    if (sequence == 0) zero(0, own.first, thread, threads);
+    zero(own.first + own.count, next.first, thread, threads);
+  }
+  zero(sequences.at(Sequences::count).first, Sequences::rows, int(blockIdx.x) * threads + thread,
+       int(gridDim.x) * threads);
 }
 
 }  // namespace weft::sm90

@@ -245,6 +245,8 @@ TEST_CASE("attention over packed tokens reads and writes those of each sequence 
   add(subjects, packedAttention(e, DType::f16, true), shared, lengths, offsets);
   // Keys behind the last one count, as zeros: nothing hides them.
   add(subjects, packedAttention(e, DType::f16, false), one, {}, offsets);
+  // Rows of no sequence in front, and of one that is cut at its bound.
+  add(subjects, packedAttention(e, DType::f16, false), one, {}, {13, 40, 40, 241, 300});
   // Groups of heads; two panels of columns; lengths that are none of the offsets'.
   add(subjects,
       packedAttention({.b = 3, .h = 2, .g = 2, .j = 80, .k = 80, .p = 40, .w = 72, .tokens = 100},
