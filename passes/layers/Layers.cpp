@@ -220,8 +220,12 @@ LayerPart partOf(GraphOp whole, const std::vector<mlir::Operation *> &ops) {
     return llvm::any_of(value.getUsers(),
                         [&](mlir::Operation *user) { return inside.contains(user); });
   };
-  for (mlir::BlockArgument argument : bodyOf(whole).getArguments())
-    if (!values.contains(argument) && isRead(argument)) add(argument, writtenName(argument));
+  // What all layers share stands in the whole where the first layer reads it.
+  for (const bool isShared : {true, false})
+    for (mlir::BlockArgument argument : bodyOf(whole).getArguments())
+      if (!values.contains(argument) && isRead(argument) &&
+          isShared == (layerOf(writtenName(argument)) == 0))
+        add(argument, writtenName(argument));
   for (mlir::Operation *op : ops) {
     mlir::Operation *clone = made.builder.clone(*op, values);
     clone->setLoc(renamed(op->getLoc(), made.builder,
@@ -289,7 +293,12 @@ LayerPositions layerPositions(GraphOp graph) {
   for (size_t layer = 0; layer < positions.begins.size(); ++layer) {
     const size_t end =
         layer + 1 < positions.begins.size() ? positions.begins[layer + 1] : positions.end;
-    const size_t count = end - positions.begins[layer];
+    size_t count = end - positions.begins[layer];
+    if (const bool isLast = layer > 0 && layer + 1 == positions.begins.size();
+        isLast && count > positions.opsOfLayer) {
+      count = positions.opsOfLayer;
+      positions.end = positions.begins[layer] + count;
+    }
     if (layer > 0 && count != positions.opsOfLayer)
       throw Error::checkFailed("layer {} has {} ops, those before it have {}", layer + 1, count,
                                positions.opsOfLayer);

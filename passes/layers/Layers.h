@@ -19,11 +19,12 @@ namespace weft {
 /// Where the layers of a graph begin, as numbers of ops (numberedOps).
 struct LayerPositions {
   std::vector<size_t> begins;  ///< one a layer, ascending
-  size_t end = 0;              ///< behind the last layer's last op
+  size_t end = 0;              ///< behind the last layer, as long as the others
   size_t opsOfLayer = 0;
 };
-/// Of the forward pass. Throws Error(checkFailed) where layers have different numbers of ops or are
-/// not in order.
+/// Of the forward pass. Ops that the last layer has beyond the others stand behind the layers: they
+/// hand its result out, unpacked. Throws Error(checkFailed) where layers have different numbers of
+/// ops or are not in order.
 LayerPositions layerPositions(GraphOp graph);
 
 /// Tensors that are computed in front of an op and read at it or behind it.
@@ -35,7 +36,7 @@ Crossing crossingAt(GraphOp graph, size_t op);
 /// The ops between two cuts as a graph. Its arguments are first the activations, those that earlier
 /// parts compute and those of the whole, by first use and called "carried1", "carried2", ..., so
 /// that the first layer is like the others; then integers and parameters of the whole under their
-/// names. Its results are what later parts read or the whole returns.
+/// names, those of no layer first. Its results are what later parts read or the whole returns.
 struct LayerPart {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   int64_t firstLayer = 0;   ///< of its names; 0: of no layer

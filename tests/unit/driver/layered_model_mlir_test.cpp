@@ -30,6 +30,7 @@ ModelFlags flagsOf(const std::string &preset, const std::string &part, const std
   flags.dims = {"b=2", "j=32", "h=2", "i=32", "u=64"};
   if (preset == "llama-3-8b") flags.dims.insert(flags.dims.end(), {"g=1", "p=16"});
   if (part == "model") flags.dims.push_back("v=48");
+  if (part == "model" && preset == "albert-base") flags.dims.push_back("d=16");
   return flags;
 }
 
@@ -165,6 +166,19 @@ TEST_CASE("layers that no gradient reaches run forward alone") {
   checkComputes(compilation, model, 1 + 1);
 }
 
+TEST_CASE("packed layers and layers that share weights are trained as their graph says") {
+  const bool isPacked = GENERATE(true, false);
+  ModelFlags flags = flagsOf(isPacked ? "bert-base" : "albert-base", "layer", "2", "f32");
+  flags.train = true;
+  flags.recompute = {"none"};
+  if (isPacked) flags.ragged = "j";
+  ChoiceFlags choices = fewVariants("unfused");
+  choices.stacking = "separate";
+  Compilation compilation(flags, choices, byModel());
+  const DecidedModel model = decided(compilation);
+  checkComputes(compilation, model, 1 + 1 + (isPacked ? 2 : 1) * 16);
+}
+
 TEST_CASE("a limit of memory makes every layer compute its activations again") {
   const auto decidedWithin = [](const std::string &limit, const std::string &recompute) {
     Compilation compilation =
@@ -186,7 +200,7 @@ TEST_CASE("the training step of a whole model updates what the update of its gra
 }
 
 TEST_CASE("the plan of a whole model computes the model") {
-  const std::string preset = GENERATE("bert-base", "gpt2", "llama-3-8b");
+  const std::string preset = GENERATE("albert-base", "bert-base", "gpt2", "llama-3-8b");
   const std::string attention = GENERATE("unfused", "decomposed");
   INFO(preset << " " << attention);
   Compilation compilation(flagsOf(preset, "model", "3", "f32"), fewVariants(attention), byModel());
@@ -200,10 +214,92 @@ TEST_CASE("the plan of a whole model computes the model") {
   const auto expected = interpret(before->graph(), arguments, {}),
              actual = interpret(after->graph(), arguments, {});
   REQUIRE((mlir::succeeded(expected) && mlir::succeeded(actual)));
-  REQUIRE(expected->size() == (preset == "bert-base" ? 2 : 1));
+  REQUIRE(expected->size() == (preset.find("bert") != preset.npos ? 2 : 1));
   REQUIRE(actual->size() == expected->size());
   for (size_t result = 0; result < expected->size(); ++result)
     CHECK(distance((*actual)[result], (*expected)[result], 1e-4, 1e-4) <= 1);
+}
+
+namespace {
+
+/// Zero at the positions of [b, j, ..] behind each sequence's tokens.
+void zeroPadding(TensorValue &tensor, const std::vector<double> &lengths) {
+  const int64_t positions = tensor.shape[1], run = std::ssize(tensor.elements) / 2 / positions;
+  for (size_t sequence = 0; sequence < lengths.size(); ++sequence)
+    for (int64_t position = int64_t(lengths[sequence]); position < positions; ++position)
+      std::fill_n(tensor.elements.begin() + (int64_t(sequence) * positions + position) * run, run,
+                  0.0);
+}
+
+size_t countOf(const std::string &text, const std::string &word) {
+  size_t count = 0;
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++count;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("packed layers compute what padded ones compute at valid tokens, for all lengths") {
+  const std::string preset =
+                        GENERATE("albert-base", "bert-base", "distilbert", "gpt2", "llama-3-8b"),
+                    part = GENERATE("model", "layer");
+  INFO(preset << " " << part);
+  ModelFlags flags = flagsOf(preset, part, "3", "f32");
+  flags.masks = {"padding"};
+  Compilation padded(flags, fewVariants("unfused"), byModel());
+  padded.import();
+  flags.ragged = "j";
+  Compilation packed(flags, fewVariants("unfused"), byModel());
+  const DecidedModel model = decided(packed);
+  const auto before = test::parse(padded.importedTexts().front().text),
+             after = test::parse(packed.materialized(model.proposed, model.decision));
+  for (const std::vector<double> &lengths :
+       std::vector<std::vector<double>>{{32, 32}, {5, 30}, {0, 1}}) {
+    std::vector<TensorValue> arguments = randomArguments(before->graph(), 3);
+    CHECK(arguments.size() == randomArguments(after->graph(), 3).size());
+    for (TensorValue &argument : arguments)
+      if (argument.shape == std::vector<int64_t>{2}) argument.elements = lengths;
+    auto expected = interpret(before->graph(), arguments, {}),
+         actual = interpret(after->graph(), arguments, {});
+    REQUIRE((mlir::succeeded(expected) && mlir::succeeded(actual)));
+    REQUIRE(actual->size() == expected->size());
+    zeroPadding(expected->front(), lengths);
+    CHECK(distance(actual->front(), expected->front(), 1e-4, 1e-4) <= 1);
+    if (actual->size() > 1 && lengths.front() > 0)  // of a sequence without tokens nothing is asked
+      CHECK(distance(actual->back(), expected->back(), 1e-4, 1e-4) <= 1);
+  }
+}
+
+TEST_CASE("what lies between packed layers is packed") {
+  ModelFlags flags = flagsOf("bert-base", "model", "4", "f16");
+  flags.ragged = "j";
+  Compilation compilation(flags, fewVariants("fused"), byModel());
+  const DecidedModel model = decided(compilation);
+  const std::string text = compilation.importedTexts().front().text;
+  // Ids, types and the table of positions once, and what attention reads and gives.
+  CHECK(countOf(text, "weft.pack ") == 3 + 4);
+  CHECK(countOf(text, "weft.unpack ") == 1 + 4 * 3);
+  CHECK(countOf(text, "weft.offsets ") == 1);
+  // The last layer's result has another name, since it is unpacked.
+  REQUIRE(model.parts.size() == 4);
+  CHECK(model.parts[1].places.size() == 3);
+  for (const DecidedPart::Place &place : model.parts[1].places)
+    CHECK(std::ranges::count(place.arguments, "offsets") == 1);
+}
+
+TEST_CASE("weights that layers share are there once, stacked ones too") {
+  for (const char *stacking : {"separate", "three"}) {
+    ChoiceFlags choices = fewVariants("fused");
+    choices.stacking = stacking;
+    Compilation compilation(flagsOf("albert-base", "model", "4", "f16"), choices, byModel());
+    const DecidedModel model = decided(compilation);
+    std::map<std::string, int> parameters;
+    for (const PlanTensor &tensor : model.decision.planned.plan.tensors)
+      if (tensor.role == TensorRole::parameter) ++parameters[tensor.logical];
+    CHECK(parameters.size() == 7 + 16 + 2);
+    for (const auto &[name, count] : parameters) CHECK(count == 1);
+    CHECK(model.parts.size() == 3);
+  }
 }
 
 TEST_CASE("layers that are alike are decided once, and have the same kernels") {
