@@ -74,6 +74,16 @@ LayerSpecification readBert(ConfigReader &reader, const std::string &usualActiva
 
 LayerSpecification readPlainBert(ConfigReader &reader) { return readBert(reader, "gelu"); }
 
+/// One kind of layer that all share: groups of several kinds are other mathematics.
+LayerSpecification readAlbert(ConfigReader &reader) {
+  LayerSpecification specification = readBert(reader, "gelu_new");
+  for (const char *key : {"num_hidden_groups", "inner_group_num"})
+    if (reader.integerOr(key, 1).value_or(1) != 1)
+      throw reader.error(ErrorKind::unsupported, key,
+                         "layers of several kinds are not supported; supported is 1");
+  return specification;
+}
+
 LayerSpecification readDistilBert(ConfigReader &reader) {
   const int64_t hidden = reader.requiredInteger({"dim", "hidden_size"});
   const int64_t heads = reader.requiredInteger({"n_heads", "num_attention_heads"});
@@ -464,7 +474,8 @@ LayerSpecification readQwen2(ConfigReader &reader) {
 
 using FamilyReader = LayerSpecification (*)(ConfigReader &);
 const std::map<std::string, FamilyReader> &familyReaders() {
-  static const std::map<std::string, FamilyReader> readers = {{"bert", readPlainBert},
+  static const std::map<std::string, FamilyReader> readers = {{"albert", readAlbert},
+                                                              {"bert", readPlainBert},
                                                               {"big_bird", readBigBird},
                                                               {"bloom", readBloom},
                                                               {"camembert", readPlainBert},
@@ -526,6 +537,16 @@ ModelSpecification modelAround(const ConfigReader &reader, const std::string &mo
     model.tokenTypes = sizeBesideLayers(reader, {"type_vocab_size"}, 2);
     model.hasPositions = model.hasPooler = true;
     model.weightNames = "bert";
+  } else if (modelType == "albert") {
+    model.vocabulary = vocabulary;
+    model.tokenTypes = sizeBesideLayers(reader, {"type_vocab_size"}, 2);
+    model.embedding = sizeBesideLayers(reader, {"embedding_size"}, 128);
+    model.hasPositions = model.hasPooler = model.sharesLayers = true;
+    model.weightNames = "albert";
+  } else if (modelType == "distilbert") {
+    model.vocabulary = vocabulary;
+    model.hasPositions = true;
+    model.weightNames = "distilbert";
   } else if (modelType == "gpt2") {
     model.vocabulary = vocabulary;
     model.hasPositions = model.hasLogits = true;
@@ -633,8 +654,8 @@ const std::vector<std::string> &layerCountKeys() {
 }
 
 const std::vector<std::string> &wholeModelKeys() {
-  static const std::vector<std::string> keys = {"tie_word_embeddings", "type_vocab_size",
-                                                "vocab_size"};
+  static const std::vector<std::string> keys = {"embedding_size", "tie_word_embeddings",
+                                                "type_vocab_size", "vocab_size"};
   return keys;
 }
 

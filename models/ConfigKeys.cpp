@@ -19,6 +19,7 @@ const std::set<std::string> dropoutKeys = {"activation_dropout",
                                            "attention_probs_dropout_prob",
                                            "attn_pdrop",
                                            "classifier_dropout",
+                                           "classifier_dropout_prob",
                                            "dropout",
                                            "dropout_rate",
                                            "emb_pdrop",
@@ -74,6 +75,9 @@ const std::map<std::string, std::string> doubtfulKeys = {
 
 /// Of one model type: in others they would be something else.
 const std::map<std::string, std::set<std::string>> neutralKeysOf = {
+    {"albert",
+     {"down_scale_factor", "embedding_size", "gap_size", "net_structure_type",
+      "num_memory_blocks"}},
     {"bloom",
      {"attention_softmax_in_fp32", "bias_dropout_fusion", "masked_softmax_fusion", "offset_alibi",
       "seq_length", "skip_bias_add", "skip_bias_add_qkv", "slow_but_exact"}},
@@ -90,6 +94,7 @@ const std::map<std::string, std::set<std::string>> neutralKeysOf = {
 
 /// How the classes of a model type begin; each goes on with one of architectureHeads.
 const std::map<std::string, std::vector<std::string>> architecturePrefixes = {
+    {"albert", {"Albert"}},
     {"bert", {"Bert"}},
     {"big_bird", {"BigBird"}},
     {"bloom", {"Bloom"}},

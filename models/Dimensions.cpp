@@ -124,6 +124,7 @@ std::vector<std::string> settableDims(const LayerSpecification &specification) {
   if (!specification.attentionOnly) names.push_back("u");
   if (specification.family == Family::maskedToken || specification.isWhole) names.push_back("v");
   if (specification.isWhole && specification.model.tokenTypes > 0) names.push_back("s");
+  if (specification.isWhole && specification.model.embedding > 0) names.push_back("d");
   return names;
 }
 
@@ -136,6 +137,8 @@ Dims resolveDims(const LayerSpecification &specification, const Dims &overrides)
   if (specification.isWhole) dims.try_emplace("v", specification.model.vocabulary);
   if (specification.isWhole && specification.model.tokenTypes > 0)
     dims.try_emplace("s", specification.model.tokenTypes);
+  if (specification.isWhole && specification.model.embedding > 0)
+    dims.try_emplace("d", specification.model.embedding);
   // No caller's choice: the table is part of the model.
   if (specification.score.hasBuckets) dims["n"] = specification.dims.at("n");
   deriveMissing(specification, dims);

@@ -38,7 +38,9 @@ mlir::Value llamaLayer(LayerBuilder &layer, mlir::Value x);
 /// Several layers of an encoder, a decoder or Llama, names of layer n beginning with "layern_":
 /// x [b,j,i] -> [b,j,i]. Of a whole model: tokens [b,j] (i32; with token types also types [b,j]) ->
 /// the last hidden states [b,j,i] and, with a pooler, pooled [b,i] (Devlin et al. 2019, section
-/// 3); or logits [b,j,v] (Radford et al. 2019, section 2.3; Touvron et al. 2023).
+/// 3); or logits [b,j,v] (Radford et al. 2019, section 2.3; Touvron et al. 2023), and with a loss
+/// in their place the sum of the cross entropies against labels [b,j] (i32; outside the vocabulary:
+/// none), each times its weight [b,j]: a scalar.
 std::vector<mlir::Value> buildLayers(LayerBuilder &layer);
 
 /// Raffel et al. 2020: x [b,j,i] normalized (RMS) before each block, self attention with a bias of

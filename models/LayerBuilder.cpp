@@ -69,6 +69,16 @@ mlir::Value LayerBuilder::append(const std::string &name, Arguments &&...argumen
   return Op::create(builder_, named(name), std::forward<Arguments>(arguments)...)->getResult(0);
 }
 
+template <typename Make>
+mlir::Value LayerBuilder::shared(const std::string &name, const Make &make) {
+  mlir::Value &argument = shared_[name];
+  if (argument) return argument;
+  const std::string prefix = std::exchange(prefix_, "");
+  argument = make();
+  prefix_ = prefix;
+  return argument;
+}
+
 int64_t LayerBuilder::position(mlir::Value x, char axis) const {
   return *dimensionOf(x.getType(), llvm::StringRef(&axis, 1));
 }
@@ -104,9 +114,12 @@ mlir::Value LayerBuilder::argumentOf(const std::string &name, const std::string 
 
 mlir::Value LayerBuilder::parameter(const std::string &name, const std::string &axes,
                                     const InitialValue &initial) {
-  const mlir::Value weight = argument(name, axes);
-  parameters_[body_->getNumArguments() - 1] = initial;
-  return weight;
+  const auto make = [&] {
+    const mlir::Value weight = argument(name, axes);
+    parameters_[body_->getNumArguments() - 1] = initial;
+    return weight;
+  };
+  return specification_.model.sharesLayers && !prefix_.empty() ? shared(name, make) : make();
 }
 
 mlir::Value LayerBuilder::contract(const std::string &name, const std::string &spec, mlir::Value a,
@@ -170,15 +183,16 @@ mlir::Value LayerBuilder::zeros(const std::string &name, mlir::Type type) {
 }
 
 mlir::Value LayerBuilder::layerNorm(const std::string &name, mlir::Value x,
-                                    const std::string &suffix) {
-  const mlir::Value gamma = parameter("gamma" + suffix, "i", InitialValue::ones());
+                                    const std::string &suffix, char axis) {
+  const std::string axes(1, axis);
+  const mlir::Value gamma = parameter("gamma" + suffix, axes, InitialValue::ones());
   const mlir::Value beta = specification_.normBias
-                               ? parameter("beta" + suffix, "i", InitialValue::zeros())
+                               ? parameter("beta" + suffix, axes, InitialValue::zeros())
                                : zeros("beta" + suffix, gamma.getType());
   const bool statistics = specification_.normStatistics;
   const std::string names =
       statistics ? fmt::format("{}, mean{}, rstd{}", name, suffix, suffix) : name;
-  return append<LayerNormOp>(names, x, gamma, beta, position(x, 'i'), specification_.epsilon,
+  return append<LayerNormOp>(names, x, gamma, beta, position(x, axis), specification_.epsilon,
                              statistics);
 }
 
@@ -286,12 +300,7 @@ mlir::Value LayerBuilder::padding(mlir::Value x) {
 }
 
 mlir::Value LayerBuilder::sharedIndices(const std::string &name, const std::string &axes) {
-  mlir::Value &argument = shared_[name];
-  if (argument) return argument;
-  const std::string prefix = std::exchange(prefix_, "");
-  argument = indices(name, axes);
-  prefix_ = prefix;
-  return argument;
+  return shared(name, [&] { return indices(name, axes); });
 }
 
 mlir::Value LayerBuilder::maskBlocks(mlir::Value x) {

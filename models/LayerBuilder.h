@@ -37,7 +37,8 @@ public:
   mlir::Value argument(const std::string &name, const std::string &axes);
   /// The same, of 32-bit integers.
   mlir::Value indices(const std::string &name, const std::string &axes);
-  /// The same, marked as a weight that training starts from `initial`.
+  /// The same, marked as a weight that training starts from `initial`. Of a model whose layers
+  /// share their weights it is there once, without the layer's prefix.
   mlir::Value parameter(const std::string &name, const std::string &axes,
                         const InitialValue &initial);
   /// Drawn with deviation 0.02 (Devlin et al. 2019): of matrices and tables.
@@ -62,7 +63,8 @@ public:
                            char axis);
   /// The sum of all elements of losses times weights: a scalar.
   mlir::Value weightedLoss(const std::string &name, mlir::Value losses, mlir::Value weights);
-  mlir::Value layerNorm(const std::string &name, mlir::Value x, const std::string &suffix);
+  mlir::Value layerNorm(const std::string &name, mlir::Value x, const std::string &suffix,
+                        char axis = 'i');
   mlir::Value rmsNorm(const std::string &name, mlir::Value x, const std::string &weightName);
   mlir::Value softmax(const std::string &name, mlir::Value x, char axis);
   /// x itself where the specification has no dropout; each call draws its own stream.
@@ -112,6 +114,9 @@ private:
   mlir::Value maskBlocks(mlir::Value x);
   /// An argument of integers that all layers read: without their prefix, and there once.
   mlir::Value sharedIndices(const std::string &name, const std::string &axes);
+  /// What `make` adds, without a prefix, where nothing of that name was added yet.
+  template <typename Make>
+  mlir::Value shared(const std::string &name, const Make &make);
   void checkElements(const std::string &what, const std::string &axes) const;
   mlir::Value argumentOf(const std::string &name, const std::string &axes, DType dtype);
 

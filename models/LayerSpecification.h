@@ -12,10 +12,10 @@
 
 namespace weft::models {
 
-/// Extents by axis letter: b batch, j query, k key, h query heads, g key/value heads, r heads per
-/// group, p query/key head dim, w value head dim, i embedding, u feed-forward, v vocabulary, m
-/// positions of the memory of a cross attention, n buckets of distances, s token types, a global
-/// positions and o the others (j = a + o).
+/// Extents by axis letter: b batch, d columns of embedding tables that are projected, j query, k
+/// key, h query heads, g key/value heads, r heads per group, p query/key head dim, w value head
+/// dim, i embedding, u feed-forward, v vocabulary, m positions of the memory of a cross attention,
+/// n buckets of distances, s token types, a global positions and o the others (j = a + o).
 using Dims = std::map<std::string, int64_t>;
 
 enum class Family : uint8_t {
@@ -37,11 +37,13 @@ struct ModelSpecification {
   int64_t layers = 0;
   int64_t vocabulary = 0;     ///< 0: the model cannot be built as a whole
   int64_t tokenTypes = 0;     ///< rows of a table that is added to the tokens' (BERT's segments)
+  int64_t embedding = 0;      ///< columns of these tables where a projection widens them (ALBERT)
+  bool sharesLayers = false;  ///< all layers have one set of weights
   bool hasPositions = false;  ///< a learned table of positions is added
   bool hasPooler = false;     ///< tanh of a projection of each sequence's first position
   bool hasLogits = false;     ///< a projection to the vocabulary
-  std::string weightNames;    ///< of published checkpoints (WeightNames.h); empty: not known
-  bool isTied = false;        ///< whose weight is the table of tokens
+  std::string weightNames = {};  ///< of published checkpoints (WeightNames.h); empty: not known
+  bool isTied = false;           ///< whose weight is the table of tokens
   bool operator==(const ModelSpecification &) const = default;
 };
 
@@ -67,6 +69,7 @@ struct LayerSpecification {
   double rotaryBase = 10000;  ///< llama only
   int64_t layers = 1;         ///< built one behind another
   bool isWhole = false;       ///< part=model: with what the model has around its layers
+  bool hasLoss = false;       ///< of a whole model with logits: they end in a loss
   ModelSpecification model = {};
   bool normBias = true;           ///< layer normalization adds a parameter
   bool gatedFeedForward = false;  ///< the activation is multiplied with a second projection

@@ -81,7 +81,8 @@ void setLayers(LayerSpecification &specification, const Request &request) {
         name, isAsked ? "--layers" : "--part model");
   if (specification.isWhole && model.vocabulary == 0)
     throw Error::unsupported(
-        "{}: --part model: what the model has around its layers is known of BERT, GPT-2 and Llama "
+        "{}: --part model: what the model has around its layers is known of BERT, ALBERT, "
+        "DistilBERT, GPT-2 and Llama "
         "with a vocabulary ('vocab_size' of a config.json); nearest is --layers {}",
         name, model.layers > 0 ? "all" : "N");
   if (request.part == "attention" && request.layers.value_or(2) != 1)
@@ -89,6 +90,7 @@ void setLayers(LayerSpecification &specification, const Request &request) {
         "{}: --part attention: attention has no residual, and several of it are no model; nearest "
         "is --part layer",
         name);
+  specification.hasLoss = request.training && specification.isWhole && model.hasLogits;
   const bool takesAll = request.allLayers || !request.layers;
   if (takesAll && model.layers == 0)
     throw Error::badInput(
@@ -117,13 +119,6 @@ void checkLayers(const LayerSpecification &specification, const Request &request
     throw Error::unsupported(
         "{}: {}: layers of two kinds, global and local, are not built together yet; nearest is one "
         "layer",
-        specification.name, flag);
-  if (request.ragged)
-    throw Error::unsupported("{}: {}: --ragged packs one layer so far; leave out {}",
-                             specification.name, flag, flag);
-  if (specification.dropout > 0)
-    throw Error::unsupported(
-        "{}: {}: dropout of several layers is not supported yet; nearest is --dropout 0",
         specification.name, flag);
 }
 

@@ -31,10 +31,11 @@ struct Request {
   std::set<std::string> allowedKeys =
       {};  ///< of a config.json: may stand there though nobody knows what they mean
   std::optional<double> dropout =
-      {};                ///< probability of every dropout, instead of the model's own; 0: none
-  ScoreMask mask = {};   ///< of self attention, beside the model's own
-  ScoreForm score = {};  ///< of those that supportedScoreForms says have it
-  bool ragged = false;   ///< keys from lengths[b] on are hidden, an argument, in whole layers, too
+      {};                 ///< probability of every dropout, instead of the model's own; 0: none
+  ScoreMask mask = {};    ///< of self attention, beside the model's own
+  ScoreForm score = {};   ///< of those that supportedScoreForms says have it
+  bool training = false;  ///< a whole model with logits ends in their loss
+  bool ragged = false;    ///< keys from lengths[b] on are hidden, an argument, in whole layers, too
 };
 
 struct Description {

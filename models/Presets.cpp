@@ -34,6 +34,27 @@ LayerSpecification bert(std::string name, int64_t layers, int64_t heads, int64_t
                     .weightNames = "bert"}};
 }
 
+/// Lan et al. 2020, Table 1, version 2: BERT-base whose layers share their weights, with tables of
+/// 128 columns.
+LayerSpecification albert() {
+  LayerSpecification layer = bert("albert-base", 12, 12, 768);
+  layer.activation = Activation::geluTanh;
+  layer.model.vocabulary = 30000;
+  layer.model.embedding = 128;
+  layer.model.sharesLayers = true;
+  layer.model.weightNames = "albert";
+  return layer;
+}
+
+/// Sanh et al. 2019, section 3: half of BERT-base's layers, without token types and pooler.
+LayerSpecification distilBert() {
+  LayerSpecification layer = bert("distilbert", 6, 12, 768);
+  layer.model.tokenTypes = 0;
+  layer.model.hasPooler = false;
+  layer.model.weightNames = "distilbert";
+  return layer;
+}
+
 /// Zaheer et al. 2020: BERT-large, whose scores exist in tiles of 64: a window of 3, the first and
 /// the last, and 3 that each head draws for itself.
 LayerSpecification bigBirdLarge() {
@@ -176,6 +197,9 @@ LayerSpecification attentionCore() {
 
 const std::vector<PresetRow> &presetRows() {
   static const std::vector<PresetRow> rows = {
+      {albert(),
+       "ALBERT-base encoder layer, inference: post-norm, tanh GELU; a model's layers share "
+       "weights"},
       {attentionCore(),
        "softmax(q k / sqrt(p)) v alone, any h, g, j, k, p, w; --mask says which keys are seen"},
       {bert("bert-base", 12, 12, 768), "BERT-base encoder layer, inference: post-norm, exact GELU"},
@@ -184,6 +208,7 @@ const std::vector<PresetRow> &presetRows() {
       {bigBirdLarge(),
        "BigBird-large encoder layer, inference: post-norm, tanh GELU, block mask of tiles of 64"},
       {bloom(), "BLOOM-560m decoder layer, inference: pre-norm, ALiBi, causal, tanh GELU"},
+      {distilBert(), "DistilBERT encoder layer, inference: post-norm, exact GELU"},
       {gptNeo("gpt-neo-1.3b", false),
        "GPT-Neo 1.3B global decoder layer, inference: pre-norm, causal, scores without a scale"},
       {gptNeo("gpt-neo-1.3b-local", true),

@@ -70,6 +70,7 @@ std::string_view meaningOfAxis(std::string_view axis) {
   static const std::map<std::string_view, std::string_view> meanings = {
       {"a", "global positions, the first ones"},
       {"b", "batch"},
+      {"d", "columns of the embedding tables"},
       {"g", "key/value heads"},
       {"h", "query heads"},
       {"i", "embedding"},

@@ -18,9 +18,9 @@ struct WeightSource {
   std::string dimensions;
 };
 
-/// Names of weights: "bert", "gpt2" and "llama" (also of Mistral and Qwen2).
-/// The source of a parameter of such a model ("layer3_wq", "token_table"); nothing for one that no
-/// checkpoint has.
+/// Names of weights: "albert", "bert", "distilbert", "gpt2" and "llama" (also of Mistral and
+/// Qwen2). The source of a parameter of such a model ("layer3_wq", "token_table"); nothing for one
+/// that no checkpoint has.
 std::optional<WeightSource> weightSource(std::string_view names, std::string_view parameter);
 
 /// A name of a checkpoint without what its file may have in front of all ("bert.", "model.").

@@ -3,25 +3,34 @@
 #include "kernel/LayerNames.h"
 #include "models/Families.h"
 
+using namespace std::string_literals;
+
 namespace weft::models {
 namespace {
 
+char tableColumns(const ModelSpecification &model) { return model.embedding > 0 ? 'd' : 'i'; }
+
 /// Tables are parameters, so that a weight file fills them; sums in the order of the published
-/// models.
+/// models. Narrow tables are added and normalized as such, and then projected.
 mlir::Value embed(LayerBuilder &layer, mlir::Value table) {
   const ModelSpecification &model = layer.specification().model;
+  const char columns = tableColumns(model);
   const mlir::Value tokens = layer.indices("tokens", "bj");
   mlir::Value x = layer.gather("embedded", table, tokens);
   if (model.tokenTypes > 0) {
     const mlir::Value types = layer.indices("types", "bj");
-    const mlir::Value ofTypes = layer.gather(
-        "embedded_types", layer.parameter("type_table", "si", LayerBuilder::drawn), types);
+    const mlir::Value ofTypes =
+        layer.gather("embedded_types",
+                     layer.parameter("type_table", "s"s + columns, LayerBuilder::drawn), types);
     x = layer.residual("typed", x, ofTypes);
   }
   if (model.hasPositions)
-    x = layer.bias("positioned", x, "position_table", "ji", LayerBuilder::drawn);
-  if (layer.specification().family == Family::encoder) x = layer.layerNorm("norm0", x, "0");
-  return layer.dropout("embedding_kept", x);
+    x = layer.bias("positioned", x, "position_table", "j"s + columns, LayerBuilder::drawn);
+  if (layer.specification().family == Family::encoder)
+    x = layer.layerNorm("norm0", x, "0", columns);
+  x = layer.dropout("embedding_kept", x);
+  if (model.embedding == 0) return x;
+  return layer.project("widened", "id,bjd->bji", "w_embedding", x, "b_embedding");
 }
 
 mlir::Value oneLayer(LayerBuilder &layer, mlir::Value x) {
@@ -46,6 +55,13 @@ mlir::Value pool(LayerBuilder &layer, mlir::Value x) {
   return layer.tanh("pooled", layer.project("pool", "ei,bi->be", "w_pool", row, "b_pool"));
 }
 
+/// Of each token against its label, times its weight, added up.
+mlir::Value loss(LayerBuilder &layer, mlir::Value logits) {
+  const mlir::Value labels = layer.indices("labels", "bj"),
+                    weights = layer.argument("weights", "bj");
+  return layer.weightedLoss("loss", layer.crossEntropy("losses", logits, labels, 'v'), weights);
+}
+
 }  // namespace
 
 std::vector<mlir::Value> buildLayers(LayerBuilder &layer) {
@@ -53,7 +69,8 @@ std::vector<mlir::Value> buildLayers(LayerBuilder &layer) {
   const ModelSpecification &model = specification.model;
   const bool isWhole = specification.isWhole;
   const mlir::Value table =
-      isWhole ? layer.parameter("token_table", "vi", LayerBuilder::drawn) : mlir::Value();
+      isWhole ? layer.parameter("token_table", "v"s + tableColumns(model), LayerBuilder::drawn)
+              : mlir::Value();
   mlir::Value x = isWhole ? embed(layer, table) : layer.argument("x", "bji");
   for (int64_t number = 1; number <= specification.layers; ++number) {
     layer.setPrefix(layerPrefix(number));
@@ -62,10 +79,11 @@ std::vector<mlir::Value> buildLayers(LayerBuilder &layer) {
   layer.setPrefix("");
   if (!isWhole) return {x};
   x = lastNorm(layer, x);
-  if (model.hasLogits && model.isTied) return {layer.contract("logits", "vi,bji->bjv", table, x)};
-  if (model.hasLogits) return {layer.project("logits", "vi,bji->bjv", "output_weight", x)};
-  if (model.hasPooler) return {x, pool(layer, x)};
-  return {x};
+  if (!model.hasLogits) return model.hasPooler ? std::vector{x, pool(layer, x)} : std::vector{x};
+  const mlir::Value logits = model.isTied
+                                 ? layer.contract("logits", "vi,bji->bjv", table, x)
+                                 : layer.project("logits", "vi,bji->bjv", "output_weight", x);
+  return {specification.hasLoss ? loss(layer, logits) : logits};
 }
 
 }  // namespace weft::models

@@ -6,6 +6,7 @@
 
 #include "ir/Weft.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,11 @@ struct DifferentiateOptions {
 /// the graph ends in a loss: a scalar, or the result marked weft.loss. Forward tensors that the
 /// backward ops read are listed in the graph's attribute weft.saved. Fails with a diagnostic at the
 /// op or argument: no derivative, an argument of integers, a loss that is no scalar, unknown names.
-mlir::LogicalResult differentiate(GraphOp graph, const DifferentiateOptions &options);
+/// `origins`, if any, gets for each op of the backward pass the forward op that it is a derivative
+/// of, or whose result's gradient it adds up; sums of gradients of arguments have none.
+using GradientOrigins = std::map<mlir::Operation *, mlir::Operation *>;
+mlir::LogicalResult differentiate(GraphOp graph, const DifferentiateOptions &options,
+                                  GradientOrigins *origins = nullptr);
 
 /// An element-wise result that the backward pass of a differentiated graph reads, and that it may
 /// compute again instead.

@@ -65,6 +65,22 @@ public:
     return all;
   }
 
+  std::vector<std::string> namesThatSaveMemory() const {
+    std::vector<std::string> names;
+    for (mlir::Operation *op : ordered) {
+      const mlir::Value result = op->getResult(0);
+      const bool isKept = isSaved(result) && llvm::none_of(result.getUsers(), [](auto *user) {
+                            return mlir::isa<ReturnOp>(user);
+                          });
+      const bool isFree = llvm::all_of(op->getOperands(), [&](mlir::Value operand) {
+        return !operand.getDefiningOp() || isSaved(operand);
+      });
+      if (isKept && isFree && (isElementwise(op) || isNorm(op)) && !writtenName(result).empty())
+        names.push_back(writtenName(result));
+    }
+    return names;
+  }
+
   void computeAgain(const Recomputation &recomputation) {
     for (mlir::Operation *op : llvm::reverse(recomputation.chain))
       if (isSaved(op->getResult(0))) (void)cloneFor(op->getResult(0));
@@ -264,6 +280,11 @@ std::vector<std::vector<std::string>> recomputableNames(GraphOp graph) {
   const std::vector<mlir::Operation *> forward = forwardOps(graph);
   return graph->hasAttr(savedName) ? Saver(graph, forward).names(chains)
                                    : std::vector<std::vector<std::string>>();
+}
+
+std::vector<std::string> namesThatSaveMemory(GraphOp graph) {
+  const std::vector<mlir::Operation *> forward = forwardOps(graph);
+  return Saver(graph, forward).namesThatSaveMemory();
 }
 
 mlir::LogicalResult recompute(GraphOp graph, const std::vector<std::string> &names) {

@@ -22,6 +22,10 @@ mlir::LogicalResult saveTensors(GraphOp graph, llvm::ArrayRef<mlir::Operation *>
 /// it belong to the backward pass, or to the optimizer.
 mlir::Operation *lastForwardOp(GraphOp graph);
 
+/// Names for recompute() that take nothing more to be saved: results of element-wise ops and norms
+/// that only the backward pass keeps, computed from what it keeps anyway.
+std::vector<std::string> namesThatSaveMemory(GraphOp graph);
+
 /// Lists anew what a rewrite of a differentiated graph leaves to be saved.
 void listSavedTensors(GraphOp graph);
 

@@ -60,7 +60,8 @@ void restrict(const Kernel &kernel, const BodyOp &op, size_t operand, Sensible &
             : extentOf(op.operands[0], size_t(std::get<int64_t>(op.attributes.at("key")))));
 }
 
-/// Each op stands alone in some candidate; a concatenation hands on what is asked of its result.
+/// Each op stands alone in some candidate; a concatenation hands on the scale that is asked of its
+/// result, and a packing the range: indices that are packed before they address a table.
 class Ranges {
 public:
   explicit Ranges(const select::Problem &problem)
@@ -69,9 +70,7 @@ public:
       if (candidate.ops.size() == 1) visit(candidate);
     for (auto candidate = problem.candidates.rbegin(); candidate != problem.candidates.rend();
          ++candidate)
-      if (candidate->ops.size() == 1 && candidate->kernel.body.front().kind == OpKind::concat)
-        for (const int input : candidate->inputs)
-          found[size_t(input)].scale = found[size_t(candidate->outputs.front())].scale;
+      if (candidate->ops.size() == 1) handOn(*candidate);
     requirePositive();
   }
 
@@ -85,6 +84,16 @@ private:
         for (size_t input = 0; input < kernel.inputs.size(); ++input)
           if (kernel.inputs[input] == op.operands[operand])
             restrict(kernel, op, operand, found[size_t(candidate.inputs[input])]);
+  }
+
+  void handOn(const select::Candidate &candidate) {
+    const OpKind kind = candidate.kernel.body.front().kind;
+    const Sensible &result = found[size_t(candidate.outputs.front())];
+    if (kind == OpKind::concat)
+      for (const int input : candidate.inputs) found[size_t(input)].scale = result.scale;
+    if (kind != OpKind::pack) return;
+    int64_t &highest = found[size_t(candidate.inputs.front())].range[1];
+    highest = std::min(highest, result.range[1]);
   }
 
   /// Backward over the graph: readers of a tensor come before its writer.

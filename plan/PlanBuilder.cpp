@@ -109,13 +109,25 @@ private:
             isPackedAtLoad(problem.candidates[size_t(step.candidate)].kernel)) &&
            std::all_of(inputs.begin(), inputs.end(), [&](int tensor) {
              const select::Tensor &input = problem.tensors[size_t(tensor)];
-             return (input.isArgument && input.isParameter) || packedBy.contains(tensor);
+             return (input.isArgument && input.isParameter) ||
+                    packedBy.contains(packedAlike(tensor));
            });
   }
 
+  /// What several layers pack of the same parameters is there once.
   void rememberPacking(const select::Step &step) {
-    if (step.candidate >= 0)
-      packedBy[outputsOf(step).front()] = &problem.candidates[size_t(step.candidate)];
+    if (step.candidate < 0) return;
+    const select::Candidate &packing = problem.candidates[size_t(step.candidate)];
+    std::vector<int> inputs = packing.inputs;
+    for (int &input : inputs) input = packedAlike(input);
+    const auto [first, isNew] =
+        firstPacked.try_emplace({canonicalText(packing.kernel), inputs}, packing.outputs.front());
+    if (isNew) packedBy[packing.outputs.front()] = &packing;
+    else sameAs[packing.outputs.front()] = first->second;
+  }
+  int packedAlike(int tensor) const {
+    const auto same = sameAs.find(tensor);
+    return same == sameAs.end() ? tensor : same->second;
   }
 
   /// A tensor computed of parameters: each of them is a view into it, so that loading the chunks
@@ -130,7 +142,7 @@ private:
     const select::Candidate &packing = *packedBy.at(tensor);
     const std::vector<Layout> places = packedOperands(packing.kernel, layout);
     for (size_t index = 0; index < places.size(); ++index) {
-      const int input = packing.inputs[index];
+      const int input = packedAlike(packing.inputs[index]);
       if (packedBy.contains(input)) addParts(input, places[index], whole);
       else
         viewOf[size_t(addTensor(input, places[index],
@@ -199,6 +211,7 @@ private:
 
   /// The plan tensor that holds `tensor` in `layout`.
   int find(int tensor, const Layout &layout) {
+    tensor = packedAlike(tensor);
     const std::vector<int64_t> strides =
         stridesOf(layout, problem.tensors[size_t(tensor)].extents());
     // A view's offset belongs to the place, not to the reader: readers ask for strides.
@@ -354,7 +367,9 @@ private:
   PlannedKernels result;
   std::vector<int> viewOf;  // plan tensor -> the plan tensor whose buffer it lies in, or -1
   std::map<int, const select::Candidate *>
-      packedBy;                              // computed parameter -> the movement that makes it
+      packedBy;               // computed parameter -> the movement that makes it
+  std::map<int, int> sameAs;  // computed parameter -> the first that is packed alike
+  std::map<std::pair<std::string, std::vector<int>>, int> firstPacked;  // by movement and inputs
   std::map<int, std::vector<int>> versions;  // problem tensor -> plan tensors, one a layout
   std::set<std::string> taken, kernelNames;
 };

@@ -12,11 +12,12 @@ import time
 from dataclasses import dataclass, field
 
 from . import (attention_figures, attention_table, builds, sparse_table, transfer_draws,
-               transfer_table)
+               transfer_table, varlen_rows, varlen_table)
 
 # Groups whose contenders of ours are whole artifacts, so that two builds can take part.
 COMPARED = ('encoder', 'training', 'norm', 'contraction', 'attention', 'sparse')
-GROUPS = COMPARED + ('seed004', 'memory', 'table-a1', 'transfer') + attention_figures.GROUPS
+GROUPS = COMPARED + ('varlen', 'seed004', 'memory', 'table-a1',
+                     'transfer') + attention_figures.GROUPS
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMPILE_LIMIT = 120.0  # seconds, of group transfer
 
@@ -41,6 +42,7 @@ class Settings:
     first: int = 0
     count: int = 0
     draw_limit: float = COMPILE_LIMIT
+    layers: int = varlen_rows.LAYERS  # of group varlen
     figures: str = '.'  # folder for the drawings of fig2 and fig3
 
     def wants(self, name):
@@ -119,6 +121,8 @@ def parse(arguments):
                         help='begin no workload after so long')
     parser.add_argument('--figures', default='', metavar='DIR',
                         help='of fig2 and fig3: folder for the drawings; default: here')
+    parser.add_argument('--layers', type=int, metavar='N',
+                        help=f'of varlen: layers, 1 to {varlen_rows.LAYERS}, by default all')
     add_transfer_flags(parser)
     chosen = parser.parse_args(arguments)
     unknown = [group for group in chosen.groups if group not in GROUPS]
@@ -126,6 +130,10 @@ def parse(arguments):
         parser.error(f'unknown group {unknown[0]!r} (known: {", ".join(GROUPS)})')
     if chosen.rounds < 1:
         parser.error('--rounds must be at least 1')
+    if chosen.layers is not None and 'varlen' not in chosen.groups:
+        parser.error('--layers belongs to group varlen')
+    if chosen.layers is not None and not 1 <= chosen.layers <= varlen_rows.LAYERS:
+        parser.error(f'--layers must be 1 to {varlen_rows.LAYERS}')
     check_transfer(parser, chosen)
     drawn = [group for group in chosen.groups if group in attention_figures.GROUPS]
     if drawn and len(drawn) < len(chosen.groups):
@@ -175,6 +183,7 @@ def settings_of(chosen, folder):
                     deadline=time.time() + chosen.budget, seed=chosen.seed or 0,
                     first=chosen.first or 0, count=chosen.count or 0,
                     draw_limit=chosen.compile_limit or COMPILE_LIMIT,
+                    layers=chosen.layers or varlen_rows.LAYERS,
                     figures=chosen.figures or '.')
 
 
@@ -214,7 +223,7 @@ def run(chosen, settings):
     print(where + '\n', flush=True)
     torch.cuda.empty_cache()
     # Of groups whose figures have their table: its lines.
-    results, own = [], {'attention': [], 'sparse': [], 'transfer': []}
+    results, own = [], {'attention': [], 'sparse': [], 'varlen': [], 'transfer': []}
     with open(chosen.json or os.devnull, 'w', encoding='utf-8') as lines:
         lines.write(
             json.dumps({'machine': where, **({'transfer': header} if header else {})}) + '\n')
@@ -230,7 +239,8 @@ def run(chosen, settings):
                 lines.flush()
     if any(group not in own for group in chosen.groups):
         print(report.summary_table([result for result in results if not result.record], ceilings))
-    for group, table in (('attention', attention_table), ('sparse', sparse_table)):
+    for group, table in (('attention', attention_table), ('sparse', sparse_table),
+                         ('varlen', varlen_table)):
         if own[group]:
             print(table.text(own[group]))
     if header:

@@ -50,21 +50,31 @@ struct Range {
   int64_t low = 0, high = 0;
 };
 
-/// Indices address the table's rows; lengths go from none to all keys. Several readers: what suits
-/// all of them.
-Range integerRange(mlir::Value value) {
-  Range range{0, std::numeric_limits<int32_t>::max()};
+/// Indices address the table's rows, packed or not; lengths go from none to all keys. Several
+/// readers: what suits all of them; the largest integer where none asks for anything.
+int64_t highestInteger(mlir::Value value) {
+  int64_t high = std::numeric_limits<int32_t>::max();
   forEachReader(value, [&](mlir::OpOperand &use) {
     if (auto gather = mlir::dyn_cast<GatherOp>(use.getOwner()))
-      range.high = std::min(range.high, extents(gather.getTable().getType())[0] - 1);
+      high = std::min(high, extents(gather.getTable().getType())[0] - 1);
+    if (auto packing = mlir::dyn_cast<PackOp>(use.getOwner()); packing && !use.getOperandNumber())
+      high = std::min(high, highestInteger(packing.getResult()));
+    if (mlir::isa<YieldOp>(use.getOwner()))
+      high = std::min(
+          high, highestInteger(use.getOwner()->getParentOp()->getResult(use.getOperandNumber())));
     if (auto sums = mlir::dyn_cast<OffsetsOp>(use.getOwner()))
-      range.high = std::min(range.high, static_cast<int64_t>(sums.getBound()));
+      high = std::min(high, static_cast<int64_t>(sums.getBound()));
     if (auto mask = mlir::dyn_cast<MaskOp>(use.getOwner()))
-      range.high = std::min(range.high, mask.getKind() == "document"
-                                            ? mostRandomSegment
-                                            : extents(mask.getX().getType())[mask.getKey()]);
+      high = std::min(high, mask.getKind() == "document"
+                                ? mostRandomSegment
+                                : extents(mask.getX().getType())[mask.getKey()]);
   });
-  return range.high == std::numeric_limits<int32_t>::max() ? Range{-8, 8} : range;
+  return high;
+}
+
+Range integerRange(mlir::Value value) {
+  const int64_t high = highestInteger(value);
+  return high == std::numeric_limits<int32_t>::max() ? Range{-8, 8} : Range{0, high};
 }
 
 /// Positions of a sequence, of offsets that pack, unpack or a mask reads; nothing for other

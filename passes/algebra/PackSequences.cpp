@@ -4,7 +4,8 @@
 // are a pair of dimensions of the masked scores; along iteration spaces the pair spreads to every
 // tensor that holds the same tokens: keys, values, queries, the layer's input and output. A tensor
 // with one such pair holds tokens; one with two (scores, probabilities) holds pairs of tokens, and
-// stays padded.
+// stays padded. What runs along positions alone, such as a table of them that all sequences share,
+// is repeated for each sequence and packed where tokens read it.
 //
 //   %k = contract "phi,bji->phbj" %wk, %x           %offsets = offsets %lengths
 //   %s = contract "phbk,phbj->hbjk" %k, %q     ->   %xt = pack %x, %offsets over b, j
@@ -32,6 +33,7 @@
 #include "llvm/ADT/StringExtras.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 namespace weft {
@@ -118,7 +120,10 @@ private:
       lengths = mask.getAux(), length = own;
       add(mask.getX(), pair);
     }
-    if (!lengths) return "no padding mask says how many tokens a sequence has";
+    if (!lengths)
+      return "no padding mask says how many tokens a sequence has; --mask padding adds one where "
+             "the "
+             "graph is imported";
     const int64_t tokens = extents(lengths.getType())[0] * length;
     if (tokens > mostTokens)
       return fmt::format("{} tokens; offsets of up to {} are exact (offsets_c2)", tokens,
@@ -201,11 +206,23 @@ private:
     for (int tensor = 0; tensor < std::ssize(tensors); ++tensor) {
       const mlir::Value value = tensors[size_t(tensor)];
       const bool has = Axes::dimensionOf(*sequences, tensor).has_value();
+      if (isOfPositions(op, axes, tensor, *own)) continue;
       if (has != Axes::dimensionOf(*positions, tensor).has_value()) return false;
       if (!has && tensor >= first) return false;
       if (has && pairOfTokens(value) != pairOf(axes, first, *own, tensor)) return false;
     }
     return true;
+  }
+
+  /// Whether an operand of an element-wise op runs along the positions of its result's tokens and
+  /// not along their sequences, which share it: a table of positions.
+  static bool isOfPositions(mlir::Operation *op, const Axes &axes, int tensor,
+                            const TokenPair &own) {
+    const int first = static_cast<int>(op->getNumOperands());
+    const SpaceAxis *sequences = axes.of(first, own.sequences),
+                    *positions = axes.of(first, own.positions);
+    return tensor < first && mlir::cast<WeftOp>(op).operatorClass() == OperatorClass::elementwise &&
+           !Axes::dimensionOf(*sequences, tensor) && Axes::dimensionOf(*positions, tensor);
   }
 
   /// Why rows of zeros would not stay finite; empty if they do.
@@ -302,6 +319,23 @@ private:
     return own;
   }
 
+  /// What all sequences share, as each token has it: tokens in front, then its other dimensions.
+  mlir::Value packedOfPositions(mlir::OpBuilder &builder, mlir::Value value, int64_t position) {
+    mlir::Value &own = packedOf[value];
+    if (own) return own;
+    const mlir::Value source = padded(builder, value);
+    std::vector<std::string> names = axisNames(value.getType());
+    std::vector<int64_t> sizes = extents(value.getType()), into(sizes.size());
+    names.insert(names.begin(), axisNames(lengths.getType()).front());
+    sizes.insert(sizes.begin(), extents(lengths.getType()).front());
+    std::iota(into.begin(), into.end(), 1);
+    const mlir::Value every = BroadcastOp::create(
+        builder, named(value, "_of_sequences"), source, into,
+        makeTensor(builder.getContext(), names, sizes, mlir::getElementTypeOrSelf(value)));
+    return own = PackOp::create(builder, named(value, "_packed"), every, offsets,
+                                llvm::ArrayRef<int64_t>{0, position + 1});
+  }
+
   /// What an op that stays padded reads in place of a result of one that does not.
   mlir::Value padded(mlir::OpBuilder &builder, mlir::Value value) {
     mlir::Operation *definition = value.getDefiningOp();
@@ -355,7 +389,12 @@ private:
     mlir::IRMapping mapping;
     for (int operand = 0; operand < first; ++operand) {
       const mlir::Value value = op->getOperand(unsigned(operand));
-      mapping.map(value, of[size_t(operand)] ? packed(builder, value) : padded(builder, value));
+      if (isOfPositions(op, axes, operand, own))
+        mapping.map(value,
+                    packedOfPositions(builder, value,
+                                      *Axes::dimensionOf(*axes.of(first, own.positions), operand)));
+      else
+        mapping.map(value, of[size_t(operand)] ? packed(builder, value) : padded(builder, value));
     }
     mlir::Operation *clone = builder.clone(*op, mapping);
     clone->setLoc(packedLocation(op));
@@ -386,11 +425,16 @@ private:
     }
     if (!of[0]) return;  // a gather's table
     const int positions = of[0]->positions;
+    const int64_t tokens = of[0]->sequences - (of[0]->sequences > positions ? 1 : 0);
     for (const char *name : {"along", "axes", "permutation"})
       if (auto list = op->getAttrOfType<mlir::DenseI64ArrayAttr>(name)) {
         std::vector<int64_t> kept;
         for (const int64_t dimension : list.asArrayRef())
           if (dimension != positions) kept.push_back(dimension - (dimension > positions ? 1 : 0));
+        // What all sequences share has tokens in front, in the place of its positions.
+        if (name == std::string_view("along") && llvm::is_contained(list.asArrayRef(), positions) &&
+            !llvm::is_contained(list.asArrayRef(), of[0]->sequences))
+          kept.insert(kept.begin(), tokens);
         clone->setAttr(name, builder.getDenseI64ArrayAttr(kept));
       }
     if (auto axis = op->getAttrOfType<mlir::IntegerAttr>("axis"))

@@ -19,8 +19,8 @@ std::vector<int> tensorsInWhole(const select::Problem &whole, const PlacedPart &
       tensors[size_t(from[index])] = to.at(index);
   };
   for (size_t op = 0; op < own.ops.size(); ++op) {
-    match(own.opInputs[op], whole.opInputs.at(part.firstOp + op));
-    match(own.opOutputs[op], whole.opOutputs.at(part.firstOp + op));
+    match(own.opInputs[op], whole.opInputs.at(part.ops.at(op)));
+    match(own.opOutputs[op], whole.opOutputs.at(part.ops.at(op)));
   }
   return tensors;
 }
@@ -35,24 +35,40 @@ public:
   void add(const PlacedPart &part) {
     const std::vector<int> tensors = tensorsInWhole(whole, part);
     const select::SelectionResult &path = part.decision->path();
+    std::map<int, std::vector<select::Step>> added;
     for (select::Step step : path.steps) {
+      step.entry = entryIn(part, step.entry);
       if (step.candidate < 0) step.tensor = tensors[size_t(step.tensor)];
       else step.candidate = candidateIn(part, size_t(step.candidate), tensors);
       step.runnerUp = part.placedText(step.runnerUp);
-      result.steps.push_back(std::move(step));
+      added[step.entry].push_back(std::move(step));
+    }
+    for (auto &[entry, steps] : added) {
+      std::vector<select::Step> &all = stepsOf[entry];
+      all.insert(entry == 0 ? all.end() : all.begin(), steps.begin(), steps.end());
     }
     result.seconds += path.seconds;
     result.lowerBound += part.decision->lowerBound;
     result.peakTemporaryBytes = std::max(result.peakTemporaryBytes, path.peakTemporaryBytes);
   }
 
-  select::SelectionResult result;
+  select::SelectionResult joined() {
+    for (auto &[entry, steps] : stepsOf) std::ranges::move(steps, std::back_inserter(result.steps));
+    return std::move(result);
+  }
 
 private:
+  /// Entry points are alike by name; a part that has one alone has the whole's first.
+  int entryIn(const PlacedPart &part, int entry) const {
+    const select::Problem &own = part.decision->best().selection.problem();
+    const auto found = std::ranges::find(whole.entryPoints, own.entryPoints.at(size_t(entry)));
+    return found == whole.entryPoints.end() ? 0 : int(found - whole.entryPoints.begin());
+  }
+
   int candidateIn(const PlacedPart &part, size_t index, const std::vector<int> &tensors) const {
     const select::Candidate &own = part.decision->best().selection.problem().candidates[index];
     std::vector<int> ops;
-    for (const int op : own.ops) ops.push_back(op + int(part.firstOp));
+    for (const int op : own.ops) ops.push_back(int(part.ops.at(size_t(op))));
     const auto found = candidateOf.find(ops);
     if (found == candidateOf.end())
       throw Error::checkFailed("'{}' has no kernel of the ops of '{}' of a part", whole.name,
@@ -70,6 +86,8 @@ private:
 
   const select::Problem &whole;
   std::map<std::vector<int>, int> candidateOf;
+  std::map<int, std::vector<select::Step>> stepsOf;  // by entry point
+  select::SelectionResult result;
 };
 
 /// Counts of several searches together.
@@ -113,14 +131,6 @@ std::vector<const Decision *> distinctOf(const std::vector<PlacedPart> &parts) {
   return distinct;
 }
 
-void checkMemory(const Plan &plan, const Options &options) {
-  if (options.maxMemory && plan.workspaceBytes > *options.maxMemory)
-    throw Error::unsupported(
-        "--max-memory {}: the plan of the layers takes {} of workspace, and other plans of several "
-        "layers are not searched yet; nearest is --max-memory {}",
-        options.maxMemoryText, formatBytes(plan.workspaceBytes), plan.workspaceBytes);
-}
-
 }  // namespace
 
 Decision joinedDecision(const Problem &whole, const Options &options,
@@ -128,7 +138,8 @@ Decision joinedDecision(const Problem &whole, const Options &options,
   const Variant &variant = whole.variants.front();
   Joiner joiner(variant.problem);
   for (const PlacedPart &part : parts) joiner.add(part);
-  joiner.result.variant = variant.name();
+  select::SelectionResult path = joiner.joined();
+  path.variant = variant.name();
   std::vector<const select::Statistics *> searches;
   Decision decision;
   for (const Decision *part : distinctOf(parts)) {
@@ -136,22 +147,28 @@ Decision joinedDecision(const Problem &whole, const Options &options,
     for (const std::string &cut : part->searchCuts) decision.searchCuts.push_back(cut);
   }
   // Of what was not even proposed nothing is known.
-  if (!decision.searchCuts.empty()) joiner.result.lowerBound = 0;
-  decision.lowerBound = joiner.result.lowerBound;
+  if (!decision.searchCuts.empty()) path.lowerBound = 0;
+  decision.lowerBound = path.lowerBound;
   decision.concurrent = options.isConcurrent();
-  decision.variants.push_back(
-      {.index = 0,
-       .name = variant.name(),
-       .notes = variant.notes,
-       .selection = select::givenSelection(variant.problem, std::move(joiner.result),
-                                           joinedStatistics(searches))});
+  decision.variants.push_back({.index = 0,
+                               .name = variant.name(),
+                               .notes = variant.notes,
+                               .selection = select::givenSelection(variant.problem, std::move(path),
+                                                                   joinedStatistics(searches))});
   decision.planned =
       valueOrThrow(planOf(whole.context, decision.best(), decision.path(), 1, decision.concurrent));
   decision.planned.plan.lowerBoundSeconds = decision.lowerBound;
   if (const std::string line = memoryLine(decision); !line.empty())
     decision.planned.plan.notes.push_back({.kind = NoteKind::searchLimits, .text = line});
-  checkMemory(decision.planned.plan, options);
   return decision;
+}
+
+void checkMemory(const Plan &plan, const Options &options, int64_t smallest) {
+  if (options.maxMemory && plan.workspaceBytes > *options.maxMemory)
+    throw Error::unsupported(
+        "--max-memory {}: the smallest plan of the layers that was found takes {} of workspace; "
+        "nearest is --max-memory {}",
+        options.maxMemoryText, formatBytes(smallest), smallest);
 }
 
 }  // namespace weft::decision

@@ -14,16 +14,20 @@ namespace weft::decision {
 /// A part where it stands in the whole.
 struct PlacedPart {
   const Decision *decision = nullptr;
-  size_t firstOp = 0;                                          ///< of the whole: its op 0
+  std::vector<size_t> ops;                                     ///< of each of its: of the whole
   std::function<std::string(const std::string &)> placedText;  ///< of texts that name its tensors
 };
 
-/// One variant with one path: the steps of all parts in order. The problem's only variant has a
+/// One variant with one path: the steps of all parts in order, and behind those of the forward pass
+/// the others from the last part to the first. The problem's only variant has a
 /// candidate of the same ops for each of them. The lower bound is the sum of theirs: no plan beats
 /// it in which no kernel crosses a cut. Throws Error(checkFailed) where the whole has no such
-/// candidate, or one that reads or writes other tensors, and Error(unsupported) where the plan
-/// takes more than Options::maxMemory.
+/// candidate, or one that reads or writes other tensors.
 Decision joinedDecision(const Problem &whole, const Options &options,
                         const std::vector<PlacedPart> &parts);
+
+/// Throws Error(unsupported) where a plan of several layers takes more than Options::maxMemory;
+/// `smallest`: the fewest bytes that any of them was found to take.
+void checkMemory(const Plan &plan, const Options &options, int64_t smallest);
 
 }  // namespace weft::decision

@@ -31,14 +31,19 @@ public:
         options(options),
         builder(body.getTerminator()) {}
 
-  mlir::LogicalResult run() {
+  mlir::LogicalResult run(GradientOrigins *origins) {
     if (mlir::failed(checkGraph()) || mlir::failed(chooseArguments())) return mlir::failure();
     findActiveValues();
     keepStatistics();
     for (mlir::Operation &op : body.without_terminator()) forward.push_back(&op);
     if (mlir::failed(seedResults())) return mlir::failure();
-    for (mlir::Operation *op : llvm::reverse(forward))
+    for (mlir::Operation *op : llvm::reverse(forward)) {
+      mlir::Operation *before = body.getTerminator()->getPrevNode();
       if (mlir::failed(differentiateOp(op))) return mlir::failure();
+      for (mlir::Operation *added = body.getTerminator()->getPrevNode(); origins && added != before;
+           added = added->getPrevNode())
+        origins->emplace(added, op);
+    }
     returnGradients();
     nameOps();
     return saveTensors(graph, forward, options);
@@ -279,8 +284,9 @@ private:
 
 }  // namespace
 
-mlir::LogicalResult differentiate(GraphOp graph, const DifferentiateOptions &options) {
-  return Differentiator(graph, options).run();
+mlir::LogicalResult differentiate(GraphOp graph, const DifferentiateOptions &options,
+                                  GradientOrigins *origins) {
+  return Differentiator(graph, options).run(origins);
 }
 
 }  // namespace weft

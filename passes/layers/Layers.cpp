@@ -6,6 +6,7 @@
 #include "kernel/LayerNames.h"
 #include "passes/Describe.h"
 #include "passes/Passes.h"
+#include "passes/SavedTensors.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
@@ -41,49 +42,67 @@ struct NewGraph {
     builder.setInsertionPointToEnd(&bodyOf(graph));
   }
 
-  /// An argument like that of another graph, or for what another graph computes.
-  mlir::Value addArgument(mlir::Value like, const std::string &name) {
+  /// An argument of the type of a value. An argument of another graph hands on what it says of
+  /// itself where it is a parameter, and else where it is `same`.
+  mlir::Value addArgument(mlir::Value like, const std::string &name, bool isSame = false) {
     const mlir::Value added =
         bodyOf(graph).addArgument(like.getType(), mlir::NameLoc::get(builder.getStringAttr(name)));
     const auto argument = mlir::dyn_cast<mlir::BlockArgument>(like);
     if (!argument) return added;
     auto from = mlir::cast<GraphOp>(argument.getOwner()->getParentOp());
     const unsigned number = argument.getArgNumber();
-    if (from.isParameter(number)) parameters[bodyOf(graph).getNumArguments() - 1] = {from, number};
+    if (from.isParameter(number) || isSame)
+      if (const mlir::DictionaryAttr own = from.getArgAttrDict(number))
+        attributesOf[bodyOf(graph).getNumArguments() - 1] = own;
     return added;
   }
 
-  mlir::OwningOpRef<mlir::ModuleOp> finish(const std::vector<mlir::Value> &results) {
+  /// `attributes`: of the results, by position.
+  mlir::OwningOpRef<mlir::ModuleOp> finish(const std::vector<mlir::Value> &results,
+                                           const std::vector<mlir::DictionaryAttr> &attributes,
+                                           bool isDifferentiated) {
     ReturnOp::create(builder, builder.getUnknownLoc(), mlir::ValueRange(results));
     graph.setFunctionType(builder.getFunctionType(bodyOf(graph).getArgumentTypes(),
                                                   mlir::TypeRange(mlir::ValueRange(results))));
-    for (auto &[argument, origin] : parameters) {
-      graph.setParameter(argument);
-      if (const auto initial = origin.first.initialValue(origin.second))
-        graph.setInitialValue(argument, *initial);
-    }
+    for (const auto &[argument, own] : attributesOf) graph.setArgAttrs(argument, own);
+    for (size_t result = 0; result < attributes.size(); ++result)
+      graph.setResultAttrs(unsigned(result), attributes[result]);
+    if (isDifferentiated) listSavedTensors(graph);
     return std::move(module);
   }
 
   mlir::OwningOpRef<mlir::ModuleOp> module;
   mlir::OpBuilder builder;
   GraphOp graph;
-  std::map<unsigned, std::pair<GraphOp, unsigned>> parameters;
+  std::map<unsigned, mlir::DictionaryAttr> attributesOf;  ///< of arguments, by number
 };
 
-/// The names of a location with their layers so many further.
-mlir::Location shifted(mlir::Location location, int64_t by, mlir::OpBuilder &builder) {
+/// A location with its names as `rename` gives them.
+template <typename Rename>
+mlir::Location renamed(mlir::Location location, mlir::OpBuilder &builder, const Rename &rename) {
   const auto named = mlir::dyn_cast<mlir::NameLoc>(location);
-  if (!named || by == 0) return location;
-  return mlir::NameLoc::get(
-      builder.getStringAttr(shiftLayers(named.getName().getValue().str(), by)));
+  if (!named) return location;
+  return mlir::NameLoc::get(builder.getStringAttr(rename(named.getName().getValue().str())));
+}
+
+constexpr llvm::StringLiteral streamName = "stream";
+
+/// The stream of random numbers that an op draws from, if it drops out.
+std::optional<int64_t> streamOf(mlir::Operation *op) {
+  const auto stream = op->getAttrOfType<mlir::IntegerAttr>(streamName);
+  return stream ? std::optional(stream.getInt()) : std::nullopt;
+}
+
+void shiftStream(mlir::Operation *op, int64_t by) {
+  if (const std::optional<int64_t> stream = streamOf(op); stream && by != 0)
+    op->setAttr(streamName, mlir::Builder(op->getContext()).getI64IntegerAttr(*stream + by));
 }
 
 int64_t layerOfOp(mlir::Operation *op) {
   return op->getNumResults() == 0 ? 0 : layerOf(writtenName(op->getResult(0)));
 }
 
-constexpr std::string_view carriedName = "carried";
+constexpr std::string_view carriedName = "carried", gradientPrefix = "d_";
 
 /// Computed before, or brought by the caller as floats.
 bool isActivation(GraphOp whole, mlir::Value value) {
@@ -94,6 +113,84 @@ bool isActivation(GraphOp whole, mlir::Value value) {
          *dtype != DType::i1;
 }
 
+/// Which results of the whole carry which attributes, and of all others which entry point they are
+/// handed on in.
+class ResultMarks {
+public:
+  explicit ResultMarks(GraphOp whole) : whole(whole), entries(entryPointsOf(whole)) {
+    for (auto [result, value] : llvm::enumerate(bodyOf(whole).getTerminator()->getOperands()))
+      numberOf.try_emplace(value, unsigned(result));
+  }
+
+  /// `argumentName`: of an argument of the whole the name that a part gives it.
+  template <typename Name>
+  mlir::DictionaryAttr of(mlir::Value value, const Name &argumentName) {
+    mlir::Builder builder(whole.getContext());
+    const auto found = numberOf.find(value);
+    mlir::DictionaryAttr own =
+        found == numberOf.end() ? mlir::DictionaryAttr() : whole.getResultAttrDict(found->second);
+    llvm::SmallVector<mlir::NamedAttribute> marks;
+    for (const mlir::NamedAttribute &mark :
+         own ? own.getValue() : llvm::ArrayRef<mlir::NamedAttribute>()) {
+      const auto name = mlir::dyn_cast<mlir::StringAttr>(mark.getValue());
+      marks.push_back(
+          name ? builder.getNamedAttr(mark.getName(),
+                                      builder.getStringAttr(argumentName(name.getValue().str())))
+               : mark);
+    }
+    const std::string &entry = entries.at(value.getDefiningOp());
+    if (marks.empty() && (entry == "backward" || entry == "update"))
+      marks.push_back(builder.getNamedAttr(entry == "update" ? updateOfName : gradientOfName,
+                                           builder.getStringAttr(writtenName(value))));
+    return builder.getDictionaryAttr(marks);
+  }
+
+private:
+  GraphOp whole;
+  std::map<mlir::Operation *, std::string> entries;
+  llvm::DenseMap<mlir::Value, unsigned> numberOf;
+};
+
+/// A name that begins with the gradient of one of these values, or lists such, with what the part
+/// calls the value.
+std::string ofCarried(std::string names, const std::map<std::string, std::string> &carried) {
+  std::string result;
+  for (size_t at = 0; at < names.size();) {
+    const size_t end = std::min(names.find(", ", at), names.size());
+    std::string name = names.substr(at, end - at);
+    // The longest name that it begins with: "d_norm0_layer1_q" is of norm0.
+    for (size_t length = name.size(); length > gradientPrefix.size(); --length) {
+      if (!name.starts_with(gradientPrefix) || (length < name.size() && name[length] != '_'))
+        continue;
+      const auto found =
+          carried.find(name.substr(gradientPrefix.size(), length - gradientPrefix.size()));
+      if (found == carried.end()) continue;
+      name = std::string(gradientPrefix) + found->second + name.substr(length);
+      break;
+    }
+    result += name;
+    if (end < names.size()) result += ", ";
+    at = end + (end < names.size() ? 2 : 0);
+  }
+  return result;
+}
+
+/// Of an op: forward, backward, update; what nothing returned depends on goes with the op before.
+std::vector<size_t> passesOf(GraphOp graph) {
+  const std::map<mlir::Operation *, std::string> entries = entryPointsOf(graph);
+  std::vector<size_t> passes;
+  for (mlir::Operation *op : numberedOps(graph)) {
+    const std::string &entry = entries.at(op);
+    passes.push_back(entry == "update"     ? 2
+                     : entry == "backward" ? 1
+                     : entry.empty()       ? (passes.empty() ? 0 : passes.back())
+                                           : 0);
+  }
+  return passes;
+}
+
+}  // namespace
+
 LayerPart partOf(GraphOp whole, const std::vector<mlir::Operation *> &ops) {
   const std::set<mlir::Operation *> inside(ops.begin(), ops.end());
   LayerPart part;
@@ -101,11 +198,18 @@ LayerPart partOf(GraphOp whole, const std::vector<mlir::Operation *> &ops) {
     if (const int64_t layer = layerOfOp(op);
         layer > 0 && (part.firstLayer == 0 || layer < part.firstLayer))
       part.firstLayer = layer;
+  std::optional<int64_t> firstStream;
+  for (mlir::Operation *op : ops)
+    if (const std::optional<int64_t> stream = streamOf(op))
+      firstStream = std::min(firstStream.value_or(*stream), *stream);
+  part.firstStream = firstStream.value_or(0);
   NewGraph made(whole.getContext(), whole.getName());
   mlir::IRMapping values;
+  std::map<std::string, std::string> nameOf;  // in the part, of arguments by name in the whole
   const auto add = [&](mlir::Value value, const std::string &name) {
     values.map(value, made.addArgument(value, name));
     part.arguments.push_back(writtenName(value));
+    nameOf.emplace(writtenName(value), name);
   };
   for (mlir::Operation *op : ops)
     for (mlir::Value operand : op->getOperands())
@@ -116,22 +220,36 @@ LayerPart partOf(GraphOp whole, const std::vector<mlir::Operation *> &ops) {
     return llvm::any_of(value.getUsers(),
                         [&](mlir::Operation *user) { return inside.contains(user); });
   };
-  for (mlir::BlockArgument argument : bodyOf(whole).getArguments())
-    if (!values.contains(argument) && isRead(argument)) add(argument, writtenName(argument));
-  for (mlir::Operation *op : ops) made.builder.clone(*op, values);
+  // What all layers share stands in the whole where the first layer reads it.
+  for (const bool isShared : {true, false})
+    for (mlir::BlockArgument argument : bodyOf(whole).getArguments())
+      if (!values.contains(argument) && isRead(argument) &&
+          isShared == (layerOf(writtenName(argument)) == 0))
+        add(argument, writtenName(argument));
+  for (mlir::Operation *op : ops) {
+    mlir::Operation *clone = made.builder.clone(*op, values);
+    clone->setLoc(renamed(op->getLoc(), made.builder,
+                          [&](const std::string &name) { return ofCarried(name, nameOf); }));
+    shiftStream(clone, -part.firstStream);
+  }
+  ResultMarks marks(whole);
+  const auto argumentName = [&](const std::string &name) {
+    const auto found = nameOf.find(name);
+    return found == nameOf.end() ? name : found->second;
+  };
   std::vector<mlir::Value> results;
+  std::vector<mlir::DictionaryAttr> attributes;
   for (mlir::Operation *op : ops)
     for (mlir::Value result : op->getResults())
       if (llvm::any_of(result.getUsers(),
                        [&](mlir::Operation *user) { return !inside.contains(user); })) {
         results.push_back(values.lookup(result));
         part.results.push_back(writtenName(result));
+        attributes.push_back(marks.of(result, argumentName));
       }
-  part.module = made.finish(results);
+  part.module = made.finish(results, attributes, whole->hasAttr(savedName));
   return part;
 }
-
-}  // namespace
 
 std::string placedText(const std::string &text, const std::vector<std::string> &arguments,
                        int64_t shift) {
@@ -158,7 +276,10 @@ std::string placedText(const std::string &text, const std::vector<std::string> &
 LayerPositions layerPositions(GraphOp graph) {
   LayerPositions positions;
   int64_t before = 0;
-  const std::vector<mlir::Operation *> ops = numberedOps(graph);
+  std::vector<mlir::Operation *> ops = numberedOps(graph);
+  if (graph->hasAttr(savedName))
+    if (const auto last = std::ranges::find(ops, lastForwardOp(graph)); last != ops.end())
+      ops.erase(last + 1, ops.end());
   for (size_t index = 0; index < ops.size(); ++index) {
     const int64_t layer = layerOfOp(ops[index]);
     if (layer == before + 1 && layer > 0) positions.begins.push_back(index);
@@ -172,7 +293,12 @@ LayerPositions layerPositions(GraphOp graph) {
   for (size_t layer = 0; layer < positions.begins.size(); ++layer) {
     const size_t end =
         layer + 1 < positions.begins.size() ? positions.begins[layer + 1] : positions.end;
-    const size_t count = end - positions.begins[layer];
+    size_t count = end - positions.begins[layer];
+    if (const bool isLast = layer > 0 && layer + 1 == positions.begins.size();
+        isLast && count > positions.opsOfLayer) {
+      count = positions.opsOfLayer;
+      positions.end = positions.begins[layer] + count;
+    }
     if (layer > 0 && count != positions.opsOfLayer)
       throw Error::checkFailed("layer {} has {} ops, those before it have {}", layer + 1, count,
                                positions.opsOfLayer);
@@ -208,45 +334,100 @@ std::vector<LayerPart> cutGraph(GraphOp graph, const std::vector<size_t> &cuts) 
   return parts;
 }
 
-mlir::OwningOpRef<mlir::ModuleOp> joinGraphs(GraphOp whole, const std::vector<JoinedPart> &parts,
-                                             std::vector<size_t> *firstOps) {
-  NewGraph made(whole.getContext(), whole.getName());
-  std::map<std::string, mlir::Value> known;  // by name in the whole
-  for (mlir::BlockArgument argument : bodyOf(whole).getArguments())
-    known[writtenName(argument)] = made.addArgument(argument, writtenName(argument));
-  size_t ops = 0;
-  for (const JoinedPart &part : parts) {
-    if (firstOps) firstOps->push_back(ops);
-    mlir::Block &body = bodyOf(graphIn(part.module));
-    mlir::IRMapping values;
-    if (body.getNumArguments() != part.arguments.size())
-      throw Error::checkFailed("a part of '{}' has {} arguments in the place of {}",
-                               whole.getName().str(), body.getNumArguments(),
-                               part.arguments.size());
-    for (mlir::BlockArgument argument : body.getArguments()) {
-      const std::string &name = part.arguments[argument.getArgNumber()];
-      const auto found = known.find(name);
-      if (found == known.end())
-        throw Error::checkFailed("a part of '{}' reads '{}', which nothing before it computes",
-                                 whole.getName().str(), name);
-      values.map(argument, found->second);
-    }
-    for (mlir::Operation &op : body.without_terminator()) {
-      mlir::Operation *clone = made.builder.clone(op, values);
-      clone->setLoc(shifted(op.getLoc(), part.shift, made.builder));
-      ++ops;
-    }
-    const auto returned = body.getTerminator()->getOperands();
-    if (returned.size() != part.results.size())
-      throw Error::checkFailed("a part of '{}' has {} results, {} are read of it",
-                               whole.getName().str(), returned.size(), part.results.size());
-    for (size_t index = 0; index < part.results.size(); ++index)
-      known[part.results[index]] = values.lookup(returned[unsigned(index)]);
+namespace {
+
+class Joiner {
+public:
+  Joiner(GraphOp whole, const std::vector<JoinedPart> &parts)
+      : whole(whole), made(whole.getContext(), whole.getName()) {
+    for (mlir::BlockArgument argument : bodyOf(whole).getArguments())
+      known[writtenName(argument)] = made.addArgument(argument, writtenName(argument), true);
+    for (const JoinedPart &part : parts) placed.emplace_back(part, graphIn(part.module));
+    for (Placed &part : placed) checkForm(part);
   }
-  std::vector<mlir::Value> results;
-  for (mlir::Value value : bodyOf(whole).getTerminator()->getOperands())
-    results.push_back(known.at(writtenName(value)));
-  return made.finish(results);
+
+  mlir::OwningOpRef<mlir::ModuleOp> join(std::vector<std::vector<size_t>> *numbers) {
+    for (Placed &part : placed) add(part, 0);
+    for (const size_t pass : {1, 2})
+      for (Placed &part : llvm::reverse(placed)) add(part, pass);
+    if (numbers)
+      for (Placed &part : placed) numbers->push_back(std::move(part.numbers));
+    std::vector<mlir::Value> results;
+    std::vector<mlir::DictionaryAttr> attributes;
+    for (auto [result, value] : llvm::enumerate(bodyOf(whole).getTerminator()->getOperands())) {
+      results.push_back(known.at(writtenName(value)));
+      const mlir::DictionaryAttr own = whole.getResultAttrDict(unsigned(result));
+      attributes.push_back(own ? own : made.builder.getDictionaryAttr({}));
+    }
+    return made.finish(results, attributes, whole->hasAttr(savedName));
+  }
+
+private:
+  struct Placed {
+    Placed(const JoinedPart &part, GraphOp graph)
+        : part(part), graph(graph), ops(numberedOps(graph)), passes(passesOf(graph)) {
+      numbers.resize(ops.size());
+    }
+    const JoinedPart &part;
+    GraphOp graph;
+    std::vector<mlir::Operation *> ops;
+    std::vector<size_t> passes, numbers;  ///< of each op
+    mlir::IRMapping values;
+  };
+
+  void checkForm(Placed &placed) {
+    const unsigned arguments = bodyOf(placed.graph).getNumArguments();
+    const size_t results = bodyOf(placed.graph).getTerminator()->getNumOperands();
+    if (arguments != placed.part.arguments.size())
+      throw Error::checkFailed("a part of '{}' has {} arguments in the place of {}",
+                               whole.getName().str(), arguments, placed.part.arguments.size());
+    if (results != placed.part.results.size())
+      throw Error::checkFailed("a part of '{}' has {} results, {} are read of it",
+                               whole.getName().str(), results, placed.part.results.size());
+  }
+
+  void add(Placed &placed, size_t pass) {
+    for (mlir::BlockArgument argument : bodyOf(placed.graph).getArguments()) {
+      const auto found = known.find(placed.part.arguments[argument.getArgNumber()]);
+      if (found != known.end()) placed.values.map(argument, found->second);
+    }
+    for (size_t index = 0; index < placed.ops.size(); ++index) {
+      if (placed.passes[index] != pass) continue;
+      mlir::Operation &op = *placed.ops[index];
+      for (mlir::Value operand : op.getOperands()) checkKnown(placed, operand);
+      mlir::Operation *clone = made.builder.clone(op, placed.values);
+      clone->setLoc(renamed(op.getLoc(), made.builder, [&](const std::string &name) {
+        return placedText(name, placed.part.arguments, placed.part.shift);
+      }));
+      shiftStream(clone, placed.part.firstStream);
+      placed.numbers[index] = ops++;
+    }
+    const auto returned = bodyOf(placed.graph).getTerminator()->getOperands();
+    for (size_t index = 0; index < placed.part.results.size(); ++index)
+      if (placed.values.contains(returned[unsigned(index)]))
+        known[placed.part.results[index]] = placed.values.lookup(returned[unsigned(index)]);
+  }
+
+  void checkKnown(const Placed &placed, mlir::Value operand) {
+    if (placed.values.contains(operand)) return;
+    const auto argument = mlir::dyn_cast<mlir::BlockArgument>(operand);
+    throw Error::checkFailed(
+        "a part of '{}' reads '{}', which nothing before it computes", whole.getName().str(),
+        argument ? placed.part.arguments[argument.getArgNumber()] : writtenName(operand));
+  }
+
+  GraphOp whole;
+  NewGraph made;
+  std::map<std::string, mlir::Value> known;  // by name in the whole
+  std::vector<Placed> placed;
+  size_t ops = 0;
+};
+
+}  // namespace
+
+mlir::OwningOpRef<mlir::ModuleOp> joinGraphs(GraphOp whole, const std::vector<JoinedPart> &parts,
+                                             std::vector<std::vector<size_t>> *numbers) {
+  return Joiner(whole, parts).join(numbers);
 }
 
 }  // namespace weft

@@ -19,10 +19,12 @@ namespace weft {
 /// Where the layers of a graph begin, as numbers of ops (numberedOps).
 struct LayerPositions {
   std::vector<size_t> begins;  ///< one a layer, ascending
-  size_t end = 0;              ///< behind the last layer's last op
+  size_t end = 0;              ///< behind the last layer, as long as the others
   size_t opsOfLayer = 0;
 };
-/// Throws Error(checkFailed) where layers have different numbers of ops or are not in order.
+/// Of the forward pass. Ops that the last layer has beyond the others stand behind the layers: they
+/// hand its result out, unpacked. Throws Error(checkFailed) where layers have different numbers of
+/// ops or are not in order.
 LayerPositions layerPositions(GraphOp graph);
 
 /// Tensors that are computed in front of an op and read at it or behind it.
@@ -34,16 +36,20 @@ Crossing crossingAt(GraphOp graph, size_t op);
 /// The ops between two cuts as a graph. Its arguments are first the activations, those that earlier
 /// parts compute and those of the whole, by first use and called "carried1", "carried2", ..., so
 /// that the first layer is like the others; then integers and parameters of the whole under their
-/// names. Its results are what later parts read or the whole returns.
+/// names, those of no layer first. Its results are what later parts read or the whole returns.
 struct LayerPart {
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  int64_t firstLayer = 0;                       ///< of its names; 0: of no layer
+  int64_t firstLayer = 0;   ///< of its names; 0: of no layer
+  int64_t firstStream = 0;  ///< of dropout in the whole; the part's own streams begin with 0
   std::vector<std::string> arguments, results;  ///< names in the whole, by position
 };
 /// A text that speaks of a part's tensors, of the part where it stands in the whole: there its
 /// arguments have these names, and its layers stand so many further.
 std::string placedText(const std::string &text, const std::vector<std::string> &arguments,
                        int64_t shift);
+/// Of these ops, in the order of the whole. What they hand to ops of the backward pass or of the
+/// update, or to the caller from there, is marked as the whole marks such results.
+LayerPart partOf(GraphOp whole, const std::vector<mlir::Operation *> &ops);
 /// One part for each range between neighbouring cuts, and those before the first and behind the
 /// last; ranges without ops are left out. `cuts`: numbers of ops, ascending.
 std::vector<LayerPart> cutGraph(GraphOp graph, const std::vector<size_t> &cuts);
@@ -54,11 +60,13 @@ struct JoinedPart {
   mlir::ModuleOp module;
   std::vector<std::string> arguments, results;  ///< names in the whole, by position
   int64_t shift = 0;
+  int64_t firstStream = 0;
 };
-/// A graph of the whole's arguments and results that computes what its parts compute, in order.
-/// `firstOps`, if any, gets the number of each part's first op. Throws Error(checkFailed) where a
-/// part reads what nothing before it computes.
+/// A graph of the whole's arguments and results that computes what its parts compute: forward in
+/// order, then backward from the last part to the first, then updates likewise. `numbers`, if any,
+/// gets for each part the numbers of its ops in the whole. Throws Error(checkFailed) where a part
+/// reads what nothing before it computes.
 mlir::OwningOpRef<mlir::ModuleOp> joinGraphs(GraphOp whole, const std::vector<JoinedPart> &parts,
-                                             std::vector<size_t> *firstOps = nullptr);
+                                             std::vector<std::vector<size_t>> *numbers = nullptr);
 
 }  // namespace weft

@@ -39,6 +39,31 @@ class LayersTest(CommandTest):
         self.fails(3, 'explain', 'out', '--layout', 'layer3_q', says=['decided one by one'])
         self.weft('run', 'out', '--check')
 
+    def test_training_runs_through_the_layers_and_back(self):
+        workspace = {}
+        for layers in ('3', '5'):
+            said = self.compile('bert-base', '--layers', layers, '--train', '--recompute', 'none',
+                                '--attention', 'unfused', *DIMS[:10], '--stacking', 'separate',
+                                '--overwrite').prose()
+            self.assertIn(f'{layers} layers, training', said)
+            plan = json.loads((self.folder / 'out/plan.json').read_text())
+            workspace[layers] = plan['workspaceBytes']
+            names = {point: [plan['kernels'][number]['name'] for number in kernels]
+                     for point, kernels in plan['entryPoints'].items()}
+            for point, order in (('forward', 1), ('backward', -1)):
+                of_layers = [name for name in names[point] if '_q_' in name and 'wq' not in name]
+                found = [name[name.index('layer') + 5] for name in of_layers]
+                self.assertEqual(found[::order], sorted(found), of_layers)
+        saved = (workspace['5'] - workspace['3']) / 2
+        self.assertGreater(saved, 10 * 2 * 16 * 32 * 2)  # ten tensors of the input's size
+        self.assertLess(workspace['5'], 8 * saved)
+        results = {tensor['logical'] for tensor in plan['tensors'] if tensor['role'] == 'result'}
+        self.assertEqual(len(results), 1 + 1 + 5 * 16)
+        self.assertIn('as weft wrote it', self.weft('emit', 'out', '--check').out)
+        self.weft('run', 'out', '--check')
+        everything = self.weft('explain', 'out', '--all').prose()
+        self.assertIn("cut behind 'norm2' and 'd_residual2'", everything)
+
     def test_an_edit_is_of_all_layers(self):
         self.compile('bert-base', '--layers', '3', *DIMS)
         file = next((self.folder / 'out/kernels').glob('*gelu*.cu'))
@@ -73,11 +98,9 @@ class LayersTest(CommandTest):
             (2, ['gpt2', '--layers', 'two'], ["a number of layers or 'all'"]),
             (2, ['gpt2', '--part', 'models'], ["nearest is 'model'"]),
             (2, ['bert-base', '--layers', '2', '--dim', 'k=8'], ['k=8 must equal j=512']),
-            (3, ['gpt2', '--layers', '2', '--train'], ['forward only', '--train of one layer']),
-            (3, ['gpt2', '--part', 'model', '--train'], ['forward only']),
+            (3, ['gpt2', '--layers', '2', '--train', '--optimizer', 'adamw'], ['--dtype f32']),
+            (3, ['gpt2', '--layers', '2', '--train', '--chunks', '2'], ['--chunks']),
             (3, ['gpt2', '--layers', '2', '--part', 'attention'], ['--part layer']),
-            (3, ['gpt2', '--layers', '2', '--ragged', 'j'], ['--ragged packs one layer']),
-            (3, ['gpt2', '--layers', '2', '--dropout', '0.1'], ['--dropout 0']),
             (3, ['t5-base-encoder', '--layers', '2'], ['nearest are bert-base']),
             (3, ['attention', '--part', 'model'], ['nearest are bert-base']),
             (3, ['bloom-560m', '--part', 'model'], ['--layers all']),
@@ -90,7 +113,7 @@ class LayersTest(CommandTest):
         (self.folder / 'deep.json').write_text(json.dumps({**CONFIG, 'n_layer': 1244}))
         self.fails(3, 'import', 'deep.json', '--layers', 'all', says=['1244 layers', 'at most 256'])
         self.compile('bloom-560m', '--layers', '2', *DIMS)
-        self.fails(3, 'run', 'out', '--weights', 'x', says=['BERT, GPT-2 and Llama'])
+        self.fails(3, 'run', 'out', '--weights', 'x', says=['DistilBERT, GPT-2 and Llama'])
         self.compile('gpt2', '--layers', '2', *DIMS, '--overwrite')
         self.fails(2, 'run', 'out', '--weights', 'nowhere', says=['nowhere'])
         self.fails(3, 'opt', 'gpt2', '--layers', '2', says=['decided one by one'])

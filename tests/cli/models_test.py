@@ -8,7 +8,7 @@ PARTS, TYPES = ('layer', 'attention', 'model'), ('f16', 'bf16', 'f32')
 MASKS = ('causal', 'window=N', 'padding', 'document')
 FORMS = ('alibi', 'relative=N', 'softcap=C')
 UNTRAINED = {'t5-base-decoder', 't5-base-encoder'}
-SMALL = {'b': 1, 'j': 8, 'h': 2, 'i': 8, 'u': 8, 'p': 4, 'g': 1, 'a': 2, 's': 2, 'v': 8}
+SMALL = {'b': 1, 'j': 8, 'h': 2, 'i': 8, 'u': 8, 'p': 4, 'g': 1, 'a': 2, 's': 2, 'v': 8, 'd': 8}
 
 
 class ModelsTest(CommandTest):
@@ -93,7 +93,7 @@ class ModelsTest(CommandTest):
     def test_dims_are_the_settable_ones(self):
         for model in self.models:
             names = [dim['name'] for dim in model['dims']]
-            for name in set('bjkhgpwiuvm') - set(names):
+            for name in set('bdjkhgpwiuvm') - set(names):
                 self.fails(2, 'import', model['name'], '--dim', f'{name}=8', '--dtype',
                            model['dtypes'][0], says=[f"unknown dimension '{name}'"])
 

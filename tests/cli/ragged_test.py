@@ -87,6 +87,25 @@ weft.graph @g(%x: !x, %w: !w {weft.parameter}, %lengths: !n) -> !x {
                                                                     list(layer()))}))
         self.weft('compile', graph, '--ragged', 'm', '-o', 'out', env={'WEFT_NVRTC': 'none'})
 
+    def test_a_whole_model_takes_lengths(self):
+        """Packed at the ids and unpacked at the results, with one argument of lengths."""
+        dims = [word for dim in ('b=2', 'j=16', 'h=2', 'i=32', 'u=64', 'v=24')
+                for word in ('--dim', dim)]
+        model = ['bert-base', '--part', 'model', '--layers', '3', '--ragged', 'j', *dims,
+                 '--stacking', 'three', '--attention', 'fused', '--profile', 'none']
+        said = self.weft('compile', *model, '--lengths', 'mean=0.5', '-o', 'out', '--stop-after',
+                         'emit').prose()
+        self.assertIn('model of 3 layers', said)
+        self.assertIn('priced at 50% of the tokens', said)
+        plan = json.loads((self.folder / 'out/plan.json').read_text())
+        ranges = {one['logical']: one['range'] for one in plan['tensors']
+                  if one['dtype'] == 'i32' and one['role'] == 'argument'}
+        self.assertEqual(ranges, {'lengths': [0, 16], 'tokens': [0, 23], 'types': [0, 1]})
+        self.assertIn('priced at 50% of the tokens', self.weft('explain', 'out').prose())
+        self.weft('run', 'out', '--check', '--lengths', 'mean=0.5')
+        self.fails(2, 'run', 'out', '--check', '--lengths',
+                   str(self.write('lengths.txt', '17 3')), says=['length 17 of sequence 0 of'])
+
     def test_what_cannot_be_packed(self):
         for model, says in {
                 'transformer-decoder': 'nearest are bert-base, gpt2 and llama-3-8b',
@@ -98,7 +117,7 @@ weft.graph @g(%x: !x, %w: !w {weft.parameter}, %lengths: !n) -> !x {
                    says=["--ragged q: no argument holds tokens along 'q'; tokens lie along j"])
         graph = self.write('plain.mlir', self.weft('import', *LAYER).out)
         self.fails(3, 'import', graph, '--ragged', 'j',
-                   says=['no padding mask says how many tokens a sequence has'])
+                   says=['no padding mask says how many tokens a sequence has', '--mask padding'])
 
 
 class ExpectedLengthsTest(CommandTest):

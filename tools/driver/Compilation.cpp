@@ -3,6 +3,7 @@
 
 #include "ir/Weft.h"
 #include "kernel/Error.h"
+#include "kernel/LayerNames.h"
 #include "kernel/Nearest.h"
 #include "kernel/ReasonCodes.h"
 #include "passes/Describe.h"
@@ -178,16 +179,42 @@ Account Compilation::account(const ProposedVariant &variant) const {
   return result;
 }
 
+namespace {
+
+/// A name that only layers have, with their prefix, is that of all layers.
+std::vector<std::string> namesOfLayers(const std::vector<std::string> &names, GraphOp graph,
+                                       int64_t layers) {
+  std::set<std::string> known;
+  for (mlir::Operation *op : numberedOps(graph)) known.insert(writtenName(op->getResult(0)));
+  std::vector<std::string> all;
+  for (const std::string &name : names) {
+    const bool isOfLayers = !known.contains(name) && known.contains(layerPrefix(1) + name);
+    if (!isOfLayers) all.push_back(name);
+    for (int64_t layer = 1; isOfLayers && layer <= layers; ++layer)
+      all.push_back(layerPrefix(layer) + name);
+  }
+  return all;
+}
+
+}  // namespace
+
 void Compilation::differentiateImported() {
   CapturedDiagnostics diagnostics(*context);
   for (const Variant &variant : imported) {
     auto graph = mlir::cast<GraphOp>(graphOf(*variant.module));
-    DifferentiateOptions options{.withRespectTo = modelFlags.gradientsOf,
-                                 .recompute = modelFlags.recomputedNames(),
-                                 .scalesLoss = !modelFlags.optimizer.empty()};
+    DifferentiateOptions options{
+        .withRespectTo = modelFlags.gradientsOf,
+        .recompute = namesOfLayers(modelFlags.recomputedNames(), graph, described.layers),
+        .scalesLoss = !modelFlags.optimizer.empty()};
+    if (!modelFlags.optimizer.empty() && elementType() != DType::f32 && described.dtype)
+      throw Error::unsupported(
+          "{}: --optimizer {}: parameters of {} cannot be updated, small steps would be lost; "
+          "nearest is --dtype f32",
+          described.name, modelFlags.optimizer, nameOf(elementType()));
     if (!modelFlags.optimizer.empty() && options.withRespectTo.empty())
       options.withRespectTo = parametersOf(graph);
-    if (mlir::failed(differentiate(graph, options)))
+    origins.clear();
+    if (mlir::failed(differentiate(graph, options, &origins)))
       throw diagnostics.error(ErrorKind::badInput, "the graph could not be differentiated");
     if (!modelFlags.optimizer.empty() && mlir::failed(appendAdamW(graph, {})))
       throw diagnostics.error(ErrorKind::badInput, "the optimizer could not be appended");
@@ -267,6 +294,7 @@ void Compilation::importModel(Phase first) {
       .dropout = modelFlags.dropoutProbability(),
       .mask = modelFlags.scoreMask(),
       .score = modelFlags.scoreForm(),
+      .training = modelFlags.train,
       .ragged = !modelFlags.ragged.empty()};
   CapturedDiagnostics diagnostics(*context);
   models::Model model = models::build(request, *context);
@@ -274,11 +302,6 @@ void Compilation::importModel(Phase first) {
   graphOf(*model.module);
   described = std::move(model.description);
   modelFlags.check(described.dtype);
-  if (modelFlags.train && (described.layers > 1 || described.isWhole))
-    throw Error::unsupported(
-        "{}: --train: several layers and whole models are compiled forward only so far; nearest is "
-        "--train of one layer, without --layers and --part model",
-        described.name);
   if (modelFlags.train && !described.isTrained)
     throw Error::unsupported(
         "{}: --train: weft.relative_bias and weft.expand_buckets have no derivative yet; nearest "

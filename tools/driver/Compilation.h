@@ -5,6 +5,7 @@
 
 #include "models/Models.h"
 #include "passes/Passes.h"
+#include "passes/Rewrites.h"
 #include "passes/decide/Decide.h"
 #include "runtime/artifact/Artifact.h"
 #include "tools/driver/Accounting.h"
@@ -67,6 +68,8 @@ public:
   bool importedOneOfSeveral() const { return isVariantChosen; }
   const models::Description &description() const { return described; }
   mlir::ModuleOp graph() const { return *imported.front().module; }
+  /// Of graph(), where differentiate made its backward pass here.
+  const GradientOrigins &gradientOrigins() const { return origins; }
 
   /// Whether the graph has several layers, or is a whole model: then its parts are decided one by
   /// one (LayeredModel.h), and no pass proposes for the whole.
@@ -178,6 +181,7 @@ private:
   models::Description described;
   std::vector<PhaseBytes> importedBytes;  ///< after import, and after differentiate
   Phase firstPhase = Phase::import;
+  GradientOrigins origins;        ///< of the first one imported
   std::vector<Variant> imported;  ///< at least one; several from a file of variants
   bool isPart = false;            ///< of another compilation
   bool isVariantChosen = false;   ///< --variant named one of the file's, not one of the proposed

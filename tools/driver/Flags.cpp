@@ -123,7 +123,9 @@ void ModelFlags::declare(CLI::App &command) {
           "results are 0 behind them, and most kernels leave out the rows behind the last token. "
           "Encoder, decoder and Llama presets get a padding mask by it")
       ->type_name("AXIS");
-  command.add_flag("--train", train, "forward and backward in one graph");
+  command.add_flag("--train", train,
+                   "forward and backward in one graph; a whole model with logits ends in "
+                   "their loss");
   command
       .add_option("--optimizer", optimizer,
                   "a step of it in the same graph, in place of the parameters' gradients: adamw")
@@ -136,7 +138,8 @@ void ModelFlags::declare(CLI::App &command) {
   command
       .add_option("--recompute", recompute,
                   "element-wise results and norms that the backward pass computes again instead "
-                  "of saving: auto (element-wise ones where it is faster), none, or names")
+                  "of saving: auto (element-wise ones where it is faster), none, or names; "
+                  "of several layers a name without its layer is that of all")
       ->delimiter(',')
       ->type_name("T,..");
 }

@@ -4,8 +4,10 @@
 #include "kernel/Error.h"
 #include "kernel/LayerNames.h"
 #include "passes/Describe.h"
+#include "passes/SavedTensors.h"
 #include "passes/decide/JoinedDecision.h"
 #include "passes/layers/Layers.h"
+#include "tools/driver/LayeredTraining.h"
 
 #include <algorithm>
 #include <map>
@@ -115,7 +117,7 @@ std::string placed(const std::string &text, const DecidedPart::Place &place) {
 }
 
 FusionRecord placed(FusionRecord record, const DecidedPart::Place &place) {
-  for (int &op : record.ops) op += int(place.firstOp);
+  for (int &op : record.ops) op = int(place.ops.at(size_t(op)));
   for (std::string &name : record.opNames) name = placed(name, place);
   record.detail = placed(record.detail, place);
   return record;
@@ -137,7 +139,7 @@ FusionResult joinedFusions(const std::vector<DecidedPart> &parts, size_t ops) {
         FusionCandidate shifted{
             .ops = candidate.ops,
             .pattern = candidate.proposedBy.substr(std::string_view("fuse: ").size())};
-        for (int &op : shifted.ops) op += int(place.firstOp);
+        for (int &op : shifted.ops) op = int(place.ops.at(size_t(op)));
         result.candidates.push_back(std::move(shifted));
       }
     for (const DecidedPart::Place &place : part.places)
@@ -158,14 +160,16 @@ void nameByLayer(select::Problem &problem) {
   }
 }
 
-std::string cutNote(const Cut &cut, size_t layers, const std::vector<DecidedPart> &parts) {
+std::string cutNote(const Cut &cut, size_t layers, const std::vector<DecidedPart> &parts,
+                    bool isTrained) {
   size_t places = 0;
   for (const DecidedPart &part : parts) places += part.places.size();
-  const std::string lost =
-      cut.lost == 0 ? "no fused candidate crosses a cut"
-                    : fmt::format("{} fused candidates that cross a cut are lost", cut.lost);
+  const std::string none = isTrained ? "no tensor inside of a fused candidate crosses a cut"
+                                     : "no fused candidate crosses a cut",
+                    lost = fmt::format("{} fused candidates that cross a cut are lost", cut.lost);
   return fmt::format("{} layers in {} parts, cut behind '{}', of which {} {} decided: {}", layers,
-                     places, cut.behind, parts.size(), parts.size() == 1 ? "is" : "are", lost);
+                     places, cut.behind, parts.size(), parts.size() == 1 ? "is" : "are",
+                     cut.lost == 0 ? none : lost);
 }
 
 class LayeredDecision {
@@ -177,22 +181,30 @@ public:
 
   DecidedModel decide() {
     checkChoices(whole);
-    cut = chooseCut(whole, graph, layers);
-    cutParts();
+    if (whole.model().train) {
+      CutTraining training = cutTrainingGraph(whole, layers);
+      cut = {.lost = training.lost,
+             .behind = fmt::format("{}' and '{}", training.behind, training.behindGradient)};
+      addParts(std::move(training.parts));
+    } else {
+      cut = chooseCut(whole, graph, layers);
+      addParts(cutGraph(graph, cutsOf(layers, cut.rotation)));
+    }
     for (DecidedPart &part : result.parts) {
       part.proposed = part.compilation->propose(Phase::import);
-      part.decision = part.compilation->decide(part.proposed);
+      part.decision = decidedPart(*part.compilation, part.proposed);
     }
     join();
     plan();
+    fit();
     return std::move(result);
   }
 
 private:
   /// One part for each distinct text, and for each place of the whole its part and results.
-  void cutParts() {
+  void addParts(std::vector<LayerPart> parts) {
     std::map<std::string, size_t> known;
-    for (LayerPart &part : cutGraph(graph, cutsOf(layers, cut.rotation))) {
+    for (LayerPart &part : parts) {
       const std::string text = shiftLayers(Compilation::print(*part.module), -part.firstLayer);
       const auto [found, isNew] = known.try_emplace(text, result.parts.size());
       if (isNew) {
@@ -203,24 +215,64 @@ private:
       }
       placedParts.push_back({.part = found->second,
                              .shift = part.firstLayer - firstLayers[found->second],
+                             .firstStream = part.firstStream,
                              .arguments = std::move(part.arguments),
                              .results = std::move(part.results)});
     }
   }
 
+  /// What layers save for their backward passes adds up, unlike what one of them works in. So where
+  /// the plan takes too much, all layers alike compute again what that saves memory of.
+  void fit() {
+    const std::optional<int64_t> limit = result.options.maxMemory;
+    if (!limit) return;
+    int64_t smallest = result.decision.planned.plan.workspaceBytes;
+    if (whole.model().train && whole.model().choosesRecomputed() && smallest > *limit) {
+      recomputeInParts();
+      join();
+      plan();
+      smallest = std::min(smallest, result.decision.planned.plan.workspaceBytes);
+    }
+    decision::checkMemory(result.decision.planned.plan, result.options, smallest);
+  }
+
+  void recomputeInParts() {
+    for (DecidedPart &part : result.parts) {
+      const std::vector<std::string> names =
+          namesThatSaveMemory(*part.compilation->graph().getOps<GraphOp>().begin());
+      if (names.empty()) continue;
+      part.proposed = part.compilation->proposeRecomputed(names);
+      part.decision = decidedPart(*part.compilation, part.proposed);
+      for (ProposedVariant &variant : part.proposed)
+        variant.notes.push_back(fmt::format("--max-memory: computed again in the backward pass: {}",
+                                            fmt::join(names, ", ")));
+    }
+  }
+
+  /// A limit is of the whole: of training, no part alone can be held to it.
+  decision::Decision decidedPart(const Compilation &part,
+                                 const std::vector<ProposedVariant> &proposed) const {
+    decision::Options options = part.options(proposed);
+    if (whole.model().train) options.maxMemory.reset();
+    return valueOrThrow(decision::decide(part.problem(proposed), options, {}));
+  }
+
   void join() {
+    result.proposed.clear();
+    for (DecidedPart &part : result.parts) part.places.clear();
     std::vector<JoinedPart> joined;
     for (const PlacedPart &place : placedParts)
       joined.push_back({.module = mlir::ModuleOp(result.parts[place.part].chosen().module.get()),
                         .arguments = place.arguments,
                         .results = place.results,
-                        .shift = place.shift});
-    std::vector<size_t> firstOps;
+                        .shift = place.shift,
+                        .firstStream = place.firstStream});
+    std::vector<std::vector<size_t>> numbers;
     ProposedVariant variant;
-    variant.module = joinGraphs(graph, joined, &firstOps);
+    variant.module = joinGraphs(graph, joined, &numbers);
     for (size_t index = 0; index < placedParts.size(); ++index)
       result.parts[placedParts[index].part].places.push_back(
-          {.firstOp = firstOps[index],
+          {.ops = std::move(numbers[index]),
            .shift = placedParts[index].shift,
            .arguments = placedParts[index].arguments});
     GraphOp chosen = *variant.module->getOps<GraphOp>().begin();
@@ -236,7 +288,8 @@ private:
         variant.notes.push_back(placed(note, part.places.front()));
     }
     if (layers.begins.size() > 1)
-      variant.notes.push_back(cutNote(cut, layers.begins.size(), result.parts));
+      variant.notes.push_back(
+          cutNote(cut, layers.begins.size(), result.parts, whole.model().train));
     result.proposed.push_back(std::move(variant));
   }
 
@@ -250,16 +303,16 @@ private:
       const DecidedPart &part = result.parts[place.part];
       const DecidedPart::Place &at = part.places[seen[place.part]++];
       placedDecisions.push_back(
-          {.decision = &part.decision,
-           .firstOp = at.firstOp,
-           .placedText = [&at](const std::string &text) { return placed(text, at); }});
+          {.decision = &part.decision, .ops = at.ops, .placedText = [&at](const std::string &text) {
+             return placed(text, at);
+           }});
     }
     result.decision = decision::joinedDecision(problem, result.options, placedDecisions);
   }
 
   struct PlacedPart {
     size_t part = 0;
-    int64_t shift = 0;
+    int64_t shift = 0, firstStream = 0;
     std::vector<std::string> arguments, results;
   };
 

@@ -20,7 +20,7 @@ struct DecidedPart {
   std::vector<ProposedVariant> proposed;
   decision::Decision decision;
   struct Place {
-    size_t firstOp = 0;                  ///< of the whole's chosen graph
+    std::vector<size_t> ops;             ///< of each of its ops: of the whole's chosen graph
     int64_t shift = 0;                   ///< of its layers' numbers
     std::vector<std::string> arguments;  ///< names in the whole, by position
   };

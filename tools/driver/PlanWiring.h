@@ -17,7 +17,7 @@
 namespace weft::driver {
 
 /// A value of a graph. Transposes are seen through: a value that was copied into another layout is
-/// the same value.
+/// the same value, and so is one that is packed of the same parameters in the same way.
 struct GraphValue {
   enum class Origin { argument, parameter, packed, computed };
   std::string name;

@@ -461,7 +461,7 @@ json placedPrices(json prices, const DecidedPart::Place &place) {
     if (text.is_string()) text = placedText(text.get<std::string>(), place.arguments, place.shift);
   };
   for (json &price : prices) {
-    for (json &op : price["ops"]) op = op.get<int>() + int(place.firstOp);
+    for (json &op : price["ops"]) op = place.ops.at(op.get<size_t>());
     if (price.contains("option")) rename(price["option"]);
     for (const char *steps : {"steps", "otherSteps"})
       if (price.contains(steps))

@@ -52,8 +52,13 @@ void SelectedGraph::addGraph(GraphOp graph) {
     for (mlir::Value operand : op->getOperands()) region.operands.push_back(valueOf(operand));
     region.isTranspose = isTranspose(op, region.kernel);
     if (region.isTranspose) values[op->getResult(0)] = region.operands.front();
-    for (mlir::Value result : op->getResults()) region.results.push_back(valueOf(result));
     const bool isPacking = packsParameters(op, region.kernel);
+    if (isPacking && !region.isTranspose)
+      if (const std::optional<int> same = packedAlike(region)) {
+        values[op->getResult(0)] = *same;
+        continue;
+      }
+    for (mlir::Value result : op->getResults()) region.results.push_back(valueOf(result));
     if (isPacking && !region.isTranspose) {
       GraphValue &packed = wires.values[size_t(region.results.front())];
       packed.origin = GraphValue::Origin::packed;
@@ -64,6 +69,15 @@ void SelectedGraph::addGraph(GraphOp graph) {
   }
   for (mlir::Value value : block.getTerminator()->getOperands())
     wires.returned.push_back(valueOf(value));
+}
+
+std::optional<int> SelectedGraph::packedAlike(const GraphRegion &region) const {
+  const std::string text = canonicalText(region.kernel);
+  const auto found = std::ranges::find_if(wires.packings, [&](const GraphRegion &other) {
+    return !other.isTranspose && other.operands == region.operands &&
+           canonicalText(other.kernel) == text;
+  });
+  return found == wires.packings.end() ? std::nullopt : std::optional(found->results.front());
 }
 
 int SelectedGraph::valueOf(mlir::Value value) {

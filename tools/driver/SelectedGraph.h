@@ -32,6 +32,8 @@ private:
   /// Whether a region only moves parameters, which happens at load: the plan has no kernel for it
   /// (PlanBuilder.cpp, isPacking).
   bool packsParameters(KernelOp region, const Kernel &kernel) const;
+  /// The value that an earlier packing makes of the same operands in the same way.
+  std::optional<int> packedAlike(const GraphRegion &region) const;
 
   mlir::MLIRContext context;
   CapturedDiagnostics diagnostics;

@@ -4,11 +4,13 @@
 
 #include "kernel/Error.h"
 #include "kernel/LayerNames.h"
+#include "passes/Describe.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleGraphs.h"
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -28,6 +30,7 @@ ModelFlags flagsOf(const std::string &preset, const std::string &part, const std
   flags.dims = {"b=2", "j=32", "h=2", "i=32", "u=64"};
   if (preset == "llama-3-8b") flags.dims.insert(flags.dims.end(), {"g=1", "p=16"});
   if (part == "model") flags.dims.push_back("v=48");
+  if (part == "model" && preset == "albert-base") flags.dims.push_back("d=16");
   return flags;
 }
 
@@ -72,8 +75,132 @@ TEST_CASE("the plan of several layers takes what the search of their whole graph
   CHECK(parts.decision.planned.plan.kernels.size() == whole.decision.planned.plan.kernels.size());
 }
 
+/// Holds the plan's graph to the imported one, on random arguments.
+void checkComputes(const Compilation &compilation, const DecidedModel &model, size_t results) {
+  const auto before = test::parse(compilation.importedTexts().front().text),
+             after = test::parse(compilation.materialized(model.proposed, model.decision));
+  std::vector<TensorValue> arguments = randomArguments(before->graph(), 3);
+  for (auto [argument, value] : llvm::enumerate(arguments)) {
+    const std::string name =
+        writtenName(before->graph().getBody().front().getArgument(unsigned(argument)));
+    const bool isIds = name == "tokens" || name == "types" || name == "labels";
+    const bool isPositive = name.ends_with("_square") || name == "epsilon";
+    for (size_t n = 0; n < value.elements.size(); ++n)
+      if (isIds) value.elements[n] = double(n * 7 % (name == "types" ? 2 : 48));
+      else if (isPositive) value.elements[n] = std::abs(value.elements[n]) + 0.5;
+  }
+  const auto expected = interpret(before->graph(), arguments, {}),
+             actual = interpret(after->graph(), arguments, {});
+  REQUIRE((mlir::succeeded(expected) && mlir::succeeded(actual)));
+  REQUIRE(expected->size() == results);
+  REQUIRE(actual->size() == expected->size());
+  for (size_t result = 0; result < expected->size(); ++result)
+    CHECK(distance((*actual)[result], (*expected)[result], 1e-4, 1e-4) <= 1);
+}
+
+double secondsOfParts(const DecidedModel &model) {
+  double seconds = 0;
+  for (const DecidedPart &part : model.parts)
+    seconds += double(part.places.size()) * part.decision.planned.plan.predictedSeconds;
+  return seconds;
+}
+
+/// `stacking`: "three" also tries gradients stacked.
+Compilation trained(const std::string &preset, const std::string &part, const std::string &layers,
+                    const std::string &dtype, const std::string &attention,
+                    const std::string &stacking, const std::string &optimizer = "",
+                    const std::vector<std::string> &recompute = {"none"},
+                    const std::string &maxMemory = "",
+                    const std::vector<std::string> &gradientsOf = {}) {
+  ModelFlags flags = flagsOf(preset, part, layers, dtype);
+  flags.train = true;
+  flags.optimizer = optimizer;
+  flags.recompute = recompute;
+  flags.gradientsOf = gradientsOf;
+  if (preset == "bert-base" && attention == "unfused") flags.dropout = "0.1";
+  ChoiceFlags choices = fewVariants(attention);
+  choices.stacking = stacking;
+  choices.maxMemory = maxMemory;
+  return {flags, choices, byModel()};
+}
+
+TEST_CASE("the training plan of several layers gives their gradients, in the time of its parts") {
+  struct Case {
+    std::string preset, part, layers, dtype, attention, stacking;
+    size_t results;
+  };
+  const Case one =
+      GENERATE(Case{"bert-base", "layer", "2", "f32", "unfused", "separate", 1 + 1 + 2 * 16},
+               Case{"bert-base", "layer", "3", "f16", "fused", "three", 1 + 1 + 3 * 16},
+               Case{"gpt2", "layer", "3", "f32", "decomposed", "separate", 1 + 1 + 3 * 16},
+               Case{"llama-3-8b", "layer", "2", "f32", "unfused", "separate", 1 + 1 + 2 * 9},
+               Case{"bert-base", "model", "2", "f32", "unfused", "separate", 2 + 5 + 2 * 16 + 2},
+               Case{"gpt2", "model", "3", "f16", "unfused", "separate", 1 + 1 + 2 + 3 * 16 + 2});
+  INFO(one.preset << " " << one.part << " " << one.layers << " " << one.attention);
+  Compilation compilation =
+      trained(one.preset, one.part, one.layers, one.dtype, one.attention, one.stacking);
+  const DecidedModel model = decided(compilation);
+  CHECK(model.isByParts());
+  const Plan &plan = model.decision.planned.plan;
+  CHECK(secondsOfParts(model) == Approx(plan.predictedSeconds).epsilon(1e-9));
+  CHECK(plan.entryPoints.size() == 2);
+  checkComputes(compilation, model, one.results);
+}
+
+TEST_CASE("layers that are trained alike are decided once, and draw from different streams") {
+  Compilation compilation = trained("bert-base", "layer", "5", "f16", "unfused", "separate");
+  const DecidedModel model = decided(compilation);
+  REQUIRE(model.parts.size() == 3);
+  CHECK(model.parts[1].places.size() == 3);
+  const std::string text = compilation.materialized(model.proposed, model.decision);
+  for (const int stream : {0, 3, 6, 9, 12})
+    CHECK_THAT(text, Catch::Contains(fmt::format("stream = {}", stream)));
+}
+
+TEST_CASE("layers that no gradient reaches run forward alone") {
+  Compilation compilation = trained("llama-3-8b", "layer", "3", "f32", "unfused", "separate", "",
+                                    {"none"}, "", {"layer3_w_up"});
+  const DecidedModel model = decided(compilation);
+  for (const PlanKernel &kernel : model.decision.planned.plan.kernels)
+    CHECK_THAT(kernel.name, !Catch::Contains("d_layer1") && !Catch::Contains("d_layer2"));
+  checkComputes(compilation, model, 1 + 1);
+}
+
+TEST_CASE("packed layers and layers that share weights are trained as their graph says") {
+  const bool isPacked = GENERATE(true, false);
+  ModelFlags flags = flagsOf(isPacked ? "bert-base" : "albert-base", "layer", "2", "f32");
+  flags.train = true;
+  flags.recompute = {"none"};
+  if (isPacked) flags.ragged = "j";
+  ChoiceFlags choices = fewVariants("unfused");
+  choices.stacking = "separate";
+  Compilation compilation(flags, choices, byModel());
+  const DecidedModel model = decided(compilation);
+  checkComputes(compilation, model, 1 + 1 + (isPacked ? 2 : 1) * 16);
+}
+
+TEST_CASE("a limit of memory makes every layer compute its activations again") {
+  const auto decidedWithin = [](const std::string &limit, const std::string &recompute) {
+    Compilation compilation =
+        trained("bert-base", "layer", "2", "f16", "unfused", "separate", "", {recompute}, limit);
+    DecidedModel model = decided(compilation);
+    checkComputes(compilation, model, 1 + 1 + 2 * 16);
+    return model.decision.planned.plan.workspaceBytes;
+  };
+  const int64_t taken = decidedWithin("", "none"), limit = taken * 9 / 10;
+  CHECK(decidedWithin(fmt::format("{}", limit), "auto") <= limit);
+  CHECK_THROWS_WITH(decidedWithin(fmt::format("{}", limit), "none"),
+                    Catch::Contains("--max-memory") && Catch::Contains("nearest"));
+}
+
+TEST_CASE("the training step of a whole model updates what the update of its graph does") {
+  Compilation compilation = trained("gpt2", "model", "2", "f32", "unfused", "separate", "adamw");
+  const DecidedModel model = decided(compilation);
+  checkComputes(compilation, model, 1 + 3 * (2 + 2 * 16 + 2));
+}
+
 TEST_CASE("the plan of a whole model computes the model") {
-  const std::string preset = GENERATE("bert-base", "gpt2", "llama-3-8b");
+  const std::string preset = GENERATE("albert-base", "bert-base", "gpt2", "llama-3-8b");
   const std::string attention = GENERATE("unfused", "decomposed");
   INFO(preset << " " << attention);
   Compilation compilation(flagsOf(preset, "model", "3", "f32"), fewVariants(attention), byModel());
@@ -87,10 +214,92 @@ TEST_CASE("the plan of a whole model computes the model") {
   const auto expected = interpret(before->graph(), arguments, {}),
              actual = interpret(after->graph(), arguments, {});
   REQUIRE((mlir::succeeded(expected) && mlir::succeeded(actual)));
-  REQUIRE(expected->size() == (preset == "bert-base" ? 2 : 1));
+  REQUIRE(expected->size() == (preset.find("bert") != preset.npos ? 2 : 1));
   REQUIRE(actual->size() == expected->size());
   for (size_t result = 0; result < expected->size(); ++result)
     CHECK(distance((*actual)[result], (*expected)[result], 1e-4, 1e-4) <= 1);
+}
+
+namespace {
+
+/// Zero at the positions of [b, j, ..] behind each sequence's tokens.
+void zeroPadding(TensorValue &tensor, const std::vector<double> &lengths) {
+  const int64_t positions = tensor.shape[1], run = std::ssize(tensor.elements) / 2 / positions;
+  for (size_t sequence = 0; sequence < lengths.size(); ++sequence)
+    for (int64_t position = int64_t(lengths[sequence]); position < positions; ++position)
+      std::fill_n(tensor.elements.begin() + (int64_t(sequence) * positions + position) * run, run,
+                  0.0);
+}
+
+size_t countOf(const std::string &text, const std::string &word) {
+  size_t count = 0;
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++count;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("packed layers compute what padded ones compute at valid tokens, for all lengths") {
+  const std::string preset =
+                        GENERATE("albert-base", "bert-base", "distilbert", "gpt2", "llama-3-8b"),
+                    part = GENERATE("model", "layer");
+  INFO(preset << " " << part);
+  ModelFlags flags = flagsOf(preset, part, "3", "f32");
+  flags.masks = {"padding"};
+  Compilation padded(flags, fewVariants("unfused"), byModel());
+  padded.import();
+  flags.ragged = "j";
+  Compilation packed(flags, fewVariants("unfused"), byModel());
+  const DecidedModel model = decided(packed);
+  const auto before = test::parse(padded.importedTexts().front().text),
+             after = test::parse(packed.materialized(model.proposed, model.decision));
+  for (const std::vector<double> &lengths :
+       std::vector<std::vector<double>>{{32, 32}, {5, 30}, {0, 1}}) {
+    std::vector<TensorValue> arguments = randomArguments(before->graph(), 3);
+    CHECK(arguments.size() == randomArguments(after->graph(), 3).size());
+    for (TensorValue &argument : arguments)
+      if (argument.shape == std::vector<int64_t>{2}) argument.elements = lengths;
+    auto expected = interpret(before->graph(), arguments, {}),
+         actual = interpret(after->graph(), arguments, {});
+    REQUIRE((mlir::succeeded(expected) && mlir::succeeded(actual)));
+    REQUIRE(actual->size() == expected->size());
+    zeroPadding(expected->front(), lengths);
+    CHECK(distance(actual->front(), expected->front(), 1e-4, 1e-4) <= 1);
+    if (actual->size() > 1 && lengths.front() > 0)  // of a sequence without tokens nothing is asked
+      CHECK(distance(actual->back(), expected->back(), 1e-4, 1e-4) <= 1);
+  }
+}
+
+TEST_CASE("what lies between packed layers is packed") {
+  ModelFlags flags = flagsOf("bert-base", "model", "4", "f16");
+  flags.ragged = "j";
+  Compilation compilation(flags, fewVariants("fused"), byModel());
+  const DecidedModel model = decided(compilation);
+  const std::string text = compilation.importedTexts().front().text;
+  // Ids, types and the table of positions once, and what attention reads and gives.
+  CHECK(countOf(text, "weft.pack ") == 3 + 4);
+  CHECK(countOf(text, "weft.unpack ") == 1 + 4 * 3);
+  CHECK(countOf(text, "weft.offsets ") == 1);
+  // The last layer's result has another name, since it is unpacked.
+  REQUIRE(model.parts.size() == 4);
+  CHECK(model.parts[1].places.size() == 3);
+  for (const DecidedPart::Place &place : model.parts[1].places)
+    CHECK(std::ranges::count(place.arguments, "offsets") == 1);
+}
+
+TEST_CASE("weights that layers share are there once, stacked ones too") {
+  for (const char *stacking : {"separate", "three"}) {
+    ChoiceFlags choices = fewVariants("fused");
+    choices.stacking = stacking;
+    Compilation compilation(flagsOf("albert-base", "model", "4", "f16"), choices, byModel());
+    const DecidedModel model = decided(compilation);
+    std::map<std::string, int> parameters;
+    for (const PlanTensor &tensor : model.decision.planned.plan.tensors)
+      if (tensor.role == TensorRole::parameter) ++parameters[tensor.logical];
+    CHECK(parameters.size() == 7 + 16 + 2);
+    for (const auto &[name, count] : parameters) CHECK(count == 1);
+    CHECK(model.parts.size() == 3);
+  }
 }
 
 TEST_CASE("layers that are alike are decided once, and have the same kernels") {

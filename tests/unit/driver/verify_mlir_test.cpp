@@ -259,6 +259,13 @@ std::vector<std::string> wholeModel(const std::string &preset, const std::string
     words.insert(words.end(), {"--dim", dim});
   if (part == "model") words.insert(words.end(), {"--dim", "v=48"});
   if (preset == "llama-3-8b") words.insert(words.end(), {"--dim", "g=2", "--dim", "p=8"});
+  if (preset == "albert-base") words.insert(words.end(), {"--dim", "d=16"});
+  return words;
+}
+
+std::vector<std::string> raggedModel(const std::string &preset, const std::string &part) {
+  std::vector<std::string> words = wholeModel(preset, part);
+  words.insert(words.end(), {"--ragged", "j", "--lengths", "mean=0.6"});
   return words;
 }
 
@@ -266,7 +273,8 @@ std::vector<std::string> wholeModel(const std::string &preset, const std::string
 
 TEST_CASE("whole models agree, every distinct kernel once, and whole on small extents") {
   Machine machine(GENERATE(wholeModel("bert-base", "model"), wholeModel("gpt2", "model"),
-                           wholeModel("llama-3-8b", "model"), wholeModel("gpt2", "layer")));
+                           wholeModel("llama-3-8b", "model"), wholeModel("gpt2", "layer"),
+                           raggedModel("bert-base", "model"), wholeModel("albert-base", "model")));
   const json said = machine.verify(0);
   CHECK(said["failed"] == 0);
   CHECK(said["agreed"] == machine.launched().size());
@@ -372,7 +380,8 @@ TEST_CASE("a run takes weights of a checkpoint and ids of a file, and rejects id
 }
 
 TEST_CASE("a run of packed tokens takes the lengths that it is given") {
-  Machine machine({"--ragged", "j"});
+  Machine machine(
+      GENERATE(std::vector<std::string>{"--ragged", "j"}, raggedModel("bert-base", "model")));
   const auto run = [&](const std::string &lengths) {
     const Said said = command({"run", machine.artifact(), "--lengths", lengths, "--json"});
     CHECK(said.code == 0);

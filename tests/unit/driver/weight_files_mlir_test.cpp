@@ -1,6 +1,6 @@
-// Weights of published checkpoints: every parameter of a tiny BERT, GPT-2 and Llama finds its
-// elements, in files of other element types, in shards and behind prefixes; what does not fit is
-// named.
+// Weights of published checkpoints: every parameter of a tiny BERT, ALBERT, DistilBERT, GPT-2 and
+// Llama finds its elements, in files of other element types, in shards and behind prefixes; what
+// does not fit is named.
 #include "tools/driver/WeightFiles.h"
 
 #include "kernel/Error.h"
@@ -17,6 +17,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 
 using namespace weft;
 using namespace weft::driver;
@@ -25,7 +26,7 @@ using weft::test::nonEmpty;
 namespace {
 
 constexpr int64_t heads = 4, groups = 2, headSize = 8, hidden = 32, wide = 40, words = 24,
-                  length = 8, rows = 12;
+                  length = 8, rows = 12, narrow = 16;
 
 /// A file's tensor whose element (r, c) is a number that tells its name, row and column.
 struct FileTensor {
@@ -55,6 +56,28 @@ void write(const std::string &path, const FileTensors &tensors, DType dtype) {
   runtime::writeSafetensors(path, list);
 }
 
+/// Where models like BERT keep what a layer has.
+struct EncoderNames {
+  std::string embeddings, layer, query, key, value, output, norm1, up, down, norm2;
+};
+const std::map<std::string, EncoderNames> encoders = {
+    {"bert",
+     {"bert.embeddings", "bert.encoder.layer.{}.", "attention.self.query", "attention.self.key",
+      "attention.self.value", "attention.output.dense", "attention.output.LayerNorm",
+      "intermediate.dense", "output.dense", "output.LayerNorm"}},
+    {"albert",
+     {"albert.embeddings", "albert.encoder.albert_layer_groups.0.albert_layers.0.",
+      "attention.query", "attention.key", "attention.value", "attention.dense",
+      "attention.LayerNorm", "ffn", "ffn_output", "full_layer_layer_norm"}},
+    {"distilbert",
+     {"distilbert.embeddings", "distilbert.transformer.layer.{}.", "attention.q_lin",
+      "attention.k_lin", "attention.v_lin", "attention.out_lin", "sa_layer_norm", "ffn.lin1",
+      "ffn.lin2", "output_layer_norm"}}};
+
+std::string rootOfLayer(const EncoderNames &names, int layer) {
+  return fmt::format(fmt::runtime(names.layer), layer);
+}
+
 /// What a checkpoint of two layers holds.
 FileTensors checkpoint(const std::string &family) {
   FileTensors all;
@@ -62,9 +85,9 @@ FileTensors checkpoint(const std::string &family) {
   const auto add = [&](const std::string &name, std::vector<int64_t> shape) {
     all[name] = {.shape = std::move(shape), .first = ++next};
   };
-  const auto norm = [&](const std::string &name) {
-    add(name + ".weight", {hidden});
-    if (family != "llama") add(name + ".bias", {hidden});
+  const auto norm = [&](const std::string &name, int64_t columns = hidden) {
+    add(name + ".weight", {columns});
+    if (family != "llama") add(name + ".bias", {columns});
   };
   const auto linear = [&](const std::string &name, int64_t outputs, int64_t inputs) {
     const bool isTransposed = family == "gpt2";  // its Conv1D has inputs first
@@ -72,12 +95,20 @@ FileTensors checkpoint(const std::string &family) {
                                        : std::vector<int64_t>{outputs, inputs});
     if (family != "llama") add(name + ".bias", {outputs});
   };
-  if (family == "bert") {
-    add("bert.embeddings.word_embeddings.weight", {words, hidden});
-    add("bert.embeddings.position_embeddings.weight", {rows, hidden});
-    add("bert.embeddings.token_type_embeddings.weight", {2, hidden});
-    norm("bert.embeddings.LayerNorm");
-    add("cls.predictions.bias", {words});  // of another head
+  const auto encoder = encoders.find(family);
+  if (encoder != encoders.end()) {
+    const std::string &root = encoder->second.embeddings;
+    const int64_t columns = family == "albert" ? narrow : hidden;
+    add(root + ".word_embeddings.weight", {words, columns});
+    add(root + ".position_embeddings.weight", {rows, columns});
+    if (family != "distilbert") add(root + ".token_type_embeddings.weight", {2, columns});
+    norm(root + ".LayerNorm", columns);
+    if (family == "albert") linear("albert.encoder.embedding_hidden_mapping_in", hidden, narrow);
+    // Of another head.
+    add(family == "bert"     ? "cls.predictions.bias"
+        : family == "albert" ? "predictions.bias"
+                             : "vocab_projector.bias",
+        {words});
   } else if (family == "gpt2") {
     add("wte.weight", {words, hidden});
     add("wpe.weight", {rows, hidden});
@@ -88,15 +119,16 @@ FileTensors checkpoint(const std::string &family) {
     norm("model.norm");
   }
   for (const int layer : {0, 1}) {
-    if (family == "bert") {
-      const std::string at = fmt::format("bert.encoder.layer.{}.", layer);
-      for (const char *name : {"query", "key", "value"})
-        linear(at + "attention.self." + name, hidden, hidden);
-      linear(at + "attention.output.dense", hidden, hidden);
-      norm(at + "attention.output.LayerNorm");
-      linear(at + "intermediate.dense", wide, hidden);
-      linear(at + "output.dense", hidden, wide);
-      norm(at + "output.LayerNorm");
+    if (encoder != encoders.end()) {
+      const EncoderNames &names = encoder->second;
+      const std::string at = rootOfLayer(names, layer);
+      if (all.contains(at + names.query + ".weight")) continue;  // shared
+      for (const std::string &name : {names.query, names.key, names.value, names.output})
+        linear(at + name, hidden, hidden);
+      norm(at + names.norm1);
+      linear(at + names.up, wide, hidden);
+      linear(at + names.down, hidden, wide);
+      norm(at + names.norm2);
     } else if (family == "gpt2") {
       const std::string at = fmt::format("h.{}.", layer);
       norm(at + "ln_1");
@@ -119,6 +151,7 @@ FileTensors checkpoint(const std::string &family) {
     }
   }
   if (family == "bert") linear("bert.pooler.dense", hidden, hidden);
+  if (family == "albert") linear("albert.pooler", hidden, hidden);
   return all;
 }
 
@@ -129,6 +162,7 @@ std::vector<PlanTensor> parametersOf(const std::string &preset) {
   flags.layers = "2";
   flags.dtype = "f32";
   flags.dims = {"b=2", "j=8", "h=4", "i=32", "u=40", "v=24"};
+  if (preset == "albert-base") flags.dims.push_back("d=16");
   if (preset == "llama-3-8b") flags.dims.insert(flags.dims.end(), {"g=2", "p=8"});
   ChoiceFlags choices;
   choices.stacking = "three";
@@ -155,9 +189,13 @@ std::vector<const PlanTensor *> pointers(const std::vector<PlanTensor> &tensors)
 double elementOf(const std::string &family, const FileTensors &files, const PlanTensor &parameter,
                  const std::map<std::string, int64_t> &at) {
   const std::string name = parameter.logical;
-  const bool isOfLayer = name.starts_with("layer");
-  const std::string bare = isOfLayer ? name.substr(name.find('_') + 1) : name;
-  const int layer = isOfLayer ? name[5] - '1' : 0;
+  const bool hasLayer = name.starts_with("layer");
+  const std::string bare = hasLayer ? name.substr(name.find('_') + 1) : name;
+  const int layer = hasLayer ? name[5] - '1' : 0;
+  static const std::set<std::string> aroundLayers = {"token_table", "position_table", "type_table",
+                                                     "gamma0",      "beta0",          "w_embedding",
+                                                     "b_embedding", "w_pool",         "b_pool"};
+  const bool isOfLayer = hasLayer || (family == "albert" && !aroundLayers.contains(bare));
   const auto axis = [&](const char *letter) { return at.contains(letter) ? at.at(letter) : 0; };
   const int64_t size = headSize;
   const int64_t head = family == "llama" && (bare == "wq" || bare == "wo")
@@ -175,6 +213,19 @@ double elementOf(const std::string &family, const FileTensors &files, const Plan
       {"bert beta0", "bert.embeddings.LayerNorm.bias"},
       {"bert w_pool", "bert.pooler.dense.weight"},
       {"bert b_pool", "bert.pooler.dense.bias"},
+      {"albert token_table", "albert.embeddings.word_embeddings.weight"},
+      {"albert position_table", "albert.embeddings.position_embeddings.weight"},
+      {"albert type_table", "albert.embeddings.token_type_embeddings.weight"},
+      {"albert gamma0", "albert.embeddings.LayerNorm.weight"},
+      {"albert beta0", "albert.embeddings.LayerNorm.bias"},
+      {"albert w_embedding", "albert.encoder.embedding_hidden_mapping_in.weight"},
+      {"albert b_embedding", "albert.encoder.embedding_hidden_mapping_in.bias"},
+      {"albert w_pool", "albert.pooler.weight"},
+      {"albert b_pool", "albert.pooler.bias"},
+      {"distilbert token_table", "distilbert.embeddings.word_embeddings.weight"},
+      {"distilbert position_table", "distilbert.embeddings.position_embeddings.weight"},
+      {"distilbert gamma0", "distilbert.embeddings.LayerNorm.weight"},
+      {"distilbert beta0", "distilbert.embeddings.LayerNorm.bias"},
       {"gpt2 token_table", "wte.weight"},
       {"gpt2 position_table", "wpe.weight"},
       {"gpt2 gamma_last", "ln_f.weight"},
@@ -184,8 +235,10 @@ double elementOf(const std::string &family, const FileTensors &files, const Plan
       {"llama gamma_last", "model.norm.weight"}};
   if (!isOfLayer) {
     const FileTensor &tensor = files.at(tables.at(family + " " + bare));
-    if (tensor.shape.size() == 1) return tensor.at(bare == "b_pool" ? axis("e") : i, 0);
-    return tensor.at(bare == "w_pool" ? axis("e") : axis("v") + axis("j") + axis("s"), i);
+    // Each has one of these axes in front, and behind it d, or i.
+    const int64_t row = axis("e") + axis("v") + axis("j") + axis("s");
+    if (tensor.shape.size() == 1) return tensor.at(row + axis("d") + i, 0);
+    return bare == "w_embedding" ? tensor.at(i, axis("d")) : tensor.at(row, axis("d") + i);
   }
   const bool isBias = bare.starts_with("b") && !bare.starts_with("beta");
   const auto value = [&](const std::string &module, int64_t output, int64_t input) {
@@ -197,16 +250,17 @@ double elementOf(const std::string &family, const FileTensors &files, const Plan
     return files.at(module + (bare.starts_with("beta") ? ".bias" : ".weight")).at(i, 0);
   };
   const char kind = bare.back();  // q, k, v, o, or a number
-  if (family == "bert") {
-    const std::string root = fmt::format("bert.encoder.layer.{}.", layer);
-    if (bare == "gamma1" || bare == "beta1") return normed(root + "attention.output.LayerNorm");
-    if (bare == "gamma2" || bare == "beta2") return normed(root + "output.LayerNorm");
-    if (kind == 'q') return value(root + "attention.self.query", column, i);
-    if (kind == 'k') return value(root + "attention.self.key", column, i);
-    if (kind == 'v') return value(root + "attention.self.value", column, i);
-    if (kind == 'o') return value(root + "attention.output.dense", i, column);
-    if (kind == '1') return value(root + "intermediate.dense", u, i);
-    return value(root + "output.dense", i, u);
+  if (const auto encoder = encoders.find(family); encoder != encoders.end()) {
+    const EncoderNames &names = encoder->second;
+    const std::string root = rootOfLayer(names, layer);
+    if (bare == "gamma1" || bare == "beta1") return normed(root + names.norm1);
+    if (bare == "gamma2" || bare == "beta2") return normed(root + names.norm2);
+    if (kind == 'q') return value(root + names.query, column, i);
+    if (kind == 'k') return value(root + names.key, column, i);
+    if (kind == 'v') return value(root + names.value, column, i);
+    if (kind == 'o') return value(root + names.output, i, column);
+    if (kind == '1') return value(root + names.up, u, i);
+    return value(root + names.down, i, u);
   }
   if (family == "gpt2") {
     const std::string root = fmt::format("h.{}.", layer);
@@ -229,8 +283,11 @@ double elementOf(const std::string &family, const FileTensors &files, const Plan
   return value(root + fmt::format("self_attn.{}_proj", kind), column, i);
 }
 
-const std::map<std::string, std::string> presets = {
-    {"bert", "bert-base"}, {"gpt2", "gpt2"}, {"llama", "llama-3-8b"}};
+const std::map<std::string, std::string> presets = {{"albert", "albert-base"},
+                                                    {"bert", "bert-base"},
+                                                    {"distilbert", "distilbert"},
+                                                    {"gpt2", "gpt2"},
+                                                    {"llama", "llama-3-8b"}};
 
 void compare(const WeightFiles &files, const std::string &family, const FileTensors &tensors,
              const std::vector<PlanTensor> &parameters) {
@@ -267,7 +324,7 @@ std::string errorOf(const std::function<void()> &function) {
 }  // namespace
 
 TEST_CASE("every parameter finds its elements, of any float type") {
-  const std::string family = GENERATE("bert", "gpt2", "llama");
+  const std::string family = GENERATE("albert", "bert", "distilbert", "gpt2", "llama");
   const test::TemporaryTestFolder folder;
   const std::vector<PlanTensor> parameters = parametersOf(presets.at(family));
   const FileTensors tensors = checkpoint(family);

@@ -51,7 +51,8 @@ LayerSpecification parsed(const std::string &file,
 }  // namespace
 
 TEST_CASE("shipped configurations describe the presets of the same name") {
-  for (const std::string name : {"bert-base", "bert-large", "gpt2", "llama-3-8b"}) {
+  for (const std::string name :
+       {"albert-base", "bert-base", "bert-large", "distilbert", "gpt2", "llama-3-8b"}) {
     INFO(name);
     const ConfigDescription read = readConfig(configs + name + ".json");
     const LayerSpecification &preset = findPreset(name)->specification;
@@ -343,8 +344,18 @@ TEST_CASE("DistilBERT spells the same layer differently") {
                   "config.json");
   LayerSpecification expected = findPreset("bert-base")->specification;
   expected.name = "distilbert";
-  expected.model = {.layers = 6};  // and no whole model of it is built
+  // Without a vocabulary no whole model of it is built.
+  expected.model = {.layers = 6, .hasPositions = true, .weightNames = "distilbert"};
   CHECK(read.specification == expected);
+}
+
+TEST_CASE("layers of several kinds are no ALBERT that is built") {
+  for (const char *key : {"num_hidden_groups", "inner_group_num"})
+    CHECK(errorOf("albert-base.json", {{key, 2}}) ==
+          fmt::format("unsupported: config.json: key '{}' = 2: layers of several kinds are not "
+                      "supported; supported is 1",
+                      key));
+  CHECK(parsed("albert-base.json", {{"embedding_size", nullptr}}).model.embedding == 128);
 }
 
 TEST_CASE("malformed and truncated files say line and column") {
@@ -410,10 +421,11 @@ TEST_CASE("contradictions name both sides") {
 }
 
 TEST_CASE("mathematics that no builder expresses is unsupported") {
-  CHECK(errorOf("bert-base.json", {{"model_type", "berd"}}) ==
-        "unsupported: config.json: key 'model_type' = \"berd\": unsupported model; nearest is "
-        "'bert' (known: bert, big_bird, bloom, camembert, distilbert, gpt2, gpt_neo, llama, "
-        "longformer, mistral, mpt, qwen2, roberta, t5, xlm-roberta)");
+  CHECK(
+      errorOf("bert-base.json", {{"model_type", "berd"}}) ==
+      "unsupported: config.json: key 'model_type' = \"berd\": unsupported model; nearest is "
+      "'bert' (known: albert, bert, big_bird, bloom, camembert, distilbert, gpt2, gpt_neo, llama, "
+      "longformer, mistral, mpt, qwen2, roberta, t5, xlm-roberta)");
   CHECK(errorOf("bert-base.json", {{"hidden_act", "gelu_neww"}}) ==
         "unsupported: config.json: key 'hidden_act' = \"gelu_neww\": unknown activation; nearest "
         "is 'gelu_new' (known: "

@@ -67,8 +67,8 @@ public:
   }
 
   /// The rows of a table that indices [b, j] name, one a token.
-  Rows gathered(const std::string &table, const std::string &indices) const {
-    const Rows all = rows(weights.at(table), dim("i"));
+  Rows gathered(const std::string &table, const std::string &indices, int64_t columns = 0) const {
+    const Rows all = rows(weights.at(table), columns ? columns : dim("i"));
     Rows result;
     for (const double index : weights.at(indices)) result.push_back(all.at(size_t(index)));
     return result;
@@ -289,10 +289,11 @@ Rows llamaLayer(const Reference &reference, double base, double epsilon,
   return llamaLayer(reference, reference.input(), base, epsilon, sees);
 }
 
-Rows bertLayer(const Reference &reference, const Rows &x) {
+Rows bertLayer(const Reference &reference, const Rows &x,
+               const std::function<double(double)> &activation = gelu) {
   const Rows middle =
       reference.layerNorm(Reference::add(reference.attention(x, all), x), "1", 1e-12);
-  return reference.layerNorm(Reference::add(reference.feedForward(middle, gelu), middle), "2",
+  return reference.layerNorm(Reference::add(reference.feedForward(middle, activation), middle), "2",
                              1e-12);
 }
 
@@ -467,6 +468,50 @@ TEST_CASE("a tiny whole BERT equals its definition, pooler and token types inclu
   CHECK(results[1].shape == std::vector<int64_t>{2, 12});
   compare(results[1].elements, Reference::map(reference.plainLinear(first, "w_pool", "b_pool", 12),
                                               [](double value) { return std::tanh(value); }));
+}
+
+TEST_CASE("a tiny whole ALBERT equals its definition: narrow tables, one set of weights") {
+  mlir::MLIRContext context;
+  Dims dims = tiny;
+  dims["v"] = 11, dims["d"] = 4;
+  const Model model = models::build(
+      {.model = "albert-base", .dims = dims, .dtype = DType::f32, .part = "model", .layers = 3},
+      context);
+  const auto arguments = argumentsOf(model, 31);
+  CHECK(arguments.size() == 2 + 7 + 16 + 2);  // ids; embeddings, one layer and pooler
+  const Reference reference(model, arguments);
+  Rows x = Reference::add(reference.gathered("token_table", "tokens", 4),
+                          reference.gathered("type_table", "types", 4));
+  for (size_t token = 0; token < x.size(); ++token)
+    for (size_t n = 0; n < x[token].size(); ++n)
+      x[token][n] += reference.weight("position_table", int64_t(token % 5 * 4 + n));
+  x = reference.plainLinear(reference.layerNorm(x, "0", 1e-12), "w_embedding", "b_embedding", 12);
+  for (int layer = 0; layer < 3; ++layer) x = bertLayer(reference, x, geluTanh);
+  const std::vector<TensorValue> results = evaluateAll(model, arguments);
+  REQUIRE(results.size() == 2);
+  compare(results[0].elements, x);
+  compare(results[1].elements,
+          Reference::map(reference.plainLinear({x[0], x[5]}, "w_pool", "b_pool", 12),
+                         [](double value) { return std::tanh(value); }));
+}
+
+TEST_CASE("a tiny whole DistilBERT equals its definition, without types and pooler") {
+  mlir::MLIRContext context;
+  Dims dims = tiny;
+  dims["v"] = 11;
+  const Model model = models::build(
+      {.model = "distilbert", .dims = dims, .dtype = DType::f32, .part = "model", .layers = 2},
+      context);
+  const auto arguments = argumentsOf(model, 31);
+  const Reference reference(model, arguments);
+  CHECK_FALSE(reference.has("types"));
+  Rows x = reference.gathered("token_table", "tokens");
+  for (size_t token = 0; token < x.size(); ++token)
+    for (size_t n = 0; n < x[token].size(); ++n)
+      x[token][n] += reference.weight("position_table", int64_t(token % 5 * 12 + n));
+  x = reference.layerNorm(x, "0", 1e-12);
+  for (const int layer : {1, 2}) x = bertLayer(reference.ofLayer(layer), x);
+  compare(evaluate(model, arguments), x);
 }
 
 TEST_CASE("a tiny whole GPT-2 equals its definition, with logits by the table of tokens") {

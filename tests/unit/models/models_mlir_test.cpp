@@ -331,7 +331,8 @@ TEST_CASE("requests that name nothing") {
 TEST_CASE("a config.json gives the graph of the preset, and a folder that holds one too") {
   mlir::MLIRContext context;
   const std::string configs = WEFT_SOURCE_DIR "/models/configs/";
-  for (const std::string name : {"bert-base", "bert-large", "gpt2", "llama-3-8b"}) {
+  for (const std::string name :
+       {"albert-base", "bert-base", "bert-large", "distilbert", "gpt2", "llama-3-8b"}) {
     const Model model = build(context, {.model = configs + name + ".json", .dtype = DType::f16});
     CHECK(textOf(*model.module) == textOf(*build(context, {.model = name}).module));
     CHECK_FALSE(model.description.ignoredKeys.empty());

@@ -432,6 +432,8 @@ TEST_CASE("the gradient of every preset equals finite differences") {
   check("paper-encoder", encoder, 17);
   check("bert-base", encoder, 17);
   check("bert-large", encoder, 17);
+  check("albert-base", encoder, 17);
+  check("distilbert", encoder, 17);
   check("gpt2", encoder, 17);
   check("llama-3-8b", llama, 10);
   check("gpt2-medium", encoder, 17);

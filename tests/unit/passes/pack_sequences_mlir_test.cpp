@@ -258,5 +258,39 @@ TEST_CASE("what cannot be packed says why") {
                           "  weft.return %y : !bji\n}") == "the graph has kernels already");
   CHECK(rejectionOf(types + "weft.graph @g(%x: !bji) -> !bji {\n  %y = weft.relu %x : !bji\n  "
                             "weft.return %y : !bji\n}") ==
-        "no padding mask says how many tokens a sequence has");
+        "no padding mask says how many tokens a sequence has; --mask padding adds one where the "
+        "graph is imported");
+}
+
+TEST_CASE("a table of positions that all sequences share is packed where tokens read it") {
+  // Sequences behind positions, and the table's axes in another order than the tokens'.
+  const std::string text = R"(
+!x = tensor<5x3x4xf32, #weft.axes<j, b, i>>
+!t = tensor<4x5xf32, #weft.axes<i, j>>
+!s = tensor<3x5x5xf32, #weft.axes<b, j, k>>
+!n = tensor<3xi32, #weft.axes<b>>
+weft.graph @g(%x: !x, %table: !t {weft.parameter}, %lengths: !n) -> !x {
+  %p = weft.bias %x, %table along (i, j) : !x, !t
+  %q = weft.mul %p, %table along (i, j) : !x, !t
+  %s = weft.contract "jbi,kbi->bjk" %q, %q : !x, !x -> !s
+  %m = weft.mask padding %s, %lengths along (b) {key = k} : !s, !n -> !s
+  %w = weft.softmax %m over k : !s
+  %y = weft.contract "bjk,kbi->jbi" %w, %q : !s, !x -> !x
+  %z = weft.relu %y : !x
+  weft.return %z : !x
+})";
+  const auto padded = parse(text), packed = parse(text);
+  REQUIRE(packSequences(packed->graph(), "j") == "");
+  CHECK(countOf<BroadcastOp>(packed->graph()) == 1);
+  CHECK(countOf<UnpackOp>(packed->graph()) == 2);  // what attention reads, and the result
+  std::vector<TensorValue> arguments = randomArguments(padded->graph(), 5);
+  for (const std::vector<double> &lengths : lengthsOfRuns) {
+    arguments[2].elements = lengths;
+    for (double &length : arguments[2].elements) length = std::min(length, 5.0);
+    TensorValue expected = evaluated(padded->graph(), arguments).front();
+    const TensorValue actual = evaluated(packed->graph(), arguments).front();
+    for (size_t n = 0; n < expected.elements.size(); ++n)
+      if (double(n / 12) >= arguments[2].elements[n / 4 % 3]) expected.elements[n] = 0;
+    CHECK(distance(actual, expected, 1e-9, 1e-9) <= 1.0);
+  }
 }
