@@ -9,6 +9,8 @@
 #include "runtime/execute/Lengths.h"
 #include "runtime/system/MachineMemory.h"
 
+#include <CLI/CLI.hpp>
+
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -59,6 +61,13 @@ std::vector<OpPair> parsePairs(const std::vector<std::string> &texts, const std:
 }
 
 }  // namespace
+
+OptionGroup::OptionGroup(CLI::App &command, const std::string &name)
+    : command(command), before(command.option_defaults()->get_group()) {
+  command.option_defaults()->group(name);
+}
+
+OptionGroup::~OptionGroup() { command.option_defaults()->group(before); }
 
 void ModelFlags::declare(CLI::App &command) {
   const OptionGroup group(command, "Model");

@@ -13,8 +13,6 @@
 #include "passes/decide/Decide.h"
 #include "tools/driver/Phase.h"
 
-#include <CLI/CLI.hpp>
-
 #include <array>
 #include <map>
 #include <optional>
@@ -22,16 +20,17 @@
 #include <utility>
 #include <vector>
 
+namespace CLI {
+class App;  // its header takes seconds to compile
+}
+
 namespace weft::driver {
 
 /// Options that are declared while it lives stand under its heading in --help.
 class OptionGroup {
 public:
-  OptionGroup(CLI::App &command, const std::string &name)
-      : command(command), before(command.option_defaults()->get_group()) {
-    command.option_defaults()->group(name);
-  }
-  ~OptionGroup() { command.option_defaults()->group(before); }
+  OptionGroup(CLI::App &command, const std::string &name);
+  ~OptionGroup();
   OptionGroup(const OptionGroup &) = delete;
 
 private:

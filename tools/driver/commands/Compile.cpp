@@ -17,6 +17,8 @@
 #include "tools/driver/commands/Emit.h"
 #include "tools/driver/commands/Listings.h"
 
+#include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <memory>
 
