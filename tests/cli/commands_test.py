@@ -5,7 +5,7 @@ import json
 import re
 import unittest
 
-from weft_command import CommandTest, CORE, LAYER, ROOT, TINY, record_hash
+from weft_command import CommandTest, CORE, LAYER, ROOT, TINY, record_hash, with_empty_cache
 
 COMMANDS = ('compile', 'import', 'opt', 'select', 'emit', 'verify', 'explain', 'diff', 'cache',
             'env', 'devices')
@@ -613,6 +613,7 @@ class Views(CommandTest):
         self.assertLess(ledger['fused'], ledger['unfused'])
         self.assertGreaterEqual(ledger['moved'], ledger['fused'])
 
+    @with_empty_cache
     def test_cache(self):
         statistics = self.weft('cache', 'stat', '--json').json()
         if not any(kernel['cubin'] for kernel in self.plan['kernels']):
