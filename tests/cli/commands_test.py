@@ -260,8 +260,8 @@ class Choices(CommandTest):
                           for parts in (('attention_projection', 'reduce'), ('gate_raw_projection',
                                                                              'rms_normalize')))
         self.assertEqual({before['family'], behind['family']}, {'gemm-sm90'})
-        self.weft('compile', *LAYER, '--train', '--norms', 'decomposed', '-o', 'train',
-                  '--stop-after', 'emit')
+        self.weft('compile', *LAYER, '--train', '--norms', 'decomposed', '--stacking', 'three',
+                  '-o', 'train', '--stop-after', 'emit')
         self.assertRegex(
             self.weft('explain', 'train', '--all').out,
             'note: norm .* stays whole: N010 statistics-are-read')
