@@ -94,8 +94,8 @@ Expression MaskOp::expression() {
     mask.kind = MaskShape::Kind::document;
     mask.batch = static_cast<int>(getAlong()->front());
   }
-  if (getKind() == "tokens") {
-    mask.kind = MaskShape::Kind::tokens;
+  if (isTokensMask(std::string_view(getKind()))) {
+    mask.kind = *maskKindNamed(std::string_view(getKind()));
     mask.sequences = extents(getAux().getType())[0] - 1;
   }
   if (getKind() == "window" || getKind() == "causal" || getKind() == "document") {
@@ -154,7 +154,8 @@ const std::map<llvm::StringRef, MaskForm> &maskForms() {
         .along = std::nullopt,
         .pattern = true}},
       {"document", {.query = true, .window = false, .size = false, .aux = true, .along = true}},
-      {"tokens", {.query = false, .window = false, .size = false, .aux = true, .along = false}}};
+      {"tokens", {.query = false, .window = false, .size = false, .aux = true, .along = false}},
+      {"unread", {.query = false, .window = false, .size = false, .aux = true, .along = false}}};
   return forms;
 }
 
@@ -174,7 +175,7 @@ mlir::LogicalResult MaskOp::verifyOwnConstraints() {
   if (form == maskForms().end())
     return broken(*this, "mask_c1")
            << "unknown kind \"" << getKind()
-           << "\"; supported: causal, window, padding, block, document, pattern, tokens";
+           << "\"; supported: causal, window, padding, block, document, pattern, tokens, unread";
   const MaskForm &has = form->second;
   if (mlir::failed(
           allOf(checkPresent(*this, getKind(), "query", getQuery().has_value(), has.query),
@@ -190,6 +191,8 @@ mlir::LogicalResult MaskOp::verifyOwnConstraints() {
     return mlir::failure();
   if (getFill() && !getFill()->isFinite())
     return broken(*this, "mask_c7") << "'fill' must be finite; leave it out for -inf";
+  if (getFill() && getKind() == "unread")
+    return broken(*this, "mask_c7") << "an unread mask has no 'fill'";
   return allOf(verifyAxesAndSizes(), checkFloatResult());
 }
 
@@ -222,7 +225,7 @@ mlir::LogicalResult MaskOp::verifyAxesAndSizes() {
                      {blocks(extents(x)[query], size), blocks(extents(x)[key], size)}),
         checkElementType(*this, "mask_c5", "the table", aux, fromDType(getContext(), DType::i1)));
   }
-  if (getKind() == "tokens") {
+  if (isTokensMask(std::string_view(getKind()))) {
     if (rankOf(aux) != 1 || extents(aux)[0] < 2)
       return broken(*this, "mask_c5")
              << "offsets have one axis, one longer than there are sequences: " << aux;

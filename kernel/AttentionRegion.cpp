@@ -1,10 +1,11 @@
-// Recognition: first and last op, then every op between them, then what these read, then the role
-// of every axis.
+// Recognition: what unpacks, first and last op, then every op between them, then what these read,
+// then the role of every axis.
 #include "kernel/AttentionRegion.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace weft {
@@ -28,9 +29,11 @@ public:
   explicit Recognition(const Kernel &kernel) : kernel(kernel) {}
 
   AttentionRegionOrRejection answer() {
-    std::string rejection = findContraction();
+    std::string rejection = findUnpacked();
+    if (rejection.empty()) rejection = findContraction();
     if (rejection.empty()) rejection = findFold();
-    for (size_t op = 1; rejection.empty() && op < region.fold; ++op) rejection = addScoreOp(op);
+    for (size_t op = region.contraction + 1; rejection.empty() && op < region.fold; ++op)
+      rejection = addScoreOp(op);
     if (rejection.empty()) rejection = checkFold();
     for (size_t input = 0; rejection.empty() && input < kernel.inputs.size(); ++input)
       rejection = addInput(input);
@@ -40,6 +43,7 @@ public:
     if (rejection.empty() && region.headDim.empty())
       rejection = cannotStand(kernel.body[region.contraction],
                               "sums over no axis that queries and keys have in common");
+    if (rejection.empty()) rejection = addPacked();
     if (!rejection.empty()) return {.rejection = std::move(rejection)};
     return {.region = std::move(region)};
   }
@@ -57,13 +61,56 @@ private:
     return size_t(std::ranges::find(kernel.inputs, value) - kernel.inputs.begin());
   }
 
+  /// Where tokens of an unpacked or packed tensor lie.
+  struct Placement {
+    int inMemory = -1, offsets = -1;
+    int sequences = -1, positions = -1, tokens = -1;  ///< axes
+  };
+  static const std::vector<int64_t> &listOf(const BodyOp &op, const char *name) {
+    return std::get<std::vector<int64_t>>(op.attributes.at(name));
+  }
+  int axisOf(int value, size_t dimension) const {
+    return kernel.values[size_t(value)].axes.at(dimension);
+  }
+
+  /// Ops that unpack inputs, wherever they stand; the contraction is the first other one.
+  std::string findUnpacked() {
+    const auto isOther = [](const BodyOp &op) { return op.kind != OpKind::unpack; };
+    region.contraction = size_t(std::ranges::find_if(kernel.body, isOther) - kernel.body.begin());
+    for (const BodyOp &op : kernel.body) {
+      if (isOther(op)) continue;
+      for (const int operand : op.operands)
+        if (!holds(kernel.inputs, operand))
+          return cannotStand(
+              op, fmt::format("reads '{}', which the kernel computes", nameOfValue(operand)));
+      if (const auto fill = op.attributes.find("fill");
+          fill != op.attributes.end() && std::get<double>(fill->second) != 0)
+        return cannotStand(op, "fills with another number than zero");
+      const std::vector<int64_t> &into = listOf(op, "into");
+      const auto axis = size_t(std::get<int64_t>(op.attributes.at("axis")));
+      unpacked[op.results[0]] = {.inMemory = op.operands[0],
+                                 .offsets = op.operands[1],
+                                 .sequences = axisOf(op.results[0], size_t(into[0])),
+                                 .positions = axisOf(op.results[0], size_t(into[1])),
+                                 .tokens = axisOf(op.operands[0], axis)};
+    }
+    return "";
+  }
+  bool isRead(int value) const { return holds(kernel.inputs, value) || unpacked.contains(value); }
+  /// The tensor in memory.
+  int stored(int value) const {
+    const auto found = unpacked.find(value);
+    return found == unpacked.end() ? value : found->second.inMemory;
+  }
+
   std::string findContraction() {
-    if (kernel.body.empty() || kernel.body.front().kind != OpKind::contract ||
-        kernel.body.front().operands.size() != 2)
+    if (region.contraction == kernel.body.size() ||
+        kernel.body[region.contraction].kind != OpKind::contract ||
+        kernel.body[region.contraction].operands.size() != 2)
       return "the body does not open with a contraction of two operands";
-    const BodyOp &op = kernel.body.front();
+    const BodyOp &op = kernel.body[region.contraction];
     for (const int operand : op.operands)
-      if (!holds(kernel.inputs, operand))
+      if (!isRead(operand))
         return cannotStand(
             op, fmt::format("reads '{}', which the kernel computes", nameOfValue(operand)));
     if (op.operands[0] == op.operands[1])
@@ -80,15 +127,29 @@ private:
     const auto first = std::ranges::find_if(kernel.body, isFold);
     if (first == kernel.body.end())
       return fmt::format("no '{}' reads the scores", nameOf(OpKind::onlineSoftmaxContract));
-    if (first + 1 != kernel.body.end())
-      return cannotStand(first[1],
-                         fmt::format("follows '{}', which ends an attention", nameOf(first->kind)));
     region.fold = size_t(first - kernel.body.begin());
+    auto next = first + 1;
+    if (!unpacked.empty() && next != kernel.body.end() && next->kind == OpKind::pack) {
+      if (next->operands[0] != first->results[0] || !holds(kernel.inputs, next->operands[1]))
+        return cannotStand(*next, "packs something else than the output");
+      const std::vector<int64_t> &axes = listOf(*next, "axes");
+      packedOutput = {
+          .inMemory = next->results[0],
+          .offsets = next->operands[1],
+          .sequences = axisOf(first->results[0], size_t(axes[0])),
+          .positions = axisOf(first->results[0], size_t(axes[1])),
+          .tokens = axisOf(next->results[0], size_t(axes[0] - (axes[0] > axes[1] ? 1 : 0)))};
+      ++next;
+    }
+    if (next != kernel.body.end())
+      return cannotStand(*next,
+                         fmt::format("follows '{}', which ends an attention", nameOf(first->kind)));
     return rejectionOfStored(kernel.body[region.contraction]);
   }
 
   std::string addScoreOp(size_t index) {
     const BodyOp &op = kernel.body[index];
+    if (unpacked.contains(op.results[0])) return "";
     if (std::string rejection = scoreOpRejection(op); !rejection.empty()) return rejection;
     if (std::ranges::none_of(op.operands, [&](int operand) { return dependent.contains(operand); }))
       return cannotStand(op, "does not depend on the scores");
@@ -117,17 +178,25 @@ private:
     if (op.operands[0] != region.folded)
       return cannotStand(op, fmt::format("reads '{}' as scores, where '{}' comes last",
                                          nameOfValue(op.operands[0]), nameOfValue(region.folded)));
-    region.v = op.operands[1];
-    if (!holds(kernel.inputs, region.v))
+    v = op.operands[1];
+    if (!isRead(v))
       return cannotStand(
-          op, fmt::format("reads values '{}', which the kernel computes", nameOfValue(region.v)));
-    if (holds(kernel.body[region.contraction].operands, region.v))
-      return cannotStand(op, fmt::format("reads values '{}', an operand of the contraction",
-                                         nameOfValue(region.v)));
+          op, fmt::format("reads values '{}', which the kernel computes", nameOfValue(v)));
+    for (const int operand : kernel.body[region.contraction].operands)
+      if (stored(operand) == stored(v))
+        return cannotStand(
+            op, fmt::format("reads values '{}', an operand of the contraction", nameOfValue(v)));
+    region.v = stored(v);
     if (op.reducedAxes.size() != 1)
       return cannotStand(op, fmt::format("reduces {} axes; one is taken", op.reducedAxes.size()));
     region.keyAxis = op.reducedAxes[0];
-    if (kernel.outputs != op.results) {
+    output = op.results[0];
+    if (packedOutput && op.results.size() == 1 &&
+        kernel.outputs == std::vector{packedOutput->inMemory}) {
+      region.output = packedOutput->inMemory;
+    } else if (packedOutput) {
+      return cannotStand(op, "gives results that are not all packed");
+    } else if (kernel.outputs != op.results) {
       const auto isOther = [&](int output) { return !holds(op.results, output); };
       const auto other = std::ranges::find_if(kernel.outputs, isOther);
       return other != kernel.outputs.end()
@@ -135,7 +204,7 @@ private:
                                nameOfValue(*other), nameOf(op.kind))
                  : cannotStand(op, "gives results that are not all stored in their order");
     }
-    region.output = op.results[0];
+    if (!packedOutput) region.output = output;
     if (op.results.size() > 1) region.logSums = op.results[1];
     const std::optional<Dropout> dropout = dropoutOf(op);
     region.hasDropout = dropout && dropout->p > 0;
@@ -150,7 +219,9 @@ private:
         region.scoreOps, [&](size_t op) { return holds(kernel.body[op].operands, value); });
     if (reader == region.scoreOps.end()) return "";
     const BodyOp &op = kernel.body[*reader];
-    if (value == region.v || holds(kernel.body[region.contraction].operands, value))
+    const std::vector<int> &factors = kernel.body[region.contraction].operands;
+    if (value == region.v ||
+        std::ranges::any_of(factors, [&](int factor) { return stored(factor) == value; }))
       return cannotStand(
           op, fmt::format("reads '{}', an operand of a contraction", nameOfValue(value)));
     for (const int axis : kernel.values[size_t(value)].axes)
@@ -173,9 +244,38 @@ private:
     if (!isInFirst && !isInSecond)
       return fmt::format("the softmax runs along '{}', which neither '{}' nor '{}' has", name,
                          nameOfValue(op.operands[0]), nameOfValue(op.operands[1]));
-    region.q = op.operands[isInFirst ? 1 : 0];
-    region.k = op.operands[isInFirst ? 0 : 1];
+    q = op.operands[isInFirst ? 1 : 0];
+    k = op.operands[isInFirst ? 0 : 1];
+    region.q = stored(q), region.k = stored(k);
     region.qInput = inputOf(region.q), region.kInput = inputOf(region.k);
+    return "";
+  }
+
+  /// Of a kernel that unpacks: all of its tensors lie packed, by the same offsets.
+  std::string addPacked() {
+    if (unpacked.empty()) return "";
+    const BodyOp &first = *std::ranges::find(kernel.body, OpKind::unpack, &BodyOp::kind);
+    if (unpacked.size() != 3 || !packedOutput || !unpacked.contains(q) || !unpacked.contains(k) ||
+        !unpacked.contains(v))
+      return cannotStand(first,
+                         "unpacks some of queries, keys and values, and not all of them and "
+                         "the output lie packed");
+    const Placement &queries = unpacked.at(q), &keys = unpacked.at(k), &values = unpacked.at(v);
+    for (const Placement &own : {keys, values, *packedOutput})
+      if (own.offsets != queries.offsets || own.sequences != queries.sequences)
+        return cannotStand(first, "unpacks by other offsets than all other tensors");
+    if (!holds(region.batch, queries.sequences) || !holds(region.queries, queries.positions) ||
+        packedOutput->positions != queries.positions || keys.positions != region.keyAxis ||
+        values.positions != region.keyAxis)
+      return cannotStand(first, "unpacks along other axes than sequences and their positions");
+    region.packed = PackedTokens{.input = inputOf(queries.offsets),
+                                 .offsets = queries.offsets,
+                                 .sequences = queries.sequences,
+                                 .positions = queries.positions,
+                                 .q = queries.tokens,
+                                 .k = keys.tokens,
+                                 .v = values.tokens,
+                                 .output = packedOutput->tokens};
     return "";
   }
 
@@ -188,9 +288,9 @@ private:
     const auto tensor = [&](std::string_view name, int value) {
       return Tensor{name, value, runsAlong(value, axis)};
     };
-    const Tensor tensors[] = {tensor("queries", region.q), tensor("keys", region.k),
-                              tensor("scores", region.scores), tensor("values", region.v),
-                              tensor("output", region.output)};
+    const Tensor tensors[] = {tensor("queries", q), tensor("keys", k),
+                              tensor("scores", region.scores), tensor("values", v),
+                              tensor("output", output)};
     const auto isOf = [&](bool queries, bool keys, bool scores, bool values, bool output) {
       const bool wanted[] = {queries, keys, scores, values, output};
       return std::ranges::equal(tensors, wanted, {}, &Tensor::has);
@@ -206,7 +306,7 @@ private:
         list +=
             fmt::format("{}{} '{}'", list.empty() ? "" : ", ", one.name, nameOfValue(one.value));
       }
-      if (with.empty()) return "";  // of an input that nothing reads
+      if (with.empty()) return "";  // of an input that nothing reads, or of packed tokens
       return fmt::format("axis '{}' has no role in an attention: it is of {} and not of {}",
                          kernel.axes[size_t(axis)].name, with, without);
     }
@@ -215,7 +315,10 @@ private:
 
   const Kernel &kernel;
   AttentionRegion region;
-  std::set<int> dependent;  ///< scores, and what is computed from them
+  std::set<int> dependent;                  ///< scores, and what is computed from them
+  std::map<int, Placement> unpacked;        ///< by the value that ops unpack
+  std::optional<Placement> packedOutput;    ///< its tensor in memory
+  int q = -1, k = -1, v = -1, output = -1;  ///< with axes of sequences and positions
 };
 
 }  // namespace

@@ -14,6 +14,10 @@
 // the last of these values as scores and an input as values. The fold's results are all outputs,
 // and there is no other. So a kernel that has a tile of scores in registers computes score ops
 // element by element, and no score reaches memory.
+//
+// Packed tokens (kernel/Ragged.h): ops may unpack queries, keys and values in front of who reads
+// them, all three by the same offsets, and one pack the output behind the fold; then the tensors in
+// memory are the packed ones, and rows of a sequence lie where its offset says.
 #pragma once
 
 #include "kernel/Kernel.h"
@@ -32,19 +36,30 @@ struct ScoreInput {
   bool operator==(const ScoreInput &) const = default;
 };
 
+/// Queries, keys, values and output that lie packed, token after token. Axes are the kernel's.
+struct PackedTokens {
+  size_t input = 0;    ///< of the offsets: position in Kernel::inputs
+  int offsets = -1;    ///< Kernel::inputs[input]
+  int sequences = -1;  ///< axis of the batch whose elements are the sequences
+  int positions = -1;  ///< of queries in their sequence; those of keys run along keyAxis
+  int q = -1, k = -1, v = -1, output = -1;  ///< the axis of tokens of each
+  bool operator==(const PackedTokens &) const = default;
+};
+
 struct AttentionRegion {
-  size_t contraction = 0;        ///< in Kernel::body: scores of queries and keys; the first op
-  size_t fold = 0;               ///< in Kernel::body: online_softmax_contract; the last op
-  std::vector<size_t> scoreOps;  ///< in Kernel::body, between the two, in order
-  int q = -1, k = -1, v = -1;    ///< values
+  size_t contraction = 0;  ///< in Kernel::body: scores of queries and keys; first but for unpacking
+  size_t fold = 0;         ///< in Kernel::body: online_softmax_contract; last but for packing
+  std::vector<size_t> scoreOps;               ///< in Kernel::body, between the two, in order
+  int q = -1, k = -1, v = -1;                 ///< values in memory
   size_t qInput = 0, kInput = 0, vInput = 0;  ///< their positions in Kernel::inputs
   int scores = -1;                            ///< the contraction's result
   int folded = -1;                 ///< what the fold reads: `scores`, or the last score op's result
-  int output = -1;                 ///< the fold's first result
+  int output = -1;                 ///< the fold's first result, or what packs it
   int logSums = -1;                ///< its second, -1 if there is none
   double scale = 1;                ///< of the contraction
   bool hasDropout = false;         ///< the fold drops probabilities; a share of 0 is none
   std::vector<ScoreInput> inputs;  ///< in the order of Kernel::inputs
+  std::optional<PackedTokens> packed = {};
 
   // Axes of the kernel; each has one role. Axes of extent 1 have theirs too.
   int keyAxis = -1;           ///< of keys and values: the fold reduces it

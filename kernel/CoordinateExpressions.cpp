@@ -10,14 +10,15 @@ namespace {
 
 using E = Expression;
 
-constexpr std::array<std::pair<MaskShape::Kind, std::string_view>, 7> maskWords = {
+constexpr std::array<std::pair<MaskShape::Kind, std::string_view>, 8> maskWords = {
     {{MaskShape::Kind::causal, "causal"},
      {MaskShape::Kind::window, "window"},
      {MaskShape::Kind::padding, "padding"},
      {MaskShape::Kind::block, "block"},
      {MaskShape::Kind::pattern, "pattern"},
      {MaskShape::Kind::document, "document"},
-     {MaskShape::Kind::tokens, "tokens"}}};
+     {MaskShape::Kind::tokens, "tokens"},
+     {MaskShape::Kind::unread, "unread"}}};
 
 E sum(const E &a, int64_t b) {
   return b == 0 ? a : E::binary(ScalarOperator::add, a, E::integer(b));
@@ -58,6 +59,7 @@ E visible(const MaskShape &mask) {
                        E::element(1, {batch, position}, ScalarType::i32));
     }
     case MaskShape::Kind::tokens:
+    case MaskShape::Kind::unread:
       return E::binary(ScalarOperator::less, key,
                        E::element(1, {E::integer(mask.sequences)}, ScalarType::i32));
     case MaskShape::Kind::causal: return E::binary(ScalarOperator::lessEqual, key, position);
@@ -89,7 +91,10 @@ std::optional<MaskShape::Kind> maskKindNamed(std::string_view name) {
 }
 
 Expression maskExpression(const MaskShape &mask) {
-  return E::select(visible(mask), E::operand(0), E::literal(mask.fill));
+  // Not a number: that nothing reads it shows wherever something does.
+  const double fill =
+      mask.kind == MaskShape::Kind::unread ? std::numeric_limits<double>::quiet_NaN() : mask.fill;
+  return E::select(visible(mask), E::operand(0), E::literal(fill));
 }
 
 namespace {
@@ -103,7 +108,13 @@ bool isMaskOf(const BodyOp &op, MaskShape::Kind own) {
 }  // namespace
 
 bool isDocumentMask(const BodyOp &op) { return isMaskOf(op, MaskShape::Kind::document); }
-bool isTokensMask(const BodyOp &op) { return isMaskOf(op, MaskShape::Kind::tokens); }
+bool isTokensMask(const BodyOp &op) {
+  return isMaskOf(op, MaskShape::Kind::tokens) || isUnreadMask(op);
+}
+bool isTokensMask(std::string_view kind) {
+  return kind == nameOf(MaskShape::Kind::tokens) || kind == nameOf(MaskShape::Kind::unread);
+}
+bool isUnreadMask(const BodyOp &op) { return isMaskOf(op, MaskShape::Kind::unread); }
 
 Expression rotaryExpression(const RotaryShape &rotary) {
   const E here = E::coordinate(rotary.dimension), half = E::integer(rotary.extent / 2),

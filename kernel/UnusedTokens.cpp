@@ -1,9 +1,11 @@
 // Masks of tokens by the form of their expressions; see UnusedTokens.h.
 #include "kernel/UnusedTokens.h"
 
+#include "kernel/CoordinateExpressions.h"
 #include "kernel/ReduceKind.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace weft {
 namespace {
@@ -47,6 +49,7 @@ bool isTokenMask(const BodyOp &op) { return formOf(op).has_value(); }
 
 Expression maskByCount(const BodyOp &op) {
   const TokenMaskForm form = formOf(op).value();
+  if (std::isnan(form.fill)) return Expression::operand(0);
   return Expression::select(
       Expression::binary(ScalarOperator::less, Expression::coordinate(form.coordinate),
                          Expression::operand(form.operand, ScalarType::i32)),
@@ -55,7 +58,7 @@ Expression maskByCount(const BodyOp &op) {
 
 std::optional<UnusedTokens> maskedTokens(const Kernel &kernel, const BodyOp &op) {
   const std::optional<TokenMaskForm> form = formOf(op);
-  if (!form || form->fill != 0) return std::nullopt;
+  if (!form || (form->fill != 0 && !std::isnan(form->fill))) return std::nullopt;
   const int offsets = op.operands[size_t(form->operand)];
   if (std::ranges::find(kernel.inputs, offsets) == kernel.inputs.end()) return std::nullopt;
   return UnusedTokens{.axis = form->coordinate, .offsets = offsets, .element = form->element};
@@ -98,6 +101,13 @@ std::optional<UnusedTokens> unusedTokens(const Kernel &kernel) {
     shared = own;
   }
   return shared;
+}
+
+bool areUnusedUnread(const Kernel &kernel) {
+  return std::ranges::all_of(kernel.outputs, [&](int output) {
+    return std::ranges::any_of(
+        kernel.body, [&](const BodyOp &op) { return isUnreadMask(op) && op.results[0] == output; });
+  });
 }
 
 }  // namespace weft

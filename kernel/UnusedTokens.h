@@ -31,10 +31,14 @@ std::optional<UnusedTokens> maskedTokens(const Kernel &kernel, const BodyOp &op)
 /// the axis of such. Nothing where a result lacks the mask.
 std::optional<UnusedTokens> unusedTokens(const Kernel &kernel);
 
+/// Whether such a kernel need not even store these rows: nothing reads them (MaskShape::unread).
+bool areUnusedUnread(const Kernel &kernel);
+
 /// Whether the expression of an op compares with one element of an operand alone, which stands for
 /// all of its results: what a kernel loads once.
 bool isTokenMask(const BodyOp &op);
-/// The expression of such an op with the element as an operand of no dimension.
+/// The expression of such an op with the element as an operand of no dimension; the first operand
+/// where what stands behind tokens is unread.
 Expression maskByCount(const BodyOp &op);
 
 }  // namespace weft

@@ -3,6 +3,7 @@
 #include "passes/Describe.h"
 
 #include "ir/Weft.h"
+#include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
 #include "passes/Passes.h"
 #include "passes/SavedTensors.h"
@@ -59,7 +60,8 @@ llvm::DenseMap<mlir::Operation *, int> entriesOf(GraphOp graph) {
     for (mlir::Value operand : op.getOperands()) reach(operand, entry);
   }
   for (MaskOp mask : body.getOps<MaskOp>())
-    if (mlir::Operation *masked = mask.getX().getDefiningOp(); masked && mask.getKind() == "tokens")
+    if (mlir::Operation *masked = mask.getX().getDefiningOp();
+        masked && isTokensMask(std::string_view(mask.getKind())))
       entries[mask] = entries[masked];
   return entries;
 }

@@ -200,6 +200,7 @@ struct Evaluator {
     if (kind == "padding")
       return results(maskPadding(operand(0), key, operand(1), along()[0], fill));
     if (kind == "tokens") return results(maskTokens(operand(0), key, operand(1), fill));
+    if (kind == "unread") return results(maskTokens(operand(0), key, operand(1), std::nan("")));
     if (kind == "block")
       return results(maskBlock(operand(0), query, key, *mask.getSize(), operand(1), fill));
     if (kind == "pattern") {

@@ -77,7 +77,8 @@ std::optional<int64_t> lengthOfOffsets(mlir::Value value) {
       length = extents(packing.getX().getType())[packing.getAxes()[1]];
     if (auto unpacking = mlir::dyn_cast<UnpackOp>(use.getOwner()))
       length = extents(unpacking.getResult().getType())[unpacking.getInto()[1]];
-    if (auto mask = mlir::dyn_cast<MaskOp>(use.getOwner()); mask && mask.getKind() == "tokens")
+    if (auto mask = mlir::dyn_cast<MaskOp>(use.getOwner());
+        mask && isTokensMask(std::string_view(mask.getKind())))
       if (!length)
         length = extents(mask.getX().getType())[mask.getKey()] / (extents(value.getType())[0] - 1);
   });

@@ -119,7 +119,8 @@ Point PointEvaluator::mask(const BodyOp &op, size_t, const Coordinates &at) {
         return distance() >= -integer(op, "left") && distance() <= integer(op, "right");
       case MaskShape::Kind::padding:
         return double(key) < evaluate(op.operands[1], mapped(op, 1, at)).value;
-      case MaskShape::Kind::tokens: {
+      case MaskShape::Kind::tokens:
+      case MaskShape::Kind::unread: {
         const int64_t last[] = {extent(op.operands[1], 0) - 1};
         return double(key) < evaluate(op.operands[1], Coordinates(std::span(last))).value;
       }
@@ -146,8 +147,10 @@ Point PointEvaluator::mask(const BodyOp &op, size_t, const Coordinates &at) {
     }
     return false;
   };
-  return isVisible() ? evaluate(op.operands[0], mapped(op, 0, at))
-                     : Point{.value = number(op, "fill", minusInfinity), .error = 0};
+  if (isVisible()) return evaluate(op.operands[0], mapped(op, 0, at));
+  if (*kind == MaskShape::Kind::unread)
+    return {.value = std::nan(""), .error = 0, .isSpecified = false};
+  return {.value = number(op, "fill", minusInfinity), .error = 0};
 }
 
 Point PointEvaluator::rotary(const BodyOp &op, size_t, const Coordinates &at) {

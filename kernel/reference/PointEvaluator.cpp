@@ -56,6 +56,7 @@ double tolerance(const Point &point, DType type) {
 }
 
 bool agrees(double stored, const Point &point, DType type) {
+  if (!point.isSpecified) return true;
   if (std::isnan(stored) || std::isnan(point.value)) return false;
   const double exact = roundTo(type, point.value);
   if (std::isinf(exact) || std::isinf(stored)) return stored == exact;

@@ -27,6 +27,7 @@ namespace weft::reference {
 /// A value in exact arithmetic, and the error that fp32 may make.
 struct Point {
   double value = 0, error = 0;
+  bool isSpecified = true;  ///< false: any bits agree, as behind packed tokens that nothing reads
 };
 
 /// Coordinates of one element, in logical order; no allocation.
@@ -240,7 +241,7 @@ double roundedExponentialSumError(double total, double magnitude, double squares
 /// How far a stored element of a type may be from `point`: its error, and the rounding of the type.
 double tolerance(const Point &point, DType type);
 /// Whether a stored element agrees: within a finite tolerance, or the same infinity. NaN never
-/// does.
+/// does, but where nothing is specified.
 bool agrees(double stored, const Point &point, DType type);
 
 }  // namespace weft::reference

@@ -7,8 +7,12 @@
 // rows take (kernel/UnusedTokens.h). Inside a chain a mask would only take instructions, since the
 // chain's ops may share a kernel with its end.
 //
+// Where nothing reads these rows, neither sums over them nor gives them back, they need not even be
+// zero: the mask is then an unread one, and kernels do not store them.
+//
 // The mask has the name of the tensor that it masks, which readers mean; what it masks is called
 // NAME_unmasked.
+#include "kernel/CoordinateExpressions.h"
 #include "passes/Describe.h"
 #include "passes/Rewrites.h"
 
@@ -39,6 +43,11 @@ public:
     std::vector<mlir::Operation *> ops;
     for (mlir::Operation &op : body.without_terminator()) ops.push_back(&op);
     for (mlir::Operation *op : ops) count += maskResults(op);
+    for (MaskOp mask : masks)
+      if (isUnread(mask.getResult(), {static_cast<int>(mask.getKey()), mask.getAux()})) {
+        mask.setKind("unread");
+        mask.removeFillAttr();
+      }
     return count;
   }
 
@@ -58,7 +67,8 @@ private:
       }
       if (auto unpack = mlir::dyn_cast<UnpackOp>(op))
         note(unpack.getX(), {static_cast<int>(unpack.getAxis()), unpack.getOffsets()});
-      if (auto mask = mlir::dyn_cast<MaskOp>(op); mask && mask.getKind() == "tokens")
+      if (auto mask = mlir::dyn_cast<MaskOp>(op);
+          mask && isTokensMask(std::string_view(mask.getKind())))
         note(mask.getX(), {static_cast<int>(mask.getKey()), mask.getAux()});
     }
     while (!work.empty()) {
@@ -94,6 +104,39 @@ private:
       }
   }
 
+  /// Whether nothing depends on what stands behind the tokens of a tensor.
+  bool isUnread(mlir::Value value, const Tokens &own) {
+    const auto [known, isNew] = unread.insert({value, true});
+    if (!isNew) return known->second;
+    const bool result = llvm::all_of(value.getUses(), [&](mlir::OpOperand &use) {
+      return ignoresUnused(use.getOwner(), static_cast<int>(use.getOperandNumber()), own);
+    });
+    return unread[value] = result;
+  }
+
+  bool ignoresUnused(mlir::Operation *reader, int operand, const Tokens &own) {
+    if (mlir::isa<ReturnOp, KernelOp>(reader)) return false;
+    if (auto unpack = mlir::dyn_cast<UnpackOp>(reader))
+      return operand == 0 && unpack.getAxis() == own.dimension &&
+             unpack.getOffsets() == own.offsets;
+    if (auto mask = mlir::dyn_cast<MaskOp>(reader);
+        mask && isTokensMask(std::string_view(mask.getKind())))
+      return operand == 0 && mask.getKey() == own.dimension && mask.getAux() == own.offsets;
+    if (mlir::cast<WeftOp>(reader).expression().readsElsewhere(operand)) return false;
+    const IterationSpace space = mlir::cast<WeftOp>(reader).iterationSpace();
+    const Place place{operand, own.dimension};
+    const auto along = std::ranges::find_if(space.independent, [&](const SpaceAxis &axis) {
+      return std::ranges::find(axis.places, place) != axis.places.end();
+    });
+    if (along == space.independent.end()) return false;
+    const auto first = static_cast<int>(reader->getNumOperands());
+    return llvm::all_of(reader->getResults(), [&](mlir::OpResult result) {
+      const auto number = first + static_cast<int>(result.getResultNumber());
+      const auto found = std::ranges::find(along->places, number, &Place::tensor);
+      return found != along->places.end() && isUnread(result, {found->dimension, own.offsets});
+    });
+  }
+
   const Tokens *tokensOf(mlir::Value value) const {
     const auto found = tokens.find(value);
     return found == tokens.end() || ambiguous.contains(value) ? nullptr : &found->second;
@@ -116,7 +159,9 @@ private:
 
   int maskResults(mlir::Operation *op) {
     if (!computes(op)) return 0;
-    if (auto mask = mlir::dyn_cast<MaskOp>(op); mask && mask.getKind() == "tokens") return 0;
+    if (auto mask = mlir::dyn_cast<MaskOp>(op);
+        mask && isTokensMask(std::string_view(mask.getKind())))
+      return 0;
     std::vector<mlir::Value> chosen;
     for (mlir::Value result : op->getResults())
       if (tokensOf(result) && !result.use_empty() && !goesOn(result) &&
@@ -143,6 +188,7 @@ private:
       MaskOp mask = MaskOp::create(builder, named(name), result, "tokens", int64_t(own.dimension),
                                    std::nullopt, own.offsets);
       mask.setFillAttr(builder.getF64FloatAttr(0));
+      masks.push_back(mask);
       result.replaceAllUsesExcept(mask.getResult(), mask);
     }
     op->setLoc(named(llvm::join(unmasked, ", ")));
@@ -152,6 +198,8 @@ private:
   mlir::Block &body;
   llvm::DenseMap<mlir::Value, Tokens> tokens;
   llvm::DenseSet<mlir::Value> ambiguous;
+  std::vector<MaskOp> masks;
+  llvm::DenseMap<mlir::Value, bool> unread;  ///< or asked for
   std::vector<mlir::Value> work;
 };
 

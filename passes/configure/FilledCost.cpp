@@ -66,9 +66,10 @@ bool isAttention(const Kernel &kernel) {
 std::optional<Kernel> shortenedKernel(const Kernel &kernel, const ExpectedFill &fill,
                                       bool storesZeros) {
   if (fill.isFull()) return std::nullopt;
-  if (const std::optional<UnusedTokens> unused = unusedTokens(kernel)) {
+  const std::optional<UnusedTokens> unused = unusedTokens(kernel);
+  if (unused && !isAttention(kernel)) {
     double share = fill.tokens;
-    if (storesZeros)
+    if (storesZeros && !areUnusedUnread(kernel))
       share += (1 - share) * double(bytesStored(kernel)) / double(kernel.necessaryBytes());
     Kernel result = kernel;
     int64_t &extent = result.axes[size_t(unused->axis)].extent;
@@ -82,6 +83,16 @@ std::optional<Kernel> shortenedKernel(const Kernel &kernel, const ExpectedFill &
   for (const int axis : axes) {
     int64_t &extent = result.axes[size_t(axis)].extent;
     extent = shortened(extent, std::sqrt(fill.pairs), positionsStep);
+  }
+  for (const BodyOp &op : kernel.body) {  // packed tensors around a fused attention
+    if (op.kind != OpKind::unpack && op.kind != OpKind::pack) continue;
+    const int packed = op.kind == OpKind::unpack ? op.operands[0] : op.results[0],
+              other = op.kind == OpKind::unpack ? op.results[0] : op.operands[0];
+    const std::vector<int> &padded = kernel.values[size_t(other)].axes;
+    for (const int axis : kernel.values[size_t(packed)].axes)
+      if (std::ranges::find(padded, axis) == padded.end())
+        result.axes[size_t(axis)].extent =
+            shortened(kernel.axes[size_t(axis)].extent, fill.tokens, tokensStep);
   }
   return result;
 }

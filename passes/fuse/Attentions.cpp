@@ -1,5 +1,6 @@
 // Walks backward from the scores of every online_softmax_contract through element-wise ops to
-// contractions, then keeps what lies between.
+// contractions, then keeps what lies between; once more with the ops that unpack and pack tokens
+// around it, where all of its tensors are packed.
 #include "passes/fuse/Attentions.h"
 
 #include "kernel/AttentionRegion.h"
@@ -30,11 +31,37 @@ private:
       std::map<int, bool> leadsFrom = {{contraction, true}};
       std::set<int> chain = {contraction, fold};
       addPaths(scores, leadsFrom, chain);
-      OpSet set(chain.begin(), chain.end());
-      std::optional<Rejection> rejection = reject(set, fold);
-      attempts.push_back({std::move(set), std::move(rejection)});
+      attempt(chain, fold);
+      if (addPackedTokens(contraction, fold, chain)) attempt(chain, *chain.rbegin());
     }
     if (contractions.empty()) proposeNothing(fold);
+  }
+
+  /// `last` gives what is stored.
+  void attempt(const std::set<int> &chain, int last) {
+    OpSet set(chain.begin(), chain.end());
+    std::optional<Rejection> rejection = reject(set, last);
+    attempts.push_back({std::move(set), std::move(rejection)});
+  }
+
+  /// Adds what unpacks queries, keys and values, and what packs the output; false if not all of
+  /// them are of packed tokens.
+  bool addPackedTokens(int contraction, int fold, std::set<int> &chain) const {
+    std::set<int> own = chain;
+    for (const int tensor : {flow.ops[contraction].operands[0], flow.ops[contraction].operands[1],
+                             flow.ops[fold].operands[1]}) {
+      const int producer = flow.tensors[tensor].producer;
+      if (producer < 0 || flow.ops[producer].kind != OpKind::unpack || flow.ops[producer].region)
+        return false;
+      own.insert(producer);
+    }
+    const std::vector<int> &readers = flow.tensors[flow.ops[fold].results.front()].consumers;
+    if (readers.size() != 1 || flow.ops[readers.front()].kind != OpKind::pack ||
+        flow.ops[readers.front()].region)
+      return false;
+    own.insert(readers.front());
+    chain = std::move(own);
+    return true;
   }
 
   /// What makes the scores is the nearest op that is not element-wise.
@@ -88,12 +115,12 @@ private:
     return leadsFrom[producer] = isOnPath;
   }
 
-  std::optional<Rejection> reject(const OpSet &set, int fold) const {
+  std::optional<Rejection> reject(const OpSet &set, int last) const {
     if (std::optional<Rejection> chosen = rules.rejectByChoice(set)) return chosen;
     if (std::optional<int> between = rules.opBetween(set))
       return Rejection{reasons::wouldCreateCycle, flow.ops[*between].label};
     for (const int op : set)
-      if (std::string detail = op == fold ? "" : readElsewhere(op, set); !detail.empty())
+      if (std::string detail = op == last ? "" : readElsewhere(op, set); !detail.empty())
         return Rejection{reasons::attentionRegion, std::move(detail)};
     Kernel kernel;
     try {

@@ -30,6 +30,25 @@ std::vector<Kernel> kindsOf(const AttentionExtents &extents, DType type) {
           samples::blockAttention(extents, type, ofEachHead, true, true, true)};
 }
 
+std::vector<Kernel> backwardsOf(const AttentionExtents &extents, DType type) {
+  const Dropout dropout{.p = 0.3, .stream = 5};
+  return {samples::plainBackward(extents, type),
+          samples::causalBackward(extents, type),
+          samples::plainBackward(extents, type, dropout),
+          samples::causalBackward(extents, type, dropout),
+          samples::windowBackward(extents, type, 17, 40),
+          samples::paddedBackward(extents, type),
+          samples::biasedBackward(extents, type),
+          samples::cappedBackward(extents, type),
+          samples::blockBackward(extents, type, ofAllHeads),
+          samples::blockBackward(extents, type, ofEachHead, true, true)};
+}
+bool isApart(const Knobs &any) {
+  const auto *knobs = any.getIf<Sm90AttentionBackwardKnobs>();
+  return knobs && knobs->gradients == BackwardGradients::apart;
+}
+bool isNotApart(const Knobs &any) { return !isApart(any); }
+
 }  // namespace
 
 void addAttentions(Collector &collect) {
@@ -61,6 +80,25 @@ void addAttentions(Collector &collect) {
          kindsOf({.b = 1, .h = 2, .j = 1111, .k = 4099, .p = width, .w = width}, DType::f16))
       for (const Configuration &configuration : collect.drawFamily(kernel, Sm90AttentionKnobs{}, 1))
         collect.add("attention-long", kernel, DType::f16, configuration);
+  // Packed tokens: offsets ascend by any steps, and lengths have nothing to do with them.
+  for (const DType type : {DType::f16, DType::bf16})
+    for (const AttentionExtents &one :
+         {AttentionExtents{.b = 3, .h = 2, .j = 1, .k = 1, .tokens = 3},
+          AttentionExtents{.b = 7, .h = 3, .j = 130, .k = 130, .tokens = 910},
+          AttentionExtents{.b = 4, .h = 2, .g = 2, .j = 517, .k = 517, .tokens = 2068},
+          AttentionExtents{.b = 70, .h = 1, .g = 3, .j = 65, .k = 65, .tokens = 4550}})
+      for (const auto &[headDim, valueDim] : widths) {
+        AttentionExtents extents = one;
+        extents.p = headDim, extents.w = valueDim;
+        for (const Kernel &kernel :
+             {samples::packedAttention(extents, type, false),
+              samples::packedAttention(extents, type, true),
+              samples::packedAttention(extents, type, true, true),
+              samples::packedAttention(extents, type, true, false, Dropout{.p = 0.3, .stream = 5})})
+          for (const Configuration &configuration :
+               collect.drawFamily(kernel, Sm90AttentionKnobs{}, headDim == 64 ? 4 : 1))
+            collect.add("attention-packed", kernel, type, configuration);
+      }
   // Few queries and many keys: packed heads, warps of keys, splits.
   for (const auto &[headDim, valueDim] : widths)
     for (const int64_t group : {1, 3, 16})
@@ -90,26 +128,42 @@ void addAttentionBackwards(Collector &collect) {
       for (const auto &[headDim, valueDim] : widths) {
         AttentionExtents extents = one;
         extents.p = headDim, extents.w = valueDim;
-        const Dropout dropout{.p = 0.3, .stream = 5};
-        const std::vector<Kernel> kinds = {
-            samples::plainBackward(extents, type),
-            samples::causalBackward(extents, type),
-            samples::plainBackward(extents, type, dropout),
-            samples::causalBackward(extents, type, dropout),
-            samples::windowBackward(extents, type, 17, 40),
-            samples::paddedBackward(extents, type),
-            samples::biasedBackward(extents, type),
-            samples::cappedBackward(extents, type),
-            samples::blockBackward(extents, type, ofAllHeads),
-            samples::blockBackward(extents, type, ofEachHead, true, true)};
+        const std::vector<Kernel> kinds = backwardsOf(extents, type);
         const bool isUsual = headDim == valueDim && (headDim == 64 || headDim == 128);
         for (size_t kind = 0; kind < kinds.size(); ++kind)
           if (isUsual || (kind + ++turn) % 4 == 0)
             for (const Knobs &family :
                  {Knobs(Sm90AttentionBackwardKnobs{}), Knobs(Sm80AttentionBackwardKnobs{})})
               for (const Configuration &configuration :
-                   collect.drawFamily(kinds[kind], family, isUsual ? 3 : 1))
+                   collect.drawFamily(kinds[kind], family, isUsual ? 3 : 1, isNotApart))
                 collect.add("attention-backward", kinds[kind], type, configuration);
+      }
+}
+
+void addSplitAttentionBackwards(Collector &collect) {
+  const AttentionExtents lengths[] = {{.b = 2, .h = 3, .j = 1, .k = 1},
+                                      {.b = 2, .h = 2, .g = 2, .j = 65, .k = 257},
+                                      {.b = 1, .h = 3, .g = 3, .j = 333, .k = 129},
+                                      {.b = 1, .h = 2, .j = 512, .k = 512},
+                                      {.b = 3, .h = 12, .g = 2, .j = 700, .k = 700}};
+  const std::pair<int64_t, int64_t> widths[] = {{64, 64}, {128, 128}, {16, 16}, {32, 48},
+                                                {40, 40}, {72, 72},   {80, 80}, {96, 96}};
+  size_t turn = 0;
+  for (const DType type : {DType::f16, DType::bf16})
+    for (const AttentionExtents &one : lengths)
+      for (const auto &[headDim, valueDim] : widths) {
+        AttentionExtents extents = one;
+        extents.p = headDim, extents.w = valueDim;
+        std::vector<Kernel> kinds = backwardsOf(extents, type);
+        // Global tiles are taken of all heads before others.
+        kinds.push_back(
+            samples::blockBackward(extents, type, "longformer(block=64,window=1,global=1)"));
+        const bool isUsual = headDim == valueDim && (headDim == 64 || headDim == 128);
+        for (size_t kind = 0; kind < kinds.size(); ++kind)
+          if (isUsual || (kind + ++turn) % 3 == 0)
+            for (const Configuration &configuration :
+                 collect.drawFamily(kinds[kind], Sm90AttentionBackwardKnobs{}, 2, isApart))
+              collect.add("attention-backward-apart", kinds[kind], type, configuration);
       }
 }
 

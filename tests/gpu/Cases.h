@@ -52,7 +52,8 @@ struct Case {
 ///                 mma.sync
 ///   sm80        the same from sm_80 on, sm80-views likewise
 ///   attention     fused attention of every family, head width and mask at odd lengths, with score
-///                 ops and several queries to a key's head; attention-long: thousands of keys
+///                 ops and several queries to a key's head; attention-long: thousands of keys;
+///                 attention-packed: over packed tokens
 ///   casts         to and from 8-bit floats, of all orders of magnitude
 ///   float8        products of 8-bit floats: every tile, pair of formats and result; odd and tiny
 ///                 extents, with scales; float8-views: padded

@@ -14,6 +14,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <random>
 #include <set>
@@ -81,8 +83,12 @@ public:
     return {chosen.begin(), chosen.end()};
   }
 
-  /// Configurations of one family of contractions for a kernel: pairs of knobs and layouts, drawn.
-  std::vector<Configuration> drawFamily(const Kernel &kernel, const Knobs &family, size_t count) {
+  static bool isAny(const Knobs &) { return true; }
+
+  /// Configurations of one family for a kernel, of the knobs that `isWanted` takes: pairs of these,
+  /// in turn, and layouts, drawn.
+  std::vector<Configuration> drawFamily(const Kernel &kernel, const Knobs &family, size_t count,
+                                        bool (*isWanted)(const Knobs &) = isAny) {
     std::set<Configuration> chosen;
     // What warps multiply runs on every target from sm_80 on, but an H200 is offered little of it.
     const bool isOfWarps = family.is<Sm80GemmKnobs>() || family.is<Sm80AttentionKnobs>() ||
@@ -90,9 +96,12 @@ public:
     for (const ConfigurationSpace &space :
          configurationSpaces(kernel, isOfWarps ? findDevice("a100") : device)) {
       if (space.family != &family.family()) continue;
+      std::vector<Knobs> wanted;
+      std::ranges::copy_if(space.knobs, std::back_inserter(wanted), isWanted);
+      if (wanted.empty()) continue;
       for (size_t attempt = 0; attempt < 4 * count && chosen.size() < count; ++attempt) {
         const LayoutTuple layouts = drawLayouts(space);
-        const Knobs &knobs = space.knobs[attempt % space.knobs.size()];
+        const Knobs &knobs = wanted[attempt % wanted.size()];
         if (isUseful(kernel, layouts, knobs))
           chosen.insert(configurationOf(kernel, layouts, knobs));
       }
@@ -164,5 +173,7 @@ void addContractions(Collector &collect);
 /// All cases of fused attention (AttentionCases.cpp).
 void addAttentions(Collector &collect);
 void addAttentionBackwards(Collector &collect);
+/// Those of attention-backward-sm90 whose gradients are apart.
+void addSplitAttentionBackwards(Collector &collect);
 
 }  // namespace weft::gputest

@@ -54,10 +54,20 @@ public:
                       problem.queries, problem.keys, mostPositions);
     if (problem.heads > mostHeads)
       return rejected("{} heads; at most {} are taken", problem.heads, mostHeads);
-    problem.q = tensor(region.q, problem.queryAxis, problem.headDimAxis);
-    problem.k = tensor(region.k, problem.keyAxis, problem.headDimAxis);
-    problem.v = tensor(region.v, problem.keyAxis, problem.valueDimAxis);
-    problem.output = tensor(region.output, problem.queryAxis, problem.valueDimAxis);
+    const PackedTokens rows = region.packed.value_or(PackedTokens{.q = problem.queryAxis,
+                                                                  .k = problem.keyAxis,
+                                                                  .v = problem.keyAxis,
+                                                                  .output = problem.queryAxis});
+    problem.q = tensor(region.q, rows.q, problem.headDimAxis);
+    problem.k = tensor(region.k, rows.k, problem.headDimAxis);
+    problem.v = tensor(region.v, rows.v, problem.valueDimAxis);
+    problem.output = tensor(region.output, rows.output, problem.valueDimAxis);
+    if (region.packed) {
+      if (problem.queries != problem.keys)
+        return rejected("packed sequences of up to {} queries and {} keys; both have one bound",
+                        problem.queries, problem.keys);
+      addPacked();
+    }
     if (region.logSums >= 0) problem.logSums = tensor(region.logSums, problem.queryAxis, -1);
     return problem;
   }
@@ -80,9 +90,22 @@ private:
     return found;
   }
 
-  /// The longest of those whose coordinate an expression reads together with that of the keys; if
-  /// there is none, the longest of all.
+  void addPacked() {
+    AttentionProblem::Packed packed;
+    for (size_t axis = 0; axis < problem.headAxes.size(); ++axis) {
+      if (packed.sequences > 1) packed.divisor *= problem.headExtents[axis];
+      if (problem.headAxes[axis] == region.packed->sequences)
+        packed.sequences = problem.headExtents[axis];
+    }
+    const Layout &offsets = configuration.inputs.at(region.packed->input);
+    packed.offsetStride = stridesOf(offsets, {kernel.elements(region.packed->offsets)})[0];
+    problem.packed = packed;
+  }
+
+  /// Of packed tokens their positions; else the longest of those whose coordinate an expression
+  /// reads together with that of the keys; if there is none, the longest of all.
   int queryAxis() const {
+    if (region.packed) return region.packed->positions;
     std::vector<int> read;
     for (const int axis : region.queries)
       if (extent(axis) > 1 && std::ranges::any_of(region.scoreOps, [&](size_t op) {
@@ -144,6 +167,7 @@ AttentionTensor attentionTensor(const Kernel &kernel, const Configuration &confi
                          .operand = isInput ? place : kernel.inputs.size() + place,
                          .offset = layout.offset,
                          .alignment = layout.alignment,
+                         .rows = rowAxis < 0 ? 1 : kernel.axes[size_t(rowAxis)].extent,
                          .rowStride = along(rowAxis),
                          .columnStride = isOneColumn ? 1 : along(columnAxis)};
   for (const int axis : problem.headAxes) result.headStrides.push_back(along(axis));

@@ -28,7 +28,8 @@ struct AttentionTensor {
   size_t operand = 0;        ///< position among Kernel::inputs, then Kernel::outputs
   int64_t offset = 0;        ///< elements from the start of the buffer
   int64_t alignment = 16;    ///< bytes that the address of element zero is a multiple of
-  int64_t rowStride = 0;     ///< elements, along the axis of queries or of keys
+  int64_t rows = 1;          ///< along the axis of queries or of keys; of packed tokens: all tokens
+  int64_t rowStride = 0;     ///< elements, along the same axis
   int64_t columnStride = 1;  ///< along the head dimension or the value dimension
   std::vector<int64_t> headStrides = {};  ///< one for each of headAxes; 0 where it lacks the axis
   bool operator==(const AttentionTensor &) const = default;
@@ -52,6 +53,14 @@ struct AttentionProblem {
   double scale = 1;
   AttentionTensor q, k, v, output;
   std::optional<AttentionTensor> logSums = {};  ///< its columnStride means nothing
+  /// Of packed tokens, where `queries` and `keys` are bounds: head / divisor % sequences is the
+  /// sequence of a head.
+  struct Packed {
+    int64_t sequences = 1, divisor = 1;
+    int64_t offsetStride = 1;  ///< elements
+    bool operator==(const Packed &) const = default;
+  };
+  std::optional<Packed> packed = {};
   bool operator==(const AttentionProblem &) const = default;
 };
 

@@ -143,35 +143,54 @@ int64_t headsOfTables(const Masks &masks) {
   return heads;
 }
 
+/// Tiles along queries or keys, and the blocks along the other ones that they are walked in.
+struct Tiling {
+  TilesOf of;
+  int64_t rows, columns;  ///< of a tile, of a block
+  const AttentionProblem &problem;
+
+  int64_t tiles() const { return (allRows() + rows - 1) / rows; }
+  int64_t blocks() const { return (allColumns() + columns - 1) / columns; }
+  int64_t allRows() const { return of == TilesOf::queries ? problem.queries : problem.keys; }
+  int64_t allColumns() const { return of == TilesOf::queries ? problem.keys : problem.queries; }
+  int64_t queries() const { return of == TilesOf::queries ? rows : columns; }
+  int64_t keys() const { return of == TilesOf::queries ? columns : rows; }
+  int64_t firstQuery(int64_t tile, int64_t block) const {
+    return (of == TilesOf::queries ? tile : block) * queries();
+  }
+  int64_t firstKey(int64_t tile, int64_t block) const {
+    return (of == TilesOf::queries ? block : tile) * keys();
+  }
+};
+
 struct BlockCount {
   int64_t seen = 0, mixed = 0;
 };
-/// The blocks of keys that a tile of queries of a head sees.
-BlockCount blocksOfTile(const Masks &masks, int64_t head, int64_t tile, int64_t tileQueries,
-                        int64_t tileKeys) {
+/// The blocks that a tile of a head sees.
+BlockCount blocksOfTile(const Masks &masks, int64_t head, int64_t tile, const Tiling &tiling) {
   const AttentionProblem &problem = masks.problem;
-  const int64_t blocks = (problem.keys + tileKeys - 1) / tileKeys, firstQuery = tile * tileQueries,
-                lastQuery = std::min(firstQuery + tileQueries, problem.queries) - 1;
   BlockCount count;
-  for (int64_t block = 0; block < blocks; ++block) {
-    const int64_t firstKey = block * tileKeys,
-                  lastKey = std::min(firstKey + tileKeys, problem.keys) - 1;
+  for (int64_t block = 0; block < tiling.blocks(); ++block) {
+    const int64_t firstQuery = tiling.firstQuery(tile, block),
+                  lastQuery = std::min(firstQuery + tiling.queries(), problem.queries) - 1,
+                  firstKey = tiling.firstKey(tile, block),
+                  lastKey = std::min(firstKey + tiling.keys(), problem.keys) - 1;
     Seen all;
     for (const BlockTable *table : masks.tables) {
       const auto own = table->coverage(head, firstQuery, lastQuery, firstKey, lastKey);
       all.isAny = all.isAny && own.isAny, all.isAll = all.isAll && own.isAll;
     }
     if (!all.isAny) continue;
-    const Seen others = seenByOthers(masks, firstQuery, tileQueries, firstKey, tileKeys);
+    const Seen others = seenByOthers(masks, firstQuery, tiling.queries(), firstKey, tiling.keys());
     count.seen += others.isAny, count.mixed += others.isAny && !(all.isAll && others.isAll);
   }
   return count;
 }
 
-/// With tables: every block of keys of up to mostTiles tiles of queries, of some heads. The first
-/// and the last tile, which often see most, count for that alone where not all tiles are looked at.
-VisibleBlocks countByTables(const Masks &masks, int64_t tileQueries, int64_t tileKeys) {
-  const int64_t tiles = (masks.problem.queries + tileQueries - 1) / tileQueries;
+/// With tables: every block of up to mostTiles tiles, of some heads. The first and the last tile,
+/// which often see most, count for that alone where not all tiles are looked at.
+VisibleBlocks countByTables(const Masks &masks, const Tiling &tiling) {
+  const int64_t tiles = tiling.tiles();
   constexpr int64_t mostTiles = 128;
   const std::vector<int64_t> heads = spread(headsOfTables(masks), mostHeads);
   std::vector<int64_t> looked = spread(tiles, mostTiles);
@@ -180,7 +199,7 @@ VisibleBlocks countByTables(const Masks &masks, int64_t tileQueries, int64_t til
   VisibleBlocks result;
   for (const int64_t head : heads)
     for (size_t n = 0; n < looked.size(); ++n) {
-      const BlockCount count = blocksOfTile(masks, head, looked[n], tileQueries, tileKeys);
+      const BlockCount count = blocksOfTile(masks, head, looked[n], tiling);
       result.most = std::max(result.most, double(count.seen));
       if (n >= counted) continue;
       result.mean += double(count.seen) / double(counted * heads.size());
@@ -189,11 +208,9 @@ VisibleBlocks countByTables(const Masks &masks, int64_t tileQueries, int64_t til
   return result;
 }
 
-VisibleBlocks countBlocks(const Masks &masks, int64_t tileQueries, int64_t tileKeys) {
-  if (!masks.tables.empty()) return countByTables(masks, tileQueries, tileKeys);
-  const AttentionProblem &problem = masks.problem;
-  const int64_t tiles = (problem.queries + tileQueries - 1) / tileQueries,
-                blocks = (problem.keys + tileKeys - 1) / tileKeys;
+VisibleBlocks countBlocks(const Masks &masks, const Tiling &tiling) {
+  if (!masks.tables.empty()) return countByTables(masks, tiling);
+  const int64_t tiles = tiling.tiles(), blocks = tiling.blocks();
   constexpr int64_t mostTiles = 12, mostBlocks = 96;  // looked at
   const int64_t tileCount = std::min(tiles, mostTiles), blockCount = std::min(blocks, mostBlocks);
   VisibleBlocks result;
@@ -202,8 +219,8 @@ VisibleBlocks countBlocks(const Masks &masks, int64_t tileQueries, int64_t tileK
     int64_t seen = 0, mixed = 0;
     for (int64_t b = 0; b < blockCount; ++b) {
       const int64_t block = blockCount == 1 ? 0 : b * (blocks - 1) / (blockCount - 1);
-      const Seen own =
-          seenByOthers(masks, tile * tileQueries, tileQueries, block * tileKeys, tileKeys);
+      const Seen own = seenByOthers(masks, tiling.firstQuery(tile, block), tiling.queries(),
+                                    tiling.firstKey(tile, block), tiling.keys());
       seen += own.isAny, mixed += own.isAny && !own.isAll;
     }
     result.mixed += double(mixed) * double(blocks) / double(blockCount) / double(tileCount);
@@ -271,23 +288,25 @@ auto countedOnce(const std::string &question, const Kernel &kernel, Count count)
 }  // namespace
 
 VisibleBlocks visibleBlocks(const Kernel &kernel, const AttentionRegion &region,
-                            const AttentionProblem &problem, int64_t tileQueries,
-                            int64_t tileKeys) {
-  return countedOnce(
-      fmt::format("{} {} {} {}", tileQueries, tileKeys, problem.queryAxis, problem.keyAxis), kernel,
-      [&] { return countBlocks(Masks(kernel, region, problem), tileQueries, tileKeys); });
+                            const AttentionProblem &problem, int64_t tileRows, int64_t blockColumns,
+                            TilesOf of) {
+  const Tiling tiling{of, tileRows, blockColumns, problem};
+  return countedOnce(fmt::format("{} {} {} {} {}", int(of), tileRows, blockColumns,
+                                 problem.queryAxis, problem.keyAxis),
+                     kernel, [&] { return countBlocks(Masks(kernel, region, problem), tiling); });
 }
 
 std::vector<int64_t> seenByTiles(const Kernel &kernel, const AttentionRegion &region,
-                                 const AttentionProblem &problem, int64_t tileQueries,
-                                 int64_t tileKeys) {
+                                 const AttentionProblem &problem, int64_t tileRows,
+                                 int64_t blockColumns, TilesOf of) {
   const Masks masks(kernel, region, problem);
   if (masks.tables.empty()) return {};
+  const Tiling tiling{of, tileRows, blockColumns, problem};
   const std::vector<int64_t> heads = spread(headsOfTables(masks), mostHeads);
-  std::vector<int64_t> seen(size_t((problem.queries + tileQueries - 1) / tileQueries));
+  std::vector<int64_t> seen(size_t(tiling.tiles()));
   for (size_t tile = 0; tile < seen.size(); ++tile)
     for (const int64_t head : heads)
-      seen[tile] += blocksOfTile(masks, head, int64_t(tile), tileQueries, tileKeys).seen;
+      seen[tile] += blocksOfTile(masks, head, int64_t(tile), tiling).seen;
   return seen;
 }
 

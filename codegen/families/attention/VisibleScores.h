@@ -19,18 +19,22 @@ struct VisibleScores {
 VisibleScores visibleScores(const Kernel &kernel, const AttentionRegion &region,
                             const AttentionProblem &problem);
 
-/// Of every tile of queries of a fused attention with block masks, the blocks of keys that it sees,
-/// summed over up to 4 heads whose tables differ. Empty without such masks.
-std::vector<int64_t> seenByTiles(const Kernel &kernel, const AttentionRegion &region,
-                                 const AttentionProblem &problem, int64_t tileQueries,
-                                 int64_t tileKeys);
+/// What tiles are along: queries, walked in blocks of keys, or keys, walked in blocks of queries.
+enum class TilesOf : uint8_t { queries, keys };
 
-/// Blocks of keys that a tile of queries sees, any point of them: the mean over tiles, and of the
-/// tile that sees most; and the mean of those that masks leave in part.
+/// Of every tile of a fused attention with block masks, the blocks that it sees, summed over up to
+/// 4 heads whose tables differ. Empty without such masks.
+std::vector<int64_t> seenByTiles(const Kernel &kernel, const AttentionRegion &region,
+                                 const AttentionProblem &problem, int64_t tileRows,
+                                 int64_t blockColumns, TilesOf of = TilesOf::queries);
+
+/// Blocks that a tile sees, any point of them: the mean over tiles, and of the tile that sees most;
+/// and the mean of those that masks leave in part.
 struct VisibleBlocks {
   double mean = 0, most = 0, mixed = 0;
 };
 VisibleBlocks visibleBlocks(const Kernel &kernel, const AttentionRegion &region,
-                            const AttentionProblem &problem, int64_t tileQueries, int64_t tileKeys);
+                            const AttentionProblem &problem, int64_t tileRows, int64_t blockColumns,
+                            TilesOf of = TilesOf::queries);
 
 }  // namespace weft

@@ -3,6 +3,8 @@
 #include "codegen/families/attention_backward_sm90/Sm90AttentionBackward.h"
 
 #include "codegen/EntryName.h"
+#include "codegen/families/attention/TileOrder.h"
+#include "codegen/families/attention/VisibleScores.h"
 #include "codegen/families/attention_backward/AttentionGradients.h"
 #include "codegen/families/attention_backward_sm90/Sm90AttentionBackwardTile.h"
 #include "codegen/families/attention_sm90/Sm90AttentionTile.h"
@@ -47,7 +49,9 @@ public:
         configuration(configuration),
         knobs(knobs),
         region(checkedRegion(kernel)),
-        problem(checkedProblem(kernel, region, configuration)) {}
+        problem(checkedProblem(kernel, region, configuration)),
+        orderOfKeys(orderOf(TilesOf::keys)),
+        orderOfQueries(orderOf(TilesOf::queries)) {}
 
   Program run() {
     program.entry = names.reserve(entryName(kernel));
@@ -56,12 +60,13 @@ public:
     describeProblem();
     describeTile();
     const AttentionGradients gradients = addGradients();
-    if (const std::string reason =
-            sm90AttentionBackwardTileRejection(problem, knobs, gradients.rowFloats);
+    if (const std::string reason = sm90AttentionBackwardTileRejection(
+            problem, knobs, gradients.rowFloats, region.hasDropout);
         !reason.empty())
       throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
     call(gradients);
-    program.launchBounds = fmt::format("{}, 1", sm90AttentionBackwardThreads(knobs));
+    program.launchBounds = fmt::format("{}, {}", sm90AttentionBackwardThreads(knobs),
+                                       sm90AttentionBackwardResidents(knobs));
     program.launch = {
         .grid = {sm90AttentionBackwardBlocks(problem, knobs), 1, 1},
         .block = {sm90AttentionBackwardThreads(knobs), 1, 1},
@@ -73,6 +78,7 @@ public:
 
 private:
   const AttentionProblem &attention() const { return problem.attention; }
+  bool isApart() const { return knobs.gradients == BackwardGradients::apart; }
 
   void nameAxes() {
     ConstantLine extents{.type = "int", .entries = {}, .note = "extents"};
@@ -93,10 +99,12 @@ private:
   /// What TMA moves, under its name in the kernel template.
   std::vector<Moved> moved() const {
     const AttentionProblem &a = attention();
-    return {{"q", &a.q, a.queries, a.headDim, knobs.tileQueries},
-            {"k", &a.k, a.keys, a.headDim, knobs.tileKeys},
-            {"v", &a.v, a.keys, a.valueDim, knobs.tileKeys},
-            {"dOutput", &problem.dOutput(), a.queries, a.valueDim, knobs.tileQueries},
+    const int ofQueries = isApart() ? splitBackwardBoxRows(knobs) : knobs.tileQueries,
+              ofKeys = isApart() ? ofQueries : knobs.tileKeys;
+    return {{"q", &a.q, a.queries, a.headDim, ofQueries},
+            {"k", &a.k, a.keys, a.headDim, ofKeys},
+            {"v", &a.v, a.keys, a.valueDim, ofKeys},
+            {"dOutput", &problem.dOutput(), a.queries, a.valueDim, ofQueries},
             {"dQ", &problem.dQ, a.queries, a.headDim, columnsOfBox},
             {"dK", &problem.dK, a.keys, a.headDim, columnsOfBox},
             {"dV", &problem.dV, a.keys, a.valueDim, columnsOfBox}};
@@ -145,6 +153,7 @@ private:
           addTensor(kernel.inputs[i], int(i), Parameter::Kind::inputMap, Parameter::Kind::input));
     for (size_t i = 0; i < kernel.outputs.size(); ++i)
       addTensor(kernel.outputs[i], int(i), Parameter::Kind::outputMap, Parameter::Kind::output);
+    if (isApart()) return;
     sums = names.reserve("sums");
     program.parameters.push_back(
         {.kind = Parameter::Kind::workspace, .index = 0, .name = sums, .type = "float"});
@@ -195,12 +204,45 @@ private:
   }
 
   void describeTile() {
-    program.constants.push_back(
-        {"weft::sm90::AttentionBackwardTile",
-         {{tile, fmt::format("{{.queries = {}, .keys = {}, .headGroup = "
-                             "{}}}",
-                             knobs.tileQueries, knobs.tileKeys, knobs.headGroup)}},
-         ""});
+    if (!isApart()) {
+      program.constants.push_back(
+          {"weft::sm90::AttentionBackwardTile",
+           {{tile, fmt::format("{{.queries = {}, .keys = {}, .headGroup = {}}}", knobs.tileQueries,
+                               knobs.tileKeys, knobs.headGroup)}},
+           ""});
+      return;
+    }
+    const SplitBackwardStages stages =
+        splitBackwardStages(problem, knobs, rowFloatsOf(kernel, region));
+    std::string text = fmt::format(
+        "{{.rows = {}, .columns = {}, .stages = {}, .ownStages = {}, .headGroup = {}",
+        knobs.tileKeys, knobs.tileQueries, stages.blocks, stages.tiles, knobs.headGroup);
+    if (orderOfKeys.longTiles > 0)
+      text += fmt::format(", .longKeyTiles = {}", orderOfKeys.longTiles);
+    if (orderOfQueries.longTiles > 0)
+      text += fmt::format(", .longQueryTiles = {}", orderOfQueries.longTiles);
+    program.constants.push_back({"weft::sm90::SplitBackwardTile", {{tile, text + "}"}}, ""});
+  }
+
+  TileOrder orderOf(TilesOf side) const {
+    if (!isApart()) return {};
+    return longestTilesFirst(seenByTiles(kernel, attentionOf(kernel, region), attention(),
+                                         knobs.tileKeys, knobs.tileQueries, side),
+                             side == TilesOf::queries);
+  }
+  /// An order of tiles as a table in device memory, where masks make one.
+  void addOrder(std::vector<NamedArgument> &arguments, const char *member, const TileOrder &order,
+                const char *note) {
+    if (order.tiles.empty()) return;
+    const std::string name = names.reserve(member);
+    const size_t size = order.tiles.size();
+    program.globals.push_back(
+        {.kind = Statement::Kind::declare,
+         .type = Code::plain(fmt::format("const weft::sm90::TileTable<{}>", size)),
+         .name = name,
+         .value = Code::plain(fmt::format("{{{{{}}}}}", fmt::join(order.tiles, ", "))),
+         .note = note});
+    arguments.push_back({member, fmt::format("weft::sm90::TableOrder<{}>{{{}}}", size, name)});
   }
 
   AttentionGradients addGradients() {
@@ -220,26 +262,34 @@ private:
     return gradients;
   }
 
-  void call(const AttentionGradients &gradients) {
-    const std::string type(cudaNameOf(attention().operandType)),
-        element(nameOf(attention().operandType)),
-        config = fmt::format("weft::sm90::AttentionBackwardConfig<{}, {}, weft::ScoreRow<{}>>",
-                             shape, tile, gradients.rowFloats);
-    for (const std::string &header : {std::string("weft/sm90_attention_backward.cuh"),
+  void addHeaders() {
+    const std::string element(nameOf(attention().operandType));
+    for (const std::string &header : {std::string(isApart() ? "weft/sm90_split_backward.cuh"
+                                                            : "weft/sm90_attention_backward.cuh"),
                                       fmt::format("weft/wgmma_{}_any_n.cuh", element),
                                       fmt::format("weft/wgmma_{}_rs.cuh", element)})
       program.headers.push_back(header);
     std::ranges::sort(program.headers);
     const auto last = std::ranges::unique(program.headers);
     program.headers.erase(last.begin(), last.end());
+  }
 
-    const std::string counter = names.reserve("tilesTaken"), turns = names.reserve("turns");
+  void call(const AttentionGradients &gradients) {
+    addHeaders();
+    const std::string type(cudaNameOf(attention().operandType)),
+        prefix = isApart() ? "weft::sm90::SplitBackward" : "weft::sm90::AttentionBackward",
+        config = fmt::format("{}Config<{}, {}, weft::ScoreRow<{}>>", prefix, shape, tile,
+                             gradients.rowFloats);
+    const std::string counter = names.reserve("tilesTaken");
     program.globals.push_back(
         {.kind = Statement::Kind::declare, .type = "unsigned", .name = counter});
-    program.globals.push_back(
-        {.kind = Statement::Kind::declare,
-         .type = fmt::format("weft::sm90::Turns<{}>", sm90AttentionBackwardTurns(problem, knobs)),
-         .name = turns});
+    std::vector<NamedArgument> arguments;
+    for (const Moved &one : moved())
+      arguments.push_back({one.member, "&" + mapNames.at(one.tensor->value)});
+    arguments.push_back({"counter", "&" + counter});
+
+    const std::string rows = isApart() ? "rows" : "keys",
+                      columns = isApart() ? "columns" : "queries";
     const Block checks = {
         launchCheckOf({fmt::format("{}.queries == {}", shape, attention().queries),
                        fmt::format("{}.keys == {}", shape, attention().keys),
@@ -249,25 +299,22 @@ private:
                        fmt::format("{}.headsOfGroup == {}", shape, attention().headsOfGroup)},
                       "these extents"),
         launchCheckOf(mapTerms(), "maps of these heads"),
-        launchCheckOf({fmt::format("{}.queries == {}", tile, knobs.tileQueries),
-                       fmt::format("{}.keys == {}", tile, knobs.tileKeys)},
+        launchCheckOf({fmt::format("{}.{} == {}", tile, columns, knobs.tileQueries),
+                       fmt::format("{}.{} == {}", tile, rows, knobs.tileKeys)},
                       fmt::format("{} blocks and maps of these tiles",
                                   sm90AttentionBackwardBlocks(problem, knobs)))};
     program.body.insert(program.body.begin(), checks.begin(), checks.end());
-    program.body.push_back(evaluate(fmt::format(
-        "static_assert({0}::sharedBytes == {1} && {0}::threads == {2} && {0}::turns == {3} && "
-        "{0}::sumFloats * 4 == {4})",
-        config, sm90AttentionBackwardSharedBytes(problem, knobs, gradients.rowFloats),
-        sm90AttentionBackwardThreads(knobs), sm90AttentionBackwardTurns(problem, knobs),
-        sm90AttentionBackwardWorkspaceBytes(problem, knobs))));
+    std::string assertion =
+        fmt::format("static_assert({0}::sharedBytes == {1} && {0}::threads == {2}", config,
+                    sm90AttentionBackwardSharedBytes(problem, knobs, gradients.rowFloats),
+                    sm90AttentionBackwardThreads(knobs));
+    if (isApart())
+      assertion +=
+          fmt::format(" && {}::tiles == {}", config, sm90AttentionBackwardTiles(problem, knobs));
+    else addTurns(arguments, assertion, config);
+    program.body.push_back(evaluate(assertion + ")"));
 
     const AttentionBackwardRegion &r = region;
-    std::vector<NamedArgument> arguments;
-    for (const Moved &one : moved())
-      arguments.push_back({one.member, "&" + mapNames.at(one.tensor->value)});
-    arguments.push_back({"counter", "&" + counter});
-    arguments.push_back({"turns", turns + ".of"});
-    arguments.push_back({"sums", sums});
     for (const auto &[member, scale] :
          {std::pair("dQScale", r.dQScale), {"dKScale", r.dKScale}, {"dVScale", r.dVScale}})
       arguments.push_back({member, floatLiteral(scale).str()});
@@ -275,10 +322,35 @@ private:
     arguments.push_back({"gradients", gradients.gradients});
     arguments.push_back({"gradientsWithoutMasks", gradients.gradientsWithoutMasks});
     if (gradients.hasMasks) arguments.push_back({"coverage", gradients.coverage});
-    if (region.hasDropout) arguments.push_back({"dropout", gradients.dropoutTransposed});
-    program.body.push_back(
-        skeletonCall(fmt::format("weft::sm90::attentionBackward<{}, {}, {}>", type, shape, tile),
-                     "weft::sm90::AttentionBackwardArgs", arguments));
+    if (region.hasDropout && isApart()) {
+      arguments.push_back({"dropout", gradients.dropout});
+      arguments.push_back({"dropoutTransposed", gradients.dropoutTransposed});
+    } else if (region.hasDropout) {
+      arguments.push_back({"dropout", gradients.dropoutTransposed});
+    }
+    addOrder(arguments, "keyOrder", orderOfKeys,
+             "tiles of keys, those first that most queries see");
+    addOrder(arguments, "queryOrder", orderOfQueries,
+             "tiles of queries, those first that see most keys");
+    program.body.push_back(skeletonCall(
+        fmt::format("weft::sm90::{}<{}, {}, {}>", isApart() ? "splitBackward" : "attentionBackward",
+                    type, shape, tile),
+        prefix + "Args", arguments));
+  }
+
+  /// What orders the sums of the queries' gradient, and where they are.
+  void addTurns(std::vector<NamedArgument> &arguments, std::string &assertion,
+                const std::string &config) {
+    const std::string turns = names.reserve("turns");
+    program.globals.push_back(
+        {.kind = Statement::Kind::declare,
+         .type = fmt::format("weft::sm90::Turns<{}>", sm90AttentionBackwardTurns(problem, knobs)),
+         .name = turns});
+    assertion += fmt::format(" && {0}::turns == {1} && {0}::sumFloats * 4 == {2}", config,
+                             sm90AttentionBackwardTurns(problem, knobs),
+                             sm90AttentionBackwardWorkspaceBytes(problem, knobs));
+    arguments.push_back({"turns", turns + ".of"});
+    arguments.push_back({"sums", sums});
   }
 
   const Kernel &kernel;
@@ -286,6 +358,7 @@ private:
   const Sm90AttentionBackwardKnobs &knobs;
   const AttentionBackwardRegion region;
   const AttentionBackwardProblem problem;
+  const TileOrder orderOfKeys, orderOfQueries;  // of gradients apart
   Names names;
   Program program;
   std::vector<std::string> axes, inputs;

@@ -6,9 +6,11 @@
 //    dV, dK in registers over all queries                                 64 keys each)
 //    dQ of a block ──added in the order of key tiles──> workspace ──> dQ (sum warp)
 //
-// All kernels of the family are one kernel template (device/sm90_attention_backward.cuh). An
-// emitted kernel names the attention and the tile, passes tensor maps, and defines the element-wise
-// ops as functions (families/attention_backward).
+// Gradients apart: tiles of keys and tiles of queries by one loop, no workspace.
+//
+// Kernels of the family are one of two kernel templates (device/sm90_attention_backward.cuh,
+// device/sm90_split_backward.cuh). An emitted kernel names the attention and the tile, passes
+// tensor maps, and defines the element-wise ops as functions (families/attention_backward).
 //
 // Invariant: configurations, price and emission agree on strides, maps, shared memory and
 // workspace, because only AttentionBackwardProblem and Sm90AttentionBackwardTile compute these;

@@ -31,6 +31,106 @@ constexpr double tileSeconds = 3.3e-6, startSeconds = 2.5e-6;
 /// Sums of the queries' gradient that go through L2 in one second and multiprocessor (estimate).
 constexpr double sumBandwidth = 20e9;
 
+/// Of gradients apart, all predicted, none measured yet. What a tile's products do not take: no
+/// gradients of scores and no sums go through shared memory, and the block that shares the
+/// multiprocessor fills gaps.
+constexpr double apartBesideShare = 0.7, apartTileSeconds = 1.0e-6;
+/// Blocks that a multiprocessor can load from L2 in one second, in bytes.
+constexpr double apartLoadBandwidth = 40e9;
+
+/// What both forms are priced from.
+struct Priced {
+  const Kernel &kernel;
+  const AttentionBackwardProblem &problem;
+  const AttentionRegion scores;
+  const Sm90AttentionBackwardKnobs &knobs;
+  const Device &device;
+  const VisibleScores visible;
+
+  double flops() const {
+    return device.tensorFlops.at(problem.attention.operandType) / device.multiprocessors;
+  }
+  double elements() const { return double(knobs.tileQueries) * knobs.tileKeys; }
+  /// What all else adds to five GEMMs, as a share of their time.
+  double beside() const {
+    const double width = double(problem.attention.headDim + problem.attention.valueDim) / 2;
+    return columnsOfSameTime / std::max(width, 16.0) * (1 + valueOpShare * visible.valueOps);
+  }
+  /// Of a block, GEMMs at the peak.
+  double gemmSeconds(int ofHead, int ofValue) const {
+    return 2 * elements() *
+           (ofHead * double(problem.attention.headDim) +
+            ofValue * double(problem.attention.valueDim)) /
+           flops();
+  }
+  VisibleBlocks blocksOf(TilesOf side, double tileRows, double blockColumns) const {
+    const double all = std::ceil(
+        double(side == TilesOf::queries ? problem.attention.keys : problem.attention.queries) /
+        blockColumns);
+    return visible.hasMasks ? visibleBlocks(kernel, scores, problem.attention, int64_t(tileRows),
+                                            int64_t(blockColumns), side)
+                            : VisibleBlocks{.mean = all, .most = all, .mixed = 0};
+  }
+  double mixedShare() const { return visible.hasTables ? tableShare : maskShare; }
+};
+
+double togetherSeconds(const Priced &priced) {
+  const AttentionProblem &problem = priced.problem.attention;
+  const Sm90AttentionBackwardKnobs &knobs = priced.knobs;
+  double blockSeconds = priced.gemmSeconds(3, 2) * (1 + priced.beside());
+  if (knobs.tileQueries < 128) blockSeconds *= narrowFactor;
+  // A sum warp adds the gradient of a block beside the GEMMs of the next one.
+  blockSeconds =
+      std::max(blockSeconds, 4.0 * knobs.tileQueries * double(problem.headDim) / sumBandwidth);
+
+  const double keyTiles = std::ceil(double(problem.keys) / knobs.tileKeys),
+               queryTiles = std::ceil(double(problem.queries) / knobs.tileQueries),
+               heads = double(problem.headsOfGroup);
+  const VisibleBlocks seen = priced.blocksOf(TilesOf::queries, knobs.tileQueries, knobs.tileKeys);
+  const auto tileTime = [&](double keyBlocks) {
+    const double ofKeyTile = keyBlocks * queryTiles / keyTiles * heads;
+    return ofKeyTile * blockSeconds + tileSeconds;
+  };
+  const double mixed = priced.mixedShare() * seen.mixed;
+  const double slots = double(priced.device.multiprocessors),
+               tiles = double(sm90AttentionBackwardTiles(priced.problem, knobs));
+  // Tiles that few queries see fill the gaps that others leave; the longest ones begin first.
+  const double waves = seen.mean < seen.most ? tiles / slots + 0.3 : std::ceil(tiles / slots);
+  const double all = waves * tileTime(seen.mean + mixed), longest = tileTime(seen.most + mixed);
+  // Under a table others wait for the turns of the longest (H100: a global tile of 16.5% of all
+  // scores, 238 us, of which it takes 94).
+  return priced.visible.hasTables ? all + longest - tileTime(seen.mean + mixed)
+                                  : std::max(all, longest);
+}
+
+/// Four GEMMs of tiles of keys and three of tiles of queries.
+double apartSeconds(const Priced &priced) {
+  const AttentionProblem &problem = priced.problem.attention;
+  const Sm90AttentionBackwardKnobs &knobs = priced.knobs;
+  const double beside = apartBesideShare * priced.beside() * priced.gemmSeconds(3, 2),
+               loads = double(knobs.tileQueries) * double(problem.headDim + problem.valueDim) *
+                       double(sizeOf(problem.operandType)) / apartLoadBandwidth;
+  double all = 0, longest = 0, mean = 0;
+  for (const TilesOf side : {TilesOf::keys, TilesOf::queries}) {
+    const bool isOfKeys = side == TilesOf::keys;
+    const double blockSeconds = std::max(loads, priced.gemmSeconds(2, isOfKeys ? 2 : 1) + beside);
+    const double heads = isOfKeys ? double(problem.headsOfGroup) : 1.0;
+    const VisibleBlocks seen = priced.blocksOf(side, knobs.tileKeys, knobs.tileQueries);
+    const double mixed = priced.mixedShare() * seen.mixed;
+    const auto tileTime = [&](double blocks) {
+      return (blocks + mixed) * heads * blockSeconds + apartTileSeconds;
+    };
+    const double rows = double(isOfKeys ? problem.keys : problem.queries),
+                 tiles = std::ceil(rows / knobs.tileKeys) *
+                         double(isOfKeys ? priced.problem.groups() : problem.heads);
+    all += tiles * tileTime(seen.mean) / double(priced.device.multiprocessors);
+    mean = std::max(mean, tileTime(seen.mean));
+    longest = std::max(longest, tileTime(seen.most));
+  }
+  // The last ones are no longer than the mean: long tiles begin first. A tile runs beside others.
+  return std::max(all + 0.5 * mean, longest * sm90AttentionBackwardResidents(knobs));
+}
+
 }  // namespace
 
 Cost sm90AttentionBackwardCost(const Kernel &kernel, const Configuration &configuration,
@@ -43,55 +143,29 @@ Cost sm90AttentionBackwardCost(const Kernel &kernel, const Configuration &config
   if (!answer) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.error().what());
   const AttentionProblem &problem = answer->attention;
   const AttentionRegion scores = attentionOf(kernel, *recognised.region);
-
-  const double flops = device.tensorFlops.at(problem.operandType) / device.multiprocessors;
-  const double elements = double(knobs.tileQueries) * knobs.tileKeys;
-  const double width = double(problem.headDim + problem.valueDim) / 2;
-  const VisibleScores visible = visibleScores(kernel, scores, problem);
-  const double beside =
-      columnsOfSameTime / std::max(width, 16.0) * (1 + valueOpShare * visible.valueOps);
-  const double gemmSeconds =
-      2 * elements * (3 * double(problem.headDim) + 2 * double(problem.valueDim)) / flops;
-  double blockSeconds = gemmSeconds * (1 + beside);
-  if (knobs.tileQueries < 128) blockSeconds *= narrowFactor;
-  // A sum warp adds the gradient of a block beside the GEMMs of the next one.
-  blockSeconds =
-      std::max(blockSeconds, 4.0 * knobs.tileQueries * double(problem.headDim) / sumBandwidth);
-
-  const double keyTiles = std::ceil(double(problem.keys) / knobs.tileKeys),
-               queryTiles = std::ceil(double(problem.queries) / knobs.tileQueries),
-               heads = double(problem.headsOfGroup);
-  const VisibleBlocks seen =
-      visible.hasMasks ? visibleBlocks(kernel, scores, problem, knobs.tileQueries, knobs.tileKeys)
-                       : VisibleBlocks{.mean = keyTiles, .most = keyTiles, .mixed = 0};
-  const auto tileTime = [&](double keyBlocks) {
-    const double ofKeyTile = keyBlocks * queryTiles / keyTiles * heads;
-    return ofKeyTile * blockSeconds + tileSeconds;
-  };
-  const double mixed = (visible.hasTables ? tableShare : maskShare) * seen.mixed;
-  const double slots = double(device.multiprocessors),
-               tiles = double(sm90AttentionBackwardTiles(*answer, knobs));
-  // Tiles that few queries see fill the gaps that others leave; the longest ones begin first.
-  const double waves = seen.mean < seen.most ? tiles / slots + 0.3 : std::ceil(tiles / slots);
-  const double all = waves * tileTime(seen.mean + mixed), longest = tileTime(seen.most + mixed);
-  // Under a table others wait for the turns of the longest (H100: a global tile of 16.5% of all
-  // scores, 238 us, of which it takes 94).
-  const double tensorSeconds =
-      visible.hasTables ? all + longest - tileTime(seen.mean + mixed) : std::max(all, longest);
+  const Priced priced{.kernel = kernel,
+                      .problem = *answer,
+                      .scores = scores,
+                      .knobs = knobs,
+                      .device = device,
+                      .visible = visibleScores(kernel, scores, problem)};
+  const bool isApart = knobs.gradients == BackwardGradients::apart;
+  const double tensorSeconds = isApart ? apartSeconds(priced) : togetherSeconds(priced);
 
   // Sums of the queries' gradient are read again, and rounded, when all tiles are done.
   const double sums = double(problem.heads) * double(problem.queries) * double(problem.headDim);
   const double roundingSeconds =
-      keyTiles > 1 ? sums * (4 + double(sizeOf(problem.operandType))) / device.copyBandwidth : 0;
+      !isApart && problem.keys > knobs.tileKeys
+          ? sums * (4 + double(sizeOf(problem.operandType))) / device.copyBandwidth
+          : 0;
   const double bytes = double(kernel.necessaryBytes());
   const double memorySeconds = bytes / device.copyBandwidth;
   const double busySeconds = std::max(tensorSeconds, memorySeconds);
-  const Cost cost{.seconds = device.launchSeconds + startSeconds + busySeconds + roundingSeconds,
-                  .bytesMoved = int64_t(bytes),
-                  .bound = memorySeconds > tensorSeconds        ? Bound::memory
-                           : device.launchSeconds > busySeconds ? Bound::launch
-                                                                : Bound::tensor};
-  return cost;
+  return {.seconds = device.launchSeconds + startSeconds + busySeconds + roundingSeconds,
+          .bytesMoved = int64_t(bytes),
+          .bound = memorySeconds > tensorSeconds        ? Bound::memory
+                   : device.launchSeconds > busySeconds ? Bound::launch
+                                                        : Bound::tensor};
 }
 
 }  // namespace weft

@@ -1,12 +1,14 @@
 // The modelled price of a fused attention backward by attention-backward-sm90.
 //
 //   t = launch + start + max(memory, waves of tiles x (blocks of queries x (five GEMMs at their
-//       share of the peak) + load and store))
+//       share of the peak) + load and store)) + rounding
 //
 // The share of the peak grows with the columns of a head, as element-wise ops and what goes through
 // shared memory for every score grow less. Blocks that masks exclude are skipped. Memory: every
-// operand once, and the sums of the queries' gradient as often as key tiles add to them. Estimates:
-// no kernel of the family has run on a GPU yet.
+// operand once; the sums of the queries' gradient once more, to be rounded.
+//
+// Gradients apart: tiles of keys with four GEMMs a block and tiles of queries with three, no turns,
+// no sums. Its constants are predictions: that form has not run on a GPU yet.
 #pragma once
 
 #include "codegen/families/attention_backward_sm90/Sm90AttentionBackwardKnobs.h"

@@ -13,21 +13,42 @@
 #include <algorithm>
 
 namespace weft {
+
+std::string_view nameOf(BackwardGradients gradients) {
+  switch (gradients) {
+    case BackwardGradients::together: return "together";
+    case BackwardGradients::apart: return "apart";
+  }
+  return "";
+}
+
 namespace {
 
 using Shown = ScheduleField::Shown;
 
+const auto gradientNames = choiceNames(backwardGradients);
+
 const ScheduleField sm90AttentionBackwardFields[] = {
-    scheduleField<&Sm90AttentionBackwardKnobs::tileQueries>({.name = "tileQueries",
-                                                             .rowName = "tileQueries",
-                                                             .meaning = "queries of a block",
-                                                             .least = 64,
-                                                             .most = 128,
-                                                             .shown = Shown::text}),
+    scheduleField<&Sm90AttentionBackwardKnobs::gradients>(
+        {.name = "gradients",
+         .rowName = "gradients",
+         .meaning = "tiles of keys add to the gradient of queries, or tiles of queries sum it",
+         .kind = ScheduleField::Kind::choice,
+         .choices = gradientNames,
+         .noun = "way to gradients",
+         .isOptional = true,
+         .shown = Shown::text}),
+    scheduleField<&Sm90AttentionBackwardKnobs::tileQueries>(
+        {.name = "tileQueries",
+         .rowName = "tileQueries",
+         .meaning = "queries of a block; apart, keys of one too",
+         .least = 32,
+         .most = 128,
+         .shown = Shown::text}),
     scheduleField<&Sm90AttentionBackwardKnobs::tileKeys>(
         {.name = "tileKeys",
          .rowName = "tileKeys",
-         .meaning = "keys of a tile, 64 a consumer warpgroup",
+         .meaning = "keys of a tile, 64 a consumer warpgroup; apart, queries of one too",
          .least = 64,
          .most = 192,
          .shown = Shown::text}),
@@ -46,6 +67,10 @@ const ScheduleField sm90AttentionBackwardFields[] = {
 
 std::string describeKnobs(const Kernel &, const Knobs &any) {
   const auto &knobs = any.get<Sm90AttentionBackwardKnobs>();
+  if (knobs.gradients == BackwardGradients::apart)
+    return fmt::format(
+        "fused attention backward by wgmma, tiles of {} keys or queries x {}, of {} heads together",
+        knobs.tileKeys, knobs.tileQueries, knobs.headGroup);
   return fmt::format(
       "fused attention backward by wgmma, {} keys x {} queries, tiles of {} heads together, first "
       "keys first",
@@ -80,11 +105,12 @@ SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
     }
     if (space.knobs.empty()) {
       for (const Sm90AttentionBackwardKnobs &one : sm90AttentionBackwardTileChoices(
-               *problem, rowFloats, readsScores, device.multiprocessors))
+               *problem, rowFloats, readsScores, region.hasDropout, device.multiprocessors))
         space.knobs.push_back(one);
       if (space.knobs.empty())
         return {.reason = sm90AttentionBackwardTileRejection(
-                    *problem, Sm90AttentionBackwardKnobs{.tileQueries = 64}, rowFloats)};
+                    *problem, Sm90AttentionBackwardKnobs{.tileQueries = 64}, rowFloats,
+                    region.hasDropout)};
     }
     space.tuples.push_back(std::move(tuple));
   }
@@ -100,9 +126,9 @@ std::string rejection(const Kernel &kernel, const Configuration &configuration, 
   if (!problem) return problem.error().what();
   if (std::string reason = sm90AttentionBackwardLayoutRejection(*problem); !reason.empty())
     return reason;
-  return sm90AttentionBackwardTileRejection(*problem,
-                                            configuration.knobs.get<Sm90AttentionBackwardKnobs>(),
-                                            mostRowFloats(kernel, *recognised.region));
+  return sm90AttentionBackwardTileRejection(
+      *problem, configuration.knobs.get<Sm90AttentionBackwardKnobs>(),
+      mostRowFloats(kernel, *recognised.region), recognised.region->hasDropout);
 }
 
 Cost price(const Kernel &kernel, const Configuration &configuration, const Device &device) {

@@ -3,13 +3,25 @@
 
 #include "kernel/Family.h"
 
+#include <string_view>
+
 namespace weft {
 
-/// Persistent blocks of one warpgroup of helpers and two of consumers, 64 keys each
-/// (sm90_attention_backward.cuh).
+/// Which tiles sum the gradient of queries: those of keys, which sum the other two as well and add
+/// to it in a workspace, one after the other (together); or tiles of queries, which compute scores
+/// again and wait for nobody (apart).
+enum class BackwardGradients : uint8_t { together, apart };
+/// "together", "apart".
+std::string_view nameOf(BackwardGradients gradients);
+inline constexpr BackwardGradients backwardGradients[] = {BackwardGradients::together,
+                                                          BackwardGradients::apart};
+
+/// Persistent blocks of one warpgroup of helpers and one or two of consumers, 64 rows of a tile
+/// each (sm90_attention_backward.cuh; apart: sm90_split_backward.cuh).
 struct Sm90AttentionBackwardKnobs {
-  int tileQueries = 128;  ///< queries of a block: 64, 128
-  int tileKeys = 128;     ///< keys of a tile: 64 a consumer warpgroup
+  BackwardGradients gradients = BackwardGradients::together;
+  int tileQueries = 128;  ///< queries of a block: 64, 128; apart: queries or keys of one, 32, 64
+  int tileKeys = 128;     ///< keys of a tile: 128; apart: keys or queries of one, 64, 128
   int headGroup = 1;      ///< heads of keys whose tiles are taken together, first keys first
   int blocks = 132;       ///< of the persistent grid, at most
   static const Family &family();

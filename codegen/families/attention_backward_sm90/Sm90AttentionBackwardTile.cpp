@@ -11,13 +11,16 @@ namespace weft {
 namespace {
 
 constexpr int warpgroup = 128, rowBytes = 128, subtileSide = 64, stages = 2;
-constexpr int64_t mostSharedBytes = 227 * 1024;  // of a block of sm_90
+constexpr int64_t mostSharedBytes = 227 * 1024,  // of a block of sm_90
+    sharedBytesOfMultiprocessor = 228 * 1024, reservedBytes = 1024;
 constexpr int64_t subtileBytes = subtileSide * rowBytes,
                   unitBytes = int64_t(4) * subtileSide * subtileSide;
 constexpr size_t mostHeadDimensions = 3;  // of a map of five
 /// Scores, gradients of what is kept, of keys and of values of a thread, in registers, that compile
 /// without a wait behind every WGMMA.
 constexpr int64_t mostRegisters = 192;
+/// The same where two blocks share a multiprocessor; what dropout takes of gradients apart.
+constexpr int64_t mostRegistersOfTwo = 160, dropoutRegisters = 16;
 /// Of 16 columns, ptxas serializes the WGMMAs of blocks of 64 queries beside the table of a mask.
 constexpr int64_t narrowestOf64 = 24;
 
@@ -31,7 +34,48 @@ int64_t units(const AttentionBackwardProblem &problem, const Sm90AttentionBackwa
   return knobs.tileQueries / subtileSide * panels(problem.attention.headDim);
 }
 
+bool isApart(const Sm90AttentionBackwardKnobs &knobs) {
+  return knobs.gradients == BackwardGradients::apart;
+}
+
+int64_t splitSharedBytes(const AttentionBackwardProblem &problem,
+                         const Sm90AttentionBackwardKnobs &knobs, int rowFloats,
+                         const SplitBackwardStages &stages) {
+  constexpr int64_t toldBytes = 16;
+  const int64_t columnPanels =
+                    panels(problem.attention.headDim) + panels(problem.attention.valueDim),
+                rowsBytes = (int64_t(4) * knobs.tileQueries * rowFloats + 15) / 16 * 16,
+                barriers = 2 * stages.tiles + 3 * stages.blocks + 4;
+  return stages.tiles * columnPanels * knobs.tileKeys * rowBytes +
+         stages.blocks * (columnPanels * knobs.tileQueries * rowBytes + rowsBytes + toldBytes) +
+         barriers * 8 + 16;
+}
+
 }  // namespace
+
+int sm90AttentionBackwardResidents(const Sm90AttentionBackwardKnobs &knobs) {
+  return isApart(knobs) && knobs.tileKeys == 64 ? 2 : 1;
+}
+
+SplitBackwardStages splitBackwardStages(const AttentionBackwardProblem &problem,
+                                        const Sm90AttentionBackwardKnobs &knobs, int rowFloats) {
+  constexpr int mostBlocks = 4, mostTiles = 2;
+  const int64_t most =
+      sharedBytesOfMultiprocessor / sm90AttentionBackwardResidents(knobs) - reservedBytes;
+  SplitBackwardStages stages;
+  const auto fits = [&](const SplitBackwardStages &wanted) {
+    return splitSharedBytes(problem, knobs, rowFloats, wanted) <= most;
+  };
+  // A third block hides more than the next tile does, which begins when its last block is read.
+  for (const SplitBackwardStages wanted :
+       {SplitBackwardStages{3, 1}, {3, mostTiles}, {mostBlocks, mostTiles}})
+    if (fits(wanted)) stages = wanted;
+  return stages;
+}
+
+int splitBackwardBoxRows(const Sm90AttentionBackwardKnobs &knobs) {
+  return std::min(knobs.tileQueries, subtileSide);
+}
 
 int sm90AttentionBackwardThreads(const Sm90AttentionBackwardKnobs &knobs) {
   return (knobs.tileKeys / subtileSide + 1) * warpgroup;
@@ -39,6 +83,9 @@ int sm90AttentionBackwardThreads(const Sm90AttentionBackwardKnobs &knobs) {
 
 int64_t sm90AttentionBackwardSharedBytes(const AttentionBackwardProblem &problem,
                                          const Sm90AttentionBackwardKnobs &knobs, int rowFloats) {
+  if (isApart(knobs))
+    return splitSharedBytes(problem, knobs, rowFloats,
+                            splitBackwardStages(problem, knobs, rowFloats));
   constexpr int64_t blockBytes = 16, barriers = 2 + 4 * stages + 3 + 4 + 4;
   const int64_t columnPanels =
       panels(problem.attention.headDim) + panels(problem.attention.valueDim);
@@ -52,7 +99,9 @@ int64_t sm90AttentionBackwardSharedBytes(const AttentionBackwardProblem &problem
 
 int64_t sm90AttentionBackwardTiles(const AttentionBackwardProblem &problem,
                                    const Sm90AttentionBackwardKnobs &knobs) {
-  return (problem.attention.keys + knobs.tileKeys - 1) / knobs.tileKeys * problem.groups();
+  const auto tilesOf = [&](int64_t rows) { return (rows + knobs.tileKeys - 1) / knobs.tileKeys; };
+  return tilesOf(problem.attention.keys) * problem.groups() +
+         (isApart(knobs) ? tilesOf(problem.attention.queries) * problem.attention.heads : 0);
 }
 
 int64_t sm90AttentionBackwardBlocks(const AttentionBackwardProblem &problem,
@@ -67,6 +116,7 @@ int64_t sm90AttentionBackwardTurns(const AttentionBackwardProblem &problem,
 
 int64_t sm90AttentionBackwardWorkspaceBytes(const AttentionBackwardProblem &problem,
                                             const Sm90AttentionBackwardKnobs &knobs) {
+  if (isApart(knobs)) return 0;
   return sm90AttentionBackwardTurns(problem, knobs) * units(problem, knobs) * unitBytes;
 }
 
@@ -80,25 +130,33 @@ int mostRowFloats(const Kernel &kernel, const AttentionBackwardRegion &region) {
 
 std::string sm90AttentionBackwardTileRejection(const AttentionBackwardProblem &problem,
                                                const Sm90AttentionBackwardKnobs &knobs,
-                                               int rowFloats) {
+                                               int rowFloats, bool hasDropout) {
   const AttentionProblem &attention = problem.attention;
-  if (knobs.tileQueries != 64 && knobs.tileQueries != 128)
-    return fmt::format("{} queries a block; 64 and 128 are taken", knobs.tileQueries);
-  if (knobs.tileKeys != 128) return fmt::format("{} keys a tile; 128 are taken", knobs.tileKeys);
+  const bool split = isApart(knobs);
+  if (knobs.tileQueries != 64 && knobs.tileQueries != (split ? 32 : 128))
+    return fmt::format("{} queries a block; {} are taken{}", knobs.tileQueries,
+                       split ? "32 and 64" : "64 and 128",
+                       split ? " where gradients are apart" : "");
+  if (knobs.tileKeys != 128 && (!split || knobs.tileKeys != 64))
+    return fmt::format("{} keys a tile; {} taken", knobs.tileKeys,
+                       split ? "64 and 128 are" : "128 are");
   if (attention.headDim > 128 || attention.valueDim > 128)
     return fmt::format("heads of {} and {} columns; gradients of at most 128 fit the registers",
                        attention.headDim, attention.valueDim);
   if (const int64_t columns = std::min(attention.headDim, attention.valueDim);
-      knobs.tileQueries == 64 && columns < narrowestOf64)
+      !split && knobs.tileQueries == 64 && columns < narrowestOf64)
     return fmt::format("heads of {} columns; blocks of 64 queries take at least {}", columns,
                        narrowestOf64);
   const int64_t registers =
       knobs.tileQueries + rounded(attention.headDim) / 2 + rounded(attention.valueDim) / 2;
-  if (registers > mostRegisters)
+  const int64_t free = sm90AttentionBackwardResidents(knobs) > 1 ? mostRegistersOfTwo
+                       : split && hasDropout                     ? mostRegisters - dropoutRegisters
+                                                                 : mostRegisters;
+  if (registers > free)
     return fmt::format(
         "{} registers a thread hold products of {} queries and sums; at most {} are "
         "free",
-        registers, knobs.tileQueries, mostRegisters);
+        registers, knobs.tileQueries, free);
   if (const int64_t bytes = sm90AttentionBackwardSharedBytes(problem, knobs, rowFloats);
       bytes > mostSharedBytes)
     return fmt::format("{} bytes of shared memory; a block has {}", bytes, mostSharedBytes);
@@ -127,7 +185,8 @@ std::string sm90AttentionBackwardLayoutRejection(const AttentionBackwardProblem 
 }
 
 std::vector<Sm90AttentionBackwardKnobs> sm90AttentionBackwardTileChoices(
-    const AttentionBackwardProblem &problem, int rowFloats, bool readsScores, int multiprocessors) {
+    const AttentionBackwardProblem &problem, int rowFloats, bool readsScores, bool hasDropout,
+    int multiprocessors) {
   const AttentionProblem &attention = problem.attention;
   // As many heads as blocks run at a time, so that none waits for its turn, as far as their queries
   // stay in L2.
@@ -137,15 +196,27 @@ std::vector<Sm90AttentionBackwardKnobs> sm90AttentionBackwardTileChoices(
   const int64_t group = std::clamp<int64_t>(bytesInL2 / std::max<int64_t>(bytesOfHead, 1), 1,
                                             std::min<int64_t>(problem.groups(), multiprocessors));
   std::vector<Sm90AttentionBackwardKnobs> choices;
-  for (const int tileQueries : {128, 64}) {
-    if (tileQueries == 128 && readsScores) continue;
-    const Sm90AttentionBackwardKnobs knobs{.tileQueries = tileQueries,
-                                           .tileKeys = 128,
-                                           .headGroup = int(group),
-                                           .blocks = multiprocessors};
-    if (sm90AttentionBackwardTileRejection(problem, knobs, rowFloats).empty())
-      choices.push_back(knobs);
-  }
+  const auto offer = [&](const Sm90AttentionBackwardKnobs &knobs) {
+    const bool isTaken =
+        sm90AttentionBackwardTileRejection(problem, knobs, rowFloats, hasDropout).empty();
+    if (isTaken) choices.push_back(knobs);
+    return isTaken;
+  };
+  for (const int tileQueries : {128, 64})
+    if (tileQueries == 64 || !readsScores)
+      offer({.tileQueries = tileQueries,
+             .tileKeys = 128,
+             .headGroup = int(group),
+             .blocks = multiprocessors});
+  for (const int tileKeys : {64, 128})
+    for (const int columns : {64, 32}) {
+      Sm90AttentionBackwardKnobs knobs{.gradients = BackwardGradients::apart,
+                                       .tileQueries = columns,
+                                       .tileKeys = tileKeys,
+                                       .headGroup = int(group)};
+      knobs.blocks = multiprocessors * sm90AttentionBackwardResidents(knobs);
+      if (offer(knobs)) break;  // wider blocks where registers hold them
+    }
   return choices;
 }
 

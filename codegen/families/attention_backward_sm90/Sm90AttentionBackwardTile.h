@@ -11,18 +11,30 @@
 
 namespace weft {
 
+/// Blocks that share a multiprocessor.
+int sm90AttentionBackwardResidents(const Sm90AttentionBackwardKnobs &knobs);
 int sm90AttentionBackwardThreads(const Sm90AttentionBackwardKnobs &knobs);
 /// rowFloats: what element-wise ops read of a query.
 int64_t sm90AttentionBackwardSharedBytes(const AttentionBackwardProblem &problem,
                                          const Sm90AttentionBackwardKnobs &knobs, int rowFloats);
+/// Of gradients apart: blocks of a tile in shared memory, and tiles, as far as it holds more.
+struct SplitBackwardStages {
+  int blocks = 2, tiles = 1;
+};
+SplitBackwardStages splitBackwardStages(const AttentionBackwardProblem &problem,
+                                        const Sm90AttentionBackwardKnobs &knobs, int rowFloats);
+/// Of gradients apart: the rows of a box that TMA loads.
+int splitBackwardBoxRows(const Sm90AttentionBackwardKnobs &knobs);
+
 int64_t sm90AttentionBackwardTiles(const AttentionBackwardProblem &problem,
                                    const Sm90AttentionBackwardKnobs &knobs);
 int64_t sm90AttentionBackwardBlocks(const AttentionBackwardProblem &problem,
                                     const Sm90AttentionBackwardKnobs &knobs);
-/// Blocks of queries of all heads: so many counters order the sums of their gradients.
+/// Blocks of queries of all heads: so many counters order the sums of their gradients, where these
+/// are not apart.
 int64_t sm90AttentionBackwardTurns(const AttentionBackwardProblem &problem,
                                    const Sm90AttentionBackwardKnobs &knobs);
-/// Of device memory, for sums of the gradients of queries.
+/// Of device memory, for sums of the gradients of queries; none where these are apart.
 int64_t sm90AttentionBackwardWorkspaceBytes(const AttentionBackwardProblem &problem,
                                             const Sm90AttentionBackwardKnobs &knobs);
 
@@ -32,14 +44,15 @@ int mostRowFloats(const Kernel &kernel, const AttentionBackwardRegion &region);
 /// Why a tile cannot have such knobs: registers, shared memory, ranges. Empty if it can.
 std::string sm90AttentionBackwardTileRejection(const AttentionBackwardProblem &problem,
                                                const Sm90AttentionBackwardKnobs &knobs,
-                                               int rowFloats);
+                                               int rowFloats, bool hasDropout);
 /// Why layouts are none that TMA loads and stores: columns that are no neighbours, rows that do not
 /// start at multiples of 16 bytes, more strides than a tensor map has. Empty if they are.
 std::string sm90AttentionBackwardLayoutRejection(const AttentionBackwardProblem &problem);
 
 /// The tiles worth trying for these head dimensions. readsScores: element-wise ops read a tensor
-/// along keys, as a bias; 128 queries have no registers for its addresses.
+/// along keys, as a bias; 128 queries together have no registers for its addresses.
 std::vector<Sm90AttentionBackwardKnobs> sm90AttentionBackwardTileChoices(
-    const AttentionBackwardProblem &problem, int rowFloats, bool readsScores, int multiprocessors);
+    const AttentionBackwardProblem &problem, int rowFloats, bool readsScores, bool hasDropout,
+    int multiprocessors);
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 #include "codegen/families/attention_sm90/Sm90Attention.h"
 
 #include "codegen/EntryName.h"
+#include "codegen/families/attention/AttentionPlaces.h"
 #include "codegen/families/attention/AttentionScore.h"
 #include "codegen/families/attention_sm90/Sm90AttentionTile.h"
 #include "codegen/families/contraction/ContractionTexts.h"
@@ -85,14 +86,14 @@ private:
 
   /// Rows of a box, where TMA moves the tensor; else none.
   std::optional<TensorMap> mapOf(int value) const {
-    for (const auto &[tensor, rows, columns, boxRows] :
-         {std::tuple(&problem.q, problem.queries, problem.headDim, knobs.tileQueries),
-          std::tuple(&problem.k, problem.keys, problem.headDim, knobs.tileKeys),
-          std::tuple(&problem.v, problem.keys, problem.valueDim, knobs.tileKeys),
-          std::tuple(&problem.output, problem.queries, problem.valueDim, 64)}) {
+    for (const auto &[tensor, columns, boxRows] :
+         {std::tuple(&problem.q, problem.headDim, knobs.tileQueries),
+          std::tuple(&problem.k, problem.headDim, knobs.tileKeys),
+          std::tuple(&problem.v, problem.valueDim, knobs.tileKeys),
+          std::tuple(&problem.output, problem.valueDim, 64)}) {
       if (tensor->value != value) continue;
       TensorMap map{.dtype = kernel.values[size_t(value)].dtype,
-                    .extents = {columns, rows},
+                    .extents = {columns, tensor->rows},
                     .strides = {tensor->rowStride},
                     .box = {columnsOfBox, boxRows}};
       for (const HeadDimension &dimension : headDimensions(problem, *tensor)) {
@@ -115,14 +116,18 @@ private:
                                     .type = mapType,
                                     .map = std::move(tensorMap)});
       mapNames[value] = mapName;
+      if (problem.packed && value == problem.output.value) addPointer(value, name, index, pointer);
     } else {
-      program.parameters.push_back(
-          {.kind = pointer,
-           .index = index,
-           .name = name,
-           .type = std::string(cudaNameOf(kernel.values[size_t(value)].dtype))});
+      addPointer(value, name, index, pointer);
     }
     return name;
+  }
+  void addPointer(int value, const std::string &name, int index, Parameter::Kind pointer) {
+    program.parameters.push_back(
+        {.kind = pointer,
+         .index = index,
+         .name = name,
+         .type = std::string(cudaNameOf(kernel.values[size_t(value)].dtype))});
   }
 
   void nameTensors() {
@@ -169,11 +174,12 @@ private:
         {"weft::sm90::AttentionProblem",
          {{shape,
            fmt::format("{{\n    .queries = {}, .keys = {}, .headDim = {}, .valueDim = {}, .heads = "
-                       "{},\n    .q = {},\n    .k = {},\n    .v = {},\n    .output = {}}}",
+                       "{},\n    .q = {},\n    .k = {},\n    .v = {},\n    .output = {}{}}}",
                        extentOf(problem.queryAxis), extentOf(problem.keyAxis),
                        extentOf(problem.headDimAxis), extentOf(problem.valueDimAxis),
                        extentText(kernel, problem.headAxes, axes), headMap(problem.q),
-                       headMap(problem.k), headMap(problem.v), headMap(problem.output))}},
+                       headMap(problem.k), headMap(problem.v), headMap(problem.output),
+                       problem.packed ? ",\n    .isPacked = true" : "")}},
          ""});
   }
 
@@ -273,9 +279,34 @@ private:
     if (score.hasMasks) arguments.push_back({"coverage", score.coverage});
     if (region.hasDropout) addDropout(arguments);
     addOrder(arguments);
+    addPacked(arguments);
     program.body.push_back(
         skeletonCall(fmt::format("weft::sm90::attention<{}, {}, {}>", type, shape, tile),
                      "weft::sm90::AttentionArgs", arguments));
+  }
+
+  /// Where sequences lie among packed tokens, and rows of the output that share a box with those of
+  /// another sequence.
+  void addPacked(std::vector<NamedArgument> &arguments) {
+    if (!problem.packed) return;
+    const AttentionTensor &output = problem.output;
+    const std::string &pointer = outputs.at(output.operand - inputs.size()),
+                      row = names.reserve("outputRow");
+    program.body.push_back(
+        {.kind = Statement::Kind::function,
+         .type = "int head, int token",
+         .name = row,
+         .body = {{.kind = Statement::Kind::evaluate,
+                   .value = fmt::format("return {} + {} + weft::Offset(token) * {}", pointer,
+                                        placeOfHead(problem, output, "head"), output.rowStride)}}});
+    arguments.push_back(
+        {"sequences",
+         fmt::format("weft::sm90::PackedSequences<{}, {}, {}, {}, {}>{{{}}}",
+                     problem.packed->sequences, problem.packed->divisor,
+                     problem.packed->offsetStride, axes[size_t(problem.queryAxis)],
+                     axes[size_t(region.packed->output)], inputs.at(region.packed->input))});
+    arguments.push_back({"outputRow", row});
+    arguments.push_back({"zeroesUnused", "true"});
   }
 
   std::string argument(Parameter::Kind kind, std::string_view type, int index) {

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <numeric>
 #include <set>
@@ -20,7 +19,8 @@ namespace {
 constexpr int warpgroup = 128, rowBytes = 128, subtileSide = 64;
 constexpr int64_t mostSharedBytes = 227 * 1024,  // of a block of sm_90
     sharedBytesOfMultiprocessor = 228 * 1024, reservedBytes = 1024;
-constexpr size_t mostHeadDimensions = 3;  // of a map of five
+constexpr int64_t wordsOfSequences = 4 * 32 * 4;  ///< of packed tokens
+constexpr size_t mostHeadDimensions = 3;          // of a map of five
 /// Scores, exponentials and output of a thread, in registers, that compile without a wait behind
 /// every WGMMA: with three consumers, with two, and with one.
 constexpr int mostRegistersOfThree = 132, mostRegistersOfTwo = 192, mostRegistersOfOne = 176;
@@ -49,14 +49,14 @@ int64_t queryBytes(const AttentionProblem &problem, const Sm90AttentionKnobs &kn
 int64_t outputBytes(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
   return panels(problem.valueDim) * knobs.tileQueries * rowBytes;
 }
-int64_t barriers(const Sm90AttentionKnobs &knobs) {
-  return 2 * knobs.queryStages + 4 * knobs.stages + 4;
+int64_t barriers(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
+  return 2 * knobs.queryStages + 4 * knobs.stages + 4 + (problem.packed ? 1 : 0);
 }
 int64_t bytesWithoutOutput(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
   const int64_t block =
       (panels(problem.headDim) + panels(problem.valueDim)) * knobs.tileKeys * rowBytes;
   return knobs.queryStages * queryBytes(problem, knobs) + knobs.stages * block +
-         barriers(knobs) * 8 + 16;
+         barriers(problem, knobs) * 8 + 16 + (problem.packed ? wordsOfSequences : 0);
 }
 
 /// Elements of one head after the other, rows in order: as the kernel template writes them.
@@ -167,23 +167,14 @@ int64_t sm90AttentionBlocks(const AttentionProblem &problem, const Sm90Attention
 
 TileOrder sm90AttentionTileOrder(const Kernel &kernel, const AttentionRegion &region,
                                  const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
-  const std::vector<int64_t> seen =
-      seenByTiles(kernel, region, problem, knobs.tileQueries, knobs.tileKeys);
-  if (seen.empty()) return {};
-  TileOrder order{.tiles = std::vector<int>(seen.size())};
-  std::iota(order.tiles.rbegin(), order.tiles.rend(), 0);
-  std::ranges::stable_sort(order.tiles, std::greater(),
-                           [&](int tile) { return seen[size_t(tile)]; });
-  const double mean =
-      double(std::accumulate(seen.begin(), seen.end(), int64_t(0))) / double(seen.size());
-  order.longTiles =
-      int(std::ranges::count_if(seen, [&](int64_t own) { return double(own) > 2 * mean; }));
-  return order;
+  return longestTilesFirst(seenByTiles(kernel, region, problem, knobs.tileQueries, knobs.tileKeys),
+                           true);
 }
 
 std::string sm90AttentionTileRejection(const AttentionProblem &problem,
                                        const Sm90AttentionKnobs &knobs, const ScoreNeeds &needs) {
   const int consumers = consumersOf(knobs);
+  if (problem.packed && needs.hasTables) return "block masks over packed tokens";
   if (knobs.tileQueries % subtileSide != 0 || consumers < 1 || consumers > 3)
     return fmt::format("{} query rows a tile; 64, 128 and 192 are taken", knobs.tileQueries);
   if (knobs.tileKeys % 16 != 0 || knobs.tileKeys < 16 || knobs.tileKeys > 256)
@@ -309,7 +300,7 @@ std::vector<Sm90AttentionKnobs> sm90AttentionTileChoices(const AttentionProblem 
                                .ordered = consumers > 1 && problem.valueDim <= 128 ? 1 : 0};
       if (!sm90AttentionTileRejection(problem, knobs, needs).empty()) knobs.queryStages = 1;
       if (!sm90AttentionTileRejection(problem, knobs, needs).empty()) continue;
-      if (needs.hasMasks) {
+      if (needs.hasMasks && !problem.packed) {
         // Heads whose keys and values stay in L2 together.
         constexpr int64_t bytesInL2 = 24 << 20, most = 16;
         const int64_t bytesOfHead =

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "codegen/families/attention/AttentionProblem.h"
+#include "codegen/families/attention/TileOrder.h"
 #include "codegen/families/attention_sm90/Sm90AttentionKnobs.h"
 
 #include <string>
@@ -19,13 +20,8 @@ int64_t sm90AttentionSharedBytes(const AttentionProblem &problem, const Sm90Atte
 int64_t sm90AttentionTiles(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs);
 int64_t sm90AttentionBlocks(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs);
 
-/// In which order blocks take the tiles of queries of a head: those first that see most keys. The
-/// first `longTiles` see more than twice the mean; those of all heads come before others.
-struct TileOrder {
-  std::vector<int> tiles = {};  ///< empty: the last rows first
-  int longTiles = 0;
-};
-/// By the tables of block masks; without any, the last rows first.
+/// In which order blocks take the tiles of queries of a head, by the tables of block masks; without
+/// any, the last rows first.
 TileOrder sm90AttentionTileOrder(const Kernel &kernel, const AttentionRegion &region,
                                  const AttentionProblem &problem, const Sm90AttentionKnobs &knobs);
 

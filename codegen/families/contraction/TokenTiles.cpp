@@ -24,10 +24,11 @@ TokenSide tokenSide(const Kernel &kernel, const ContractionRegion &region, bool 
   return TokenSide::none;
 }
 
-std::string tokensArgument(TokenSide side, const std::string &space, const std::string &count) {
+std::string tokensArgument(const Kernel &kernel, TokenSide side, const std::string &space,
+                           const std::string &count) {
   if (side == TokenSide::none || count.empty()) return "";
-  return fmt::format("{}::{}Tokens{{{}}}", space, side == TokenSide::rows ? "Row" : "Column",
-                     count);
+  return fmt::format("{}::{}{}Tokens{{{}}}", space, areUnusedUnread(kernel) ? "Unread" : "",
+                     side == TokenSide::rows ? "Row" : "Column", count);
 }
 
 }  // namespace weft

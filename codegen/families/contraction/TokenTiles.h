@@ -16,8 +16,9 @@ enum class TokenSide : uint8_t { none, rows, columns };
 /// where tokens share a side with another axis, or are not all that results are masked by.
 TokenSide tokenSide(const Kernel &kernel, const ContractionRegion &region, bool isSwapped);
 
-/// The kernel template's argument: "weft::sm90::RowTokens{offsets_v}"; empty for no side or no
-/// name.
-std::string tokensArgument(TokenSide side, const std::string &space, const std::string &count);
+/// The kernel template's argument: "weft::sm90::RowTokens{offsets_v}", "UnreadRowTokens" where
+/// nothing reads what lies behind tokens; empty for no side or no name.
+std::string tokensArgument(const Kernel &kernel, TokenSide side, const std::string &space,
+                           const std::string &count);
 
 }  // namespace weft

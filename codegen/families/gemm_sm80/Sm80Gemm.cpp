@@ -200,9 +200,9 @@ private:
          {"b", inputs[gemm.b.input]},
          {"c", results[0]},
          {gemm.a.isTransformed ? "transformA" : "transformB", transform},
-         {"tokens",
-          isTf32 ? ""
-                 : tokensArgument(tokenSide(kernel, region, gemm.isSwapped), "weft::sm80", tokens)},
+         {"tokens", isTf32 ? ""
+                           : tokensArgument(kernel, tokenSide(kernel, region, gemm.isSwapped),
+                                            "weft::sm80", tokens)},
          {"epilogue", epilogueOp}}));
   }
 

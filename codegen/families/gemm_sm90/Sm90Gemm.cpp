@@ -449,7 +449,7 @@ private:
     if (second) arguments.push_back({"auxiliary", results[*second].text()});
     arguments.push_back({"reductions", reductionsText()});
     if (region.softmax) arguments.push_back({"softmax", softmaxText()});
-    arguments.push_back({"tokens", tokensArgument(tokenSide(kernel, region, gemm.isSwapped),
+    arguments.push_back({"tokens", tokensArgument(kernel, tokenSide(kernel, region, gemm.isSwapped),
                                                   "weft::sm90", tokens)});
     arguments.push_back({"epilogue", epilogueOp});
     if (isTransformed)

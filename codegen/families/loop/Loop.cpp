@@ -47,6 +47,7 @@ void findUnusedRows(const IterationAxes &axes, LoopSpace &space, Names &names, L
   graph.unused = {.input = int(std::ranges::find(axes.kernel.inputs, unused->offsets) -
                                axes.kernel.inputs.begin()),
                   .element = unused->element,
+                  .areUnread = areUnusedUnread(axes.kernel),
                   .name = names.reserve("tokens"),
                   .token = space.range(position, position)};
 }

@@ -3,6 +3,7 @@
 // a load or a computation at other coordinates, a rotation a node for both of its members.
 #include "codegen/families/loop/ExpressionText.h"
 #include "codegen/families/loop/LoopOps.h"
+#include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
 
 #include <algorithm>
@@ -117,6 +118,7 @@ int GraphBuilder::rotation(const BodyOp &op, int node, const Coordinates &coordi
 
 int GraphBuilder::elementwise(const BodyOp &op, const std::string &name,
                               const Coordinates &coordinates) {
+  if (isUnreadMask(op)) return evaluate(op.operands[0], coordinates);
   const Expression &expression = op.expression;
   const std::map<std::string, Code> constants = attributeConstants(
       op,

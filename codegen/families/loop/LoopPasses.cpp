@@ -267,13 +267,15 @@ void LoopPasses::pass(int depth, Block &block) {
   if (depth < lastDepth) block.push_back(codegen::space());
 }
 
-/// Before anything is loaded: threads whose row is no token's store zeros and leave.
+/// Before anything is loaded: threads whose row is no token's leave, behind zeros if these are
+/// read.
 Block LoopPasses::unusedRows() {
   const LoopGraph::UnusedRows &unused = graph.unused;
   if (unused.input < 0) return {};
   Block ofRow, ofSteps;
-  for (const OutputStore &store : graph.stores)
-    (storeIsStep(store) ? ofSteps : ofRow).push_back(zeroStoreOf(store));
+  if (!unused.areUnread)
+    for (const OutputStore &store : graph.stores)
+      (storeIsStep(store) ? ofSteps : ofRow).push_back(zeroStoreOf(store));
   Block body;
   if (!ofSteps.empty()) {
     const bool wasDeclared = std::exchange(stepDeclared, false);

@@ -7,10 +7,11 @@
 namespace weft::samples {
 
 /// b, h: batch and heads of keys; g: query heads of a group; j queries, k keys of p elements;
-/// values of w; distances of keys and queries up to `distance`, none: no axis of them.
+/// values of w; distances of keys and queries up to `distance`, none: no axis of them. `tokens`: of
+/// all sequences, where all tensors are packed; none: they are not.
 struct AttentionExtents {
   int64_t b = 1, h = 2, g = 1, j = 64, k = 64, p = 64, w = 64;
-  int64_t distance = 0;
+  int64_t distance = 0, tokens = 0;
 };
 
 /// q over b h g j p, keys over b h k p, values over b h k w; score ops are added in order.
@@ -18,14 +19,26 @@ class FusedAttention {
 public:
   FusedAttention(std::string name, const AttentionExtents &e, DType type, double scale = 0.125)
       : builder(std::move(name), axesOf(e)), extents(e), type(type), scale(scale) {
-    q = builder.input("q", "bhgjp", type), keys = builder.input("keys", "bhkp", type);
-    v = builder.input("v", "bhkw", type);
+    const auto tensor = [&](const char *name, const char *letters) {
+      return builder.input(name, letters, type);
+    };
+    if (e.tokens == 0) {
+      q = tensor("q", "bhgjp"), keys = tensor("keys", "bhkp"), v = tensor("v", "bhkw");
+      return;
+    }
+    q = tensor("q", "shgp"), keys = tensor("keys", "thp"), v = tensor("v", "uhw");
+    offsets = builder.input("offsets", "o", DType::i32);
   }
   /// Before any op.
   int input(const std::string &name, const std::string &letters, DType own) {
     return builder.input(name, letters, own);
   }
   int scores() {
+    if (extents.tokens > 0) {
+      q = unpacked(q, "q_padded", "bhgjp", 3);
+      keys = unpacked(keys, "keys_padded", "bhkp", 2);
+      v = unpacked(v, "v_padded", "bhkw", 2);
+    }
     const int value =
         builder.op("contract", OperatorClass::contraction, {q, keys}, "scores", "bhgjk", "p", type);
     builder.last().attributes = {{"spec", std::string("bhgjp,bhkp->bhgjk")}, {"scale", scale}};
@@ -96,6 +109,12 @@ public:
       builder.last().attributes["p"] = dropout->p;
       builder.last().attributes["stream"] = dropout->stream;
     }
+    if (extents.tokens > 0) {
+      const int packed = builder.op("pack", OperatorClass::movement, {output, offsets},
+                                    "output_packed", "yhgw", "", type);
+      builder.last().attributes = {{"axes", std::vector<int64_t>{0, queryAxis}}};
+      return builder.build({packed});
+    }
     if (!withLogSums) return builder.build({output});
     return builder.build({output, builder.also("log_sums", "bhgj", DType::f32)});
   }
@@ -140,11 +159,23 @@ public:
   static constexpr int64_t queryAxis = 3, keyAxis = 4;
 
 private:
+  int unpacked(int packed, const std::string &name, const std::string &letters, int64_t positions) {
+    const int value =
+        builder.op("unpack", OperatorClass::movement, {packed, offsets}, name, letters, "", type);
+    builder.last().attributes = {{"axis", int64_t(0)},
+                                 {"into", std::vector<int64_t>{0, positions}}};
+    return value;
+  }
+
   const std::vector<int> headAxes = {2, 1};  ///< of the kernel: h, g, which are dimensions 1, 2
   static std::map<char, int64_t> axesOf(const AttentionExtents &e) {
     std::map<char, int64_t> axes = {{'b', e.b}, {'g', e.g}, {'h', e.h}, {'j', e.j},
                                     {'k', e.k}, {'p', e.p}, {'w', e.w}};
     if (e.distance > 0) axes['z'] = 2 * e.distance + 1;
+    if (e.tokens > 0) {
+      axes['o'] = e.b + 1;
+      for (const char letter : {'s', 't', 'u', 'y'}) axes[letter] = e.tokens;
+    }
     return axes;
   }
   int mask(MaskShape shape, std::vector<int> operands, const std::string &result,
@@ -160,7 +191,7 @@ private:
   AttentionExtents extents;
   DType type;
   double scale;
-  int q = -1, keys = -1, v = -1;
+  int q = -1, keys = -1, v = -1, offsets = -1;
 };
 
 inline Kernel plainAttention(const AttentionExtents &e, DType type, bool withLogSums = false) {
@@ -197,6 +228,17 @@ inline Kernel attentionOfTokens(const AttentionExtents &e, DType type, bool with
   return attention.build(
       attention.paddingOfQueries(attention.padding(attention.scores(), lengths), lengths),
       withLogSums);
+}
+/// The same of packed tokens, without masks of queries: "offsets" of sequences, whose keys from
+/// "lengths" on are hidden, if asked for.
+inline Kernel packedAttention(const AttentionExtents &e, DType type, bool isPadded,
+                              bool isCausal = false,
+                              const std::optional<Dropout> &dropout = std::nullopt) {
+  FusedAttention attention("packed_attention", e, type);
+  const int lengths = isPadded ? attention.input("lengths", "b", DType::i32) : -1,
+            scores = attention.scores(),
+            padded = isPadded ? attention.padding(scores, lengths) : scores;
+  return attention.build(isCausal ? attention.causal(padded) : padded, false, dropout);
 }
 /// A block mask by a pattern (kernel/BlockMask.h), with a table for each head where it says so.
 inline Kernel blockAttention(const AttentionExtents &e, DType type, const std::string &pattern,

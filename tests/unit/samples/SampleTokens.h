@@ -10,20 +10,24 @@ struct TokenExtents {
   int64_t t = 1, i = 1, u = 1, sequences = 1;
 };
 
-/// Masks a value over (t, u), the last op's result, by offsets.
+/// Masks a value over (t, u), the last op's result, by offsets; or says that nothing reads what
+/// lies behind tokens.
 inline int maskTokens(KernelBuilder &builder, int value, int offsets, const TokenExtents &extents,
-                      const std::string &name, DType type, const std::string &letters = "tu") {
+                      const std::string &name, DType type, const std::string &letters = "tu",
+                      bool isUnread = false) {
   const int masked =
       builder.op("mask", OperatorClass::elementwise, {value, offsets}, name, letters, "", type);
-  builder.last().attributes = {{"kind", std::string("tokens")}, {"key", int64_t(0)}, {"fill", 0.0}};
-  builder.compute(maskExpression(
-      {.kind = MaskShape::Kind::tokens, .key = 0, .sequences = extents.sequences, .fill = 0}));
+  const MaskShape::Kind kind = isUnread ? MaskShape::Kind::unread : MaskShape::Kind::tokens;
+  builder.last().attributes = {{"kind", std::string(nameOf(kind))}, {"key", int64_t(0)}};
+  if (!isUnread) builder.last().attributes["fill"] = 0.0;
+  builder.compute(
+      maskExpression({.kind = kind, .key = 0, .sequences = extents.sequences, .fill = 0}));
   return masked;
 }
 
 /// y = tokens(x w + bias [+ rest]); with `isStoredTwice` the sum before the residual, too.
 inline Kernel gemmOfTokens(const TokenExtents &extents, DType type, bool addsRest,
-                           bool isStoredTwice = false) {
+                           bool isStoredTwice = false, bool isUnread = false) {
   KernelBuilder builder(
       "gemm_of_tokens",
       {{'i', extents.i}, {'n', extents.sequences + 1}, {'t', extents.t}, {'u', extents.u}});
@@ -37,12 +41,14 @@ inline Kernel gemmOfTokens(const TokenExtents &extents, DType type, bool addsRes
   int sum = builder.op("bias", OperatorClass::elementwise, {gemm, bias}, "sum", "tu", "", type);
   builder.last().expression = Expression::parse("{0} + {1}");
   std::vector<int> outputs;
-  if (isStoredTwice) outputs.push_back(maskTokens(builder, sum, offsets, extents, "also", type));
+  if (isStoredTwice)
+    outputs.push_back(maskTokens(builder, sum, offsets, extents, "also", type, "tu", isUnread));
   if (addsRest) {
     sum = builder.op("residual", OperatorClass::elementwise, {sum, rest}, "whole", "tu", "", type);
     builder.last().expression = Expression::parse("{0} + {1}");
   }
-  outputs.insert(outputs.begin(), maskTokens(builder, sum, offsets, extents, "y", type));
+  outputs.insert(outputs.begin(),
+                 maskTokens(builder, sum, offsets, extents, "y", type, "tu", isUnread));
   return builder.build(outputs);
 }
 

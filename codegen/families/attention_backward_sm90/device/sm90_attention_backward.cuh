@@ -27,6 +27,7 @@
 #include "weft/opaque.cuh"
 #include "weft/pack.cuh"
 #include "weft/score_gradients.cuh"
+#include "weft/sm90_attention_backward_roles.cuh"
 #include "weft/sm90_attention_backward_tiles.cuh"
 #include "weft/sm90_barrier.cuh"
 #include "weft/sm90_fragment_shared.cuh"
@@ -58,11 +59,6 @@ struct AttentionBackwardArgs {
   Dropout dropout = {};
   using Row = decltype(row(0, 0));
 };
-
-template <typename Coverage>
-concept SeesAll = __is_base_of(FullCoverage, Coverage);
-template <typename Dropout>
-concept KeepsAll = __is_base_of(NoDropout, Dropout);
 
 /// The blocks of queries that see a tile of keys, of all heads that share it, the last block of a
 /// head first. The lanes of a warp ask for the coverage of 32 blocks at once; all of them call
@@ -153,63 +149,6 @@ __device__ __forceinline__ auto queryBlocks(const Args &args, int index) {
   const AttentionBackwardPlace at = attentionBackwardTile<problem, tile, Row>(index);
   return QueryBlocks<problem, tile, Row, decltype(args.coverage)>{
       args.coverage, at.keyHead * problem.headsOfGroup, at.keyTile};
-}
-
-__device__ __forceinline__ void tell(SharedAddress place, const BackwardBlock &block) {
-  storeWords(place, {unsigned(block.head), unsigned(block.firstQuery), unsigned(block.flags), 0});
-}
-__device__ __forceinline__ BackwardBlock told(SharedAddress place) {
-  unsigned words[4];
-  loadWords(words, place);
-  return {int(words[0]), int(words[1]), int(words[2])};
-}
-/// A row's values, a word each.
-template <typename Row>
-__device__ __forceinline__ void storeRow(SharedAddress place, const Row &row) {
-  struct Words {
-    unsigned at[sizeof(Row) / 4];
-  };
-  const Words words = __builtin_bit_cast(Words, row);
-#pragma unroll
-  for (int w = 0; w < int(sizeof(Row) / 4); ++w) storeWord(place + w * 4, words.at[w]);
-}
-/// Those of two neighbours; the first one's number is even.
-template <typename Row>
-__device__ __forceinline__ void loadRows(Row (&rows)[2], SharedAddress place) {
-  struct Words {
-    unsigned at[sizeof(Row) / 4];
-  };
-  Words words[2];
-  if constexpr (sizeof(Row) == 8) {
-    unsigned both[4];
-    loadWords(both, place);
-#pragma unroll
-    for (int w = 0; w < 4; ++w) words[w / 2].at[w % 2] = both[w];
-  } else {
-#pragma unroll
-    for (int w = 0; w < int(sizeof(Row) / 4); ++w) {
-      words[0].at[w] = loadWord(place + w * 4);
-      words[1].at[w] = loadWord(place + int(sizeof(Row)) + w * 4);
-    }
-  }
-  rows[0] = __builtin_bit_cast(Row, words[0]);
-  rows[1] = __builtin_bit_cast(Row, words[1]);
-}
-
-/// The number of the tile, which the producer tells (tileNumber); the caller's arrival frees its
-/// place. All lanes of the warp take part.
-template <typename Shared>
-__device__ __forceinline__ int takeTile(const Shared &shared, unsigned tiles) {
-  const StageOfPass<2> place(tiles);
-  wait(shared.tileFull(place.stage), place.parity);
-  int index;
-  asm volatile("ld.shared::cta.s32 %0, [%1];"
-               : "=r"(index)
-               : "r"(shared.tileNumber(place.stage))
-               : "memory");
-  index = __shfl_sync(~0u, index, 0);  // known to be one of the warp: what follows is uniform
-  if (threadIdx.x % 32 == 0) arrive(shared.tileEmpty(place.stage));
-  return index;
 }
 
 template <AttentionBackwardProblem problem, AttentionBackwardTile tile, typename Shared,
@@ -460,12 +399,6 @@ __device__ __forceinline__ void roundSums(const Shared &shared, const Args &args
 constexpr int backwardConsumerBarrier = 1, dScoresBarrier = 4,
               applyBarrier = 5;  // named barriers from these on
 
-/// An arrival of a warp, for all that its lanes did.
-__device__ __forceinline__ void signal(SharedAddress barrier) {
-  __syncwarp();
-  if (threadIdx.x % 32 == 0) arrive(barrier);
-}
-
 /// What one consumer warpgroup makes of a part of a block: 64 queries and its own 64 keys. The
 /// products of a part start while those of the part in front of it, or of the block in front, are
 /// still under way: tensor cores have work while element-wise ops run.
@@ -489,13 +422,9 @@ struct BackwardParts {
   int consumer, warp, lane;
   int firstRow;  // of the thread: a key
 
-  /// As describeOperand() has it, by one addition: shared memory begins at a multiple of 1024
-  /// bytes, so that 16 bytes of an address are one of the field.
   __device__ __forceinline__ unsigned long long describe(SharedAddress place,
                                                          int subtileStride) const {
-    return describeOperand(0, subtileStride) >> 32 << 32 |
-           ((shared.start & 0x3FFFF) / 16 + (place - shared.start) / 16 +
-            (unsigned(subtileStride) / 16 << 16));
+    return describeWithin(shared.start, place, subtileStride);
   }
 
   /// Products of 64 keys with 64 queries: `columns` of both in panels.
@@ -546,7 +475,7 @@ struct BackwardParts {
       const StepRows own = rows;
       if (step + 1 < steps) rows = rowsOf(block, part, step + 1);
       const int first = part * partRows + step * 16 + lane % 4 * 2;
-      const auto isKept = args.dropout(info.head, info.firstQuery + first, firstRow);
+      const auto isKept = args.dropout(info.head, info.firstColumn + first, firstRow);
 #pragma unroll
       for (int w = 0; w < 4; ++w) {
         ScoreGradients found[2];
@@ -554,7 +483,7 @@ struct BackwardParts {
         for (int e = 0; e < 2; ++e)
           found[e] =
               function(products.scores[step * 8 + w * 2 + e], products.dKept[step * 8 + w * 2 + e],
-                       own.of[w / 2][e], info.firstQuery + first + w / 2 * 8 + e,
+                       own.of[w / 2][e], info.firstColumn + first + w / 2 * 8 + e,
                        firstRow + w % 2 * 8, isKept.at(w * 2 + e));
         operands.kept[step][w] = packPair(type, found[0].kept, found[1].kept);
         operands.dScores[step][w] = packPair(type, found[0].dScore, found[1].dScore);

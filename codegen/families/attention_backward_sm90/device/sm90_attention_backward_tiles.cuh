@@ -33,14 +33,6 @@ struct AttentionBackwardTile {
   int headGroup;  ///< heads of keys whose tiles are taken together, first keys first
 };
 
-/// A block of queries, as one warp tells consumers of it: words of shared memory.
-struct BackwardBlock {
-  enum Flag : int { mixed = 1, last = 2 };
-  int head, firstQuery;
-  /// mixed: masks decide score by score; last: no other follows for the tile of keys.
-  int flags;
-};
-
 template <AttentionBackwardProblem problem, AttentionBackwardTile tile, typename Row>
 struct AttentionBackwardConfig {
   static constexpr int consumers = tile.keys / 64, threads = (consumers + 1) * warpgroup,
@@ -160,8 +152,6 @@ struct AttentionBackwardShared {
     return barrier(C::barriers) + place * 4;
   }
 };
-
-constexpr int nothingSeen = 1 << 30;
 
 struct AttentionBackwardPlace {
   int keyHead, keyTile;

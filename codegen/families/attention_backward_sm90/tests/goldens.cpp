@@ -19,10 +19,28 @@ std::vector<Golden> goldens() {
       {"attention_backward_dropped_sm90_f16",
        samples::plainBackward({.b = 2, .h = 12, .j = 777, .k = 777}, DType::f16,
                               Dropout{.p = 0.1, .stream = 1}),
+       {}},
+      {"attention_backward_apart_sm90_f16",
+       samples::blockBackward({.b = 1, .h = 4, .g = 2, .j = 1024, .k = 1024}, DType::f16,
+                              "longformer(block=64,window=1,global=1)"),
+       {}},
+      {"attention_backward_apart_dropped_sm90_bf16",
+       samples::causalBackward({.b = 2, .h = 12, .j = 777, .k = 777, .p = 128, .w = 128},
+                               DType::bf16, Dropout{.p = 0.1, .stream = 1}),
        {}}};
   const Sm90AttentionBackwardKnobs knobs[] = {{.tileQueries = 128, .headGroup = 128},
                                               {.tileQueries = 64, .headGroup = 8},
-                                              {.tileQueries = 128, .headGroup = 24}};
+                                              {.tileQueries = 128, .headGroup = 24},
+                                              {.gradients = BackwardGradients::apart,
+                                               .tileQueries = 64,
+                                               .tileKeys = 64,
+                                               .headGroup = 4,
+                                               .blocks = 264},
+                                              {.gradients = BackwardGradients::apart,
+                                               .tileQueries = 32,
+                                               .tileKeys = 64,
+                                               .headGroup = 24,
+                                               .blocks = 264}};
   for (size_t i = 0; i < all.size(); ++i)
     all[i].configuration = examples::rowMajorConfiguration(all[i].kernel, knobs[i]);
   return all;

@@ -43,6 +43,15 @@ void add(std::vector<Subject> &subjects, const Kernel &kernel,
                       .lengths = lengths});
 }
 
+/// Of gradients apart: tiles of so many keys or queries, groups of two heads of keys.
+Sm90AttentionBackwardKnobs apart(int rows, int blocks, int columns = 64) {
+  return {.gradients = BackwardGradients::apart,
+          .tileQueries = columns,
+          .tileKeys = rows,
+          .headGroup = 2,
+          .blocks = blocks};
+}
+
 void checkAll(const std::string &name, std::vector<Subject> &subjects) {
   std::vector<emulate::Source> sources;
   for (Subject &subject : subjects) {
@@ -146,4 +155,59 @@ TEST_CASE("the backward pass of attention with groups of heads, biases and dropo
                     Dropout{.p = 0.25, .stream = 3}),
       knobs);
   checkAll("sm90_attention_backward_others", subjects);
+}
+
+TEST_CASE("gradients apart by tiles of 64 and 128 keys or queries, for every number of panels") {
+  std::vector<Subject> subjects;
+  // Extents cut tiles and blocks of both sides; blocks take several tiles each.
+  for (const int rows : {64, 128}) {
+    add(subjects, plainBackward({.b = 1, .h = 2, .j = 150, .k = 300, .p = 64, .w = 64}, DType::f16),
+        apart(rows, 1));
+    add(subjects,
+        causalBackward({.b = 1, .h = 1, .j = 256, .k = 256, .p = 128, .w = 128}, DType::bf16),
+        apart(rows, 3, rows / 2));
+  }
+  for (const auto &[p, w] : {std::pair<int64_t, int64_t>{16, 16}, {24, 40}, {80, 80}, {96, 64}})
+    add(subjects, plainBackward({.h = 1, .j = 70, .k = 140, .p = p, .w = w}, DType::f16),
+        apart(64, 2));
+  checkAll("sm90_split_backward_tiles", subjects);
+}
+
+TEST_CASE("gradients apart under masks and block masks, with tiles that nothing sees") {
+  std::vector<Subject> subjects;
+  // Of fewer keys than queries, the first queries see none; of more, nothing sees the first keys.
+  add(subjects, causalBackward({.b = 1, .h = 2, .j = 300, .k = 150, .p = 64, .w = 64}, DType::f16),
+      apart(64, 2));
+  add(subjects,
+      windowBackward({.b = 1, .h = 1, .j = 100, .k = 400, .p = 64, .w = 64}, DType::bf16, 30, 0),
+      apart(128, 2));
+  add(subjects, paddedBackward({.b = 3, .h = 1, .j = 70, .k = 270, .p = 64, .w = 64}, DType::f16),
+      apart(64, 2), {270, 5, 0});
+  const AttentionExtents cut{.b = 1, .h = 2, .j = 150, .k = 270, .p = 64, .w = 64};
+  const std::string holes = "table(block=32,heads=1,rows=5,columns=9,bits=1500001717f0601)";
+  add(subjects, blockBackward(cut, DType::f16, holes, false, true), apart(64, 2));
+  // Groups of heads; tiles of keys and of queries that see most are taken of all heads first.
+  add(subjects,
+      blockBackward({.b = 2, .h = 2, .g = 2, .j = 330, .k = 330, .p = 64, .w = 64}, DType::f16,
+                    "longformer(block=32,window=1,global=1)"),
+      apart(64, 5));
+  add(subjects,
+      blockBackward({.b = 1, .h = 3, .g = 2, .j = 300, .k = 300, .p = 64, .w = 64}, DType::bf16,
+                    "random(block=64,density=0.2,seed=6,heads=each)", true),
+      apart(64, 3));
+  checkAll("sm90_split_backward_masks", subjects);
+}
+
+TEST_CASE("gradients apart with groups of heads, biases and dropout") {
+  std::vector<Subject> subjects;
+  add(subjects,
+      causalBackward({.b = 1, .h = 3, .g = 3, .j = 130, .k = 130, .p = 64, .w = 64}, DType::f16),
+      apart(64, 2));
+  add(subjects, biasedBackward({.b = 1, .h = 2, .j = 90, .k = 140, .p = 64, .w = 64}, DType::f16),
+      apart(128, 2));
+  add(subjects,
+      plainBackward({.b = 2, .h = 2, .j = 90, .k = 140, .p = 64, .w = 64}, DType::bf16,
+                    Dropout{.p = 0.25, .stream = 3}),
+      apart(64, 2));
+  checkAll("sm90_split_backward_others", subjects);
 }

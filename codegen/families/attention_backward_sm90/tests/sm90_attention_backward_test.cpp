@@ -63,7 +63,7 @@ TEST_CASE("fused attention backward takes heads of up to 128 columns, in layouts
       const AttentionBackwardProblem problem = problemOf(kernel, configuration);
       CHECK(sm90AttentionBackwardLayoutRejection(problem).empty());
       CHECK(sm90AttentionBackwardTileRejection(
-                problem, configuration.knobs.get<Sm90AttentionBackwardKnobs>(), 2)
+                problem, configuration.knobs.get<Sm90AttentionBackwardKnobs>(), 2, false)
                 .empty());
       CHECK(problem.dQ.columnStride == 1);
     }
@@ -79,22 +79,87 @@ TEST_CASE("what fused attention backward does not take is said") {
   CHECK_THAT(exclusion(plainBackward(extents, DType::f16), "a100"), Catch::Contains("WGMMA"));
 }
 
-TEST_CASE("products and sums of a block of queries fit the registers") {
-  const auto blocks = [](int64_t width) {
-    const Kernel kernel = plainBackward({.j = 999, .k = 999, .p = width, .w = width}, DType::bf16);
-    std::set<int> found;
+TEST_CASE("products and sums of a block fit the registers") {
+  using Tiles = std::set<std::pair<int, int>>;  // keys of a tile, queries of a block
+  const auto tilesOf = [](const Kernel &kernel, BackwardGradients form) {
+    Tiles found;
     for (const Configuration &configuration : nonEmpty(own(kernel)))
-      found.insert(configuration.knobs.get<Sm90AttentionBackwardKnobs>().tileQueries);
+      if (const auto &knobs = configuration.knobs.get<Sm90AttentionBackwardKnobs>();
+          knobs.gradients == form)
+        found.insert({knobs.tileKeys, knobs.tileQueries});
     return found;
   };
+  const auto together = [&](int64_t width) {
+    return tilesOf(plainBackward({.j = 999, .k = 999, .p = width, .w = width}, DType::bf16),
+                   BackwardGradients::together);
+  };
   // Queries + columns of keys and of values / 2: at most 192.
-  CHECK(blocks(64) == std::set<int>{64, 128});
-  CHECK(blocks(80) == std::set<int>{64});
-  CHECK(blocks(128) == std::set<int>{64});
-  CHECK(blocks(16) == std::set<int>{128});
-  for (const Configuration &configuration :
-       nonEmpty(own(biasedBackward({.j = 300, .k = 300}, DType::f16))))
-    CHECK(configuration.knobs.get<Sm90AttentionBackwardKnobs>().tileQueries == 64);
+  CHECK(together(64) == Tiles{{128, 64}, {128, 128}});
+  CHECK(together(80) == Tiles{{128, 64}});
+  CHECK(together(128) == Tiles{{128, 64}});
+  CHECK(together(16) == Tiles{{128, 128}});
+  CHECK(tilesOf(biasedBackward({.j = 300, .k = 300}, DType::f16), BackwardGradients::together) ==
+        Tiles{{128, 64}});
+  const auto apart = [&](int64_t width, bool hasDropout = false) {
+    return tilesOf(plainBackward({.j = 999, .k = 999, .p = width, .w = width}, DType::bf16,
+                                 hasDropout ? std::optional(Dropout{0.1, 1}) : std::nullopt),
+                   BackwardGradients::apart);
+  };
+  // Where two blocks share a multiprocessor at most 160, else 192; dropout takes 16 of these.
+  CHECK(apart(16) == Tiles{{64, 64}, {128, 64}});
+  CHECK(apart(96) == Tiles{{64, 64}, {128, 64}});
+  CHECK(apart(128) == Tiles{{64, 32}, {128, 64}});
+  CHECK(apart(128, true) == Tiles{{64, 32}, {128, 32}});
+}
+
+TEST_CASE("gradients apart take no workspace, and what they cannot have is said") {
+  const AttentionExtents extents{.b = 2, .h = 4, .j = 300, .k = 301};
+  const Sm90AttentionBackwardKnobs knobs{.gradients = BackwardGradients::apart,
+                                         .tileQueries = 64,
+                                         .tileKeys = 64,
+                                         .headGroup = 2,
+                                         .blocks = 264};
+  const Kernel plain = plainBackward(extents, DType::f16),
+               table = blockBackward({.b = 1, .h = 2, .j = 700, .k = 700}, DType::f16,
+                                     "longformer(block=64,window=1,global=1)");
+  CHECK(workspaceBytesOf(plain, logicalOrder(plain, knobs)) == 0);
+  const codegen::EmittedKernel emitted = codegen::emit(plain, logicalOrder(plain, knobs), "sm_90a");
+  CHECK(std::ranges::count(emitted.parameters, ParameterKind::workspace,
+                           &codegen::Parameter::kind) == 0);
+  // Five tiles of keys and five of queries of eight heads.
+  CHECK(emitted.launch.grid[0] == 80);
+  CHECK(emitted.readable.find("Turns<") == std::string::npos);
+  CHECK(emitted.readable.find("keyOrder") == std::string::npos);
+  // Only the first tile sees all of the other side: of all heads it is taken first.
+  const codegen::EmittedKernel ordered = codegen::emit(table, logicalOrder(table, knobs), "sm_90a");
+  CHECK(ordered.readable.find(".longKeyTiles = 1, .longQueryTiles = 1") != std::string::npos);
+
+  const AttentionBackwardProblem problem = problemOf(plain, logicalOrder(plain, knobs));
+  const auto rejection = [&](int tileQueries, int tileKeys) {
+    return sm90AttentionBackwardTileRejection(
+        problem,
+        {.gradients = BackwardGradients::apart, .tileQueries = tileQueries, .tileKeys = tileKeys},
+        2, false);
+  };
+  CHECK(rejection(64, 64).empty());
+  CHECK_THAT(rejection(128, 64), Catch::Contains("32 and 64 are taken where gradients are apart"));
+  CHECK_THAT(rejection(64, 192), Catch::Contains("64 and 128 are taken"));
+}
+
+TEST_CASE("gradients apart are chosen under a table that leaves few scores, and not without one") {
+  const AttentionExtents extents{.b = 1, .h = 16, .j = 4096, .k = 4096};
+  const auto chosen = [](const Kernel &kernel) {
+    const auto prices = analyticCostModel(findDevice("h200"));
+    return std::ranges::min(
+               nonEmpty(own(kernel)), {},
+               [&](const Configuration &one) { return prices->cost(kernel, one).seconds; })
+        .knobs.get<Sm90AttentionBackwardKnobs>()
+        .gradients;
+  };
+  CHECK(chosen(plainBackward(extents, DType::f16)) == BackwardGradients::together);
+  CHECK(chosen(causalBackward(extents, DType::f16)) == BackwardGradients::together);
+  CHECK(chosen(blockBackward(extents, DType::f16, "random(block=64,density=0.05,seed=0)")) ==
+        BackwardGradients::apart);
 }
 
 TEST_CASE("emitted attention backward names its tensors, its workspace and its turns") {

@@ -10,7 +10,7 @@
 // next block of keys before the output's GEMM of the one before, so that the maxima of one overlap
 // with the GEMM of the other; ordered consumers issue their GEMMs in turn, so that one has the
 // tensor cores while another computes exponentials. The producer runs ahead into the next tile
-// while outputs are stored.
+// while outputs are stored. Of packed tokens sm90_packed_tokens.cuh says where sequences lie.
 #pragma once
 
 #include "weft/grid_memory.cuh"
@@ -20,6 +20,7 @@
 #include "weft/sm90_barrier.cuh"
 #include "weft/sm90_fragment_shared.cuh"
 #include "weft/sm90_heads.cuh"
+#include "weft/sm90_packed_tokens.cuh"
 #include "weft/sm90_registers.cuh"
 #include "weft/sm90_tma.cuh"
 #include "weft/tile_coverage.cuh"
@@ -38,10 +39,13 @@ struct NothingDropped {};
 template <typename Dropout>
 concept DropsNothing = __is_base_of(NothingDropped, Dropout);
 
+struct NoRows {};
+
 /// `score`, `scoreWithoutMasks` and `coverage`: functions as tile_coverage.cuh has them.
 template <typename Score = UnchangedScore, typename ScoreWithoutMasks = UnchangedScore,
           typename Coverage = FullCoverage, typename Dropout = NothingDropped,
-          typename Order = LastRowsFirst>
+          typename Order = LastRowsFirst, typename Sequences = WholeSequences,
+          typename OutputRow = NoRows>
 struct AttentionArgs {
   const TensorMap *q, *k, *v, *output;
   unsigned *counter;         // of tiles taken; zero between launches
@@ -50,10 +54,20 @@ struct AttentionArgs {
   Score score = {};
   ScoreWithoutMasks scoreWithoutMasks = {};
   Coverage coverage = {};
-  Dropout dropout = {};  // of exponentials, behind their sum
-  float keepScale = 1;   // 1 / (1 - p)
-  Order order = {};      // in which the tiles of a head are taken
+  Dropout dropout = {};       // of exponentials, behind their sum
+  float keepScale = 1;        // 1 / (1 - p)
+  Order order = {};           // in which the tiles of a head are taken
+  Sequences sequences = {};   // of packed tokens: PackedSequences
+  OutputRow outputRow = {};   // of packed tokens: T *(int head, int token)
+  bool zeroesUnused = false;  // of packed tokens: the output's rows behind the last one
 };
+
+/// The tokens of a head's sequence; all rows where none are packed.
+template <AttentionProblem problem, typename Args>
+__device__ __forceinline__ Sequence sequenceOf(const Args &args, int head) {
+  if constexpr (problem.isPacked) return args.sequences.of(head);
+  else return {0, problem.keys};
+}
 
 /// The blocks of keys that a tile of queries sees, from the last to the first. The lanes of a warp
 /// ask for the coverage of 32 blocks at once; all of them call advance() together.
@@ -63,6 +77,7 @@ struct KeyBlocks {
   static constexpr bool hasTail = problem.keys % tile.keys != 0;
   const Coverage &coverage;
   int head, firstQuery;
+  int tokens;  // of the head's sequence: keys from it on are zeros
   // Of the block. What the compiler does not know: it would take a loop of few blocks apart, and
   // then not keep both GEMMs in flight in registers.
   int index = opaque(count, 0);
@@ -74,7 +89,7 @@ struct KeyBlocks {
   __device__ __forceinline__ bool advance() {
     if constexpr (IsFull<Coverage>) {
       --index;
-      isMixed = hasTail && index == count - 1;
+      isMixed = isPart(index);
       return index >= 0;
     } else {
       while (seen == 0) {
@@ -89,13 +104,44 @@ struct KeyBlocks {
     }
   }
 
+  /// Whether not all of a block's keys are tokens.
+  __device__ __forceinline__ bool isPart(int block) const {
+    if constexpr (problem.isPacked) return (block + 1) * tile.keys > tokens;
+    else return hasTail && block == count - 1;
+  }
+
   __device__ __forceinline__ void askFor(int block) {
-    const int lastQuery = smaller(firstQuery + tile.queries, problem.queries) - 1,
-              first = block * tile.keys, last = smaller(first + tile.keys, problem.keys) - 1;
+    // Rows of no token are not stored: masks of queries need not leave them out.
+    const int rows = problem.isPacked ? tokens : problem.queries;
+    const int lastQuery = smaller(firstQuery + tile.queries, rows) - 1, first = block * tile.keys,
+              last = smaller(first + tile.keys, problem.keys) - 1;
     const TileCoverage covered =
         block < count ? coverage(head, firstQuery, lastQuery, first, last) : TileCoverage::empty;
     seen = __ballot_sync(~0u, covered != TileCoverage::empty);
-    mixed = __ballot_sync(~0u, covered == TileCoverage::mixed || (hasTail && block == count - 1));
+    mixed = __ballot_sync(~0u, covered == TileCoverage::mixed || isPart(block));
+  }
+};
+
+/// The numbers of the tiles that blocks take one after the other: all of them, or of packed tokens
+/// those that have any. A number of C::tiles: there are no more.
+template <AttentionProblem problem, AttentionTile tile, typename Args>
+struct TileNumbers {
+  using C = AttentionConfig<problem, tile>;
+  __device__ __forceinline__ TileNumbers(const Args &, SharedAddress) {}
+  __device__ __forceinline__ int count() const { return C::tiles; }
+  __device__ __forceinline__ int at(int taken) const { return taken; }
+};
+template <AttentionProblem problem, AttentionTile tile, typename Args>
+requires(problem.isPacked) struct TileNumbers<problem, tile, Args> {
+  using C = AttentionConfig<problem, tile>;
+  const PackedTiles<problem, tile, decltype(Args::sequences)> tiles;
+  __device__ __forceinline__ TileNumbers(const Args &args, SharedAddress words)
+      : tiles{args.sequences, words} {
+    tiles.start();
+  }
+  __device__ __forceinline__ int count() const { return tiles.count(); }
+  __device__ __forceinline__ int at(int taken) const {
+    return taken < tiles.count() ? tiles.at(taken) : C::tiles;
   }
 };
 
@@ -105,11 +151,14 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
   using C = AttentionConfig<problem, tile>;
   const bool isLeader = threadIdx.x == 0;
   unsigned tiles = 0, keyBlocks = 0;  // passed before
-  int index = blockIdx.x;
+  unsigned changed = 0;               // blocks of values whose last rows were zeroed
+  const TileNumbers<problem, tile, Args> numbers(args, shared.sequenceWords());
+  int taken = blockIdx.x;
 #pragma unroll 1
   while (true) {
     const StageOfPass<2> place(tiles);
     const StageOfPass<tile.queryStages> query(tiles);
+    const int index = numbers.at(taken);
     if (isLeader) {
       wait(shared.tileEmpty(place.stage), place.parity ^ 1);
       asm volatile("st.shared::cta.s32 [%0], %1;" ::"r"(shared.tileNumber(place.stage)), "r"(index)
@@ -118,7 +167,9 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
     }
     if (index >= C::tiles) break;
     const AttentionTilePlace at = attentionTile<problem, tile>(index, args.order);
-    KeyBlocks<problem, tile, decltype(args.coverage)> blocks{args.coverage, at.head, at.firstQuery};
+    const Sequence sequence = sequenceOf<problem>(args, at.head);
+    KeyBlocks<problem, tile, decltype(args.coverage)> blocks{args.coverage, at.head, at.firstQuery,
+                                                             sequence.count};
     const auto loadKeys = [&] {
       const StageOfPass<tile.stages> key(keyBlocks++);
       if (!isLeader) return;
@@ -127,17 +178,27 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
 #pragma unroll
       for (int panel = 0; panel < C::queryPanels; ++panel)
         loadHead<problem.k>(shared.k(key.stage) + panel * tile.keys * rowBytes, args.k,
-                            shared.kFull(key.stage), panel * 64, blocks.index * tile.keys, at.head);
+                            shared.kFull(key.stage), panel * 64,
+                            sequence.first + blocks.index * tile.keys, at.head);
     };
     const auto loadValues = [&](int block, unsigned count) {
       const StageOfPass<tile.stages> value(count);
-      if (!isLeader) return;
-      wait(shared.vEmpty(value.stage), value.parity ^ 1);
-      arriveExpecting(shared.vFull(value.stage), C::valueBytes);
+      const bool isPart = problem.isPacked && blocks.isPart(block);
+      const SharedAddress full = isPart ? shared.lastValues() : shared.vFull(value.stage);
+      if (isLeader) {
+        wait(shared.vEmpty(value.stage), value.parity ^ 1);
+        arriveExpecting(full, C::valueBytes);
 #pragma unroll
-      for (int panel = 0; panel < C::valuePanels; ++panel)
-        loadHead<problem.v>(shared.v(value.stage) + panel * tile.keys * rowBytes, args.v,
-                            shared.vFull(value.stage), panel * 64, block * tile.keys, at.head);
+        for (int panel = 0; panel < C::valuePanels; ++panel)
+          loadHead<problem.v>(shared.v(value.stage) + panel * tile.keys * rowBytes, args.v, full,
+                              panel * 64, sequence.first + block * tile.keys, at.head);
+      }
+      if (!isPart) return;
+      wait(full, int(changed++ % 2));
+      zeroRows<C::valuePanels, tile.keys>(shared.v(value.stage),
+                                          larger(sequence.count - block * tile.keys, 0));
+      __syncwarp();
+      if (isLeader) arrive(shared.vFull(value.stage));
     };
     const bool hasBlocks = blocks.advance();
     if (hasBlocks) loadKeys();  // their place is free before that of the queries
@@ -147,7 +208,8 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
 #pragma unroll
       for (int panel = 0; panel < C::queryPanels; ++panel)
         loadHead<problem.q>(shared.q(query.stage) + panel * tile.queries * rowBytes, args.q,
-                            shared.qFull(query.stage), panel * 64, at.firstQuery, at.head);
+                            shared.qFull(query.stage), panel * 64, sequence.first + at.firstQuery,
+                            at.head);
     }
     if (hasBlocks) {
       int previous = blocks.index;
@@ -160,8 +222,8 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
       loadValues(previous, keyBlocks - 1);
     }
     ++tiles;
-    if (isLeader) index = gridDim.x + ptx::count(args.counter, C::tiles - 1);
-    index = __shfl_sync(~0u, index, 0);
+    if (isLeader) taken = gridDim.x + ptx::count(args.counter, numbers.count() - 1);
+    taken = __shfl_sync(~0u, taken, 0);
   }
 }
 
@@ -194,7 +256,9 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
     if (lane == 0) arrive(shared.tileEmpty(place.stage));
     if (index >= C::tiles) break;
     const AttentionTilePlace at = attentionTile<problem, tile>(index, args.order);
-    KeyBlocks<problem, tile, decltype(args.coverage)> blocks{args.coverage, at.head, at.firstQuery};
+    const Sequence sequence = sequenceOf<problem>(args, at.head);
+    KeyBlocks<problem, tile, decltype(args.coverage)> blocks{args.coverage, at.head, at.firstQuery,
+                                                             sequence.count};
     const int firstRow = at.firstQuery + consumer * 64 + warp * 16 + lane / 4;
 
     float output[C::valueColumns / 2];
@@ -255,6 +319,7 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
         const float scale = scalesFirst ? args.scale : 1.0f;
         if (isMixed) {
           each([&](float score, int row, int column) {
+            if (problem.isPacked && column >= sequence.count) score = 0;  // a key of zeros
             if constexpr (IsUnchanged<decltype(args.score)>)
               return column < problem.keys ? score : negativeInfinity;
             else
@@ -331,12 +396,23 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
     }
     fenceForAsync();
     synchronize(consumerBarrier + consumer, warpgroup);
+    const int firstOfPart = at.firstQuery + consumer * 64;
+    bool isWhole = true;  // no row is of another sequence
+    if constexpr (problem.isPacked) {
+      const int left = sequence.count - firstOfPart;
+      isWhole = left >= 64;
+      if (!isWhole) {
+        storeRows<problem.valueDim, tile.queries>(staged, args.outputRow, at.head,
+                                                  sequence.first + firstOfPart, left);
+        synchronize(consumerBarrier + consumer, warpgroup);  // before its place is written again
+      }
+    }
     if (isLeader) {
-      if (at.firstQuery + consumer * 64 < problem.queries)
+      if (isWhole && firstOfPart < problem.queries)
 #pragma unroll
         for (int panel = 0; panel < C::valuePanels; ++panel)
           storeHead<problem.output>(args.output, staged + panel * tile.queries * rowBytes,
-                                    panel * 64, at.firstQuery + consumer * 64, at.head);
+                                    panel * 64, sequence.first + firstOfPart, at.head);
       commitStores();
       if constexpr (tile.staysInQ) {
         waitForStoresToRead<0>();
@@ -352,6 +428,10 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
               softmax.logSum(row, factor);
   }
   if (isLeader) waitForStoresToRead<0>();
+  if constexpr (problem.isPacked)
+    if (args.zeroesUnused)
+      zeroUnused<problem.valueDim, problem.heads>(
+          args.sequences, args.outputRow, consumer * warpgroup + thread, C::consumers * warpgroup);
 }
 
 /// The whole kernel.
@@ -379,6 +459,7 @@ __device__ __forceinline__ void attention(const Args &args) {
       initializeBarrier(shared.tileFull(place), 1);
       initializeBarrier(shared.tileEmpty(place), C::consumers * 4);
     }
+    if constexpr (problem.isPacked) initializeBarrier(shared.lastValues(), 1);
     publishBarriers();
   }
   ptx::barrier();

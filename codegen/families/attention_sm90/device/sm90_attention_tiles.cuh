@@ -10,6 +10,7 @@
 #include "weft/sm90_pipeline.cuh"
 #include "weft/sm90_shared.cuh"
 #include "weft/sm90_swizzle.cuh"
+#include "weft/sm90_tile_order.cuh"
 #include "weft/types.cuh"
 
 namespace weft::sm90 {
@@ -19,6 +20,7 @@ struct AttentionProblem {
   int headDim, valueDim;  ///< columns
   int heads;
   HeadMap q, k, v, output;
+  bool isPacked = false;  ///< rows are of packed tokens; `queries` and `keys` are bounds
 };
 
 struct AttentionTile {
@@ -48,10 +50,11 @@ struct AttentionConfig {
                        keyBytes = queryPanels * tile.keys * rowBytes,
                        valueBytes = valuePanels * tile.keys * rowBytes,
                        outputBytes = tile.staysInQ ? 0 : valuePanels * tile.queries * rowBytes;
-  static constexpr int barriers = 2 * tile.queryStages + 4 * tile.stages + 4;
+  static constexpr int barriers =
+      2 * tile.queryStages + 4 * tile.stages + 4 + (problem.isPacked ? 1 : 0);
   static constexpr int sharedBytes = tile.queryStages * queryBytes +
                                      tile.stages * (keyBytes + valueBytes) + outputBytes +
-                                     barriers * 8 + 16;
+                                     barriers * 8 + 16 + (problem.isPacked ? 4 * 32 * 4 : 0);
   /// What setmaxnreg gives.
   static constexpr int consumerRegisters = tile.residents == 3 ? 128
                                            : consumers == 1    ? 216
@@ -105,42 +108,26 @@ struct AttentionShared {
   __device__ __forceinline__ SharedAddress tileEmpty(int place) const {
     return kFull(4 * tile.stages + 2 + place);
   }
+  /// Of values that the producer's warp changes before consumers read them.
+  __device__ __forceinline__ SharedAddress lastValues() const { return kFull(4 * tile.stages + 4); }
   __device__ __forceinline__ SharedAddress tileNumber(int place) const {
     return barrier(C::barriers) + place * 4;
+  }
+  /// Four words for each lane of the producer's warp.
+  __device__ __forceinline__ SharedAddress sequenceWords() const {
+    return barrier(C::barriers) + 16;
   }
 };
 
 struct AttentionTilePlace {
   int head, firstQuery;
 };
-/// Orders of the tiles of a head: which is the one of a rank.
-struct LastRowsFirst {
-  template <int count>
-  __device__ __forceinline__ int at(int rank) const {
-    return count - 1 - rank;
-  }
-};
-template <int size>
-struct TileTable {
-  unsigned short tiles[size];
-};
-template <int size>
-struct TableOrder {
-  const TileTable<size> &table;  // in device memory
-
-  template <int count>
-  __device__ __forceinline__ int at(int rank) const {
-    static_assert(count == size);
-    return table.tiles[rank];
-  }
-};
-
 /// Tile `index`. Head by head where all tiles take equally long; else the heads of a group
 /// together, those tiles first that see most keys.
 template <AttentionProblem problem, AttentionTile tile, typename Order>
 __device__ __forceinline__ AttentionTilePlace attentionTile(int index, const Order &order) {
   using C = AttentionConfig<problem, tile>;
-  if constexpr (tile.headGroup == 0)
+  if constexpr (tile.headGroup == 0 || problem.isPacked)
     return {index / C::queryTiles, index % C::queryTiles * tile.queries};
   const auto placeOf = [&](int head, int rank) {
     return AttentionTilePlace{head, order.template at<C::queryTiles>(rank) * tile.queries};

@@ -17,7 +17,7 @@ namespace {
 struct Subject {
   Kernel kernel;
   Configuration configuration;
-  std::vector<double> lengths = {};  ///< of the input of that name
+  std::vector<double> lengths = {}, offsets = {};  ///< of the inputs of these names
   codegen::EmittedKernel emitted = {};
 };
 
@@ -38,10 +38,11 @@ Configuration configurationOf(const Kernel &kernel, const Sm90AttentionKnobs &kn
 }
 
 void add(std::vector<Subject> &subjects, const Kernel &kernel, const Sm90AttentionKnobs &knobs,
-         const std::vector<double> &lengths = {}) {
+         const std::vector<double> &lengths = {}, const std::vector<double> &offsets = {}) {
   subjects.push_back({.kernel = kernel,
                       .configuration = configurationOf(kernel, knobs, 37 * subjects.size()),
-                      .lengths = lengths});
+                      .lengths = lengths,
+                      .offsets = offsets});
 }
 
 void checkAll(const std::string &name, std::vector<Subject> &subjects) {
@@ -57,16 +58,31 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
                              << "\n"
                              << subject.emitted.readable);
     const auto fill = [&](size_t input, const emulate::Tensor &tensor) {
-      if (subject.kernel.values[size_t(subject.kernel.inputs[input])].name != "lengths")
-        return false;
+      const std::string &name = subject.kernel.values[size_t(subject.kernel.inputs[input])].name;
+      if (name != "lengths" && name != "offsets") return false;
+      const std::vector<double> &own = name == "lengths" ? subject.lengths : subject.offsets;
       size_t place = 0;
       tensor.forEach([&](std::span<const int64_t> at) {
-        reference::storeElement(tensor.type, tensor.at(at), subject.lengths.at(place++));
+        reference::storeElement(tensor.type, tensor.at(at), own.at(place++));
       });
       return true;
     };
+    // What stands behind the last token may be anything.
+    const auto poison = [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
+      const auto packed = attentionRegion(subject.kernel).region.value().packed;
+      for (size_t input = 0; packed && input < subject.kernel.inputs.size(); ++input) {
+        const std::vector<int> &axes =
+            subject.kernel.values[size_t(subject.kernel.inputs[input])].axes;
+        for (const int tokens : {packed->q, packed->k, packed->v})
+          if (const auto along = std::ranges::find(axes, tokens); along != axes.end())
+            tensors[input]->forEach([&](std::span<const int64_t> at) {
+              if (double(at[size_t(along - axes.begin())]) >= subject.offsets.back())
+                reference::storeElement(tensors[input]->type, tensors[input]->at(at), NAN);
+            });
+      }
+    };
     emulate::checkEmitted(subject.kernel, subject.configuration, subject.emitted, built.kernel(i),
-                          subject.emitted.launch.grid, subject.emitted.launch.block, fill);
+                          subject.emitted.launch.grid, subject.emitted.launch.block, fill, poison);
   }
 }
 
@@ -209,4 +225,42 @@ TEST_CASE("heads of a group share keys and values") {
   add(subjects, plainAttention({.b = 1, .h = 1, .j = 1, .k = 1, .p = 32, .w = 32}, DType::f16),
       knobs);
   checkAll("sm90_attention_groups", subjects);
+}
+
+TEST_CASE("attention over packed tokens reads and writes those of each sequence alone") {
+  std::vector<Subject> subjects;
+  const Sm90AttentionKnobs one{.tileQueries = 64, .tileKeys = 32, .ordered = 0, .blocks = 3},
+      two{.tileQueries = 128, .tileKeys = 48, .stages = 2, .queryStages = 1, .blocks = 2},
+      shared{.tileQueries = 64,
+             .tileKeys = 64,
+             .queryStages = 2,
+             .ordered = 0,
+             .residents = 3,
+             .blocks = 4};
+  const AttentionExtents e{.b = 4, .h = 2, .j = 150, .k = 150, .p = 64, .w = 64, .tokens = 330};
+  // Tiles that end within a sequence, a sequence of one token, one of none, one at full length.
+  const std::vector<double> lengths = {70, 0, 1, 150}, offsets = {0, 70, 70, 71, 221};
+  add(subjects, packedAttention(e, DType::f16, true), one, lengths, offsets);
+  add(subjects, packedAttention(e, DType::bf16, true, true), two, lengths, offsets);
+  add(subjects, packedAttention(e, DType::f16, true), shared, lengths, offsets);
+  // Keys behind the last one count, as zeros: nothing hides them.
+  add(subjects, packedAttention(e, DType::f16, false), one, {}, offsets);
+  // Rows of no sequence in front, and of one that is cut at its bound.
+  add(subjects, packedAttention(e, DType::f16, false), one, {}, {13, 40, 40, 241, 300});
+  // Groups of heads; two panels of columns; lengths that are none of the offsets'.
+  add(subjects,
+      packedAttention({.b = 3, .h = 2, .g = 2, .j = 80, .k = 80, .p = 40, .w = 72, .tokens = 100},
+                      DType::bf16, true, true),
+      one, {30, 200, 9}, {0, 40, 87, 100});
+  // More sequences than a warp has lanes; dropout by padded coordinates.
+  std::vector<double> many = {0}, counts;
+  for (int i = 0; i < 35; ++i) {
+    counts.push_back(double(i * 7 % 13));
+    many.push_back(many.back() + counts.back());
+  }
+  add(subjects,
+      packedAttention({.b = 35, .h = 1, .j = 12, .k = 12, .p = 32, .w = 32, .tokens = 420},
+                      DType::f16, true, false, Dropout{.p = 0.3, .stream = 3}),
+      one, counts, many);
+  checkAll("sm90_attention_packed", subjects);
 }

@@ -1,7 +1,7 @@
 // Contractions over packed tokens on the host, with no token, odd numbers of them, tiles that end
-// with the last token, and all: rows of tokens are those of fp64, all others zero, whichever side
-// of the GEMM tokens lie along. Main loops of sm_90a run down to their PTX, so that whoever loads
-// and whoever multiplies leave out the same tiles.
+// with the last token, and all: rows of tokens are those of fp64, all others zero, or anything
+// where nothing reads them, whichever side of the GEMM tokens lie along. Main loops of sm_90a run
+// down to their PTX, so that whoever loads and whoever multiplies leave out the same tiles.
 #include "codegen/Emit.h"
 #include "codegen/families/contraction/ContractionLayouts.h"
 #include "codegen/families/contraction/TokenTiles.h"
@@ -107,6 +107,8 @@ TEST_CASE("tiles of sm_90a behind the last token are neither loaded nor multipli
   std::vector<Subject> subjects;
   add(samples::gemmOfTokens(extents, DType::f16, false), {tiles[0], tiles[1]}, "sm_90a", subjects);
   add(samples::gemmOfTokens(extents, DType::bf16, true, true), {tiles[0]}, "sm_90a", subjects);
+  add(samples::gemmOfTokens(extents, DType::f16, true, false, true), {tiles[0], tiles[1]}, "sm_90a",
+      subjects);
   const emulate::HostLibrary built =
       libraryOf("unused_tokens_sm90", subjects, emulate::DeviceHeaders::translated);
   constexpr int64_t counts[] = {0, 37, 128, 264};
@@ -119,6 +121,8 @@ TEST_CASE("blocks of warps behind the last token multiply nothing") {
   const samples::TokenExtents extents{.t = 136, .i = 72, .u = 72, .sequences = 3};
   std::vector<Subject> subjects;
   add(samples::gemmOfTokens(extents, DType::f16, true, true), {tiles[0]}, "sm_80", subjects);
+  add(samples::gemmOfTokens(extents, DType::f16, false, false, true), {tiles[0]}, "sm_80",
+      subjects);
   const emulate::HostLibrary built = libraryOf("unused_tokens_sm80", subjects);
   constexpr int64_t counts[] = {0, 37, 64, 136};
   for (size_t i = 0; i < subjects.size(); ++i) checkCounts(subjects[i], built.kernel(i), counts);

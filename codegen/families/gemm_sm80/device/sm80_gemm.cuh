@@ -44,6 +44,12 @@ struct ColumnTokens {
   int count;
   __device__ __forceinline__ bool isUnused(const TileStart &at) const { return at.n >= count; }
 };
+/// Nothing reads what lies behind them.
+struct UnreadRowTokens : RowTokens {};
+struct UnreadColumnTokens : ColumnTokens {};
+template <typename Tokens>
+constexpr bool areUnread = __is_same(Tokens, UnreadRowTokens) ||
+                           __is_same(Tokens, UnreadColumnTokens);
 
 /// The arguments of the skeletons: elements of tensors, and functions. Emitted text names those
 /// that its kernel has, as Args{.a = x, .b = w, .c = y, .epilogue = epilogueOp}.
@@ -208,6 +214,8 @@ __device__ __forceinline__ void runGemm(
   const TileStart at = tileStart<gemm, tile>(blockIdx.x);
   const int warp = threadIdx.x / 32, warpM = warp % tile.warpsM * P::warpM,
             warpN = warp / tile.warpsM * P::warpN;
+  if constexpr (areUnread<Tokens>)
+    if (args.tokens.isUnused(at)) return;
   Accumulators<gemm, tile> accumulators;  // of an unused tile anything: zeros would take registers
   if (!args.tokens.isUnused(at)) {
     clear<gemm, tile>(accumulators);

@@ -1,0 +1,241 @@
+// Fused attention over packed tokens: where the sequence of a head begins and how many tokens it
+// has, the order in which blocks take tiles, and rows of a sequence that share a box with those of
+// another one.
+//
+// Sequences are taken 32 at a time, one a lane of the producer's warp, those of most tokens first;
+// of each, all heads, tile by tile from the last one. So tiles without tokens are never taken, and
+// the longest ones begin first.
+#pragma once
+
+#include "weft/sm90_attention_tiles.cuh"
+#include "weft/sm90_barrier.cuh"
+#include "weft/sm90_shared.cuh"
+#include "weft/sm90_swizzle.cuh"
+
+namespace weft::sm90 {
+
+/// Tokens of a head's sequence, among all that are packed.
+struct Sequence {
+  int first, count;
+};
+
+/// Every head has all rows of its tensors.
+struct WholeSequences {
+  static constexpr bool arePacked = false;
+};
+
+/// Head h is of sequence h / divisor % sequences; sequence s has the tokens from offsets[s *
+/// stride] up to the next one's, `length` at most, of `tokens` that the tensors have room for.
+template <int sequences, int divisor, int stride, int length, int tokens>
+struct PackedSequences {
+  static constexpr bool arePacked = true;
+  static constexpr int count = sequences, rows = tokens;
+  const int *offsets;
+
+  /// Behind the last one: where all of them end.
+  __device__ __forceinline__ Sequence at(int sequence) const {
+    const int first = offsets[sequence * stride];
+    if (sequence == sequences) return {first, 0};
+    return {first, smaller(larger(offsets[(sequence + 1) * stride] - first, 0), length)};
+  }
+  __device__ __forceinline__ Sequence of(int head) const { return at(head / divisor % sequences); }
+  /// The head of a sequence among those of the same number.
+  __device__ __forceinline__ int headOf(int sequence, int other) const {
+    return other / divisor * (divisor * sequences) + sequence * divisor + other % divisor;
+  }
+};
+
+/// Words of the block's own shared memory.
+__device__ __forceinline__ void storeWord(SharedAddress to, int word) {
+  asm volatile("st.shared::cta.s32 [%0], %1;" ::"r"(to), "r"(word) : "memory");
+}
+__device__ __forceinline__ int loadWord(SharedAddress from) {
+  int word;
+  asm volatile("ld.shared::cta.s32 %0, [%1];" : "=r"(word) : "r"(from) : "memory");
+  return word;
+}
+
+/// The tiles that have tokens, as the producer's warp counts them; all lanes call together. What
+/// lanes know of a group of sequences stays in shared memory, since the warp has few registers.
+template <AttentionProblem problem, AttentionTile tile, typename Sequences>
+struct PackedTiles {
+  using C = AttentionConfig<problem, tile>;
+  static constexpr int lanes = 32, groups = (Sequences::count + lanes - 1) / lanes,
+                       headsOfSequence = problem.heads / Sequences::count;
+  const Sequences &sequences;
+  /// A word a lane, of each in turn: a sequence, tiles of one of its heads, and the tiles of all
+  /// heads of the sequences up to and with it; then words of the warp.
+  const SharedAddress words;
+
+  static __device__ __forceinline__ int lane() { return int(threadIdx.x % lanes); }
+  __device__ __forceinline__ SharedAddress sequenceWord(int lane) const { return words + lane * 4; }
+  __device__ __forceinline__ SharedAddress tilesWord(int lane) const {
+    return words + (lanes + lane) * 4;
+  }
+  __device__ __forceinline__ SharedAddress upToWord(int lane) const {
+    return words + (2 * lanes + lane) * 4;
+  }
+  /// The group at hand, tiles of those in front of it, and of all.
+  __device__ __forceinline__ SharedAddress groupWord() const { return words + 3 * lanes * 4; }
+  __device__ __forceinline__ SharedAddress beforeWord() const { return groupWord() + 4; }
+  __device__ __forceinline__ SharedAddress countWord() const { return groupWord() + 8; }
+
+  static __device__ __forceinline__ int summedBelow(int value) {
+#pragma unroll
+    for (int step = 1; step < lanes; step *= 2) {
+      const int other = __shfl_sync(~0u, value, (lane() + lanes - step) % lanes);
+      if (lane() >= step) value += other;
+    }
+    return value;
+  }
+  __device__ __forceinline__ int countOf(int index) const {
+    const int own = index * lanes + lane();
+    return own < Sequences::count ? sequences.at(own).count : 0;
+  }
+  static __device__ __forceinline__ int tilesOf(int tokens) {
+    return (tokens + tile.queries - 1) / tile.queries;
+  }
+
+  /// Before anything else.
+  __device__ __forceinline__ void start() const {
+    int tiles = 0;
+#pragma unroll 1
+    for (int index = 0; index < groups; ++index) tiles += tilesOf(countOf(index));
+    storeWord(countWord(), __shfl_sync(~0u, summedBelow(tiles), lanes - 1) * headsOfSequence);
+    storeWord(beforeWord(), 0);
+    take(0);
+  }
+  /// Of all sequences and heads.
+  __device__ __forceinline__ int count() const { return loadWord(countWord()); }
+
+  /// The lanes' words of a group, in the order of its lengths.
+  __device__ __forceinline__ void take(int index) const {
+    storeWord(groupWord(), index);
+    const int count = countOf(index);
+    int place = 0;  // sequences that come before the lane's
+#pragma unroll 1
+    for (int other = 0; other < lanes; ++other) {
+      const int own = __shfl_sync(~0u, count, other);
+      place += own > count || (own == count && other < lane()) ? 1 : 0;
+    }
+    storeWord(sequenceWord(place), index * lanes + lane());
+    storeWord(tilesWord(place), tilesOf(count));
+    __syncwarp();
+    storeWord(upToWord(lane()), summedBelow(loadWord(tilesWord(lane())) * headsOfSequence));
+    __syncwarp();
+  }
+
+  /// Tile `index` of those, as head * queryTiles + its number in the head; numbers are asked for in
+  /// ascending order, and less than count().
+  __device__ __forceinline__ int at(int index) const {
+    if constexpr (groups > 1)
+      while (true) {
+        const int end = loadWord(beforeWord()) + loadWord(upToWord(lanes - 1)),
+                  next = loadWord(groupWord()) + 1;
+        if (index < end) break;
+        __syncwarp();
+        storeWord(beforeWord(), end);
+        take(next);
+      }
+    const int inGroup = groups > 1 ? index - loadWord(beforeWord()) : index;
+    const unsigned behind =
+        __ballot_sync(~0u, loadWord(upToWord(lane())) > inGroup);  // the last lanes
+    const int owner = 31 - __clz(int(behind & (0u - behind))), tiles = loadWord(tilesWord(owner)),
+              rest = inGroup - (loadWord(upToWord(owner)) - tiles * headsOfSequence);
+    return sequences.headOf(loadWord(sequenceWord(owner)), rest / tiles) * C::queryTiles + tiles -
+           1 - rest % tiles;
+  }
+};
+
+/// 16 bytes of it.
+__device__ __forceinline__ void storeChunk(SharedAddress to, const unsigned (&words)[4]) {
+  asm volatile("st.shared::cta.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(words[0]),
+               "r"(words[1]), "r"(words[2]), "r"(words[3])
+               : "memory");
+}
+__device__ __forceinline__ void loadChunk(unsigned (&words)[4], SharedAddress from) {
+  asm volatile("ld.shared::cta.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+               : "r"(from)
+               : "memory");
+}
+
+/// Zeroes the rows from `first` on of panels of `rows` rows each, by a warp, for WGMMA to read once
+/// a lane arrives at a barrier: what lies behind a sequence's last token may be anything, and 0
+/// times that no number.
+template <int panels, int rows>
+__device__ __forceinline__ void zeroRows(SharedAddress start, int first) {
+  constexpr int chunksOfRow = rowBytes / 16;
+  const unsigned zeros[4] = {};
+#pragma unroll
+  for (int panel = 0; panel < panels; ++panel)
+    for (int chunk = first * chunksOfRow + int(threadIdx.x % 32); chunk < rows * chunksOfRow;
+         chunk += 32)
+      storeChunk(start + panel * rows * rowBytes + chunk * 16, zeros);
+  fenceForAsync();
+}
+
+struct alignas(16) RowChunk {
+  unsigned words[4];
+};
+
+/// A chunk of 8 elements of a row of `columns`, those that there are, from `column` on.
+template <int columns, typename T>
+__device__ __forceinline__ void storeRowChunk(T *row, int column, const unsigned (&words)[4]) {
+  if (columns % 8 == 0 || column + 8 <= columns) {
+    *reinterpret_cast<RowChunk *>(row + column) = {words[0], words[1], words[2], words[3]};
+    return;
+  }
+  const T *const elements = reinterpret_cast<const T *>(words);
+  for (int i = 0; i < 8; ++i)
+    if (column + i < columns) row[column + i] = elements[i];
+}
+
+/// Rows of a warpgroup's part of the output, staged in panels of `rows` rows, to the first `count`
+/// of them in memory. `rowAt`: T *(int head, int token).
+template <int columns, int rows, typename RowAt>
+__device__ __forceinline__ void storeRows(SharedAddress staged, const RowAt &rowAt, int head,
+                                          int token, int count) {
+  constexpr int chunksOfRow = (columns + 7) / 8;
+  for (int place = int(threadIdx.x % warpgroup); place < count * chunksOfRow; place += warpgroup) {
+    const int row = place / chunksOfRow, chunk = place % chunksOfRow;
+    unsigned words[4];
+    loadChunk(words, staged + chunk / 8 * rows * rowBytes + swizzled(row, chunk % 8));
+    storeRowChunk<columns>(rowAt(head, token + row), chunk * 8, words);
+  }
+}
+
+/// Zeroes rows of the output from `first` up to `end`, by threads that are told their number.
+template <int columns, int heads, typename Sequences, typename RowAt>
+__device__ __forceinline__ void zeroTokens(const RowAt &rowAt, const Sequences &sequences,
+                                           int first, int end, int thread, int threads) {
+  constexpr int chunksOfRow = (columns + 7) / 8, headsOfSequence = heads / Sequences::count;
+  const unsigned zeros[4] = {};
+  first = larger(first, 0), end = smaller(end, Sequences::rows);
+  for (Offset place = thread; place < Offset(end - first) * headsOfSequence * chunksOfRow;
+       place += threads) {
+    const int row = int(place / (headsOfSequence * chunksOfRow)),
+              rest = int(place % (headsOfSequence * chunksOfRow));
+    storeRowChunk<columns>(rowAt(sequences.headOf(0, rest / chunksOfRow), first + row),
+                           rest % chunksOfRow * 8, zeros);
+  }
+}
+
+/// Zeroes what is of no sequence, by all consumers of a grid: what lies in front of the first one,
+/// behind a sequence that is cut at its bound, and behind the last token. `thread` of a block.
+template <int columns, int heads, typename Sequences, typename RowAt>
+__device__ __forceinline__ void zeroUnused(const Sequences &sequences, const RowAt &rowAt,
+                                           int thread, int threads) {
+  const auto zero = [&](int first, int end, int own, int together) {
+    zeroTokens<columns, heads>(rowAt, sequences, first, end, own, together);
+  };
+  for (int sequence = int(blockIdx.x); sequence < Sequences::count; sequence += int(gridDim.x)) {
+    const Sequence own = sequences.at(sequence), next = sequences.at(sequence + 1);
+    if (sequence == 0) zero(0, own.first, thread, threads);
+    zero(own.first + own.count, next.first, thread, threads);
+  }
+  zero(sequences.at(Sequences::count).first, Sequences::rows, int(blockIdx.x) * threads + thread,
+       int(gridDim.x) * threads);
+}
+
+}  // namespace weft::sm90
