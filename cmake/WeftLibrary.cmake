@@ -1,6 +1,6 @@
-# weft_library(NAME [MLIR | OPTIMIZED] SOURCES ... LINK ...): one static library rooted at the source
-# folder, so that includes read "ir/IterationSpace.h". MLIR libraries share one precompiled header
-# (1 s instead of 5 s a file). OPTIMIZED: -O2 in every build type.
+# weft_library(NAME [MLIR | OPTIMIZED] SOURCES ... LINK ...): one static library rooted at the
+# source folder, so that includes read "ir/IterationSpace.h". MLIR libraries share one precompiled
+# header (1 s instead of 5 s a file). OPTIMIZED: -O2 in every build type.
 function(weft_library name)
   cmake_parse_arguments(arg "MLIR;OPTIMIZED" "" "SOURCES;LINK" ${ARGN})
   add_library(${name} STATIC ${arg_SOURCES})
