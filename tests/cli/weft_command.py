@@ -84,7 +84,7 @@ class CommandTest(unittest.TestCase):
         self.cache = self.folder / 'cache'
         test = getattr(self, self._testMethodName)
         self.has_empty_cache |= getattr(test, 'has_empty_cache', False)
-        self.compiled = set()  # arguments of `weft compile`, by this test
+        self.compiled_keys = set()  # arguments of `weft compile`, by this test
         if not self.has_empty_cache:
             self.cache.mkdir()
             for shard in SHARDS:
@@ -127,9 +127,9 @@ class CommandTest(unittest.TestCase):
             sorted((name, value) for name, value in environment.items()
                    if READ_VARIABLES.match(name) and name != 'WEFT_CACHE_DIR'))
         key = hashlib.sha256(json.dumps([arguments, read, machine(read)]).encode()).hexdigest()
-        if key in self.compiled:
+        if key in self.compiled_keys:
             return None
-        self.compiled.add(key)
+        self.compiled_keys.add(key)
         build = os.stat(WEFT)
         return ARTIFACTS / f'{build.st_mtime_ns}-{build.st_size}' / key
 
