@@ -26,7 +26,7 @@ struct MaskShape {
     pattern,   ///< the table of the attribute `pattern` has the tile (kernel/BlockMask.h)
     document,  ///< key and query + shift have one segment: the second operand, by batch and key
     tokens,    ///< key < the number of packed tokens, the last of the second operand's offsets
-    unread     ///< the same; what lies behind them is not specified, since nothing reads it
+    unread     ///< the same; what follows them is not specified, since nothing reads it
   };
   Kind kind = Kind::causal;
   int key = 0, query = 0;                 ///< dimensions
@@ -48,10 +48,10 @@ Expression maskExpression(const MaskShape &mask);
 /// several others.
 constexpr int64_t mostRandomSegment = 3;
 bool isDocumentMask(const BodyOp &op);
-/// Of packed tokens, whose second operand is offsets; what lies behind them is `fill` or unread.
+/// Of packed tokens, whose second operand is offsets; what follows them is `fill` or unread.
 bool isTokensMask(const BodyOp &op);
 bool isTokensMask(std::string_view kind);
-/// That what lies behind packed tokens is unread.
+/// That what follows packed tokens is unread.
 bool isUnreadMask(const BodyOp &op);
 
 /// Pairs are (i, i + half) if halved, (2i, 2i + 1) if interleaved: x of the pair's first turns into

@@ -42,7 +42,7 @@ std::optional<UnusedTokens> unspecifiedRows(const Kernel &kernel, int value);
 /// all of its results: what a kernel loads once.
 bool isTokenMask(const BodyOp &op);
 /// The expression of such an op with the element as an operand of no dimension; the first operand
-/// where what lies behind tokens is unread.
+/// where what follows tokens is unread.
 Expression maskByCount(const BodyOp &op);
 
 }  // namespace weft

@@ -128,7 +128,8 @@ struct PlanKernel {
   std::array<int64_t, 3> grid{1, 1, 1}, block{1, 1, 1};
   int64_t sharedBytes = 0;
   /// Its text lets the next kernel start before it ends itself, and waits for the one before:
-  /// behind a kernel of this kind it is started early.
+  /// behind a kernel of this kind it is started early. Emission obeys it where a text need not be so
+  /// by itself.
   bool startsEarly = false;
   std::vector<PlanParameter> parameters;
   std::optional<PlanLibraryGemm> library;  ///< of family "cublaslt", else nothing (null)
@@ -223,8 +224,6 @@ struct Plan {
   /// Whether kernels that do not wait for each other (PlanKernel::after) may run at once; else one
   /// after the other, as they stand.
   bool concurrent = false;
-  /// Whether texts that can are emitted so that they start early (PlanKernel::startsEarly).
-  bool startsEarly = false;
   std::vector<PlanNote> notes;
   bool operator==(const Plan &) const = default;
 };

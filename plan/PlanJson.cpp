@@ -189,7 +189,6 @@ void members(auto &&visit, Is<Plan> auto &plan) {
   visit("kernels", plan.kernels);
   visit("entryPoints", plan.entryPoints);
   visit("concurrent", plan.concurrent, mayLack);
-  visit("startsEarly", plan.startsEarly, mayLack);
   visit("notes", plan.notes);
 }
 

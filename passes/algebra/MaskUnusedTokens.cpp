@@ -104,7 +104,7 @@ private:
       }
   }
 
-  /// Whether nothing depends on what lies behind the tokens of a tensor.
+  /// Whether nothing depends on what follows the tokens of a tensor.
   bool isUnread(mlir::Value value, const Tokens &own) {
     const auto [known, isNew] = unread.insert({value, true});
     if (!isNew) return known->second;

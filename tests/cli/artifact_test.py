@@ -27,7 +27,8 @@ class Writing(CommandTest):
         self.assertLessEqual(plan['lowerBoundSeconds'], plan['predictedSeconds'] * (1 + 1e-9))
 
     def test_a_kernel_says_its_entry_point_and_alternatives_differ(self):
-        self.weft('compile', *LAYER, '--train', '--stop-after', 'emit', '-o', 'out')
+        self.weft('compile', *LAYER, '--train', '--stacking', 'three', '--stop-after', 'emit', '-o',
+                  'out')
         plan, report = (json.loads((self.folder / 'out' / file).read_text())
                         for file in ('plan.json', 'report.json'))
         entries = {name: kernels for name, kernels in plan['entryPoints'].items() if name != 'all'}

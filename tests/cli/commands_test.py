@@ -5,7 +5,7 @@ import json
 import re
 import unittest
 
-from weft_command import CommandTest, CORE, LAYER, ROOT, TINY, record_hash
+from weft_command import CommandTest, CORE, LAYER, ROOT, TINY, record_hash, with_empty_cache
 
 COMMANDS = ('compile', 'import', 'opt', 'select', 'emit', 'verify', 'explain', 'diff', 'cache',
             'env', 'devices')
@@ -260,8 +260,8 @@ class Choices(CommandTest):
                           for parts in (('attention_projection', 'reduce'), ('gate_raw_projection',
                                                                              'rms_normalize')))
         self.assertEqual({before['family'], behind['family']}, {'gemm-sm90'})
-        self.weft('compile', *LAYER, '--train', '--norms', 'decomposed', '-o', 'train',
-                  '--stop-after', 'emit')
+        self.weft('compile', *LAYER, '--train', '--norms', 'decomposed', '--stacking', 'three',
+                  '-o', 'train', '--stop-after', 'emit')
         self.assertRegex(
             self.weft('explain', 'train', '--all').out,
             'note: norm .* stays whole: N010 statistics-are-read')
@@ -613,6 +613,7 @@ class Views(CommandTest):
         self.assertLess(ledger['fused'], ledger['unfused'])
         self.assertGreaterEqual(ledger['moved'], ledger['fused'])
 
+    @with_empty_cache
     def test_cache(self):
         statistics = self.weft('cache', 'stat', '--json').json()
         if not any(kernel['cubin'] for kernel in self.plan['kernels']):

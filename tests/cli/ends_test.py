@@ -8,13 +8,14 @@ import shutil
 import subprocess
 import unittest
 
-from weft_command import CORE, CommandTest, WEFT
+from weft_command import CORE, CommandTest, WEFT, with_empty_cache
 
 RUN = str(pathlib.Path(WEFT).parent / 'weft-run')
 SMALL = [*CORE, '--attention', 'unfused']
 HOMELESS = {'WEFT_CACHE_DIR': None, 'XDG_CACHE_HOME': None, 'HOME': None}
 
 
+@with_empty_cache
 class EndsTest(CommandTest):
     def shell(self, command, env=None, **options):
         """A command line with redirections; "weft" and "weft-run" are the built ones."""

@@ -10,7 +10,7 @@ import subprocess
 import termios
 import unittest
 
-from weft_command import CommandTest, CORE, ROOT, TINY, WEFT
+from weft_command import CommandTest, CORE, ROOT, TINY, WEFT, with_empty_cache
 
 NO_NVRTC = {'WEFT_NVRTC': 'none'}
 
@@ -133,6 +133,7 @@ class WidthTest(CommandTest):
             ['profile', *TINY, '--dry-run']
         ]
 
+    @with_empty_cache
     def test_nothing_is_wider_than_100_columns_in_a_pipe(self):
         self.weft('compile', 'bert-large', '--dim', 'b=1', '-o', 'bert', env=NO_NVRTC)
         outputs = self.outputs()

@@ -9,7 +9,7 @@ import unittest
 
 import artifact_test
 import bad_model_test
-from weft_command import CommandTest, TINY, WEFT
+from weft_command import CommandTest, TINY, WEFT, with_empty_cache
 
 
 class CutShort(CommandTest):
@@ -50,6 +50,7 @@ class CutShort(CommandTest):
                                'select')
 
 
+@with_empty_cache
 class Interrupted(CommandTest):
     def test_killed_compile_leaves_no_artifact_and_the_next_one_works(self):
         for delay in (0.05, 0.3, 1.0):

@@ -7,7 +7,7 @@ import subprocess
 import unittest
 
 import json_schema
-from weft_command import CommandTest, CORE, LAYER, ROOT, TINY, WEFT
+from weft_command import CommandTest, CORE, LAYER, ROOT, TINY, WEFT, with_empty_cache
 
 # Members of one form of an answer alone, which its schema cannot require.
 MOVEMENT_OF_A_PLAN = ['classes', 'edits', 'fused', 'kernels', 'moved', 'percentOfPeak', 'unfused']
@@ -87,6 +87,7 @@ class JsonTest(CommandTest):
 
 
 class SchemaTest(JsonTest):
+    @with_empty_cache
     def test_commands_without_a_gpu(self):
         self.artifacts()
         for name in ('a', 'train', 'chunks'):
@@ -215,6 +216,7 @@ class SchemaTest(JsonTest):
 
 class PricesTest(JsonTest):
     """What the text prints is in the JSON."""
+    @with_empty_cache
     def test_every_price_of_the_text(self):
         self.artifacts()
         self.weft('compile', 'bert-large', '--dim', 'b=1', '-o', 'bert', env=NO_NVRTC)

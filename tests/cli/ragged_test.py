@@ -30,7 +30,10 @@ class RaggedTest(CommandTest):
         self.assertIn('tensor<32x32xf16, #weft.axes<t, i>>', text)
 
     def test_compiles_forward_and_backward(self):
-        for flags in ([], ['--train'], ['--train', '--attention', 'decomposed']):
+        """Variants are selected one by one: training takes every attention with one stacking, and
+        every stacking with one attention."""
+        for flags in ([], ['--train', '--stacking', 'three'], ['--train', '--attention',
+                                                               'decomposed']):
             with self.subTest(flags):
                 self.weft('compile', *RAGGED, *flags, '-o', 'out', '--overwrite',
                           env={'WEFT_NVRTC': 'none'})

@@ -103,7 +103,7 @@ class ScoreFormsTest(CommandTest):
 
     def test_the_decoder_layer_trains(self):
         self.weft('compile', 'transformer-decoder', *LAYERS['transformer-decoder'], '--train',
-                  '--attention', 'unfused', '-o', 'out', env=NO_BUILD)
+                  '--attention', 'unfused', '--stacking', 'three', '-o', 'out', env=NO_BUILD)
         self.weft('run', 'out', '--check')
         results = [tensor['name']
                    for tensor in json.loads((self.folder / 'out/plan.json').read_text())['tensors']

@@ -146,7 +146,7 @@ void emitOne(PlannedKernels &planned, size_t index, const std::string &architect
       .ops = textsOf(entry.ops),
       .notes = notesOf(chosen)};
   const std::optional<codegen::EmittedKernel> text = describeText(
-      entry, chosen, architecture, named, provenance, {.startsEarly = planned.plan.startsEarly});
+      entry, chosen, architecture, named, provenance, {.startsEarly = entry.startsEarly});
   if (!text) return;
   const codegen::EmittedKernel &kernel = *text;
   for (size_t request = 0; isShared && request < emitted.requests.size(); ++request)
@@ -272,7 +272,7 @@ PlanKernel derivedEntry(const PlanKernel &entry, const ChosenKernel &chosen,
                         const std::string &architecture) {
   PlanKernel derived = entry;
   describeText(derived, chosen, architecture, chosen.kernel, {},
-               {.startsEarly = entry.entry.ends_with(earlyEntrySuffix)});
+               {.startsEarly = entry.startsEarly});
   derived.ops = planOps(chosen.kernel);
   derived.family = chosen.configuration.knobs.family();
   derived.configuration = describe(chosen.kernel, chosen.configuration.knobs);

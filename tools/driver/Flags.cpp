@@ -10,6 +10,8 @@
 #include "runtime/execute/Lengths.h"
 #include "runtime/system/MachineMemory.h"
 
+#include <CLI/CLI.hpp>
+
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -60,6 +62,13 @@ std::vector<OpPair> parsePairs(const std::vector<std::string> &texts, const std:
 }
 
 }  // namespace
+
+OptionGroup::OptionGroup(CLI::App &command, const std::string &name)
+    : command(command), before(command.option_defaults()->get_group()) {
+  command.option_defaults()->group(name);
+}
+
+OptionGroup::~OptionGroup() { command.option_defaults()->group(before); }
 
 void ModelFlags::declare(CLI::App &command) {
   const OptionGroup group(command, "Model");
@@ -299,8 +308,8 @@ void ChoiceFlags::declareDecisions(CLI::App &command) {
   command.add_option(
       "--early-start", earlyStart,
       "kernels are launched while the one before them ends and wait by themselves for what it "
-      "writes (programmatic dependent launch, from sm_90a on): on, off, or auto: on, but not with "
-      "--concurrent on");
+      "writes (programmatic dependent launch, sm_90a): on, off, or auto: those of less than 5 us, "
+      "and none with --concurrent on");
   const CLI::Range counts(0, 4096);
   command
       .add_option("--chunks", chunks,
@@ -387,8 +396,13 @@ double ChoiceFlags::memoryTradeShare() const {
   return percent / 100;
 }
 
-bool ChoiceFlags::startsEarly(const Plan &plan, std::string_view architecture) const {
-  return earlyStart != "off" && codegen::hasWgmma(architecture) && !plan.concurrent;
+void ChoiceFlags::startEarly(Plan &plan, std::string_view architecture) const {
+  // Of longer kernels the blocks that wait take more from those at work than launching costs.
+  constexpr double mostSeconds = 5e-6;
+  const bool isPossible =
+      earlyStart != "off" && codegen::hasWgmma(architecture) && !plan.concurrent;
+  for (PlanKernel &kernel : plan.kernels)
+    kernel.startsEarly = isPossible && (earlyStart == "on" || kernel.seconds < mostSeconds);
 }
 
 decision::Concurrency ChoiceFlags::concurrency() const {

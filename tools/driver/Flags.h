@@ -13,8 +13,6 @@
 #include "passes/decide/Decide.h"
 #include "tools/driver/Phase.h"
 
-#include <CLI/CLI.hpp>
-
 #include <array>
 #include <map>
 #include <optional>
@@ -22,16 +20,17 @@
 #include <utility>
 #include <vector>
 
+namespace CLI {
+class App;  // its header takes seconds to compile
+}
+
 namespace weft::driver {
 
 /// Options that are declared while it lives stand under its heading in --help.
 class OptionGroup {
 public:
-  OptionGroup(CLI::App &command, const std::string &name)
-      : command(command), before(command.option_defaults()->get_group()) {
-    command.option_defaults()->group(name);
-  }
-  ~OptionGroup() { command.option_defaults()->group(before); }
+  OptionGroup(CLI::App &command, const std::string &name);
+  ~OptionGroup();
   OptionGroup(const OptionGroup &) = delete;
 
 private:
@@ -105,7 +104,7 @@ struct ChoiceFlags {
   std::string searchMemory;       ///< empty: half of the machine's
   int chunks = 1;                 ///< 0: chosen (ChunkChoice.h)
   std::string concurrent = "auto";
-  std::string earlyStart = "auto";  ///< auto: on where launches are not concurrent
+  std::string earlyStart = "auto";
   int alternatives = 8;
   std::string lengths;                 ///< expected at run time: mean=R or a file; empty: full
   std::optional<ExpectedFill> fill{};  ///< what was made of them for a plan that is asked again
@@ -128,8 +127,9 @@ struct ChoiceFlags {
   ExpectedFill expectedFill(int64_t longest) const;
   /// --concurrent auto leaves it to measuring, and is off without.
   decision::Concurrency concurrency() const;
-  /// Whether kernels of a plan for an architecture start early (Plan::startsEarly).
-  bool startsEarly(const Plan &plan, std::string_view architecture) const;
+  /// Says of each kernel of a plan for an architecture whether its text is to start early
+  /// (PlanKernel::startsEarly).
+  void startEarly(Plan &plan, std::string_view architecture) const;
   /// How softmax kernels combine the threads of a block; nothing: whatever is fastest.
   std::optional<BlockCombine> softmaxCombine() const;
 

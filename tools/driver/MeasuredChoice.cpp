@@ -7,6 +7,8 @@
 #include "tools/driver/Console.h"
 #include "tools/driver/Emission.h"
 
+#include <CLI/CLI.hpp>
+
 namespace weft::driver {
 namespace {
 

@@ -316,10 +316,10 @@ VisibleScores visibleScores(const Kernel &kernel, const AttentionRegion &region,
   VisibleScores visible{.hasMasks = !masks.tables.empty() || !masks.others.empty(),
                         .hasTables = !masks.tables.empty(),
                         .valueOps = masks.valueOps};
-  if (!masks.tables.empty())
-    visible.share = countedOnce(fmt::format("{} {}", problem.queryAxis, problem.keyAxis), kernel,
-                                [&] { return shareByTables(masks); });
-  else if (visible.hasMasks) visible.share = shareByPoints(masks);
+  if (visible.hasMasks)
+    visible.share = countedOnce(
+        fmt::format("{} {}", problem.queryAxis, problem.keyAxis), kernel,
+        [&] { return visible.hasTables ? shareByTables(masks) : shareByPoints(masks); });
   return visible;
 }
 

@@ -8,6 +8,7 @@
 #include "runtime/build/Build.h"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <memory>
 

@@ -11,6 +11,7 @@
 #include "tools/driver/commands/Commands.h"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>

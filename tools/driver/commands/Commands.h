@@ -3,9 +3,11 @@
 // line here and one row there.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <functional>
+
+namespace CLI {
+class App;
+}
 
 namespace weft::driver {
 

@@ -17,6 +17,8 @@
 #include "tools/driver/commands/Emit.h"
 #include "tools/driver/commands/Listings.h"
 
+#include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <memory>
 
@@ -48,7 +50,7 @@ int writeDecided(const Compilation &compilation, const DecidedModel &decided,
     writeText(flags, lowered(planned, architecture));
     return 0;
   }
-  planned.plan.startsEarly = flags.choices.startsEarly(planned.plan, architecture);
+  flags.choices.startEarly(planned.plan, architecture);
   const FusionNotes fusionNotes(proposed[decision.best().index].fusions);
   const EmittedPlan emitted = emitKernels(
       planned, architecture, [&](const ChosenKernel &chosen) { return fusionNotes.of(chosen); });

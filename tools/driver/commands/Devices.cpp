@@ -5,6 +5,7 @@
 #include "kernel/Device.h"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <memory>
 

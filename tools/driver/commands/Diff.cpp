@@ -9,6 +9,7 @@
 #include "tools/driver/commands/Explain.h"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -17,6 +17,8 @@
 #include "tools/driver/Report.h"
 #include "tools/driver/commands/Commands.h"
 
+#include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <memory>
 #include <set>

@@ -3,11 +3,10 @@
 #include "tools/driver/Console.h"
 #include "tools/driver/commands/Commands.h"
 
+#include <fmt/format.h>
 #include "runtime/build/Build.h"
 #include "runtime/cuda/CublasLt.h"
 #include "runtime/system/Environment.h"
-
-#include <fmt/format.h>
 
 namespace weft::driver {
 namespace {

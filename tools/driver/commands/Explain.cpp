@@ -13,6 +13,8 @@
 #include "tools/driver/Request.h"
 #include "tools/driver/commands/Commands.h"
 
+#include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <filesystem>
 #include <map>

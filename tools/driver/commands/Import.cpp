@@ -4,6 +4,7 @@
 #include "tools/driver/commands/Commands.h"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <memory>
 

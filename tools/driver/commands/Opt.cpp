@@ -4,6 +4,8 @@
 #include "tools/driver/commands/Commands.h"
 #include "tools/driver/commands/Listings.h"
 
+#include <CLI/CLI.hpp>
+
 #include <memory>
 
 namespace weft::driver {

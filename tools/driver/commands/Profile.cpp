@@ -18,6 +18,8 @@
 
 #include "codegen/Emit.h"
 
+#include <CLI/CLI.hpp>
+
 #include <charconv>
 #include <chrono>
 #include <cmath>

@@ -8,6 +8,8 @@
 #include "tools/driver/ReEmission.h"
 #include "tools/driver/WeightFiles.h"
 
+#include <CLI/CLI.hpp>
+
 #include <memory>
 
 namespace weft::driver {

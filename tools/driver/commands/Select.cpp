@@ -10,6 +10,7 @@
 #include "tools/driver/commands/Listings.h"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cmath>

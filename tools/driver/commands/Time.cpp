@@ -7,6 +7,8 @@
 #include "tools/driver/Flags.h"
 #include "tools/driver/ReEmission.h"
 
+#include <CLI/CLI.hpp>
+
 #include <memory>
 
 namespace weft::driver {

@@ -6,6 +6,8 @@
 #include "tools/driver/Verification.h"
 #include "tools/driver/commands/Commands.h"
 
+#include <CLI/CLI.hpp>
+
 #include <map>
 #include <memory>
 

@@ -67,7 +67,7 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
       });
       return true;
     };
-    // What lies behind the last token may be anything.
+    // What follows the last token may be anything.
     const auto poison = [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
       const auto packed = attentionRegion(subject.kernel).region.value().packed;
       for (size_t input = 0; packed && input < subject.kernel.inputs.size(); ++input) {
