@@ -1,5 +1,6 @@
 // Masks stand where chains of element-wise ops over tokens end: not between two of them, not behind
-// ops that only move, and not along axes that hold no tokens. Valid tokens stay as they are.
+// ops that only move, and not along axes that hold no tokens. Valid tokens stay as they are. What
+// nobody reads behind the last token is unread; what is summed over tokens, or given back, is zero.
 // RUN: weft-opt --pass-pipeline='builtin.module(weft.graph(mask-unused-tokens))' %s -o %t.mlir
 // RUN: FileCheck %s --input-file=%t.mlir
 // RUN: weft-interpret %s --against %t.mlir --absolute 0 --relative 0
@@ -19,9 +20,9 @@ weft.graph @chains(%x: !x, %lengths: !n, %w: !w, %b: !i) -> (!x, !y, !ww) {
   // CHECK-NEXT: %h = weft.contract
   // CHECK-NEXT: %biased = weft.bias %h
   // CHECK-NEXT: %g_unmasked = weft.gelu %biased
-  // CHECK-NEXT: %g = weft.mask tokens %g_unmasked, %offsets {fill = 0.0, key = t}
+  // CHECK-NEXT: %g = weft.mask unread %g_unmasked, %offsets {key = t}
   // CHECK-NEXT: %sum_unmasked = weft.add %g, %p
-  // CHECK-NEXT: %sum = weft.mask tokens %sum_unmasked, %offsets
+  // CHECK-NEXT: %sum = weft.mask unread %sum_unmasked, %offsets
   // CHECK-NEXT: %half = weft.slice %sum
   // CHECK-NEXT: %back = weft.unpack %g
   // CHECK-NEXT: %rest = weft.unpack %half
@@ -37,4 +38,17 @@ weft.graph @chains(%x: !x, %lengths: !n, %w: !w, %b: !i) -> (!x, !y, !ww) {
   %rest = weft.unpack %half, %offsets {axis = t, into = [0, 1]} : !half, !o -> !y
   %gram = weft.contract "oi,pi->op" %w, %w : !w, !w -> !ww
   weft.return %back, %rest, %gram : !x, !y, !ww
+}
+
+!oi = tensor<8x8xf32, #weft.axes<o, i>>
+// CHECK-LABEL: @read
+weft.graph @read(%x: !x, %lengths: !n, %w: !w) -> (!oi, !ti) {
+  %offsets = weft.offsets %lengths {bound = 4} : !n -> !o
+  // CHECK: %h = weft.mask tokens %h_unmasked, %offsets {fill = 0.0, key = t}
+  // CHECK: %g = weft.mask tokens %g_unmasked, %offsets {fill = 0.0, key = t}
+  %p = weft.pack %x, %offsets over b, j : !x, !o -> !ti
+  %h = weft.contract "oi,ti->to" %w, %p : !w, !ti -> !ti
+  %dw = weft.contract "to,ti->oi" %h, %p : !ti, !ti -> !oi
+  %g = weft.gelu %p : !ti
+  weft.return %dw, %g : !oi, !ti
 }
