@@ -101,8 +101,9 @@ __device__ __forceinline__ void consume(Shared<gemm, tile> shared, Tensor<typena
     arriveAt(orderBarrier, bothConsumers);
     state.skip(kTilesOfTile<gemm, tile>(tokens, firstTile<tile>()).count);
   }
-  for (int index = tiles.first; index < P::tiles; index += tiles.stride) {
-    const TileStart at = tileStart<gemm, tile>(index);
+  const int count = countTiles<gemm, tile>(tokens);
+  for (int index = tiles.first; index < count; index += tiles.stride) {
+    const TileStart at = tileStart<gemm, tile>(tokens, index);
     const Subtiles<gemm, tile> subtiles{at, tiles.firstRow, tokens.template isUnused<tile>(at)};
     if constexpr (EpilogueOp::readsSubtile && !hasEpilogueProducer)
       if (isLeader) loadFirstSubtiles(epilogueStages, subtiles, epilogueOp.subtile.tensor.map);
@@ -117,11 +118,11 @@ __device__ __forceinline__ void consume(Shared<gemm, tile> shared, Tensor<typena
     if constexpr (Scaling::isScaled) {
       multiplyScaledTile<typename Types::A, typename Types::B>(accumulators, shared, state, factors,
                                                                tiles.firstRow, isLeader);
-      if (tile.isPingPong && index + nextTile<tile>() < P::tiles)
+      if (tile.isPingPong && index + nextTile<tile>() < count)
         arriveAt(orderBarrier + (1 - consumer), bothConsumers);
     } else {
       const auto arriveAtNext = [&] {
-        if (tile.isPingPong && index + nextTile<tile>() < P::tiles)
+        if (tile.isPingPong && index + nextTile<tile>() < count)
           arriveAt(orderBarrier + (1 - consumer), bothConsumers);
       };
       if (Tokens::isLimited && subtiles.isUnused) {

@@ -47,7 +47,7 @@ __device__ __forceinline__ void produceSubtiles(Shared<gemm, tile> shared, const
     const EpilogueStages<gemm, tile, tensors> epilogueStages{shared.epilogueStages(consumer),
                                                              shared.subtileFull(consumer), consumer,
                                                              before * P::storeSteps};
-    const TileStart at = tileStart<gemm, tile>(index);
+    const TileStart at = tileStart<gemm, tile>(tokens, index);
     const P subtiles{at, firstRow, tokens.template isUnused<tile>(at)};
 #pragma unroll 1
     for (int subtile = 0; subtile < ofConsumer; ++subtile)
@@ -56,7 +56,7 @@ __device__ __forceinline__ void produceSubtiles(Shared<gemm, tile> shared, const
   };
   int tiles = 0;  // of this block, before
 #pragma unroll 1
-  for (int index = firstTile<tile>(); index < TileConfig<gemm, tile>::tiles;
+  for (int index = firstTile<tile>(); index < countTiles<gemm, tile>(tokens);
        index += nextTile<tile>(), ++tiles) {
     loadTileSubtiles(index, tile.isPingPong ? tiles % 2 : 0, tile.isPingPong ? tiles / 2 : tiles,
                      0);

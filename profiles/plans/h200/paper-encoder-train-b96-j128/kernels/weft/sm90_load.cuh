@@ -127,8 +127,9 @@ __device__ __forceinline__ void produce(Shared<gemm, tile> shared, Tensor<const 
   constexpr int engineBytes = (gemm.a.usesTma ? P::bytesA : 0) + (gemm.b.usesTma ? P::bytesB : 0);
   const int thread = threadIdx.x % warpgroup;
   PipelineState<tile.stages> state{0, 1};
-  for (int index = firstTile<tile>(); index < P::tiles; index += nextTile<tile>()) {
-    const TileStart at = tileStart<gemm, tile>(index);
+  const int tiles = countTiles<gemm, tile>(tokens);
+  for (int index = firstTile<tile>(); index < tiles; index += nextTile<tile>()) {
+    const TileStart at = tileStart<gemm, tile>(tokens, index);
     const KTileRange kTiles = kTilesOfTile<gemm, tile>(tokens, index);
 #pragma unroll 1
     for (int kTile = kTiles.first; kTile < kTiles.first + kTiles.count; ++kTile) {

@@ -40,4 +40,13 @@ __device__ __forceinline__ TileOfGroup groupedTile(int index) {
   return {group * groupM + row, column};
 }
 
+/// The same where `tilesM` is known at run time; index < tilesM * tilesN.
+template <int tilesN, int groupM>
+__device__ __forceinline__ TileOfGroup groupedTile(int index, int tilesM) {
+  constexpr int perGroup = groupM * tilesN;
+  const int group = index / perGroup, inGroup = index % perGroup, left = tilesM - group * groupM,
+            rows = left < groupM ? left : groupM;
+  return {group * groupM + inGroup % rows, inGroup / rows};
+}
+
 }  // namespace weft::sm90

@@ -155,30 +155,67 @@ __device__ __forceinline__ TileStart tileStart(int index) {
 
 /// Which tiles hold nothing but rows (columns) of C behind the last packed token. Their epilogue
 /// gives zeros whatever it is given, so that nobody loads or multiplies for them. Blocks of a
-/// cluster that take neighbouring tiles along m leave them out together.
+/// cluster that take neighbouring tiles along m leave them out together. Where nothing reads these
+/// rows, no block takes such a tile.
 struct AllTokens {
-  static constexpr bool isLimited = false;
+  static constexpr bool isLimited = false, areUnread = false;
   template <Tile tile>
   __device__ __forceinline__ bool isUnused(const TileStart &) const {
     return false;
   }
 };
 struct RowTokens {
-  static constexpr bool isLimited = true;
+  static constexpr bool isLimited = true, areUnread = false;
   int count;
   template <Tile tile>
   __device__ __forceinline__ bool isUnused(const TileStart &at) const {
     return at.m - multicastRank<tile>() * tile.m >= count;
   }
 };
+struct UnreadRowTokens {
+  static constexpr bool isLimited = false, areUnread = true;
+  int count;
+  template <Tile tile>
+  __device__ __forceinline__ bool isUnused(const TileStart &) const {
+    return false;
+  }
+  /// Tiles along m that have tokens; all blocks of a cluster take one.
+  template <GemmProblem gemm, Tile tile>
+  __device__ __forceinline__ int tilesM() const {
+    constexpr int rows = tile.m * tile.multicastB;
+    const int used = smaller(larger(count, 0), int(gemm.m));
+    return (used + rows - 1) / rows * tile.multicastB;
+  }
+};
 struct ColumnTokens {
-  static constexpr bool isLimited = true;
+  static constexpr bool isLimited = true, areUnread = false;
   int count;
   template <Tile tile>
   __device__ __forceinline__ bool isUnused(const TileStart &at) const {
     return at.n >= count;
   }
 };
+/// Rows of tiles are walked one after the other: these are left out one by one, as those of zeros.
+struct UnreadColumnTokens : ColumnTokens {};
+/// The tiles that blocks take, and where one of them begins.
+template <GemmProblem gemm, Tile tile, typename Tokens>
+__device__ __forceinline__ int countTiles(const Tokens &tokens) {
+  using P = TileConfig<gemm, tile>;
+  if constexpr (Tokens::areUnread) return tokens.template tilesM<gemm, tile>() * P::tilesN;
+  else return P::tiles;
+}
+template <GemmProblem gemm, Tile tile, typename Tokens>
+__device__ __forceinline__ TileStart tileStart(const Tokens &tokens, int index) {
+  using P = TileConfig<gemm, tile>;
+  if constexpr (Tokens::areUnread) {
+    static_assert(gemm.batch == 1);
+    const TileOfGroup at =
+        groupedTile<P::tilesN, tile.groupM>(index, tokens.template tilesM<gemm, tile>());
+    return {0, at.m * tile.m, at.n * tile.n};
+  } else {
+    return tileStart<gemm, tile>(index);
+  }
+}
 /// The k-tiles of a tile that this block multiplies: none of an unused one.
 template <GemmProblem gemm, Tile tile, typename Tokens>
 __device__ __forceinline__ KTileRange kTilesOfTile(const Tokens &tokens, int index) {
