@@ -48,8 +48,11 @@ struct ColumnTokens {
 struct UnreadRowTokens : RowTokens {};
 struct UnreadColumnTokens : ColumnTokens {};
 template <typename Tokens>
-constexpr bool areUnread = __is_same(Tokens, UnreadRowTokens) ||
-                           __is_same(Tokens, UnreadColumnTokens);
+constexpr bool areUnread = false;
+template <>
+constexpr bool areUnread<UnreadRowTokens> = true;
+template <>
+constexpr bool areUnread<UnreadColumnTokens> = true;
 
 /// The arguments of the skeletons: elements of tensors, and functions. Emitted text names those
 /// that its kernel has, as Args{.a = x, .b = w, .c = y, .epilogue = epilogueOp}.
