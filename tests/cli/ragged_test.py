@@ -151,7 +151,7 @@ class ExpectedLengthsTest(CommandTest):
         self.assertLess(seconds[1], 0.92 * seconds[0])
         self.assertLess(seconds[2], 0.88 * seconds[1])
         kernels = ''.join(path.read_text() for path in (self.folder / 'out/kernels').glob('*.cu'))
-        self.assertIn('.tokens = weft::sm90::RowTokens', kernels)
+        self.assertIn('.tokens = weft::sm90::UnreadRowTokens', kernels)
         explained = self.weft('explain', 'out').out
         self.assertIn('lengths      priced at 30% of the tokens', explained)
 
