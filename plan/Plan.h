@@ -128,8 +128,8 @@ struct PlanKernel {
   std::array<int64_t, 3> grid{1, 1, 1}, block{1, 1, 1};
   int64_t sharedBytes = 0;
   /// Its text lets the next kernel start before it ends itself, and waits for the one before:
-  /// behind a kernel of this kind it is started early. Emission obeys it where a text need not be so
-  /// by itself.
+  /// behind a kernel of this kind it is started early. Emission makes texts so where this is set
+  /// before.
   bool startsEarly = false;
   std::vector<PlanParameter> parameters;
   std::optional<PlanLibraryGemm> library;  ///< of family "cublaslt", else nothing (null)
