@@ -396,13 +396,9 @@ double ChoiceFlags::memoryTradeShare() const {
   return percent / 100;
 }
 
-void ChoiceFlags::startEarly(Plan &plan, std::string_view architecture) const {
-  // Of longer kernels the blocks that wait take more from those at work than launching costs.
-  constexpr double mostSeconds = 5e-6;
-  const bool isPossible =
-      earlyStart != "off" && codegen::hasWgmma(architecture) && !plan.concurrent;
-  for (PlanKernel &kernel : plan.kernels)
-    kernel.startsEarly = isPossible && (earlyStart == "on" || kernel.seconds < mostSeconds);
+EarlyStarts ChoiceFlags::earlyStarts(std::string_view architecture) const {
+  if (earlyStart == "off" || !codegen::hasWgmma(architecture)) return EarlyStarts::none;
+  return earlyStart == "on" ? EarlyStarts::all : EarlyStarts::shortKernels;
 }
 
 decision::Concurrency ChoiceFlags::concurrency() const {

@@ -11,6 +11,7 @@
 #include "models/ScoreMask.h"
 #include "passes/configure/FilledCost.h"
 #include "passes/decide/Decide.h"
+#include "plan/EarlyStarts.h"
 #include "tools/driver/Phase.h"
 
 #include <array>
@@ -127,9 +128,8 @@ struct ChoiceFlags {
   ExpectedFill expectedFill(int64_t longest) const;
   /// --concurrent auto leaves it to measuring, and is off without.
   decision::Concurrency concurrency() const;
-  /// Says of each kernel of a plan for an architecture whether its text is to start early
-  /// (PlanKernel::startsEarly).
-  void startEarly(Plan &plan, std::string_view architecture) const;
+  /// What --early-start asks of plans for an architecture.
+  EarlyStarts earlyStarts(std::string_view architecture) const;
   /// How softmax kernels combine the threads of a block; nothing: whatever is fastest.
   std::optional<BlockCombine> softmaxCombine() const;
 

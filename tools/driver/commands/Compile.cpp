@@ -50,7 +50,7 @@ int writeDecided(const Compilation &compilation, const DecidedModel &decided,
     writeText(flags, lowered(planned, architecture));
     return 0;
   }
-  flags.choices.startEarly(planned.plan, architecture);
+  chooseEarlyStarts(planned.plan, flags.choices.earlyStarts(architecture));
   const FusionNotes fusionNotes(proposed[decision.best().index].fusions);
   const EmittedPlan emitted = emitKernels(
       planned, architecture, [&](const ChosenKernel &chosen) { return fusionNotes.of(chosen); });
