@@ -13,8 +13,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'bench'))
 
 # noqa: E402
-from weftbench import (artifact_graph, attention_plans, layers, operator_table, report, results,
-                       sequential, statistics)
+from weftbench import (artifact_graph, attention_plans, layers, operator_table, recomposition,
+                       report, results, sequential, statistics)
 import safetensors_file
 from weft_command import CommandTest, WEFT  # noqa: E402
 
@@ -422,6 +422,30 @@ class SequentialTest(unittest.TestCase):
         sequential.Baseline('no-such-program', 8).add(result, 32)
         self.assertIn('no-such-program', result.failures['one CPU thread'])
         self.assertEqual(result.extra, {})
+
+
+class RecompositionTest(CommandTest):
+    """Predictions for an A100 beside "Recomposing Softmax Layers"."""
+    def test_the_rank_of_bert(self):
+        plans = {
+            form: recomposition.plan_of(WEFT, 'bert-large', 'a100', form, recomposition.LENGTH)
+            for form in recomposition.FORMS
+        }
+        seconds = {form: plan['predictedSeconds'] for form, plan in plans.items()}
+        # As the source has them: recomposed, whole, decomposed.
+        self.assertEqual(sorted(seconds, key=seconds.get), ['SDF', 'whole', 'SD'])
+        self.assertEqual([recomposition.sweeps(plans[form]) for form in ('whole', 'SD', 'SDF')],
+                         [4, 6, 2])
+        self.assertEqual(len(recomposition.row('bert-large', 'a100', seconds, plans)), 8)
+        # Of two statistics a tile of 64 keys, each in 4 bytes and written and read once, and of
+        # the factor: 24 bytes where the softmax moves 64 x 4.
+        scores = 4 * 16 * recomposition.LENGTH**2
+        self.assertEqual(recomposition.traffic_of_softmax(plans['whole']), scores)
+        self.assertEqual(recomposition.statistics_bytes(plans['SDF']), scores * 24 // 256)
+
+    def test_what_is_not_emitted_is_selected(self):
+        self.assertIsNone(recomposition.plan_of(WEFT, 'bert-large', 't4', 'whole', 256))
+        self.assertGreater(recomposition.seconds_of(WEFT, 'bert-large', 't4', 'whole', 256), 0)
 
 
 class RunTest(unittest.TestCase):
