@@ -30,8 +30,9 @@ struct Block {
 };
 
 /// Which buffers must not share bytes: those that are in use at one time and, of a plan with
-/// concurrent, those that would make kernels wait for each other that stand near each other and
-/// otherwise might run at once. A table, because packing asks for every pair many times.
+/// concurrent, those that would make kernels wait for each other that are of different slices, or
+/// stand near each other, and otherwise might run at once. A table, because packing asks for every
+/// pair many times.
 class Neighbours {
 public:
   Neighbours(const Plan &plan, const PlanMemory &memory, const std::vector<Block> &blocks)
@@ -43,8 +44,8 @@ public:
       for (const Block &b : blocks)
         if (a.isUsed() && b.isUsed())
           areApart[place(a, b)] =
-              a.meets(b) ||
-              (order && (a.last < b.first ? delays(*order, a, b) : delays(*order, b, a)));
+              a.meets(b) || (order && (a.last < b.first ? delays(plan, *order, a, b)
+                                                        : delays(plan, *order, b, a)));
   }
   bool apart(const Block &a, const Block &b) const { return areApart[place(a, b)]; }
 
@@ -53,10 +54,14 @@ private:
   /// costs no time, and saves most of the memory.
   static constexpr int reach = 8;
 
-  static bool delays(const KernelOrder &order, const Block &earlier, const Block &later) {
+  static bool delays(const Plan &plan, const KernelOrder &order, const Block &earlier,
+                     const Block &later) {
     for (const int first : earlier.users)
       for (const int second : later.users)
-        if (second - first < reach && !order.waits(second, first)) return true;
+        if ((second - first < reach ||
+             areOfDifferentSlices(plan.kernels[size_t(first)], plan.kernels[size_t(second)])) &&
+            !order.waits(second, first))
+          return true;
     return false;
   }
   size_t place(const Block &a, const Block &b) const {

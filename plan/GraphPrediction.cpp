@@ -1,17 +1,24 @@
-// Reuse distances over a plan's memory; see GraphPrediction.h.
+// Reuse distances over a plan's memory, and slices that share the device; see GraphPrediction.h.
 //
 // The constants were fitted to 38 encoder plans on an H200 (BERT-base, BERT-large, the paper's
 // encoder; B=8 L=512, B=96 L=128, B=1 L=128..4096; whole, and in 2 to 16 chunks), measured as whole
 // graphs on cold inputs and parameters with rests between calls (weft time --burst): with them
 // every whole is within 4.3% of what that profile's measurements predict, 1.9% in the root mean
 // square. What other profiles and plans give stands in bench/RESULTS.md.
+//
+// The cost of a path was fitted to one measurement there ("streams", N=256): four attentions on
+// parallel paths of a graph took 5.4 us longer than one of them alone, which fills little of the
+// device. With it the model gives 24, 64, 247 and 750 us at N=512 to 4096, where 32, 61, 211 and
+// 774 were measured.
 #include "plan/GraphPrediction.h"
 
 #include "codegen/families/view/ViewKnobs.h"
 #include "kernel/Configuration.h"
+#include "plan/ConcurrentLaunches.h"
 #include "plan/PlanMemory.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <set>
 
@@ -25,6 +32,8 @@ constexpr double keptShare = 0.5, goneShare = 1.1;
 /// Seconds saved per second that DRAM would take: most of it where a read is spared, little where a
 /// write-back is, for which no kernel waits.
 constexpr double savedByReuse = 0.65, savedByOverwriting = 0.1;
+/// What each parallel path of a graph beyond the first adds to its time.
+constexpr double pathSeconds = 1.8e-6;
 
 /// Share of a tensor that is still there after so many bytes, its own included, went through a
 /// cache of `l2Bytes`.
@@ -125,19 +134,88 @@ private:
   std::vector<Touch> touches;
 };
 
+/// Launches that share the device: each runs at full speed while the shares of all that run fit
+/// into it, else all get slower alike.
+class SharedDevice {
+public:
+  SharedDevice(const Plan &plan, std::vector<Launch> launches)
+      : plan(plan), launches(std::move(launches)) {
+    for (const Launch &launch : this->launches) {
+      left.push_back(plan.kernels[size_t(launch.kernel)].seconds);
+      waiting.push_back(launch.after.size());
+    }
+    for (size_t launch = 0; launch < left.size(); ++launch)
+      if (waiting[launch] == 0) start(launch);
+    while (!running.empty()) advance();
+  }
+
+  double seconds = 0;
+  std::vector<int> order;  ///< kernels, as they start
+
+private:
+  double shareOf(size_t launch) const {
+    const std::optional<PlanChunk> &chunk = plan.kernels[size_t(launches[launch].kernel)].chunk;
+    return chunk && chunk->isSlice ? chunk->deviceShare : 1;
+  }
+  void start(size_t launch) {
+    running.push_back(launch);
+    order.push_back(launches[launch].kernel);
+  }
+
+  /// Until the next one ends.
+  void advance() {
+    double shares = 0, shortest = left[running.front()];
+    for (const size_t launch : running) {
+      shares += shareOf(launch);
+      shortest = std::min(shortest, left[launch]);
+    }
+    seconds += shortest * std::max(1.0, shares);
+    std::vector<size_t> ended;
+    for (const size_t launch : running)
+      if ((left[launch] -= shortest) <= 0) ended.push_back(launch);
+    std::erase_if(running, [&](size_t launch) { return left[launch] <= 0; });
+    for (size_t later = 0; later < launches.size(); ++later)
+      for (const int before : launches[later].after)
+        if (std::ranges::find(ended, size_t(before)) != ended.end() && --waiting[later] == 0)
+          start(later);
+  }
+
+  const Plan &plan;
+  const std::vector<Launch> launches;
+  std::vector<double> left;  ///< seconds at full speed
+  std::vector<size_t> waiting, running;
+};
+
+/// How many slices run at once; 1 where nothing is pipelined.
+size_t sliceCount(const Plan &plan, const std::vector<int> &kernels) {
+  std::set<int64_t> starts;
+  for (const int kernel : kernels)
+    if (const std::optional<PlanChunk> &chunk = plan.kernels[size_t(kernel)].chunk;
+        chunk && chunk->isSlice)
+      starts.insert(chunk->start);
+  return std::max<size_t>(1, starts.size());
+}
+
 }  // namespace
 
 GraphPrediction predictGraph(const Plan &plan, const std::vector<int> &kernels,
                              const Device &device) {
   GraphPrediction prediction;
-  ReuseDistance distance(plan, device.l2Bytes);
-  for (const int index : kernels) {
-    const PlanKernel &kernel = plan.kernels[size_t(index)];
-    prediction.sumSeconds += kernel.seconds;
-    if (kernel.family == viewFamily)
-      continue;  // isView asks for text, which a plan that is priced may not have yet
-    distance.run(kernel, prediction);
+  for (const int index : kernels) prediction.sumSeconds += plan.kernels[size_t(index)].seconds;
+  // isView asks for text, which a plan that is priced may not have yet.
+  const auto isLaunched = [&](int kernel) {
+    return plan.kernels[size_t(kernel)].family != viewFamily;
+  };
+  std::vector<int> order;
+  std::ranges::copy_if(kernels, std::back_inserter(order), isLaunched);
+  if (const size_t slices = sliceCount(plan, order); plan.concurrent && slices > 1) {
+    const SharedDevice shared(plan, launchesOf(plan, kernels, isLaunched));
+    prediction.overlapSeconds =
+        prediction.sumSeconds - shared.seconds - pathSeconds * double(slices - 1);
+    order = shared.order;
   }
+  ReuseDistance distance(plan, device.l2Bytes);
+  for (const int index : order) distance.run(plan.kernels[size_t(index)], prediction);
   prediction.reuseSeconds = device.copyBandwidth > 0
                                 ? (savedByReuse * prediction.reusedBytes +
                                    savedByOverwriting * prediction.overwrittenBytes) /

@@ -4,6 +4,14 @@
 // what an earlier one left there. That does not depend on the choice of layouts enough to be a
 // price in the search; it is subtracted here, for the plan as it stands.
 //
+// Slices of a pipelined plan (PlanChunk::isSlice) run at once. A kernel alone keeps a share of the
+// device busy: of a slice PlanChunk::deviceShare, of any other kernel all of it. Kernels whose
+// shares add up to no more than the device take no longer together than alone; of more, all get
+// slower by the sum. So what does not fill the device is hidden behind other slices, launches
+// among it, and no plan takes less than the work of its kernels or than the longest chain of them.
+// Every slice but the first costs a fork and a join of the graph. Memory-bound and compute-bound
+// kernels are not credited for using different units.
+//
 // Invariant: a function of plan and device alone.
 #pragma once
 
@@ -18,7 +26,9 @@ struct GraphPrediction {
   double overwrittenBytes = 0;  ///< temporaries that others were written over while they were in
                                 ///< L2, so that they never go to DRAM
   double reuseSeconds = 0;      ///< what both save
-  double seconds() const { return sumSeconds - reuseSeconds; }
+  double overlapSeconds = 0;    ///< saved by slices that run at once; less than zero where their
+                                ///< paths in the graph cost more
+  double seconds() const { return sumSeconds - reuseSeconds - overlapSeconds; }
 };
 
 /// `kernels`: indices into the plan's, in the order in which they run.

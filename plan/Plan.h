@@ -107,6 +107,12 @@ struct PlanChunk {
                      ///< other kernels, in order
   std::string axis;  ///< of the kernel
   int64_t start = 0, size = 0;
+  /// A slice of a pipelined plan: no slice waits for another, and none shares memory that it writes
+  /// with another. Else chunks run one after another and may share their temporaries.
+  bool isSlice = false;
+  /// Of a slice: the share of the device that its launch keeps busy while it runs alone, predicted
+  /// (plan/GraphPrediction.h); 0 where it is none.
+  double deviceShare = 0;
   bool operator==(const PlanChunk &) const = default;
 };
 

@@ -68,7 +68,7 @@ public:
     if (chunks && chunks->count > 1) runInChunks(result, viewOf, *chunks);
     for (size_t kernel = 0; kernel < result.kernels.size(); ++kernel)
       result.plan.entryPoints[result.kernels[kernel].entryPoint].push_back(int(kernel));
-    result.plan.concurrent = chunks && chunks->concurrent;
+    result.plan.concurrent = chunks && (chunks->concurrent || chunks->isPipelined);
     assignBuffers(result.plan, viewOf, overwritableTensors(result));
     orderKernels(result.plan);
     result.plan.predictedSeconds = sumOfKernels(result.plan);

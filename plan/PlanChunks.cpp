@@ -81,6 +81,7 @@ public:
     const std::vector<int> order = tensor(inner.front()).order;  // slowest first
     for (const int dimension : order) {
       if (tensor(inner.front()).extents[size_t(dimension)] == 1) continue;
+      if (chunks.isPipelined && size_t(dimension) + 2 >= order.size()) continue;  // of one matrix
       const PlannedKernels before = planned;
       const std::vector<int> viewsBefore = viewOf;
       try {
@@ -93,6 +94,8 @@ public:
                                error.what());
       }
     }
+    if (reasons.empty() && chunks.isPipelined)
+      reasons = "; it has no outer axis of more than one index";
     reject(fmt::format("'{}' is not cut{}", tensor(inner.front()).name, reasons));
   }
 
@@ -121,6 +124,9 @@ private:
         return int(kernel);
     return -1;
   }
+
+  /// What the pieces are called.
+  const char *word() const { return chunks.isPipelined ? "slices" : "chunks"; }
 
   bool isInner(int index) const { return std::ranges::find(inner, index) != inner.end(); }
   bool isInChain(int kernel) const { return std::ranges::find(chain, kernel) != chain.end(); }
@@ -225,7 +231,7 @@ private:
   void cutAlong(int dimension) {  // of the first inner tensor
     const int64_t extent = tensor(inner.front()).extents[size_t(dimension)];
     if (extent % chunks.count != 0)
-      reject(fmt::format("{} indices are not divisible into {} chunks", extent, chunks.count));
+      reject(fmt::format("{} indices are not divisible into {} {}", extent, chunks.count, word()));
     const std::vector<int> axes = axesOf(dimension);
     PlannedKernels cut;
     for (int64_t start = 0; start < extent; start += extent / chunks.count) {
@@ -237,10 +243,11 @@ private:
     for (const int kernel : chain) names.push_back(plan.kernels[size_t(kernel)].name);
     plan.notes.push_back(
         {.kind = NoteKind::chunks,
-         .text =
-             fmt::format("'{}' is computed in {} chunks along {}, one at a time; in chunks run {}",
-                         tensor(inner.front()).name, chunks.count,
-                         tensor(inner.front()).axes[size_t(dimension)], fmt::join(names, ", "))});
+         .text = fmt::format(
+             "'{}' is computed in {} {} along {}, {}; in {} run {}", tensor(inner.front()).name,
+             chunks.count, word(), tensor(inner.front()).axes[size_t(dimension)],
+             chunks.isPipelined ? "at once and with separate memory" : "one at a time", word(),
+             fmt::join(names, ", "))});
     splice(std::move(cut));
   }
 
@@ -251,7 +258,11 @@ private:
     ChosenKernel chosen = whole;
     chosen.kernel = onChunk(whole.kernel, axisName, start, size);
     PlanKernel entry = plan.kernels[size_t(index)];
-    entry.chunk = PlanChunk{.region = index, .axis = axisName, .start = start, .size = size};
+    entry.chunk = PlanChunk{.region = index,
+                            .axis = axisName,
+                            .start = start,
+                            .size = size,
+                            .isSlice = chunks.isPipelined};
     entry.name = chosen.kernel.name = entry.name + suffixOf(*entry.chunk);
     const auto place = [&](std::vector<int> &tensors, const std::vector<int> &values,
                            std::vector<Layout> &layouts) {
@@ -269,6 +280,7 @@ private:
         reject(fmt::format("every chunk would write '{}'", tensor(entry.outputs[n]).name));
     configure(chosen, whole);
     describe(entry, chosen);
+    if (chunks.isPipelined) entry.chunk->deviceShare = deviceShare(whole.cost, chosen.cost);
     cut.plan.kernels.push_back(std::move(entry));
     cut.kernels.push_back(std::move(chosen));
   }
@@ -290,6 +302,14 @@ private:
     const double modelled = analytic->cost(whole.kernel, whole.configuration).seconds;
     if (!chunk.cost.measured && whole.cost.measured && modelled > 0)
       chunk.cost.seconds *= whole.cost.seconds / modelled;
+  }
+
+  /// All slices at once keep the device as busy as the whole kernel does: of the time of a slice
+  /// alone, a share as large as the slice's part of the whole's work.
+  double deviceShare(const Cost &whole, const Cost &slice) const {
+    const double work =
+        std::max(0.0, whole.seconds - chunks.prices->device().launchSeconds) / chunks.count;
+    return slice.seconds > 0 ? std::clamp(work / slice.seconds, 0.0, 1.0) : 0;
   }
 
   void takeBestModelled(ChosenKernel &chunk) const {
@@ -434,7 +454,8 @@ void runInChunks(PlannedKernels &planned, std::vector<int> &viewOf, const Chunki
   try {
     ChunkBuilder(planned, viewOf, chunks).run();
   } catch (const Error &error) {
-    throw Error::unsupported("no plan in {} chunks: {}", chunks.count, error.what());
+    throw Error::unsupported("no plan in {} {}: {}", chunks.count,
+                             chunks.isPipelined ? "slices" : "chunks", error.what());
   }
 }
 

@@ -2,6 +2,9 @@
 // chunk of an axis, so that only one chunk of the temporary is live at a time. An example is
 // attention, with the scores of one or a few heads at a time.
 //
+// The chunks of a pipelined plan are slices: each has separate temporaries and waits for no other,
+// so that all run at once on parallel paths of one CUDA graph.
+//
 // What is computed stays the same: chunks are cut along an axis that none of the kernels reduces
 // over, dropout masks are drawn at the coordinates of the whole. No MLIR.
 #pragma once
@@ -10,12 +13,13 @@
 
 namespace weft {
 
-/// How often the kernels run, what prices them, and whether kernels may run at once
-/// (Plan::concurrent).
+/// How often the kernels run, what prices them, whether kernels may run at once
+/// (Plan::concurrent), and whether the chunks are slices, which do.
 struct Chunking {
   int count = 1;
   const CostModel *prices = nullptr;
   bool concurrent = false;
+  bool isPipelined = false;
 };
 
 /// A kernel on `size` indices of an axis from `start` on. Throws Error(badInput) naming what does
@@ -28,8 +32,9 @@ std::string wholeName(const PlanKernel &chunk);
 std::string chunkName(const std::string &whole, const PlanChunk &chunk);
 
 /// Replaces the kernels around the largest temporary of a plan without buffers: chunk by chunk,
-/// operands and results of the whole as views (`viewOf`, by tensor). Throws Error(unsupported)
-/// saying why when they cannot run in so many chunks.
+/// operands and results of the whole as views (`viewOf`, by tensor). Slices are cut along an outer
+/// axis of the temporary alone, such as batch or heads: each holds whole matrices. Throws
+/// Error(unsupported) saying why when they cannot run in so many chunks.
 void runInChunks(PlannedKernels &planned, std::vector<int> &viewOf, const Chunking &chunks);
 
 }  // namespace weft

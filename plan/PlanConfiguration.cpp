@@ -7,6 +7,7 @@
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "codegen/families/library/LibraryGemm.h"
 #include "codegen/families/library/LibraryKnobs.h"
+#include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/families/view/ViewKnobs.h"
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
@@ -14,6 +15,7 @@
 #include "passes/configure/Families.h"
 
 #include <algorithm>
+#include <bit>
 #include <set>
 
 namespace weft {
@@ -166,6 +168,20 @@ bool isTensorCoreGemm(const Kernel &kernel, const Configuration &configuration,
   return isTaken;
 }
 
+/// Whether they are those of enumeration but for the threads of a block that reduces a row: a block
+/// takes up to 1,024, more than selection tries. Halving steps take powers of two.
+bool isOtherBlock(const Knobs &asked, const Knobs &enumerated) {
+  constexpr int least = 32, most = 1024;
+  if (!asked.is<LoopKnobs>() || !enumerated.is<LoopKnobs>()) return false;
+  LoopKnobs knobs = enumerated.get<LoopKnobs>();
+  const int threads = asked.get<LoopKnobs>().threads;
+  if (knobs.reduction != ReductionMapping::block || knobs.threadsPerRow != knobs.threads ||
+      threads < least || threads > most || !std::has_single_bit(unsigned(threads)))
+    return false;
+  knobs.threads = knobs.threadsPerRow = threads;
+  return asked == Knobs(knobs);
+}
+
 }  // namespace
 
 json toJson(const Knobs &knobs, const Kernel &kernel) {
@@ -212,6 +228,7 @@ Legality legality(const Kernel &kernel, const Configuration &configuration, cons
         return configuration.knobs.family() == family && candidate.knobs.family() == family;
       };
       result.isLegal = isOf(fmaGemmFamily) || (isTakenAttention && isOf(sm80AttentionFamily)) ||
+                       isOtherBlock(configuration.knobs, candidate.knobs) ||
                        candidate.knobs == configuration.knobs;
       if (result.others.size() < shown) result.others.push_back(describe(kernel, candidate.knobs));
       return !result.isLegal;

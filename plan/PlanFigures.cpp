@@ -26,6 +26,11 @@ int chunkCount(const Plan &plan) {
   return most;
 }
 
+bool isPipelined(const Plan &plan) {
+  return std::ranges::any_of(
+      plan.kernels, [](const PlanKernel &kernel) { return kernel.chunk && kernel.chunk->isSlice; });
+}
+
 std::string contractionPrecision(const Plan &plan) {
   size_t contractions = 0, rounded = 0;
   for (const PlanKernel &kernel : plan.kernels)

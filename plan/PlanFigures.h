@@ -17,6 +17,9 @@ double sumOfKernels(const Plan &plan);
 /// In how many chunks the largest temporary is computed; 1: as a whole.
 int chunkCount(const Plan &plan);
 
+/// Whether these chunks are slices, which run at once (PlanChunk::isSlice).
+bool isPipelined(const Plan &plan);
+
 /// The precision at which contractions read f32: "tf32" where all do, "partly tf32", or "" where
 /// they read what is stored.
 std::string contractionPrecision(const Plan &plan);

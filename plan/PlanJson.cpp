@@ -106,6 +106,8 @@ void members(auto &&visit, Is<PlanChunk> auto &chunk) {
   visit("axis", chunk.axis);
   visit("start", chunk.start);
   visit("size", chunk.size);
+  visit("isSlice", chunk.isSlice, rare);
+  visit("deviceShare", chunk.deviceShare, rare);
 }
 
 void members(auto &&visit, Is<PlanKernel> auto &kernel) {

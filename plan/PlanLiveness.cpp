@@ -4,6 +4,7 @@
 #include "codegen/families/view/ViewKnobs.h"
 #include "kernel/Configuration.h"
 #include "kernel/Error.h"
+#include "plan/PlanBounds.h"
 
 #include <algorithm>
 #include <map>
@@ -63,11 +64,14 @@ private:
   std::vector<int> parent;
 };
 
-void use(LiveRange &liveRange, int kernel, const MemoryRange &range, bool writes) {
+/// `tensor`: -1 for a workspace.
+void use(LiveRange &liveRange, int kernel, const MemoryRange &range, int tensor, bool writes) {
   if (liveRange.users.empty() || liveRange.users.back() != kernel) {
     liveRange.users.push_back(kernel);
     liveRange.touched.push_back(range);
+    liveRange.tensors.emplace_back();
   }
+  if (tensor >= 0) liveRange.tensors.back().push_back(tensor);
   liveRange.touched.back().begin = std::min(liveRange.touched.back().begin, range.begin);
   liveRange.touched.back().end = std::max(liveRange.touched.back().end, range.end);
   if (writes && (liveRange.writers.empty() || liveRange.writers.back() != kernel))
@@ -78,15 +82,31 @@ bool holds(const std::vector<int> &sorted, int one) {
   return std::ranges::binary_search(sorted, one);
 }
 
+/// Whether two users of one live range have elements in common. Slices of a tensor may lie
+/// interleaved, and are told apart element by element; of other kernels the bytes from first to
+/// last count.
+bool touchTheSame(const Plan &plan, const LiveRange &liveRange, size_t n, size_t m) {
+  if (!liveRange.touched[n].overlaps(liveRange.touched[m])) return false;
+  if (!areOfDifferentSlices(plan.kernels[size_t(liveRange.users[n])],
+                            plan.kernels[size_t(liveRange.users[m])]))
+    return true;
+  const std::vector<int> &others = liveRange.tensors[m];
+  return std::ranges::any_of(liveRange.tensors[n], [&](int one) {
+    return std::ranges::any_of(others, [&](int other) {
+      return sharesElements(plan.tensors[size_t(one)], plan.tensors[size_t(other)]);
+    });
+  });
+}
+
 /// Every (kernel of a, kernel of b) of which one writes, the earlier first.
 template <typename Visit>
-void forEachConflict(const LiveRange &a, const LiveRange &b, Visit &&visit) {
+void forEachConflict(const Plan &plan, const LiveRange &a, const LiveRange &b, Visit &&visit) {
   if (!a.range.overlaps(b.range) || (a.writers.empty() && b.writers.empty())) return;
   for (size_t n = 0; n < a.users.size(); ++n)
     for (size_t m = 0; m < b.users.size(); ++m) {
       const int one = a.users[n], other = b.users[m];
-      const bool shares = &a != &b || a.touched[n].overlaps(b.touched[m]);
-      if (one != other && shares && (holds(a.writers, one) || holds(b.writers, other)))
+      if (one == other || !(holds(a.writers, one) || holds(b.writers, other))) continue;
+      if (&a != &b || touchTheSame(plan, a, n, m))
         visit(std::min(one, other), std::max(one, other));
     }
 }
@@ -103,7 +123,7 @@ public:
   void run() const {
     for (size_t a = 0; a < liveRanges.size(); ++a)
       for (size_t b = 0; b <= a; ++b) {
-        forEachConflict(liveRanges[a], liveRanges[b], [&](int earlier, int later) {
+        forEachConflict(plan, liveRanges[a], liveRanges[b], [&](int earlier, int later) {
           if (!order.waits(later, earlier))
             reject(later, "it shares " + nameOf(liveRanges[a], liveRanges[b]) + " with", earlier,
                    ", but does not wait for it");
@@ -115,6 +135,12 @@ public:
     for (const auto &[earlier, later] : dataFlow(plan))  // through views
       if (!order.waits(later, earlier))
         reject(later, "it reads what", earlier, " computes, but does not wait for it");
+    for (size_t later = 0; later < plan.kernels.size(); ++later)
+      for (size_t earlier = 0; earlier < later; ++earlier)
+        if (areOfDifferentSlices(plan.kernels[earlier], plan.kernels[later]) &&
+            order.waits(int(later), int(earlier)))
+          reject(int(later), "it waits for", int(earlier),
+                 ", but is of another slice, and slices run at once");
   }
 
   /// Who must wait for whom because of what it reads, views included.
@@ -199,14 +225,14 @@ std::vector<LiveRange> liveRangesOf(const Plan &plan, const PlanMemory &memory) 
     if (touchesNothing(one)) continue;
     const auto useTensor = [&](int tensor, bool writes) {
       use(byRoot.at(views.root(tensor)), int(kernel), memory.rangeOf(plan.tensors[size_t(tensor)]),
-          writes);
+          tensor, writes);
     };
     for (const int input : one.inputs) useTensor(input, false);
     for (const int output : one.outputs) useTensor(output, true);
     if (one.workspaceBuffer < 0) continue;
     scratch.push_back(
         {.name = one.name + "'s workspace", .range = memory.rangeOf(one.workspaceBuffer)});
-    use(scratch.back(), int(kernel), scratch.back().range, true);
+    use(scratch.back(), int(kernel), scratch.back().range, -1, true);
   }
   std::vector<LiveRange> liveRanges;
   for (auto &[root, liveRange] : byRoot) liveRanges.push_back(std::move(liveRange));
@@ -220,7 +246,7 @@ std::vector<std::pair<int, int>> conflicts(const Plan &plan,
   for (const auto &pair : LiveRangeChecker::dataFlow(plan)) pairs.insert(pair);
   for (size_t a = 0; a < liveRanges.size(); ++a)
     for (size_t b = 0; b <= a; ++b)
-      forEachConflict(liveRanges[a], liveRanges[b],
+      forEachConflict(plan, liveRanges[a], liveRanges[b],
                       [&](int earlier, int later) { pairs.emplace(earlier, later); });
   return {pairs.begin(), pairs.end()};
 }
@@ -245,6 +271,11 @@ void KernelOrder::follow(int later, int earlier) {
   all[size_t(earlier)] = true;
   for (size_t kernel = 0; kernel < size_t(earlier); ++kernel)
     if (before[size_t(earlier)][kernel]) all[kernel] = true;
+}
+
+bool areOfDifferentSlices(const PlanKernel &a, const PlanKernel &b) {
+  return a.chunk && b.chunk && a.chunk->isSlice && b.chunk->isSlice &&
+         a.chunk->start != b.chunk->start;
 }
 
 void checkLiveRanges(const Plan &plan, const PlanMemory &memory, const std::string &where) {

@@ -21,6 +21,8 @@ struct LiveRange {
   std::vector<int> writers = {};  ///< those of them that write
   std::vector<MemoryRange> touched =
       {};  ///< what each user reads and writes of the range, from its first byte to its last
+  std::vector<std::vector<int>> tensors =
+      {};  ///< those of the plan that each user touches; none of a workspace
 };
 std::vector<LiveRange> liveRangesOf(const Plan &plan, const PlanMemory &memory);
 
@@ -45,7 +47,11 @@ private:
   std::vector<std::vector<bool>> before;
 };
 
-/// Throws Error(badInput) naming `where` and the kernel: two live ranges that share bytes and are
+/// Whether two kernels are of different slices (PlanChunk::isSlice), which run at once.
+bool areOfDifferentSlices(const PlanKernel &a, const PlanKernel &b);
+
+/// Throws Error(badInput) naming `where` and the kernel: a slice that waits for another, two live
+/// ranges that share bytes and are
 /// not kept apart, or a write over an argument, a parameter or a finished result.
 void checkLiveRanges(const Plan &plan, const PlanMemory &memory, const std::string &where);
 

@@ -2,9 +2,11 @@
 packages: tested without a GPU."""
 HEAD = 64
 LENGTHS = (256, 512, 1024, 2048, 4096, 8192)
-STREAM_LENGTHS = (256, 512, 1024, 2048, 4096)
+PIPELINED_LENGTHS = (256, 512, 1024, 2048, 4096)
+PIPELINED_BATCH = 4
+PIPELINES = ('1', '2', '4', 'auto')  # of --pipeline
 COMBINES = ('linear', 'tree', 'shuffle')
-MOST_THREADS = 512
+MOST_THREADS = 1024  # a block of the paper: linear reduction walks as many partial results
 # m, n, k, elements a thread along m, n: the paper's square tiles with one element a thread, then
 # those of the plain family
 TILES = tuple(
@@ -20,6 +22,10 @@ def arguments(length, batch):
         'attention', '--dim', f'b={batch}', '--dim', 'h=1', '--dim', f'j={length}', '--dim',
         f'p={HEAD}', '--dtype', 'f32', '--attention', 'unfused', '--chunks', '1'
     ]
+
+
+def pipeline_label(slices):
+    return 'weft one call' if slices == '1' else f'weft --pipeline {slices}'
 
 
 def with_combine(combine):

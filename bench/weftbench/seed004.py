@@ -6,13 +6,16 @@ thread walks the shared array), `tree` (halving steps in shared memory), `shuffl
 then across). Each is measured as the seed has it, one block a row and one element a thread at a
 time, and (`--softmax`) in the configuration that weft selects for it; `chosen` is what weft selects
 of all, products by cuBLASLt included. Then the softmax kernels alone, the tiles of the plain FMA
-products, and a batch of four as one call against four calls on four streams."""
+products, and a batch of four: pipelined (`--pipeline`), in one call without slices, and one element
+after the other. Of one batch element, speedups over one CPU thread (bench/sequential)."""
 import torch
 
 from . import ours, reference, timing
-from .attention_plans import (COMBINES, HEAD, LENGTHS, STREAM_LENGTHS, TILE_LENGTHS, TILES,
-                              arguments, tile_label, with_combine, with_tile)
+from .attention_plans import (COMBINES, HEAD, LENGTHS, PIPELINED_BATCH, PIPELINED_LENGTHS,
+                              PIPELINES, TILE_LENGTHS, TILES, arguments, pipeline_label,
+                              tile_label, with_combine, with_tile)
 from .report import Result, Workload
+from .sequential import Baseline, program_beside
 
 LIMIT = 1e-4
 
@@ -54,7 +57,7 @@ def checked(settings, result, label, length, batch, inputs, edit=None, flags=())
     return ours.guarded(result, make, label) if settings.ours else []
 
 
-def plans(settings):
+def plans(settings, baseline):
     for batch in (1, 4):
         for length in LENGTHS:
             work = workload(length, batch, 'three kernels')
@@ -70,11 +73,13 @@ def plans(settings):
                                       inputs, flags=['--softmax', combine])
             contenders.append(timing.GraphContender('eager', lambda _: eager(*inputs)))
             timing.measure(result, contenders, settings.rounds)
+            if batch == 1:
+                baseline.add(result, length)
             yield result
             torch.cuda.empty_cache()
 
 
-def softmaxes(settings):
+def softmaxes(settings, baseline):
     """The second kernel alone: linear against tree against shuffles."""
     for length in LENGTHS:
         work = Workload(f'softmax fp32 {length}x{length}', 2 * 4 * length * length,
@@ -100,6 +105,7 @@ def softmaxes(settings):
             contenders += ours.guarded(result, make, f'weft {combine}')
         contenders.append(timing.GraphContender('eager', lambda _: torch.softmax(score, -1)))
         timing.measure(result, contenders, settings.rounds)
+        baseline.add(result, length, 'softmax')
         yield result
         del contenders, score
         torch.cuda.empty_cache()
@@ -120,62 +126,41 @@ def tiles(settings):
         torch.cuda.empty_cache()
 
 
-def on_streams(calls):
-    """All calls at once, each on a separate stream that forks from the current one and joins it
-    again."""
-    side = [torch.cuda.Stream() for _ in calls]
-
-    def call(_):
-        current = torch.cuda.current_stream()
-        for stream, one in zip(side, calls):
-            stream.wait_stream(current)
-            with torch.cuda.stream(stream):
-                one()
-        for stream in side:
-            current.wait_stream(stream)
-
-    return call
+def in_turn(settings, length, batch):
+    """One call after the other, each of one batch element."""
+    calls = []
+    for _ in range(batch):
+        inputs = random_inputs(length, 1)
+        artifact = ours.compile_artifact(settings, f'seed004 {length} in turn',
+                                         arguments(length, 1))
+        ordered = [dict(zip('qkv', inputs))[name] for name in artifact.input_names()]
+        out = artifact.poisoned_outputs()
+        calls.append(lambda a=artifact, i=ordered, o=out: a.launch(i, o))
+    return [timing.GraphContender('weft in turn', lambda _: [call() for call in calls])]
 
 
 def pipelined(settings):
-    batch = 4
-    for length in STREAM_LENGTHS:
-        work = workload(length, batch, 'one stream a batch element')
-        work.name = 'streams: ' + work.name
+    """Slices of a batch at once, as weft plans them, against the batch as a whole."""
+    batch = PIPELINED_BATCH
+    for length in PIPELINED_LENGTHS:
+        work = workload(length, batch, 'slices of the batch at once')
+        work.name = 'pipeline: ' + work.name
         if not settings.wants(work.name):
             continue
-        result = Result(work)
-
-        def make():
-            calls = []
-            for index in range(batch):
-                inputs = random_inputs(length, 1)
-                artifact = ours.compile_artifact(settings, f'seed004 {length} stream',
-                                                 arguments(length, 1))
-                ordered = [dict(zip('qkv', inputs))[name] for name in artifact.input_names()]
-                out = artifact.poisoned_outputs()
-                artifact.launch(ordered, out)
-                torch.cuda.synchronize()
-                error = reference.check(out[0], expected(*inputs), LIMIT)
-                calls.append(lambda a=artifact, i=ordered, o=out: a.launch(i, o))
-            result.errors['weft four streams'] = error
-            return [
-                timing.GraphContender('weft four streams', on_streams(calls)),
-                timing.GraphContender('weft one stream, in turn',
-                                      lambda _: [call() for call in calls])
-            ]
-
-        contenders = ours.guarded(result, make)
-        contenders += checked(settings, result, 'weft one call of four', length, batch,
-                              random_inputs(length, batch))
+        result, inputs = Result(work), random_inputs(length, batch)
+        contenders = ours.guarded(result, lambda: in_turn(settings, length, batch))
+        for slices in PIPELINES:
+            contenders += checked(settings, result, pipeline_label(slices), length, batch, inputs,
+                                  flags=['--pipeline', slices])
         timing.measure(result, contenders, settings.rounds)
         yield result
         torch.cuda.empty_cache()
 
 
 def run(settings):
-    yield from plans(settings)
+    baseline = Baseline(program_beside(settings.weft), HEAD)
+    yield from plans(settings, baseline)
     if settings.ours:
-        yield from softmaxes(settings)
+        yield from softmaxes(settings, baseline)
         yield from tiles(settings)
         yield from pipelined(settings)

@@ -17,11 +17,6 @@ namespace {
 /// Slower than the fastest by this share: more chunks only start more kernels.
 constexpr double hopeless = 0.25;
 
-struct Place {
-  size_t variant;
-  select::SelectionResult path;
-};
-
 /// Runners-up are known for the best path: other paths have those of the steps that they share with
 /// it.
 void takeRunnersUp(select::SelectionResult &path, const select::SelectionResult &best) {
@@ -32,9 +27,10 @@ void takeRunnersUp(select::SelectionResult &path, const select::SelectionResult 
         step.runnerUp = known.runnerUp, step.runnerUpLoss = known.runnerUpLoss;
 }
 
-/// Paths that are about as fast as the best, best first.
-std::vector<Place> nearBest(const Options &options, const Decision &decision) {
-  std::vector<Place> places;
+}  // namespace
+
+std::vector<NearBestPath> nearBestPaths(const Options &options, const Decision &decision) {
+  std::vector<NearBestPath> places;
   const double limit = decision.best().selection.best().seconds * (1 + comparedPaths.within);
   for (size_t variant = 0; variant < decision.variants.size(); ++variant)
     for (select::SelectionResult &path :
@@ -43,7 +39,8 @@ std::vector<Place> nearBest(const Options &options, const Decision &decision) {
         takeRunnersUp(path, decision.variants[variant].selection.best());
         places.push_back({.variant = variant, .path = std::move(path)});
       }
-  std::ranges::stable_sort(places, {}, [](const Place &place) { return place.path.seconds; });
+  std::ranges::stable_sort(places, {},
+                           [](const NearBestPath &place) { return place.path.seconds; });
   if (places.size() > size_t(comparedPaths.plans)) places.resize(size_t(comparedPaths.plans));
   return places;
 }
@@ -53,6 +50,8 @@ bool isMeasured(const PlannedKernels &planned) {
     return kernel.cost.measured || kernel.configuration.knobs.is<ViewKnobs>();
   });
 }
+
+namespace {
 
 /// What any plan may take: variants of one graph have one limit, also where one of them has its
 /// softmax in pieces.
@@ -66,10 +65,10 @@ double freeWorkspace(const Device &device, const Decision &decision) {
 /// The numbers of chunks nearest to one that no plan takes: the next below and the next above that
 /// a plan of these paths takes. "" where none does.
 std::string nearestCounts(const PlanContext &context, const Decision &decision,
-                          const std::vector<Place> &places, int asked) {
+                          const std::vector<NearBestPath> &places, int asked) {
   constexpr int most = 64;  // the largest that is ever weighed
   const auto isTaken = [&](int count) {
-    return std::ranges::any_of(places, [&](const Place &place) {
+    return std::ranges::any_of(places, [&](const NearBestPath &place) {
       return planOf(context, decision.variants[place.variant], place.path, count,
                     decision.concurrent)
           .has_value();
@@ -145,11 +144,11 @@ void chooseChunks(const PlanContext &context, const Options &options, Decision &
                  .plan.workspaceBytes) <= freeBytes)
     return;
   std::string rejection;
-  std::vector<Place> places;
+  std::vector<NearBestPath> places;
   std::vector<std::vector<PricedChunking>> pricedAt;
   std::vector<PricedChunking> all;
   std::vector<size_t> placeOf;  // of all
-  for (Place &place : nearBest(options, decision)) {
+  for (NearBestPath &place : nearBestPaths(options, decision)) {
     std::vector<PricedChunking> priced =
         pricedChunkings(context, options, decision.variants[place.variant], place.path, rejection);
     all.insert(all.end(), priced.begin(), priced.end());

@@ -35,6 +35,16 @@ std::vector<PricedChunking> pricedChunkings(const PlanContext &context, const Op
                                             const select::SelectionResult &path,
                                             std::string &rejection);
 
+/// Paths that are about as fast as the best of all variants, best first.
+struct NearBestPath {
+  size_t variant = 0;  ///< of Decision::variants
+  select::SelectionResult path;
+};
+std::vector<NearBestPath> nearBestPaths(const Options &options, const Decision &decision);
+
+/// Whether the kernels of a plan are all priced by measurements.
+bool isMeasured(const PlannedKernels &planned);
+
 /// The rule above, over what was priced, or over what of it is measured if anything is; of equals
 /// the first. `priced` is not empty. `freeBytes`: workspace that any plan may take. `trade`:
 /// Options::memoryTrade.

@@ -8,6 +8,7 @@
 #include "passes/decide/MeasuredChoice.h"
 #include "passes/decide/MemoryLimit.h"
 #include "passes/decide/PinAdvice.h"
+#include "passes/decide/PipelineChoice.h"
 
 #include <algorithm>
 #include <ranges>
@@ -193,13 +194,16 @@ Decision selectAll(const Problem &problem, const Options &options, const std::ve
 
 /// The plan of what was decided, which alone says the bound: that of the plans of all variants.
 PlannedKernels chosenPlan(const Problem &problem, const Decision &decision) {
-  PlannedKernels planned = valueOrThrow(planOf(problem.context, decision.best(), decision.path(),
-                                               decision.chunks, decision.concurrent));
+  PlannedKernels planned =
+      valueOrThrow(planOf(problem.context, decision.best(), decision.path(), decision.chunks,
+                          decision.concurrent, decision.isPipelined));
   planned.plan.lowerBoundSeconds = decision.lowerBound;
   checkHonoured(planned.plan, decision.asked);
   if (const std::string line = memoryLine(decision); !line.empty())
     planned.plan.notes.push_back({.kind = NoteKind::searchLimits, .text = line});
   if (const std::string line = tradeLine(decision); !line.empty())
+    planned.plan.notes.push_back({.kind = NoteKind::chunks, .text = line});
+  if (const std::string line = pipelineLine(decision); !line.empty())
     planned.plan.notes.push_back({.kind = NoteKind::chunks, .text = line});
   return planned;
 }
@@ -209,6 +213,7 @@ void decideMemory(const Problem &problem, const Options &options, Decision &deci
   decision.concurrent = options.isConcurrent();
   if (options.maxMemory) chooseWithinMemory(problem, options, decision, *options.maxMemory);
   else chooseChunks(problem.context, options, decision);
+  choosePipeline(problem.context, options, decision);
   decision.planned = chosenPlan(problem, decision);
 }
 
@@ -255,6 +260,9 @@ std::vector<PlannedKernels> plansInChunks(const PlanContext &context, const Deci
                                           int asked, int most) {
   std::vector<PlannedKernels> plans = {
       valueOrThrow(planOf(context, decision.best(), decision.path(), 1))};
+  if (decision.isPipelined)
+    plans.push_back(valueOrThrow(
+        planOf(context, decision.best(), decision.path(), decision.chunks, true, true)));
   if (decision.pricedChunkings.empty()) return plans;
   for (const int count : chunkCounts({.chunks = asked})) {
     if (count == 1 || count > most) continue;

@@ -57,6 +57,7 @@ struct Options {
   std::vector<Pin> pins;
   int alternatives = 8;              ///< k of the k best paths
   int chunks = 1;                    ///< 0: chosen (ChunkChoice.h)
+  int slices = 1;                    ///< of a pipelined plan; 0: chosen (PipelineChoice.h)
   std::optional<int64_t> maxMemory;  ///< bytes of workspace
   std::string maxMemoryText;         ///< as it was asked for; for messages
   double memoryTrade =
@@ -108,6 +109,7 @@ struct TimedPath {
   std::string variant;
   int chunks = 1;
   bool concurrent = false;
+  bool isPipelined = false;   ///< the chunks are slices
   double predicted = 0;       ///< seconds, of its kernels one by one
   double predictedGraph = 0;  ///< seconds, of the whole graph, by which plans are ordered
   bool chosen = false;
@@ -117,7 +119,8 @@ struct TimedPath {
       {};  ///< steps that the predicted best plan of the same variant lacks
 };
 
-/// A path whose kernels around its largest temporary run in so many chunks (ChunkChoice.h).
+/// A path whose kernels around its largest temporary run in so many chunks (ChunkChoice.h), or
+/// slices (PipelineChoice.h).
 struct PricedChunking {
   int chunks = 1;
   double seconds = 0;     ///< predicted, as a whole graph
@@ -145,7 +148,11 @@ struct Decision {
   bool concurrent = false;  ///< its kernels may run at once (Plan::concurrent)
   int chunks = 1;           ///< in how many its largest temporary is computed (PlanChunks.h)
   std::vector<PricedChunking>
-      pricedChunkings;            ///< what these were chosen from; empty where there was no choice
+      pricedChunkings;       ///< what these were chosen from; empty where there was no choice
+  bool isPipelined = false;  ///< these chunks are slices, which run at once
+  std::vector<PricedChunking>
+      pricedPipelines;            ///< numbers of slices that were weighed, of the chosen path where
+                                  ///< one of them was; empty where there was no choice
   double freeWorkspaceBytes = 0;  ///< workspace that any plan may take (ChunkChoice.h)
   /// Where Options::memoryTrade decided: how much slower than the fastest the plan is as one graph,
   /// as a share, and how many bytes of workspace less it takes. Else both 0.

@@ -85,9 +85,10 @@ namespace {
 
 /// As one graph, the best path of a selection in so many chunks; nothing where it does not run so.
 std::optional<double> graphSecondsOf(const Problem &problem, const Options &options,
-                                     const SelectedVariant &variant, int chunks) {
+                                     const SelectedVariant &variant, int chunks, bool isPipelined) {
   const Expected<PlannedKernels> planned =
-      planOf(problem.context, variant, variant.selection.best(), chunks, options.isConcurrent());
+      planOf(problem.context, variant, variant.selection.best(), chunks, options.isConcurrent(),
+             isPipelined);
   if (!planned) return std::nullopt;
   return planFigures(planned->plan)["graphSeconds"].get<double>();
 }
@@ -124,7 +125,8 @@ std::vector<std::string> nearestLayouts(const Problem &problem, const Options &o
                                 .name = variant.name(),
                                 .notes = variant.notes,
                                 .selection = std::move(*solved.solved[n])};
-      if (const std::optional<double> seconds = graphSecondsOf(problem, options, own, chunks))
+      if (const std::optional<double> seconds =
+              graphSecondsOf(problem, options, own, chunks, decision.isPipelined))
         ranked.emplace_back(*seconds, names[n]);
     }
   } catch (const Error &error) {

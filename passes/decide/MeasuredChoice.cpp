@@ -17,8 +17,10 @@ namespace {
 std::string launches(const Plan &plan) {
   std::string text;
   for (const PlanKernel &kernel : plan.kernels)
-    text += fmt::format("{} {} {} {} -> {}\n", kernel.name, kernel.family, kernel.configuration,
-                        fmt::join(kernel.inputLayouts, " "), fmt::join(kernel.outputLayouts, " "));
+    text +=
+        fmt::format("{}{} {} {} {} -> {}\n", kernel.chunk && kernel.chunk->isSlice ? "slice " : "",
+                    kernel.name, kernel.family, kernel.configuration,
+                    fmt::join(kernel.inputLayouts, " "), fmt::join(kernel.outputLayouts, " "));
   return text;
 }
 
@@ -41,10 +43,11 @@ std::vector<RankedPath> plansToMeasure(const PlanContext &context, const Options
                                        const Decision &decision, int count) {
   std::vector<RankedPath> found;
   std::set<std::string> seen;
-  const auto take = [&](size_t variant, const select::SelectionResult &path, int chunks, int most) {
+  const auto take = [&](size_t variant, const select::SelectionResult &path, int chunks, int most,
+                        bool isPipelined = false) {
     if (int(found.size()) >= most) return;
-    const Expected<PlannedKernels> planned =
-        planOf(context, decision.variants[variant], path, chunks, options.isConcurrent());
+    const Expected<PlannedKernels> planned = planOf(context, decision.variants[variant], path,
+                                                    chunks, options.isConcurrent(), isPipelined);
     if (!planned && planned.error().kind == ErrorKind::unsupported)
       return;  // not in so many chunks
     if (!planned) throw planned.error();
@@ -55,26 +58,35 @@ std::vector<RankedPath> plansToMeasure(const PlanContext &context, const Options
     found.push_back({.variant = variant,
                      .path = path,
                      .chunks = chunks,
-                     .concurrent = options.isConcurrent(),
+                     .concurrent = options.isConcurrent() || isPipelined,
+                     .isPipelined = isPipelined,
                      .seconds = predictGraph(plan, context.prices->device()).seconds(),
                      .sumSeconds = plan.predictedSeconds});
   };
   const auto takeVariants = [&](int most) {
     for (size_t variant = 0; variant < decision.variants.size(); ++variant) {
       const SelectedVariant &one = decision.variants[variant];
-      take(variant, one.path(), one.fitted ? one.fitted->chunks : decision.chunks, most);
+      const bool isFitted = one.fitted && !decision.isPipelined;
+      take(variant, one.path(), isFitted ? one.fitted->chunks : decision.chunks, most,
+           decision.isPipelined);
     }
   };
-  take(decision.chosen, decision.path(), decision.chunks, count);
+  take(decision.chosen, decision.path(), decision.chunks, count, decision.isPipelined);
+  if (options.slices == 0) {
+    std::vector<PricedChunking> pipelines = decision.pricedPipelines;
+    std::ranges::stable_sort(pipelines, {}, &PricedChunking::seconds);
+    for (const PricedChunking &one : pipelines)
+      take(decision.chosen, decision.path(), one.chunks, (count + 1) / 2, one.chunks > 1);
+  }
   std::string rejection;
   std::vector<PricedChunking> others =
       pricedChunkings(context, options, decision.best(), decision.path(), rejection);
   std::ranges::stable_sort(others, {}, &PricedChunking::seconds);
   for (const PricedChunking &other : others)
-    take(decision.chosen, decision.path(), other.chunks, (count + 1) / 2);
+    if (options.slices <= 1) take(decision.chosen, decision.path(), other.chunks, (count + 1) / 2);
   takeVariants((3 * count + 3) / 4);
   for (const select::SelectionResult &path : decision.best().selection.kBest(count))
-    take(decision.chosen, path, decision.chunks, count);
+    take(decision.chosen, path, decision.chunks, count, decision.isPipelined);
   takeVariants(count);
   std::stable_sort(found.begin() + 1, found.end(),
                    [](const RankedPath &a, const RankedPath &b) { return a.seconds < b.seconds; });
@@ -83,18 +95,24 @@ std::vector<RankedPath> plansToMeasure(const PlanContext &context, const Options
 
 namespace {
 
+/// ", 4 slices"; empty for the whole.
+std::string chunksOf(const RankedPath &one) {
+  return one.chunks == 1
+             ? ""
+             : fmt::format(", {} {}", one.chunks, one.isPipelined ? "slices" : "chunks");
+}
+
 /// Times the plans, keeps what was found in the decision, and returns which of them to keep.
 size_t compare(const PlanContext &context, Decision &decision,
                const std::vector<RankedPath> &ranked, const Measure &measure) {
   std::vector<PlanToMeasure> plans;
   for (const RankedPath &one : ranked) {
     const SelectedVariant &variant = decision.variants[one.variant];
-    plans.push_back(
-        {.name =
-             fmt::format("plan {} of {} (variant {}{}{})", plans.size() + 1, ranked.size(),
-                         variant.name, one.chunks > 1 ? fmt::format(", {} chunks", one.chunks) : "",
-                         one.concurrent ? ", concurrent" : ""),
-         .planned = valueOrThrow(planOf(context, variant, one.path, one.chunks, one.concurrent))});
+    plans.push_back({.name = fmt::format("plan {} of {} (variant {}{}{})", plans.size() + 1,
+                                         ranked.size(), variant.name, chunksOf(one),
+                                         one.concurrent && !one.isPipelined ? ", concurrent" : ""),
+                     .planned = valueOrThrow(planOf(context, variant, one.path, one.chunks,
+                                                    one.concurrent, one.isPipelined))});
   }
   const MeasuredPlans measured = measure(std::move(plans));
 
@@ -104,6 +122,7 @@ size_t compare(const PlanContext &context, Decision &decision,
     TimedPath timed{.variant = variant.name,
                     .chunks = ranked[index].chunks,
                     .concurrent = ranked[index].concurrent,
+                    .isPipelined = ranked[index].isPipelined,
                     .predicted = ranked[index].sumSeconds,
                     .predictedGraph = ranked[index].seconds,
                     .chosen = index == measured.kept,
@@ -137,6 +156,9 @@ void chooseByMeasuring(const PlanContext &context, const Options &options, Decis
   decision.chosen = kept.variant;
   decision.chosenPath = kept.path;
   decision.chunks = kept.chunks;
+  decision.isPipelined = kept.isPipelined;
+  decision.concurrent = kept.concurrent;
+  if (kept.isPipelined) return;
   if (options.concurrent != Concurrency::measured ||
       !mayBeConcurrent(context, options, decision.best(), kept))
     return;

@@ -12,12 +12,14 @@ struct RankedPath {
   select::SelectionResult path;
   int chunks = 1;
   bool concurrent = false;
-  double seconds = 0;     ///< predicted, as a whole graph
-  double sumSeconds = 0;  ///< of its kernels' prices
+  bool isPipelined = false;  ///< these chunks are slices
+  double seconds = 0;        ///< predicted, as a whole graph
+  double sumSeconds = 0;     ///< of its kernels' prices
 };
 
 /// At most `count` distinct plans, the chosen one first, then in the order of their predicted
-/// times. Half of the places are for the chosen path in other numbers of chunks, by time; then come
+/// times. Half of the places are for the chosen path in other numbers of slices, where --pipeline
+/// leaves them open, and in other numbers of chunks, each by time; then come
 /// the best of as many variants as fill three quarters, the next best paths of the best variant,
 /// and the best of further variants. None needs more memory than the limit.
 std::vector<RankedPath> plansToMeasure(const PlanContext &context, const Options &options,

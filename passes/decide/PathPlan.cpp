@@ -49,9 +49,13 @@ void noteMargins(const PlannedKernels &planned, std::vector<PlanNote> &notes) {
 }  // namespace
 
 Expected<PlannedKernels> planOf(const PlanContext &context, const SelectedVariant &variant,
-                                const select::SelectionResult &path, int count, bool concurrent) {
+                                const select::SelectionResult &path, int count, bool concurrent,
+                                bool isPipelined) {
   const select::Selection &selection = variant.selection;
-  const Chunking chunks{.count = count, .prices = context.prices, .concurrent = concurrent};
+  const Chunking chunks{.count = count,
+                        .prices = context.prices,
+                        .concurrent = concurrent,
+                        .isPipelined = isPipelined && count > 1};
   PlannedKernels planned;
   try {
     planned = buildPlan(selection.problem(), path, context.prices->device(), context.free, &chunks);

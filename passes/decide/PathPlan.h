@@ -25,10 +25,11 @@ struct PlanContext {
 
 /// Everything but what emission and build find out. `path`: of the variant's selection graph. An
 /// error where its kernels cannot run in so many chunks (PlanChunks.h), or are not measured under
-/// --strict. `concurrent`: Plan::concurrent.
+/// --strict. `concurrent`: Plan::concurrent. `isPipelined`: the chunks are slices, which run at
+/// once whatever `concurrent` says.
 Expected<PlannedKernels> planOf(const PlanContext &context, const SelectedVariant &variant,
                                 const select::SelectionResult &path, int chunks = 1,
-                                bool concurrent = false);
+                                bool concurrent = false, bool isPipelined = false);
 
 /// What the plan makes of one step of its path: the seconds of all its chunks, and how many these
 /// are.

@@ -13,8 +13,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'bench'))
 
 # noqa: E402
-from weftbench import (artifact_graph, attention_plans, layers, operator_table, report, results,
-                       statistics)
+from weftbench import (artifact_graph, attention_plans, layers, operator_table, recomposition,
+                       report, results, sequential, statistics)
 import safetensors_file
 from weft_command import CommandTest, WEFT  # noqa: E402
 
@@ -371,6 +371,15 @@ class AttentionPlansTest(CommandTest):
                     self.assertEqual(softmax['knobs']['combine'], combine)
                     self.assertEqual(softmax['block'][0], min(attention_plans.MOST_THREADS, length))
 
+    def test_pipelines(self):
+        """A batch of four as the benchmark runs it: kernels of every number of slices."""
+        batch = attention_plans.PIPELINED_BATCH
+        for slices in attention_plans.PIPELINES:
+            kernels = self.emitted(lambda plan: None, *attention_plans.arguments(256, batch),
+                                   '--pipeline', slices)
+            if slices != 'auto':
+                self.assertEqual(len(kernels), 3 * int(slices))
+
     def test_softmax_alone(self):
         text = (ROOT / 'bench/workloads/softmax_f32.mlir.in').read_text()
         self.write('graph.mlir', re.sub(r'@(rows|columns)@', '256', text))
@@ -390,6 +399,53 @@ class AttentionPlansTest(CommandTest):
             kernels = self.emitted(lambda plan: None, *attention_plans.arguments(1024, 1),
                                    '--softmax', combine)
             self.assertIn(combine, [kernel['knobs'].get('combine') for kernel in kernels])
+
+
+class SequentialTest(unittest.TestCase):
+    PROGRAM = sequential.program_beside(WEFT)
+
+    def test_baseline(self):
+        result = report.Result(report.Workload('attention'), samples={'weft chosen': [1e-5] * 3})
+        baseline = sequential.Baseline(self.PROGRAM, 8)
+        baseline.add(result, 32)
+        seconds = baseline.known[32]
+        self.assertLess(seconds['error'], 1e-6)
+        steps = [seconds[step] for step in ('score', 'softmax', 'weighted')]
+        self.assertTrue(all(0 < step <= seconds['seconds'] for step in steps), seconds)
+        self.assertEqual(result.extra['weft chosen over one CPU thread'],
+                         f"{seconds['seconds'] / 1e-5:.1f}x")
+
+    def test_failures_are_rows(self):
+        result = report.Result(report.Workload('attention'))
+        sequential.Baseline(self.PROGRAM, 8).add(result, 0)
+        self.assertIn('Value 0 not in range', result.failures['one CPU thread'])
+        sequential.Baseline('no-such-program', 8).add(result, 32)
+        self.assertIn('no-such-program', result.failures['one CPU thread'])
+        self.assertEqual(result.extra, {})
+
+
+class RecompositionTest(CommandTest):
+    """Predictions for an A100 beside "Recomposing Softmax Layers"."""
+    def test_the_rank_of_bert(self):
+        plans = {
+            form: recomposition.plan_of(WEFT, 'bert-large', 'a100', form, recomposition.LENGTH)
+            for form in recomposition.FORMS
+        }
+        seconds = {form: plan['predictedSeconds'] for form, plan in plans.items()}
+        # As the source has them: recomposed, whole, decomposed.
+        self.assertEqual(sorted(seconds, key=seconds.get), ['SDF', 'whole', 'SD'])
+        self.assertEqual([recomposition.sweeps(plans[form]) for form in ('whole', 'SD', 'SDF')],
+                         [4, 6, 2])
+        self.assertEqual(len(recomposition.row('bert-large', 'a100', seconds, plans)), 8)
+        # Of two statistics a tile of 64 keys, each in 4 bytes and written and read once, and of
+        # the factor: 24 bytes where the softmax moves 64 x 4.
+        scores = 4 * 16 * recomposition.LENGTH**2
+        self.assertEqual(recomposition.traffic_of_softmax(plans['whole']), scores)
+        self.assertEqual(recomposition.statistics_bytes(plans['SDF']), scores * 24 // 256)
+
+    def test_what_is_not_emitted_is_selected(self):
+        self.assertIsNone(recomposition.plan_of(WEFT, 'bert-large', 't4', 'whole', 256))
+        self.assertGreater(recomposition.seconds_of(WEFT, 'bert-large', 't4', 'whole', 256), 0)
 
 
 class RunTest(unittest.TestCase):

@@ -157,6 +157,67 @@ class ConcurrencyTest(MeasureTest):
                    says=['--concurrent'], env=self.with_driver())
 
 
+class PipelineTest(MeasureTest):
+    UNFUSED = [*CORE, '--attention', 'unfused', '--no-library', '--profile', 'none']
+
+    def compile(self, *flags, **settings):
+        self.weft('compile', *self.UNFUSED, '-o', 'plan', *flags, '--overwrite',
+                  env=self.with_driver(**settings))
+        plan = self.assertWholeArtifact('plan')
+        return plan, json.loads((self.folder / 'plan/report.json').read_text())
+
+    def test_slices_are_weighed_and_measured(self):
+        plan, report = self.compile('--pipeline', 'auto', '--measure=8', launchNanoseconds=2000)
+        timed = report['measuredPlans']
+        self.assertTrue(any(one.get('pipelined') and 'measured' in one for one in timed), timed)
+        self.assertTrue(any(one['chunks'] == 1 and 'measured' in one for one in timed), timed)
+        # The stand-in runs one kernel at a time: more launches are slower.
+        self.assertEqual([one['chunks'] for one in timed if one['chosen']], [1])
+        self.assertFalse(plan['concurrent'])
+        self.assertEqual([one['slices'] for one in report['pipeline']], [1, 2])
+        said = self.weft('explain', 'plan', '--all').prose()
+        self.assertIn('--pipeline: predicted as one graph: without slices', said)
+        self.assertIn(', 2 slices', said)
+        self.weft('explain', 'plan', '--json')
+
+    def test_a_number_of_slices(self):
+        plan, report = self.compile('--pipeline', '2', '--measure=3', launchNanoseconds=2000)
+        self.assertTrue(plan['concurrent'])
+        self.assertTrue(all(one['pipelined'] for one in report['measuredPlans']))
+        slices = [kernel['chunk'] for kernel in plan['kernels'] if kernel['chunk']]
+        self.assertEqual({one['start'] for one in slices}, {0, 1})
+        self.assertTrue(all(one['isSlice'] for one in slices))
+        self.assertIn('in 2 slices', self.weft('explain', 'plan').prose())
+        self.weft('emit', 'plan')
+        self.assertEqual(json.loads((self.folder / 'plan/plan.json').read_text()), plan)
+        self.assertIn('whole graph', self.weft('time', 'plan', '--rounds', '3',
+                                               env=self.with_driver(launchNanoseconds=2000)).out)
+        # A slice that waits for another is no pipelined plan.
+        later = [index for index, kernel in enumerate(plan['kernels'])
+                 if kernel['chunk'] and kernel['chunk']['start'] == 1]
+        plan['kernels'][later[0]]['after'].append(later[0] - 1)
+        (self.folder / 'plan/plan.json').write_text(json.dumps(plan))
+        self.fails(2, 'emit', 'plan', says=['slices run at once'])
+
+    def test_rejected(self):
+        env = self.with_driver()
+        for code, flags, says in (
+            (3, ['--pipeline', '3'], ['2 indices are not divisible into 3 slices',
+                                      'legal and nearest: --pipeline 2']),
+            (3, ['--pipeline', '64'], ['--pipeline 2']),
+            (2, ['--pipeline', '2', '--chunks', '2'], ['--pipeline 2 with --chunks 2']),
+            (2, ['--pipeline', '2', '--concurrent', 'off'], ['with --concurrent off']),
+            (2, ['--pipeline', '2', '--early-start', 'on'], ['with --early-start on']),
+            (2, ['--pipeline', '0'], ['expected a number of slices']),
+            (2, ['--pipeline', '2x'], ['expected a number of slices']),
+            (3, ['--pipeline', '2', '--max-memory', '1'], ['--max-memory 1'])):
+            with self.subTest(flags=flags):
+                self.fails(code, 'compile', *self.UNFUSED, '-o', 'other', *flags, says=says,
+                           env=env)
+        self.fails(3, 'compile', *CORE, '--attention', 'fused', '--pipeline', '2', '-o', 'other',
+                   says=['--attention fused: --pipeline 2', '--attention unfused'], env=env)
+
+
 class RejectionTest(MeasureTest):
     def test_usage(self):
         env = self.with_driver()

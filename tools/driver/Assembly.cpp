@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <numeric>
 
 namespace weft::driver {
@@ -39,10 +40,15 @@ std::string graphLine(const Plan &plan) {
   std::vector<int> inOrder(plan.kernels.size());
   std::iota(inOrder.begin(), inOrder.end(), 0);
   const GraphPrediction graph = predictGraph(plan, inOrder);
-  if (graph.reuseSeconds <= 0) return "";
+  if (graph.reuseSeconds <= 0 && graph.overlapSeconds == 0) return "";
+  const std::string overlap = graph.overlapSeconds == 0
+                                  ? ""
+                                  : fmt::format("slices that run at once {} {}, ",
+                                                graph.overlapSeconds > 0 ? "save" : "add",
+                                                formatSeconds(std::abs(graph.overlapSeconds)));
   return fmt::format(
-      "as one graph {}: kernels find {} in L2 that others left there, and {} never leave it\n",
-      formatSeconds(graph.seconds()), formatBytes(int64_t(graph.reusedBytes)),
+      "as one graph {}: {}kernels find {} in L2 that others left there, and {} never leave it\n",
+      formatSeconds(graph.seconds()), overlap, formatBytes(int64_t(graph.reusedBytes)),
       formatBytes(int64_t(graph.overwrittenBytes)));
 }
 

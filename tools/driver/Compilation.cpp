@@ -383,8 +383,15 @@ std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant,
         "--attention fused: --chunks {} asks for stored scores, of which a fused attention has "
         "none; the nearest alternative is --chunks 1, or --attention decomposed",
         asked.chunks);
-  // Chunks are of stored scores: whoever asks for a number of them asks for a plan that has some.
-  options.canFuseAttention = asked.chunks <= 1 && offersFusedAttention(prices->device());
+  if (asked.attention == "fused" && asked.slices() > 1)
+    throw Error::unsupported(
+        "--attention fused: --pipeline {} asks for kernels around stored scores, of which a fused "
+        "attention has none; the nearest alternative is --pipeline auto, or --attention unfused",
+        asked.pipeline);
+  // Chunks and slices are of stored scores: whoever asks for a number of them asks for a plan that
+  // has some.
+  options.canFuseAttention =
+      asked.chunks <= 1 && asked.slices() <= 1 && offersFusedAttention(prices->device());
   options.canFuseAttentionBackward = bool(attentionBackwardRejection);
   options.recompute = choosesRecomputed ? "auto" : "none";
   if (!modelFlags.optimizer.empty()) {  // weights change every step: to stack them is not free
@@ -686,9 +693,9 @@ Compilation::KnownWithoutPins Compilation::knownWithoutPins(
                         fmt::join(choices.fuse, " "), fmt::join(choices.noFuse, " "),
                         choices.searchMemory));
   KnownTimes ofPlan = known;
-  ofPlan.add(fmt::format("{} {} {} {} {} {}", wholePlan, choices.maxMemory,
+  ofPlan.add(fmt::format("{} {} {} {} {} {} {}", wholePlan, choices.maxMemory,
                          choices.memoryTradeShare(), choices.chunks, choices.concurrent,
-                         choices.alternatives));
+                         choices.pipeline, choices.alternatives));
   return {.variants = std::move(known), .plan = std::move(ofPlan)};
 }
 
@@ -697,6 +704,7 @@ decision::Options Compilation::options(const std::vector<ProposedVariant> &propo
   return {.pins = choices.pinned(),
           .alternatives = choices.alternatives,
           .chunks = choices.chunks,
+          .slices = choices.slices(),
           .maxMemory = choices.maxMemoryBytes(),
           .maxMemoryText = choices.maxMemory,
           .memoryTrade = choices.memoryTradeShare(),

@@ -150,7 +150,8 @@ std::string planLines(const Plan &plan, const Evidence &evidence, size_t columns
   if (const std::string attention = attentionForm(plan); !attention.empty())
     items.push_back(attention);
   if (const int chunks = mostChunks(plan); chunks > 1)
-    items.back() += fmt::format(" in {} chunks", chunks);
+    items.back() +=
+        fmt::format(" in {} {}", chunks, isPipelined(plan) ? "slices at once" : "chunks");
   if (transposes > 0)
     items.push_back(fmt::format("{} transpose{}", transposes, transposes == 1 ? "" : "s"));
   items.push_back(fmt::format("workspace {}", formatBytes(plan.workspaceBytes)));

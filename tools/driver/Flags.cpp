@@ -305,6 +305,13 @@ void ChoiceFlags::declareDecisions(CLI::App &command) {
       "kernels that do not wait for each other run at once, on parallel paths of the CUDA "
       "graph: on, off, or auto: where "
       "--measure finds the plan faster with them");
+  command
+      .add_option("--pipeline", pipeline,
+                  "run the kernels around the largest temporary for so many slices of its batch or "
+                  "its heads at once, each with separate memory, on parallel paths of one CUDA "
+                  "graph; auto: where predicted faster; 1: no slices")
+      ->capture_default_str()
+      ->type_name("N|auto");
   command.add_option(
       "--early-start", earlyStart,
       "kernels are launched while the one before them ends and wait by themselves for what it "
@@ -369,6 +376,24 @@ void ChoiceFlags::check() const {
         "several; leave one of them out");
   requireOneOf("--softmax", softmax, {"auto", "shuffle", "tree", "linear"});
   requireOneOf("--fuse-rules", fuseRules, {"paper", "default", "none"});
+  checkPipeline();
+}
+
+void ChoiceFlags::checkPipeline() const {
+  if (slices() == 1) return;
+  if (chunks > 1)
+    throw Error::badInput(
+        "--pipeline {} with --chunks {}: slices run at once, each with separate memory, chunks one "
+        "after another; leave one of them out",
+        pipeline, chunks);
+  if (concurrent == "off")
+    throw Error::badInput(
+        "--pipeline {} with --concurrent off: slices run at once; leave one of them out", pipeline);
+  if (earlyStart == "on")
+    throw Error::badInput(
+        "--pipeline {} with --early-start on: a kernel starts early behind one other, and slices "
+        "run at once; leave one of them out",
+        pipeline);
 }
 
 std::optional<BlockCombine> ChoiceFlags::softmaxCombine() const {
@@ -381,6 +406,18 @@ std::optional<BlockCombine> ChoiceFlags::softmaxCombine() const {
 std::optional<int64_t> ChoiceFlags::maxMemoryBytes() const {
   if (maxMemory.empty()) return std::nullopt;
   return parseBytes(maxMemory, "--max-memory");
+}
+
+int ChoiceFlags::slices() const {
+  constexpr int most = 4096;
+  if (pipeline == "auto") return 0;
+  int count = 0;
+  const char *begin = pipeline.data(), *last = begin + pipeline.size();
+  const auto [end, error] = std::from_chars(begin, last, count);
+  if (error != std::errc() || end != last || count < 1 || count > most)
+    throw Error::badInput("--pipeline {}: expected a number of slices from 1 (none) to {}, or auto",
+                          pipeline, most);
+  return count;
 }
 
 double ChoiceFlags::memoryTradeShare() const {

@@ -105,6 +105,7 @@ struct ChoiceFlags {
   std::string searchMemory;       ///< empty: half of the machine's
   int chunks = 1;                 ///< 0: chosen (ChunkChoice.h)
   std::string concurrent = "auto";
+  std::string pipeline = "1";  ///< slices that run at once, or auto
   std::string earlyStart = "auto";
   int alternatives = 8;
   std::string lengths;                 ///< expected at run time: mean=R or a file; empty: full
@@ -126,8 +127,12 @@ struct ChoiceFlags {
   /// Of --lengths, of sequences of at most `longest`. Throws Error(badInput) for a mean that is no
   /// share, and for files without lengths or with some out of range.
   ExpectedFill expectedFill(int64_t longest) const;
+  /// Of --pipeline: 0 for auto. Throws Error(badInput) for what is neither that nor a number.
+  int slices() const;
   /// --concurrent auto leaves it to measuring, and is off without.
   decision::Concurrency concurrency() const;
+  /// Throws Error(badInput) for a flag that --pipeline excludes.
+  void checkPipeline() const;
   /// What --early-start asks of plans for an architecture.
   EarlyStarts earlyStarts(std::string_view architecture) const;
   /// How softmax kernels combine the threads of a block; nothing: whatever is fastest.

@@ -397,6 +397,7 @@ MemoryTrade memoryTrade(const Plan &plan, const json &report) {
     if (one["chosen"].get<bool>()) chosen = &one;
   if (chunkings.size() < 2 || !chosen) {
     const int chunks = mostChunks(plan);
+    if (isPipelined(plan)) return {.text = text + fmt::format(" in {} slices at once", chunks)};
     if (chunks > 1) return {.text = text + fmt::format(" in {} chunks, as asked", chunks)};
     return {.text =
                 text + (chunkings.empty()

@@ -56,6 +56,7 @@ json measuredReport(const std::vector<TimedPath> &timed) {
                     {"predicted", one.predicted},
                     {"predictedGraph", one.predictedGraph},
                     {"different", one.different}});
+    if (one.isPipelined) list.back()["pipelined"] = true;
     if (one.measurement)
       list.back().update({{"measured", one.measurement->seconds},
                           {"spread", one.measurement->spread},
@@ -65,15 +66,16 @@ json measuredReport(const std::vector<TimedPath> &timed) {
   return list;
 }
 
-json chunksReport(const Decision &decision) {
+/// `number`: what the member that counts them is called. `chosen`: how many were chosen.
+json pricedReport(const std::vector<PricedChunking> &priced, const char *number, int chosen) {
   json list = json::array();
-  for (const PricedChunking &one : decision.pricedChunkings)
-    list.push_back({{"chunks", one.chunks},
+  for (const PricedChunking &one : priced)
+    list.push_back({{number, one.chunks},
                     {"seconds", one.seconds},
                     {"sumSeconds", one.sumSeconds},
                     {"workspace", one.workspaceBytes},
                     {"measured", one.isMeasured},
-                    {"chosen", one.chunks == decision.chunks}});
+                    {"chosen", one.chunks == chosen}});
   return list;
 }
 
@@ -530,7 +532,7 @@ json makeReport(const Compilation &compilation, const DecidedModel &decided,
       {"pins", pins},
       {"saved", savedReport(decision, compilation.recomputedNames())},
       {"measuredPlans", measuredReport(decision.timed)},
-      {"chunks", chunksReport(decision)},
+      {"chunks", pricedReport(decision.pricedChunkings, "chunks", decision.chunks)},
       {"freeWorkspace", decision.freeWorkspaceBytes},
       {"movement", movementReport(compilation, variant, best, planned)},
       {"memory", memoryReport(planned.plan)},
@@ -541,6 +543,9 @@ json makeReport(const Compilation &compilation, const DecidedModel &decided,
   if (compilation.expectedFill()) report["lengths"] = lengthsReport(compilation, planned);
   if (const double allowed = compilation.choiceFlags().memoryTradeShare(); allowed > 0)
     report["memoryTrade"] = memoryTradeReport(decision, allowed);
+  if (!decision.pricedPipelines.empty())
+    report["pipeline"] = pricedReport(decision.pricedPipelines, "slices",
+                                      decision.isPipelined ? decision.chunks : 1);
   if (json norms = normsReport(proposed, decision, compilation.costModel().device());
       !norms["attempts"].empty())
     report["norms"] = std::move(norms);

@@ -40,6 +40,7 @@ json toJson(const ChoiceFlags &flags) {
                  {"alternatives", flags.alternatives},
                  {"searchMemory", flags.searchMemory}};
   if (flags.memoryTradeShare() > 0) object["memoryTrade"] = flags.memoryTrade;  // absent: 0
+  if (flags.slices() != 1) object["pipeline"] = flags.pipeline;                 // absent: 1
   if (flags.fill) object["fill"] = {{"tokens", flags.fill->tokens}, {"pairs", flags.fill->pairs}};
   return object;
 }
@@ -62,6 +63,7 @@ ChoiceFlags choicesFrom(const json &object) {
   object.at("alternatives").get_to(flags.alternatives);
   object.at("searchMemory").get_to(flags.searchMemory);
   if (object.contains("memoryTrade")) object.at("memoryTrade").get_to(flags.memoryTrade);
+  if (object.contains("pipeline")) object.at("pipeline").get_to(flags.pipeline);
   if (object.contains("fill"))
     flags.fill = ExpectedFill{.tokens = object.at("fill").at("tokens").get<double>(),
                               .pairs = object.at("fill").at("pairs").get<double>()};

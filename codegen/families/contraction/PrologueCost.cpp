@@ -4,7 +4,23 @@
 #include "kernel/StridedBatchedGemm.h"
 #include "passes/configure/AnalyticConstants.h"
 
+#include <algorithm>
+#include <array>
+
 namespace weft {
+namespace {
+
+/// Instructions of threads a second. Four schedulers of a multiprocessor issue one warp each in a
+/// cycle, 128 threads. From sm_86 on its FMA units take as many; before, half as many (CUDA C++
+/// programming guide, throughput of arithmetic instructions), and accesses to shared memory,
+/// conversions and integers go elsewhere meanwhile.
+double issueRate(const Device &device) {
+  constexpr std::array<std::string_view, 3> halfAsMany = {"sm_70", "sm_75", "sm_80"};
+  const bool isHalf = std::ranges::find(halfAsMany, device.architecture) != halfAsMany.end();
+  return device.fmaFlops / 2 * (isHalf ? 2 : 1);
+}
+
+}  // namespace
 
 double transformSeconds(const Kernel &kernel, const GemmProblem &gemm, double m, double n,
                         double depth, double share, const Device &device) {
@@ -17,7 +33,7 @@ double transformSeconds(const Kernel &kernel, const GemmProblem &gemm, double m,
   const double moving = isInPlace ? analytic::transformInstructions : analytic::copyingInstructions;
   const double instructions = (gemm.a.isTransformed ? m : n) * depth *
                               (moving + analytic::prologueInstructionsPerFlop * perElement);
-  return instructions / (device.fmaFlops / 2 / device.multiprocessors * share);
+  return instructions / (issueRate(device) / device.multiprocessors * share);
 }
 
 double prologueFactor(const GemmProblem &gemm) {

@@ -564,9 +564,10 @@ TEST_CASE("a whole plan that is wired wrongly fails") {
 }
 
 TEST_CASE("the small plan is the plan that was chosen") {
-  const bool isChunked = GENERATE(false, true);
-  Machine machine(isChunked ? std::vector<std::string>{"--chunks", "2", "--concurrent", "on"}
-                            : std::vector<std::string>{});
+  const std::vector<std::string> flags = GENERATE(values<std::vector<std::string>>(
+      {{}, {"--chunks", "2", "--concurrent", "on"}, {"--pipeline", "2"}}));
+  const bool isChunked = !flags.empty();
+  Machine machine(flags);
   const Artifact artifact = readArtifact(machine.artifact());
   const Plan &plan = artifact.plan;
   const ScaledPlan scaled = scaledPlan(artifact);
@@ -581,7 +582,8 @@ TEST_CASE("the small plan is the plan that was chosen") {
     CHECK(is.outputs == was.outputs);
     CHECK(is.after == was.after);
     CHECK(is.family == was.family);
-    CHECK(is.chunk.has_value() == was.chunk.has_value());
+    REQUIRE(is.chunk.has_value() == was.chunk.has_value());
+    if (is.chunk) CHECK(is.chunk->isSlice == (flags.front() == "--pipeline"));
     chunks += was.chunk.has_value();
     const bool isTold = std::ranges::count(scaled.others, is.name, &OtherKnobs::kernel) == 1;
     CHECK((is.knobs == was.knobs) != isTold);

@@ -8,6 +8,7 @@
 #include "plan/Buffers.h"
 #include "plan/PlanChunks.h"
 #include "plan/PlanConfiguration.h"
+#include "plan/PlanLiveness.h"
 #include "plan/PlanMemory.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleKernels.h"
@@ -40,7 +41,8 @@ std::map<char, int64_t> only(const std::string &letters) {
 class HandWrittenPlan {
 public:
   /// Packed and checked. Returns the workspace.
-  int64_t finish() {
+  int64_t finish(bool isConcurrent = false) {
+    planned.plan.concurrent = isConcurrent;
     assignBuffers(planned.plan, viewOf, std::vector<std::vector<int>>(planned.kernels.size()));
     orderKernels(planned.plan);
     planned.plan.entryPoints.clear();
@@ -299,6 +301,84 @@ TEST_CASE("chunks write every element of the whole once") {
   REQUIRE(written.size() == size_t(out.bytes / 2));
   CHECK(std::set<int64_t>(written.begin(), written.end()).size() == written.size());
   CHECK(*written.rbegin() == out.bytes / 2 - 1);
+}
+
+TEST_CASE("slices share no memory that they write, and none waits for another") {
+  const auto prices = analyticCostModel(findDevice("h200"));
+  const int count = GENERATE(2, 6);  // slices of `out` lie interleaved along h
+  Attention whole(*prices), chunks(*prices), slices(*prices);
+  const int64_t wholeBytes = whole.finish();
+  runInChunks(chunks.planned, chunks.viewOf, {.count = count, .prices = prices.get()});
+  const int64_t chunkBytes = chunks.finish();
+  for (ChosenKernel &kernel : slices.planned.kernels)
+    kernel.cost = prices->cost(kernel.kernel, kernel.configuration);
+  runInChunks(slices.planned, slices.viewOf,
+              {.count = count, .prices = prices.get(), .isPipelined = true});
+  const int64_t sliceBytes = slices.finish(true);
+  CHECK(chunkBytes < sliceBytes);
+  CHECK(sliceBytes <= 2 * wholeBytes);
+  const Plan &plan = slices.planned.plan;
+  REQUIRE(plan.kernels.size() == size_t(3 * count + 1));
+  CHECK_THAT(plan.notes.front().text,
+             Catch::StartsWith(fmt::format("'scores' is computed in {} slices", count)));
+  const PlanMemory memory(plan);
+  const KernelOrder order(plan);
+  std::vector<std::pair<int64_t, MemoryRange>> temporaries;  // by the start of their slice
+  for (size_t later = 0; later < plan.kernels.size(); ++later) {
+    const PlanKernel &kernel = plan.kernels[later];
+    if (!kernel.chunk) continue;
+    CHECK(
+        (kernel.chunk->isSlice && kernel.chunk->deviceShare > 0 && kernel.chunk->deviceShare < 1));
+    const PlanTensor &output = plan.tensors[size_t(kernel.outputs.front())];
+    if (!output.name.starts_with("out"))
+      temporaries.emplace_back(kernel.chunk->start, memory.rangeOf(output));
+    for (size_t earlier = 0; earlier < later; ++earlier)
+      if (plan.kernels[earlier].chunk->start != kernel.chunk->start)
+        CHECK_FALSE(order.waits(int(later), int(earlier)));
+  }
+  REQUIRE(temporaries.size() == size_t(2 * count));
+  for (const auto &[start, range] : nonEmpty(temporaries))
+    for (const auto &[otherStart, other] : nonEmpty(temporaries))
+      if (start != otherStart) CHECK_FALSE(range.overlaps(other));
+  CHECK(order.waits(int(plan.kernels.size()) - 1, 2));  // what reads `out` waits for every slice
+  CHECK(planFromJson(toJson(plan), "plan.json") == plan);
+}
+
+TEST_CASE("a plan whose slices wait for each other or share memory is rejected") {
+  const auto prices = analyticCostModel(findDevice("h200"));
+  Attention slices(*prices);
+  runInChunks(slices.planned, slices.viewOf,
+              {.count = 2, .prices = prices.get(), .isPipelined = true});
+  slices.finish(true);
+  Plan plan = slices.planned.plan;
+  const auto problem = [&] { return rejectionOf([&] { verify(plan, "plan.json"); }); };
+  REQUIRE(problem() == "no error");
+  SECTION("a slice waits for another") {
+    plan.kernels[3].after = {2};
+    CHECK_THAT(problem(), Catch::Contains("kernels[3]") && Catch::Contains("slices run at once"));
+  }
+  SECTION("scores of both slices lie at one place") {
+    const auto bufferOf = [&](size_t kernel) {
+      return plan.tensors[size_t(plan.kernels[kernel].outputs.front())].buffer;
+    };
+    const auto placeOf = [&](int buffer) -> BufferAllocation & {
+      return *std::ranges::find(plan.memoryPlan, buffer, &BufferAllocation::buffer);
+    };
+    placeOf(bufferOf(3)).in = placeOf(bufferOf(0)).in;
+    placeOf(bufferOf(3)).offset = placeOf(bufferOf(0)).offset;
+    CHECK_THAT(problem(), Catch::Contains("does not wait for it"));
+  }
+}
+
+TEST_CASE("slices are of an outer axis alone") {
+  const auto prices = analyticCostModel(findDevice("h200"));
+  Attention attention(*prices);
+  const std::string reason = rejectionOf([&] {  // 32 queries would do, 2 batches and 6 heads do not
+    runInChunks(attention.planned, attention.viewOf,
+                {.count = 4, .prices = prices.get(), .isPipelined = true});
+  });
+  CHECK_THAT(reason, Catch::Contains("no plan in 4 slices") && Catch::Contains("along b: 2 ind") &&
+                         Catch::Contains("along h: 6 ind") && !Catch::Contains("along j"));
 }
 
 TEST_CASE("a chunk draws the dropout masks of the whole") {

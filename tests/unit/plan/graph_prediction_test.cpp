@@ -125,3 +125,46 @@ TEST_CASE("a part over the part before it never goes to DRAM") {
   CHECK(prediction.overwrittenBytes == Approx(1e6));
   CHECK(prediction.reuseSeconds == Approx(0.65 * 1.5e-6 + 0.1 * 1e-6));
 }
+
+namespace {
+
+/// Two slices of two kernels each, of 10 us, which keep such a share of the device busy.
+Plan twoSlices(double share) {
+  Plan plan;
+  plan.concurrent = true;
+  for (int slice = 0; slice < 2; ++slice) {
+    for (int n = 0; n < 3; ++n) plan.tensors.push_back(tensor(3 * slice + n, 3 * slice + n, 2));
+    for (int n = 0; n < 2; ++n) {
+      plan.kernels.push_back(kernel({3 * slice + n}, 3 * slice + n + 1));
+      plan.kernels.back().chunk = PlanChunk{.region = n,
+                                            .axis = "b",
+                                            .start = slice,
+                                            .size = 1,
+                                            .isSlice = true,
+                                            .deviceShare = share};
+      if (n == 1) plan.kernels.back().after = {2 * slice};
+    }
+  }
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("slices that leave room take as long as one of them, others as long as all") {
+  const double path = 1.8e-6;
+  const auto overlap = [](const Plan &plan) { return predictGraph(plan, Device{}).overlapSeconds; };
+  CHECK(overlap(twoSlices(0.5)) == Approx(20e-6 - path));
+  CHECK(overlap(twoSlices(0.75)) == Approx(40e-6 - 1.5 * 20e-6 - path));
+  CHECK(overlap(twoSlices(1)) == Approx(-path));
+  Plan uneven = twoSlices(0.75);  // alone for its last 10 us, the second slice runs at full speed
+  uneven.kernels[3].seconds = 20e-6;
+  CHECK(overlap(uneven) == Approx(50e-6 - 1.5 * 20e-6 - 10e-6 - path));
+  Plan inOrder = twoSlices(0.5);
+  inOrder.concurrent = false;
+  CHECK(overlap(inOrder) == 0);
+  Plan behind = twoSlices(0.5);  // a kernel of the whole that waits for both
+  behind.tensors.push_back(tensor(6, 6, 2));
+  behind.kernels.push_back(kernel({2, 5}, 6));
+  behind.kernels.back().after = {1, 3};
+  CHECK(predictGraph(behind, Device{}).seconds() == Approx(30e-6 + path));
+}

@@ -55,6 +55,7 @@ constexpr FormerChoice formerChoices[] = {
     {"--max-memory", "--memory shows what other workspaces cost", false},
     {"--memory-trade", "--memory shows what other workspaces cost", false},
     {"--chunks", "--memory shows what other workspaces cost", false},
+    {"--pipeline", "--all says what slices were chosen from", false},
     {"--concurrent", "--all says whether kernels run at once", false},
     {"--alternatives", "--all lists the variants with their times", false},
 };

@@ -254,11 +254,12 @@ std::string measuredPlans(const json &plans, const Plan &plan) {
   for (const json &one : plans) {
     const bool measured = one.contains("measured");
     const int chunks = one.value("chunks", 1);
+    const bool isPipelined = one.value("pipelined", false);
     table.addRow(
         {one["chosen"].get<bool>() ? "*" : "",
          one["variant"].get<std::string>() +
-             (chunks > 1 ? fmt::format(", {} chunks", chunks) : "") +
-             (one.value("concurrent", false) ? ", concurrent" : ""),
+             (chunks > 1 ? fmt::format(", {} {}", chunks, isPipelined ? "slices" : "chunks") : "") +
+             (one.value("concurrent", false) && !isPipelined ? ", concurrent" : ""),
          formatSeconds(one["predicted"].get<double>()),
          measured ? formatSeconds(one["measured"].get<double>()) : "-",
          measured ? fmt::format("{:.3f}", one["ratio"].get<double>()) : "-",

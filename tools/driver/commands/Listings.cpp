@@ -156,6 +156,7 @@ std::string evidenceOf(const select::Statistics &total) {
 std::string whyNotFastest(const decision::Decision &decision) {
   if (decision.best().fitted) return "chosen for its workspace (--max-memory)";
   if (!decision.timed.empty()) return "chosen by measuring";
+  if (decision.isPipelined) return fmt::format("in {} slices at once", decision.chunks);
   if (decision.pricedChunkings.size() == 1)
     return fmt::format("in {} chunks as asked", decision.chunks);
   return "as one graph no other is faster";

@@ -1,0 +1,173 @@
+"""What the model predicts of softmax recomposition beside the figures of its source, for GPUs that
+nobody here has: PYTHONPATH=bench python3 -m weftbench.recomposition [WEFT [LENGTH]]. No GPU, no
+packages.
+
+A layer of each model in three forms: softmax whole, decomposed in kernels apart (SD), and
+decomposed with neighbours fused as selection chooses (SDF). All are predicted without a library and
+without chunks. Speedups are over the whole. Nothing is emitted for a T4, so that of it there are
+times alone, by the library, which is all that has its tensor cores."""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+MODELS = ('bert-large', 'gpt-neo-1.3b', 'bigbird-large', 'longformer-large')
+EMITTED, MODEL_ONLY = ('a100', 'rtx3090'), ('t4',)
+LENGTH = 4096
+APART = ('--no-fuse', 'score,exponentials', '--no-fuse', 'probability,weighted')
+FORMS = {'whole': ('unfused',), 'SD': ('decomposed', *APART), 'SDF': ('decomposed',)}
+# "Recomposing Softmax Layers", Fig. 2, Fig. 8 and section 5.1: softmax's share of a layer, and
+# speedups over the whole softmax.
+THEIRS = {
+    ('bert-large', 'a100'): {'share': 36, 'SD': 0.94, 'SDF': 1.25},
+    ('gpt-neo-1.3b', 'a100'): {'share': 18, 'SD': 0.99, 'SDF': 1.12},
+    ('bigbird-large', 'a100'): {'share': 40, 'SD': 1.44, 'SDF': 1.57},
+    ('longformer-large', 'a100'): {'share': 42, 'SD': 1.49, 'SDF': 1.65},
+    ('bert-large', 'rtx3090'): {'SDF': 1.12},
+    ('gpt-neo-1.3b', 'rtx3090'): {'SDF': 1.05},
+    ('bigbird-large', 'rtx3090'): {'SDF': 1.32},
+    ('longformer-large', 'rtx3090'): {'SDF': 1.36},
+    ('bert-large', 't4'): {'SDF': 1.22},
+    ('gpt-neo-1.3b', 't4'): {'SDF': 1.08},
+    ('bigbird-large', 't4'): {'SDF': 1.77},
+    ('longformer-large', 't4'): {'SDF': 1.87},
+}
+
+
+def run(weft, *arguments):
+    """Standard output; none where weft says that it has no such plan. Raises RuntimeError for any
+    other failure."""
+    done = subprocess.run([weft, *arguments], capture_output=True, text=True, check=False)
+    if done.returncode in (2, 3):
+        return None
+    if done.returncode != 0:
+        raise RuntimeError(f'{weft} {" ".join(arguments)}: {done.stderr.strip()}')
+    return done.stdout
+
+
+def flags(model, device, form, length):
+    kind, *more = FORMS[form]
+    return [
+        model, '--dim', 'b=1', '--dim', f'j={length}', '--device', device, '--profile', 'none',
+        '--chunks', '1', '--attention', kind, *more
+    ]
+
+
+def plan_of(weft, model, device, form, length):
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / 'plan'
+        if run(weft, 'compile', *flags(model, device, form, length), '--no-library', '--stop-after',
+               'emit', '-o', str(path)) is None:
+            return None
+        return json.loads((path / 'plan.json').read_text())
+
+
+def seconds_of(weft, model, device, form, length):
+    text = run(weft, 'select', *flags(model, device, form, length), '--json')
+    return text and json.loads(text)['plan']['seconds']
+
+
+def is_softmax(kernel):
+    return any('softmax' in op for op in kernel['ops']) and \
+        not any('contract ' in op for op in kernel['ops'])
+
+
+def sweeps(plan):
+    """How often kernels read or write a tensor as large as the scores."""
+    largest = max(tensor['bytes'] for tensor in plan['tensors'] if tensor['role'] == 'temporary')
+    whole = {
+        index
+        for index, tensor in enumerate(plan['tensors'])
+        if tensor['role'] == 'temporary' and 2 * tensor['bytes'] > largest
+    }
+    return sum(one in whole for kernel in launched(plan)
+               for one in kernel['inputs'] + kernel['outputs'])
+
+
+def launched(plan):
+    return [kernel for kernel in plan['kernels'] if kernel['source'] or kernel['library']]
+
+
+def statistics_bytes(plan):
+    """Bytes of the statistics of sub-vectors, m', d' and r', by all kernels that touch them."""
+    factors = set()
+    for kernel in plan['kernels']:
+        if any('reduce_subvectors' in op for op in kernel['ops']):
+            factors.update(kernel['inputs'] + kernel['outputs'])
+    return sum(plan['tensors'][one]['bytes'] for kernel in launched(plan)
+               for one in kernel['inputs'] + kernel['outputs'] if one in factors)
+
+
+def traffic_of_softmax(plan):
+    return sum(kernel['bytesMoved'] for kernel in launched(plan) if is_softmax(kernel))
+
+
+def traffic(plan):
+    return sum(kernel['bytesMoved'] for kernel in launched(plan))
+
+
+def cell(value, spelled='{:.2f}x'):
+    return '-' if value is None else spelled.format(value)
+
+
+def row(model, device, seconds, plans):
+    """Cells: of every pair ours, then theirs."""
+    theirs = THEIRS.get((model, device), {})
+    whole = seconds['whole']
+    ratio = lambda form: whole / seconds[form] if seconds[form] else None
+    share = statistics = swept = less = None
+    if plans:
+        softmax = [one['seconds'] for one in launched(plans['whole']) if is_softmax(one)]
+        share = 100 * sum(softmax) / whole
+        swept = f"{sweeps(plans['whole'])} to {sweeps(plans['SDF'])}"
+        less = traffic(plans['whole']) / traffic(plans['SDF'])
+        statistics = 100 * statistics_bytes(plans['SDF']) / traffic_of_softmax(plans['whole'])
+    return [
+        f'{model}, {device}',
+        cell(1e3 * whole, '{:.2f} ms'),
+        cell(share, '{:.0f}%') + cell(theirs.get('share'), ', {}%').replace('-', ''),
+        f"{cell(ratio('SD'))}, {cell(theirs.get('SD'))}",
+        f"{cell(ratio('SDF'))}, {cell(theirs.get('SDF'))}", swept or '-',
+        cell(less),
+        cell(statistics, '{:.1f}%')
+    ]
+
+
+def rows(weft, length=LENGTH, models=MODELS):
+    found = [[
+        'ours, theirs', 'whole', 'softmax', 'SD', 'SDF', 'sweeps of the scores',
+        'traffic of the layer over SDF', "m', d', r' over the softmax"
+    ]]
+    for device in EMITTED + MODEL_ONLY:
+        for model in models:
+            plans = {}
+            if device in EMITTED:
+                plans = {form: plan_of(weft, model, device, form, length) for form in FORMS}
+                seconds = {
+                    form: plan and plan['predictedSeconds']
+                    for form, plan in plans.items()
+                }
+            else:
+                seconds = {
+                    form: seconds_of(weft, model, device, form, length)
+                    for form in FORMS
+                }
+            found.append(row(model, device, seconds, plans))
+    return found
+
+
+def main(arguments):
+    weft = arguments[0] if arguments else str(
+        pathlib.Path(__file__).resolve().parents[2] / 'build/dev/bin/weft')
+    length = int(arguments[1]) if len(arguments) > 1 else LENGTH
+    head, *body = rows(weft, length)
+    print('| ' + ' | '.join(head) + ' |')
+    print('|---' * len(head) + '|')
+    for one in body:
+        print('| ' + ' | '.join(one) + ' |')
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))
