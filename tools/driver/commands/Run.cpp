@@ -45,7 +45,8 @@ Action addRun(CLI::App &command) {
   const OptionGroup group(command, "Run");
   runtime::addRunFlags(command, *request);
   for (const char *option :
-       {"--steps", "--data", "--state", "--save-every", "--learning-rate", "--weight-decay"})
+       {"--steps", "--data", "--state", "--save-every", "--learning-rate", "--weight-decay",
+        "--loss-scale"})
     command.get_option(option)->group("Training");
   auto weights = std::make_shared<std::string>();
   command
