@@ -1,5 +1,5 @@
-// Names of what a training step takes and gives beside its model's tensors: the optimizer gives them
-// (passes/differentiate/AdamW.cpp), whoever trains reads them in a plan.
+// Names of what a training step takes and gives beside its model's tensors: the optimizer gives
+// them (passes/differentiate/AdamW.cpp), whoever trains reads them in a plan.
 #pragma once
 
 #include <string_view>

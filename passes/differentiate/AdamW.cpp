@@ -9,11 +9,11 @@
 // p_next = keep * p - step_size * mean_next / (sqrt(square_next) + epsilon) is the paper's line 12:
 // both bias corrections are multiplied out of the fraction.
 //
-// A parameter of f16 or bf16 would lose steps that are smaller than half of its last bit, so the step
-// updates a master copy of it in f32, and the parameter is the master's rounding (Micikevicius et
-// al., "Mixed precision training", ICLR 2018, sections 3.1 and 3.2): p is the master, averages are
-// f32, and the gradient is cast to f32 and multiplied by the scalar inverse_loss_scale, which undoes
-// the scale that the gradient of the loss brings.
+// A parameter of f16 or bf16 would lose steps that are smaller than half of its last bit, so the
+// step updates a master copy of it in f32, and the parameter is the master's rounding (Micikevicius
+// et al., "Mixed precision training", ICLR 2018, sections 3.1 and 3.2): p is the master, averages
+// are f32, and the gradient is cast to f32 and multiplied by the scalar inverse_loss_scale, which
+// undoes the scale that the gradient of the loss brings.
 //
 // Invariant: a parameter is an ordinary argument afterwards, and results NAME_next have the types
 // of the arguments NAME. All that a step computes with is f32.
@@ -106,8 +106,9 @@ private:
   /// rounding of.
   mlir::Value addMaster(const Update &update) {
     if (!hasMaster(update)) return update.parameter;
-    const mlir::Value master = addArgument(writtenName(update.parameter) + std::string(masterSuffix),
-                                           withDType(update.parameter.getType(), DType::f32));
+    const mlir::Value master =
+        addArgument(writtenName(update.parameter) + std::string(masterSuffix),
+                    withDType(update.parameter.getType(), DType::f32));
     if (const std::optional<InitialValue> initial =
             graph.initialValue(update.parameter.getArgNumber()))
       graph.setInitialValue(body.getNumArguments() - 1, *initial);
@@ -137,10 +138,9 @@ private:
     const std::string masterName = writtenName(master);
     const mlir::Value nextMaster = make<AdamWStepOp>(masterName + "_next", master, nextMean,
                                                      nextSquare, keep, stepSize, epsilon);
-    const mlir::Value next =
-        hasMaster(update)
-            ? make<CastOp>(name + "_next", nextMaster, *toDType(update.parameter.getType()))
-            : nextMaster;
+    const mlir::Value next = hasMaster(update) ? make<CastOp>(name + "_next", nextMaster,
+                                                              *toDType(update.parameter.getType()))
+                                               : nextMaster;
     body.getTerminator()->setOperand(update.gradient, next);
     graph.setResultAttrs(update.gradient, updateOf(name));
     addResult(nextMean, name + "_mean");

@@ -31,7 +31,8 @@ struct TrainingState {
 };
 
 /// As PlanTensor::initial says; what is drawn is a function of the seed, the tensor's name and the
-/// element. A master is drawn by its parameter's name, whose rounding the parameter is. Throws Error(badInput) naming the first tensor for which the plan does not say it.
+/// element. A master is drawn by its parameter's name, whose rounding the parameter is. Throws
+/// Error(badInput) naming the first tensor for which the plan does not say it.
 TrainingState initialState(const Plan &plan, uint64_t seed);
 /// Throws Error(badInput) naming the file and what it lacks.
 TrainingState readState(const Plan &plan, const std::filesystem::path &path);

@@ -127,7 +127,7 @@ class Training(unittest.TestCase):
             np.testing.assert_array_equal(end[name], end[name + '_master'].astype(np.float16))
 
     def test_steps_below_half_a_unit_of_a_parameter_are_kept(self):
-        """Between 1 and 2 the last bit of f16 is 2^-10: a step of 1e-4 changes no parameter there."""
+        """Between 1 and 2 the last bit of f16 is 2^-10; a step of 1e-4 changes no f16 there."""
         with tempfile.TemporaryDirectory() as folder:
             folder, rate = pathlib.Path(folder), 1e-4
             _, _, once = self.losses(folder, 0, 1, 'f16', rate, scale=1024)

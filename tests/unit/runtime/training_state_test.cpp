@@ -137,8 +137,7 @@ TEST_CASE("a state file holds parameters of two bytes as they are") {
   const TrainingState state = initialState(plan, 3);
   writeState(plan, state, folder.path / "state");
   CHECK(readState(plan, folder.path / "state").tensors == state.tensors);
-  CHECK_THROWS_WITH(readState(mixedPlan(DType::f16), folder.path / "state"),
-                    Catch::Contains("wq"));
+  CHECK_THROWS_WITH(readState(mixedPlan(DType::f16), folder.path / "state"), Catch::Contains("wq"));
 }
 
 TEST_CASE("no name decides what a parameter starts from") {
