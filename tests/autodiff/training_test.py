@@ -78,7 +78,8 @@ class Training(unittest.TestCase):
                            for name, type_ in graph.arguments.items()})
         rounds = ['--round'] if any(t.dtype == 'f16' for t in graph.arguments.values()) else []
         run(BIN / 'weft-interpret', folder / 'step.mlir', '--inputs', folder / 'inputs',
-            '--outputs', folder / 'outputs', '--dropout-seed', SEED, '--dropout-step', step, *rounds)
+            '--outputs', folder / 'outputs', '--dropout-seed', SEED, '--dropout-step', step,
+            *rounds)
         return masked_token.read_safetensors(folder / 'outputs')
 
     def losses(self, folder, dropout, steps, dtype='f32', rate=RATE, scale=1):
