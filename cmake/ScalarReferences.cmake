@@ -28,9 +28,11 @@ foreach(line IN LISTS lines)
     endwhile()
   endforeach()
   string(APPEND text
-      "      {opKindNamed(\"${name}\").value(), [](double a, double b, double c,\n"
+      "      {opKindNamed(\"${name}\").value(), [](std::span<const double> operands,\n"
       "                        const NumericAttribute &attribute) -> double {\n")
   string(APPEND text
+      "         const auto at = [&](size_t n) { return n < operands.size() ? operands[n] : 0.0; };\n"
+      "         const double a = at(0), b = at(1), c = at(2);\n"
       "         (void)a, (void)b, (void)c, (void)attribute;\n"
       "         return ${expression};\n       }},\n")
 endforeach()

@@ -87,10 +87,36 @@ mlir::LogicalResult ScaleOp::verifyOwnConstraints() {
                                 : broken(*this, "scale_c1") << "'factor' must be finite";
 }
 
-mlir::LogicalResult AverageOp::verifyOwnConstraints() {
-  const double weight = getWeight().convertToDouble();
+namespace {
+
+mlir::LogicalResult checkWeight(mlir::Operation *op, const std::string &name, double weight) {
   if (weight >= 0 && weight <= 1) return mlir::success();
-  return broken(*this, "average_c1") << "'weight' is " << weight << "; must be within 0 and 1";
+  return broken(op, name + "_c1") << "'weight' is " << weight << "; must be within 0 and 1";
+}
+
+}  // namespace
+
+mlir::LogicalResult AverageOp::verifyOwnConstraints() {
+  return checkWeight(*this, "average", getWeight().convertToDouble());
+}
+
+mlir::LogicalResult AverageSquareOp::verifyOwnConstraints() {
+  return checkWeight(*this, "average_square", getWeight().convertToDouble());
+}
+
+mlir::LogicalResult AdamWStepOp::verifyOwnConstraints() {
+  const std::vector<int64_t> whole = extents(getParameter().getType());
+  const mlir::Type f32 = fromDType(getContext(), DType::f32);
+  for (mlir::Value scalar : {getKeep(), getStepSize(), getEpsilon()})
+    if (mlir::failed(checkExtents(*this, "adamw_step_c2", "a scalar", scalar.getType(), {})))
+      return mlir::failure();
+  for (mlir::Type type : getOperation()->getOperandTypes())
+    if (mlir::failed(checkElementType(*this, "adamw_step_c3", "an operand", type, f32)))
+      return mlir::failure();
+  return allOf(
+      checkExtents(*this, "adamw_step_c1", "the mean", getMean().getType(), whole),
+      checkExtents(*this, "adamw_step_c1", "the mean of squares", getSquare().getType(), whole),
+      checkElementType(*this, "adamw_step_c3", "the result", getResult().getType(), f32));
 }
 
 namespace {

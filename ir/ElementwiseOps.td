@@ -164,15 +164,34 @@ def Weft_ScaleOp : Weft_Elementwise<"scale", "{0} * {factor}", 1,
   }]>];
 }
 
-// A moving average takes in one more value: what AdamW keeps of gradients and of their squares. An
-// update has no derivative.
-def Weft_AverageOp : Weft_Elementwise<"average", "{0} + {weight} * ({1} - {0})", 3,
-    "a + getWeight().convertToDouble() * (b - a)", []> {
+// Steps of AdamW (passes/differentiate/AdamW.cpp), which have no derivative. A moving average takes
+// in one more value, or its square: what AdamW keeps of gradients.
+class Weft_Average<string mnemonic, string spelling, int flopPerElement, string reference>
+    : Weft_Elementwise<mnemonic, spelling, flopPerElement, reference, []> {
   let ownConstraints = 1;
   let arguments = (ins Weft_Tensor:$old, Weft_Tensor:$x, F64Attr:$weight);
   let builders = [OpBuilder<(ins "::mlir::Value":$old, "::mlir::Value":$x, "double":$weight), [{
     ::weft::buildElementwise($_state, {old, x});
     $_state.getOrAddProperties<Properties>().weight = $_builder.getF64FloatAttr(weight);
+  }]>];
+}
+def Weft_AverageOp : Weft_Average<"average", "{0} + {weight} * ({1} - {0})", 3,
+    "a + getWeight().convertToDouble() * (b - a)">;
+def Weft_AverageSquareOp : Weft_Average<"average_square", "{0} + {weight} * ({1} * {1} - {0})", 4,
+    "a + getWeight().convertToDouble() * (b * b - a)">;
+
+// The last three operands are scalars of the whole step.
+def Weft_AdamWStepOp : Weft_Elementwise<"adamw_step",
+    "{0} * {3} - {4} * {1} / (weft::squareRoot({2}) + {5})", 6,
+    "a * at(3) - at(4) * b / (std::sqrt(c) + at(5))", []> {
+  let ownConstraints = 1;
+  let ownTypes = 1;
+  let arguments = (ins Weft_Tensor:$parameter, Weft_Tensor:$mean, Weft_Tensor:$square,
+                       Weft_Tensor:$keep, Weft_Tensor:$step_size, Weft_Tensor:$epsilon);
+  let builders = [OpBuilder<(ins "::mlir::Value":$parameter, "::mlir::Value":$mean,
+                                 "::mlir::Value":$square, "::mlir::Value":$keep,
+                                 "::mlir::Value":$stepSize, "::mlir::Value":$epsilon), [{
+    ::weft::buildElementwise($_state, {parameter, mean, square, keep, stepSize, epsilon});
   }]>];
 }
 

@@ -6,7 +6,8 @@
 
 namespace weft {
 
-bool preservesPositive(OpKind op) {
+bool preservesPositive(OpKind op, size_t operand) {
+  if (op == OpKind::averageSquare) return operand == 0;
   constexpr std::array kinds = {
       OpKind::add,       OpKind::mul,       OpKind::div,      OpKind::bias,   OpKind::residual,
       OpKind::average,   OpKind::sqrt,      OpKind::rsqrt,    OpKind::cast,   OpKind::scale,
@@ -17,6 +18,7 @@ bool preservesPositive(OpKind op) {
 
 bool requiresPositive(OpKind op, size_t operand) {
   if (op == OpKind::sqrt || op == OpKind::rsqrt) return true;
+  if (op == OpKind::adamwStep) return operand == 2 || operand == 5;
   return ((op == OpKind::div || op == OpKind::reduceSubvectors || op == OpKind::rmsNormalize) &&
           operand == 1) ||
          (op == OpKind::normalize && operand == 2);
@@ -28,9 +30,9 @@ std::vector<bool> positiveValues(const Kernel &kernel, std::vector<bool> require
     const bool isAsked = std::ranges::any_of(
         op->results, [&](int result) { return bool(required[size_t(result)]); });
     const bool isSquare = op->kind == OpKind::mul && op->operands[0] == op->operands[1];
-    const bool passesOn = isAsked && preservesPositive(op->kind) && !isSquare;
     for (size_t n = 0; n < op->operands.size(); ++n)
-      if (passesOn || requiresPositive(op->kind, n)) required[size_t(op->operands[n])] = true;
+      if ((isAsked && !isSquare && preservesPositive(op->kind, n)) || requiresPositive(op->kind, n))
+        required[size_t(op->operands[n])] = true;
   }
   return required;
 }

@@ -9,9 +9,8 @@
 
 namespace weft {
 
-/// Whether results of the op are positive where all of its float operands are; by its name without
-/// the dialect.
-bool preservesPositive(OpKind op);
+/// Whether results of the op are positive where the operand is, and all others of which this holds.
+bool preservesPositive(OpKind op, size_t operand);
 /// Whether the op is undefined unless the operand is positive.
 bool requiresPositive(OpKind op, size_t operand);
 

@@ -100,6 +100,10 @@ mlir::Value LayerBuilder::argument(const std::string &name, const std::string &a
   return argumentOf(name, axes, dtype_);
 }
 
+mlir::Value LayerBuilder::factors(const std::string &name, const std::string &axes) {
+  return argumentOf(name, axes, DType::f32);
+}
+
 mlir::Value LayerBuilder::indices(const std::string &name, const std::string &axes) {
   return argumentOf(name, axes, DType::i32);
 }

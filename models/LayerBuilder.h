@@ -35,6 +35,8 @@ public:
   /// A graph argument over the given axis letters. Throws Error(badInput) if it has more than 2^62
   /// elements.
   mlir::Value argument(const std::string &name, const std::string &axes);
+  /// The same, of f32 whatever the model's elements are.
+  mlir::Value factors(const std::string &name, const std::string &axes);
   /// The same, of 32-bit integers.
   mlir::Value indices(const std::string &name, const std::string &axes);
   /// The same, marked as a weight that training starts from `initial`. Of a model whose layers

@@ -8,7 +8,7 @@ namespace weft::models {
 
 mlir::Value buildMaskedToken(LayerBuilder &layer) {
   const mlir::Value tokens = layer.indices("tokens", "bj"), labels = layer.indices("labels", "bj");
-  const mlir::Value weights = layer.argument("weights", "bj");
+  const mlir::Value weights = layer.factors("weights", "bj");
   const mlir::Value embedded =
       layer.gather("embedded", layer.parameter("token_table", "vi", LayerBuilder::drawn), tokens);
   const mlir::Value positioned =

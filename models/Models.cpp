@@ -122,14 +122,10 @@ void checkLayers(const LayerSpecification &specification, const Request &request
         specification.name, flag);
 }
 
-/// Its weights are what an optimizer updates, and embeddings and loss belong to no single layer.
-void checkMaskedToken(const Request &request, DType dtype) {
+/// Embeddings and loss belong to no single layer.
+void checkMaskedToken(const Request &request) {
   if (request.part != "layer")
     throw Error::unsupported("{}: has no part '{}'", request.model, request.part);
-  if (dtype != DType::f32)
-    throw Error::unsupported(
-        "{}: dtype {} is not supported, its weights are updated in place; nearest is --dtype f32",
-        request.model, nameOf(dtype));
 }
 
 /// The request's, else the config.json's, else the first that is supported.
@@ -261,7 +257,7 @@ Model buildDescribed(const Request &request, mlir::MLIRContext &context) {
   ConfigDescription described = describe(request.model, request.allowedKeys);
   LayerSpecification &specification = described.specification;
   const DType dtype = elementType(request, described);
-  if (specification.family == Family::maskedToken) checkMaskedToken(request, dtype);
+  if (specification.family == Family::maskedToken) checkMaskedToken(request);
   if (request.part == "attention") specification.attentionOnly = true;
   setLayers(specification, request);
   if (request.dropout) specification.dropout = *request.dropout;

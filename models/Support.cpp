@@ -47,7 +47,7 @@ std::vector<std::string> supportedParts(const LayerSpecification &specification)
 }
 
 std::vector<std::string> supportedTypes(const LayerSpecification &specification) {
-  if (specification.family == Family::maskedToken) return {"f32"};
+  if (specification.family == Family::maskedToken) return {"f32", "f16", "bf16"};
   return {"f16", "bf16", "f32"};
 }
 

@@ -58,7 +58,7 @@ mlir::Value pool(LayerBuilder &layer, mlir::Value x) {
 /// Of each token against its label, times its weight, added up.
 mlir::Value loss(LayerBuilder &layer, mlir::Value logits) {
   const mlir::Value labels = layer.indices("labels", "bj"),
-                    weights = layer.argument("weights", "bj");
+                    weights = layer.factors("weights", "bj");
   return layer.weightedLoss("loss", layer.crossEntropy("losses", logits, labels, 'v'), weights);
 }
 

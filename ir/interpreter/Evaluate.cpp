@@ -215,7 +215,8 @@ struct Evaluator {
     throw Error::unsupported("mask of kind '{}' has no reference evaluation", kind.str());
   }
 
-  /// Element-wise by the op's own scalar meaning; smaller operands are broadcast along `along`.
+  /// Element-wise by the op's own scalar meaning; smaller operands are broadcast along `along`, and
+  /// without it scalars everywhere.
   Results elementwise(WeftOp scalar) const {
     const TensorValue &first = operand(0);
     const bool spreads = op->hasAttr("along");
@@ -223,8 +224,10 @@ struct Evaluator {
     std::vector<const std::vector<double> *> columns{&first.elements};
     spread.reserve(operands.size());
     for (size_t n = 1; n < operands.size(); ++n) {
+      const bool isScalar = operand(n).shape.empty();
       if (spreads) spread.push_back(broadcast(operand(n), first.shape, along()));
-      columns.push_back(spreads ? &spread.back().elements : &operand(n).elements);
+      else if (isScalar) spread.push_back(broadcast(operand(n), first.shape, {}));
+      columns.push_back(spreads || isScalar ? &spread.back().elements : &operand(n).elements);
     }
     TensorValue result = zeros(first.shape);
     std::vector<double> values(operands.size());

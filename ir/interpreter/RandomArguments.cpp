@@ -141,7 +141,7 @@ void addPositive(mlir::Block &block, llvm::DenseSet<mlir::Value> &positive) {
         op.getResults(), [&](mlir::Value result) { return positive.contains(result); });
     for (mlir::OpOperand &operand : op.getOpOperands())
       if (requiresPositive(*kind, operand.getOperandNumber()) ||
-          (isAsked && !isSquare && preservesPositive(*kind)))
+          (isAsked && !isSquare && preservesPositive(*kind, operand.getOperandNumber())))
         positive.insert(operand.get());
   }
 }

@@ -7,6 +7,7 @@
 #include "kernel/reference/PointEvaluator.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -33,14 +34,15 @@ Point PointEvaluator::scalar(const BodyOp &op, size_t, const Coordinates &at) {
   };
   const bool isFunction = op.expression.callsFunction();
   const bool isCompound = op.expression.roundsOnTheWay();
-  double values[3] = {}, errors[3] = {};
+  std::array<double, mostScalarOperands> values = {}, errors = {};
   for (size_t n = 0; n < op.operands.size(); ++n) {
     const Point operand = evaluate(op.operands[n], mapped(op, n, at));
     values[n] = operand.value;
     const double ulps = isFunction ? functionUlps : isCompound ? arithmeticUlps : 0;
     errors[n] = operand.error + ulps * roundoff * std::abs(operand.value);
   }
-  const auto function = [&] { return meaning.scalar(values[0], values[1], values[2], attribute); };
+  const std::span<const double> operands(values.data(), op.operands.size());
+  const auto function = [&] { return meaning.scalar(operands, attribute); };
   Point result{.value = function(), .error = 0};
   if (!std::isfinite(result.value)) return result;
   result.error = (isFunction ? functionUlps : arithmeticUlps) * roundoff * std::abs(result.value);

@@ -108,7 +108,7 @@ PointEvaluator::Handler PointEvaluator::handlerOf(const Kernel &kernel, const Bo
   };
   const auto found = handlers.find(op.kind);
   if (found != handlers.end()) return found->second;
-  if (scalarReferences().contains(op.kind) && op.operands.size() <= 3)
+  if (scalarReferences().contains(op.kind) && op.operands.size() <= mostScalarOperands)
     return &PointEvaluator::scalar;
   throw Error::unsupported("kernel '{}': op '{}' has no reference evaluation of single elements",
                            kernel.name, nameOf(op.kind));

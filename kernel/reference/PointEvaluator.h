@@ -11,6 +11,7 @@
 #include "kernel/Kernel.h"
 #include "kernel/UnusedTokens.h"
 #include "kernel/reference/DropoutBits.h"
+#include "kernel/reference/ScalarReferences.h"
 
 #include <array>
 #include <functional>
@@ -79,7 +80,7 @@ private:
     const BodyOp *op = nullptr;
     size_t result = 0;
     Handler handler = nullptr;
-    double (*scalar)(double, double, double, const std::function<double(const char *)> &) = nullptr;
+    ScalarReference scalar = nullptr;
     std::vector<std::vector<int>>
         operandDimensions;  ///< maps: per operand and dimension, the dimension of the result
     bool isShort = false;   ///< kernels may compute it in its short form (kernel/ShortFunction.h)

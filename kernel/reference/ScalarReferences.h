@@ -7,14 +7,17 @@
 
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 
 namespace weft::reference {
 
 /// The value of a numeric attribute of the op by its name.
 using NumericAttribute = std::function<double(const char *name)>;
-/// Of up to three operands; operands that the op does not have are ignored.
-using ScalarReference = double (*)(double a, double b, double c, const NumericAttribute &attribute);
+/// Of the values of the op's operands, of which it may not have more.
+using ScalarReference = double (*)(std::span<const double> operands,
+                                   const NumericAttribute &attribute);
+inline constexpr size_t mostScalarOperands = 6;
 
 const std::map<OpKind, ScalarReference> &scalarReferences();
 

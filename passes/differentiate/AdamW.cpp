@@ -9,8 +9,15 @@
 // p_next = keep * p - step_size * mean_next / (sqrt(square_next) + epsilon) is the paper's line 12:
 // both bias corrections are multiplied out of the fraction.
 //
+// A parameter of f16 or bf16 would lose steps that are smaller than half of its last bit, so the
+// step updates a master copy of it in f32, and the parameter is the master's rounding (Micikevicius
+// et al., "Mixed precision training", ICLR 2018, sections 3.1 and 3.2): p is the master, averages
+// are f32, and the gradient is cast to f32 and multiplied by the scalar inverse_loss_scale, which
+// undoes the scale that the gradient of the loss brings.
+//
 // Invariant: a parameter is an ordinary argument afterwards, and results NAME_next have the types
-// of the arguments NAME.
+// of the arguments NAME. All that a step computes with is f32.
+#include "kernel/TrainingNames.h"
 #include "passes/Describe.h"
 #include "passes/Rewrites.h"
 #include "passes/SavedTensors.h"
@@ -33,6 +40,7 @@ public:
              << "no result is the gradient of a parameter; an optimizer has nothing to update";
     for (const Update &update : updates)
       if (mlir::failed(checkElements(update))) return mlir::failure();
+    if (llvm::any_of(updates, hasMaster)) inverseLossScale = addScalar(inverseLossScaleName);
     keep = addScalar("keep");
     stepSize = addScalar("step_size");
     epsilon = addScalar("epsilon");
@@ -57,12 +65,17 @@ private:
     return updates;
   }
 
+  static bool hasMaster(const Update &update) {
+    return toDType(update.parameter.getType()) != DType::f32;
+  }
+
   mlir::LogicalResult checkElements(const Update &update) const {
-    if (toDType(update.parameter.getType()) == DType::f32) return mlir::success();
+    const std::optional<DType> dtype = toDType(update.parameter.getType());
+    if (dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16) return mlir::success();
     return mlir::emitError(update.parameter.getLoc())
            << "'" << writtenName(update.parameter) << "' holds "
            << mlir::getElementTypeOrSelf(update.parameter.getType())
-           << "; an optimizer updates parameters of f32";
+           << "; an optimizer updates parameters of f32, f16 and bf16";
   }
 
   mlir::Location named(const std::string &name) {
@@ -89,28 +102,50 @@ private:
         makeTensor(graph.getContext(), std::vector<std::pair<std::string, int64_t>>(), DType::f32));
   }
 
+  /// What the step changes: the parameter, or its master, which begins as what the parameter is the
+  /// rounding of.
+  mlir::Value addMaster(const Update &update) {
+    if (!hasMaster(update)) return update.parameter;
+    const mlir::Value master =
+        addArgument(writtenName(update.parameter) + std::string(masterSuffix),
+                    withDType(update.parameter.getType(), DType::f32));
+    if (const std::optional<InitialValue> initial =
+            graph.initialValue(update.parameter.getArgNumber()))
+      graph.setInitialValue(body.getNumArguments() - 1, *initial);
+    return master;
+  }
+
+  /// In f32 and without the scale of the loss, if the graph has one.
+  mlir::Value trueGradient(const Update &update) {
+    const std::string name = writtenName(update.parameter);
+    mlir::Value gradient = body.getTerminator()->getOperand(update.gradient);
+    if (hasMaster(update)) gradient = make<CastOp>(name + "_gradient", gradient, DType::f32);
+    if (!inverseLossScale) return gradient;
+    return make<MulOp>(name + "_unscaled", gradient, inverseLossScale, llvm::ArrayRef<int64_t>());
+  }
+
   void addUpdate(const Update &update) {
     const std::string name = writtenName(update.parameter);
-    const mlir::Type type = update.parameter.getType();
-    const mlir::Value gradient = body.getTerminator()->getOperand(update.gradient);
+    const mlir::Value master = addMaster(update);
+    const mlir::Type type = master.getType();
     const mlir::Value mean = addAverage(name + "_mean", type),
                       square = addAverage(name + "_square", type);
-    const llvm::ArrayRef<int64_t> everywhere;
+    const mlir::Value gradient = trueGradient(update);
     const mlir::Value nextMean =
         make<AverageOp>(name + "_mean_next", mean, gradient, 1 - options.beta1);
-    const mlir::Value power = make<MulOp>(name + "_power", gradient, gradient);
     const mlir::Value nextSquare =
-        make<AverageOp>(name + "_square_next", square, power, 1 - options.beta2);
-    const mlir::Value root = make<SqrtOp>(name + "_root", nextSquare);
-    const mlir::Value divisor = make<AddOp>(name + "_divisor", root, epsilon, everywhere);
-    const mlir::Value direction = make<DivOp>(name + "_direction", nextMean, divisor);
-    const mlir::Value step = make<MulOp>(name + "_step", direction, stepSize, everywhere);
-    const mlir::Value kept = make<MulOp>(name + "_kept", update.parameter, keep, everywhere);
-    const mlir::Value next = make<SubOp>(name + "_next", kept, step);
+        make<AverageSquareOp>(name + "_square_next", square, gradient, 1 - options.beta2);
+    const std::string masterName = writtenName(master);
+    const mlir::Value nextMaster = make<AdamWStepOp>(masterName + "_next", master, nextMean,
+                                                     nextSquare, keep, stepSize, epsilon);
+    const mlir::Value next = hasMaster(update) ? make<CastOp>(name + "_next", nextMaster,
+                                                              *toDType(update.parameter.getType()))
+                                               : nextMaster;
     body.getTerminator()->setOperand(update.gradient, next);
     graph.setResultAttrs(update.gradient, updateOf(name));
     addResult(nextMean, name + "_mean");
     addResult(nextSquare, name + "_square");
+    if (hasMaster(update)) addResult(nextMaster, masterName);
     graph.removeArgAttr(update.parameter.getArgNumber(), GraphOp::parameterAttribute);
   }
 
@@ -130,6 +165,7 @@ private:
   const AdamWOptions &options;
   mlir::OpBuilder builder;
   mlir::Value keep, stepSize, epsilon;
+  mlir::Value inverseLossScale;  ///< null where all parameters are f32
 };
 
 }  // namespace

@@ -1,12 +1,12 @@
 // Fusion by iteration spaces, to a fixed point. Rules `default`: a worklist of op sets starts with
 // each op alone; every set is offered its neighbours (producers, consumers, readers of a common
-// tensor) one at a time, and an accepted union joins the worklist; maximal sets that nothing
-// connects are then merged when they run over one iteration space. Rules `paper`: groups start with
-// each op alone and are merged for good, in the order of the ops, until nothing merges. Every union
-// is tried once and leaves one record, up to the first that the bound on candidates turns away, so
-// the records of a graph are a function of the graph and the options alone. Contractions are not
-// part of that search: Epilogues.cpp, Prologues.cpp, Attentions.cpp and AttentionBackwards.cpp have
-// theirs.
+// tensor that is no scalar) one at a time, and an accepted union joins the worklist; maximal sets
+// that nothing connects are then merged when they run over one iteration space. Rules `paper`:
+// groups start with each op alone and are merged for good, in the order of the ops, until nothing
+// merges. Every union is tried once and leaves one record, up to the first that the bound on
+// candidates turns away, so the records of a graph are a function of the graph and the options
+// alone. Contractions are not part of that search: Epilogues.cpp, Prologues.cpp, Attentions.cpp and
+// AttentionBackwards.cpp have theirs.
 //
 // A graph with more connected sets than may become candidates (hundreds of ops of an optimizer that
 // all read its scalars) would get its smallest sets alone. Its search begins anew with whole
@@ -115,6 +115,7 @@ private:
     for (int op : set) {
       for (int tensor : flow.ops[op].operands) {
         if (flow.tensors[tensor].producer >= 0) found.insert(flow.tensors[tensor].producer);
+        if (flow.tensors[tensor].axes.empty()) continue;  // to read a scalar once saves nothing
         found.insert(flow.tensors[tensor].consumers.begin(), flow.tensors[tensor].consumers.end());
       }
       for (int tensor : flow.ops[op].results)

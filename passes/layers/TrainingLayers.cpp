@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <ranges>
 
 namespace weft {
 
@@ -37,6 +38,7 @@ std::vector<size_t> partsOfOps(const PassOrder &order, const std::vector<Trainin
   const std::vector<mlir::Operation *> &ops = order.ops();
   std::vector<size_t> parts;
   std::map<mlir::Operation *, size_t> backwardParts;
+  std::vector<size_t> unplaced;  // updates that read arguments alone
   for (size_t op = 0; op < ops.size(); ++op) {
     const bool isForward = op < order.forwardOps();
     size_t part = size_t(std::ranges::count_if(cuts, [&](const TrainingCut &cut) {
@@ -49,9 +51,17 @@ std::vector<size_t> partsOfOps(const PassOrder &order, const std::vector<Trainin
             found != backwardParts.end())
           read = std::min(read.value_or(found->second), found->second);
       part = read.value_or(part);
+      if (!read) unplaced.push_back(op);
     }
     if (!isForward) backwardParts[ops[op]] = part;
     parts.push_back(part);
+  }
+  for (const size_t op : std::views::reverse(unplaced)) {
+    std::optional<size_t> reads;
+    for (mlir::Operation *user : ops[op]->getUsers())
+      if (const auto found = backwardParts.find(user); found != backwardParts.end())
+        reads = std::min(reads.value_or(found->second), found->second);
+    backwardParts[ops[op]] = parts[op] = reads.value_or(parts[op]);
   }
   return parts;
 }

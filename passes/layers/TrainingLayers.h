@@ -41,7 +41,8 @@ struct TrainingCut {
 
 /// By op the part that it is of. `cuts`: ascending in their forward places. Sums of gradients of
 /// arguments and updates go with what they read of the backward pass; where several parts compute
-/// that, with the one that does so last.
+/// that, with the one that does so last; an update that reads arguments alone goes with its
+/// readers.
 std::vector<size_t> partsOfOps(const PassOrder &order, const std::vector<TrainingCut> &cuts);
 
 /// Parts in the order of the forward pass; those without ops are left out.

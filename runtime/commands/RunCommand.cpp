@@ -321,6 +321,7 @@ int train(const RunRequest &request) {
                         .saveEvery = request.saveEvery,
                         .learningRate = request.learningRate,
                         .weightDecay = request.weightDecay,
+                        .lossScale = request.lossScale,
                         .seed = request.seed,
                         .gpu = request.gpu,
                         .concurrent = request.concurrent,

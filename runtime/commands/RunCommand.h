@@ -30,6 +30,7 @@ struct RunRequest {
   std::string data, state;
   int64_t saveEvery = 100;
   double learningRate = 3e-4, weightDecay = 0.01;
+  std::optional<double> lossScale;
 };
 
 /// Declares the flags on a CLI11 command (a template, so that the runtime needs no CLI11).
@@ -80,6 +81,9 @@ void addRunFlags(Command &command, RunRequest &request) {
       ->capture_default_str();
   command.add_option("--weight-decay", request.weightDecay, "with --steps: of AdamW")
       ->capture_default_str();
+  command.add_option("--loss-scale", request.lossScale,
+                     "with --steps, of a plan with f16 or bf16 parameters: factor of the loss's "
+                     "gradient, which updates divide by; without, 1024 for f16, 1 for bf16");
   command.add_flag("--check", request.check, "stop after the checks: needs no GPU");
 }
 

@@ -7,6 +7,7 @@
 #include "kernel/Format.h"
 #include "kernel/Nearest.h"
 #include "kernel/PlainText.h"
+#include "kernel/TrainingNames.h"
 #include "runtime/cuda/Driver.h"
 #include "runtime/execute/Executor.h"
 #include "runtime/execute/RandomInputs.h"
@@ -53,6 +54,27 @@ private:
   static void remember(int) { interrupted = true; }
   void (*onInterrupt)(int), (*onTermination)(int);
 };
+
+/// Gradients of f16 lose bits below 2^-14; a thousandth of that is where they matter little.
+constexpr double lossScaleOfF16 = 1024;
+
+/// Whether parameters are roundings of masters, so that gradients may come scaled.
+bool unscalesGradients(const Plan &plan) {
+  return std::ranges::any_of(plan.tensors, [](const PlanTensor &tensor) {
+    return tensor.role == TensorRole::argument && tensor.logical == inverseLossScaleName;
+  });
+}
+
+double lossScaleOf(const TrainRequest &request, const Plan &plan) {
+  if (!unscalesGradients(plan)) {
+    if (!request.lossScale) return 1;
+    throw Error::badInput(
+        "--loss-scale {}: the plan of {} updates parameters of f32 by gradients as they are; a "
+        "scale is of plans compiled with --dtype f16 or bf16",
+        *request.lossScale, plan.model);
+  }
+  return request.lossScale.value_or(plan.dtype == DType::f16 ? lossScaleOfF16 : 1);
+}
 
 int tensorNamed(const Plan &plan, const std::string &name, TensorRole role) {
   std::vector<std::string> known;
@@ -102,6 +124,7 @@ public:
         batches(batchesOf(request, artifact.plan, state.seed)),
         carried(carriedTensors(artifact.plan)),
         loss(tensorNamed(artifact.plan, "loss", TensorRole::result)),
+        lossScale(lossScaleOf(request, artifact.plan)),
         context(request.gpu),
         executor(
             std::move(artifact), context,
@@ -171,7 +194,8 @@ private:
     executor.write(argument("weights"), std::as_bytes(std::span(batch.weights)));
     const double taken = double(state.step + 1);
     const double corrected = std::sqrt(1 - std::pow(beta2, taken));
-    writeScalar("d_loss", 1);
+    writeScalar("d_loss", lossScale);
+    if (unscalesGradients(plan())) writeScalar(inverseLossScaleName, 1 / lossScale);
     writeScalar("keep", 1 - request.learningRate * request.weightDecay);
     writeScalar("step_size", request.learningRate * corrected / (1 - std::pow(beta1, taken)));
     writeScalar("epsilon", request.epsilon * corrected);
@@ -243,9 +267,13 @@ private:
                : fmt::format("{} holds the state after {} steps", request.state, savedStep);
   }
   std::string writtenBy() const {
-    return losses.empty() ? ""
-                          : fmt::format(", written by the update of step {}, whose loss was {:.9g}",
-                                        state.step - 1, losses.back());
+    if (losses.empty()) return "";
+    return fmt::format(
+        ", written by the update of step {}, whose loss was {:.9g}{}", state.step - 1,
+        losses.back(),
+        lossScale > 1
+            ? fmt::format("; where a gradient overflowed, a --loss-scale below {} helps", lossScale)
+            : "");
   }
 
   /// The first tensor of the state with an element that is not finite; empty if there is none.
@@ -287,6 +315,7 @@ private:
             {"step", state.step},
             {"learningRate", request.learningRate},
             {"weightDecay", request.weightDecay},
+            {"lossScale", lossScale},
             {"losses", losses},
             {"interrupted", interrupted.load()}};
   }
@@ -296,6 +325,7 @@ private:
   const TextBatches batches;
   const std::vector<CarriedTensor> carried;
   const int loss;
+  const double lossScale;
   const cuda::Context context;
   Executor executor;
   const cuda::Stream stream;
@@ -311,6 +341,8 @@ int trainArtifact(const TrainRequest &request) {
     throw Error::badInput("--learning-rate {}: a finite number, at least 0", request.learningRate);
   if (!(request.weightDecay >= 0 && std::isfinite(request.weightDecay)))
     throw Error::badInput("--weight-decay {}: a finite number, at least 0", request.weightDecay);
+  if (request.lossScale && !(*request.lossScale > 0 && std::isfinite(*request.lossScale)))
+    throw Error::badInput("--loss-scale {}: a finite number above 0", *request.lossScale);
   Artifact artifact = readArtifact(request.folder);
   setConcurrent(artifact.plan, request.concurrent);
   verifyDerived(artifact.plan, request.folder + "/plan.json");

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace weft::runtime {
@@ -19,6 +20,9 @@ struct TrainRequest {
                       ///< interrupt; empty: none
   int64_t saveEvery = 100;
   double learningRate = 3e-4, weightDecay = 0.01, epsilon = 1e-8;
+  /// Factor of all gradients until they are applied, so that small ones do not vanish in f16;
+  /// positive. Without: 1024 for f16, 1 for bf16. Of a plan without masters none can be asked for.
+  std::optional<double> lossScale = {};
   uint64_t seed = 1;
   int gpu = 0;
   std::string concurrent = {};  ///< as in RunCommand.h

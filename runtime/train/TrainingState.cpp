@@ -3,6 +3,9 @@
 
 #include "kernel/Error.h"
 #include "kernel/RandomValues.h"
+#include "kernel/TrainingNames.h"
+#include "kernel/reference/Rounding.h"
+#include "kernel/reference/StoredElement.h"
 #include "plan/TensorLayout.h"
 #include "runtime/execute/Safetensors.h"
 
@@ -14,33 +17,47 @@ namespace weft::runtime {
 
 namespace {
 
-constexpr std::string_view nextSuffix = "_next";
-
 int findTensor(const Plan &plan, const std::string &name, TensorRole role) {
   for (size_t index = 0; index < plan.tensors.size(); ++index)
     if (plan.tensors[index].logical == name && plan.tensors[index].role == role) return int(index);
   return -1;
 }
 
-std::vector<std::byte> bytesOf(std::span<const float> values) {
-  const std::span<const std::byte> bytes = std::as_bytes(values);
-  return {bytes.begin(), bytes.end()};
+bool isFloat(DType dtype) {
+  return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
 }
 
-std::vector<std::byte> initialElements(const PlanTensor &tensor, uint64_t seed) {
+std::vector<std::byte> bytesOf(std::span<const float> values, DType dtype) {
+  const auto size = size_t(sizeOf(dtype));
+  std::vector<std::byte> bytes(values.size() * size);
+  for (size_t index = 0; index < values.size(); ++index)
+    reference::storeElement(dtype, bytes.data() + index * size,
+                            reference::roundTo(dtype, double(values[index])));
+  return bytes;
+}
+
+/// The name that its values are drawn by: of a master its parameter's.
+std::string drawnName(const Plan &plan, const PlanTensor &tensor) {
+  if (!tensor.logical.ends_with(masterSuffix)) return tensor.logical;
+  const std::string parameter =
+      tensor.logical.substr(0, tensor.logical.size() - masterSuffix.size());
+  return findTensor(plan, parameter, TensorRole::argument) < 0 ? tensor.logical : parameter;
+}
+
+std::vector<std::byte> initialElements(const Plan &plan, const PlanTensor &tensor, uint64_t seed) {
   if (!tensor.initial)
     throw Error::badInput(
         "plan.json: tensor '{}' has no member \"initial\", so that training cannot start from it; "
         "mark the graph's argument weft.initial = {} and compile again (models of this weft have "
         "it), or start from a state with --state",
         tensor.name, initialValueForms);
-  std::vector<float> values(size_t(logicalBytes(tensor)) / sizeof(float));
+  std::vector<float> values(size_t(logicalBytes(tensor) / sizeOf(tensor.dtype)));
   if (tensor.initial->kind == InitialValue::Kind::ones) std::ranges::fill(values, 1.0f);
-  if (tensor.initial->kind != InitialValue::Kind::normal) return bytesOf(values);
-  const RandomValues random(seed, tensor.logical);
+  if (tensor.initial->kind != InitialValue::Kind::normal) return bytesOf(values, tensor.dtype);
+  const RandomValues random(seed, drawnName(plan, tensor));
   for (size_t index = 0; index < values.size(); ++index)
     values[index] = float(random.real(int64_t(index), tensor.initial->deviation));
-  return bytesOf(values);
+  return bytesOf(values, tensor.dtype);
 }
 
 PlanTensor words(const std::string &name, int64_t count) {
@@ -76,7 +93,7 @@ std::vector<CarriedTensor> carriedTensors(const Plan &plan) {
         findTensor(plan, argument.logical + std::string(nextSuffix), TensorRole::result);
     if (result < 0) continue;
     const PlanTensor &next = plan.tensors[size_t(result)];
-    if (argument.dtype != DType::f32 || next.dtype != argument.dtype ||
+    if (!isFloat(argument.dtype) || next.dtype != argument.dtype ||
         next.extents != argument.extents || next.strides != argument.strides)
       throw Error::badInput(
           "'{}' and '{}' differ in type, extents or layout: the next step could not read what this "
@@ -95,7 +112,7 @@ TrainingState initialState(const Plan &plan, uint64_t seed) {
   TrainingState state{.seed = seed};
   for (const CarriedTensor &carried : carriedTensors(plan)) {
     const PlanTensor &tensor = plan.tensors[size_t(carried.argument)];
-    state.tensors[tensor.logical] = initialElements(tensor, seed);
+    state.tensors[tensor.logical] = initialElements(plan, tensor, seed);
   }
   return state;
 }
@@ -122,7 +139,7 @@ void writeState(const Plan &plan, const TrainingState &state, const std::filesys
   for (const CarriedTensor &carried : carriedTensors(plan)) {
     const PlanTensor &tensor = plan.tensors[size_t(carried.argument)];
     tensors.push_back({.name = tensor.logical,
-                       .dtype = DType::f32,
+                       .dtype = tensor.dtype,
                        .shape = tensor.extents,
                        .elements = state.tensors.at(tensor.logical)});
   }

@@ -1,6 +1,7 @@
-// What a training run carries from step to step: parameters and the optimizer's averages, by the
-// names of a plan's arguments, in fp32. In a file: safetensors with these tensors, the number of
-// finished steps ("step") and the seed ("seed", two words).
+// What a training run carries from step to step: parameters, the f32 masters of those of f16 and
+// bf16, and the optimizer's averages, by the names and in the types of a plan's arguments. In a
+// file: safetensors with these tensors, the number of finished steps ("step") and the seed ("seed",
+// two words).
 //
 // Invariant: a state file is there and whole, or it is the one before: it is written under another
 // name and renamed.
@@ -30,7 +31,8 @@ struct TrainingState {
 };
 
 /// As PlanTensor::initial says; what is drawn is a function of the seed, the tensor's name and the
-/// element. Throws Error(badInput) naming the first tensor for which the plan does not say it.
+/// element. A master is drawn by its parameter's name, whose rounding the parameter is. Throws
+/// Error(badInput) naming the first tensor for which the plan does not say it.
 TrainingState initialState(const Plan &plan, uint64_t seed);
 /// Throws Error(badInput) naming the file and what it lacks.
 TrainingState readState(const Plan &plan, const std::filesystem::path &path);

@@ -27,7 +27,10 @@ from graph_in_jax import Graph
 BIN = pathlib.Path(os.environ.get('WEFT_BIN', 'build/dev/bin')).resolve()
 HERE = pathlib.Path(__file__).resolve().parent
 SEED, STEP = 5, 3
-STORED = {'f32': ('F32', np.float32), 'i32': ('I32', np.int32), 'i1': ('BOOL', np.bool_)}
+STORED = {
+    'f32': ('F32', np.float32), 'f16': ('F16', np.float16), 'i32': ('I32', np.int32),
+    'i1': ('BOOL', np.bool_)
+}
 
 ENCODER = 'b=2 j=5 h=2 p=3 i=6 u=7'
 PRESETS = {

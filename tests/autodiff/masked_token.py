@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 MASK64 = (1 << 64) - 1
-TYPES = {'F32': np.float32, 'I32': np.int32}
+TYPES = {'F32': np.float32, 'F16': np.float16, 'I32': np.int32}
 
 
 def read_safetensors(path):

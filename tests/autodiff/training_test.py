@@ -32,53 +32,72 @@ DIMS = [
 ]
 
 
+BROUGHT = ('tokens', 'labels', 'weights', 'd_loss', 'inverse_loss_scale', 'keep', 'step_size',
+           'epsilon')
+
+
 def initial(graph):
     """As runtime/train/TrainingState.h has it."""
     values = {}
     for name, type_ in graph.arguments.items():
-        last = name.split('_')[-1]
-        if name in ('tokens', 'labels', 'weights', 'd_loss', 'keep', 'step_size', 'epsilon'):
+        parameter = name.removesuffix('_master')
+        last = parameter.split('_')[-1]
+        if name in BROUGHT:
             continue
         if last in ('mean', 'square') or last.startswith('b'):
             values[name] = np.zeros(type_.shape, np.float32)
         elif last.startswith('gamma'):
             values[name] = np.ones(type_.shape, np.float32)
         else:
-            values[name] = masked_token.normal(SEED, name, type_.shape, 0.02)
+            values[name] = masked_token.normal(SEED, parameter, type_.shape, 0.02)
+        if type_.dtype == 'f16':
+            values[name] = values[name].astype(np.float16)
     return values
 
 
+def imported(dtype, dropout, *more):
+    return run(BIN / 'weft', 'import', 'masked-token', '--dtype', dtype, '--dropout', dropout,
+               '--train', *more, *(flag for dim in DIMS for flag in ('--dim', dim)))
+
+
+def scalars(step, rate, scale):
+    corrected = np.sqrt(1 - 0.999**(step + 1))
+    return {
+        'd_loss': scale, 'inverse_loss_scale': 1 / scale, 'keep': 1 - rate * DECAY,
+        'epsilon': 1e-8 * corrected, 'step_size': rate * corrected / (1 - 0.9**(step + 1))
+    }
+
+
 class Training(unittest.TestCase):
-    def losses(self, folder, dropout, steps):
-        """Of the interpreter, and the weights at the start."""
-        text = run(BIN / 'weft', 'import', 'masked-token', '--dtype', 'f32', '--dropout', dropout,
-                   '--train', '--optimizer', 'adamw',
-                   *(flag for dim in DIMS for flag in ('--dim', dim)))
+    def outputs(self, folder, graph, state, step, values):
+        """Of the graph in `folder`, whose arguments these are."""
+        tokens, labels, weights = masked_token.batch(TEXT, SEED, step, SEQUENCES, LENGTH, 128)
+        values = state | values | {'tokens': tokens, 'labels': labels, 'weights': weights}
+        write_safetensors(folder / 'inputs',
+                          {name: (type_.dtype, values[name])
+                           for name, type_ in graph.arguments.items()})
+        rounds = ['--round'] if any(t.dtype == 'f16' for t in graph.arguments.values()) else []
+        run(BIN / 'weft-interpret', folder / 'step.mlir', '--inputs', folder / 'inputs',
+            '--outputs', folder / 'outputs', '--dropout-seed', SEED, '--dropout-step', step,
+            *rounds)
+        return masked_token.read_safetensors(folder / 'outputs')
+
+    def losses(self, folder, dropout, steps, dtype='f32', rate=RATE, scale=1):
+        """Of the interpreter, the weights at the start and those at the end."""
+        text = imported(dtype, dropout, '--optimizer', 'adamw')
         (folder / 'step.mlir').write_text(text)
         graph = Graph(text)
         start = state = initial(graph)
         losses = []
         for step in range(steps):
-            tokens, labels, weights = masked_token.batch(TEXT, SEED, step, SEQUENCES, LENGTH, 128)
-            corrected = np.sqrt(1 - 0.999**(step + 1))
-            inputs = {name: ('f32', value) for name, value in state.items()}
-            inputs |= {
-                'tokens': ('i32', tokens), 'labels': ('i32', labels), 'weights': ('f32', weights),
-                'd_loss': ('f32', np.float32(1)), 'keep': ('f32', np.float32(1 - RATE * DECAY)),
-                'epsilon': ('f32', np.float32(1e-8 * corrected)),
-                'step_size': ('f32', np.float32(RATE * corrected / (1 - 0.9**(step + 1))))
-            }
-            write_safetensors(folder / 'inputs', inputs)
-            run(BIN / 'weft-interpret', folder / 'step.mlir', '--inputs', folder / 'inputs',
-                '--outputs', folder / 'outputs', '--dropout-seed', SEED, '--dropout-step', step)
-            outputs = masked_token.read_safetensors(folder / 'outputs')
+            outputs = self.outputs(folder, graph, state, step, scalars(step, rate, scale))
             losses.append(float(outputs['loss']))
             state = {name: outputs[name + '_next'] for name in state}
-        return losses, start
+        return losses, start, state
 
     def test_without_dropout_as_jax(self):
         with tempfile.TemporaryDirectory() as folder:
-            ours, start = self.losses(pathlib.Path(folder), 0, STEPS)
+            ours, start, _ = self.losses(pathlib.Path(folder), 0, STEPS)
         theirs = masked_token.train(start, TEXT, SEED, STEPS, SEQUENCES, LENGTH, RATE, DECAY)
         difference = masked_token.compare(ours, theirs)
         print(
@@ -92,9 +111,62 @@ class Training(unittest.TestCase):
     def test_falls_with_dropout(self):
         steps = min(STEPS, 60)
         with tempfile.TemporaryDirectory() as folder:
-            ours, _ = self.losses(pathlib.Path(folder), 0.1, steps)
+            ours, _, _ = self.losses(pathlib.Path(folder), 0.1, steps)
         self.assertTrue(np.all(np.isfinite(ours)))
         self.assertLess(np.mean(ours[-10:]), 0.95 * np.mean(ours[:3]))
+
+    def test_halves_are_trained_as_their_masters_are_in_jax(self):
+        steps = min(STEPS, 40)
+        with tempfile.TemporaryDirectory() as folder:
+            ours, start, end = self.losses(pathlib.Path(folder), 0, steps, 'f16', scale=1024)
+        masters = {name.removesuffix('_master'): value
+                   for name, value in start.items() if name.endswith('_master')}
+        theirs = masked_token.train(masters, TEXT, SEED, steps, SEQUENCES, LENGTH, RATE, DECAY)
+        self.assertLess(masked_token.compare(ours, theirs), 0.02)
+        for name in masters:
+            self.assertEqual(start[name].dtype, np.float16)
+            np.testing.assert_array_equal(end[name], end[name + '_master'].astype(np.float16))
+
+    def test_steps_below_half_a_unit_of_a_parameter_are_kept(self):
+        """Between 1 and 2 the last bit of f16 is 2^-10; a step of 1e-4 changes no f16 there."""
+        with tempfile.TemporaryDirectory() as folder:
+            folder, rate = pathlib.Path(folder), 1e-4
+            _, _, once = self.losses(folder, 0, 1, 'f16', rate, scale=1024)
+            _, _, often = self.losses(folder, 0, 12, 'f16', rate, scale=1024)
+        gammas = [name for name in once if name.split('_')[-1].startswith('gamma')]
+        self.assertTrue(gammas)
+        for name in gammas:
+            self.assertTrue(np.all(once[name] == 1))
+            self.assertTrue(np.all(once[name + '_master'] != 1))
+            self.assertTrue(np.any(often[name] != 1))
+
+    def test_an_update_is_that_of_the_gradients(self):
+        """Of the graph without an optimizer, by AdamW in numpy; a scale of the loss changes what
+        f16 rounds, and no more."""
+        with tempfile.TemporaryDirectory() as folder:
+            folder, step = pathlib.Path(folder), 2
+            both = imported('f16', 0)
+            updating = imported('f16', 0, '--optimizer', 'adamw')
+            graph, state = Graph(updating), initial(Graph(updating))
+            for name, value in state.items():
+                if name.endswith(('_mean', '_square')):
+                    state[name] = np.abs(masked_token.normal(SEED, name, value.shape, 1e-3))
+            (folder / 'step.mlir').write_text(both)
+            gradients = self.outputs(folder, Graph(both), state, step, {})
+            (folder / 'step.mlir').write_text(updating)
+            updates = [self.outputs(folder, graph, state, step, scalars(step, RATE, scale))
+                       for scale in (1, 1024)]
+        given, names = scalars(step, RATE, 1), [n for n in state if n + '_master' in state]
+        for name in names:
+            gradient = gradients['d_' + name].astype(np.float64)
+            mean = 0.9 * state[name + '_mean'] + 0.1 * gradient
+            square = 0.999 * state[name + '_square'] + 0.001 * gradient**2
+            master = given['keep'] * state[name + '_master'] - given['step_size'] * mean / (
+                np.sqrt(square) + given['epsilon'])
+            for outputs, tolerance in zip(updates, (1e-6, 2e-3)):
+                for what, expected in (('mean', mean), ('square', square), ('master', master)):
+                    np.testing.assert_allclose(outputs[f'{name}_{what}_next'], expected,
+                                               rtol=tolerance, atol=tolerance * 1e-2)
 
 
 if __name__ == '__main__':

@@ -98,7 +98,6 @@ class LayersTest(CommandTest):
             (2, ['gpt2', '--layers', 'two'], ["a number of layers or 'all'"]),
             (2, ['gpt2', '--part', 'models'], ["nearest is 'model'"]),
             (2, ['bert-base', '--layers', '2', '--dim', 'k=8'], ['k=8 must equal j=512']),
-            (3, ['gpt2', '--layers', '2', '--train', '--optimizer', 'adamw'], ['--dtype f32']),
             (3, ['gpt2', '--layers', '2', '--train', '--chunks', '2'], ['--chunks']),
             (3, ['gpt2', '--layers', '2', '--part', 'attention'], ['--part layer']),
             (3, ['t5-base-encoder', '--layers', '2'], ['nearest are bert-base']),

@@ -42,6 +42,9 @@ weft.graph @update() {
   %average = weft.average %old, %x {weight = 0.25} : !r
   %averageExpected = weft.constant dense<[[5.0, 0.25], [9.0, 1.0]]> : !r
   weft.expect_close %average, %averageExpected : !r
+  %squares = weft.average_square %old, %x {weight = 0.25} : !r
+  %squaresExpected = weft.constant dense<[[19.0, 0.25], [27.0, 2.5]]> : !r
+  weft.expect_close %squares, %squaresExpected : !r
   %root = weft.sqrt %old : !r
   %rootExpected = weft.constant dense<[[2.0, 0.0], [3.0, 1.414213562373]]> : !r
   weft.expect_close %root, %rootExpected : !r
@@ -49,5 +52,11 @@ weft.graph @update() {
   %half = weft.mul %old, %scalar along () : !r, tensor<f32, #weft.axes<>> -> !r
   %halfExpected = weft.constant dense<[[2.0, 0.0], [4.5, 1.0]]> : !r
   weft.expect_close %half, %halfExpected : !r
+  // keep * p - step_size * mean / (sqrt(square) + epsilon)
+  %keep = weft.constant dense<0.75> : tensor<f32, #weft.axes<>>
+  %size = weft.constant dense<2.0> : tensor<f32, #weft.axes<>>
+  %step = weft.adamw_step %old, %x, %old, %keep, %size, %scalar : !r, !r, !r, tensor<f32, #weft.axes<>>, tensor<f32, #weft.axes<>>, tensor<f32, #weft.axes<>> -> !r
+  %stepExpected = weft.constant dense<[[-3.4, -4.0], [1.607142857143, 3.589630999710]]> : !r
+  weft.expect_close %step, %stepExpected {absolute = 1.0e-5} : !r
   weft.return
 }

@@ -206,11 +206,6 @@ void Compilation::differentiateImported() {
         .withRespectTo = modelFlags.gradientsOf,
         .recompute = namesOfLayers(modelFlags.recomputedNames(), graph, described.layers),
         .scalesLoss = !modelFlags.optimizer.empty()};
-    if (!modelFlags.optimizer.empty() && elementType() != DType::f32 && described.dtype)
-      throw Error::unsupported(
-          "{}: --optimizer {}: parameters of {} cannot be updated, small steps would be lost; "
-          "nearest is --dtype f32",
-          described.name, modelFlags.optimizer, nameOf(elementType()));
     if (!modelFlags.optimizer.empty() && options.withRespectTo.empty())
       options.withRespectTo = parametersOf(graph);
     origins.clear();
@@ -394,11 +389,8 @@ std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant,
       asked.chunks <= 1 && asked.slices() <= 1 && offersFusedAttention(prices->device());
   options.canFuseAttentionBackward = bool(attentionBackwardRejection);
   options.recompute = choosesRecomputed ? "auto" : "none";
-  if (!modelFlags.optimizer.empty()) {  // weights change every step: to stack them is not free
-    if (options.stacking == "auto") options.stacking = "separate";
-    if (options.attention == "auto") options.attention = "unfused";
-    options.recompute = "none";
-  }
+  // Weights that change every step are not packed at load: to stack them is a copy a step.
+  if (!modelFlags.optimizer.empty() && options.stacking == "auto") options.stacking = "separate";
   options.most = memory.mostVariants(size_t(
       std::ranges::distance(graphOf(mlir::ModuleOp(variant.module.get()))->getRegion(0).front())));
   if (last < Phase::attention) options.attention = "unfused", options.norms = "fused";

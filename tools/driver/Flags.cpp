@@ -137,7 +137,8 @@ void ModelFlags::declare(CLI::App &command) {
                    "their loss");
   command
       .add_option("--optimizer", optimizer,
-                  "a step of it in the same graph, in place of the parameters' gradients: adamw")
+                  "a step of it in the same graph, in place of the parameters' gradients: adamw; "
+                  "f16 and bf16 parameters get f32 masters (NAME_master)")
       ->type_name("NAME");
   command
       .add_option("--gradients-of", gradientsOf,

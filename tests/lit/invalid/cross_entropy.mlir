@@ -70,3 +70,35 @@ weft.graph @average_c1(%x: tensor<4xf32, #weft.axes<j>>) {
   %r = weft.average %x, %x {weight = 1.5} : tensor<4xf32, #weft.axes<j>>
   weft.return
 }
+
+// -----
+
+weft.graph @average_square_c1(%x: tensor<4xf32, #weft.axes<j>>) {
+  // expected-error @+1 {{average_square_c1: 'weight' is}}
+  %r = weft.average_square %x, %x {weight = -0.5} : tensor<4xf32, #weft.axes<j>>
+  weft.return
+}
+
+// -----
+
+weft.graph @adamw_step_c1(%x: tensor<4xf32, #weft.axes<j>>, %m: tensor<3xf32, #weft.axes<j>>, %s: tensor<f32, #weft.axes<>>) {
+  // expected-error-re @+1 {{adamw_step_c1: the mean{{.*}}}}
+  %r = weft.adamw_step %x, %m, %x, %s, %s, %s : tensor<4xf32, #weft.axes<j>>, tensor<3xf32, #weft.axes<j>>, tensor<4xf32, #weft.axes<j>>, tensor<f32, #weft.axes<>>, tensor<f32, #weft.axes<>>, tensor<f32, #weft.axes<>> -> tensor<4xf32, #weft.axes<j>>
+  weft.return
+}
+
+// -----
+
+weft.graph @adamw_step_c2(%x: tensor<4xf32, #weft.axes<j>>, %s: tensor<f32, #weft.axes<>>) {
+  // expected-error-re @+1 {{adamw_step_c2: a scalar{{.*}}}}
+  %r = weft.adamw_step %x, %x, %x, %x, %s, %s : tensor<4xf32, #weft.axes<j>>, tensor<4xf32, #weft.axes<j>>, tensor<4xf32, #weft.axes<j>>, tensor<4xf32, #weft.axes<j>>, tensor<f32, #weft.axes<>>, tensor<f32, #weft.axes<>> -> tensor<4xf32, #weft.axes<j>>
+  weft.return
+}
+
+// -----
+
+weft.graph @adamw_step_c3(%x: tensor<4xf16, #weft.axes<j>>, %s: tensor<f32, #weft.axes<>>) {
+  // expected-error-re @+1 {{adamw_step_c3: an operand{{.*}}}}
+  %r = weft.adamw_step %x, %x, %x, %s, %s, %s : tensor<4xf16, #weft.axes<j>>, tensor<4xf16, #weft.axes<j>>, tensor<4xf16, #weft.axes<j>>, tensor<f32, #weft.axes<>>, tensor<f32, #weft.axes<>>, tensor<f32, #weft.axes<>> -> tensor<4xf16, #weft.axes<j>>
+  weft.return
+}

@@ -175,6 +175,10 @@ weft.graph @loss(%x: !bji, %labels: tensor<2x4xi32, #weft.axes<b, j>>, %s: !scal
   %1 = weft.cross_entropy_dx %x, %labels, %logs, %losses {axis = i} : !bji, tensor<2x4xi32, #weft.axes<b, j>>, !bj, !bj -> !bji
   // CHECK: weft.average %x, %x {weight = 0.001} : !f32_bji
   %2 = weft.average %x, %x {weight = 0.001} : !bji
+  // CHECK: weft.average_square %x, %x {weight = 0.001} : !f32_bji
+  %5 = weft.average_square %x, %x {weight = 0.001} : !bji
+  // CHECK: weft.adamw_step %x, %x, %x, %s, %s, %s : !f32_bji, !f32_bji, !f32_bji, tensor<f32, #weft.axes<>>, tensor<f32, #weft.axes<>>, tensor<f32, #weft.axes<>>{{ *$}}
+  %6 = weft.adamw_step %x, %x, %x, %s, %s, %s : !bji, !bji, !bji, !scalar, !scalar, !scalar -> !bji
   // CHECK: weft.sqrt %x : !f32_bji
   %3 = weft.sqrt %x : !bji
   // CHECK: weft.mul %x, %s along () : !f32_bji, tensor<f32, #weft.axes<>>{{ *$}}

@@ -194,9 +194,31 @@ TEST_CASE("a limit of memory makes every layer compute its activations again") {
 }
 
 TEST_CASE("the training step of a whole model updates what the update of its graph does") {
-  Compilation compilation = trained("gpt2", "model", "2", "f32", "unfused", "separate", "adamw");
+  struct Case {
+    std::string preset, part, dtype, attention;
+    size_t parameters;
+  };
+  const Case one = GENERATE(Case{"gpt2", "model", "f32", "unfused", 2 + 2 * 16 + 2},
+                            Case{"gpt2", "model", "bf16", "fused", 2 + 2 * 16 + 2},
+                            Case{"bert-base", "layer", "f16", "fused", 2 * 16},
+                            Case{"llama-3-8b", "layer", "f16", "unfused", 2 * 9});
+  INFO(one.preset << " " << one.dtype << " " << one.attention);
+  Compilation compilation =
+      trained(one.preset, one.part, "2", one.dtype, one.attention, "separate", "adamw");
   const DecidedModel model = decided(compilation);
-  checkComputes(compilation, model, 1 + 3 * (2 + 2 * 16 + 2));
+  const size_t updates = one.dtype == "f32" ? 3 : 4;
+  checkComputes(compilation, model, 1 + updates * one.parameters);
+  size_t found = 0;
+  for (const PlanKernel &kernel : model.decision.planned.plan.kernels) {
+    const auto count = [&](OpKind kind) {
+      return size_t(std::ranges::count(kernel.ops, kind, &PlanOp::kind));
+    };
+    const size_t steps = count(OpKind::adamwStep);
+    found += steps;
+    CHECK(count(OpKind::average) == steps);  // whole updates, each in one kernel
+    CHECK(count(OpKind::averageSquare) == steps);
+  }
+  CHECK(found == one.parameters);
 }
 
 TEST_CASE("the plan of a whole model computes the model") {

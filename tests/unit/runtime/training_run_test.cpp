@@ -154,6 +154,25 @@ TEST_CASE("finite steps go on, and are saved") {
   CHECK(isFinite(run.kept()));
 }
 
+TEST_CASE("a scale of the loss is of plans that divide gradients by it, and a positive number") {
+  Run run;
+  run.request.steps = 1;
+  const auto said = [&](double scale) {
+    run.request.lossScale = scale;
+    try {
+      trainArtifact(run.request);
+    } catch (const Error &error) {
+      CHECK(error.kind == ErrorKind::badInput);
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  CHECK_THAT(said(8), Catch::Contains("--loss-scale 8: the plan of ") &&
+                          Catch::Contains("--dtype f16 or bf16"));
+  CHECK_THAT(said(0), Catch::Contains("--loss-scale 0: a finite number above 0"));
+  CHECK_THAT(said(std::numeric_limits<double>::infinity()), Catch::Contains("--loss-scale inf"));
+}
+
 TEST_CASE("a state that cannot be written is told before the first step") {
   Run run;
   run.request.steps = 1;

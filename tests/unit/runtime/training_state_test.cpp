@@ -1,6 +1,8 @@
 // What a training run starts from and keeps in its file.
 #include "kernel/Error.h"
 #include "kernel/RandomValues.h"
+#include "kernel/reference/Rounding.h"
+#include "kernel/reference/StoredElement.h"
 #include "runtime/system/Files.h"
 #include "runtime/train/TrainingState.h"
 #include "tests/support/NonEmpty.h"
@@ -51,6 +53,22 @@ Plan plan(const std::array<std::string, 4> &names = {"layer1_wq", "layer1_bq", "
   return result;
 }
 
+/// A parameter of the type, its master and its averages.
+Plan mixedPlan(DType dtype) {
+  Plan result{.model = "toy"};
+  for (const std::string suffix : {"", "_master", "_mean", "_square"}) {
+    PlanTensor argument = tensor("wq" + suffix, TensorRole::argument, {3, 4});
+    if (suffix.empty()) argument.dtype = dtype, argument.bytes = 2 * 12;
+    if (suffix.empty() || suffix == "_master") argument.initial = InitialValue::normal(0.02);
+    else argument.initial = InitialValue::zeros();
+    result.tensors.push_back(argument);
+    result.tensors.push_back(std::move(argument));
+    result.tensors.back().role = TensorRole::result;
+    result.tensors.back().name = result.tensors.back().logical = "wq" + suffix + "_next";
+  }
+  return result;
+}
+
 std::vector<float> valuesOf(const TrainingState &state, const std::string &name) {
   const std::vector<std::byte> &bytes = state.tensors.at(name);
   std::vector<float> values(bytes.size() / sizeof(float));
@@ -95,6 +113,31 @@ TEST_CASE("drawn values are a function of seed, name and element, to the bit") {
     CHECK(std::bit_cast<uint32_t>(value) ==
           std::bit_cast<uint32_t>(float(random.real(index++, 0.02))));
   CHECK(index == 12);
+}
+
+TEST_CASE("a parameter of two bytes starts as the rounding of its master, drawn by its name") {
+  const DType dtype = GENERATE(DType::f16, DType::bf16);
+  const TrainingState state = initialState(mixedPlan(dtype), 5);
+  CHECK(state.tensors.size() == 4);
+  const std::vector<float> masters = valuesOf(state, "wq_master");
+  const std::vector<std::byte> &halves = state.tensors.at("wq");
+  REQUIRE(masters.size() == 12);
+  REQUIRE(halves.size() == 24);
+  const RandomValues random(5, "wq");
+  for (size_t n = 0; n < masters.size(); ++n) {
+    CHECK(masters[n] == float(random.real(int64_t(n), 0.02)));
+    CHECK(reference::loadElement(dtype, &halves[2 * n]) ==
+          reference::roundTo(dtype, double(masters[n])));
+  }
+}
+
+TEST_CASE("a state file holds parameters of two bytes as they are") {
+  const Folder folder;
+  const Plan plan = mixedPlan(DType::bf16);
+  const TrainingState state = initialState(plan, 3);
+  writeState(plan, state, folder.path / "state");
+  CHECK(readState(plan, folder.path / "state").tensors == state.tensors);
+  CHECK_THROWS_WITH(readState(mixedPlan(DType::f16), folder.path / "state"), Catch::Contains("wq"));
 }
 
 TEST_CASE("no name decides what a parameter starts from") {

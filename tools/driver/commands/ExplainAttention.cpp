@@ -77,8 +77,6 @@ std::string whyChosen(const std::string &chosen, const Request &request, const S
                       const std::vector<WholePlan> &wholes) {
   if (request.choices.attention != "auto")
     return fmt::format("--attention {} asked for it", request.choices.attention);
-  if (!request.model.optimizer.empty())
-    return "a plan with --optimizer has the unfused kind alone unless --attention asks";
   const PricedKind *own = nullptr, *best = nullptr;
   for (const PricedKind &kind : prices.kinds) {
     if (!kind.figures || !kind.figures->notConsidered.empty()) continue;

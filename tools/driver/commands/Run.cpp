@@ -44,8 +44,8 @@ Action addRun(CLI::App &command) {
   auto request = std::make_shared<runtime::RunRequest>();
   const OptionGroup group(command, "Run");
   runtime::addRunFlags(command, *request);
-  for (const char *option :
-       {"--steps", "--data", "--state", "--save-every", "--learning-rate", "--weight-decay"})
+  for (const char *option : {"--steps", "--data", "--state", "--save-every", "--learning-rate",
+                             "--weight-decay", "--loss-scale"})
     command.get_option(option)->group("Training");
   auto weights = std::make_shared<std::string>();
   command
