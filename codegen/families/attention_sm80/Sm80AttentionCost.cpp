@@ -43,7 +43,7 @@ struct TileSeconds {
 };
 
 TileSeconds tileSecondsOf(const AttentionProblem &problem, const Sm80AttentionKnobs &knobs,
-                          int valueOps, const Device &device) {
+                          const VisibleScores &visible, const Device &device) {
   const double share =
       codegen::hasWgmma(device.architecture) ? analytic::sm80ShareOfWgmma : analytic::sm80Share;
   const double tensorRate =
@@ -51,24 +51,25 @@ TileSeconds tileSecondsOf(const AttentionProblem &problem, const Sm80AttentionKn
   const double instructionRate = device.fmaFlops / 2 / device.multiprocessors;
   const auto padded = [](int64_t columns) { return double((columns + 15) / 16 * 16); };
   const double scores = double(knobs.tileQueries) * knobs.tileKeys;
-  return {
-      .tensor = 2 * scores * (padded(problem.headDim) + padded(problem.valueDim)) / tensorRate,
-      .scores = scores * (scoreInstructions + valueOpInstructions * valueOps) / instructionRate};
+  return {.tensor = 2 * scores * (padded(problem.headDim) + padded(problem.valueDim)) / tensorRate,
+          .scores = scores * ((scoreInstructions + valueOpInstructions * visible.valueOps) /
+                                  instructionRate +
+                              scatteredLoadSeconds * visible.scatteredInputs)};
 }
 
 /// What of the keys masks leave to a tile of rows, in tiles of keys.
 struct SeenKeys {
   double tiles = 0;
-  int valueOps = 0;
+  VisibleScores visible = {};
 };
 SeenKeys seenKeys(const Kernel &kernel, const AttentionRegion &region,
                   const AttentionProblem &problem, const Sm80AttentionKnobs &knobs) {
   const VisibleScores visible = visibleScores(kernel, region, problem);
   const double all = std::ceil(double(problem.keys) / knobs.tileKeys);
-  if (!visible.hasMasks) return {.tiles = all, .valueOps = visible.valueOps};
+  if (!visible.hasMasks) return {.tiles = all, .visible = visible};
   const int64_t queries = std::max<int64_t>(1, knobs.tileQueries / sm80PackedHeads(problem, knobs));
   const double seen = visibleBlocks(kernel, region, problem, queries, knobs.tileKeys).mean;
-  return {.tiles = std::clamp(std::ceil(seen), 1.0, all), .valueOps = visible.valueOps};
+  return {.tiles = std::clamp(std::ceil(seen), 1.0, all), .visible = visible};
 }
 
 struct DecodingCost {
@@ -106,7 +107,7 @@ DecodingCost decodingCost(const AttentionProblem &problem, const Sm80AttentionKn
   };
   DecodingCost cost;
   cost.memory = waves * secondsOf(resident * multiprocessors) + (left > 0 ? secondsOf(left) : 0);
-  const TileSeconds tile = tileSecondsOf(problem, knobs, seen.valueOps, device);
+  const TileSeconds tile = tileSecondsOf(problem, knobs, seen.visible, device);
   const double ofMultiprocessor = waves * resident + leftResident;
   cost.compute = std::max(ofMultiprocessor * tilesOfBlock * tile.exposed(exposedShared),
                           (waves + (left > 0 ? 1 : 0)) * tilesOfBlock * tileLatencySeconds);
@@ -153,7 +154,7 @@ Cost sm80AttentionCost(const Kernel &kernel, const Configuration &configuration,
                                                    : Bound::tensor};
   }
 
-  const TileSeconds tile = tileSecondsOf(problem, knobs, visible.valueOps, device);
+  const TileSeconds tile = tileSecondsOf(problem, knobs, visible, device);
   const double scores = double(knobs.tileQueries) * knobs.tileKeys;
   const double instructionRate = device.fmaFlops / 2 / device.multiprocessors;
   const double resident =

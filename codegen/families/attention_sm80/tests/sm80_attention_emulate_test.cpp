@@ -151,6 +151,9 @@ TEST_CASE("biases by position and documents") {
     add(subjects, relativeAttention(e, type, type == DType::bf16), smallTile);
     add(subjects, documentAttention(e, type, type == DType::f16), smallTile);
   }
+  // Distances beyond the table on both sides, of odd numbers of queries and keys.
+  add(subjects, disentangledAttention(e, DType::f16), smallTile);
+  add(subjects, disentangledAttention(e, DType::bf16, true), {.tileQueries = 128}, {90, 37});
   checkAll("sm80_attention_positions", subjects);
 }
 
