@@ -325,6 +325,14 @@ bool isScattered(const Kernel &kernel, const AttentionRegion &region,
 
 }  // namespace
 
+int gatheredTables(const Kernel &kernel, const AttentionRegion &region,
+                   const AttentionProblem &problem) {
+  return int(std::ranges::count_if(region.inputs, [&](const ScoreInput &input) {
+    return isScattered(kernel, region, problem, input.value) &&
+           isReadElsewhereAlone(kernel, region.scoreOps, input.value);
+  }));
+}
+
 VisibleScores visibleScores(const Kernel &kernel, const AttentionRegion &region,
                             const AttentionProblem &problem) {
   const Masks masks(kernel, region, problem);

@@ -25,6 +25,11 @@ constexpr double scatteredLoadSeconds = 1.4e-10;
 VisibleScores visibleScores(const Kernel &kernel, const AttentionRegion &region,
                             const AttentionProblem &problem);
 
+/// Tensors that score ops gather elements of at distances, from a row for each query or for each
+/// key: their loads take registers, so that families limit tiles.
+int gatheredTables(const Kernel &kernel, const AttentionRegion &region,
+                   const AttentionProblem &problem);
+
 /// What tiles are along: queries, walked in blocks of keys, or keys, walked in blocks of queries.
 enum class TilesOf : uint8_t { queries, keys };
 

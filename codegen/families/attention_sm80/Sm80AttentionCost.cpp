@@ -198,8 +198,7 @@ std::vector<Sm80AttentionKnobs> sm80DecodingChoices(const Kernel &kernel,
                                                     const Device &device) {
   if (!isDecoding(problem)) return {};
   constexpr int mostSplits = 256;
-  const std::vector<bool> isMask = codegen::scoreMasks(kernel, region, problem);
-  const bool hasValueOps = std::ranges::find(isMask, false) != isMask.end();
+  const Sm80ScoreNeeds needs = sm80ScoreNeeds(kernel, region, problem);
   const int64_t rows = problem.queries * problem.headsOfGroup;
   std::vector<Sm80AttentionKnobs> choices;
   for (const int tileQueries : {16, 32, 64, 128}) {
@@ -212,14 +211,14 @@ std::vector<Sm80AttentionKnobs> sm80DecodingChoices(const Kernel &kernel,
                                  .tileKeys = tileKeys,
                                  .stages = stages,
                                  .packed = problem.headsOfGroup > 1 ? 1 : 0};
-        if (!sm80AttentionTileRejection(problem, knobs, hasValueOps).empty()) continue;
+        if (!sm80AttentionTileRejection(problem, knobs, needs).empty()) continue;
         const SeenKeys seen = seenKeys(kernel, region, problem, knobs);
         const auto leastFrom = [&](int first) {
           double least = std::numeric_limits<double>::infinity();
           std::optional<Sm80AttentionKnobs> best;
           for (knobs.splits = first; knobs.splits <= std::min<double>(seen.tiles, mostSplits);
                ++knobs.splits) {
-            if (!sm80AttentionTileRejection(problem, knobs, hasValueOps).empty()) break;
+            if (!sm80AttentionTileRejection(problem, knobs, needs).empty()) break;
             if (!sm80AttentionJoins(knobs)) continue;
             const DecodingCost cost = decodingCost(problem, knobs, seen, device);
             const double seconds = std::max(cost.memory, cost.compute) + cost.combine;

@@ -209,7 +209,6 @@ TEST_CASE("score ops and dropout see the coordinates of every score") {
     add(subjects, droppedAttention(e, type, {.p = 0.25, .stream = 3}, type == DType::f16, true),
         knobs);
   }
-  add(subjects, disentangledAttention(e, DType::f16), knobs);
   checkAll("sm90_attention_scores", subjects);
 }
 
