@@ -165,6 +165,15 @@ TEST_CASE("the price of attention by mma.sync follows its work") {
   const AttentionExtents e{.b = 4, .h = 16, .j = 4096, .k = 4096};
   CHECK(best(causalAttention(e, DType::f16)) / plain(4096, 64) == Approx(0.53).epsilon(0.1));
   CHECK(best(windowAttention(e, DType::f16, 128, 128)) < plain(4096, 64) / 6);
+  // Two loads a score of eight lines each; a table of heads is near in L1.
+  AttentionExtents far = e;
+  far.distance = 128;
+  const double relative = best(relativeAttention(far, DType::f16)),
+               gathered = best(disentangledAttention(far, DType::f16));
+  const double scores = 4.0 * 16 * 4096 * 4096, multiprocessors = 108;
+  CHECK(relative < 1.5 * plain(4096, 64));
+  CHECK(gathered > 2 * 1.4e-10 * scores / multiprocessors);
+  CHECK(gathered < 4 * 1.4e-10 * scores / multiprocessors);
 }
 
 namespace {
