@@ -405,24 +405,29 @@ def Weft_AlibiOp : Weft_Elementwise<"alibi", "", 2, "std::numeric_limits<double>
   }]>];
 }
 
-// x + the table's element at the distance of key and query, which is clipped to `distance` on
-// either side. The table runs `along` axes of x, then has one element a distance.
+// x + the table's element at the distance of key and query (in reverse: of query and key), which is
+// clipped to `distance` on either side. The table runs `along` axes of x, then has one element a
+// distance; without one for the last distance, that shares the one before it.
 def Weft_RelativeBiasOp : Weft_Elementwise<"relative_bias", "", 1,
     "std::numeric_limits<double>::quiet_NaN()", []> {
   let ownExpression = 1;
   let ownConstraints = 1;
   let ownTypes = 1;
   let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$table, DenseI64ArrayAttr:$along,
-                       I64Attr:$query, I64Attr:$key, I64Attr:$distance);
+                       I64Attr:$query, I64Attr:$key, I64Attr:$distance,
+                       OptionalAttr<StrAttr>:$direction);
+  let extraMembers = "bool isReverse() { return getDirection() == \"reverse\"; }\n";
   let builders = [OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$table,
                                  "::llvm::ArrayRef<int64_t>":$along, "int64_t":$query,
-                                 "int64_t":$key, "int64_t":$distance), [{
+                                 "int64_t":$key, "int64_t":$distance,
+                                 CArg<"bool", "false">:$isReverse), [{
     ::weft::buildElementwise($_state, {x, table});
     Properties &properties = $_state.getOrAddProperties<Properties>();
     properties.along = $_builder.getDenseI64ArrayAttr(along);
     properties.query = $_builder.getI64IntegerAttr(query);
     properties.key = $_builder.getI64IntegerAttr(key);
     properties.distance = $_builder.getI64IntegerAttr(distance);
+    if (isReverse) properties.direction = $_builder.getStringAttr("reverse");
   }]>];
 }
 

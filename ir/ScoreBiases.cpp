@@ -54,7 +54,9 @@ Expression RelativeBiasOp::expression() {
                                  .query = static_cast<int>(query),
                                  .key = static_cast<int>(key),
                                  .shift = shiftOf(getX().getType(), query, key),
-                                 .distance = static_cast<int64_t>(getDistance())});
+                                 .distance = static_cast<int64_t>(getDistance()),
+                                 .distances = extents(getTable().getType()).back(),
+                                 .isReverse = isReverse()});
 }
 
 mlir::LogicalResult RelativeBiasOp::verifyOwnConstraints() {
@@ -67,9 +69,16 @@ mlir::LogicalResult RelativeBiasOp::verifyOwnConstraints() {
           checkAxes(*this, "relative_bias_c2", "along", getAlong(), x),
           checkRange(*this, "relative_bias_c3", "distance", getDistance(), 1, farthestDistance))))
     return mlir::failure();
+  if (getDirection() && !isReverse())
+    return broken(*this, "relative_bias_c6")
+           << "unknown direction \"" << *getDirection() << "\"; supported: reverse, or none";
   std::vector<int64_t> expected;
   for (const int64_t dimension : getAlong()) expected.push_back(extents(x)[dimension]);
   expected.push_back(2 * static_cast<int64_t>(getDistance()) + 1);
+  // Without an element for the last distance.
+  if (const std::vector<int64_t> own = extents(getTable().getType());
+      own.size() == expected.size() && own.back() + 1 == expected.back())
+    --expected.back();
   return checkExtents(*this, "relative_bias_c4", "the table", getTable().getType(), expected);
 }
 

@@ -186,9 +186,12 @@ Expression alibiExpression(const AlibiShape &alibi) {
 Expression relativeBiasExpression(const RelativeBiasShape &bias) {
   std::vector<E> places;
   for (const int dimension : bias.along) places.push_back(E::coordinate(dimension));
-  places.push_back(E::call("weft::clampedIndex",
-                           {sum(distanceOf(bias.key, bias.query, bias.shift), bias.distance),
-                            E::integer(2 * bias.distance + 1)}));
+  const E distance = bias.isReverse ? E::binary(ScalarOperator::subtract,
+                                                sum(E::coordinate(bias.query), bias.shift),
+                                                E::coordinate(bias.key))
+                                    : distanceOf(bias.key, bias.query, bias.shift);
+  places.push_back(
+      E::call("weft::clampedIndex", {sum(distance, bias.distance), E::integer(bias.distances)}));
   return E::binary(ScalarOperator::add, E::operand(0), E::element(1, places));
 }
 

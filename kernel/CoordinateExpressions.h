@@ -77,13 +77,15 @@ struct AlibiShape {
 };
 Expression alibiExpression(const AlibiShape &alibi);
 
-/// x + the second operand's element at clip(key - query - shift, -distance, distance) + distance,
-/// its last coordinate; those before are the coordinates `along` dimensions.
+/// x + the second operand's element at the distance key - query - shift, or minus it in reverse,
+/// plus `distance`, clipped to its last axis; its coordinates before are those `along` dimensions.
 struct RelativeBiasShape {
   std::vector<int> along;
   int query = 0, key = 0;
-  int64_t shift = 0;     ///< keys less queries
-  int64_t distance = 1;  ///< the table has 2 distance + 1 distances
+  int64_t shift = 0;      ///< keys less queries
+  int64_t distance = 1;   ///< the last one to either side
+  int64_t distances = 3;  ///< of the table: 2 distance + 1, or 2 distance without the last one
+  bool isReverse = false;
 };
 Expression relativeBiasExpression(const RelativeBiasShape &bias);
 

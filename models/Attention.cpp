@@ -16,8 +16,12 @@ std::optional<double> scoreScale(const LayerBuilder &layer) {
 
 mlir::Value attend(LayerBuilder &layer, mlir::Value q, mlir::Value k, mlir::Value v,
                    const std::string &scoreSpec, const std::string &sumSpec) {
-  const mlir::Value score = layer.scores("score", scoreSpec, k, q, scoreScale(layer));
-  const mlir::Value seen = layer.mask("masked", score);
+  return weightedSum(layer, layer.scores("score", scoreSpec, k, q, scoreScale(layer)), v, sumSpec);
+}
+
+mlir::Value weightedSum(LayerBuilder &layer, mlir::Value scores, mlir::Value v,
+                        const std::string &sumSpec) {
+  const mlir::Value seen = layer.mask("masked", scores);
   const mlir::Value probability = layer.dropout("kept", layer.softmax("probability", seen, 'k'));
   return layer.contract("weighted", sumSpec, v, probability);
 }
@@ -61,6 +65,7 @@ mlir::Value multiHeadAttention(LayerBuilder &layer, mlir::Value x, mlir::Value s
     return layer.project("attention", "whi,whbj->bji", "wo", weighted,
                          layer.specification().outputBias ? "bo" : "");
   }
+  if (layer.specification().disentangled) return disentangledAttention(layer, x);
   const bool bias = layer.specification().projectionBias,
              outputBias = layer.specification().outputBias;
   const mlir::Value q = layer.project("q", "phi,bji->phbj", "wq", x, bias ? "bq" : "");

@@ -53,7 +53,8 @@ void requireMultiple(const ConfigReader &reader, const std::string &key, int64_t
                        fmt::format("is not divisible by '{}' = {}", divisorKey, divisor));
 }
 
-LayerSpecification readBert(ConfigReader &reader, const std::string &usualActivation) {
+LayerSpecification readBert(ConfigReader &reader, const std::string &usualActivation,
+                            double usualEpsilon = 1e-12) {
   const int64_t hidden = reader.requiredInteger({"hidden_size"}),
                 heads = reader.requiredInteger({"num_attention_heads"});
   requireMultiple(reader, "hidden_size", hidden, "num_attention_heads", heads);
@@ -68,7 +69,7 @@ LayerSpecification readBert(ConfigReader &reader, const std::string &usualActiva
                    {"i", hidden},
                    {"u", reader.requiredInteger({"intermediate_size"})}},
           .activation = activation(reader, {"hidden_act"}, usualActivation),
-          .epsilon = reader.positiveOr({"layer_norm_eps"}, 1e-12),
+          .epsilon = reader.positiveOr({"layer_norm_eps"}, usualEpsilon),
           .causal = reader.flag("is_decoder", false)};
 }
 
@@ -81,6 +82,80 @@ LayerSpecification readAlbert(ConfigReader &reader) {
     if (reader.integerOr(key, 1).value_or(1) != 1)
       throw reader.error(ErrorKind::unsupported, key,
                          "layers of several kinds are not supported; supported is 1");
+  return specification;
+}
+
+/// Which terms of distances scores have: "c2p|p2c", or a list.
+std::set<std::string> debertaTerms(ConfigReader &reader) {
+  constexpr const char *key = "pos_att_type";
+  const nlohmann::json *value = reader.find(key);
+  std::set<std::string> terms;
+  if (!value || value->is_null()) return terms;
+  if (value->is_string()) {
+    std::istringstream text(value->get<std::string>());
+    for (std::string term; std::getline(text, term, '|');) terms.insert(term);
+  } else if (value->is_array()) {
+    for (const nlohmann::json &term : *value)
+      terms.insert(term.is_string() ? term.get<std::string>() : term.dump());
+  } else {
+    throw reader.error(ErrorKind::badInput, key, "must name terms of scores, as \"c2p|p2c\"");
+  }
+  for (const std::string &term : terms)
+    if (term != "c2p" && term != "p2c")
+      throw reader.error(ErrorKind::unsupported, key,
+                         "supported are \"c2p\", \"p2c\" and \"c2p|p2c\"");
+  return terms;
+}
+
+/// A file without the key has a table of positions.
+bool hasDebertaPositions(const ConfigReader &reader) {
+  constexpr const char *key = "position_biased_input";
+  return !reader.has(key) || reader.value(key) != false;
+}
+
+/// Rows of the table of distances to one side: as many as there are positions, unless a key says.
+int64_t debertaDistances(ConfigReader &reader) {
+  constexpr const char *own = "max_relative_positions";
+  constexpr int64_t most = int64_t(1) << 20, positions = 512;
+  const nlohmann::json *value = reader.find(own);
+  if (value && !value->is_null() && !value->is_number_integer())
+    throw reader.error(ErrorKind::badInput, own, "must be an integer; -1 means all positions");
+  const bool isGiven = value && value->is_number_integer() && value->get<int64_t>() > 0;
+  const int64_t distances =
+      isGiven ? value->get<int64_t>()
+              : reader.integerOr("max_position_embeddings", positions).value_or(positions);
+  if (distances > most)
+    throw reader.error(
+        ErrorKind::unsupported, isGiven ? own : "max_position_embeddings",
+        fmt::format("at most {} (2^20) distances to either side are supported", most));
+  return distances;
+}
+
+/// BERT without biases of keys, whose scores have terms of distances.
+LayerSpecification readDeberta(ConfigReader &reader) {
+  LayerSpecification specification = readBert(reader, "gelu", 1e-7);
+  reader.rejectFlag("is_decoder", "causal layers of deberta are not supported");
+  reader.rejectFlag("talking_head", "mixed heads are not supported");
+  reader.flag("position_biased_input", true);
+  const int64_t hidden = specification.dims.at("i");
+  if (reader.integer({"embedding_size"}).value_or(hidden) != hidden)
+    throw reader.error(ErrorKind::unsupported, "embedding_size",
+                       fmt::format("tables of another width than 'hidden_size' = {} are not "
+                                   "supported",
+                                   hidden));
+  specification.disentangled = true;
+  const std::set<std::string> terms = debertaTerms(reader);
+  reader.find("max_relative_positions");  // of no meaning without terms
+  if (!reader.has("relative_attention")) reader.assume("relative_attention", "false");
+  if (!reader.flag("relative_attention", false)) {
+    if (!terms.empty())
+      throw reader.error(ErrorKind::badInput, "pos_att_type",
+                         "has terms of distances, which 'relative_attention' = false leaves out");
+    return specification;
+  }
+  specification.queryDistances = terms.contains("c2p");
+  specification.keyDistances = terms.contains("p2c");
+  if (specification.hasDistances()) specification.dims["n"] = 2 * debertaDistances(reader);
   return specification;
 }
 
@@ -479,6 +554,7 @@ const std::map<std::string, FamilyReader> &familyReaders() {
                                                               {"big_bird", readBigBird},
                                                               {"bloom", readBloom},
                                                               {"camembert", readPlainBert},
+                                                              {"deberta", readDeberta},
                                                               {"distilbert", readDistilBert},
                                                               {"gpt2", readGpt2},
                                                               {"gpt_neo", readGptNeo},
@@ -503,6 +579,7 @@ Keys positionKeys(Family family) {
 
 /// Remembers the limit and keeps the default extent of j below it.
 void readPositions(ConfigReader &reader, ConfigDescription &description) {
+  if (description.specification.disentangled && !hasDebertaPositions(reader)) return;
   const Keys keys = positionKeys(description.specification.family);
   const auto count = keys.empty() ? std::nullopt : reader.integer(keys);
   if (!count) return;
@@ -543,6 +620,11 @@ ModelSpecification modelAround(const ConfigReader &reader, const std::string &mo
     model.embedding = sizeBesideLayers(reader, {"embedding_size"}, 128);
     model.hasPositions = model.hasPooler = model.sharesLayers = true;
     model.weightNames = "albert";
+  } else if (modelType == "deberta") {
+    model.vocabulary = vocabulary;
+    model.tokenTypes = sizeBesideLayers(reader, {"type_vocab_size"});
+    model.hasPositions = hasDebertaPositions(reader);
+    model.weightNames = "deberta";
   } else if (modelType == "distilbert") {
     model.vocabulary = vocabulary;
     model.hasPositions = true;

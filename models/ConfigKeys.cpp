@@ -82,6 +82,7 @@ const std::map<std::string, std::set<std::string>> neutralKeysOf = {
      {"attention_softmax_in_fp32", "bias_dropout_fusion", "masked_softmax_fusion", "offset_alibi",
       "seq_length", "skip_bias_add", "skip_bias_add_qkv", "slow_but_exact"}},
     {"big_bird", {"rescale_embeddings"}},
+    {"deberta", {"legacy", "padding_idx", "pooler_dropout", "pooler_hidden_act"}},
     {"gpt_neo", {"num_layers"}},
     {"longformer", {"ignore_attention_mask", "onnx_export"}},
     {"mpt",
@@ -94,21 +95,14 @@ const std::map<std::string, std::set<std::string>> neutralKeysOf = {
 
 /// How the classes of a model type begin; each goes on with one of architectureHeads.
 const std::map<std::string, std::vector<std::string>> architecturePrefixes = {
-    {"albert", {"Albert"}},
-    {"bert", {"Bert"}},
-    {"big_bird", {"BigBird"}},
-    {"bloom", {"Bloom"}},
-    {"camembert", {"Camembert"}},
-    {"distilbert", {"DistilBert"}},
-    {"gpt2", {"GPT2"}},
-    {"gpt_neo", {"GPTNeo"}},
-    {"llama", {"Llama", "LLaMA"}},
-    {"longformer", {"Longformer"}},
-    {"mistral", {"Mistral"}},
-    {"mpt", {"MPT", "Mpt"}},
-    {"qwen2", {"Qwen2"}},
-    {"roberta", {"Roberta"}},
-    {"t5", {"T5"}},
+    {"albert", {"Albert"}},         {"bert", {"Bert"}},
+    {"big_bird", {"BigBird"}},      {"bloom", {"Bloom"}},
+    {"camembert", {"Camembert"}},   {"deberta", {"Deberta"}},
+    {"distilbert", {"DistilBert"}}, {"gpt2", {"GPT2"}},
+    {"gpt_neo", {"GPTNeo"}},        {"llama", {"Llama", "LLaMA"}},
+    {"longformer", {"Longformer"}}, {"mistral", {"Mistral"}},
+    {"mpt", {"MPT", "Mpt"}},        {"qwen2", {"Qwen2"}},
+    {"roberta", {"Roberta"}},       {"t5", {"T5"}},
     {"xlm-roberta", {"XLMRoberta"}}};
 
 const std::set<std::string> architectureHeads = {"DoubleHeadsModel",

@@ -61,6 +61,8 @@ void deriveMissing(const LayerSpecification &specification, Dims &dims) {
     dims["p"] =
         quotient(specification, dims, "i", "h", "the hidden size must be a multiple of the heads");
   dims.try_emplace("w", dims.at("p"));
+  if (specification.hasDistances())
+    dims["l"] = std::min(dims.at("n"), 2 * std::max(dims.at("j"), dims.at("k")));
   if (!hasGroups(specification)) return;
   dims.try_emplace("g", dims.at("h"));
   dims["r"] =
@@ -89,6 +91,15 @@ void checkContradictions(const LayerSpecification &specification, const Dims &di
   if (specification.globalPositions && dims.at("k") != dims.at("j"))
     throw Error::badInput("{}: k={} must equal j={}: global positions are queries and keys",
                           specification.name, dims.at("k"), dims.at("j"));
+  if (specification.disentangled && dims.at("k") != dims.at("j"))
+    throw Error::unsupported(
+        "{}: k={} differs from j={}: distances are those of queries and keys of one sequence; "
+        "nearest is the preset 'attention' with --score relative=N, whose j and k are free",
+        specification.name, dims.at("k"), dims.at("j"));
+  if (specification.disentangled && dims.at("w") != dims.at("p"))
+    throw Error::unsupported(
+        "{}: w={} differs from p={}: queries, keys and values of DeBERTa are of one size",
+        specification.name, dims.at("w"), dims.at("p"));
   if ((specification.layers > 1 || specification.isWhole) && dims.at("k") != dims.at("j"))
     throw Error::badInput(
         "{}: k={} must equal j={}: every layer attends to what the one before it computes",
@@ -140,7 +151,8 @@ Dims resolveDims(const LayerSpecification &specification, const Dims &overrides)
   if (specification.isWhole && specification.model.embedding > 0)
     dims.try_emplace("d", specification.model.embedding);
   // No caller's choice: the table is part of the model.
-  if (specification.score.hasBuckets) dims["n"] = specification.dims.at("n");
+  if (specification.score.hasBuckets || specification.hasDistances())
+    dims["n"] = specification.dims.at("n");
   deriveMissing(specification, dims);
   checkContradictions(specification, dims);
   return dims;

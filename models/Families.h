@@ -64,6 +64,14 @@ mlir::Value crossAttention(LayerBuilder &layer, mlir::Value x, mlir::Value memor
 mlir::Value attend(LayerBuilder &layer, mlir::Value q, mlir::Value k, mlir::Value v,
                    const std::string &scoreSpec, const std::string &sumSpec);
 
+/// The same of given scores, from their masks on.
+mlir::Value weightedSum(LayerBuilder &layer, mlir::Value scores, mlir::Value v,
+                        const std::string &sumSpec);
+
+/// He et al. 2021, section 3.1, as its published checkpoints compute it: x [b,j,i] -> [b,j,i], with
+/// relative_table [n,i], a parameter that all layers share.
+mlir::Value disentangledAttention(LayerBuilder &layer, mlir::Value x);
+
 /// Two linear layers with the activation between them: x [b,j,i] -> [b,j,i].
 mlir::Value feedForward(LayerBuilder &layer, mlir::Value x);
 

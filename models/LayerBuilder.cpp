@@ -126,6 +126,11 @@ mlir::Value LayerBuilder::parameter(const std::string &name, const std::string &
   return specification_.model.sharesLayers && !prefix_.empty() ? shared(name, make) : make();
 }
 
+mlir::Value LayerBuilder::sharedParameter(const std::string &name, const std::string &axes,
+                                          const InitialValue &initial) {
+  return shared(name, [&] { return parameter(name, axes, initial); });
+}
+
 mlir::Value LayerBuilder::contract(const std::string &name, const std::string &spec, mlir::Value a,
                                    mlir::Value b, std::optional<double> scale) {
   const Terms terms = termsOf(spec);
@@ -287,6 +292,14 @@ mlir::Value LayerBuilder::relativeTable(const std::string &heads) {
   extents.emplace_back("distance", 2 * distance + 1);
   return body_->addArgument(makeTensor(builder_.getContext(), extents, dtype_),
                             named("relative_table"));
+}
+
+mlir::Value LayerBuilder::distanceTerm(const std::string &name, mlir::Value scores,
+                                       mlir::Value table, const std::string &axes) {
+  std::vector<int64_t> along;
+  for (const char axis : axes) along.push_back(position(scores, axis));
+  return append<RelativeBiasOp>(name, scores, table, along, position(scores, 'j'),
+                                position(scores, 'k'), dim('l') / 2, true);
 }
 
 mlir::Value LayerBuilder::mask(const std::string &name, mlir::Value x) {

@@ -56,6 +56,9 @@ public:
 
   /// What every further name starts with: "layer2_".
   void setPrefix(const std::string &text) { prefix_ = text; }
+  /// A parameter that all layers share: without their prefix, and there once.
+  mlir::Value sharedParameter(const std::string &name, const std::string &axes,
+                              const InitialValue &initial);
   mlir::Value gather(const std::string &name, mlir::Value table, mlir::Value indices);
   /// x plus a new parameter over some of its axes.
   mlir::Value bias(const std::string &name, mlir::Value x, const std::string &biasName,
@@ -83,6 +86,10 @@ public:
   /// weight of that name over buckets n and heads.
   mlir::Value scores(const std::string &name, const std::string &spec, mlir::Value keys,
                      mlir::Value queries, std::optional<double> scale);
+  /// Scores plus elements of a table by the distance of query j from key k: over `axes`, those of
+  /// the scores that it runs along, then l distances (weft.relative_bias in reverse).
+  mlir::Value distanceTerm(const std::string &name, mlir::Value scores, mlir::Value table,
+                           const std::string &axes);
   /// The specification's masks over the query axis and key k; x itself where it has none. A padding
   /// mask adds the argument `lengths` over b, a document mask `segments` over b and k.
   mlir::Value mask(const std::string &name, mlir::Value x);

@@ -15,7 +15,8 @@ namespace weft::models {
 /// Extents by axis letter: b batch, d columns of embedding tables that are projected, j query, k
 /// key, h query heads, g key/value heads, r heads per group, p query/key head dim, w value head
 /// dim, i embedding, u feed-forward, v vocabulary, m positions of the memory of a cross attention,
-/// n buckets of distances, s token types, a global positions and o the others (j = a + o).
+/// n buckets of distances or rows of distances, l of these those that occur, s token types, a
+/// global positions and o the others (j = a + o).
 using Dims = std::map<std::string, int64_t>;
 
 enum class Family : uint8_t {
@@ -80,6 +81,11 @@ struct LayerSpecification {
   /// Encoders only: the first a positions see all keys, by separate projections, and all see them
   /// (Longformer).
   bool globalPositions = false;
+  /// Encoders only: keys have no bias, and products of queries, of keys or of both with vectors of
+  /// distances are terms of scores; each divides the square of their scale by one more (DeBERTa).
+  /// The vectors come of a table of n rows.
+  bool disentangled = false, queryDistances = false, keyDistances = false;
+  bool hasDistances() const { return queryDistances || keyDistances; }
   /// Which tiles of scores exist (ScoreMask.h).
   std::optional<std::string> blocks = {};
   bool operator==(const LayerSpecification &) const = default;

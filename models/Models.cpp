@@ -82,7 +82,7 @@ void setLayers(LayerSpecification &specification, const Request &request) {
   if (specification.isWhole && model.vocabulary == 0)
     throw Error::unsupported(
         "{}: --part model: what the model has around its layers is known of BERT, ALBERT, "
-        "DistilBERT, GPT-2 and Llama "
+        "DeBERTa, DistilBERT, GPT-2 and Llama "
         "with a vocabulary ('vocab_size' of a config.json); nearest is --layers {}",
         name, model.layers > 0 ? "all" : "N");
   if (request.part == "attention" && request.layers.value_or(2) != 1)

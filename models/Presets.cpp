@@ -55,6 +55,17 @@ LayerSpecification distilBert() {
   return layer;
 }
 
+/// He et al. 2021, Table 8: BERT-base whose scores have terms of 1024 distances, in the place of
+/// positions, token types and pooler; epsilon of the published checkpoints.
+LayerSpecification debertaBase() {
+  LayerSpecification layer = bert("deberta-base", 12, 12, 768);
+  layer.dims["n"] = 1024;
+  layer.epsilon = 1e-7;
+  layer.disentangled = layer.queryDistances = layer.keyDistances = true;
+  layer.model = {.layers = 12, .vocabulary = 50265, .weightNames = "deberta"};
+  return layer;
+}
+
 /// Zaheer et al. 2020: BERT-large, whose scores exist in tiles of 64: a window of 3, the first and
 /// the last, and 3 that each head draws for itself.
 LayerSpecification bigBirdLarge() {
@@ -208,6 +219,8 @@ const std::vector<PresetRow> &presetRows() {
       {bigBirdLarge(),
        "BigBird-large encoder layer, inference: post-norm, tanh GELU, block mask of tiles of 64"},
       {bloom(), "BLOOM-560m decoder layer, inference: pre-norm, ALiBi, causal, tanh GELU"},
+      {debertaBase(),
+       "DeBERTa-base encoder layer, inference: post-norm, exact GELU, disentangled attention"},
       {distilBert(), "DistilBERT encoder layer, inference: post-norm, exact GELU"},
       {gptNeo("gpt-neo-1.3b", false),
        "GPT-Neo 1.3B global decoder layer, inference: pre-norm, causal, scores without a scale"},

@@ -63,7 +63,8 @@ std::vector<std::string> supportedScoreForms(const LayerSpecification &specifica
 }
 
 bool isTrained(const LayerSpecification &specification) {
-  return !specification.score.hasBuckets;  // neither buckets nor biases by distance have one
+  // Neither buckets nor biases by distance have a gradient.
+  return !specification.score.hasBuckets && !specification.hasDistances();
 }
 
 std::string_view meaningOfAxis(std::string_view axis) {
@@ -76,8 +77,9 @@ std::string_view meaningOfAxis(std::string_view axis) {
       {"i", "embedding"},
       {"j", "query positions"},
       {"k", "key positions"},
+      {"l", "distances that occur"},
       {"m", "positions of the memory"},
-      {"n", "buckets of distances"},
+      {"n", "buckets, or rows, of distances"},
       {"p", "size of a query or key head"},
       {"r", "query heads of a group"},
       {"s", "token types"},

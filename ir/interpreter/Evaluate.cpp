@@ -182,7 +182,7 @@ struct Evaluator {
   }
   Results operator()(RelativeBiasOp bias) const {
     return results(relativeBias<Real>(operand(0), operand(1), along(), bias.getQuery(),
-                                      bias.getKey(), bias.getDistance()));
+                                      bias.getKey(), bias.getDistance(), bias.isReverse()));
   }
   Results operator()(ExpandBucketsOp table) const {
     return results(

@@ -34,17 +34,19 @@ TensorValue alibi(const TensorValue &x, std::span<const int64_t> heads, int64_t 
 template <typename Real>
 TensorValue relativeBias(const TensorValue &x, const TensorValue &table,
                          std::span<const int64_t> along, int64_t query, int64_t key,
-                         int64_t farthest) {
+                         int64_t farthest, bool isReverse) {
+  const int64_t distances = table.shape.back();
   TensorValue result = x;
   for (size_t n = 0; n < result.elements.size(); ++n) {
     const Shape at = coordinatesOf(int64_t(n), x.shape);
     int64_t place = 0;
     for (const int64_t dimension : along)
       place = place * x.shape[size_t(dimension)] + at[size_t(dimension)];
-    const int64_t distance =
-        std::clamp(distanceAt(at, x.shape, query, key), -farthest, farthest) + farthest;
+    const int64_t distance = distanceAt(at, x.shape, query, key);
+    const int64_t column =
+        std::clamp<int64_t>((isReverse ? -distance : distance) + farthest, 0, distances - 1);
     result.elements[n] =
-        Real(result.elements[n] + table.elements[size_t(place * (2 * farthest + 1) + distance)]);
+        Real(result.elements[n] + table.elements[size_t(place * distances + column)]);
   }
   return result;
 }
@@ -67,8 +69,9 @@ template TensorValue alibi<float>(const TensorValue &, std::span<const int64_t>,
 template TensorValue alibi<double>(const TensorValue &, std::span<const int64_t>, int64_t, int64_t,
                                    double);
 template TensorValue relativeBias<float>(const TensorValue &, const TensorValue &,
-                                         std::span<const int64_t>, int64_t, int64_t, int64_t);
+                                         std::span<const int64_t>, int64_t, int64_t, int64_t, bool);
 template TensorValue relativeBias<double>(const TensorValue &, const TensorValue &,
-                                          std::span<const int64_t>, int64_t, int64_t, int64_t);
+                                          std::span<const int64_t>, int64_t, int64_t, int64_t,
+                                          bool);
 
 }  // namespace weft::reference

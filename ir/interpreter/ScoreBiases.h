@@ -11,12 +11,12 @@ namespace weft::reference {
 template <typename Real>
 TensorValue alibi(const TensorValue &x, std::span<const int64_t> heads, int64_t query, int64_t key,
                   double steepness);
-/// x + the table's element at the distance, clipped to -farthest .. farthest: its last coordinate.
-/// Those before run `along` axes of x.
+/// x + the table's element at the distance, of the query from the key in reverse, plus `farthest`,
+/// clipped to the table: its last coordinate. Those before run `along` axes of x.
 template <typename Real>
 TensorValue relativeBias(const TensorValue &x, const TensorValue &table,
                          std::span<const int64_t> along, int64_t query, int64_t key,
-                         int64_t farthest);
+                         int64_t farthest, bool isReverse = false);
 /// The rows of a table [buckets, ...] by distance: [..., 2 farthest + 1].
 TensorValue expandBuckets(const TensorValue &table, BucketKind kind, int64_t farthest);
 

@@ -33,7 +33,9 @@ Point PointEvaluator::relativeBias(const BodyOp &op, size_t, const Coordinates &
   const int64_t farthest = integer(op, "distance");
   Coordinates place(along.size() + 1);
   for (size_t d = 0; d < along.size(); ++d) place[d] = at[size_t(along[d])];
-  place[along.size()] = std::clamp(distance(op, at), -farthest, farthest) + farthest;
+  const int64_t own = op.attributes.contains("direction") ? -distance(op, at) : distance(op, at);
+  place[along.size()] =
+      std::clamp<int64_t>(own + farthest, 0, extent(op.operands[1], along.size()) - 1);
   const Point x = operand(op, 0, at), bias = evaluate(op.operands[1], place);
   return {.value = x.value + bias.value,
           .error = x.error + bias.error + 2 * roundoff * std::abs(x.value + bias.value)};

@@ -5,7 +5,8 @@
 // tensor that holds the same tokens: keys, values, queries, the layer's input and output. A tensor
 // with one such pair holds tokens; one with two (scores, probabilities) holds pairs of tokens, and
 // stays padded. What runs along positions alone, such as a table of them that all sequences share,
-// is repeated for each sequence and packed where tokens read it.
+// is repeated for each sequence and packed where tokens read it. A contraction that makes more of
+// tokens which are unpacked anyway, for ops on padded tensors alone, reads them unpacked, too.
 //
 //   %k = contract "phi,bji->phbj" %wk, %x           %offsets = offsets %lengths
 //   %s = contract "phbk,phbj->hbjk" %k, %q     ->   %xt = pack %x, %offsets over b, j
@@ -98,6 +99,8 @@ public:
     if (std::string reason = axisRejection(axis); !reason.empty()) return reason;
     for (mlir::Operation &op : body.without_terminator())
       if (isPacked(&op)) chosen.insert(&op);
+    const std::vector<mlir::Operation *> larger = largerThanOperands();
+    for (mlir::Operation *op : larger) chosen.remove(op);
     if (chosen.empty()) return "no op computes token by token";
     for (mlir::Operation *op : chosen)
       if (std::string reason = infiniteRejection(op); !reason.empty()) return reason;
@@ -223,6 +226,29 @@ private:
                     *positions = axes.of(first, own.positions);
     return tensor < first && mlir::cast<WeftOp>(op).operatorClass() == OperatorClass::elementwise &&
            !Axes::dimensionOf(*sequences, tensor) && Axes::dimensionOf(*positions, tensor);
+  }
+
+  /// Contractions that ops on padded tensors alone read, as products of queries with vectors of
+  /// distances are, and whose results are larger than the tokens they read: these are unpacked for
+  /// other ops anyway, so that no result needs to be.
+  std::vector<mlir::Operation *> largerThanOperands() const {
+    const auto isPadded = [&](mlir::Operation *user) {
+      return !chosen.contains(user) && !mlir::isa<ReturnOp>(user);
+    };
+    std::vector<mlir::Operation *> larger;
+    for (mlir::Operation *op : chosen) {
+      if (!mlir::isa<ContractOp>(op) || !llvm::all_of(op->getUsers(), isPadded)) continue;
+      const int64_t own = elementCount(op->getResult(0));
+      const bool readsSmaller = llvm::all_of(op->getOperands(), [&](mlir::Value operand) {
+        return !pairOfTokens(operand) ||
+               (elementCount(operand) < own && llvm::any_of(operand.getUsers(), isPadded));
+      });
+      if (readsSmaller) larger.push_back(op);
+    }
+    return larger;
+  }
+  static int64_t elementCount(mlir::Value value) {
+    return mlir::cast<mlir::RankedTensorType>(value.getType()).getNumElements();
   }
 
   /// Why rows of zeros would not stay finite; empty if they do.

@@ -7,7 +7,7 @@ from weft_command import CommandTest
 PARTS, TYPES = ('layer', 'attention', 'model'), ('f16', 'bf16', 'f32')
 MASKS = ('causal', 'window=N', 'padding', 'document')
 FORMS = ('alibi', 'relative=N', 'softcap=C')
-UNTRAINED = {'t5-base-decoder', 't5-base-encoder'}
+UNTRAINED = {'deberta-base', 't5-base-decoder', 't5-base-encoder'}
 SMALL = {'b': 1, 'j': 8, 'h': 2, 'i': 8, 'u': 8, 'p': 4, 'g': 1, 'a': 2, 's': 2, 'v': 8, 'd': 8}
 
 

@@ -21,6 +21,7 @@ SMALL = ['--dim', 'b=2', '--dim', 'j=24', '--dim', 'h=3', '--dim', 'i=48', '--di
 LAYERS = {
     'bloom-560m': SMALL,
     'mpt-7b': SMALL,
+    'deberta-base': SMALL,
     't5-base-encoder': [*SMALL, '--dim', 'p=16'],
     't5-base-decoder': [*SMALL, '--dim', 'p=16', '--dim', 'm=17'],
     'transformer-decoder': [*SMALL, '--dim', 'm=17']

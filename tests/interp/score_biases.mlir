@@ -33,6 +33,8 @@ weft.graph @steepness() {
 !jk = tensor<2x5xf32, #weft.axes<j, k>>
 !d = tensor<5xf32, #weft.axes<d>>
 !jd = tensor<2x5xf32, #weft.axes<j, d>>
+!near = tensor<4xf32, #weft.axes<d>>
+!kd = tensor<5x4xf32, #weft.axes<k, d>>
 // Distances are clipped to two on either side; the queries stand at keys 3 and 4.
 weft.graph @relative_bias() {
   %x = weft.constant dense<[[0.0, 0.0, 0.0, 0.0, 0.0], [100.0, 100.0, 100.0, 100.0, 100.0]]> : !jk
@@ -45,6 +47,17 @@ weft.graph @relative_bias() {
   %z = weft.relative_bias %x, %rows along (j) {query = j, key = k, distance = 2} : !jk, !jd -> !jk
   %other = weft.constant dense<[[1.0, 1.0, 2.0, 3.0, 4.0], [106.0, 106.0, 106.0, 107.0, 108.0]]> : !jk
   weft.expect_close %z, %other : !jk
+  // Distances of queries from keys; that of two shares the element of one.
+  %near = weft.constant dense<[1.0, 2.0, 3.0, 4.0]> : !near
+  %r = weft.relative_bias %x, %near along () {query = j, key = k, distance = 2, direction = reverse} : !jk, !near -> !jk
+  %reversed = weft.constant dense<[[4.0, 4.0, 4.0, 3.0, 2.0], [104.0, 104.0, 104.0, 104.0, 103.0]]> : !jk
+  weft.expect_close %r, %reversed : !jk
+  // A row of the table for each key.
+  %columns = weft.constant dense<[[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0], [9.0, 10.0, 11.0, 12.0],
+                                  [13.0, 14.0, 15.0, 16.0], [17.0, 18.0, 19.0, 20.0]]> : !kd
+  %c = weft.relative_bias %x, %columns along (k) {query = j, key = k, distance = 2, direction = reverse} : !jk, !kd -> !jk
+  %ofKeys = weft.constant dense<[[4.0, 8.0, 12.0, 15.0, 18.0], [104.0, 108.0, 112.0, 116.0, 119.0]]> : !jk
+  weft.expect_close %c, %ofKeys : !jk
   weft.return
 }
 

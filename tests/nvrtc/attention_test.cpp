@@ -42,6 +42,7 @@ std::vector<Case> cases(DType type) {
   AttentionExtents far = extents;
   far.distance = 128;
   result.push_back({"relative bias", relativeAttention(far, type)});
+  result.push_back({"disentangled", disentangledAttention(far, type, true)});
   result.push_back({"documents", documentAttention(extents, type, true)});
   result.push_back({"blocks", blockAttention(extents, type, "bigbird(block=64,seed=0)")});
   result.push_back({"blocks of heads",

@@ -39,10 +39,10 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 17> axisWord
      {"u", "feed-forward"},
      {"v", "vocabulary"},
      {"s", "token types"},
-     {"n", "positions"},
+     {"n", "distances"},
      {"a", "global"},
      {"o", "others"},
-     {"l", "layers"}}};
+     {"l", "that occur"}}};
 
 /// "label        text", cut to the width; a text of several lines is indented.
 std::string labelled(std::string_view label, const std::string &text, size_t columns) {

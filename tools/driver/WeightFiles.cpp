@@ -24,8 +24,7 @@ constexpr int64_t stacked = 3;  ///< parts of a tensor of which a digit takes on
 
 /// One dimension of a file's tensor.
 struct FileDimension {
-  std::string axes;  ///< of the parameter, slowest first
-  int64_t part = -1;
+  std::string axes;  ///< of the parameter, slowest first; a digit: of stacked parts the one taken
   bool mayBeLonger = false;
 };
 
@@ -34,11 +33,11 @@ std::vector<FileDimension> dimensionsOf(const WeightSource &source) {
   for (const char letter : source.dimensions)
     if (letter == ' ') dimensions.emplace_back();
     else if (letter == '<') dimensions.back().mayBeLonger = true;
-    else if (std::isdigit(static_cast<unsigned char>(letter)))
-      dimensions.back().part = letter - '0';
     else dimensions.back().axes += letter;
   return dimensions;
 }
+
+bool isPart(char axis) { return std::isdigit(static_cast<unsigned char>(axis)) != 0; }
 
 size_t positionOf(const PlanTensor &parameter, char axis) {
   const auto found = std::ranges::find(parameter.axes, std::string(1, axis));
@@ -48,8 +47,9 @@ size_t positionOf(const PlanTensor &parameter, char axis) {
 }
 
 int64_t extentOf(const FileDimension &dimension, const PlanTensor &parameter) {
-  int64_t extent = dimension.part < 0 ? 1 : stacked;
-  for (const char axis : dimension.axes) extent *= parameter.extents[positionOf(parameter, axis)];
+  int64_t extent = 1;
+  for (const char axis : dimension.axes)
+    extent *= isPart(axis) ? stacked : parameter.extents[positionOf(parameter, axis)];
   return extent;
 }
 
@@ -67,11 +67,15 @@ Place placeOf(const std::vector<FileDimension> &dimensions, const std::vector<in
     int64_t stride = outer;
     for (auto axis = dimensions[index].axes.rbegin(); axis != dimensions[index].axes.rend();
          ++axis) {
+      if (isPart(*axis)) {
+        place.first += (*axis - '0') * stride;
+        stride *= stacked;
+        continue;
+      }
       const size_t position = positionOf(parameter, *axis);
       place.strides[position] = stride;
       stride *= parameter.extents[position];
     }
-    if (dimensions[index].part > 0) place.first += dimensions[index].part * stride;
     outer *= shape[index];
   }
   return place;

@@ -310,12 +310,37 @@ std::vector<int64_t> seenByTiles(const Kernel &kernel, const AttentionRegion &re
   return seen;
 }
 
+namespace {
+
+/// Whether a tile of scores reads several rows of the input.
+bool isScattered(const Kernel &kernel, const AttentionRegion &region,
+                 const AttentionProblem &problem, int value) {
+  const std::vector<int> &ofScores = kernel.values[size_t(region.scores)].axes;
+  return std::ranges::count_if(kernel.values[size_t(value)].axes, [&](int axis) {
+           return kernel.axes[size_t(axis)].extent > 1 &&
+                  (axis == problem.queryAxis || axis == problem.keyAxis ||
+                   std::ranges::find(ofScores, axis) == ofScores.end());
+         }) > 1;
+}
+
+}  // namespace
+
+int gatheredTables(const Kernel &kernel, const AttentionRegion &region,
+                   const AttentionProblem &problem) {
+  return int(std::ranges::count_if(region.inputs, [&](const ScoreInput &input) {
+    return isScattered(kernel, region, problem, input.value) &&
+           isReadElsewhereAlone(kernel, region.scoreOps, input.value);
+  }));
+}
+
 VisibleScores visibleScores(const Kernel &kernel, const AttentionRegion &region,
                             const AttentionProblem &problem) {
   const Masks masks(kernel, region, problem);
   VisibleScores visible{.hasMasks = !masks.tables.empty() || !masks.others.empty(),
                         .hasTables = !masks.tables.empty(),
                         .valueOps = masks.valueOps};
+  for (const ScoreInput &input : region.inputs)
+    visible.scatteredInputs += isScattered(kernel, region, problem, input.value) ? 1 : 0;
   if (visible.hasMasks)
     visible.share = countedOnce(
         fmt::format("{} {}", problem.queryAxis, problem.keyAxis), kernel,

@@ -15,9 +15,20 @@ struct VisibleScores {
   bool hasMasks = false;   ///< any score op is one
   bool hasTables = false;  ///< any mask is a block mask, whose tiles lie anywhere
   int valueOps = 0;        ///< score ops that are none
+  /// Tensors that these read whose elements for one tile lie in a row for each query or key: dense
+  /// biases, and tables of distances by query or by key. Such a load of a warp touches eight lines.
+  int scatteredInputs = 0;
 };
+/// What a load of such an input takes of a multiprocessor, a score: eight lines of L1 for 32 scores
+/// at 1.8 GHz, an estimate.
+constexpr double scatteredLoadSeconds = 1.4e-10;
 VisibleScores visibleScores(const Kernel &kernel, const AttentionRegion &region,
                             const AttentionProblem &problem);
+
+/// Tensors that score ops gather elements of at distances, from a row for each query or for each
+/// key: their loads take registers, so that families limit tiles.
+int gatheredTables(const Kernel &kernel, const AttentionRegion &region,
+                   const AttentionProblem &problem);
 
 /// What tiles are along: queries, walked in blocks of keys, or keys, walked in blocks of queries.
 enum class TilesOf : uint8_t { queries, keys };

@@ -33,9 +33,7 @@ AttentionProblem checkedProblem(const Kernel &kernel, const AttentionRegion &reg
   const Expected<AttentionProblem> answer = attentionProblem(kernel, region, configuration);
   if (!answer) check(answer.error().what());
   check(sm80AttentionLayoutRejection(*answer));
-  const std::vector<bool> isMask = scoreMasks(kernel, region, *answer);
-  check(
-      sm80AttentionTileRejection(*answer, knobs, std::ranges::find(isMask, false) != isMask.end()));
+  check(sm80AttentionTileRejection(*answer, knobs, sm80ScoreNeeds(kernel, region, *answer)));
   if (const int64_t blocks = sm80AttentionBlocks(*answer, knobs);
       blocks > std::numeric_limits<int32_t>::max())
     check(fmt::format("{} blocks; the limit is {}", blocks, std::numeric_limits<int32_t>::max()));

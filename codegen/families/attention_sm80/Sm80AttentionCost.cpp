@@ -43,7 +43,7 @@ struct TileSeconds {
 };
 
 TileSeconds tileSecondsOf(const AttentionProblem &problem, const Sm80AttentionKnobs &knobs,
-                          int valueOps, const Device &device) {
+                          const VisibleScores &visible, const Device &device) {
   const double share =
       codegen::hasWgmma(device.architecture) ? analytic::sm80ShareOfWgmma : analytic::sm80Share;
   const double tensorRate =
@@ -51,24 +51,25 @@ TileSeconds tileSecondsOf(const AttentionProblem &problem, const Sm80AttentionKn
   const double instructionRate = device.fmaFlops / 2 / device.multiprocessors;
   const auto padded = [](int64_t columns) { return double((columns + 15) / 16 * 16); };
   const double scores = double(knobs.tileQueries) * knobs.tileKeys;
-  return {
-      .tensor = 2 * scores * (padded(problem.headDim) + padded(problem.valueDim)) / tensorRate,
-      .scores = scores * (scoreInstructions + valueOpInstructions * valueOps) / instructionRate};
+  return {.tensor = 2 * scores * (padded(problem.headDim) + padded(problem.valueDim)) / tensorRate,
+          .scores = scores * ((scoreInstructions + valueOpInstructions * visible.valueOps) /
+                                  instructionRate +
+                              scatteredLoadSeconds * visible.scatteredInputs)};
 }
 
 /// What of the keys masks leave to a tile of rows, in tiles of keys.
 struct SeenKeys {
   double tiles = 0;
-  int valueOps = 0;
+  VisibleScores visible = {};
 };
 SeenKeys seenKeys(const Kernel &kernel, const AttentionRegion &region,
                   const AttentionProblem &problem, const Sm80AttentionKnobs &knobs) {
   const VisibleScores visible = visibleScores(kernel, region, problem);
   const double all = std::ceil(double(problem.keys) / knobs.tileKeys);
-  if (!visible.hasMasks) return {.tiles = all, .valueOps = visible.valueOps};
+  if (!visible.hasMasks) return {.tiles = all, .visible = visible};
   const int64_t queries = std::max<int64_t>(1, knobs.tileQueries / sm80PackedHeads(problem, knobs));
   const double seen = visibleBlocks(kernel, region, problem, queries, knobs.tileKeys).mean;
-  return {.tiles = std::clamp(std::ceil(seen), 1.0, all), .valueOps = visible.valueOps};
+  return {.tiles = std::clamp(std::ceil(seen), 1.0, all), .visible = visible};
 }
 
 struct DecodingCost {
@@ -106,7 +107,7 @@ DecodingCost decodingCost(const AttentionProblem &problem, const Sm80AttentionKn
   };
   DecodingCost cost;
   cost.memory = waves * secondsOf(resident * multiprocessors) + (left > 0 ? secondsOf(left) : 0);
-  const TileSeconds tile = tileSecondsOf(problem, knobs, seen.valueOps, device);
+  const TileSeconds tile = tileSecondsOf(problem, knobs, seen.visible, device);
   const double ofMultiprocessor = waves * resident + leftResident;
   cost.compute = std::max(ofMultiprocessor * tilesOfBlock * tile.exposed(exposedShared),
                           (waves + (left > 0 ? 1 : 0)) * tilesOfBlock * tileLatencySeconds);
@@ -153,7 +154,7 @@ Cost sm80AttentionCost(const Kernel &kernel, const Configuration &configuration,
                                                    : Bound::tensor};
   }
 
-  const TileSeconds tile = tileSecondsOf(problem, knobs, visible.valueOps, device);
+  const TileSeconds tile = tileSecondsOf(problem, knobs, visible, device);
   const double scores = double(knobs.tileQueries) * knobs.tileKeys;
   const double instructionRate = device.fmaFlops / 2 / device.multiprocessors;
   const double resident =
@@ -197,8 +198,7 @@ std::vector<Sm80AttentionKnobs> sm80DecodingChoices(const Kernel &kernel,
                                                     const Device &device) {
   if (!isDecoding(problem)) return {};
   constexpr int mostSplits = 256;
-  const std::vector<bool> isMask = codegen::scoreMasks(kernel, region, problem);
-  const bool hasValueOps = std::ranges::find(isMask, false) != isMask.end();
+  const Sm80ScoreNeeds needs = sm80ScoreNeeds(kernel, region, problem);
   const int64_t rows = problem.queries * problem.headsOfGroup;
   std::vector<Sm80AttentionKnobs> choices;
   for (const int tileQueries : {16, 32, 64, 128}) {
@@ -211,14 +211,14 @@ std::vector<Sm80AttentionKnobs> sm80DecodingChoices(const Kernel &kernel,
                                  .tileKeys = tileKeys,
                                  .stages = stages,
                                  .packed = problem.headsOfGroup > 1 ? 1 : 0};
-        if (!sm80AttentionTileRejection(problem, knobs, hasValueOps).empty()) continue;
+        if (!sm80AttentionTileRejection(problem, knobs, needs).empty()) continue;
         const SeenKeys seen = seenKeys(kernel, region, problem, knobs);
         const auto leastFrom = [&](int first) {
           double least = std::numeric_limits<double>::infinity();
           std::optional<Sm80AttentionKnobs> best;
           for (knobs.splits = first; knobs.splits <= std::min<double>(seen.tiles, mostSplits);
                ++knobs.splits) {
-            if (!sm80AttentionTileRejection(problem, knobs, hasValueOps).empty()) break;
+            if (!sm80AttentionTileRejection(problem, knobs, needs).empty()) break;
             if (!sm80AttentionJoins(knobs)) continue;
             const DecodingCost cost = decodingCost(problem, knobs, seen, device);
             const double seconds = std::max(cost.memory, cost.compute) + cost.combine;

@@ -73,12 +73,6 @@ std::string kernelRejection(const Kernel &kernel, const AttentionRegion &region,
   return codegen::scoreRejection(kernel, region);
 }
 
-bool hasValueOps(const Kernel &kernel, const AttentionRegion &region,
-                 const AttentionProblem &problem) {
-  const std::vector<bool> isMask = codegen::scoreMasks(kernel, region, problem);
-  return std::ranges::find(isMask, false) != isMask.end();
-}
-
 SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
   if (!device.offers(sm80AttentionFamily.name)) return {.reason = "it is switched off"};
   if (!codegen::hasMmaSync(device.architecture))
@@ -107,7 +101,7 @@ SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
       decoding = sm80DecodingChoices(kernel, region, *problem, device);
     }
     // On sm_90a the other family has all but few queries and many keys, where price decides.
-    const bool computesValues = hasValueOps(kernel, region, *problem);
+    const Sm80ScoreNeeds needs = sm80ScoreNeeds(kernel, region, *problem);
     const bool isOther = codegen::hasWgmma(device.architecture) &&
                          device.offers(sm90AttentionFamily.name) &&
                          sm90AttentionLayoutRejection(*problem).empty() &&
@@ -120,10 +114,10 @@ SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
     }
     hasOther = hasOther || isOther;
     if (tiles.empty()) {
-      tiles = sm80AttentionTileChoices(*problem, computesValues);
+      tiles = sm80AttentionTileChoices(*problem, needs);
       if (tiles.empty())
         return {.reason = sm80AttentionTileRejection(*problem, {.tileQueries = 64, .tileKeys = 32},
-                                                     computesValues)};
+                                                     needs)};
     }
     space.tuples.push_back(std::move(tuple));
   }
@@ -143,7 +137,7 @@ std::string rejection(const Kernel &kernel, const Configuration &configuration, 
   if (!problem) return problem.error().what();
   if (std::string reason = sm80AttentionLayoutRejection(*problem); !reason.empty()) return reason;
   return sm80AttentionTileRejection(*problem, configuration.knobs.get<Sm80AttentionKnobs>(),
-                                    hasValueOps(kernel, *recognised.region, *problem));
+                                    sm80ScoreNeeds(kernel, *recognised.region, *problem));
 }
 
 Cost price(const Kernel &kernel, const Configuration &configuration, const Device &device) {

@@ -1,6 +1,9 @@
 // Limits of the tiles of attention-sm80; see Sm80AttentionTile.h.
 #include "codegen/families/attention_sm80/Sm80AttentionTile.h"
 
+#include "codegen/families/attention/ScoreMasks.h"
+#include "codegen/families/attention/VisibleScores.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +20,9 @@ constexpr int64_t registersOfMultiprocessor = 65536;
 /// Of a kernel's own device memory.
 constexpr int64_t mostPartialBytes = 64 << 20;
 constexpr int64_t mostRows = 1 << 30;  // of packed heads: an int with a tile to spare
-constexpr int rowsOfLoneWarps = 64;    // from here on a warp has the rows of a tile to itself
+/// Keys of a warp's scores where these gather from two tables and more (tests/nvrtc: 64 spill).
+constexpr int mostKeysOfGathers = 32;
+constexpr int rowsOfLoneWarps = 64;  // from here on a warp has the rows of a tile to itself
 
 int64_t roundedUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -97,8 +102,16 @@ int sm80AttentionResidentBlocks(const AttentionProblem &problem, const Sm80Atten
                   registersOfMultiprocessor / (ofThread * sm80AttentionThreads(knobs)))));
 }
 
+Sm80ScoreNeeds sm80ScoreNeeds(const Kernel &kernel, const AttentionRegion &region,
+                              const AttentionProblem &problem) {
+  const std::vector<bool> isMask = codegen::scoreMasks(kernel, region, problem);
+  return {.hasValueOps = std::ranges::find(isMask, false) != isMask.end(),
+          .gatheredTables = gatheredTables(kernel, region, problem)};
+}
+
 std::string sm80AttentionTileRejection(const AttentionProblem &problem,
-                                       const Sm80AttentionKnobs &knobs, bool hasValueOps) {
+                                       const Sm80AttentionKnobs &knobs,
+                                       const Sm80ScoreNeeds &needs) {
   if (knobs.tileQueries != 16 && knobs.tileQueries != 32 && knobs.tileQueries != 64 &&
       knobs.tileQueries != 128)
     return fmt::format("{} rows a block; 16, 32, 64 and 128 are taken", knobs.tileQueries);
@@ -119,7 +132,13 @@ std::string sm80AttentionTileRejection(const AttentionProblem &problem,
   if (problem.headDim > widest || problem.valueDim > widest)
     return fmt::format("heads of {} and {} elements; at most {} fit the registers", problem.headDim,
                        problem.valueDim, widest);
-  const int64_t most = mostRegisters - (hasValueOps ? valueOpRegisters : 0);
+  if (const int keys = knobs.tileKeys / keyWarps(knobs);
+      needs.gatheredTables > 1 && keys > mostKeysOfGathers)
+    return fmt::format(
+        "{} keys of a warp, whose scores gather from {} tables; at most {} fit the "
+        "registers",
+        keys, needs.gatheredTables, mostKeysOfGathers);
+  const int64_t most = mostRegisters - (needs.hasValueOps ? valueOpRegisters : 0);
   if (const int64_t needed = registers(problem, knobs); needed > most)
     return fmt::format("{} registers a thread for {} keys a tile; {} are free: take fewer keys",
                        needed, knobs.tileKeys, most);
@@ -147,14 +166,13 @@ std::string sm80AttentionLayoutRejection(const AttentionProblem &problem) {
 }
 
 std::vector<Sm80AttentionKnobs> sm80AttentionTileChoices(const AttentionProblem &problem,
-                                                         bool hasValueOps) {
+                                                         const Sm80ScoreNeeds &needs) {
   std::vector<Sm80AttentionKnobs> choices;
   for (const int tileQueries : {64, 128})
     for (const int tileKeys : {32, 64})
       for (const int stages : {2, 3}) {
         const Sm80AttentionKnobs knobs{tileQueries, tileKeys, stages};
-        if (sm80AttentionTileRejection(problem, knobs, hasValueOps).empty())
-          choices.push_back(knobs);
+        if (sm80AttentionTileRejection(problem, knobs, needs).empty()) choices.push_back(knobs);
       }
   return choices;
 }

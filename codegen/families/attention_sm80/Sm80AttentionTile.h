@@ -26,10 +26,19 @@ int64_t sm80AttentionPartialBytes(const AttentionProblem &problem, const Sm80Att
 int sm80AttentionResidentBlocks(const AttentionProblem &problem, const Sm80AttentionKnobs &knobs,
                                 int64_t sharedBytesOfMultiprocessor);
 
+/// What score ops ask of a tile.
+struct Sm80ScoreNeeds {
+  bool hasValueOps = false;  ///< any of them is no mask
+  int gatheredTables = 0;    ///< VisibleScores.h
+};
+Sm80ScoreNeeds sm80ScoreNeeds(const Kernel &kernel, const AttentionRegion &region,
+                              const AttentionProblem &problem);
+
 /// Why there is no such tile: its sides, registers of a thread, shared memory, of which every
 /// target from sm_80 on has 99 KB. Empty if there is.
 std::string sm80AttentionTileRejection(const AttentionProblem &problem,
-                                       const Sm80AttentionKnobs &knobs, bool hasValueOps);
+                                       const Sm80AttentionKnobs &knobs,
+                                       const Sm80ScoreNeeds &needs);
 /// Why copies of 16 bytes do not load operands so: columns that are no neighbours or no multiple of
 /// 8, rows that start elsewhere than at multiples of 16 bytes. The output may start anywhere, its
 /// columns are neighbours. Empty if they do.
@@ -37,6 +46,6 @@ std::string sm80AttentionLayoutRejection(const AttentionProblem &problem);
 
 /// All legal tiles without packed heads or splits.
 std::vector<Sm80AttentionKnobs> sm80AttentionTileChoices(const AttentionProblem &problem,
-                                                         bool hasValueOps);
+                                                         const Sm80ScoreNeeds &needs);
 
 }  // namespace weft

@@ -69,8 +69,9 @@ Cost sm90AttentionCost(const Kernel &kernel, const Configuration &configuration,
   if (consumers == 2 && knobs.ordered == 0) exponential += unorderedExponential;
   const VisibleScores visible = visibleScores(kernel, *recognised.region, problem);
   exponential *= 1 + valueOpShare * visible.valueOps;
-  double blockSeconds = 2 * scores * double(problem.headDim + problem.valueDim) / flops +
-                        scores * exponential * slower;
+  double blockSeconds =
+      2 * scores * double(problem.headDim + problem.valueDim) / flops +
+      scores * (exponential * slower + scatteredLoadSeconds * visible.scatteredInputs);
   if (knobs.tileKeys <= narrowKeys) blockSeconds *= narrowFactor;
   const double slots = double(device.multiprocessors),
                tiles = double(sm90AttentionTiles(problem, knobs));

@@ -131,6 +131,7 @@ ScoreNeeds scoreNeeds(const Kernel &kernel, const AttentionRegion &region,
           .readsTwice = std::ranges::any_of(
               region.scoreOps, [&](size_t op) { return readsTwice(kernel.body[op].expression); }),
           .shareInputs = shareInputs(kernel, region),
+          .gathersRows = gatheredTables(kernel, region, problem) > 0,
           .hasDropout = region.hasDropout,
           .hasTables = hasTables,
           .hasTablesOfHeads = hasTablesOfHeads,
@@ -175,6 +176,9 @@ std::string sm90AttentionTileRejection(const AttentionProblem &problem,
                                        const Sm90AttentionKnobs &knobs, const ScoreNeeds &needs) {
   const int consumers = consumersOf(knobs);
   if (problem.packed && needs.hasTables) return "block masks over packed tokens";
+  // Most tiles spill, whose loads ptxas puts in front of all scores; attention-sm80 takes them.
+  if (needs.gathersRows)
+    return "score ops gather from a row for each query or key, for which tiles lack registers";
   if (knobs.tileQueries % subtileSide != 0 || consumers < 1 || consumers > 3)
     return fmt::format("{} query rows a tile; 64, 128 and 192 are taken", knobs.tileQueries);
   if (knobs.tileKeys % 16 != 0 || knobs.tileKeys < 16 || knobs.tileKeys > 256)

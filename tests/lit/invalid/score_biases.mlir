@@ -41,9 +41,9 @@ weft.graph @relative_bias_c3(%x: tensor<2x4x4xf32, #weft.axes<h, j, k>>, %t: ten
 
 // -----
 
-weft.graph @relative_bias_c4(%x: tensor<2x4x4xf32, #weft.axes<h, j, k>>, %t: tensor<2x4xf32, #weft.axes<h, d>>) {
+weft.graph @relative_bias_c4(%x: tensor<2x4x4xf32, #weft.axes<h, j, k>>, %t: tensor<2x3xf32, #weft.axes<h, d>>) {
   // expected-error @+1 {{relative_bias_c4: the table is}}
-  %r = weft.relative_bias %x, %t along (h) {query = j, key = k, distance = 2} : tensor<2x4x4xf32, #weft.axes<h, j, k>>, tensor<2x4xf32, #weft.axes<h, d>> -> tensor<2x4x4xf32, #weft.axes<h, j, k>>
+  %r = weft.relative_bias %x, %t along (h) {query = j, key = k, distance = 2} : tensor<2x4x4xf32, #weft.axes<h, j, k>>, tensor<2x3xf32, #weft.axes<h, d>> -> tensor<2x4x4xf32, #weft.axes<h, j, k>>
   weft.return
 }
 
@@ -52,6 +52,14 @@ weft.graph @relative_bias_c4(%x: tensor<2x4x4xf32, #weft.axes<h, j, k>>, %t: ten
 weft.graph @relative_bias_c5(%x: tensor<2x4x4xf32, #weft.axes<h, j, k>>, %t: tensor<2x5xi32, #weft.axes<h, d>>) {
   // expected-error @+1 {{relative_bias_c5: }}
   %r = weft.relative_bias %x, %t along (h) {query = j, key = k, distance = 2} : tensor<2x4x4xf32, #weft.axes<h, j, k>>, tensor<2x5xi32, #weft.axes<h, d>> -> tensor<2x4x4xf32, #weft.axes<h, j, k>>
+  weft.return
+}
+
+// -----
+
+weft.graph @relative_bias_c6(%x: tensor<2x4x4xf32, #weft.axes<h, j, k>>, %t: tensor<2x5xf32, #weft.axes<h, d>>) {
+  // expected-error @+1 {{relative_bias_c6: unknown direction "forward"; supported: reverse, or none}}
+  %r = weft.relative_bias %x, %t along (h) {query = j, key = k, distance = 2, direction = forward} : tensor<2x4x4xf32, #weft.axes<h, j, k>>, tensor<2x5xf32, #weft.axes<h, d>> -> tensor<2x4x4xf32, #weft.axes<h, j, k>>
   weft.return
 }
 

@@ -1,6 +1,6 @@
-// Weights of published checkpoints: every parameter of a tiny BERT, ALBERT, DistilBERT, GPT-2 and
-// Llama finds its elements, in files of other element types, in shards and behind prefixes; what
-// does not fit is named.
+// Weights of published checkpoints: every parameter of a tiny BERT, ALBERT, DeBERTa, DistilBERT,
+// GPT-2 and Llama finds its elements, in files of other element types, in shards and behind
+// prefixes; what does not fit is named.
 #include "tools/driver/WeightFiles.h"
 
 #include "kernel/Error.h"
@@ -26,7 +26,7 @@ using weft::test::nonEmpty;
 namespace {
 
 constexpr int64_t heads = 4, groups = 2, headSize = 8, hidden = 32, wide = 40, words = 24,
-                  length = 8, rows = 12, narrow = 16;
+                  length = 8, rows = 12, narrow = 16, distances = 1024;
 
 /// A file's tensor whose element (r, c) is a number that tells its name, row and column.
 struct FileTensor {
@@ -69,6 +69,9 @@ const std::map<std::string, EncoderNames> encoders = {
      {"albert.embeddings", "albert.encoder.albert_layer_groups.0.albert_layers.0.",
       "attention.query", "attention.key", "attention.value", "attention.dense",
       "attention.LayerNorm", "ffn", "ffn_output", "full_layer_layer_norm"}},
+    {"deberta",  // queries, keys and values: one tensor
+     {"deberta.embeddings", "deberta.encoder.layer.{}.", "", "", "", "attention.output.dense",
+      "attention.output.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm"}},
     {"distilbert",
      {"distilbert.embeddings", "distilbert.transformer.layer.{}.", "attention.q_lin",
       "attention.k_lin", "attention.v_lin", "attention.out_lin", "sa_layer_norm", "ffn.lin1",
@@ -100,14 +103,17 @@ FileTensors checkpoint(const std::string &family) {
     const std::string &root = encoder->second.embeddings;
     const int64_t columns = family == "albert" ? narrow : hidden;
     add(root + ".word_embeddings.weight", {words, columns});
-    add(root + ".position_embeddings.weight", {rows, columns});
-    if (family != "distilbert") add(root + ".token_type_embeddings.weight", {2, columns});
+    if (family != "deberta") add(root + ".position_embeddings.weight", {rows, columns});
+    if (family != "distilbert" && family != "deberta")
+      add(root + ".token_type_embeddings.weight", {2, columns});
     norm(root + ".LayerNorm", columns);
+    if (family == "deberta") add("deberta.encoder.rel_embeddings.weight", {distances, hidden});
     if (family == "albert") linear("albert.encoder.embedding_hidden_mapping_in", hidden, narrow);
     // Of another head.
-    add(family == "bert"     ? "cls.predictions.bias"
-        : family == "albert" ? "predictions.bias"
-                             : "vocab_projector.bias",
+    add(family == "bert"      ? "cls.predictions.bias"
+        : family == "deberta" ? "lm_predictions.lm_head.bias"
+        : family == "albert"  ? "predictions.bias"
+                              : "vocab_projector.bias",
         {words});
   } else if (family == "gpt2") {
     add("wte.weight", {words, hidden});
@@ -123,8 +129,17 @@ FileTensors checkpoint(const std::string &family) {
       const EncoderNames &names = encoder->second;
       const std::string at = rootOfLayer(names, layer);
       if (all.contains(at + names.query + ".weight")) continue;  // shared
-      for (const std::string &name : {names.query, names.key, names.value, names.output})
-        linear(at + name, hidden, hidden);
+      if (family == "deberta") {
+        add(at + "attention.self.in_proj.weight", {3 * hidden, hidden});
+        add(at + "attention.self.q_bias", {hidden});
+        add(at + "attention.self.v_bias", {hidden});
+        add(at + "attention.self.pos_proj.weight", {hidden, hidden});
+        linear(at + "attention.self.pos_q_proj", hidden, hidden);
+        linear(at + names.output, hidden, hidden);
+      } else {
+        for (const std::string &name : {names.query, names.key, names.value, names.output})
+          linear(at + name, hidden, hidden);
+      }
       norm(at + names.norm1);
       linear(at + names.up, wide, hidden);
       linear(at + names.down, hidden, wide);
@@ -192,9 +207,9 @@ double elementOf(const std::string &family, const FileTensors &files, const Plan
   const bool hasLayer = name.starts_with("layer");
   const std::string bare = hasLayer ? name.substr(name.find('_') + 1) : name;
   const int layer = hasLayer ? name[5] - '1' : 0;
-  static const std::set<std::string> aroundLayers = {"token_table", "position_table", "type_table",
-                                                     "gamma0",      "beta0",          "w_embedding",
-                                                     "b_embedding", "w_pool",         "b_pool"};
+  static const std::set<std::string> aroundLayers = {
+      "token_table", "position_table", "type_table",  "gamma0", "beta0",
+      "w_embedding", "relative_table", "b_embedding", "w_pool", "b_pool"};
   const bool isOfLayer = hasLayer || (family == "albert" && !aroundLayers.contains(bare));
   const auto axis = [&](const char *letter) { return at.contains(letter) ? at.at(letter) : 0; };
   const int64_t size = headSize;
@@ -222,6 +237,10 @@ double elementOf(const std::string &family, const FileTensors &files, const Plan
       {"albert b_embedding", "albert.encoder.embedding_hidden_mapping_in.bias"},
       {"albert w_pool", "albert.pooler.weight"},
       {"albert b_pool", "albert.pooler.bias"},
+      {"deberta token_table", "deberta.embeddings.word_embeddings.weight"},
+      {"deberta gamma0", "deberta.embeddings.LayerNorm.weight"},
+      {"deberta beta0", "deberta.embeddings.LayerNorm.bias"},
+      {"deberta relative_table", "deberta.encoder.rel_embeddings.weight"},
       {"distilbert token_table", "distilbert.embeddings.word_embeddings.weight"},
       {"distilbert position_table", "distilbert.embeddings.position_embeddings.weight"},
       {"distilbert gamma0", "distilbert.embeddings.LayerNorm.weight"},
@@ -236,7 +255,7 @@ double elementOf(const std::string &family, const FileTensors &files, const Plan
   if (!isOfLayer) {
     const FileTensor &tensor = files.at(tables.at(family + " " + bare));
     // Each has one of these axes in front, and behind it d, or i.
-    const int64_t row = axis("e") + axis("v") + axis("j") + axis("s");
+    const int64_t row = axis("e") + axis("v") + axis("j") + axis("s") + axis("n");
     if (tensor.shape.size() == 1) return tensor.at(row + axis("d") + i, 0);
     return bare == "w_embedding" ? tensor.at(i, axis("d")) : tensor.at(row, axis("d") + i);
   }
@@ -250,6 +269,16 @@ double elementOf(const std::string &family, const FileTensors &files, const Plan
     return files.at(module + (bare.starts_with("beta") ? ".bias" : ".weight")).at(i, 0);
   };
   const char kind = bare.back();  // q, k, v, o, or a number
+  if (family == "deberta") {
+    const std::string self = rootOfLayer(encoders.at(family), layer) + "attention.self.";
+    if (bare == "bq") return files.at(self + "q_bias").at(column, 0);
+    if (bare == "bv") return files.at(self + "v_bias").at(column, 0);
+    if (bare == "w_position_keys") return value(self + "pos_proj", column, i);
+    if (bare.ends_with("position_queries")) return value(self + "pos_q_proj", column, i);
+    // Of each head its queries' rows, then its keys', then its values'.
+    if (const size_t part = std::string("qkv").find(kind); part != std::string::npos)
+      return value(self + "in_proj", (head * 3 + int64_t(part)) * size + column % size, i);
+  }
   if (const auto encoder = encoders.find(family); encoder != encoders.end()) {
     const EncoderNames &names = encoder->second;
     const std::string root = rootOfLayer(names, layer);
@@ -283,11 +312,9 @@ double elementOf(const std::string &family, const FileTensors &files, const Plan
   return value(root + fmt::format("self_attn.{}_proj", kind), column, i);
 }
 
-const std::map<std::string, std::string> presets = {{"albert", "albert-base"},
-                                                    {"bert", "bert-base"},
-                                                    {"distilbert", "distilbert"},
-                                                    {"gpt2", "gpt2"},
-                                                    {"llama", "llama-3-8b"}};
+const std::map<std::string, std::string> presets = {
+    {"albert", "albert-base"},    {"bert", "bert-base"}, {"deberta", "deberta-base"},
+    {"distilbert", "distilbert"}, {"gpt2", "gpt2"},      {"llama", "llama-3-8b"}};
 
 void compare(const WeightFiles &files, const std::string &family, const FileTensors &tensors,
              const std::vector<PlanTensor> &parameters) {
@@ -324,7 +351,7 @@ std::string errorOf(const std::function<void()> &function) {
 }  // namespace
 
 TEST_CASE("every parameter finds its elements, of any float type") {
-  const std::string family = GENERATE("albert", "bert", "distilbert", "gpt2", "llama");
+  const std::string family = GENERATE("albert", "bert", "deberta", "distilbert", "gpt2", "llama");
   const test::TemporaryTestFolder folder;
   const std::vector<PlanTensor> parameters = parametersOf(presets.at(family));
   const FileTensors tensors = checkpoint(family);

@@ -290,8 +290,8 @@ TEST_CASE("score ops read inputs at coordinates that they compute") {
   a.contract();
   const int biased = a.builder.op("relative_bias", OperatorClass::elementwise, {a.scores, table},
                                   "biased", "bhjk");
-  a.builder.compute(
-      relativeBiasExpression({.along = {1}, .query = 2, .key = 3, .shift = 4, .distance = 3}));
+  a.builder.compute(relativeBiasExpression(
+      {.along = {1}, .query = 2, .key = 3, .shift = 4, .distance = 3, .distances = 7}));
   const int seen =
       a.mask({.kind = MaskShape::Kind::document, .shift = 4}, {biased, segments}, "seen");
   a.fold(seen);

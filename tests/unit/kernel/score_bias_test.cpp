@@ -72,8 +72,9 @@ TEST_CASE("expressions print what emitted kernels compute") {
             .text() ==
         "{0} + weft::exp(([0] * 2 + [1] < 4 ? [0] * 2 + [1] + 1.0f : [0] * 2 + [1] - 3.5f) * "
         "-1.3862944f) * ([3] - ([2] + 5))");
-  CHECK(relativeBiasExpression({.along = {1}, .query = 2, .key = 3, .distance = 128}).text() ==
-        "{0} + {1}[[1], weft::clampedIndex([3] - [2] + 128, 257)]");
+  CHECK(relativeBiasExpression(
+            {.along = {1}, .query = 2, .key = 3, .distance = 128, .distances = 257})
+            .text() == "{0} + {1}[[1], weft::clampedIndex([3] - [2] + 128, 257)]");
   CHECK(
       expandBucketsExpression({.kind = BucketKind::causal, .buckets = 2, .farthest = 2, .rank = 2})
           .text() == "{0}[[1] < 2 ? 1 : 0, [0]]");

@@ -283,6 +283,52 @@ TEST_CASE("families whose scores have biases say which") {
   rejects(t5Sizes + R"("relative_attention_max_distance": 8})", "larger than the 8 distances");
 }
 
+TEST_CASE("files of DeBERTa say which terms of distances there are") {
+  const auto read = [](const nlohmann::json &changes) {
+    nlohmann::json file = {{"model_type", "deberta"},      {"hidden_size", 768},
+                           {"num_attention_heads", 12},    {"intermediate_size", 3072},
+                           {"num_hidden_layers", 12},      {"vocab_size", 50265},
+                           {"relative_attention", true},   {"pos_att_type", "c2p|p2c"},
+                           {"max_relative_positions", -1}, {"position_biased_input", false},
+                           {"type_vocab_size", 0}};
+    if (!changes.is_null()) file.update(changes);
+    return file.dump();
+  };
+  const auto specified = [&](const nlohmann::json &changes) {
+    return parseConfig(read(changes), "config.json").specification;
+  };
+  LayerSpecification base = specified({});
+  base.name = "deberta-base";
+  CHECK(base == findPreset("deberta-base")->specification);
+  const LayerSpecification one =
+      specified({{"pos_att_type", {"p2c"}}, {"max_relative_positions", 24}});
+  CHECK((!one.queryDistances && one.keyDistances && one.dims.at("n") == 48));
+  const LayerSpecification none =
+      specified({{"relative_attention", false}, {"pos_att_type", nullptr}});
+  CHECK((none.disentangled && !none.hasDistances()));
+  const LayerSpecification placed =
+      specified({{"position_biased_input", true}, {"type_vocab_size", 2}});
+  CHECK((placed.model.hasPositions && placed.model.tokenTypes == 2));
+  // Without a table of positions a sequence may be longer than the distances.
+  CHECK(parseConfig(read({}), "config.json").positionsKey.empty());
+  CHECK(parseConfig(read({{"position_biased_input", true}, {"max_position_embeddings", 64}}),
+                    "config.json")
+            .positions == 64);
+  const auto rejects = [&](const nlohmann::json &changes, const std::string &says) {
+    INFO(changes.dump());
+    CHECK(errorOf(read(changes)).find(says) != std::string::npos);
+  };
+  rejects({{"pos_att_type", "c2p|p2p"}}, R"('pos_att_type' = "c2p|p2p": supported are "c2p")");
+  rejects({{"pos_att_type", 3}}, "must name terms of scores");
+  rejects({{"relative_attention", false}}, "which 'relative_attention' = false leaves out");
+  rejects({{"max_relative_positions", 2.5}}, "must be an integer");
+  rejects({{"max_relative_positions", 1 << 21}}, "at most 1048576 (2^20) distances");
+  rejects({{"talking_head", true}}, "mixed heads");
+  rejects({{"embedding_size", 128}}, "tables of another width");
+  rejects({{"is_decoder", true}}, "causal layers of deberta");
+  rejects({{"model_type", "deberta-v2"}}, "nearest is 'deberta'");
+}
+
 TEST_CASE("files of sparse attention describe the presets of the same name") {
   const auto read = [](const nlohmann::json &object) {
     return parseConfig(object.dump(), "config.json");
@@ -421,11 +467,10 @@ TEST_CASE("contradictions name both sides") {
 }
 
 TEST_CASE("mathematics that no builder expresses is unsupported") {
-  CHECK(
-      errorOf("bert-base.json", {{"model_type", "berd"}}) ==
-      "unsupported: config.json: key 'model_type' = \"berd\": unsupported model; nearest is "
-      "'bert' (known: albert, bert, big_bird, bloom, camembert, distilbert, gpt2, gpt_neo, llama, "
-      "longformer, mistral, mpt, qwen2, roberta, t5, xlm-roberta)");
+  CHECK(errorOf("bert-base.json", {{"model_type", "berd"}}) ==
+        "unsupported: config.json: key 'model_type' = \"berd\": unsupported model; nearest is "
+        "'bert' (known: albert, bert, big_bird, bloom, camembert, deberta, distilbert, gpt2, "
+        "gpt_neo, llama, longformer, mistral, mpt, qwen2, roberta, t5, xlm-roberta)");
   CHECK(errorOf("bert-base.json", {{"hidden_act", "gelu_neww"}}) ==
         "unsupported: config.json: key 'hidden_act' = \"gelu_neww\": unknown activation; nearest "
         "is 'gelu_new' (known: "

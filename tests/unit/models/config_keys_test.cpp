@@ -114,6 +114,16 @@ const std::map<std::string, json> families = {
       "layer_norm_epsilon": 1e-06, "n_positions": 512, "num_decoder_layers": 6, "num_heads": 8,
       "num_layers": 6, "output_past": true, "relative_attention_max_distance": 128,
       "relative_attention_num_buckets": 32, "vocab_size": 32128})")},
+    {"deberta",
+     json::parse(
+         R"({"model_type": "deberta", "attention_probs_dropout_prob": 0.1, "hidden_act": "gelu",
+      "hidden_dropout_prob": 0.1, "hidden_size": 768, "initializer_range": 0.02,
+      "intermediate_size": 3072, "layer_norm_eps": 1e-07, "legacy": true,
+      "max_position_embeddings": 512, "max_relative_positions": 256, "num_attention_heads": 12,
+      "num_hidden_layers": 12, "padding_idx": 0, "pooler_dropout": 0, "pooler_hidden_act": "gelu",
+      "pooler_hidden_size": 768, "pos_att_type": ["c2p", "p2c"], "position_biased_input": false,
+      "relative_attention": true, "talking_head": false, "type_vocab_size": 0,
+      "vocab_size": 50265})")},
     {"distilbert",
      json::parse(
          R"({"model_type": "distilbert", "activation": "gelu", "attention_dropout": 0.1, "dim": 768,
@@ -168,12 +178,13 @@ const std::map<std::string, json> families = {
 
 json fileOf(const std::string &family) {
   static const std::map<std::string, const char *> classes = {
-      {"bert", "BertForMaskedLM"},        {"distilbert", "DistilBertModel"},
-      {"bloom", "BloomForCausalLM"},      {"mpt", "MPTForCausalLM"},
-      {"big_bird", "BigBirdForMaskedLM"}, {"gpt_neo", "GPTNeoForCausalLM"},
-      {"longformer", "LongformerModel"},  {"t5", "T5ForConditionalGeneration"},
-      {"gpt2", "GPT2LMHeadModel"},        {"llama", "LlamaForCausalLM"},
-      {"mistral", "MistralForCausalLM"},  {"qwen2", "Qwen2ForCausalLM"}};
+      {"bert", "BertForMaskedLM"},          {"distilbert", "DistilBertModel"},
+      {"bloom", "BloomForCausalLM"},        {"mpt", "MPTForCausalLM"},
+      {"deberta", "DebertaForMaskedLM"},    {"big_bird", "BigBirdForMaskedLM"},
+      {"gpt_neo", "GPTNeoForCausalLM"},     {"longformer", "LongformerModel"},
+      {"t5", "T5ForConditionalGeneration"}, {"gpt2", "GPT2LMHeadModel"},
+      {"llama", "LlamaForCausalLM"},        {"mistral", "MistralForCausalLM"},
+      {"qwen2", "Qwen2ForCausalLM"}};
   json file = everyModel;
   file["architectures"] = {classes.at(family)};
   file.update(families.at(family));
@@ -224,7 +235,7 @@ std::string outcome(const json &file, const ConfigDescription &before, const std
 }  // namespace
 
 TEST_CASE("files of all families as they are written are read, and no key is left over") {
-  REQUIRE(families.size() == 12);
+  REQUIRE(families.size() == 13);
   for (const auto &[name, own] : families) {
     INFO(name);
     const json file = fileOf(name);
@@ -276,6 +287,10 @@ TEST_CASE("settings of the mathematics of a layer are never listed as without in
       {"t5",
        {"d_ff", "d_kv", "d_model", "feed_forward_proj", "is_decoder", "layer_norm_epsilon",
         "num_heads", "relative_attention_max_distance", "relative_attention_num_buckets"}},
+      {"deberta",
+       {"hidden_act", "hidden_size", "intermediate_size", "layer_norm_eps",
+        "max_relative_positions", "num_attention_heads", "pos_att_type", "relative_attention",
+        "talking_head"}},
       {"distilbert", {"activation", "dim", "hidden_dim", "n_heads", "is_decoder"}},
       {"gpt2",
        {"activation_function", "layer_norm_epsilon", "n_embd", "n_head", "n_inner",

@@ -134,8 +134,9 @@ TEST_CASE("an unknown preset names the nearest") {
   CHECK_THROWS_WITH(
       throwUnknownPreset("bert-larg"),
       "unknown preset 'bert-larg'; nearest is 'bert-large' (known: albert-base, "
-      "attention, bert-base, bert-large, bigbird-large, bloom-560m, distilbert, gpt-neo-1.3b, "
-      "gpt-neo-1.3b-local, gpt2, gpt2-medium, llama-3-8b, longformer-large, mpt-7b, "
-      "paper-attention, paper-encoder, t5-base-decoder, t5-base-encoder, transformer-decoder, "
+      "attention, bert-base, bert-large, bigbird-large, bloom-560m, deberta-base, distilbert, "
+      "gpt-neo-1.3b, gpt-neo-1.3b-local, gpt2, gpt2-medium, llama-3-8b, longformer-large, "
+      "mpt-7b, paper-attention, paper-encoder, t5-base-decoder, t5-base-encoder, "
+      "transformer-decoder, "
       "masked-token); a path must end in .json or .mlir");
 }

@@ -158,6 +158,10 @@ public:
     std::string suffix = {};       ///< of those of queries, keys and values
     const Rows *memory = nullptr;  ///< of keys and values; null: the queries'
     std::function<bool(int64_t head, int64_t query, int64_t key)> seesOfHead = {};
+    /// Added before the scale, of heads' rows of a query and a key, and the numbers of their
+    /// tokens.
+    std::function<double(int64_t head, const Row &q, const Row &k, int64_t query, int64_t key)>
+        term = {};
   };
   /// `sees(query, key)` decides the mask.
   Rows attention(const Rows &x, const std::function<bool(int64_t, int64_t)> &sees,
@@ -193,6 +197,7 @@ public:
           double score = 0;
           for (int64_t d = 0; d < size; ++d)
             score += q[token][head * size + d] * k[first + key][group * size + d];
+          if (how.term) score += how.term(head, q[token], k[first + key], token, first + key);
           const double bias = how.bias ? how.bias(head, key - token % length) : 0;
           const bool isSeen = how.seesOfHead ? how.seesOfHead(head, token % length, key)
                                              : how.sees(token % length, key);
@@ -304,10 +309,12 @@ Rows gpt2Layer(const Reference &reference, const Rows &x) {
                         attended);
 }
 
-Model buildConfig(const std::string &text, const Dims &dims, mlir::MLIRContext &context) {
+Model buildConfig(const std::string &text, const Dims &dims, mlir::MLIRContext &context,
+                  Request request = {}) {
   const auto path = std::filesystem::temp_directory_path() / "weft-model-mathematics.json";
   std::ofstream(path) << text;
-  Model model = models::build({.model = path.string(), .dims = dims, .dtype = DType::f32}, context);
+  request.model = path.string(), request.dims = dims, request.dtype = DType::f32;
+  Model model = models::build(request, context);
   std::filesystem::remove(path);
   return model;
 }
@@ -634,6 +641,85 @@ TEST_CASE("tiny layers of T5 equal their definition") {
       }
       compare(evaluate(model, arguments), Reference::add(fed, stream));
     }
+}
+
+TEST_CASE("a tiny whole DeBERTa equals its definition, beyond its distances and padded") {
+  const auto [terms, file, hasQueries, hasKeys] =
+      GENERATE(std::tuple(3, R"("pos_att_type": "c2p|p2c")", true, true),
+               std::tuple(2, R"("pos_att_type": ["c2p"])", true, false),
+               std::tuple(2, R"("pos_att_type": "p2c")", false, true),
+               std::tuple(1, R"("pos_att_type": null)", false, false));
+  INFO(file);
+  mlir::MLIRContext context;
+  // Distances of 3 and more to one side are one, of 4 and more to the other; 7 occur.
+  const Model model = buildConfig(
+      std::string(R"({"model_type": "deberta", "hidden_size": 12, "num_attention_heads": 3,
+                      "intermediate_size": 7, "num_hidden_layers": 2, "vocab_size": 11,
+                      "relative_attention": true, "position_biased_input": false,
+                      "type_vocab_size": 0, "max_relative_positions": 3, )") +
+          file + "}",
+      {{"b", 2}, {"j", 7}}, context, {.part = "model", .mask = {.padding = true}});
+  auto arguments = argumentsOf(model, 24);
+  const std::array lengths = {7, 4};
+  for (const auto &[index, argument] : llvm::enumerate(graphOf(model).getArguments()))
+    if (mlir::cast<mlir::NameLoc>(argument.getLoc()).getName() == "lengths")
+      arguments[index].elements = {double(lengths[0]), double(lengths[1])};
+  const Reference whole(model, arguments);
+  CHECK(whole.has("relative_table") == (hasQueries || hasKeys));
+  CHECK_FALSE(whole.has("layer1_bk"));
+  Rows x = whole.layerNorm(whole.gathered("token_table", "tokens"), "0", 1e-7);
+  for (const int number : {1, 2}) {
+    const Reference layer = whole.ofLayer(number);
+    CHECK(layer.has("w_position_keys") == hasQueries);
+    CHECK(layer.has("b_position_queries") == hasKeys);
+    Rows keys, queries;  // of distances
+    if (hasQueries) keys = layer.toHeads(layer.input("relative_table"), "w_position_keys", "", 3);
+    if (hasKeys)
+      queries = layer.toHeads(layer.input("relative_table"), "w_position_queries",
+                              "b_position_queries", 3);
+    const Reference::Attending how{
+        .sees = all,
+        .scale = 1 / std::sqrt(4.0 * terms),
+        .term = [&](int64_t head, const Row &q, const Row &k, int64_t query, int64_t key) {
+          if (key % 7 >= lengths[size_t(key / 7)]) return -std::numeric_limits<double>::infinity();
+          const auto row = size_t(std::clamp<int64_t>(query - key + 3, 0, 5));
+          double sum = 0;
+          for (int64_t d = 4 * head; d < 4 * head + 4; ++d) {
+            if (hasQueries) sum += q[size_t(d)] * keys[row][size_t(d)];
+            if (hasKeys) sum += k[size_t(d)] * queries[row][size_t(d)];
+          }
+          return sum;
+        }};
+    const Rows middle = layer.layerNorm(Reference::add(layer.attention(x, how), x), "1", 1e-7);
+    x = layer.layerNorm(Reference::add(layer.feedForward(middle, gelu), middle), "2", 1e-7);
+  }
+  compare(evaluate(model, arguments), x);
+}
+
+TEST_CASE("a tiny DeBERTa layer reads the middle of a table of more distances than occur") {
+  mlir::MLIRContext context;
+  const Model model =
+      models::build({.model = "deberta-base", .dims = tiny, .dtype = DType::f32}, context);
+  CHECK(model.description.dims.at("n") == 1024);
+  CHECK(model.description.dims.at("l") == 10);
+  const auto arguments = randomArguments(graphOf(model), 25);
+  const Reference layer(model, arguments);
+  const Rows x = layer.input(), table = layer.input("relative_table"),
+             keys = layer.toHeads(table, "w_position_keys", "", 3),
+             queries = layer.toHeads(table, "w_position_queries", "b_position_queries", 3);
+  const Reference::Attending how{
+      .sees = all,
+      .scale = 1 / std::sqrt(12.0),
+      .term = [&](int64_t head, const Row &q, const Row &k, int64_t query, int64_t key) {
+        double sum = 0;
+        for (int64_t d = 4 * head; d < 4 * head + 4; ++d)
+          sum += q[size_t(d)] * keys[size_t(query - key + 512)][size_t(d)] +
+                 k[size_t(d)] * queries[size_t(query - key + 512)][size_t(d)];
+        return sum;
+      }};
+  const Rows middle = layer.layerNorm(Reference::add(layer.attention(x, how), x), "1", 1e-7);
+  compare(evaluate(model, arguments),
+          layer.layerNorm(Reference::add(layer.feedForward(middle, gelu), middle), "2", 1e-7));
 }
 
 TEST_CASE("a tiny decoder layer over a memory of another length equals its definition") {

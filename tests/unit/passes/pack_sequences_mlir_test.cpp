@@ -86,7 +86,9 @@ std::string rejectionOf(const std::string &text, const std::string &axis = "j") 
 }  // namespace
 
 TEST_CASE("packed layers compute what padded ones compute at valid tokens") {
-  for (const Layer &layer : layers) {
+  std::vector<Layer> all = layers;
+  all.push_back({"deberta-base", encoderDims});  // which is not trained
+  for (const Layer &layer : all) {
     const auto padded = ragged(layer.name, layer.dims, 0.0),
                packed = ragged(layer.name, layer.dims, 0.0);
     REQUIRE(packSequences(packed->graph(), "j") == "");
@@ -219,6 +221,22 @@ TEST_CASE("all but attention is packed, and the result keeps its name") {
   for (LayerNormOp op : nonEmpty(graph.getBody().front().getOps<LayerNormOp>()))
     CHECK(extents(op.getX().getType()) == std::vector<int64_t>{24, 8});
   CHECK(writtenName(graph.getBody().front().getTerminator()->getOperand(0)) == name);
+}
+
+TEST_CASE("products of tokens that are unpacked anyway are made of them, where they are larger") {
+  const auto layer = ragged("deberta-base", encoderDims);
+  GraphOp graph = layer->graph();
+  REQUIRE(packSequences(graph, "j") == "");
+  // Queries, keys, values and the result: no products with vectors of distances.
+  CHECK(countOf<UnpackOp>(graph) == 4);
+  size_t products = 0;
+  for (RelativeBiasOp term : graph.getBody().front().getOps<RelativeBiasOp>()) {
+    auto product = term.getTable().getDefiningOp<ContractOp>();
+    REQUIRE(product);
+    CHECK(product.getOperand(1).getDefiningOp<UnpackOp>());
+    ++products;
+  }
+  CHECK(products == 2);
 }
 
 TEST_CASE("what cannot be packed says why") {

@@ -7,11 +7,12 @@
 namespace weft::samples {
 
 /// b, h: batch and heads of keys; g: query heads of a group; j queries, k keys of p elements;
-/// values of w; distances of keys and queries up to `distance`, none: no axis of them. `tokens`: of
+/// values of w; distances of keys and queries up to `distance`, 0: no axis of them. `tokens`: of
 /// all sequences, where all tensors are packed; none: they are not.
 struct AttentionExtents {
   int64_t b = 1, h = 2, g = 1, j = 64, k = 64, p = 64, w = 64;
   int64_t distance = 0, tokens = 0;
+  bool lacksLast = false;  ///< the last distance has no element in tables
 };
 
 /// q over b h g j p, keys over b h k p, values over b h k w; score ops are added in order.
@@ -133,19 +134,12 @@ public:
     return value;
   }
   /// table: over h g z, z the distances.
-  int relative(int of, int table) {
-    const int value = map("relative_bias",
-                          relativeBiasExpression({.along = headAxes,
-                                                  .query = int(queryAxis),
-                                                  .key = int(keyAxis),
-                                                  .shift = extents.k - extents.j,
-                                                  .distance = extents.distance}),
-                          {of, table}, "biased");
-    builder.last().attributes = {{"along", std::vector<int64_t>{1, 2}},
-                                 {"query", queryAxis},
-                                 {"key", keyAxis},
-                                 {"distance", extents.distance}};
-    return value;
+  int relative(int of, int table) { return relative(of, table, headAxes, {1, 2}, "biased", false); }
+  /// tables: over b h g j z and b h k z; distances are those of queries from keys.
+  int disentangled(int of, int ofQueries, int ofKeys) {
+    const int first =
+        relative(of, ofQueries, {0, 2, 1, int(queryAxis)}, {0, 1, 2, 3}, "to_positions", true);
+    return relative(first, ofKeys, {0, 2, int(keyAxis)}, {0, 1, 4}, "of_positions", true);
   }
   /// segments: i32, over b k; read at positions of keys and of queries.
   int document(int of, int segments) {
@@ -159,6 +153,26 @@ public:
   static constexpr int64_t queryAxis = 3, keyAxis = 4;
 
 private:
+  /// The table runs along axes of the kernel, and dimensions of scores; then along distances.
+  int relative(int of, int table, std::vector<int> axes, std::vector<int64_t> along,
+               const std::string &result, bool isReverse) {
+    const int value =
+        map("relative_bias",
+            relativeBiasExpression({.along = std::move(axes),
+                                    .query = int(queryAxis),
+                                    .key = int(keyAxis),
+                                    .shift = extents.k - extents.j,
+                                    .distance = extents.distance,
+                                    .distances = 2 * extents.distance + (extents.lacksLast ? 0 : 1),
+                                    .isReverse = isReverse}),
+            {of, table}, result);
+    builder.last().attributes = {{"along", std::move(along)},
+                                 {"query", queryAxis},
+                                 {"key", keyAxis},
+                                 {"distance", extents.distance}};
+    if (isReverse) builder.last().attributes["direction"] = std::string("reverse");
+    return value;
+  }
   int unpacked(int packed, const std::string &name, const std::string &letters, int64_t positions) {
     const int value =
         builder.op("unpack", OperatorClass::movement, {packed, offsets}, name, letters, "", type);
@@ -171,7 +185,7 @@ private:
   static std::map<char, int64_t> axesOf(const AttentionExtents &e) {
     std::map<char, int64_t> axes = {{'b', e.b}, {'g', e.g}, {'h', e.h}, {'j', e.j},
                                     {'k', e.k}, {'p', e.p}, {'w', e.w}};
-    if (e.distance > 0) axes['z'] = 2 * e.distance + 1;
+    if (e.distance > 0) axes['z'] = 2 * e.distance + (e.lacksLast ? 0 : 1);
     if (e.tokens > 0) {
       axes['o'] = e.b + 1;
       for (const char letter : {'s', 't', 'u', 'y'}) axes[letter] = e.tokens;
@@ -283,6 +297,19 @@ inline Kernel relativeAttention(const AttentionExtents &e, DType type, bool isCa
   const int table = attention.input("table", "hgz", type);
   const int biased = attention.relative(attention.scores(), table);
   return attention.build(isCausal ? attention.causal(biased) : biased);
+}
+/// DeBERTa: products of queries, and of keys, with vectors of distances. e.distance is given, and
+/// the last one has none.
+inline Kernel disentangledAttention(const AttentionExtents &extents, DType type,
+                                    bool isPadded = false) {
+  AttentionExtents e = extents;
+  e.lacksLast = true;
+  FusedAttention attention("disentangled_attention", e, type);
+  const int ofQueries = attention.input("of_queries", "bhgjz", type),
+            ofKeys = attention.input("of_keys", "bhkz", type),
+            lengths = isPadded ? attention.input("lengths", "b", DType::i32) : -1;
+  const int scores = attention.disentangled(attention.scores(), ofQueries, ofKeys);
+  return attention.build(isPadded ? attention.padding(scores, lengths) : scores);
 }
 /// "segments": the document of each position; keys of others are hidden.
 inline Kernel documentAttention(const AttentionExtents &e, DType type, bool isCausal = false) {

@@ -151,6 +151,10 @@ TEST_CASE("biases by position and documents") {
     add(subjects, relativeAttention(e, type, type == DType::bf16), smallTile);
     add(subjects, documentAttention(e, type, type == DType::f16), smallTile);
   }
+  // Distances beyond the table on both sides, of odd numbers of queries and keys.
+  add(subjects, disentangledAttention(e, DType::f16), smallTile);
+  add(subjects, disentangledAttention(e, DType::bf16, true), {.tileQueries = 128, .tileKeys = 32},
+      {90, 37});
   checkAll("sm80_attention_positions", subjects);
 }
 
@@ -188,7 +192,7 @@ void addDecoding(std::vector<Subject> &subjects, const Kernel &kernel, int split
                            .splits = splits};
   const int64_t tiles = (problem.keys + knobs.tileKeys - 1) / knobs.tileKeys;
   knobs.splits = int(std::min<int64_t>(splits, tiles));
-  REQUIRE(sm80AttentionTileRejection(problem, knobs, true) == "");
+  REQUIRE(sm80AttentionTileRejection(problem, knobs, {.hasValueOps = true}) == "");
   add(subjects, kernel, knobs, lengths);
 }
 
@@ -270,7 +274,7 @@ TEST_CASE("packed tiles of every number of rows have every head dimension") {
                                      .splits = 2};
       const AttentionProblem problem = valueOrThrow(attentionProblem(
           kernel, attentionRegion(kernel).region.value(), configurationOf(kernel, knobs, 0)));
-      if (sm80AttentionTileRejection(problem, knobs, false).empty()) add(subjects, kernel, knobs);
+      if (sm80AttentionTileRejection(problem, knobs, {}).empty()) add(subjects, kernel, knobs);
       else CHECK(tileQueries == 128);
     }
   checkAll("sm80_attention_few_rows", subjects);

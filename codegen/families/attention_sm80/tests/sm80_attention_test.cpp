@@ -116,7 +116,7 @@ TEST_CASE("what attention by mma.sync does not take is said") {
 TEST_CASE("tiles of attention by mma.sync fit registers and shared memory") {
   const auto rejection = [](int64_t width, const Sm80AttentionKnobs &knobs) {
     const Kernel kernel = plainAttention({.p = width, .w = width}, DType::f16);
-    return sm80AttentionTileRejection(problemOf(kernel, logicalOrder(kernel, knobs)), knobs, false);
+    return sm80AttentionTileRejection(problemOf(kernel, logicalOrder(kernel, knobs)), knobs, {});
   };
   CHECK(rejection(128, {.tileQueries = 128, .tileKeys = 64, .stages = 2}) == "");
   CHECK(has(rejection(128, {.tileQueries = 128, .tileKeys = 64, .stages = 3}),
@@ -165,6 +165,15 @@ TEST_CASE("the price of attention by mma.sync follows its work") {
   const AttentionExtents e{.b = 4, .h = 16, .j = 4096, .k = 4096};
   CHECK(best(causalAttention(e, DType::f16)) / plain(4096, 64) == Approx(0.53).epsilon(0.1));
   CHECK(best(windowAttention(e, DType::f16, 128, 128)) < plain(4096, 64) / 6);
+  // Two loads a score of eight lines each; a table of heads is near in L1.
+  AttentionExtents far = e;
+  far.distance = 128;
+  const double relative = best(relativeAttention(far, DType::f16)),
+               gathered = best(disentangledAttention(far, DType::f16));
+  const double scores = 4.0 * 16 * 4096 * 4096, multiprocessors = 108;
+  CHECK(relative < 1.5 * plain(4096, 64));
+  CHECK(gathered > 2 * 1.4e-10 * scores / multiprocessors);
+  CHECK(gathered < 4 * 1.4e-10 * scores / multiprocessors);
 }
 
 namespace {
@@ -261,7 +270,7 @@ TEST_CASE("queries by the hundred stay with attention-sm90") {
 TEST_CASE("packed heads and splits that there are not are rejected") {
   const auto rejection = [](const AttentionExtents &e, const Sm80AttentionKnobs &knobs) {
     const Kernel kernel = causalAttention(e, DType::f16);
-    return sm80AttentionTileRejection(problemOf(kernel, logicalOrder(kernel, knobs)), knobs, false);
+    return sm80AttentionTileRejection(problemOf(kernel, logicalOrder(kernel, knobs)), knobs, {});
   };
   const AttentionExtents grouped{.g = 4, .j = 3, .k = 300}, single{.j = 3, .k = 300};
   CHECK(rejection(grouped, {.tileQueries = 16, .packed = 1, .splits = 5}) == "");
@@ -296,6 +305,21 @@ TEST_CASE("emitted attention says how many heads are packed and blocks share key
             ".masksDiffer = true}"));
   CHECK(!has(text(paddedAttention(e, DType::f16, true), packed), "masksDiffer"));
   CHECK(!has(text(biasedAttention(e, DType::f16), packed), "masksDiffer"));
+}
+
+TEST_CASE("scores that gather from two tables have tiles of few keys, on sm_90a too") {
+  const Kernel kernel = disentangledAttention({.distance = 32}, DType::f16);
+  for (const char *device : {"a100", "h200"}) {
+    CHECK(nonEmpty(own(kernel, device)).size() > 0);
+    for (const Configuration &configuration : own(kernel, device))
+      CHECK(configuration.knobs.get<Sm80AttentionKnobs>().tileKeys == 32);
+  }
+  const Sm80AttentionKnobs knobs{.tileQueries = 64, .tileKeys = 64, .stages = 2};
+  const AttentionProblem problem = problemOf(kernel, logicalOrder(kernel, knobs));
+  const Sm80ScoreNeeds needs =
+      sm80ScoreNeeds(kernel, attentionRegion(kernel).region.value(), problem);
+  CHECK(sm80AttentionTileRejection(problem, knobs, needs) ==
+        "64 keys of a warp, whose scores gather from 2 tables; at most 32 fit the registers");
 }
 
 TEST_CASE("a plan may name any number of splits that there is, offered or not") {

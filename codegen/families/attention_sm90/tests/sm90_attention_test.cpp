@@ -86,6 +86,9 @@ TEST_CASE("what fused attention does not take is said") {
   CHECK(exclusion(plainAttention({.p = 36, .w = 36}, DType::f16)).find("16 bytes") !=
         std::string::npos);
   CHECK(exclusion(plainAttention(extents, DType::f16), "a100").find("WGMMA") != std::string::npos);
+  CHECK(exclusion(disentangledAttention({.distance = 32}, DType::f16)).find("gather from a row") !=
+        std::string::npos);
+  CHECK(exclusion(relativeAttention({.distance = 32}, DType::f16)).empty());
 }
 
 TEST_CASE("tiles keep their scores, exponentials and output in registers") {
