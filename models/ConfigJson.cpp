@@ -11,6 +11,7 @@
 #include "models/ConfigReader.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -45,6 +46,9 @@ void rejectCommon(ConfigReader &reader, const std::string &modelType) {
   reader.rejectValue("quantization_config",
                      "quantized weights are not supported; supported are f32, f16 and bf16");
 }
+
+/// A list of layers has at most so many entries; no model has as many.
+constexpr int64_t mostListedLayers = 4096;
 
 void requireMultiple(const ConfigReader &reader, const std::string &key, int64_t value,
                      const std::string &divisorKey, int64_t divisor) {
@@ -116,40 +120,64 @@ LayerSpecification readGpt2(ConfigReader &reader) {
           .scaleScores = reader.flag("scale_attn_weights", true)};
 }
 
-/// The kinds of layers that GPT-Neo's `attention_types` ([[["global", "local"], 12]]) and
-/// `attention_layers` (["global", "local", ...]) name.
-std::set<std::string> gptNeoKinds(ConfigReader &reader) {
-  std::set<std::string> kinds;
+/// Of each layer in order whether it is local, as GPT-Neo's `attention_layers` (["global", "local",
+/// ...]) and `attention_types` ([[["global", "local"], 12]]) name them.
+std::vector<bool> gptNeoKinds(ConfigReader &reader) {
+  std::vector<bool> kinds;
   for (const char *key : {"attention_types", "attention_layers"}) {
     const nlohmann::json *value = reader.find(key);
     if (!value) continue;
+    std::vector<bool> own;
     const auto takeKind = [&](const nlohmann::json &kind) {
       if (kind != "global" && kind != "local")
         throw reader.error(ErrorKind::unsupported, key, "supported are \"global\" and \"local\"");
-      kinds.insert(kind.get<std::string>());
+      own.push_back(kind == "local");
     };
     if (!value->is_array()) throw reader.error(ErrorKind::badInput, key, "must be a list");
     for (const nlohmann::json &entry : *value) {
       if (!entry.is_array()) takeKind(entry);
-      else if (entry.size() == 2 && entry[0].is_array() && entry[1].is_number_integer())
-        std::ranges::for_each(entry[0], takeKind);
+      else if (entry.size() == 2 && entry[0].is_array() && entry[1].is_number_integer() &&
+               entry[1] > 0 && entry[1] <= mostListedLayers)
+        for (int64_t time = 0; time < entry[1].get<int64_t>(); ++time)
+          std::ranges::for_each(entry[0], takeKind);
       else
         throw reader.error(ErrorKind::badInput, key,
                            "must hold kinds of layers and how often, as [[\"global\"], 24]");
     }
+    if (!kinds.empty() && !own.empty() && own != kinds)
+      throw reader.error(ErrorKind::badInput, key, "contradicts 'attention_types'");
+    if (!own.empty()) kinds = std::move(own);
   }
   if (!kinds.empty()) return kinds;
   reader.assume("attention_types", "global and local");
-  return {"global", "local"};
+  return {false, true};
 }
 
-/// Layers of two kinds: the global one is built where a file has both. A local query sees
-/// `window_size` keys with its own.
+/// Windows of layers of which some see all and some as many keys: 0 is all. One layer alone is the
+/// first kind that sees all, if any.
+void setLayerWindows(ConfigReader &reader, LayerSpecification &specification,
+                     const std::vector<bool> &isLocal, int64_t window, const char *all,
+                     const char *local) {
+  const auto locals = std::ranges::count(isLocal, true);
+  if (locals == 0) return;
+  if (locals == long(isLocal.size())) {
+    specification.window = window;
+    return;
+  }
+  for (const bool one : isLocal) specification.layerWindows.push_back(one ? window : 0);
+  const std::string note =
+      fmt::format("layers are {0} and {1}; one alone is the {0} one", all, local);
+  reader.note(window == 1 ? note
+                          : fmt::format("{}, and with --mask window={} the {} one", note,
+                                        window - 1, local));
+}
+
+/// A local query sees `window_size` keys with its own.
 LayerSpecification readGptNeo(ConfigReader &reader) {
   const int64_t hidden = reader.requiredInteger({"hidden_size"}),
                 heads = reader.requiredInteger({"num_heads", "num_attention_heads"});
   requireMultiple(reader, "hidden_size", hidden, "num_heads", heads);
-  const std::set<std::string> kinds = gptNeoKinds(reader);
+  const std::vector<bool> kinds = gptNeoKinds(reader);
   const int64_t window = reader.integerOr("window_size", 256).value_or(256);
   LayerSpecification specification{
       .family = Family::decoder,
@@ -163,14 +191,7 @@ LayerSpecification readGptNeo(ConfigReader &reader) {
       .projectionBias = false,
       .causal = true,
       .scaleScores = false};
-  specification.alternates = kinds.size() > 1;
-  if (!kinds.contains("global")) specification.window = window;
-  else if (kinds.contains("local"))
-    reader.note(window == 1
-                    ? "layers are global and local; the global one is built"
-                    : fmt::format("layers are global and local; the global one is built, --mask "
-                                  "window={} builds the local one",
-                                  window - 1));
+  setLayerWindows(reader, specification, kinds, window, "global", "local");
   return specification;
 }
 
@@ -528,32 +549,57 @@ bool tiesWeights(const ConfigReader &reader, bool absent) {
   return reader.has(key) && reader.value(key).is_boolean() ? reader.value(key).get<bool>() : absent;
 }
 
+/// RoBERTa and its relatives count positions from behind the id of the padding token, 1 in every
+/// checkpoint whose names are known.
+void setRobertaModel(const ConfigReader &reader, ModelSpecification &model, const char *names) {
+  constexpr const char *key = "pad_token_id";
+  const int64_t padding = reader.has(key) && reader.value(key).is_number_unsigned()
+                              ? reader.value(key).get<int64_t>()
+                              : 1;
+  model.tokenTypes = sizeBesideLayers(reader, {"type_vocab_size"}, 2);
+  model.hasPositions = model.hasPooler = true;
+  model.firstPosition = padding + 1;
+  model.weightNames = padding == 1 ? names : "";
+}
+
 /// What the model has beside its layers, of those types that are built as a whole.
-ModelSpecification modelAround(const ConfigReader &reader, const std::string &modelType) {
+ModelSpecification modelAround(const ConfigReader &reader, const std::string &modelType,
+                               const LayerSpecification &layer) {
   ModelSpecification model{.layers = sizeBesideLayers(reader, layerCountKeys())};
-  const int64_t vocabulary = sizeBesideLayers(reader, {"vocab_size"});
-  if (modelType == "bert") {
-    model.vocabulary = vocabulary;
+  if (modelType == "t5") return model;
+  model.vocabulary = sizeBesideLayers(reader, {"vocab_size"});
+  if (modelType == "bert" || modelType == "big_bird") {
     model.tokenTypes = sizeBesideLayers(reader, {"type_vocab_size"}, 2);
     model.hasPositions = model.hasPooler = true;
     model.weightNames = "bert";
+    if (modelType == "bert") return model;
+    model.weightNames = "bigbird";
+    model.dropsBeforeNorm = true;
+    constexpr const char *key = "rescale_embeddings";
+    if (reader.has(key) && reader.value(key) == true)
+      model.embeddingScale = std::sqrt(double(layer.dims.at("i")));
+  } else if (modelType == "roberta" || modelType == "camembert" || modelType == "xlm-roberta") {
+    setRobertaModel(reader, model, "roberta");
+  } else if (modelType == "longformer") {
+    setRobertaModel(reader, model, "longformer");
   } else if (modelType == "albert") {
-    model.vocabulary = vocabulary;
     model.tokenTypes = sizeBesideLayers(reader, {"type_vocab_size"}, 2);
     model.embedding = sizeBesideLayers(reader, {"embedding_size"}, 128);
     model.hasPositions = model.hasPooler = model.sharesLayers = true;
     model.weightNames = "albert";
   } else if (modelType == "distilbert") {
-    model.vocabulary = vocabulary;
     model.hasPositions = true;
     model.weightNames = "distilbert";
-  } else if (modelType == "gpt2") {
-    model.vocabulary = vocabulary;
+  } else if (modelType == "gpt2" || modelType == "gpt_neo") {
     model.hasPositions = model.hasLogits = true;
-    model.weightNames = "gpt2";
+    model.weightNames = modelType == "gpt2" ? "gpt2" : "gpt-neo";
     model.isTied = tiesWeights(reader, true);
-  } else if (modelType == "llama" || modelType == "mistral" || modelType == "qwen2") {
-    model.vocabulary = vocabulary;
+  } else if (modelType == "bloom" || modelType == "mpt") {
+    model.hasLogits = true;
+    model.normalizesEmbeddings = modelType == "bloom";
+    model.weightNames = modelType;
+    model.isTied = tiesWeights(reader, true);
+  } else {
     model.hasLogits = true;
     model.weightNames = "llama";
     model.isTied = tiesWeights(reader, false);
@@ -649,13 +695,15 @@ std::string layerName(const std::string &where, const std::string &modelType) {
 }  // namespace
 
 const std::vector<std::string> &layerCountKeys() {
-  static const std::vector<std::string> keys = {"num_hidden_layers", "n_layer", "n_layers"};
+  static const std::vector<std::string> keys = {"num_hidden_layers", "n_layer", "n_layers",
+                                                "num_layers"};
   return keys;
 }
 
 const std::vector<std::string> &wholeModelKeys() {
-  static const std::vector<std::string> keys = {"embedding_size", "tie_word_embeddings",
-                                                "type_vocab_size", "vocab_size"};
+  static const std::vector<std::string> keys = {"embedding_size",     "pad_token_id",
+                                                "rescale_embeddings", "tie_word_embeddings",
+                                                "type_vocab_size",    "vocab_size"};
   return keys;
 }
 
@@ -722,7 +770,7 @@ ConfigDescription parseConfig(std::string_view text, const std::string &where,
   ConfigDescription description;
   description.specification = family->second(reader);
   description.specification.name = layerName(where, modelType);
-  description.specification.model = modelAround(reader, modelType);
+  description.specification.model = modelAround(reader, modelType, description.specification);
   readPositions(reader, description);
   readElementType(reader, description);
   readRest(reader, modelType, allowedKeys, description);
@@ -733,12 +781,16 @@ ConfigDescription parseConfig(std::string_view text, const std::string &where,
 
 void checkPositions(const ConfigDescription &description, const Dims &dims) {
   if (description.positionsKey.empty()) return;
+  const int64_t first =
+      description.specification.isWhole ? description.specification.model.firstPosition : 0;
+  const std::string behind =
+      first > 0 ? fmt::format(", of whose rows the first {} are of no position", first) : "";
   for (const char *axis : {"j", "k"})
-    if (dims.at(axis) > description.positions)
+    if (dims.at(axis) > description.positions - first)
       throw Error::badInput(
-          "{}: dimension {}={} is larger than key '{}' = {}: later positions have no embedding",
+          "{}: dimension {}={} is larger than key '{}' = {}{}: later positions have no embedding",
           description.specification.name, axis, dims.at(axis), description.positionsKey,
-          description.positions);
+          description.positions, behind);
 }
 
 ConfigDescription readConfig(const std::string &path, const std::set<std::string> &allowedKeys) {

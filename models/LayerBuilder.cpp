@@ -5,6 +5,7 @@
 #include "ir/Weft.h"
 #include "kernel/BlockMask.h"
 #include "kernel/Error.h"
+#include "kernel/LayerNames.h"
 #include "kernel/ScoreBias.h"
 #include "models/ScoreMask.h"
 
@@ -149,6 +150,11 @@ mlir::Value LayerBuilder::project(const std::string &name, const std::string &sp
   return append<BiasOp>(name, product, parameter(biasName, biasAxes, InitialValue::zeros()), along);
 }
 
+void LayerBuilder::setLayer(int64_t number) {
+  layer_ = number;
+  prefix_ = number > 0 ? layerPrefix(number) : "";
+}
+
 mlir::Value LayerBuilder::gather(const std::string &name, mlir::Value table, mlir::Value indices) {
   return append<GatherOp>(name, table, indices);
 }
@@ -233,6 +239,10 @@ mlir::Value LayerBuilder::tanh(const std::string &name, mlir::Value x) {
   return append<TanhOp>(name, x);
 }
 
+mlir::Value LayerBuilder::scale(const std::string &name, mlir::Value x, double factor) {
+  return append<ScaleOp>(name, x, factor);
+}
+
 mlir::Value LayerBuilder::first(const std::string &name, mlir::Value x, char axis) {
   return append<SliceOp>(name, x, position(x, axis), 0, 1);
 }
@@ -315,14 +325,22 @@ mlir::Value LayerBuilder::maskBlocks(mlir::Value x) {
                            position(x, 'k'), heads, text);
 }
 
+std::optional<int64_t> LayerBuilder::window() const {
+  const std::vector<int64_t> &windows = specification_.layerWindows;
+  if (layer_ == 0 || windows.empty()) return specification_.window;
+  const int64_t own = windows[size_t(layer_ - 1) % windows.size()];
+  return own > 0 ? std::optional(own) : std::nullopt;
+}
+
 mlir::Value LayerBuilder::maskPositions(const std::string &name, mlir::Value x) {
-  if (!specification_.causal && !specification_.window) return x;
+  const std::optional<int64_t> seen = window();
+  if (!specification_.causal && !seen) return x;
   const int64_t query = position(x, queryAxis_), key = position(x, 'k');
   // A window that reaches from the last query to the first key, and where keys behind a query are
   // seen from the first query to the last key, excludes nothing that causality does not.
   const int64_t furthest = specification_.causal ? dim('k') : std::max(dim(queryAxis_), dim('k'));
-  if (specification_.window && *specification_.window < furthest) {
-    const int64_t left = *specification_.window - 1;
+  if (seen && *seen < furthest) {
+    const int64_t left = *seen - 1;
     return MaskOp::window(builder_, named(name), x, query, key, left,
                           specification_.causal ? 0 : left,
                           specification_.globalPositions ? dim('a') : 0);

@@ -44,6 +44,12 @@ struct ModelSpecification {
   bool hasLogits = false;     ///< a projection to the vocabulary
   std::string weightNames = {};  ///< of published checkpoints (WeightNames.h); empty: not known
   bool isTied = false;           ///< whose weight is the table of tokens
+  bool normalizesEmbeddings = false;  ///< of decoders; encoders always do
+  bool dropsBeforeNorm = false;       ///< dropout of embeddings stands before their norm
+  double embeddingScale = 1;          ///< of the rows of tokens
+  /// The row of a checkpoint's table that the first position has: RoBERTa counts from behind the
+  /// padding token's id.
+  int64_t firstPosition = 0;
   bool operator==(const ModelSpecification &) const = default;
 };
 
@@ -76,7 +82,9 @@ struct LayerSpecification {
   bool crossAttention = false;    ///< t5: a decoder layer, over a memory
   ScoreForm score = {};           ///< of self attention
   bool documents = false;         ///< an argument says which tokens belong together
-  bool alternates = false;        ///< other layers of the model are of another kind
+  /// Of several layers: `window` of layer n is this one's element n - 1, from the first again where
+  /// it ends; 0: none. Empty: `window` is of all.
+  std::vector<int64_t> layerWindows = {};
   /// Encoders only: the first a positions see all keys, by separate projections, and all see them
   /// (Longformer).
   bool globalPositions = false;

@@ -12,6 +12,7 @@
 #include <cctype>
 #include <cstring>
 #include <set>
+#include <utility>
 
 namespace weft::driver {
 
@@ -26,17 +27,25 @@ constexpr int64_t stacked = 3;  ///< parts of a tensor of which a digit takes on
 struct FileDimension {
   std::string axes;  ///< of the parameter, slowest first
   int64_t part = -1;
+  size_t partBefore = 0;  ///< the axis, by position, that parts are stacked in front of
   bool mayBeLonger = false;
+  int64_t first = 0;  ///< index of a longer dimension that the parameter begins with
 };
 
 std::vector<FileDimension> dimensionsOf(const WeightSource &source) {
   std::vector<FileDimension> dimensions(1);
   for (const char letter : source.dimensions)
     if (letter == ' ') dimensions.emplace_back();
-    else if (letter == '<') dimensions.back().mayBeLonger = true;
-    else if (std::isdigit(static_cast<unsigned char>(letter)))
+    else if (letter == '<') {
+      FileDimension &longer = dimensions.back();
+      longer.mayBeLonger = true;
+      longer.first = std::max<int64_t>(std::exchange(longer.part, -1), 0);
+    } else if (std::isdigit(static_cast<unsigned char>(letter))) {
       dimensions.back().part = letter - '0';
-    else dimensions.back().axes += letter;
+      dimensions.back().partBefore = dimensions.back().axes.size();
+    } else {
+      dimensions.back().axes += letter;
+    }
   return dimensions;
 }
 
@@ -50,7 +59,7 @@ size_t positionOf(const PlanTensor &parameter, char axis) {
 int64_t extentOf(const FileDimension &dimension, const PlanTensor &parameter) {
   int64_t extent = dimension.part < 0 ? 1 : stacked;
   for (const char axis : dimension.axes) extent *= parameter.extents[positionOf(parameter, axis)];
-  return extent;
+  return extent + dimension.first;
 }
 
 /// Where the parameter's elements lie in a file's tensor: elements along each axis, and the first.
@@ -64,14 +73,17 @@ Place placeOf(const std::vector<FileDimension> &dimensions, const std::vector<in
   Place place{.strides = std::vector<int64_t>(parameter.axes.size(), 0)};
   int64_t outer = 1;  // of a dimension
   for (size_t index = dimensions.size(); index-- > 0;) {
+    const FileDimension &dimension = dimensions[index];
     int64_t stride = outer;
-    for (auto axis = dimensions[index].axes.rbegin(); axis != dimensions[index].axes.rend();
-         ++axis) {
-      const size_t position = positionOf(parameter, *axis);
+    for (size_t axis = dimension.axes.size(); axis-- > 0;) {
+      const size_t position = positionOf(parameter, dimension.axes[axis]);
       place.strides[position] = stride;
       stride *= parameter.extents[position];
+      if (dimension.part < 0 || axis != dimension.partBefore) continue;
+      place.first += dimension.part * stride;
+      stride *= stacked;
     }
-    if (dimensions[index].part > 0) place.first += dimensions[index].part * stride;
+    place.first += dimension.first * outer;
     outer *= shape[index];
   }
   return place;

@@ -291,16 +291,21 @@ TEST_CASE("files of sparse attention describe the presets of the same name") {
     specification.name = name;
     return specification == findPreset(name)->specification;
   };
-  nlohmann::json neo = {
-      {"model_type", "gpt_neo"}, {"hidden_size", 2048}, {"num_heads", 16}, {"window_size", 256}};
+  nlohmann::json neo = {{"model_type", "gpt_neo"}, {"hidden_size", 2048}, {"num_heads", 16},
+                        {"window_size", 256},      {"num_layers", 24},    {"vocab_size", 50257}};
   const ConfigDescription mixed = read(neo);
   CHECK(isPreset(mixed.specification, "gpt-neo-1.3b"));
-  CHECK(mixed.notes == std::vector<std::string>{"layers are global and local; the global one is "
-                                                "built, --mask window=255 builds the local one"});
+  CHECK(mixed.notes ==
+        std::vector<std::string>{"layers are global and local; one alone is the global one, and "
+                                 "with --mask window=255 the local one"});
+  neo["attention_types"] = {{{"global", "global", "local"}, 2}, {{"local"}, 1}};
+  CHECK(read(neo).specification.layerWindows == std::vector<int64_t>{0, 0, 256, 0, 0, 256, 256});
+  neo["attention_layers"] = {"global", "local"};
+  CHECK(errorOf(neo.dump()).find("contradicts 'attention_types'") != std::string::npos);
+  neo.erase("attention_layers");
   neo["attention_types"] = {{{"local"}, 24}};
   LayerSpecification local = read(neo).specification;
-  CHECK_FALSE(local.alternates);
-  local.alternates = true;
+  local.model = {};
   CHECK(isPreset(local, "gpt-neo-1.3b-local"));
   CHECK(read(neo).notes.empty());
   neo["attention_layers"] = {"local", "sliding"};
@@ -312,7 +317,9 @@ TEST_CASE("files of sparse attention describe the presets of the same name") {
                          {"hidden_size", 1024},
                          {"num_attention_heads", 16},
                          {"intermediate_size", 4096},
-                         {"max_position_embeddings", 4096}};
+                         {"max_position_embeddings", 4096},
+                         {"num_hidden_layers", 24},
+                         {"vocab_size", 50358}};
   CHECK(isPreset(read(bird).specification, "bigbird-large"));
   CHECK(read(bird).notes.size() == 1);
   bird["attention_type"] = "original_full";
@@ -323,11 +330,17 @@ TEST_CASE("files of sparse attention describe the presets of the same name") {
 
   nlohmann::json former = {{"model_type", "longformer"},     {"hidden_size", 1024},
                            {"num_attention_heads", 16},      {"intermediate_size", 4096},
-                           {"attention_window", {512, 512}}, {"layer_norm_eps", 1e-5}};
+                           {"attention_window", {512, 512}}, {"layer_norm_eps", 1e-5},
+                           {"num_hidden_layers", 24},        {"max_position_embeddings", 4098},
+                           {"type_vocab_size", 1},           {"vocab_size", 50265}};
   LayerSpecification one = read(former).specification;
   CHECK(one.dims.at("a") == 1);
   one.dims["a"] = 64;
   CHECK(isPreset(one, "longformer-large"));
+  CHECK(read(former).specification.model.firstPosition == 2);
+  former["pad_token_id"] = 3;
+  const ModelSpecification model = read(former).specification.model;
+  CHECK((model.firstPosition == 4 && model.weightNames.empty()));
   former["attention_window"] = {512, 256};
   CHECK(errorOf(former.dump()).find("windows that differ by layer") != std::string::npos);
   former["attention_window"] = 31;

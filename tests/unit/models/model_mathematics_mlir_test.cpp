@@ -343,6 +343,24 @@ TEST_CASE("a tiny Llama layer equals its definition") {
   compare(evaluate(model, arguments), llamaLayer(reference, 500000, 1e-5, causal));
 }
 
+/// A pre-norm layer of a decoder.
+Rows decoderLayer(const Reference &reference, const Rows &x, const Reference::Attending &how,
+                  const std::function<double(double)> &activation, double epsilon = 1e-5) {
+  const Rows attended =
+      Reference::add(reference.attention(reference.layerNorm(x, "1", epsilon), how), x);
+  return Reference::add(
+      reference.feedForward(reference.layerNorm(attended, "2", epsilon), activation), attended);
+}
+
+/// x plus the rows of a table of positions, one after the other in each sequence.
+Rows positioned(const Reference &reference, Rows x) {
+  const auto length = size_t(reference.dim("j")), columns = x[0].size();
+  for (size_t token = 0; token < x.size(); ++token)
+    for (size_t n = 0; n < columns; ++n)
+      x[token][n] += reference.weight("position_table", int64_t(token % length * columns + n));
+  return x;
+}
+
 TEST_CASE("tiny GPT-Neo layers of both kinds equal their definition") {
   mlir::MLIRContext context;
   const std::string file = R"({"model_type": "gpt_neo", "hidden_size": 12, "num_heads": 3,
@@ -359,13 +377,8 @@ TEST_CASE("tiny GPT-Neo layers of both kinds equal their definition") {
         .sees = [&](int64_t query,
                     int64_t key) { return key <= query && (!isLocal || query - key < 2); },
         .scale = 1};
-    const Rows x = reference.input();
-    const Rows attended =
-        Reference::add(reference.attention(reference.layerNorm(x, "1", 0.01), how), x);
-    compare(
-        evaluate(model, arguments),
-        Reference::add(reference.feedForward(reference.layerNorm(attended, "2", 0.01), geluTanh),
-                       attended));
+    compare(evaluate(model, arguments),
+            decoderLayer(reference, reference.input(), how, geluTanh, 0.01));
   }
 }
 
@@ -575,12 +588,115 @@ TEST_CASE("tiny BLOOM and MPT layers equal their definition, whatever the number
     const Reference reference(model, arguments);
     for (const char *bias : {"bq", "bo", "b1", "b2", "beta1", "beta2"})
       CHECK(reference.has(bias) == isBloom);
-    const Rows x = reference.input();
-    const Rows attended =
-        Reference::add(reference.attention(reference.layerNorm(x, "1", 1e-5), how), x);
-    const Rows fed =
-        reference.feedForward(reference.layerNorm(attended, "2", 1e-5), isBloom ? geluTanh : gelu);
-    compare(evaluate(model, arguments), Reference::add(fed, attended));
+    compare(evaluate(model, arguments),
+            decoderLayer(reference, reference.input(), how, isBloom ? geluTanh : gelu));
+  }
+}
+
+TEST_CASE("tiny whole BLOOM and MPT equal their definition, the one with normalized embeddings") {
+  mlir::MLIRContext context;
+  const Reference::Attending how{.sees = causal, .bias = [&](int64_t head, int64_t distance) {
+                                   return std::exp2(head == 0 ? -4.0 : -8.0) * double(distance);
+                                 }};
+  for (const bool isBloom : {true, false}) {
+    const Dims dims = {{"b", 2}, {"j", 5}, {"h", 2}, {"i", 8}, {"u", 7}, {"v", 11}};
+    const Model model = models::build({.model = isBloom ? "bloom-560m" : "mpt-7b",
+                                       .dims = dims,
+                                       .dtype = DType::f32,
+                                       .part = "model",
+                                       .layers = 2},
+                                      context);
+    const auto arguments = argumentsOf(model, 35);
+    const Reference reference(model, arguments);
+    CHECK_FALSE(reference.has("position_table"));
+    Rows x = reference.gathered("token_table", "tokens");
+    if (isBloom) x = reference.layerNorm(x, "0", 1e-5);
+    for (const int layer : {1, 2})
+      x = decoderLayer(reference.ofLayer(layer), x, how, isBloom ? geluTanh : gelu);
+    compare(evaluate(model, arguments),
+            reference.plainLinear(reference.layerNorm(x, "_last", 1e-5), "token_table", "", 11));
+  }
+}
+
+TEST_CASE("a tiny whole GPT-Neo equals its definition, layers of both kinds by turns") {
+  mlir::MLIRContext context;
+  const auto path = std::filesystem::temp_directory_path() / "weft-gpt-neo-mathematics.json";
+  std::ofstream(path) << R"({"model_type": "gpt_neo", "hidden_size": 12, "num_heads": 3,
+      "intermediate_size": 7, "window_size": 2, "vocab_size": 11, "num_layers": 4,
+      "attention_layers": ["global", "local", "local", "global"]})";
+  const Model model = models::build(
+      {.model = path.string(), .dims = {{"b", 2}, {"j", 5}}, .dtype = DType::f32, .part = "model"},
+      context);
+  std::filesystem::remove(path);
+  const auto arguments = argumentsOf(model, 36);
+  const Reference reference(model, arguments);
+  Rows x = positioned(reference, reference.gathered("token_table", "tokens"));
+  for (const int layer : {1, 2, 3, 4}) {
+    const bool isLocal = layer == 2 || layer == 3;
+    const Reference::Attending how{
+        .sees = [&](int64_t query,
+                    int64_t key) { return key <= query && (!isLocal || query - key < 2); },
+        .scale = 1};
+    x = decoderLayer(reference.ofLayer(layer), x, how, geluTanh);
+  }
+  compare(evaluate(model, arguments),
+          reference.plainLinear(reference.layerNorm(x, "_last", 1e-5), "token_table", "", 11));
+}
+
+TEST_CASE("tiny whole BigBird, Longformer and RoBERTa equal their definition") {
+  mlir::MLIRContext context;
+  const std::string sizes = R"(, "hidden_size": 12, "num_attention_heads": 3, "vocab_size": 11,
+      "intermediate_size": 7, "num_hidden_layers": 2)";
+  const std::map<std::string, std::string> files = {
+      {"big_bird", R"(, "rescale_embeddings": true, "block_size": 16, "num_random_blocks": 1)"},
+      {"longformer", R"(, "attention_window": 4)"},
+      {"roberta", R"(, "max_position_embeddings": 11)"}};
+  for (const auto &[type, own] : files) {
+    INFO(type);
+    const int64_t length = type == "big_bird" ? 100 : 9;
+    Dims dims = {{"b", 2}, {"j", length}};
+    if (type == "longformer") dims["a"] = 2;
+    const auto path = std::filesystem::temp_directory_path() / "weft-encoder-mathematics.json";
+    std::ofstream(path) << R"({"model_type": ")" + type + "\"" + sizes + own + "}";
+    const Model model = models::build(
+        {.model = path.string(), .dims = dims, .dtype = DType::f32, .part = "model"}, context);
+    std::filesystem::remove(path);
+    const auto arguments = argumentsOf(model, 37);
+    const Reference reference(model, arguments);
+    const double scale = type == "big_bird" ? std::sqrt(12.0) : 1;
+    Rows x = Reference::add(Reference::map(reference.gathered("token_table", "tokens"),
+                                           [&](double value) { return value * scale; }),
+                            reference.gathered("type_table", "types"));
+    x = reference.layerNorm(positioned(reference, x), "0", 1e-12);
+    const BlockTable &table =
+        blockTable("bigbird(block=16,window=3,global=2,random=1,seed=0,heads=each)", 3, 100, 100);
+    const Reference::Attending how{
+        .sees =
+            [&](int64_t query, int64_t key) {
+              return type != "longformer" || std::abs(query - key) <= 2 || key < 2;
+            },
+        .seesOfHead = type == "big_bird" ? [&](int64_t head, int64_t query,
+                                               int64_t key) { return table.sees(head, query, key); }
+                                         : std::function<bool(int64_t, int64_t, int64_t)>()};
+    const auto activation = type == "big_bird" ? geluTanh : gelu;
+    for (const int number : {1, 2}) {
+      const Reference layer = reference.ofLayer(number);
+      Rows heads = layer.heads(x, how);
+      if (type == "longformer") {
+        const Rows global = layer.heads(x, {.sees = all, .suffix = "_global"});
+        for (size_t token = 0; token < heads.size(); ++token)
+          if (token % 9 < 2) heads[token] = global[token];
+      }
+      const Rows middle = layer.layerNorm(Reference::add(layer.fromHeads(heads), x), "1", 1e-12);
+      x = layer.layerNorm(Reference::add(layer.feedForward(middle, activation), middle), "2",
+                          1e-12);
+    }
+    const std::vector<TensorValue> results = evaluateAll(model, arguments);
+    REQUIRE(results.size() == 2);
+    compare(results[0].elements, x);
+    compare(results[1].elements,
+            Reference::map(reference.plainLinear({x[0], x[size_t(length)]}, "w_pool", "b_pool", 12),
+                           [](double value) { return std::tanh(value); }));
   }
 }
 
