@@ -203,9 +203,9 @@ mlir::Value LayerBuilder::layerNorm(const std::string &name, mlir::Value x,
 }
 
 mlir::Value LayerBuilder::rmsNorm(const std::string &name, mlir::Value x,
-                                  const std::string &weightName) {
-  const mlir::Value gamma = parameter(weightName, "i", InitialValue::ones());
-  return append<RmsNormOp>(name, x, gamma, position(x, 'i'), specification_.epsilon);
+                                  const std::string &weightName, char axis) {
+  const mlir::Value gamma = parameter(weightName, std::string(1, axis), InitialValue::ones());
+  return append<RmsNormOp>(name, x, gamma, position(x, axis), specification_.epsilon);
 }
 
 mlir::Value LayerBuilder::softmax(const std::string &name, mlir::Value x, char axis) {
@@ -227,6 +227,8 @@ mlir::Value LayerBuilder::activate(const std::string &name, mlir::Value x) {
     case Activation::gelu: return append<GeluOp>(name, x);
     case Activation::geluTanh: return append<GeluTanhOp>(name, x);
     case Activation::silu: return append<SiluOp>(name, x);
+    case Activation::quickGelu:  // Hendrycks and Gimpel 2016, section 2
+      return multiply(name, x, append<SigmoidOp>(name + "_share", scale(name + "_in", x, 1.702)));
   }
   llvm_unreachable("every activation is in the switch");
 }
@@ -249,8 +251,18 @@ mlir::Value LayerBuilder::first(const std::string &name, mlir::Value x, char axi
 
 mlir::Value LayerBuilder::rotary(const std::string &name, mlir::Value x, char positionAxis,
                                  char headDim) {
-  return append<RotaryOp>(name, x, position(x, positionAxis), position(x, headDim),
-                          specification_.rotaryBase);
+  auto op = RotaryOp::create(builder_, named(name), x, position(x, positionAxis),
+                             position(x, headDim), specification_.rotaryBase);
+  if (const int64_t turned = turnedExtent(specification_, dim(headDim)); turned < dim(headDim))
+    op.setTurned(turned);
+  const RotaryScaling &scaling = specification_.rotaryScaling;
+  if (scaling.factor != 1) op.setFactorAttr(builder_.getF64FloatAttr(scaling.factor));
+  if (scaling.original > 0) {
+    op.setOriginal(scaling.original);
+    op.setLowAttr(builder_.getF64FloatAttr(scaling.low));
+    op.setHighAttr(builder_.getF64FloatAttr(scaling.high));
+  }
+  return op.getResult();
 }
 
 bool LayerBuilder::hasAxis(mlir::Value x, char axis) const {

@@ -67,7 +67,8 @@ public:
   mlir::Value weightedLoss(const std::string &name, mlir::Value losses, mlir::Value weights);
   mlir::Value layerNorm(const std::string &name, mlir::Value x, const std::string &suffix,
                         char axis = 'i');
-  mlir::Value rmsNorm(const std::string &name, mlir::Value x, const std::string &weightName);
+  mlir::Value rmsNorm(const std::string &name, mlir::Value x, const std::string &weightName,
+                      char axis = 'i');
   mlir::Value softmax(const std::string &name, mlir::Value x, char axis);
   /// x itself where the specification has no dropout; each call draws its own stream.
   mlir::Value dropout(const std::string &name, mlir::Value x);

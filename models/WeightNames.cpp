@@ -15,6 +15,7 @@ struct Row {
   std::string_view parameter;  ///< without its layer
   std::string_view name;       ///< "#" stands for the layer's number, from 0
   std::string_view dimensions;
+  double plus = 0;  ///< that the parameter is more than the tensor
 };
 
 struct Names {
@@ -52,6 +53,32 @@ std::vector<Row> rowsOfBert(std::string_view positions = "<j i",
                            {"beta2", "encoder.layer.#.output.LayerNorm.bias", "i"}};
   rows.insert(rows.end(), others.begin(), others.end());
   return rows;
+}
+
+/// Rows of models whose layers are Llama's; what norms multiply with is so much more than the
+/// file's.
+std::vector<Row> rowsOfLlama(double normOffset) {
+  return {{"token_table", "embed_tokens.weight", "v i"},
+          {"gamma1", "layers.#.input_layernorm.weight", "i", normOffset},
+          {"wq", "layers.#.self_attn.q_proj.weight", "grp i"},
+          {"bq", "layers.#.self_attn.q_proj.bias", "grp"},
+          {"wk", "layers.#.self_attn.k_proj.weight", "gp i"},
+          {"bk", "layers.#.self_attn.k_proj.bias", "gp"},
+          {"gamma_q", "layers.#.self_attn.q_norm.weight", "p", normOffset},
+          {"gamma_k", "layers.#.self_attn.k_norm.weight", "p", normOffset},
+          {"wv", "layers.#.self_attn.v_proj.weight", "gw i"},
+          {"bv", "layers.#.self_attn.v_proj.bias", "gw"},
+          {"wo", "layers.#.self_attn.o_proj.weight", "i grw"},
+          {"bo", "layers.#.self_attn.o_proj.bias", "i"},
+          {"gamma2", "layers.#.post_attention_layernorm.weight", "i", normOffset},
+          {"w_gate", "layers.#.mlp.gate_proj.weight", "u i"},
+          {"b_gate", "layers.#.mlp.gate_proj.bias", "u"},
+          {"w_up", "layers.#.mlp.up_proj.weight", "u i"},
+          {"b_up", "layers.#.mlp.up_proj.bias", "u"},
+          {"w_down", "layers.#.mlp.down_proj.weight", "i u"},
+          {"b_down", "layers.#.mlp.down_proj.bias", "i"},
+          {"gamma_last", "norm.weight", "i", normOffset},
+          {"output_weight", "lm_head.weight", "v i"}};
 }
 
 const std::vector<std::string_view> headsOfBert = {
@@ -215,27 +242,38 @@ const std::vector<Names> &allNames() {
                 {"gamma_last", "norm_f.weight", "i"},
                 {"output_weight", "lm_head.weight", "v i"}},
        .others = {}},
+      {.family = "opt",
+       .prefix = "model.",
+       .rows = {{"token_table", "decoder.embed_tokens.weight", "v i"},
+                {"position_table", "decoder.embed_positions.weight", "2<j i"},
+                {"gamma1", "decoder.layers.#.self_attn_layer_norm.weight", "i"},
+                {"beta1", "decoder.layers.#.self_attn_layer_norm.bias", "i"},
+                {"wq", "decoder.layers.#.self_attn.q_proj.weight", "hp i"},
+                {"bq", "decoder.layers.#.self_attn.q_proj.bias", "hp"},
+                {"wk", "decoder.layers.#.self_attn.k_proj.weight", "hp i"},
+                {"bk", "decoder.layers.#.self_attn.k_proj.bias", "hp"},
+                {"wv", "decoder.layers.#.self_attn.v_proj.weight", "hw i"},
+                {"bv", "decoder.layers.#.self_attn.v_proj.bias", "hw"},
+                {"wo", "decoder.layers.#.self_attn.out_proj.weight", "i hw"},
+                {"bo", "decoder.layers.#.self_attn.out_proj.bias", "i"},
+                {"gamma2", "decoder.layers.#.final_layer_norm.weight", "i"},
+                {"beta2", "decoder.layers.#.final_layer_norm.bias", "i"},
+                {"w1", "decoder.layers.#.fc1.weight", "u i"},
+                {"b1", "decoder.layers.#.fc1.bias", "u"},
+                {"w2", "decoder.layers.#.fc2.weight", "i u"},
+                {"b2", "decoder.layers.#.fc2.bias", "i"},
+                {"gamma_last", "decoder.final_layer_norm.weight", "i"},
+                {"beta_last", "decoder.final_layer_norm.bias", "i"},
+                {"output_weight", "lm_head.weight", "v i"}},
+       .others = {}},
       {.family = "llama",
        .prefix = "model.",
-       .rows = {{"token_table", "embed_tokens.weight", "v i"},
-                {"gamma1", "layers.#.input_layernorm.weight", "i"},
-                {"wq", "layers.#.self_attn.q_proj.weight", "grp i"},
-                {"bq", "layers.#.self_attn.q_proj.bias", "grp"},
-                {"wk", "layers.#.self_attn.k_proj.weight", "gp i"},
-                {"bk", "layers.#.self_attn.k_proj.bias", "gp"},
-                {"wv", "layers.#.self_attn.v_proj.weight", "gw i"},
-                {"bv", "layers.#.self_attn.v_proj.bias", "gw"},
-                {"wo", "layers.#.self_attn.o_proj.weight", "i grw"},
-                {"bo", "layers.#.self_attn.o_proj.bias", "i"},
-                {"gamma2", "layers.#.post_attention_layernorm.weight", "i"},
-                {"w_gate", "layers.#.mlp.gate_proj.weight", "u i"},
-                {"b_gate", "layers.#.mlp.gate_proj.bias", "u"},
-                {"w_up", "layers.#.mlp.up_proj.weight", "u i"},
-                {"b_up", "layers.#.mlp.up_proj.bias", "u"},
-                {"w_down", "layers.#.mlp.down_proj.weight", "i u"},
-                {"b_down", "layers.#.mlp.down_proj.bias", "i"},
-                {"gamma_last", "norm.weight", "i"},
-                {"output_weight", "lm_head.weight", "v i"}},
+       .rows = rowsOfLlama(0),
+       .others = {"layers.#.self_attn.rotary_emb.inv_freq"}},
+      // Its norms multiply with 1 + w.
+      {.family = "gemma",
+       .prefix = "model.",
+       .rows = rowsOfLlama(1),
        .others = {"layers.#.self_attn.rotary_emb.inv_freq"}}};
   return all;
 }
@@ -271,7 +309,8 @@ std::optional<WeightSource> weightSource(std::string_view names, std::string_vie
     if (row.parameter != bare || (number != row.name.npos) != (layer > 0)) continue;
     std::string name(row.name);
     if (layer > 0) name.replace(number, 1, std::to_string(layer - 1));
-    return WeightSource{.name = std::move(name), .dimensions = std::string(row.dimensions)};
+    return WeightSource{
+        .name = std::move(name), .dimensions = std::string(row.dimensions), .plus = row.plus};
   }
   return std::nullopt;
 }

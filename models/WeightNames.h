@@ -17,12 +17,14 @@ struct WeightSource {
   /// front, that the dimension may be longer and its first indices are taken, with a number before
   /// it those from that index on. "i 0hp", "h0p i", "<j i", "2<j i".
   std::string dimensions;
+  double plus =
+      0;  ///< that the parameter is more than the tensor: Gemma's norms multiply with 1 + w
 };
 
-/// Names of weights: "albert", "bert", "bigbird", "bloom", "distilbert", "gpt2", "gpt-neo", "llama"
-/// (also of Mistral and Qwen2), "longformer", "mpt" and "roberta" (also of CamemBERT and
-/// XLM-RoBERTa). The source of a parameter of such a model ("layer3_wq", "token_table"); nothing
-/// for one that no checkpoint has.
+/// Names of weights: "albert", "bert", "bigbird", "bloom", "distilbert", "gemma", "gpt2",
+/// "gpt-neo", "llama" (also of Mistral, Qwen2 and Qwen3), "longformer", "mpt", "opt" and "roberta"
+/// (also of CamemBERT and XLM-RoBERTa). The source of a parameter of such a model ("layer3_wq",
+/// "token_table"); nothing for one that no checkpoint has.
 std::optional<WeightSource> weightSource(std::string_view names, std::string_view parameter);
 
 /// A name of a checkpoint without what its file may have in front of all ("bert.", "model.").

@@ -39,6 +39,23 @@ class LayersTest(CommandTest):
         self.fails(3, 'explain', 'out', '--layout', 'layer3_q', says=['decided one by one'])
         self.weft('run', 'out', '--check')
 
+    def test_layers_of_two_kinds_stand_by_turns(self):
+        (self.folder / 'neo.json').write_text(
+            json.dumps({
+                'model_type': 'gpt_neo', 'hidden_size': 32, 'num_heads': 2, 'num_layers': 5,
+                'window_size': 4, 'intermediate_size': 64
+            }))
+        self.compile('neo.json', '--layers', 'all', '--dim', 'j=16', '--stacking', 'three',
+                     '--attention', 'fused')
+        graph = (self.folder / 'out/graph.mlir').read_text()
+        self.assertEqual((graph.count('weft.mask causal'), graph.count('weft.mask window')), (3, 2))
+        said = self.weft('explain', 'out').prose()
+        self.assertRegex(said, r'layer1_attention_mask +x3')
+        self.assertRegex(said, r'layer2_attention_mask +x2')
+        self.assertRegex(said, r' q_k_v_projection +x5')
+        self.assertIn('5 layers in 6 parts', self.weft('explain', 'out', '--all').prose())
+        self.assertIn('of which 4 are decided', self.weft('explain', 'out', '--all').prose())
+
     def test_training_runs_through_the_layers_and_back(self):
         workspace = {}
         for layers in ('3', '5'):

@@ -96,17 +96,17 @@ std::optional<DType> floatNamed(const std::string &stored) {
   return std::nullopt;
 }
 
-/// A row of elements along the last axis, `stride` elements apart in the file.
+/// A row of elements along the last axis, `stride` elements apart in the file, and so much more.
 void copyRow(std::byte *to, DType toType, const std::byte *from, DType fromType, int64_t count,
-             int64_t stride) {
+             int64_t stride, double plus) {
   const auto toBytes = size_t(sizeOf(toType)), fromBytes = size_t(sizeOf(fromType));
-  if (toType == fromType && stride == 1) {
+  if (toType == fromType && stride == 1 && plus == 0) {
     std::memcpy(to, from, size_t(count) * toBytes);
     return;
   }
   for (int64_t n = 0; n < count; ++n, to += toBytes, from += size_t(stride) * fromBytes)
-    if (toType == fromType) std::memcpy(to, from, toBytes);
-    else reference::storeElement(toType, to, reference::loadElement(fromType, from));
+    if (toType == fromType && plus == 0) std::memcpy(to, from, toBytes);
+    else reference::storeElement(toType, to, reference::loadElement(fromType, from) + plus);
 }
 
 }  // namespace
@@ -235,7 +235,7 @@ std::vector<std::byte> WeightFiles::elements(const PlanTensor &parameter) const 
       rest /= parameter.extents[axis - 1];
     }
     copyRow(result.data() + row * columns * toBytes, parameter.dtype, from + at * fromBytes,
-            fromType, columns, stride);
+            fromType, columns, stride, source.plus);
   }
   return result;
 }

@@ -105,10 +105,18 @@ const std::map<std::string, DecoderNames> decoders = {
       "ln_f"}},
     {"mpt",
      {"transformer.wte", "transformer.blocks.{}.", "norm_1", "attn.Wqkv", "attn.out_proj", "norm_2",
-      "ffn.up_proj", "ffn.down_proj", "transformer.norm_f", false, false}}};
+      "ffn.up_proj", "ffn.down_proj", "transformer.norm_f", false, false}},
+    {"opt",
+     {"model.decoder.embed_tokens", "model.decoder.layers.{}.", "self_attn_layer_norm",
+      "self_attn.{}_proj", "self_attn.out_proj", "final_layer_norm", "fc1", "fc2",
+      "model.decoder.final_layer_norm"}}};
+
+bool isLlama(const std::string &family) {
+  return family == "llama" || family == "gemma" || family == "qwen3";
+}
 
 bool startsBehindPadding(const std::string &family) {
-  return family == "roberta" || family == "longformer";
+  return family == "roberta" || family == "longformer" || family == "opt";
 }
 
 std::string rootOfLayer(const std::string &pattern, int layer) {
@@ -124,14 +132,14 @@ FileTensors checkpoint(const std::string &family) {
   };
   const auto norm = [&](const std::string &name, int64_t columns = hidden) {
     add(name + ".weight", {columns});
-    if (family != "llama" && family != "mpt") add(name + ".bias", {columns});
+    if (!isLlama(family) && family != "mpt") add(name + ".bias", {columns});
   };
   const auto linear = [&](const std::string &name, int64_t outputs, int64_t inputs,
                           bool hasBias = true) {
     const bool isTransposed = family == "gpt2";  // its Conv1D has inputs first
     add(name + ".weight", isTransposed ? std::vector<int64_t>{inputs, outputs}
                                        : std::vector<int64_t>{outputs, inputs});
-    if (family != "llama" && family != "mpt" && hasBias) add(name + ".bias", {outputs});
+    if (!isLlama(family) && family != "mpt" && hasBias) add(name + ".bias", {outputs});
   };
   const auto encoder = encoders.find(family);
   const auto decoder = decoders.find(family);
@@ -152,6 +160,7 @@ FileTensors checkpoint(const std::string &family) {
     add(decoder->second.tokens + ".weight", {words, hidden});
     if (family == "gpt2") add("wpe.weight", {rows, hidden});
     if (family == "gpt-neo") add("transformer.wpe.weight", {rows, hidden});
+    if (family == "opt") add("model.decoder.embed_positions.weight", {rows, hidden});
     if (family == "bloom") norm("word_embeddings_layernorm");
     norm(decoder->second.lastNorm);
   } else {
@@ -194,6 +203,9 @@ FileTensors checkpoint(const std::string &family) {
       linear(at + "self_attn.k_proj", groups * headSize, hidden);
       linear(at + "self_attn.v_proj", groups * headSize, hidden);
       linear(at + "self_attn.o_proj", hidden, heads * headSize);
+      if (family == "qwen3")
+        for (const char *name : {"q", "k"})
+          add(at + fmt::format("self_attn.{}_norm.weight", name), {headSize});
       norm(at + "post_attention_layernorm");
       linear(at + "mlp.gate_proj", wide, hidden);
       linear(at + "mlp.up_proj", wide, hidden);
@@ -210,11 +222,17 @@ FileTensors checkpoint(const std::string &family) {
 std::vector<PlanTensor> parametersOf(const std::string &preset) {
   const test::TemporaryTestFolder folder;
   const std::string file = folder / "config.json";
-  runtime::writeFile(file, R"({"model_type": "roberta", "hidden_size": 32, "vocab_size": 24,
-      "num_attention_heads": 4, "intermediate_size": 40, "num_hidden_layers": 2,
-      "max_position_embeddings": 12})");
+  runtime::writeFile(file, R"({"model_type": ")" + preset + R"(", "hidden_size": 32,
+      "vocab_size": 24, "num_attention_heads": 4, "num_hidden_layers": 2,
+      "max_position_embeddings": 12, )" +
+                               (isLlama(preset)   ? R"("num_key_value_heads": 2, "head_dim": 8, )"
+                                : preset == "opt" ? R"("ffn_dim": 40})"
+                                                  : "") +
+                               (preset == "opt" ? "" : R"("intermediate_size": 40})"));
   ModelFlags flags;
-  flags.model = preset == "roberta" ? file : preset;
+  const bool isFile =
+      preset == "roberta" || preset == "opt" || preset == "gemma" || preset == "qwen3";
+  flags.model = isFile ? file : preset;
   flags.part = "model";
   flags.layers = "2";
   flags.dtype = "f32";
@@ -256,14 +274,15 @@ double elementOf(const std::string &family, const FileTensors &files, const Plan
   const bool isOfLayer = hasLayer || (family == "albert" && !aroundLayers.contains(bare));
   const auto axis = [&](const char *letter) { return at.contains(letter) ? at.at(letter) : 0; };
   const int64_t size = headSize;
-  const int64_t head = family == "llama" && (bare == "wq" || bare == "wo")
+  const int64_t head = isLlama(family) && (bare == "wq" || bare == "wo")
                            ? axis("g") * (heads / groups) + axis("r")
-                       : family == "llama" ? axis("g")
-                                           : axis("h");
+                       : isLlama(family) ? axis("g")
+                                         : axis("h");
   const int64_t column =
       head * size +
       (bare.starts_with("wv") || bare.starts_with("bv") || bare == "wo" ? axis("w") : axis("p"));
   const int64_t i = axis("i"), u = axis("u");
+  const double normOffset = family == "gemma" ? 1 : 0;
   static const std::map<std::string, std::string> tables = {
       {"bert token_table", "bert.embeddings.word_embeddings.weight"},
       {"bert position_table", "bert.embeddings.position_embeddings.weight"},
@@ -287,6 +306,7 @@ double elementOf(const std::string &family, const FileTensors &files, const Plan
       {"distilbert beta0", "distilbert.embeddings.LayerNorm.bias"},
       {"bigbird w_pool", "bert.pooler.weight"},
       {"bigbird b_pool", "bert.pooler.bias"},
+      {"opt position_table", "model.decoder.embed_positions.weight"},
       {"gpt-neo position_table", "transformer.wpe.weight"},
       {"bloom gamma0", "word_embeddings_layernorm.weight"},
       {"bloom beta0", "word_embeddings_layernorm.bias"},
@@ -299,7 +319,8 @@ double elementOf(const std::string &family, const FileTensors &files, const Plan
       {"llama gamma_last", "model.norm.weight"}};
   if (!isOfLayer) {
     const auto nameOf = [&]() -> std::string {
-      if (const auto own = tables.find(family + " " + bare); own != tables.end())
+      if (const auto own = tables.find((isLlama(family) ? "llama" : family) + " " + bare);
+          own != tables.end())
         return own->second;
       if (const auto decoder = decoders.find(family); decoder != decoders.end())
         return bare == "token_table"
@@ -312,7 +333,7 @@ double elementOf(const std::string &family, const FileTensors &files, const Plan
     // Each has one of these axes in front, and behind it d, or i.
     const int64_t behindPadding = bare == "position_table" && startsBehindPadding(family) ? 2 : 0;
     const int64_t row = axis("e") + axis("v") + axis("j") + axis("s") + behindPadding;
-    if (tensor.shape.size() == 1) return tensor.at(row + axis("d") + i, 0);
+    if (tensor.shape.size() == 1) return tensor.at(row + axis("d") + i, 0) + normOffset;
     return bare == "w_embedding" ? tensor.at(i, axis("d")) : tensor.at(row, axis("d") + i);
   }
   const bool isBias = bare.starts_with("b") && !bare.starts_with("beta");
@@ -322,7 +343,8 @@ double elementOf(const std::string &family, const FileTensors &files, const Plan
     return family == "gpt2" ? tensor.at(input, output) : tensor.at(output, input);
   };
   const auto normed = [&](const std::string &module) {
-    return files.at(module + (bare.starts_with("beta") ? ".bias" : ".weight")).at(i, 0);
+    return files.at(module + (bare.starts_with("beta") ? ".bias" : ".weight")).at(i, 0) +
+           normOffset;
   };
   const bool isGlobal = bare.ends_with("_global");
   const std::string kinds = isGlobal ? bare.substr(0, bare.find('_')) : bare;
@@ -347,7 +369,7 @@ double elementOf(const std::string &family, const FileTensors &files, const Plan
     if (kind == 'o') return value(root + names.output, i, column);
     if (kind == '1') return value(root + names.up, u, i);
     if (kind == '2') return value(root + names.down, i, u);
-    if (family == "gpt-neo")
+    if (names.projections.find("{}") != std::string::npos)
       return value(root + fmt::format(fmt::runtime(names.projections), kind), column, i);
     const int64_t third = kind == 'q' ? 0 : kind == 'k' ? 1 : 2;
     // BLOOM has queries, keys and values of a head together, the others those of all heads.
@@ -356,6 +378,8 @@ double elementOf(const std::string &family, const FileTensors &files, const Plan
     return value(root + names.projections, row, i);
   }
   const std::string root = fmt::format("model.layers.{}.", layer);
+  if (bare == "gamma_q" || bare == "gamma_k")
+    return files.at(root + fmt::format("self_attn.{}_norm.weight", kind)).at(axis("p"), 0);
   if (bare == "gamma1") return normed(root + "input_layernorm");
   if (bare == "gamma2") return normed(root + "post_attention_layernorm");
   if (bare == "w_gate") return value(root + "mlp.gate_proj", u, i);
@@ -373,6 +397,9 @@ const std::map<std::string, std::string> presets = {{"albert", "albert-base"},
                                                     {"gpt-neo", "gpt-neo-1.3b"},
                                                     {"longformer", "longformer-large"},
                                                     {"mpt", "mpt-7b"},
+                                                    {"gemma", "gemma"},
+                                                    {"opt", "opt"},
+                                                    {"qwen3", "qwen3"},
                                                     {"roberta", "roberta"},
                                                     {"gpt2", "gpt2"},
                                                     {"llama", "llama-3-8b"}};
@@ -412,15 +439,16 @@ std::string errorOf(const std::function<void()> &function) {
 }  // namespace
 
 TEST_CASE("every parameter finds its elements, of any float type") {
-  const std::string family = GENERATE("albert", "bert", "bigbird", "bloom", "distilbert", "gpt2",
-                                      "gpt-neo", "llama", "longformer", "mpt", "roberta");
+  const std::string family =
+      GENERATE("albert", "bert", "bigbird", "bloom", "distilbert", "gemma", "gpt2", "gpt-neo",
+               "llama", "longformer", "mpt", "opt", "qwen3", "roberta");
   const test::TemporaryTestFolder folder;
   const std::vector<PlanTensor> parameters = parametersOf(presets.at(family));
   const FileTensors tensors = checkpoint(family);
   const std::string file = folder / "weights.safetensors";
   for (const DType dtype : {DType::f32, DType::f16}) {
     write(file, tensors, dtype);
-    const WeightFiles files(file, family);
+    const WeightFiles files(file, family == "qwen3" ? "llama" : family);
     files.require(pointers(parameters));
     compare(files, family, tensors, parameters);
   }

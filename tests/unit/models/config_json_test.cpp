@@ -240,6 +240,50 @@ TEST_CASE("settings that change the mathematics reach the specification") {
       7.5);
 }
 
+TEST_CASE("layers of Qwen are full and sliding, and rotary positions scaled, as a file says") {
+  const auto qwen = [](nlohmann::json own) {
+    own.update({{"model_type", "qwen3"},
+                {"hidden_size", 64},
+                {"num_attention_heads", 2},
+                {"intermediate_size", 96},
+                {"num_key_value_heads", 2},
+                {"num_hidden_layers", 4}});
+    return own;
+  };
+  const auto read = [&](const nlohmann::json &own) {
+    return parseConfig(qwen(own).dump(), "config.json");
+  };
+  const nlohmann::json sliding = {
+      {"use_sliding_window", true}, {"sliding_window", 16}, {"max_window_layers", 3}};
+  const LayerSpecification mixed = read(sliding).specification;
+  CHECK((mixed.normalizesHeads && mixed.dims.at("p") == 128 && !mixed.window));
+  CHECK(mixed.layerWindows == std::vector<int64_t>{0, 0, 0, 16});
+  nlohmann::json named = sliding;
+  named["layer_types"] = {"sliding_attention", "full_attention"};
+  CHECK(read(named).specification.layerWindows == std::vector<int64_t>{16, 0});
+  named["max_window_layers"] = 0;
+  named.erase("layer_types");
+  CHECK(read(named).specification.window == 16);
+  named["max_window_layers"] = 4;
+  CHECK(read(named).notes == std::vector<std::string>{"no layer has a sliding window"});
+  const nlohmann::json scaling = {{"rope_type", "llama3"},
+                                  {"factor", 8.0},
+                                  {"low_freq_factor", 1.0},
+                                  {"high_freq_factor", 4.0},
+                                  {"original_max_position_embeddings", 8192}};
+  const RotaryScaling expected{.factor = 8, .original = 8192, .low = 1, .high = 4};
+  CHECK(parsed("llama-3-8b.json", {{"rope_scaling", scaling}}).rotaryScaling == expected);
+  CHECK(parsed("llama-3-8b.json", {{"rope_parameters", scaling}}).rotaryScaling == expected);
+  CHECK(errorOf("llama-3-8b.json", {{"rope_scaling", {{"type", "linear"}, {"factor", 2}}},
+                                    {"rope_parameters", scaling}}) ==
+        "badInput: config.json: key 'rope_scaling' = {\"factor\":2,\"type\":\"linear\"}: "
+        "contradicts 'rope_parameters'");
+  nlohmann::json lacks = scaling;
+  lacks.erase("low_freq_factor");
+  CHECK(errorOf("llama-3-8b.json", {{"rope_scaling", lacks}}).find("'low_freq_factor'") !=
+        std::string::npos);
+}
+
 TEST_CASE("families whose scores have biases say which") {
   const auto read = [](const char *text) { return parseConfig(text, "config.json"); };
   const LayerSpecification bloom =
@@ -437,12 +481,13 @@ TEST_CASE("mathematics that no builder expresses is unsupported") {
   CHECK(
       errorOf("bert-base.json", {{"model_type", "berd"}}) ==
       "unsupported: config.json: key 'model_type' = \"berd\": unsupported model; nearest is "
-      "'bert' (known: albert, bert, big_bird, bloom, camembert, distilbert, gpt2, gpt_neo, llama, "
-      "longformer, mistral, mpt, qwen2, roberta, t5, xlm-roberta)");
+      "'bert' (known: albert, bert, big_bird, bloom, camembert, distilbert, gemma, gpt2, gpt_neo, "
+      "llama, longformer, mistral, mpt, opt, phi3, qwen2, qwen3, roberta, t5, xlm-roberta)");
   CHECK(errorOf("bert-base.json", {{"hidden_act", "gelu_neww"}}) ==
         "unsupported: config.json: key 'hidden_act' = \"gelu_neww\": unknown activation; nearest "
         "is 'gelu_new' (known: "
-        "gelu, gelu_fast, gelu_new, gelu_pytorch_tanh, relu, silu, swish)");
+        "gelu, gelu_fast, gelu_new, gelu_python, gelu_pytorch_tanh, quick_gelu, relu, silu, "
+        "swish)");
   const std::vector<std::pair<std::string, nlohmann::json>> rejected = {
       {"bert-base.json", {{"position_embedding_type", "relative_key"}}},
       {"bert-base.json", {{"add_cross_attention", true}}},
@@ -450,7 +495,7 @@ TEST_CASE("mathematics that no builder expresses is unsupported") {
       {"bert-base.json", {{"pruned_heads", {{"1", {2}}}}}},
       {"gpt2.json", {{"scale_attn_by_inverse_layer_idx", true}}},
       {"gpt2.json", {{"alibi", true}}},
-      {"llama-3-8b.json", {{"rope_scaling", {{"rope_type", "llama3"}, {"factor", 8.0}}}}},
+      {"llama-3-8b.json", {{"rope_scaling", {{"rope_type", "dynamic"}, {"factor", 8.0}}}}},
       {"llama-3-8b.json", {{"rope_parameters", {{"rope_type", "yarn"}}}}},
       {"llama-3-8b.json", {{"rope_parameters", {{"rope_type", "default"}, {"factor", 2.0}}}}},
       {"llama-3-8b.json", {{"partial_rotary_factor", 0.5}}},
