@@ -348,6 +348,19 @@ TEST_CASE("a tiny BERT layer equals its definition") {
   compare(evaluate(model, arguments), bertLayer(reference, reference.input()));
 }
 
+TEST_CASE("a layer with quick GELU equals its definition") {
+  mlir::MLIRContext context;
+  const Model model = buildConfig(
+      R"({"model_type": "bert", "hidden_size": 12, "num_attention_heads": 3,
+          "intermediate_size": 7, "hidden_act": "quick_gelu"})",
+      {{"b", 2}, {"j", 5}}, context);
+  const auto arguments = randomArguments(graphOf(model), 7);
+  const Reference reference(model, arguments);
+  compare(evaluate(model, arguments), bertLayer(reference, reference.input(), [](double value) {
+            return value / (1 + std::exp(-1.702 * value));
+          }));
+}
+
 TEST_CASE("a tiny GPT-2 layer equals its definition") {
   mlir::MLIRContext context;
   const Model model = models::build({.model = "gpt2", .dims = tiny, .dtype = DType::f32}, context);
