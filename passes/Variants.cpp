@@ -176,37 +176,43 @@ struct GradientStacking {
   size_t group = 0;
   std::optional<MemberRange> inputs, weights;
 };
+using GradientStackings = std::vector<GradientStacking>;  ///< of different groups
 
-std::vector<std::optional<GradientStacking>> gradientChoices(
-    const std::vector<ProjectionGroup> &groups, const std::string &mode) {
-  std::vector<std::optional<GradientStacking>> choices;
-  if (mode == "auto" || mode == "separate") choices.push_back(std::nullopt);
+/// None stacked; one group in every way; and, where there are several, every group whole.
+std::vector<GradientStackings> gradientChoices(const std::vector<ProjectionGroup> &groups,
+                                               const std::string &mode) {
+  std::vector<GradientStackings> choices;
+  GradientStackings whole;
+  if (mode == "auto" || mode == "separate") choices.emplace_back();
   for (size_t index = 0; index < groups.size() && mode != "separate"; ++index) {
     const size_t size = groups[index].projections.size();
     if (!gradientsOf(groups[index])) continue;
     std::vector<MemberRange> ranges;
-    if (mode != "three") ranges.push_back({0, 1});
+    if (mode != "three" || size == 2) ranges.push_back({0, 1});
     if (mode != "two" && size > 2) ranges.push_back({0, size - 1});
     for (const MemberRange &range : ranges) {
       if (mode == "auto") {
-        choices.push_back(GradientStacking{index, range, std::nullopt});
-        choices.push_back(GradientStacking{index, std::nullopt, range});
+        choices.push_back({{index, range, std::nullopt}});
+        choices.push_back({{index, std::nullopt, range}});
       }
-      choices.push_back(GradientStacking{index, range, range});
+      choices.push_back({{index, range, range}});
     }
+    whole.push_back({index, ranges.back(), ranges.back()});
   }
-  if (choices.empty()) choices.push_back(std::nullopt);
+  if (whole.size() > 1) choices.push_back(std::move(whole));
+  if (choices.empty()) choices.emplace_back();
   return choices;
 }
 
-/// Whether a group is stacked whole in the backward pass, for all of its gradients.
-bool isWhole(const std::optional<GradientStacking> &stacking,
-             const std::vector<ProjectionGroup> &groups) {
-  if (!stacking) return false;
-  const auto isAll = [&](const std::optional<MemberRange> &range) {
-    return range && range->last - range->first + 1 == groups[stacking->group].projections.size();
+/// Whether every group that is stacked in the backward pass is so whole, for all of its gradients.
+bool isWhole(const GradientStackings &stackings, const std::vector<ProjectionGroup> &groups) {
+  const auto isAll = [&](const GradientStacking &stacking,
+                         const std::optional<MemberRange> &range) {
+    return range && range->last - range->first + 1 == groups[stacking.group].projections.size();
   };
-  return isAll(stacking->inputs) && isAll(stacking->weights);
+  return !stackings.empty() && std::ranges::all_of(stackings, [&](const GradientStacking &one) {
+    return isAll(one, one.inputs) && isAll(one, one.weights);
+  });
 }
 
 /// Saved tensors that are offered as recomputed, of those that may pay.
@@ -249,29 +255,29 @@ bool isPart(const std::vector<Choice> &stackings, const std::vector<ProjectionGr
 }
 
 Variant rewrite(mlir::ModuleOp module, const std::vector<Choice> &stackings,
-                const std::optional<GradientStacking> &gradients,
-                const std::vector<size_t> &recomputed, AttentionForm attention,
-                std::optional<NormSteps> norms, int subVector) {
+                const GradientStackings &gradients, const std::vector<size_t> &recomputed,
+                AttentionForm attention, std::optional<NormSteps> norms, int subVector) {
   Variant variant{.rewrites = {}, .module = mlir::OwningOpRef<mlir::ModuleOp>(module.clone())};
   GraphOp graph = graphOf(*variant.module);
   if (!recomputed.empty()) recomputeAll(graph, recomputed, variant.rewrites);
   std::vector<FusionRecord> records;
   const std::vector<ProjectionGroup> groups = findProjectionGroups(graph, records);
-  const std::optional<GradientGroup> backward =
-      gradients ? gradientsOf(groups[gradients->group]) : std::nullopt;
+  std::vector<GradientGroup> backward;
+  for (const GradientStacking &stacking : gradients)
+    backward.push_back(*gradientsOf(groups[stacking.group]));
   for (const Choice &choice : stackings)
     if (choice) {
       stackProjections(groups[choice->group], choice->first, choice->last);
       variant.rewrites.push_back({Rewrite::Kind::stack, choice->name});
     }
-  if (backward) {
-    if (gradients->inputs)
-      variant.rewrites.push_back(
-          {Rewrite::Kind::stackInputGradients, backward->name(*gradients->inputs)});
-    if (gradients->weights)
-      variant.rewrites.push_back(
-          {Rewrite::Kind::stackWeightGradients, backward->name(*gradients->weights)});
-    stackGradients(*backward, gradients->inputs, gradients->weights);
+  for (size_t index = 0; index < gradients.size(); ++index) {
+    const auto &[group, inputs, weights] = gradients[index];
+    const GradientGroup &members = backward[index];
+    if (inputs)
+      variant.rewrites.push_back({Rewrite::Kind::stackInputGradients, members.name(*inputs)});
+    if (weights)
+      variant.rewrites.push_back({Rewrite::Kind::stackWeightGradients, members.name(*weights)});
+    stackGradients(members, inputs, weights);
   }
   if (attention == AttentionForm::fused) fuseAttention(graph, subVector, variant);
   if (attention == AttentionForm::decomposed) {
@@ -313,8 +319,7 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
   for (size_t index = 0; index < groups.size(); ++index)
     stackings.push_back(stackingChoices(groups[index], index, options.stacking));
   const std::vector<AttentionForm> forms = attentionForms(graph, options);
-  const std::vector<std::optional<GradientStacking>> gradients =
-      gradientChoices(groups, options.stacking);
+  const std::vector<GradientStackings> gradients = gradientChoices(groups, options.stacking);
   const std::vector<std::vector<size_t>> recomputations =
       recomputeChoices(graph, options.recompute);
   const int64_t ways = countGemms(stackings),
@@ -329,8 +334,7 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
   if (options.norms == "decomposed" || options.norms == "deferred")
     normSteps = options.norms == "deferred" ? NormSteps::deferred : NormSteps::decomposed;
   std::vector<Variant> variants;
-  const auto add = [&](const std::vector<Choice> &choice,
-                       const std::optional<GradientStacking> &backward,
+  const auto add = [&](const std::vector<Choice> &choice, const GradientStackings &backward,
                        const std::vector<size_t> &recomputed, AttentionForm attention,
                        std::optional<NormSteps> norms) {
     if (static_cast<int64_t>(variants.size()) >= std::max<int64_t>(1, options.most)) {
@@ -341,9 +345,13 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
         rewrite(module, choice, backward, recomputed, attention, norms, options.subVector));
     variants.back().stackings = records;
   };
+  // Beside which of the stackings choices are made that matter little to them: none and the last,
+  // which is mostly all.
+  const std::set<size_t> beside = {0, forward.size() - 1};
   for (AttentionForm attention : forms)
-    for (const std::vector<Choice> &choice : forward)
-      for (const std::optional<GradientStacking> &backward : gradients) {
+    for (size_t index = 0; index < forward.size(); ++index)
+      for (const GradientStackings &backward : gradients) {
+        const std::vector<Choice> &choice = forward[index];
         // How softmax is computed changes nothing for the projections: they are stacked in all ways
         // beside one of its forms, and in the way that is mostly the best beside the fused one.
         if (attention != forms.front() && &backward != &gradients.front() &&
@@ -355,12 +363,11 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
           continue;
         // Nor does stacking some of them forward: their backward pass is stacked beside all and
         // beside none.
-        if (&backward != &gradients.front() && isPart(choice, groups)) continue;
+        if (&backward != &gradients.front() && (isPart(choice, groups) || !beside.contains(index)))
+          continue;
         add(choice, backward, {}, attention, normSteps);
       }
-  // What is saved changes little for the projections: tensors are recomputed beside none and beside
-  // all of them stacked.
-  std::set<size_t> beside = {0, forward.size() - 1};
+  // What is saved changes little for the projections either.
   for (size_t index : beside)
     for (size_t recomputed = 1; recomputed < recomputations.size(); ++recomputed)
       add(forward[index], gradients.front(), recomputations[recomputed], forms.front(), normSteps);

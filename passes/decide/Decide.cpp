@@ -15,12 +15,6 @@
 namespace weft::decision {
 namespace {
 
-void keepLogicalLayouts(select::Problem &problem) {
-  for (select::Tensor &tensor : problem.tensors)
-    if (!tensor.isParameter && !tensor.pinned && !tensor.mustBeStored && tensor.axes.size() > 1)
-      tensor.pinned = rowMajor(tensor.axes.size());
-}
-
 /// By variant: of others than the best what their bound leaves, for none was searched to its end.
 VariantTimes timesOf(const Decision &decision) {
   VariantTimes times;
@@ -103,7 +97,6 @@ select::VariantProblem variantProblem(const Problem &asked, const Variant &varia
                                       size_t together) {
   select::Problem problem = variant.problem;
   applyPins(problem, pins);
-  if (problem.ops.size() >= manyOps) keepLogicalLayouts(problem);
   select::Options limits;
   limits.alternatives = options.alternatives;
   limits.forceFused = variant.forced;

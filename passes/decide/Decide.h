@@ -191,9 +191,6 @@ Expected<Decision> decidePlan(const Problem &problem, const Options &options);
 std::vector<PlannedKernels> plansInChunks(const PlanContext &context, const Decision &decision,
                                           int asked, int most);
 
-/// From so many ops on, the tensors of a graph keep the order of their axes. The states of an exact
-/// search are layouts of all that is live, and a backward pass keeps everything live.
-constexpr size_t manyOps = 100;
 /// A variant to select in under these pins. `together`: variants that share the memory of the
 /// search.
 select::VariantProblem variantProblem(const Problem &problem, const Variant &variant,

@@ -105,7 +105,6 @@ std::vector<std::string> nearestLayouts(const Problem &problem, const Options &o
   const int chunks = chunkCount(decision.planned.plan);
   const select::Selection &selection = decision.best().selection;
   const std::vector<NamedLayout> layouts = layoutsOf(selection, tensor);
-  if (selection.problem().ops.size() >= manyOps) return others;
   if (selection.statistics().work * std::ssize(layouts) > mostWork) return {};
   std::vector<std::string> names;
   std::vector<select::VariantProblem> asked;

@@ -11,7 +11,6 @@
 // of its many permutations few. The order is thus chosen by the number of layers that it leads to.
 #include "passes/select/FinishedOpLattice.h"
 
-#include "kernel/Error.h"
 #include "passes/select/OpOrder.h"
 
 #include <algorithm>
@@ -81,9 +80,6 @@ double FinishedOpLattice::boundOfAll() const {
 
 void FinishedOpLattice::findDependencies() {
   const size_t count = problem.ops.size();
-  if (count > OpSet::capacity)
-    throw Error::unsupported("'{}' has {} ops; selection takes up to {}", problem.name, count,
-                             OpSet::capacity);
   ancestors.resize(count);
   consumers.resize(problem.tensors.size());
   producers.resize(problem.tensors.size(), -1);
@@ -123,8 +119,10 @@ void FinishedOpLattice::chooseOrder() {
 
 /// False as soon as what it holds takes more than `most` bytes.
 bool FinishedOpLattice::openLayers(int64_t most) {
-  constexpr int64_t bytesOfLayer = 3 * sizeof(OpSet) + sizeof(Layer) + 200,
-                    bytesOfWay = sizeof(std::pair<int, OpSet>) + sizeof(Transition);
+  const int64_t bytesOfSet =
+      static_cast<int64_t>(OpSet::firstOps(static_cast<int>(problem.ops.size())).bytes());
+  const int64_t bytesOfLayer = 3 * bytesOfSet + int64_t(sizeof(Layer)) + 200,
+                bytesOfWay = bytesOfSet + int64_t(sizeof(int) + sizeof(Transition));
   constexpr int64_t bytesOfTracked = int64_t(sizeof(double))
                                      << maximumLayouts;  // a sum for each mask (LagrangianBound.h)
   int64_t bytes = 0;

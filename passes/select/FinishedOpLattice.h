@@ -30,9 +30,8 @@ struct Layer {
 
 class FinishedOpLattice {
 public:
-  /// Throws Error(unsupported) if the problem has more ops than an OpSet holds. Where the layers
-  /// would take more than `most` bytes, fused candidates are left out, those that gain least first;
-  /// every op alone remains.
+  /// Where the layers would take more than `most` bytes, fused candidates are left out, those that
+  /// gain least first; every op alone remains.
   FinishedOpLattice(const Problem &problem, const Prices &prices,
                     int64_t most = std::numeric_limits<int64_t>::max());
 

@@ -37,6 +37,9 @@ struct Selection::Graph {
   std::unique_ptr<FinishedOpLattice> lattice;
   std::unique_ptr<LagrangianBound> lagrangianBound;
 
+  /// No plan is as fast as one that another variant is known to have: searched only for what its
+  /// best plan about takes.
+  bool isExcluded = false;
   double roughSeconds = infinite;               ///< of the plan that the first pass found
   std::set<std::pair<int, Masks>> roughStates;  ///< its states: (layer, masks)
 
@@ -57,8 +60,10 @@ struct Selection::Graph {
 /// Sums in another order differ by less.
 constexpr double rounding = 1 - 1e-12;
 
-/// Fills lattice, lagrangianBound and lowerBound; again after the prices have changed.
+/// Fills lattice and lowerBound; again after the prices have changed.
 void openLattice(Selection::Graph &graph);
+/// Fills lagrangianBound, with as many steps as the options allow.
+void openBound(Selection::Graph &graph);
 /// First pass: fills nodes, edges, the rough plan and the counts of `statistics`.
 void searchRoughly(Selection::Graph &graph);
 /// Raises the bound of the lagrangianBound as far as that says more: up to the rough plan, or

@@ -1,7 +1,9 @@
-// A set of op indices of one problem, small enough to be a map key.
+// A set of op indices of one problem, a map key.
+//
+// Invariant: the last word is not zero, so that equal sets have equal words.
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <bit>
 #include <compare>
 #include <cstddef>
@@ -12,8 +14,6 @@ namespace weft::select {
 
 class OpSet {
 public:
-  static constexpr int capacity = 1024;
-
   OpSet() = default;
   explicit OpSet(const std::vector<int> &ops) {
     for (int op : ops) insert(op);
@@ -24,21 +24,27 @@ public:
     return set;
   }
 
-  void insert(int op) { words[static_cast<std::size_t>(op) / 64] |= uint64_t(1) << (op % 64); }
+  void insert(int op) {
+    const std::size_t word = static_cast<std::size_t>(op) / 64;
+    if (word >= words.size()) words.resize(word + 1);
+    words[word] |= uint64_t(1) << (op % 64);
+  }
   bool contains(int op) const {
-    return (words[static_cast<std::size_t>(op) / 64] >> (op % 64)) & 1;
+    const std::size_t word = static_cast<std::size_t>(op) / 64;
+    return word < words.size() && (words[word] >> (op % 64)) & 1;
   }
   bool containsAll(const OpSet &other) const {
-    for (std::size_t i = 0; i < words.size(); ++i)
+    if (other.words.size() > words.size()) return false;
+    for (std::size_t i = 0; i < other.words.size(); ++i)
       if (other.words[i] & ~words[i]) return false;
     return true;
   }
   bool intersects(const OpSet &other) const {
-    for (std::size_t i = 0; i < words.size(); ++i)
+    for (std::size_t i = 0; i < std::min(words.size(), other.words.size()); ++i)
       if (words[i] & other.words[i]) return true;
     return false;
   }
-  bool isEmpty() const { return *this == OpSet(); }
+  bool isEmpty() const { return words.empty(); }
   int size() const {
     int count = 0;
     for (uint64_t word : words) count += std::popcount(word);
@@ -59,22 +65,24 @@ public:
     return found;
   }
   OpSet operator|(const OpSet &other) const {
-    return combined(other, [](uint64_t a, uint64_t b) { return a | b; });
+    OpSet result = words.size() < other.words.size() ? other : *this;
+    const OpSet &shorter = words.size() < other.words.size() ? *this : other;
+    for (std::size_t i = 0; i < shorter.words.size(); ++i) result.words[i] |= shorter.words[i];
+    return result;
   }
   OpSet operator-(const OpSet &other) const {
-    return combined(other, [](uint64_t a, uint64_t b) { return a & ~b; });
+    OpSet result = *this;
+    for (std::size_t i = 0; i < std::min(words.size(), other.words.size()); ++i)
+      result.words[i] &= ~other.words[i];
+    while (!result.words.empty() && result.words.back() == 0) result.words.pop_back();
+    return result;
   }
+  /// That it takes.
+  std::size_t bytes() const { return sizeof(OpSet) + words.capacity() * sizeof(uint64_t); }
   auto operator<=>(const OpSet &) const = default;
 
 private:
-  template <typename Combine>
-  OpSet combined(const OpSet &other, Combine combine) const {
-    OpSet result;
-    for (std::size_t i = 0; i < words.size(); ++i)
-      result.words[i] = combine(words[i], other.words[i]);
-    return result;
-  }
-  std::array<uint64_t, capacity / 64> words{};
+  std::vector<uint64_t> words;
 };
 
 }  // namespace weft::select

@@ -25,7 +25,7 @@ void orderNodes(Selection::Graph &graph) {
   for (const Node &node : graph.nodes)
     rank.emplace_back(finished[static_cast<size_t>(node.layer)], node.transposes);
   rank[static_cast<size_t>(graph.start)] = {-1, 0};
-  rank[static_cast<size_t>(graph.goal)] = {OpSet::capacity + 1, 0};
+  rank[static_cast<size_t>(graph.goal)] = {static_cast<int>(graph.problem.ops.size()) + 1, 0};
   std::stable_sort(graph.order.begin(), graph.order.end(), [&](int a, int b) {
     return rank[static_cast<size_t>(a)] < rank[static_cast<size_t>(b)];
   });

@@ -464,14 +464,17 @@ void count(Selection::Graph &graph, double best, double cut) {
 void openLattice(Selection::Graph &graph) {
   graph.lattice = std::make_unique<FinishedOpLattice>(graph.problem, *graph.prices,
                                                       graph.options.searchBytes / 3);
-  graph.lagrangianBound = std::make_unique<LagrangianBound>(
-      graph.problem, *graph.prices, *graph.lattice, 2 * graph.options.searchWork);
   graph.lowerBound = graph.lattice->leftOut() > 0 ? graph.lattice->boundOfAll()
                                                   : graph.lattice->layers().front().after;
   if (graph.lattice->leftOut() > 0)
     graph.statistics.searchCuts.push_back(
         fmt::format("{} fused candidates of '{}', those that gain least, were left out",
                     graph.lattice->leftOut(), graph.problem.name));
+}
+
+void openBound(Selection::Graph &graph) {
+  graph.lagrangianBound = std::make_unique<LagrangianBound>(
+      graph.problem, *graph.prices, *graph.lattice, 2 * graph.options.searchWork);
 }
 
 /// What was left out for want of memory or time may be in a faster plan: only the bound of all
@@ -488,6 +491,7 @@ namespace {
 
 void noteWork(Selection::Graph &graph, const Search &search) {
   graph.statistics.work += search.work();
+  if (graph.isExcluded) return;  // what was cut could not better the plan
   if (search.isMemoryShort())
     graph.statistics.searchCuts.push_back(
         fmt::format("the states of '{}' were cut to the most promising", graph.problem.name));
@@ -501,7 +505,8 @@ void noteWork(Selection::Graph &graph, const Search &search) {
 }  // namespace
 
 void searchRoughly(Selection::Graph &graph) {
-  graph.lagrangianBound->raise();
+  if (!graph.lagrangianBound) openBound(graph);
+  if (!graph.isExcluded) graph.lagrangianBound->raise();
   Search search(graph, *graph.lattice, infinite, {}, multicastB);
   search.run();
   graph.roughSeconds = search.seconds();

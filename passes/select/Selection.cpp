@@ -54,14 +54,16 @@ void searchOnce(Selection::Graph &graph) {
   searchRoughly(graph);
   if (graph.roughSeconds < infinite || !graph.prices->admitModelledTransposes()) return;
   openLattice(graph);
+  graph.lagrangianBound.reset();
   searchRoughly(graph);
 }
 
 /// `rival`: seconds of the best plan known of any variant.
 void finishOnce(Selection::Graph &graph, double rival) {
-  raiseBound(graph, rival);
+  if (!graph.isExcluded) raiseBound(graph, rival);
   const bool isBeyond =
-      graph.roughSeconds * (1 - graph.statistics.mostGain) > rival && graph.roughSeconds < infinite;
+      graph.roughSeconds < infinite &&
+      (graph.isExcluded || graph.roughSeconds * (1 - graph.statistics.mostGain) > rival);
   graph.statistics.isBeyondBest = isBeyond && !graph.statistics.isProven;
   if (!isBeyond) searchExactly(graph, rival);
   reportUnproven(graph);
@@ -220,19 +222,39 @@ void requireOne(const std::vector<std::string> &reasons, bool isAnyMiss) {
   throw Error::unsupported("{}", text);
 }
 
-/// The rough search of a variant; nothing where its bound excludes a plan in at most `slowest`
-/// seconds.
-std::optional<Selection> startUnlessSlower(VariantProblem &variant, const CostModel &model,
-                                           SharedSpaces &shared, double slowest) {
-  Selection selection = open(std::move(variant.problem), model, variant.options, shared);
-  Selection::Graph &graph = *selection.graph;
-  if (slowest < infinite && graph.statistics.prunedTransposes == 0 &&
-      graph.statistics.searchCuts.empty()) {  // else there may be plans beyond the bound
-    graph.lagrangianBound->raise(slowest / rounding);
-    if (graph.lagrangianBound->bound() > slowest) return std::nullopt;
+/// Whether the bound of an open variant excludes a plan in at most `slowest` seconds.
+bool isSlowerThan(Selection::Graph &graph, double slowest) {
+  if (!(slowest < infinite) || graph.statistics.prunedTransposes > 0 ||
+      !graph.statistics.searchCuts.empty())
+    return false;  // there may be plans beyond the bound
+  openBound(graph);
+  graph.lagrangianBound->raise(slowest / rounding);
+  return graph.lagrangianBound->bound() > slowest;
+}
+
+/// What the search of a variant that is excluded may take, as a part of what others may.
+constexpr int64_t excludedPart = 16;
+
+/// Marks the open variants that no plan of theirs makes faster than `rival` seconds, and gives
+/// what they need not of the memory to the others.
+void excludeSlower(const std::vector<Selection::Graph *> &open, double rival) {
+  constexpr int64_t unlimited = int64_t(1) << 50;
+  std::vector<Selection::Graph *> others;
+  int64_t freed = 0;
+  for (Selection::Graph *graph : open) {
+    graph->isExcluded = graph->lowerBound * rounding > rival;
+    if (!graph->isExcluded) {
+      others.push_back(graph);
+      continue;
+    }
+    const int64_t half = std::min(graph->options.searchBytes, unlimited) / 2;
+    freed += half;
+    graph->options.searchBytes -= half;
+    graph->options.searchWork /= excludedPart;
   }
-  searchOnce(graph);
-  return selection;
+  for (Selection::Graph *graph : others)
+    if (graph->options.searchBytes < unlimited)
+      graph->options.searchBytes += freed / std::ssize(others);
 }
 
 /// Seconds of the slowest of the variant's plans that are compared, if it has that many.
@@ -286,19 +308,46 @@ VariantSelections selectVariants(std::vector<VariantProblem> variants, const Cos
   std::atomic<bool> isAnyMiss = false;
   std::vector<char> isSlower(
       variants.size(), false);  // each by one thread, which bits of a vector<bool> do not allow
+  const auto isOpen = [&](size_t v) {
+    return result.reasons[v].empty() && selections[v].graph->bestPath.empty();
+  };
   forEachSolvable(result.reasons, isAnyMiss, [&](size_t v) {
-    if (!selections[v].graph->bestPath.empty()) return;
+    if (!isOpen(v)) return;
     const Stopwatch stopwatch;
-    const bool isTied = hasFreeTies(variants[v].problem, variants[v].options);
-    if (isTied) selections[v] = solveTied(variants[v].problem, model, variants[v].options, shared);
-    else if (std::optional<Selection> opened =
-                 startUnlessSlower(variants[v], model, shared, slowest))
-      selections[v] = std::move(*opened);
-    else
-      isSlower[v] = true,
+    if (hasFreeTies(variants[v].problem, variants[v].options))
+      selections[v] = solveTied(variants[v].problem, model, variants[v].options, shared);
+    else selections[v] = open(std::move(variants[v].problem), model, variants[v].options, shared);
+    if (isOpen(v) && isSlowerThan(*selections[v].graph, slowest)) {
+      isSlower[v] = true;
       result.reasons[v] = "none of its plans is as fast as those of another variant";
-    if (!isSlower[v]) selections[v].graph->statistics.seconds = stopwatch.seconds();
+    }
+    selections[v].graph->statistics.seconds = stopwatch.seconds();
   });
+  // The variant of the least bound first: most others are excluded by its plan.
+  const auto search = [&](size_t v) {
+    if (!isOpen(v) || selections[v].graph->roughSeconds < infinite) return;
+    const Stopwatch stopwatch;
+    searchOnce(*selections[v].graph);
+    selections[v].graph->statistics.seconds += stopwatch.seconds();
+  };
+  std::optional<size_t> first;
+  for (size_t v = 0; v < variants.size(); ++v)
+    if (isOpen(v) &&
+        (!first || selections[v].graph->lowerBound < selections[*first].graph->lowerBound))
+      first = v;
+  forEachSolvable(result.reasons, isAnyMiss, [&](size_t v) {
+    if (v == first) search(v);
+  });
+  double fastest = infinite;
+  std::vector<Selection::Graph *> unsearched;
+  for (size_t v = 0; v < variants.size(); ++v) {
+    if (!result.reasons[v].empty()) continue;
+    Selection::Graph &graph = *selections[v].graph;
+    if (isOpen(v) && v != first) unsearched.push_back(&graph);
+    else fastest = std::min(fastest, isOpen(v) ? graph.roughSeconds : graph.best.seconds);
+  }
+  excludeSlower(unsearched, fastest);
+  forEachSolvable(result.reasons, isAnyMiss, search);
   for (size_t v = 0; v < variants.size(); ++v) result.skipped[v] = result.skipped[v] || isSlower[v];
   double rival = infinite;
   for (size_t v = 0; v < variants.size(); ++v)

@@ -35,7 +35,7 @@ std::vector<LayoutTuple> attentionBackwardTuples(const Kernel &kernel,
     if (!columnsOf.contains(operands[i])) choices[i] = {logicalLayout(kernel, operands[i])};
   for (const auto &[follower, leader] : {std::pair(region.v, region.k),
                                          {region.dV, region.dK},
-                                         {region.dQ, region.dOutput},
+                                         {region.dQ, region.dK},
                                          {region.dOutput, region.q},
                                          {region.dK, region.k}}) {
     if (!isTooLarge()) break;

@@ -294,6 +294,20 @@ TEST_CASE("gradients of stacked projections are those of separate ones") {
         1);
 }
 
+TEST_CASE("groups of projections are stacked together in the backward pass") {
+  const auto loaded =
+      preset("transformer-decoder", {{"b", 2}, {"j", 5}, {"h", 2}, {"p", 4}, {"i", 8}, {"u", 12}});
+  REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
+  const std::vector<std::string> together = {"stack-dX-wq-wk-wv", "stack-dW-wq-wk-wv",
+                                             "stack-dX-cross_wk-cross_wv",
+                                             "stack-dW-cross_wk-cross_wv"};
+  const std::vector<Variant> variants = proposeVariants(*loaded->module, {.attention = "unfused"});
+  const auto found = std::ranges::find_if(
+      variants, [&](const Variant &variant) { return textsOf(variant.rewrites) == together; });
+  REQUIRE(found != variants.end());
+  requireSame(loaded->graph(), graphOf(*found->module));
+}
+
 TEST_CASE(
     "gradients of stacked projections are those of separate ones where a projection is a result, "
     "too") {
