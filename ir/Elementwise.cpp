@@ -189,6 +189,22 @@ mlir::LogicalResult RotaryOp::verifyOwnConstraints() {
   if (getDirection() && getDirection() != "reverse")
     return broken(*this, "rotary_c5")
            << "unknown direction \"" << *getDirection() << "\"; supported: reverse, or none";
+  if (getTurned() &&
+      (turnedExtent() < 2 || turnedExtent() % 2 != 0 || turnedExtent() > extents(x)[dim]))
+    return broken(*this, "rotary_c6")
+           << "'turned' is " << turnedExtent() << "; it is even, and at most " << extents(x)[dim]
+           << ", the extent of axis " << axisNames(x)[dim];
+  const int64_t given = getOriginal().has_value() + getLow().has_value() + getHigh().has_value();
+  if ((given != 0 && given != 3) || (given == 3 && !getFactor()))
+    return broken(*this, "rotary_c7")
+           << "'original', 'low' and 'high' go together, and with 'factor'";
+  if (given == 3 && (static_cast<int64_t>(*getOriginal()) < 1 || getLow()->convertToDouble() <= 0 ||
+                     getHigh()->convertToDouble() <= getLow()->convertToDouble()))
+    return broken(*this, "rotary_c7")
+           << "'original' is at least 1, 'low' above 0 and 'high' above 'low'";
+  if (getFactor() &&
+      mlir::failed(checkPositive(*this, "rotary_c7", "factor", getFactor()->convertToDouble())))
+    return mlir::failure();
   return checkPositive(*this, "rotary_c3", "base", getBase().convertToDouble());
 }
 

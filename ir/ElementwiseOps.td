@@ -308,15 +308,20 @@ def Weft_DropoutOp : Weft_Elementwise<"dropout", "", 1, "std::numeric_limits<dou
 
 // Rotates pairs of the `dim` axis by position * base^(-2 i / extent), or back by it.
 def Weft_RotaryOp : Weft_Elementwise<"rotary", "", 3, "std::numeric_limits<double>::quiet_NaN()",
-    ["make<RotaryOp>(dy, int64_t(getPosition()), int64_t(getDim()), getBase().convertToDouble(), "
-        "getStyle(), !isReverse())"]> {
+    ["turnedBack(dy)"]> {
   let ownExpression = 1;
   let ownConstraints = 1;
   let arguments = (ins Weft_Tensor:$x, I64Attr:$position, I64Attr:$dim, DefaultValuedAttr<F64Attr,
                        "10000.0">:$base,
                        DefaultValuedStrAttr<StrAttr, "halved">:$style,
-                           OptionalAttr<StrAttr>:$direction);
-  let extraMembers = "bool isReverse() { return getDirection() == \"reverse\"; }\n";
+                           OptionalAttr<StrAttr>:$direction, OptionalAttr<I64Attr>:$turned,
+                       OptionalAttr<F64Attr>:$factor, OptionalAttr<I64Attr>:$original,
+                       OptionalAttr<F64Attr>:$low, OptionalAttr<F64Attr>:$high);
+  let extraMembers = [{
+    bool isReverse() { return getDirection() == "reverse"; }
+    int64_t turnedExtent();
+    ::weft::Term turnedBack(const ::weft::Term &x);
+  }];
   let builders = [OpBuilder<(ins "::mlir::Value":$x, "int64_t":$position, "int64_t":$dim,
                                  CArg<"double", "10000.0">:$base, CArg<"::llvm::StringRef",
                                      "\"halved\"">:$style,

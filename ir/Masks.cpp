@@ -105,15 +105,28 @@ Expression MaskOp::expression() {
   return maskExpression(mask);
 }
 
+int64_t RotaryOp::turnedExtent() {
+  return getTurned() ? static_cast<int64_t>(*getTurned())
+                     : extents(getX().getType())[static_cast<size_t>(getDim())];
+}
+
 Expression RotaryOp::expression() {
   const auto dimension = static_cast<int>(getDim());
+  const auto number = [](const std::optional<llvm::APFloat> &value, double absent) {
+    return value ? value->convertToDouble() : absent;
+  };
   return rotaryExpression({.isHalved = getStyle() == "halved",
                            .isReverse = isReverse(),
                            .dimension = dimension,
                            .position = static_cast<int>(getPosition()),
                            .rank = static_cast<int>(rankOf(getX().getType())),
                            .extent = extents(getX().getType())[static_cast<size_t>(dimension)],
-                           .base = getBase().convertToDouble()});
+                           .turned = turnedExtent(),
+                           .base = getBase().convertToDouble(),
+                           .factor = number(getFactor(), 1),
+                           .original = static_cast<int64_t>(getOriginal().value_or(0)),
+                           .low = number(getLow(), 0),
+                           .high = number(getHigh(), 0)});
 }
 
 //===-- Derivative ----------------------------------------------------------------------------===//
@@ -127,6 +140,18 @@ Term MaskOp::filledWithZeros(const Term &x) {
   op.getResult().setType(mlir::cast<mlir::RankedTensorType>(x.value.getType()));
   op->setLoc(x.derivation->location());
   op.setFillAttr(builder.getF64FloatAttr(0));
+  return {x.derivation, op.getResult(), {}};
+}
+
+/// By the same angles the other way.
+Term RotaryOp::turnedBack(const Term &x) {
+  mlir::OpBuilder &builder = x.derivation->builder();
+  auto op = mlir::cast<RotaryOp>(builder.clone(*getOperation()));
+  op.getXMutable().assign(x.value);
+  op.getResult().setType(mlir::cast<mlir::RankedTensorType>(x.value.getType()));
+  op->setLoc(x.derivation->location());
+  if (isReverse()) op.removeDirectionAttr();
+  else op.setDirection("reverse");
   return {x.derivation, op.getResult(), {}};
 }
 

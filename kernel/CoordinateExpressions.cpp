@@ -116,8 +116,28 @@ bool isTokensMask(std::string_view kind) {
 }
 bool isUnreadMask(const BodyOp &op) { return isMaskOf(op, MaskShape::Kind::unread); }
 
+namespace {
+
+E rotaryFrequency(const RotaryShape &rotary, const E &pair) {
+  const E scale = E::literal(-2.0 * std::log2(rotary.base) / static_cast<double>(rotary.turned));
+  if (rotary.original == 0) {
+    const E frequency = E::call("weft::rotaryFrequency", {pair, scale});
+    return rotary.factor == 1
+               ? frequency
+               : E::binary(ScalarOperator::multiply, frequency, E::literal(1 / rotary.factor));
+  }
+  // Of a frequency f the share that keeps it is (f original / 2 pi - low) / (high - low) in [0, 1].
+  const double range = rotary.high - rotary.low;
+  return E::call("weft::scaledFrequency",
+                 {pair, scale, E::literal(1 / rotary.factor),
+                  E::literal(double(rotary.original) / (2 * std::acos(-1.0) * range)),
+                  E::literal(-rotary.low / range)});
+}
+
+}  // namespace
+
 Expression rotaryExpression(const RotaryShape &rotary) {
-  const E here = E::coordinate(rotary.dimension), half = E::integer(rotary.extent / 2),
+  const E here = E::coordinate(rotary.dimension), half = E::integer(rotary.turned / 2),
           two = E::integer(2);
   const E isFirst = rotary.isHalved
                         ? E::binary(ScalarOperator::less, here, half)
@@ -134,15 +154,16 @@ Expression rotaryExpression(const RotaryShape &rotary) {
     places.push_back(other == rotary.dimension ? partnerPlace : E::coordinate(other));
   const E x = E::operand(0), partner = E::element(0, places),
           minusPartner = E::unary(ScalarOperator::negate, partner);
-  const E scale = E::literal(-2.0 * std::log2(rotary.base) / static_cast<double>(rotary.extent));
-  const E turn = E::call("weft::rotation", {E::coordinate(rotary.position),
-                                            E::call("weft::rotaryFrequency", {pair, scale})});
-  return E::binary(ScalarOperator::add,
-                   E::binary(ScalarOperator::multiply, x, E::member("cosine", turn)),
-                   E::binary(ScalarOperator::multiply,
-                             rotary.isReverse ? E::select(isFirst, partner, minusPartner)
-                                              : E::select(isFirst, minusPartner, partner),
-                             E::member("sine", turn)));
+  const E turn =
+      E::call("weft::rotation", {E::coordinate(rotary.position), rotaryFrequency(rotary, pair)});
+  const E rotated = E::binary(
+      ScalarOperator::add, E::binary(ScalarOperator::multiply, x, E::member("cosine", turn)),
+      E::binary(ScalarOperator::multiply,
+                rotary.isReverse ? E::select(isFirst, partner, minusPartner)
+                                 : E::select(isFirst, minusPartner, partner),
+                E::member("sine", turn)));
+  if (rotary.turned == rotary.extent) return rotated;
+  return E::select(E::binary(ScalarOperator::less, here, E::integer(rotary.turned)), rotated, x);
 }
 
 namespace {

@@ -56,13 +56,19 @@ bool isUnreadMask(const BodyOp &op);
 
 /// Pairs are (i, i + half) if halved, (2i, 2i + 1) if interleaved: x of the pair's first turns into
 /// x cos - partner sin, that of its second into x cos + partner sin (RoFormer, section 3.4.2); the
-/// other way around in reverse, as gradients do.
+/// other way around in reverse, as gradients do. Of the extent the first `turned` elements are
+/// pairs; the others stay. Frequencies are base^(-2 pair / turned), over `factor` where `original`
+/// is 0, and else as scaledFrequency (device/rotary_scaling.cuh) has them.
 struct RotaryShape {
   bool isHalved = true, isReverse = false;
   int dimension = 0, position = 0;  ///< dimensions: of the pairs, and of the angle's factor
   int rank = 1;                     ///< dimensions of the operand
   int64_t extent = 2;               ///< of `dimension`
+  int64_t turned = 2;               ///< even, at most the extent
   double base = 10000;
+  double factor = 1;
+  int64_t original = 0;      ///< positions
+  double low = 0, high = 0;  ///< turns in as many positions
 };
 Expression rotaryExpression(const RotaryShape &rotary);
 

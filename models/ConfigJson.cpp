@@ -11,6 +11,7 @@
 #include "models/ConfigReader.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -22,6 +23,7 @@ Activation activation(ConfigReader &reader, const Keys &keys, const std::string 
   static const std::map<std::string, Activation> known = {
       {"gelu", Activation::gelu},         {"gelu_fast", Activation::geluTanh},
       {"gelu_new", Activation::geluTanh}, {"gelu_pytorch_tanh", Activation::geluTanh},
+      {"gelu_python", Activation::gelu},  {"quick_gelu", Activation::quickGelu},
       {"relu", Activation::relu},         {"silu", Activation::silu},
       {"swish", Activation::silu}};
   for (const std::string &key : keys)
@@ -45,6 +47,20 @@ void rejectCommon(ConfigReader &reader, const std::string &modelType) {
   reader.rejectValue("quantization_config",
                      "quantized weights are not supported; supported are f32, f16 and bf16");
 }
+
+/// The first of the keys that holds a positive integer; 0 if none does. What it asks for decides
+/// nothing of one layer, so it does not count as read.
+int64_t sizeBesideLayers(const ConfigReader &reader, const Keys &keys, int64_t absent = 0) {
+  for (const std::string &key : keys)
+    if (reader.has(key) && !reader.value(key).is_null()) {
+      const nlohmann::json &value = reader.value(key);
+      return value.is_number_integer() && value.get<int64_t>() > 0 ? value.get<int64_t>() : 0;
+    }
+  return absent;
+}
+
+/// A list of layers has at most so many entries; no model has as many.
+constexpr int64_t mostListedLayers = 4096;
 
 void requireMultiple(const ConfigReader &reader, const std::string &key, int64_t value,
                      const std::string &divisorKey, int64_t divisor) {
@@ -191,40 +207,64 @@ LayerSpecification readGpt2(ConfigReader &reader) {
           .scaleScores = reader.flag("scale_attn_weights", true)};
 }
 
-/// The kinds of layers that GPT-Neo's `attention_types` ([[["global", "local"], 12]]) and
-/// `attention_layers` (["global", "local", ...]) name.
-std::set<std::string> gptNeoKinds(ConfigReader &reader) {
-  std::set<std::string> kinds;
+/// Of each layer in order whether it is local, as GPT-Neo's `attention_layers` (["global", "local",
+/// ...]) and `attention_types` ([[["global", "local"], 12]]) name them.
+std::vector<bool> gptNeoKinds(ConfigReader &reader) {
+  std::vector<bool> kinds;
   for (const char *key : {"attention_types", "attention_layers"}) {
     const nlohmann::json *value = reader.find(key);
     if (!value) continue;
+    std::vector<bool> own;
     const auto takeKind = [&](const nlohmann::json &kind) {
       if (kind != "global" && kind != "local")
         throw reader.error(ErrorKind::unsupported, key, "supported are \"global\" and \"local\"");
-      kinds.insert(kind.get<std::string>());
+      own.push_back(kind == "local");
     };
     if (!value->is_array()) throw reader.error(ErrorKind::badInput, key, "must be a list");
     for (const nlohmann::json &entry : *value) {
       if (!entry.is_array()) takeKind(entry);
-      else if (entry.size() == 2 && entry[0].is_array() && entry[1].is_number_integer())
-        std::ranges::for_each(entry[0], takeKind);
+      else if (entry.size() == 2 && entry[0].is_array() && entry[1].is_number_integer() &&
+               entry[1] > 0 && entry[1] <= mostListedLayers)
+        for (int64_t time = 0; time < entry[1].get<int64_t>(); ++time)
+          std::ranges::for_each(entry[0], takeKind);
       else
         throw reader.error(ErrorKind::badInput, key,
                            "must hold kinds of layers and how often, as [[\"global\"], 24]");
     }
+    if (!kinds.empty() && !own.empty() && own != kinds)
+      throw reader.error(ErrorKind::badInput, key, "contradicts 'attention_types'");
+    if (!own.empty()) kinds = std::move(own);
   }
   if (!kinds.empty()) return kinds;
   reader.assume("attention_types", "global and local");
-  return {"global", "local"};
+  return {false, true};
 }
 
-/// Layers of two kinds: the global one is built where a file has both. A local query sees
-/// `window_size` keys with its own.
+/// Windows of layers of which some see all and some as many keys: 0 is all. One layer alone is the
+/// first kind that sees all, if any.
+void setLayerWindows(ConfigReader &reader, LayerSpecification &specification,
+                     const std::vector<bool> &isLocal, int64_t window, const char *all,
+                     const char *local) {
+  const auto locals = std::ranges::count(isLocal, true);
+  if (locals == 0) return;
+  if (locals == long(isLocal.size())) {
+    specification.window = window;
+    return;
+  }
+  for (const bool one : isLocal) specification.layerWindows.push_back(one ? window : 0);
+  const std::string note =
+      fmt::format("layers are {0} and {1}; one alone is the {0} one", all, local);
+  reader.note(window == 1 ? note
+                          : fmt::format("{}, and with --mask window={} the {} one", note,
+                                        window - 1, local));
+}
+
+/// A local query sees `window_size` keys with its own.
 LayerSpecification readGptNeo(ConfigReader &reader) {
   const int64_t hidden = reader.requiredInteger({"hidden_size"}),
                 heads = reader.requiredInteger({"num_heads", "num_attention_heads"});
   requireMultiple(reader, "hidden_size", hidden, "num_heads", heads);
-  const std::set<std::string> kinds = gptNeoKinds(reader);
+  const std::vector<bool> kinds = gptNeoKinds(reader);
   const int64_t window = reader.integerOr("window_size", 256).value_or(256);
   LayerSpecification specification{
       .family = Family::decoder,
@@ -238,14 +278,7 @@ LayerSpecification readGptNeo(ConfigReader &reader) {
       .projectionBias = false,
       .causal = true,
       .scaleScores = false};
-  specification.alternates = kinds.size() > 1;
-  if (!kinds.contains("global")) specification.window = window;
-  else if (kinds.contains("local"))
-    reader.note(window == 1
-                    ? "layers are global and local; the global one is built"
-                    : fmt::format("layers are global and local; the global one is built, --mask "
-                                  "window={} builds the local one",
-                                  window - 1));
+  setLayerWindows(reader, specification, kinds, window, "global", "local");
   return specification;
 }
 
@@ -448,80 +481,138 @@ LayerSpecification readT5(ConfigReader &reader) {
   return specification;
 }
 
-/// Newer files put the rotary settings into one object; only the plain kind is the mathematics of
-/// weft.rotary.
-double rotaryBase(ConfigReader &reader) {
-  reader.rejectValue("rope_scaling",
-                     "scaled rotary positions are not supported; supported is null");
-  if (reader.positive({"partial_rotary_factor"}, 1) != 1)
-    throw reader.error(ErrorKind::unsupported, "partial_rotary_factor", "only 1 is supported");
-  const nlohmann::json *parameters = reader.find("rope_parameters");
-  constexpr double usual = 10000;
-  if (!parameters) return reader.positiveOr({"rope_theta"}, usual);
-  if (!parameters->is_object())
-    throw reader.error(ErrorKind::badInput, "rope_parameters", "must be an object");
-  ConfigReader inner(parameters->dump(), reader.where() + ": rope_parameters");
-  if (inner.text({"rope_type", "type"}, "default") != "default")
-    throw reader.error(ErrorKind::unsupported, "rope_parameters",
-                       "only the rope_type \"default\" is supported");
-  const nlohmann::json *outerBase = reader.find("rope_theta"),
-                       *innerBase = inner.find("rope_theta");
-  if (outerBase && innerBase && *outerBase != *innerBase)
-    throw reader.error(
-        ErrorKind::badInput, "rope_theta",
-        fmt::format("contradicts 'rope_parameters.rope_theta' = {}", innerBase->dump()));
-  const double base =
-      innerBase ? inner.positive({"rope_theta"}, usual) : reader.positiveOr({"rope_theta"}, usual);
-  const std::vector<std::string> others = inner.unread();
-  if (!others.empty())
-    throw reader.error(ErrorKind::unsupported, "rope_parameters",
-                       fmt::format("unsupported: {}", fmt::join(others, ", ")));
-  return base;
+/// What an object of rotary settings says of frequencies: the plain ones, all divided by a factor,
+/// or Llama 3.1's.
+RotaryScaling rotaryScaling(ConfigReader &reader, const char *key, ConfigReader &inner) {
+  const std::string type = inner.text({"rope_type", "type"}, "default");
+  if (type == "default") return {};
+  if (type != "linear" && type != "llama3")
+    throw reader.error(ErrorKind::unsupported, key,
+                       "supported are the rope_type \"default\", \"linear\" and \"llama3\"");
+  const auto number = [&](const char *name) {
+    if (!inner.has(name)) throw inner.error(ErrorKind::badInput, name, "is missing");
+    return inner.positive({name}, 1);
+  };
+  RotaryScaling scaling{.factor = number("factor")};
+  if (type == "linear") return scaling;
+  scaling.original = inner.requiredInteger({"original_max_position_embeddings"});
+  scaling.low = number("low_freq_factor");
+  scaling.high = number("high_freq_factor");
+  if (scaling.high <= scaling.low)
+    throw inner.error(ErrorKind::badInput, "high_freq_factor",
+                      fmt::format("must be above 'low_freq_factor' = {}", scaling.low));
+  return scaling;
 }
 
-/// Per-layer kinds of attention: one layer is compiled, so all must be the same plain kind.
+void rejectUnread(const ConfigReader &reader, const char *key, const ConfigReader &inner) {
+  if (const std::vector<std::string> others = inner.unread(); !others.empty())
+    throw reader.error(ErrorKind::unsupported, key,
+                       fmt::format("unsupported: {}", fmt::join(others, ", ")));
+}
+
+/// Newer files put the rotary settings into one object, older ones their scaling.
+void readRotary(ConfigReader &reader, LayerSpecification &specification, bool mayBePartial) {
+  constexpr double usual = 10000;
+  constexpr const char *baseKey = "rope_theta", *shareKey = "partial_rotary_factor",
+                       *oldKey = "rope_scaling", *newKey = "rope_parameters";
+  double share = reader.positive({shareKey}, 1);
+  const auto objectOf = [&](const char *key) -> std::optional<ConfigReader> {
+    const nlohmann::json *object = reader.find(key);
+    if (!object) return std::nullopt;
+    if (!object->is_object()) throw reader.error(ErrorKind::badInput, key, "must be an object");
+    return ConfigReader(object->dump(), fmt::format("{}: {}", reader.where(), key));
+  };
+  if (std::optional<ConfigReader> scaling = objectOf(oldKey)) {
+    specification.rotaryScaling = rotaryScaling(reader, oldKey, *scaling);
+    rejectUnread(reader, oldKey, *scaling);
+  }
+  std::optional<ConfigReader> inner = objectOf(newKey);
+  if (!inner) {
+    specification.rotaryBase = reader.positiveOr({baseKey}, usual);
+  } else {
+    const RotaryScaling own = rotaryScaling(reader, newKey, *inner);
+    if (own != RotaryScaling() && specification.rotaryScaling != RotaryScaling() &&
+        own != specification.rotaryScaling)
+      throw reader.error(ErrorKind::badInput, oldKey, "contradicts 'rope_parameters'");
+    if (own != RotaryScaling()) specification.rotaryScaling = own;
+    const nlohmann::json *outerBase = reader.find(baseKey), *innerBase = inner->find(baseKey);
+    if (outerBase && innerBase && *outerBase != *innerBase)
+      throw reader.error(
+          ErrorKind::badInput, baseKey,
+          fmt::format("contradicts 'rope_parameters.rope_theta' = {}", innerBase->dump()));
+    specification.rotaryBase =
+        innerBase ? inner->positive({baseKey}, usual) : reader.positiveOr({baseKey}, usual);
+    share = inner->positive({shareKey}, share);
+    rejectUnread(reader, newKey, *inner);
+  }
+  if (share > 1 || (share != 1 && !mayBePartial))
+    throw reader.error(share > 1 ? ErrorKind::badInput : ErrorKind::unsupported, shareKey,
+                       mayBePartial ? "must be at most 1" : "only 1 is supported");
+  specification.rotaryShare = share;
+}
+
+/// Of each layer in order whether its queries see a window alone; empty: no key says.
+std::vector<bool> layerTypes(ConfigReader &reader) {
+  constexpr const char *key = "layer_types";
+  const nlohmann::json *kinds = reader.find(key);
+  std::vector<bool> isLocal;
+  if (!kinds) return isLocal;
+  if (!kinds->is_array()) throw reader.error(ErrorKind::badInput, key, "must be a list");
+  for (const nlohmann::json &kind : *kinds) {
+    if (kind != "full_attention" && kind != "sliding_attention")
+      throw reader.error(ErrorKind::unsupported, key,
+                         "supported are \"full_attention\" and \"sliding_attention\"");
+    isLocal.push_back(kind == "sliding_attention");
+  }
+  return isLocal;
+}
+
+/// Per-layer kinds of attention of a family whose layers are all plain.
 void rejectMixedLayers(ConfigReader &reader) {
-  const nlohmann::json *kinds = reader.find("layer_types");
-  if (!kinds) return;
-  for (const nlohmann::json &kind : *kinds)
-    if (kind != "full_attention")
+  for (const bool isLocal : layerTypes(reader))
+    if (isLocal)
       throw reader.error(ErrorKind::unsupported, "layer_types",
                          "only \"full_attention\" layers are supported");
 }
 
 /// `usualGroups`: of a file without num_key_value_heads; nothing: one for each head. A null value
-/// means one for each head in every family.
-LayerSpecification readLlamaLike(ConfigReader &reader, std::optional<int64_t> usualGroups = {}) {
+/// means one for each head in every family. `usualHeadDim`: likewise of head_dim; nothing: the
+/// hidden size is divided.
+LayerSpecification readLlamaLike(ConfigReader &reader, std::optional<int64_t> usualGroups = {},
+                                 std::optional<int64_t> usualHeadDim = {},
+                                 bool mayBePartial = false) {
   const int64_t hidden = reader.requiredInteger({"hidden_size"}),
                 heads = reader.requiredInteger({"num_attention_heads"});
   const int64_t groups =
       reader.integerOr("num_key_value_heads", usualGroups.value_or(heads)).value_or(heads);
   requireMultiple(reader, "num_attention_heads", heads, "num_key_value_heads", groups);
-  const auto headDim = reader.integer({"head_dim"});
+  const auto headDim =
+      usualHeadDim ? reader.integerOr("head_dim", *usualHeadDim) : reader.integer({"head_dim"});
   if (!headDim) requireMultiple(reader, "hidden_size", hidden, "num_attention_heads", heads);
-  rejectMixedLayers(reader);
   const bool bias = reader.flag("attention_bias", false);
-  return {.family = Family::llama,
-          .dims = {{"b", 1},
-                   {"j", 2048},
-                   {"h", heads},
-                   {"g", groups},
-                   {"p", headDim.value_or(hidden / heads)},
-                   {"i", hidden},
-                   {"u", reader.requiredInteger({"intermediate_size"})}},
-          .activation = activation(reader, {"hidden_act"}, "silu"),
-          .epsilon = reader.positiveOr({"rms_norm_eps"}, 1e-6),
-          .projectionBias = bias,
-          .outputBias = bias,
-          .feedForwardBias = reader.flag("mlp_bias", false),
-          .causal = true,
-          .rotaryBase = rotaryBase(reader)};
+  LayerSpecification specification{.family = Family::llama,
+                                   .dims = {{"b", 1},
+                                            {"j", 2048},
+                                            {"h", heads},
+                                            {"g", groups},
+                                            {"p", headDim.value_or(hidden / heads)},
+                                            {"i", hidden},
+                                            {"u", reader.requiredInteger({"intermediate_size"})}},
+                                   .activation = activation(reader, {"hidden_act"}, "silu"),
+                                   .epsilon = reader.positiveOr({"rms_norm_eps"}, 1e-6),
+                                   .projectionBias = bias,
+                                   .outputBias = bias,
+                                   .feedForwardBias = reader.flag("mlp_bias", false),
+                                   .causal = true};
+  readRotary(reader, specification, mayBePartial);
+  return specification;
 }
 
 LayerSpecification readLlama(ConfigReader &reader) {
   reader.rejectValue(
       "sliding_window",
       "a llama layer attends to all earlier keys; windows belong to model_type \"mistral\"");
+  rejectMixedLayers(reader);
   return readLlamaLike(reader);
 }
 
@@ -529,22 +620,106 @@ LayerSpecification readLlama(ConfigReader &reader) {
 /// and 8 key/value heads.
 LayerSpecification readMistral(ConfigReader &reader) {
   const auto window = reader.integerOr("sliding_window", 4096);
+  rejectMixedLayers(reader);
   LayerSpecification specification = readLlamaLike(reader, 8);
   specification.window = window;
   return specification;
 }
 
+/// With use_sliding_window, the layers from max_window_layers on are local, or those that
+/// layer_types names.
+void readQwenWindows(ConfigReader &reader, LayerSpecification &specification) {
+  if (!reader.flag("use_sliding_window", false)) return rejectMixedLayers(reader);
+  const auto window = reader.integerOr("sliding_window", 4096);
+  std::vector<bool> isLocal = layerTypes(reader);
+  if (!window) return;
+  if (isLocal.empty()) {
+    const int64_t first = reader.integer({"max_window_layers"}, 0).value_or(28);
+    int64_t layers = sizeBesideLayers(reader, layerCountKeys());
+    if (layers == 0 || layers > mostListedLayers) layers = first + 1;
+    if (first > mostListedLayers)
+      throw reader.error(ErrorKind::badInput, "max_window_layers",
+                         fmt::format("is more than {}", mostListedLayers));
+    for (int64_t layer = 0; layer < layers; ++layer) isLocal.push_back(layer >= first);
+  }
+  if (std::ranges::count(isLocal, true) == 0) reader.note("no layer has a sliding window");
+  setLayerWindows(reader, specification, isLocal, *window, "full", "sliding");
+}
+
 /// Llama with biases on q, k and v alone, whatever a key says, and 32 key/value heads where none
 /// does.
 LayerSpecification readQwen2(ConfigReader &reader) {
-  reader.rejectFlag("use_sliding_window", "windows in some layers only are not supported");
   if (reader.has("attention_bias"))
     throw reader.error(ErrorKind::unsupported, "attention_bias",
                        "is no setting of qwen2, whose q, k and v always have biases and whose "
                        "output projection has none");
   LayerSpecification specification = readLlamaLike(reader, 32);
   specification.projectionBias = true;
+  readQwenWindows(reader, specification);
   return specification;
+}
+
+/// Llama whose query and key heads are normalized before they turn, of 128 elements where no key
+/// says.
+LayerSpecification readQwen3(ConfigReader &reader) {
+  LayerSpecification specification = readLlamaLike(reader, 32, 128);
+  specification.normalizesHeads = true;
+  readQwenWindows(reader, specification);
+  return specification;
+}
+
+/// Llama with tanh GELU and heads of 256 elements where no key says; tokens' rows are scaled. Norms
+/// multiply with 1 + w, which `gamma` holds.
+LayerSpecification readGemma(ConfigReader &reader) {
+  rejectMixedLayers(reader);
+  LayerSpecification specification = readLlamaLike(reader, {}, 256);
+  constexpr const char *key = "hidden_activation";
+  // Files of the family that say gelu mean the approximation.
+  specification.activation = reader.has(key) && !reader.value(key).is_null()
+                                 ? activation(reader, {key}, "gelu_pytorch_tanh")
+                             : specification.activation == Activation::gelu
+                                 ? Activation::geluTanh
+                                 : specification.activation;
+  if (!reader.has("hidden_act")) specification.activation = Activation::geluTanh;
+  return specification;
+}
+
+/// Llama with a sliding window where a key says so; a part of each head may turn.
+LayerSpecification readPhi3(ConfigReader &reader) {
+  rejectMixedLayers(reader);
+  const auto window = reader.integer({"sliding_window"});
+  LayerSpecification specification = readLlamaLike(reader, {}, {}, true);
+  specification.window = window;
+  return specification;
+}
+
+/// Normalized before each block, ReLU, learned positions.
+LayerSpecification readOpt(ConfigReader &reader) {
+  const int64_t hidden = reader.requiredInteger({"hidden_size"}),
+                heads = reader.requiredInteger({"num_attention_heads"});
+  requireMultiple(reader, "hidden_size", hidden, "num_attention_heads", heads);
+  const auto require = [&](const char *key) {
+    if (!reader.flag(key, true))
+      throw reader.error(ErrorKind::unsupported, key, "supported is true");
+  };
+  require("do_layer_norm_before");
+  require("layer_norm_elementwise_affine");
+  reader.rejectFlag("_remove_final_layer_norm", "models without a last norm are not supported");
+  if (const auto columns = reader.integer({"word_embed_proj_dim"}); columns && *columns != hidden)
+    throw reader.error(ErrorKind::unsupported, "word_embed_proj_dim",
+                       fmt::format("supported is 'hidden_size' = {}", hidden));
+  const bool bias = reader.flag("enable_bias", true);
+  return {.family = Family::decoder,
+          .dims = {{"b", 1},
+                   {"j", 2048},
+                   {"h", heads},
+                   {"i", hidden},
+                   {"u", reader.requiredInteger({"ffn_dim", "intermediate_size"})}},
+          .activation = activation(reader, {"activation_function"}, "relu"),
+          .projectionBias = bias,
+          .outputBias = bias,
+          .feedForwardBias = bias,
+          .causal = true};
 }
 
 using FamilyReader = LayerSpecification (*)(ConfigReader &);
@@ -556,13 +731,17 @@ const std::map<std::string, FamilyReader> &familyReaders() {
                                                               {"camembert", readPlainBert},
                                                               {"deberta", readDeberta},
                                                               {"distilbert", readDistilBert},
+                                                              {"gemma", readGemma},
                                                               {"gpt2", readGpt2},
                                                               {"gpt_neo", readGptNeo},
                                                               {"llama", readLlama},
                                                               {"longformer", readLongformer},
                                                               {"mistral", readMistral},
                                                               {"mpt", readMpt},
+                                                              {"opt", readOpt},
+                                                              {"phi3", readPhi3},
                                                               {"qwen2", readQwen2},
+                                                              {"qwen3", readQwen3},
                                                               {"roberta", readPlainBert},
                                                               {"t5", readT5},
                                                               {"xlm-roberta", readPlainBert}};
@@ -589,56 +768,72 @@ void readPositions(ConfigReader &reader, ConfigDescription &description) {
   steps = std::min(steps, *count);
 }
 
-/// The first of the keys that holds a positive integer; 0 if none does. What it asks for decides
-/// nothing of one layer, so it does not count as read.
-int64_t sizeBesideLayers(const ConfigReader &reader, const Keys &keys, int64_t absent = 0) {
-  for (const std::string &key : keys)
-    if (reader.has(key) && !reader.value(key).is_null()) {
-      const nlohmann::json &value = reader.value(key);
-      return value.is_number_integer() && value.get<int64_t>() > 0 ? value.get<int64_t>() : 0;
-    }
-  return absent;
-}
-
 bool tiesWeights(const ConfigReader &reader, bool absent) {
   constexpr const char *key = "tie_word_embeddings";
   return reader.has(key) && reader.value(key).is_boolean() ? reader.value(key).get<bool>() : absent;
 }
 
+/// RoBERTa and its relatives count positions from behind the id of the padding token, 1 in every
+/// checkpoint whose names are known.
+void setRobertaModel(const ConfigReader &reader, ModelSpecification &model, const char *names) {
+  constexpr const char *key = "pad_token_id";
+  const int64_t padding = reader.has(key) && reader.value(key).is_number_unsigned()
+                              ? reader.value(key).get<int64_t>()
+                              : 1;
+  model.tokenTypes = sizeBesideLayers(reader, {"type_vocab_size"}, 2);
+  model.hasPositions = model.hasPooler = true;
+  model.firstPosition = padding + 1;
+  model.weightNames = padding == 1 ? names : "";
+}
+
 /// What the model has beside its layers, of those types that are built as a whole.
-ModelSpecification modelAround(const ConfigReader &reader, const std::string &modelType) {
+ModelSpecification modelAround(const ConfigReader &reader, const std::string &modelType,
+                               const LayerSpecification &layer) {
   ModelSpecification model{.layers = sizeBesideLayers(reader, layerCountKeys())};
-  const int64_t vocabulary = sizeBesideLayers(reader, {"vocab_size"});
-  if (modelType == "bert") {
-    model.vocabulary = vocabulary;
+  if (modelType == "t5") return model;
+  model.vocabulary = sizeBesideLayers(reader, {"vocab_size"});
+  if (modelType == "bert" || modelType == "big_bird") {
     model.tokenTypes = sizeBesideLayers(reader, {"type_vocab_size"}, 2);
     model.hasPositions = model.hasPooler = true;
     model.weightNames = "bert";
+    if (modelType == "bert") return model;
+    model.weightNames = "bigbird";
+    model.dropsBeforeNorm = true;
+    constexpr const char *key = "rescale_embeddings";
+    if (reader.has(key) && reader.value(key) == true)
+      model.embeddingScale = std::sqrt(double(layer.dims.at("i")));
+  } else if (modelType == "roberta" || modelType == "camembert" || modelType == "xlm-roberta") {
+    setRobertaModel(reader, model, "roberta");
+  } else if (modelType == "longformer") {
+    setRobertaModel(reader, model, "longformer");
   } else if (modelType == "albert") {
-    model.vocabulary = vocabulary;
     model.tokenTypes = sizeBesideLayers(reader, {"type_vocab_size"}, 2);
     model.embedding = sizeBesideLayers(reader, {"embedding_size"}, 128);
     model.hasPositions = model.hasPooler = model.sharesLayers = true;
     model.weightNames = "albert";
   } else if (modelType == "deberta") {
-    model.vocabulary = vocabulary;
     model.tokenTypes = sizeBesideLayers(reader, {"type_vocab_size"});
     model.hasPositions = hasDebertaPositions(reader);
     model.weightNames = "deberta";
   } else if (modelType == "distilbert") {
-    model.vocabulary = vocabulary;
     model.hasPositions = true;
     model.weightNames = "distilbert";
-  } else if (modelType == "gpt2") {
-    model.vocabulary = vocabulary;
+  } else if (modelType == "gpt2" || modelType == "gpt_neo" || modelType == "opt") {
     model.hasPositions = model.hasLogits = true;
-    model.weightNames = "gpt2";
+    model.weightNames = modelType == "gpt_neo" ? "gpt-neo" : modelType;
     model.isTied = tiesWeights(reader, true);
-  } else if (modelType == "llama" || modelType == "mistral" || modelType == "qwen2") {
-    model.vocabulary = vocabulary;
+  } else if (modelType == "bloom" || modelType == "mpt") {
     model.hasLogits = true;
-    model.weightNames = "llama";
-    model.isTied = tiesWeights(reader, false);
+    model.normalizesEmbeddings = modelType == "bloom";
+    model.weightNames = modelType;
+    model.isTied = tiesWeights(reader, true);
+  } else {
+    const bool isGemma = modelType == "gemma";
+    model.hasLogits = true;
+    // Phi-3 stacks projections of different sizes, which has no name here.
+    model.weightNames = isGemma ? "gemma" : modelType == "phi3" ? "" : "llama";
+    model.isTied = tiesWeights(reader, isGemma);
+    if (isGemma) model.embeddingScale = std::sqrt(double(layer.dims.at("i")));
   }
   return model;
 }
@@ -731,13 +926,15 @@ std::string layerName(const std::string &where, const std::string &modelType) {
 }  // namespace
 
 const std::vector<std::string> &layerCountKeys() {
-  static const std::vector<std::string> keys = {"num_hidden_layers", "n_layer", "n_layers"};
+  static const std::vector<std::string> keys = {"num_hidden_layers", "n_layer", "n_layers",
+                                                "num_layers"};
   return keys;
 }
 
 const std::vector<std::string> &wholeModelKeys() {
-  static const std::vector<std::string> keys = {"embedding_size", "tie_word_embeddings",
-                                                "type_vocab_size", "vocab_size"};
+  static const std::vector<std::string> keys = {"embedding_size",     "pad_token_id",
+                                                "rescale_embeddings", "tie_word_embeddings",
+                                                "type_vocab_size",    "vocab_size"};
   return keys;
 }
 
@@ -759,6 +956,7 @@ std::vector<ConfigFamily> configFamilies() {
                                                               {"n_head", 4},
                                                               {"n_embed", 64},
                                                               {"d_model", 64},
+                                                              {"ffn_dim", 128},
                                                               {"d_kv", 16},
                                                               {"d_ff", 128},
                                                               {"num_heads", 4}};
@@ -804,7 +1002,7 @@ ConfigDescription parseConfig(std::string_view text, const std::string &where,
   ConfigDescription description;
   description.specification = family->second(reader);
   description.specification.name = layerName(where, modelType);
-  description.specification.model = modelAround(reader, modelType);
+  description.specification.model = modelAround(reader, modelType, description.specification);
   readPositions(reader, description);
   readElementType(reader, description);
   readRest(reader, modelType, allowedKeys, description);
@@ -815,12 +1013,16 @@ ConfigDescription parseConfig(std::string_view text, const std::string &where,
 
 void checkPositions(const ConfigDescription &description, const Dims &dims) {
   if (description.positionsKey.empty()) return;
+  const int64_t first =
+      description.specification.isWhole ? description.specification.model.firstPosition : 0;
+  const std::string behind =
+      first > 0 ? fmt::format(", of whose rows the first {} are of no position", first) : "";
   for (const char *axis : {"j", "k"})
-    if (dims.at(axis) > description.positions)
+    if (dims.at(axis) > description.positions - first)
       throw Error::badInput(
-          "{}: dimension {}={} is larger than key '{}' = {}: later positions have no embedding",
+          "{}: dimension {}={} is larger than key '{}' = {}{}: later positions have no embedding",
           description.specification.name, axis, dims.at(axis), description.positionsKey,
-          description.positions);
+          description.positions, behind);
 }
 
 ConfigDescription readConfig(const std::string &path, const std::set<std::string> &allowedKeys) {

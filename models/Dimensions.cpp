@@ -78,9 +78,16 @@ void checkContradictions(const LayerSpecification &specification, const Dims &di
     throw Error::badInput(
         "{}: i={} must equal h * p = {} * {} = {}; leave p out to let it follow i / h",
         specification.name, dims.at("i"), dims.at("h"), dims.at("p"), dims.at("h") * dims.at("p"));
-  if (specification.family == Family::llama && dims.at("p") % 2 != 0)
-    throw Error::badInput("{}: rotary positions turn pairs, so p={} must be even",
-                          specification.name, dims.at("p"));
+  if (specification.family == Family::llama) {
+    const int64_t turned = turnedExtent(specification, dims.at("p"));
+    if (turned == dims.at("p") && turned % 2 != 0)
+      throw Error::badInput("{}: rotary positions turn pairs, so p={} must be even",
+                            specification.name, turned);
+    if (turned < 2 || turned % 2 != 0)
+      throw Error::badInput(
+          "{}: rotary positions turn pairs, so the share {} of p={} must be an even number",
+          specification.name, specification.rotaryShare, dims.at("p"));
+  }
   if (specification.family == Family::maskedToken && dims.at("k") != dims.at("j"))
     throw Error::badInput("{}: k={} must equal j={}: every token attends to all of its sequence",
                           specification.name, dims.at("k"), dims.at("j"));
@@ -123,6 +130,10 @@ void checkContradictions(const LayerSpecification &specification, const Dims &di
 }
 
 }  // namespace
+
+int64_t turnedExtent(const LayerSpecification &specification, int64_t headExtent) {
+  return int64_t(double(headExtent) * specification.rotaryShare);
+}
 
 std::vector<std::string> settableDims(const LayerSpecification &specification) {
   std::vector<std::string> names = {"b", "j", "k", "h"};

@@ -5,6 +5,7 @@
 #include "ir/Weft.h"
 #include "kernel/BlockMask.h"
 #include "kernel/Error.h"
+#include "kernel/LayerNames.h"
 #include "kernel/ScoreBias.h"
 #include "models/ScoreMask.h"
 
@@ -158,6 +159,11 @@ mlir::Value LayerBuilder::project(const std::string &name, const std::string &sp
   return append<BiasOp>(name, product, parameter(biasName, biasAxes, InitialValue::zeros()), along);
 }
 
+void LayerBuilder::setLayer(int64_t number) {
+  layer_ = number;
+  prefix_ = number > 0 ? layerPrefix(number) : "";
+}
+
 mlir::Value LayerBuilder::gather(const std::string &name, mlir::Value table, mlir::Value indices) {
   return append<GatherOp>(name, table, indices);
 }
@@ -206,9 +212,9 @@ mlir::Value LayerBuilder::layerNorm(const std::string &name, mlir::Value x,
 }
 
 mlir::Value LayerBuilder::rmsNorm(const std::string &name, mlir::Value x,
-                                  const std::string &weightName) {
-  const mlir::Value gamma = parameter(weightName, "i", InitialValue::ones());
-  return append<RmsNormOp>(name, x, gamma, position(x, 'i'), specification_.epsilon);
+                                  const std::string &weightName, char axis) {
+  const mlir::Value gamma = parameter(weightName, std::string(1, axis), InitialValue::ones());
+  return append<RmsNormOp>(name, x, gamma, position(x, axis), specification_.epsilon);
 }
 
 mlir::Value LayerBuilder::softmax(const std::string &name, mlir::Value x, char axis) {
@@ -230,6 +236,8 @@ mlir::Value LayerBuilder::activate(const std::string &name, mlir::Value x) {
     case Activation::gelu: return append<GeluOp>(name, x);
     case Activation::geluTanh: return append<GeluTanhOp>(name, x);
     case Activation::silu: return append<SiluOp>(name, x);
+    case Activation::quickGelu:  // Hendrycks and Gimpel 2016, section 2
+      return multiply(name, x, append<SigmoidOp>(name + "_share", scale(name + "_in", x, 1.702)));
   }
   llvm_unreachable("every activation is in the switch");
 }
@@ -242,14 +250,28 @@ mlir::Value LayerBuilder::tanh(const std::string &name, mlir::Value x) {
   return append<TanhOp>(name, x);
 }
 
+mlir::Value LayerBuilder::scale(const std::string &name, mlir::Value x, double factor) {
+  return append<ScaleOp>(name, x, factor);
+}
+
 mlir::Value LayerBuilder::first(const std::string &name, mlir::Value x, char axis) {
   return append<SliceOp>(name, x, position(x, axis), 0, 1);
 }
 
 mlir::Value LayerBuilder::rotary(const std::string &name, mlir::Value x, char positionAxis,
                                  char headDim) {
-  return append<RotaryOp>(name, x, position(x, positionAxis), position(x, headDim),
-                          specification_.rotaryBase);
+  auto op = RotaryOp::create(builder_, named(name), x, position(x, positionAxis),
+                             position(x, headDim), specification_.rotaryBase);
+  if (const int64_t turned = turnedExtent(specification_, dim(headDim)); turned < dim(headDim))
+    op.setTurned(turned);
+  const RotaryScaling &scaling = specification_.rotaryScaling;
+  if (scaling.factor != 1) op.setFactorAttr(builder_.getF64FloatAttr(scaling.factor));
+  if (scaling.original > 0) {
+    op.setOriginal(scaling.original);
+    op.setLowAttr(builder_.getF64FloatAttr(scaling.low));
+    op.setHighAttr(builder_.getF64FloatAttr(scaling.high));
+  }
+  return op.getResult();
 }
 
 bool LayerBuilder::hasAxis(mlir::Value x, char axis) const {
@@ -332,14 +354,22 @@ mlir::Value LayerBuilder::maskBlocks(mlir::Value x) {
                            position(x, 'k'), heads, text);
 }
 
+std::optional<int64_t> LayerBuilder::window() const {
+  const std::vector<int64_t> &windows = specification_.layerWindows;
+  if (layer_ == 0 || windows.empty()) return specification_.window;
+  const int64_t own = windows[size_t(layer_ - 1) % windows.size()];
+  return own > 0 ? std::optional(own) : std::nullopt;
+}
+
 mlir::Value LayerBuilder::maskPositions(const std::string &name, mlir::Value x) {
-  if (!specification_.causal && !specification_.window) return x;
+  const std::optional<int64_t> seen = window();
+  if (!specification_.causal && !seen) return x;
   const int64_t query = position(x, queryAxis_), key = position(x, 'k');
   // A window that reaches from the last query to the first key, and where keys behind a query are
   // seen from the first query to the last key, excludes nothing that causality does not.
   const int64_t furthest = specification_.causal ? dim('k') : std::max(dim(queryAxis_), dim('k'));
-  if (specification_.window && *specification_.window < furthest) {
-    const int64_t left = *specification_.window - 1;
+  if (seen && *seen < furthest) {
+    const int64_t left = *seen - 1;
     return MaskOp::window(builder_, named(name), x, query, key, left,
                           specification_.causal ? 0 : left,
                           specification_.globalPositions ? dim('a') : 0);

@@ -54,7 +54,9 @@ public:
                       const std::string &weightName, mlir::Value x,
                       const std::string &biasName = "");
 
-  /// What every further name starts with: "layer2_".
+  /// Every further name starts with the layer's ("layer2_"), and windows are its; 0: of no layer.
+  void setLayer(int64_t number);
+  /// What every further name starts with: "cross_".
   void setPrefix(const std::string &text) { prefix_ = text; }
   /// A parameter that all layers share: without their prefix, and there once.
   mlir::Value sharedParameter(const std::string &name, const std::string &axes,
@@ -70,7 +72,8 @@ public:
   mlir::Value weightedLoss(const std::string &name, mlir::Value losses, mlir::Value weights);
   mlir::Value layerNorm(const std::string &name, mlir::Value x, const std::string &suffix,
                         char axis = 'i');
-  mlir::Value rmsNorm(const std::string &name, mlir::Value x, const std::string &weightName);
+  mlir::Value rmsNorm(const std::string &name, mlir::Value x, const std::string &weightName,
+                      char axis = 'i');
   mlir::Value softmax(const std::string &name, mlir::Value x, char axis);
   /// x itself where the specification has no dropout; each call draws its own stream.
   mlir::Value dropout(const std::string &name, mlir::Value x);
@@ -78,6 +81,7 @@ public:
   mlir::Value activate(const std::string &name, mlir::Value x);
   mlir::Value multiply(const std::string &name, mlir::Value a, mlir::Value b);
   mlir::Value tanh(const std::string &name, mlir::Value x);
+  mlir::Value scale(const std::string &name, mlir::Value x, double factor);
   /// The first position of the axis, which stays as one of extent 1.
   mlir::Value first(const std::string &name, mlir::Value x, char axis);
   mlir::Value rotary(const std::string &name, mlir::Value x, char position, char headDim);
@@ -120,6 +124,8 @@ private:
   bool hasAxis(mlir::Value x, char axis) const;
   mlir::Value relativeTable(const std::string &heads);
   mlir::Value maskPositions(const std::string &name, mlir::Value x);
+  /// Keys that a query of the current layer sees (LayerSpecification::window).
+  std::optional<int64_t> window() const;
   mlir::Value maskBlocks(mlir::Value x);
   /// An argument of integers that all layers read: without their prefix, and there once.
   mlir::Value sharedIndices(const std::string &name, const std::string &axes);
@@ -140,6 +146,7 @@ private:
   int64_t streams_ = 0;                        ///< dropout streams handed out
   char queryAxis_ = 'j';                       ///< of masks
   std::string prefix_;                         ///< of names
+  int64_t layer_ = 0;                          ///< of several, from 1; 0: of none
   std::map<std::string, mlir::Value> shared_;  ///< by name
 };
 

@@ -31,7 +31,15 @@ enum class Family : uint8_t {
                 ///< positions
 };
 
-enum class Activation : uint8_t { relu, gelu, geluTanh, silu };
+enum class Activation : uint8_t { relu, gelu, geluTanh, silu, quickGelu };
+
+/// Rotary positions for longer contexts than the first training's (weft.rotary in ir/SPEC.md).
+struct RotaryScaling {
+  double factor = 1;     ///< that frequencies are divided by
+  int64_t original = 0;  ///< positions of the first training; 0: all frequencies are divided
+  double low = 0, high = 0;
+  bool operator==(const RotaryScaling &) const = default;
+};
 
 /// The model that a layer is of, beside its layers. What is 0 or false is not known or not there.
 struct ModelSpecification {
@@ -45,6 +53,12 @@ struct ModelSpecification {
   bool hasLogits = false;     ///< a projection to the vocabulary
   std::string weightNames = {};  ///< of published checkpoints (WeightNames.h); empty: not known
   bool isTied = false;           ///< whose weight is the table of tokens
+  bool normalizesEmbeddings = false;  ///< of decoders; encoders always do
+  bool dropsBeforeNorm = false;       ///< dropout of embeddings stands before their norm
+  double embeddingScale = 1;          ///< of the rows of tokens
+  /// The row of a checkpoint's table that the first position has: RoBERTa counts from behind the
+  /// padding token's id.
+  int64_t firstPosition = 0;
   bool operator==(const ModelSpecification &) const = default;
 };
 
@@ -68,16 +82,21 @@ struct LayerSpecification {
   std::optional<int64_t> window = {};
   bool padding = false;       ///< an argument says how many keys a sequence has
   double rotaryBase = 10000;  ///< llama only
-  int64_t layers = 1;         ///< built one behind another
-  bool isWhole = false;       ///< part=model: with what the model has around its layers
-  bool hasLoss = false;       ///< of a whole model with logits: they end in a loss
+  double rotaryShare = 1;     ///< of a head's elements, the first ones, that turn
+  RotaryScaling rotaryScaling = {};
+  bool normalizesHeads = false;  ///< llama: an RMS norm of each query and key head
+  int64_t layers = 1;            ///< built one behind another
+  bool isWhole = false;          ///< part=model: with what the model has around its layers
+  bool hasLoss = false;          ///< of a whole model with logits: they end in a loss
   ModelSpecification model = {};
   bool normBias = true;           ///< layer normalization adds a parameter
   bool gatedFeedForward = false;  ///< the activation is multiplied with a second projection
   bool crossAttention = false;    ///< t5: a decoder layer, over a memory
   ScoreForm score = {};           ///< of self attention
   bool documents = false;         ///< an argument says which tokens belong together
-  bool alternates = false;        ///< other layers of the model are of another kind
+  /// Of several layers: `window` of layer n is this one's element n - 1, from the first again where
+  /// it ends; 0: none. Empty: `window` is of all.
+  std::vector<int64_t> layerWindows = {};
   /// Encoders only: the first a positions see all keys, by separate projections, and all see them
   /// (Longformer).
   bool globalPositions = false;
@@ -93,6 +112,9 @@ struct LayerSpecification {
 
 /// The axes that --dim may set for this layer, in the order people read them.
 std::vector<std::string> settableDims(const LayerSpecification &specification);
+
+/// Elements of a head of so many that turn.
+int64_t turnedExtent(const LayerSpecification &specification, int64_t headExtent);
 
 /// Every extent after overrides. What is not given follows: k = j, p = i / h, w = p, g = h, and
 /// grouped layers get r = h / g. Throws Error(badInput) that names dimension, value and limit for

@@ -11,8 +11,11 @@ mlir::Value groupedAttention(LayerBuilder &layer, mlir::Value x) {
   const mlir::Value q = layer.project("q", "pgri,bji->pgrbj", "wq", x, bias ? "bq" : "");
   const mlir::Value k = layer.project("k", "pgi,bki->pgbk", "wk", x, bias ? "bk" : "");
   const mlir::Value v = layer.project("v", "wgi,bki->wgbk", "wv", x, bias ? "bv" : "");
-  const mlir::Value qTurned = layer.rotary("q_turned", q, 'j', 'p'),
-                    kTurned = layer.rotary("k_turned", k, 'k', 'p');
+  const bool normalizes = layer.specification().normalizesHeads;
+  const mlir::Value qNormed = normalizes ? layer.rmsNorm("q_norm", q, "gamma_q", 'p') : q,
+                    kNormed = normalizes ? layer.rmsNorm("k_norm", k, "gamma_k", 'p') : k;
+  const mlir::Value qTurned = layer.rotary("q_turned", qNormed, 'j', 'p'),
+                    kTurned = layer.rotary("k_turned", kNormed, 'k', 'p');
   const mlir::Value weighted =
       attend(layer, qTurned, kTurned, v, "pgbk,pgrbj->grbjk", "wgbk,grbjk->wgrbj");
   return layer.project("attention", "wgri,wgrbj->bji", "wo", weighted, outputBias ? "bo" : "");

@@ -81,9 +81,8 @@ void setLayers(LayerSpecification &specification, const Request &request) {
         name, isAsked ? "--layers" : "--part model");
   if (specification.isWhole && model.vocabulary == 0)
     throw Error::unsupported(
-        "{}: --part model: what the model has around its layers is known of BERT, ALBERT, "
-        "DeBERTa, DistilBERT, GPT-2 and Llama "
-        "with a vocabulary ('vocab_size' of a config.json); nearest is --layers {}",
+        "{}: --part model: what the model has around its layers is known of models like BERT, "
+        "GPT-2 and Llama with a vocabulary ('vocab_size' of a config.json); nearest is --layers {}",
         name, model.layers > 0 ? "all" : "N");
   if (request.part == "attention" && request.layers.value_or(2) != 1)
     throw Error::unsupported(
@@ -103,23 +102,14 @@ void setLayers(LayerSpecification &specification, const Request &request) {
                           specification.layers, model.layers);
 }
 
-/// What several layers and whole models do not have yet, each with what is nearest.
 /// More than any published model of these families has; each is a copy of its ops.
 constexpr int64_t mostLayers = 256;
 
-void checkLayers(const LayerSpecification &specification, const Request &request) {
+void checkLayers(const LayerSpecification &specification) {
   if (specification.family == Family::maskedToken) return;
-  if (specification.layers == 1 && !specification.isWhole) return;
-  const std::string flag =
-      specification.isWhole ? "--part model" : fmt::format("--layers {}", specification.layers);
   if (specification.layers > mostLayers)
     throw Error::unsupported("{}: {} layers; at most {} are built together", specification.name,
                              specification.layers, mostLayers);
-  if (specification.alternates)
-    throw Error::unsupported(
-        "{}: {}: layers of two kinds, global and local, are not built together yet; nearest is one "
-        "layer",
-        specification.name, flag);
 }
 
 /// Embeddings and loss belong to no single layer.
@@ -167,9 +157,11 @@ void setMask(LayerSpecification &specification, const Request &request) {
         "causal, window=N, padding and document",
         specification.name, textOf(mask), specification.name, *specification.blocks);
   specification.causal |= mask.causal;
-  if (mask.window)
-    specification.window =
-        std::min(specification.window.value_or(*mask.window + 1), *mask.window + 1);
+  if (mask.window) {
+    const int64_t seen = *mask.window + 1;
+    specification.window = std::min(specification.window.value_or(seen), seen);
+    for (int64_t &own : specification.layerWindows) own = own > 0 ? std::min(own, seen) : seen;
+  }
   specification.padding |= mask.padding;
   specification.documents |= mask.document;
   if (mask.blocks) specification.blocks = mask.blocks;
@@ -264,10 +256,15 @@ Model buildDescribed(const Request &request, mlir::MLIRContext &context) {
   setMask(specification, request);
   setRagged(specification, request);
   setScoreForm(specification, request);
-  checkLayers(specification, request);
+  checkLayers(specification);
   if (specification.layers > 1 || specification.isWhole)
     takeAsRead(described.ignoredKeys, layerCountKeys());
-  if (specification.isWhole) takeAsRead(described.ignoredKeys, wholeModelKeys());
+  if (specification.isWhole) {
+    takeAsRead(described.ignoredKeys, wholeModelKeys());
+    int64_t &steps = specification.dims.at("j");
+    if (const int64_t rows = described.positions - specification.model.firstPosition; rows > 0)
+      steps = std::min(steps, rows);
+  }
   Model model;
   model.description = {
       .name = specification.name,

@@ -70,7 +70,9 @@ LayerSpecification debertaBase() {
 /// the last, and 3 that each head draws for itself.
 LayerSpecification bigBirdLarge() {
   LayerSpecification layer = bert("bigbird-large", 24, 16, 1024);
-  layer.model = {};
+  layer.model.vocabulary = 50358;
+  layer.model.weightNames = "bigbird";
+  layer.model.dropsBeforeNorm = true;
   layer.dims["b"] = 1, layer.dims["j"] = 4096;
   layer.activation = Activation::geluTanh;
   layer.blocks = "bigbird(block=64,window=3,global=2,random=3,seed=0,heads=each)";
@@ -81,7 +83,10 @@ LayerSpecification bigBirdLarge() {
 /// separate projections, 64 here.
 LayerSpecification longformerLarge() {
   LayerSpecification layer = bert("longformer-large", 24, 16, 1024);
-  layer.model = {};
+  layer.model.vocabulary = 50265;
+  layer.model.tokenTypes = 1;
+  layer.model.weightNames = "longformer";
+  layer.model.firstPosition = 2;
   layer.dims["b"] = 1, layer.dims["j"] = 4096, layer.dims["a"] = 64;
   layer.epsilon = 1e-5;
   layer.window = 257;
@@ -113,9 +118,16 @@ LayerSpecification gptNeo(std::string name, bool isLocal) {
                            .activation = Activation::geluTanh,
                            .projectionBias = false,
                            .causal = true,
-                           .scaleScores = false};
-  layer.alternates = true;
-  if (isLocal) layer.window = 256;
+                           .scaleScores = false,
+                           .model = {.layers = 24,
+                                     .vocabulary = 50257,
+                                     .hasPositions = true,
+                                     .hasLogits = true,
+                                     .weightNames = "gpt-neo",
+                                     .isTied = true}};
+  constexpr int64_t localWindow = 256;
+  if (!isLocal) layer.layerWindows = {0, localWindow};
+  else layer.window = localWindow, layer.model = {};
   return layer;
 }
 
@@ -141,7 +153,12 @@ LayerSpecification bloom() {
           .dims = {{"b", 1}, {"j", 2048}, {"h", 16}, {"i", 1024}, {"u", 4096}},
           .activation = Activation::geluTanh,
           .causal = true,
-          .model = {.layers = 24},
+          .model = {.layers = 24,
+                    .vocabulary = 250880,
+                    .hasLogits = true,
+                    .weightNames = "bloom",
+                    .isTied = true,
+                    .normalizesEmbeddings = true},
           .score = {.alibi = 8}};
 }
 
@@ -155,7 +172,11 @@ LayerSpecification mpt() {
           .outputBias = false,
           .feedForwardBias = false,
           .causal = true,
-          .model = {.layers = 32},
+          .model = {.layers = 32,
+                    .vocabulary = 50432,
+                    .hasLogits = true,
+                    .weightNames = "mpt",
+                    .isTied = true},
           .normBias = false,
           .score = {.alibi = 8}};
 }

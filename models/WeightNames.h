@@ -13,15 +13,18 @@ namespace weft::models {
 struct WeightSource {
   std::string name;  ///< "h.2.attn.c_attn.weight"
   /// Its dimensions, with a space between them: of each the parameter's axes that it merges,
-  /// slowest first. A digit is which of three stacked parts is taken, where they lie between
-  /// axes; "<" in front, that the dimension may be longer and its first indices are taken. "i 0hp",
-  /// "h2w i", "<j i".
+  /// slowest first. A digit in front of an axis is which of three stacked parts is taken; "<" in
+  /// front, that the dimension may be longer and its first indices are taken, with a number before
+  /// it those from that index on. "i 0hp", "h0p i", "<j i", "2<j i".
   std::string dimensions;
+  double plus =
+      0;  ///< that the parameter is more than the tensor: Gemma's norms multiply with 1 + w
 };
 
-/// Names of weights: "albert", "bert", "deberta", "distilbert", "gpt2" and "llama" (also of
-/// Mistral and Qwen2). The source of a parameter of such a model ("layer3_wq", "token_table");
-/// nothing for one that no checkpoint has.
+/// Names of weights: "albert", "bert", "bigbird", "bloom", "deberta", "distilbert", "gemma",
+/// "gpt2", "gpt-neo", "llama" (also of Mistral, Qwen2 and Qwen3), "longformer", "mpt", "opt" and
+/// "roberta" (also of CamemBERT and XLM-RoBERTa). The source of a parameter of such a model
+/// ("layer3_wq", "token_table"); nothing for one that no checkpoint has.
 std::optional<WeightSource> weightSource(std::string_view names, std::string_view parameter);
 
 /// A name of a checkpoint without what its file may have in front of all ("bert.", "model.").

@@ -1,6 +1,5 @@
 // Several layers one behind another, and what a whole model has around them: embeddings before the
 // first, a last norm, a pooler or a projection to the vocabulary behind the last.
-#include "kernel/LayerNames.h"
 #include "models/Families.h"
 
 using namespace std::string_literals;
@@ -17,6 +16,7 @@ mlir::Value embed(LayerBuilder &layer, mlir::Value table) {
   const char columns = tableColumns(model);
   const mlir::Value tokens = layer.indices("tokens", "bj");
   mlir::Value x = layer.gather("embedded", table, tokens);
+  if (model.embeddingScale != 1) x = layer.scale("embedded_scaled", x, model.embeddingScale);
   if (model.tokenTypes > 0) {
     const mlir::Value types = layer.indices("types", "bj");
     const mlir::Value ofTypes =
@@ -26,9 +26,10 @@ mlir::Value embed(LayerBuilder &layer, mlir::Value table) {
   }
   if (model.hasPositions)
     x = layer.bias("positioned", x, "position_table", "j"s + columns, LayerBuilder::drawn);
-  if (layer.specification().family == Family::encoder)
+  if (model.dropsBeforeNorm) x = layer.dropout("embedding_kept", x);
+  if (layer.specification().family == Family::encoder || model.normalizesEmbeddings)
     x = layer.layerNorm("norm0", x, "0", columns);
-  x = layer.dropout("embedding_kept", x);
+  if (!model.dropsBeforeNorm) x = layer.dropout("embedding_kept", x);
   if (model.embedding == 0) return x;
   return layer.project("widened", "id,bjd->bji", "w_embedding", x, "b_embedding");
 }
@@ -73,10 +74,10 @@ std::vector<mlir::Value> buildLayers(LayerBuilder &layer) {
               : mlir::Value();
   mlir::Value x = isWhole ? embed(layer, table) : layer.argument("x", "bji");
   for (int64_t number = 1; number <= specification.layers; ++number) {
-    layer.setPrefix(layerPrefix(number));
+    layer.setLayer(number);
     x = oneLayer(layer, x);
   }
-  layer.setPrefix("");
+  layer.setLayer(0);
   if (!isWhole) return {x};
   x = lastNorm(layer, x);
   if (!model.hasLogits) return model.hasPooler ? std::vector{x, pool(layer, x)} : std::vector{x};

@@ -170,11 +170,21 @@ struct Evaluator {
                                  sourceOf(int64_t(dropoutOp.getStream()))));
   }
   Results operator()(RotaryOp embedding) const {
-    const RotaryStyle style =
-        embedding.getStyle() == "halved" ? RotaryStyle::halved : RotaryStyle::interleaved;
-    return results(rotary<Real>(operand(0), embedding.getPosition(), embedding.getDim(),
-                                embedding.getBase().convertToDouble(), style,
-                                embedding.isReverse()));
+    const auto number = [](const std::optional<llvm::APFloat> &value, double absent) {
+      return value ? value->convertToDouble() : absent;
+    };
+    return results(rotary<Real>(
+        operand(0),
+        {.position = int64_t(embedding.getPosition()),
+         .dim = int64_t(embedding.getDim()),
+         .turned = embedding.turnedExtent(),
+         .base = embedding.getBase().convertToDouble(),
+         .style = embedding.getStyle() == "halved" ? RotaryStyle::halved : RotaryStyle::interleaved,
+         .isReverse = embedding.isReverse(),
+         .factor = number(embedding.getFactor(), 1),
+         .original = int64_t(embedding.getOriginal().value_or(0)),
+         .low = number(embedding.getLow(), 0),
+         .high = number(embedding.getHigh(), 0)}));
   }
   Results operator()(AlibiOp bias) const {
     return results(alibi<Real>(operand(0), bias.getHeads(), bias.getQuery(), bias.getKey(),

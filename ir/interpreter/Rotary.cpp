@@ -5,33 +5,45 @@
 #include <cmath>
 
 namespace weft::reference {
+namespace {
+
+double frequencyOf(const RotaryForm &form, int64_t pair) {
+  const double frequency = std::pow(form.base, -2.0 * double(pair) / double(form.turned));
+  if (form.original == 0) return frequency / form.factor;
+  const double wavelength = 2 * std::acos(-1.0) / frequency, original = double(form.original);
+  if (wavelength < original / form.high) return frequency;
+  if (wavelength > original / form.low) return frequency / form.factor;
+  const double kept = (original / wavelength - form.low) / (form.high - form.low);
+  return kept * frequency + (1 - kept) * frequency / form.factor;
+}
+
+}  // namespace
 
 template <typename Real>
-TensorValue rotary(const TensorValue &x, int64_t position, int64_t dim, double base,
-                   RotaryStyle style, bool isReverse) {
+TensorValue rotary(const TensorValue &x, const RotaryForm &form) {
   const Shape strides = stridesOf(x.shape);
-  const int64_t extent = x.shape[dim], half = extent / 2;
-  TensorValue result = zeros(x.shape);
+  const int64_t half = form.turned / 2;
+  TensorValue result = x;
   for (int64_t n = 0; n < int64_t(x.elements.size()); ++n) {
     const Shape at = coordinatesOf(n, x.shape);
-    const bool halved = style == RotaryStyle::halved;
-    const bool second = halved ? at[dim] >= half : at[dim] % 2 != 0;
-    const int64_t pair = halved ? at[dim] % half : at[dim] / 2;
-    const double angle =
-        double(at[position]) * std::pow(base, -2.0 * double(pair) / double(extent));
+    const int64_t here = at[form.dim];
+    if (here >= form.turned) continue;
+    const bool halved = form.style == RotaryStyle::halved;
+    const bool second = halved ? here >= half : here % 2 != 0;
+    const int64_t pair = halved ? here % half : here / 2;
+    const double angle = double(at[form.position]) * frequencyOf(form, pair);
     const int64_t distance =
-        (halved ? half : 1) * strides[dim];  // between the two elements of a pair
+        (halved ? half : 1) * strides[form.dim];  // between the two elements of a pair
     const Real own = Real(x.elements[n]),
                other = Real(x.elements[second ? n - distance : n + distance]);
-    const Real cosine = Real(std::cos(angle)), sine = Real(std::sin(isReverse ? -angle : angle));
+    const Real cosine = Real(std::cos(angle)),
+               sine = Real(std::sin(form.isReverse ? -angle : angle));
     result.elements[n] = second ? own * cosine + other * sine : own * cosine - other * sine;
   }
   return result;
 }
 
-template TensorValue rotary<float>(const TensorValue &, int64_t, int64_t, double, RotaryStyle,
-                                   bool);
-template TensorValue rotary<double>(const TensorValue &, int64_t, int64_t, double, RotaryStyle,
-                                    bool);
+template TensorValue rotary<float>(const TensorValue &, const RotaryForm &);
+template TensorValue rotary<double>(const TensorValue &, const RotaryForm &);
 
 }  // namespace weft::reference

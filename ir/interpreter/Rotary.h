@@ -5,13 +5,24 @@
 
 namespace weft::reference {
 
-/// How the coordinates of a pair lie: halved (i, i + extent / 2), or interleaved (2 i, 2 i + 1).
+/// How the coordinates of a pair lie: halved (i, i + turned / 2), or interleaved (2 i, 2 i + 1).
 enum class RotaryStyle : uint8_t { halved, interleaved };
 
-/// Rotates pair i of the `dim` axis by position * base^(-2 i / extent), back by it if reverse. The
-/// extent of `dim` is even.
+struct RotaryForm {
+  int64_t position = 0, dim = 1;  ///< dimensions
+  int64_t turned = 2;             ///< elements of `dim` that are pairs, even; the others stay
+  double base = 10000;
+  RotaryStyle style = RotaryStyle::halved;
+  bool isReverse = false;
+  double factor = 1;     ///< that frequencies are divided by
+  int64_t original = 0;  ///< positions; 0: all frequencies are divided
+  double low = 0,        ///< a pair with fewer turns in so many positions is slowed by the factor
+      high = 0;          ///< one with more is not, those between are mixed
+};
+
+/// Rotates pair i of the `dim` axis by position * frequency, back by it if reverse; frequencies are
+/// base^(-2 i / turned), scaled.
 template <typename Real>
-TensorValue rotary(const TensorValue &x, int64_t position, int64_t dim, double base,
-                   RotaryStyle style, bool isReverse);
+TensorValue rotary(const TensorValue &x, const RotaryForm &form);
 
 }  // namespace weft::reference

@@ -156,21 +156,36 @@ Point PointEvaluator::mask(const BodyOp &op, size_t, const Coordinates &at) {
 
 Point PointEvaluator::rotary(const BodyOp &op, size_t, const Coordinates &at) {
   const size_t dimension = size_t(integer(op, "dim"));
-  const int64_t size = extent(op.results[0], dimension), half = size / 2, here = at[dimension];
+  const int64_t size =
+      op.attributes.contains("turned") ? integer(op, "turned") : extent(op.results[0], dimension);
+  const int64_t half = size / 2, here = at[dimension];
+  if (here >= size) return operand(op, 0, at);
   const bool halved = text(op, "style") == "halved";
   const bool isSecond = halved ? here >= half : here % 2 == 1;
   const int64_t pair = halved ? here % half : here / 2;
   Coordinates partner = at;
   partner[dimension] = halved ? (isSecond ? here - half : here + half) : here ^ 1;
   const double base = number(op, "base", 10000.0);
-  const double angle = double(at[size_t(integer(op, "position"))]) *
-                       std::pow(base, -2.0 * double(pair) / double(size));
+  const auto position = double(at[size_t(integer(op, "position"))]);
+  const double frequency = std::pow(base, -2.0 * double(pair) / double(size)),
+               slowed = frequency / number(op, "factor", 1.0);
+  double angle = position * slowed, amplified = 1;
+  if (op.attributes.contains("original")) {
+    // Turns in the positions of the first training, by Llama 3.1's definition.
+    const double turns = double(integer(op, "original")) * frequency / (2 * std::acos(-1.0)),
+                 low = number(op, "low", 0), high = number(op, "high", 0),
+                 kept = std::clamp((turns - low) / (high - low), 0.0, 1.0);
+    angle = position * (kept * frequency + (1 - kept) * slowed);
+    amplified += high / (high - low);
+  }
   const Point own = operand(op, 0, at), other = operand(op, 0, partner);
   const double cosine = std::cos(angle);
   const double sine = op.attributes.contains("direction") ? -std::sin(angle) : std::sin(angle);
   // The frequency is rounded to fp32, which turns by a part of the angle; its exponent loses as
   // much again.
-  const double turn = 16 * roundoff * (1 + std::abs(std::log2(base))) * angle + 4 * roundoff;
+  const double turn = 16 * roundoff * (1 + std::abs(std::log2(base))) * amplified *
+                          std::max(angle, position * std::min(frequency, slowed)) +
+                      4 * roundoff;
   return {.value = own.value * cosine + (isSecond ? other.value : -other.value) * sine,
           .error = own.error + other.error +
                    (std::abs(own.value) + std::abs(other.value)) * (turn + 2 * roundoff)};

@@ -20,3 +20,17 @@ weft.graph @styles() {
   weft.expect_close %back, %halvedExpected {absolute = 1.0e-6} : !jp
   weft.return
 }
+
+// Four of six columns turn; the second pair is slowed by the factor, the first one only partly.
+!wide = tensor<3x6xf32, #weft.axes<j, p>>
+weft.graph @scaled() {
+  %x = weft.constant dense<[[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [5.0, 6.0, 7.0, 8.0, 9.0, 10.0], [9.0, 10.0, 11.0, 12.0, 13.0, 14.0]]> : !wide
+  %turned = weft.rotary %x {position = j, dim = p, base = 100.0, turned = 4, factor = 4.0, original = 16, low = 0.25, high = 4.0} : !wide
+  %expected = weft.constant dense<[[1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+      [-0.76499360, 5.79738853, 8.56824281, 8.14802346, 9.0, 10.0],
+      [-9.50827199, 9.38543128, 10.56374762, 12.48653994, 13.0, 14.0]]> : !wide
+  weft.expect_close %turned, %expected {absolute = 1.0e-6} : !wide
+  %back = weft.rotary %turned {position = j, dim = p, base = 100.0, turned = 4, factor = 4.0, original = 16, low = 0.25, high = 4.0, direction = reverse} : !wide
+  weft.expect_close %back, %x : !wide
+  weft.return
+}

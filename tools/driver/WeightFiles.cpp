@@ -12,6 +12,7 @@
 #include <cctype>
 #include <cstring>
 #include <set>
+#include <utility>
 
 namespace weft::driver {
 
@@ -24,20 +25,29 @@ constexpr int64_t stacked = 3;  ///< parts of a tensor of which a digit takes on
 
 /// One dimension of a file's tensor.
 struct FileDimension {
-  std::string axes;  ///< of the parameter, slowest first; a digit: of stacked parts the one taken
+  std::string axes;  ///< of the parameter, slowest first
+  int64_t part = -1;
+  size_t partBefore = 0;  ///< the axis, by position, that parts are stacked in front of
   bool mayBeLonger = false;
+  int64_t first = 0;  ///< index of a longer dimension that the parameter begins with
 };
 
 std::vector<FileDimension> dimensionsOf(const WeightSource &source) {
   std::vector<FileDimension> dimensions(1);
   for (const char letter : source.dimensions)
     if (letter == ' ') dimensions.emplace_back();
-    else if (letter == '<') dimensions.back().mayBeLonger = true;
-    else dimensions.back().axes += letter;
+    else if (letter == '<') {
+      FileDimension &longer = dimensions.back();
+      longer.mayBeLonger = true;
+      longer.first = std::max<int64_t>(std::exchange(longer.part, -1), 0);
+    } else if (std::isdigit(static_cast<unsigned char>(letter))) {
+      dimensions.back().part = letter - '0';
+      dimensions.back().partBefore = dimensions.back().axes.size();
+    } else {
+      dimensions.back().axes += letter;
+    }
   return dimensions;
 }
-
-bool isPart(char axis) { return std::isdigit(static_cast<unsigned char>(axis)) != 0; }
 
 size_t positionOf(const PlanTensor &parameter, char axis) {
   const auto found = std::ranges::find(parameter.axes, std::string(1, axis));
@@ -47,10 +57,9 @@ size_t positionOf(const PlanTensor &parameter, char axis) {
 }
 
 int64_t extentOf(const FileDimension &dimension, const PlanTensor &parameter) {
-  int64_t extent = 1;
-  for (const char axis : dimension.axes)
-    extent *= isPart(axis) ? stacked : parameter.extents[positionOf(parameter, axis)];
-  return extent;
+  int64_t extent = dimension.part < 0 ? 1 : stacked;
+  for (const char axis : dimension.axes) extent *= parameter.extents[positionOf(parameter, axis)];
+  return extent + dimension.first;
 }
 
 /// Where the parameter's elements lie in a file's tensor: elements along each axis, and the first.
@@ -64,18 +73,17 @@ Place placeOf(const std::vector<FileDimension> &dimensions, const std::vector<in
   Place place{.strides = std::vector<int64_t>(parameter.axes.size(), 0)};
   int64_t outer = 1;  // of a dimension
   for (size_t index = dimensions.size(); index-- > 0;) {
+    const FileDimension &dimension = dimensions[index];
     int64_t stride = outer;
-    for (auto axis = dimensions[index].axes.rbegin(); axis != dimensions[index].axes.rend();
-         ++axis) {
-      if (isPart(*axis)) {
-        place.first += (*axis - '0') * stride;
-        stride *= stacked;
-        continue;
-      }
-      const size_t position = positionOf(parameter, *axis);
+    for (size_t axis = dimension.axes.size(); axis-- > 0;) {
+      const size_t position = positionOf(parameter, dimension.axes[axis]);
       place.strides[position] = stride;
       stride *= parameter.extents[position];
+      if (dimension.part < 0 || axis != dimension.partBefore) continue;
+      place.first += dimension.part * stride;
+      stride *= stacked;
     }
+    place.first += dimension.first * outer;
     outer *= shape[index];
   }
   return place;
@@ -88,17 +96,17 @@ std::optional<DType> floatNamed(const std::string &stored) {
   return std::nullopt;
 }
 
-/// A row of elements along the last axis, `stride` elements apart in the file.
+/// A row of elements along the last axis, `stride` elements apart in the file, and so much more.
 void copyRow(std::byte *to, DType toType, const std::byte *from, DType fromType, int64_t count,
-             int64_t stride) {
+             int64_t stride, double plus) {
   const auto toBytes = size_t(sizeOf(toType)), fromBytes = size_t(sizeOf(fromType));
-  if (toType == fromType && stride == 1) {
+  if (toType == fromType && stride == 1 && plus == 0) {
     std::memcpy(to, from, size_t(count) * toBytes);
     return;
   }
   for (int64_t n = 0; n < count; ++n, to += toBytes, from += size_t(stride) * fromBytes)
-    if (toType == fromType) std::memcpy(to, from, toBytes);
-    else reference::storeElement(toType, to, reference::loadElement(fromType, from));
+    if (toType == fromType && plus == 0) std::memcpy(to, from, toBytes);
+    else reference::storeElement(toType, to, reference::loadElement(fromType, from) + plus);
 }
 
 }  // namespace
@@ -227,7 +235,7 @@ std::vector<std::byte> WeightFiles::elements(const PlanTensor &parameter) const 
       rest /= parameter.extents[axis - 1];
     }
     copyRow(result.data() + row * columns * toBytes, parameter.dtype, from + at * fromBytes,
-            fromType, columns, stride);
+            fromType, columns, stride, source.plus);
   }
   return result;
 }

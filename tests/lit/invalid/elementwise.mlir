@@ -153,6 +153,30 @@ weft.graph @rotary_c3(%x: tensor<2x4x6xf32, #weft.axes<b, j, i>>) {
 
 // -----
 
+weft.graph @rotary_c6(%x: tensor<2x4x6xf32, #weft.axes<b, j, i>>) {
+  // expected-error @+1 {{rotary_c6: 'turned' is 8}}
+  %r = weft.rotary %x {position = j, dim = i, turned = 8} : tensor<2x4x6xf32, #weft.axes<b, j, i>>
+  weft.return
+}
+
+// -----
+
+weft.graph @rotary_c7(%x: tensor<2x4x6xf32, #weft.axes<b, j, i>>) {
+  // expected-error @+1 {{rotary_c7: 'original', 'low' and 'high' go together}}
+  %r = weft.rotary %x {position = j, dim = i, factor = 8.0, low = 1.0} : tensor<2x4x6xf32, #weft.axes<b, j, i>>
+  weft.return
+}
+
+// -----
+
+weft.graph @rotary_c7_order(%x: tensor<2x4x6xf32, #weft.axes<b, j, i>>) {
+  // expected-error @+1 {{rotary_c7: 'original' is at least 1, 'low' above 0 and 'high' above 'low'}}
+  %r = weft.rotary %x {position = j, dim = i, factor = 8.0, original = 4, low = 4.0, high = 1.0} : tensor<2x4x6xf32, #weft.axes<b, j, i>>
+  weft.return
+}
+
+// -----
+
 weft.graph @rotary_c4(%x: tensor<2x4x6xf32, #weft.axes<b, j, i>>) {
   // expected-error @+1 {{rotary_c4: unknown style}}
   %r = weft.rotary %x {position = j, dim = i, style = twisted} : tensor<2x4x6xf32, #weft.axes<b, j, i>>

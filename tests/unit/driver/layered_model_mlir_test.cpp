@@ -5,7 +5,9 @@
 #include "kernel/Error.h"
 #include "kernel/LayerNames.h"
 #include "passes/Describe.h"
+#include "runtime/system/Files.h"
 #include "tests/support/NonEmpty.h"
+#include "tests/support/TemporaryTestFolder.h"
 #include "tests/unit/samples/SampleGraphs.h"
 
 #include <fmt/format.h>
@@ -29,9 +31,19 @@ ModelFlags flagsOf(const std::string &preset, const std::string &part, const std
   flags.dtype = dtype;
   flags.dims = {"b=2", "j=32", "h=2", "i=32", "u=64"};
   if (preset == "llama-3-8b") flags.dims.insert(flags.dims.end(), {"g=1", "p=16"});
+  if (preset == "longformer-large") flags.dims.push_back("a=4");
   if (part == "model") flags.dims.push_back("v=48");
   if (part == "model" && preset == "albert-base") flags.dims.push_back("d=16");
   return flags;
+}
+
+/// Layers see all keys and the nearest 8 by turns, unlike the preset's at so few positions.
+std::string alternatingConfig(const test::TemporaryTestFolder &folder) {
+  const std::string path = folder / "gpt-neo.json";
+  runtime::writeFile(path, R"({"model_type": "gpt_neo", "hidden_size": 32, "num_heads": 2,
+      "intermediate_size": 64, "window_size": 8, "vocab_size": 48, "num_layers": 6,
+      "attention_types": [[["global", "local"], 3]]})");
+  return path;
 }
 
 ChoiceFlags fewVariants(const std::string &attention) {
@@ -56,11 +68,14 @@ DecidedModel decided(Compilation &compilation) {
 }  // namespace
 
 TEST_CASE("the plan of several layers takes what the search of their whole graph finds") {
-  const std::string preset = GENERATE("bert-base", "gpt2", "llama-3-8b"),
+  const test::TemporaryTestFolder folder;
+  const std::string preset = GENERATE("bert-base", "gpt2", "llama-3-8b", "alternating"),
                     layers = GENERATE("2", "3");
   INFO(preset << " " << layers);
   const ChoiceFlags choices = fewVariants("fused");
-  Compilation byParts(flagsOf(preset, "layer", layers, "f16"), choices, byModel());
+  Compilation byParts(
+      flagsOf(preset == "alternating" ? alternatingConfig(folder) : preset, "layer", layers, "f16"),
+      choices, byModel());
   const DecidedModel parts = decided(byParts);
   CHECK(parts.isByParts());
   ModelFlags file;
@@ -145,6 +160,26 @@ TEST_CASE("the training plan of several layers gives their gradients, in the tim
   CHECK(secondsOfParts(model) == Approx(plan.predictedSeconds).epsilon(1e-9));
   CHECK(plan.entryPoints.size() == 2);
   checkComputes(compilation, model, one.results);
+}
+
+TEST_CASE("layers with global positions are joined to what their graph computes") {
+  Compilation compilation(flagsOf("longformer-large", "layer", "2", "f32"), fewVariants("unfused"),
+                          byModel());
+  checkComputes(compilation, decided(compilation), 1);
+}
+
+TEST_CASE("layers of two kinds are decided once each, in inference and in training") {
+  const test::TemporaryTestFolder folder;
+  const std::string file = alternatingConfig(folder);
+  Compilation inference(flagsOf(file, "layer", "6", "f16"), fewVariants("fused"), byModel());
+  const DecidedModel layers = decided(inference);
+  REQUIRE(layers.parts.size() == 4);  // of both kinds one, and the first and the last part
+  CHECK(layers.parts[1].places.size() == 3);
+  CHECK(layers.parts[2].places.size() == 2);
+  Compilation training = trained(file, "model", "6", "f32", "unfused", "separate");
+  const DecidedModel steps = decided(training);
+  CHECK(steps.parts.size() < 6);
+  checkComputes(training, steps, 1 + 1 + 2 + 6 * 13 + 2);
 }
 
 TEST_CASE("layers that are trained alike are decided once, and draw from different streams") {

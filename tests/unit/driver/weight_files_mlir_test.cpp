@@ -1,6 +1,6 @@
-// Weights of published checkpoints: every parameter of a tiny BERT, ALBERT, DeBERTa, DistilBERT,
-// GPT-2 and Llama finds its elements, in files of other element types, in shards and behind
-// prefixes; what does not fit is named.
+// Weights of published checkpoints: every parameter of a tiny model of each family finds its
+// elements, in files of other element types, in shards and behind prefixes; what does not fit is
+// named.
 #include "tools/driver/WeightFiles.h"
 
 #include "kernel/Error.h"
@@ -75,10 +75,55 @@ const std::map<std::string, EncoderNames> encoders = {
     {"distilbert",
      {"distilbert.embeddings", "distilbert.transformer.layer.{}.", "attention.q_lin",
       "attention.k_lin", "attention.v_lin", "attention.out_lin", "sa_layer_norm", "ffn.lin1",
-      "ffn.lin2", "output_layer_norm"}}};
+      "ffn.lin2", "output_layer_norm"}},
+    {"bigbird",
+     {"bert.embeddings", "bert.encoder.layer.{}.", "attention.self.query", "attention.self.key",
+      "attention.self.value", "attention.output.dense", "attention.output.LayerNorm",
+      "intermediate.dense", "output.dense", "output.LayerNorm"}},
+    {"longformer",
+     {"longformer.embeddings", "longformer.encoder.layer.{}.", "attention.self.query",
+      "attention.self.key", "attention.self.value", "attention.output.dense",
+      "attention.output.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm"}},
+    {"roberta",
+     {"roberta.embeddings", "roberta.encoder.layer.{}.", "attention.self.query",
+      "attention.self.key", "attention.self.value", "attention.output.dense",
+      "attention.output.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm"}}};
 
-std::string rootOfLayer(const EncoderNames &names, int layer) {
-  return fmt::format(fmt::runtime(names.layer), layer);
+/// Where decoders keep what a layer has: one projection of queries, keys and values, or with "{}"
+/// three.
+struct DecoderNames {
+  std::string tokens, layer, norm1, projections, output, norm2, up, down, lastNorm;
+  bool projectionBias = true, bias = true;
+};
+const std::map<std::string, DecoderNames> decoders = {
+    {"gpt2",
+     {"wte", "h.{}.", "ln_1", "attn.c_attn", "attn.c_proj", "ln_2", "mlp.c_fc", "mlp.c_proj",
+      "ln_f"}},
+    {"gpt-neo",
+     {"transformer.wte", "transformer.h.{}.", "ln_1", "attn.attention.{}_proj",
+      "attn.attention.out_proj", "ln_2", "mlp.c_fc", "mlp.c_proj", "transformer.ln_f", false}},
+    {"bloom",
+     {"word_embeddings", "h.{}.", "input_layernorm", "self_attention.query_key_value",
+      "self_attention.dense", "post_attention_layernorm", "mlp.dense_h_to_4h", "mlp.dense_4h_to_h",
+      "ln_f"}},
+    {"mpt",
+     {"transformer.wte", "transformer.blocks.{}.", "norm_1", "attn.Wqkv", "attn.out_proj", "norm_2",
+      "ffn.up_proj", "ffn.down_proj", "transformer.norm_f", false, false}},
+    {"opt",
+     {"model.decoder.embed_tokens", "model.decoder.layers.{}.", "self_attn_layer_norm",
+      "self_attn.{}_proj", "self_attn.out_proj", "final_layer_norm", "fc1", "fc2",
+      "model.decoder.final_layer_norm"}}};
+
+bool isLlama(const std::string &family) {
+  return family == "llama" || family == "gemma" || family == "qwen3";
+}
+
+bool startsBehindPadding(const std::string &family) {
+  return family == "roberta" || family == "longformer" || family == "opt";
+}
+
+std::string rootOfLayer(const std::string &pattern, int layer) {
+  return fmt::format(fmt::runtime(pattern), layer);
 }
 
 /// What a checkpoint of two layers holds.
@@ -90,15 +135,17 @@ FileTensors checkpoint(const std::string &family) {
   };
   const auto norm = [&](const std::string &name, int64_t columns = hidden) {
     add(name + ".weight", {columns});
-    if (family != "llama") add(name + ".bias", {columns});
+    if (!isLlama(family) && family != "mpt") add(name + ".bias", {columns});
   };
-  const auto linear = [&](const std::string &name, int64_t outputs, int64_t inputs) {
+  const auto linear = [&](const std::string &name, int64_t outputs, int64_t inputs,
+                          bool hasBias = true) {
     const bool isTransposed = family == "gpt2";  // its Conv1D has inputs first
     add(name + ".weight", isTransposed ? std::vector<int64_t>{inputs, outputs}
                                        : std::vector<int64_t>{outputs, inputs});
-    if (family != "llama") add(name + ".bias", {outputs});
+    if (!isLlama(family) && family != "mpt" && hasBias) add(name + ".bias", {outputs});
   };
   const auto encoder = encoders.find(family);
+  const auto decoder = decoders.find(family);
   if (encoder != encoders.end()) {
     const std::string &root = encoder->second.embeddings;
     const int64_t columns = family == "albert" ? narrow : hidden;
@@ -110,15 +157,18 @@ FileTensors checkpoint(const std::string &family) {
     if (family == "deberta") add("deberta.encoder.rel_embeddings.weight", {distances, hidden});
     if (family == "albert") linear("albert.encoder.embedding_hidden_mapping_in", hidden, narrow);
     // Of another head.
-    add(family == "bert"      ? "cls.predictions.bias"
-        : family == "deberta" ? "lm_predictions.lm_head.bias"
-        : family == "albert"  ? "predictions.bias"
-                              : "vocab_projector.bias",
+    add(family == "albert"       ? "predictions.bias"
+        : family == "deberta"    ? "lm_predictions.lm_head.bias"
+        : family == "distilbert" ? "vocab_projector.bias"
+                                 : "cls.predictions.bias",
         {words});
-  } else if (family == "gpt2") {
-    add("wte.weight", {words, hidden});
-    add("wpe.weight", {rows, hidden});
-    norm("ln_f");
+  } else if (decoder != decoders.end()) {
+    add(decoder->second.tokens + ".weight", {words, hidden});
+    if (family == "gpt2") add("wpe.weight", {rows, hidden});
+    if (family == "gpt-neo") add("transformer.wpe.weight", {rows, hidden});
+    if (family == "opt") add("model.decoder.embed_positions.weight", {rows, hidden});
+    if (family == "bloom") norm("word_embeddings_layernorm");
+    norm(decoder->second.lastNorm);
   } else {
     add("model.embed_tokens.weight", {words, hidden});
     add("lm_head.weight", {words, hidden});
@@ -127,7 +177,7 @@ FileTensors checkpoint(const std::string &family) {
   for (const int layer : {0, 1}) {
     if (encoder != encoders.end()) {
       const EncoderNames &names = encoder->second;
-      const std::string at = rootOfLayer(names, layer);
+      const std::string at = rootOfLayer(names.layer, layer);
       if (all.contains(at + names.query + ".weight")) continue;  // shared
       if (family == "deberta") {
         add(at + "attention.self.in_proj.weight", {3 * hidden, hidden});
@@ -144,14 +194,23 @@ FileTensors checkpoint(const std::string &family) {
       linear(at + names.up, wide, hidden);
       linear(at + names.down, hidden, wide);
       norm(at + names.norm2);
-    } else if (family == "gpt2") {
-      const std::string at = fmt::format("h.{}.", layer);
-      norm(at + "ln_1");
-      linear(at + "attn.c_attn", 3 * hidden, hidden);
-      linear(at + "attn.c_proj", hidden, hidden);
-      norm(at + "ln_2");
-      linear(at + "mlp.c_fc", wide, hidden);
-      linear(at + "mlp.c_proj", hidden, wide);
+      if (family == "longformer")
+        for (const std::string &name : {names.query, names.key, names.value})
+          linear(at + name + "_global", hidden, hidden);
+    } else if (decoder != decoders.end()) {
+      const DecoderNames &names = decoder->second;
+      const std::string at = rootOfLayer(names.layer, layer);
+      norm(at + names.norm1);
+      if (names.projections.find("{}") == std::string::npos)
+        linear(at + names.projections, 3 * hidden, hidden, names.projectionBias);
+      else
+        for (const char *kind : {"q", "k", "v"})
+          linear(at + fmt::format(fmt::runtime(names.projections), kind), hidden, hidden,
+                 names.projectionBias);
+      linear(at + names.output, hidden, hidden);
+      norm(at + names.norm2);
+      linear(at + names.up, wide, hidden);
+      linear(at + names.down, hidden, wide);
     } else {
       const std::string at = fmt::format("model.layers.{}.", layer);
       norm(at + "input_layernorm");
@@ -159,25 +218,42 @@ FileTensors checkpoint(const std::string &family) {
       linear(at + "self_attn.k_proj", groups * headSize, hidden);
       linear(at + "self_attn.v_proj", groups * headSize, hidden);
       linear(at + "self_attn.o_proj", hidden, heads * headSize);
+      if (family == "qwen3")
+        for (const char *name : {"q", "k"})
+          add(at + fmt::format("self_attn.{}_norm.weight", name), {headSize});
       norm(at + "post_attention_layernorm");
       linear(at + "mlp.gate_proj", wide, hidden);
       linear(at + "mlp.up_proj", wide, hidden);
       linear(at + "mlp.down_proj", hidden, wide);
     }
   }
-  if (family == "bert") linear("bert.pooler.dense", hidden, hidden);
+  if (family == "bert" || family == "longformer" || family == "roberta")
+    linear(family + ".pooler.dense", hidden, hidden);
+  if (family == "bigbird") linear("bert.pooler", hidden, hidden);
   if (family == "albert") linear("albert.pooler", hidden, hidden);
   return all;
 }
 
 std::vector<PlanTensor> parametersOf(const std::string &preset) {
+  const test::TemporaryTestFolder folder;
+  const std::string file = folder / "config.json";
+  runtime::writeFile(file, R"({"model_type": ")" + preset + R"(", "hidden_size": 32,
+      "vocab_size": 24, "num_attention_heads": 4, "num_hidden_layers": 2,
+      "max_position_embeddings": 12, )" +
+                               (isLlama(preset)   ? R"("num_key_value_heads": 2, "head_dim": 8, )"
+                                : preset == "opt" ? R"("ffn_dim": 40})"
+                                                  : "") +
+                               (preset == "opt" ? "" : R"("intermediate_size": 40})"));
   ModelFlags flags;
-  flags.model = preset;
+  const bool isFile =
+      preset == "roberta" || preset == "opt" || preset == "gemma" || preset == "qwen3";
+  flags.model = isFile ? file : preset;
   flags.part = "model";
   flags.layers = "2";
   flags.dtype = "f32";
   flags.dims = {"b=2", "j=8", "h=4", "i=32", "u=40", "v=24"};
   if (preset == "albert-base") flags.dims.push_back("d=16");
+  if (preset == "longformer-large") flags.dims.insert(flags.dims.end(), {"a=2", "s=2"});
   if (preset == "llama-3-8b") flags.dims.insert(flags.dims.end(), {"g=2", "p=8"});
   ChoiceFlags choices;
   choices.stacking = "three";
@@ -213,13 +289,15 @@ double elementOf(const std::string &family, const FileTensors &files, const Plan
   const bool isOfLayer = hasLayer || (family == "albert" && !aroundLayers.contains(bare));
   const auto axis = [&](const char *letter) { return at.contains(letter) ? at.at(letter) : 0; };
   const int64_t size = headSize;
-  const int64_t head = family == "llama" && (bare == "wq" || bare == "wo")
+  const int64_t head = isLlama(family) && (bare == "wq" || bare == "wo")
                            ? axis("g") * (heads / groups) + axis("r")
-                       : family == "llama" ? axis("g")
-                                           : axis("h");
+                       : isLlama(family) ? axis("g")
+                                         : axis("h");
   const int64_t column =
-      head * size + (bare == "wv" || bare == "bv" || bare == "wo" ? axis("w") : axis("p"));
+      head * size +
+      (bare.starts_with("wv") || bare.starts_with("bv") || bare == "wo" ? axis("w") : axis("p"));
   const int64_t i = axis("i"), u = axis("u");
+  const double normOffset = family == "gemma" ? 1 : 0;
   static const std::map<std::string, std::string> tables = {
       {"bert token_table", "bert.embeddings.word_embeddings.weight"},
       {"bert position_table", "bert.embeddings.position_embeddings.weight"},
@@ -245,6 +323,12 @@ double elementOf(const std::string &family, const FileTensors &files, const Plan
       {"distilbert position_table", "distilbert.embeddings.position_embeddings.weight"},
       {"distilbert gamma0", "distilbert.embeddings.LayerNorm.weight"},
       {"distilbert beta0", "distilbert.embeddings.LayerNorm.bias"},
+      {"bigbird w_pool", "bert.pooler.weight"},
+      {"bigbird b_pool", "bert.pooler.bias"},
+      {"opt position_table", "model.decoder.embed_positions.weight"},
+      {"gpt-neo position_table", "transformer.wpe.weight"},
+      {"bloom gamma0", "word_embeddings_layernorm.weight"},
+      {"bloom beta0", "word_embeddings_layernorm.bias"},
       {"gpt2 token_table", "wte.weight"},
       {"gpt2 position_table", "wpe.weight"},
       {"gpt2 gamma_last", "ln_f.weight"},
@@ -253,10 +337,22 @@ double elementOf(const std::string &family, const FileTensors &files, const Plan
       {"llama output_weight", "lm_head.weight"},
       {"llama gamma_last", "model.norm.weight"}};
   if (!isOfLayer) {
-    const FileTensor &tensor = files.at(tables.at(family + " " + bare));
+    const auto nameOf = [&]() -> std::string {
+      if (const auto own = tables.find((isLlama(family) ? "llama" : family) + " " + bare);
+          own != tables.end())
+        return own->second;
+      if (const auto decoder = decoders.find(family); decoder != decoders.end())
+        return bare == "token_table"
+                   ? decoder->second.tokens + ".weight"
+                   : decoder->second.lastNorm + (bare == "beta_last" ? ".bias" : ".weight");
+      const std::string ofBert = tables.at("bert " + bare);
+      return (family == "bigbird" ? "bert" : family) + ofBert.substr(ofBert.find('.'));
+    };
+    const FileTensor &tensor = files.at(nameOf());
     // Each has one of these axes in front, and behind it d, or i.
-    const int64_t row = axis("e") + axis("v") + axis("j") + axis("s") + axis("n");
-    if (tensor.shape.size() == 1) return tensor.at(row + axis("d") + i, 0);
+    const int64_t behindPadding = bare == "position_table" && startsBehindPadding(family) ? 2 : 0;
+    const int64_t row = axis("e") + axis("v") + axis("j") + axis("s") + axis("n") + behindPadding;
+    if (tensor.shape.size() == 1) return tensor.at(row + axis("d") + i, 0) + normOffset;
     return bare == "w_embedding" ? tensor.at(i, axis("d")) : tensor.at(row, axis("d") + i);
   }
   const bool isBias = bare.starts_with("b") && !bare.starts_with("beta");
@@ -266,9 +362,12 @@ double elementOf(const std::string &family, const FileTensors &files, const Plan
     return family == "gpt2" ? tensor.at(input, output) : tensor.at(output, input);
   };
   const auto normed = [&](const std::string &module) {
-    return files.at(module + (bare.starts_with("beta") ? ".bias" : ".weight")).at(i, 0);
+    return files.at(module + (bare.starts_with("beta") ? ".bias" : ".weight")).at(i, 0) +
+           normOffset;
   };
-  const char kind = bare.back();  // q, k, v, o, or a number
+  const bool isGlobal = bare.ends_with("_global");
+  const std::string kinds = isGlobal ? bare.substr(0, bare.find('_')) : bare;
+  const char kind = kinds.back();  // q, k, v, o, or a number
   if (family == "deberta") {
     const std::string self = rootOfLayer(encoders.at(family), layer) + "attention.self.";
     if (bare == "bq") return files.at(self + "q_bias").at(column, 0);
@@ -281,28 +380,35 @@ double elementOf(const std::string &family, const FileTensors &files, const Plan
   }
   if (const auto encoder = encoders.find(family); encoder != encoders.end()) {
     const EncoderNames &names = encoder->second;
-    const std::string root = rootOfLayer(names, layer);
+    const std::string root = rootOfLayer(names.layer, layer), suffix = isGlobal ? "_global" : "";
     if (bare == "gamma1" || bare == "beta1") return normed(root + names.norm1);
     if (bare == "gamma2" || bare == "beta2") return normed(root + names.norm2);
-    if (kind == 'q') return value(root + names.query, column, i);
-    if (kind == 'k') return value(root + names.key, column, i);
-    if (kind == 'v') return value(root + names.value, column, i);
+    if (kind == 'q') return value(root + names.query + suffix, column, i);
+    if (kind == 'k') return value(root + names.key + suffix, column, i);
+    if (kind == 'v') return value(root + names.value + suffix, column, i);
     if (kind == 'o') return value(root + names.output, i, column);
     if (kind == '1') return value(root + names.up, u, i);
     return value(root + names.down, i, u);
   }
-  if (family == "gpt2") {
-    const std::string root = fmt::format("h.{}.", layer);
-    if (bare == "gamma1" || bare == "beta1") return normed(root + "ln_1");
-    if (bare == "gamma2" || bare == "beta2") return normed(root + "ln_2");
-    if (kind == 'q') return value(root + "attn.c_attn", column, i);
-    if (kind == 'k') return value(root + "attn.c_attn", hidden + column, i);
-    if (kind == 'v') return value(root + "attn.c_attn", 2 * hidden + column, i);
-    if (kind == 'o') return value(root + "attn.c_proj", i, column);
-    if (kind == '1') return value(root + "mlp.c_fc", u, i);
-    return value(root + "mlp.c_proj", i, u);
+  if (const auto decoder = decoders.find(family); decoder != decoders.end()) {
+    const DecoderNames &names = decoder->second;
+    const std::string root = rootOfLayer(names.layer, layer);
+    if (bare == "gamma1" || bare == "beta1") return normed(root + names.norm1);
+    if (bare == "gamma2" || bare == "beta2") return normed(root + names.norm2);
+    if (kind == 'o') return value(root + names.output, i, column);
+    if (kind == '1') return value(root + names.up, u, i);
+    if (kind == '2') return value(root + names.down, i, u);
+    if (names.projections.find("{}") != std::string::npos)
+      return value(root + fmt::format(fmt::runtime(names.projections), kind), column, i);
+    const int64_t third = kind == 'q' ? 0 : kind == 'k' ? 1 : 2;
+    // BLOOM has queries, keys and values of a head together, the others those of all heads.
+    const int64_t row =
+        family == "bloom" ? head * 2 * size + third * size + column : third * hidden + column;
+    return value(root + names.projections, row, i);
   }
   const std::string root = fmt::format("model.layers.{}.", layer);
+  if (bare == "gamma_q" || bare == "gamma_k")
+    return files.at(root + fmt::format("self_attn.{}_norm.weight", kind)).at(axis("p"), 0);
   if (bare == "gamma1") return normed(root + "input_layernorm");
   if (bare == "gamma2") return normed(root + "post_attention_layernorm");
   if (bare == "w_gate") return value(root + "mlp.gate_proj", u, i);
@@ -312,9 +418,21 @@ double elementOf(const std::string &family, const FileTensors &files, const Plan
   return value(root + fmt::format("self_attn.{}_proj", kind), column, i);
 }
 
-const std::map<std::string, std::string> presets = {
-    {"albert", "albert-base"},    {"bert", "bert-base"}, {"deberta", "deberta-base"},
-    {"distilbert", "distilbert"}, {"gpt2", "gpt2"},      {"llama", "llama-3-8b"}};
+const std::map<std::string, std::string> presets = {{"albert", "albert-base"},
+                                                    {"bert", "bert-base"},
+                                                    {"deberta", "deberta-base"},
+                                                    {"distilbert", "distilbert"},
+                                                    {"bigbird", "bigbird-large"},
+                                                    {"bloom", "bloom-560m"},
+                                                    {"gpt-neo", "gpt-neo-1.3b"},
+                                                    {"longformer", "longformer-large"},
+                                                    {"mpt", "mpt-7b"},
+                                                    {"gemma", "gemma"},
+                                                    {"opt", "opt"},
+                                                    {"qwen3", "qwen3"},
+                                                    {"roberta", "roberta"},
+                                                    {"gpt2", "gpt2"},
+                                                    {"llama", "llama-3-8b"}};
 
 void compare(const WeightFiles &files, const std::string &family, const FileTensors &tensors,
              const std::vector<PlanTensor> &parameters) {
@@ -351,14 +469,16 @@ std::string errorOf(const std::function<void()> &function) {
 }  // namespace
 
 TEST_CASE("every parameter finds its elements, of any float type") {
-  const std::string family = GENERATE("albert", "bert", "deberta", "distilbert", "gpt2", "llama");
+  const std::string family =
+      GENERATE("albert", "bert", "bigbird", "bloom", "deberta", "distilbert", "gemma", "gpt2",
+               "gpt-neo", "llama", "longformer", "mpt", "opt", "qwen3", "roberta");
   const test::TemporaryTestFolder folder;
   const std::vector<PlanTensor> parameters = parametersOf(presets.at(family));
   const FileTensors tensors = checkpoint(family);
   const std::string file = folder / "weights.safetensors";
   for (const DType dtype : {DType::f32, DType::f16}) {
     write(file, tensors, dtype);
-    const WeightFiles files(file, family);
+    const WeightFiles files(file, family == "qwen3" ? "llama" : family);
     files.require(pointers(parameters));
     compare(files, family, tensors, parameters);
   }

@@ -240,6 +240,50 @@ TEST_CASE("settings that change the mathematics reach the specification") {
       7.5);
 }
 
+TEST_CASE("layers of Qwen are full and sliding, and rotary positions scaled, as a file says") {
+  const auto qwen = [](nlohmann::json own) {
+    own.update({{"model_type", "qwen3"},
+                {"hidden_size", 64},
+                {"num_attention_heads", 2},
+                {"intermediate_size", 96},
+                {"num_key_value_heads", 2},
+                {"num_hidden_layers", 4}});
+    return own;
+  };
+  const auto read = [&](const nlohmann::json &own) {
+    return parseConfig(qwen(own).dump(), "config.json");
+  };
+  const nlohmann::json sliding = {
+      {"use_sliding_window", true}, {"sliding_window", 16}, {"max_window_layers", 3}};
+  const LayerSpecification mixed = read(sliding).specification;
+  CHECK((mixed.normalizesHeads && mixed.dims.at("p") == 128 && !mixed.window));
+  CHECK(mixed.layerWindows == std::vector<int64_t>{0, 0, 0, 16});
+  nlohmann::json named = sliding;
+  named["layer_types"] = {"sliding_attention", "full_attention"};
+  CHECK(read(named).specification.layerWindows == std::vector<int64_t>{16, 0});
+  named["max_window_layers"] = 0;
+  named.erase("layer_types");
+  CHECK(read(named).specification.window == 16);
+  named["max_window_layers"] = 4;
+  CHECK(read(named).notes == std::vector<std::string>{"no layer has a sliding window"});
+  const nlohmann::json scaling = {{"rope_type", "llama3"},
+                                  {"factor", 8.0},
+                                  {"low_freq_factor", 1.0},
+                                  {"high_freq_factor", 4.0},
+                                  {"original_max_position_embeddings", 8192}};
+  const RotaryScaling expected{.factor = 8, .original = 8192, .low = 1, .high = 4};
+  CHECK(parsed("llama-3-8b.json", {{"rope_scaling", scaling}}).rotaryScaling == expected);
+  CHECK(parsed("llama-3-8b.json", {{"rope_parameters", scaling}}).rotaryScaling == expected);
+  CHECK(errorOf("llama-3-8b.json", {{"rope_scaling", {{"type", "linear"}, {"factor", 2}}},
+                                    {"rope_parameters", scaling}}) ==
+        "badInput: config.json: key 'rope_scaling' = {\"factor\":2,\"type\":\"linear\"}: "
+        "contradicts 'rope_parameters'");
+  nlohmann::json lacks = scaling;
+  lacks.erase("low_freq_factor");
+  CHECK(errorOf("llama-3-8b.json", {{"rope_scaling", lacks}}).find("'low_freq_factor'") !=
+        std::string::npos);
+}
+
 TEST_CASE("families whose scores have biases say which") {
   const auto read = [](const char *text) { return parseConfig(text, "config.json"); };
   const LayerSpecification bloom =
@@ -337,16 +381,21 @@ TEST_CASE("files of sparse attention describe the presets of the same name") {
     specification.name = name;
     return specification == findPreset(name)->specification;
   };
-  nlohmann::json neo = {
-      {"model_type", "gpt_neo"}, {"hidden_size", 2048}, {"num_heads", 16}, {"window_size", 256}};
+  nlohmann::json neo = {{"model_type", "gpt_neo"}, {"hidden_size", 2048}, {"num_heads", 16},
+                        {"window_size", 256},      {"num_layers", 24},    {"vocab_size", 50257}};
   const ConfigDescription mixed = read(neo);
   CHECK(isPreset(mixed.specification, "gpt-neo-1.3b"));
-  CHECK(mixed.notes == std::vector<std::string>{"layers are global and local; the global one is "
-                                                "built, --mask window=255 builds the local one"});
+  CHECK(mixed.notes ==
+        std::vector<std::string>{"layers are global and local; one alone is the global one, and "
+                                 "with --mask window=255 the local one"});
+  neo["attention_types"] = {{{"global", "global", "local"}, 2}, {{"local"}, 1}};
+  CHECK(read(neo).specification.layerWindows == std::vector<int64_t>{0, 0, 256, 0, 0, 256, 256});
+  neo["attention_layers"] = {"global", "local"};
+  CHECK(errorOf(neo.dump()).find("contradicts 'attention_types'") != std::string::npos);
+  neo.erase("attention_layers");
   neo["attention_types"] = {{{"local"}, 24}};
   LayerSpecification local = read(neo).specification;
-  CHECK_FALSE(local.alternates);
-  local.alternates = true;
+  local.model = {};
   CHECK(isPreset(local, "gpt-neo-1.3b-local"));
   CHECK(read(neo).notes.empty());
   neo["attention_layers"] = {"local", "sliding"};
@@ -358,7 +407,9 @@ TEST_CASE("files of sparse attention describe the presets of the same name") {
                          {"hidden_size", 1024},
                          {"num_attention_heads", 16},
                          {"intermediate_size", 4096},
-                         {"max_position_embeddings", 4096}};
+                         {"max_position_embeddings", 4096},
+                         {"num_hidden_layers", 24},
+                         {"vocab_size", 50358}};
   CHECK(isPreset(read(bird).specification, "bigbird-large"));
   CHECK(read(bird).notes.size() == 1);
   bird["attention_type"] = "original_full";
@@ -369,11 +420,17 @@ TEST_CASE("files of sparse attention describe the presets of the same name") {
 
   nlohmann::json former = {{"model_type", "longformer"},     {"hidden_size", 1024},
                            {"num_attention_heads", 16},      {"intermediate_size", 4096},
-                           {"attention_window", {512, 512}}, {"layer_norm_eps", 1e-5}};
+                           {"attention_window", {512, 512}}, {"layer_norm_eps", 1e-5},
+                           {"num_hidden_layers", 24},        {"max_position_embeddings", 4098},
+                           {"type_vocab_size", 1},           {"vocab_size", 50265}};
   LayerSpecification one = read(former).specification;
   CHECK(one.dims.at("a") == 1);
   one.dims["a"] = 64;
   CHECK(isPreset(one, "longformer-large"));
+  CHECK(read(former).specification.model.firstPosition == 2);
+  former["pad_token_id"] = 3;
+  const ModelSpecification model = read(former).specification.model;
+  CHECK((model.firstPosition == 4 && model.weightNames.empty()));
   former["attention_window"] = {512, 256};
   CHECK(errorOf(former.dump()).find("windows that differ by layer") != std::string::npos);
   former["attention_window"] = 31;
@@ -467,14 +524,17 @@ TEST_CASE("contradictions name both sides") {
 }
 
 TEST_CASE("mathematics that no builder expresses is unsupported") {
-  CHECK(errorOf("bert-base.json", {{"model_type", "berd"}}) ==
-        "unsupported: config.json: key 'model_type' = \"berd\": unsupported model; nearest is "
-        "'bert' (known: albert, bert, big_bird, bloom, camembert, deberta, distilbert, gpt2, "
-        "gpt_neo, llama, longformer, mistral, mpt, qwen2, roberta, t5, xlm-roberta)");
+  CHECK(
+      errorOf("bert-base.json", {{"model_type", "berd"}}) ==
+      "unsupported: config.json: key 'model_type' = \"berd\": unsupported model; nearest is "
+      "'bert' (known: albert, bert, big_bird, bloom, camembert, deberta, distilbert, gemma, gpt2, "
+      "gpt_neo, llama, longformer, mistral, mpt, opt, phi3, qwen2, qwen3, roberta, t5, "
+      "xlm-roberta)");
   CHECK(errorOf("bert-base.json", {{"hidden_act", "gelu_neww"}}) ==
         "unsupported: config.json: key 'hidden_act' = \"gelu_neww\": unknown activation; nearest "
         "is 'gelu_new' (known: "
-        "gelu, gelu_fast, gelu_new, gelu_pytorch_tanh, relu, silu, swish)");
+        "gelu, gelu_fast, gelu_new, gelu_python, gelu_pytorch_tanh, quick_gelu, relu, silu, "
+        "swish)");
   const std::vector<std::pair<std::string, nlohmann::json>> rejected = {
       {"bert-base.json", {{"position_embedding_type", "relative_key"}}},
       {"bert-base.json", {{"add_cross_attention", true}}},
@@ -482,7 +542,7 @@ TEST_CASE("mathematics that no builder expresses is unsupported") {
       {"bert-base.json", {{"pruned_heads", {{"1", {2}}}}}},
       {"gpt2.json", {{"scale_attn_by_inverse_layer_idx", true}}},
       {"gpt2.json", {{"alibi", true}}},
-      {"llama-3-8b.json", {{"rope_scaling", {{"rope_type", "llama3"}, {"factor", 8.0}}}}},
+      {"llama-3-8b.json", {{"rope_scaling", {{"rope_type", "dynamic"}, {"factor", 8.0}}}}},
       {"llama-3-8b.json", {{"rope_parameters", {{"rope_type", "yarn"}}}}},
       {"llama-3-8b.json", {{"rope_parameters", {{"rope_type", "default"}, {"factor", 2.0}}}}},
       {"llama-3-8b.json", {{"partial_rotary_factor", 0.5}}},

@@ -133,19 +133,35 @@ public:
         [&](int64_t o) { return has(prefix + "bo") ? weights.at(prefix + "bo")[o] : 0.0; });
   }
 
-  /// Turns (x[d], x[d + size/2]) of every head by position * base^(-2 d / size).
-  void turn(Rows &x, int64_t heads, double base) const {
-    const int64_t size = dim("p"), half = size / 2;
+  /// Turns (x[d], x[d + turned/2]) of every head by position * frequency(d), of the first `turned`
+  /// elements (0: all); without a function it is base^(-2 d / turned).
+  void turn(Rows &x, int64_t heads, double base, int64_t turned = 0,
+            const std::function<double(int64_t)> &frequency = {}) const {
+    const int64_t size = dim("p"), pairs = turned > 0 ? turned : size, half = pairs / 2;
     for (size_t token = 0; token < x.size(); ++token)
       for (int64_t head = 0; head < heads; ++head)
         for (int64_t d = 0; d < half; ++d) {
           const double angle =
-              double(int64_t(token) % dim("j")) * std::pow(base, -2.0 * double(d) / double(size));
+              double(int64_t(token) % dim("j")) *
+              (frequency ? frequency(d) : std::pow(base, -2.0 * double(d) / double(pairs)));
           double &first = x[token][head * size + d], &second = x[token][head * size + d + half];
           const double a = first, b = second;
           first = a * std::cos(angle) - b * std::sin(angle);
           second = b * std::cos(angle) + a * std::sin(angle);
         }
+  }
+
+  /// Every head divided by its root mean square.
+  void normalizeHeads(Rows &x, int64_t heads, const std::string &gamma, double epsilon) const {
+    const int64_t size = dim("p");
+    for (Row &row : x)
+      for (int64_t head = 0; head < heads; ++head) {
+        double square = 0;
+        for (int64_t d = 0; d < size; ++d)
+          square += row[head * size + d] * row[head * size + d] / double(size);
+        for (int64_t d = 0; d < size; ++d)
+          row[head * size + d] *= weight(gamma, d) / std::sqrt(square + epsilon);
+      }
   }
 
   /// What distinguishes attentions.
@@ -158,6 +174,9 @@ public:
     std::string suffix = {};       ///< of those of queries, keys and values
     const Rows *memory = nullptr;  ///< of keys and values; null: the queries'
     std::function<bool(int64_t head, int64_t query, int64_t key)> seesOfHead = {};
+    int64_t turned = 0;                                  ///< of a head; 0: all
+    std::function<double(int64_t pair)> frequency = {};  ///< of rotary positions
+    double headEpsilon = 0;                              ///< of the norms of heads; 0: none
     /// Added before the scale, of heads' rows of a query and a key, and the numbers of their
     /// tokens.
     std::function<double(int64_t head, const Row &q, const Row &k, int64_t query, int64_t key)>
@@ -182,9 +201,13 @@ public:
     };
     Rows q = project(x, "q", heads), k = project(source, "k", groups),
          v = project(source, "v", groups);
+    if (how.headEpsilon > 0) {
+      normalizeHeads(q, heads, "gamma_q", how.headEpsilon);
+      normalizeHeads(k, groups, "gamma_k", how.headEpsilon);
+    }
     if (how.rotaryBase > 0) {
-      turn(q, heads, how.rotaryBase);
-      turn(k, groups, how.rotaryBase);
+      turn(q, heads, how.rotaryBase, how.turned, how.frequency);
+      turn(k, groups, how.rotaryBase, how.turned, how.frequency);
     }
     const double scale = how.scale > 0 ? how.scale : 1 / std::sqrt(double(size));
     Rows mixed(x.size(), Row(heads * size, 0.0));
@@ -276,13 +299,13 @@ void compare(const std::vector<double> &actual, const Rows &expected) {
   CHECK(worst <= 1e-9 * largest);
 }
 
-Rows llamaLayer(const Reference &reference, const Rows &x, double base, double epsilon,
-                const std::function<bool(int64_t, int64_t)> &sees) {
+Rows llamaLayer(const Reference &reference, const Rows &x, const Reference::Attending &how,
+                double epsilon, const std::function<double(double)> &activation = silu) {
   const Rows attended =
-      Reference::add(reference.attention(reference.rmsNorm(x, "gamma1", epsilon), sees, base), x);
+      Reference::add(reference.attention(reference.rmsNorm(x, "gamma1", epsilon), how), x);
   const Rows normalized = reference.rmsNorm(attended, "gamma2", epsilon);
   const Rows gate = Reference::map(
-      reference.plainLinear(normalized, "w_gate", "b_gate", reference.dim("u")), silu);
+      reference.plainLinear(normalized, "w_gate", "b_gate", reference.dim("u")), activation);
   const Rows up = reference.plainLinear(normalized, "w_up", "b_up", reference.dim("u"));
   const Rows gated = Reference::zip(gate, up, std::multiplies<>());
   return Reference::add(reference.plainLinear(gated, "w_down", "b_down", reference.dim("i")),
@@ -291,7 +314,7 @@ Rows llamaLayer(const Reference &reference, const Rows &x, double base, double e
 
 Rows llamaLayer(const Reference &reference, double base, double epsilon,
                 const std::function<bool(int64_t, int64_t)> &sees) {
-  return llamaLayer(reference, reference.input(), base, epsilon, sees);
+  return llamaLayer(reference, reference.input(), {.sees = sees, .rotaryBase = base}, epsilon);
 }
 
 Rows bertLayer(const Reference &reference, const Rows &x,
@@ -332,6 +355,19 @@ TEST_CASE("a tiny BERT layer equals its definition") {
   compare(evaluate(model, arguments), bertLayer(reference, reference.input()));
 }
 
+TEST_CASE("a layer with quick GELU equals its definition") {
+  mlir::MLIRContext context;
+  const Model model = buildConfig(
+      R"({"model_type": "bert", "hidden_size": 12, "num_attention_heads": 3,
+          "intermediate_size": 7, "hidden_act": "quick_gelu"})",
+      {{"b", 2}, {"j", 5}}, context);
+  const auto arguments = randomArguments(graphOf(model), 7);
+  const Reference reference(model, arguments);
+  compare(evaluate(model, arguments), bertLayer(reference, reference.input(), [](double value) {
+            return value / (1 + std::exp(-1.702 * value));
+          }));
+}
+
 TEST_CASE("a tiny GPT-2 layer equals its definition") {
   mlir::MLIRContext context;
   const Model model = models::build({.model = "gpt2", .dims = tiny, .dtype = DType::f32}, context);
@@ -350,6 +386,24 @@ TEST_CASE("a tiny Llama layer equals its definition") {
   compare(evaluate(model, arguments), llamaLayer(reference, 500000, 1e-5, causal));
 }
 
+/// A pre-norm layer of a decoder.
+Rows decoderLayer(const Reference &reference, const Rows &x, const Reference::Attending &how,
+                  const std::function<double(double)> &activation, double epsilon = 1e-5) {
+  const Rows attended =
+      Reference::add(reference.attention(reference.layerNorm(x, "1", epsilon), how), x);
+  return Reference::add(
+      reference.feedForward(reference.layerNorm(attended, "2", epsilon), activation), attended);
+}
+
+/// x plus the rows of a table of positions, one after the other in each sequence.
+Rows positioned(const Reference &reference, Rows x) {
+  const auto length = size_t(reference.dim("j")), columns = x[0].size();
+  for (size_t token = 0; token < x.size(); ++token)
+    for (size_t n = 0; n < columns; ++n)
+      x[token][n] += reference.weight("position_table", int64_t(token % length * columns + n));
+  return x;
+}
+
 TEST_CASE("tiny GPT-Neo layers of both kinds equal their definition") {
   mlir::MLIRContext context;
   const std::string file = R"({"model_type": "gpt_neo", "hidden_size": 12, "num_heads": 3,
@@ -366,13 +420,8 @@ TEST_CASE("tiny GPT-Neo layers of both kinds equal their definition") {
         .sees = [&](int64_t query,
                     int64_t key) { return key <= query && (!isLocal || query - key < 2); },
         .scale = 1};
-    const Rows x = reference.input();
-    const Rows attended =
-        Reference::add(reference.attention(reference.layerNorm(x, "1", 0.01), how), x);
-    compare(
-        evaluate(model, arguments),
-        Reference::add(reference.feedForward(reference.layerNorm(attended, "2", 0.01), geluTanh),
-                       attended));
+    compare(evaluate(model, arguments),
+            decoderLayer(reference, reference.input(), how, geluTanh, 0.01));
   }
 }
 
@@ -549,7 +598,8 @@ TEST_CASE("a tiny whole Llama equals its definition, with a projection to the vo
   const auto arguments = argumentsOf(model, 33);
   const Reference reference(model, arguments);
   Rows x = reference.gathered("token_table", "tokens");
-  for (const int layer : {1, 2}) x = llamaLayer(reference.ofLayer(layer), x, 500000, 1e-5, causal);
+  for (const int layer : {1, 2})
+    x = llamaLayer(reference.ofLayer(layer), x, {.sees = causal, .rotaryBase = 500000}, 1e-5);
   compare(evaluate(model, arguments),
           reference.plainLinear(reference.rmsNorm(x, "gamma_last", 1e-5), "output_weight", "", 11));
 }
@@ -582,12 +632,115 @@ TEST_CASE("tiny BLOOM and MPT layers equal their definition, whatever the number
     const Reference reference(model, arguments);
     for (const char *bias : {"bq", "bo", "b1", "b2", "beta1", "beta2"})
       CHECK(reference.has(bias) == isBloom);
-    const Rows x = reference.input();
-    const Rows attended =
-        Reference::add(reference.attention(reference.layerNorm(x, "1", 1e-5), how), x);
-    const Rows fed =
-        reference.feedForward(reference.layerNorm(attended, "2", 1e-5), isBloom ? geluTanh : gelu);
-    compare(evaluate(model, arguments), Reference::add(fed, attended));
+    compare(evaluate(model, arguments),
+            decoderLayer(reference, reference.input(), how, isBloom ? geluTanh : gelu));
+  }
+}
+
+TEST_CASE("tiny whole BLOOM and MPT equal their definition, the one with normalized embeddings") {
+  mlir::MLIRContext context;
+  const Reference::Attending how{.sees = causal, .bias = [&](int64_t head, int64_t distance) {
+                                   return std::exp2(head == 0 ? -4.0 : -8.0) * double(distance);
+                                 }};
+  for (const bool isBloom : {true, false}) {
+    const Dims dims = {{"b", 2}, {"j", 5}, {"h", 2}, {"i", 8}, {"u", 7}, {"v", 11}};
+    const Model model = models::build({.model = isBloom ? "bloom-560m" : "mpt-7b",
+                                       .dims = dims,
+                                       .dtype = DType::f32,
+                                       .part = "model",
+                                       .layers = 2},
+                                      context);
+    const auto arguments = argumentsOf(model, 35);
+    const Reference reference(model, arguments);
+    CHECK_FALSE(reference.has("position_table"));
+    Rows x = reference.gathered("token_table", "tokens");
+    if (isBloom) x = reference.layerNorm(x, "0", 1e-5);
+    for (const int layer : {1, 2})
+      x = decoderLayer(reference.ofLayer(layer), x, how, isBloom ? geluTanh : gelu);
+    compare(evaluate(model, arguments),
+            reference.plainLinear(reference.layerNorm(x, "_last", 1e-5), "token_table", "", 11));
+  }
+}
+
+TEST_CASE("a tiny whole GPT-Neo equals its definition, layers of both kinds by turns") {
+  mlir::MLIRContext context;
+  const auto path = std::filesystem::temp_directory_path() / "weft-gpt-neo-mathematics.json";
+  std::ofstream(path) << R"({"model_type": "gpt_neo", "hidden_size": 12, "num_heads": 3,
+      "intermediate_size": 7, "window_size": 2, "vocab_size": 11, "num_layers": 4,
+      "attention_layers": ["global", "local", "local", "global"]})";
+  const Model model = models::build(
+      {.model = path.string(), .dims = {{"b", 2}, {"j", 5}}, .dtype = DType::f32, .part = "model"},
+      context);
+  std::filesystem::remove(path);
+  const auto arguments = argumentsOf(model, 36);
+  const Reference reference(model, arguments);
+  Rows x = positioned(reference, reference.gathered("token_table", "tokens"));
+  for (const int layer : {1, 2, 3, 4}) {
+    const bool isLocal = layer == 2 || layer == 3;
+    const Reference::Attending how{
+        .sees = [&](int64_t query,
+                    int64_t key) { return key <= query && (!isLocal || query - key < 2); },
+        .scale = 1};
+    x = decoderLayer(reference.ofLayer(layer), x, how, geluTanh);
+  }
+  compare(evaluate(model, arguments),
+          reference.plainLinear(reference.layerNorm(x, "_last", 1e-5), "token_table", "", 11));
+}
+
+TEST_CASE("tiny whole BigBird, Longformer and RoBERTa equal their definition") {
+  mlir::MLIRContext context;
+  const std::string sizes = R"(, "hidden_size": 12, "num_attention_heads": 3, "vocab_size": 11,
+      "intermediate_size": 7, "num_hidden_layers": 2)";
+  const std::map<std::string, std::string> files = {
+      {"big_bird", R"(, "rescale_embeddings": true, "block_size": 16, "num_random_blocks": 1)"},
+      {"longformer", R"(, "attention_window": 4)"},
+      {"roberta", R"(, "max_position_embeddings": 11)"}};
+  for (const auto &[type, own] : files) {
+    INFO(type);
+    const int64_t length = type == "big_bird" ? 100 : 9;
+    Dims dims = {{"b", 2}, {"j", length}};
+    if (type == "longformer") dims["a"] = 2;
+    const auto path = std::filesystem::temp_directory_path() / "weft-encoder-mathematics.json";
+    std::ofstream(path) << R"({"model_type": ")" + type + "\"" + sizes + own + "}";
+    const Model model = models::build(
+        {.model = path.string(), .dims = dims, .dtype = DType::f32, .part = "model"}, context);
+    std::filesystem::remove(path);
+    const auto arguments = argumentsOf(model, 37);
+    const Reference reference(model, arguments);
+    const double scale = type == "big_bird" ? std::sqrt(12.0) : 1;
+    Rows x = Reference::add(Reference::map(reference.gathered("token_table", "tokens"),
+                                           [&](double value) { return value * scale; }),
+                            reference.gathered("type_table", "types"));
+    x = reference.layerNorm(positioned(reference, x), "0", 1e-12);
+    const BlockTable &table =
+        blockTable("bigbird(block=16,window=3,global=2,random=1,seed=0,heads=each)", 3, 100, 100);
+    const Reference::Attending how{
+        .sees =
+            [&](int64_t query, int64_t key) {
+              return type != "longformer" || std::abs(query - key) <= 2 || key < 2;
+            },
+        .seesOfHead = type == "big_bird" ? [&](int64_t head, int64_t query,
+                                               int64_t key) { return table.sees(head, query, key); }
+                                         : std::function<bool(int64_t, int64_t, int64_t)>()};
+    const auto activation = type == "big_bird" ? geluTanh : gelu;
+    for (const int number : {1, 2}) {
+      const Reference layer = reference.ofLayer(number);
+      Rows heads = layer.heads(x, how);
+      if (type == "longformer") {
+        const Rows global = layer.heads(x, {.sees = all, .suffix = "_global"});
+        for (size_t token = 0; token < heads.size(); ++token)
+          if (token % 9 < 2) heads[token] = global[token];
+      }
+      const Rows middle = layer.layerNorm(Reference::add(layer.fromHeads(heads), x), "1", 1e-12);
+      x = layer.layerNorm(Reference::add(layer.feedForward(middle, activation), middle), "2",
+                          1e-12);
+    }
+    const std::vector<TensorValue> results = evaluateAll(model, arguments);
+    REQUIRE(results.size() == 2);
+    compare(results[0].elements, x);
+    compare(results[1].elements,
+            Reference::map(reference.plainLinear({x[0], x[size_t(length)]}, "w_pool", "b_pool", 12),
+                           [](double value) { return std::tanh(value); }));
   }
 }
 
@@ -764,6 +917,96 @@ TEST_CASE("windows and biases of Llama's relatives equal their definition") {
   const auto forBiased = randomArguments(graphOf(biased), 12);
   CHECK(Reference(biased, forBiased).has("b_down"));
   compare(evaluate(biased, forBiased), llamaLayer(Reference(biased, forBiased), 100, 0.01, causal));
+}
+
+TEST_CASE("rotary positions of longer contexts and of parts of heads equal their definition") {
+  mlir::MLIRContext context;
+  const std::string sizes =
+      R"(, "hidden_size": 10, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 8,
+          "intermediate_size": 7, "rope_theta": 100, "rms_norm_eps": 0.01)";
+  struct Case {
+    std::string type, keys;
+    int64_t turned;
+    std::function<double(double frequency)> scaled;
+  };
+  const auto llama3 = [](double frequency) {
+    const double wavelength = 2 * M_PI / frequency;
+    if (wavelength < 16 / 4.0) return frequency;
+    if (wavelength > 16 / 0.5) return frequency / 8;
+    const double smooth = (16 / wavelength - 0.5) / (4 - 0.5);
+    return (1 - smooth) * frequency / 8 + smooth * frequency;
+  };
+  const std::string three = R"({"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 0.5,
+      "high_freq_factor": 4.0, "original_max_position_embeddings": 16)";
+  for (const Case &one :
+       {Case{"llama", R"("rope_scaling": )" + three + "}", 8, llama3},
+        Case{"llama", R"("rope_parameters": )" + three + R"(, "rope_theta": 100})", 8, llama3},
+        Case{"llama", R"("rope_scaling": {"type": "linear", "factor": 4.0})", 8,
+             [](double frequency) { return frequency / 4; }},
+        Case{"phi3", R"("partial_rotary_factor": 0.75)", 6,
+             [](double frequency) { return frequency; }}}) {
+    INFO(one.keys);
+    const Model model =
+        buildConfig(R"({"model_type": ")" + one.type + "\"" + sizes + ", " + one.keys + "}",
+                    {{"j", 9}}, context);
+    const auto arguments = randomArguments(graphOf(model), 14);
+    const Reference reference(model, arguments);
+    const Reference::Attending how{
+        .sees = causal, .rotaryBase = 100, .turned = one.turned, .frequency = [&](int64_t pair) {
+          return one.scaled(std::pow(100.0, -2.0 * double(pair) / double(one.turned)));
+        }};
+    compare(evaluate(model, arguments), llamaLayer(reference, reference.input(), how, 0.01));
+  }
+}
+
+TEST_CASE("tiny whole Qwen3, Gemma and OPT equal their definition") {
+  mlir::MLIRContext context;
+  const std::string llama = R"(, "hidden_size": 10, "num_attention_heads": 2, "vocab_size": 11,
+      "num_key_value_heads": 1, "head_dim": 8, "intermediate_size": 7, "num_hidden_layers": 2)";
+  const std::map<std::string, std::string> files = {
+      {"qwen3", llama + R"(, "use_sliding_window": true, "sliding_window": 3,
+                             "max_window_layers": 1)"},
+      {"gemma", llama + R"(, "hidden_act": "gelu")"},
+      {"opt", R"(, "hidden_size": 12, "num_attention_heads": 3, "vocab_size": 11, "ffn_dim": 7,
+                 "num_hidden_layers": 2, "word_embed_proj_dim": 12)"}};
+  for (const auto &[type, own] : files) {
+    INFO(type);
+    const auto path = std::filesystem::temp_directory_path() / "weft-decoder-mathematics.json";
+    std::ofstream(path) << R"({"model_type": ")" + type + "\"" + own + "}";
+    const Model model = models::build({.model = path.string(),
+                                       .dims = {{"j", 5}, {"b", 2}},
+                                       .dtype = DType::f32,
+                                       .part = "model"},
+                                      context);
+    std::filesystem::remove(path);
+    const auto arguments = argumentsOf(model, 38);
+    const Reference reference(model, arguments);
+    Rows x = reference.gathered("token_table", "tokens");
+    if (type == "opt") {
+      x = positioned(reference, x);
+      for (const int layer : {1, 2})
+        x = decoderLayer(reference.ofLayer(layer), x, {.sees = causal},
+                         [](double value) { return std::max(value, 0.0); });
+      x = reference.layerNorm(x, "_last", 1e-5);
+    } else {
+      const bool isQwen = type == "qwen3";
+      if (!isQwen) x = Reference::map(x, [](double value) { return value * std::sqrt(10.0); });
+      for (const int layer : {1, 2}) {
+        const Reference::Attending how{.sees =
+                                           [&](int64_t query, int64_t key) {
+                                             return key <= query &&
+                                                    (!isQwen || layer == 1 || query - key < 3);
+                                           },
+                                       .rotaryBase = 10000,
+                                       .headEpsilon = isQwen ? 1e-6 : 0};
+        x = llamaLayer(reference.ofLayer(layer), x, how, 1e-6, isQwen ? silu : geluTanh);
+      }
+      x = reference.rmsNorm(x, "gamma_last", 1e-6);
+    }
+    CHECK(reference.has("output_weight") == (type == "qwen3"));
+    compare(evaluate(model, arguments),
+            reference.plainLinear(x, type == "qwen3" ? "output_weight" : "token_table", "", 11));
+  }
 }
 
 TEST_CASE("attention of equal values gives those values: its rows sum to one") {

@@ -315,7 +315,7 @@ TEST_CASE("requests that name nothing") {
   CHECK(
       errorOf({.model = "bert-base", .part = "atention"}) ==
       "badInput: unknown part 'atention'; nearest is 'attention' (known: attention, layer, model)");
-  CHECK(errorOf({.model = "bloom-560m", .part = "model"}).rfind("unsupported: ", 0) == 0);
+  CHECK(errorOf({.model = "gpt-neo-1.3b-local", .part = "model"}).rfind("unsupported: ", 0) == 0);
   CHECK(
       errorOf({.model = "bert-base", .dtype = DType::i32}) ==
       "unsupported: dtype i32 is not supported for models; nearest is f32 (known: f32, f16, bf16)");

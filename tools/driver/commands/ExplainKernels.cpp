@@ -313,7 +313,12 @@ std::string screenTable(const Plan &plan, const json &report, size_t most) {
   const auto shortNameOf = [&](const FoldedKernel &kernel) {
     return shortName(plan.kernels[size_t(kernel.kernels.front())]);
   };
-  for (const FoldedKernel &kernel : folded) ++shortNames[shortNameOf(kernel)];
+  // Layers of two kinds have kernels that differ in their layers' numbers alone.
+  std::map<std::string, int> repeated;
+  for (const FoldedKernel &kernel : folded) {
+    ++shortNames[shortNameOf(kernel)];
+    if (kernel.kernels.size() > 1) ++repeated[withoutLayers(shortNameOf(kernel))];
+  }
   const Device &device = findDevice(plan.device);
   Table table({{"time", right},
                {"%", right},
@@ -332,7 +337,10 @@ std::string screenTable(const Plan &plan, const json &report, size_t most) {
     const PlanKernel &first = plan.kernels[size_t(kernel.kernels.front())];
     const std::string name = shortNameOf(kernel);
     const auto shown = [&](const std::string &text) {  // one row for all layers
-      return kernel.kernels.size() > 1 ? withoutLayers(text) : text;
+      const auto found = repeated.find(withoutLayers(name));
+      return kernel.kernels.size() > 1 && found != repeated.end() && found->second == 1
+                 ? withoutLayers(text)
+                 : text;
     };
     table.addRow(
         {formatSeconds(kernel.seconds),

@@ -25,8 +25,8 @@ void takeWeights(runtime::RunRequest &request, const runtime::Artifact &artifact
   if (names.empty())
     throw Error::unsupported(
         "{}: --weights: names of checkpoints are known of several layers and of whole models of "
-        "BERT, ALBERT, DeBERTa, DistilBERT, GPT-2 and Llama (--layers, --part model); nearest is "
-        "--inputs, a file of the plan's own names",
+        "families that weft knows whole (--layers, --part model; weft models lists them); nearest "
+        "is --inputs, a file of the plan's own names",
         request.folder);
   const auto files = std::make_shared<WeightFiles>(path, names);
   std::vector<const PlanTensor *> parameters;
