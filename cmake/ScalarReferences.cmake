@@ -31,7 +31,9 @@ foreach(line IN LISTS lines)
       "      {opKindNamed(\"${name}\").value(), [](std::span<const double> operands,\n"
       "                        const NumericAttribute &attribute) -> double {\n")
   string(APPEND text
-      "         const auto at = [&](size_t n) { return n < operands.size() ? operands[n] : 0.0; };\n"
+      "         const auto at = [&](size_t n) {\n"
+      "           return n < operands.size() ? operands[n] : 0.0;\n"
+      "         };\n"
       "         const double a = at(0), b = at(1), c = at(2);\n"
       "         (void)a, (void)b, (void)c, (void)attribute;\n"
       "         return ${expression};\n       }},\n")

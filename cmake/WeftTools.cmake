@@ -1,10 +1,11 @@
 # Compiler launcher and linker: used when present, never required.
 find_program(WEFT_CCACHE ccache)
 if(WEFT_CCACHE)
-  # The sloppiness is what precompiled headers need; without the folder in the key, clones share
-  # entries.
+  # The sloppiness is what precompiled headers need, and no more: without the times of headers, one
+  # that is edited while a compiler reads it leaves its old text under the new one's key. Without the
+  # folder in the key, clones share entries.
   set(launcher ${CMAKE_COMMAND} -E env
-      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      CCACHE_SLOPPINESS=pch_defines,time_macros
       CCACHE_NOHASHDIR=1
       CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} ${WEFT_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})

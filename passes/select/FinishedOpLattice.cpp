@@ -123,8 +123,8 @@ bool FinishedOpLattice::openLayers(int64_t most) {
       static_cast<int64_t>(OpSet::firstOps(static_cast<int>(problem.ops.size())).bytes());
   const int64_t bytesOfLayer = 3 * bytesOfSet + int64_t(sizeof(Layer)) + 200,
                 bytesOfWay = bytesOfSet + int64_t(sizeof(int) + sizeof(Transition));
-  constexpr int64_t bytesOfTracked = int64_t(sizeof(double))
-                                     << maximumLayouts;  // a sum for each mask (LagrangianBound.h)
+  constexpr int64_t bytesOfTracked =
+      int64_t(sizeof(int) + sizeof(double) * maximumLayouts);  // a sum each (LagrangianBound.h)
   int64_t bytes = 0;
   // Candidates and what is finished after them, by layer as they are numbered. Kernels finish at
   // least one op, so a set has all its ways in before it is looked at.

@@ -283,26 +283,31 @@ double LagrangianBound::of(int layer, MaskView masks) const {
   const std::vector<int> &tracked = lattice.layers()[static_cast<size_t>(layer)].tracked;
   sums.resize(lattice.layers().size());
   std::vector<double> &known = sums[static_cast<size_t>(layer)];
-  constexpr size_t all = size_t(1) << maximumLayouts;
-  if (known.empty()) known.assign(tracked.size() * all, -1);
+  if (known.empty()) known.assign(tracked.size() * maximumLayouts, -1);
   double sum = 0;
   for (size_t i = 0; i < tracked.size(); ++i) {
-    double &one = known[i * all + masks[i]];
-    if (one < 0) {
-      one = 0;
-      for (const int index : readersOf[static_cast<size_t>(tracked[i])]) {
-        const Reader &reader = readers[static_cast<size_t>(index)];
-        if (reader.op >= 0 &&
-            lattice.layers()[static_cast<size_t>(layer)].finished.contains(reader.op))
-          continue;
-        double lowest = infinite;
-        for (size_t layout = 0; layout < layoutsOf(reader.tensor); ++layout)
-          if (masks[i] >> layout & 1)
-            lowest = std::min(lowest, best.multipliers[reader.first + layout]);
-        one += lowest;
-      }
+    if (!std::has_single_bit(masks[i])) {  // several copies are rare
+      sum += refunded(layer, tracked[i], masks[i]);
+      continue;
     }
+    double &one = known[i * maximumLayouts + static_cast<size_t>(std::countr_zero(masks[i]))];
+    if (one < 0) one = refunded(layer, tracked[i], masks[i]);
     sum += one;
+  }
+  return sum;
+}
+
+double LagrangianBound::refunded(int layer, int tensor, LayoutMask mask) const {
+  double sum = 0;
+  for (const int index : readersOf[static_cast<size_t>(tensor)]) {
+    const Reader &reader = readers[static_cast<size_t>(index)];
+    if (reader.op >= 0 && lattice.layers()[static_cast<size_t>(layer)].finished.contains(reader.op))
+      continue;
+    double lowest = infinite;
+    for (size_t layout = 0; layout < layoutsOf(tensor); ++layout)
+      if (mask >> layout & 1)
+        lowest = std::min(lowest, best.multipliers[reader.first + layout]);
+    sum += lowest;
   }
   return sum;
 }

@@ -69,6 +69,8 @@ private:
   /// The layouts of an argument at the start.
   LayoutMask atStart(int tensor) const;
   double least(int tensor, LayoutMask mask, const std::vector<double> &multipliers) const;
+  /// What the unfinished readers of a tensor are given for it at least.
+  double refunded(int layer, int tensor, LayoutMask mask) const;
   /// Bound and slopes at the multipliers.
   Solution solve(const std::vector<double> &multipliers, std::vector<double> &slopes) const;
   double cheapest(const Table &table, const std::vector<double> &multipliers,
@@ -88,7 +90,7 @@ private:
   int64_t left = 0;  ///< combinations that further steps may look at
   int64_t combinationsOfStep = 0;
   mutable std::vector<std::vector<double>>
-      sums;  ///< layer, tracked tensor x mask; negative: not asked yet
+      sums;  ///< layer, tracked tensor x its one layout; negative: not asked yet
 };
 
 }  // namespace weft::select

@@ -369,7 +369,7 @@ double elementOf(const std::string &family, const FileTensors &files, const Plan
   const std::string kinds = isGlobal ? bare.substr(0, bare.find('_')) : bare;
   const char kind = kinds.back();  // q, k, v, o, or a number
   if (family == "deberta") {
-    const std::string self = rootOfLayer(encoders.at(family), layer) + "attention.self.";
+    const std::string self = rootOfLayer(encoders.at(family).layer, layer) + "attention.self.";
     if (bare == "bq") return files.at(self + "q_bias").at(column, 0);
     if (bare == "bv") return files.at(self + "v_bias").at(column, 0);
     if (bare == "w_position_keys") return value(self + "pos_proj", column, i);
