@@ -2,8 +2,8 @@
 find_program(WEFT_CCACHE ccache)
 if(WEFT_CCACHE)
   # The sloppiness is what precompiled headers need, and no more: without the times of headers, one
-  # that is edited while a compiler reads it leaves its old text under the new one's key. Without the
-  # folder in the key, clones share entries.
+  # that is edited while a compiler reads it leaves its old text under the new one's key. Without
+  # the folder in the key, clones share entries.
   set(launcher ${CMAKE_COMMAND} -E env
       CCACHE_SLOPPINESS=pch_defines,time_macros
       CCACHE_NOHASHDIR=1

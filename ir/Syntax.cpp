@@ -35,6 +35,8 @@ const std::map<llvm::StringRef, Notation> &vocabulary() {
       {"direction", Notation::word},   {"precision", Notation::word},
       {"kind", Notation::word},        {"style", Notation::word},
       {"empty_row", Notation::word},   {"pattern", Notation::word},
+      {"turned", Notation::integer},   {"original", Notation::integer},
+      {"low", Notation::real},         {"high", Notation::real},
       {"bound", Notation::integer},    {"spec", Notation::spec}};
   return words;
 }

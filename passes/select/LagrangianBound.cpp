@@ -305,8 +305,7 @@ double LagrangianBound::refunded(int layer, int tensor, LayoutMask mask) const {
       continue;
     double lowest = infinite;
     for (size_t layout = 0; layout < layoutsOf(tensor); ++layout)
-      if (mask >> layout & 1)
-        lowest = std::min(lowest, best.multipliers[reader.first + layout]);
+      if (mask >> layout & 1) lowest = std::min(lowest, best.multipliers[reader.first + layout]);
     sum += lowest;
   }
   return sum;

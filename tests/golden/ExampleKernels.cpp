@@ -214,8 +214,12 @@ Example rotary(DType dtype, const Extents &e, const std::string &style) {
   const int y = builder.elementwise(
       "rotary", "", {x}, "y",
       {{"position", int64_t(1)}, {"dim", int64_t(3)}, {"base", 10000.0}, {"style", style}});
-  builder.compute(rotaryExpression(
-      {.isHalved = style == "halved", .dimension = 3, .position = 1, .rank = 4, .extent = e.p}));
+  builder.compute(rotaryExpression({.isHalved = style == "halved",
+                                    .dimension = 3,
+                                    .position = 1,
+                                    .rank = 4,
+                                    .extent = e.p,
+                                    .turned = e.p}));
   return {"rotary_" + style, builder.finish({y}), p};
 }
 

@@ -9,6 +9,23 @@
 #include <set>
 
 namespace weft {
+namespace {
+
+/// Whether axes that both have stand in one order, and, where each has one more, in its place.
+bool areInStep(std::vector<int> axes, const std::vector<int> &leader) {
+  const auto lacking = [](const std::vector<int> &from, const std::vector<int> &in) {
+    std::vector<int> only;
+    std::ranges::copy_if(from, std::back_inserter(only),
+                         [&](int axis) { return std::ranges::find(in, axis) == in.end(); });
+    return only;
+  };
+  const std::vector<int> own = lacking(axes, leader), other = lacking(leader, axes);
+  if (own.size() != 1 || other.size() != 1) return lieAlike(axes, leader);
+  std::ranges::replace(axes, own.front(), other.front());
+  return axes == leader;
+}
+
+}  // namespace
 
 std::vector<LayoutTuple> attentionBackwardTuples(const Kernel &kernel,
                                                  const AttentionBackwardRegion &region) {
@@ -28,14 +45,17 @@ std::vector<LayoutTuple> attentionBackwardTuples(const Kernel &kernel,
   std::map<size_t, size_t> leaderOf;  // operands that lie as another one does
   const auto isTooLarge = [&] {
     double count = combinations(choices);
-    for (const auto &[follower, leader] : leaderOf) count /= double(choices[follower].size());
+    for (const auto &[follower, leader] : leaderOf)
+      count /= double(std::min(choices[follower].size(), choices[leader].size()));
     return count > double(mostAttentionTuples);
   };
   for (size_t i = operands.size(); i-- > 0 && isTooLarge();)
     if (!columnsOf.contains(operands[i])) choices[i] = {logicalLayout(kernel, operands[i])};
+  const bool areQueriesAsKeys =  // no heads of a group
+      choices[placeOf(region.dQ)].size() == choices[placeOf(region.dK)].size();
   for (const auto &[follower, leader] : {std::pair(region.v, region.k),
                                          {region.dV, region.dK},
-                                         {region.dQ, region.dK},
+                                         {region.dQ, areQueriesAsKeys ? region.dK : region.dOutput},
                                          {region.dOutput, region.q},
                                          {region.dK, region.k}}) {
     if (!isTooLarge()) break;
@@ -65,7 +85,7 @@ std::vector<LayoutTuple> attentionBackwardTuples(const Kernel &kernel,
     const auto leader = leaderOf.find(operand);
     for (const Layout &layout : choices[operand]) {
       tuple[operand] = layout;
-      if (leader != leaderOf.end() && !lieAlike(axesOf(operand), axesOf(leader->second))) continue;
+      if (leader != leaderOf.end() && !areInStep(axesOf(operand), axesOf(leader->second))) continue;
       self(self, step + 1);
     }
   };

@@ -13,8 +13,9 @@ namespace weft {
 /// in every order; in the order of the kernel's operands. Of more than `mostAttentionTuples`
 /// combinations, first these other inputs have their logical order alone; then, one after the
 /// other as long as there are too many, values lie as keys do, their gradients as each other, the
-/// gradient of queries as that of keys, since they may be stacked for the projections, the output's
-/// gradient as queries do, and gradients as what they are of. Sorted, without duplicates.
+/// gradient of queries as that of keys, since they may be stacked for the projections, or, where a
+/// group has several heads, as that of the output; this one as queries do, and gradients as what
+/// they are of. Sorted, without duplicates.
 std::vector<LayoutTuple> attentionBackwardTuples(const Kernel &kernel,
                                                  const AttentionBackwardRegion &region);
 

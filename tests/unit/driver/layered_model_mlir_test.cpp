@@ -243,17 +243,18 @@ TEST_CASE("the training step of a whole model updates what the update of its gra
   const DecidedModel model = decided(compilation);
   const size_t updates = one.dtype == "f32" ? 3 : 4;
   checkComputes(compilation, model, 1 + updates * one.parameters);
-  size_t found = 0;
-  for (const PlanKernel &kernel : model.decision.planned.plan.kernels) {
+  size_t found = 0, updating = 0;
+  for (const PlanKernel &kernel : nonEmpty(model.decision.planned.plan.kernels)) {
     const auto count = [&](OpKind kind) {
       return size_t(std::ranges::count(kernel.ops, kind, &PlanOp::kind));
     };
-    const size_t steps = count(OpKind::adamwStep);
+    const size_t steps = count(OpKind::adamwStep), means = count(OpKind::average),
+                 squares = count(OpKind::averageSquare);
     found += steps;
-    CHECK(count(OpKind::average) == steps);  // whole updates, each in one kernel
-    CHECK(count(OpKind::averageSquare) == steps);
+    updating += steps + means + squares > 0;
   }
   CHECK(found == one.parameters);
+  CHECK(updating <= one.parameters);  // though a mean may stand beside another update
 }
 
 TEST_CASE("the plan of a whole model computes the model") {

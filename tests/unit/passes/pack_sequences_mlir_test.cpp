@@ -230,7 +230,7 @@ TEST_CASE("products of tokens that are unpacked anyway are made of them, where t
   // Queries, keys, values and the result: no products with vectors of distances.
   CHECK(countOf<UnpackOp>(graph) == 4);
   size_t products = 0;
-  for (RelativeBiasOp term : graph.getBody().front().getOps<RelativeBiasOp>()) {
+  for (RelativeBiasOp term : nonEmpty(graph.getBody().front().getOps<RelativeBiasOp>())) {
     auto product = term.getTable().getDefiningOp<ContractOp>();
     REQUIRE(product);
     CHECK(product.getOperand(1).getDefiningOp<UnpackOp>());
