@@ -23,6 +23,8 @@ namespace weft::decision {
 /// The paths of all variants among which chooseChunks() chooses: so many, and no slower than this
 /// share.
 constexpr select::Compared comparedPaths = {.plans = 4, .within = 0.02};
+/// Where memory counts: also the best paths of variants that are slower.
+constexpr select::Compared comparedByMemory = {.plans = 4, .within = 0.02, .ofAll = true};
 
 /// Numbers of chunks that are tried, up to all heads of a large model one by one; --chunks leaves
 /// one.

@@ -159,7 +159,9 @@ Decision selectAll(const Problem &problem, const Options &options, const std::ve
   }
   select::VariantSelections selections;
   try {
-    selections = select::selectVariants(std::move(asked), *problem.context.prices, comparedPaths);
+    const bool countsMemory = options.maxMemory || options.memoryTrade > 0;
+    selections = select::selectVariants(std::move(asked), *problem.context.prices,
+                                        countsMemory ? comparedByMemory : comparedPaths);
   } catch (const Error &error) {
     throw Error(error.kind, error.what() + adviceOn(pins, problem));
   }

@@ -346,7 +346,7 @@ VariantSelections selectVariants(std::vector<VariantProblem> variants, const Cos
     if (isOpen(v) && v != first) unsearched.push_back(&graph);
     else fastest = std::min(fastest, isOpen(v) ? graph.roughSeconds : graph.best.seconds);
   }
-  excludeSlower(unsearched, fastest);
+  if (!compared.ofAll) excludeSlower(unsearched, fastest * (1 + compared.within));
   forEachSolvable(result.reasons, isAnyMiss, search);
   for (size_t v = 0; v < variants.size(); ++v) result.skipped[v] = result.skipped[v] || isSlower[v];
   double rival = infinite;

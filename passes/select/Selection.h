@@ -238,6 +238,7 @@ struct VariantProblem {
 struct Compared {
   int plans = 1;
   double within = 0;
+  bool ofAll = false;  ///< best plans of slower variants matter, too: they may take less memory
 };
 /// Selects in every variant, on all processors; results in the order given, as select() gives them,
 /// except that a variant that cannot be faster than the best plan of another, by the bound of what
