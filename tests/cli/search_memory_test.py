@@ -122,7 +122,7 @@ class SearchMemory(CommandTest):
     def test_a_plan_of_a_search_that_was_cut_says_so_first(self):
         """compile, explain and emit warn in their first lines, with the remedy; JSON does, too."""
         small = [*TINY, '--train', '--profile', 'none', '--stop-after', 'emit', '-o', 'out']
-        warning = (r'! a faster plan may be left out \(--search-memory 8M\): \d+ \w.*, and 3 '
+        warning = (r'! a faster plan may be left out \(--search-memory 8M\): \d+ \w.*, and 2 '
                    r'more cuts')
         first = self.weft('compile', *small, '--search-memory', '8M')
         self.assertLessEqual(len(first.out.splitlines()), 15)
