@@ -149,6 +149,28 @@ TEST_CASE("tiles of backward attention by mma.sync fit registers and shared memo
       Error);
 }
 
+TEST_CASE("the gradient of queries lies in step with that of keys, whatever the output's does") {
+  const Kernel kernel = plainBackward({.b = 2, .h = 3}, DType::f16);
+  const AttentionBackwardRegion region = attentionBackwardRegion(kernel).region.value();
+  const std::vector<int> operands = operandValues(kernel);
+  const auto placeOf = [&](int value) {
+    return size_t(std::ranges::find(operands, value) - operands.begin());
+  };
+  const size_t dQ = placeOf(region.dQ), dK = placeOf(region.dK), dOutput = placeOf(region.dOutput);
+  std::set<Layout> besideOne;  // of dQ, beside one of the output's gradient
+  const std::vector<LayoutTuple> tuples = attentionBackwardTuples(kernel, region);
+  CHECK(tuples.size() <= mostAttentionTuples);
+  for (const LayoutTuple &tuple : nonEmpty(tuples)) {
+    std::vector<int> ofQueries = longAxes(kernel, region.dQ, tuple[dQ]);
+    const std::vector<int> ofKeys = longAxes(kernel, region.dK, tuple[dK]);
+    for (int &axis : ofQueries)  // the queries' own
+      if (std::ranges::find(ofKeys, axis) == ofKeys.end()) axis = region.keyAxis;
+    CHECK(ofQueries == ofKeys);
+    if (tuple[dOutput] == tuples.front()[dOutput]) besideOne.insert(tuple[dQ]);
+  }
+  CHECK(besideOne.size() == 6);
+}
+
 TEST_CASE("layouts of backward attention: heads in any order, few enough of them") {
   const Kernel grouped = plainBackward({.b = 2, .h = 3, .g = 4}, DType::f16);
   const AttentionBackwardRegion region = attentionBackwardRegion(grouped).region.value();
