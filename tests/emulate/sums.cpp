@@ -91,29 +91,36 @@ std::vector<Floats> reproducible(Run &run, const std::vector<const void *> &inpu
 TEST_CASE(
     "blocks of a grid share columns: whole and cut batches, columns beyond the last, one and "
     "several quads a thread") {
-  const examples::Extents extents{.b = 7, .j = 67, .i = 40};
-  Kernel kernel;
-  for (const examples::Example &example : examples::loopExamples(
-           DType::f32, {.b = 7, .j = 67, .k = 8, .h = 2, .p = 8, .i = 40, .u = 8}, 8))
-    if (example.name == "scale_bias") kernel = example.kernel;
-  const int64_t points = extents.b * extents.j, columns = extents.i;
-  const Floats dy = numbers(points * columns, 1), x = numbers(points * columns, 2),
-               mean = numbers(points, 3), rstd = numbers(points, 4);
   struct Shape {
+    int64_t batch, length;
     int width, threads, threadsPerColumn, blocks;
   };
   // 469 points: 59 steps in batches of 4; 30 steps of 1; 8 columns in vectors of 4 beyond the last;
-  // one step.
-  for (const Shape &shape : {Shape{4, 64, 4, 2},
-                             {8, 64, 8, 2},
-                             {4, 128, 16, 3},
-                             {1, 128, 4, 9},
-                             {4, 64, 16, 29},
-                             {2, 256, 8, 5}}) {
-    INFO(shape.width << " wide, " << shape.threads << " threads, " << shape.threadsPerColumn
-                     << " a column, " << shape.blocks << " blocks");
+  // one step. 352 points: every thread takes 22 steps, in batches of 4, also where columns lie
+  // beyond the last and their guard says nothing of the step.
+  for (const Shape &shape : {Shape{7, 67, 4, 64, 4, 2},
+                             {7, 67, 8, 64, 8, 2},
+                             {7, 67, 4, 128, 16, 3},
+                             {7, 67, 1, 128, 4, 9},
+                             {7, 67, 4, 64, 16, 29},
+                             {7, 67, 2, 256, 8, 5},
+                             {11, 32, 4, 64, 4, 4},
+                             {11, 32, 8, 32, 4, 4}}) {
+    INFO(shape.batch << " x " << shape.length << " points, " << shape.width << " wide, "
+                     << shape.threads << " threads, " << shape.threadsPerColumn << " a column, "
+                     << shape.blocks << " blocks");
+    const int64_t points = shape.batch * shape.length, columns = 40;
+    Kernel kernel;
+    for (const examples::Example &example : examples::loopExamples(
+             DType::f32,
+             {.b = shape.batch, .j = shape.length, .k = 8, .h = 2, .p = 8, .i = columns, .u = 8},
+             8))
+      if (example.name == "scale_bias") kernel = example.kernel;
+    const Floats dy = numbers(points * columns, 1), x = numbers(points * columns, 2),
+                 mean = numbers(points, 3), rstd = numbers(points, 4);
     const int axis = 2;
-    Run run(fmt::format("grid_{}_{}_{}", shape.width, shape.threads, shape.blocks), kernel,
+    Run run(fmt::format("grid_{}_{}_{}_{}", points, shape.width, shape.threads, shape.blocks),
+            kernel,
             {.vectorAxis = axis,
              .vectorWidth = shape.width,
              .laneAxis = axis,

@@ -43,7 +43,10 @@ Block LoopPasses::batchLoads() {
 Block LoopPasses::wrapInBatches(const Block &loads, Block body) {
   const bool isCut = space.steps % batch != 0;
   Code inside = space.stepGuard();
-  if (isCut && inside.empty()) inside = code("{} < {}", space.words.step, space.words.steps);
+  // Where all shares are equal the guard of a step says nothing of the step, only of the column.
+  if (isCut && space.sharesAreEqual())
+    inside = code("{}{}{} < {}", inside, inside.empty() ? "" : " && ", space.words.step,
+                  space.words.steps);
   const auto inSlots = [&](Block statements) {
     if (!inside.empty()) statements = {guard(inside, std::move(statements))};
     Block slot = {

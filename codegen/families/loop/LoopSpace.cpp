@@ -319,7 +319,7 @@ Block LoopSpace::stepCoordinates() const {
 
 Code LoopSpace::stepGuard() const {
   const Code own = isColumns() && !isExact() ? words.inside : "";
-  if (reduced.empty() || rowVectors % shares == 0) return own;
+  if (sharesAreEqual()) return own;
   const Code both = own.empty() ? "" : own + " && ";
   if (reduced.size() == 1)
     return code("{}{} < {}", both, coordinateNames[reduced[0]], axisNames[reduced[0]]);

@@ -66,7 +66,9 @@ public:
   const Block &coordinates() const { return outerDeclarations; }
   Block stepCoordinates() const;  ///< inside the step loop
   Code stepGuard() const;         ///< empty: every step of every thread is inside the row
-  Code storeGuard() const;        ///< the thread that stores results of a row; empty: every thread
+  /// Whether every thread of a row takes equally many steps, all inside the row.
+  bool sharesAreEqual() const { return reduced.empty() || rowVectors % shares == 0; }
+  Code storeGuard() const;  ///< the thread that stores results of a row; empty: every thread
   Launch launch() const;
   /// Checks of the launch, in terms of the text's constants; `launchBounds` empty: the number of
   /// threads does not depend on these.
