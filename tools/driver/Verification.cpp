@@ -171,9 +171,11 @@ private:
 }  // namespace
 
 bool WholeVerdict::failed() const {
-  return ran() && (!problem.empty() || std::ranges::any_of(results, [](const ResultCheck &result) {
-           return !result.passed;
-         }));
+  return ran() && (!problem.empty() || std::ranges::any_of(results, &ResultCheck::failed));
+}
+
+bool WholeVerdict::passed() const {
+  return ran() && problem.empty() && std::ranges::all_of(results, &ResultCheck::passed);
 }
 
 size_t ArtifactVerdict::agreed() const {
@@ -191,6 +193,9 @@ std::vector<std::string> ArtifactVerdict::unchecked() const {
   for (const KernelVerdict &kernel : kernels)
     if (kernel.isUnchecked()) lines.push_back(kernel.name + ": " + kernel.unchecked);
   if (whole.isAsked && !whole.ran()) lines.push_back("the whole plan: " + whole.unchecked);
+  for (const ResultCheck &result : whole.results)
+    if (!result.unchecked.empty())
+      lines.push_back(fmt::format("the whole plan, '{}': {}", result.name, result.unchecked));
   return lines;
 }
 
@@ -240,7 +245,8 @@ WholeVerdict verifyWhole(const runtime::Artifact &artifact, const std::vector<st
 }
 
 runtime::VerificationRun recordsOf(const ArtifactVerdict &verdict) {
-  runtime::VerificationRun run{.records = {}, .isWhole = verdict.whole.ran()};
+  runtime::VerificationRun run{.records = {},
+                               .isWhole = verdict.whole.passed() || verdict.whole.failed()};
   const bool isDoubted = verdict.whole.failed();
   for (const KernelVerdict &kernel : verdict.kernels) {
     if (kernel.recordHash.empty() || (!kernel.result && !isDoubted)) continue;

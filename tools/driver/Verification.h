@@ -45,6 +45,7 @@ struct WholeVerdict {
   std::string problem;                ///< what failed, where it is no result
   bool ran() const { return isAsked && unchecked.empty(); }
   bool failed() const;
+  bool passed() const;  ///< every result was checked and agrees
 };
 
 struct ArtifactVerdict {
