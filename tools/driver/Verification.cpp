@@ -178,6 +178,15 @@ bool WholeVerdict::passed() const {
   return ran() && problem.empty() && std::ranges::all_of(results, &ResultCheck::passed);
 }
 
+std::string WholeVerdict::reason() const {
+  if (!isAsked || passed() || failed() || !unchecked.empty()) return unchecked;
+  std::vector<std::string> reasons;
+  for (const ResultCheck &result : results)
+    if (!result.unchecked.empty())
+      reasons.push_back(fmt::format("'{}': {}", result.name, result.unchecked));
+  return fmt::format("{}", fmt::join(reasons, "; "));
+}
+
 size_t ArtifactVerdict::agreed() const {
   return size_t(std::ranges::count_if(kernels, [](const KernelVerdict &kernel) {
     return kernel.result && kernel.result->passed();
@@ -192,10 +201,8 @@ std::vector<std::string> ArtifactVerdict::unchecked() const {
   std::vector<std::string> lines;
   for (const KernelVerdict &kernel : kernels)
     if (kernel.isUnchecked()) lines.push_back(kernel.name + ": " + kernel.unchecked);
-  if (whole.isAsked && !whole.ran()) lines.push_back("the whole plan: " + whole.unchecked);
-  for (const ResultCheck &result : whole.results)
-    if (!result.unchecked.empty())
-      lines.push_back(fmt::format("the whole plan, '{}': {}", result.name, result.unchecked));
+  if (const std::string reason = whole.reason(); whole.isAsked && !reason.empty())
+    lines.push_back("the whole plan: " + reason);
   return lines;
 }
 
@@ -246,7 +253,7 @@ WholeVerdict verifyWhole(const runtime::Artifact &artifact, const std::vector<st
 
 runtime::VerificationRun recordsOf(const ArtifactVerdict &verdict) {
   runtime::VerificationRun run{.records = {},
-                               .isWhole = verdict.whole.passed() || verdict.whole.failed()};
+                               .isWhole = verdict.whole.isAsked && verdict.whole.reason().empty()};
   const bool isDoubted = verdict.whole.failed();
   for (const KernelVerdict &kernel : verdict.kernels) {
     if (kernel.recordHash.empty() || (!kernel.result && !isDoubted)) continue;

@@ -46,6 +46,8 @@ struct WholeVerdict {
   bool ran() const { return isAsked && unchecked.empty(); }
   bool failed() const;
   bool passed() const;  ///< every result was checked and agrees
+  /// Why it neither passed nor failed; empty where it did.
+  std::string reason() const;
 };
 
 struct ArtifactVerdict {

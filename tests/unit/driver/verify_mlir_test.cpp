@@ -766,7 +766,7 @@ TEST_CASE("what the reference itself cannot hold was not checked, and did not fa
   CHECK_FALSE(verdict.whole.failed());
   CHECK_FALSE(verdict.whole.passed());
   REQUIRE(verdict.unchecked().size() == 1);
-  CHECK_THAT(verdict.unchecked().front(), Catch::StartsWith("the whole plan, 'y': element "));
+  CHECK_THAT(verdict.unchecked().front(), Catch::StartsWith("the whole plan: 'y': element "));
   CHECK_FALSE(recordsOf(verdict).isWhole);
 }
 

@@ -113,10 +113,11 @@ json toJson(const WholeVerdict &whole) {
                       {"own", other.own},
                       {"used", other.used},
                       {"reason", other.reason}});
-  return {{"asked", whole.isAsked},    {"checked", whole.ran()},     {"passed", whole.passed()},
-          {"reason", whole.unchecked}, {"problem", whole.problem},   {"results", results},
-          {"otherKnobs", others},      {"warnings", whole.warnings}, {"dims", whole.dims},
-          {"unscaled", whole.unscaled}};
+  return {{"asked", whole.isAsked},   {"checked", whole.isAsked && whole.reason().empty()},
+          {"passed", whole.passed()}, {"reason", whole.reason()},
+          {"problem", whole.problem}, {"results", results},
+          {"otherKnobs", others},     {"warnings", whole.warnings},
+          {"dims", whole.dims},       {"unscaled", whole.unscaled}};
 }
 
 std::string summary(const ArtifactVerdict &verdict, const std::vector<std::string> &unchecked,
