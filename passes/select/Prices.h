@@ -58,17 +58,30 @@ struct CandidatePrices {
 
 class Prices {
 public:
-  /// Throws Error(unsupported) naming the op if an op has no candidate with any configuration,
+  /// Finds the layouts that tensors keep and the best time of every candidate, no table yet. Throws
   /// Error(badInput) when pins contradict. `shared`, of the model: for several problems with the
   /// same kernels.
   Prices(const Problem &problem, const CostModel &model, const Options &options,
          Statistics &statistics, SharedSpaces &shared);
+
+  /// With all tables.
   Prices(const Problem &problem, const CostModel &model, const Options &options,
          Statistics &statistics);
 
-  /// Whether any layouts of a candidate have a price.
+  /// Fills the tables of all candidates and prices the transposes; called once, this or the next.
+  /// Throws Error(unsupported) naming the op if an op has no candidate with any configuration.
+  void buildTables();
+  /// The tables of some candidates alone, by number: the others have no prices then, as if the
+  /// problem lacked them, and an op may be left without a kernel.
+  void buildTablesOf(const std::vector<bool> &wanted);
+
+  bool hasTables() const { return areTablesBuilt; }
+  /// Whether any layouts of a candidate have a price; before there are tables, whether any
+  /// configuration has.
   bool isPriced(int candidate) const {
-    return std::ranges::any_of(candidates[static_cast<size_t>(candidate)].table,
+    const CandidatePrices &prices = candidates[static_cast<size_t>(candidate)];
+    if (!areTablesBuilt) return prices.bestSeconds < infinite;
+    return std::ranges::any_of(prices.table,
                                [](const Price &price) { return price.seconds < infinite; });
   }
   /// Whether some family would offer it if it were measured.
@@ -138,9 +151,10 @@ private:
   void weigh(int candidate, std::vector<Worths> &worths) const;
   void keepOf(int tensor, const Worths &worths, int kernels);
   // Tables.cpp
+  void priceAll(const std::vector<bool> &wanted);
   void buildTable(int candidate);
   void buildFolded(CandidatePrices &prices) const;
-  void limitTables();
+  void limitTables(const std::vector<bool> &wanted);
   void chooseLayouts(int candidate);
   bool listCombinations(CandidatePrices &prices) const;
   std::optional<size_t> entryOf(const CandidatePrices &prices, const LayoutTuple &tuple) const;
@@ -175,6 +189,7 @@ private:
   Statistics &statistics;
   std::vector<std::optional<Layout>> pins;
   std::vector<bool> freeToPack, usable;
+  bool areTablesBuilt = false;
   static constexpr size_t maximumTable = 8192;
   size_t mostCombinations = maximumTable;  ///< of layouts in one table
   bool cutTables = false;                  ///< for the memory or the work of the search

@@ -107,23 +107,25 @@ void Prices::buildFolded(CandidatePrices &prices) const {
 }
 
 /// What a table may hold: an equal part of what all tables may take, where they would take more.
-void Prices::limitTables() {
-  int64_t wanted = 0;
+void Prices::limitTables(const std::vector<bool> &wanted) {
+  int64_t entries = 0, tables = 0;
   for (size_t c = 0; c < problem.candidates.size(); ++c) {
-    size_t size = usable[c] ? 1 : 0;
-    for (size_t operand = 0; usable[c] && operand < bests[c]->byLayout.size(); ++operand)
+    size_t size = wanted[c] ? 1 : 0;
+    tables += wanted[c] ? 1 : 0;
+    for (size_t operand = 0; wanted[c] && operand < bests[c]->byLayout.size(); ++operand)
       size =
           std::min(maximumTable,
                    size * static_cast<size_t>(std::ranges::count_if(
                               layouts(candidates[c].operands[operand]), [&](const Layout &layout) {
                                 return bests[c]->byLayout[operand].contains(layout);
                               })));
-    wanted += static_cast<int64_t>(size);
+    entries += static_cast<int64_t>(size);
   }
   const auto all = std::min(options.searchBytes / 3 / static_cast<int64_t>(sizeof(Price)),
                             options.searchWork / 32),
-             each = all / std::max<int64_t>(1, static_cast<int64_t>(problem.candidates.size()));
-  if (wanted > all)
+             each = all / std::max<int64_t>(1, tables);
+  mostCombinations = maximumTable;
+  if (entries > all)
     mostCombinations = static_cast<size_t>(std::clamp<int64_t>(each, shortestTable, maximumTable));
 }
 
