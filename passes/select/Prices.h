@@ -52,8 +52,9 @@ struct CandidatePrices {
   /// Of positions in `choices`; nothing if they are not listed.
   std::optional<size_t> indexOf(const std::vector<int> &choice) const;
   std::vector<int> choiceOf(size_t index) const;  ///< positions in `choices`
-  /// Makes the choice of entry `index` that of the next one, as far as there is one.
-  void advance(std::vector<int> &choice, size_t index) const;
+  /// Makes the choice of entry `index` that of the next one, as far as there is one. Returns the
+  /// first operand whose choice changes.
+  size_t advance(std::vector<int> &choice, size_t index) const;
 };
 
 class Prices {
@@ -218,20 +219,6 @@ private:
 
 /// For one loop space: the seconds of every knob and operand layout, so that combinations are sums.
 class LoopTable {
-public:
-  /// `margin`: of the estimates (CostModel::separableMargin).
-  LoopTable(const Kernel &kernel, const Device &device, double margin,
-            const ConfigurationSpace &space, const std::vector<std::vector<Layout>> &layouts);
-
-  size_t knobsCount() const { return rows.size(); }
-  /// Index into the space's knobs.
-  int knobsOf(size_t row) const { return rows[row].knobs; }
-  /// Seconds with one layout an operand; infinite where the knobs are a disguise of others.
-  double seconds(size_t row, const std::vector<int> &choice) const;
-  /// The best over all combinations with operand `fixed` in its layout `choice`; -1: none fixed.
-  double best(size_t row, int fixed, int choice) const;
-
-private:
   struct Term {
     double seconds;
     bool isVector;
@@ -246,6 +233,50 @@ private:
       return loopSeconds(launchSeconds, operandSeconds / share, issueSeconds) * (1 + margin);
     }
   };
+
+public:
+  /// Seconds of one row for combination after combination, in which few operands change.
+  class Sums {
+  public:
+    void begin(const LoopTable &table, size_t row) { at = &table.rows[row]; }
+    /// Takes the layouts of the operands from `changed` on.
+    void add(const std::vector<int> &choice, size_t changed) {
+      totals.resize(choice.size() + 1);
+      useful.resize(choice.size() + 1);
+      useful[0] = at->width == 1 ? 1 : 0;
+      for (size_t operand = changed; operand < choice.size(); ++operand) {
+        const Term &term = at->terms[operand][static_cast<size_t>(choice[operand])];
+        totals[operand + 1] = totals[operand] + term.seconds;
+        useful[operand + 1] = useful[operand] || term.isVector ? 1 : 0;
+      }
+    }
+    /// Infinite where the knobs are a disguise of others.
+    double seconds() const { return useful.back() ? at->total(totals.back()) : infinite; }
+
+  private:
+    const Row *at = nullptr;
+    std::vector<double> totals;  ///< of the operands in front of each
+    std::vector<char> useful;
+  };
+
+  /// `margin`: of the estimates (CostModel::separableMargin).
+  LoopTable(const Kernel &kernel, const Device &device, double margin,
+            const ConfigurationSpace &space, const std::vector<std::vector<Layout>> &layouts);
+
+  size_t knobsCount() const { return rows.size(); }
+  /// Index into the space's knobs.
+  int knobsOf(size_t row) const { return rows[row].knobs; }
+  /// Of one combination by itself.
+  double seconds(size_t row, const std::vector<int> &choice) const {
+    Sums sums;
+    sums.begin(*this, row);
+    sums.add(choice, 0);
+    return sums.seconds();
+  }
+  /// The best over all combinations with operand `fixed` in its layout `choice`; -1: none fixed.
+  double best(size_t row, int fixed, int choice) const;
+
+private:
   std::vector<Row> rows;
 };
 

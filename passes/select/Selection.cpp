@@ -238,7 +238,7 @@ bool isSlowerThan(Selection::Graph &graph, double slowest) {
     return false;  // there may be plans beyond the bound
   if (!graph.lagrangianBound) openBound(graph);
   graph.lagrangianBound->raise(slowest / rounding);
-  return graph.lagrangianBound->bound() * rounding > slowest;
+  return graph.lagrangianBound->bound() > slowest;
 }
 
 /// What the search of a variant that is excluded may take, as a part of what others may.

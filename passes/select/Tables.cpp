@@ -40,15 +40,16 @@ std::optional<size_t> CandidatePrices::indexOf(const std::vector<int> &choice) c
   return index;
 }
 
-void CandidatePrices::advance(std::vector<int> &choice, size_t index) const {
+size_t CandidatePrices::advance(std::vector<int> &choice, size_t index) const {
   if (!listed.empty()) {
     if (index + 1 < listed.size()) choice = listed[index + 1];
-    return;
+    return 0;
   }
   for (size_t operand = choice.size(); operand-- > 0;) {
-    if (++choice[operand] < int(choices[operand].size())) break;
+    if (++choice[operand] < int(choices[operand].size())) return operand;
     choice[operand] = 0;
   }
+  return 0;
 }
 
 std::vector<int> CandidatePrices::choiceOf(size_t index) const {
@@ -237,15 +238,20 @@ void Prices::offerSums(const Kernel &kernel, CandidatePrices &prices, size_t s,
     for (const auto &[place, seconds] : known)
       if (place.second == knobs[k])
         prices.table[place.first].offer(seconds, static_cast<int>(s), static_cast<int>(k), -1);
-  for (size_t entry = 0; entry < prices.table.size(); ++entry) {
-    const std::vector<int> choice = prices.choiceOf(entry);
-    for (const auto &[bound, row] : rows) {
-      if (bound >= prices.table[entry].secondSeconds) break;
+  // Row by row, so that sums over the first operands stay from one entry to the next.
+  LoopTable::Sums sums;
+  for (const auto &[bound, row] : rows) {
+    std::vector<int> choice = prices.table.empty() ? std::vector<int>() : prices.choiceOf(0);
+    sums.begin(table, row);
+    size_t changed = 0;
+    for (size_t entry = 0; entry < prices.table.size(); ++entry) {
+      sums.add(choice, changed);
+      changed = prices.advance(choice, entry);
+      if (bound >= prices.table[entry].secondSeconds) continue;
       ++statistics.configurations;
       if (!known.empty() && known.contains({entry, knobs[static_cast<size_t>(table.knobsOf(row))]}))
         continue;
-      prices.table[entry].offer(table.seconds(row, choice), static_cast<int>(s), table.knobsOf(row),
-                                -1);
+      prices.table[entry].offer(sums.seconds(), static_cast<int>(s), table.knobsOf(row), -1);
     }
   }
 }
