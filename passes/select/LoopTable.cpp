@@ -57,6 +57,18 @@ LoopTable::LoopTable(const Kernel &kernel, const Device &device, double margin,
   }
 }
 
+double LoopTable::seconds(size_t index, const std::vector<int> &choice) const {
+  const Row &row = rows[index];
+  double sum = 0;
+  bool isUseful = row.width == 1;
+  for (size_t operand = 0; operand < choice.size(); ++operand) {
+    const Term &term = row.terms[operand][static_cast<size_t>(choice[operand])];
+    sum += term.seconds;
+    isUseful = isUseful || term.isVector;
+  }
+  return isUseful ? row.total(sum) : infinite;
+}
+
 double LoopTable::best(size_t index, int fixed, int choice) const {
   const Row &row = rows[index];
   double sum = 0;

@@ -10,7 +10,12 @@ namespace weft::select {
 
 Prices::Prices(const Problem &problem, const CostModel &model, const Options &options,
                Statistics &statistics, SharedSpaces &shared)
-    : problem(problem), model(model), options(options), statistics(statistics) {
+    : problem(problem),
+      model(model),
+      options(options),
+      statistics(statistics),
+      spaces(shared),
+      entries(problem.candidates.size()) {
   choosePins();
   findFolded();
   filterCandidates();
@@ -19,7 +24,12 @@ Prices::Prices(const Problem &problem, const CostModel &model, const Options &op
 
 Prices::Prices(const Problem &problem, const CostModel &model, const Options &options,
                Statistics &statistics)
-    : Prices(problem, model, options, statistics, *std::make_unique<SharedSpaces>(model)) {
+    : Prices(problem, model, options, statistics, std::make_shared<SharedSpaces>(model)) {}
+
+Prices::Prices(const Problem &problem, const CostModel &model, const Options &options,
+               Statistics &statistics, std::shared_ptr<SharedSpaces> given)
+    : Prices(problem, model, options, statistics, *given) {
+  own = std::move(given);
   buildTables();
 }
 

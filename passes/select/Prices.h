@@ -10,6 +10,7 @@
 #include "passes/select/Selection.h"
 
 #include <algorithm>
+#include <span>
 
 namespace weft::select {
 
@@ -20,24 +21,14 @@ constexpr size_t maximumLayouts = 8;
 /// Prices that differ by less than this share are ties: no measurement could tell them apart.
 constexpr double noise = 0.005;
 
-/// The best way to run a candidate under one combination of layouts, and the next best that is no
-/// tie with it.
-struct Price {
-  double seconds = infinite, secondSeconds = infinite;
-  int16_t space = -1, knobs = -1, secondSpace = -1,
-          secondKnobs = -1;  ///< indices into `spaces` and its knobs
-  int32_t tuple = -1;        ///< of the best space, where that has tuples (a view's offsets)
-
-  void offer(double seconds, int space, int knobs, int tuple);
-};
-
 /// One candidate under every combination of kept layouts of its operands: a dense table, the last
 /// operand fastest. Of a candidate whose families list their combinations and that has too many
 /// operands for that, a table of those that are listed, in the same order.
 struct CandidatePrices {
   std::vector<int> operands;              ///< tensors: inputs, then outputs
   std::vector<std::vector<int>> choices;  ///< per operand: numbers of the tensor's kept layouts
-  std::vector<Price> table;
+  std::span<const Price> table;
+  std::shared_ptr<const PricedTable> owner;  ///< of the table; other variants may share it
   std::vector<std::vector<int>> listed;  ///< of the entries, ascending; empty: the table is dense
   std::vector<SharedSpace> spaces;
   size_t pricedSpaces =
@@ -124,6 +115,8 @@ public:
   bool admitModelledTransposes();
 
 private:
+  Prices(const Problem &problem, const CostModel &model, const Options &options,
+         Statistics &statistics, std::shared_ptr<SharedSpaces> own);
   // Pins.cpp
   void choosePins();
   void findFolded();
@@ -156,18 +149,20 @@ private:
   void buildTable(int candidate);
   void buildFolded(CandidatePrices &prices) const;
   void limitTables(const std::vector<bool> &wanted);
-  void chooseLayouts(int candidate);
+  size_t chooseLayouts(int candidate);
   bool listCombinations(CandidatePrices &prices) const;
+  PricedTable priceTable(const Kernel &kernel, const CandidatePrices &prices, size_t size) const;
+  std::vector<LayoutTuple> chosenLayouts(const CandidatePrices &prices) const;
   std::optional<size_t> entryOf(const CandidatePrices &prices, const LayoutTuple &tuple) const;
   LayoutTuple tupleOf(const CandidatePrices &prices, size_t entry) const;
-  void offerMeasured(CandidatePrices &prices);
+  void offerMeasured(const CandidatePrices &prices, PricedTable &result) const;
   /// By entry of a table and knobs.
   using KnownSeconds = std::map<std::pair<size_t, Knobs>, double>;
   KnownSeconds knownSeconds(const Kernel &kernel, const CandidatePrices &prices) const;
-  void offerSums(const Kernel &kernel, CandidatePrices &prices, size_t space,
-                 const KnownSeconds &known);
-  void offerOneByOne(const Kernel &kernel, CandidatePrices &prices, size_t space,
-                     const KnownSeconds &known);
+  void offerSums(const Kernel &kernel, const CandidatePrices &prices, size_t space,
+                 const KnownSeconds &known, PricedTable &result) const;
+  void offerOneByOne(const Kernel &kernel, const CandidatePrices &prices, size_t space,
+                     const KnownSeconds &known, PricedTable &result) const;
   // Transposes.cpp
   void priceTransposes(int tensor);
   bool offerMeasuredTransposes(int tensor);
@@ -188,6 +183,7 @@ private:
   const CostModel &model;
   const Options &options;
   Statistics &statistics;
+  SharedSpaces &spaces;  ///< asked until there are tables
   std::vector<std::optional<Layout>> pins;
   std::vector<bool> freeToPack, usable;
   bool areTablesBuilt = false;
@@ -199,6 +195,8 @@ private:
   std::vector<std::vector<Layout>> keptLayouts;
   std::vector<std::vector<double>> regrets;  ///< tensor, layout
   std::vector<CandidatePrices> candidates;
+  std::shared_ptr<SharedSpaces> own;                ///< where nobody else has them
+  std::vector<SharedSpaces::Entry *> entries;       ///< candidate, of `spaces`
   std::vector<std::shared_ptr<const Bests>> bests;  ///< candidate; null where it is not usable
 
   struct TransposePrice {
@@ -235,30 +233,6 @@ class LoopTable {
   };
 
 public:
-  /// Seconds of one row for combination after combination, in which few operands change.
-  class Sums {
-  public:
-    void begin(const LoopTable &table, size_t row) { at = &table.rows[row]; }
-    /// Takes the layouts of the operands from `changed` on.
-    void add(const std::vector<int> &choice, size_t changed) {
-      totals.resize(choice.size() + 1);
-      useful.resize(choice.size() + 1);
-      useful[0] = at->width == 1 ? 1 : 0;
-      for (size_t operand = changed; operand < choice.size(); ++operand) {
-        const Term &term = at->terms[operand][static_cast<size_t>(choice[operand])];
-        totals[operand + 1] = totals[operand] + term.seconds;
-        useful[operand + 1] = useful[operand] || term.isVector ? 1 : 0;
-      }
-    }
-    /// Infinite where the knobs are a disguise of others.
-    double seconds() const { return useful.back() ? at->total(totals.back()) : infinite; }
-
-  private:
-    const Row *at = nullptr;
-    std::vector<double> totals;  ///< of the operands in front of each
-    std::vector<char> useful;
-  };
-
   /// `margin`: of the estimates (CostModel::separableMargin).
   LoopTable(const Kernel &kernel, const Device &device, double margin,
             const ConfigurationSpace &space, const std::vector<std::vector<Layout>> &layouts);
@@ -266,13 +240,8 @@ public:
   size_t knobsCount() const { return rows.size(); }
   /// Index into the space's knobs.
   int knobsOf(size_t row) const { return rows[row].knobs; }
-  /// Of one combination by itself.
-  double seconds(size_t row, const std::vector<int> &choice) const {
-    Sums sums;
-    sums.begin(*this, row);
-    sums.add(choice, 0);
-    return sums.seconds();
-  }
+  /// Seconds with one layout an operand; infinite where the knobs are a disguise of others.
+  double seconds(size_t row, const std::vector<int> &choice) const;
   /// The best over all combinations with operand `fixed` in its layout `choice`; -1: none fixed.
   double best(size_t row, int fixed, int choice) const;
 
