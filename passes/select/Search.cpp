@@ -500,12 +500,11 @@ void openBound(Selection::Graph &graph) {
       graph.problem, *graph.prices, *graph.lattice, 2 * graph.options.searchWork);
 }
 
-/// What was left out for want of memory or time may be in a faster plan: only the bound of all
-/// candidates holds.
+/// What was left out for want of memory or time may be in a faster plan. The bound of the lattice,
+/// which has no states, holds all the same; where it lacks candidates it is that of all.
 void reportUnproven(Selection::Graph &graph) {
   Statistics &statistics = graph.statistics;
   if (statistics.searchCuts.empty() || !(graph.roughSeconds < infinite)) return;
-  graph.lowerBound = std::min(graph.lowerBound, graph.lattice->boundOfAll());
   statistics.isProven = statistics.isBeyondBest = false;
   statistics.mostGain = std::clamp(1 - graph.lowerBound / graph.roughSeconds, 0.0, 1.0);
 }
