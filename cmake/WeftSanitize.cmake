@@ -13,7 +13,7 @@ function(weft_sanitize target)
   # Not vptr: it wants the type information that LLVM is compiled without.
   target_compile_options(${target} PRIVATE -fsanitize=address,undefined -fno-sanitize=vptr
       -fno-sanitize-recover=all
-                         -fno-omit-frame-pointer)
+                         -fno-omit-frame-pointer -g1)
   target_compile_definitions(${target} PRIVATE _GLIBCXX_ASSERTIONS)
   target_link_options(${target} PUBLIC -fsanitize=address,undefined)
   # The runtime is a shared library and asks the program for its options: as an object, since that

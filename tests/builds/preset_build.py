@@ -1,4 +1,5 @@
-"""Configures and builds a preset as a user does."""
+"""Configures and builds a preset as a user does, with the compiler flags of the build under test:
+the compiler cache holds what that build compiled, and the preset costs what differs."""
 import os
 import pathlib
 import subprocess
@@ -7,6 +8,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CMAKE = os.environ.get('WEFT_CMAKE', 'cmake')
 CTEST = os.environ.get('WEFT_CTEST', 'ctest')
+FLAGS = os.environ.get('WEFT_PRESET_FLAGS', '').split()
 
 
 def run(*command):
@@ -22,7 +24,7 @@ def run(*command):
 def build(preset, *targets):
     """The folder of the preset, built. With the generator's own number of jobs: as many as there
     are processors."""
-    run(CMAKE, '--preset', preset)
+    run(CMAKE, '--preset', preset, *FLAGS)
     run(CMAKE, '--build', '--preset', preset,
         *(word for target in targets for word in ('--target', target)))
     return ROOT / 'build' / preset
