@@ -115,8 +115,11 @@ Expression RotaryOp::expression() {
   const auto number = [](const std::optional<llvm::APFloat> &value, double absent) {
     return value ? value->convertToDouble() : absent;
   };
+  const mlir::Type element = mlir::getElementTypeOrSelf(getResult().getType());
+  const bool isShort = element.isF16() || element.isBF16();
   return rotaryExpression({.isHalved = getStyle() == "halved",
                            .isReverse = isReverse(),
+                           .isShort = isShort,
                            .dimension = dimension,
                            .position = static_cast<int>(getPosition()),
                            .rank = static_cast<int>(rankOf(getX().getType())),

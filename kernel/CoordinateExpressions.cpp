@@ -118,6 +118,8 @@ bool isUnreadMask(const BodyOp &op) { return isMaskOf(op, MaskShape::Kind::unrea
 
 namespace {
 
+constexpr std::string_view shortRotation = "weft::shortRotation";
+
 E rotaryFrequency(const RotaryShape &rotary, const E &pair) {
   const E scale = E::literal(-2.0 * std::log2(rotary.base) / static_cast<double>(rotary.turned));
   if (rotary.original == 0) {
@@ -154,8 +156,8 @@ Expression rotaryExpression(const RotaryShape &rotary) {
     places.push_back(other == rotary.dimension ? partnerPlace : E::coordinate(other));
   const E x = E::operand(0), partner = E::element(0, places),
           minusPartner = E::unary(ScalarOperator::negate, partner);
-  const E turn =
-      E::call("weft::rotation", {E::coordinate(rotary.position), rotaryFrequency(rotary, pair)});
+  const E turn = E::call(rotary.isShort ? shortRotation : "weft::rotation",
+                         {E::coordinate(rotary.position), rotaryFrequency(rotary, pair)});
   const E rotated = E::binary(
       ScalarOperator::add, E::binary(ScalarOperator::multiply, x, E::member("cosine", turn)),
       E::binary(ScalarOperator::multiply,
@@ -164,6 +166,12 @@ Expression rotaryExpression(const RotaryShape &rotary) {
                 E::member("sine", turn)));
   if (rotary.turned == rotary.extent) return rotated;
   return E::select(E::binary(ScalarOperator::less, here, E::integer(rotary.turned)), rotated, x);
+}
+
+bool hasShortRotations(const Expression &expression) {
+  return std::ranges::any_of(expression.all(), [](const ExpressionNode &node) {
+    return node.function && node.function->name == shortRotation;
+  });
 }
 
 namespace {

@@ -61,6 +61,9 @@ bool isUnreadMask(const BodyOp &op);
 /// is 0, and else as scaledFrequency (device/rotary_scaling.cuh) has them.
 struct RotaryShape {
   bool isHalved = true, isReverse = false;
+  /// For results of 16 bits: the angle and its sine in fewer instructions
+  /// (device/short_rotation.cuh).
+  bool isShort = false;
   int dimension = 0, position = 0;  ///< dimensions: of the pairs, and of the angle's factor
   int rank = 1;                     ///< dimensions of the operand
   int64_t extent = 2;               ///< of `dimension`
@@ -71,6 +74,8 @@ struct RotaryShape {
   double low = 0, high = 0;  ///< turns in as many positions
 };
 Expression rotaryExpression(const RotaryShape &rotary);
+/// Whether this is such an expression with short rotations.
+bool hasShortRotations(const Expression &expression);
 
 /// x + slope * (key - query - shift); the slope by alibiSlope(), of the head whose digits the
 /// coordinates along `heads` are, slowest first.

@@ -16,6 +16,7 @@ using Kind = ExpressionNode::Kind;
 
 constexpr std::string_view mathHeader = "weft/math.cuh", slopeHeader = "weft/slope.cuh",
                            scalingHeader = "weft/rotary_scaling.cuh",
+                           rotationHeader = "weft/short_rotation.cuh",
                            typesHeader = "weft/types.cuh", blocksHeader = "weft/block_mask.cuh";
 
 constexpr auto f32 = ScalarType::f32;
@@ -39,6 +40,7 @@ constexpr std::array functions = {
     DeviceFunction{"weft::rotaryFrequency", mathHeader, 2, f32},
     DeviceFunction{"weft::scaledFrequency", scalingHeader, 5, f32},
     DeviceFunction{"weft::rotation", mathHeader, 2, ScalarType::rotation},
+    DeviceFunction{"weft::shortRotation", rotationHeader, 2, ScalarType::rotation},
     DeviceFunction{"weft::clampedIndex", typesHeader, 2, ScalarType::i32},
     // Of a table of tiles, a head, a query and a key.
     DeviceFunction{"weft::hasBlock", blocksHeader, 4, ScalarType::boolean},

@@ -33,7 +33,8 @@ def prices(plan):
 
 def check_gradients(draw, artifact, out, tensors, x, dy, dropout):
     """The largest relative error; raises WrongResult naming the tensor, with what PyTorch's own
-    arithmetic of that type is off."""
+    arithmetic of that type is off. A gradient is wrong that is off by more than the limit and by
+    more than PyTorch's: of a sum over many tokens rounded operands alone may be off by as much."""
     expected = transfer_reference.results_of(draw, tensors, x, dy, dropout)
     names = artifact.gradients()
     missing = sorted(set(expected) - set(names))
@@ -46,12 +47,15 @@ def check_gradients(draw, artifact, out, tensors, x, dy, dropout):
     wrong = [name for name, error in errors.items() if not error <= LIMITS[draw.dtype]]
     if wrong:
         half = transfer_reference.results_of(draw, tensors, x, dy, dropout, x.dtype)
+        theirs = {name: training.gradient_error(name, half, expected) for name in wrong}
         said = [
             f'{f"gradient of {name}" if name else "result"} {errors[name]:.2e} (PyTorch in '
-            f'{draw.dtype}: {training.gradient_error(name, half, expected):.2e})' for name in wrong
+            f'{draw.dtype}: {theirs[name]:.2e})' for name in wrong
+            if not errors[name] <= theirs[name]
         ]
-        raise reference.WrongResult(f'relative error above {LIMITS[draw.dtype]:.1e}: '
-                                    + ', '.join(said))
+        if said:
+            raise reference.WrongResult(f'relative error above {LIMITS[draw.dtype]:.1e}: '
+                                        + ', '.join(said))
     return max(errors.values())
 
 

@@ -31,9 +31,9 @@ mlir::FailureOr<std::vector<TensorValue>> interpret(mlir::Operation *graph,
                                                     const std::vector<TensorValue> &arguments,
                                                     const InterpreterOptions &options);
 
-/// Seeded random arguments for a graph: normal for floats (parameters scaled by 1/sqrt(reduced
-/// extent)), positive where a root or a divisor is computed of them; lengths and indices within
-/// range.
+/// Seeded random arguments for a graph: normal for floats (parameters scaled by 1/sqrt(the most
+/// terms that a contraction sums over them, stacked or not)), positive where a root or a divisor is
+/// computed of them; lengths and indices within range.
 std::vector<TensorValue> randomArguments(mlir::Operation *graph, uint64_t seed);
 
 }  // namespace weft

@@ -104,21 +104,32 @@ void fillOffsets(TensorValue &offsets, int64_t length, Source &source) {
   }
 }
 
-/// 1 / sqrt(extent of the letters that the first contraction reading the value sums over), so that
-/// layers keep their scale; 8-bit floats come with separate scales, and use the range that they
-/// have.
-double contractionScale(mlir::Value value) {
-  double scale = 1;
-  if (isFloat8(*toDType(value.getType()))) return scale;
+/// The most terms that a contraction sums over the value, also where ops that only move elements,
+/// as the concat of stacked projections, stand between; one where none reads it.
+double mostTerms(mlir::Value value) {
+  double most = 1;
   forEachReader(value, [&](mlir::OpOperand &use) {
-    auto contraction = mlir::dyn_cast<ContractOp>(use.getOwner());
-    if (!contraction || scale != 1) return;
-    const Einsum einsum = parseEinsum(contraction.getSpec().str());
-    const std::vector<int64_t> shape = extents(contraction.getA().getType());
-    for (char letter : einsum.reduced()) scale *= double(shape[einsum.a.find(letter)]);
-    scale = 1 / std::sqrt(scale);
+    mlir::Operation *reader = use.getOwner();
+    if (auto contraction = mlir::dyn_cast<ContractOp>(reader)) {
+      const Einsum einsum = parseEinsum(contraction.getSpec().str());
+      const std::vector<int64_t> shape = extents(contraction.getA().getType());
+      double terms = 1;
+      for (char letter : einsum.reduced()) terms *= double(shape[einsum.a.find(letter)]);
+      most = std::max(most, terms);
+    } else if (mlir::isa<ConcatOp, SliceOp, TransposeOp, SplitAxisOp, MergeAxesOp, IdentityOp,
+                         CastOp>(reader)) {
+      most = std::max(most, mostTerms(reader->getResult(0)));
+    } else if (mlir::isa<YieldOp>(reader) && mlir::isa<KernelOp>(reader->getParentOp())) {
+      most = std::max(most, mostTerms(reader->getParentOp()->getResult(use.getOperandNumber())));
+    }
   });
-  return scale;
+  return most;
+}
+
+/// 1 / sqrt(mostTerms()), so that neither layers nor their gradients grow from one to the next;
+/// 8-bit floats come with separate scales, and use the range that they have.
+double contractionScale(mlir::Value value) {
+  return isFloat8(*toDType(value.getType())) ? 1 : 1 / std::sqrt(mostTerms(value));
 }
 
 /// Adds the values that must be positive (kernel/PositiveValues.h), those of nested kernels first.

@@ -185,7 +185,7 @@ Point PointEvaluator::rotary(const BodyOp &op, size_t, const Coordinates &at) {
   // much again.
   const double turn = 16 * roundoff * (1 + std::abs(std::log2(base))) * amplified *
                           std::max(angle, position * std::min(frequency, slowed)) +
-                      4 * roundoff;
+                      (hasShortRotations(op.expression) ? 0x1p-19 : 4 * roundoff);
   return {.value = own.value * cosine + (isSecond ? other.value : -other.value) * sine,
           .error = own.error + other.error +
                    (std::abs(own.value) + std::abs(other.value)) * (turn + 2 * roundoff)};

@@ -72,7 +72,7 @@ constexpr int sequentialUnroll =
 constexpr double indexInstructions = 24, instructionsPerFlop = 2;
 /// One draw of dropout; the cosine and sine of an element's rotation (rotary embedding of 35 x 101
 /// x 22 x 64, 15.8 us, and of 7 x 148 x 30 x 96, 10.8 us).
-constexpr double drawInstructions = 40, rotationInstructions = 80;
+constexpr double drawInstructions = 40, rotationInstructions = 80, shortRotationInstructions = 40;
 /// Seconds of a multiprocessor for a load and a store of a thread that transposes: 6080 x 2160
 /// element by element take 34 us, 21091 x 1200 60 us.
 constexpr double transposeAccessSeconds = 155e-12;
@@ -124,6 +124,9 @@ constexpr double epilogueSeconds = 3e-12, epilogueFlopSeconds = 11e-12,
                  epilogueOperandSeconds = 56e-12, epilogueFurtherOperandSeconds = 140e-12,
                  epilogueResultSeconds = 50e-12, epilogueReductionElementSeconds = 46e-12,
                  epilogueSoftmaxSeconds = 56e-12;
+/// One that each element loads by itself (12 x 320 x 2880 x 80 with the statistic of a row, H100:
+/// 103 us with divisions of 64 bits; without, an estimate).
+constexpr double epilogueScatteredSeconds = 400e-12;
 /// The same for dropout: one mix of words for eight elements, two, one for each.
 constexpr double drawSeconds = 36e-12, exchangedDrawSeconds = 91e-12, singleDrawSeconds = 440e-12;
 /// An element that threads store: where rows of C start anywhere (1200 x 21091 x 4800, 467 us), and

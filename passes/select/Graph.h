@@ -38,8 +38,10 @@ struct Selection::Graph {
   std::unique_ptr<LagrangianBound> lagrangianBound;
 
   /// No plan is as fast as one that another variant is known to have: searched only for what its
-  /// best plan about takes.
+  /// best plan about takes, among the candidates that are `considered`.
   bool isExcluded = false;
+  std::vector<bool> considered = {};            ///< by number
+  double excludingBound = 0;                    ///< seconds that none of its plans takes less than
   double roughSeconds = infinite;               ///< of the plan that the first pass found
   std::set<std::pair<int, Masks>> roughStates;  ///< its states: (layer, masks)
 
@@ -60,8 +62,11 @@ struct Selection::Graph {
 /// Sums in another order differ by less.
 constexpr double rounding = 1 - 1e-12;
 
-/// Fills lattice and lowerBound; again after the prices have changed.
+/// Fills lattice and lowerBound, for which prices need no tables.
 void openLattice(Selection::Graph &graph);
+/// By candidate, whether some plan that it is part of takes at most `slack` times the lower bound,
+/// if layouts are free.
+std::vector<bool> candidatesWithin(const Selection::Graph &graph, double slack);
 /// Fills lagrangianBound, with as many steps as the options allow.
 void openBound(Selection::Graph &graph);
 /// First pass: fills nodes, edges, the rough plan and the counts of `statistics`.

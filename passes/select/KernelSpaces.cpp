@@ -243,6 +243,22 @@ SharedSpaces::Entry &SharedSpaces::of(const Kernel &kernel, const SpaceLimits &l
   return entry;
 }
 
+bool SharedSpaces::Entry::has(const SharedSpace &space) const {
+  return std::ranges::find(spaces.legal, space, &KernelSpaces::Legal::space) !=
+             spaces.legal.end() ||
+         std::ranges::find(spaces.measured, space) != spaces.measured.end();
+}
+
+std::shared_ptr<const PricedTable> SharedSpaces::table(Entry &entry, Entry::TableKey key,
+                                                       const std::function<PricedTable()> &price) {
+  Entry::Table &table = [&]() -> Entry::Table & {
+    const std::lock_guard lock(mutex);
+    return entry.tables[std::move(key)];
+  }();
+  std::call_once(table.priced, [&] { table.table = std::make_shared<const PricedTable>(price()); });
+  return table.table;
+}
+
 const std::shared_ptr<const Bests> &SharedSpaces::modelledBests(const Kernel &kernel,
                                                                 Entry &entry) {
   std::call_once(entry.modelled, [&] {

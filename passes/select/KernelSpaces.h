@@ -9,6 +9,7 @@
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Family.h"
 
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -66,6 +67,23 @@ struct KernelSpaces {
   std::shared_ptr<const Bests> measuredBests;
 };
 
+/// The best way to run a candidate under one combination of layouts, and the next best that is no
+/// tie with it.
+struct Price {
+  double seconds = infinite, secondSeconds = infinite;
+  int16_t space = -1, knobs = -1, secondSpace = -1,
+          secondKnobs = -1;  ///< indices into `spaces` and its knobs
+  int32_t tuple = -1;        ///< of the best space, where that has tuples (a view's offsets)
+
+  void offer(double seconds, int space, int knobs, int tuple);
+};
+
+/// The prices of a kernel under combinations of layouts of its operands.
+struct PricedTable {
+  std::vector<Price> entries = {};
+  int64_t configurations = 0, measured = 0;  ///< that were offered
+};
+
 /// Bytes of device memory that one launch works in: of an emitted kernel as its family says, of a
 /// library GEMM as its knobs say.
 int64_t launchWorkspaceBytes(const Kernel &kernel, const Configuration &configuration);
@@ -85,7 +103,23 @@ public:
     KernelSpaces spaces;
     std::once_flag opened, modelled;
     std::shared_ptr<const Bests> modelledBests;  ///< after the first call of modelledBests()
+    bool has(const SharedSpace &space) const;
+    struct Table {
+      std::once_flag priced;
+      std::shared_ptr<const PricedTable> table;
+    };
+    /// What the prices follow from: the layouts of every operand, in order, and of which spaces.
+    struct TableKey {
+      std::vector<SharedSpace> spaces;
+      std::vector<LayoutTuple> layouts;
+      bool isListed = false;
+      auto operator<=>(const TableKey &) const = default;
+    };
+    std::map<TableKey, Table> tables;
   };
+  /// The table of a kernel, by `price` where no other variant has asked for it.
+  std::shared_ptr<const PricedTable> table(Entry &entry, Entry::TableKey key,
+                                           const std::function<PricedTable()> &price);
   /// The reference is valid as long as this object.
   Entry &of(const Kernel &kernel, const SpaceLimits &limits);
   /// Over the legal spaces that are no views and that the model prices.

@@ -2,6 +2,7 @@
 #include "passes/select/LagrangianBound.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <set>
 #include <span>
@@ -21,6 +22,9 @@ constexpr double guess = 1.05;
 constexpr int mostGuesses = 20;
 /// LagrangianBound stay below what transposes cost by more than sums are rounded.
 constexpr double margin = 1 - 1e-9;
+
+/// Combinations of a table that is not kept as a list.
+constexpr size_t mostDense = 8192;
 
 bool contains(const std::vector<int> &list, int value) {
   return std::find(list.begin(), list.end(), value) != list.end();
@@ -93,16 +97,40 @@ void LagrangianBound::buildTable(int index) {
 /// The table without the operands that have no terms.
 void LagrangianBound::addCombinations(const CandidatePrices &from,
                                       const std::vector<size_t> &operands, Table &table) const {
-  std::map<std::vector<int>, double> bests;  // by the choices of those that have
-  std::vector<int> choice = from.table.empty() ? std::vector<int>() : from.choiceOf(0);
+  if (from.table.empty()) return;
+  size_t size = 1;
+  std::vector<size_t> step(operands.size());
+  for (size_t n = operands.size(); n-- > 0;) {
+    step[n] = size;
+    size *= from.choices[operands[n]].size();
+    // of a list of combinations the product may be far beyond its length
+    if (size > mostDense && !from.listed.empty()) {
+      addListed(from, operands, table);
+      return;
+    }
+  }
+  for (const size_t operand : operands)
+    table.choices.emplace_back(from.choices[operand].begin(), from.choices[operand].end());
+  table.seconds.assign(size, infinite);
+  std::vector<int> choice = from.choiceOf(0);
+  for (size_t entry = 0; entry < from.table.size(); ++entry) {
+    size_t at = 0;
+    for (size_t n = 0; n < operands.size(); ++n) at += step[n] * size_t(choice[operands[n]]);
+    table.seconds[at] = std::min(table.seconds[at], from.table[entry].seconds);
+    from.advance(choice, entry);
+  }
+}
+
+void LagrangianBound::addListed(const CandidatePrices &from, const std::vector<size_t> &operands,
+                                Table &table) const {
+  std::map<std::vector<int>, double> bests;  // by the choices of operands that have terms
   std::vector<int> key(operands.size());
   for (size_t entry = 0; entry < from.table.size(); ++entry) {
-    if (const double seconds = from.table[entry].seconds; seconds < infinite) {
-      for (size_t n = 0; n < operands.size(); ++n) key[n] = choice[operands[n]];
-      double &best = bests.try_emplace(key, seconds).first->second;
-      best = std::min(best, seconds);
-    }
-    from.advance(choice, entry);
+    const double seconds = from.table[entry].seconds;
+    if (!(seconds < infinite)) continue;
+    for (size_t n = 0; n < operands.size(); ++n) key[n] = from.listed[entry][operands[n]];
+    double &best = bests.try_emplace(key, seconds).first->second;
+    best = std::min(best, seconds);
   }
   for (const auto &[choices, seconds] : bests) {
     table.seconds.push_back(seconds);
@@ -140,6 +168,45 @@ double LagrangianBound::cheapest(const Table &table, const std::vector<double> &
     for (size_t layout = 0; layout < table.counts[term.operand]; ++layout)
       paid[term.operand * maximumLayouts + layout] += term.sign * values[layout];
   }
+  if (!table.layouts.empty()) return cheapestListed(table, paid, combination);
+  double lowest = infinite;
+  if (table.operands == 0 || table.seconds.empty()) {
+    for (size_t one = 0; one < table.seconds.size(); ++one)
+      if (table.seconds[one] < lowest) lowest = table.seconds[one], combination = one;
+    return lowest;
+  }
+  // The last operand by itself, beside the sum of the others, which changes from the last one on.
+  const size_t last = table.operands - 1, width = table.choices[last].size();
+  std::array<double, maximumLayouts> ofLast = {};
+  for (size_t c = 0; c < width; ++c)
+    ofLast[c] = paid[last * maximumLayouts + table.choices[last][c]];
+  thread_local std::vector<size_t> choice;
+  thread_local std::vector<double> sums;  // over the operands in front of each
+  choice.assign(last, 0);
+  sums.assign(last + 1, 0);
+  size_t changed = 0;
+  for (size_t row = 0; row < table.seconds.size(); row += width) {
+    for (size_t n = changed; n < last; ++n)
+      sums[n + 1] = sums[n] + paid[n * maximumLayouts + table.choices[n][choice[n]]];
+    double least = infinite;
+    for (size_t c = 0; c < width; ++c) least = std::min(least, table.seconds[row + c] + ofLast[c]);
+    if (least + sums[last] < lowest) {
+      lowest = least + sums[last];
+      for (size_t c = width; c-- > 0;)
+        if (table.seconds[row + c] + ofLast[c] == least) combination = row + c;
+    }
+    changed = 0;
+    for (size_t n = last; n-- > 0;) {
+      changed = n;
+      if (++choice[n] < table.choices[n].size()) break;
+      choice[n] = 0;
+    }
+  }
+  return lowest;
+}
+
+double LagrangianBound::cheapestListed(const Table &table, const std::vector<double> &paid,
+                                       size_t &combination) {
   double lowest = infinite;
   const uint8_t *layouts = table.layouts.data();
   for (size_t one = 0; one < table.seconds.size(); ++one, layouts += table.operands) {
@@ -151,11 +218,17 @@ double LagrangianBound::cheapest(const Table &table, const std::vector<double> &
   return lowest;
 }
 
+size_t LagrangianBound::layoutIn(const Table &table, size_t combination, size_t operand) {
+  if (!table.layouts.empty()) return table.layouts[combination * table.operands + operand];
+  for (size_t n = table.operands; n-- > operand + 1;) combination /= table.choices[n].size();
+  return table.choices[operand][combination % table.choices[operand].size()];
+}
+
 void LagrangianBound::addSlopes(const Table &table, size_t combination,
                                 std::vector<double> &slopes) const {
   for (const Table::Term &term : table.terms)
     slopes[readers[static_cast<size_t>(term.reader)].first +
-           table.layouts[combination * table.operands + term.operand]] += term.sign;
+           layoutIn(table, combination, term.operand)] += term.sign;
 }
 
 LagrangianBound::Solution LagrangianBound::solve(const std::vector<double> &multipliers,

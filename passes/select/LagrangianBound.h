@@ -51,9 +51,10 @@ private:
       double sign = 1;  ///< paid; -1: given
     };
     size_t operands = 0;
-    std::vector<double> seconds = {};
-    std::vector<uint8_t> layouts = {};  ///< per combination and operand
-    std::vector<size_t> counts = {};    ///< of layouts, per operand
+    std::vector<double> seconds = {};   ///< the last operand fastest; or of a list
+    std::vector<uint8_t> layouts = {};  ///< per combination and operand of a list, else empty
+    std::vector<std::vector<uint8_t>> choices = {};  ///< layouts, per operand
+    std::vector<size_t> counts = {};                 ///< of layouts, per operand
     std::vector<Term> terms = {};
   };
   struct Solution {
@@ -64,6 +65,8 @@ private:
   void buildTable(int candidate);
   void addCombinations(const CandidatePrices &from, const std::vector<size_t> &operands,
                        Table &table) const;
+  void addListed(const CandidatePrices &from, const std::vector<size_t> &operands,
+                 Table &table) const;
   void addTerms(int candidate, int tensor, bool isOutput, size_t operand, Table &table) const;
   size_t layoutsOf(int tensor) const { return prices.layouts(tensor).size(); }
   /// The layouts of an argument at the start.
@@ -75,6 +78,10 @@ private:
   Solution solve(const std::vector<double> &multipliers, std::vector<double> &slopes) const;
   double cheapest(const Table &table, const std::vector<double> &multipliers,
                   size_t &combination) const;
+  static double cheapestListed(const Table &table, const std::vector<double> &paid,
+                               size_t &combination);
+  /// Of one of its operands.
+  static size_t layoutIn(const Table &table, size_t combination, size_t operand);
   void addSlopes(const Table &table, size_t combination, std::vector<double> &slopes) const;
   double excess(int tensor, bool lowers, std::vector<double> &multipliers) const;
   void obeyTransposes(int tensor, std::vector<double> &multipliers) const;

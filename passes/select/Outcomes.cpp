@@ -38,25 +38,49 @@ Outcomes::Ranked Outcomes::find(int candidate, const Masks &inputs,
           isMissing ? prices.cheapestTranspose(table.operands[i], inputs[i], layout).second : 0);
       part[i].push_back(matters[i] && (isMissing || i >= inputs.size()) ? layout : -1);
     }
-  std::map<std::vector<int>, Outcome> best;
+  // Outcomes are numbered by the ranks of their parts, so that they come in the order of the keys.
+  std::vector<std::vector<size_t>> step(operands);
+  size_t keys = 1;
+  for (size_t i = operands; i-- > 0;) {
+    std::vector<int> distinct = part[i];
+    std::ranges::sort(distinct);
+    distinct.erase(std::ranges::unique(distinct).begin(), distinct.end());
+    for (const int one : part[i])
+      step[i].push_back(
+          keys * static_cast<size_t>(std::ranges::lower_bound(distinct, one) - distinct.begin()));
+    keys *= std::max<size_t>(1, distinct.size());
+  }
+  constexpr size_t mostKeys = 1 << 16;  // a dense table has fewer
+  std::vector<std::pair<double, size_t>> best(std::min(keys, mostKeys), {infinite, 0});
+  std::map<size_t, std::pair<double, size_t>> sparse;
   std::vector<int> choice = table.table.empty() ? std::vector<int>(operands) : table.choiceOf(0);
-  std::vector<int> key(operands);
+  // Sums over the first operands, which stay the same from one entry to the next.
+  std::vector<double> seconds(operands + 1, 0);
+  std::vector<size_t> number(operands + 1, 0);
+  size_t changed = 0;
   for (size_t entry = 0; entry < table.table.size(); ++entry) {
-    double seconds = table.table[entry].seconds;
-    for (size_t i = 0; i < operands; ++i) {
-      seconds += penalty[i][size_t(choice[i])];
-      key[i] = part[i][size_t(choice[i])];
+    for (size_t i = changed; i < operands; ++i) {
+      seconds[i + 1] = seconds[i] + penalty[i][size_t(choice[i])];
+      number[i + 1] = number[i] + step[i][size_t(choice[i])];
     }
-    table.advance(choice, entry);
-    if (!(seconds < infinite)) continue;
-    Outcome &outcome = best[key];
-    if (seconds < outcome.seconds) outcome.seconds = seconds, outcome.entry = entry;
+    const double here = table.table[entry].seconds + seconds[operands];
+    changed = table.advance(choice, entry);
+    if (!(here < infinite)) continue;
+    std::pair<double, size_t> &known =
+        keys <= mostKeys ? best[number[operands]]
+                         : sparse.try_emplace(number[operands], infinite, size_t(0)).first->second;
+    if (here < known.first) known = {here, entry};
   }
   Ranked result;
-  for (auto &[ignored, outcome] : best) {
+  const auto add = [&](const std::pair<double, size_t> &known) {
+    if (!(known.first < infinite)) return;
+    Outcome outcome{.seconds = known.first, .entry = known.second};
     complete(outcome, candidate, inputs);
     result.all.push_back(std::move(outcome));
-  }
+  };
+  if (keys <= mostKeys)
+    for (const auto &known : best) add(known);
+  for (const auto &[ignored, known] : sparse) add(known);
   std::stable_sort(result.all.begin(), result.all.end(),
                    [](const Outcome &a, const Outcome &b) { return a.forecast < b.forecast; });
   result.leastFrom.resize(result.all.size());

@@ -10,26 +10,52 @@ namespace weft::select {
 
 Prices::Prices(const Problem &problem, const CostModel &model, const Options &options,
                Statistics &statistics, SharedSpaces &shared)
-    : problem(problem), model(model), options(options), statistics(statistics) {
+    : problem(problem),
+      model(model),
+      options(options),
+      statistics(statistics),
+      spaces(shared),
+      entries(problem.candidates.size()) {
   choosePins();
   findFolded();
   filterCandidates();
   keepLayouts(shared);
-  limitTables();
+}
+
+Prices::Prices(const Problem &problem, const CostModel &model, const Options &options,
+               Statistics &statistics)
+    : Prices(problem, model, options, statistics, std::make_shared<SharedSpaces>(model)) {}
+
+Prices::Prices(const Problem &problem, const CostModel &model, const Options &options,
+               Statistics &statistics, std::shared_ptr<SharedSpaces> given)
+    : Prices(problem, model, options, statistics, *given) {
+  own = std::move(given);
+  buildTables();
+}
+
+void Prices::priceAll(const std::vector<bool> &wanted) {
+  areTablesBuilt = true;
+  limitTables(wanted);
   for (size_t c = 0; c < problem.candidates.size(); ++c)
-    if (usable[c]) buildTable(static_cast<int>(c));
-  if (cutTables)
-    statistics.searchCuts.push_back(fmt::format(
-        "kernels of '{}' keep {} combinations of layouts each", problem.name, mostCombinations));
-  checkEveryOpHasKernel();
+    if (wanted[c]) buildTable(static_cast<int>(c));
   for (size_t t = 0; t < problem.tensors.size(); ++t) priceTransposes(static_cast<int>(t));
   findRegrets();
   countCoverage();
 }
 
-Prices::Prices(const Problem &problem, const CostModel &model, const Options &options,
-               Statistics &statistics)
-    : Prices(problem, model, options, statistics, *std::make_unique<SharedSpaces>(model)) {}
+void Prices::buildTables() {
+  priceAll(usable);
+  if (cutTables)
+    statistics.searchCuts.push_back(fmt::format(
+        "kernels of '{}' keep {} combinations of layouts each", problem.name, mostCombinations));
+  checkEveryOpHasKernel();
+}
+
+void Prices::buildTablesOf(const std::vector<bool> &wanted) {
+  std::vector<bool> both = wanted;
+  for (size_t c = 0; c < both.size(); ++c) both[c] = both[c] && usable[c];
+  priceAll(both);
+}
 
 void Prices::countCoverage() {
   statistics.coverageMeasured = statistics.configurations > 0

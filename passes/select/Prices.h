@@ -10,6 +10,7 @@
 #include "passes/select/Selection.h"
 
 #include <algorithm>
+#include <span>
 
 namespace weft::select {
 
@@ -20,24 +21,14 @@ constexpr size_t maximumLayouts = 8;
 /// Prices that differ by less than this share are ties: no measurement could tell them apart.
 constexpr double noise = 0.005;
 
-/// The best way to run a candidate under one combination of layouts, and the next best that is no
-/// tie with it.
-struct Price {
-  double seconds = infinite, secondSeconds = infinite;
-  int16_t space = -1, knobs = -1, secondSpace = -1,
-          secondKnobs = -1;  ///< indices into `spaces` and its knobs
-  int32_t tuple = -1;        ///< of the best space, where that has tuples (a view's offsets)
-
-  void offer(double seconds, int space, int knobs, int tuple);
-};
-
 /// One candidate under every combination of kept layouts of its operands: a dense table, the last
 /// operand fastest. Of a candidate whose families list their combinations and that has too many
 /// operands for that, a table of those that are listed, in the same order.
 struct CandidatePrices {
   std::vector<int> operands;              ///< tensors: inputs, then outputs
   std::vector<std::vector<int>> choices;  ///< per operand: numbers of the tensor's kept layouts
-  std::vector<Price> table;
+  std::span<const Price> table;
+  std::shared_ptr<const PricedTable> owner;  ///< of the table; other variants may share it
   std::vector<std::vector<int>> listed;  ///< of the entries, ascending; empty: the table is dense
   std::vector<SharedSpace> spaces;
   size_t pricedSpaces =
@@ -52,23 +43,37 @@ struct CandidatePrices {
   /// Of positions in `choices`; nothing if they are not listed.
   std::optional<size_t> indexOf(const std::vector<int> &choice) const;
   std::vector<int> choiceOf(size_t index) const;  ///< positions in `choices`
-  /// Makes the choice of entry `index` that of the next one, as far as there is one.
-  void advance(std::vector<int> &choice, size_t index) const;
+  /// Makes the choice of entry `index` that of the next one, as far as there is one. Returns the
+  /// first operand whose choice changes.
+  size_t advance(std::vector<int> &choice, size_t index) const;
 };
 
 class Prices {
 public:
-  /// Throws Error(unsupported) naming the op if an op has no candidate with any configuration,
+  /// Finds the layouts that tensors keep and the best time of every candidate, no table yet. Throws
   /// Error(badInput) when pins contradict. `shared`, of the model: for several problems with the
   /// same kernels.
   Prices(const Problem &problem, const CostModel &model, const Options &options,
          Statistics &statistics, SharedSpaces &shared);
+
+  /// With all tables.
   Prices(const Problem &problem, const CostModel &model, const Options &options,
          Statistics &statistics);
 
-  /// Whether any layouts of a candidate have a price.
+  /// Fills the tables of all candidates and prices the transposes; called once, this or the next.
+  /// Throws Error(unsupported) naming the op if an op has no candidate with any configuration.
+  void buildTables();
+  /// The tables of some candidates alone, by number: the others have no prices then, as if the
+  /// problem lacked them, and an op may be left without a kernel.
+  void buildTablesOf(const std::vector<bool> &wanted);
+
+  bool hasTables() const { return areTablesBuilt; }
+  /// Whether any layouts of a candidate have a price; before there are tables, whether any
+  /// configuration has.
   bool isPriced(int candidate) const {
-    return std::ranges::any_of(candidates[static_cast<size_t>(candidate)].table,
+    const CandidatePrices &prices = candidates[static_cast<size_t>(candidate)];
+    if (!areTablesBuilt) return prices.bestSeconds < infinite;
+    return std::ranges::any_of(prices.table,
                                [](const Price &price) { return price.seconds < infinite; });
   }
   /// Whether some family would offer it if it were measured.
@@ -110,6 +115,8 @@ public:
   bool admitModelledTransposes();
 
 private:
+  Prices(const Problem &problem, const CostModel &model, const Options &options,
+         Statistics &statistics, std::shared_ptr<SharedSpaces> own);
   // Pins.cpp
   void choosePins();
   void findFolded();
@@ -138,21 +145,24 @@ private:
   void weigh(int candidate, std::vector<Worths> &worths) const;
   void keepOf(int tensor, const Worths &worths, int kernels);
   // Tables.cpp
+  void priceAll(const std::vector<bool> &wanted);
   void buildTable(int candidate);
   void buildFolded(CandidatePrices &prices) const;
-  void limitTables();
-  void chooseLayouts(int candidate);
+  void limitTables(const std::vector<bool> &wanted);
+  size_t chooseLayouts(int candidate);
   bool listCombinations(CandidatePrices &prices) const;
+  PricedTable priceTable(const Kernel &kernel, const CandidatePrices &prices, size_t size) const;
+  std::vector<LayoutTuple> chosenLayouts(const CandidatePrices &prices) const;
   std::optional<size_t> entryOf(const CandidatePrices &prices, const LayoutTuple &tuple) const;
   LayoutTuple tupleOf(const CandidatePrices &prices, size_t entry) const;
-  void offerMeasured(CandidatePrices &prices);
+  void offerMeasured(const CandidatePrices &prices, PricedTable &result) const;
   /// By entry of a table and knobs.
   using KnownSeconds = std::map<std::pair<size_t, Knobs>, double>;
   KnownSeconds knownSeconds(const Kernel &kernel, const CandidatePrices &prices) const;
-  void offerSums(const Kernel &kernel, CandidatePrices &prices, size_t space,
-                 const KnownSeconds &known);
-  void offerOneByOne(const Kernel &kernel, CandidatePrices &prices, size_t space,
-                     const KnownSeconds &known);
+  void offerSums(const Kernel &kernel, const CandidatePrices &prices, size_t space,
+                 const KnownSeconds &known, PricedTable &result) const;
+  void offerOneByOne(const Kernel &kernel, const CandidatePrices &prices, size_t space,
+                     const KnownSeconds &known, PricedTable &result) const;
   // Transposes.cpp
   void priceTransposes(int tensor);
   bool offerMeasuredTransposes(int tensor);
@@ -173,8 +183,10 @@ private:
   const CostModel &model;
   const Options &options;
   Statistics &statistics;
+  SharedSpaces &spaces;  ///< asked until there are tables
   std::vector<std::optional<Layout>> pins;
   std::vector<bool> freeToPack, usable;
+  bool areTablesBuilt = false;
   static constexpr size_t maximumTable = 8192;
   size_t mostCombinations = maximumTable;  ///< of layouts in one table
   bool cutTables = false;                  ///< for the memory or the work of the search
@@ -183,6 +195,8 @@ private:
   std::vector<std::vector<Layout>> keptLayouts;
   std::vector<std::vector<double>> regrets;  ///< tensor, layout
   std::vector<CandidatePrices> candidates;
+  std::shared_ptr<SharedSpaces> own;                ///< where nobody else has them
+  std::vector<SharedSpaces::Entry *> entries;       ///< candidate, of `spaces`
   std::vector<std::shared_ptr<const Bests>> bests;  ///< candidate; null where it is not usable
 
   struct TransposePrice {
@@ -203,20 +217,6 @@ private:
 
 /// For one loop space: the seconds of every knob and operand layout, so that combinations are sums.
 class LoopTable {
-public:
-  /// `margin`: of the estimates (CostModel::separableMargin).
-  LoopTable(const Kernel &kernel, const Device &device, double margin,
-            const ConfigurationSpace &space, const std::vector<std::vector<Layout>> &layouts);
-
-  size_t knobsCount() const { return rows.size(); }
-  /// Index into the space's knobs.
-  int knobsOf(size_t row) const { return rows[row].knobs; }
-  /// Seconds with one layout an operand; infinite where the knobs are a disguise of others.
-  double seconds(size_t row, const std::vector<int> &choice) const;
-  /// The best over all combinations with operand `fixed` in its layout `choice`; -1: none fixed.
-  double best(size_t row, int fixed, int choice) const;
-
-private:
   struct Term {
     double seconds;
     bool isVector;
@@ -231,6 +231,21 @@ private:
       return loopSeconds(launchSeconds, operandSeconds / share, issueSeconds) * (1 + margin);
     }
   };
+
+public:
+  /// `margin`: of the estimates (CostModel::separableMargin).
+  LoopTable(const Kernel &kernel, const Device &device, double margin,
+            const ConfigurationSpace &space, const std::vector<std::vector<Layout>> &layouts);
+
+  size_t knobsCount() const { return rows.size(); }
+  /// Index into the space's knobs.
+  int knobsOf(size_t row) const { return rows[row].knobs; }
+  /// Seconds with one layout an operand; infinite where the knobs are a disguise of others.
+  double seconds(size_t row, const std::vector<int> &choice) const;
+  /// The best over all combinations with operand `fixed` in its layout `choice`; -1: none fixed.
+  double best(size_t row, int fixed, int choice) const;
+
+private:
   std::vector<Row> rows;
 };
 

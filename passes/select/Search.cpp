@@ -74,8 +74,10 @@ public:
         path(std::move(path)),
         states(lattice.layers().size()),
         layerConflictBounds(lattice.layers().size()),
-        alternativesHere(std::clamp<int64_t>(share(graph.options.states) / 35, fewestAlternatives,
-                                             graph.options.alternativeStates)),
+        alternativesHere(graph.isExcluded ? fewestAlternatives
+                                          : std::clamp<int64_t>(share(graph.options.states) / 35,
+                                                                fewestAlternatives,
+                                                                graph.options.alternativeStates)),
         beam(std::clamp<int64_t>(share(graph.options.states) / multicastB, alternativesHere,
                                  graph.options.beam)) {}
 
@@ -91,10 +93,13 @@ public:
         close(layer, states[l]);
         continue;
       }
+      if (states[l].all().empty()) continue;
       prune(static_cast<int>(l));
       bytesOf.clear();
       for (const auto &[masks, state] : states[l].all()) bytesOf.push_back(copyBytes(layer, masks));
-      for (const Transition &transition : layer.next) expand(static_cast<int>(l), transition);
+      for (const Transition &transition : layer.next)
+        if (graph.considered.empty() || graph.considered[static_cast<size_t>(transition.candidate)])
+          expand(static_cast<int>(l), transition);
       layerConflictBounds[l].reset();
       transposedNodes.clear();
     }
@@ -454,8 +459,9 @@ void count(Selection::Graph &graph, double best, double cut) {
   graph.statistics.states = static_cast<int64_t>(graph.nodes.size());
   graph.statistics.edges = static_cast<int64_t>(graph.edges.size());
   cut = std::max(cut, graph.lagrangianBound->bound());
-  graph.statistics.isProven = !(cut < best * rounding);
-  graph.statistics.mostGain = graph.statistics.isProven ? 0 : 1 - cut / best;
+  if (graph.isExcluded) cut = std::max(graph.lowerBound, graph.excludingBound);
+  graph.statistics.isProven = !graph.isExcluded && !(cut < best * rounding);
+  graph.statistics.mostGain = graph.statistics.isProven ? 0 : std::max(0.0, 1 - cut / best);
   if (best < infinite) dropDeadEnds(graph);
 }
 
@@ -472,17 +478,33 @@ void openLattice(Selection::Graph &graph) {
                     graph.lattice->leftOut(), graph.problem.name));
 }
 
+std::vector<bool> candidatesWithin(const Selection::Graph &graph, double slack) {
+  const std::vector<Layer> &layers = graph.lattice->layers();
+  std::vector<double> before(layers.size(), infinite);
+  std::vector<bool> within(graph.problem.candidates.size(), false);
+  before.front() = 0;
+  const double most = layers.front().after * slack / rounding;
+  for (size_t l = 0; l < layers.size(); ++l)
+    for (const Transition &transition : layers[l].next) {
+      const auto target = static_cast<size_t>(transition.target);
+      const double here = before[l] + graph.prices->candidate(transition.candidate).bestSeconds;
+      before[target] = std::min(before[target], here);
+      if (here + layers[target].after <= most)
+        within[static_cast<size_t>(transition.candidate)] = true;
+    }
+  return within;
+}
+
 void openBound(Selection::Graph &graph) {
   graph.lagrangianBound = std::make_unique<LagrangianBound>(
       graph.problem, *graph.prices, *graph.lattice, 2 * graph.options.searchWork);
 }
 
-/// What was left out for want of memory or time may be in a faster plan: only the bound of all
-/// candidates holds.
+/// What was left out for want of memory or time may be in a faster plan. The bound of the lattice,
+/// which has no states, holds all the same; where it lacks candidates it is that of all.
 void reportUnproven(Selection::Graph &graph) {
   Statistics &statistics = graph.statistics;
   if (statistics.searchCuts.empty() || !(graph.roughSeconds < infinite)) return;
-  graph.lowerBound = std::min(graph.lowerBound, graph.lattice->boundOfAll());
   statistics.isProven = statistics.isBeyondBest = false;
   statistics.mostGain = std::clamp(1 - graph.lowerBound / graph.roughSeconds, 0.0, 1.0);
 }

@@ -37,6 +37,7 @@ const Statistics &Selection::statistics() const { return graph->statistics; }
 
 namespace {
 
+/// Finds the bound of kernels alone; there are no tables yet.
 Selection open(Problem problem, const CostModel &model, const Options &options,
                SharedSpaces &shared) {
   Selection selection;
@@ -48,6 +49,13 @@ Selection open(Problem problem, const CostModel &model, const Options &options,
       std::make_unique<Prices>(graph.problem, model, graph.options, graph.statistics, shared);
   openLattice(graph);
   return selection;
+}
+
+void openTables(Selection::Graph &graph) {
+  const bool isOpenedAgain = graph.lattice->leftOut() > 0;  // for what tables say of single ops
+  if (isOpenedAgain) graph.statistics.searchCuts.clear();
+  graph.prices->buildTables();
+  if (isOpenedAgain) openLattice(graph);
 }
 
 void searchOnce(Selection::Graph &graph) {
@@ -74,6 +82,7 @@ void finishOnce(Selection::Graph &graph, double rival) {
 Selection solveOnce(Problem problem, const CostModel &model, const Options &options,
                     SharedSpaces &shared) {
   Selection selection = open(std::move(problem), model, options, shared);
+  openTables(*selection.graph);
   searchOnce(*selection.graph);
   finishOnce(*selection.graph, infinite);
   return selection;
@@ -222,12 +231,12 @@ void requireOne(const std::vector<std::string> &reasons, bool isAnyMiss) {
   throw Error::unsupported("{}", text);
 }
 
-/// Whether the bound of an open variant excludes a plan in at most `slowest` seconds.
+/// Whether the bound of a variant that has tables excludes a plan in at most `slowest` seconds.
 bool isSlowerThan(Selection::Graph &graph, double slowest) {
   if (!(slowest < infinite) || graph.statistics.prunedTransposes > 0 ||
       !graph.statistics.searchCuts.empty())
     return false;  // there may be plans beyond the bound
-  openBound(graph);
+  if (!graph.lagrangianBound) openBound(graph);
   graph.lagrangianBound->raise(slowest / rounding);
   return graph.lagrangianBound->bound() > slowest;
 }
@@ -255,6 +264,39 @@ void excludeSlower(const std::vector<Selection::Graph *> &open, double rival) {
   for (Selection::Graph *graph : others)
     if (graph->options.searchBytes < unlimited)
       graph->options.searchBytes += freed / std::ssize(others);
+}
+
+/// What an excluded variant's plan about takes: among the kernels of plans that take at most so
+/// many times its bound if layouts are free. False if these alone make no plan.
+constexpr double excludedSlack = 1.005;
+bool searchNearBound(Selection::Graph &graph) {
+  graph.considered = candidatesWithin(graph, excludedSlack);
+  if (!graph.prices->hasTables()) graph.prices->buildTablesOf(graph.considered);
+  searchRoughly(graph);
+  if (graph.roughSeconds < infinite) return true;
+  graph.considered.clear();
+  graph.lagrangianBound.reset();
+  return false;
+}
+
+/// The first pass of a variant that has a bound: of one that this excludes, or its Lagrangian bound
+/// does, only what its plan about takes. `rival`: seconds of a plan that another has.
+void searchBeside(Selection::Graph &graph, double rival, SharedSpaces &shared) {
+  if (graph.isExcluded) {
+    if (searchNearBound(graph)) return;
+    graph.statistics = {};
+    graph.prices = std::make_unique<Prices>(graph.problem, *graph.model, graph.options,
+                                            graph.statistics, shared);
+    openLattice(graph);
+  }
+  if (!graph.prices->hasTables()) openTables(graph);
+  if (!graph.isExcluded && isSlowerThan(graph, rival)) {
+    graph.isExcluded = true;
+    graph.excludingBound = graph.lagrangianBound->bound();
+    if (searchNearBound(graph)) return;
+    graph.isExcluded = false;
+  }
+  searchOnce(graph);
 }
 
 /// Seconds of the slowest of the variant's plans that are compared, if it has that many.
@@ -317,47 +359,60 @@ VariantSelections selectVariants(std::vector<VariantProblem> variants, const Cos
     if (hasFreeTies(variants[v].problem, variants[v].options))
       selections[v] = solveTied(variants[v].problem, model, variants[v].options, shared);
     else selections[v] = open(std::move(variants[v].problem), model, variants[v].options, shared);
-    if (isOpen(v) && isSlowerThan(*selections[v].graph, slowest)) {
+    Selection::Graph &graph = *selections[v].graph;
+    if (isOpen(v) && (slowest < infinite || !(graph.lowerBound < infinite)))
+      openTables(graph);  // says of which op no kernel is known
+    if (isOpen(v) && isSlowerThan(graph, slowest)) {
       isSlower[v] = true;
       result.reasons[v] = "none of its plans is as fast as those of another variant";
     }
-    selections[v].graph->statistics.seconds = stopwatch.seconds();
+    graph.statistics.seconds = stopwatch.seconds();
   });
-  // The variant of the least bound first: most others are excluded by its plan.
-  const auto search = [&](size_t v) {
-    if (!isOpen(v) || selections[v].graph->roughSeconds < infinite) return;
-    const Stopwatch stopwatch;
-    searchOnce(*selections[v].graph);
-    selections[v].graph->statistics.seconds += stopwatch.seconds();
-  };
-  std::optional<size_t> first;
-  for (size_t v = 0; v < variants.size(); ++v)
-    if (isOpen(v) &&
-        (!first || selections[v].graph->lowerBound < selections[*first].graph->lowerBound))
-      first = v;
-  forEachSolvable(result.reasons, isAnyMiss, [&](size_t v) {
-    if (v == first) search(v);
-  });
+  // The variant of the least bound first, until one has a plan: it excludes most others.
+  std::vector<char> isSearched(variants.size(), false);
   double fastest = infinite;
-  std::vector<Selection::Graph *> unsearched;
-  for (size_t v = 0; v < variants.size(); ++v) {
-    if (!result.reasons[v].empty()) continue;
-    Selection::Graph &graph = *selections[v].graph;
-    if (isOpen(v) && v != first) unsearched.push_back(&graph);
-    else fastest = std::min(fastest, isOpen(v) ? graph.roughSeconds : graph.best.seconds);
+  for (size_t v = 0; v < variants.size(); ++v)
+    if (result.reasons[v].empty() && !isOpen(v))
+      fastest = std::min(fastest, selections[v].graph->best.seconds);
+  while (!(fastest < infinite)) {
+    std::optional<size_t> first;
+    for (size_t v = 0; v < variants.size(); ++v)
+      if (isOpen(v) && !isSearched[v] &&
+          (!first || selections[v].graph->lowerBound < selections[*first].graph->lowerBound))
+        first = v;
+    if (!first) break;
+    isSearched[*first] = true;
+    forEachSolvable(result.reasons, isAnyMiss, [&](size_t v) {
+      if (v != *first) return;
+      const Stopwatch stopwatch;
+      Selection::Graph &graph = *selections[v].graph;
+      if (!graph.prices->hasTables()) openTables(graph);
+      searchOnce(graph);
+      graph.statistics.seconds += stopwatch.seconds();
+      fastest = graph.roughSeconds;
+    });
   }
-  if (!compared.ofAll) excludeSlower(unsearched, fastest * (1 + compared.within));
-  forEachSolvable(result.reasons, isAnyMiss, search);
+  const double rival = fastest * (1 + compared.within);
+  std::vector<Selection::Graph *> unsearched;
+  for (size_t v = 0; v < variants.size(); ++v)
+    if (isOpen(v) && !isSearched[v]) unsearched.push_back(selections[v].graph.get());
+  if (!compared.ofAll) excludeSlower(unsearched, rival);
+  forEachSolvable(result.reasons, isAnyMiss, [&](size_t v) {
+    if (!isOpen(v) || isSearched[v]) return;
+    const Stopwatch stopwatch;
+    Selection::Graph &graph = *selections[v].graph;
+    const double seconds = graph.statistics.seconds;
+    searchBeside(graph, compared.ofAll ? infinite : rival, shared);
+    graph.statistics.seconds = seconds + stopwatch.seconds();
+  });
   for (size_t v = 0; v < variants.size(); ++v) result.skipped[v] = result.skipped[v] || isSlower[v];
-  double rival = infinite;
   for (size_t v = 0; v < variants.size(); ++v)
     if (result.reasons[v].empty())
-      rival =
-          std::min(rival, selections[v].graph->bestPath.empty() ? selections[v].graph->roughSeconds
-                                                                : selections[v].best().seconds);
+      fastest = std::min(
+          fastest, isOpen(v) ? selections[v].graph->roughSeconds : selections[v].best().seconds);
   forEachSolvable(result.reasons, isAnyMiss, [&](size_t v) {
     const Stopwatch stopwatch;
-    if (selections[v].graph->bestPath.empty()) finishOnce(*selections[v].graph, rival);
+    if (selections[v].graph->bestPath.empty()) finishOnce(*selections[v].graph, fastest);
     selections[v].graph->statistics.seconds += stopwatch.seconds();
   });
   requireOne(result.reasons, isAnyMiss);

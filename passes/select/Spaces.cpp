@@ -91,6 +91,7 @@ void Prices::openSpaces(int index, SharedSpaces &shared) {
   CandidatePrices &prices = candidates[static_cast<size_t>(index)];
   SharedSpaces::Entry &entry = shared.of(
       candidate.kernel, {.softmax = options.softmax, .mostWorkspace = options.mostWorkspace});
+  entries[static_cast<size_t>(index)] = &entry;
   const KernelSpaces &known = entry.spaces;
   const bool fits =
       std::any_of(known.points.begin(), known.points.end(), [&](const MeasuredPoint &point) {

@@ -40,15 +40,16 @@ std::optional<size_t> CandidatePrices::indexOf(const std::vector<int> &choice) c
   return index;
 }
 
-void CandidatePrices::advance(std::vector<int> &choice, size_t index) const {
+size_t CandidatePrices::advance(std::vector<int> &choice, size_t index) const {
   if (!listed.empty()) {
     if (index + 1 < listed.size()) choice = listed[index + 1];
-    return;
+    return 0;
   }
   for (size_t operand = choice.size(); operand-- > 0;) {
-    if (++choice[operand] < int(choices[operand].size())) break;
+    if (++choice[operand] < int(choices[operand].size())) return operand;
     choice[operand] = 0;
   }
+  return 0;
 }
 
 std::vector<int> CandidatePrices::choiceOf(size_t index) const {
@@ -68,15 +69,46 @@ void Prices::buildTable(int index) {
     buildFolded(prices);
     return;
   }
-  chooseLayouts(index);
-  if (prices.table.empty()) return;
-  offerMeasured(prices);
+  const size_t size = chooseLayouts(index);
+  if (size == 0) return;
+  SharedSpaces::Entry &entry = *entries[static_cast<size_t>(index)];
+  const auto price = [&] { return priceTable(kernel, prices, size); };
+  const bool isShared = std::ranges::all_of(
+      prices.spaces, [&](const SharedSpace &space) { return entry.has(space); });
+  prices.owner = isShared ? spaces.table(entry,
+                                         {.spaces = prices.spaces,
+                                          .layouts = chosenLayouts(prices),
+                                          .isListed = !prices.listed.empty()},
+                                         price)
+                          : std::make_shared<const PricedTable>(price());
+  prices.table = prices.owner->entries;
+  statistics.configurations += prices.owner->configurations;
+  statistics.measured += prices.owner->measured;
+}
+
+/// Per operand, as its choices are numbered.
+std::vector<LayoutTuple> Prices::chosenLayouts(const CandidatePrices &prices) const {
+  std::vector<LayoutTuple> lists;
+  for (size_t operand = 0; operand < prices.choices.size(); ++operand) {
+    lists.emplace_back();
+    for (const int number : prices.choices[operand])
+      lists.back().push_back(layouts(prices.operands[operand])[static_cast<size_t>(number)]);
+  }
+  return lists;
+}
+
+/// A function of the kernel, its spaces and the chosen layouts alone.
+PricedTable Prices::priceTable(const Kernel &kernel, const CandidatePrices &prices,
+                               size_t size) const {
+  PricedTable result{.entries = std::vector<Price>(size)};
+  offerMeasured(prices, result);
   const KnownSeconds known =
       prices.measured.empty() ? knownSeconds(kernel, prices) : KnownSeconds();
   for (size_t s = 0; s < prices.pricedSpaces; ++s)
     if (prices.spaces[s]->tuples.empty() && model.modelled().isSeparable(kernel))
-      offerSums(kernel, prices, s, known);
-    else offerOneByOne(kernel, prices, s, known);
+      offerSums(kernel, prices, s, known, result);
+    else offerOneByOne(kernel, prices, s, known, result);
+  return result;
 }
 
 /// Rows of a kernel that is priced by the model because none of them leaves the pinned operands as
@@ -102,28 +134,32 @@ void Prices::buildFolded(CandidatePrices &prices) const {
   prices.spaces = {std::make_shared<ConfigurationSpace>(
       ConfigurationSpace{.family = &viewFamily, .tuples = {tuple}, .knobs = {ViewKnobs{}}})};
   prices.pricedSpaces = 1;
-  prices.table.resize(1);
-  prices.table[0].offer(0, 0, 0, 0);
+  PricedTable table{.entries = std::vector<Price>(1)};
+  table.entries[0].offer(0, 0, 0, 0);
+  prices.owner = std::make_shared<const PricedTable>(std::move(table));
+  prices.table = prices.owner->entries;
 }
 
 /// What a table may hold: an equal part of what all tables may take, where they would take more.
-void Prices::limitTables() {
-  int64_t wanted = 0;
+void Prices::limitTables(const std::vector<bool> &wanted) {
+  int64_t entries = 0, tables = 0;
   for (size_t c = 0; c < problem.candidates.size(); ++c) {
-    size_t size = usable[c] ? 1 : 0;
-    for (size_t operand = 0; usable[c] && operand < bests[c]->byLayout.size(); ++operand)
+    size_t size = wanted[c] ? 1 : 0;
+    tables += wanted[c] ? 1 : 0;
+    for (size_t operand = 0; wanted[c] && operand < bests[c]->byLayout.size(); ++operand)
       size =
           std::min(maximumTable,
                    size * static_cast<size_t>(std::ranges::count_if(
                               layouts(candidates[c].operands[operand]), [&](const Layout &layout) {
                                 return bests[c]->byLayout[operand].contains(layout);
                               })));
-    wanted += static_cast<int64_t>(size);
+    entries += static_cast<int64_t>(size);
   }
   const auto all = std::min(options.searchBytes / 3 / static_cast<int64_t>(sizeof(Price)),
                             options.searchWork / 32),
-             each = all / std::max<int64_t>(1, static_cast<int64_t>(problem.candidates.size()));
-  if (wanted > all)
+             each = all / std::max<int64_t>(1, tables);
+  mostCombinations = maximumTable;
+  if (entries > all)
     mostCombinations = static_cast<size_t>(std::clamp<int64_t>(each, shortestTable, maximumTable));
 }
 
@@ -146,13 +182,12 @@ bool Prices::listCombinations(CandidatePrices &prices) const {
   }
   if (found.empty() || found.size() > mostCombinations) return false;
   prices.listed.assign(found.begin(), found.end());
-  prices.table.assign(found.size(), {});
   return true;
 }
 
-/// Per operand the kept layouts that the candidate can take, its best first, and a table for all
-/// combinations.
-void Prices::chooseLayouts(int index) {
+/// Per operand the kept layouts that the candidate can take, its best first. Returns how many
+/// combinations of them its table has.
+size_t Prices::chooseLayouts(int index) {
   CandidatePrices &prices = candidates[static_cast<size_t>(index)];
   for (size_t operand = 0; operand < prices.operands.size(); ++operand) {
     const auto &best = bests[static_cast<size_t>(index)]->byLayout[operand];
@@ -172,13 +207,13 @@ void Prices::chooseLayouts(int index) {
     return product;
   };
   const auto most = double(mostCombinations);
-  if (size() > most && listCombinations(prices)) return;
+  if (size() > most && listCombinations(prices)) return prices.listed.size();
   if (size() > most && mostCombinations < maximumTable) cutTables = true;
   while (size() > most)
     std::max_element(prices.choices.begin(), prices.choices.end(),
                      [](const auto &a, const auto &b) { return a.size() < b.size(); })
         ->pop_back();
-  prices.table.assign(size_t(size()), {});
+  return size_t(size());
 }
 
 /// The entry of a combination of layouts; nothing if the table lacks one of them.
@@ -204,28 +239,22 @@ LayoutTuple Prices::tupleOf(const CandidatePrices &prices, size_t entry) const {
   return tuple;
 }
 
-void Prices::offerMeasured(CandidatePrices &prices) {
+void Prices::offerMeasured(const CandidatePrices &prices, PricedTable &result) const {
   for (const MeasuredPoint &point : prices.measured) {
     const auto entry =
         entryOf(prices, prices.space(point.space).tuples[static_cast<size_t>(point.tuple)]);
     if (!entry) continue;
-    ++statistics.configurations;
-    ++statistics.measured;
-    prices.table[*entry].offer(point.seconds, point.space, point.knobs, point.tuple);
+    ++result.configurations;
+    ++result.measured;
+    result.entries[*entry].offer(point.seconds, point.space, point.knobs, point.tuple);
   }
 }
 
-void Prices::offerSums(const Kernel &kernel, CandidatePrices &prices, size_t s,
-                       const KnownSeconds &known) {
-  std::vector<std::vector<Layout>> lists;
-  for (size_t operand = 0; operand < prices.choices.size(); ++operand) {
-    lists.emplace_back();
-    for (int number : prices.choices[operand])
-      lists.back().push_back(layouts(prices.operands[operand])[static_cast<size_t>(number)]);
-  }
+void Prices::offerSums(const Kernel &kernel, const CandidatePrices &prices, size_t s,
+                       const KnownSeconds &known, PricedTable &result) const {
   const Kernel priced = model.modelled().separableKernel(kernel);
   const LoopTable table(priced, model.device(), model.modelled().separableMargin(),
-                        *prices.spaces[s], lists);
+                        *prices.spaces[s], chosenLayouts(prices));
   std::vector<std::pair<double, size_t>> rows;
   for (size_t row = 0; row < table.knobsCount(); ++row)
     rows.emplace_back(table.best(row, -1, 0), row);
@@ -234,41 +263,42 @@ void Prices::offerSums(const Kernel &kernel, CandidatePrices &prices, size_t s,
   for (size_t k = 0; k < knobs.size() && !known.empty(); ++k)
     for (const auto &[place, seconds] : known)
       if (place.second == knobs[k])
-        prices.table[place.first].offer(seconds, static_cast<int>(s), static_cast<int>(k), -1);
-  for (size_t entry = 0; entry < prices.table.size(); ++entry) {
-    const std::vector<int> choice = prices.choiceOf(entry);
+        result.entries[place.first].offer(seconds, static_cast<int>(s), static_cast<int>(k), -1);
+  std::vector<int> choice = prices.choiceOf(0);
+  for (size_t entry = 0; entry < result.entries.size(); ++entry) {
     for (const auto &[bound, row] : rows) {
-      if (bound >= prices.table[entry].secondSeconds) break;
-      ++statistics.configurations;
+      if (bound >= result.entries[entry].secondSeconds) break;
+      ++result.configurations;
       if (!known.empty() && known.contains({entry, knobs[static_cast<size_t>(table.knobsOf(row))]}))
         continue;
-      prices.table[entry].offer(table.seconds(row, choice), static_cast<int>(s), table.knobsOf(row),
-                                -1);
+      result.entries[entry].offer(table.seconds(row, choice), static_cast<int>(s),
+                                  table.knobsOf(row), -1);
     }
+    prices.advance(choice, entry);
   }
 }
 
-void Prices::offerOneByOne(const Kernel &kernel, CandidatePrices &prices, size_t s,
-                           const KnownSeconds &known) {
+void Prices::offerOneByOne(const Kernel &kernel, const CandidatePrices &prices, size_t s,
+                           const KnownSeconds &known, PricedTable &result) const {
   const ConfigurationSpace &space = *prices.spaces[s];
   const bool isView = space.family->isView;
   const auto offerTuple = [&](const LayoutTuple &tuple, size_t entry, int tupleIndex) {
     for (size_t k = 0; k < space.knobs.size(); ++k) {
       if (!isUseful(kernel, tuple, space.knobs[k])) continue;
-      statistics.configurations += isView ? 0 : 1;
+      result.configurations += isView ? 0 : 1;
       const auto row = known.empty() ? known.end() : known.find({entry, space.knobs[k]});
       const double seconds = row != known.end()
                                  ? row->second
                                  : model.modelled()
                                        .cost(kernel, toConfiguration(kernel, tuple, space.knobs[k]))
                                        .seconds;
-      prices.table[entry].offer(seconds, static_cast<int>(s), static_cast<int>(k), tupleIndex);
+      result.entries[entry].offer(seconds, static_cast<int>(s), static_cast<int>(k), tupleIndex);
     }
   };
   for (size_t i = 0; i < space.tuples.size(); ++i)
     if (const auto entry = entryOf(prices, space.tuples[i]))
       offerTuple(space.tuples[i], *entry, static_cast<int>(i));
-  for (size_t entry = 0; space.tuples.empty() && entry < prices.table.size(); ++entry)
+  for (size_t entry = 0; space.tuples.empty() && entry < result.entries.size(); ++entry)
     offerTuple(tupleOf(prices, entry), entry, -1);
 }
 

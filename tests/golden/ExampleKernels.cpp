@@ -215,6 +215,7 @@ Example rotary(DType dtype, const Extents &e, const std::string &style) {
       "rotary", "", {x}, "y",
       {{"position", int64_t(1)}, {"dim", int64_t(3)}, {"base", 10000.0}, {"style", style}});
   builder.compute(rotaryExpression({.isHalved = style == "halved",
+                                    .isShort = dtype == DType::f16 || dtype == DType::bf16,
                                     .dimension = 3,
                                     .position = 1,
                                     .rank = 4,

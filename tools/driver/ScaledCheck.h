@@ -18,9 +18,18 @@ namespace weft::driver {
 struct ResultCheck {
   std::string name;
   int64_t elements = 0;
+  double largest = 0;  ///< magnitude in fp64
   double worst = 0, bound = 0;
   bool passed = false;
+  /// Why it is neither passed nor failed: the interpreter, which rounds as stored types do, leaves
+  /// the range of one of them, too, where fp64 stays finite.
+  std::string unchecked = {};
+  bool failed() const { return !passed && unchecked.empty(); }
 };
+
+/// What runScaled() would say of a plan that rounds as the interpreter does, in the graph's order
+/// of results; needs no GPU.
+std::vector<ResultCheck> checkReference(const ScaledGraph &graph, uint64_t seed);
 
 /// The plan with its texts and cubins, ready to run anywhere.
 struct BuiltPlan {

@@ -18,6 +18,10 @@
 
 #include "llvm/ADT/DenseSet.h"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 namespace weft::driver {
 namespace {
 
@@ -41,17 +45,38 @@ void dissolve(KernelOp kernel) {
   kernel->erase();
 }
 
-/// The size of a part is that of its axis, which may have another name; the last part stays last.
+/// A part of an axis, which may have another name in it, before and after.
+struct PartOfAxis {
+  std::string part, whole;  ///< names
+  int64_t start = 0, size = 0, extent = 0;
+
+  PartOfAxis(mlir::Type partType, mlir::Type wholeType, size_t dimension, int64_t start)
+      : part(axisNames(partType)[dimension]),
+        whole(axisNames(wholeType)[dimension]),
+        start(start),
+        size(extents(partType)[dimension]),
+        extent(extents(wholeType)[dimension]) {}
+  int64_t scaledSize(const Scaling &scaling) const { return scaling.extent(part, size); }
+  int64_t scaledExtent(const Scaling &scaling) const { return scaling.extent(whole, extent); }
+  /// The last part stays last.
+  int64_t scaledStart(const Scaling &scaling) const {
+    return start > 0 && start + size == extent ? scaledExtent(scaling) - scaledSize(scaling)
+                                               : scaling.extent(whole, start);
+  }
+};
+
 void scaleSlice(SliceOp slice, const Scaling &scaling) {
-  const mlir::Type whole = slice.getX().getType();
-  const size_t dimension = size_t(slice.getAxis());
-  const std::string axis = axisNames(whole)[dimension];
-  const int64_t extent = extents(whole)[dimension], start = slice.getStart(),
-                size = slice.getSize();
-  const int64_t shorter = scaling.extent(axisNames(slice.getResult().getType())[dimension], size);
-  slice.setSize(shorter);
-  slice.setStart(start > 0 && start + size == extent ? scaling.extent(axis, extent) - shorter
-                                                     : scaling.extent(axis, start));
+  const PartOfAxis part(slice.getResult().getType(), slice.getX().getType(),
+                        size_t(slice.getAxis()), int64_t(slice.getStart()));
+  slice.setSize(part.scaledSize(scaling));
+  slice.setStart(part.scaledStart(scaling));
+}
+
+void scalePad(PadOp pad, const Scaling &scaling) {
+  const PartOfAxis part(pad.getX().getType(), pad.getResult().getType(), size_t(pad.getAxis()),
+                        int64_t(pad.getStart()));
+  pad.setSize(part.scaledExtent(scaling));
+  pad.setStart(part.scaledStart(scaling));
 }
 
 /// Windows keep their share of the keys, and patterns their tiles, as far as there are any.
@@ -84,6 +109,7 @@ void scaleMask(MaskOp mask, const Scaling &scaling) {
 void scaleAttributes(mlir::Operation *op, const Scaling &scaling) {
   mlir::Builder builder(op->getContext());
   if (auto slice = mlir::dyn_cast<SliceOp>(op)) scaleSlice(slice, scaling);
+  if (auto pad = mlir::dyn_cast<PadOp>(op)) scalePad(pad, scaling);
   if (auto mask = mlir::dyn_cast<MaskOp>(op)) scaleMask(mask, scaling);
   if (auto split = mlir::dyn_cast<SplitAxisOp>(op)) {
     const std::vector<std::string> names = axisNames(split.getResult().getType());
@@ -197,6 +223,28 @@ std::string nameOf(mlir::Value value) {
   return writtenName(value);
 }
 
+/// The first elements along every axis; all of them where they are equal.
+mlir::DenseElementsAttr cut(mlir::DenseElementsAttr table, mlir::RankedTensorType type) {
+  if (table.isSplat()) return table.resizeSplat(type);
+  const llvm::ArrayRef<int64_t> whole = table.getType().getShape(), part = type.getShape();
+  const auto values = table.getValues<mlir::Attribute>();
+  llvm::SmallVector<mlir::Attribute> kept;
+  for (int64_t n = 0; n < type.getNumElements(); ++n) {
+    int64_t from = 0, stride = 1, rest = n;
+    for (size_t axis = whole.size(); axis-- > 0; stride *= whole[axis], rest /= part[axis])
+      from += rest % part[axis] * stride;
+    kept.push_back(values[size_t(from)]);
+  }
+  return mlir::DenseElementsAttr::get(type, kept);
+}
+
+/// After types changed: the elements of a constant are as many as its result has.
+void scaleConstant(ConstantOp constant) {
+  const auto type = mlir::cast<mlir::RankedTensorType>(constant.getResult().getType());
+  const auto table = mlir::dyn_cast<mlir::DenseElementsAttr>(constant.getValue());
+  if (table && table.getType() != type) constant.setValueAttr(cut(table, type));
+}
+
 void scale(GraphOp graph, const Scaling &scaling) {
   graph.walk([&](mlir::Operation *op) { scaleAttributes(op, scaling); });
   graph.walk([&](mlir::Operation *op) {
@@ -206,6 +254,7 @@ void scale(GraphOp graph, const Scaling &scaling) {
       for (mlir::Block &block : region)
         for (mlir::BlockArgument argument : block.getArguments())
           argument.setType(scaled(argument.getType(), scaling));
+    if (auto constant = mlir::dyn_cast<ConstantOp>(op)) scaleConstant(constant);
   });
   const auto all = [&](llvm::ArrayRef<mlir::Type> types) {
     return llvm::map_to_vector(types, [&](mlir::Type one) { return scaled(one, scaling); });
@@ -216,9 +265,14 @@ void scale(GraphOp graph, const Scaling &scaling) {
 
 }  // namespace
 
+namespace {
+/// All positions, the first ones that see all, and the others (smallDims).
+constexpr std::array<std::string_view, 3> positions = {"j", "a", "o"};
+}  // namespace
+
 Scaling::Scaling(Dims dimsGiven, Dims smallGiven)
     : dims(std::move(dimsGiven)), small(std::move(smallGiven)) {
-  for (const auto &[name, leader] : {std::pair("k", "j"), std::pair("w", "p")})
+  for (const auto &[name, leader] : {std::pair("k", "j"), std::pair("m", "j"), std::pair("w", "p")})
     if (dims.contains(name) && dims.contains(leader) && dims.at(name) == dims.at(leader) &&
         small.contains(leader))
       small.try_emplace(name, small.at(leader));
@@ -229,8 +283,17 @@ Scaling::Scaling(Dims dimsGiven, Dims smallGiven)
 
 int64_t Scaling::extent(const std::string &axis, int64_t extent) const {
   const auto shorter = small.find(axis);
-  if (shorter == small.end() || extent % dims.at(axis) != 0) return extent;
-  return extent / dims.at(axis) * shorter->second;
+  const auto dimension = dims.find(axis);
+  if (dimension != dims.end() && extent != dimension->second &&
+      std::ranges::count(positions, axis) > 0)
+    for (const std::string_view other : positions)
+      if (const auto found = dims.find(std::string(other));
+          found != dims.end() && found->second == extent) {
+        const auto scaled = small.find(found->first);
+        return scaled == small.end() ? extent : scaled->second;
+      }
+  if (shorter == small.end() || extent % dimension->second != 0) return extent;
+  return extent / dimension->second * shorter->second;
 }
 
 void Scaling::follow(const std::string &axis, int64_t extent, int64_t shorter) {

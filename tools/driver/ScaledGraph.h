@@ -13,15 +13,16 @@ namespace weft::driver {
 
 using Dims = std::map<std::string, int64_t>;
 
-/// New extents by axis name. Where one axis follows another (keys follow queries), it is scaled
-/// like it.
+/// New extents by axis name. Where one axis is as long as another that it follows (keys and a
+/// memory follow queries), it is scaled like it: kernels may compute along both at once.
 class Scaling {
 public:
   /// `small` names axes of `dims`, none longer than there. Without any, every extent stays.
   Scaling(Dims dims, Dims small);
 
-  /// An axis of `dims`, or the same multiple of it: three stacked projections stay three. Others
-  /// keep their extent.
+  /// An axis of `dims`, or the same multiple of it: three stacked projections stay three. Of
+  /// positions a gradient may be named as the whole that it is part of, or as its part: the extent
+  /// tells. Others keep their extent.
   int64_t extent(const std::string &axis, int64_t extent) const;
   /// Of an index or a number of indices along the axis; throws Error(unsupported) where the small
   /// axis has no such one.

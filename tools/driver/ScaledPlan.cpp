@@ -262,6 +262,7 @@ Dims smallDims(const Plan &plan, int64_t step, int64_t longest, int64_t batch) {
   small["h"] = repeat == 1 || at("g") == 1 ? 3 : 4;
   if (at("g") > 0) small["g"] = repeat == 1 ? 3 : at("g") == 1 ? 1 : 2;
   if (at("k") != at("j")) small["k"] = oddMultiple(at("k"), step, longest + 4 * step);
+  if (at("m") != at("j")) small["m"] = oddMultiple(at("m"), step, longest + 2 * step);
   if (at("w") != at("p")) small["w"] = oddMultiple(at("w"), step, std::max(step, longest / 5));
   for (const auto &[axis, chunks] : chunksByAxis(plan))
     small[axis] = chunks.count * (chunks.isLong ? 2 : 1);
@@ -269,7 +270,8 @@ Dims smallDims(const Plan &plan, int64_t step, int64_t longest, int64_t batch) {
   small["i"] = at("i") == at("h") * at("p")
                    ? small["h"] * small["p"]
                    : oddMultiple(at("i"), step, std::max(step, longest / 2));
-  small["u"] = oddMultiple(at("u"), step, std::max(step, longest * 3 / 2));
+  small["u"] =
+      at("u") == at("i") ? small["i"] : oddMultiple(at("u"), step, std::max(step, longest * 3 / 2));
   if (at("a") > 0) {  // of the positions, the first ones that see all, and the others
     small["a"] = std::min(oddMultiple(at("a"), step, std::max(step, longest / 5)),
                           std::max<int64_t>(1, small["j"] - 1));

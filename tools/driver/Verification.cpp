@@ -171,9 +171,20 @@ private:
 }  // namespace
 
 bool WholeVerdict::failed() const {
-  return ran() && (!problem.empty() || std::ranges::any_of(results, [](const ResultCheck &result) {
-           return !result.passed;
-         }));
+  return ran() && (!problem.empty() || std::ranges::any_of(results, &ResultCheck::failed));
+}
+
+bool WholeVerdict::passed() const {
+  return ran() && problem.empty() && std::ranges::all_of(results, &ResultCheck::passed);
+}
+
+std::string WholeVerdict::reason() const {
+  if (!isAsked || passed() || failed() || !unchecked.empty()) return unchecked;
+  std::vector<std::string> reasons;
+  for (const ResultCheck &result : results)
+    if (!result.unchecked.empty())
+      reasons.push_back(fmt::format("'{}': {}", result.name, result.unchecked));
+  return fmt::format("{}", fmt::join(reasons, "; "));
 }
 
 size_t ArtifactVerdict::agreed() const {
@@ -190,7 +201,8 @@ std::vector<std::string> ArtifactVerdict::unchecked() const {
   std::vector<std::string> lines;
   for (const KernelVerdict &kernel : kernels)
     if (kernel.isUnchecked()) lines.push_back(kernel.name + ": " + kernel.unchecked);
-  if (whole.isAsked && !whole.ran()) lines.push_back("the whole plan: " + whole.unchecked);
+  if (const std::string reason = whole.reason(); whole.isAsked && !reason.empty())
+    lines.push_back("the whole plan: " + reason);
   return lines;
 }
 
@@ -240,7 +252,8 @@ WholeVerdict verifyWhole(const runtime::Artifact &artifact, const std::vector<st
 }
 
 runtime::VerificationRun recordsOf(const ArtifactVerdict &verdict) {
-  runtime::VerificationRun run{.records = {}, .isWhole = verdict.whole.ran()};
+  runtime::VerificationRun run{.records = {},
+                               .isWhole = verdict.whole.isAsked && verdict.whole.reason().empty()};
   const bool isDoubted = verdict.whole.failed();
   for (const KernelVerdict &kernel : verdict.kernels) {
     if (kernel.recordHash.empty() || (!kernel.result && !isDoubted)) continue;

@@ -45,6 +45,9 @@ struct WholeVerdict {
   std::string problem;                ///< what failed, where it is no result
   bool ran() const { return isAsked && unchecked.empty(); }
   bool failed() const;
+  bool passed() const;  ///< every result was checked and agrees
+  /// Why it neither passed nor failed; empty where it did.
+  std::string reason() const;
 };
 
 struct ArtifactVerdict {

@@ -270,12 +270,20 @@ double shareByPoints(const Masks &masks) {
   return double(seen) / double(rows * columns);
 }
 
+/// Configurations of one kernel are priced one after another, so its text is kept.
+const std::string &canonicalTextOfLast(const Kernel &kernel) {
+  thread_local Kernel last;
+  thread_local std::string text;
+  if (text.empty() || !(kernel == last)) text = canonicalText(kernel), last = kernel;
+  return text;
+}
+
 /// What is asked for every layout, which does not matter, is counted once.
 template <typename Count>
 auto countedOnce(const std::string &question, const Kernel &kernel, Count count) {
   static std::mutex mutex;
   static std::map<std::string, decltype(count())> known;
-  const std::string key = fmt::format("{}\n{}", question, canonicalText(kernel));
+  const std::string key = fmt::format("{}\n{}", question, canonicalTextOfLast(kernel));
   {
     const std::lock_guard lock(mutex);
     if (const auto found = known.find(key); found != known.end()) return found->second;

@@ -193,8 +193,8 @@ std::vector<Sm90AttentionBackwardKnobs> sm90AttentionBackwardTileChoices(
   constexpr int64_t bytesInL2 = 24 << 20;
   const int64_t bytesOfHead = attention.queries * (attention.headDim + attention.valueDim) *
                               sizeOf(attention.operandType) * attention.headsOfGroup;
-  const int64_t group = std::clamp<int64_t>(bytesInL2 / std::max<int64_t>(bytesOfHead, 1), 1,
-                                            std::min<int64_t>(problem.groups(), multiprocessors));
+  const int64_t most = std::min<int64_t>(problem.groups(), multiprocessors),
+                group = std::clamp<int64_t>(bytesInL2 / std::max<int64_t>(bytesOfHead, 1), 1, most);
   std::vector<Sm90AttentionBackwardKnobs> choices;
   const auto offer = [&](const Sm90AttentionBackwardKnobs &knobs) {
     const bool isTaken =
@@ -202,12 +202,17 @@ std::vector<Sm90AttentionBackwardKnobs> sm90AttentionBackwardTileChoices(
     if (isTaken) choices.push_back(knobs);
     return isTaken;
   };
-  for (const int tileQueries : {128, 64})
-    if (tileQueries == 64 || !readsScores)
-      offer({.tileQueries = tileQueries,
-             .tileKeys = 128,
-             .headGroup = int(group),
-             .blocks = multiprocessors});
+  // Tiles of all heads that share keys are long and few: taken all together, the longest ones begin
+  // first, and many of a head pass a block of queries at the same time.
+  std::vector<int64_t> groups = {group};
+  if (attention.headsOfGroup > 1 && most != group) groups.push_back(most);
+  for (const int64_t together : groups)
+    for (const int tileQueries : {128, 64})
+      if (tileQueries == 64 || !readsScores)
+        offer({.tileQueries = tileQueries,
+               .tileKeys = 128,
+               .headGroup = int(together),
+               .blocks = multiprocessors});
   for (const int tileKeys : {64, 128})
     for (const int columns : {64, 32}) {
       Sm90AttentionBackwardKnobs knobs{.gradients = BackwardGradients::apart,

@@ -309,6 +309,11 @@ private:
       return extent(axis) == 1 || std::ranges::find(batch, axis) != batch.end();
     });
   }
+  bool variesAlong(const EpilogueInput &input, ContractionGroup group) const {
+    return std::ranges::any_of(kernel.values[size_t(input.value)].axes, [&](int axis) {
+      return extent(axis) > 1 && std::ranges::find(groups[group], axis) != groups[group].end();
+    });
+  }
   void addOncePerFragment(const EpilogueInput &input, const std::string &pointer) {
     usesFragments();
     const std::string name = context.names.reserve(kernel.values[size_t(input.value)].name + "_v");
@@ -323,19 +328,24 @@ private:
     usesFragments();
     const std::string name = context.names.reserve(kernel.values[size_t(input.value)].name + "_v");
     reference[size_t(input.value)] = name;
-    const Of of{.inside = &elements, .isNarrow = isInteger(input), .isClamped = isInteger(input)};
+    const Of of{.inside = &elements, .isNarrow = true, .isClamped = isInteger(input)};
     const std::string place = placeText(input, of);
     if (isInteger(input)) {
       elements.push_back(
           declare(typeOf(input), name, fmt::format("weft::loadOne({} + {})", pointer, place)));
       return;
     }
-    const std::string row = elementIndex(rowGroup(), elements),
-                      column = elementIndex(columnGroup(), elements);
-    const std::string inside = fmt::format("{0} < {2}.m && {1} < {2}.n", row, column, context.gemm);
-    elements.push_back(
-        declare("const float", name,
-                fmt::format("{} ? weft::loadOne({} + {}) : 0.0f", inside, pointer, place)));
+    // Where rows or columns do not move it, one load serves them all, if no condition asks for
+    // them.
+    std::vector<std::string> inside;
+    if (variesAlong(input, rowGroup()))
+      inside.push_back(fmt::format("{} < {}", elementIndex(rowGroup(), elements), rows()));
+    if (variesAlong(input, columnGroup()))
+      inside.push_back(fmt::format("{} < {}", elementIndex(columnGroup(), elements), columns()));
+    const std::string load = fmt::format("weft::loadOne({} + {})", pointer, place);
+    elements.push_back(declare(
+        "const float", name,
+        inside.empty() ? load : fmt::format("{} ? {} : 0.0f", fmt::join(inside, " && "), load)));
   }
 
   // --- ops ---

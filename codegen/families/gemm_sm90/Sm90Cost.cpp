@@ -120,6 +120,20 @@ double drawSeconds(const Kernel &kernel, const ContractionRegion &region,
   return seconds;
 }
 
+/// What operands of rows and columns add to an element that lie otherwise than either: each
+/// element's is loaded by itself.
+double scatteredSeconds(const Kernel &kernel, const ContractionRegion &region,
+                        const Configuration &configuration) {
+  const ContractionGroups groups = groupsAsLaidOut(kernel, region, configuration.outputs[0]);
+  return analytic::epilogueScatteredSeconds *
+         double(std::ranges::count_if(region.inputs, [&](const EpilogueInput &input) {
+           if (input.role == EpilogueRole::result || input.role == EpilogueRole::scalar)
+             return false;
+           return input.role == EpilogueRole::mixed ||
+                  !isContiguous(kernel, groups, input, configuration.inputs[input.input]);
+         }));
+}
+
 /// What threads add to an element that they store themselves, where TMA takes none or not those of
 /// the last columns.
 double storeSeconds(const GemmProblem &gemm, DType type) {
@@ -188,6 +202,7 @@ Cost sm90Cost(const Kernel &kernel, const Configuration &configuration, const Sm
       sm90TensorSeconds(*answer.gemm, knobs,
                         sm90ElementSeconds(kernel, region) +
                             drawSeconds(kernel, region, configuration, *answer.gemm) +
+                            scatteredSeconds(kernel, region, configuration) +
                             storeSeconds(*answer.gemm, kernel.values[size_t(region.c)].dtype),
                         device);
   // Slices are made while others are multiplied.

@@ -6,6 +6,7 @@
 #include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/families/loop/RowBudget.h"
 #include "codegen/families/loop/RowPasses.h"
+#include "kernel/CoordinateExpressions.h"
 #include "passes/configure/AnalyticParts.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Family.h"
@@ -70,7 +71,10 @@ LoopPricer::LoopPricer(const Kernel &kernel, const Device &device)
                        [&](int axis) { return isReduced(axis); });
   });
   passes = writesRows ? 1 : 0;
-  for (const BodyOp &op : kernel.body) passes += reductionsOf(op);
+  for (const BodyOp &op : kernel.body) {
+    passes += reductionsOf(op);
+    keptValues = std::max(keptValues, keptOf(op));
+  }
   if (reducesOnly()) passes = 1;
 }
 
@@ -196,7 +200,7 @@ bool LoopPricer::keepsRow(const LoopKnobs &knobs) const {
   const bool isSequential = knobs.reduction == ReductionMapping::sequential;
   const double elements = isSequential ? rowElements * knobs.vectorWidth : elementsPerThread(knobs);
   if (elements <= knobs.vectorWidth) return true;  // one step: nothing is read again
-  const double floats = elements * (1 + inputBytesPerPoint / 4);
+  const double floats = elements * (keptValues + inputBytesPerPoint / 4);
   return elements <= rowFloatsPerTensor &&
          floats <= static_cast<double>(rowFloatBudget(knobs.threads));
 }
@@ -217,8 +221,9 @@ double LoopPricer::pointInstructions(const LoopKnobs &knobs) const {
   double instructions = 0;
   for (const BodyOp &op : kernel.body) {
     if (op.kind == OpKind::rotary)
-      instructions +=
-          static_cast<double>(kernel.elements(op.results[0])) * analytic::rotationInstructions;
+      instructions += static_cast<double>(kernel.elements(op.results[0])) *
+                      (hasShortRotations(op.expression) ? analytic::shortRotationInstructions
+                                                        : analytic::rotationInstructions);
     if (op.kind != OpKind::dropout) continue;
     const Value &value = kernel.values[op.results[0]];
     const int sharing = knobs.vectorAxis == value.axes.back() ? std::min(knobs.vectorWidth, 8) : 1;

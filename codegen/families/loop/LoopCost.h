@@ -62,6 +62,7 @@ private:
   std::vector<int> reduced;
   double points = 1;       ///< of the whole iteration space
   double rowElements = 1;  ///< of the reduced axes
+  int keptValues = 1;      ///< of an element, between passes (keptOf)
   double passes =
       1;  ///< over a row that is not kept: one a reduction, one more to write full outputs
   double inputBytesPerPoint = 0;  ///< of inputs that run over most of the space

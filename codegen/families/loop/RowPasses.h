@@ -14,4 +14,11 @@ inline int reductionsOf(const BodyOp &op) {
   return needsTwo ? 2 : 1;
 }
 
+/// Values of a row that the op computes before a reduction and needs behind it: gradients of norms
+/// the scaled gradient and the normalized element.
+inline int keptOf(const BodyOp &op) {
+  if (op.reducedAxes.empty()) return 0;
+  return op.kind == OpKind::layerNormDx || op.kind == OpKind::rmsNormDx ? 2 : 1;
+}
+
 }  // namespace weft

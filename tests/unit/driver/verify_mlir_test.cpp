@@ -4,6 +4,8 @@
 #define CATCH_CONFIG_RUNNER
 #include <catch2/catch.hpp>
 
+#include "ir/Weft.h"
+#include "ir/interpreter/Interpreter.h"
 #include "kernel/Error.h"
 #include "kernel/reference/StoredElement.h"
 #include "runtime/artifact/Artifact.h"
@@ -18,10 +20,13 @@
 #include "tools/driver/Verification.h"
 #include "tools/driver/commands/CommandLine.h"
 
+#include "mlir/Parser/Parser.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -632,10 +637,143 @@ TEST_CASE("every preset has a small plan, with most kernels as they were chosen"
   }
 }
 
+TEST_CASE("in training, of several layers and of whole models the check's numbers stay small") {
+  // A layer norm without beta; a memory; two layers; padded gradients; global positions.
+  const std::vector<std::vector<std::string>> models = {
+      {"mpt-7b"},
+      {"transformer-decoder", "--train"},
+      {"gpt2", "--layers", "2", "--train"},
+      {"albert-base", "--part", "model", "--layers", "1", "--train"},
+      {"longformer-large", "--dim", "a=8", "--train"}};
+  const test::TemporaryTestFolder folder;
+  const ScopedVariable cache("WEFT_CACHE_DIR", folder / "cache"), compiler("WEFT_NVRTC", "none");
+  for (const std::vector<std::string> &model : nonEmpty(models)) {
+    std::vector<std::string> words = {"compile"};
+    words.insert(words.end(), model.begin(), model.end());
+    for (const char *dim : {"b=2", "j=48", "h=4", "i=64", "u=96"})
+      words.insert(words.end(), {"--dim", dim});
+    words.insert(words.end(), {"--device", "h200", "--profile", "none", "--search-memory", "64M",
+                               "--stop-after", "emit", "--overwrite", "-o", folder / "artifact"});
+    INFO(fmt::format("{}", fmt::join(words, " ")));
+    REQUIRE(command(words).code == 0);
+    const Artifact artifact = readArtifact(folder / "artifact", Cubins::left);
+    ScaledPlan scaled = scaledPlan(artifact);
+    INFO(printDims(scaled.dims));
+    CHECK(scaled.unscaled == "");
+    CHECK_NOTHROW(emitKernels(scaled.planned, artifact.plan.target,
+                              [](const ChosenKernel &) { return std::vector<std::string>(); }));
+    size_t results = 0, sharp = 0;
+    for (const ResultCheck &check : nonEmpty(checkReference(scaled.graph, 1))) {
+      INFO(check.name << ": " << check.largest << ", bound " << check.bound);
+      CHECK(check.passed);
+      CHECK(check.largest < 1000);  // sums over all tokens of what is near 1
+      ++results;
+      sharp += check.bound < check.largest / 10;
+    }
+    CHECK(2 * sharp > results);  // the others: sums that cancel, and ReLU near 0
+  }
+}
+
+TEST_CASE("two layers in training fail as a whole where one kernel is wrong") {
+  std::vector<std::string> words = {"gpt2",    "--layers",        "2",
+                                    "--train", "--no-library",    "--profile",
+                                    "none",    "--search-memory", "64M"};
+  for (const char *dim : {"b=2", "j=12", "h=2", "i=16", "u=24"})
+    words.insert(words.end(), {"--dim", dim});
+  Machine machine(words);
+  const Artifact artifact = readArtifact(machine.artifact());
+  const cuda::Context context(0);
+  CHECK(verifyWhole(artifact, {}, context, 1).passed());
+  // Those of the second layer are the same functions.
+  for (const char *kernel : {"layer1_feed_forward", "layer_norm_dw"}) {
+    INFO(kernel);
+    CHECK(std::ranges::any_of(machine.launched(),
+                              [&](const std::string &name) { return name.starts_with(kernel); }));
+    machine.kernels.plant(kernel, Fault::wrongElement);
+    CHECK(verifyWhole(artifact, {}, context, 1).failed());
+  }
+}
+
+TEST_CASE("weights are drawn as small as the longest sums over them, stacked or not") {
+  const char *const text = R"(
+    !x = tensor<2x64xf16, #weft.axes<j, i>>
+    !w = tensor<16x64xf16, #weft.axes<u, i>>
+    !ww = tensor<32x64xf16, #weft.axes<u, i>>
+    !y = tensor<2x32xf16, #weft.axes<j, u>>
+    weft.graph @stacked(%x: !x, %w1: !w {weft.parameter}, %w2: !w {weft.parameter},
+                        %w3: !ww {weft.parameter}) -> (!y, !x) {
+      %both = weft.concat %w1, %w2 {axis = u} : !w, !w -> !ww
+      %y = weft.contract "ui,ji->ju" %both, %x : !ww, !x -> !y
+      %z = weft.contract "ui,ju->ji" %w3, %y : !ww, !y -> !x
+      weft.return %y, %z : !y, !x
+    })";
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  context.loadDialect<WeftDialect>();
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+  REQUIRE(module);
+  const std::vector<TensorValue> arguments = randomArguments(*module->getOps<GraphOp>().begin(), 1);
+  const std::vector<double> deviations = {1, 1. / 8, 1. / 8, 1 / std::sqrt(32.)};
+  for (size_t n = 0; n < deviations.size(); ++n) {
+    double squares = 0;
+    for (const double element : arguments[n].elements) squares += element * element;
+    const double measured = std::sqrt(squares / double(arguments[n].elements.size()));
+    CHECK(measured == Approx(deviations[n]).epsilon(0.2));
+  }
+}
+
+TEST_CASE("constants are cut to the small extents, kernels that hold them included") {
+  const ScaledGraph scaled = scaledGraph(R"(
+    !ji = tensor<4x6xf32, #weft.axes<j, i>>
+    !i = tensor<6xf32, #weft.axes<i>>
+    module {
+      weft.graph @constants(%x: !ji) -> !ji {
+        %beta = weft.constant dense<0.5> : !i
+        %table = weft.constant dense<[
+            [0.0, 1.0, 2.0, 3.0, 4.0, 5.0], [6.0, 7.0, 8.0, 9.0, 10.0, 11.0],
+            [12.0, 13.0, 14.0, 15.0, 16.0, 17.0], [18.0, 19.0, 20.0, 21.0, 22.0, 23.0]]> : !ji
+        %shifted = weft.bias %x, %beta along (i) : !ji, !i
+        %y = weft.add %shifted, %table : !ji, !ji
+        weft.return %y : !ji
+      }
+    })",
+                                         Scaling({{"j", 4}, {"i", 6}}, {{"j", 2}, {"i", 3}}));
+  CHECK_THAT(scaled.ops, Catch::Contains("dense<5.000000e-01>"));
+  CHECK_THAT(scaled.ops, Catch::Contains("[0.000000e+00, 1.000000e+00, 2.000000e+00], "
+                                         "[6.000000e+00, 7.000000e+00, 8.000000e+00]]"));
+  CHECK(checkReference(scaled, 1).front().passed);
+}
+
+TEST_CASE("what the reference itself cannot hold was not checked, and did not fail") {
+  const auto checked = [](const char *factor) {
+    const std::string text = fmt::format(R"(
+      !t = tensor<64xf16, #weft.axes<i>>
+      weft.graph @grows(%x: !t) -> !t {{
+        %large = weft.scale %x {{factor = {}}} : !t
+        %y = weft.scale %large {{factor = 1.0e-02}} : !t
+        weft.return %y : !t
+      }})",
+                                         factor);
+    return checkReference({.kernels = {}, .results = {"y"}, .ops = text}, 1).front();
+  };
+  CHECK(checked("1.0e+03").passed);
+  const ResultCheck lost =
+      checked("1.0e+05");  // y up to some 3000; what it is computed of: infinite
+  CHECK_FALSE(lost.passed);
+  CHECK_FALSE(lost.failed());
+  CHECK_THAT(lost.unchecked, Catch::Contains("leave the range of f16"));
+  ArtifactVerdict verdict;
+  verdict.whole.results = {checked("1.0e+03"), lost};
+  CHECK_FALSE(verdict.whole.failed());
+  CHECK_FALSE(verdict.whole.passed());
+  REQUIRE(verdict.unchecked().size() == 1);
+  CHECK_THAT(verdict.unchecked().front(), Catch::StartsWith("the whole plan: 'y': element "));
+  CHECK_FALSE(recordsOf(verdict).isWhole);
+}
+
 TEST_CASE("small extents end within tiles and vectors, and chunks stay chunks") {
   Plan plan;
-  plan.dims = {{"b", 8},  {"j", 512}, {"k", 512},  {"h", 16},
-               {"p", 64}, {"w", 64},  {"i", 1024}, {"u", 4096}};
+  plan.dims = {{"b", 8},  {"j", 512},  {"k", 512},  {"h", 16}, {"p", 64},
+               {"w", 64}, {"i", 1024}, {"u", 4096}, {"m", 512}};
   for (const int64_t step : {1, 8, 16, 32, 64}) {
     const Dims small = smallDims(plan, step, 128);
     for (const char *axis : {"j", "p", "u"}) {
@@ -645,7 +783,8 @@ TEST_CASE("small extents end within tiles and vectors, and chunks stay chunks") 
     CHECK(small.at("j") > 128);  // more than a tile, and no whole number of tiles
     CHECK(small.at("j") % 128 != 0);
     CHECK(small.at("i") == small.at("h") * small.at("p"));
-    CHECK_FALSE(small.contains("k"));  // it follows j
+    for (const char *follows : {"k", "m"}) CHECK_FALSE(small.contains(follows));  // j
+    CHECK(Scaling(plan.dims, small).extent("m", 512) == small.at("j"));
     CHECK(Scaling(plan.dims, small).extent("k", 512) == small.at("j"));
     CHECK(Scaling(plan.dims, small).extent("h", 48) == 3 * small.at("h"));
   }
@@ -654,6 +793,11 @@ TEST_CASE("small extents end within tiles and vectors, and chunks stay chunks") 
     plan.kernels.back().chunk = PlanChunk{.region = 0, .axis = "h", .start = 4 * chunk, .size = 4};
   }
   CHECK(smallDims(plan, 8, 128).at("h") == 8);
+  plan.dims["u"] = plan.dims["i"];  // kernels may compute along both at once
+  plan.dims["m"] = 256;
+  const Dims small = smallDims(plan, 8, 128);
+  CHECK(small.at("u") == small.at("i"));
+  CHECK((small.at("m") < 256 && small.at("m") % 16 == 8));
 }
 
 TEST_CASE("records of another format are left alone, by name") {

@@ -4,6 +4,7 @@
 #include "codegen/families/transpose/TransposeKnobs.h"
 #include "kernel/Error.h"
 #include "passes/configure/Family.h"
+#include "passes/select/FinishedOpLattice.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleProblems.h"
 
@@ -426,7 +427,7 @@ TEST_CASE(
     "the bound of several variants is the least of all, also where another variant has the best "
     "plan") {
   std::mt19937_64 random(23);
-  int ofAnother = 0, skipped = 0, excluded = 0;
+  int ofAnother = 0, skipped = 0, excluded = 0, byKernels = 0, byLayouts = 0;
   for (int round = 0; round < 40; ++round) {
     INFO("round " << round);
     const HashedPrices prices(random());
@@ -458,8 +459,15 @@ TEST_CASE(
       const double seconds = selections.solved[v]->best().seconds;
       found = std::min(found, seconds);
       CHECK(seconds >= bests[v].seconds * (1 - 1e-12));
-      excluded += selections.solved[v]->statistics().isBeyondBest;
-      if (selections.solved[v]->statistics().isBeyondBest) CHECK(bests[v].seconds > best.seconds);
+      const select::Statistics &statistics = selections.solved[v]->statistics();
+      CHECK(seconds * (1 - statistics.mostGain) <= bests[v].seconds * (1 + 1e-12));
+      checkValid(variants[v].problem, selections.solved[v]->best());
+      excluded += statistics.isBeyondBest;
+      if (!statistics.isBeyondBest) continue;
+      CHECK(bests[v].seconds > best.seconds);
+      CHECK_FALSE(statistics.isProven);
+      byKernels += bests[v].lowerBound > best.seconds;
+      byLayouts += !(bests[v].lowerBound > best.seconds);
     }
     CHECK(found == Approx(best.seconds).epsilon(1e-12));
     CHECK(selections.lowerBound == Approx(lowest.lowerBound).epsilon(1e-12));
@@ -468,6 +476,60 @@ TEST_CASE(
   CHECK(ofAnother > 0);
   CHECK(skipped > 0);
   CHECK(excluded > 0);
+  CHECK(byKernels > 0);
+  CHECK(byLayouts > 0);
+}
+
+TEST_CASE("problems with equal kernels share the tables of equal layouts, and no others") {
+  std::mt19937_64 random(37);
+  int shared = 0, different = 0;
+  for (int round = 0; round < 10; ++round) {
+    INFO("round " << round);
+    const HashedPrices model(random());
+    const Options options = everything();
+    Problem one = randomProblem(random), other = one;
+    const auto temporary = std::ranges::find_if(other.tensors, [](const select::Tensor &tensor) {
+      return !tensor.isArgument && !tensor.isResult;
+    });
+    if (temporary != other.tensors.end()) temporary->pinned = Layout{.order = {1, 0}};
+    select::SharedSpaces spaces(model);
+    select::Statistics ofOne, ofOther, ofAlone;
+    select::Prices first(one, model, options, ofOne, spaces),
+        second(other, model, options, ofOther, spaces);
+    first.buildTables();
+    second.buildTables();
+    const select::Prices alone(other, model, options, ofAlone);
+    CHECK(ofOther.configurations == ofAlone.configurations);
+    for (int c = 0; c < static_cast<int>(other.candidates.size()); ++c) {
+      const select::CandidatePrices &table = second.candidate(c), &itself = alone.candidate(c);
+      const bool isSame = table.table.data() == first.candidate(c).table.data();
+      CHECK(isSame == (table.table.size() == first.candidate(c).table.size()));
+      ++(isSame ? shared : different);
+      REQUIRE(table.table.size() == itself.table.size());
+      for (size_t entry = 0; entry < table.table.size(); ++entry) {
+        CHECK(table.table[entry].seconds == itself.table[entry].seconds);
+        CHECK(second.configuration(c, entry) == alone.configuration(c, entry));
+      }
+    }
+  }
+  CHECK(shared > 0);
+  CHECK(different > 0);
+}
+
+TEST_CASE("without all tables a problem has the bound that it has with them") {
+  std::mt19937_64 random(41);
+  for (int round = 0; round < 10; ++round) {
+    INFO("round " << round);
+    const HashedPrices model(random());
+    const Options options = everything();
+    const Problem problem = randomProblem(random);
+    select::SharedSpaces spaces(model);
+    select::Statistics statistics;
+    const select::Prices bare(problem, model, options, statistics, spaces);
+    CHECK_FALSE(bare.hasTables());
+    CHECK(select::FinishedOpLattice(problem, bare).layers().front().after ==
+          Approx(select::select(problem, model, options).best().lowerBound).epsilon(1e-12));
+  }
 }
 
 TEST_CASE("with pins, no variant is left out that has one of the plans to be compared") {

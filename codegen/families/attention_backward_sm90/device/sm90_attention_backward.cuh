@@ -60,22 +60,25 @@ struct AttentionBackwardArgs {
   using Row = decltype(row(0, 0));
 };
 
-/// The blocks of queries that see a tile of keys, of all heads that share it, the last block of a
-/// head first. The lanes of a warp ask for the coverage of 32 blocks at once; all of them call
-/// advance() together. A block of queries that sees no key at all belongs to the first tile, whose
-/// gradient of it is zero.
+/// The blocks of queries that see a tile of keys, the last ones first; of every block the heads
+/// that share the tile in turn, so that all tiles of a head of keys pass a block at the same time,
+/// however many each of them sees. (Head after head, the tile with most blocks would hold up all
+/// others at the beginning of every head: each has to await its turn.) The lanes of a warp ask for
+/// the coverage of 32 blocks at once; all of them call advance() together. A block of queries that
+/// sees no key at all belongs to the first tile, whose gradient of it is zero.
 template <AttentionBackwardProblem problem, AttentionBackwardTile tile, typename Row,
           typename Coverage>
 struct QueryBlocks {
   using C = AttentionBackwardConfig<problem, tile, Row>;
-  static constexpr int lanes = 32, groups = (C::queryTiles + lanes - 1) / lanes;
+  static constexpr int lanes = 32, places = C::queryTiles * problem.headsOfGroup,
+                       groups = (places + lanes - 1) / lanes;
   const Coverage &coverage;
   int firstHead, keyTile;
   // Of the block. What the compiler does not know: it would take a loop of few blocks apart.
   int head = opaque(firstHead, 0) - 1;
-  int index = 0;
+  int index = C::queryTiles - 1;
   bool isMixed = false;
-  int group = groups;  // of 32 blocks, counted from the last one, whose bits these are:
+  int group = -1;  // of 32 places, counted from the last block, whose bits these are:
   unsigned seen = 0, mixed = 0;
 
   __device__ __forceinline__ int firstQuery() const { return index * tile.queries; }
@@ -83,20 +86,17 @@ struct QueryBlocks {
   /// Goes to the next block; false if there is none.
   __device__ __forceinline__ bool advance() {
     if constexpr (SeesAll<Coverage>) {
-      if (--index < 0) index = C::queryTiles - 1, ++head;
+      if (++head == firstHead + problem.headsOfGroup) head = firstHead, --index;
       isMixed = C::hasTail && isAtEnd(index, keyTile);
-      return head < firstHead + problem.headsOfGroup;
+      return index >= 0;
     } else {
       while (seen == 0) {
-        if (++group >= groups) {
-          group = 0;
-          if (++head >= firstHead + problem.headsOfGroup) return false;
-        }
-        askFor(C::queryTiles - 1 - (group * lanes + int(threadIdx.x % lanes)));
+        if (++group >= groups) return false;
+        askFor(group * lanes + int(threadIdx.x % lanes));
       }
       const int bit = ptx::lowestBit(seen);
       seen ^= 1u << bit;
-      index = C::queryTiles - 1 - (group * lanes + bit);
+      head = headAt(group * lanes + bit), index = queryAt(group * lanes + bit);
       isMixed = mixed >> bit & 1;
       return true;
     }
@@ -116,6 +116,12 @@ struct QueryBlocks {
   }
 
 private:
+  __device__ __forceinline__ int headAt(int place) const {
+    return firstHead + place % problem.headsOfGroup;
+  }
+  __device__ __forceinline__ static int queryAt(int place) {
+    return C::queryTiles - 1 - place / problem.headsOfGroup;
+  }
   __device__ __forceinline__ static bool isAtEnd(int query, int key) {
     return (problem.queries % tile.queries != 0 && query == C::queryTiles - 1) ||
            (problem.keys % tile.keys != 0 && key == C::keyTiles - 1);
@@ -125,15 +131,16 @@ private:
     return coverage(ofHead, firstQuery, smaller(firstQuery + tile.queries, problem.queries) - 1,
                     firstKey, smaller(firstKey + tile.keys, problem.keys) - 1);
   }
-  __device__ __forceinline__ void askFor(int query) {
+  __device__ __forceinline__ void askFor(int place) {
+    const int query = queryAt(place), ofHead = headAt(place);
     TileCoverage found = TileCoverage::empty;
-    if (query >= 0) {
-      found = covered(head, query, keyTile);
+    if (place < places) {
+      found = covered(ofHead, query, keyTile);
       if (keyTile == 0 && found == TileCoverage::empty) {
         bool isSeen = false;
 #pragma unroll 1
         for (int other = 1; other < C::keyTiles && !isSeen; ++other)
-          isSeen = covered(head, query, other) != TileCoverage::empty;
+          isSeen = covered(ofHead, query, other) != TileCoverage::empty;
         if (!isSeen) found = TileCoverage::mixed;
       }
     }

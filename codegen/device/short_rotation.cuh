@@ -1,0 +1,21 @@
+// Rotations of rotary embeddings in few instructions, for results that are stored in 16 bits: the
+// angle loses as much as its frequency has lost already, sine and cosine 2^-20.
+#pragma once
+
+#include "weft/math.cuh"
+#include "weft/sine.cuh"
+
+namespace weft {
+
+/// As rotation() (math.cuh), for positions below 2^22. What is left of the turns is one exact
+/// product less whole turns, rounded once.
+__device__ __forceinline__ Rotation shortRotation(int position, float frequency) {
+  constexpr float perTurn = 0.15915494f, turn = 6.2831853f;  // 1 / (2 pi), 2 pi
+  constexpr float wholes = 12582912.0f;  // 1.5 2^23: a sum with it has no fraction left
+  const float turnsPerStep = frequency * perTurn;
+  const float whole = fmaf(float(position), turnsPerStep, wholes) - wholes;
+  const float angle = turn * fmaf(float(position), turnsPerStep, -whole);
+  return {ptx::cosine(angle), ptx::sine(angle)};
+}
+
+}  // namespace weft
