@@ -7,6 +7,7 @@
 //   flop       4.19 Mflop
 //   config     vector 8 x f16 along p, 256 threads a block    launch <<<2048, 256>>>
 #include "weft/math.cuh"
+#include "weft/short_rotation.cuh"
 #include "weft/types.cuh"
 #include "weft/vector.cuh"
 
@@ -35,7 +36,7 @@ rotary_f16_8x512x16x64(const weft::half *__restrict__ x, weft::half *__restrict_
   weft::Vec<float, width> y_out;
 #pragma unroll
   for (int e = 0; e < width; ++e) {
-    const weft::Rotation turn = weft::rotation(at_j, weft::rotaryFrequency((at_p + e) % 32, frequencyScale));
+    const weft::Rotation turn = weft::shortRotation(at_j, weft::rotaryFrequency((at_p + e) % 32, frequencyScale));
     y_out.at[e] = x_v.at[e] * turn.cosine + ((at_p + e) < 32 ? -x_v_2.at[e] : x_v_2.at[e]) * turn.sine;  // %20
   }
   weft::storeVector<width>(y + start, y_out);
