@@ -124,9 +124,10 @@ constexpr double epilogueSeconds = 3e-12, epilogueFlopSeconds = 11e-12,
                  epilogueOperandSeconds = 56e-12, epilogueFurtherOperandSeconds = 140e-12,
                  epilogueResultSeconds = 50e-12, epilogueReductionElementSeconds = 46e-12,
                  epilogueSoftmaxSeconds = 56e-12;
-/// One that each element loads by itself (12 x 320 x 2880 x 80 with the statistic of a row, H100:
-/// 103 us with divisions of 64 bits; without, an estimate).
-constexpr double epilogueScatteredSeconds = 400e-12;
+/// One that each element loads by itself, as what follows the first of the result; by coordinates
+/// that are divisions (12 x 320 x 2880 x 80 with the statistic of a row, H100: 103 us with
+/// divisions of 64 bits; with those of 32, an estimate).
+constexpr double epilogueScatteredSeconds = 140e-12, epilogueDivisionSeconds = 260e-12;
 /// The same for dropout: one mix of words for eight elements, two, one for each.
 constexpr double drawSeconds = 36e-12, exchangedDrawSeconds = 91e-12, singleDrawSeconds = 440e-12;
 /// An element that threads store: where rows of C start anywhere (1200 x 21091 x 4800, 467 us), and

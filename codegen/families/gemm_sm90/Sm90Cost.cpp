@@ -120,18 +120,30 @@ double drawSeconds(const Kernel &kernel, const ContractionRegion &region,
   return seconds;
 }
 
-/// What operands of rows and columns add to an element that lie otherwise than either: each
-/// element's is loaded by itself.
+/// What operands add to an element that lie neither as the result nor along its rows or columns:
+/// each element's is loaded by itself, and its coordinates are divisions where several axes make a
+/// row or a column.
 double scatteredSeconds(const Kernel &kernel, const ContractionRegion &region,
                         const Configuration &configuration) {
   const ContractionGroups groups = groupsAsLaidOut(kernel, region, configuration.outputs[0]);
-  return analytic::epilogueScatteredSeconds *
-         double(std::ranges::count_if(region.inputs, [&](const EpilogueInput &input) {
-           if (input.role == EpilogueRole::result || input.role == EpilogueRole::scalar)
-             return false;
-           return input.role == EpilogueRole::mixed ||
-                  !isContiguous(kernel, groups, input, configuration.inputs[input.input]);
-         }));
+  const auto divides = [&](int value, ContractionGroup group) {
+    const auto isLong = [&](int axis) { return kernel.axes[size_t(axis)].extent > 1; };
+    return std::ranges::count_if(groups[group], isLong) > 1 &&
+           std::ranges::any_of(kernel.values[size_t(value)].axes, [&](int axis) {
+             return isLong(axis) && std::ranges::find(groups[group], axis) != groups[group].end();
+           });
+  };
+  double seconds = 0;
+  for (const EpilogueInput &input : region.inputs) {
+    if (input.role == EpilogueRole::result || input.role == EpilogueRole::scalar) continue;
+    if (input.role != EpilogueRole::mixed &&
+        isContiguous(kernel, groups, input, configuration.inputs[input.input]))
+      continue;
+    seconds += analytic::epilogueScatteredSeconds;
+    if (divides(input.value, mGroup) || divides(input.value, nGroup))
+      seconds += analytic::epilogueDivisionSeconds;
+  }
+  return seconds;
 }
 
 /// What threads add to an element that they store themselves, where TMA takes none or not those of
