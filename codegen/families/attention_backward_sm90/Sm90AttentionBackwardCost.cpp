@@ -101,8 +101,7 @@ double togetherSeconds(const Priced &priced) {
   const double longest = tileTime(seen.most + mixed);
   double all = waves * tileTime(seen.mean + mixed);
   // The longest of the last heads that are taken together begin when what is before them is done
-  // (H100: 96 heads on 6, 37 tiles each, those of one after those of another: 4.77 ms; no tile's
-  // turn was late).
+  // (H100: 96 heads on 6, 37 tiles each, those of one after those of another: 4.77 ms).
   const double groups = double(priced.problem.groups()),
                last = std::fmod(groups - 1, double(knobs.headGroup)) + 1;
   if (seen.mean < seen.most)

@@ -79,6 +79,23 @@ TEST_CASE("what fused attention backward does not take is said") {
   CHECK_THAT(exclusion(plainBackward(extents, DType::f16), "a100"), Catch::Contains("WGMMA"));
 }
 
+TEST_CASE("tiles of all heads of keys are offered together where several heads share keys") {
+  const Kernel kernel = plainBackward({.j = 333, .k = 333, .p = 128, .w = 128}, DType::f16);
+  AttentionBackwardProblem problem = problemOf(kernel, nonEmpty(own(kernel)).front());
+  problem.attention.queries = problem.attention.keys = 4676;  // 38 MB of 16 heads: not in L2
+  problem.attention.heads = 96;
+  const auto groups = [&](int64_t headsOfGroup) {
+    problem.attention.headsOfGroup = headsOfGroup;
+    std::set<int> found;
+    for (const Sm90AttentionBackwardKnobs &knobs :
+         nonEmpty(sm90AttentionBackwardTileChoices(problem, 2, false, false, 132)))
+      if (knobs.gradients == BackwardGradients::together) found.insert(knobs.headGroup);
+    return found;
+  };
+  CHECK(groups(16) == std::set<int>{1, 6});
+  CHECK(groups(1) == std::set<int>{10});
+}
+
 TEST_CASE("products and sums of a block fit the registers") {
   using Tiles = std::set<std::pair<int, int>>;  // keys of a tile, queries of a block
   const auto tilesOf = [](const Kernel &kernel, BackwardGradients form) {
