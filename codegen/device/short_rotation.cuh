@@ -18,4 +18,13 @@ __device__ __forceinline__ Rotation shortRotation(int position, float frequency)
   return {ptx::cosine(angle), ptx::sine(angle)};
 }
 
+/// ratio^exponent, of at most 15: a constant where loops over the exponent are unrolled.
+__device__ __forceinline__ float powerOf(double ratio, int exponent) {
+  double power = 1;
+#pragma unroll
+  for (int i = 0; i < 15; ++i)
+    if (i < exponent) power *= ratio;
+  return static_cast<float>(power);
+}
+
 }  // namespace weft

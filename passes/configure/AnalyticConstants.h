@@ -72,7 +72,8 @@ constexpr int sequentialUnroll =
 constexpr double indexInstructions = 24, instructionsPerFlop = 2;
 /// One draw of dropout; the cosine and sine of an element's rotation (rotary embedding of 35 x 101
 /// x 22 x 64, 15.8 us, and of 7 x 148 x 30 x 96, 10.8 us).
-constexpr double drawInstructions = 40, rotationInstructions = 80, shortRotationInstructions = 40;
+constexpr double drawInstructions = 40, rotationInstructions = 80, shortRotationInstructions = 40,
+                 vectorRotationInstructions = 24;
 /// Seconds of a multiprocessor for a load and a store of a thread that transposes: 6080 x 2160
 /// element by element take 34 us, 21091 x 1200 60 us.
 constexpr double transposeAccessSeconds = 155e-12;

@@ -111,6 +111,15 @@ int64_t sm90AttentionBackwardTiles(const AttentionBackwardProblem &problem,
          (isApart(knobs) ? tilesOf(problem.attention.queries) * problem.attention.heads : 0);
 }
 
+int64_t sm90AttentionBackwardHeadsInFlight(const AttentionBackwardProblem &problem,
+                                           const Sm90AttentionBackwardKnobs &knobs) {
+  const int64_t ofTile = knobs.headsOfTile > 0 ? knobs.headsOfTile : problem.attention.headsOfGroup,
+                keyTiles = (problem.attention.keys + knobs.tileKeys - 1) / knobs.tileKeys,
+                together =
+                    std::max<int64_t>(knobs.headGroup, (knobs.blocks + keyTiles - 1) / keyTiles);
+  return std::min(together * ofTile, problem.attention.heads);
+}
+
 int64_t sm90AttentionBackwardBlocks(const AttentionBackwardProblem &problem,
                                     const Sm90AttentionBackwardKnobs &knobs) {
   return std::min<int64_t>(sm90AttentionBackwardTiles(problem, knobs), knobs.blocks);
@@ -231,7 +240,8 @@ std::vector<Sm90AttentionBackwardKnobs> sm90AttentionBackwardTileChoices(
     if (isTaken) choices.push_back(knobs);
     return isTaken;
   };
-  // Of all heads that share keys, or of some of them, for about one, two and four tiles a block.
+  // Of all heads that share keys; or of some of them, for about one, two and four tiles a block, or
+  // so few that their queries stay in L2 while all tiles of keys pass.
   const int64_t heads = attention.headsOfGroup,
                 tiles = problem.groups() * ((attention.keys + 127) / 128);
   std::vector<int64_t> headsOfTiles = {heads};
@@ -240,6 +250,10 @@ std::vector<Sm90AttentionBackwardKnobs> sm90AttentionBackwardTileChoices(
                   ofTile = (heads + parts - 1) / parts;
     if (ofTile < headsOfTiles.back()) headsOfTiles.push_back(ofTile);
   }
+  const int64_t keyTiles = (attention.keys + 127) / 128,
+                atOnce = (multiprocessors + keyTiles - 1) / keyTiles,
+                inL2 = std::max<int64_t>(bytesInL2 / std::max<int64_t>(bytesOfHead, 1) / atOnce, 1);
+  if (inL2 < headsOfTiles.back()) headsOfTiles.push_back(inL2);
   for (const int64_t ofTile : headsOfTiles) {
     const int64_t tileHeads = problem.groups() * ((heads + ofTile - 1) / ofTile);
     const int most = int(mostTogether(tileHeads)), group = groupOf(tileHeads, ofTile);

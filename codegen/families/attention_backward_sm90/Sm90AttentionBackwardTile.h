@@ -29,6 +29,9 @@ int splitBackwardBoxRows(const Sm90AttentionBackwardKnobs &knobs);
 /// Tiles with the same keys, each of some of the heads that share these.
 int64_t sm90AttentionBackwardGroupParts(const AttentionBackwardProblem &problem,
                                         const Sm90AttentionBackwardKnobs &knobs);
+/// Heads of queries that blocks of the grid work on at a time, at most.
+int64_t sm90AttentionBackwardHeadsInFlight(const AttentionBackwardProblem &problem,
+                                           const Sm90AttentionBackwardKnobs &knobs);
 int64_t sm90AttentionBackwardTiles(const AttentionBackwardProblem &problem,
                                    const Sm90AttentionBackwardKnobs &knobs);
 int64_t sm90AttentionBackwardBlocks(const AttentionBackwardProblem &problem,

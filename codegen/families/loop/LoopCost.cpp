@@ -27,6 +27,26 @@ int64_t blocksOfSpan(double bytes, int64_t blockBytes) {
       1, static_cast<int64_t>(std::ceil(bytes / static_cast<double>(blockBytes))));
 }
 
+/// The axes of the kernel of a rotation: of its position, and of the elements that it turns.
+struct RotationAxes {
+  int position = -1, dimension = -1;
+};
+RotationAxes rotationAxesOf(const Expression &expression) {
+  RotationAxes axes;
+  for (const ExpressionNode &node : expression.all()) {
+    if (node.type != ScalarType::rotation || node.kind != ExpressionNode::Kind::call) continue;
+    const ExpressionNode &position = expression[node.children[0]];
+    if (position.kind == ExpressionNode::Kind::coordinate) axes.position = position.index;
+    for (std::vector<int> below = {node.children[1]}; !below.empty();) {
+      const ExpressionNode &one = expression[below.back()];
+      below.pop_back();
+      if (one.kind == ExpressionNode::Kind::coordinate) axes.dimension = one.index;
+      below.insert(below.end(), one.children.begin(), one.children.end());
+    }
+  }
+  return axes;
+}
+
 /// Distinct blocks of `blockBytes` that two nested runs of elements touch, starting at an aligned
 /// address.
 double blocksTouched(Run a, Run b, int64_t elementBytes, int64_t blockBytes) {
@@ -107,6 +127,9 @@ PlacedOperand LoopPricer::place(size_t operand, const Layout &layout) const {
     if (extent(value.axes[i]) > 1) placed.strides[static_cast<size_t>(value.axes[i])] = strides[i];
   placed.alignedElements = std::max<int64_t>(1, layout.alignment / placed.elementBytes);
   while (layout.offset % placed.alignedElements != 0) placed.alignedElements /= 2;
+  for (const BodyOp &op : kernel.body)
+    if (isInput && op.kind == OpKind::rotary && op.operands[0] == index)
+      placed.partnerAxis = rotationAxesOf(op.expression).dimension;
   return placed;
 }
 
@@ -141,7 +164,10 @@ OperandPrice LoopPricer::price(const PlacedOperand &operand, const LoopKnobs &kn
   if (knobs.reduction == ReductionMapping::sequential)
     for (int axis : reduced)
       if (operand.strides[static_cast<size_t>(axis)] == 1) sectors = wanted / analytic::sectorBytes;
-  const double l2Ratio = std::max(1.0, sectors * analytic::sectorBytes / wanted);
+  // Partners are loaded apart. Where lanes lie along their axis, they are in the same lines.
+  const double loads = operand.partnerAxis < 0 ? 1 : 2,
+               loadsFromL2 = operand.partnerAxis == knobs.laneAxis ? 1 : loads;
+  const double l2Ratio = loadsFromL2 * std::max(1.0, sectors * analytic::sectorBytes / wanted);
 
   // L1 sees every instruction: one a thread for vectors, else one an element.
   const int64_t whole = std::min(width, maximumAccessBytes / operand.elementBytes);
@@ -152,14 +178,15 @@ OperandPrice LoopPricer::price(const PlacedOperand &operand, const LoopKnobs &kn
   double requests = sectors;
   if (!isVector && vectorStride != 0)
     requests = static_cast<double>(width) * sectorsTouched(lanes, {1, 0}, operand.elementBytes);
-  const double l1Ratio = std::max(1.0, requests * analytic::sectorBytes / wanted);
+  const double l1Ratio = loads * std::max(1.0, requests * analytic::sectorBytes / wanted);
 
   // Each instruction looks up the lines that its lanes touch, one after the other.
   const double accesses = isVector ? static_cast<double>(width) / static_cast<double>(whole)
                           : vectorStride != 0 ? static_cast<double>(width)
                                               : 1.0;
-  const double lines = accesses * blocksTouched(lanes, {isVector ? whole : 1, 1},
-                                                operand.elementBytes, analytic::lineBytes);
+  const double lines =
+      loads * accesses *
+      blocksTouched(lanes, {isVector ? whole : 1, 1}, operand.elementBytes, analytic::lineBytes);
 
   const double seconds = std::max({bytes / device.copyBandwidth,
                                    bytes * l2Ratio / (device.copyBandwidth * analytic::l2Speedup),
@@ -215,15 +242,27 @@ double LoopPricer::registersOf(const LoopKnobs &knobs, double elements) const {
   return analytic::rowRegisters + elements * std::max(1, fullOperands - 1);
 }
 
+/// Of an element: a vector along another axis has one rotation, one along the turned elements short
+/// rotations of one frequency.
+double LoopPricer::rotationInstructions(const BodyOp &op, const LoopKnobs &knobs) const {
+  const bool isShort = hasShortRotations(op.expression);
+  const double instructions =
+      isShort ? analytic::shortRotationInstructions : analytic::rotationInstructions;
+  if (knobs.vectorAxis < 0 || knobs.vectorWidth == 1) return instructions;
+  const RotationAxes turned = rotationAxesOf(op.expression);
+  if (knobs.vectorAxis == turned.dimension)
+    return isShort ? analytic::vectorRotationInstructions : instructions;
+  return knobs.vectorAxis == turned.position ? instructions : instructions / knobs.vectorWidth;
+}
+
 /// Of rotations, and of dropout: eight neighbours along the last logical axis share a draw, where
 /// one thread has them.
 double LoopPricer::pointInstructions(const LoopKnobs &knobs) const {
   double instructions = 0;
   for (const BodyOp &op : kernel.body) {
     if (op.kind == OpKind::rotary)
-      instructions += static_cast<double>(kernel.elements(op.results[0])) *
-                      (hasShortRotations(op.expression) ? analytic::shortRotationInstructions
-                                                        : analytic::rotationInstructions);
+      instructions +=
+          static_cast<double>(kernel.elements(op.results[0])) * rotationInstructions(op, knobs);
     if (op.kind != OpKind::dropout) continue;
     const Value &value = kernel.values[op.results[0]];
     const int sharing = knobs.vectorAxis == value.axes.back() ? std::min(knobs.vectorWidth, 8) : 1;

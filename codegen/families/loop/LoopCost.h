@@ -18,6 +18,8 @@ struct PlacedOperand {
   int64_t elementBytes = 1, bytes = 0;
   int64_t alignedElements = 1;  ///< element zero lies at a multiple of so many elements
   bool isInput = true;
+  /// The axis along which an op reads another element with each, half a head away; -1: none does.
+  int partnerAxis = -1;
 };
 
 /// What one operand costs under fixed knobs.
@@ -51,6 +53,7 @@ private:
   double columnShare(const LoopKnobs &knobs, double share) const;
   int64_t lanesAlong(const LoopKnobs &knobs) const;
   double pointInstructions(const LoopKnobs &knobs) const;
+  double rotationInstructions(const BodyOp &op, const LoopKnobs &knobs) const;
   double registersOf(const LoopKnobs &knobs, double elementsPerThread) const;
   double elementsPerThread(const LoopKnobs &knobs) const;
   /// Whether a thread keeps its share of the row in registers between passes (the rule of

@@ -97,6 +97,25 @@ Index GraphBuilder::movedIndex(const Expression &expression, int node, int64_t e
 }
 
 /// Cosine and sine of one angle, once for both.
+/// By how many pairs element e of a vector lies behind the first one, where all of a vector have
+/// the same distances: "e" or "e / 2".
+std::optional<Code> GraphBuilder::elementsPair(const Expression &expression, int frequency,
+                                               const Coordinates &coordinates) const {
+  const ExpressionNode &call = expression[frequency];
+  if (call.kind != Kind::call || call.function->name != "weft::rotaryFrequency") return std::nullopt;
+  const ExpressionNode &pair = expression[call.children[0]];
+  if (pair.kind != Kind::binary || expression[pair.children[0]].kind != Kind::coordinate ||
+      expression[pair.children[1]].kind != Kind::literal)
+    return std::nullopt;
+  const Index &at = coordinates.at.at(expression[pair.children[0]].index);
+  if (at.node >= 0 || at.irregular || at.perElement != 1 || at.multipleOf % space.width != 0)
+    return std::nullopt;
+  const bool isHalved = pair.operation == ScalarOperator::modulo;
+  if (isHalved && static_cast<int64_t>(expression[pair.children[1]].value) % space.width != 0)
+    return std::nullopt;
+  return isHalved ? space.words.element : code("{} / 2", space.words.element);
+}
+
 int GraphBuilder::rotation(const BodyOp &op, int node, const Coordinates &coordinates) {
   const Expression &expression = op.expression;
   const int frequency = expression[node].children[1], exponent = expression[frequency].children[1];
@@ -106,12 +125,37 @@ int GraphBuilder::rotation(const BodyOp &op, int node, const Coordinates &coordi
       constant("float", "frequencyScale", floatLiteral(scale.value),
                code("-2 log2({}) / {}", base, std::llround(-2.0 * std::log2(base) / scale.value)));
   std::vector<Index> uses;
+  std::vector<int> operands;
+  // The frequencies of a vector are one, times powers of a ratio that the compiler knows.
+  const std::optional<Code> pair = hasShortRotations(expression)
+                                       ? elementsPair(expression, frequency, coordinates)
+                                       : std::nullopt;
+  Code frequencies;
+  if (pair) {
+    std::vector<Index> ofFirst;
+    const Code first = codeOf(expression, frequency, [&](int index) -> std::optional<Code> {
+      if (index == exponent) return name;
+      if (expression[index].kind != Kind::coordinate) return std::nullopt;
+      ofFirst.push_back(coordinates.at.at(expression[index].index));
+      ofFirst.back().perElement = 0;
+      return baseText(ofFirst.back());
+    });
+    operands.push_back(pointwise(first, {}, "frequency", ofFirst));
+    const Code ratio = constant("double", "frequencyRatio", code("{}", std::exp2(scale.value)),
+                                "of neighbouring pairs");
+    frequencies = code("{{0}} * weft::powerOf({}, {})", ratio, *pair);
+  }
   const Code text = codeOf(expression, node, [&](int index) -> std::optional<Code> {
+    if (pair && index == frequency) {
+      coordinateText(expression, expression[expression[frequency].children[0]].children[0],
+                     coordinates, uses);  // differs between elements
+      return frequencies;
+    }
     if (index == exponent) return name;
     if (expression[index].kind != Kind::coordinate) return std::nullopt;
     return coordinateText(expression, index, coordinates, uses);
   });
-  const int turn = pointwise(text, {}, "turn", uses);
+  const int turn = pointwise(text, operands, "turn", uses);
   graph.nodes[size_t(turn)].type = "weft::Rotation";
   return turn;
 }

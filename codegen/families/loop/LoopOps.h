@@ -64,6 +64,8 @@ private:
   Index movedIndex(const Expression &expression, int node, int64_t extent,
                    const Coordinates &coordinates);
   int rotation(const BodyOp &op, int node, const Coordinates &coordinates);
+  std::optional<Code> elementsPair(const Expression &expression, int frequency,
+                                   const Coordinates &coordinates) const;
   int elementwise(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
 
   // LoopNormalization.cpp
