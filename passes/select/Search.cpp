@@ -561,7 +561,7 @@ void searchExactly(Selection::Graph &graph, double rival) {
     return;  // the rough plan is what there is memory and time for
   graph.statistics.beamCut = graph.statistics.dominated = 0;
   if (graph.roughStates.empty())
-    graph.roughStates.insert({-1, {}});  // no plan is known: every state may be on the way to one
+    graph.roughStates[-1];  // no plan is known: every state may be on the way to one
   const double known = std::min(graph.roughSeconds, rival),
                reach = isProven ? known * (1 + noise) : known;
   Search search(graph, *graph.lattice, reach, std::move(graph.roughStates),
