@@ -330,7 +330,7 @@ private:
           prices.measuredAs(chosen.kernel, chosen.configuration);
       // Fastest first: the search ends at the first legal one, because each check enumerates.
       const auto best = std::ranges::find_if(measurements, [&](const PricedConfiguration &one) {
-        return legality(chosen.kernel, one.configuration, device).isLegal;
+        return isLegal(chosen.kernel, one.configuration, device);
       });
       if (best == measurements.end()) {
         chosen.cost.source = Cost().source;  // that of the contiguous text

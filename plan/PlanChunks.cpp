@@ -292,12 +292,12 @@ private:
     const Device &device = chunks.prices->device();
     for (const PricedConfiguration &row :
          chunks.prices->measuredAs(chunk.kernel, chunk.configuration)) {
-      if (!legality(chunk.kernel, row.configuration, device).isLegal) continue;
+      if (!isLegal(chunk.kernel, row.configuration, device)) continue;
       chunk.configuration = row.configuration;
       chunk.cost = row.cost;
       return;
     }
-    if (!legality(chunk.kernel, chunk.configuration, device).isLegal) takeBestModelled(chunk);
+    if (!isLegal(chunk.kernel, chunk.configuration, device)) takeBestModelled(chunk);
     chunk.cost = chunks.prices->cost(chunk.kernel, chunk.configuration);
     const double modelled = analytic->cost(whole.kernel, whole.configuration).seconds;
     if (!chunk.cost.measured && whole.cost.measured && modelled > 0)

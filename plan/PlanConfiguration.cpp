@@ -12,7 +12,7 @@
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
 #include "kernel/Schedule.h"
-#include "passes/configure/Families.h"
+#include "passes/configure/FamilyConfigurations.h"
 
 #include <algorithm>
 #include <bit>
@@ -161,9 +161,9 @@ bool isTensorCoreGemm(const Kernel &kernel, const Configuration &configuration,
   bool isTaken = false;
   const LayoutConstraints any{.inputs = std::vector<std::optional<Layout>>(kernel.inputs.size()),
                               .outputs = std::vector<std::optional<Layout>>(kernel.outputs.size())};
-  forEachConfiguration(kernel, device, any, [&](const Configuration &candidate) {
-    isTaken = candidate.knobs.is<Sm90GemmKnobs>();
-    return !isTaken;
+  forEachConfigurationOf(sm90GemmFamily, kernel, device, any, [&](const Configuration &) {
+    isTaken = true;
+    return false;
   });
   return isTaken;
 }
@@ -180,6 +180,13 @@ bool isOtherBlock(const Knobs &asked, const Knobs &enumerated) {
     return false;
   knobs.threads = knobs.threadsPerRow = threads;
   return asked == Knobs(knobs);
+}
+
+LayoutConstraints layoutsOf(const Configuration &configuration) {
+  LayoutConstraints constraints;
+  constraints.inputs.assign(configuration.inputs.begin(), configuration.inputs.end());
+  constraints.outputs.assign(configuration.outputs.begin(), configuration.outputs.end());
+  return constraints;
 }
 
 }  // namespace
@@ -206,33 +213,36 @@ Knobs knobsFromJson(const json &object, const Kernel &kernel, const std::string 
   return knobs;
 }
 
-Legality legality(const Kernel &kernel, const Configuration &configuration, const Device &device) {
-  constexpr size_t shown = 3;
-  Legality result;
+bool isLegal(const Kernel &kernel, const Configuration &configuration, const Device &device) {
+  const Knobs &asked = configuration.knobs;
   // The library says at load which algorithms it has. It also accepts views, which enumeration does
   // not offer.
-  if (configuration.knobs.is<LibraryKnobs>() && isLibraryGemm(kernel, configuration))
-    result.isLegal = true;
-  if (isTensorCoreGemm(kernel, configuration, device)) result.isLegal = true;
-  LayoutConstraints constraints;
-  constraints.inputs.assign(configuration.inputs.begin(), configuration.inputs.end());
-  constraints.outputs.assign(configuration.outputs.begin(), configuration.outputs.end());
-  const bool isTakenAttention =
-      configuration.knobs.is<Sm80AttentionKnobs>() &&
-      sm80AttentionFamily.rejection(kernel, configuration, device).empty();
+  if (asked.is<LibraryKnobs>() && isLibraryGemm(kernel, configuration)) return true;
+  if (isTensorCoreGemm(kernel, configuration, device)) return true;
+  // Which tiles a plain GEMM takes, its emitter says; which tiles and splits an attention by
+  // mma.sync takes, its family.
+  const bool isAnyTaken = asked.family() == fmaGemmFamily ||
+                          (asked.is<Sm80AttentionKnobs>() &&
+                           sm80AttentionFamily.rejection(kernel, configuration, device).empty());
+  bool isTaken = false;
+  forEachConfigurationOf(asked.family(), kernel, device, layoutsOf(configuration),
+                         [&](const Configuration &candidate) {
+                           isTaken = isAnyTaken || isOtherBlock(asked, candidate.knobs) ||
+                                     candidate.knobs == asked;
+                           return !isTaken;
+                         });
+  return isTaken;
+}
+
+Legality legality(const Kernel &kernel, const Configuration &configuration, const Device &device) {
+  constexpr size_t shown = 3;
+  Legality result{.isLegal = isLegal(kernel, configuration, device), .others = {}};
   if (!result.isLegal)
-    forEachConfiguration(kernel, device, constraints, [&](const Configuration &candidate) {
-      // Which tiles a plain GEMM takes, its emitter says; which tiles and splits an attention by
-      // mma.sync takes, its family.
-      const auto isOf = [&](const Family &family) {
-        return configuration.knobs.family() == family && candidate.knobs.family() == family;
-      };
-      result.isLegal = isOf(fmaGemmFamily) || (isTakenAttention && isOf(sm80AttentionFamily)) ||
-                       isOtherBlock(configuration.knobs, candidate.knobs) ||
-                       candidate.knobs == configuration.knobs;
-      if (result.others.size() < shown) result.others.push_back(describe(kernel, candidate.knobs));
-      return !result.isLegal;
-    });
+    forEachConfiguration(kernel, device, layoutsOf(configuration),
+                         [&](const Configuration &candidate) {
+                           result.others.push_back(describe(kernel, candidate.knobs));
+                           return result.others.size() < shown;
+                         });
   return result;
 }
 

@@ -22,8 +22,9 @@ Layout layoutOf(const PlanTensor &tensor);
 /// The configuration that a plan asks for a kernel.
 Configuration configurationOf(const Plan &plan, const PlanKernel &planKernel, const Kernel &kernel);
 
-/// Whether some family has the configuration of a kernel, and, if not, knobs that are legal in its
-/// layouts.
+/// Whether the family of a configuration has it for a kernel.
+bool isLegal(const Kernel &kernel, const Configuration &configuration, const Device &device);
+/// The same, and, if not, knobs of any family that are legal in its layouts.
 struct Legality {
   bool isLegal = false;
   std::vector<std::string> others;

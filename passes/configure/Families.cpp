@@ -4,6 +4,7 @@
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 #include "passes/configure/Family.h"
+#include "passes/configure/FamilyConfigurations.h"
 
 #include <fmt/ranges.h>
 
@@ -205,21 +206,40 @@ bool forEachTuple(const ConfigurationSpace &space,
   return descend(0);
 }
 
+namespace {
+
+/// False if `visit` stopped it.
+bool forEachIn(ConfigurationSpace &space, const Kernel &kernel,
+               const LayoutConstraints &constraints,
+               const std::function<bool(const Configuration &)> &visit) {
+  constrain(space, kernel, constraints);
+  return forEachTuple(space, [&](const LayoutTuple &tuple) {
+    for (const Knobs &knobs : space.knobs)
+      if (isUseful(kernel, tuple, knobs) && !visit(toConfiguration(kernel, tuple, knobs)))
+        return false;
+    return true;
+  });
+}
+
+}  // namespace
+
 void forEachConfiguration(const Kernel &kernel, const Device &device,
                           const LayoutConstraints &constraints,
                           const std::function<bool(const Configuration &)> &visit) {
   for (ConfigurationSpace &space : fixesEveryLayout(kernel, constraints)
                                        ? everySpace(kernel, device)
-                                       : configurationSpaces(kernel, device)) {
-    constrain(space, kernel, constraints);
-    const bool finished = forEachTuple(space, [&](const LayoutTuple &tuple) {
-      for (const Knobs &knobs : space.knobs)
-        if (isUseful(kernel, tuple, knobs) && !visit(toConfiguration(kernel, tuple, knobs)))
-          return false;
-      return true;
-    });
-    if (!finished) return;
-  }
+                                       : configurationSpaces(kernel, device))
+    if (!forEachIn(space, kernel, constraints, visit)) return;
+}
+
+void forEachConfigurationOf(const Family &family, const Kernel &kernel, const Device &device,
+                            const LayoutConstraints &constraints,
+                            const std::function<bool(const Configuration &)> &visit) {
+  SpaceOrRejection answer = family.space(kernel, device);
+  if (answer.space && !forEachIn(*answer.space, kernel, constraints, visit)) return;
+  if (!family.severalStrides || !fixesEveryLayout(kernel, constraints)) return;
+  if (auto space = severalStridesSpace(kernel, device); space && space->family == &family)
+    forEachIn(*space, kernel, constraints, visit);
 }
 
 Configurations enumerate(const Kernel &kernel, const Device &device,

@@ -7,15 +7,113 @@
 // finished. The partition has one kernel with the first unfinished op; while the kernel at hand
 // waits, the partition has one with the first op that it waits for, which comes before it and is
 // unfinished. Kernels that wait for each other in no circle are not met twice, so this ends at a
-// kernel that is ready, and `collect` follows just these steps. So every partition is a path, and
-// of its many permutations few. The order is thus chosen by the number of layers that it leads to.
+// kernel that is ready, and `NextCandidates` follows just these steps. So every partition is a
+// path, and of its many permutations few. The order is thus chosen by the number of layers that it
+// leads to.
 #include "passes/select/FinishedOpLattice.h"
 
 #include "passes/select/OpOrder.h"
 
 #include <algorithm>
+#include <bit>
+#include <span>
 
 namespace weft::select {
+namespace {
+
+/// Finds the candidates that may come next (see the head of the file). A lattice asks for those of
+/// thousands of sets, so sets are spans of words here, all of one length, in which a bit is the
+/// place of an op in the order: the first op is the lowest bit.
+class NextCandidates {
+public:
+  /// `opsOf`, `needs`: by candidate; `candidatesOf`: by op.
+  NextCandidates(const std::vector<int> &order, const std::vector<OpSet> &opsOf,
+                 const std::vector<OpSet> &needs, const std::vector<std::vector<int>> &candidatesOf)
+      : length((order.size() + 63) / 64),
+        placeOf(order.size()),
+        candidatesAt(order.size()),
+        visits(order.size()) {
+    for (size_t place = 0; place < order.size(); ++place)
+      placeOf[static_cast<size_t>(order[place])] = place;
+    for (size_t place = 0; place < order.size(); ++place)
+      for (const int candidate : candidatesOf[static_cast<size_t>(order[place])])
+        candidatesAt[place].push_back(static_cast<size_t>(candidate));
+    for (const OpSet &ops : opsOf) append(ops, own);
+    for (const OpSet &ops : needs) append(ops, needed);
+  }
+
+  /// Of an incomplete set; ascending.
+  std::vector<int> after(const OpSet &ops) {
+    finished.clear();
+    append(ops, finished);
+    for (const size_t place : visited) visits[place].clear();
+    visited.clear();
+    ready.clear();
+    reserved.assign(length, 0);
+    size_t first = 0;
+    while (finished[first / 64] >> (first % 64) & 1) ++first;
+    collect(first, 0);
+    std::ranges::sort(ready);
+    ready.erase(std::ranges::unique(ready).begin(), ready.end());
+    return ready;
+  }
+
+private:
+  void append(const OpSet &ops, std::vector<uint64_t> &sets) const {
+    const size_t first = sets.size();
+    sets.resize(first + length);
+    for (const int op : ops.members()) {
+      const size_t place = placeOf[static_cast<size_t>(op)];
+      sets[first + place / 64] |= uint64_t(1) << (place % 64);
+    }
+  }
+
+  /// Candidates with the op at `place` outside the reserved ops: those that are ready, else what
+  /// they wait for. `first`: of the words of the reserved ops, which stay for later visits.
+  void collect(size_t place, size_t first) {
+    if (reserved[first + place / 64] >> (place % 64) & 1) return;  // waits for itself: not convex
+    // More reserved ops leave fewer candidates at every step.
+    for (const size_t earlier : visits[place])
+      if (isWithin(earlier, first)) return;
+    if (visits[place].empty()) visited.push_back(place);
+    visits[place].push_back(first);
+    for (const size_t candidate : candidatesAt[place]) {
+      const std::span<const uint64_t> ops(&own[candidate * length], length),
+          before(&needed[candidate * length], length);
+      bool isTaken = false;
+      for (size_t word = 0; word < length && !isTaken; ++word)
+        isTaken = ops[word] & (finished[word] | reserved[first + word]);
+      if (isTaken) continue;
+      size_t word = 0;
+      while (word < length && !(before[word] & ~finished[word])) ++word;
+      if (word == length) {
+        ready.push_back(static_cast<int>(candidate));
+        continue;
+      }
+      const size_t longer = reserved.size();
+      for (size_t i = 0; i < length; ++i) reserved.push_back(reserved[first + i] | ops[i]);
+      collect(word * 64 + static_cast<size_t>(std::countr_zero(before[word] & ~finished[word])),
+              longer);
+    }
+  }
+
+  bool isWithin(size_t few, size_t many) const {
+    for (size_t word = 0; word < length; ++word)
+      if (reserved[few + word] & ~reserved[many + word]) return false;
+    return true;
+  }
+
+  const size_t length;  ///< words of a set
+  std::vector<size_t> placeOf;
+  std::vector<std::vector<size_t>> candidatesAt;
+  std::vector<uint64_t> own, needed;  ///< sets by candidate
+  std::vector<uint64_t> finished, reserved;
+  std::vector<std::vector<size_t>> visits;  ///< by place: first words of what was reserved
+  std::vector<size_t> visited;              ///< places with visits
+  std::vector<int> ready;
+};
+
+}  // namespace
 
 FinishedOpLattice::FinishedOpLattice(const Problem &problem, const Prices &prices, int64_t most)
     : problem(problem), prices(prices) {
@@ -117,7 +215,8 @@ void FinishedOpLattice::chooseOrder() {
   order = compactOrder(kernels, direct);
 }
 
-/// False as soon as what it holds takes more than `most` bytes.
+/// False as soon as what it holds takes more than `most` bytes; a way counts with a set, since what
+/// is bounded is the time, too.
 bool FinishedOpLattice::openLayers(int64_t most) {
   const int64_t bytesOfSet =
       static_cast<int64_t>(OpSet::firstOps(static_cast<int>(problem.ops.size())).bytes());
@@ -126,28 +225,34 @@ bool FinishedOpLattice::openLayers(int64_t most) {
   constexpr int64_t bytesOfTracked =
       int64_t(sizeof(int) + sizeof(double) * maximumLayouts);  // a sum each (LagrangianBound.h)
   int64_t bytes = 0;
-  // Candidates and what is finished after them, by layer as they are numbered. Kernels finish at
-  // least one op, so a set has all its ways in before it is looked at.
-  std::map<std::pair<int, OpSet>, std::vector<std::pair<int, OpSet>>> ways = {{{0, OpSet()}, {}}};
-  std::map<OpSet, int> numberOf;
-  for (auto &[key, next] : ways) {
+  NextCandidates nextCandidates(order, opsOf, needs, candidatesOf);
+  // Layers as they are numbered. Kernels finish at least one op, so a set has all its ways in
+  // before it is looked at.
+  struct Opened {
+    int number = -1;
+    std::vector<std::pair<int, const Opened *>> next = {};  ///< candidates and where they lead
+  };
+  std::map<std::pair<int, OpSet>, Opened> opened;
+  opened.try_emplace({0, OpSet()});
+  for (auto &[key, layer] : opened) {
     const OpSet &finished = key.second;
-    numberOf[finished] = static_cast<int>(all.size());
+    layer.number = static_cast<int>(all.size());
     all.push_back(openLayer(finished));
     bytes += bytesOfLayer + bytesOfTracked * static_cast<int64_t>(all.back().tracked.size());
     if (bytes > most) return false;
     if (isComplete(all.back())) continue;
-    for (int candidate : nextCandidates(finished)) {
+    for (const int candidate : nextCandidates.after(finished)) {
       bytes += bytesOfWay;
-      const OpSet target = finished | opsOf[static_cast<size_t>(candidate)];
-      next.emplace_back(candidate, target);
-      ways.try_emplace({target.size(), target});
+      OpSet target = finished | opsOf[static_cast<size_t>(candidate)];
+      const int size = target.size();
+      layer.next.emplace_back(candidate,
+                              &opened.try_emplace({size, std::move(target)}).first->second);
     }
   }
   auto layer = all.begin();
-  for (const auto &[key, next] : ways) {
-    for (const auto &[candidate, target] : next)
-      layer->next.push_back({candidate, numberOf.at(target)});
+  for (const auto &[key, one] : opened) {
+    for (const auto &[candidate, target] : one.next)
+      layer->next.push_back({candidate, target->number});
     ++layer;
   }
   return true;
@@ -183,34 +288,6 @@ Layer FinishedOpLattice::openLayer(const OpSet &finished) const {
       layer.untrackedBytes += problem.tensors[static_cast<size_t>(tensor)].bytes();
   }
   return layer;
-}
-
-/// The first in the order; -1 if there is none.
-int FinishedOpLattice::firstOf(const OpSet &ops) const {
-  const auto first =
-      std::find_if(order.begin(), order.end(), [&](int op) { return ops.contains(op); });
-  return first == order.end() ? -1 : *first;
-}
-
-/// Candidates that may come next (see the head of the file).
-std::vector<int> FinishedOpLattice::nextCandidates(const OpSet &finished) const {
-  std::set<int> next;
-  const OpSet unfinished = OpSet::firstOps(static_cast<int>(problem.ops.size())) - finished;
-  collect(finished, firstOf(unfinished), {}, next);
-  return {next.begin(), next.end()};
-}
-
-/// Candidates with `op` outside `reserved`: those that are ready, else what they wait for.
-void FinishedOpLattice::collect(const OpSet &finished, int op, const OpSet &reserved,
-                                std::set<int> &next) const {
-  if (reserved.contains(op)) return;  // waits for itself: not convex
-  for (int candidate : candidatesOf[static_cast<size_t>(op)]) {
-    const OpSet &own = opsOf[static_cast<size_t>(candidate)];
-    if (own.intersects(finished) || own.intersects(reserved)) continue;
-    const OpSet missing = needs[static_cast<size_t>(candidate)] - finished;
-    if (missing.isEmpty()) next.insert(candidate);
-    else collect(finished, firstOf(missing), reserved | own, next);
-  }
 }
 
 }  // namespace weft::select

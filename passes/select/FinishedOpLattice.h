@@ -55,9 +55,6 @@ private:
   void offer(const std::vector<bool> &isLeftOut);
   bool openLayers(int64_t most);
   void findBounds();
-  int firstOf(const OpSet &ops) const;
-  std::vector<int> nextCandidates(const OpSet &finished) const;
-  void collect(const OpSet &finished, int op, const OpSet &reserved, std::set<int> &next) const;
   bool isLive(int tensor, const OpSet &finished) const;
   Layer openLayer(const OpSet &finished) const;
 

@@ -40,10 +40,10 @@ struct Selection::Graph {
   /// No plan is as fast as one that another variant is known to have: searched only for what its
   /// best plan about takes, among the candidates that are `considered`.
   bool isExcluded = false;
-  std::vector<bool> considered = {};            ///< by number
-  double excludingBound = 0;                    ///< seconds that none of its plans takes less than
-  double roughSeconds = infinite;               ///< of the plan that the first pass found
-  std::set<std::pair<int, Masks>> roughStates;  ///< its states: (layer, masks)
+  std::vector<bool> considered = {};  ///< by number
+  double excludingBound = 0;          ///< seconds that none of its plans takes less than
+  double roughSeconds = infinite;     ///< of the plan that the first pass found
+  std::map<int, std::vector<Masks>> roughStates;  ///< its states: masks by layer
 
   std::vector<Node> nodes;
   std::vector<Edge> edges;

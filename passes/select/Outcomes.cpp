@@ -6,8 +6,8 @@
 
 namespace weft::select {
 
-const Outcomes::Ranked &Outcomes::of(int candidate, const Masks &inputs,
-                                     const std::vector<bool> &matters) {
+Outcomes::Ranked &Outcomes::of(int candidate, const Masks &inputs,
+                               const std::vector<bool> &matters) {
   key.assign(reinterpret_cast<const char *>(&candidate), sizeof candidate);
   key.append(inputs.begin(), inputs.end());
   for (const bool one : matters) key.push_back(one ? 1 : 0);
@@ -23,7 +23,7 @@ const Outcomes::Ranked &Outcomes::of(int candidate, const Masks &inputs,
 }
 
 Outcomes::Ranked Outcomes::find(int candidate, const Masks &inputs,
-                                const std::vector<bool> &matters) const {
+                                const std::vector<bool> &matters) {
   const CandidatePrices &table = prices.candidate(candidate);
   const size_t operands = table.choices.size();
   /// Per operand and choice: seconds of the transpose it needs, and its part of the key: which
@@ -51,7 +51,7 @@ Outcomes::Ranked Outcomes::find(int candidate, const Masks &inputs,
     keys *= std::max<size_t>(1, distinct.size());
   }
   constexpr size_t mostKeys = 1 << 16;  // a dense table has fewer
-  std::vector<std::pair<double, size_t>> best(std::min(keys, mostKeys), {infinite, 0});
+  best.assign(keys <= mostKeys ? keys : 0, {infinite, 0});
   std::map<size_t, std::pair<double, size_t>> sparse;
   std::vector<int> choice = table.table.empty() ? std::vector<int>(operands) : table.choiceOf(0);
   // Sums over the first operands, which stay the same from one entry to the next.
@@ -73,10 +73,13 @@ Outcomes::Ranked Outcomes::find(int candidate, const Masks &inputs,
   }
   Ranked result;
   const auto add = [&](const std::pair<double, size_t> &known) {
-    if (!(known.first < infinite)) return;
-    Outcome outcome{.seconds = known.first, .entry = known.second};
-    complete(outcome, candidate, inputs);
-    result.all.push_back(std::move(outcome));
+    const auto &[least, entry] = known;
+    if (!(least < infinite)) return;
+    double forecast = least;
+    choice = table.choiceOf(entry);
+    for (size_t i = inputs.size(); i < operands; ++i)
+      forecast += prices.regret(table.operands[i], table.choices[i][size_t(choice[i])]);
+    result.all.push_back({.seconds = least, .entry = entry, .forecast = forecast});
   };
   if (keys <= mostKeys)
     for (const auto &known : best) add(known);
@@ -90,22 +93,23 @@ Outcomes::Ranked Outcomes::find(int candidate, const Masks &inputs,
   return result;
 }
 
-void Outcomes::complete(Outcome &outcome, int candidate, const Masks &inputs) const {
+const OutcomeSteps &Outcomes::stepsOf(Ranked &answer, size_t outcome, int candidate,
+                                      const Masks &inputs) const {
+  const auto [known, isNew] = answer.steps.try_emplace(outcome);
+  OutcomeSteps &steps = known->second;
+  if (!isNew) return steps;
   const CandidatePrices &table = prices.candidate(candidate);
-  const std::vector<int> choice = table.choiceOf(outcome.entry);
-  outcome.kernelSeconds = table.table[outcome.entry].seconds;
-  outcome.forecast = outcome.seconds;
+  const size_t entry = answer.all[outcome].entry;
+  const std::vector<int> choice = table.choiceOf(entry);
+  steps.kernelSeconds = table.table[entry].seconds;
   std::set<std::pair<int, int>> missing;
   for (size_t i = 0; i < choice.size(); ++i) {
     const int layout = table.choices[i][static_cast<size_t>(choice[i])];
-    if (i >= inputs.size()) {
-      outcome.outputLayouts.push_back(layout);
-      outcome.forecast += prices.regret(table.operands[i], layout);
-    } else if (!(inputs[i] >> layout & 1)) {
-      missing.insert({table.operands[i], layout});
-    }
+    if (i >= inputs.size()) steps.outputLayouts.push_back(layout);
+    else if (!(inputs[i] >> layout & 1)) missing.insert({table.operands[i], layout});
   }
-  outcome.transposes.assign(missing.begin(), missing.end());
+  steps.transposes.assign(missing.begin(), missing.end());
+  return steps;
 }
 
 }  // namespace weft::select

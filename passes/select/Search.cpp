@@ -24,6 +24,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 
 namespace weft::select {
@@ -42,14 +43,14 @@ constexpr int64_t fewestAlternatives = 8;
 constexpr int64_t multicastB = 3, sharersAround = 10;
 /// As accounted: what is kept of each, and what paths over them take.
 constexpr int64_t bytesOfNode = sizeof(Node) + 200, bytesOfEdge = sizeof(Edge) + 60;
-/// States that are never dropped: (layer, masks).
-using Path = std::set<std::pair<int, Masks>>;
+/// States that are never dropped: masks by layer.
+using Path = std::map<int, std::vector<Masks>>;
 
 bool isStateOf(const Path &path, int layer, MaskView masks) {
-  for (auto state = path.lower_bound({layer, {}}); state != path.end() && state->first == layer;
-       ++state)
-    if (std::ranges::equal(state->second, masks)) return true;
-  return false;
+  const auto found = path.find(layer);
+  return found != path.end() && std::ranges::any_of(found->second, [&](const Masks &state) {
+           return std::ranges::equal(state, masks);
+         });
 }
 
 int slotIn(const std::vector<int> &tracked, int tensor) {
@@ -123,7 +124,7 @@ public:
     for (size_t l = 0; l < states.size(); ++l)
       for (const auto &[masks, state] : states[l].all())
         if (nodes.contains(state.node))
-          result.insert({static_cast<int>(l), Masks(masks.begin(), masks.end())});
+          result[static_cast<int>(l)].emplace_back(masks.begin(), masks.end());
     return result;
   }
 
@@ -290,7 +291,7 @@ private:
         inputs.push_back(context.inputSlots[i] < 0
                              ? available(candidate.inputs[i])
                              : masks[static_cast<size_t>(context.inputSlots[i])]);
-      const Outcomes::Ranked &ranked = outcomes.of(transition.candidate, inputs, context.matters);
+      Outcomes::Ranked &ranked = outcomes.of(transition.candidate, inputs, context.matters);
       const int64_t bytes = bytesOf[index++];
       for (size_t tried = 0; tried < ranked.all.size(); ++tried) {
         const Outcome &outcome = ranked.all[tried];
@@ -304,7 +305,12 @@ private:
           }
         }
         bool mayImprove = !isFirstPass() && bound < known * rounding;
-        if (isAlternative || mayImprove) findTarget(context, masks, outcome);
+        if (!isAlternative && !mayImprove) {
+          cut = std::min(cut, bound);
+          continue;
+        }
+        const OutcomeSteps &steps = outcomes.stepsOf(ranked, tried, transition.candidate, inputs);
+        findTarget(context, masks, steps);
         if (!isAlternative && mayImprove) {
           const double left = std::max(covered + conflictBoundOf(transition.target).of(target),
                                        leastAfter(transition.target, target));
@@ -312,7 +318,7 @@ private:
           mayImprove = bound < known * rounding;
         }
         if (!isAlternative && !mayImprove) cut = std::min(cut, bound);
-        else connect(context, masks, state, outcome, bytes);
+        else connect(context, masks, state, outcome.entry, steps, bytes);
       }
     }
   }
@@ -333,28 +339,28 @@ private:
   }
 
   /// Leaves the layouts that exist after a kernel in `target`.
-  void findTarget(const Context &context, MaskView masks, const Outcome &outcome) {
+  void findTarget(const Context &context, MaskView masks, const OutcomeSteps &steps) {
     target.resize(context.targetFrom.size());
     for (size_t i = 0; i < target.size(); ++i)
       target[i] = context.targetOutput[i] >= 0
                       ? LayoutMask(1)
-                            << outcome.outputLayouts[static_cast<size_t>(context.targetOutput[i])]
+                            << steps.outputLayouts[static_cast<size_t>(context.targetOutput[i])]
                       : masks[static_cast<size_t>(context.targetFrom[i])];
     const Layer &next = lattice.layers()[static_cast<size_t>(context.transition.target)];
-    for (const auto &[index, to] : outcome.transposes)
+    for (const auto &[index, to] : steps.transposes)
       if (const int slot = slotIn(next.tracked, index); slot >= 0)
         target[static_cast<size_t>(slot)] |= LayoutMask(1) << to;
   }
 
   /// `bytes`: of the state's temporaries. To the layouts in `target`.
-  void connect(const Context &context, MaskView masks, const State &state, const Outcome &outcome,
-               int64_t bytes) {
+  void connect(const Context &context, MaskView masks, const State &state, size_t entry,
+               const OutcomeSteps &steps, int64_t bytes) {
     const Layer &layer = lattice.layers()[static_cast<size_t>(context.layer)];
     const Candidate &candidate =
         problem.candidates[static_cast<size_t>(context.transition.candidate)];
     double seconds = state.seconds;
     int node = state.node, made = 0;
-    for (const auto &[index, to] : outcome.transposes) {
+    for (const auto &[index, to] : steps.transposes) {
       const int slot = slotIn(layer.tracked, index);
       const LayoutMask present = slot < 0 ? available(index) : masks[static_cast<size_t>(slot)];
       if (!prices.isFreeToPack(index)) bytes += tensor(index).bytes();
@@ -362,18 +368,18 @@ private:
     }
     for (int index : candidate.outputs)
       if (lattice.isTemporary(index)) bytes += tensor(index).bytes();
-    bytes += prices.workspaceBytes(context.transition.candidate, outcome.entry);
+    bytes += prices.workspaceBytes(context.transition.candidate, entry);
     if (!fitsMemory(bytes)) return;
     State &reached = states[static_cast<size_t>(context.transition.target)].at(target);
     if (reached.node < 0) reached.node = addNode(context.transition.target, 0);
     const int edge = addEdge({.source = node,
                               .target = reached.node,
-                              .seconds = outcome.kernelSeconds,
+                              .seconds = steps.kernelSeconds,
                               .candidate = context.transition.candidate,
-                              .entry = outcome.entry,
+                              .entry = entry,
                               .temporaryBytes = bytes});
-    if (seconds + outcome.kernelSeconds >= reached.seconds) return;
-    reached.seconds = seconds + outcome.kernelSeconds;
+    if (seconds + steps.kernelSeconds >= reached.seconds) return;
+    reached.seconds = seconds + steps.kernelSeconds;
     cameFrom[static_cast<size_t>(reached.node)] = edge;
   }
 
@@ -555,7 +561,7 @@ void searchExactly(Selection::Graph &graph, double rival) {
     return;  // the rough plan is what there is memory and time for
   graph.statistics.beamCut = graph.statistics.dominated = 0;
   if (graph.roughStates.empty())
-    graph.roughStates.insert({-1, {}});  // no plan is known: every state may be on the way to one
+    graph.roughStates[-1];  // no plan is known: every state may be on the way to one
   const double known = std::min(graph.roughSeconds, rival),
                reach = isProven ? known * (1 + noise) : known;
   Search search(graph, *graph.lattice, reach, std::move(graph.roughStates),

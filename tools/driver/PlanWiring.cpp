@@ -356,7 +356,7 @@ private:
                tensorAt(first).name, tensorAt(first).buffer, tensorAt(tensor).name,
                tensorAt(tensor).buffer);
     const Configuration configuration = configurationOf(plan, kernel, regionOf(index).kernel);
-    if (!legality(regionOf(index).kernel, configuration, findDevice(plan.device)).isLegal)
+    if (!isLegal(regionOf(index).kernel, configuration, findDevice(plan.device)))
       fail(placeOfKernel(index),
            "a view, but '{}' does not lie where these offsets and strides have it",
            tensorAt(kernel.outputs.front()).name);

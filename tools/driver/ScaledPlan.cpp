@@ -185,7 +185,7 @@ private:
     chosen.configuration = configurationOf(plan, entry, chosen.kernel);
     if (isView(entry))
       return;  // the same part of its whole; which views are worth it at these extents is no matter
-    if (legality(chosen.kernel, chosen.configuration, device).isLegal) return;
+    if (isLegal(chosen.kernel, chosen.configuration, device)) return;
     const std::optional<Configuration> nearest =
         nearestLegal(chosen.kernel, chosen.configuration, device);
     if (!nearest)

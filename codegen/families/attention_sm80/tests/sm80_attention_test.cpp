@@ -325,7 +325,7 @@ TEST_CASE("a plan may name any number of splits that there is, offered or not") 
   const Kernel kernel =
       plainAttention({.h = 8, .g = 4, .j = 1, .k = 32768, .p = 128, .w = 128}, DType::f16);
   const auto isLegal = [&](const Sm80AttentionKnobs &knobs, const char *device) {
-    return legality(kernel, logicalOrder(kernel, knobs), findDevice(device)).isLegal;
+    return weft::isLegal(kernel, logicalOrder(kernel, knobs), findDevice(device));
   };
   for (const int splits : {1, 7, 100, 512})
     CHECK(isLegal({.tileQueries = 16, .splits = splits}, "h200"));

@@ -117,7 +117,7 @@ TEST_CASE("measurements and plans carry the knob streamK only if it is set") {
   CHECK(knobsFromJson(toJson(configuration.knobs, kernel), kernel, "a test") ==
         configuration.knobs);
   CHECK_FALSE(toJson(other.knobs, kernel).contains("streamK"));
-  CHECK(legality(kernel, configuration, device()).isLegal);
+  CHECK(isLegal(kernel, configuration, device()));
 }
 
 TEST_CASE("stream-K is considered only if measured") {

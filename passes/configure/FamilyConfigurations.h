@@ -1,0 +1,15 @@
+// Enumeration of one family's configurations: for callers that know the family of what they ask
+// about, since to list the spaces of all takes most of the time of a question.
+#pragma once
+
+#include "kernel/Family.h"
+#include "passes/configure/Families.h"
+
+namespace weft {
+
+/// What forEachConfiguration() visits of one family, in the same order.
+void forEachConfigurationOf(const Family &family, const Kernel &kernel, const Device &device,
+                            const LayoutConstraints &constraints,
+                            const std::function<bool(const Configuration &)> &visit);
+
+}  // namespace weft
