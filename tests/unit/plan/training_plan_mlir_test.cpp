@@ -11,7 +11,7 @@ TEST_CASE("the plan of a training step with its optimizer computes what the grap
   model.model = "masked-token";
   model.train = true;
   model.optimizer = "adamw";
-  model.dtype = "f32";
+  model.dtype = GENERATE("f32", "f16");
   model.dims = {"b=2", "j=4", "h=2", "p=4", "i=8", "u=12", "v=16"};
   Compilation compilation(model, {}, {.profile = "none"});
   compilation.import();
@@ -19,6 +19,8 @@ TEST_CASE("the plan of a training step with its optimizer computes what the grap
   const PlannedKernels planned = valueOrThrow(
       decision::planOf(compilation.planContext(), selected.best(), selected.path(), 1));
   REQUIRE_NOTHROW(verify(planned.plan, "plan.json"));
+  CHECK(std::ranges::count(planned.plan.tensors, "gradient_check", &PlanTensor::logical) ==
+        (model.dtype == "f16"));
   CHECK(planned.kernels.size() < selected.best().selection.problem().ops.size());
   test::checkResults(compilation, planned, false);
   test::checkResults(compilation, planned, true);
