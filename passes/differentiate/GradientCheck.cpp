@@ -1,10 +1,10 @@
 // The sum over all gradients; see GradientCheck.h.
 //
 // A large gradient is summed row by row, in the kernel of its update, which has its rows at hand; a
-// small one, of a bias or a norm, stands for itself. What is left of a layer's gradients lies in
-// one concatenation for each shape of rows, which their kernels write into, so that a layer costs
-// one more launch or two. Layers are added from the last to the first, as the backward pass
-// computes them: one number crosses from each to the next.
+// small one, of a bias or a norm, stands for itself. Of a layer these vectors are one concatenation
+// and its sum: a launch or two. Layers are added from the last to the first, as the backward pass
+// computes them: one number crosses from each to the next. Movement ends what may join the kernel
+// of an update, and a vector has one layout alone, which keeps the search small.
 #include "passes/differentiate/GradientCheck.h"
 
 #include "kernel/LayerNames.h"
@@ -13,8 +13,6 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
-#include <map>
-#include <numeric>
 
 namespace weft {
 namespace {
@@ -24,11 +22,6 @@ namespace {
 constexpr int64_t mostElementsOfBias = 16384;
 /// Parts of a concatenation begin at multiples of 16 bytes, or are copied.
 constexpr int64_t elementsOfAlignment = 4;
-
-std::vector<int64_t> rowShape(mlir::Value value) {
-  const std::vector<int64_t> all = extents(value.getType());
-  return {all.begin() + 1, all.end()};
-}
 
 }  // namespace
 
@@ -46,7 +39,12 @@ void GradientCheck::add(const std::string &parameter, mlir::Value gradient, mlir
   const mlir::Value sums = isSmall ? unscaled
                                    : make<ReduceOp>(parameter + "_gradient_sums", "sum", gradient,
                                                     llvm::ArrayRef{type.getRank() - 1}, DType::f32);
-  parts.push_back({.parameter = parameter, .gradient = gradient, .sums = sums});
+  const int64_t rank = static_cast<int64_t>(extents(sums.getType()).size());
+  parts.push_back({.parameter = parameter,
+                   .gradient = gradient,
+                   .sums = rank < 2 ? sums
+                                    : make<MergeAxesOp>(parameter + "_gradient_vector", sums,
+                                                        int64_t(0), rank, "n")});
 }
 
 mlir::Value GradientCheck::sum(const std::string &name) {
@@ -65,21 +63,17 @@ mlir::Value GradientCheck::sum(const std::string &name) {
 }
 
 void GradientCheck::addLayer(const std::string &prefix, llvm::ArrayRef<Part> ofLayer) {
-  std::map<std::vector<int64_t>, std::vector<mlir::Value>> alike;
+  std::vector<mlir::Value> vectors;
   for (const Part &part : ofLayer)
     if (extents(part.sums.getType()).empty()) addToTotal(prefix, part.sums);
-    else alike[rowShape(part.sums)].push_back(part.sums);
-  for (auto &[shape, values] : alike) {
-    std::ranges::stable_partition(values, [](mlir::Value value) {
-      return elementsOf(value.getType()) % elementsOfAlignment == 0;
-    });
-    const mlir::Value joined = values.size() == 1
-                                   ? values.front()
-                                   : make<ConcatOp>(prefix + "gradient_sums", values, int64_t(0));
-    std::vector<int64_t> axes(shape.size() + 1);
-    std::iota(axes.begin(), axes.end(), int64_t(0));
-    addToTotal(prefix, make<ReduceOp>(prefix + "gradients_sum", "sum", joined, axes));
-  }
+    else vectors.push_back(part.sums);
+  if (vectors.empty()) return;
+  std::ranges::stable_partition(vectors, [](mlir::Value value) {
+    return elementsOf(value.getType()) % elementsOfAlignment == 0;
+  });
+  const mlir::Value joined = make<ConcatOp>(prefix + "gradient_sums", vectors, int64_t(0));
+  addToTotal(prefix,
+             make<ReduceOp>(prefix + "gradients_sum", "sum", joined, llvm::ArrayRef<int64_t>{0}));
 }
 
 void GradientCheck::addToTotal(const std::string &prefix, mlir::Value scalar) {

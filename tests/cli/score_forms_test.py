@@ -144,10 +144,11 @@ class BadScoreFormsTest(CommandTest):
 
     def test_t5_trains_beside_its_biases(self):
         layer = ['t5-base-encoder', *LAYERS['t5-base-encoder'], '--train', '--optimizer', 'adamw']
-        refused = self.fails(3, 'compile', *layer, '-o', 'out',
-                             says=['t5-base-encoder', '--train', "the gradient of 'relative_table'"])
+        answer = self.fails(
+            3, 'compile', *layer, '-o', 'out',
+            says=['t5-base-encoder', '--train', "the gradient of 'relative_table'"])
         self.assertNothingLeft({})
-        others = refused.err.split()[-1]
+        others = answer.err.split()[-1]
         self.assertNotIn('relative_table', others)
         self.weft('compile', *layer, '--gradients-of', others, '--stop-after', 'emit', '-o', 'out')
         results = {tensor['logical'] for tensor in self.assertWholeArtifact('out')['tensors']

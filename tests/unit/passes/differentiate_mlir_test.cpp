@@ -454,7 +454,7 @@ TEST_CASE("the gradient of every preset equals finite differences") {
       CHECK(seen.contains(one.name));
 }
 
-TEST_CASE("T5 trains beside the biases of its scores, whose gradient is refused where it stands") {
+TEST_CASE("T5 trains beside the biases of its scores, whose gradient is rejected where it stands") {
   for (const char *name : {"t5-base-encoder", "t5-base-decoder"}) {
     INFO(name);
     std::map<std::string, int64_t> dims = {{"b", 2}, {"j", 3}, {"h", 2},
