@@ -104,6 +104,14 @@ mlir::LogicalResult AverageSquareOp::verifyOwnConstraints() {
   return checkWeight(*this, "average_square", getWeight().convertToDouble());
 }
 
+mlir::LogicalResult UnscaleOp::verifyOwnConstraints() {
+  const mlir::Type f32 = fromDType(getContext(), DType::f32);
+  return allOf(checkExtents(*this, "unscale_c1", "the factor", getFactor().getType(), {}),
+               checkElementType(*this, "unscale_c2", "the factor", getFactor().getType(), f32),
+               checkElementType(*this, "unscale_c2", "the result", getResult().getType(), f32),
+               checkFloats(*this, "unscale_c3"));
+}
+
 mlir::LogicalResult AdamWStepOp::verifyOwnConstraints() {
   const std::vector<int64_t> whole = extents(getParameter().getType());
   const mlir::Type f32 = fromDType(getContext(), DType::f32);

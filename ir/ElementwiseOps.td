@@ -204,6 +204,18 @@ def Weft_CastOp : Weft_Elementwise<"cast", "{0}", 0, "a", ["dy"]> {
   }]>];
 }
 
+// A gradient without the scale of the loss, in f32: what an optimizer takes of one. It has no
+// derivative.
+def Weft_UnscaleOp : Weft_Elementwise<"unscale", "{0} * {1}", 1, "a * b", []> {
+  let ownConstraints = 1;
+  let ownTypes = 1;
+  let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$factor);
+  let builders = [OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$factor), [{
+    $_state.addOperands({x, factor});
+    $_state.addTypes(::weft::withDType(x.getType(), ::weft::DType::f32));
+  }]>];
+}
+
 def Weft_SelectOp : Weft_Elementwise<"select", "{0} != 0.0f ? {1} : {2}", 0, "a != 0 ? b : c",
     ["", "make<KeepIfOp>(dy, a)", "make<ZeroIfOp>(dy, a)"]> {
   let ownConstraints = 1;
@@ -421,7 +433,10 @@ def Weft_RelativeBiasOp : Weft_Elementwise<"relative_bias", "", 1,
   let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$table, DenseI64ArrayAttr:$along,
                        I64Attr:$query, I64Attr:$key, I64Attr:$distance,
                        OptionalAttr<StrAttr>:$direction);
-  let extraMembers = "bool isReverse() { return getDirection() == \"reverse\"; }\n";
+  let extraMembers = [{
+    bool isReverse() { return getDirection() == "reverse"; }
+    ::llvm::LogicalResult differentiate(::weft::Derivation &derivation);
+  }];
   let builders = [OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$table,
                                  "::llvm::ArrayRef<int64_t>":$along, "int64_t":$query,
                                  "int64_t":$key, "int64_t":$distance,

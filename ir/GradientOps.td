@@ -40,12 +40,13 @@ def Weft_LayerNormDxOp : Weft_SpaceOp<"layer_norm_dx", "normalization"> {
 }
 
 def Weft_LayerNormDwOp : Weft_SpaceOp<"layer_norm_dw", "normalization"> {
-  let summary = "Gradients of gamma, sum(dy * n), and beta, sum(dy), over all axes but the "
+  let summary = "Gradients of gamma, sum(dy * n), and of a beta, sum(dy), over all axes but the "
       "normalized one";
   let arguments = (ins Weft_Tensor:$dy, Weft_Tensor:$x, Weft_Tensor:$mean, Weft_Tensor:$rstd,
                        DenseI64ArrayAttr:$axes);
-  let results = (outs Weft_Tensor:$dgamma, Weft_Tensor:$dbeta);
+  let results = (outs Weft_Tensor:$dgamma, Optional<Weft_Tensor>:$dbeta);
   let skipDefaultBuilders = 1;
+  // `beta`: null of a norm without.
   let builders = [OpBuilder<(ins "::mlir::Value":$dy, "::mlir::Value":$x, "::mlir::Value":$mean,
                                  "::mlir::Value":$rstd,
                                  "int64_t":$normalized, "::mlir::Type":$gamma,

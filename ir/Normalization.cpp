@@ -117,7 +117,8 @@ mlir::LogicalResult SoftmaxOp::differentiate(Derivation &derivation) {
 void LayerNormOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value x,
                         mlir::Value gamma, mlir::Value beta, int64_t axis, double epsilon,
                         bool withStatistics) {
-  buildElementwise(state, {x, gamma, beta});
+  buildElementwise(state, {x, gamma});
+  if (beta) state.addOperands(beta);
   if (withStatistics) state.addTypes({rowsOf(x.getType(), axis), rowsOf(x.getType(), axis)});
   Properties &properties = state.getOrAddProperties<Properties>();
   properties.axis = builder.getI64IntegerAttr(axis);
@@ -127,7 +128,7 @@ mlir::LogicalResult LayerNormOp::verifyConstraints() {
   return checkNorm(*this, "layer_norm", getAxis(), getEpsilon(), {0, 2});
 }
 IterationSpace LayerNormOp::iterationSpace() { return normSpace(*this, getAxis()); }
-double LayerNormOp::flop() { return 7 * count(getX()); }
+double LayerNormOp::flop() { return (getBeta() ? 7 : 6) * count(getX()); }
 mlir::Operation *LayerNormOp::keepForBackward() {
   if (!getStatistics().empty()) return *this;
   mlir::OpBuilder builder(*this);
@@ -144,12 +145,12 @@ mlir::LogicalResult LayerNormOp::differentiate(Derivation &derivation) {
   const int64_t axis = static_cast<int64_t>(getAxis());
   const Term dy = derivation.upstream(), x = derivation.operand(0), gamma = derivation.operand(1),
              mean = derivation.result(1), rstd = derivation.result(2);
-  if (derivation.isWanted(1) || derivation.isWanted(2)) {
+  if (derivation.isWanted(1) || (getBeta() && derivation.isWanted(2))) {
     auto dw = LayerNormDwOp::create(derivation.builder(), derivation.location(), dy.value, x.value,
                                     mean.value, rstd.value, axis, getGamma().getType(),
-                                    getBeta().getType());
+                                    getBeta() ? getBeta().getType() : mlir::Type());
     derivation.give(1, [&] { return Term{&derivation, dw.getDgamma(), {}}; });
-    derivation.give(2, [&] { return Term{&derivation, dw.getDbeta(), {}}; });
+    if (getBeta()) derivation.give(2, [&] { return Term{&derivation, dw.getDbeta(), {}}; });
   }
   derivation.give(0, [&] { return make<LayerNormDxOp>(dy, x, gamma, mean, rstd, axis); });
   return mlir::success();

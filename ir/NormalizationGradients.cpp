@@ -77,7 +77,11 @@ int64_t normalizedAxisOf(mlir::Operation *op, llvm::ArrayRef<int64_t> axes) {
 }
 
 const NormTensors layerNormDx{.whole = {0, 1, 5}, .parameters = {2}, .statistics = {3, 4}};
-const NormTensors layerNormDw{.whole = {0, 1}, .parameters = {4, 5}, .statistics = {2, 3}};
+NormTensors layerNormDw(LayerNormDwOp op) {
+  NormTensors tensors{.whole = {0, 1}, .parameters = {4}, .statistics = {2, 3}};
+  if (op.getDbeta()) tensors.parameters.push_back(5);
+  return tensors;
+}
 const NormTensors rmsNormDx{.whole = {0, 1, 4}, .parameters = {2}, .statistics = {3}};
 const NormTensors rmsNormDw{.whole = {0, 1}, .parameters = {3}, .statistics = {2}};
 
@@ -125,19 +129,21 @@ void LayerNormDwOp::build(mlir::OpBuilder &builder, mlir::OperationState &state,
                           mlir::Value x, mlir::Value mean, mlir::Value rstd, int64_t normalized,
                           mlir::Type gamma, mlir::Type beta) {
   state.addOperands({dy, x, mean, rstd});
-  state.addTypes({gamma, beta});
+  state.addTypes(gamma);
+  if (beta) state.addTypes(beta);
   state.getOrAddProperties<Properties>().axes =
       builder.getDenseI64ArrayAttr(allExcept(dy.getType(), normalized));
 }
 mlir::LogicalResult LayerNormDwOp::verifyConstraints() {
   const mlir::FailureOr<int64_t> normalized = normalizedAxis(*this, "layer_norm_dw", getAxes());
-  return mlir::failed(normalized) ? mlir::failure()
-                                  : checkTensors(*this, "layer_norm_dw", layerNormDw, *normalized);
+  return mlir::failed(normalized)
+             ? mlir::failure()
+             : checkTensors(*this, "layer_norm_dw", layerNormDw(*this), *normalized);
 }
 IterationSpace LayerNormDwOp::iterationSpace() {
-  return normGradientSpace(*this, layerNormDw, normalizedAxisOf(*this, getAxes()), true);
+  return normGradientSpace(*this, layerNormDw(*this), normalizedAxisOf(*this, getAxes()), true);
 }
-double LayerNormDwOp::flop() { return 4 * count(getDy()); }
+double LayerNormDwOp::flop() { return (getDbeta() ? 4 : 3) * count(getDy()); }
 
 //===-- rms_norm_dx and rms_norm_dw -----------------------------------------------------------===//
 

@@ -82,6 +82,14 @@ mlir::LogicalResult RelativeBiasOp::verifyOwnConstraints() {
   return checkExtents(*this, "relative_bias_c4", "the table", getTable().getType(), expected);
 }
 
+/// A table is differentiated by nobody: its elements are summed along diagonals of scores.
+mlir::LogicalResult RelativeBiasOp::differentiate(Derivation &derivation) {
+  if (derivation.isWanted(1))
+    return emitOpError() << "has no derivative by its table; name what has one by --gradients-of";
+  derivation.give(0, [&] { return derivation.upstream(); });
+  return mlir::success();
+}
+
 //===-- expand_buckets ------------------------------------------------------------------------===//
 
 void ExpandBucketsOp::build(mlir::OpBuilder &builder, mlir::OperationState &state,

@@ -91,12 +91,13 @@ def Weft_SoftmaxOp : Weft_SpaceOp<"softmax", "normalization"> {
 def Weft_LayerNormOp : Weft_SpaceOp<"layer_norm", "normalization"> {
   let keepsMore = 1;
   let isDifferentiable = 1;
-  let summary = "(x - mean) * rstd * gamma + beta along one axis; mean and rstd as optional "
-      "results in f32";
-  let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$gamma, Weft_Tensor:$beta, I64Attr:$axis,
-                       DefaultValuedAttr<F64Attr, "1e-5">:$epsilon);
+  let summary = "(x - mean) * rstd * gamma, plus beta if there is one, along one axis; mean and "
+      "rstd as optional results in f32";
+  let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$gamma, Optional<Weft_Tensor>:$beta,
+                       I64Attr:$axis, DefaultValuedAttr<F64Attr, "1e-5">:$epsilon);
   let results = (outs Weft_Tensor:$y, Variadic<Weft_Tensor>:$statistics);
   let skipDefaultBuilders = 1;
+  // `beta` may be null.
   let builders = [OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$gamma, "::mlir::Value":$beta,
                                  "int64_t":$axis,
                                  CArg<"double", "1e-5">:$epsilon, CArg<"bool",

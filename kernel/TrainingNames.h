@@ -12,5 +12,7 @@ inline constexpr std::string_view nextSuffix = "_next";
 inline constexpr std::string_view masterSuffix = "_master";
 /// The scalar that a gradient is multiplied by before it is applied: 1 / the gradient of the loss.
 inline constexpr const char *inverseLossScaleName = "inverse_loss_scale";
+/// The scalar result beside it: finite exactly if all gradients are.
+inline constexpr const char *gradientCheckName = "gradient_check";
 
 }  // namespace weft

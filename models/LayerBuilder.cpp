@@ -190,20 +190,13 @@ mlir::Value LayerBuilder::weightedLoss(const std::string &name, mlir::Value loss
   return append<ReduceOp>(name, "sum", weighted, all);
 }
 
-mlir::Value LayerBuilder::zeros(const std::string &name, mlir::Type type) {
-  const auto tensor = mlir::cast<mlir::RankedTensorType>(type);
-  return append<ConstantOp>(
-      name, type,
-      mlir::DenseElementsAttr::get(tensor, builder_.getZeroAttr(tensor.getElementType())));
-}
-
 mlir::Value LayerBuilder::layerNorm(const std::string &name, mlir::Value x,
                                     const std::string &suffix, char axis) {
   const std::string axes(1, axis);
   const mlir::Value gamma = parameter("gamma" + suffix, axes, InitialValue::ones());
   const mlir::Value beta = specification_.normBias
                                ? parameter("beta" + suffix, axes, InitialValue::zeros())
-                               : zeros("beta" + suffix, gamma.getType());
+                               : mlir::Value();
   const bool statistics = specification_.normStatistics;
   const std::string names =
       statistics ? fmt::format("{}, mean{}, rstd{}", name, suffix, suffix) : name;

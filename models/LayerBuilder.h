@@ -119,7 +119,6 @@ private:
   mlir::Value append(const std::string &name, Arguments &&...arguments);
   mlir::Location named(const std::string &name);
   int64_t position(mlir::Value x, char axis) const;
-  mlir::Value zeros(const std::string &name, mlir::Type type);
   mlir::Value renamed(mlir::Value x, int64_t dimension, char axis) const;
   bool hasAxis(mlir::Value x, char axis) const;
   mlir::Value relativeTable(const std::string &heads);

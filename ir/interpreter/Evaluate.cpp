@@ -52,8 +52,8 @@ struct Evaluator {
     return results(softmax<Real>(operand(0), softmaxOp.getAxis()));
   }
   Results operator()(LayerNormOp norm) const {
-    Normalized all = layerNorm<Real>(operand(0), operand(1), operand(2), norm.getAxis(),
-                                     norm.getEpsilon().convertToDouble());
+    Normalized all = layerNorm<Real>(operand(0), operand(1), norm.getBeta() ? &operand(2) : nullptr,
+                                     norm.getAxis(), norm.getEpsilon().convertToDouble());
     if (op->getNumResults() == 1) return results(std::move(all.y));
     return results(std::move(all.y), std::move(all.mean), std::move(all.rstd));
   }
@@ -111,8 +111,9 @@ struct Evaluator {
   }
   Results operator()(LayerNormDwOp gradient) const {
     const int64_t axis = normalizedAxis(gradient.getAxes());
-    return results(gammaGradient<Real>(operand(0), operand(1), &operand(2), operand(3), axis),
-                   reduce<Real>(operand(0), Reduction::sum, gradient.getAxes()));
+    TensorValue gamma = gammaGradient<Real>(operand(0), operand(1), &operand(2), operand(3), axis);
+    if (!gradient.getDbeta()) return results(std::move(gamma));
+    return results(std::move(gamma), reduce<Real>(operand(0), Reduction::sum, gradient.getAxes()));
   }
   Results operator()(RmsNormDxOp gradient) const {
     return results(

@@ -67,7 +67,7 @@ TensorValue softmax(const TensorValue &x, int64_t axis) {
 }
 
 template <typename Real>
-Normalized layerNorm(const TensorValue &x, const TensorValue &gamma, const TensorValue &beta,
+Normalized layerNorm(const TensorValue &x, const TensorValue &gamma, const TensorValue *beta,
                      int64_t axis, double epsilon) {
   const AxisView view(x.shape, axis);
   Normalized result{.y = zeros(x.shape), .mean = statistics(x, axis), .rstd = statistics(x, axis)};
@@ -79,8 +79,8 @@ Normalized layerNorm(const TensorValue &x, const TensorValue &gamma, const Tenso
     for (Real value : row) squares += (value - mean) * (value - mean);
     const Real rstd = Real(1) / std::sqrt(squares / Real(view.extent) + Real(epsilon));
     for (int64_t e = 0; e < view.extent; ++e)
-      result.y.elements[view.at(o, e, i)] =
-          (row[e] - mean) * rstd * Real(gamma.elements[e]) + Real(beta.elements[e]);
+      result.y.elements[view.at(o, e, i)] = (row[e] - mean) * rstd * Real(gamma.elements[e]) +
+                                            (beta ? Real(beta->elements[e]) : Real(0));
     result.mean.elements[o * view.inner + i] = mean;
     result.rstd.elements[o * view.inner + i] = rstd;
   });
@@ -179,9 +179,9 @@ TensorValue globalScaling(const TensorValue &exponentials, const TensorValue &fa
 // The two precisions of InterpreterOptions.
 template TensorValue softmax<float>(const TensorValue &, int64_t);
 template TensorValue softmax<double>(const TensorValue &, int64_t);
-template Normalized layerNorm<float>(const TensorValue &, const TensorValue &, const TensorValue &,
+template Normalized layerNorm<float>(const TensorValue &, const TensorValue &, const TensorValue *,
                                      int64_t, double);
-template Normalized layerNorm<double>(const TensorValue &, const TensorValue &, const TensorValue &,
+template Normalized layerNorm<double>(const TensorValue &, const TensorValue &, const TensorValue *,
                                       int64_t, double);
 template Normalized rmsNorm<float>(const TensorValue &, const TensorValue &, int64_t, double);
 template Normalized rmsNorm<double>(const TensorValue &, const TensorValue &, int64_t, double);

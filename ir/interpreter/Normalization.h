@@ -18,9 +18,9 @@ struct Normalized {
   TensorValue y, mean, rstd;
 };
 /// (x - mean) * rstd * gamma + beta, variance over the axis without Bessel's correction; gamma and
-/// beta have rank 1.
+/// beta have rank 1. `beta` may be null: zeros.
 template <typename Real>
-Normalized layerNorm(const TensorValue &x, const TensorValue &gamma, const TensorValue &beta,
+Normalized layerNorm(const TensorValue &x, const TensorValue &gamma, const TensorValue *beta,
                      int64_t axis, double epsilon);
 /// x * rstd * gamma with rstd = 1 / sqrt(mean(x^2) + epsilon); `mean` stays empty.
 template <typename Real>

@@ -123,7 +123,7 @@ Point PointEvaluator::layerNorm(const BodyOp &op, size_t result, const Coordinat
   const int64_t along[] = {at[axis]};
   const Coordinates position{std::span<const int64_t>(along)};
   const Point x = operand(op, 0, at), gamma = operand(op, 1, position),
-              beta = operand(op, 2, position);
+              beta = op.operands.size() > 2 ? operand(op, 2, position) : Point();
   const double difference = x.value - statistics.first.value, scale = statistics.second.value;
   const double value = difference * scale * gamma.value + beta.value;
   const double magnitude = std::abs(difference * scale * gamma.value);

@@ -88,7 +88,30 @@ private:
       if (kind == OpKind::crossEntropy || kind == OpKind::crossEntropyDx)
         stages[index] = Stage::headAndLoss;
     }
+    findGradientCheck();
     findOptimizer();
+  }
+
+  /// Back from a scalar that the update returns (passes/differentiate/GradientCheck.h): what
+  /// nothing else reads, up to the gradients, which the update reads, too.
+  void findGradientCheck() {
+    const auto isOfUpdate = [&](const FlowOp &one) {
+      return flow.entryPoints.size() > size_t(one.entry) &&
+             flow.entryPoints[size_t(one.entry)] == "update";
+    };
+    for (size_t index = flow.ops.size(); index-- > 0;) {
+      const FlowOp &one = flow.ops[index];
+      if (!isOfUpdate(one) || isContraction(int(index)) || one.kind == OpKind::unscale ||
+          one.results.size() != 1)
+        continue;
+      const FlowTensor &result = tensor(one.results.front());
+      const bool isCheck = result.leaves && result.axes.empty();
+      if (isCheck || (!result.leaves && !result.consumers.empty() &&
+                      std::ranges::all_of(result.consumers, [&](int consumer) {
+                        return stages[size_t(consumer)] == Stage::optimizer;
+                      })))
+        stages[index] = Stage::optimizer;
+    }
   }
 
   /// Element-wise ops that follow from a whole tensor that is updated, and those whose results only

@@ -12,8 +12,9 @@
 // A parameter of f16 or bf16 would lose steps that are smaller than half of its last bit, so the
 // step updates a master copy of it in f32, and the parameter is the master's rounding (Micikevicius
 // et al., "Mixed precision training", ICLR 2018, sections 3.1 and 3.2): p is the master, averages
-// are f32, and the gradient is cast to f32 and multiplied by the scalar inverse_loss_scale, which
-// undoes the scale that the gradient of the loss brings.
+// are f32, and the gradient is multiplied in f32 by the scalar inverse_loss_scale, which undoes the
+// scale that the gradient of the loss brings. Scaled gradients may overflow; the scalar
+// gradient_check is finite exactly if none did, and whoever trains takes the step only then.
 //
 // Invariant: a parameter is an ordinary argument afterwards, and results NAME_next have the types
 // of the arguments NAME. All that a step computes with is f32.
@@ -21,6 +22,7 @@
 #include "passes/Describe.h"
 #include "passes/Rewrites.h"
 #include "passes/SavedTensors.h"
+#include "passes/differentiate/GradientCheck.h"
 
 namespace weft {
 namespace {
@@ -31,7 +33,8 @@ public:
       : graph(graph),
         body(graph.getBody().front()),
         options(options),
-        builder(body.getTerminator()) {}
+        builder(body.getTerminator()),
+        check(builder, graph.getLoc()) {}
 
   mlir::LogicalResult run() {
     const llvm::SmallVector<Update> updates = findUpdates();
@@ -45,6 +48,7 @@ public:
     stepSize = addScalar("step_size");
     epsilon = addScalar("epsilon");
     for (const Update &update : updates) addUpdate(update);
+    if (inverseLossScale) addResult(check.sum(gradientCheckName), gradientCheckName);
     return mlir::success();
   }
 
@@ -118,10 +122,11 @@ private:
   /// In f32 and without the scale of the loss, if the graph has one.
   mlir::Value trueGradient(const Update &update) {
     const std::string name = writtenName(update.parameter);
-    mlir::Value gradient = body.getTerminator()->getOperand(update.gradient);
-    if (hasMaster(update)) gradient = make<CastOp>(name + "_gradient", gradient, DType::f32);
+    const mlir::Value gradient = body.getTerminator()->getOperand(update.gradient);
     if (!inverseLossScale) return gradient;
-    return make<MulOp>(name + "_unscaled", gradient, inverseLossScale, llvm::ArrayRef<int64_t>());
+    const mlir::Value unscaled = make<UnscaleOp>(name + "_unscaled", gradient, inverseLossScale);
+    check.add(name, gradient, unscaled);
+    return unscaled;
   }
 
   void addUpdate(const Update &update) {
@@ -164,6 +169,7 @@ private:
   mlir::Block &body;
   const AdamWOptions &options;
   mlir::OpBuilder builder;
+  GradientCheck check;
   mlir::Value keep, stepSize, epsilon;
   mlir::Value inverseLossScale;  ///< null where all parameters are f32
 };

@@ -310,6 +310,8 @@ int train(const RunRequest &request) {
   if (*request.steps < 0 || request.saveEvery < 0)
     throw Error::badInput("--steps {} --save-every {}: at least 0", *request.steps,
                           request.saveEvery);
+  if (request.growthInterval < 1)
+    throw Error::badInput("--growth-interval {}: at least 1", request.growthInterval);
   if (!(request.inputs + request.outputs + request.kernel + request.lengths).empty())
     throw Error::badInput(
         "--steps trains on batches of a text: it takes no --inputs, --outputs, --kernel or "
@@ -322,6 +324,7 @@ int train(const RunRequest &request) {
                         .learningRate = request.learningRate,
                         .weightDecay = request.weightDecay,
                         .lossScale = request.lossScale,
+                        .growthInterval = request.growthInterval,
                         .seed = request.seed,
                         .gpu = request.gpu,
                         .concurrent = request.concurrent,

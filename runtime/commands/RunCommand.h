@@ -30,7 +30,8 @@ struct RunRequest {
   std::string data, state;
   int64_t saveEvery = 100;
   double learningRate = 3e-4, weightDecay = 0.01;
-  std::optional<double> lossScale;
+  std::string lossScale;
+  int64_t growthInterval = 2000;
 };
 
 /// Declares the flags on a CLI11 command (a template, so that the runtime needs no CLI11).
@@ -83,7 +84,12 @@ void addRunFlags(Command &command, RunRequest &request) {
       ->capture_default_str();
   command.add_option("--loss-scale", request.lossScale,
                      "with --steps, of a plan with f16 or bf16 parameters: factor of the loss's "
-                     "gradient, which updates divide by; without, 1024 for f16, 1 for bf16");
+                     "gradient, which updates divide by, or dynamic: halved where gradients "
+                     "overflow, doubled now and then; default: dynamic for f16, 1 for bf16");
+  command
+      .add_option("--growth-interval", request.growthInterval,
+                  "with --loss-scale dynamic: steps taken in a row that double the scale")
+      ->capture_default_str();
   command.add_flag("--check", request.check, "stop after the checks: needs no GPU");
 }
 

@@ -14,6 +14,7 @@
 #include "runtime/system/Files.h"
 #include "runtime/system/JsonText.h"
 #include "runtime/system/Streams.h"
+#include "runtime/train/LossScale.h"
 #include "runtime/train/TextBatches.h"
 #include "runtime/train/TrainingState.h"
 
@@ -55,8 +56,11 @@ private:
   void (*onInterrupt)(int), (*onTermination)(int);
 };
 
-/// Gradients of f16 lose bits below 2^-14; a thousandth of that is where they matter little.
-constexpr double lossScaleOfF16 = 1024;
+/// Where a plan of an older weft does not check its gradients. Those of f16 lose bits below 2^-14;
+/// a thousandth of that is where they matter little.
+constexpr double uncheckedLossScaleOfF16 = 1024;
+/// A dynamic scale is then 2^-16 of what it was: the gradients overflow by themselves.
+constexpr int mostSkippedInARow = 32;
 
 /// Whether parameters are roundings of masters, so that gradients may come scaled.
 bool unscalesGradients(const Plan &plan) {
@@ -65,15 +69,40 @@ bool unscalesGradients(const Plan &plan) {
   });
 }
 
-double lossScaleOf(const TrainRequest &request, const Plan &plan) {
-  if (!unscalesGradients(plan)) {
-    if (!request.lossScale) return 1;
+/// The scalar that is finite exactly if all gradients are; -1 without.
+int gradientCheckOf(const Plan &plan) {
+  const auto found = std::ranges::find_if(plan.tensors, [](const PlanTensor &tensor) {
+    return tensor.role == TensorRole::result && tensor.logical == gradientCheckName;
+  });
+  return found == plan.tensors.end() ? -1 : int(found - plan.tensors.begin());
+}
+
+LossScaleChoice chosenLossScale(const TrainRequest &request, const Plan &plan) {
+  const bool isChecked = gradientCheckOf(plan) >= 0;
+  if (request.lossScale.empty()) {
+    if (plan.dtype != DType::f16 || !unscalesGradients(plan)) return {};
+    return isChecked ? parseLossScale("dynamic") : LossScaleChoice{false, uncheckedLossScaleOfF16};
+  }
+  const LossScaleChoice choice = parseLossScale(request.lossScale);
+  if (!unscalesGradients(plan))
     throw Error::badInput(
         "--loss-scale {}: the plan of {} updates parameters of f32 by gradients as they are; a "
         "scale is of plans compiled with --dtype f16 or bf16",
-        *request.lossScale, plan.model);
-  }
-  return request.lossScale.value_or(plan.dtype == DType::f16 ? lossScaleOfF16 : 1);
+        request.lossScale, plan.model);
+  if (choice.isDynamic && !isChecked)
+    throw Error::badInput(
+        "--loss-scale dynamic: the plan of {} has no result '{}', which says whether gradients "
+        "overflowed; compile again (plans of this weft have it), or name a fixed scale",
+        plan.model, gradientCheckName);
+  return choice;
+}
+
+/// A run that goes on takes the dynamic scale that the one before has found.
+LossScale lossScaleOf(const TrainRequest &request, const Plan &plan, const TrainingState &state) {
+  LossScaleChoice choice = chosenLossScale(request, plan);
+  const bool goesOn = choice.isDynamic && state.lossScale > 0;
+  if (goesOn) choice.value = state.lossScale;
+  return {choice, request.growthInterval, goesOn ? state.takenAtScale : 0};
 }
 
 int tensorNamed(const Plan &plan, const std::string &name, TensorRole role) {
@@ -124,7 +153,8 @@ public:
         batches(batchesOf(request, artifact.plan, state.seed)),
         carried(carriedTensors(artifact.plan)),
         loss(tensorNamed(artifact.plan, "loss", TensorRole::result)),
-        lossScale(lossScaleOf(request, artifact.plan)),
+        gradientCheck(gradientCheckOf(artifact.plan)),
+        lossScale(lossScaleOf(request, artifact.plan, state)),
         context(request.gpu),
         executor(
             std::move(artifact), context,
@@ -180,11 +210,38 @@ private:
     executor.launch(step(), pointersOf(step()), stream.handle());
     stream.synchronize();
     const float value = scalar(loss);
-    if (!std::isfinite(value)) fail(value);
-    isSwapped = !isSwapped;
+    if (!std::isfinite(value))
+      fail(fmt::format("step {}: the loss is {}", state.step,
+                       std::isnan(value) ? "NaN" : "infinite"));
+    const double scaleBefore = lossScale.value();
+    const bool isTaken = gradientCheck < 0 || std::isfinite(scalar(gradientCheck));
+    isTaken ? take() : skip();
     losses.push_back(value);
-    if (!request.json) printOut("step {} loss {:.9g}\n", state.step, value);
+    if (!request.json) {
+      printOut("step {} loss {:.9g}{}\n", state.step, value,
+               isTaken ? "" : ", not taken: gradients overflow");
+      if (lossScale.value() != scaleBefore)
+        printOut("loss scale {:g}, was {:g}\n", lossScale.value(), scaleBefore);
+    }
     ++state.step;
+  }
+
+  /// What the step wrote is what the next one reads.
+  void take() {
+    isSwapped = !isSwapped;
+    skippedInARow = 0;
+    lossScale.countTaken();
+  }
+
+  /// The next step reads what this one read, and writes over its results.
+  void skip() {
+    if (++skippedInARow == mostSkippedInARow)
+      fail(fmt::format(
+          "steps {} to {}: gradients overflow at any scale of the loss, at last at {:g}",
+          state.step + 1 - mostSkippedInARow, state.step, lossScale.value()));
+    ++state.skipped;
+    skippedSteps.push_back(state.step);
+    lossScale.countOverflow();
   }
 
   void writeInputs() {
@@ -192,10 +249,10 @@ private:
     executor.write(argument("tokens"), std::as_bytes(std::span(batch.tokens)));
     executor.write(argument("labels"), std::as_bytes(std::span(batch.labels)));
     executor.write(argument("weights"), std::as_bytes(std::span(batch.weights)));
-    const double taken = double(state.step + 1);
+    const double taken = double(state.step - state.skipped + 1);
     const double corrected = std::sqrt(1 - std::pow(beta2, taken));
-    writeScalar("d_loss", lossScale);
-    if (unscalesGradients(plan())) writeScalar(inverseLossScaleName, 1 / lossScale);
+    writeScalar("d_loss", lossScale.value());
+    if (unscalesGradients(plan())) writeScalar(inverseLossScaleName, 1 / lossScale.value());
     writeScalar("keep", 1 - request.learningRate * request.weightDecay);
     writeScalar("step_size", request.learningRate * corrected / (1 - std::pow(beta1, taken)));
     writeScalar("epsilon", request.epsilon * corrected);
@@ -233,10 +290,8 @@ private:
   }
 
   /// Runs the step again kernel by kernel, on the values from before it, and names the first result
-  /// that has a NaN.
-  [[noreturn]] void fail(float value) {
-    const std::string where =
-        fmt::format("step {}: the loss is {}", state.step, std::isnan(value) ? "NaN" : "infinite");
+  /// that has a NaN, or behind the loss an infinity, which a gradient is where it overflows.
+  [[noreturn]] void fail(const std::string &where) {
     download();
     if (const std::string broken = brokenTensor(); !broken.empty())
       throw Error::checkFailed("{}; '{}' holds a NaN before the step{}; {}", where, broken,
@@ -244,21 +299,24 @@ private:
     save();
     upload();
     isSwapped = false;
+    bool isBehindLoss = false;
     for (const int kernel : step().kernels) {
       executor.launchKernel(kernel, stream.handle());
       stream.synchronize();
       for (const int output : plan().kernels[size_t(kernel)].outputs) {
-        if (const int64_t count = notNumbersOf(output); count > 0)
+        const ElementSummary summary =
+            summarize(plan().tensors[size_t(output)], executor.read(output));
+        const bool overflows = isBehindLoss && summary.infinities > 0;
+        if (summary.notNumbers > 0 || overflows)
           throw Error::checkFailed(
-              "{}; the first tensor with NaN is '{}' ({} elements), written by kernel {}; {}",
-              where, plan().tensors[size_t(output)].name, count,
+              "{}; the first tensor with {} is '{}' ({} elements), written by kernel {}; {}", where,
+              summary.notNumbers > 0 ? "NaN" : "infinities", plan().tensors[size_t(output)].name,
+              summary.notNumbers > 0 ? summary.notNumbers : summary.infinities,
               plan().kernels[size_t(kernel)].name, keptText());
+        isBehindLoss |= output == loss;
       }
     }
     throw Error::checkFailed("{}; no tensor of the step holds a NaN; {}", where, keptText());
-  }
-  int64_t notNumbersOf(int tensor) const {
-    return summarize(plan().tensors[size_t(tensor)], executor.read(tensor)).notNumbers;
   }
   std::string keptText() const {
     if (request.state.empty()) return "no --state was asked for";
@@ -271,8 +329,9 @@ private:
     return fmt::format(
         ", written by the update of step {}, whose loss was {:.9g}{}", state.step - 1,
         losses.back(),
-        lossScale > 1
-            ? fmt::format("; where a gradient overflowed, a --loss-scale below {} helps", lossScale)
+        lossScale.value() > 1 && gradientCheck < 0
+            ? fmt::format("; where a gradient overflowed, a --loss-scale below {:g} helps",
+                          lossScale.value())
             : "");
   }
 
@@ -298,15 +357,21 @@ private:
     if (const std::string broken = brokenTensor(); !broken.empty())
       throw Error::checkFailed("after step {}: '{}' holds a NaN{}; {}", state.step - 1, broken,
                                writtenBy(), keptText());
+    state.lossScale = lossScale.value();
+    state.takenAtScale = lossScale.taken();
     writeState(plan(), state, request.state);
     savedStep = state.step;
   }
 
   void announce() const {
     if (request.json) return;
-    printOut("{} ({}) on {}: {} steps from step {}, seed {}, rate {}, {} on the GPU\n",
+    printOut("{} ({}) on {}: {} steps from step {}, seed {}, rate {}{}, {} on the GPU\n",
              printableLine(plan().model), nameOf(plan().dtype), context.gpu().name, request.steps,
-             state.step, state.seed, request.learningRate, formatBytes(executor.deviceBytes()));
+             state.step, state.seed, request.learningRate,
+             unscalesGradients(plan()) ? fmt::format(", loss scale {:g}{}", lossScale.value(),
+                                                     lossScale.isDynamic() ? " (dynamic)" : "")
+                                       : "",
+             formatBytes(executor.deviceBytes()));
   }
   nlohmann::json report() const {
     return {{"model", plan().model},
@@ -315,8 +380,9 @@ private:
             {"step", state.step},
             {"learningRate", request.learningRate},
             {"weightDecay", request.weightDecay},
-            {"lossScale", lossScale},
+            {"lossScale", lossScale.value()},
             {"losses", losses},
+            {"skipped", skippedSteps},
             {"interrupted", interrupted.load()}};
   }
 
@@ -324,14 +390,16 @@ private:
   TrainingState state;
   const TextBatches batches;
   const std::vector<CarriedTensor> carried;
-  const int loss;
-  const double lossScale;
+  const int loss, gradientCheck;
+  LossScale lossScale;
   const cuda::Context context;
   Executor executor;
   const cuda::Stream stream;
   bool isSwapped = false;
   int64_t savedStep = -1;  ///< steps behind what the file of the state holds; -1: there is none
   std::vector<float> losses;
+  std::vector<int64_t> skippedSteps;  ///< of this run
+  int skippedInARow = 0;
 };
 
 }  // namespace
@@ -341,8 +409,7 @@ int trainArtifact(const TrainRequest &request) {
     throw Error::badInput("--learning-rate {}: a finite number, at least 0", request.learningRate);
   if (!(request.weightDecay >= 0 && std::isfinite(request.weightDecay)))
     throw Error::badInput("--weight-decay {}: a finite number, at least 0", request.weightDecay);
-  if (request.lossScale && !(*request.lossScale > 0 && std::isfinite(*request.lossScale)))
-    throw Error::badInput("--loss-scale {}: a finite number above 0", *request.lossScale);
+  if (!request.lossScale.empty()) (void)parseLossScale(request.lossScale);
   Artifact artifact = readArtifact(request.folder);
   setConcurrent(artifact.plan, request.concurrent);
   verifyDerived(artifact.plan, request.folder + "/plan.json");

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 namespace weft::runtime {
@@ -20,9 +19,11 @@ struct TrainRequest {
                       ///< interrupt; empty: none
   int64_t saveEvery = 100;
   double learningRate = 3e-4, weightDecay = 0.01, epsilon = 1e-8;
-  /// Factor of all gradients until they are applied, so that small ones do not vanish in f16;
-  /// positive. Without: 1024 for f16, 1 for bf16. Of a plan without masters none can be asked for.
-  std::optional<double> lossScale = {};
+  /// Factor of all gradients until they are applied, so that small ones do not vanish in f16: a
+  /// positive number, or `dynamic` (runtime/train/LossScale.h). Empty: dynamic for f16, 1 for bf16.
+  /// Of a plan without masters none can be asked for.
+  std::string lossScale = {};
+  int64_t growthInterval = 2000;  ///< steps taken in a row that double a dynamic scale
   uint64_t seed = 1;
   int gpu = 0;
   std::string concurrent = {};  ///< as in RunCommand.h
@@ -30,7 +31,8 @@ struct TrainRequest {
   bool json = false;
 };
 
-/// Prints the loss of every step. Returns the exit code: 0, or 130 after an interrupt. Throws
+/// Prints the loss of every step, and which were not taken because gradients overflowed. Returns
+/// the exit code: 0, or 130 after an interrupt. Throws
 /// Error(checkFailed) naming the step and the first tensor that holds a NaN, a weight or in the
 /// order of the plan's kernels. The file of the state then holds the last finite one: from before
 /// that step, or, if an update wrote the NaN, the last one saved before.

@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cmath>
 #include <cstring>
 
 namespace weft::runtime {
@@ -76,6 +78,19 @@ std::vector<std::byte> wordsOf(uint64_t value) {
   return {bytes.begin(), bytes.end()};
 }
 
+struct Counter {
+  const char *name;
+  uint64_t value;
+};
+/// What a state holds beside tensors, and older files may lack; none of a plan that does not check
+/// its gradients.
+std::vector<Counter> countersOf(const Plan &plan, const TrainingState &state) {
+  if (findTensor(plan, gradientCheckName, TensorRole::result) < 0) return {};
+  return {{"skipped", uint64_t(state.skipped)},
+          {"loss_scale", std::bit_cast<uint64_t>(state.lossScale)},
+          {"taken_at_scale", uint64_t(state.takenAtScale)}};
+}
+
 uint64_t fromWords(const std::vector<std::byte> &bytes) {
   std::array<uint32_t, 2> parts{};
   std::memcpy(parts.data(), bytes.data(), sizeof parts);
@@ -120,13 +135,28 @@ TrainingState initialState(const Plan &plan, uint64_t seed) {
 TrainingState readState(const Plan &plan, const std::filesystem::path &path) {
   const SafetensorsFile file(path);
   std::vector<const PlanTensor *> expected;
-  const PlanTensor step = words("step", 2), seed = words("seed", 2);
+  std::vector<PlanTensor> counts = {words("step", 2), words("seed", 2)};
+  const std::vector<Counter> counters = countersOf(plan, {});
+  const bool hasCounters = std::ranges::any_of(
+      counters, [&](const Counter &counter) { return file.entries().contains(counter.name); });
+  for (const Counter &counter : counters)
+    if (hasCounters) counts.push_back(words(counter.name, 2));
   for (const CarriedTensor &carried : carriedTensors(plan))
     expected.push_back(&plan.tensors[size_t(carried.argument)]);
-  expected.insert(expected.end(), {&step, &seed});
+  for (const PlanTensor &count : counts) expected.push_back(&count);
   file.requireExactly(expected);
   TrainingState state{.step = int64_t(fromWords(file.read("step"))),
                       .seed = fromWords(file.read("seed"))};
+  if (hasCounters) {
+    state.skipped = int64_t(fromWords(file.read("skipped")));
+    state.lossScale = std::bit_cast<double>(fromWords(file.read("loss_scale")));
+    state.takenAtScale = int64_t(fromWords(file.read("taken_at_scale")));
+    if (!(state.lossScale >= 0 && std::isfinite(state.lossScale)) || state.skipped < 0 ||
+        state.skipped > state.step || state.takenAtScale < 0)
+      throw Error::badInput(
+          "{}: loss scale {}, {} of {} steps skipped, {} taken at this scale: no state of training",
+          path.string(), state.lossScale, state.skipped, state.step, state.takenAtScale);
+  }
   for (const CarriedTensor &carried : carriedTensors(plan)) {
     const std::string &name = plan.tensors[size_t(carried.argument)].logical;
     state.tensors[name] = file.read(name);
@@ -149,6 +179,11 @@ void writeState(const Plan &plan, const TrainingState &state, const std::filesys
                      .elements = wordsOf(uint64_t(state.step))});
   tensors.push_back(
       {.name = "seed", .dtype = DType::i32, .shape = {2}, .elements = wordsOf(state.seed)});
+  for (const Counter &counter : countersOf(plan, state))
+    tensors.push_back({.name = counter.name,
+                       .dtype = DType::i32,
+                       .shape = {2},
+                       .elements = wordsOf(counter.value)});
   std::filesystem::path whole = path;
   whole.replace_filename("." + path.filename().string() + ".weft-tmp");
   writeSafetensors(whole, tensors);  // on the disk when it returns

@@ -1,7 +1,8 @@
 // What a training run carries from step to step: parameters, the f32 masters of those of f16 and
 // bf16, and the optimizer's averages, by the names and in the types of a plan's arguments. In a
-// file: safetensors with these tensors, the number of finished steps ("step") and the seed ("seed",
-// two words).
+// file: safetensors with these tensors, and in two words each the number of finished steps ("step")
+// and the seed ("seed"); of plans that check their gradients also "skipped", "loss_scale" (the bits
+// of an f64) and "taken_at_scale", which a file of an older weft may lack.
 //
 // Invariant: a state file is there and whole, or it is the one before: it is written under another
 // name and renamed.
@@ -26,6 +27,11 @@ std::vector<CarriedTensor> carriedTensors(const Plan &plan);
 struct TrainingState {
   int64_t step = 0;
   uint64_t seed = 1;
+  /// Of plans that check their gradients: steps that were not taken, the scale of the loss (0:
+  /// whatever the run begins with), and the steps taken since it changed.
+  int64_t skipped = 0;
+  double lossScale = 0;
+  int64_t takenAtScale = 0;
   /// Logical row-major, by the argument's name.
   std::map<std::string, std::vector<std::byte>> tensors = {};
 };

@@ -159,7 +159,8 @@ class Gradients(unittest.TestCase):
                                  text=True, check=False)
         known = re.search(r'\(known: ([^)]*)\)', unknown.stderr)[1].split(', ')
         said = {preset: run(BIN / 'weft', 'models', preset) for preset in known}
-        untrained = {preset for preset in known if '--train  not supported' in said[preset]}
+        # T5 trains beside a table without a gradient, which finite differences hold it to, too.
+        untrained = {preset for preset in known if '--train  supported;' not in said[preset]}
         self.assertLessEqual(untrained, {'deberta-base', 't5-base-encoder', 't5-base-decoder'})
         self.assertEqual(seen, set(known) - untrained - DRAWN)
 

@@ -292,10 +292,11 @@ class Statement:
         shape = [-1 if d == axis else 1 for d in range(x.ndim)]
         return centered * rstd * gamma.reshape(shape), jnp.squeeze(rstd, axis), shape
 
-    def op_layer_norm(self, x, gamma, beta):
+    def op_layer_norm(self, x, gamma, beta=None):
         mean = jnp.mean(x, self.over[0], keepdims=True)
         y, rstd, shape = self.norm(x, x - mean, gamma)
-        return y + beta.reshape(shape), jnp.squeeze(mean, self.over[0]), rstd
+        shifted = y if beta is None else y + beta.reshape(shape)
+        return shifted, jnp.squeeze(mean, self.over[0]), rstd
 
     def op_rms_norm(self, x, gamma):
         y, rstd, _ = self.norm(x, x, gamma)

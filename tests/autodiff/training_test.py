@@ -140,6 +140,26 @@ class Training(unittest.TestCase):
             self.assertTrue(np.all(once[name + '_master'] != 1))
             self.assertTrue(np.any(often[name] != 1))
 
+    def test_one_number_says_whether_gradients_overflow(self):
+        """It is a sum over what updates read: scaled where rows are summed, else unscaled."""
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            text = imported('f16', 0, '--optimizer', 'adamw')
+            (folder / 'step.mlir').write_text(text)
+            graph = Graph(text)
+            state = initial(graph)
+            plain, large, overflowing = [
+                self.outputs(folder, graph, state, 0, scalars(0, RATE, scale))
+                for scale in (1, 1024, 2.0**24)]
+        for outputs in (plain, large):
+            self.assertTrue(np.isfinite(outputs['gradient_check']))
+            self.assertTrue(all(np.all(np.isfinite(outputs[name + '_next'])) for name in state))
+        self.assertNotEqual(plain['gradient_check'], 0)
+        self.assertFalse(np.isfinite(overflowing['gradient_check']))
+        self.assertEqual(overflowing['loss'], plain['loss'])
+        means = [name for name in state if name.endswith('_mean')]
+        self.assertFalse(all(np.all(np.isfinite(overflowing[name + '_next'])) for name in means))
+
     def test_an_update_is_that_of_the_gradients(self):
         """Of the graph without an optimizer, by AdamW in numpy; a scale of the loss changes what
         f16 rounds, and no more."""

@@ -142,10 +142,21 @@ class BadScoreFormsTest(CommandTest):
         self.rejects(*CORE, '--dim', 'k=8', '--mask', 'document',
                      says=['j=16 queries stand at the last of k=8 keys', 'k is at least j'])
 
-    def test_t5_says_that_it_does_not_train(self):
-        self.fails(3, 'compile', 't5-base-encoder', *LAYERS['t5-base-encoder'], '--train', '-o',
-                   'out', says=['t5-base-encoder', '--train', 'relative_bias'])
+    def test_t5_trains_beside_its_biases(self):
+        layer = ['t5-base-encoder', *LAYERS['t5-base-encoder'], '--train', '--optimizer', 'adamw']
+        answer = self.fails(
+            3, 'compile', *layer, '-o', 'out',
+            says=['t5-base-encoder', '--train', "the gradient of 'relative_table'"])
         self.assertNothingLeft({})
+        others = answer.err.split()[-1]
+        self.assertNotIn('relative_table', others)
+        self.weft('compile', *layer, '--gradients-of', others, '--stop-after', 'emit', '-o', 'out')
+        results = {tensor['logical'] for tensor in self.assertWholeArtifact('out')['tensors']
+                   if tensor['role'] == 'result'}
+        self.assertIn('wq_next', results)
+        self.assertNotIn('relative_table_next', results)
+        self.fails(3, 'compile', 'deberta-base', '--train', '-o', 'other',
+                   says=['deberta-base', 'terms of scores by distance'])
 
 
 if __name__ == '__main__':

@@ -109,6 +109,7 @@ class Train(CommandTest):
         self.assertEqual(text.count('weft.average_square '), parameters)
         self.assertNotIn('_master', header)
         self.assertNotIn('inverse_loss_scale', header)
+        self.assertNotIn('gradient_check', header)
         self.assertEqual(header.count('weft.update_of'), 3 * parameters)
         self.assertIn('%losses, %log_sums = weft.cross_entropy %logits, %labels over v', text)
         self.assertIn('weft.dropout', text)
@@ -123,11 +124,14 @@ class Train(CommandTest):
             header = text[text.index('weft.graph @'):].splitlines()[0]
             parameters = text.count('_master_next = weft.adamw_step ')
             self.assertEqual(parameters, 4 * 16 + 6)
-            self.assertEqual(header.count('weft.update_of'), 4 * parameters)
+            self.assertEqual(header.count('weft.update_of'), 4 * parameters + 1)
+            self.assertIn('{weft.update_of = "gradient_check"}', header)
             self.assertEqual(header.count('"normal(0.02)"'), 2 * (4 * 6 + 3))  # masters begin alike
             self.assertIn('%layer1_wq_next = weft.cast %layer1_wq_master_next : ', text)
-            self.assertIn('%layer1_wq_unscaled = weft.mul %layer1_wq_gradient, '
-                          '%inverse_loss_scale along ()', text)
+            self.assertIn('%layer1_wq_unscaled = weft.unscale %d_layer1_wq, '
+                          '%inverse_loss_scale', text)
+            self.assertIn('%layer1_wq_gradient_sums = weft.reduce sum %d_layer1_wq over i', text)
+            self.assertRegex(text, r'%gradient_check = weft.add %\w+, %gradients_sum')
             self.assertIn('%d_loss: tensor<f32, #weft.axes<>>', header)
 
     def test_a_whole_model_with_its_optimizer_compiles(self):

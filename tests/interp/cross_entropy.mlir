@@ -52,6 +52,9 @@ weft.graph @update() {
   %half = weft.mul %old, %scalar along () : !r, tensor<f32, #weft.axes<>> -> !r
   %halfExpected = weft.constant dense<[[2.0, 0.0], [4.5, 1.0]]> : !r
   weft.expect_close %half, %halfExpected : !r
+  %gradient = weft.cast %old : !r -> tensor<2x2xf16, #weft.axes<b, v>>
+  %unscaled = weft.unscale %gradient, %scalar : tensor<2x2xf16, #weft.axes<b, v>>, tensor<f32, #weft.axes<>> -> !r
+  weft.expect_close %unscaled, %halfExpected : !r
   // keep * p - step_size * mean / (sqrt(square) + epsilon)
   %keep = weft.constant dense<0.75> : tensor<f32, #weft.axes<>>
   %size = weft.constant dense<2.0> : tensor<f32, #weft.axes<>>

@@ -57,6 +57,8 @@ weft.graph @norms() {
   %dbetaExpected = weft.constant dense<[2.0, 2.0, 3.0, 5.0]> : !x
   weft.expect_close %dgamma, %dgammaExpected : !x
   weft.expect_close %dbeta, %dbetaExpected : !x
+  %alone = weft.layer_norm_dw %dy, %x, %mean, %rstd over b : !bi, !bi, !b, !b -> !x
+  weft.expect_close %alone, %dgammaExpected : !x
   // n = x rstd = (0.5, 2.5, 0.5, 2.5): mean(g n) = 8; (4, 4, 2, 2): mean(g n) = 2.
   %rms = weft.rms_norm_dx %dy, %x, %gamma, %rstd over i : !bi, !bi, !x, !b
   %rmsExpected = weft.constant dense<[[-1.5, -8.0, -0.5, -6.0], [-7.0, -8.0, -4.0, -2.0]]> : !bi

@@ -1,4 +1,4 @@
-// 1..5 has mean 3 and variance 2: with epsilon 0.25 the deviation is 1.5. A constant row normalizes to beta.
+// 1..5 has mean 3 and variance 2: with epsilon 0.25 the deviation is 1.5. A constant row normalizes to beta, or to 0 without one.
 !bi = tensor<2x5xf32, #weft.axes<b, i>>
 !i = tensor<5xf32, #weft.axes<i>>
 !b = tensor<2xf32, #weft.axes<b>>
@@ -13,6 +13,11 @@ weft.graph @rows() {
   weft.expect_close %y, %expected : !bi
   weft.expect_close %mean, %means : !b
   weft.expect_close %rstd, %rstds : !b
+  %unshifted, %sameMean, %sameRstd = weft.layer_norm %x, %gamma over i {epsilon = 0.25} : !bi, !i -> !bi, !b, !b
+  %withoutBeta = weft.constant dense<[[-4.0, -2.0, 0.0, 2.0, 8.0], [0.0, 0.0, 0.0, 0.0, 0.0]]> : !bi
+  weft.expect_close %unshifted, %withoutBeta : !bi
+  weft.expect_close %sameMean, %means : !b
+  weft.expect_close %sameRstd, %rstds : !b
   weft.return
 }
 

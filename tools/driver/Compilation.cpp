@@ -196,6 +196,46 @@ std::vector<std::string> namesOfLayers(const std::vector<std::string> &names, Gr
   return all;
 }
 
+/// The arguments that tables of biases by distance are, by buckets or as they are; nothing where
+/// one is computed.
+std::optional<std::set<std::string>> argumentsOfTables(GraphOp graph) {
+  std::set<std::string> names;
+  for (RelativeBiasOp bias : graph.getBody().front().getOps<RelativeBiasOp>()) {
+    mlir::Value table = bias.getTable();
+    if (auto expanded = table.getDefiningOp<ExpandBucketsOp>()) table = expanded.getTable();
+    if (!mlir::isa<mlir::BlockArgument>(table)) return std::nullopt;
+    names.insert(writtenName(table));
+  }
+  return names;
+}
+
+/// Of a model whose tables of biases have no gradient: throws Error(unsupported) unless gradients
+/// of something else are asked for by name. An optimizer asks for those of parameters.
+void checkTrained(GraphOp graph, const std::string &model, const ModelFlags &flags) {
+  const std::vector<std::string> &asked = flags.gradientsOf;
+  const std::optional<std::set<std::string>> tables = argumentsOfTables(graph);
+  if (!tables)
+    throw Error::unsupported(
+        "{}: --train: terms of scores by distance have no derivative by their tables, which the "
+        "model computes; nearest is bert-base or transformer-decoder",
+        model);
+  if (!asked.empty() &&
+      std::ranges::none_of(asked, [&](const std::string &name) { return tables->contains(name); }))
+    return;
+  std::vector<std::string> others;
+  for (mlir::BlockArgument argument : graph.getBody().getArguments())
+    if (const std::string name = writtenName(argument);
+        mlir::isa<mlir::FloatType>(mlir::getElementTypeOrSelf(argument.getType())) &&
+        !tables->contains(name) &&
+        (flags.optimizer.empty() || graph.isParameter(argument.getArgNumber())))
+      others.push_back(name);
+  throw Error::unsupported(
+      "{}: --train: the gradient of '{}', the biases of scores by distance, is not written; all "
+      "else "
+      "trains beside it as it is: --gradients-of {}",
+      model, fmt::join(*tables, "', '"), fmt::join(others, ","));
+}
+
 }  // namespace
 
 void Compilation::differentiateImported() {
@@ -298,10 +338,7 @@ void Compilation::importModel(Phase first) {
   described = std::move(model.description);
   modelFlags.check(described.dtype);
   if (modelFlags.train && !described.isTrained)
-    throw Error::unsupported(
-        "{}: --train: weft.relative_bias and weft.expand_buckets have no derivative yet; nearest "
-        "is bert-base or transformer-decoder",
-        described.name);
+    checkTrained(mlir::cast<GraphOp>(graphOf(*model.module)), described.name, modelFlags);
   imported.push_back({.rewrites = {}, .module = std::move(model.module)});
 }
 

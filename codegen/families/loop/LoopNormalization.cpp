@@ -63,10 +63,12 @@ int GraphBuilder::layerNorm(const BodyOp &op, int value, const Coordinates &coor
   if (op.results.size() > 1 && value == op.results[1]) return mean;
   if (op.results.size() > 2 && value == op.results[2]) return inverse;
   const int here = evaluate(op.operands[0], coordinates);
-  const int gamma = evaluate(op.operands[1], coordinates),
-            beta = evaluate(op.operands[2], coordinates);
-  return pointwise("({0} - {1}) * {2} * {3} + {4}", {here, mean, inverse, gamma, beta},
-                   kernel.values[value].name);
+  const int gamma = evaluate(op.operands[1], coordinates);
+  const std::string &name = kernel.values[value].name;
+  if (op.operands.size() == 2)
+    return pointwise("({0} - {1}) * {2} * {3}", {here, mean, inverse, gamma}, name);
+  const int beta = evaluate(op.operands[2], coordinates);
+  return pointwise("({0} - {1}) * {2} * {3} + {4}", {here, mean, inverse, gamma, beta}, name);
 }
 
 int GraphBuilder::rmsNorm(const BodyOp &op, int value, const Coordinates &coordinates) {

@@ -81,6 +81,30 @@ weft.graph @average_square_c1(%x: tensor<4xf32, #weft.axes<j>>) {
 
 // -----
 
+weft.graph @unscale_c1(%x: tensor<4xf16, #weft.axes<j>>, %m: tensor<4xf32, #weft.axes<j>>) {
+  // expected-error-re @+1 {{unscale_c1: the factor{{.*}}}}
+  %r = weft.unscale %x, %m : tensor<4xf16, #weft.axes<j>>, tensor<4xf32, #weft.axes<j>> -> tensor<4xf32, #weft.axes<j>>
+  weft.return
+}
+
+// -----
+
+weft.graph @unscale_c2(%x: tensor<4xf16, #weft.axes<j>>, %s: tensor<f32, #weft.axes<>>) {
+  // expected-error-re @+1 {{unscale_c2: the result{{.*}}}}
+  %r = weft.unscale %x, %s : tensor<4xf16, #weft.axes<j>>, tensor<f32, #weft.axes<>> -> tensor<4xf16, #weft.axes<j>>
+  weft.return
+}
+
+// -----
+
+weft.graph @unscale_c3(%x: tensor<4xi32, #weft.axes<j>>, %s: tensor<f32, #weft.axes<>>) {
+  // expected-error-re @+1 {{unscale_c3: {{.*}} is not a tensor of floats}}
+  %r = weft.unscale %x, %s : tensor<4xi32, #weft.axes<j>>, tensor<f32, #weft.axes<>> -> tensor<4xf32, #weft.axes<j>>
+  weft.return
+}
+
+// -----
+
 weft.graph @adamw_step_c1(%x: tensor<4xf32, #weft.axes<j>>, %m: tensor<3xf32, #weft.axes<j>>, %s: tensor<f32, #weft.axes<>>) {
   // expected-error-re @+1 {{adamw_step_c1: the mean{{.*}}}}
   %r = weft.adamw_step %x, %m, %x, %s, %s, %s : tensor<4xf32, #weft.axes<j>>, tensor<3xf32, #weft.axes<j>>, tensor<4xf32, #weft.axes<j>>, tensor<f32, #weft.axes<>>, tensor<f32, #weft.axes<>>, tensor<f32, #weft.axes<>> -> tensor<4xf32, #weft.axes<j>>

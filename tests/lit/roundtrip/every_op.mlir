@@ -121,6 +121,8 @@ weft.graph @normalization(%x: !bji, %g: !i) {
   %softmax = weft.softmax %x over j : !bji
   // CHECK: %y = weft.layer_norm %x, %g, %g over i {epsilon = 1.0e-05} : !f32_bji, !f32_i, !f32_i
   %y = weft.layer_norm %x, %g, %g over i : !bji, !i, !i
+  // CHECK: weft.layer_norm %x, %g over i {epsilon = 1.0e-05} : !f32_bji, !f32_i{{ *$}}
+  %unshifted = weft.layer_norm %x, %g over i : !bji, !i
   // CHECK: %z, %mean, %rstd = weft.layer_norm %x, %g, %g over i {epsilon = 0.01} : !f32_bji, !f32_i, !f32_i -> !f32_bji, !f32_bj, !f32_bj
   %z, %mean, %rstd = weft.layer_norm %x, %g, %g over i {epsilon = 0.01} : !bji, !i, !i -> !bji, !bj, !bj
   // CHECK: weft.rms_norm %x, %g over i {epsilon = 1.0e-05} : !f32_bji, !f32_i
@@ -177,6 +179,8 @@ weft.graph @loss(%x: !bji, %labels: tensor<2x4xi32, #weft.axes<b, j>>, %s: !scal
   %2 = weft.average %x, %x {weight = 0.001} : !bji
   // CHECK: weft.average_square %x, %x {weight = 0.001} : !f32_bji
   %5 = weft.average_square %x, %x {weight = 0.001} : !bji
+  // CHECK: weft.unscale %x, %s : !f32_bji, tensor<f32, #weft.axes<>>{{ *$}}
+  %7 = weft.unscale %x, %s : !bji, !scalar -> !bji
   // CHECK: weft.adamw_step %x, %x, %x, %s, %s, %s : !f32_bji, !f32_bji, !f32_bji, tensor<f32, #weft.axes<>>, tensor<f32, #weft.axes<>>, tensor<f32, #weft.axes<>>{{ *$}}
   %6 = weft.adamw_step %x, %x, %x, %s, %s, %s : !bji, !bji, !bji, !scalar, !scalar, !scalar -> !bji
   // CHECK: weft.sqrt %x : !f32_bji

@@ -454,6 +454,29 @@ TEST_CASE("the gradient of every preset equals finite differences") {
       CHECK(seen.contains(one.name));
 }
 
+TEST_CASE("T5 trains beside the biases of its scores, whose gradient is rejected where it stands") {
+  for (const char *name : {"t5-base-encoder", "t5-base-decoder"}) {
+    INFO(name);
+    std::map<std::string, int64_t> dims = {{"b", 2}, {"j", 3}, {"h", 2},
+                                           {"p", 3}, {"i", 6}, {"u", 7}};
+    if (std::string_view(name).ends_with("decoder")) dims["m"] = 4;
+    auto loaded = preset(name, dims);
+    DifferentiateOptions options;
+    for (mlir::BlockArgument argument : loaded->graph().getBody().getArguments())
+      if (const std::string own = mlir::cast<mlir::NameLoc>(argument.getLoc()).getName().str();
+          own != "relative_table")
+        options.withRespectTo.push_back(own);
+    CHECK(checkGradients(*loaded, options).gradients == options.withRespectTo.size());
+    std::string message;
+    mlir::ScopedDiagnosticHandler handler(&loaded->context, [&](mlir::Diagnostic &diagnostic) {
+      message += diagnostic.str();
+      return mlir::success();
+    });
+    CHECK(mlir::failed(differentiate(loaded->graph(), {})));
+    CHECK_THAT(message, Catch::Contains("'weft.relative_bias' op has no derivative by its table"));
+  }
+}
+
 TEST_CASE("a fully masked row has zero gradients") {
   auto loaded = parse(types + R"(weft.graph @attention(%x: !bjk, %lengths: !lengths) -> !bjk {
     %m = weft.mask padding %x, %lengths along (b) {key = k} : !bjk, !lengths -> !bjk

@@ -11,7 +11,7 @@ TEST_CASE("the plan of a training step with its optimizer computes what the grap
   model.model = "masked-token";
   model.train = true;
   model.optimizer = "adamw";
-  model.dtype = "f32";
+  model.dtype = GENERATE("f32", "f16");
   model.dims = {"b=2", "j=4", "h=2", "p=4", "i=8", "u=12", "v=16"};
   Compilation compilation(model, {}, {.profile = "none"});
   compilation.import();
@@ -19,9 +19,55 @@ TEST_CASE("the plan of a training step with its optimizer computes what the grap
   const PlannedKernels planned = valueOrThrow(
       decision::planOf(compilation.planContext(), selected.best(), selected.path(), 1));
   REQUIRE_NOTHROW(verify(planned.plan, "plan.json"));
+  CHECK(std::ranges::count(planned.plan.tensors, "gradient_check", &PlanTensor::logical) ==
+        (model.dtype == "f16"));
   CHECK(planned.kernels.size() < selected.best().selection.problem().ops.size());
   test::checkResults(compilation, planned, false);
   test::checkResults(compilation, planned, true);
+}
+
+TEST_CASE("one number of a training step says whether its gradients overflow") {
+  ModelFlags model;
+  model.model = "masked-token";
+  model.train = true;
+  model.optimizer = "adamw";
+  model.dtype = "f16";
+  model.dims = {"b=2", "j=4", "h=2", "p=4", "i=8", "u=12", "v=16"};
+  Compilation compilation(model, {}, {.profile = "none"});
+  compilation.import();
+  GraphOp graph = *compilation.graph().getOps<GraphOp>().begin();
+  const DescribedOps described = describeGraph(graph);
+  const auto nameOf = [&](mlir::Value value) {
+    return described.flow
+        .tensors[size_t(std::ranges::find(described.tensors, value) - described.tensors.begin())]
+        .name;
+  };
+  const auto allFinite = [](const TensorValue &value) {
+    return std::ranges::all_of(value.elements, [](double one) { return std::isfinite(one); });
+  };
+  const auto checkAt = [&](double scale) {
+    std::vector<TensorValue> arguments = randomArguments(graph, 5);
+    for (mlir::BlockArgument argument : graph.getBody().getArguments()) {
+      double &first = arguments[argument.getArgNumber()].elements.front();
+      if (nameOf(argument) == "d_loss") first = scale;
+      if (nameOf(argument) == "inverse_loss_scale") first = 1 / scale;
+    }
+    const auto results = interpret(graph, arguments, {.roundToStorage = true, .seed = 5});
+    REQUIRE(mlir::succeeded(results));
+    bool areNextFinite = true, isFinite = false;
+    mlir::Operation *terminator = graph.getBody().front().getTerminator();
+    for (size_t n = 0; n < results->size(); ++n) {
+      const std::string name = nameOf(terminator->getOperand(unsigned(n)));
+      if (name == "loss") CHECK(allFinite((*results)[n]));
+      else if (name == "gradient_check") isFinite = allFinite((*results)[n]);
+      else areNextFinite &= allFinite((*results)[n]);
+    }
+    CHECK(isFinite == areNextFinite);
+    return isFinite;
+  };
+  CHECK(checkAt(1));
+  CHECK(checkAt(64));
+  CHECK_FALSE(checkAt(std::exp2(40)));
 }
 
 namespace {

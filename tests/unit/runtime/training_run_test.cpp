@@ -1,5 +1,6 @@
 // The loop of training steps on a stand-in for the driver: a state that training cannot go on from
-// never replaces one that it can.
+// never replaces one that it can, and a step whose gradients overflow changes nothing but the
+// scale.
 #include <catch2/catch.hpp>
 
 #include "kernel/Error.h"
@@ -21,10 +22,11 @@ using namespace weft::runtime;
 namespace {
 
 /// Loaded first, by its path: the runtime's search for libcuda.so.1 then finds it by that name.
-void useStandIn() {
+void *useStandIn() {
   static void *library =
       dlopen(WEFT_BINARY_DIR "/tests/fakecuda/libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
   REQUIRE(library);
+  return library;
 }
 
 PlanTensor tensorOf(const std::string &name, TensorRole role, int buffer, DType dtype,
@@ -88,12 +90,52 @@ Artifact steppingOnto() {
   return artifact;
 }
 
+/// Of f16, with gradients that overflow where the scale of the loss is above `limit`: loss = w,
+/// gradient_check = the scale or infinity, w_next = the scale.
+Artifact scaling() {
+  Artifact artifact = steppingOnto();
+  Plan &plan = artifact.plan;
+  plan.dtype = DType::f16;
+  const auto place = [&](const char *name) {
+    return int(std::ranges::find(plan.tensors, name, &PlanTensor::logical) - plan.tensors.begin());
+  };
+  for (const auto &[name, role] : {std::pair("inverse_loss_scale", TensorRole::argument),
+                                   {"gradient_check", TensorRole::result}})
+    plan.tensors.push_back(tensorOf(name, role, int(plan.tensors.size()), DType::f32, {}));
+  const int scale = place("d_loss");
+  plan.kernels = {test::kernelOf("report", place("w"), place("loss")),
+                  test::kernelOf("check", scale, place("gradient_check")),
+                  test::kernelOf("update", scale, place("w_next"))};
+  const std::string cubin = "host\n";
+  artifact.cubins = {{cubinName(cubin), cubin}};
+  artifact.sources.clear();
+  for (PlanKernel &kernel : plan.kernels) {
+    kernel.cubin = cubinName(cubin);
+    kernel.inputLayouts = kernel.outputLayouts = {""};
+    artifact.sources[kernel.source] = "// " + kernel.name + "\n";
+  }
+  plan.entryPoints = {{"step", {0, 1, 2}}};
+  return artifact;
+}
+
+void overflowAbove(float limit) {
+  auto *kernels = reinterpret_cast<FakeCudaKernels *(*)()>(dlsym(useStandIn(), "fakeCudaKernels"));
+  REQUIRE(kernels);
+  *kernels() = [limit](const std::string &, const std::string &entry, void **arguments) {
+    float *from = *static_cast<float **>(arguments[0]), *to = *static_cast<float **>(arguments[1]);
+    const bool mayOverflow = entry == "check";
+    return [=] {
+      *to = mayOverflow && *from > limit ? std::numeric_limits<float>::infinity() : *from;
+    };
+  };
+}
+
 struct Run {
   test::TemporaryTestFolder folder;
-  Artifact artifact = steppingOnto();
+  Artifact artifact;
   TrainRequest request;
 
-  Run() {
+  explicit Run(Artifact made = steppingOnto()) : artifact(std::move(made)) {
     useStandIn();
     writeArtifact(artifact, folder.path() / "plan");
     request.folder = (folder.path() / "plan").string();
@@ -113,11 +155,12 @@ struct Run {
   TrainingState kept() const { return readState(artifact.plan, request.state); }
 };
 
-bool isFinite(const TrainingState &state) {
+float weightOf(const TrainingState &state) {
   float value = 0;
   std::memcpy(&value, state.tensors.at("w").data(), sizeof value);
-  return std::isfinite(value);
+  return value;
 }
+bool isFinite(const TrainingState &state) { return std::isfinite(weightOf(state)); }
 
 }  // namespace
 
@@ -157,7 +200,7 @@ TEST_CASE("finite steps go on, and are saved") {
 TEST_CASE("a scale of the loss is of plans that divide gradients by it, and a positive number") {
   Run run;
   run.request.steps = 1;
-  const auto said = [&](double scale) {
+  const auto said = [&](const std::string &scale) {
     run.request.lossScale = scale;
     try {
       trainArtifact(run.request);
@@ -167,10 +210,89 @@ TEST_CASE("a scale of the loss is of plans that divide gradients by it, and a po
     }
     return std::string("no error");
   };
-  CHECK_THAT(said(8), Catch::Contains("--loss-scale 8: the plan of ") &&
-                          Catch::Contains("--dtype f16 or bf16"));
-  CHECK_THAT(said(0), Catch::Contains("--loss-scale 0: a finite number above 0"));
-  CHECK_THAT(said(std::numeric_limits<double>::infinity()), Catch::Contains("--loss-scale inf"));
+  CHECK_THAT(said("8"), Catch::Contains("--loss-scale 8: the plan of ") &&
+                            Catch::Contains("--dtype f16 or bf16"));
+  CHECK_THAT(said("0"), Catch::Contains("--loss-scale 0: a finite number above 0"));
+  CHECK_THAT(said("inf"), Catch::Contains("--loss-scale inf"));
+  CHECK_THAT(said("8x"), Catch::Contains("--loss-scale 8x: a finite number above 0, or dynamic"));
+}
+
+TEST_CASE("a step whose gradients overflow changes no weight and halves the scale") {
+  Run run(scaling());
+  overflowAbove(20000);
+  run.request.steps = 0;
+  trainArtifact(run.request);
+  const float first = weightOf(run.kept());
+  run.request.steps = 2;  // at 65536 and 32768
+  CHECK(trainArtifact(run.request) == 0);
+  CHECK(run.kept().step == 2);
+  CHECK(run.kept().skipped == 2);
+  CHECK(run.kept().lossScale == 16384);
+  CHECK(weightOf(run.kept()) == first);
+  run.request.steps = 1;
+  CHECK(trainArtifact(run.request) == 0);
+  CHECK(run.kept().step == 3);
+  CHECK(run.kept().skipped == 2);
+  CHECK(run.kept().lossScale == 16384);
+  CHECK(weightOf(run.kept()) == 16384);
+}
+
+TEST_CASE("steps taken in a row double the scale, and a run that is resumed counts on") {
+  overflowAbove(100000);
+  Run whole(scaling()), pieces(scaling());
+  whole.request.growthInterval = pieces.request.growthInterval = 3;
+  whole.request.steps = 8;
+  CHECK(trainArtifact(whole.request) == 0);
+  for (const int64_t steps : {2, 1, 4, 1}) {
+    pieces.request.steps = steps;
+    CHECK(trainArtifact(pieces.request) == 0);
+  }
+  // 65536 three times, 131072 overflows, 65536 three times, 131072 overflows
+  for (const Run *run : {&whole, &pieces}) {
+    CHECK(run->kept().step == 8);
+    CHECK(run->kept().skipped == 2);
+    CHECK(run->kept().lossScale == 65536);
+    CHECK(run->kept().takenAtScale == 0);
+    CHECK(weightOf(run->kept()) == 65536);
+  }
+}
+
+TEST_CASE("a fixed scale skips, too; gradients that overflow at any scale end the run") {
+  Run run(scaling());
+  overflowAbove(1);
+  run.request.lossScale = "4096";
+  run.request.steps = 31;
+  CHECK(trainArtifact(run.request) == 0);
+  CHECK(run.kept().skipped == 31);
+  CHECK(run.kept().lossScale == 4096);
+  run.request.steps = 32;
+  CHECK_THAT(run.error(),
+             Catch::Contains("steps 31 to 62: gradients overflow at any scale of the loss, at last "
+                             "at 4096; the first tensor with infinities is 'gradient_check'"));
+  overflowAbove(-1);
+  run.request.lossScale = "dynamic";
+  run.request.steps = 100;
+  CHECK_THAT(run.error(),
+             Catch::Contains("gradients overflow at any scale of the loss, at last at"));
+}
+
+TEST_CASE("a plan of an older weft keeps a fixed scale") {
+  Artifact older = scaling();
+  older.plan.tensors.back().logical = older.plan.tensors.back().name = "other";
+  Run run(std::move(older));
+  overflowAbove(20000);
+  run.request.steps = 2;
+  CHECK(trainArtifact(run.request) == 0);
+  CHECK(weightOf(run.kept()) == 1024);
+  run.request.lossScale = "dynamic";
+  std::string message;
+  try {
+    trainArtifact(run.request);
+  } catch (const Error &error) {
+    CHECK(error.kind == ErrorKind::badInput);
+    message = error.what();
+  }
+  CHECK_THAT(message, Catch::Contains("has no result 'gradient_check'"));
 }
 
 TEST_CASE("a state that cannot be written is told before the first step") {

@@ -140,6 +140,24 @@ TEST_CASE("a state file holds parameters of two bytes as they are") {
   CHECK_THROWS_WITH(readState(mixedPlan(DType::f16), folder.path / "state"), Catch::Contains("wq"));
 }
 
+TEST_CASE("a state of a plan that checks gradients holds what was skipped; an older one may not") {
+  const Folder folder;
+  Plan checked = mixedPlan(DType::f16);
+  checked.tensors.push_back(tensor("gradient_check", TensorRole::result, {}));
+  TrainingState state = initialState(checked, 3);
+  writeState(mixedPlan(DType::f16), state, folder.path / "older");
+  CHECK(readState(checked, folder.path / "older").lossScale == 0);
+  state.step = 9, state.skipped = 2, state.lossScale = 0.125, state.takenAtScale = 4;
+  writeState(checked, state, folder.path / "state");
+  const TrainingState again = readState(checked, folder.path / "state");
+  CHECK(again.skipped == 2);
+  CHECK(again.lossScale == 0.125);
+  CHECK(again.takenAtScale == 4);
+  state.skipped = 10;
+  writeState(checked, state, folder.path / "state");
+  CHECK_THROWS_WITH(readState(checked, folder.path / "state"), Catch::Contains("10 of 9 steps"));
+}
+
 TEST_CASE("no name decides what a parameter starts from") {
   const TrainingState state = initialState(plan({"b1", "weight", "layer1_bq", "gamma"}), 5);
   for (const float value : nonEmpty(valuesOf(state, "b1"))) CHECK(value != 0);

@@ -87,10 +87,17 @@ std::string overview() {
   }
   return result + fmt::format(
                       "\nEach with its extents (--dim), element types (--dtype, the default first) "
-                      "and parts (--part); all of them with --train, too, but those of T5. A "
+                      "and parts (--part); all of them with --train, too, those of T5 but for "
+                      "their biases. A "
                       "config.json of model_type {} and a graph as .mlir compile as well.\n"
                       "weft models NAME tells more of a model or a model_type.\n",
                       fmt::join(supportedModelTypes(), ", "));
+}
+
+std::string trainingOf(const LayerSpecification &specification) {
+  if (isTrained(specification)) return "supported";
+  return specification.hasDistances() ? "not supported"
+                                      : "supported but for relative_table (--gradients-of)";
 }
 
 std::string details(const PresetRow &row) {
@@ -100,8 +107,8 @@ std::string details(const PresetRow &row) {
                         summaryOf(row.specification.family));
   result += fmt::format(
       "  --part   {}\n  --dtype  {}\n  --train  {}; --dropout P sets the probability, {} without\n",
-      joined(model["parts"]), joined(model["dtypes"]),
-      isTrained(row.specification) ? "supported" : "not supported", row.specification.dropout);
+      joined(model["parts"]), joined(model["dtypes"]), trainingOf(row.specification),
+      row.specification.dropout);
   if (const int64_t layers = row.specification.model.layers;
       layers > 0 && row.specification.family != Family::maskedToken)
     result += fmt::format("  --layers 1 to {}; 1 without, and all with --part model\n", layers);

@@ -44,7 +44,7 @@ Action addRun(CLI::App &command) {
   const OptionGroup group(command, "Run");
   runtime::addRunFlags(command, *request);
   for (const char *option : {"--steps", "--data", "--state", "--save-every", "--learning-rate",
-                             "--weight-decay", "--loss-scale"})
+                             "--weight-decay", "--loss-scale", "--growth-interval"})
     command.get_option(option)->group("Training");
   auto weights = std::make_shared<std::string>();
   command
