@@ -106,12 +106,17 @@ int GraphBuilder::rotation(const BodyOp &op, int node, const Coordinates &coordi
       constant("float", "frequencyScale", floatLiteral(scale.value),
                code("-2 log2({}) / {}", base, std::llround(-2.0 * std::log2(base) / scale.value)));
   std::vector<Index> uses;
+  std::vector<int> starts;  // of sequences, from which positions count
   const Code text = codeOf(expression, node, [&](int index) -> std::optional<Code> {
     if (index == exponent) return name;
+    if (expression[index].kind == Kind::operand) {
+      starts = {evaluate(op.operands[size_t(expression[index].index)], coordinates)};
+      return Code("{0}");
+    }
     if (expression[index].kind != Kind::coordinate) return std::nullopt;
     return coordinateText(expression, index, coordinates, uses);
   });
-  const int turn = pointwise(text, {}, "turn", uses);
+  const int turn = pointwise(text, starts, "turn", uses);
   graph.nodes[size_t(turn)].type = "weft::Rotation";
   return turn;
 }
