@@ -1,5 +1,5 @@
-"""Group `decode` of bench/run without a GPU: its rows and the plan that it compiles; with PyTorch on
-the CPU also a rival against the fp64 reference."""
+"""Group `decode` of bench/run without a GPU: its rows and the plan that it compiles; with PyTorch
+on the CPU also a rival against the fp64 reference."""
 import importlib.util
 import math
 import pathlib
@@ -34,7 +34,8 @@ class RowsTest(unittest.TestCase):
     def test_bytes_are_weights_and_what_is_seen(self):
         row = decode_rows.ROWS[0]
         self.assertEqual(row.batch, 64)
-        self.assertEqual(row.weight_elements(), sum(map(math.prod, decode_rows.shapes(row).values())))
+        self.assertEqual(row.weight_elements(),
+                         sum(map(math.prod, decode_rows.shapes(row).values())))
         self.assertEqual(row.bytes_moved() - 2 * row.weight_elements(),
                          sum(length + 1 for length in row.held()) * 8 * 128 * 2 * 2)
 
