@@ -58,7 +58,9 @@ Point PointEvaluator::append(const BodyOp &op, size_t, const Coordinates &at) {
   const int64_t position = at[axis] - int64_t(operand(op, appendStarts, sequence).value);
   if (position < 0 || position >= extent(op.operands[appendedTokens], axis))
     return operand(op, appendedCache, at);
-  return operand(op, appendedTokens, at.with(axis, position));
+  Coordinates token = at;
+  token[axis] = position;
+  return operand(op, appendedTokens, token);
 }
 
 }  // namespace weft::reference
