@@ -65,6 +65,13 @@ struct BuiltBackward {
   Sm90AttentionBackwardKnobs knobs;
   runtime::BuildResult result;
 };
+/// The first of the tiles whose texts take other registers: of whole groups and of parts of them,
+/// however many are taken together.
+Sm90AttentionBackwardKnobs alikeInRegisters(Sm90AttentionBackwardKnobs knobs) {
+  knobs.headGroup = 1;
+  knobs.headsOfTile = std::min(knobs.headsOfTile, 1);
+  return knobs;
+}
 /// Every tile of a form, of every case and type; or types and tiles in turn.
 std::vector<BuiltBackward> builtBackwards(BackwardGradients form, bool takesTurns) {
   runtime::BuildOptions options;
@@ -74,10 +81,11 @@ std::vector<BuiltBackward> builtBackwards(BackwardGradients form, bool takesTurn
   for (const DType type : {DType::f16, DType::bf16}) {
     size_t turn = 0;
     for (const Case &one : cases(type)) {
-      std::set<Knobs> seen;
+      std::set<Sm90AttentionBackwardKnobs> seen;
       forEachConfiguration(one.kernel, findDevice("h200"), {}, [&](const Configuration &own) {
         const auto *knobs = own.knobs.getIf<Sm90AttentionBackwardKnobs>();
-        if (!knobs || knobs->gradients != form || !seen.insert(own.knobs).second) return true;
+        if (!knobs || knobs->gradients != form || !seen.insert(alikeInRegisters(*knobs)).second)
+          return true;
         const size_t place = turn++;
         if (takesTurns && (place % 4 == 1 || place % 4 == 2) != (type == DType::bf16)) return true;
         codegen::EmittedKernel emitted = codegen::emit(one.kernel, own, "sm_90a");

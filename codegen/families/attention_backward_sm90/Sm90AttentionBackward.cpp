@@ -79,6 +79,7 @@ public:
 private:
   const AttentionProblem &attention() const { return problem.attention; }
   bool isApart() const { return knobs.gradients == BackwardGradients::apart; }
+  bool hasParts() const { return sm90AttentionBackwardGroupParts(problem, knobs) > 1; }
 
   void nameAxes() {
     ConstantLine extents{.type = "int", .entries = {}, .note = "extents"};
@@ -207,8 +208,10 @@ private:
     if (!isApart()) {
       program.constants.push_back(
           {"weft::sm90::AttentionBackwardTile",
-           {{tile, fmt::format("{{.queries = {}, .keys = {}, .headGroup = {}}}", knobs.tileQueries,
-                               knobs.tileKeys, knobs.headGroup)}},
+           {{tile,
+             fmt::format("{{.queries = {}, .keys = {}, .headGroup = {}{}}}", knobs.tileQueries,
+                         knobs.tileKeys, knobs.headGroup,
+                         hasParts() ? fmt::format(", .headsOfTile = {}", knobs.headsOfTile) : "")}},
            ""});
       return;
     }
@@ -328,6 +331,7 @@ private:
     } else if (region.hasDropout) {
       arguments.push_back({"dropout", gradients.dropoutTransposed});
     }
+    if (hasParts()) arguments.push_back({"partTurns", partTurns + ".of"});
     addOrder(arguments, "keyOrder", orderOfKeys,
              "tiles of keys, those first that most queries see");
     addOrder(arguments, "queryOrder", orderOfQueries,
@@ -338,7 +342,8 @@ private:
         prefix + "Args", arguments));
   }
 
-  /// What orders the sums of the queries' gradient, and where they are.
+  /// What orders the sums of the queries' gradient and counts parts of the keys', and where both
+  /// are.
   void addTurns(std::vector<NamedArgument> &arguments, std::string &assertion,
                 const std::string &config) {
     const std::string turns = names.reserve("turns");
@@ -346,11 +351,20 @@ private:
         {.kind = Statement::Kind::declare,
          .type = fmt::format("weft::sm90::Turns<{}>", sm90AttentionBackwardTurns(problem, knobs)),
          .name = turns});
-    assertion += fmt::format(" && {0}::turns == {1} && {0}::sumFloats * 4 == {2}", config,
-                             sm90AttentionBackwardTurns(problem, knobs),
-                             sm90AttentionBackwardWorkspaceBytes(problem, knobs));
+    assertion += fmt::format(
+        " && {0}::turns == {1} && {2} == {3}", config, sm90AttentionBackwardTurns(problem, knobs),
+        hasParts() ? fmt::format("({0}::sumFloats + {0}::partsFloats) * 4", config)
+                   : fmt::format("{0}::sumFloats * 4", config),
+        sm90AttentionBackwardWorkspaceBytes(problem, knobs));
     arguments.push_back({"turns", turns + ".of"});
     arguments.push_back({"sums", sums});
+    if (!hasParts()) return;
+    partTurns = names.reserve("partTurns");
+    const int64_t count = sm90AttentionBackwardPartTurns(problem, knobs);
+    program.globals.push_back({.kind = Statement::Kind::declare,
+                               .type = fmt::format("weft::sm90::Turns<{}>", count),
+                               .name = partTurns});
+    assertion += fmt::format(" && {}::partTurns == {}", config, count);
   }
 
   const Kernel &kernel;
@@ -363,7 +377,7 @@ private:
   Program program;
   std::vector<std::string> axes, inputs;
   std::map<int, std::string> mapNames;  // of values that TMA moves
-  std::string shape = "shape", tile = "tile", sums;
+  std::string shape = "shape", tile = "tile", sums, partTurns;
 };
 
 }  // namespace

@@ -31,6 +31,10 @@ constexpr double tileSeconds = 3.3e-6, startSeconds = 2.5e-6;
 /// Sums of the queries' gradient that go through L2 in one second and multiprocessor (estimate).
 constexpr double sumBandwidth = 20e9;
 
+/// Where several tiles have the same keys: storing a tile's part of their gradients and counting
+/// it, as far as nothing hides it, and adding up a column of one part (estimates).
+constexpr double partSeconds = 3.5e-6, addSecondsOfColumn = 6e-9;
+
 /// Of gradients apart, all predicted, none measured yet. What a tile's products do not take: no
 /// gradients of scores and no sums go through shared memory, and the block that shares the
 /// multiprocessor fills gaps.
@@ -87,11 +91,12 @@ double togetherSeconds(const Priced &priced) {
 
   const double keyTiles = std::ceil(double(problem.keys) / knobs.tileKeys),
                queryTiles = std::ceil(double(problem.queries) / knobs.tileQueries),
-               heads = double(problem.headsOfGroup);
+               parts = double(sm90AttentionBackwardGroupParts(priced.problem, knobs)),
+               heads = double(problem.headsOfGroup) / parts;
   const VisibleBlocks seen = priced.blocksOf(TilesOf::queries, knobs.tileQueries, knobs.tileKeys);
   const auto tileTime = [&](double keyBlocks) {
     const double ofKeyTile = keyBlocks * queryTiles / keyTiles * heads;
-    return ofKeyTile * blockSeconds + tileSeconds;
+    return ofKeyTile * blockSeconds + tileSeconds + (parts > 1 ? partSeconds : 0);
   };
   const double mixed = priced.mixedShare() * seen.mixed;
   const double slots = double(priced.device.multiprocessors),
@@ -102,15 +107,18 @@ double togetherSeconds(const Priced &priced) {
   double all = waves * tileTime(seen.mean + mixed);
   // The longest of the last heads that are taken together begin when what is before them is done
   // (H100: 96 heads on 6, 37 tiles each, those of one after those of another: 4.77 ms).
-  const double groups = double(priced.problem.groups()),
+  const double groups = double(priced.problem.groups()) * parts,
                last = std::fmod(groups - 1, double(knobs.headGroup)) + 1;
   if (seen.mean < seen.most)
     all =
         std::max(all, (1 - last / groups) * tiles / slots * tileTime(seen.mean + mixed) + longest);
   // Under a table others wait for the turns of the longest (H100: a global tile of 16.5% of all
   // scores, 238 us, of which it takes 94).
-  return priced.visible.hasTables ? all + longest - tileTime(seen.mean + mixed)
-                                  : std::max(all, longest);
+  all = priced.visible.hasTables ? all + longest - tileTime(seen.mean + mixed)
+                                 : std::max(all, longest);
+  // The last tile of the last keys adds up their parts when all others are done.
+  const double columns = double(problem.headDim + problem.valueDim);
+  return parts > 1 ? all + parts * columns * addSecondsOfColumn : all;
 }
 
 /// Four GEMMs of tiles of keys and three of tiles of queries.

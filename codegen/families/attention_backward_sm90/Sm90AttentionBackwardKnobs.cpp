@@ -3,6 +3,7 @@
 #include "codegen/families/attention_backward_sm90/Sm90AttentionBackwardKnobs.h"
 
 #include "codegen/Targets.h"
+#include "codegen/families/attention/VisibleScores.h"
 #include "codegen/families/attention_backward/AttentionBackwardLayouts.h"
 #include "codegen/families/attention_backward/AttentionGradients.h"
 #include "codegen/families/attention_backward_sm90/Sm90AttentionBackward.h"
@@ -55,8 +56,15 @@ const ScheduleField sm90AttentionBackwardFields[] = {
     scheduleField<&Sm90AttentionBackwardKnobs::headGroup>(
         {.name = "headGroup",
          .rowName = "headGroup",
-         .meaning = "heads of keys whose tiles are taken together, first keys first",
+         .meaning = "heads of tiles that are taken together, first keys first",
          .least = 1,
+         .shown = Shown::text}),
+    scheduleField<&Sm90AttentionBackwardKnobs::headsOfTile>(
+        {.name = "headsOfTile",
+         .rowName = "headsOfTile",
+         .meaning = "heads of queries that share a tile's keys, 0 for all of a group",
+         .least = 0,
+         .isOptional = true,
          .shown = Shown::text}),
     scheduleField<&Sm90AttentionBackwardKnobs::blocks>(
         {.name = "blocks",
@@ -71,10 +79,13 @@ std::string describeKnobs(const Kernel &, const Knobs &any) {
     return fmt::format(
         "fused attention backward by wgmma, tiles of {} keys or queries x {}, of {} heads together",
         knobs.tileKeys, knobs.tileQueries, knobs.headGroup);
-  return fmt::format(
+  std::string text = fmt::format(
       "fused attention backward by wgmma, {} keys x {} queries, tiles of {} heads together, first "
       "keys first",
       knobs.tileKeys, knobs.tileQueries, knobs.headGroup);
+  if (knobs.headsOfTile > 0)
+    text += fmt::format(", each of {} of the heads that share keys", knobs.headsOfTile);
+  return text;
 }
 
 SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
@@ -104,9 +115,12 @@ SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
       continue;
     }
     if (space.knobs.empty()) {
+      // Beside a table, ptxas spills registers of tiles of one head of several.
+      const bool hasTables =
+          visibleScores(kernel, attentionOf(kernel, region), problem->attention).hasTables;
       for (const Sm90AttentionBackwardKnobs &one : sm90AttentionBackwardTileChoices(
                *problem, rowFloats, readsScores, region.hasDropout, device.multiprocessors))
-        space.knobs.push_back(one);
+        if (one.headsOfTile != 1 || !hasTables) space.knobs.push_back(one);
       if (space.knobs.empty())
         return {.reason = sm90AttentionBackwardTileRejection(
                     *problem, Sm90AttentionBackwardKnobs{.tileQueries = 64}, rowFloats,

@@ -97,10 +97,17 @@ int64_t sm90AttentionBackwardSharedBytes(const AttentionBackwardProblem &problem
          stages * blockBytes + barriers * 8 + 16;
 }
 
+int64_t sm90AttentionBackwardGroupParts(const AttentionBackwardProblem &problem,
+                                        const Sm90AttentionBackwardKnobs &knobs) {
+  const int64_t heads = problem.attention.headsOfGroup;
+  return knobs.headsOfTile == 0 ? 1 : (heads + knobs.headsOfTile - 1) / knobs.headsOfTile;
+}
+
 int64_t sm90AttentionBackwardTiles(const AttentionBackwardProblem &problem,
                                    const Sm90AttentionBackwardKnobs &knobs) {
   const auto tilesOf = [&](int64_t rows) { return (rows + knobs.tileKeys - 1) / knobs.tileKeys; };
-  return tilesOf(problem.attention.keys) * problem.groups() +
+  return tilesOf(problem.attention.keys) * problem.groups() *
+             sm90AttentionBackwardGroupParts(problem, knobs) +
          (isApart(knobs) ? tilesOf(problem.attention.queries) * problem.attention.heads : 0);
 }
 
@@ -114,10 +121,22 @@ int64_t sm90AttentionBackwardTurns(const AttentionBackwardProblem &problem,
   return problem.attention.heads * queryTiles(problem, knobs);
 }
 
+int64_t sm90AttentionBackwardPartTurns(const AttentionBackwardProblem &problem,
+                                       const Sm90AttentionBackwardKnobs &knobs) {
+  const int64_t parts = sm90AttentionBackwardGroupParts(problem, knobs);
+  return parts == 1
+             ? 0
+             : sm90AttentionBackwardTiles(problem, knobs) / parts * (knobs.tileKeys / subtileSide);
+}
+
 int64_t sm90AttentionBackwardWorkspaceBytes(const AttentionBackwardProblem &problem,
                                             const Sm90AttentionBackwardKnobs &knobs) {
   if (isApart(knobs)) return 0;
-  return sm90AttentionBackwardTurns(problem, knobs) * units(problem, knobs) * unitBytes;
+  const int64_t columns = rounded(problem.attention.headDim) + rounded(problem.attention.valueDim),
+                parts = sm90AttentionBackwardGroupParts(problem, knobs) > 1
+                            ? sm90AttentionBackwardTiles(problem, knobs) * knobs.tileKeys * columns
+                            : 0;
+  return sm90AttentionBackwardTurns(problem, knobs) * units(problem, knobs) * unitBytes + 4 * parts;
 }
 
 int mostRowFloats(const Kernel &kernel, const AttentionBackwardRegion &region) {
@@ -140,6 +159,11 @@ std::string sm90AttentionBackwardTileRejection(const AttentionBackwardProblem &p
   if (knobs.tileKeys != 128 && (!split || knobs.tileKeys != 64))
     return fmt::format("{} keys a tile; {} taken", knobs.tileKeys,
                        split ? "64 and 128 are" : "128 are");
+  if (knobs.headsOfTile > 0 && (split || knobs.headsOfTile >= attention.headsOfGroup))
+    return fmt::format(
+        "{} heads a tile; {}", knobs.headsOfTile,
+        split ? "gradients apart sum all of a group"
+              : fmt::format("fewer than the {} that share keys are taken", attention.headsOfGroup));
   if (attention.headDim > 128 || attention.valueDim > 128)
     return fmt::format("heads of {} and {} columns; gradients of at most 128 fit the registers",
                        attention.headDim, attention.valueDim);
@@ -191,10 +215,15 @@ std::vector<Sm90AttentionBackwardKnobs> sm90AttentionBackwardTileChoices(
   // As many heads as blocks run at a time, so that none waits for its turn, as far as their queries
   // stay in L2.
   constexpr int64_t bytesInL2 = 24 << 20;
-  const int64_t bytesOfHead = attention.queries * (attention.headDim + attention.valueDim) *
-                              sizeOf(attention.operandType) * attention.headsOfGroup;
-  const int64_t most = std::min<int64_t>(problem.groups(), multiprocessors),
-                group = std::clamp<int64_t>(bytesInL2 / std::max<int64_t>(bytesOfHead, 1), 1, most);
+  const int64_t bytesOfHead =
+      attention.queries * (attention.headDim + attention.valueDim) * sizeOf(attention.operandType);
+  const auto mostTogether = [&](int64_t tileHeads) {
+    return std::min<int64_t>(tileHeads, multiprocessors);
+  };
+  const auto groupOf = [&](int64_t tileHeads, int64_t ofTile) {
+    const int64_t bytes = std::max<int64_t>(bytesOfHead * ofTile, 1);
+    return int(std::clamp<int64_t>(bytesInL2 / bytes, 1, mostTogether(tileHeads)));
+  };
   std::vector<Sm90AttentionBackwardKnobs> choices;
   const auto offer = [&](const Sm90AttentionBackwardKnobs &knobs) {
     const bool isTaken =
@@ -202,23 +231,37 @@ std::vector<Sm90AttentionBackwardKnobs> sm90AttentionBackwardTileChoices(
     if (isTaken) choices.push_back(knobs);
     return isTaken;
   };
-  // Tiles of all heads that share keys are long and few: taken all together, the longest ones begin
-  // first, and many of a head pass a block of queries at the same time.
-  std::vector<int64_t> groups = {group};
-  if (attention.headsOfGroup > 1 && most != group) groups.push_back(most);
-  for (const int64_t together : groups)
-    for (const int tileQueries : {128, 64})
-      if (tileQueries == 64 || !readsScores)
-        offer({.tileQueries = tileQueries,
-               .tileKeys = 128,
-               .headGroup = int(together),
-               .blocks = multiprocessors});
+  // Of all heads that share keys, or of some of them, for about one, two and four tiles a block.
+  const int64_t heads = attention.headsOfGroup,
+                tiles = problem.groups() * ((attention.keys + 127) / 128);
+  std::vector<int64_t> headsOfTiles = {heads};
+  for (const int64_t waves : {1, 2, 4}) {
+    const int64_t parts = std::min(heads, (waves * multiprocessors + tiles - 1) / tiles),
+                  ofTile = (heads + parts - 1) / parts;
+    if (ofTile < headsOfTiles.back()) headsOfTiles.push_back(ofTile);
+  }
+  for (const int64_t ofTile : headsOfTiles) {
+    const int64_t tileHeads = problem.groups() * ((heads + ofTile - 1) / ofTile);
+    const int most = int(mostTogether(tileHeads)), group = groupOf(tileHeads, ofTile);
+    std::vector<int> groups = {group};
+    // Tiles of several heads are long and few: taken all together, the longest ones begin first,
+    // and many of a head pass a block of queries at the same time.
+    if (heads > 1 && most != group) groups.push_back(most);
+    for (const int together : groups)
+      for (const int tileQueries : {128, 64})
+        if (tileQueries == 64 || !readsScores)
+          offer({.tileQueries = tileQueries,
+                 .tileKeys = 128,
+                 .headGroup = together,
+                 .headsOfTile = ofTile == heads ? 0 : int(ofTile),
+                 .blocks = multiprocessors});
+  }
   for (const int tileKeys : {64, 128})
     for (const int columns : {64, 32}) {
       Sm90AttentionBackwardKnobs knobs{.gradients = BackwardGradients::apart,
                                        .tileQueries = columns,
                                        .tileKeys = tileKeys,
-                                       .headGroup = int(group)};
+                                       .headGroup = groupOf(problem.groups(), heads)};
       knobs.blocks = multiprocessors * sm90AttentionBackwardResidents(knobs);
       if (offer(knobs)) break;  // wider blocks where registers hold them
     }

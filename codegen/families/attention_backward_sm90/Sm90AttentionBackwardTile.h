@@ -26,6 +26,9 @@ SplitBackwardStages splitBackwardStages(const AttentionBackwardProblem &problem,
 /// Of gradients apart: the rows of a box that TMA loads.
 int splitBackwardBoxRows(const Sm90AttentionBackwardKnobs &knobs);
 
+/// Tiles with the same keys, each of some of the heads that share these.
+int64_t sm90AttentionBackwardGroupParts(const AttentionBackwardProblem &problem,
+                                        const Sm90AttentionBackwardKnobs &knobs);
 int64_t sm90AttentionBackwardTiles(const AttentionBackwardProblem &problem,
                                    const Sm90AttentionBackwardKnobs &knobs);
 int64_t sm90AttentionBackwardBlocks(const AttentionBackwardProblem &problem,
@@ -34,7 +37,11 @@ int64_t sm90AttentionBackwardBlocks(const AttentionBackwardProblem &problem,
 /// are not apart.
 int64_t sm90AttentionBackwardTurns(const AttentionBackwardProblem &problem,
                                    const Sm90AttentionBackwardKnobs &knobs);
-/// Of device memory, for sums of the gradients of queries; none where these are apart.
+/// Counters of such tiles, of every consumer warpgroup; none where keys have one tile each.
+int64_t sm90AttentionBackwardPartTurns(const AttentionBackwardProblem &problem,
+                                       const Sm90AttentionBackwardKnobs &knobs);
+/// Of device memory, for sums of the gradients of queries and, where several tiles have the same
+/// keys, for parts of the gradients of these; none where gradients are apart.
 int64_t sm90AttentionBackwardWorkspaceBytes(const AttentionBackwardProblem &problem,
                                             const Sm90AttentionBackwardKnobs &knobs);
 

@@ -20,7 +20,8 @@
 // memory, first keys first. They walk queries from the last block to the first: under a causal mask
 // the first keys, which have most to do and whose turn is first, then begin where all others begin,
 // and nobody waits for a turn but at the start. When all tiles are taken, consumers round the sums
-// of the queries' gradient.
+// of the queries' gradient. Where few groups of many heads leave blocks without a tile, tiles take
+// some of a group's heads each, and the last one of those with the same keys adds up their parts.
 #pragma once
 
 #include "weft/grid_memory.cuh"
@@ -31,6 +32,7 @@
 #include "weft/sm90_attention_backward_tiles.cuh"
 #include "weft/sm90_barrier.cuh"
 #include "weft/sm90_fragment_shared.cuh"
+#include "weft/sm90_gradient_parts.cuh"
 #include "weft/sm90_heads.cuh"
 #include "weft/sm90_ordered_sum.cuh"
 #include "weft/sm90_registers.cuh"
@@ -48,15 +50,16 @@ template <typename RowOf, typename Gradients, typename GradientsWithoutMasks,
           typename Coverage = FullCoverage, typename Dropout = NoDropout>
 struct AttentionBackwardArgs {
   const TensorMap *q, *k, *v, *dOutput, *dQ, *dK, *dV;
-  unsigned *counter;                // of tiles taken; zero between launches
-  unsigned *turns;                  // of Turns
-  float *sums;                      // AttentionBackwardConfig::sumFloats
+  unsigned *counter;  // of tiles taken; zero between launches
+  unsigned *turns;    // of Turns
+  float *sums;        // AttentionBackwardConfig::sumFloats, and behind them partsFloats
   float dQScale, dKScale, dVScale;  // of products
   RowOf row;
   Gradients gradients;
   GradientsWithoutMasks gradientsWithoutMasks;
   Coverage coverage = {};
   Dropout dropout = {};
+  unsigned *partTurns = nullptr;  // of Turns, of a group's parts
   using Row = decltype(row(0, 0));
 };
 
@@ -70,10 +73,10 @@ template <AttentionBackwardProblem problem, AttentionBackwardTile tile, typename
           typename Coverage>
 struct QueryBlocks {
   using C = AttentionBackwardConfig<problem, tile, Row>;
-  static constexpr int lanes = 32, places = C::queryTiles * problem.headsOfGroup,
+  static constexpr int lanes = 32, places = C::queryTiles * C::headsOfTile,
                        groups = (places + lanes - 1) / lanes;
   const Coverage &coverage;
-  int firstHead, keyTile;
+  int keyHead, firstHead, keyTile;
   // Of the block. What the compiler does not know: it would take a loop of few blocks apart.
   int head = opaque(firstHead, 0) - 1;
   int index = C::queryTiles - 1;
@@ -86,7 +89,7 @@ struct QueryBlocks {
   /// Goes to the next block; false if there is none.
   __device__ __forceinline__ bool advance() {
     if constexpr (SeesAll<Coverage>) {
-      if (++head == firstHead + problem.headsOfGroup) head = firstHead, --index;
+      if (++head == endHead()) head = firstHead, --index;
       isMixed = C::hasTail && isAtEnd(index, keyTile);
       return index >= 0;
     } else {
@@ -116,11 +119,16 @@ struct QueryBlocks {
   }
 
 private:
+  /// Behind the last head: a group's last part may have fewer.
+  __device__ __forceinline__ int endHead() const {
+    if constexpr (problem.headsOfGroup % C::headsOfTile == 0) return firstHead + C::headsOfTile;
+    else return smaller(firstHead + C::headsOfTile, (keyHead + 1) * problem.headsOfGroup);
+  }
   __device__ __forceinline__ int headAt(int place) const {
-    return firstHead + place % problem.headsOfGroup;
+    return firstHead + place % C::headsOfTile;
   }
   __device__ __forceinline__ static int queryAt(int place) {
-    return C::queryTiles - 1 - place / problem.headsOfGroup;
+    return C::queryTiles - 1 - place / C::headsOfTile;
   }
   __device__ __forceinline__ static bool isAtEnd(int query, int key) {
     return (problem.queries % tile.queries != 0 && query == C::queryTiles - 1) ||
@@ -134,7 +142,7 @@ private:
   __device__ __forceinline__ void askFor(int place) {
     const int query = queryAt(place), ofHead = headAt(place);
     TileCoverage found = TileCoverage::empty;
-    if (place < places) {
+    if (place < places && ofHead < endHead()) {
       found = covered(ofHead, query, keyTile);
       if (keyTile == 0 && found == TileCoverage::empty) {
         bool isSeen = false;
@@ -153,9 +161,11 @@ private:
 template <AttentionBackwardProblem problem, AttentionBackwardTile tile, typename Args>
 __device__ __forceinline__ auto queryBlocks(const Args &args, int index) {
   using Row = typename Args::Row;
+  using C = AttentionBackwardConfig<problem, tile, Row>;
   const AttentionBackwardPlace at = attentionBackwardTile<problem, tile, Row>(index);
   return QueryBlocks<problem, tile, Row, decltype(args.coverage)>{
-      args.coverage, at.keyHead * problem.headsOfGroup, at.keyTile};
+      args.coverage, at.keyHead, at.keyHead * problem.headsOfGroup + at.part * C::headsOfTile,
+      at.keyTile};
 }
 
 template <AttentionBackwardProblem problem, AttentionBackwardTile tile, typename Shared,
@@ -185,15 +195,16 @@ __device__ __forceinline__ void produceOperands(const Shared &shared, const Args
     if (isLeader) {
       wait(shared.keysEmpty(), tiles % 2 ^ 1);
       arriveExpecting(shared.keysFull(), C::keyBytes + C::valueBytes);
-      const int firstKey = blocks.keyTile * tile.keys;
+      const int firstKey = blocks.keyTile * tile.keys,
+                groupHead = blocks.keyHead * problem.headsOfGroup;
 #pragma unroll
       for (int panel = 0; panel < C::headPanels; ++panel)
         loadHead<problem.k>(shared.k() + panel * tile.keys * rowBytes, args.k, shared.keysFull(),
-                            panel * 64, firstKey, blocks.firstHead);
+                            panel * 64, firstKey, groupHead);
 #pragma unroll
       for (int panel = 0; panel < C::valuePanels; ++panel)
         loadHead<problem.v>(shared.v() + panel * tile.keys * rowBytes, args.v, shared.keysFull(),
-                            panel * 64, firstKey, blocks.firstHead);
+                            panel * 64, firstKey, groupHead);
     }
 #pragma unroll 1
     for (; hasBlock; hasBlock = blocks.advance()) {
@@ -737,6 +748,33 @@ __device__ __forceinline__ void consumeBlocks(const Shared &shared, const Args &
 
     // Keys and values have been read by all: gradients leave through their places.
     synchronize(dScoresBarrier, C::consumers * warpgroup);
+    if constexpr (C::groupParts > 1) {
+      const int keys = at.keyHead * C::keyTiles + at.keyTile;
+      constexpr int ofWarpgroup = C::partFloats / C::consumers, ofKeys = 64 * C::headColumns;
+      float *parts = args.sums + C::sumFloats +
+                     static_cast<Offset>(keys) * (C::groupParts * C::partFloats) +
+                     consumer * ofWarpgroup;
+      storePart(parts + at.part * C::partFloats, dK, thread);
+      storePart(parts + at.part * C::partFloats + ofKeys, dV, thread);
+      synchronize(backwardConsumerBarrier + consumer, warpgroup);
+      if (isLeader)
+        storeWord(shared.partsBefore(consumer),
+                  ptx::arrive(args.partTurns + keys * C::consumers + consumer, C::groupParts - 1));
+      synchronize(backwardConsumerBarrier + consumer, warpgroup);
+      if (loadWord(shared.partsBefore(consumer)) < C::groupParts - 1) {
+        if (isLeader) arrive(shared.keysEmpty());
+        continue;
+      }
+#pragma unroll
+      for (int i = 0; i < C::headColumns / 2; ++i) dK[i] = 0;
+#pragma unroll
+      for (int i = 0; i < C::valueColumns / 2; ++i) dV[i] = 0;
+#pragma unroll 1
+      for (int part = 0; part < C::groupParts; ++part) {
+        addPart(dK, parts + part * C::partFloats, thread);
+        addPart(dV, parts + part * C::partFloats + ofKeys, thread);
+      }
+    }
     const auto stage = [&]<int columns>(SharedAddress place, const float(&sums)[columns / 2],
                                         float scale) {
 #pragma unroll

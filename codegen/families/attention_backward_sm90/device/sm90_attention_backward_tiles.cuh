@@ -1,9 +1,10 @@
 // What a fused attention backward and its tiles are, their places in shared memory, and the order
 // in which blocks take tiles.
 //
-// A tile is some keys of one head of keys; the queries of the heads that share it are walked in
-// blocks of `queries`. Rows of all tensors lie in panels of 64 columns (128 bytes, swizzled): panel
-// p of n rows is n * 128 bytes at p * n * 128. Columns past a tensor's own are zero.
+// A tile is some keys of one head of keys; the queries of the heads that share it, or of some of
+// them, are walked in blocks of `queries`. Rows of all tensors lie in panels of 64 columns (128
+// bytes, swizzled): panel p of n rows is n * 128 bytes at p * n * 128. Columns past a tensor's own
+// are zero.
 //
 // The gradient of a block of queries is made in units of 64 queries and one panel of columns, one
 // warpgroup each. Sums of units lie in device memory as accumulators lie in threads: four of a
@@ -30,7 +31,10 @@ struct AttentionBackwardProblem {
 struct AttentionBackwardTile {
   int queries;    ///< of a block: 64 or 128
   int keys;       ///< rows: 64 a consumer warpgroup
-  int headGroup;  ///< heads of keys whose tiles are taken together, first keys first
+  int headGroup;  ///< heads of tiles that are taken together, first keys first
+  /// Heads of queries that share a tile's keys; 0: all of a group. Where there are fewer, several
+  /// tiles have the same keys and sum parts of their gradients.
+  int headsOfTile = 0;
 };
 
 template <AttentionBackwardProblem problem, AttentionBackwardTile tile, typename Row>
@@ -44,7 +48,11 @@ struct AttentionBackwardConfig {
                        valueColumns = (problem.valueDim + 15) / 16 * 16;
   static constexpr int queryTiles = (problem.queries + tile.queries - 1) / tile.queries,
                        keyTiles = (problem.keys + tile.keys - 1) / tile.keys,
-                       keyHeads = problem.heads / problem.headsOfGroup, tiles = keyTiles * keyHeads;
+                       keyHeads = problem.heads / problem.headsOfGroup;
+  static constexpr int headsOfTile =
+                           tile.headsOfTile == 0 ? problem.headsOfGroup : tile.headsOfTile,
+                       groupParts = (problem.headsOfGroup + headsOfTile - 1) / headsOfTile,
+                       tileHeads = keyHeads * groupParts, tiles = keyTiles * tileHeads;
   static constexpr bool hasTail =
       problem.queries % tile.queries != 0 || problem.keys % tile.keys != 0;
   static constexpr int queryBytes = headPanels * tile.queries * rowBytes,
@@ -71,6 +79,11 @@ struct AttentionBackwardConfig {
   static constexpr int turns = problem.heads * queryTiles;
   /// Floats in device memory: sums of the gradients of queries.
   static constexpr Offset sumFloats = static_cast<Offset>(turns) * units * unitFloats;
+  /// Floats behind these: parts of the gradients of a tile's keys and values, of every tile.
+  static constexpr int partFloats = tile.keys * (headColumns + valueColumns),
+                       partTurns = groupParts > 1 ? keyHeads *keyTiles *consumers : 0;
+  static constexpr Offset partsFloats = groupParts > 1 ? static_cast<Offset>(tiles) * partFloats
+                                                       : 0;
   /// What setmaxnreg gives.
   static constexpr int consumerRegisters = consumers == 1 ? 216 : 232, producerRegisters = 40;
   static_assert(tile.queries % 64 == 0 && tile.keys == 128);  // two warpgroups take turns
@@ -151,10 +164,15 @@ struct AttentionBackwardShared {
   __device__ __forceinline__ SharedAddress tileNumber(int place) const {
     return barrier(C::barriers) + place * 4;
   }
+  /// A word of each consumer: how many parts of its keys' gradients were there before its own.
+  __device__ __forceinline__ SharedAddress partsBefore(int consumer) const {
+    return tileNumber(2) + consumer * 4;
+  }
 };
 
 struct AttentionBackwardPlace {
   int keyHead, keyTile;
+  int part;  ///< of the heads that share these keys
 };
 /// Tile `index`. The heads of a group together, so that few blocks add to the same sums; first keys
 /// first: whoever waits for a turn waits for a tile that was taken before.
@@ -162,9 +180,9 @@ template <AttentionBackwardProblem problem, AttentionBackwardTile tile, typename
 __device__ __forceinline__ AttentionBackwardPlace attentionBackwardTile(int index) {
   using C = AttentionBackwardConfig<problem, tile, Row>;
   const int firstHead = index / (tile.headGroup * C::keyTiles) * tile.headGroup,
-            size = smaller(tile.headGroup, C::keyHeads - firstHead),
-            inGroup = index - firstHead * C::keyTiles;
-  return {firstHead + inGroup % size, inGroup / size};
+            size = smaller(tile.headGroup, C::tileHeads - firstHead),
+            inGroup = index - firstHead * C::keyTiles, tileHead = firstHead + inGroup % size;
+  return {tileHead / C::groupParts, inGroup / size, tileHead % C::groupParts};
 }
 
 }  // namespace weft::sm90

@@ -157,6 +157,25 @@ TEST_CASE("the backward pass of attention with groups of heads, biases and dropo
   checkAll("sm90_attention_backward_others", subjects);
 }
 
+TEST_CASE("the backward pass of attention where tiles of some heads of a group share keys") {
+  std::vector<Subject> subjects;
+  // Parts of one head, of equal sizes, and a last one that is smaller; blocks take several tiles
+  // each; of fewer keys than queries the first ones see none, and some tiles of keys see nothing.
+  const AttentionExtents three{.b = 1, .h = 2, .g = 3, .j = 130, .k = 200, .p = 64, .w = 64},
+      four{.b = 2, .h = 1, .g = 4, .j = 300, .k = 150, .p = 64, .w = 48};
+  add(subjects, plainBackward(three, DType::f16),
+      {.tileQueries = 64, .headGroup = 4, .headsOfTile = 2, .blocks = 3});
+  add(subjects, causalBackward(three, DType::bf16),
+      {.tileQueries = 128, .headGroup = 6, .headsOfTile = 1, .blocks = 2});
+  add(subjects, causalBackward(four, DType::f16),
+      {.tileQueries = 64, .headGroup = 3, .headsOfTile = 3, .blocks = 2});
+  add(subjects,
+      windowBackward({.b = 1, .h = 1, .g = 4, .j = 100, .k = 400, .p = 64, .w = 64}, DType::f16, 30,
+                     0),
+      {.tileQueries = 64, .headGroup = 2, .headsOfTile = 2, .blocks = 1});
+  checkAll("sm90_attention_backward_parts", subjects);
+}
+
 TEST_CASE("gradients apart by tiles of 64 and 128 keys or queries, for every number of panels") {
   std::vector<Subject> subjects;
   // Extents cut tiles and blocks of both sides; blocks take several tiles each.

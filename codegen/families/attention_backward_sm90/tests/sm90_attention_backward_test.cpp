@@ -89,11 +89,62 @@ TEST_CASE("tiles of all heads of keys are offered together where several heads s
     std::set<int> found;
     for (const Sm90AttentionBackwardKnobs &knobs :
          nonEmpty(sm90AttentionBackwardTileChoices(problem, 2, false, false, 132)))
-      if (knobs.gradients == BackwardGradients::together) found.insert(knobs.headGroup);
+      if (knobs.gradients == BackwardGradients::together && knobs.headsOfTile == 0)
+        found.insert(knobs.headGroup);
     return found;
   };
   CHECK(groups(16) == std::set<int>{1, 6});
   CHECK(groups(1) == std::set<int>{10});
+}
+
+TEST_CASE("tiles of some heads of a group are offered where there are few of all of them") {
+  using Choices = std::set<std::pair<int, int>>;  // heads of a tile, heads taken together
+  const auto offered = [](int64_t batch, int64_t groups, int64_t heads, int64_t length) {
+    const Kernel kernel = plainBackward(
+        {.b = batch, .h = groups, .g = heads, .j = length, .k = length, .p = 64, .w = 64},
+        DType::f16);
+    Choices found;
+    for (const Configuration &configuration : nonEmpty(own(kernel)))
+      if (const auto &knobs = configuration.knobs.get<Sm90AttentionBackwardKnobs>();
+          knobs.gradients == BackwardGradients::together)
+        found.insert({knobs.headsOfTile, knobs.headGroup});
+    return found;
+  };
+  // 24 tiles of 22 heads: about one, two and four tiles of fewer a block of the grid.
+  CHECK(offered(1, 1, 22, 2983) == Choices{{0, 1}, {4, 6}, {2, 11}, {1, 22}});
+  // As many tiles as blocks, of a prime number of heads; one head a group has no parts.
+  CHECK(offered(66, 2, 7, 128) == Choices{{0, 109}, {0, 132}, {4, 132}, {2, 132}});
+  CHECK(offered(1, 8, 1, 512) == Choices{{0, 8}});
+}
+
+TEST_CASE("parts of the gradients of keys take a workspace, a counter and a check of each") {
+  const Kernel kernel =
+      plainBackward({.b = 2, .h = 2, .g = 3, .j = 300, .k = 301, .p = 64, .w = 48}, DType::f16);
+  const Sm90AttentionBackwardKnobs whole{.tileQueries = 64},
+      parts{.tileQueries = 64, .headsOfTile = 2};
+  const auto bytes = [&](const Sm90AttentionBackwardKnobs &knobs) {
+    return workspaceBytesOf(kernel, logicalOrder(kernel, knobs));
+  };
+  // Three tiles of four heads of keys, two parts of 128 keys and 64 + 48 columns each.
+  CHECK(bytes(parts) - bytes(whole) == 3 * 4 * 2 * 128 * (64 + 48) * 4);
+  const codegen::EmittedKernel emitted =
+      codegen::emit(kernel, logicalOrder(kernel, parts), "sm_90a");
+  CHECK(emitted.readable.find(".headGroup = 1, .headsOfTile = 2}") != std::string::npos);
+  CHECK(emitted.readable.find("weft::sm90::Turns<24> partTurns;") != std::string::npos);
+  CHECK(emitted.readable.find("::partTurns == 24") != std::string::npos);
+  CHECK(codegen::emit(kernel, logicalOrder(kernel, whole), "sm_90a").readable.find("partTurns") ==
+        std::string::npos);
+  const AttentionBackwardProblem problem = problemOf(kernel, logicalOrder(kernel, parts));
+  const auto rejection = [&](const Sm90AttentionBackwardKnobs &knobs) {
+    return sm90AttentionBackwardTileRejection(problem, knobs, 2, false);
+  };
+  CHECK(rejection(parts).empty());
+  CHECK(rejection({.tileQueries = 64, .headsOfTile = 3}) ==
+        "3 heads a tile; fewer than the 3 that share keys are taken");
+  CHECK(rejection({.gradients = BackwardGradients::apart,
+                   .tileQueries = 64,
+                   .tileKeys = 64,
+                   .headsOfTile = 1}) == "1 heads a tile; gradients apart sum all of a group");
 }
 
 TEST_CASE("products and sums of a block fit the registers") {
