@@ -179,6 +179,29 @@ mlir::LogicalResult DropoutOp::verifyOwnConstraints() {
   return checkDropout(*this, getP().convertToDouble(), static_cast<int64_t>(getStream()));
 }
 
+/// One start along an axis that is neither that of positions nor that of pairs.
+mlir::LogicalResult RotaryOp::verifyStarts() {
+  const mlir::Type x = getX().getType();
+  if (mlir::failed(
+          checkElementType(*this, "elementwise_c5", "the result", getResult().getType(), x)))
+    return mlir::failure();
+  if (!mlir::isa<mlir::FloatType>(getX().getType().getElementType()))
+    return broken(*this, "elementwise_c5") << x << " is not a tensor of floats";
+  if (!getStarts() && !getAlong()) return mlir::success();
+  if (!getStarts() || !getAlong() || getAlong()->size() != 1)
+    return broken(*this, "rotary_c8") << "starts and 'along', the one axis that they run along, go "
+                                         "together";
+  const int64_t along = (*getAlong())[0];
+  if (mlir::failed(checkAxes(*this, "rotary_c8", "along",
+                             {int64_t(getPosition()), int64_t(getDim()), along}, x)))
+    return mlir::failure();
+  const mlir::Type starts = getStarts().getType();
+  return allOf(
+      checkExtents(*this, "rotary_c8", "the tensor of starts", starts, {extents(x)[size_t(along)]}),
+      checkElementType(*this, "rotary_c8", "the tensor of starts", starts,
+                       fromDType(getContext(), DType::i32)));
+}
+
 mlir::LogicalResult RotaryOp::verifyOwnConstraints() {
   const mlir::Type x = getX().getType();
   const int64_t position = getPosition(), dim = getDim();
@@ -197,6 +220,7 @@ mlir::LogicalResult RotaryOp::verifyOwnConstraints() {
   if (getDirection() && getDirection() != "reverse")
     return broken(*this, "rotary_c5")
            << "unknown direction \"" << *getDirection() << "\"; supported: reverse, or none";
+  if (mlir::failed(verifyStarts())) return mlir::failure();
   if (getTurned() &&
       (turnedExtent() < 2 || turnedExtent() % 2 != 0 || turnedExtent() > extents(x)[dim]))
     return broken(*this, "rotary_c6")

@@ -318,13 +318,16 @@ def Weft_DropoutOp : Weft_Elementwise<"dropout", "", 1, "std::numeric_limits<dou
   }]>];
 }
 
-// Rotates pairs of the `dim` axis by position * base^(-2 i / extent), or back by it.
+// Rotates pairs of the `dim` axis by position * base^(-2 i / extent), or back by it. `starts`:
+// positions count from that of their sequence, one `along` an axis.
 def Weft_RotaryOp : Weft_Elementwise<"rotary", "", 3, "std::numeric_limits<double>::quiet_NaN()",
     ["turnedBack(dy)"]> {
   let ownExpression = 1;
   let ownConstraints = 1;
-  let arguments = (ins Weft_Tensor:$x, I64Attr:$position, I64Attr:$dim, DefaultValuedAttr<F64Attr,
-                       "10000.0">:$base,
+  let ownTypes = 1;
+  let arguments = (ins Weft_Tensor:$x, Optional<Weft_Tensor>:$starts, I64Attr:$position,
+                       I64Attr:$dim, OptionalAttr<DenseI64ArrayAttr>:$along,
+                       DefaultValuedAttr<F64Attr, "10000.0">:$base,
                        DefaultValuedStrAttr<StrAttr, "halved">:$style,
                            OptionalAttr<StrAttr>:$direction, OptionalAttr<I64Attr>:$turned,
                        OptionalAttr<F64Attr>:$factor, OptionalAttr<I64Attr>:$original,
@@ -332,6 +335,7 @@ def Weft_RotaryOp : Weft_Elementwise<"rotary", "", 3, "std::numeric_limits<doubl
   let extraMembers = [{
     bool isReverse() { return getDirection() == "reverse"; }
     int64_t turnedExtent();
+    ::llvm::LogicalResult verifyStarts();
     ::weft::Term turnedBack(const ::weft::Term &x);
   }];
   let builders = [OpBuilder<(ins "::mlir::Value":$x, "int64_t":$position, "int64_t":$dim,
@@ -349,7 +353,8 @@ def Weft_RotaryOp : Weft_Elementwise<"rotary", "", 3, "std::numeric_limits<doubl
 }
 
 // Excluded elements become -inf, or `fill`. `aux`: lengths of a padding mask (one per position
-// `along` an axis), table of a block mask, segments of a document mask. A pattern mask has its
+// `along` an axis), starts of the queries of a causal mask or a window (likewise), table of a block
+// mask, segments of a document mask. A pattern mask has its
 // table in `pattern` (kernel/BlockMask.h), by the head whose digits the coordinates `along` axes
 // are.
 def Weft_MaskOp : Weft_Elementwise<"mask", "", 0, "std::numeric_limits<double>::quiet_NaN()",
@@ -388,6 +393,8 @@ def Weft_MaskOp : Weft_Elementwise<"mask", "", 0, "std::numeric_limits<double>::
     int64_t countHeads();
     ::llvm::LogicalResult checkFloatResult();
     ::llvm::LogicalResult verifyAxesAndSizes();
+    /// Queries stand from the start of their sequence on, not at the last keys.
+    void setStarts(::mlir::Value starts, int64_t along);
     ::llvm::LogicalResult verifySegments();
     ::llvm::LogicalResult verifyPattern();
   }];

@@ -67,6 +67,11 @@ MaskOp MaskOp::document(mlir::OpBuilder &builder, mlir::Location location, mlir:
   return op;
 }
 
+void MaskOp::setStarts(mlir::Value starts, int64_t along) {
+  getAuxMutable().assign(starts);
+  setAlong(llvm::ArrayRef<int64_t>{along});
+}
+
 //===-- Expression ----------------------------------------------------------------------------===//
 
 Expression MaskOp::expression() {
@@ -101,6 +106,7 @@ Expression MaskOp::expression() {
   if (getKind() == "window" || getKind() == "causal" || getKind() == "document") {
     const std::vector<int64_t> sizes = extents(getX().getType());
     mask.shift = sizes[static_cast<size_t>(mask.key)] - sizes[static_cast<size_t>(mask.query)];
+    mask.hasStarts = getKind() != "document" && getAux();
   }
   return maskExpression(mask);
 }
@@ -120,6 +126,7 @@ Expression RotaryOp::expression() {
   return rotaryExpression({.isHalved = getStyle() == "halved",
                            .isReverse = isReverse(),
                            .isShort = isShort,
+                           .hasStarts = getStarts() != nullptr,
                            .dimension = dimension,
                            .position = static_cast<int>(getPosition()),
                            .rank = static_cast<int>(rankOf(getX().getType())),
@@ -164,14 +171,17 @@ namespace {
 
 /// Which attributes and operands a kind of mask has.
 struct MaskForm {
-  bool query, window, size, aux;
+  bool query, window, size;
+  std::optional<bool> aux;    ///< nothing: either, and `along` as it
   std::optional<bool> along;  ///< nothing: either
   bool pattern = false;
 };
 const std::map<llvm::StringRef, MaskForm> &maskForms() {
   static const std::map<llvm::StringRef, MaskForm> forms = {
-      {"causal", {.query = true, .window = false, .size = false, .aux = false, .along = false}},
-      {"window", {.query = true, .window = true, .size = false, .aux = false, .along = false}},
+      {"causal",
+       {.query = true, .window = false, .size = false, .aux = std::nullopt, .along = std::nullopt}},
+      {"window",
+       {.query = true, .window = true, .size = false, .aux = std::nullopt, .along = std::nullopt}},
       {"padding", {.query = false, .window = false, .size = false, .aux = true, .along = true}},
       {"block", {.query = true, .window = false, .size = true, .aux = true, .along = false}},
       {"pattern",
@@ -205,17 +215,18 @@ mlir::LogicalResult MaskOp::verifyOwnConstraints() {
            << "unknown kind \"" << getKind()
            << "\"; supported: causal, window, padding, block, document, pattern, tokens, unread";
   const MaskForm &has = form->second;
-  if (mlir::failed(
-          allOf(checkPresent(*this, getKind(), "query", getQuery().has_value(), has.query),
-                checkPresent(*this, getKind(), "left", getLeft().has_value(), has.window),
-                checkPresent(*this, getKind(), "right", getRight().has_value(), has.window),
-                checkPresent(*this, getKind(), "global", getGlobal().has_value(),
-                             has.window && getGlobal().has_value()),
-                checkPresent(*this, getKind(), "size", getSize().has_value(), has.size),
-                checkPresent(*this, getKind(), "along", getAlong().has_value(),
-                             has.along.value_or(getAlong().has_value())),
-                checkPresent(*this, getKind(), "pattern", getPattern().has_value(), has.pattern),
-                checkPresent(*this, getKind(), "second operand", getAux() != nullptr, has.aux))))
+  if (mlir::failed(allOf(
+          checkPresent(*this, getKind(), "query", getQuery().has_value(), has.query),
+          checkPresent(*this, getKind(), "left", getLeft().has_value(), has.window),
+          checkPresent(*this, getKind(), "right", getRight().has_value(), has.window),
+          checkPresent(*this, getKind(), "global", getGlobal().has_value(),
+                       has.window && getGlobal().has_value()),
+          checkPresent(*this, getKind(), "size", getSize().has_value(), has.size),
+          checkPresent(*this, getKind(), "along", getAlong().has_value(),
+                       has.along.value_or(has.aux ? getAlong().has_value() : getAux() != nullptr)),
+          checkPresent(*this, getKind(), "pattern", getPattern().has_value(), has.pattern),
+          checkPresent(*this, getKind(), "second operand", getAux() != nullptr,
+                       has.aux.value_or(getAux() != nullptr)))))
     return mlir::failure();
   if (getFill() && !getFill()->isFinite())
     return broken(*this, "mask_c7") << "'fill' must be finite; leave it out for -inf";
@@ -264,10 +275,11 @@ mlir::LogicalResult MaskOp::verifyAxesAndSizes() {
     return broken(*this, "mask_c5") << "'along' must be one axis other than the key axis";
   if (mlir::failed(checkAxes(*this, "mask_c5", "along", *getAlong(), x))) return mlir::failure();
   if (getKind() == "document") return verifySegments();
-  return allOf(
-      checkExtents(*this, "mask_c5", "the tensor of lengths", aux, {extents(x)[(*getAlong())[0]]}),
-      checkElementType(*this, "mask_c5", "the tensor of lengths", aux,
-                       fromDType(getContext(), DType::i32)));
+  if ((*getAlong())[0] == query)
+    return broken(*this, "mask_c5") << "'along' must be one axis other than the query axis";
+  const char *const what = getQuery() ? "the tensor of starts" : "the tensor of lengths";
+  return allOf(checkExtents(*this, "mask_c5", what, aux, {extents(x)[(*getAlong())[0]]}),
+               checkElementType(*this, "mask_c5", what, aux, fromDType(getContext(), DType::i32)));
 }
 
 mlir::LogicalResult MaskOp::verifyPattern() {

@@ -314,6 +314,17 @@ def Weft_UnpackOp : Weft_SpaceOp<"unpack", "movement"> {
                                  CArg<"double", "0">:$fill)>];
 }
 
+def Weft_AppendOp : Weft_SpaceOp<"append", "movement"> {
+  let summary = "A cache with new tokens from the start of each sequence on, in the cache's place";
+  let arguments = (ins Weft_Tensor:$cache, Weft_Tensor:$tokens, Weft_Tensor:$starts, I64Attr:$axis,
+                       DenseI64ArrayAttr:$along);
+  let results = (outs Weft_Tensor:$result);
+  let skipDefaultBuilders = 1;
+  // `axis`: that of positions, of cache and tokens; `along`: that of sequences.
+  let builders = [OpBuilder<(ins "::mlir::Value":$cache, "::mlir::Value":$tokens,
+                                 "::mlir::Value":$starts, "int64_t":$axis, "int64_t":$along)>];
+}
+
 include "ir/GradientOps.td"
 
 //===-- Structure -----------------------------------------------------------------------------===//

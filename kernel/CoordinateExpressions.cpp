@@ -24,6 +24,11 @@ E sum(const E &a, int64_t b) {
   return b == 0 ? a : E::binary(ScalarOperator::add, a, E::integer(b));
 }
 
+/// A position that counts from the start of its sequence.
+E fromStart(const E &position) {
+  return E::binary(ScalarOperator::add, position, E::operand(1, ScalarType::i32));
+}
+
 /// The number whose digits the coordinates along some dimensions are, slowest first.
 E numberOf(const std::vector<int> &dimensions, const std::vector<int64_t> &extents) {
   E number = E::coordinate(dimensions.front());
@@ -36,7 +41,7 @@ E numberOf(const std::vector<int> &dimensions, const std::vector<int64_t> &exten
 
 E visible(const MaskShape &mask) {
   const E key = E::coordinate(mask.key), query = E::coordinate(mask.query);
-  const E position = sum(query, mask.shift);
+  const E position = mask.hasStarts ? fromStart(query) : sum(query, mask.shift);
   switch (mask.kind) {
     case MaskShape::Kind::padding:
       return E::binary(ScalarOperator::less, key, E::operand(1, ScalarType::i32));
@@ -157,7 +162,9 @@ Expression rotaryExpression(const RotaryShape &rotary) {
   const E x = E::operand(0), partner = E::element(0, places),
           minusPartner = E::unary(ScalarOperator::negate, partner);
   const E turn = E::call(rotary.isShort ? shortRotation : "weft::rotation",
-                         {E::coordinate(rotary.position), rotaryFrequency(rotary, pair)});
+                         {rotary.hasStarts ? fromStart(E::coordinate(rotary.position))
+                                           : E::coordinate(rotary.position),
+                          rotaryFrequency(rotary, pair)});
   const E rotated = E::binary(
       ScalarOperator::add, E::binary(ScalarOperator::multiply, x, E::member("cosine", turn)),
       E::binary(ScalarOperator::multiply,

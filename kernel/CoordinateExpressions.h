@@ -15,7 +15,8 @@
 namespace weft {
 
 /// Which keys a query sees; others become `fill`. Queries are aligned to the end of the keys:
-/// `shift` is the number of keys less that of queries.
+/// `shift` is the number of keys less that of queries; or, of causal and window with `hasStarts`,
+/// they stand from the start of their sequence on, the op's second operand.
 struct MaskShape {
   enum class Kind : uint8_t {
     causal,    ///< key <= query + shift
@@ -32,6 +33,7 @@ struct MaskShape {
   int key = 0, query = 0;                 ///< dimensions
   int batch = 0;                          ///< dimension of a document mask
   int64_t shift = 0;                      ///< of causal, window and document
+  bool hasStarts = false;                 ///< of causal and window, in the place of the shift
   int64_t left = 0, right = 0;            ///< of a window
   int64_t global = 0;                     ///< of a window: positions that see all and all see
   int64_t size = 1;                       ///< of a block
@@ -64,6 +66,8 @@ struct RotaryShape {
   /// For results of 16 bits: the angle and its sine in fewer instructions
   /// (device/short_rotation.cuh).
   bool isShort = false;
+  /// Positions count from the start of their sequence, the op's second operand.
+  bool hasStarts = false;
   int dimension = 0, position = 0;  ///< dimensions: of the pairs, and of the angle's factor
   int rank = 1;                     ///< dimensions of the operand
   int64_t extent = 2;               ///< of `dimension`

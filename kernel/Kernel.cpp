@@ -2,6 +2,7 @@
 // and profiles key on.
 #include "kernel/Kernel.h"
 
+#include "kernel/Append.h"
 #include "kernel/CanonicalNames.h"
 #include "kernel/Error.h"
 
@@ -49,8 +50,8 @@ int64_t Kernel::bytes(int value) const { return elements(value) * sizeOf(values[
 
 int64_t Kernel::necessaryBytes() const {
   int64_t sum = 0;
-  for (int value : inputs) sum += bytes(value);
-  for (int value : outputs) sum += bytes(value);
+  for (int value : inputs) sum += movedElements(*this, value) * sizeOf(values[value].dtype);
+  for (int value : outputs) sum += movedElements(*this, value) * sizeOf(values[value].dtype);
   return sum;
 }
 

@@ -90,7 +90,7 @@ struct Kernel {
   int64_t elements(int value) const;
   int64_t bytes(int value) const;
   /// Bytes that any implementation must move: every input once plus every output once (Q of the MUE
-  /// metric).
+  /// metric); of a cache that it appends to (kernel/Append.h), the tokens.
   int64_t necessaryBytes() const;
   /// Axes over which some body op reduces, ascending.
   std::vector<int> reducedAxes() const;

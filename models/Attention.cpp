@@ -69,9 +69,19 @@ mlir::Value multiHeadAttention(LayerBuilder &layer, mlir::Value x, mlir::Value s
   const bool bias = layer.specification().projectionBias,
              outputBias = layer.specification().outputBias;
   const mlir::Value q = layer.project("q", "phi,bji->phbj", "wq", x, bias ? "bq" : "");
-  const mlir::Value k = layer.project("k", "phi,bki->phbk", "wk", source, bias ? "bk" : "");
-  const mlir::Value v = layer.project("v", "whi,bki->whbk", "wv", source, bias ? "bv" : "");
-  const mlir::Value weighted = attend(layer, q, k, v, "phbk,phbj->hbjk", "whbk,hbjk->whbj");
+  const bool isCached = layer.specification().cache.has_value();
+  const mlir::Value k = layer.project("k", isCached ? "phi,bji->bhjp" : "phi,bki->phbk", "wk",
+                                      source, bias ? "bk" : "");
+  const mlir::Value v = layer.project("v", isCached ? "whi,bji->bhjw" : "whi,bki->whbk", "wv",
+                                      source, bias ? "bv" : "");
+  mlir::Value keys, values;
+  if (isCached) {
+    keys = layer.cached("keys", "key_cache", "bhkp", k);
+    values = layer.cached("values", "value_cache", "bhkw", v);
+  }
+  const mlir::Value weighted =
+      isCached ? attend(layer, q, keys, values, "bhkp,phbj->hbjk", "bhkw,hbjk->whbj")
+               : attend(layer, q, k, v, "phbk,phbj->hbjk", "whbk,hbjk->whbj");
   return layer.project("attention", "whi,whbj->bji", "wo", weighted, outputBias ? "bo" : "");
 }
 

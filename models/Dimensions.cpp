@@ -107,7 +107,11 @@ void checkContradictions(const LayerSpecification &specification, const Dims &di
     throw Error::unsupported(
         "{}: w={} differs from p={}: queries, keys and values of DeBERTa are of one size",
         specification.name, dims.at("w"), dims.at("p"));
-  if ((specification.layers > 1 || specification.isWhole) && dims.at("k") != dims.at("j"))
+  if (specification.cache && dims.at("j") > dims.at("k"))
+    throw Error::badInput("{}: j={} new tokens do not fit into caches of {} positions (--cache)",
+                          specification.name, dims.at("j"), dims.at("k"));
+  if ((specification.layers > 1 || specification.isWhole) && !specification.cache &&
+      dims.at("k") != dims.at("j"))
     throw Error::badInput(
         "{}: k={} must equal j={}: every layer attends to what the one before it computes",
         specification.name, dims.at("k"), dims.at("j"));
@@ -121,11 +125,12 @@ void checkContradictions(const LayerSpecification &specification, const Dims &di
         "{}: k={} differs from j={} in a layer of T5 (keys of earlier steps are not supported); "
         "nearest is the preset 'attention' with --score relative=N, whose j and k are free",
         specification.name, dims.at("k"), dims.at("j"));
-  if (specification.family != Family::attention && specification.causal &&
+  if (specification.family != Family::attention && specification.causal && !specification.cache &&
       dims.at("k") != dims.at("j"))
     throw Error::unsupported(
-        "{}: k={} differs from j={} in a causal layer (keys of earlier steps are not supported); "
-        "nearest is the preset 'attention', whose j and k are free",
+        "{}: k={} differs from j={} in a causal layer; nearest are --cache N, where keys of "
+        "earlier "
+        "steps lie, and the preset 'attention', whose j and k are free",
         specification.name, dims.at("k"), dims.at("j"));
 }
 
@@ -136,7 +141,8 @@ int64_t turnedExtent(const LayerSpecification &specification, int64_t headExtent
 }
 
 std::vector<std::string> settableDims(const LayerSpecification &specification) {
-  std::vector<std::string> names = {"b", "j", "k", "h"};
+  std::vector<std::string> names = {"b", "j", "h"};
+  if (!specification.cache) names.insert(names.begin() + 2, "k");
   if (hasGroups(specification)) names.push_back("g");
   if (hasMemory(specification)) names.push_back("m");
   if (specification.globalPositions) names.push_back("a");
@@ -156,6 +162,7 @@ Dims resolveDims(const LayerSpecification &specification, const Dims &overrides)
   Dims dims = overrides;
   for (const auto &[name, extent] : specification.dims)
     if (std::find(known.begin(), known.end(), name) != known.end()) dims.try_emplace(name, extent);
+  if (specification.cache) dims["k"] = *specification.cache;
   if (specification.isWhole) dims.try_emplace("v", specification.model.vocabulary);
   if (specification.isWhole && specification.model.tokenTypes > 0)
     dims.try_emplace("s", specification.model.tokenTypes);

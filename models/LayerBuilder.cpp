@@ -255,6 +255,10 @@ mlir::Value LayerBuilder::rotary(const std::string &name, mlir::Value x, char po
                                  char headDim) {
   auto op = RotaryOp::create(builder_, named(name), x, position(x, positionAxis),
                              position(x, headDim), specification_.rotaryBase);
+  if (specification_.cache) {
+    op.getStartsMutable().assign(starts());
+    op.setAlong(llvm::ArrayRef<int64_t>{position(x, 'b')});
+  }
   if (const int64_t turned = turnedExtent(specification_, dim(headDim)); turned < dim(headDim))
     op.setTurned(turned);
   const RotaryScaling &scaling = specification_.rotaryScaling;
@@ -265,6 +269,13 @@ mlir::Value LayerBuilder::rotary(const std::string &name, mlir::Value x, char po
     op.setHighAttr(builder_.getF64FloatAttr(scaling.high));
   }
   return op.getResult();
+}
+
+mlir::Value LayerBuilder::cached(const std::string &name, const std::string &argumentName,
+                                 const std::string &axes, mlir::Value tokens) {
+  const mlir::Value cache = argument(argumentName, axes);
+  return append<AppendOp>(name, cache, tokens, starts(), position(cache, 'k'),
+                          position(cache, 'b'));
 }
 
 bool LayerBuilder::hasAxis(mlir::Value x, char axis) const {
@@ -326,6 +337,9 @@ mlir::Value LayerBuilder::mask(const std::string &name, mlir::Value x) {
 }
 
 mlir::Value LayerBuilder::padding(mlir::Value x) {
+  if (specification_.hasNewLengths)  // of queries: keys are those that the caches hold
+    return MaskOp::padding(builder_, named("valid"), x, position(x, queryAxis_),
+                           sharedIndices("new_lengths", "b"), position(x, 'b'));
   if (!specification_.padding) return x;
   return MaskOp::padding(builder_, named("padded"), x, position(x, 'k'),
                          sharedIndices("lengths", "b"), position(x, 'b'));
@@ -361,13 +375,15 @@ mlir::Value LayerBuilder::maskPositions(const std::string &name, mlir::Value x) 
   // A window that reaches from the last query to the first key, and where keys behind a query are
   // seen from the first query to the last key, excludes nothing that causality does not.
   const int64_t furthest = specification_.causal ? dim('k') : std::max(dim(queryAxis_), dim('k'));
-  if (seen && *seen < furthest) {
-    const int64_t left = *seen - 1;
-    return MaskOp::window(builder_, named(name), x, query, key, left,
-                          specification_.causal ? 0 : left,
-                          specification_.globalPositions ? dim('a') : 0);
-  }
-  return specification_.causal ? MaskOp::causal(builder_, named(name), x, query, key) : x;
+  const bool isWindow = seen && *seen < furthest;
+  if (!isWindow && !specification_.causal) return x;
+  const int64_t left = isWindow ? *seen - 1 : 0;
+  MaskOp mask = isWindow ? MaskOp::window(builder_, named(name), x, query, key, left,
+                                          specification_.causal ? 0 : left,
+                                          specification_.globalPositions ? dim('a') : 0)
+                         : MaskOp::causal(builder_, named(name), x, query, key);
+  if (specification_.cache) mask.setStarts(starts(), position(x, 'b'));
+  return mask;
 }
 
 mlir::Value LayerBuilder::slice(const std::string &name, mlir::Value x, char axis, int64_t start,

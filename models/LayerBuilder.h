@@ -85,6 +85,11 @@ public:
   /// The first position of the axis, which stays as one of extent 1.
   mlir::Value first(const std::string &name, mlir::Value x, char axis);
   mlir::Value rotary(const std::string &name, mlir::Value x, char position, char headDim);
+  /// Keys or values of all positions: those of the cache, an argument of this name and axes (whose
+  /// positions are k), with those of the new tokens behind the ones that it holds: `lengths[b]`, an
+  /// argument, says how many. Only with LayerSpecification::cache.
+  mlir::Value cached(const std::string &name, const std::string &argument, const std::string &axes,
+                     mlir::Value tokens);
   /// Scores of keys and queries as the specification has them: scaled, capped, with biases by
   /// position. What they add are arguments: `relative_table` over heads and distances, or T5's
   /// weight of that name over buckets n and heads.
@@ -126,6 +131,8 @@ private:
   /// Keys that a query of the current layer sees (LayerSpecification::window).
   std::optional<int64_t> window() const;
   mlir::Value maskBlocks(mlir::Value x);
+  /// How many tokens the caches hold, where positions start.
+  mlir::Value starts() { return sharedIndices("lengths", "b"); }
   /// An argument of integers that all layers read: without their prefix, and there once.
   mlir::Value sharedIndices(const std::string &name, const std::string &axes);
   /// What `make` adds, without a prefix, where nothing of that name was added yet.

@@ -93,7 +93,11 @@ struct LayerSpecification {
   bool gatedFeedForward = false;  ///< the activation is multiplied with a second projection
   bool crossAttention = false;    ///< t5: a decoder layer, over a memory
   ScoreForm score = {};           ///< of self attention
-  bool documents = false;         ///< an argument says which tokens belong together
+  /// Positions of caches of keys and values, which new tokens are appended to; of k, then.
+  std::optional<int64_t> cache = {};
+  /// Beside a cache: an argument says how many of the new tokens a sequence has.
+  bool hasNewLengths = false;
+  bool documents = false;  ///< an argument says which tokens belong together
   /// Of several layers: `window` of layer n is this one's element n - 1, from the first again where
   /// it ends; 0: none. Empty: `window` is of all.
   std::vector<int64_t> layerWindows = {};

@@ -179,6 +179,39 @@ void setRagged(LayerSpecification &specification, const Request &request) {
   specification.padding = true;
 }
 
+/// New tokens behind those whose keys and values lie in caches: one, unless --dim j says more.
+void setCache(LayerSpecification &specification, const Request &request) {
+  if (!request.cache) return;
+  const std::string asked = fmt::format("{}: --cache {}", specification.name, *request.cache);
+  const bool hasFamily =
+      specification.family == Family::decoder || specification.family == Family::llama;
+  if (!hasFamily || !specification.causal)
+    throw Error::unsupported(
+        "{}: a cache holds the tokens before those that are computed, of decoders and of Llama; "
+        "nearest are gpt2 and llama-3-8b",
+        asked);
+  if (request.mask.padding || specification.documents || specification.blocks)
+    throw Error::unsupported(
+        "{}: lengths say what the caches hold; with {} it is not supported, nearest are causal and "
+        "window=N",
+        asked,
+        request.mask.padding      ? "--mask padding"
+        : specification.documents ? "--mask document"
+                                  : "a block mask");
+  specification.hasNewLengths = request.ragged;
+  specification.padding = false;
+  if (specification.isWhole && specification.model.hasPositions)
+    throw Error::unsupported(
+        "{}: --part model: its table of positions is read from the first one on; nearest is --part "
+        "layer with --layers N",
+        asked);
+  if (request.training)
+    throw Error::unsupported("{}: --train: appending to a cache has no derivative", asked);
+  specification.cache = request.cache;
+  specification.dims["j"] = 1;
+  specification.dims["k"] = *request.cache;
+}
+
 void setScoreForm(LayerSpecification &specification, const Request &request) {
   if (request.score.isNone()) return;
   if (supportedScoreForms(specification).empty())
@@ -223,6 +256,10 @@ Model buildFromMlir(const Request &request, mlir::MLIRContext &context) {
         "{}: --score {} cannot be set, a .mlir file holds its own ops of scores; nearest is the "
         "preset 'attention'",
         request.model, textOf(request.score));
+  if (request.cache)
+    throw Error::badInput(
+        "{}: --cache {} cannot be set, a .mlir file holds its own caches (weft.append)",
+        request.model, *request.cache);
   if (!request.dims.empty())
     throw Error::badInput("{}: dimension {}={} cannot be set, a .mlir file fixes its own extents",
                           request.model, request.dims.begin()->first, request.dims.begin()->second);
@@ -255,6 +292,7 @@ Model buildDescribed(const Request &request, mlir::MLIRContext &context) {
   if (request.dropout) specification.dropout = *request.dropout;
   setMask(specification, request);
   setRagged(specification, request);
+  setCache(specification, request);
   setScoreForm(specification, request);
   checkLayers(specification);
   if (specification.layers > 1 || specification.isWhole)

@@ -35,7 +35,9 @@ struct Request {
   ScoreMask mask = {};    ///< of self attention, beside the model's own
   ScoreForm score = {};   ///< of those that supportedScoreForms says have it
   bool training = false;  ///< a whole model with logits ends in their loss
-  bool ragged = false;    ///< keys from lengths[b] on are hidden, an argument, in whole layers, too
+  /// Keys and values of so many positions a sequence lie in caches; nothing: those of the tokens.
+  std::optional<int64_t> cache = {};
+  bool ragged = false;  ///< keys from lengths[b] on are hidden, an argument, in whole layers, too
 };
 
 struct Description {

@@ -375,8 +375,9 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
   if (forms.front() != AttentionForm::fused && forms.back() == AttentionForm::fused &&
       recomputations.size() > 1)
     for (size_t index : beside)
-      add(forward[index], gradients.front(), recomputations.back(), AttentionForm::fused,
-          normSteps);
+      for (const GradientStackings &backward : gradients)
+        if (&backward == &gradients.front() || isWhole(backward, groups))
+          add(forward[index], backward, recomputations.back(), AttentionForm::fused, normSteps);
   // Norms matter to those who read them: they are rewritten beside none and beside all of the
   // projections stacked.
   const std::vector<AttentionForm> besideNorms = formsBesideNorms(graph, forms);

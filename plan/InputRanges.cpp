@@ -1,6 +1,7 @@
 // Scales and ranges of a plan's arguments; see InputRanges.h.
 #include "plan/InputRanges.h"
 
+#include "kernel/Append.h"
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/PositiveValues.h"
 
@@ -52,6 +53,10 @@ void restrict(const Kernel &kernel, const BodyOp &op, size_t operand, Sensible &
     sensible.range[1] =
         std::min(sensible.range[1],
                  extentOf(op.operands[0], size_t(std::get<int64_t>(op.attributes.at("axis")))) - 1);
+  if (op.kind == OpKind::append && operand == appendStarts) {
+    sensible.countsTokens = true;
+    sensible.range[1] = std::min(sensible.range[1], mostCached(kernel, op));
+  }
   if (op.kind == OpKind::mask && operand == 1 && op.attributes.contains("key"))
     sensible.range[1] = std::min(
         sensible.range[1],

@@ -4,6 +4,7 @@
 #include "codegen/families/loop/InPlace.h"
 #include "codegen/families/view/ViewFamily.h"
 #include "codegen/families/view/ViewKnobs.h"
+#include "kernel/Append.h"
 #include "kernel/Error.h"
 #include "passes/configure/Families.h"
 #include "passes/configure/Packing.h"
@@ -240,6 +241,8 @@ private:
       entry.outputLayouts.push_back(printLayout(result.plan.tensors[size_t(entry.outputs.back())]));
     }
     if (step.configuration.knobs.is<ViewKnobs>()) aliasViews(entry, step.configuration);
+    if (const BodyOp *const append = appendOf(chosen.kernel))
+      keepInCache(chosen.kernel, *append, entry);
     const PlanTensor &first = result.plan.tensors[size_t(entry.outputs.front())];
     entry.name = unique(
         fmt::format("{}__{}", chosen.kernel.name, fmt::join(axesInOrder(first), "_")), kernelNames);
@@ -306,6 +309,21 @@ private:
         result.plan.tensors[size_t(entry.inputs[index])].offset =
             configuration.inputs[index].offset;
       }
+  }
+
+  /// What an append makes of a cache lies in the memory of the argument, from then on.
+  void keepInCache(const Kernel &kernel, const BodyOp &append, const PlanKernel &entry) {
+    const auto place = std::ranges::find(kernel.inputs, append.operands[appendedCache]);
+    const int cache = entry.inputs.at(size_t(place - kernel.inputs.begin())),
+              kept = entry.outputs.front();
+    const PlanTensor &argument = result.plan.tensors[size_t(cache)];
+    if (argument.role != TensorRole::argument)
+      throw Error::unsupported("'{}' is appended to, but is no argument of the graph",
+                               argument.name);
+    if (!isSamePlace(argument, result.plan.tensors[size_t(kept)].strides))
+      throw Error::unsupported("the cache '{}' lies as {}; an append takes it row-major alone",
+                               argument.name, printLayout(argument));
+    viewOf[size_t(kept)] = cache;
   }
 
   /// Steps count offsets from the tensor that they view, plans from the start of the buffer.

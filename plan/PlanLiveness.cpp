@@ -18,7 +18,7 @@ namespace {
 /// Views, also before emission has given the other kernels their text.
 bool touchesNothing(const PlanKernel &kernel) { return kernel.family == viewFamily; }
 
-/// Tensors that views make one, by the least of them.
+/// Tensors that views make one, and a cache with what an append makes of it, by the least of them.
 class Views {
 public:
   Views(const Plan &plan, const PlanMemory &memory) : parent(plan.tensors.size()) {
@@ -27,6 +27,8 @@ public:
       if (touchesNothing(kernel))
         for (const std::vector<int> *tensors : {&kernel.inputs, &kernel.outputs})
           for (const int tensor : *tensors) unite(kernel.inputs.front(), tensor);
+    for (const PlanKernel &kernel : plan.kernels)
+      if (const int cache = cacheOf(plan, kernel); cache >= 0) unite(cache, kernel.outputs.front());
     std::map<int, int> packed;  // parameters are packed into one buffer without a kernel
     for (size_t tensor = 0; tensor < plan.tensors.size(); ++tensor)
       if (const int buffer = plan.tensors[tensor].buffer;
@@ -204,6 +206,16 @@ private:
 };
 
 }  // namespace
+
+int cacheOf(const Plan &plan, const PlanKernel &kernel) {
+  if (kernel.ops.empty() || kernel.ops.back().kind != OpKind::append) return -1;
+  const PlanTensor &result = plan.tensors[size_t(kernel.outputs.front())];
+  const auto cache = std::ranges::find_if(kernel.inputs, [&](int input) {
+    return plan.tensors[size_t(input)].buffer == result.buffer &&
+           plan.tensors[size_t(input)].role == TensorRole::argument;
+  });
+  return cache == kernel.inputs.end() ? -1 : *cache;
+}
 
 std::vector<LiveRange> liveRangesOf(const Plan &plan, const PlanMemory &memory) {
   const Views views(plan, memory);

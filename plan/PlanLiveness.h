@@ -1,16 +1,19 @@
 // Which kernels use which memory of a plan: which tensors may share bytes, and which kernels must
 // wait for which.
 //
-// A live range is a tensor with all its views, or the memory that an algorithm of a library works
-// in; kernels may use disjoint ranges of it in any order. Two live ranges may share bytes if the
-// dependencies (`after`) order all kernels of one before those of the other; a result may also
-// share the bytes of an operand of its kernel, if the kernel may run in place
-// (codegen/families/loop/InPlace.h).
+// A live range is a tensor with all its views (a cache that is appended to, with the result), or
+// the memory that an algorithm of a library works in; kernels may use disjoint ranges of it in any
+// order. Two live ranges may share bytes if the dependencies (`after`) order all kernels of one
+// before those of the other; a result may also share the bytes of an operand of its kernel, if the
+// kernel may run in place (codegen/families/loop/InPlace.h).
 #pragma once
 
 #include "plan/PlanMemory.h"
 
 namespace weft {
+
+/// The argument that the kernel appends to, in whose memory its result lies; -1: none.
+int cacheOf(const Plan &plan, const PlanKernel &kernel);
 
 struct LiveRange {
   std::string name;       ///< of its first tensor

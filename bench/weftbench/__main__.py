@@ -16,7 +16,7 @@ from . import (attention_figures, attention_table, builds, sparse_table, transfe
 
 # Groups whose contenders of ours are whole artifacts, so that two builds can take part.
 COMPARED = ('encoder', 'training', 'norm', 'contraction', 'attention', 'sparse')
-GROUPS = COMPARED + ('varlen', 'seed004', 'memory', 'table-a1',
+GROUPS = COMPARED + ('varlen', 'decode', 'seed004', 'memory', 'table-a1',
                      'transfer') + attention_figures.GROUPS
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMPILE_LIMIT = 120.0  # seconds, of group transfer

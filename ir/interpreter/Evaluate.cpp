@@ -166,6 +166,10 @@ struct Evaluator {
                           unpacking.getFill().convertToDouble()));
   }
 
+  Results operator()(AppendOp cached) const {
+    return results(append(operand(0), operand(1), operand(2), cached.getAxis(), along()[0]));
+  }
+
   Results operator()(DropoutOp dropoutOp) const {
     return results(dropout<Real>(operand(0), dropoutOp.getP().convertToDouble(),
                                  sourceOf(int64_t(dropoutOp.getStream()))));
@@ -185,7 +189,8 @@ struct Evaluator {
          .factor = number(embedding.getFactor(), 1),
          .original = int64_t(embedding.getOriginal().value_or(0)),
          .low = number(embedding.getLow(), 0),
-         .high = number(embedding.getHigh(), 0)}));
+         .high = number(embedding.getHigh(), 0)},
+        starts()));
   }
   Results operator()(AlibiOp bias) const {
     return results(alibi<Real>(operand(0), bias.getHeads(), bias.getQuery(), bias.getKey(),
@@ -204,10 +209,10 @@ struct Evaluator {
     const int64_t key = mask.getKey(), query = mask.getQuery().value_or(0);
     const double fill = mask.getFill() ? mask.getFill()->convertToDouble()
                                        : -std::numeric_limits<double>::infinity();
-    if (kind == "causal") return results(maskCausal(operand(0), query, key, fill));
+    if (kind == "causal") return results(maskCausal(operand(0), query, key, fill, starts()));
     if (kind == "window")
       return results(maskWindow(operand(0), query, key, *mask.getLeft(), *mask.getRight(),
-                                int64_t(mask.getGlobal().value_or(0)), fill));
+                                int64_t(mask.getGlobal().value_or(0)), fill, starts()));
     if (kind == "padding")
       return results(maskPadding(operand(0), key, operand(1), along()[0], fill));
     if (kind == "tokens") return results(maskTokens(operand(0), key, operand(1), fill));
@@ -266,6 +271,11 @@ private:
   llvm::ArrayRef<int64_t> along() const {
     return op->getAttrOfType<mlir::DenseI64ArrayAttr>("along").asArrayRef();
   }
+  /// The second operand, where an op of positions has one.
+  SequenceStarts starts() const {
+    if (operands.size() < 2) return {};
+    return {.starts = &operand(1), .along = along()[0]};
+  }
   Results reshaped() const {
     return results(reshape(operand(0), extents(op->getResult(0).getType())));
   }
@@ -280,7 +290,7 @@ Results evaluateIn(mlir::Operation *op, Operands operands, const InterpreterOpti
             TransposeOp, SliceOp, ConcatOp, SplitAxisOp, MergeAxesOp, IdentityOp, GatherOp,
             DropoutOp, RotaryOp, MaskOp, AlibiOp, RelativeBiasOp, ExpandBucketsOp, CrossEntropyOp,
             CrossEntropyDxOp, SoftmaxDxOp, LayerNormDxOp, LayerNormDwOp, RmsNormDxOp, RmsNormDwOp,
-            ScatterAddOp, PadOp, BroadcastOp, OffsetsOp, PackOp, UnpackOp>(
+            ScatterAddOp, PadOp, BroadcastOp, OffsetsOp, PackOp, UnpackOp, AppendOp>(
           [&](auto typed) { return evaluator(typed); })
       .Default([&](mlir::Operation *other) {
         auto scalar = mlir::dyn_cast<WeftOp>(other);

@@ -1,6 +1,8 @@
 // Each mask is a predicate over the coordinates of one element.
 #include "ir/interpreter/Masks.h"
 
+#include <limits>
+
 namespace weft::reference {
 namespace {
 
@@ -16,17 +18,19 @@ TensorValue keepWhere(const TensorValue &x, double fill, Visible visible) {
 }  // namespace
 
 TensorValue maskWindow(const TensorValue &x, int64_t query, int64_t key, int64_t left,
-                       int64_t right, int64_t global, double fill) {
-  const int64_t shift = x.shape[key] - x.shape[query];
+                       int64_t right, int64_t global, double fill, const SequenceStarts &starts) {
+  const int64_t shift = starts.isGiven() ? 0 : x.shape[key] - x.shape[query];
   return keepWhere(x, fill, [&](const Shape &at) {
-    const int64_t position = at[query] + shift, distance = at[key] - position;
+    const int64_t position = at[query] + shift + starts.of(at), distance = at[key] - position;
     if (global > 0 && (at[key] < global || position < global)) return true;
     return -left <= distance && distance <= right;
   });
 }
 
-TensorValue maskCausal(const TensorValue &x, int64_t query, int64_t key, double fill) {
-  return maskWindow(x, query, key, x.shape[key] + x.shape[query], 0, 0, fill);
+TensorValue maskCausal(const TensorValue &x, int64_t query, int64_t key, double fill,
+                       const SequenceStarts &starts) {
+  const int64_t all = std::numeric_limits<int32_t>::max();
+  return maskWindow(x, query, key, all, 0, 0, fill, starts);
 }
 
 TensorValue maskPadding(const TensorValue &x, int64_t key, const TensorValue &lengths,

@@ -1,9 +1,9 @@
 // Attention masks: excluded elements become `fill`: -inf, or zero for gradients. With unequal
 // extents queries are aligned to the end of the keys: query row j of J stands at key position j + K
-// - J.
+// - J; with starts at j + that of its sequence.
 #pragma once
 
-#include "ir/interpreter/Tensor.h"
+#include "ir/interpreter/SequenceStarts.h"
 #include "kernel/BlockMask.h"
 
 namespace weft::reference {
@@ -11,9 +11,11 @@ namespace weft::reference {
 /// Query row sees key k iff position(query) - left <= k <= position(query) + right, or k < global,
 /// or position(query) < global.
 TensorValue maskWindow(const TensorValue &x, int64_t query, int64_t key, int64_t left,
-                       int64_t right, int64_t global, double fill);
+                       int64_t right, int64_t global, double fill,
+                       const SequenceStarts &starts = {});
 /// The window that reaches from the first key to the query's own position.
-TensorValue maskCausal(const TensorValue &x, int64_t query, int64_t key, double fill);
+TensorValue maskCausal(const TensorValue &x, int64_t query, int64_t key, double fill,
+                       const SequenceStarts &starts = {});
 /// Keys from the length on are excluded; one length per coordinate of `along`.
 TensorValue maskPadding(const TensorValue &x, int64_t key, const TensorValue &lengths,
                         int64_t along, double fill);

@@ -76,4 +76,18 @@ TensorValue unpack(const TensorValue &x, const TensorValue &offsets, int64_t tok
   return result;
 }
 
+TensorValue append(const TensorValue &cache, const TensorValue &tokens, const TensorValue &starts,
+                   int64_t positions, int64_t sequences) {
+  const Shape strides = stridesOf(cache.shape);
+  TensorValue result = cache;
+  forEach(tokens.shape, [&](const Shape &at, int64_t n) {
+    Shape to = at;
+    int64_t &position = to[size_t(positions)];
+    position += int64_t(starts.elements[size_t(at[size_t(sequences)])]);
+    if (position >= 0 && position < cache.shape[size_t(positions)])
+      result.elements[size_t(placeOf(strides, to))] = tokens.elements[size_t(n)];
+  });
+  return result;
+}
+
 }  // namespace weft::reference

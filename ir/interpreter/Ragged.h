@@ -13,5 +13,9 @@ TensorValue pack(const TensorValue &x, const TensorValue &offsets, int64_t seque
 /// Dimension `tokens` of x becomes `sequences` and `positions` of the result, which has this shape.
 TensorValue unpack(const TensorValue &x, const TensorValue &offsets, int64_t tokens,
                    int64_t sequences, int64_t positions, Shape shape, double fill);
+/// The cache with tokens at positions starts[b], starts[b] + 1, .. of each sequence; those beyond
+/// its end are dropped.
+TensorValue append(const TensorValue &cache, const TensorValue &tokens, const TensorValue &starts,
+                   int64_t positions, int64_t sequences);
 
 }  // namespace weft::reference

@@ -64,6 +64,10 @@ int64_t highestInteger(mlir::Value value) {
           high, highestInteger(use.getOwner()->getParentOp()->getResult(use.getOperandNumber())));
     if (auto sums = mlir::dyn_cast<OffsetsOp>(use.getOwner()))
       high = std::min(high, static_cast<int64_t>(sums.getBound()));
+    if (auto append = mlir::dyn_cast<AppendOp>(use.getOwner());
+        append && use.getOperandNumber() == 2)
+      high = std::min(high, extents(append.getCache().getType())[append.getAxis()] -
+                                extents(append.getTokens().getType())[append.getAxis()]);
     if (auto mask = mlir::dyn_cast<MaskOp>(use.getOwner()))
       high = std::min(high, mask.getKind() == "document"
                                 ? mostRandomSegment

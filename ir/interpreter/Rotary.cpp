@@ -20,7 +20,7 @@ double frequencyOf(const RotaryForm &form, int64_t pair) {
 }  // namespace
 
 template <typename Real>
-TensorValue rotary(const TensorValue &x, const RotaryForm &form) {
+TensorValue rotary(const TensorValue &x, const RotaryForm &form, const SequenceStarts &starts) {
   const Shape strides = stridesOf(x.shape);
   const int64_t half = form.turned / 2;
   TensorValue result = x;
@@ -31,7 +31,7 @@ TensorValue rotary(const TensorValue &x, const RotaryForm &form) {
     const bool halved = form.style == RotaryStyle::halved;
     const bool second = halved ? here >= half : here % 2 != 0;
     const int64_t pair = halved ? here % half : here / 2;
-    const double angle = double(at[form.position]) * frequencyOf(form, pair);
+    const double angle = double(at[form.position] + starts.of(at)) * frequencyOf(form, pair);
     const int64_t distance =
         (halved ? half : 1) * strides[form.dim];  // between the two elements of a pair
     const Real own = Real(x.elements[n]),
@@ -43,7 +43,8 @@ TensorValue rotary(const TensorValue &x, const RotaryForm &form) {
   return result;
 }
 
-template TensorValue rotary<float>(const TensorValue &, const RotaryForm &);
-template TensorValue rotary<double>(const TensorValue &, const RotaryForm &);
+template TensorValue rotary<float>(const TensorValue &, const RotaryForm &, const SequenceStarts &);
+template TensorValue rotary<double>(const TensorValue &, const RotaryForm &,
+                                    const SequenceStarts &);
 
 }  // namespace weft::reference

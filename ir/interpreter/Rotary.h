@@ -1,7 +1,7 @@
 // Rotary position embedding ("RoFormer", section 3.2.2).
 #pragma once
 
-#include "ir/interpreter/Tensor.h"
+#include "ir/interpreter/SequenceStarts.h"
 
 namespace weft::reference {
 
@@ -21,8 +21,8 @@ struct RotaryForm {
 };
 
 /// Rotates pair i of the `dim` axis by position * frequency, back by it if reverse; frequencies are
-/// base^(-2 i / turned), scaled.
+/// base^(-2 i / turned), scaled. Positions count from the starts.
 template <typename Real>
-TensorValue rotary(const TensorValue &x, const RotaryForm &form);
+TensorValue rotary(const TensorValue &x, const RotaryForm &form, const SequenceStarts &starts = {});
 
 }  // namespace weft::reference

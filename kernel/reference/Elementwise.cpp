@@ -97,7 +97,12 @@ Point PointEvaluator::dropout(const BodyOp &op, size_t, const Coordinates &at) {
   return {.value = x.value * scale, .error = (x.error + 4 * roundoff * std::abs(x.value)) * scale};
 }
 
-/// Excluded elements are -inf, or `fill`. Queries are aligned to the end of the keys.
+int64_t PointEvaluator::startOf(const BodyOp &op, const Coordinates &at) {
+  return op.operands.size() < 2 ? 0 : int64_t(evaluate(op.operands[1], mapped(op, 1, at)).value);
+}
+
+/// Excluded elements are -inf, or `fill`. Queries are aligned to the end of the keys, or stand from
+/// the start of their sequence on.
 Point PointEvaluator::mask(const BodyOp &op, size_t, const Coordinates &at) {
   const std::optional<MaskShape::Kind> kind = maskKindNamed(text(op, "kind"));
   if (!kind)
@@ -108,6 +113,8 @@ Point PointEvaluator::mask(const BodyOp &op, size_t, const Coordinates &at) {
   const auto query = [&] { return at[size_t(integer(op, "query"))]; };
   // Of a key from the query, if the last query stands at the last key.
   const auto distance = [&] {
+    if (*kind != MaskShape::Kind::document && op.operands.size() > 1)
+      return key - (query() + startOf(op, at));
     return key - (query() + extent(op.results[0], keyDimension) -
                   extent(op.results[0], size_t(integer(op, "query"))));
   };
@@ -166,7 +173,7 @@ Point PointEvaluator::rotary(const BodyOp &op, size_t, const Coordinates &at) {
   Coordinates partner = at;
   partner[dimension] = halved ? (isSecond ? here - half : here + half) : here ^ 1;
   const double base = number(op, "base", 10000.0);
-  const auto position = double(at[size_t(integer(op, "position"))]);
+  const auto position = double(at[size_t(integer(op, "position"))] + startOf(op, at));
   const double frequency = std::pow(base, -2.0 * double(pair) / double(size)),
                slowed = frequency / number(op, "factor", 1.0);
   double angle = position * slowed, amplified = 1;

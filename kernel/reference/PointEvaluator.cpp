@@ -103,6 +103,7 @@ PointEvaluator::Handler PointEvaluator::handlerOf(const Kernel &kernel, const Bo
       {OpKind::offsets, &PointEvaluator::offsets},
       {OpKind::pack, &PointEvaluator::pack},
       {OpKind::unpack, &PointEvaluator::unpack},
+      {OpKind::append, &PointEvaluator::append},
       {OpKind::broadcast, &PointEvaluator::broadcast},
       {OpKind::constant, &PointEvaluator::constant},
   };

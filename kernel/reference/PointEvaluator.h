@@ -111,6 +111,9 @@ private:
   Point mask(const BodyOp &op, size_t result, const Coordinates &at);
   Point rotary(const BodyOp &op, size_t result, const Coordinates &at);
 
+  /// Of a sequence, of an op that has starts as its second operand; 0 of others.
+  int64_t startOf(const BodyOp &op, const Coordinates &at);
+
   // ScoreBiases.cpp
   /// Of a key from the query, by the op's dimensions of these names, if the last query stands at
   /// the last key.
@@ -184,6 +187,7 @@ private:
   Point offsets(const BodyOp &op, size_t result, const Coordinates &at);
   Point pack(const BodyOp &op, size_t result, const Coordinates &at);
   Point unpack(const BodyOp &op, size_t result, const Coordinates &at);
+  Point append(const BodyOp &op, size_t result, const Coordinates &at);
 
   Kernel kernel;  ///< a copy: definitions point into it
   std::vector<ElementReader> readers;

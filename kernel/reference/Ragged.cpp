@@ -1,6 +1,7 @@
 // Sequences of different lengths: offsets, and the token that an element of a packed or an unpacked
-// tensor is. Exact.
+// tensor, or of a cache, is. Exact.
 #include "kernel/Ragged.h"
+#include "kernel/Append.h"
 
 #include "kernel/reference/PointEvaluator.h"
 
@@ -46,6 +47,20 @@ Point PointEvaluator::unpack(const BodyOp &op, size_t, const Coordinates &at) {
   const Coordinates rest =
       at.without(std::max(sequences, positions)).without(std::min(sequences, positions));
   return operand(op, 0, rest.with(axis, *token));
+}
+
+/// Where no token stands, what the cache held: the memory of both is one, so that it may be read
+/// after the kernel as well as before.
+Point PointEvaluator::append(const BodyOp &op, size_t, const Coordinates &at) {
+  const size_t axis = appendAxis(op);
+  Coordinates sequence(1);
+  sequence[0] = at[size_t(list(op, "along").at(0))];
+  const int64_t position = at[axis] - int64_t(operand(op, appendStarts, sequence).value);
+  if (position < 0 || position >= extent(op.operands[appendedTokens], axis))
+    return operand(op, appendedCache, at);
+  Coordinates token = at;
+  token[axis] = position;
+  return operand(op, appendedTokens, token);
 }
 
 }  // namespace weft::reference

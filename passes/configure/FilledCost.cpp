@@ -2,6 +2,7 @@
 #include "passes/configure/FilledCost.h"
 
 #include "kernel/CanonicalNames.h"
+#include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
 #include "kernel/UnusedTokens.h"
 #include "passes/configure/Family.h"
@@ -52,6 +53,23 @@ std::set<int> paddedAxes(const Kernel &kernel) {
   return axes;
 }
 
+/// Axes of an attention whose queries stand behind those that a cache holds, from the start of
+/// their sequence on.
+struct CachedAxes {
+  int keys = -1, sequences = -1;
+};
+std::optional<CachedAxes> cachedAxes(const Kernel &kernel) {
+  for (const BodyOp &op : kernel.body) {
+    if (op.kind != OpKind::mask || op.operands.size() < 2 || !op.attributes.contains("query") ||
+        std::get<std::string>(op.attributes.at("kind")) != nameOf(MaskShape::Kind::causal))
+      continue;
+    const std::vector<int> &scores = kernel.values[size_t(op.operands[0])].axes;
+    return CachedAxes{.keys = scores[size_t(std::get<int64_t>(op.attributes.at("key")))],
+                      .sequences = kernel.values[size_t(op.operands[1])].axes.front()};
+  }
+  return std::nullopt;
+}
+
 bool isAttention(const Kernel &kernel) {
   return std::ranges::any_of(kernel.body,
                              [](const BodyOp &op) {
@@ -77,6 +95,12 @@ std::optional<Kernel> shortenedKernel(const Kernel &kernel, const ExpectedFill &
     return result;
   }
   if (!isAttention(kernel)) return std::nullopt;
+  if (const std::optional<CachedAxes> cached = cachedAxes(kernel)) {
+    Kernel result = kernel;
+    int64_t &extent = result.axes[size_t(cached->keys)].extent;
+    extent = shortened(extent, fill.tokens, positionsStep);
+    return result;
+  }
   const std::set<int> axes = paddedAxes(kernel);
   if (axes.size() != 2) return std::nullopt;
   Kernel result = kernel;
@@ -229,6 +253,20 @@ private:
     return analytic->cost(kernel, configuration).seconds;
   }
 
+  /// Sequences of caches differ in length: when the others are done, the blocks of the longest one
+  /// have half of their time before them.
+  double longestAlone(const Kernel &kernel, const Configuration &configuration) const {
+    const std::optional<CachedAxes> cached = cachedAxes(kernel);
+    if (!cached) return 0;
+    Kernel one = kernel;
+    one.axes[size_t(cached->sequences)].extent = 1;
+    try {
+      return std::max(0.0, estimated(one, configuration) - device().launchSeconds) / 2;
+    } catch (const Error &) {  // no such attention of one sequence
+      return 0;
+    }
+  }
+
   Cost scaled(const Kernel &kernel, const Configuration &configuration, Cost cost) const {
     const bool isLoop = kernel.operatorClass() != OperatorClass::contraction;
     const std::optional<Kernel> less = shortenedKernel(kernel, fill, isLoop);
@@ -241,7 +279,8 @@ private:
     } catch (const Error &) {  // a tile that is no GEMM of the shorter kernel: priced as the whole
       return cost;
     }
-    cost.seconds = std::min(cost.seconds, cost.seconds * share + zeros);
+    const double full = cost.seconds;
+    cost.seconds = std::min(full, full * share + zeros + longestAlone(kernel, configuration));
     cost.flop = less->flop();
     cost.bytesMoved = int64_t(double(cost.bytesMoved) * double(less->necessaryBytes()) /
                               double(kernel.necessaryBytes()));

@@ -2,7 +2,8 @@
 //
 // A kernel over packed tokens whose results are masked from their number on (kernel/UnusedTokens.h)
 // takes what one of fewer tokens takes, and stores zeros for the rest. A fused attention whose
-// queries and keys are masked from the lengths on takes what one of shorter sequences takes. So the
+// queries and keys are masked from the lengths on takes what one of shorter sequences takes, and so
+// does one of queries behind the keys that a cache holds. So the
 // price is that of the kernel with these axes shortened: times the same kernel's price as it is, if
 // that was measured.
 #pragma once

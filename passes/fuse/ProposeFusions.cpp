@@ -11,6 +11,7 @@
 // A graph with more connected sets than may become candidates (hundreds of ops of an optimizer that
 // all read its scalars) would get its smallest sets alone. Its search begins anew with whole
 // kernels: each op is joined by the neighbour that saves most, again and again.
+#include "kernel/Append.h"
 #include "passes/fuse/AttentionBackwards.h"
 #include "passes/fuse/Attentions.h"
 #include "passes/fuse/Prologues.h"
@@ -340,7 +341,15 @@ private:
   int64_t recordBytes = 0;  ///< with what remembers that a set was tried
 };
 
+/// Whether an append makes the tensor: it lies in a cache, with other readers or without.
+bool isInCache(const Dataflow &flow, int tensor) {
+  const int producer = flow.tensors[tensor].producer;
+  return producer >= 0 && flow.ops[producer].kind == OpKind::append;
+}
+
+/// Of an append the tokens that it reads; what it writes, any kernel with it does.
 int64_t traffic(const Dataflow &flow, const FlowOp &op) {
+  if (op.kind == OpKind::append) return flow.tensors[op.operands[appendedTokens]].bytes();
   int64_t bytes = 0;
   for (int tensor : std::set<int>(op.operands.begin(), op.operands.end()))
     bytes += flow.tensors[tensor].bytes();
@@ -357,8 +366,12 @@ int64_t savedBytes(const Dataflow &flow, const std::vector<int> &ops) {
   for (int op : inside) {
     const FlowOp &flowOp = flow.ops[op];
     before += traffic(flow, flowOp);
+    const bool appends = flowOp.kind == OpKind::append;
     for (int tensor : flowOp.operands)
-      if (!inside.count(flow.tensors[tensor].producer)) moved.insert(tensor);
+      if ((!inside.count(flow.tensors[tensor].producer) || isInCache(flow, tensor)) &&
+          !(appends && tensor == flowOp.operands[appendedCache]))
+        moved.insert(tensor);
+    if (appends) continue;
     for (int tensor : flowOp.results) {
       const FlowTensor &result = flow.tensors[tensor];
       const bool onlyInside =

@@ -1,5 +1,6 @@
 // weft run: checks an artifact, runs it, and says what came out; see RunCommand.h.
 #include "runtime/commands/RunCommand.h"
+#include "plan/PlanLiveness.h"
 
 #include "kernel/Error.h"
 #include "kernel/Format.h"
@@ -221,6 +222,10 @@ private:
       for (const EntryPoint *call : calls) executor.launch(*call, stream.handle());
     stream.synchronize();
     for (const int output : entry.outputs) add(output);
+    for (const int kernel : entry.kernels)
+      if (const int cache = cacheOf(executor.plan(), executor.plan().kernels[size_t(kernel)]);
+          cache >= 0)
+        add(cache);
     if (!request.outputs.empty()) writeSafetensors(request.outputs, results);
   }
 

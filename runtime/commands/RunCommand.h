@@ -41,9 +41,10 @@ void addRunFlags(Command &command, RunRequest &request) {
   command.add_option("--inputs", request.inputs,
                      "arguments and parameters, a safetensors file; without, seeded random values");
   command
-      .add_option("--lengths", request.lengths,
-                  "lengths of the sequences of a plan compiled with --ragged: mean=R draws them "
-                  "with a mean of R times the longest, a file holds one integer a sequence")
+      .add_option(
+          "--lengths", request.lengths,
+          "lengths of the sequences of a plan compiled with --ragged or --cache: mean=R draws them "
+          "with a mean of R times the longest, a file holds one integer a sequence")
       ->type_name("FILE|mean=R");
   command.add_option("--outputs", request.outputs, "write the results to a safetensors file");
   command.add_option(

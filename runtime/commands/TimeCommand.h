@@ -34,9 +34,10 @@ void addTimeFlags(Command &command, TimeRequest &request) {
                      "on, off: whether kernels that do not wait for each other run at once; "
                      "default: as the plan says");
   command
-      .add_option("--lengths", request.lengths,
-                  "lengths of the sequences of plans compiled with --ragged: mean=R draws them "
-                  "with a mean of R times the longest, a file holds one integer a sequence")
+      .add_option(
+          "--lengths", request.lengths,
+          "lengths of the sequences of plans compiled with --ragged or --cache: mean=R draws them "
+          "with a mean of R times the longest, a file holds one integer a sequence")
       ->type_name("FILE|mean=R");
   command.add_flag("--cold", request.cold, "no call finds its data in the L2 cache (the default)");
   command.add_flag("--warm", request.warm, "the same buffers call after call");

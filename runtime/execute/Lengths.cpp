@@ -107,8 +107,10 @@ void checkAskedLengths(const Plan &plan, const std::string &asked) {
   }
   if (!counts)
     throw Error::badInput(
-        "--lengths {}: no argument of {} counts tokens; compile with --ragged to pack them", asked,
-        plan.model);
+        "--lengths {}: no argument of {} counts tokens; compile with --ragged to pack them, or "
+        "with "
+        "--cache to read those before from caches",
+        asked, plan.model);
 }
 
 }  // namespace weft::runtime

@@ -1,5 +1,6 @@
 #include "runtime/verify/KernelInputs.h"
 
+#include "kernel/Append.h"
 #include "kernel/AttentionBackwardRegion.h"
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/PositiveValues.h"
@@ -60,6 +61,7 @@ InputRule ruleOf(const Kernel &kernel, int value) {
         rule.high = kernel.axes[kernel.values[op.results[0]].axes[0]].extent - 1;
       if (op.kind == OpKind::gather && n == 1)
         rule.high = kernel.axes[kernel.values[op.operands[0]].axes[0]].extent - 1;
+      if (op.kind == OpKind::append && n == appendStarts) rule.high = mostCached(kernel, op);
       if (op.kind == OpKind::offsets) rule.high = std::get<int64_t>(op.attributes.at("bound"));
       if ((op.kind == OpKind::pack || op.kind == OpKind::unpack) && n == 1)
         rule = {.kind = InputRule::Kind::ascending, .low = 0, .high = positionsOf(kernel, op)};

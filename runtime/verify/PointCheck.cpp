@@ -1,5 +1,6 @@
 #include "runtime/verify/PointCheck.h"
 
+#include "kernel/Append.h"
 #include "kernel/Error.h"
 #include "kernel/reference/Rounding.h"
 
@@ -153,11 +154,39 @@ std::vector<Place> samplePoints(const Kernel &kernel, size_t output, const Check
   return std::move(sample.places);
 }
 
+namespace {
+
+/// Places that tokens are appended at, a quarter as many as are looked at beside them: few of a
+/// long cache, they would hardly be among these.
+std::vector<Place> appendedPlaces(const Kernel &kernel, const std::vector<TensorImage> &inputs,
+                                  const CheckOptions &options) {
+  const BodyOp *const append = appendOf(kernel);
+  if (!append) return {};
+  const auto starts = std::ranges::find(kernel.inputs, append->operands[appendStarts]);
+  if (starts == kernel.inputs.end()) return {};
+  const TensorImage &start = inputs[size_t(starts - kernel.inputs.begin())];
+  const size_t axis = appendAxis(*append),
+               along = size_t(std::get<std::vector<int64_t>>(append->attributes.at("along")).at(0));
+  const std::vector<int64_t> tokens = extentsOf(kernel, append->operands[appendedTokens]),
+                             cache = extentsOf(kernel, append->operands[appendedCache]);
+  Sample sample(tokens, options.points / 4, options.seed);
+  for (int64_t n = 0; n < options.points / 4; ++n) {
+    Place place = sample.anywhere();
+    const int64_t sequence[] = {place[along]};
+    place[axis] += int64_t(start.at(sequence));
+    if (place[axis] >= 0 && place[axis] < cache[axis]) sample.add(place);
+  }
+  return std::move(sample.places);
+}
+
+}  // namespace
+
 CheckResult checkOutputs(const Kernel &kernel, const std::vector<TensorImage> &inputs,
                          const std::vector<TensorImage> &outputs, const CheckOptions &options) {
   CheckResult result;
   for (size_t output = 0; output < outputs.size(); ++output) {
-    const std::vector<Place> places = samplePoints(kernel, output, options);
+    std::vector<Place> places = samplePoints(kernel, output, options);
+    std::ranges::copy(appendedPlaces(kernel, inputs, options), std::back_inserter(places));
     const size_t threads =
         std::clamp<size_t>(places.size() / 64, 1, size_t(std::max(1, options.threads)));
     std::vector<CheckResult> parts(threads);

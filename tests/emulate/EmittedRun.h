@@ -3,6 +3,7 @@
 #pragma once
 
 #include "codegen/Emit.h"
+#include "kernel/Append.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/reference/PointEvaluator.h"
 #include "kernel/reference/StoredElement.h"
@@ -127,6 +128,12 @@ inline void checkEmitted(const Kernel &kernel, const Configuration &configuratio
   for (size_t i = 0; i < kernel.outputs.size(); ++i)
     tensors.push_back(
         std::make_unique<Tensor>(kernel, kernel.outputs[i], configuration.outputs[i]));
+  // What is appended lies in the cache, whose other elements stay.
+  const BodyOp *const append = appendOf(kernel);
+  const size_t cache =
+      append ? size_t(std::ranges::find(kernel.inputs, append->operands[appendedCache]) -
+                      kernel.inputs.begin())
+             : 0;
   const uint64_t key[2] = {11, 5};
   const void *keyPointer = key;
   uint32_t stream = 3;
@@ -143,9 +150,10 @@ inline void checkEmitted(const Kernel &kernel, const Configuration &configuratio
     else if (parameter.kind == codegen::Parameter::Kind::workspace)
       arguments.push_back(&workspacePointer);
     else {
-      std::byte *start = tensors[size_t(parameter.index) + (isInput ? 0 : kernel.inputs.size())]
-                             ->buffer.bytes()
-                             .data();
+      const size_t tensor = isInput  ? size_t(parameter.index)
+                            : append ? cache
+                                     : size_t(parameter.index) + kernel.inputs.size();
+      std::byte *start = tensors[tensor]->buffer.bytes().data();
       pointers[p] = start;
       if (const auto &map = parameter.map) maps[p] = EmulatedMap(start, *map);
       arguments.push_back(parameter.map ? static_cast<void *>(&maps[p]) : &pointers[p]);
@@ -164,6 +172,7 @@ inline void checkEmitted(const Kernel &kernel, const Configuration &configuratio
     REQUIRE(run(grid, schedule, [&] { host.call(arguments.data()); }) == "");
     for (size_t i = 0; i < kernel.outputs.size(); ++i) {
       const std::span<std::byte> bytes = tensors[kernel.inputs.size() + i]->buffer.bytes();
+      if (append) std::ranges::copy(tensors[cache]->buffer.bytes(), bytes.begin());
       if (schedule == Schedule::ascending) first.emplace_back(bytes.begin(), bytes.end());
       else CHECK(std::ranges::equal(first[i], bytes));
     }

@@ -7,6 +7,7 @@
 #include "codegen/families/loop/InPlace.h"
 #include "ir/Weft.h"
 #include "ir/interpreter/Interpreter.h"
+#include "kernel/Append.h"
 #include "kernel/ContractionPrologue.h"
 #include "kernel/Error.h"
 #include "kernel/reference/Rounding.h"
@@ -193,9 +194,10 @@ std::string check(const Case &one, const HostKernel &host, Schedule schedule,
 }
 
 /// Output 0 in separate memory, then over every input that it may be written over
-/// (codegen/families/loop/InPlace.h).
+/// (codegen/families/loop/InPlace.h). What is appended is written over the cache alone.
 std::vector<std::optional<size_t>> placesOf(const Case &one) {
-  std::vector<std::optional<size_t>> places{std::nullopt};
+  std::vector<std::optional<size_t>> places;
+  if (!appendOf(one.subject->kernel)) places.emplace_back(std::nullopt);
   for (const size_t input : overwritableInputs(one.subject->kernel, one.configuration))
     places.emplace_back(input);
   return places;

@@ -53,3 +53,55 @@ weft.graph @ragged() {
   weft.expect_close %kept, %of_tokens : !t
   weft.return
 }
+
+// Two tokens a sequence behind 0, 2 and 3 of a cache of four positions: of the last one the second
+// has no place. Scores of queries that stand there, and angles that count from there.
+!starts = tensor<3xi32, #weft.axes<b>>
+!cache = tensor<3x4x2xf32, #weft.axes<b, k, p>>
+!new = tensor<3x2x2xf32, #weft.axes<b, j, p>>
+!score = tensor<3x2x4xf32, #weft.axes<b, j, k>>
+weft.graph @cached(%cache: !cache) {
+  %starts = weft.constant dense<[0, 2, 3]> : !starts
+  %new = weft.constant dense<[[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]],
+                              [[9.0, 10.0], [11.0, 12.0]]]> : !new
+  %appended = weft.append %cache, %new, %starts along (b) {axis = k}
+      : !cache, !new, !starts -> !cache
+  %from1 = weft.slice %appended {axis = b, start = 0, size = 1}
+      : !cache -> tensor<1x4x2xf32, #weft.axes<b, k, p>>
+  %first = weft.slice %from1 {axis = k, start = 0, size = 2}
+      : tensor<1x4x2xf32, #weft.axes<b, k, p>> -> tensor<1x2x2xf32, #weft.axes<b, k, p>>
+  %firstExpected = weft.constant dense<[[[1.0, 2.0], [3.0, 4.0]]]>
+      : tensor<1x2x2xf32, #weft.axes<b, k, p>>
+  weft.expect_close %first, %firstExpected : tensor<1x2x2xf32, #weft.axes<b, k, p>>
+  %at3 = weft.slice %appended {axis = k, start = 3, size = 1}
+      : !cache -> tensor<3x1x2xf32, #weft.axes<b, k, p>>
+  %last = weft.slice %at3 {axis = b, start = 1, size = 2}
+      : tensor<3x1x2xf32, #weft.axes<b, k, p>> -> tensor<2x1x2xf32, #weft.axes<b, k, p>>
+  %lastExpected = weft.constant dense<[[[7.0, 8.0]], [[9.0, 10.0]]]>
+      : tensor<2x1x2xf32, #weft.axes<b, k, p>>
+  weft.expect_close %last, %lastExpected : tensor<2x1x2xf32, #weft.axes<b, k, p>>
+
+  %scores = weft.constant dense<1.0> : !score
+  %causal = weft.mask causal %scores, %starts along (b) {query = j, key = k, fill = 0.0}
+      : !score, !starts -> !score
+  %seen = weft.constant dense<[[[1.0, 0.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0]],
+                               [[1.0, 1.0, 1.0, 0.0], [1.0, 1.0, 1.0, 1.0]],
+                               [[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]]]> : !score
+  weft.expect_close %causal, %seen : !score
+  %window = weft.mask window %scores, %starts along (b)
+      {query = j, key = k, left = 1, right = 0, fill = 0.0} : !score, !starts -> !score
+  %near = weft.constant dense<[[[1.0, 0.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0]],
+                               [[0.0, 1.0, 1.0, 0.0], [0.0, 0.0, 1.0, 1.0]],
+                               [[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 0.0, 1.0]]]> : !score
+  weft.expect_close %window, %near : !score
+
+  // cos and sin of positions 0, 1; 2, 3; 3, 4.
+  %ones = weft.constant dense<[[[1.0, 0.0], [1.0, 0.0]], [[1.0, 0.0], [1.0, 0.0]],
+                               [[1.0, 0.0], [1.0, 0.0]]]> : !new
+  %turned = weft.rotary %ones, %starts along (b) {position = j, dim = p} : !new, !starts -> !new
+  %angles = weft.constant dense<[[[1.0, 0.0], [0.54030231, 0.84147098]],
+                                 [[-0.41614684, 0.90929743], [-0.98999250, 0.14112001]],
+                                 [[-0.98999250, 0.14112001], [-0.65364362, -0.75680250]]]> : !new
+  weft.expect_close %turned, %angles {absolute = 1.0e-6} : !new
+  weft.return
+}

@@ -270,16 +270,25 @@ void Compilation::packImported() {
 
 void Compilation::priceTokens() {
   OffsetsOp offsets;
+  AppendOp append;
   graphOf(*imported.front().module)->walk([&](OffsetsOp op) { offsets = op; });
-  if (!offsets) {
+  graphOf(*imported.front().module)->walk([&](AppendOp op) { append = op; });
+  if (!offsets && !append) {
     if (!choices.lengths.empty())
       throw Error::badInput(
-          "--lengths {}: no argument of the graph counts tokens; --ragged AXIS packs them",
+          "--lengths {}: no argument of the graph counts tokens; --ragged AXIS packs them, --cache "
+          "N reads those before from caches",
           choices.lengths);
     return;
   }
-  fill = choices.expectedFill(int64_t(offsets.getBound()));
-  tokens = int64_t(offsets.getBound()) * extents(offsets.getLengths().getType())[0];
+  if (offsets) {
+    fill = choices.expectedFill(int64_t(offsets.getBound()));
+    tokens = int64_t(offsets.getBound()) * extents(offsets.getLengths().getType())[0];
+  } else {
+    const size_t positions = size_t(append.getAxis());
+    fill = choices.expectedFill(extents(append.getCache().getType())[positions] -
+                                extents(append.getTokens().getType())[positions]);
+  }
   unfilled = std::move(prices);
   prices = filledCostModel(*unfilled, *fill);
   if (!fill->isFull()) pricesKey = keyOfPrices(targetFlags, *prices);
@@ -330,6 +339,7 @@ void Compilation::importModel(Phase first) {
       .mask = modelFlags.scoreMask(),
       .score = modelFlags.scoreForm(),
       .training = modelFlags.train,
+      .cache = modelFlags.cachedPositions(),
       .ragged = !modelFlags.ragged.empty()};
   CapturedDiagnostics diagnostics(*context);
   models::Model model = models::build(request, *context);

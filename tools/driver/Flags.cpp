@@ -132,6 +132,16 @@ void ModelFlags::declare(CLI::App &command) {
           "results are 0 behind them, and most kernels leave out the rows behind the last token. "
           "Encoder, decoder and Llama presets get a padding mask by it")
       ->type_name("AXIS");
+  command
+      .add_option(
+          "--cache", cache,
+          "a layer of a decoder that computes new tokens (1, or --dim j) of sequences whose "
+          "earlier "
+          "ones lie in caches of N positions: key_cache and value_cache, arguments that the new "
+          "keys and values are written into, at the positions from lengths[b] on, an argument that "
+          "says how many each sequence has there; a query sees these, and the new ones up to its "
+          "own")
+      ->type_name("N");
   command.add_flag("--train", train,
                    "forward and backward in one graph; a whole model with logits ends in "
                    "their loss");
@@ -226,6 +236,15 @@ std::optional<double> ModelFlags::dropoutProbability() const {
   return value;
 }
 
+std::optional<int64_t> ModelFlags::cachedPositions() const {
+  if (cache.empty()) return {};
+  int64_t positions = 0;
+  const auto [end, error] = std::from_chars(cache.data(), cache.data() + cache.size(), positions);
+  if (error != std::errc() || end != cache.data() + cache.size() || positions < 1)
+    throw Error::badInput("--cache {}: expected a number of positions, at least 1", cache);
+  return positions;
+}
+
 models::ScoreMask ModelFlags::scoreMask() const { return models::parseScoreMask(masks); }
 models::ScoreForm ModelFlags::scoreForm() const { return models::parseScoreForm(scores); }
 
@@ -283,8 +302,9 @@ void ChoiceFlags::declareDecisions(CLI::App &command) {
   command
       .add_option(
           "--lengths", lengths,
-          "of a --ragged plan: which lengths are expected when it runs, for which kernels "
-          "are then priced and chosen: mean=R, evenly around R times the longest, or a file "
+          "of a --ragged or a --cache plan: which lengths are expected when it runs, for which "
+          "kernels are then priced and chosen: mean=R, evenly around R times the longest, or a "
+          "file "
           "of integers. Any lengths may come all the same; default: full")
       ->type_name("mean=R|FILE");
   command.add_flag("--free", free, "arguments and results may take any layout");

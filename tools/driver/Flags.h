@@ -39,7 +39,8 @@ private:
   std::string before;
 };
 
-/// MODEL, --dim, --part, --layers, --dtype, --allow-key, --tf32, --dropout, --mask, --ragged;
+/// MODEL, --dim, --part, --layers, --dtype, --allow-key, --tf32, --dropout, --mask, --ragged,
+/// --cache;
 /// --train,
 /// --gradients-of,
 /// --recompute, --optimizer.
@@ -55,6 +56,7 @@ struct ModelFlags {
   std::string dtype;   ///< empty: the model's own
   std::vector<std::string> allowedKeys;
   std::string ragged;  ///< the axis of positions whose valid tokens alone are computed; empty: all
+  std::string cache;   ///< positions of caches of keys and values; empty: no caches
   bool tf32 = false;   ///< contractions of f32 operands may read them as tf32
 
   void declare(CLI::App &command);
@@ -67,6 +69,8 @@ struct ModelFlags {
   std::optional<int64_t> layerCount() const;
   bool takesAllLayers() const { return layers == "all"; }
   std::optional<double> dropoutProbability() const;
+  /// Of --cache. Throws Error(badInput) for anything but a positive number.
+  std::optional<int64_t> cachedPositions() const;
   models::ScoreMask scoreMask() const;
   models::ScoreForm scoreForm() const;
   /// Of --recompute: the tensors that it names, and whether it leaves the choice to selection

@@ -72,6 +72,7 @@ std::string oneLine(const std::string &text) {
 bool countsTokens(const Kernel &kernel, int value) {
   return std::ranges::any_of(kernel.body, [&](const BodyOp &op) {
     if (op.kind == OpKind::offsets) return op.operands[0] == value;
+    if (op.kind == OpKind::append) return op.operands[2] == value;
     const bool readsLengths = (op.kind == OpKind::mask && !isDocumentMask(op)) ||
                               op.kind == OpKind::pack || op.kind == OpKind::unpack;
     return readsLengths && op.operands.size() > 1 && op.operands[1] == value &&

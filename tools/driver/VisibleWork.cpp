@@ -25,7 +25,8 @@ public:
     const std::string &kind = std::get<std::string>(op.attributes.at("kind"));
     keys = extent(*integer("key"));
     if (integer("query")) queries = extent(*integer("query"));
-    isKnown = table || kind == "causal" || kind == "window";
+    const bool hasStarts = op.operands.size() > 1;
+    isKnown = table || ((kind == "causal" || kind == "window") && !hasStarts);
     left = integer("left").value_or(keys + queries);
     right = integer("right").value_or(0);
     global = integer("global").value_or(0);

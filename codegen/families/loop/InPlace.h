@@ -3,7 +3,8 @@
 // A loop kernel reads every element of an input of its result's shape and layout in the very thread
 // that later writes that element, and rows are read by others only before the barrier that ends a
 // reduction. So the result may take the place of the input, and a plan needs one buffer less: the
-// probabilities of an unfused softmax lie where the scores were.
+// probabilities of an unfused softmax lie where the scores were. An append writes the tokens alone,
+// and its result always lies where the cache was.
 #pragma once
 
 #include "kernel/Configuration.h"

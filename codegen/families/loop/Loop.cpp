@@ -4,6 +4,7 @@
 #include "codegen/EntryName.h"
 #include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/families/loop/LoopPasses.h"
+#include "kernel/Append.h"
 #include "kernel/UnusedTokens.h"
 
 #include <algorithm>
@@ -30,6 +31,11 @@ std::map<int, int64_t> leadingStrides(const IterationAxes &axes,
     consider(kernel.outputs[i], configuration.outputs[i]);
   for (size_t i = 0; i < kernel.inputs.size(); ++i)
     consider(kernel.inputs[i], configuration.inputs[i]);
+  if (const BodyOp *const append = appendOf(kernel)) {  // tokens lie as the cache's positions do
+    const size_t axis = appendAxis(*append);
+    strides[walkedAxes(kernel, append->results.front())[axis]] =
+        strides[kernel.values[append->results.front()].axes[axis]];
+  }
   if (axes.splitAxis >= 0 && strides.count(axes.splitAxis)) {
     strides[axes.tileAxis] = strides[axes.splitAxis];
     strides[axes.subVectorAxis] = strides[axes.splitAxis] * kernel.axes[axes.tileAxis].extent;

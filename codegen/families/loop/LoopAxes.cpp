@@ -2,6 +2,7 @@
 // splits its axis into sub-vectors and positions inside one; then rows are sub-vectors.
 #include "codegen/families/loop/LoopGraph.h"
 #include "codegen/families/loop/LoopKnobs.h"
+#include "kernel/Append.h"
 #include "kernel/Error.h"
 
 #include <algorithm>
@@ -53,7 +54,7 @@ IterationAxes iterationAxes(const Kernel &kernel, const LoopKnobs &knobs) {
       all.insert(axis == axes.splitAxis ? axes.tileAxis : axis);
   }
   for (int output : kernel.outputs)
-    for (int axis : kernel.values[output].axes)
+    for (int axis : walkedAxes(kernel, output))
       all.insert(axis == axes.splitAxis ? axes.tileAxis : axis);
   all.insert(reduced.begin(), reduced.end());
   if (axes.subVectorAxis >= 0) all.insert(axes.subVectorAxis);
@@ -62,7 +63,7 @@ IterationAxes iterationAxes(const Kernel &kernel, const LoopKnobs &knobs) {
     if (!contains(axes.reduced, axis)) axes.outer.push_back(axis);
   for (int output : kernel.outputs)
     for (int axis : axes.outer) {
-      const std::vector<int> &own = kernel.values[output].axes;
+      const std::vector<int> &own = walkedAxes(kernel, output);
       const bool present =
           contains(own, axis) || (axis == axes.subVectorAxis && contains(own, axes.splitAxis));
       if (!present && kernel.axes[axis].extent > 1)

@@ -6,6 +6,7 @@
 #include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/families/loop/RowBudget.h"
 #include "codegen/families/loop/RowPasses.h"
+#include "kernel/Append.h"
 #include "kernel/CoordinateExpressions.h"
 #include "passes/configure/AnalyticParts.h"
 #include "passes/configure/CostModel.h"
@@ -35,14 +36,17 @@ RotationAxes rotationAxesOf(const Expression &expression) {
   RotationAxes axes;
   for (const ExpressionNode &node : expression.all()) {
     if (node.type != ScalarType::rotation || node.kind != ExpressionNode::Kind::call) continue;
-    const ExpressionNode &position = expression[node.children[0]];
-    if (position.kind == ExpressionNode::Kind::coordinate) axes.position = position.index;
-    for (std::vector<int> below = {node.children[1]}; !below.empty();) {
-      const ExpressionNode &one = expression[below.back()];
-      below.pop_back();
-      if (one.kind == ExpressionNode::Kind::coordinate) axes.dimension = one.index;
-      below.insert(below.end(), one.children.begin(), one.children.end());
-    }
+    const auto coordinateBelow = [&](int start) {
+      for (std::vector<int> below = {start}; !below.empty();) {
+        const ExpressionNode &one = expression[below.back()];
+        below.pop_back();
+        if (one.kind == ExpressionNode::Kind::coordinate) return one.index;
+        below.insert(below.end(), one.children.begin(), one.children.end());
+      }
+      return -1;
+    };
+    axes = {.position = coordinateBelow(node.children[0]),
+            .dimension = coordinateBelow(node.children[1])};
   }
   return axes;
 }
@@ -76,10 +80,10 @@ double elementsTouched(Run a, Run b) {
 LoopPricer::LoopPricer(const Kernel &kernel, const Device &device)
     : kernel(kernel), device(device), reduced(kernel.reducedAxes()) {
   for (int value : operandValues(kernel))
-    points = std::max(points, static_cast<double>(kernel.elements(value)));
+    points = std::max(points, static_cast<double>(movedElements(kernel, value)));
   for (int axis : reduced) rowElements *= static_cast<double>(rowExtent(kernel, axis));
   for (int value : operandValues(kernel)) {
-    if (static_cast<double>(kernel.elements(value)) * 2 < points) continue;
+    if (static_cast<double>(movedElements(kernel, value)) * 2 < points) continue;
     ++fullOperands;
     const bool isInput = value < static_cast<int>(kernel.inputs.size());
     fullElementBytes =
@@ -120,11 +124,17 @@ PlacedOperand LoopPricer::place(size_t operand, const Layout &layout) const {
   const Value &value = kernel.values[index];
   PlacedOperand placed{.strides = std::vector<int64_t>(kernel.axes.size(), 0),
                        .elementBytes = sizeOf(value.dtype),
-                       .bytes = kernel.bytes(index),
+                       .bytes = movedElements(kernel, index) * sizeOf(value.dtype),
                        .isInput = isInput};
   const std::vector<int64_t> strides = stridesOf(layout, extentsOf(kernel, index));
   for (size_t i = 0; i < strides.size(); ++i)
     if (extent(value.axes[i]) > 1) placed.strides[static_cast<size_t>(value.axes[i])] = strides[i];
+  if (!isInput)  // tokens lie along their own axis as the cache's positions do
+    if (const BodyOp *const append = appendOf(kernel); append && append->results.front() == index) {
+      const size_t axis = appendAxis(*append);
+      std::swap(placed.strides[size_t(value.axes[axis])],
+                placed.strides[size_t(walkedAxes(kernel, index)[axis])]);
+    }
   placed.alignedElements = std::max<int64_t>(1, layout.alignment / placed.elementBytes);
   while (layout.offset % placed.alignedElements != 0) placed.alignedElements /= 2;
   for (const BodyOp &op : kernel.body)

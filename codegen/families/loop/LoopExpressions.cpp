@@ -102,7 +102,8 @@ Index GraphBuilder::movedIndex(const Expression &expression, int node, int64_t e
 std::optional<Code> GraphBuilder::elementsPair(const Expression &expression, int frequency,
                                                const Coordinates &coordinates) const {
   const ExpressionNode &call = expression[frequency];
-  if (call.kind != Kind::call || call.function->name != "weft::rotaryFrequency") return std::nullopt;
+  if (call.kind != Kind::call || call.function->name != "weft::rotaryFrequency")
+    return std::nullopt;
   const ExpressionNode &pair = expression[call.children[0]];
   if (pair.kind != Kind::binary || expression[pair.children[0]].kind != Kind::coordinate ||
       expression[pair.children[1]].kind != Kind::literal)
@@ -152,6 +153,10 @@ int GraphBuilder::rotation(const BodyOp &op, int node, const Coordinates &coordi
       return frequencies;
     }
     if (index == exponent) return name;
+    if (expression[index].kind == Kind::operand) {  // of sequences, from which positions count
+      operands.push_back(evaluate(op.operands[size_t(expression[index].index)], coordinates));
+      return code("{{{}}}", operands.size() - 1);
+    }
     if (expression[index].kind != Kind::coordinate) return std::nullopt;
     return coordinateText(expression, index, coordinates, uses);
   });

@@ -15,12 +15,14 @@
 //                grid as fill the device once or a few times, since few columns leave most
 //                multiprocessors idle otherwise. For sums and maxima alone (reduce, the gradients
 //                of gamma and beta): rows of norms and softmax are read more than once.
+// A kernel that appends to a cache (kernel/Append.h) walks the tokens: they are its outputs here.
 // An operand that cannot be accessed in vectors is accessed element by element, so layouts and
 // knobs are independent.
 #include "codegen/families/loop/LoopFamily.h"
 #include "codegen/Targets.h"
 #include "codegen/families/loop/ColumnScratch.h"
 #include "codegen/families/loop/LoopKnobs.h"
+#include "kernel/Append.h"
 #include "kernel/ReduceKind.h"
 #include "passes/configure/Family.h"
 
@@ -76,6 +78,7 @@ std::string loopRejection(const Kernel &kernel, const BodyOp &op) {
     return "'" + std::string(nameOf(op.kind)) + "' is a contraction";
   if (op.kind == OpKind::constant && !op.attributes.contains("value"))
     return "'constant' is a table of different values";
+  if (op.kind == OpKind::append) return appendRejection(kernel);
   if (op.kind != OpKind::scatterAdd) return "";
   if (kernel.body.size() > 1) return "'scatter_add' is a separate kernel";
   return kernel.values[op.results[0]].axes.size() < 2
@@ -102,12 +105,12 @@ LoopSpace iterationSpace(const Kernel &kernel) {
   const std::set<int> derived = derivedAxes(kernel);
   std::set<int> independent;
   for (int output : kernel.outputs)
-    for (int axis : kernel.values[output].axes)
+    for (int axis : walkedAxes(kernel, output))
       if (kernel.axes[axis].extent > 1 && !derived.contains(axis)) independent.insert(axis);
   for (int axis : space.reduced) independent.erase(axis);
   space.independent.assign(independent.begin(), independent.end());
   for (int output : kernel.outputs) {
-    const std::vector<int> &axes = kernel.values[output].axes;
+    const std::vector<int> &axes = walkedAxes(kernel, output);
     for (int axis : space.independent)
       if (std::find(axes.begin(), axes.end(), axis) == axes.end())
         space.reason = "output '" + kernel.values[output].name + "' lacks the axis '" +
@@ -147,6 +150,16 @@ std::vector<int> widthsAlong(const Kernel &kernel, int axis,
   return result;
 }
 
+/// Whether places in a cache follow from the coordinate along the axis by a load, so that elements
+/// along it are no vector there: tokens that are appended, and their sequences.
+bool scattersAppended(const Kernel &kernel, int axis) {
+  const BodyOp *const append = appendOf(kernel);
+  if (!append) return false;
+  const std::vector<int> &sequences = kernel.values[append->operands[appendStarts]].axes;
+  return axis == walkedAxes(kernel, append->results.front())[appendAxis(*append)] ||
+         std::ranges::find(sequences, axis) != sequences.end();
+}
+
 std::vector<Knobs> mapKnobs(const Kernel &kernel, const LoopSpace &space) {
   std::vector<Knobs> knobs;
   for (int threads : mapThreads) {
@@ -154,6 +167,7 @@ std::vector<Knobs> mapKnobs(const Kernel &kernel, const LoopSpace &space) {
     for (int vectorAxis : space.independent)
       for (int width : widthsAlong(kernel, vectorAxis))
         for (int laneAxis : space.independent) {
+          if (width > 1 && scattersAppended(kernel, vectorAxis)) continue;
           if (width == 1 && laneAxis != vectorAxis)
             continue;  // the same as vectors of 1 along laneAxis
           knobs.push_back(LoopKnobs{.vectorAxis = vectorAxis,
@@ -365,8 +379,15 @@ auto preference(const LoopKnobs &knobs) {
       std::find(std::begin(order), std::end(order), knobs.threads) - std::begin(order));
 }
 
+/// A cache lies as its caller has it.
+bool isCache(const Kernel &kernel, int value) {
+  const BodyOp *const append = appendOf(kernel);
+  return append && (append->operands[appendedCache] == value || append->results.front() == value);
+}
+
 std::vector<Layout> layoutsOf(const Kernel &kernel, int value) {
   const std::vector<int64_t> extents = extentsOf(kernel, value);
+  if (isCache(kernel, value)) return {normalized(rowMajor(extents.size()), extents)};
   if (extents.size() > maximumPermutedRank) return {normalized(rowMajor(extents.size()), extents)};
   return distinctAndPaddedLayouts(kernel, value);
 }

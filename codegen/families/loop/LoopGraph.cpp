@@ -2,6 +2,7 @@
 // error that names it.
 #include "codegen/families/loop/LoopGraph.h"
 #include "codegen/families/loop/LoopOps.h"
+#include "kernel/Append.h"
 #include "kernel/Error.h"
 
 #include <algorithm>
@@ -88,7 +89,8 @@ void GraphBuilder::splitHome() {
 LoopGraph GraphBuilder::run() {
   for (size_t i = 0; i < kernel.outputs.size(); ++i) {
     OutputStore store{.output = static_cast<int>(i), .node = evaluate(kernel.outputs[i], home)};
-    for (int axis : kernel.values[kernel.outputs[i]].axes) store.at.push_back(home.at.at(axis));
+    for (int axis : walkedAxes(kernel, kernel.outputs[i])) store.at.push_back(home.at.at(axis));
+    if (const BodyOp *const op = appendOf(kernel)) placeAppended(*op, store);
     // Only a separate vector can be stored: a copy collects gathered elements, and repeats what
     // does not vary.
     const Node stored = graph.nodes[store.node];
@@ -244,6 +246,7 @@ int GraphBuilder::evaluateOp(const BodyOp &op, int value, const Coordinates &coo
   if (op.kind == OpKind::offsets) return offsets(op, name, coordinates);
   if (op.kind == OpKind::pack) return pack(op, name, coordinates);
   if (op.kind == OpKind::unpack) return unpack(op, name, coordinates);
+  if (op.kind == OpKind::append) return evaluate(op.operands[appendedTokens], coordinates);
   throw Error::unsupported("kernel '{}': loop kernels have no op '{}'", kernel.name,
                            nameOf(op.kind));
 }

@@ -41,6 +41,7 @@ struct OutputStore {
   int output = 0;  ///< position in Kernel::outputs
   int node = -1;
   std::vector<Index> at{};
+  int inside = -1;  ///< node that is not 0 where the place is inside the output; -1: it always is
 };
 
 struct LoopGraph {

@@ -27,6 +27,14 @@ LoopPasses::LoopPasses(LoopGraph &graph, LoopSpace &space, LoopMemory &memory, N
       inputs(std::move(inputs)),
       outputs(std::move(outputs)) {}
 
+std::vector<int> LoopPasses::placeNodesOf(const OutputStore &store) {
+  std::vector<int> nodes;
+  for (const Index &index : store.at)
+    if (index.node >= 0) nodes.push_back(index.node);
+  if (store.inside >= 0) nodes.push_back(store.inside);
+  return nodes;
+}
+
 bool LoopPasses::storeIsStep(const OutputStore &store) const {
   const Operand &output = outputs[store.output];
   bool step = graph.nodes[store.node].step;
@@ -44,6 +52,11 @@ void LoopPasses::placeNodes() {
     reachable[store.node] = true;
     first[store.node] = graph.nodes[store.node].depth;
     users[store.node].push_back({graph.nodes[store.node].depth, storeIsStep(store)});
+    for (const int node : placeNodesOf(store)) {
+      reachable[node] = true;
+      first[node] = std::min(first[node], graph.nodes[store.node].depth);
+      users[node].push_back({graph.nodes[store.node].depth, storeIsStep(store)});
+    }
   }
   for (size_t n = count; n-- > 0;) {
     Node &node = graph.nodes[n];
@@ -171,7 +184,10 @@ std::set<int> LoopPasses::neededIn(int depth) const {
   };
   for (int reduction : reductionsOf(depth)) visit(graph.nodes[reduction].operands[0]);
   for (const OutputStore &store : graph.stores)
-    if (graph.nodes[store.node].depth == depth && storeIsStep(store)) visit(store.node);
+    if (graph.nodes[store.node].depth == depth && storeIsStep(store)) {
+      visit(store.node);
+      for (const int node : placeNodesOf(store)) visit(node);
+    }
   for (size_t n = 0; n < graph.nodes.size(); ++n)
     if (kept[n] && graph.nodes[n].depth == depth) visit(static_cast<int>(n));
   while (!open.empty()) {

@@ -33,6 +33,8 @@ private:
   void chooseBatch();
   void nameNodes();
   bool crosses(int node) const;
+  /// Nodes that say where an output element goes.
+  static std::vector<int> placeNodesOf(const OutputStore &store);
   bool storeIsStep(const OutputStore &store) const;
   std::vector<int> reductionsOf(int depth) const;
   std::set<int> neededIn(int depth) const;

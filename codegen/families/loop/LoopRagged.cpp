@@ -4,6 +4,7 @@
 //   y = pack x       ->   b = last sequence with offsets[b] <= t; x[b, t - offsets[b]], 0 behind
 //   y = unpack x     ->   x[offsets[b] + j], the fill from offsets[b + 1] on
 #include "codegen/families/loop/LoopOps.h"
+#include "kernel/Append.h"
 #include "kernel/Error.h"
 #include "kernel/Ragged.h"
 
@@ -133,6 +134,22 @@ int GraphBuilder::unpack(const BodyOp &op, const std::string &name,
                 {found, token, end}, name);
   graph.nodes[result].type = type;
   return result;
+}
+
+void GraphBuilder::placeAppended(const BodyOp &op, OutputStore &store) {
+  const size_t axis = appendAxis(op);
+  Coordinates at = home;
+  const int start = evaluate(op.operands[appendStarts], at);
+  const Index &token = store.at[axis];
+  const int position =
+      pointwise(code("{{0}} + {}", elementText(token)), {start}, "position", {token});
+  const Code &positions = space.axisName(kernel.values[op.results[0]].axes[axis]);
+  store.inside = pointwise(code("weft::isIndex({{0}}, {})", positions), {position}, "isInside");
+  graph.nodes[position].type = "int";
+  graph.nodes[store.inside].type = "bool";
+  store.at[axis] = {.irregular = graph.nodes[position].perElement,
+                    .step = graph.nodes[position].step,
+                    .node = position};
 }
 
 }  // namespace weft::codegen

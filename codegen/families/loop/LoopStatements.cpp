@@ -193,7 +193,8 @@ void LoopPasses::emitStores(int depth, bool step, Block &block) {
   Block stores;
   for (const OutputStore &store : graph.stores)
     if (graph.nodes[store.node].depth == depth && storeIsStep(store) == step)
-      stores.push_back(storeOf(store));
+      stores.push_back(store.inside < 0 ? storeOf(store)
+                                        : guard(reference(store.inside), {storeOf(store)}));
   if (stores.empty()) return;
   if (!step && !space.storeGuard().empty()) stores = {guard(space.storeGuard(), std::move(stores))};
   block.insert(block.end(), stores.begin(), stores.end());

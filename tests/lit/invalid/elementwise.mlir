@@ -177,6 +177,22 @@ weft.graph @rotary_c7_order(%x: tensor<2x4x6xf32, #weft.axes<b, j, i>>) {
 
 // -----
 
+weft.graph @rotary_c8(%x: tensor<2x4x6xf32, #weft.axes<b, j, i>>, %s: tensor<2xi32, #weft.axes<b>>) {
+  // expected-error @+1 {{rotary_c8: starts and 'along', the one axis that they run along, go together}}
+  %r = weft.rotary %x, %s {position = j, dim = i} : tensor<2x4x6xf32, #weft.axes<b, j, i>>, tensor<2xi32, #weft.axes<b>> -> tensor<2x4x6xf32, #weft.axes<b, j, i>>
+  weft.return
+}
+
+// -----
+
+weft.graph @rotary_c8__axis(%x: tensor<2x4x6xf32, #weft.axes<b, j, i>>, %s: tensor<4xi32, #weft.axes<j>>) {
+  // expected-error @+1 {{rotary_c8: 'along' has axis j twice}}
+  %r = weft.rotary %x, %s along (j) {position = j, dim = i} : tensor<2x4x6xf32, #weft.axes<b, j, i>>, tensor<4xi32, #weft.axes<j>> -> tensor<2x4x6xf32, #weft.axes<b, j, i>>
+  weft.return
+}
+
+// -----
+
 weft.graph @rotary_c4(%x: tensor<2x4x6xf32, #weft.axes<b, j, i>>) {
   // expected-error @+1 {{rotary_c4: unknown style}}
   %r = weft.rotary %x {position = j, dim = i, style = twisted} : tensor<2x4x6xf32, #weft.axes<b, j, i>>

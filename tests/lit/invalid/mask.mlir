@@ -97,6 +97,22 @@ weft.graph @mask_c5__segments(%x: tensor<4x4xf32, #weft.axes<j, k>>, %n: tensor<
 
 // -----
 
+weft.graph @mask_c2__starts(%x: tensor<2x4x4xf32, #weft.axes<b, j, k>>, %s: tensor<2xi32, #weft.axes<b>>) {
+  // expected-error @+1 {{mask_c2: a causal mask needs 'along'}}
+  %r = weft.mask causal %x, %s {query = j, key = k} : tensor<2x4x4xf32, #weft.axes<b, j, k>>, tensor<2xi32, #weft.axes<b>> -> tensor<2x4x4xf32, #weft.axes<b, j, k>>
+  weft.return
+}
+
+// -----
+
+weft.graph @mask_c5__starts(%x: tensor<2x4x4xf32, #weft.axes<b, j, k>>, %s: tensor<3xi32, #weft.axes<b>>) {
+  // expected-error @+1 {{mask_c5: the tensor of starts is}}
+  %r = weft.mask window %x, %s along (b) {query = j, key = k, left = 1, right = 0} : tensor<2x4x4xf32, #weft.axes<b, j, k>>, tensor<3xi32, #weft.axes<b>> -> tensor<2x4x4xf32, #weft.axes<b, j, k>>
+  weft.return
+}
+
+// -----
+
 weft.graph @mask_c8(%x: tensor<2x5x4xf32, #weft.axes<b, j, k>>, %n: tensor<2x4xi32, #weft.axes<b, k>>) {
   // expected-error @+1 {{mask_c8: a document mask of 5 queries and 4 keys: the first queries have no segment}}
   %r = weft.mask document %x, %n along (b) {query = j, key = k} : tensor<2x5x4xf32, #weft.axes<b, j, k>>, tensor<2x4xi32, #weft.axes<b, k>>

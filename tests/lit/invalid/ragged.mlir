@@ -166,3 +166,60 @@ weft.graph @unpack_c7(%x: tensor<8x6xf32, #weft.axes<t, i>>, %o: tensor<3xi32, #
   %r = weft.unpack %x, %o {axis = t, into = [0, 1]} : tensor<8x6xf32, #weft.axes<t, i>>, tensor<3xi32, #weft.axes<n>> -> tensor<2x4x6xf16, #weft.axes<b, j, i>>
   weft.return
 }
+
+// -----
+
+weft.graph @append_c1(%c: tensor<2x4x8xf32, #weft.axes<b, k, p>>, %n: tensor<2x1x8xf32, #weft.axes<b, j, p>>, %s: tensor<2xi32, #weft.axes<b>>) {
+  // expected-error @+1 {{append_c1: 'along' is the one axis of sequences}}
+  %r = weft.append %c, %n, %s along (b, p) {axis = k} : tensor<2x4x8xf32, #weft.axes<b, k, p>>, tensor<2x1x8xf32, #weft.axes<b, j, p>>, tensor<2xi32, #weft.axes<b>> -> tensor<2x4x8xf32, #weft.axes<b, k, p>>
+  weft.return
+}
+
+// -----
+
+weft.graph @append_c2(%c: tensor<2x4x8xf32, #weft.axes<b, k, p>>, %n: tensor<3x1x8xf32, #weft.axes<b, j, p>>, %s: tensor<2xi32, #weft.axes<b>>) {
+  // expected-error @+1 {{append_c2: the tensor of tokens is}}
+  %r = weft.append %c, %n, %s along (b) {axis = k} : tensor<2x4x8xf32, #weft.axes<b, k, p>>, tensor<3x1x8xf32, #weft.axes<b, j, p>>, tensor<2xi32, #weft.axes<b>> -> tensor<2x4x8xf32, #weft.axes<b, k, p>>
+  weft.return
+}
+
+// -----
+
+weft.graph @append_c3(%c: tensor<2x4x8xf32, #weft.axes<b, k, p>>, %n: tensor<2x5x8xf32, #weft.axes<b, j, p>>, %s: tensor<2xi32, #weft.axes<b>>) {
+  // expected-error @+1 {{append_c3: 5 tokens for a cache of 4}}
+  %r = weft.append %c, %n, %s along (b) {axis = k} : tensor<2x4x8xf32, #weft.axes<b, k, p>>, tensor<2x5x8xf32, #weft.axes<b, j, p>>, tensor<2xi32, #weft.axes<b>> -> tensor<2x4x8xf32, #weft.axes<b, k, p>>
+  weft.return
+}
+
+// -----
+
+weft.graph @append_c4(%c: tensor<2x4x8xf32, #weft.axes<b, k, p>>, %n: tensor<2x1x8xf32, #weft.axes<b, j, p>>, %s: tensor<3xi32, #weft.axes<b>>) {
+  // expected-error @+1 {{append_c4: the tensor of starts is}}
+  %r = weft.append %c, %n, %s along (b) {axis = k} : tensor<2x4x8xf32, #weft.axes<b, k, p>>, tensor<2x1x8xf32, #weft.axes<b, j, p>>, tensor<3xi32, #weft.axes<b>> -> tensor<2x4x8xf32, #weft.axes<b, k, p>>
+  weft.return
+}
+
+// -----
+
+weft.graph @append_c5(%c: tensor<2x4x8xf32, #weft.axes<b, k, p>>, %n: tensor<2x1x8xf16, #weft.axes<b, j, p>>, %s: tensor<2xi32, #weft.axes<b>>) {
+  // expected-error @+1 {{append_c5: the tensor of tokens is}}
+  %r = weft.append %c, %n, %s along (b) {axis = k} : tensor<2x4x8xf32, #weft.axes<b, k, p>>, tensor<2x1x8xf16, #weft.axes<b, j, p>>, tensor<2xi32, #weft.axes<b>> -> tensor<2x4x8xf32, #weft.axes<b, k, p>>
+  weft.return
+}
+
+// -----
+
+weft.graph @append_c6(%c: tensor<2x4x8xf32, #weft.axes<b, k, p>>, %n: tensor<2x1x8xf32, #weft.axes<b, j, p>>, %s: tensor<2xi32, #weft.axes<b>>) {
+  %d = weft.relu %c : tensor<2x4x8xf32, #weft.axes<b, k, p>>
+  // expected-error @+1 {{append_c6: the cache is an argument that nothing else reads}}
+  %r = weft.append %d, %n, %s along (b) {axis = k} : tensor<2x4x8xf32, #weft.axes<b, k, p>>, tensor<2x1x8xf32, #weft.axes<b, j, p>>, tensor<2xi32, #weft.axes<b>> -> tensor<2x4x8xf32, #weft.axes<b, k, p>>
+  weft.return
+}
+
+// -----
+
+weft.graph @append_c7(%c: tensor<2x4x8xf32, #weft.axes<b, k, p>>, %n: tensor<2x1x8xf32, #weft.axes<b, j, p>>, %s: tensor<2xi32, #weft.axes<b>>) -> tensor<2x4x8xf32, #weft.axes<b, k, p>> {
+  // expected-error @+1 {{append_c7: the result is what the argument holds from then on}}
+  %r = weft.append %c, %n, %s along (b) {axis = k} : tensor<2x4x8xf32, #weft.axes<b, k, p>>, tensor<2x1x8xf32, #weft.axes<b, j, p>>, tensor<2xi32, #weft.axes<b>> -> tensor<2x4x8xf32, #weft.axes<b, k, p>>
+  weft.return %r : tensor<2x4x8xf32, #weft.axes<b, k, p>>
+}

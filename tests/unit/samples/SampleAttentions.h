@@ -66,6 +66,13 @@ public:
     const MaskShape shape{.kind = MaskShape::Kind::causal, .shift = extents.k - extents.j};
     return mask(shape, {of}, "causal", {{"kind", std::string("causal")}, {"query", queryAxis}});
   }
+  /// Keys up to the query's, which stands from the start of its batch element on: i32.
+  int causalFrom(int of, int starts) {
+    return mask({.kind = MaskShape::Kind::causal, .hasStarts = true}, {of, starts}, "causal",
+                {{"kind", std::string("causal")},
+                 {"query", queryAxis},
+                 {"along", std::vector<int64_t>{0}}});
+  }
   int window(int of, int64_t left, int64_t right, int64_t global = 0) {
     const MaskShape shape{.kind = MaskShape::Kind::window,
                           .shift = extents.k - extents.j,
@@ -234,6 +241,12 @@ inline Kernel paddedAttention(const AttentionExtents &e, DType type, bool isCaus
   const int lengths = attention.input("lengths", "b", DType::i32);
   const int padded = attention.padding(attention.scores(), lengths);
   return attention.build(isCausal ? attention.causal(padded) : padded);
+}
+/// "lengths": keys of each batch element in front of its queries.
+inline Kernel cachedAttention(const AttentionExtents &e, DType type) {
+  FusedAttention attention("cached_attention", e, type);
+  const int lengths = attention.input("lengths", "b", DType::i32);
+  return attention.build(attention.causalFrom(attention.scores(), lengths));
 }
 /// "lengths": keys and queries of each batch element.
 inline Kernel attentionOfTokens(const AttentionExtents &e, DType type, bool withLogSums = false) {

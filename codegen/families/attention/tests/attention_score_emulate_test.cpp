@@ -442,6 +442,26 @@ TEST_CASE("a tile whose mask reads segments is never known to be full or empty")
   CHECK(outcomes[1].counts[empty] > 0);
 }
 
+TEST_CASE("queries behind a cache's keys leave out the tiles behind their own") {
+  const samples::AttentionExtents e{.b = 3, .h = 1, .g = 2, .j = 5, .k = 60};
+  const std::vector<double> starts = {0, 17, 55};
+  std::vector<Subject> subjects = {{samples::cachedAttention(e, DType::f16), 3, 4}};
+  subjects.front().inputs = {{}, {}, {}, starts};
+  const std::vector<Outcome> outcomes = runAll("attention_cached", subjects);
+  for (int64_t head = 0; head < 6; ++head)
+    for (int64_t q = 0; q < e.j; ++q)
+      for (int64_t k = 0; k < e.k; ++k) {
+        if (head + q + k == 0) continue;
+        const bool isSeen = double(k) <= starts[size_t(head / 2)] + double(q);
+        CHECK(outcomes[0].scores[size_t((head * e.j + q) * e.k + k)] ==
+              (isSeen ? 1.5f : float(masked)));
+      }
+  CHECK(subjects[0].score.hasMasks);
+  CHECK(subjects[0].score.mayScaleLast);
+  CHECK(outcomes[0].counts[empty] > 0);
+  CHECK(outcomes[0].counts[full] > 0);
+}
+
 TEST_CASE("what does not exclude scores for good is a value op") {
   const samples::AttentionExtents e{.j = 20, .k = 20};
   std::vector<Subject> subjects;

@@ -220,6 +220,7 @@ TEST_CASE("splits without a key they see leave no trace, rows without any give z
       addDecoding(subjects, windowAttention(e, DType::bf16, 130, 0), splits);
       addDecoding(subjects, paddedAttention(e, DType::f16), splits, {0, 1, 300});
       addDecoding(subjects, paddedAttention(e, DType::bf16, true), splits, {270, 33, 0});
+      addDecoding(subjects, cachedAttention(e, DType::f16), splits, {0, 77, 297});
       addDecoding(subjects, cappedAttention(e, DType::f16, true), splits);
     }
     // More queries than keys: the first ones see none.

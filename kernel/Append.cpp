@@ -1,0 +1,63 @@
+// See Append.h.
+#include "kernel/Append.h"
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+bool isAppended(const Kernel &kernel, int value, size_t operand) {
+  const BodyOp *const append = appendOf(kernel);
+  return append && append->operands[operand] == value;
+}
+
+}  // namespace
+
+const BodyOp *appendOf(const Kernel &kernel) {
+  return !kernel.body.empty() && kernel.body.back().kind == OpKind::append ? &kernel.body.back()
+                                                                           : nullptr;
+}
+
+size_t appendAxis(const BodyOp &append) {
+  return size_t(std::get<int64_t>(append.attributes.at("axis")));
+}
+
+int64_t mostCached(const Kernel &kernel, const BodyOp &append) {
+  const auto positions = [&](size_t operand) {
+    const int value = append.operands[operand];
+    return kernel.axes[size_t(kernel.values[size_t(value)].axes[appendAxis(append)])].extent;
+  };
+  return positions(appendedCache) - positions(appendedTokens);
+}
+
+std::string appendRejection(const Kernel &kernel) {
+  const auto isAppend = [](const BodyOp &op) { return op.kind == OpKind::append; };
+  const auto count = std::ranges::count_if(kernel.body, isAppend);
+  if (count == 0) return "";
+  const BodyOp *const append = appendOf(kernel);
+  if (count > 1 || !append) return "'append' is the last op of its kernel";
+  if (kernel.outputs != append->results) return "'append' has the only result of its kernel";
+  const int cache = append->operands[appendedCache];
+  if (std::ranges::find(kernel.inputs, cache) == kernel.inputs.end())
+    return "the cache of 'append' is computed";
+  const auto reads = [&](const BodyOp &op) {
+    return std::ranges::find(op.operands, cache) != op.operands.end();
+  };
+  return std::ranges::count_if(kernel.body, reads) == 1 ? ""
+                                                        : "an op beside 'append' reads its cache";
+}
+
+const std::vector<int> &walkedAxes(const Kernel &kernel, int value) {
+  const BodyOp *const append = appendOf(kernel);
+  const bool isResult = append && append->results.front() == value;
+  return kernel.values[size_t(isResult ? append->operands[appendedTokens] : value)].axes;
+}
+
+int64_t movedElements(const Kernel &kernel, int value) {
+  if (isAppended(kernel, value, appendedCache)) return 0;
+  int64_t elements = 1;
+  for (const int axis : walkedAxes(kernel, value)) elements *= kernel.axes[size_t(axis)].extent;
+  return elements;
+}
+
+}  // namespace weft

@@ -1,0 +1,112 @@
+"""--cache: layers of new tokens whose earlier ones lie in caches."""
+import json
+import pathlib
+import subprocess
+import unittest
+
+import safetensors_file
+from weft_command import CommandTest, WEFT
+
+DIMS = [word for dim in ('b=3', 'h=4', 'g=2', 'p=8', 'i=32', 'u=40') for word in ('--dim', dim)]
+LAYER = ['llama-3-8b', '--cache', '40', *DIMS, '--profile', 'none']
+
+
+class CacheTest(CommandTest):
+    def compiled(self, *flags):
+        out = self.weft('compile', *LAYER, *flags, '-o', 'out', '--overwrite',
+                        env={'WEFT_NVRTC': 'none'}).prose()
+        load = lambda name: json.loads((self.folder / 'out' / name).read_text())
+        return out, load('plan.json'), load('report.json')
+
+    def test_the_caches_are_written_in_place(self):
+        for flags in ([], ['--dim', 'j=5'], ['--attention', 'unfused'], ['--layers', '2'],
+                      ['--dim', 'j=5', '--ragged', 'j'], ['--free']):
+            with self.subTest(flags):
+                _, plan, _ = self.compiled(*flags)
+                tensors = plan['tensors']
+                appends = [one for one in plan['kernels'] if ' = append ' in one['ops'][-1]]
+                self.assertEqual(len(appends), 4 if '--layers' in flags else 2)
+                caches = {one['buffer']: one for one in tensors if '_cache' in one['logical']}
+                self.assertEqual(len(caches), len(appends))
+                for kernel in appends:
+                    result = tensors[kernel['outputs'][0]]
+                    cache = caches[result['buffer']]
+                    self.assertIn(cache['name'], [tensors[one]['name'] for one in kernel['inputs']])
+                    self.assertEqual(cache['role'], 'argument')
+                    self.assertEqual(cache['order'], [0, 1, 2, 3])
+                    # What is moved is the tokens, not the cache.
+                    self.assertLess(kernel['bytesMoved'], cache['bytes'])
+                    readers = [index for index, one in enumerate(plan['kernels'])
+                               if kernel['outputs'][0] in one['inputs']]
+                    self.assertTrue(readers)
+                lengths, *others = [one for one in tensors if one.get('countsTokens')]
+                longest = 40 - plan['dims']['j']
+                self.assertEqual((lengths['logical'], lengths['range']), ('lengths', [0, longest]))
+                self.assertEqual([(one['logical'], one['range']) for one in others],
+                                 [('new_lengths', [0, 5])] if '--ragged' in flags else [])
+                self.weft('run', 'out', '--check', '--lengths', 'mean=0.5')
+
+    def test_lengths_that_leave_no_room_are_rejected(self):
+        self.compiled('--dim', 'j=5')
+        lengths = self.write('lengths.txt', '35 36 -1')
+        self.fails(2, 'run', 'out', '--check', '--lengths', str(lengths),
+                   says=["length 36 of sequence 1 of 'lengths' is above the longest",
+                         'at most 35'])
+
+    def test_prices_follow_the_expected_lengths(self):
+        layer = ['llama-3-8b', '--dim', 'b=32', '--cache', '8192', '--profile', 'none']
+        times = []
+        for lengths in ('mean=1', 'mean=0.2'):
+            self.weft('compile', *layer, '--lengths', lengths, '-o', 'out', '--overwrite',
+                      env={'WEFT_NVRTC': 'none'})
+            plan = json.loads((self.folder / 'out/plan.json').read_text())
+            times.append(plan['predictedSeconds'])
+        self.assertLess(times[1], 0.6 * times[0])
+
+    def test_tokens_behind_empty_caches_are_those_of_a_layer_without(self):
+        """In the interpreter: six tokens that see each other by way of caches, which hold nothing
+        finite before."""
+        dims = ['--dim', 'b=1', '--dim', 'h=2', '--dim', 'g=1', '--dim', 'p=4', '--dim', 'i=8',
+                '--part', 'attention', '--dtype', 'f32']
+        whole = self.write('whole.mlir', self.weft('import', 'llama-3-8b', '--dim', 'j=6',
+                                                   *dims).out)
+        parts = self.write('parts.mlir', self.weft('import', 'llama-3-8b', '--cache', '6', '--dim',
+                                                   'j=6', *dims).out)
+        values = lambda count, seed: [((n * 37 + seed) % 29 - 14) / 16 for n in range(count)]
+        given = {
+            'x': ('F32', [1, 6, 8], values(48, 1)), 'wq': ('F32', [4, 1, 2, 8], values(64, 2)),
+            'wk': ('F32', [4, 1, 8], values(32, 3)), 'wv': ('F32', [4, 1, 8], values(32, 4)),
+            'wo': ('F32', [4, 1, 2, 8], values(64, 5))
+        }
+        cached = {
+            **given, 'lengths': ('I32', [1], [0]),
+            'key_cache': ('F32', [1, 1, 6, 4], [float('inf')] * 24),
+            'value_cache': ('F32', [1, 1, 6, 4], [float('inf')] * 24)
+        }
+        run = lambda graph, inputs, *more: subprocess.run([
+            pathlib.Path(WEFT).parent / 'weft-interpret', graph, '--inputs', inputs, *more
+        ], capture_output=True, text=True, check=False)
+        inputs = safetensors_file.write(self.folder / 'whole', given)
+        out = self.folder / 'out.safetensors'
+        done = run(whole, inputs, '--outputs', out)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = run(parts, safetensors_file.write(self.folder / 'parts', cached), '--expect', out)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_what_takes_no_cache(self):
+        for words, code, says in (
+            (['bert-base'], 3, 'nearest are gpt2 and llama-3-8b'),
+            (['llama-3-8b', '--mask', 'padding'], 3, 'lengths say what the caches hold'),
+            (['gpt2', '--part', 'model'], 3, 'its table of positions'),
+            (['llama-3-8b', '--train'], 3, 'has no derivative'),
+            (['llama-3-8b', '--dim', 'j=41'], 2, 'do not fit into caches of 40 positions'),
+            (['llama-3-8b', '--dim', 'k=40'], 2, "unknown dimension 'k'")):
+            with self.subTest(words):
+                self.fails(code, 'import', *words, '--cache', '40', says=[says])
+        self.fails(2, 'import', 'llama-3-8b', '--cache', '0',
+                   says=['--cache 0: expected a number of positions'])
+        self.fails(3, 'import', 'llama-3-8b', '--dim', 'k=4096', says=['nearest are --cache N'])
+
+
+if __name__ == '__main__':
+    unittest.main()
