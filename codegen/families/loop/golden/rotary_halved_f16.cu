@@ -16,6 +16,7 @@ constexpr int j = 512, h = 16, p = 64;              // extents
 constexpr int width = 8;                            // elements a thread takes along p
 constexpr int threads = 256;                        // a block
 constexpr float frequencyScale = -0.415241f;        // -2 log2(10000) / 64
+constexpr double frequencyRatio = 0.7498942093324559;  // of neighbouring pairs
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(threads)
@@ -31,12 +32,13 @@ rotary_f16_8x512x16x64(const weft::half *__restrict__ x, weft::half *__restrict_
   const int start = point * width;
   const int start_2 = at_b_j_h * p;
 
+  const float frequency = weft::rotaryFrequency(at_p % 32, frequencyScale);
   const auto x_v = weft::loadVector<width>(x + start);
   const auto x_v_2 = weft::loadVector<width>(x + start_2 + (at_p < 32 ? at_p + 32 : at_p - 32));
   weft::Vec<float, width> y_out;
 #pragma unroll
   for (int e = 0; e < width; ++e) {
-    const weft::Rotation turn = weft::shortRotation(at_j, weft::rotaryFrequency((at_p + e) % 32, frequencyScale));
+    const weft::Rotation turn = weft::shortRotation(at_j, frequency * weft::powerOf(frequencyRatio, e));
     y_out.at[e] = x_v.at[e] * turn.cosine + ((at_p + e) < 32 ? -x_v_2.at[e] : x_v_2.at[e]) * turn.sine;  // %20
   }
   weft::storeVector<width>(y + start, y_out);
