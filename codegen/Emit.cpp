@@ -87,14 +87,20 @@ void startEarly(Program &program) {
   program.body.insert(program.body.begin(), first.begin(), first.end());
 }
 
-/// "x[b,j,i] f16   bias[i] f16": dimensions in layout order, slowest first.
+/// "x[b,j,i] f16   bias[i] f16": dimensions in layout order, slowest first. Those of extent 1,
+/// which lie anywhere, stand in front, so that the text is the same wherever the layout was read.
 std::string tensorsText(const Kernel &kernel, const std::vector<int> &values,
                         const std::vector<Layout> &layouts) {
   std::vector<std::string> tensors;
   for (size_t i = 0; i < values.size(); ++i) {
     const Value &value = kernel.values[values[i]];
-    std::vector<std::string> names;
-    for (int dimension : layouts[i].order) names.push_back(kernel.axes[value.axes[dimension]].name);
+    std::vector<std::string> single, names;
+    for (const int axis : value.axes)
+      if (kernel.axes[axis].extent == 1) single.push_back(kernel.axes[axis].name);
+    for (int dimension : layouts[i].order)
+      if (const Axis &axis = kernel.axes[value.axes[dimension]]; axis.extent != 1)
+        names.push_back(axis.name);
+    names.insert(names.begin(), single.begin(), single.end());
     tensors.push_back(
         fmt::format("{}[{}] {}", value.name, fmt::join(names, ","), nameOf(value.dtype)));
   }

@@ -20,6 +20,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <string_view>
 
 namespace weft::driver {
@@ -245,6 +246,42 @@ void scaleConstant(ConstantOp constant) {
   if (table && table.getType() != type) constant.setValueAttr(cut(table, type));
 }
 
+/// The type with another extent along one dimension.
+mlir::RankedTensorType withExtent(mlir::Type type, size_t dimension, int64_t extent) {
+  std::vector<int64_t> shape = extents(type);
+  shape[dimension] = extent;
+  return makeTensor(type.getContext(), axisNames(type), shape, mlir::getElementTypeOrSelf(type));
+}
+
+/// Axes that were merged or concatenated are as long as what became them: no dimension has their
+/// extent. Kernels hand the types on.
+void followMovement(mlir::Block &block) {
+  for (mlir::Operation &op : block) {
+    if (auto kernel = mlir::dyn_cast<KernelOp>(op)) {
+      mlir::Block &body = kernel.getBody().front();
+      for (auto [argument, operand] : llvm::zip(body.getArguments(), kernel->getOperands()))
+        argument.setType(operand.getType());
+      followMovement(body);
+      for (auto [result, value] :
+           llvm::zip(kernel->getResults(), body.getTerminator()->getOperands()))
+        result.setType(value.getType());
+    } else if (auto merge = mlir::dyn_cast<MergeAxesOp>(op)) {
+      const std::vector<int64_t> all = extents(merge.getX().getType());
+      const auto first = all.begin() + int64_t(merge.getAxis());
+      merge.getResult().setType(
+          withExtent(merge.getResult().getType(), size_t(merge.getAxis()),
+                     std::accumulate(first, first + int64_t(merge.getCount()), int64_t{1},
+                                     std::multiplies<int64_t>())));
+    } else if (auto concat = mlir::dyn_cast<ConcatOp>(op)) {
+      int64_t total = 0;
+      for (mlir::Type part : concat.getParts().getTypes())
+        total += extents(part)[size_t(concat.getAxis())];
+      concat.getResult().setType(
+          withExtent(concat.getResult().getType(), size_t(concat.getAxis()), total));
+    }
+  }
+}
+
 void scale(GraphOp graph, const Scaling &scaling) {
   graph.walk([&](mlir::Operation *op) { scaleAttributes(op, scaling); });
   graph.walk([&](mlir::Operation *op) {
@@ -256,6 +293,7 @@ void scale(GraphOp graph, const Scaling &scaling) {
           argument.setType(scaled(argument.getType(), scaling));
     if (auto constant = mlir::dyn_cast<ConstantOp>(op)) scaleConstant(constant);
   });
+  followMovement(graph.getBody().front());
   const auto all = [&](llvm::ArrayRef<mlir::Type> types) {
     return llvm::map_to_vector(types, [&](mlir::Type one) { return scaled(one, scaling); });
   };

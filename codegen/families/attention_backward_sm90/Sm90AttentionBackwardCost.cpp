@@ -37,7 +37,7 @@ constexpr double partSeconds = 3.5e-6, addSecondsOfColumn = 6e-9;
 /// What L2 holds of the queries, gradients of the output and sums of the heads in flight; where it
 /// holds less, what waiting for memory costs over the time of the bytes (H100, 96 heads of 128
 /// columns, 4676 queries, all in flight: 4.46 ms, of 10 in flight 3.15).
-constexpr double bytesInL2 = 50e6, missFactor = 2.3;
+constexpr double bytesInL2 = 50e6, missFactor = 5;
 
 /// Of gradients apart, all predicted, none measured yet. What a tile's products do not take: no
 /// gradients of scores and no sums go through shared memory, and the block that shares the
@@ -125,14 +125,15 @@ double togetherSeconds(const Priced &priced) {
   if (parts > 1)
     all += parts * columns * addSecondsOfColumn +
            tiles * knobs.tileKeys * columns * sizeof(float) / priced.device.copyBandwidth;
-  // Each group of tiles of keys that pass together reads the queries again.
+  // Each group of tiles of keys that pass together, but for the first, reads the queries again.
   const double inFlight = double(sm90AttentionBackwardHeadsInFlight(priced.problem, knobs)),
                elementBytes = double(sizeOf(problem.operandType)),
                loaded = double(problem.queries) * columns * elementBytes,
                summed = double(problem.queries) * double(problem.headDim) * sizeof(float);
   if (inFlight * (loaded + summed) <= bytesInL2) return all;
   const double together = std::max(slots * heads / inFlight, 1.0);
-  return all + missFactor * seen.mean / together * double(problem.heads) * (loaded + 2 * summed) /
+  const double again = std::max(seen.mean / together - 1, 0.0);
+  return all + missFactor * again * double(problem.heads) * (loaded + 2 * summed) /
                    priced.device.copyBandwidth;
 }
 

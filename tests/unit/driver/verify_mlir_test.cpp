@@ -636,6 +636,7 @@ TEST_CASE("every preset has a small plan, with most kernels as they were chosen"
       {"gpt2", "--dim", "b=4", "--max-memory", "200M"},
       {"llama-3-8b", "--dim", "j=333", "--norms", "decomposed"},
       {"paper-encoder", "--train"},
+      {"gpt2", "--train", "--optimizer", "adamw", "--dim", "b=2", "--dim", "j=256"},  // merged axes
       {"longformer-large"},  // slices of positions, and a window with global ones
       {"gpt2", "--dim", "b=1", "--mask", tableOfTiles},
       {"attention", "--train", "--dim", "b=3", "--dim", "h=5", "--dim", "j=77", "--dim", "p=24"}};
