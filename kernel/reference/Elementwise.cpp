@@ -190,9 +190,10 @@ Point PointEvaluator::rotary(const BodyOp &op, size_t, const Coordinates &at) {
   const double sine = op.attributes.contains("direction") ? -std::sin(angle) : std::sin(angle);
   // The frequency is rounded to fp32, which turns by a part of the angle; its exponent loses as
   // much again.
-  const double turn = 16 * roundoff * (1 + std::abs(std::log2(base))) * amplified *
-                          std::max(angle, position * std::min(frequency, slowed)) +
-                      (hasShortRotations(op.expression) ? 0x1p-19 : 4 * roundoff);
+  const double turn =
+      16 * roundoff * (1 + std::abs(std::log2(base))) * amplified *
+          std::max(std::abs(angle), std::abs(position) * std::min(frequency, slowed)) +
+      (hasShortRotations(op.expression) ? 0x1p-19 : 4 * roundoff);
   return {.value = own.value * cosine + (isSecond ? other.value : -other.value) * sine,
           .error = own.error + other.error +
                    (std::abs(own.value) + std::abs(other.value)) * (turn + 2 * roundoff)};

@@ -56,9 +56,8 @@ private:
   void (*onInterrupt)(int), (*onTermination)(int);
 };
 
-/// Where a plan of an older weft does not check its gradients. Those of f16 lose bits below 2^-14;
-/// a thousandth of that is where they matter little.
-constexpr double uncheckedLossScaleOfF16 = 1024;
+/// Gradients of f16 lose bits below 2^-14; a thousandth of that is where they matter little.
+constexpr double fixedLossScaleOfF16 = 1024;
 /// A dynamic scale is then 2^-16 of what it was: the gradients overflow by themselves.
 constexpr int mostSkippedInARow = 32;
 
@@ -81,7 +80,7 @@ LossScaleChoice chosenLossScale(const TrainRequest &request, const Plan &plan) {
   const bool isChecked = gradientCheckOf(plan) >= 0;
   if (request.lossScale.empty()) {
     if (plan.dtype != DType::f16 || !unscalesGradients(plan)) return {};
-    return isChecked ? parseLossScale("dynamic") : LossScaleChoice{false, uncheckedLossScaleOfF16};
+    return {false, fixedLossScaleOfF16};
   }
   const LossScaleChoice choice = parseLossScale(request.lossScale);
   if (!unscalesGradients(plan))
@@ -214,7 +213,8 @@ private:
       fail(fmt::format("step {}: the loss is {}", state.step,
                        std::isnan(value) ? "NaN" : "infinite"));
     const double scaleBefore = lossScale.value();
-    const bool isTaken = gradientCheck < 0 || std::isfinite(scalar(gradientCheck));
+    const bool isTaken =
+        gradientCheck < 0 || !lossScale.isDynamic() || std::isfinite(scalar(gradientCheck));
     isTaken ? take() : skip();
     losses.push_back(value);
     if (!request.json) {

@@ -113,10 +113,10 @@ TEST_CASE("contradicting dimensions") {
         "by g=5");
   CHECK(errorOf("llama-3-8b", {{"p", 65}}) ==
         "badInput: llama-3-8b: rotary positions turn pairs, so p=65 must be even");
-  CHECK(errorOf("gpt2", {{"k", 5}}) ==
-        "unsupported: gpt2: k=5 differs from j=1024 in a causal layer (keys of earlier steps are "
-        "not supported); "
-        "nearest is the preset 'attention', whose j and k are free");
+  CHECK(
+      errorOf("gpt2", {{"k", 5}}) ==
+      "unsupported: gpt2: k=5 differs from j=1024 in a causal layer; nearest are --cache N, where "
+      "keys of earlier steps lie, and the preset 'attention', whose j and k are free");
   CHECK(errorOf("paper-encoder", {{"k", 5}}) == "no error");
 }
 

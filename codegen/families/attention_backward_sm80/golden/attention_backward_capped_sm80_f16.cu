@@ -17,8 +17,8 @@
 //              d_q = contract "bhgjk,bhkp->bhgjp" d_scores, keys
 //              d_k = contract "bhgjk,bhgjp->bhkp" d_scores, q
 //   space      b=8 h=12 | g=1 j=197 k=333 p=40 w=64 (reduced)
-//   reads      q[b,h,g,j,p] f16   keys[b,h,k,p] f16   v[b,h,k,w] f16   d_output[b,h,g,j,w] f16   log_sums[b,h,g,j] f32   row_sums[b,h,g,j] f32    10.7 MB
-//   writes     d_q[b,h,g,j,p] f16   d_k[b,h,k,p] f16   d_v[b,h,k,w] f16    8.16 MB
+//   reads      q[g,b,h,j,p] f16   keys[b,h,k,p] f16   v[b,h,k,w] f16   d_output[g,b,h,j,w] f16   log_sums[g,b,h,j] f32   row_sums[g,b,h,j] f32    10.7 MB
+//   writes     d_q[g,b,h,j,p] f16   d_k[b,h,k,p] f16   d_v[b,h,k,w] f16    8.16 MB
 //   config     backward attention by mma.sync, 128 rows x 64 columns, 3 stages    launch <<<480, 256>>>
 #include "weft/math.cuh"
 #include "weft/score_gradients.cuh"

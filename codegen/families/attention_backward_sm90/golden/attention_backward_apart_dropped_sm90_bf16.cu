@@ -13,8 +13,8 @@
 //              d_q = contract "bhgjk,bhkp->bhgjp" d_scores, keys
 //              d_k = contract "bhgjk,bhgjp->bhkp" d_scores, q
 //   space      b=2 h=12 | g=1 j=777 k=777 p=128 w=128 (reduced)
-//   reads      q[b,h,g,j,p] bf16   keys[b,h,k,p] bf16   v[b,h,k,w] bf16   d_output[b,h,g,j,w] bf16   log_sums[b,h,g,j] f32   row_sums[b,h,g,j] f32    19.2 MB
-//   writes     d_q[b,h,g,j,p] bf16   d_k[b,h,k,p] bf16   d_v[b,h,k,w] bf16    14.3 MB
+//   reads      q[g,b,h,j,p] bf16   keys[b,h,k,p] bf16   v[b,h,k,w] bf16   d_output[g,b,h,j,w] bf16   log_sums[g,b,h,j] f32   row_sums[g,b,h,j] f32    19.2 MB
+//   writes     d_q[g,b,h,j,p] bf16   d_k[b,h,k,p] bf16   d_v[b,h,k,w] bf16    14.3 MB
 //   config     fused attention backward by wgmma, tiles of 64 keys or queries x 32, of 24 heads together    launch <<<264, 256>>>
 #include "weft/dropout.cuh"
 #include "weft/score_gradients.cuh"

@@ -11,8 +11,8 @@
 //              d_q = contract "bhgjk,bhkp->bhgjp" d_s, keys
 //              d_k = contract "bhgjk,bhgjp->bhkp" d_s, q
 //   space      b=2 h=12 | g=1 j=777 k=777 p=64 w=64 (reduced)
-//   reads      q[b,h,g,j,p] f16   keys[b,h,k,p] f16   v[b,h,k,w] f16   d_output[b,h,g,j,w] f16   log_sums[b,h,g,j] f32   row_sums[b,h,g,j] f32    9.70 MB
-//   writes     d_q[b,h,g,j,p] f16   d_k[b,h,k,p] f16   d_v[b,h,k,w] f16    7.16 MB
+//   reads      q[g,b,h,j,p] f16   keys[b,h,k,p] f16   v[b,h,k,w] f16   d_output[g,b,h,j,w] f16   log_sums[g,b,h,j] f32   row_sums[g,b,h,j] f32    9.70 MB
+//   writes     d_q[g,b,h,j,p] f16   d_k[b,h,k,p] f16   d_v[b,h,k,w] f16    7.16 MB
 //   workspace  5.51 MB
 //   config     fused attention backward by wgmma, 128 keys x 128 queries, tiles of 24 heads together, first keys first    launch <<<132, 384>>>
 #include "weft/dropout.cuh"

@@ -9,8 +9,8 @@
 //              d_q = contract "bhgjk,bhkp->bhgjp" d_s, keys
 //              d_k = contract "bhgjk,bhgjp->bhkp" d_s, q
 //   space      b=8 h=16 | g=1 j=512 k=512 p=64 w=64 (reduced)
-//   reads      q[b,h,g,j,p] f16   keys[b,h,k,p] f16   v[b,h,k,w] f16   d_output[b,h,g,j,w] f16   log_sums[b,h,g,j] f32   row_sums[b,h,g,j] f32    34.1 MB
-//   writes     d_q[b,h,g,j,p] f16   d_k[b,h,k,p] f16   d_v[b,h,k,w] f16    25.2 MB
+//   reads      q[g,b,h,j,p] f16   keys[b,h,k,p] f16   v[b,h,k,w] f16   d_output[g,b,h,j,w] f16   log_sums[g,b,h,j] f32   row_sums[g,b,h,j] f32    34.1 MB
+//   writes     d_q[g,b,h,j,p] f16   d_k[b,h,k,p] f16   d_v[b,h,k,w] f16    25.2 MB
 //   workspace  16.8 MB
 //   config     fused attention backward by wgmma, 128 keys x 128 queries, tiles of 128 heads together, first keys first    launch <<<132, 384>>>
 #include "weft/score_gradients.cuh"

@@ -5,8 +5,8 @@
 //              causal = mask biased
 //              output = online_softmax_contract "bhgjk,bhkw->bhgjw" causal, v
 //   space      b=8 g=1 h=12 j=197 w=64 | k=333 p=40 (reduced)
-//   reads      q[b,h,g,j,p] f16   keys[b,h,k,p] f16   v[b,h,k,w] f16   bias[h,g,j,k] f16    9.74 MB
-//   writes     output[b,h,g,j,w] f16    2.42 MB
+//   reads      q[g,b,h,j,p] f16   keys[b,h,k,p] f16   v[b,h,k,w] f16   bias[g,h,j,k] f16    9.74 MB
+//   writes     output[g,b,h,j,w] f16    2.42 MB
 //   config     fused attention by mma.sync, 64 queries x 64 keys, 3 stages    launch <<<384, 128>>>
 #include "weft/sm80_attention.cuh"
 #include "weft/tile_coverage.cuh"

@@ -4,8 +4,8 @@
 //              padded = mask scores, lengths
 //              output = online_softmax_contract "bhgjk,bhkw->bhgjw" padded, v
 //   space      b=16 g=1 h=12 j=256 w=64 | k=256 p=64 (reduced)
-//   reads      q[b,h,g,j,p] f16   keys[b,h,k,p] f16   v[b,h,k,w] f16   lengths[b] i32    18.9 MB
-//   writes     output[b,h,g,j,w] f16    6.29 MB
+//   reads      q[g,b,h,j,p] f16   keys[b,h,k,p] f16   v[b,h,k,w] f16   lengths[b] i32    18.9 MB
+//   writes     output[g,b,h,j,w] f16    6.29 MB
 //   config     fused attention by wgmma, 64 query rows x 128 keys, 2 stages, 2 of queries    launch <<<264, 256>>>
 #include "weft/sm90_attention.cuh"
 #include "weft/tile_coverage.cuh"

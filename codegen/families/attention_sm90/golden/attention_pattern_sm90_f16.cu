@@ -4,8 +4,8 @@
 //              in_blocks = mask scores
 //              output = online_softmax_contract "bhgjk,bhkw->bhgjw" in_blocks, v
 //   space      b=1 g=1 h=4 j=2048 w=64 | k=2048 p=64 (reduced)
-//   reads      q[b,h,g,j,p] f16   keys[b,h,k,p] f16   v[b,h,k,w] f16    3.15 MB
-//   writes     output[b,h,g,j,w] f16    1.05 MB
+//   reads      q[b,g,h,j,p] f16   keys[b,h,k,p] f16   v[b,h,k,w] f16    3.15 MB
+//   writes     output[b,g,h,j,w] f16    1.05 MB
 //   config     fused attention by wgmma, 128 query rows x 64 keys, 2 stages, 2 of queries, tiles of 4 heads together, longest first    launch <<<64, 384>>>
 #include "weft/block_mask.cuh"
 #include "weft/sm90_attention.cuh"

@@ -5,8 +5,8 @@
 //              causal = mask sloped
 //              output = online_softmax_contract "bhgjk,bhkw->bhgjw" causal, v
 //   space      b=2 g=1 h=12 j=777 w=64 | k=777 p=64 (reduced)
-//   reads      q[b,h,g,j,p] f16   keys[b,h,k,p] f16   v[b,h,k,w] f16   slopes[h,g] f32    7.16 MB
-//   writes     output[b,h,g,j,w] f16    2.39 MB
+//   reads      q[g,b,h,j,p] f16   keys[b,h,k,p] f16   v[b,h,k,w] f16   slopes[g,h] f32    7.16 MB
+//   writes     output[g,b,h,j,w] f16    2.39 MB
 //   config     fused attention by wgmma, 128 query rows x 128 keys, 2 stages, 2 of queries, ordered consumers, tiles of 8 heads together, longest first    launch <<<132, 384>>>
 #include "weft/sm90_attention.cuh"
 #include "weft/tile_coverage.cuh"

@@ -3,8 +3,8 @@
 //   ops        scores = contract "bhgjp,bhkp->bhgjk" q, keys
 //              output = online_softmax_contract "bhgjk,bhkw->bhgjw" scores, v
 //   space      b=8 g=1 h=16 j=512 w=64 | k=512 p=64 (reduced)
-//   reads      q[b,h,g,j,p] f16   keys[b,h,k,p] f16   v[b,h,k,w] f16    25.2 MB
-//   writes     output[b,h,g,j,w] f16    8.39 MB
+//   reads      q[g,b,h,j,p] f16   keys[b,h,k,p] f16   v[b,h,k,w] f16    25.2 MB
+//   writes     output[g,b,h,j,w] f16    8.39 MB
 //   config     fused attention by wgmma, 192 query rows x 128 keys, 2 stages, 2 of queries, ordered consumers    launch <<<132, 512>>>
 #include "weft/sm90_attention.cuh"
 #include "weft/tile_coverage.cuh"
