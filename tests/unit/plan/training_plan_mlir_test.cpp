@@ -37,11 +37,7 @@ TEST_CASE("one number of a training step says whether its gradients overflow") {
   compilation.import();
   GraphOp graph = *compilation.graph().getOps<GraphOp>().begin();
   const DescribedOps described = describeGraph(graph);
-  const auto nameOf = [&](mlir::Value value) {
-    return described.flow
-        .tensors[size_t(std::ranges::find(described.tensors, value) - described.tensors.begin())]
-        .name;
-  };
+  const auto nameOf = [&](mlir::Value value) { return test::nameIn(described, value); };
   const auto allFinite = [](const TensorValue &value) {
     return std::ranges::all_of(value.elements, [](double one) { return std::isfinite(one); });
   };

@@ -54,6 +54,20 @@ PlanTensor tensorOf(const std::string &name, TensorRole role, int buffer, DType 
   return tensor;
 }
 
+/// All kernels of one cubin, in one entry point.
+void buildFrom(Artifact &artifact, const std::string &cubin) {
+  artifact.cubins = {{cubinName(cubin), cubin}};
+  artifact.sources.clear();
+  std::vector<int> step;
+  for (PlanKernel &kernel : artifact.plan.kernels) {
+    step.push_back(int(step.size()));
+    kernel.cubin = cubinName(cubin);
+    kernel.inputLayouts = kernel.outputLayouts = {""};
+    artifact.sources[kernel.source] = "// " + kernel.name + "\n";
+  }
+  artifact.plan.entryPoints = {{"step", step}};
+}
+
 /// loss = w, w_next = epsilon: with an epsilon that is no number the first loss is finite, the
 /// weight after it is not.
 Artifact steppingOnto() {
@@ -78,15 +92,7 @@ Artifact steppingOnto() {
   const int loss = add("loss", TensorRole::result, DType::f32, {}),
             next = add("w_next", TensorRole::result, DType::f32, {});
   plan.kernels = {test::kernelOf("report", w, loss), test::kernelOf("update", epsilon, next)};
-  const std::string cubin = "report copy 4\nupdate copy 4\n";
-  artifact.cubins = {{cubinName(cubin), cubin}};
-  artifact.sources.clear();
-  for (PlanKernel &kernel : plan.kernels) {
-    kernel.cubin = cubinName(cubin);
-    kernel.inputLayouts = kernel.outputLayouts = {""};
-    artifact.sources[kernel.source] = "// " + kernel.name + "\n";
-  }
-  plan.entryPoints = {{"step", {0, 1}}};
+  buildFrom(artifact, "report copy 4\nupdate copy 4\n");
   return artifact;
 }
 
@@ -106,15 +112,7 @@ Artifact scaling() {
   plan.kernels = {test::kernelOf("report", place("w"), place("loss")),
                   test::kernelOf("check", scale, place("gradient_check")),
                   test::kernelOf("update", scale, place("w_next"))};
-  const std::string cubin = "host\n";
-  artifact.cubins = {{cubinName(cubin), cubin}};
-  artifact.sources.clear();
-  for (PlanKernel &kernel : plan.kernels) {
-    kernel.cubin = cubinName(cubin);
-    kernel.inputLayouts = kernel.outputLayouts = {""};
-    artifact.sources[kernel.source] = "// " + kernel.name + "\n";
-  }
-  plan.entryPoints = {{"step", {0, 1, 2}}};
+  buildFrom(artifact, "host\n");
   return artifact;
 }
 

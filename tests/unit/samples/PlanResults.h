@@ -15,17 +15,19 @@
 
 namespace weft::test {
 
+/// What a graph calls a value.
+inline const std::string &nameIn(const DescribedOps &described, mlir::Value value) {
+  const auto place = std::ranges::find(described.tensors, value) - described.tensors.begin();
+  return described.flow.tensors[size_t(place)].name;
+}
+
 /// The plan's results against the interpreter's. Means of squares, which optimizers keep, are not
 /// negative.
 inline void checkResults(const driver::Compilation &compilation, const PlannedKernels &planned,
                          bool latestFirst) {
   GraphOp graph = *compilation.graph().getOps<GraphOp>().begin();
   const DescribedOps described = describeGraph(graph);
-  const auto nameOf = [&](mlir::Value value) {
-    return described.flow
-        .tensors[size_t(std::ranges::find(described.tensors, value) - described.tensors.begin())]
-        .name;
-  };
+  const auto nameOf = [&](mlir::Value value) { return nameIn(described, value); };
   constexpr uint64_t seed = 5;
   const std::vector<TensorValue> arguments = randomArguments(graph, seed);
   PlanEvaluation evaluation(planned, seed);

@@ -279,3 +279,19 @@ TEST_CASE("prices of attention backward grow with scores, and masks save what th
   CHECK(causal > 0.45 * four);
   CHECK(best(windowBackward(large, DType::f16, 128, 0)) < 0.4 * causal);
 }
+
+TEST_CASE("heads in flight that L2 does not hold are charged for what is read again") {
+  const auto price = [](const Kernel &kernel, int headGroup, int headsOfTile) {
+    const Sm90AttentionBackwardKnobs knobs{
+        .tileQueries = 64, .headGroup = headGroup, .headsOfTile = headsOfTile};
+    return analyticCostModel(findDevice("h200"))->cost(kernel, logicalOrder(kernel, knobs)).seconds;
+  };
+  // 96 heads of 4.8 MB each: all in flight, or ten.
+  const Kernel large = causalBackward(
+      {.b = 6, .h = 1, .g = 16, .j = 4676, .k = 4676, .p = 128, .w = 128}, DType::f16);
+  CHECK(price(large, 18, 6) > 1.2 * price(large, 5, 2));
+  // Of 192 queries L2 holds all heads, so that fewer parts are the cheaper ones.
+  const Kernel small =
+      causalBackward({.b = 15, .h = 1, .g = 13, .j = 192, .k = 192, .p = 64, .w = 64}, DType::f16);
+  CHECK(price(small, 75, 3) < price(small, 132, 1));
+}
