@@ -212,6 +212,6 @@ TEST_CASE("rotations are cheapest along the turned elements, where partners shar
   turned.order = {3, 0, 1, 2};
   const double contiguous = seconds(rowMajor(4), along);
   CHECK(seconds(turned, across) > 1.5 * contiguous);
-  // One element at a time has a frequency of its own.
+  // One element at a time has a frequency by itself.
   CHECK(seconds(rowMajor(4), {.vectorAxis = 3, .vectorWidth = 1, .laneAxis = 3}) > contiguous);
 }
