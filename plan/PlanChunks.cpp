@@ -51,6 +51,12 @@ bool comparesAlong(const BodyOp &op, const Kernel &kernel, int axis) {
                              [&](int64_t dimension) { return axes[size_t(dimension)] == axis; });
 }
 
+/// Whether pages are gathered for each index of the axis as for any other: heads, and elements.
+bool gathersEachAlike(const BodyOp &op, const Kernel &kernel, int axis) {
+  return op.kind == OpKind::gatherPages && dimensionOf(kernel, op.operands.front(), axis) >= 0 &&
+         dimensionOf(kernel, op.results.front(), axis) >= 0;
+}
+
 /// Dropout counts the rows of the outer axes: a chunk starts at a multiple of what lies within one
 /// index, if all before is one index.
 void shiftDropout(BodyOp &op, const Kernel &whole, int axis, int64_t start) {
@@ -430,7 +436,8 @@ Kernel onChunk(const Kernel &kernel, const std::string &axisName, int64_t start,
   extent = size;
   for (BodyOp &op : chunk.body) {
     const bool isReduced = std::ranges::find(op.reducedAxes, axis) != op.reducedAxes.end();
-    const bool isMoved = op.operatorClass == OperatorClass::movement && op.kind != OpKind::identity;
+    const bool isMoved = op.operatorClass == OperatorClass::movement &&
+                         op.kind != OpKind::identity && !gathersEachAlike(op, kernel, axis);
     if (isReduced || isMoved || op.kind == OpKind::rotary || comparesAlong(op, kernel, axis))
       throw Error::badInput("kernel '{}': {} does not run on chunks of axis {}", kernel.name,
                             nameOf(op.kind), axisName);

@@ -21,7 +21,7 @@ struct AttentionShape {
   bool scalesLast;
   int pagePositions = 0;  // 0: no pages
   int pages = 0;
-  Offset pageK = 0, pageV = 0, entryOfTable = 1;
+  Offset pageK = 0, pageV = 0, strideOfEntry = 1;
 };
 
 /// queries: rows of a block, 16 a warp; keys: positions of a key tile; stages: key tiles, with

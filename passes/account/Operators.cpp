@@ -2,6 +2,7 @@
 // OperatorGroups.cpp.
 #include "passes/account/Operators.h"
 
+#include "kernel/Append.h"
 #include "passes/account/OperatorGroups.h"
 
 #include <algorithm>
@@ -116,9 +117,18 @@ int64_t bytesOfKernel(const Dataflow &flow, const std::vector<int> &ops) {
         return flow.ops[size_t(op)].results.front();
     return tensor;
   };
+  int64_t bytes = 0;
   for (const int op : ops) {
-    for (const int tensor : flow.ops[size_t(op)].operands)
-      if (!inside.contains(flow.tensors[size_t(tensor)].producer)) moved.insert(tensor);
+    const FlowOp &own = flow.ops[size_t(op)];
+    const bool appends = own.kind == OpKind::append;
+    for (const int tensor : own.operands)
+      if (!inside.contains(flow.tensors[size_t(tensor)].producer) &&
+          !(appends && tensor == own.operands[appendedCache]))
+        moved.insert(tensor);
+    if (appends) {  // of the cache, what is written into it
+      bytes += flow.tensors[size_t(own.operands[appendedTokens])].bytes();
+      continue;
+    }
     for (const int tensor : flow.ops[size_t(op)].results) {
       const FlowTensor &result = flow.tensors[size_t(tensor)];
       const bool isRead = std::any_of(result.consumers.begin(), result.consumers.end(),
@@ -126,7 +136,6 @@ int64_t bytesOfKernel(const Dataflow &flow, const std::vector<int> &ops) {
       if (result.leaves || isRead || result.consumers.empty()) moved.insert(tensor);
     }
   }
-  int64_t bytes = 0;
   for (const int tensor : moved) bytes += flow.tensors[size_t(gathered(tensor))].bytes();
   return bytes;
 }

@@ -95,13 +95,22 @@ class CacheTest(CommandTest):
 
     def test_prices_follow_the_expected_lengths(self):
         layer = ['llama-3-8b', '--dim', 'b=32', '--cache', '8192', '--profile', 'none']
-        times = []
+        times, moved = [], []
         for lengths in ('mean=1', 'mean=0.2'):
             self.weft('compile', *layer, '--lengths', lengths, '-o', 'out', '--overwrite',
                       env={'WEFT_NVRTC': 'none'})
             plan = json.loads((self.folder / 'out/plan.json').read_text())
             times.append(plan['predictedSeconds'])
+            phases = {one['phase']: one['bytes'] for one in self.weft(
+                'explain', 'out', '--movement', '--json').json()['phases']}
+            # Each kernel reads and writes its tensors once: of caches the tokens, and what is held.
+            self.assertLess(abs(phases['fuse'] - phases['select']), 0.05 * phases['select'])
+            model = self.weft('explain', *layer[:5], '--lengths', lengths, '--movement',
+                              '--json').json()['phases'][-1]
+            self.assertLess(abs(phases['fuse'] - model['bytes']), 0.1 * model['bytes'])
+            moved.append(phases['fuse'])
         self.assertLess(times[1], 0.6 * times[0])
+        self.assertLess(moved[1], 0.6 * moved[0])
 
     def test_tokens_behind_empty_caches_are_those_of_a_layer_without(self):
         """In the interpreter: six tokens that see each other by way of caches, which hold nothing

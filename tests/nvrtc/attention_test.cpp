@@ -77,6 +77,19 @@ std::vector<Case> decoding() {
   result.push_back({"few, biased", biasedAttention(extents, DType::f16)});
   result.push_back({"few, sloped", slopedAttention(extents, DType::bf16)});
   result.push_back({"few, capped", cappedAttention(extents, DType::f16, true)});
+  for (const auto &[width, page] :
+       {std::pair<int64_t, int64_t>{64, 64}, {80, 48}, {128, 16}, {128, 128}, {256, 16}})
+    result.push_back(
+        {fmt::format("few, of {} in pages of {}", width, page), cachedAttention({.b = 2,
+                                                                                 .h = 3,
+                                                                                 .g = 4,
+                                                                                 .j = 1 + page % 5,
+                                                                                 .k = 20 * page,
+                                                                                 .p = width,
+                                                                                 .w = width,
+                                                                                 .page = page,
+                                                                                 .pages = 30},
+                                                                                DType::f16)});
   return result;
 }
 
@@ -171,6 +184,25 @@ TEST_CASE("tiles of few queries and many keys compile without spills") {
     });
   }
   batch.buildAndCheck(100, 2);
+}
+
+TEST_CASE("attention of keys in pages compiles without spills") {
+  Batch batch;
+  for (const int64_t page : {16, 128}) {
+    const Kernel paged = cachedAttention({.b = 4,
+                                          .h = 2,
+                                          .g = 4,
+                                          .j = 256,
+                                          .k = 8 * page,
+                                          .p = 128,
+                                          .w = 128,
+                                          .page = page,
+                                          .pages = 20},
+                                         DType::f16);
+    for (const Configuration &own : tilesOf(paged))
+      batch.add(fmt::format("pages of {}", page), paged, own, "sm_90a");
+  }
+  batch.buildAndCheck(4, 1);
 }
 
 TEST_CASE("attention of sequences whose queries are padding, too, compiles without spills") {

@@ -304,6 +304,13 @@ void ChoiceFlags::declareProposals(CLI::App &command) {
   command.add_option("--fuse", fuse, "two ops that must share a kernel")->type_name("A,B");
   command.add_option("--no-fuse", noFuse, "two ops that must not share a kernel")->type_name("A,B");
   command
+      .add_option(
+          "--lengths", lengths,
+          "of a --ragged or a --cache plan: which lengths are expected when it runs, for which "
+          "kernels are then priced and chosen: mean=R, evenly around R times the longest, or a "
+          "file of integers. Any lengths may come all the same; default: full")
+      ->type_name("mean=R|FILE");
+  command
       .add_option("--search-memory", searchMemory,
                   "most bytes that the search itself may take, e.g. 2G; where that is too little "
                   "it ends with the best plan found, and says so, as it does after a fixed number "
@@ -323,14 +330,6 @@ void ChoiceFlags::declareDecisions(CLI::App &command) {
                   "layout of a tensor, slowest axis first, e.g. --pin q=phbj, or --pin "
                   "active=bju:4096 with rows padded to 4096 elements")
       ->type_name("TENSOR=LAYOUT");
-  command
-      .add_option(
-          "--lengths", lengths,
-          "of a --ragged or a --cache plan: which lengths are expected when it runs, for which "
-          "kernels are then priced and chosen: mean=R, evenly around R times the longest, or a "
-          "file "
-          "of integers. Any lengths may come all the same; default: full")
-      ->type_name("mean=R|FILE");
   command.add_flag("--free", free, "arguments and results may take any layout");
   command
       .add_option(

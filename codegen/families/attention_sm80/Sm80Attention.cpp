@@ -138,7 +138,7 @@ private:
   std::string pagesText() const {
     if (!problem.paged) return "";
     return fmt::format(
-        ",\n    .pagePositions = {}, .pages = {}, .pageK = {}, .pageV = {}, .entryOfTable = {}",
+        ",\n    .pagePositions = {}, .pages = {}, .pageK = {}, .pageV = {}, .strideOfEntry = {}",
         axes[size_t(region.paged->kPositions)], axes[size_t(region.paged->kPages)],
         problem.paged->kStride, problem.paged->vStride, problem.paged->entryStride);
   }

@@ -278,7 +278,7 @@ std::vector<std::string> raggedModel(const std::string &preset, const std::strin
 
 TEST_CASE("layers that append to caches agree, whole on small extents, too") {
   const auto cached = [](const std::string &preset, std::vector<std::string> more) {
-    more.insert(more.begin(), {preset, "--cache", "40", "--no-library", "--profile", "none"});
+    more.insert(more.begin(), {preset, "--cache", "48", "--no-library", "--profile", "none"});
     for (const char *dim : {"b=3", "h=4", "i=32", "u=40"}) more.insert(more.end(), {"--dim", dim});
     if (preset == "llama-3-8b") more.insert(more.end(), {"--dim", "g=2", "--dim", "p=8"});
     return more;
@@ -286,6 +286,7 @@ TEST_CASE("layers that append to caches agree, whole on small extents, too") {
   Machine machine(
       GENERATE_COPY(cached("llama-3-8b", {"--dim", "j=2"}), cached("gpt2", {"--dim", "j=5"}),
                     cached("llama-3-8b", {"--dim", "j=6", "--ragged", "j"}),
+                    cached("llama-3-8b", {"--dim", "j=2", "--page", "16", "--dim", "f=8"}),
                     cached("llama-3-8b", {"--dim", "j=2", "--layers", "2", "--mask", "window=9"})));
   const json said = machine.verify(0);
   CHECK(said["failed"] == 0);

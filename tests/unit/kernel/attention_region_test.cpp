@@ -455,3 +455,79 @@ TEST_CASE("values that the contraction reads, too, and operands that the kernel 
           "the body does not open with a contraction of two operands");
   }
 }
+
+namespace {
+
+/// Keys of five pages of two positions through tables of two sequences.
+struct PagedAttention {
+  KernelBuilder builder{"attention",
+                        {{'b', 2},
+                         {'e', 5},
+                         {'f', 7},
+                         {'h', 3},
+                         {'j', 6},
+                         {'k', 10},
+                         {'n', 7},
+                         {'o', 2},
+                         {'p', 8},
+                         {'s', 2},
+                         {'w', 5}}};
+  int q = builder.input("q", "bhjp"), k = builder.input("k", "fhop"),
+      v = builder.input("v", "nhsw"), table = builder.input("table", "be", DType::i32),
+      other = builder.input("other", "be", DType::i32);
+
+  int gathered(int pages, int by, const std::string &result, const std::string &letters) {
+    const int value =
+        builder.op("gather_pages", OperatorClass::movement, {pages, by}, result, letters);
+    builder.last().attributes = {{"axis", int64_t(2)}, {"along", std::vector<int64_t>{0}}};
+    return value;
+  }
+  Kernel attention(int keys, int values) {
+    const int scores =
+        builder.op("contract", OperatorClass::contraction, {q, keys}, "scores", "bhjk", "p");
+    return builder.build({builder.op("online_softmax_contract", OperatorClass::contraction,
+                                     {scores, values}, "output", "bhjw", "k")});
+  }
+};
+
+}  // namespace
+
+TEST_CASE("keys and values in pages are those that one table lists") {
+  PagedAttention a;
+  const int keys = a.gathered(a.k, a.table, "keys", "bhkp"),
+            values = a.gathered(a.v, a.table, "values", "bhkw");
+  const AttentionRegion region = regionOf(a.attention(keys, values));
+  CHECK(region.k == a.k);
+  CHECK(region.v == a.v);
+  CHECK(region.contraction == 2);
+  REQUIRE(region.paged);
+  CHECK(region.paged->table == a.table);
+  CHECK(region.paged->input == 3);
+  const auto axis = [](char letter) { return int(std::string("befhjknopsw").find(letter)); };
+  CHECK(*region.paged == PagedKeys{.input = 3,
+                                   .table = a.table,
+                                   .sequences = axis('b'),
+                                   .kPages = axis('f'),
+                                   .vPages = axis('n'),
+                                   .kPositions = axis('o'),
+                                   .vPositions = axis('s')});
+  CHECK(region.keyAxis == axis('k'));
+  CHECK(region.batch == std::vector{axis('b'), axis('h')});
+}
+
+TEST_CASE("pages of keys alone, and of two tables, are no fused attention") {
+  {
+    PagedAttention a;
+    const int values = a.builder.input("values", "bhkw");
+    const int keys = a.gathered(a.k, a.table, "keys", "bhkp");
+    CHECK(rejectionOf(a.attention(keys, values)) ==
+          "'gather_pages' gathers others than keys and values, or one of them alone");
+  }
+  {
+    PagedAttention a;
+    const int keys = a.gathered(a.k, a.table, "keys", "bhkp"),
+              values = a.gathered(a.v, a.other, "values", "bhkw");
+    CHECK(rejectionOf(a.attention(keys, values)) ==
+          "'gather_pages' gathers keys and values by different tables");
+  }
+}

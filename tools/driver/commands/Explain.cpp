@@ -48,6 +48,7 @@ constexpr FormerChoice formerChoices[] = {
     {"--fuse-rules", "--fusion A,B prices a fusion", true},
     {"--fuse", "--fusion A,B prices a fusion", true},
     {"--no-fuse", "--fusion A,B prices a fusion", true},
+    {"--lengths", "--movement counts what is moved at the lengths that it was compiled for", true},
     {"--search-memory", "--all says what the limits of the search left out", true},
     {"--softmax", "--kernel NAME shows how a kernel reduces", false},
     {"--pin", "--layout TENSOR prices every layout", false},

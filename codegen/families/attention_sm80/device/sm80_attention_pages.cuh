@@ -33,7 +33,7 @@ struct PagesOfRows {
       const int row = first + ownRow + pass * rowsAPass;
       if (pass > 0 && (isOne || (areWhole && pass * rowsAPass % size != 0)))
         of[pass] = of[pass - 1];
-      else of[pass] = row < end ? entries[unsigned(row) / size * shape.entryOfTable] : -1;
+      else of[pass] = row < end ? entries[unsigned(row) / size * shape.strideOfEntry] : -1;
     }
   }
 };
