@@ -329,8 +329,8 @@ def Weft_AppendOp : Weft_SpaceOp<"append", "movement"> {
 }
 
 def Weft_GatherPagesOp : Weft_SpaceOp<"gather_pages", "movement"> {
-  let summary = "The positions of each sequence from the pages that a table lists for it; zero where "
-      "an entry is none of the pages";
+  let summary = "The positions of each sequence from the pages that a table lists for it; zero "
+      "where an entry is none of the pages";
   let arguments = (ins Weft_Tensor:$pages, Weft_Tensor:$table, I64Attr:$axis,
                        DenseI64ArrayAttr:$along);
   let results = (outs Weft_Tensor:$result);

@@ -58,8 +58,9 @@ struct PlanTensor {
       0, 1};  ///< of an integer argument: the least and greatest value that the kernels can take
   bool countsTokens = false;  ///< of an integer argument: lengths of sequences, which a run takes
                               ///< within `range` alone
-  int64_t pagePositions = 0;  ///< of an integer argument: a table that lists the pages of each
-                              ///< sequence's positions, so many a page, each within `range`; 0: none
+  /// Of an integer argument: a table that lists the pages, each within `range`, of every sequence,
+  /// so many positions a page; 0: it is none.
+  int64_t pagePositions = 0;
   /// Of an argument that training may start from: what it holds before the first step.
   std::optional<InitialValue> initial = {};
   bool operator==(const PlanTensor &) const = default;

@@ -1,7 +1,7 @@
 // Seeded inputs that make sense to the ops that read them: indices and lengths in range, divisors
 // away from zero, radicands positive, and whatever these are computed of (kernel/PositiveValues.h);
-// logarithms of sums of exponentials near those of random scores; offsets ascending; no page twice. All other
-// floats are bell-shaped around zero.
+// logarithms of sums of exponentials near those of random scores; offsets ascending; no page twice.
+// All other floats are bell-shaped around zero.
 #pragma once
 
 #include "runtime/verify/TensorImage.h"

@@ -120,7 +120,7 @@ struct ChoiceFlags {
 
   void declare(CLI::App &command);
   /// What the proposing passes read, without --attention: --norms, --stacking, --variant,
-  /// --fuse-rules, --fuse, --no-fuse, --search-memory.
+  /// --fuse-rules, --fuse, --no-fuse, --search-memory; and --lengths, at which bytes are counted.
   void declareProposals(CLI::App &command);
   /// Throws Error(badInput) for an unknown kind.
   void check() const;

@@ -287,6 +287,7 @@ TEST_CASE("layers that append to caches agree, whole on small extents, too") {
       GENERATE_COPY(cached("llama-3-8b", {"--dim", "j=2"}), cached("gpt2", {"--dim", "j=5"}),
                     cached("llama-3-8b", {"--dim", "j=6", "--ragged", "j"}),
                     cached("llama-3-8b", {"--dim", "j=2", "--page", "16", "--dim", "f=8"}),
+                    cached("llama-3-8b", {"--dim", "j=2", "--page", "16", "--chunks", "2"}),
                     cached("llama-3-8b", {"--dim", "j=2", "--layers", "2", "--mask", "window=9"})));
   const json said = machine.verify(0);
   CHECK(said["failed"] == 0);
