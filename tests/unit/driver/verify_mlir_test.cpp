@@ -10,6 +10,7 @@
 #include "kernel/reference/StoredElement.h"
 #include "runtime/artifact/Artifact.h"
 #include "runtime/artifact/VerificationRecords.h"
+#include "runtime/execute/RandomInputs.h"
 #include "runtime/execute/Safetensors.h"
 #include "runtime/system/Files.h"
 #include "runtime/system/JsonText.h"
@@ -287,7 +288,7 @@ TEST_CASE("layers that append to caches agree, whole on small extents, too") {
       GENERATE_COPY(cached("llama-3-8b", {"--dim", "j=2"}), cached("gpt2", {"--dim", "j=5"}),
                     cached("llama-3-8b", {"--dim", "j=6", "--ragged", "j"}),
                     cached("llama-3-8b", {"--dim", "j=2", "--page", "16", "--dim", "f=8"}),
-                    cached("llama-3-8b", {"--dim", "j=2", "--page", "16", "--chunks", "2"}),
+                    cached("llama-3-8b", {"--dim", "j=4", "--page", "16", "--chunks", "2"}),
                     cached("llama-3-8b", {"--dim", "j=2", "--layers", "2", "--mask", "window=9"})));
   const json said = machine.verify(0);
   CHECK(said["failed"] == 0);
@@ -404,6 +405,44 @@ TEST_CASE("a run takes weights of a checkpoint and ids of a file, and rejects id
             double(n % words) / 64 * hidden);
   CHECK(run(words).code == 2);
   CHECK(run(-1).code == 2);
+}
+
+TEST_CASE("a run hands pages out by the lengths, and names an entry that is none of them") {
+  Machine machine({"llama-3-8b", "--cache", "48",    "--page", "16",    "--no-library",
+                   "--profile",  "none",    "--dim", "b=3",    "--dim", "f=5",
+                   "--dim",      "h=4",     "--dim", "g=2",    "--dim", "p=8",
+                   "--dim",      "i=32",    "--dim", "u=40"});
+  const std::string file = machine.folder / "lengths.txt";
+  const auto run = [&](const std::string &lengths) {
+    std::ofstream(file) << lengths << "\n";
+    return command({"run", machine.artifact(), "--lengths", file}).code;
+  };
+  CHECK(run("31 15 15") == 0);  // 2, 1 and 1 pages with the new token
+  CHECK(run("31 16 15") == 0);
+  CHECK(run("31 16 16") == 2);  // six pages
+  // The same from a file: sequence 1 needs two entries.
+  std::vector<TensorToWrite> inputs;
+  for (const PlanTensor &tensor : readArtifact(machine.artifact()).plan.tensors)
+    if (tensor.role == TensorRole::argument || tensor.role == TensorRole::parameter)
+      inputs.push_back({.name = tensor.logical,
+                        .dtype = tensor.dtype,
+                        .shape = tensor.extents,
+                        .elements = randomElements(tensor, 1)});
+  const auto runWith = [&](std::vector<int32_t> lengths, std::vector<int32_t> table) {
+    for (TensorToWrite &tensor : inputs)
+      if (tensor.name == "lengths" || tensor.name == "page_table") {
+        const std::vector<int32_t> &own = tensor.name == "lengths" ? lengths : table;
+        REQUIRE(tensor.elements.size() == own.size() * sizeof(int32_t));
+        std::memcpy(tensor.elements.data(), own.data(), tensor.elements.size());
+      }
+    writeSafetensors(machine.folder / "inputs.safetensors", inputs);
+    return command({"run", machine.artifact(), "--inputs", machine.folder / "inputs.safetensors"})
+        .code;
+  };
+  CHECK(runWith({15, 16, 3}, {4, -1, -1, 0, 2, -1, 1, -1, 99}) == 0);
+  CHECK(runWith({15, 16, 3}, {4, -1, -1, 0, -1, -1, 1, -1, -1}) == 2);
+  CHECK(runWith({15, 16, 3}, {4, -1, -1, 0, 5, -1, 1, -1, -1}) == 2);
+  CHECK(runWith({15, 15, 3}, {4, -1, -1, 0, 5, -1, 1, -1, -1}) == 0);
 }
 
 TEST_CASE("a run of packed tokens takes the lengths that it is given") {
