@@ -19,6 +19,7 @@ TEST_CASE("the plan of a training step with its optimizer computes what the grap
   const PlannedKernels planned = valueOrThrow(
       decision::planOf(compilation.planContext(), selected.best(), selected.path(), 1));
   REQUIRE_NOTHROW(verify(planned.plan, "plan.json"));
+  CHECK(nameOf(planned.plan.dtype) == model.dtype);
   CHECK(std::ranges::count(planned.plan.tensors, "gradient_check", &PlanTensor::logical) ==
         (model.dtype == "f16"));
   CHECK(planned.kernels.size() < selected.best().selection.problem().ops.size());
