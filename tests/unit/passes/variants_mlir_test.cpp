@@ -24,7 +24,7 @@ TEST_CASE("variants compute what the graph computes") {
     INFO(name);
     const auto loaded = preset(name, dims);
     VariantOptions options;
-    options.subVector = 4;  // of 6: the last sub-vector is short
+    options.subVectors = {4};  // of 6: the last sub-vector is short
     const std::vector<Variant> variants = proposeVariants(*loaded->module, options);
     CHECK(variants.size() == expected.at(name));
     CHECK(variants.front().rewrites.empty());
@@ -86,7 +86,7 @@ TEST_CASE("attention has a fused form where the target has a kernel for it") {
     INFO(name);
     const auto loaded = preset(name, dims);
     VariantOptions options;
-    options.subVector = 4;
+    options.subVectors = {4};
     const size_t without = proposeVariants(*loaded->module, options).size();
     options.canFuseAttention = true;
     const std::vector<Variant> variants = proposeVariants(*loaded->module, options);
@@ -129,7 +129,7 @@ TEST_CASE("a trained attention has a fused form, whose backward pass computes sc
     const auto loaded = preset(name, dims);
     REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
     VariantOptions options;
-    options.subVector = 4;
+    options.subVectors = {4};
     const std::vector<Variant> without = proposeVariants(*loaded->module, options);
     CHECK(std::ranges::none_of(nonEmpty(without), isFused));
     options.canFuseAttention = true;
@@ -157,7 +157,7 @@ TEST_CASE("gradients of projections are stacked whole beside a fused attention, 
   REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
   std::set<std::string> stackings;
   for (const Variant &variant :
-       nonEmpty(proposeVariants(*loaded->module, {.subVector = 4, .canFuseAttention = true})))
+       nonEmpty(proposeVariants(*loaded->module, {.subVectors = {4}, .canFuseAttention = true})))
     if (isFused(variant))
       for (const Rewrite &rewrite : variant.rewrites)
         if (rewrite.kind == Rewrite::Kind::stackInputGradients ||
@@ -212,7 +212,7 @@ TEST_CASE("norms are decomposed beside a fused attention, and beside another one
     const auto loaded = preset(name, smallEncoder);
     size_t fused = 0, others = 0;
     for (const Variant &variant : nonEmpty(proposeVariants(
-             *loaded->module, {.norms = "auto", .subVector = 4, .canFuseAttention = true}))) {
+             *loaded->module, {.norms = "auto", .subVectors = {4}, .canFuseAttention = true}))) {
       if (std::ranges::count(variant.rewrites, Rewrite::Kind::decomposeNorms, &Rewrite::kind) == 0)
         continue;
       (isFused(variant) ? fused : others) += 1;

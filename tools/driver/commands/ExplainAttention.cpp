@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace weft::driver {
 namespace {
@@ -28,7 +29,7 @@ struct WholePlan {
 
 std::vector<WholePlan> wholePlans(const Request &request) {
   std::vector<WholePlan> plans;
-  for (const char *kind : {"unfused", "decomposed", "fused"}) {
+  for (const char *kind : pricedKinds) {
     ChoiceFlags choices = request.choices;
     choices.attention = kind;
     WholePlan whole{.kind = kind, .rejection = ""};
@@ -84,11 +85,14 @@ std::string whyChosen(const std::string &chosen, const Request &request, const S
     if (!best || kind.figures->graphSeconds < best->figures->graphSeconds) best = &kind;
   }
   if (own && own == best) return "the fastest of those that are considered";
-  const std::string asVariant = chosen == "recomposed" ? "decomposed" : chosen;
-  const WholePlan *fastest = nullptr;
-  for (const WholePlan &whole : wholes)
-    if (whole.rejection.empty() && (!fastest || whole.seconds < fastest->seconds)) fastest = &whole;
-  if (fastest && fastest->kind == asVariant)
+  // Decomposed, a plan may have the two fusions, too: equal plans are both the fastest.
+  const WholePlan *fastest = nullptr, *same = nullptr;
+  for (const WholePlan &whole : wholes) {
+    if (!whole.rejection.empty()) continue;
+    if (!fastest || whole.seconds < fastest->seconds) fastest = &whole;
+    if (whole.kind == chosen) same = &whole;
+  }
+  if (same && same->seconds <= fastest->seconds)
     return fmt::format("the whole plan is the fastest with it{}",
                        best ? fmt::format(", though {} is faster here", best->kind) : "");
   return best ? fmt::format("{} is faster here by today's prices", best->kind)
@@ -108,6 +112,27 @@ std::string pricesText(const KindFigures &figures) {
              : fmt::format("{} of {} measured", figures.measured, figures.launches);
 }
 
+std::string sweepsText(double sweeps) {
+  return fmt::format("{:.3g}", std::round(10 * sweeps) / 10);
+}
+
+/// The steps of a decomposed softmax that are kernels apart, by time; and the traffic of
+/// statistics.
+std::string stepsText(const KindFigures &figures) {
+  const SoftmaxAccount &own = figures.softmax;
+  std::vector<std::string> shares;
+  for (const auto &[name, seconds] : {std::pair{"LS", own.localSeconds},
+                                      {"IR", own.reductionSeconds},
+                                      {"GS", own.scalingSeconds}})
+    if (seconds > 0)
+      shares.push_back(fmt::format("{} {:.0f}%", name, 100 * seconds / figures.seconds));
+  return fmt::format(
+      "sub-vectors of {} keys; of its time in kernels apart {}; m', d', r' {:.1f}% of what a "
+      "softmax moves",
+      own.subVector, shares.empty() ? "none" : fmt::format("{}", fmt::join(shares, ", ")),
+      100 * own.statisticsShare);
+}
+
 std::string siteText(const SitePrices &prices, const std::string &chosen, const std::string &why) {
   const AttentionSite &site = prices.site;
   std::string text = fmt::format(
@@ -121,6 +146,7 @@ std::string siteText(const SitePrices &prices, const std::string &chosen, const 
                {"DRAM", right},
                {"L2", right},
                {"workspace", right},
+               {"sweeps", right},
                {"error bound", right},
                {"launches", right},
                {"prices", left}});
@@ -128,18 +154,20 @@ std::string siteText(const SitePrices &prices, const std::string &chosen, const 
   for (const PricedKind &kind : prices.kinds) {
     const std::string mark = kind.kind == chosen ? "*" : "";
     if (!kind.figures) {
-      table.addRow({mark, kind.kind, "-", "-", "-", "-", "-", "-", "no plan"});
+      table.addRow({mark, kind.kind, "-", "-", "-", "-", "-", "-", "-", "no plan"});
       notes += fmt::format("{}: no plan: {}\n", kind.kind, kind.rejection);
       continue;
     }
     const KindFigures &figures = *kind.figures;
     table.addRow({mark, kind.kind, formatSeconds(figures.graphSeconds),
                   formatBytes(figures.dramBytes), formatBytes(figures.l2Bytes),
-                  formatBytes(figures.workspaceBytes), errorText(figures.error),
-                  std::to_string(figures.launches), pricesText(figures)});
+                  formatBytes(figures.workspaceBytes), sweepsText(figures.softmax.sweeps),
+                  errorText(figures.error), std::to_string(figures.launches), pricesText(figures)});
     if (!figures.notConsidered.empty())
       notes += fmt::format("* {}: not considered, estimated by the model alone: {}\n", kind.kind,
                            figures.notConsidered);
+    if (figures.softmax.subVector > 0)
+      notes += fmt::format("{}: {}\n", kind.kind, stepsText(figures));
     if (figures.tileRows > 0)
       notes += fmt::format(
           "fused, theory of L2: keys and values of a head once for every {} queries, with queries "
@@ -190,6 +218,13 @@ json toJson(const SitePrices &prices, const std::string &chosen, const std::stri
                         {"workspaceBytes", figures.workspaceBytes},
                         {"errorConstant", figures.error.constant},
                         {"errorPerScore", figures.error.perScore},
+                        {"sweeps", figures.softmax.sweeps},
+                        {"subVector", figures.softmax.subVector},
+                        {"statisticsBytes", figures.softmax.statisticsBytes},
+                        {"statisticsShare", figures.softmax.statisticsShare},
+                        {"localSoftmaxSeconds", figures.softmax.localSeconds},
+                        {"reduceSubvectorsSeconds", figures.softmax.reductionSeconds},
+                        {"globalScalingSeconds", figures.softmax.scalingSeconds},
                         {"chunks", figures.chunks},
                         {"launches", figures.launches},
                         {"measured", figures.measured},
@@ -242,7 +277,8 @@ Explanation explainAttention(const runtime::Artifact &artifact, const std::strin
         "(--start-from {}), whose kind is given; compile the model, or its graph with --start-from "
         "attention",
         weft::driver::nameOf(request.first));
-  const std::vector<AttentionSite> sites = attentionSites(request.graphs.front().text);
+  const std::vector<AttentionSite> sites =
+      attentionSites(request.graphs.front().text, request.choices.subVectors().front());
   if (sites.empty())
     return {.text = "no attention: no softmax between two contractions\n",
             .json = {{"sites", json::array()}, {"plans", json::array()}, {"samePrices", true}}};
@@ -267,7 +303,8 @@ Explanation explainAttention(const runtime::Artifact &artifact, const std::strin
   text += wholesText(wholes) +
           "each kind as decided for the attention alone, its arguments and results in any layout; "
           "DRAM without what kernels find in L2; error bound: over the greatest value, |s|: the "
-          "greatest score; recomposed is a choice within --attention decomposed\n";
+          "greatest score; sweeps: how often kernels read or write as many elements as there are "
+          "scores, of these\n";
   if (std::ranges::any_of(sites, [](const AttentionSite &site) { return !site.fused.empty(); }))
     text +=
         "of a trained attention, the forward pass: what the backward pass reads is stored, "
