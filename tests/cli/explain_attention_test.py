@@ -148,6 +148,7 @@ class Attention(CommandTest):
                          r'queries and keys: unfused from \d+ on, decomposed from \d+ on')
         self.assertRegex(text, r'the whole plan as one graph.*: unfused [\d.]+ .*; decomposed '
                          r'[\d.]+ .*; recomposed [\d.]+ .*; fused [\d.]+ us in 0 B')
+        self.assertIn('sweeps of the scores: unfused 4, decomposed 6, recomposed 2, fused 0', text)
         self.assertRegex(text, r"decomposed: sub-vectors of 64 keys; of its time in kernels apart "
                          r"LS \d+%, IR \d+%, GS \d+%; m', d', r' 9\.4% of what a softmax moves")
         self.assertRegex(text, r"recomposed: sub-vectors of 64 keys; of its time in kernels apart "
@@ -230,6 +231,16 @@ class Recomposed(CommandTest):
                              ('bigbird-large', 1), ('longformer-large', 2)):
             with self.subTest(model):
                 self.check_fused(self.kernels(model, '--dim', 'b=1', '--dim', 'j=1024'), sites)
+
+    def test_predicted_no_slower_than_a_whole_softmax_from_2048_keys_on(self):
+        def seconds(kind, *arguments):
+            return self.weft('select', 'attention', '--dim', 'b=1', *arguments, '--attention', kind,
+                             '--profile', 'none', '--chunks', '1', '--json').json()['plan']['seconds']
+
+        for flags in (['--dim', 'j=2048'], ['--dim', 'j=4096', '--mask', 'causal'],
+                      ['--dim', 'j=2048', '--device', 'a100']):
+            with self.subTest(flags):
+                self.assertLess(seconds('recomposed', *flags), seconds('unfused', *flags))
 
     def test_a_trained_attention_saves_exponentials_and_factors(self):
         for model in (['attention', '--mask', 'causal'], ['paper-attention']):

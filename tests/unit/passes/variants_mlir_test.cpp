@@ -152,6 +152,30 @@ TEST_CASE("a trained attention has a fused form, whose backward pass computes sc
   }
 }
 
+TEST_CASE(
+    "a recomposed attention computes the same, trained or not, in sub-vectors of any length") {
+  for (const auto &[name, dims] : fusable)
+    for (const bool isTrained : {false, true}) {
+      INFO(name << (isTrained ? ", trained" : ""));
+      const auto loaded = preset(name, dims);
+      if (isTrained) REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
+      const std::vector<Variant> variants = proposeVariants(
+          *loaded->module,
+          {.attention = "recomposed", .stacking = "separate", .subVectors = {4, 2}});
+      std::set<std::string> names;
+      for (const Variant &variant : nonEmpty(variants)) {
+        GraphOp graph = graphOf(*variant.module);
+        CHECK(countOf<SoftmaxOp>(graph) == 0);
+        CHECK(countOf<LocalSoftmaxOp>(graph) == 1);
+        CHECK(countOf<GlobalScalingOp>(graph) == (isTrained ? 2 : 1));
+        names.insert(variantName(variant.rewrites));
+        requireSame(loaded->graph(), graph);
+      }
+      CHECK(names.contains("recompose-softmax-4"));
+      CHECK(names.contains("recompose-softmax-2"));
+    }
+}
+
 TEST_CASE("gradients of projections are stacked whole beside a fused attention, or not at all") {
   const auto loaded = preset("bert-base", smallEncoder);
   REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
@@ -254,7 +278,7 @@ weft.graph @plain(%x: !j) -> !j {
   %y = weft.relu %x : !j
   weft.return %y : !j
 })");
-  for (const char *attention : {"auto", "unfused", "decomposed", "fused"})
+  for (const char *attention : {"auto", "unfused", "decomposed", "recomposed", "fused"})
     CHECK(proposeVariants(*loaded->module, {.attention = attention}).size() == 1);
 }
 

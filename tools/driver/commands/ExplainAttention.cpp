@@ -112,8 +112,14 @@ std::string pricesText(const KindFigures &figures) {
              : fmt::format("{} of {} measured", figures.measured, figures.launches);
 }
 
-std::string sweepsText(double sweeps) {
-  return fmt::format("{:.3g}", std::round(10 * sweeps) / 10);
+/// "sweeps of the scores: unfused 4, recomposed 2, fused 0".
+std::string sweepsText(const SitePrices &prices) {
+  std::vector<std::string> kinds;
+  for (const PricedKind &kind : prices.kinds)
+    if (kind.figures)
+      kinds.push_back(
+          fmt::format("{} {:.3g}", kind.kind, std::round(10 * kind.figures->softmax.sweeps) / 10));
+  return kinds.empty() ? "" : fmt::format("sweeps of the scores: {}\n", fmt::join(kinds, ", "));
 }
 
 /// The steps of a decomposed softmax that are kernels apart, by time; and the traffic of
@@ -146,7 +152,6 @@ std::string siteText(const SitePrices &prices, const std::string &chosen, const 
                {"DRAM", right},
                {"L2", right},
                {"workspace", right},
-               {"sweeps", right},
                {"error bound", right},
                {"launches", right},
                {"prices", left}});
@@ -154,15 +159,15 @@ std::string siteText(const SitePrices &prices, const std::string &chosen, const 
   for (const PricedKind &kind : prices.kinds) {
     const std::string mark = kind.kind == chosen ? "*" : "";
     if (!kind.figures) {
-      table.addRow({mark, kind.kind, "-", "-", "-", "-", "-", "-", "-", "no plan"});
+      table.addRow({mark, kind.kind, "-", "-", "-", "-", "-", "-", "no plan"});
       notes += fmt::format("{}: no plan: {}\n", kind.kind, kind.rejection);
       continue;
     }
     const KindFigures &figures = *kind.figures;
     table.addRow({mark, kind.kind, formatSeconds(figures.graphSeconds),
                   formatBytes(figures.dramBytes), formatBytes(figures.l2Bytes),
-                  formatBytes(figures.workspaceBytes), sweepsText(figures.softmax.sweeps),
-                  errorText(figures.error), std::to_string(figures.launches), pricesText(figures)});
+                  formatBytes(figures.workspaceBytes), errorText(figures.error),
+                  std::to_string(figures.launches), pricesText(figures)});
     if (!figures.notConsidered.empty())
       notes += fmt::format("* {}: not considered, estimated by the model alone: {}\n", kind.kind,
                            figures.notConsidered);
@@ -174,7 +179,7 @@ std::string siteText(const SitePrices &prices, const std::string &chosen, const 
           "and output: {}\n",
           figures.tileRows, formatBytes(figures.l2Theory));
   }
-  text += table.print() + fmt::format("chosen: {}: {}\n", chosen, why) + notes;
+  text += table.print() + fmt::format("chosen: {}: {}\n", chosen, why) + sweepsText(prices) + notes;
   if (!prices.whyNoLengths.empty())
     return text + fmt::format("no crossover over length: {}\n", prices.whyNoLengths);
   std::vector<std::string> lengths;
