@@ -607,7 +607,9 @@ std::string leaveApart(ProposedVariant &variant, const std::vector<RecomposedSit
     variant.notes.push_back(fmt::format("'{}' is not recomposed: {}", site.name, reason));
     if (firstReason.empty()) firstReason = variant.notes.back();
   }
-  if (sites.empty()) return "no softmax between two contractions is recomposed";
+  const bool hasSoftmax =
+      std::ranges::count(variant.counted.ops, OpKind::localSoftmax, &FlowOp::kind) > 0;
+  if (sites.empty()) return hasSoftmax ? "no softmax is between two contractions" : "";
   return isAnyLeft ? "" : firstReason;
 }
 

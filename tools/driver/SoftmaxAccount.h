@@ -21,7 +21,6 @@ struct SoftmaxAccount {
   /// Of kernels that hold local softmax (LS), reduction of sub-vectors (IR) or global scaling (GS)
   /// and no contraction.
   double localSeconds = 0, reductionSeconds = 0, scalingSeconds = 0;
-  double stepSeconds() const { return localSeconds + reductionSeconds + scalingSeconds; }
 };
 
 /// Of the plan of one attention alone.

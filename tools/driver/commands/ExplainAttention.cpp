@@ -122,20 +122,22 @@ std::string sweepsText(const SitePrices &prices) {
   return kinds.empty() ? "" : fmt::format("sweeps of the scores: {}\n", fmt::join(kinds, ", "));
 }
 
-/// The steps of a decomposed softmax that are kernels apart, by time; and the traffic of
-/// statistics.
-std::string stepsText(const KindFigures &figures) {
-  const SoftmaxAccount &own = figures.softmax;
-  std::vector<std::string> shares;
+/// The steps of a decomposed softmax that are kernels apart, with their shares of what they take
+/// together; and the traffic of statistics.
+std::string stepsText(const SoftmaxAccount &own) {
+  const double all = own.localSeconds + own.reductionSeconds + own.scalingSeconds;
+  std::vector<std::string> steps;
   for (const auto &[name, seconds] : {std::pair{"LS", own.localSeconds},
                                       {"IR", own.reductionSeconds},
                                       {"GS", own.scalingSeconds}})
-    if (seconds > 0)
-      shares.push_back(fmt::format("{} {:.0f}%", name, 100 * seconds / figures.seconds));
+    if (seconds == all && seconds > 0)
+      steps.push_back(fmt::format("{} {}", name, formatSeconds(seconds)));
+    else if (seconds > 0)
+      steps.push_back(
+          fmt::format("{} {} ({:.0f}%)", name, formatSeconds(seconds), 100 * seconds / all));
   return fmt::format(
-      "sub-vectors of {} keys; of its time in kernels apart {}; m', d', r' {:.1f}% of what a "
-      "softmax moves",
-      own.subVector, shares.empty() ? "none" : fmt::format("{}", fmt::join(shares, ", ")),
+      "sub-vectors of {} keys; in kernels apart {}; m', d', r' {:.1f}% of what a softmax moves",
+      own.subVector, steps.empty() ? "none" : fmt::format("{}", fmt::join(steps, ", ")),
       100 * own.statisticsShare);
 }
 
@@ -172,7 +174,7 @@ std::string siteText(const SitePrices &prices, const std::string &chosen, const 
       notes += fmt::format("* {}: not considered, estimated by the model alone: {}\n", kind.kind,
                            figures.notConsidered);
     if (figures.softmax.subVector > 0)
-      notes += fmt::format("{}: {}\n", kind.kind, stepsText(figures));
+      notes += fmt::format("{}: {}\n", kind.kind, stepsText(figures.softmax));
     if (figures.tileRows > 0)
       notes += fmt::format(
           "fused, theory of L2: keys and values of a head once for every {} queries, with queries "
