@@ -274,9 +274,21 @@ models::ScoreForm ModelFlags::scoreForm() const { return models::parseScoreForm(
 
 void ChoiceFlags::declare(CLI::App &command) {
   const OptionGroup group(command, "Choices");
-  command.add_option("--attention", attention, "auto, unfused, decomposed or fused")
+  command
+      .add_option(
+          "--attention", attention,
+          "auto; unfused; decomposed: softmax in local softmax, reduction of sub-vectors and "
+          "global scaling; recomposed: the first of them in the epilogue of the scores' "
+          "GEMM and the last in the prologue of the next one; or fused")
       ->capture_default_str()
       ->type_name("KIND");
+  command
+      .add_option("--sub-vector", subVector,
+                  "elements of a sub-vector of a decomposed or recomposed softmax: 16, 32, 64 or "
+                  "128, of which GEMMs that end with a local softmax take up to 64; auto: by "
+                  "predicted time")
+      ->capture_default_str()
+      ->type_name("N|auto");
   declareProposals(command);
   declareDecisions(command);
 }
@@ -410,6 +422,13 @@ std::vector<Pin> ChoiceFlags::pinned() const {
 void ChoiceFlags::check() const {
   memoryTradeShare();
   requireOneOf("--attention", attention, {attentionKinds.begin(), attentionKinds.end()});
+  subVectors();
+  if (const ChoiceFlags usual;
+      subVector != usual.subVector && (attention == "unfused" || attention == "fused"))
+    throw Error::badInput(
+        "--sub-vector {} with --attention {}: no softmax is decomposed there; leave one of them "
+        "out, or take --attention decomposed or recomposed",
+        subVector, attention);
   requireOneOf("--norms", norms, {"auto", "fused", "decomposed", "deferred"});
   requireOneOf("--stacking", stacking, {"auto", "separate", "two", "three"});
   requireOneOf("--concurrent", concurrent, {"auto", "on", "off"});
@@ -421,6 +440,18 @@ void ChoiceFlags::check() const {
   requireOneOf("--softmax", softmax, {"auto", "shuffle", "tree", "linear"});
   requireOneOf("--fuse-rules", fuseRules, {"paper", "default", "none"});
   checkPipeline();
+}
+
+std::vector<int> ChoiceFlags::subVectors() const {
+  const ChoiceFlags usual;
+  std::vector<int> lengths;
+  for (const int length : subVectorLengths)
+    if (subVector == std::to_string(length)) return {length};
+    else if (usual.subVector == std::to_string(length)) lengths.insert(lengths.begin(), length);
+    else lengths.push_back(length);
+  if (subVector == "auto") return lengths;
+  throw Error::badInput("--sub-vector {}: {} or auto", subVector,
+                        fmt::join(subVectorLengths, ", "));
 }
 
 void ChoiceFlags::checkPipeline() const {

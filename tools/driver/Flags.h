@@ -95,11 +95,15 @@ decision::NamedLayout parseLayout(const std::string &layout);
 using OpPair = std::pair<std::string, std::string>;
 
 /// The values of --attention.
-constexpr std::array<const char *, 4> attentionKinds = {"auto", "unfused", "decomposed", "fused"};
+constexpr std::array<const char *, 5> attentionKinds = {"auto", "unfused", "decomposed",
+                                                        "recomposed", "fused"};
+/// Elements of a sub-vector that --sub-vector takes.
+constexpr std::array<int, 4> subVectorLengths = {16, 32, 64, 128};
 
 /// What the passes propose and what selection may choose.
 struct ChoiceFlags {
   std::string attention = "auto";
+  std::string subVector = "64";  ///< or auto
   std::string norms = "fused";
   std::string stacking = "auto";
   std::string fuseRules = "default";
@@ -136,6 +140,8 @@ struct ChoiceFlags {
   ExpectedFill expectedFill(int64_t longest) const;
   /// Of --pipeline: 0 for auto. Throws Error(badInput) for what is neither that nor a number.
   int slices() const;
+  /// Of --sub-vector; of auto all lengths, the default first. Throws Error(badInput) for others.
+  std::vector<int> subVectors() const;
   /// --concurrent auto leaves it to measuring, and is off without.
   decision::Concurrency concurrency() const;
   /// Throws Error(badInput) for a flag that --pipeline excludes.

@@ -215,7 +215,7 @@ private:
       return measurement.source !=
              codegen::sourceHash(codegen::emit(space.kernels[item.kernel].kernel,
                                                item.configuration, options.architecture)
-                                     .text);
+                                     .timedText);
     } catch (const Error &) {
       return true;  // it is said again why it cannot be emitted
     }
@@ -277,7 +277,7 @@ private:
         continue;
       }
       lot.requests.push_back({.name = space.kernels[item.kernel].name,
-                              .text = lot.emitted.back().text,
+                              .text = lot.emitted.back().timedText,
                               .entry = lot.emitted.back().entry,
                               .architecture = options.architecture,
                               .extraFlags = {}});
