@@ -139,17 +139,39 @@ void Compilation::import(Phase first, Phase last) {
 
 namespace {
 
-PhaseBytes bytesAfter(Phase phase, mlir::Operation *graph) {
+PhaseBytes bytesAfter(Phase phase, mlir::Operation *graph, const MovedShare &share) {
   const Dataflow flow = describeGraph(graph).flow;
   const auto computes = [](const FlowOp &op) {
     return op.operatorClass != OperatorClass::movement;
   };
   return {.phase = std::string(nameOf(phase)),
           .ops = size_t(std::count_if(flow.ops.begin(), flow.ops.end(), computes)),
-          .bytes = separateBytes(flow)};
+          .bytes = separateBytes(flow, share)};
 }
 
 }  // namespace
+
+double Compilation::movedShare(const Kernel &kernel) const {
+  if (!fill) return 1;
+  const bool isLoop = kernel.operatorClass() != OperatorClass::contraction;
+  const std::optional<Kernel> less = shortenedKernel(kernel, *fill, isLoop);
+  return less ? double(less->necessaryBytes()) / double(kernel.necessaryBytes()) : 1;
+}
+
+double Compilation::movedShare(const Dataflow &flow, const std::vector<int> &ops) const {
+  if (!fill || fill->isFull()) return 1;
+  try {
+    return movedShare(bindKernel(flow, ops).kernel);
+  } catch (const Error &) {  // several axes of one operand are one: no such kernel
+    return 1;
+  }
+}
+
+PhaseBytes Compilation::bytesAfter(Phase phase, mlir::Operation *graph) const {
+  return driver::bytesAfter(phase, graph, [&](const Dataflow &flow, const std::vector<int> &ops) {
+    return movedShare(flow, ops);
+  });
+}
 
 void Compilation::noteBytes(Phase phase) {
   importedBytes.push_back(bytesAfter(phase, graphOf(*imported.front().module)));
@@ -287,7 +309,8 @@ void Compilation::priceTokens() {
     tokens = int64_t(offsets.getBound()) * extents(offsets.getLengths().getType())[0];
   } else {
     const size_t positions = size_t(append.getAxis());
-    fill = choices.expectedFill(extents(append.getCache().getType())[positions] -
+    const int64_t pages = append.getTable() ? extents(append.getTable().getType())[1] : 1;
+    fill = choices.expectedFill(extents(append.getCache().getType())[positions] * pages -
                                 extents(append.getTokens().getType())[positions]);
   }
   unfilled = std::move(prices);
@@ -341,6 +364,7 @@ void Compilation::importModel(Phase first) {
       .score = modelFlags.scoreForm(),
       .training = modelFlags.train,
       .cache = modelFlags.cachedPositions(),
+      .page = modelFlags.pagePositions(),
       .ragged = !modelFlags.ragged.empty()};
   CapturedDiagnostics diagnostics(*context);
   models::Model model = models::build(request, *context);

@@ -7,11 +7,13 @@
 #include "kernel/ByteText.h"
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
+#include "kernel/Pages.h"
 #include "runtime/execute/Lengths.h"
 #include "runtime/system/MachineMemory.h"
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -142,6 +144,13 @@ void ModelFlags::declare(CLI::App &command) {
           "says how many each sequence has there; a query sees these, and the new ones up to its "
           "own")
       ->type_name("N");
+  command
+      .add_option(
+          "--page", page,
+          "the caches of --cache lie in pages of P positions (16, 32, .. 256): of f pages in "
+          "memory (--dim f; default: as many as all sequences at full length have), "
+          "page_table[b, k / P], an argument, names the one with position k of a sequence")
+      ->type_name("P");
   command.add_flag("--train", train,
                    "forward and backward in one graph; a whole model with logits ends in "
                    "their loss");
@@ -242,6 +251,21 @@ std::optional<int64_t> ModelFlags::cachedPositions() const {
   const auto [end, error] = std::from_chars(cache.data(), cache.data() + cache.size(), positions);
   if (error != std::errc() || end != cache.data() + cache.size() || positions < 1)
     throw Error::badInput("--cache {}: expected a number of positions, at least 1", cache);
+  return positions;
+}
+
+std::optional<int64_t> ModelFlags::pagePositions() const {
+  if (page.empty()) return {};
+  int64_t positions = 0;
+  const auto [end, error] = std::from_chars(page.data(), page.data() + page.size(), positions);
+  if (error != std::errc() || end != page.data() + page.size() || positions < fewestPagePositions ||
+      positions > mostPagePositions || positions % pagePositionsStep != 0)
+    throw Error::badInput(
+        "--page {}: a page has a multiple of {} positions, at least {} and at most {}; nearest "
+        "is {}",
+        page, pagePositionsStep, fewestPagePositions, mostPagePositions,
+        std::clamp((positions + pagePositionsStep / 2) / pagePositionsStep * pagePositionsStep,
+                   fewestPagePositions, mostPagePositions));
   return positions;
 }
 

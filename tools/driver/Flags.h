@@ -40,7 +40,7 @@ private:
 };
 
 /// MODEL, --dim, --part, --layers, --dtype, --allow-key, --tf32, --dropout, --mask, --ragged,
-/// --cache;
+/// --cache, --page;
 /// --train,
 /// --gradients-of,
 /// --recompute, --optimizer.
@@ -57,6 +57,7 @@ struct ModelFlags {
   std::vector<std::string> allowedKeys;
   std::string ragged;  ///< the axis of positions whose valid tokens alone are computed; empty: all
   std::string cache;   ///< positions of caches of keys and values; empty: no caches
+  std::string page;    ///< positions of a page that these lie in; empty: in one piece
   bool tf32 = false;   ///< contractions of f32 operands may read them as tf32
 
   void declare(CLI::App &command);
@@ -71,6 +72,8 @@ struct ModelFlags {
   std::optional<double> dropoutProbability() const;
   /// Of --cache. Throws Error(badInput) for anything but a positive number.
   std::optional<int64_t> cachedPositions() const;
+  /// Of --page. Throws Error(badInput) for anything but 16, 32, .., 256, and without --cache.
+  std::optional<int64_t> pagePositions() const;
   models::ScoreMask scoreMask() const;
   models::ScoreForm scoreForm() const;
   /// Of --recompute: the tensors that it names, and whether it leaves the choice to selection
