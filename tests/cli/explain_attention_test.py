@@ -152,8 +152,8 @@ class Attention(CommandTest):
         self.assertRegex(text, r"decomposed: sub-vectors of 64 keys; in kernels apart LS [\d.]+ us "
                          r"\(\d+%\), IR [\d.]+ us \(\d+%\), GS [\d.]+ us \(\d+%\); "
                          r"m', d', r' 9\.4% of what a softmax moves")
-        self.assertRegex(text, r"recomposed: sub-vectors of 64 keys; in kernels apart IR [\d.]+ us; "
-                         r"m', d', r' 9\.4%")
+        self.assertRegex(text, r"recomposed: sub-vectors of 64 keys; in kernels apart IR [\d.]+ us;"
+                         r" m', d', r' 9\.4%")
 
     def test_every_attention_of_a_layer_and_one_that_cannot_be_fused(self):
         graph = self.write('two.mlir', TWO_READERS)
