@@ -171,6 +171,9 @@ class Attention(CommandTest):
         unfused, fused = site['kinds'][0]['figures'], site['kinds'][-1]['figures']
         scores = 2 * 2 * 16 * 1024 * 1024
         self.assertGreater(unfused['dramBytes'] - fused['dramBytes'], 2 * scores)
+        # Probabilities and those that are kept are stored; recomposed, exponentials likewise.
+        kinds = self.kinds(site)
+        self.assertEqual([round(kinds[kind]['sweeps'], 2) for kind in KINDS], [5, 7, 3, 0])
         self.assertLess(site['compulsoryBytes'], scores)
         self.assertEqual([plan['kind'] for plan in said['plans'] if 'rejected' not in plan],
                          KINDS)
