@@ -193,7 +193,8 @@ def RecomposeSoftmaxPass : Pass<"recompose-softmax", "::weft::GraphOp"> {
   let description = [{
     "Recomposing Softmax Layers", sections 3.3 and 6: decompose-softmax with one reader of the last
     step, so that local softmax can end the contraction before it and the scaling begin the next
-    one. A dropout goes before the scaling, with the same bits. A backward pass scales and drops again.
+    one. A dropout goes before the scaling, with the same bits. A backward pass scales and drops
+    again.
     ```mlir
     %p    = weft.softmax %x over k : !hbjk
     %kept = weft.dropout %p {p = 0.1, stream = 0} : !hbjk

@@ -105,6 +105,10 @@ def main():
                 runner.check('config', 'config.json', '--dim', 'b=2', '--dim', 'j=64'),
                 runner.check('preset', *ENCODER),
                 runner.check('decomposed', *ENCODER, '--attention', 'decomposed'),
+                runner.check('recomposed', *ENCODER, '--attention', 'recomposed', '--mask',
+                             'causal', '--profile', 'none'),
+                runner.check('recomposed-train', *ENCODER, '--train', '--attention', 'recomposed',
+                             '--profile', 'none'),
                 *(runner.check(f'norms-{model}-{len(fuse)}-{dtype}', model, '--dtype', dtype, *
                                f'{SMALL} {more}'.split(), *DECOMPOSED, *fuse)
                   for model, more, before, behind in NORMS for dtype in ('f16', 'bf16')

@@ -680,6 +680,8 @@ TEST_CASE("every preset has a small plan, with most kernels as they were chosen"
       {"gpt2", "--train", "--optimizer", "adamw", "--dim", "b=2", "--dim", "j=256"},  // merged axes
       {"longformer-large"},  // slices of positions, and a window with global ones
       {"gpt2", "--dim", "b=1", "--mask", tableOfTiles},
+      {"gpt-neo-1.3b", "--attention", "recomposed", "--dim", "j=1000", "--sub-vector", "32"},
+      {"paper-attention", "--train", "--attention", "recomposed"},
       {"attention", "--train", "--dim", "b=3", "--dim", "h=5", "--dim", "j=77", "--dim", "p=24"}};
   for (const std::vector<std::string> &model : nonEmpty(models)) {
     std::vector<std::string> words = {"compile"};
