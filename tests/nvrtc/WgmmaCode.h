@@ -21,9 +21,12 @@ inline WgmmaCode wgmmaCode(const std::string &cubin) {
   constexpr uint64_t operation = 0xFFF, hgmma = 0x9F0, hgmmaOfRegisters = 0xDF0, warpgroup = 0x9C5,
                      isWait = 1ull << 47;
   WgmmaCode code;
+  const auto holds = [&](size_t at, size_t bytes) {
+    return at <= cubin.size() && bytes <= cubin.size() - at;
+  };
   const auto read = [&]<typename T>(size_t at, T) {
     T value;
-    REQUIRE(at + sizeof value <= cubin.size());
+    if (!holds(at, sizeof value)) FAIL("a cubin of " << cubin.size() << " bytes ends early");
     std::memcpy(&value, cubin.data() + at, sizeof value);
     return value;
   };
