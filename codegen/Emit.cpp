@@ -212,13 +212,15 @@ EmittedKernel emit(const Kernel &kernel, const Configuration &configuration,
   std::string timed = printCuda(canonical);
   const bool isEarly =
       options.startsEarly && hasWgmma(architecture) && !canonical.launch.startsEarly;
-  if (isEarly)
-    for (Program *program : {&canonical, &readable}) startEarly(*program);
+  for (Program *program : {&canonical, &readable}) {
+    if (isEarly) startEarly(*program);
+    program->hasRestrict = !program->launch.startsEarly;
+  }
   if (readable.entry != canonical.entry)
     throw Error::checkFailed("kernel '{}': its entry point is '{}', in canonical form '{}'",
                              kernel.name, readable.entry, canonical.entry);
   EmittedKernel emitted{.entry = canonical.entry,
-                        .text = isEarly ? printCuda(canonical) : timed,
+                        .text = canonical.hasRestrict ? timed : printCuda(canonical),
                         .timedText = std::move(timed),
                         .parameters = readable.parameters,
                         .launch = readable.launch,

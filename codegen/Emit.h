@@ -68,7 +68,8 @@ struct EmittedKernel {
   std::string entry{};  ///< the extern "C" name in both texts (codegen/EntryName.h)
   std::string
       text{};  ///< hashed: without provenance; canonical names, so equal kernels give equal text
-  std::string timedText{};  ///< what measurements of it are of: `text` without EmitOptions
+  std::string timedText{};  ///< what measurements of it are of: `text` without EmitOptions,
+                            ///< its pointers __restrict__
   std::string readable{};   ///< the same kernel with the header comment and the model's names: what
                             ///< kernels/*.cu holds
   std::vector<Parameter> parameters{};

@@ -126,10 +126,13 @@ std::vector<int64_t> extentsOf(const Kernel &kernel) {
 
 std::string entryName(const Kernel &kernel, std::string_view copy) {
   if (const auto region = attentionRegion(kernel).region)
-    return fmt::format(
-        "{}_{}_{}",
-        attentionText(kernel, region->packed ? "attention_packed" : "attention", region->scoreOps),
-        typeText(kernel), fmt::join(extentsOf(kernel, *region), "x"));
+    return fmt::format("{}_{}_{}",
+                       attentionText(kernel,
+                                     region->packed  ? "attention_packed"
+                                     : region->paged ? "attention_paged"
+                                                     : "attention",
+                                     region->scoreOps),
+                       typeText(kernel), fmt::join(extentsOf(kernel, *region), "x"));
   if (const auto region = attentionBackwardRegion(kernel).region)
     return fmt::format("{}_{}_{}", attentionText(kernel, "attention_backward", region->scoreOps),
                        nameOf(kernel.values[size_t(region->dQ)].dtype),

@@ -116,7 +116,7 @@ private:
     for (size_t i = 0; i < program.parameters.size(); ++i) {
       const Parameter &parameter = program.parameters[i];
       const bool last = i + 1 == program.parameters.size();
-      const std::string piece = declaration(parameter) + (last ? ") {" : ",");
+      const std::string piece = declaration(parameter, program.hasRestrict) + (last ? ") {" : ",");
       if (line.size() > indent && line.size() + 1 + piece.size() > columnLimit) {
         text += line + '\n';
         line = std::string(indent, ' ') + piece;
@@ -127,12 +127,12 @@ private:
     text += line + '\n';
   }
 
-  static std::string declaration(const Parameter &parameter) {
+  static std::string declaration(const Parameter &parameter, bool hasRestrict) {
     if (isMap(parameter.kind))
       return fmt::format("const __grid_constant__ {} {}", parameter.type, parameter.name);
     if (isNumber(parameter.kind)) return fmt::format("{} {}", parameter.type, parameter.name);
-    return fmt::format("{}{} *__restrict__ {}", isWrittenTo(parameter.kind) ? "" : "const ",
-                       parameter.type, parameter.name);
+    return fmt::format("{}{} *{}{}", isWrittenTo(parameter.kind) ? "" : "const ", parameter.type,
+                       hasRestrict ? "__restrict__ " : "", parameter.name);
   }
 
   /// One line, its note at `column` or right behind it.

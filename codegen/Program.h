@@ -107,6 +107,10 @@ struct Program {
   Code clusterBlocks{};  ///< blocks a cluster; empty: no clusters
   Block body{};
   Launch launch{};
+  /// Whether pointers are __restrict__. Not of a text that starts early: what no pointer of the
+  /// kernel writes is then constant to the compiler, which reads it (LDG.CONSTANT) before the text
+  /// waits for the kernel that writes it.
+  bool hasRestrict = true;
   std::string mapping{};  ///< for people: how work is spread
 };
 

@@ -315,14 +315,29 @@ def Weft_UnpackOp : Weft_SpaceOp<"unpack", "movement"> {
 }
 
 def Weft_AppendOp : Weft_SpaceOp<"append", "movement"> {
-  let summary = "A cache with new tokens from the start of each sequence on, in the cache's place";
-  let arguments = (ins Weft_Tensor:$cache, Weft_Tensor:$tokens, Weft_Tensor:$starts, I64Attr:$axis,
+  let summary = "A cache with new tokens from the start of each sequence on, in the cache's place; "
+      "with a table, a cache of pages";
+  let arguments = (ins Weft_Tensor:$cache, Weft_Tensor:$tokens, Weft_Tensor:$starts,
+                       Optional<Weft_Tensor>:$table, I64Attr:$axis, DenseI64ArrayAttr:$along);
+  let results = (outs Weft_Tensor:$result);
+  let skipDefaultBuilders = 1;
+  // `axis`: that of positions, of cache and tokens; `along`: that of sequences, of a cache of pages
+  // that of these.
+  let builders = [OpBuilder<(ins "::mlir::Value":$cache, "::mlir::Value":$tokens,
+                                 "::mlir::Value":$starts, "int64_t":$axis, "int64_t":$along,
+                                 CArg<"::mlir::Value", "{}">:$table)>];
+}
+
+def Weft_GatherPagesOp : Weft_SpaceOp<"gather_pages", "movement"> {
+  let summary = "The positions of each sequence from the pages that a table lists for it; zero where "
+      "an entry is none of the pages";
+  let arguments = (ins Weft_Tensor:$pages, Weft_Tensor:$table, I64Attr:$axis,
                        DenseI64ArrayAttr:$along);
   let results = (outs Weft_Tensor:$result);
   let skipDefaultBuilders = 1;
-  // `axis`: that of positions, of cache and tokens; `along`: that of sequences.
-  let builders = [OpBuilder<(ins "::mlir::Value":$cache, "::mlir::Value":$tokens,
-                                 "::mlir::Value":$starts, "int64_t":$axis, "int64_t":$along)>];
+  // `axis`: that of positions in a page; `along`: that of pages. `name`: of the result's positions.
+  let builders = [OpBuilder<(ins "::mlir::Value":$pages, "::mlir::Value":$table, "int64_t":$axis,
+                                 "int64_t":$along, "::llvm::StringRef":$name)>];
 }
 
 include "ir/GradientOps.td"

@@ -22,12 +22,18 @@ size_t appendAxis(const BodyOp &append) {
   return size_t(std::get<int64_t>(append.attributes.at("axis")));
 }
 
+size_t appendAlong(const BodyOp &append) {
+  return size_t(std::get<std::vector<int64_t>>(append.attributes.at("along")).at(0));
+}
+
 int64_t mostCached(const Kernel &kernel, const BodyOp &append) {
-  const auto positions = [&](size_t operand) {
+  const auto extent = [&](size_t operand, size_t dimension) {
     const int value = append.operands[operand];
-    return kernel.axes[size_t(kernel.values[size_t(value)].axes[appendAxis(append)])].extent;
+    return kernel.axes[size_t(kernel.values[size_t(value)].axes[dimension])].extent;
   };
-  return positions(appendedCache) - positions(appendedTokens);
+  const size_t axis = appendAxis(append);
+  return extent(appendedCache, axis) * (isPaged(append) ? extent(appendTable, 1) : 1) -
+         extent(appendedTokens, axis);
 }
 
 std::string appendRejection(const Kernel &kernel) {
@@ -55,6 +61,10 @@ const std::vector<int> &walkedAxes(const Kernel &kernel, int value) {
 
 int64_t movedElements(const Kernel &kernel, int value) {
   if (isAppended(kernel, value, appendedCache)) return 0;
+  const auto gathers = std::ranges::find_if(kernel.body, [&](const BodyOp &op) {
+    return op.kind == OpKind::gatherPages && op.operands.front() == value;
+  });
+  if (gathers != kernel.body.end()) value = gathers->results.front();
   int64_t elements = 1;
   for (const int axis : walkedAxes(kernel, value)) elements *= kernel.axes[size_t(axis)].extent;
   return elements;

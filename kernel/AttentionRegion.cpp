@@ -1,5 +1,5 @@
-// Recognition: what unpacks, first and last op, then every op between them, then what these read,
-// then the role of every axis.
+// Recognition: what unpacks or gathers, first and last op, then every op between them, then what
+// these read, then the role of every axis.
 #include "kernel/AttentionRegion.h"
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ public:
   explicit Recognition(const Kernel &kernel) : kernel(kernel) {}
 
   AttentionRegionOrRejection answer() {
-    std::string rejection = findUnpacked();
+    std::string rejection = findMoved();
     if (rejection.empty()) rejection = findContraction();
     if (rejection.empty()) rejection = findFold();
     for (size_t op = region.contraction + 1; rejection.empty() && op < region.fold; ++op)
@@ -44,6 +44,7 @@ public:
       rejection = cannotStand(kernel.body[region.contraction],
                               "sums over no axis that queries and keys have in common");
     if (rejection.empty()) rejection = addPacked();
+    if (rejection.empty()) rejection = addPaged();
     if (!rejection.empty()) return {.rejection = std::move(rejection)};
     return {.region = std::move(region)};
   }
@@ -66,6 +67,12 @@ private:
     int inMemory = -1, offsets = -1;
     int sequences = -1, positions = -1, tokens = -1;  ///< axes
   };
+  /// Where positions of a tensor that pages are gathered to lie.
+  struct Gathered {
+    int inMemory = -1, table = -1;
+    int sequences = -1, positions = -1;    ///< axes of what is gathered
+    int pages = -1, positionsInPage = -1;  ///< axes of what is in memory
+  };
   static const std::vector<int64_t> &listOf(const BodyOp &op, const char *name) {
     return std::get<std::vector<int64_t>>(op.attributes.at(name));
   }
@@ -73,9 +80,12 @@ private:
     return kernel.values[size_t(value)].axes.at(dimension);
   }
 
-  /// Ops that unpack inputs, wherever they stand; the contraction is the first other one.
-  std::string findUnpacked() {
-    const auto isOther = [](const BodyOp &op) { return op.kind != OpKind::unpack; };
+  /// Ops that unpack inputs or gather their pages, wherever they stand; the contraction is the
+  /// first other one.
+  std::string findMoved() {
+    const auto isOther = [](const BodyOp &op) {
+      return op.kind != OpKind::unpack && op.kind != OpKind::gatherPages;
+    };
     region.contraction = size_t(std::ranges::find_if(kernel.body, isOther) - kernel.body.begin());
     for (const BodyOp &op : kernel.body) {
       if (isOther(op)) continue;
@@ -83,6 +93,17 @@ private:
         if (!holds(kernel.inputs, operand))
           return cannotStand(
               op, fmt::format("reads '{}', which the kernel computes", nameOfValue(operand)));
+      if (op.kind == OpKind::gatherPages) {
+        const auto along = size_t(listOf(op, "along").at(0)),
+                   axis = size_t(std::get<int64_t>(op.attributes.at("axis")));
+        gathered[op.results[0]] = {.inMemory = op.operands[0],
+                                   .table = op.operands[1],
+                                   .sequences = axisOf(op.results[0], along),
+                                   .positions = axisOf(op.results[0], axis),
+                                   .pages = axisOf(op.operands[0], along),
+                                   .positionsInPage = axisOf(op.operands[0], axis)};
+        continue;
+      }
       if (const auto fill = op.attributes.find("fill");
           fill != op.attributes.end() && std::get<double>(fill->second) != 0)
         return cannotStand(op, "fills with another number than zero");
@@ -96,9 +117,12 @@ private:
     }
     return "";
   }
-  bool isRead(int value) const { return holds(kernel.inputs, value) || unpacked.contains(value); }
+  bool isMoved(int value) const { return unpacked.contains(value) || gathered.contains(value); }
+  bool isRead(int value) const { return holds(kernel.inputs, value) || isMoved(value); }
   /// The tensor in memory.
   int stored(int value) const {
+    if (const auto found = gathered.find(value); found != gathered.end())
+      return found->second.inMemory;
     const auto found = unpacked.find(value);
     return found == unpacked.end() ? value : found->second.inMemory;
   }
@@ -149,7 +173,7 @@ private:
 
   std::string addScoreOp(size_t index) {
     const BodyOp &op = kernel.body[index];
-    if (unpacked.contains(op.results[0])) return "";
+    if (isMoved(op.results[0])) return "";
     if (std::string rejection = scoreOpRejection(op); !rejection.empty()) return rejection;
     if (std::ranges::none_of(op.operands, [&](int operand) { return dependent.contains(operand); }))
       return cannotStand(op, "does not depend on the scores");
@@ -279,6 +303,28 @@ private:
     return "";
   }
 
+  /// Of a kernel that gathers pages: those of keys and of values, and of nothing else.
+  std::string addPaged() {
+    if (gathered.empty()) return "";
+    const BodyOp &first = *std::ranges::find(kernel.body, OpKind::gatherPages, &BodyOp::kind);
+    if (gathered.size() != 2 || !gathered.contains(k) || !gathered.contains(v))
+      return cannotStand(first, "gathers others than keys and values, or one of them alone");
+    const Gathered &keys = gathered.at(k), &values = gathered.at(v);
+    if (keys.table != values.table)
+      return cannotStand(first, "gathers keys and values by different tables");
+    if (keys.sequences != values.sequences || !holds(region.batch, keys.sequences) ||
+        keys.positions != region.keyAxis || values.positions != region.keyAxis)
+      return cannotStand(first, "gathers along other axes than sequences and their keys");
+    region.paged = PagedKeys{.input = inputOf(keys.table),
+                             .table = keys.table,
+                             .sequences = keys.sequences,
+                             .kPages = keys.pages,
+                             .vPages = values.pages,
+                             .kPositions = keys.positionsInPage,
+                             .vPositions = values.positionsInPage};
+    return "";
+  }
+
   std::string addAxis(int axis) {
     struct Tensor {
       std::string_view name;
@@ -306,7 +352,7 @@ private:
         list +=
             fmt::format("{}{} '{}'", list.empty() ? "" : ", ", one.name, nameOfValue(one.value));
       }
-      if (with.empty()) return "";  // of an input that nothing reads, or of packed tokens
+      if (with.empty()) return "";  // of an input that nothing reads, of packed tokens or pages
       return fmt::format("axis '{}' has no role in an attention: it is of {} and not of {}",
                          kernel.axes[size_t(axis)].name, with, without);
     }
@@ -317,6 +363,7 @@ private:
   AttentionRegion region;
   std::set<int> dependent;                  ///< scores, and what is computed from them
   std::map<int, Placement> unpacked;        ///< by the value that ops unpack
+  std::map<int, Gathered> gathered;         ///< by the value that ops gather pages to
   std::optional<Placement> packedOutput;    ///< its tensor in memory
   int q = -1, k = -1, v = -1, output = -1;  ///< with axes of sequences and positions
 };

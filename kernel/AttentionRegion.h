@@ -18,6 +18,9 @@
 // Packed tokens (kernel/Ragged.h): ops may unpack queries, keys and values in front of who reads
 // them, all three by the same offsets, and one pack the output behind the fold; then the tensors in
 // memory are the packed ones, and rows of a sequence lie where its offset says.
+//
+// Pages (kernel/Pages.h): ops may gather the pages of keys and of values in front of who reads
+// them, both through the same table; then the tensors in memory are the pages.
 #pragma once
 
 #include "kernel/Kernel.h"
@@ -46,8 +49,19 @@ struct PackedTokens {
   bool operator==(const PackedTokens &) const = default;
 };
 
+/// Keys and values that lie in pages. Axes are the kernel's.
+struct PagedKeys {
+  size_t input = 0;                      ///< of the table: position in Kernel::inputs
+  int table = -1;                        ///< Kernel::inputs[input]
+  int sequences = -1;                    ///< axis of the batch whose elements are the sequences
+  int kPages = -1, vPages = -1;          ///< axes of the pages
+  int kPositions = -1, vPositions = -1;  ///< axes of the positions in a page
+  bool operator==(const PagedKeys &) const = default;
+};
+
 struct AttentionRegion {
-  size_t contraction = 0;  ///< in Kernel::body: scores of queries and keys; first but for unpacking
+  size_t contraction = 0;  ///< in Kernel::body: scores of queries and keys; first but for what
+                           ///< unpacks or gathers
   size_t fold = 0;         ///< in Kernel::body: online_softmax_contract; last but for packing
   std::vector<size_t> scoreOps;               ///< in Kernel::body, between the two, in order
   int q = -1, k = -1, v = -1;                 ///< values in memory
@@ -60,6 +74,7 @@ struct AttentionRegion {
   bool hasDropout = false;         ///< the fold drops probabilities; a share of 0 is none
   std::vector<ScoreInput> inputs;  ///< in the order of Kernel::inputs
   std::optional<PackedTokens> packed = {};
+  std::optional<PagedKeys> paged = {};
 
   // Axes of the kernel; each has one role. Axes of extent 1 have theirs too.
   int keyAxis = -1;           ///< of keys and values: the fold reduces it

@@ -61,7 +61,7 @@ private:
     if (const auto found = std::ranges::find_if(op.operands, isOfSum); found != op.operands.end())
       return cannotStand(op, fmt::format("reads '{}', a sum over all tiles of the result",
                                          kernel.values[size_t(*found)].name));
-    if (region.softmax) return cannotStand(op, "follows a local softmax, which ends an epilogue");
+    if (region.softmax) return addBehindSoftmax(index);
     if (op.kind == OpKind::reduce) return addSum(index);
     if (op.kind == OpKind::localSoftmax) return addSoftmax(index);
     if (std::string rejection = epilogueRejection(op); !rejection.empty()) return rejection;
@@ -144,10 +144,28 @@ private:
     return "";
   }
 
-  /// Its exponentials are stored in the place of C, and nothing else is stored there.
+  /// Nothing but one dropout of the exponentials, whose result is stored.
+  std::string addBehindSoftmax(size_t index) {
+    const BodyOp &op = kernel.body[index];
+    if (op.kind != OpKind::dropout)
+      return cannotStand(op, "follows a local softmax, which ends an epilogue");
+    const auto output = std::ranges::find(kernel.outputs, op.results[0]);
+    if (op.operands[0] != kernel.body[region.softmax->op].results[0] ||
+        output == kernel.outputs.end() || region.softmax->dropped)
+      return cannotStand(
+          op, "follows a local softmax; of its exponentials one may, if its result is stored");
+    region.softmax->dropped = {.op = index, .output = size_t(output - kernel.outputs.begin())};
+    return "";
+  }
+
+  /// Its exponentials are stored in the place of C, and nothing else but those that are dropped.
   std::string rejectionBesideSoftmax() const {
     const std::vector<int> &own = kernel.body[region.softmax->op].results;
-    const auto isOther = [&](int output) { return std::ranges::find(own, output) == own.end(); };
+    const std::optional<EpilogueSoftmax::Dropped> &dropped = region.softmax->dropped;
+    const auto isOther = [&](int output) {
+      return std::ranges::find(own, output) == own.end() &&
+             !(dropped && kernel.outputs[dropped->output] == output);
+    };
     const auto other = std::ranges::find_if(kernel.outputs, isOther);
     if (other == kernel.outputs.end()) return "";
     return cannotStand(
@@ -227,6 +245,12 @@ bool ContractionRegion::isSum(size_t output) const {
 
 bool ContractionRegion::isWhole(size_t output) const {
   return !isSum(output) && !(softmax && (output == softmax->maxima || output == softmax->sums));
+}
+
+std::vector<size_t> ContractionRegion::elementwiseOps() const {
+  std::vector<size_t> ops = epilogue;
+  if (softmax && softmax->dropped) ops.push_back(softmax->dropped->op);
+  return ops;
 }
 
 size_t ContractionRegion::wholeOutputs(const Kernel &kernel) const {
@@ -386,7 +410,7 @@ std::string contractionForm(const Kernel &kernel, const Configuration &configura
       text += fmt::format(" vector,{}", layout.alignment);
     else addWhole(kernel.outputs[output], layout);
   }
-  for (const size_t op : region.epilogue) {
+  for (const size_t op : region.elementwiseOps()) {
     if (kernel.body[op].kind != OpKind::dropout) continue;
     const std::vector<int> &axes = kernel.values[size_t(kernel.body[op].results[0])].axes;
     const bool isMOnN = drawsByFragment(kernel, axes, groups[mGroup], groups[nGroup]),
@@ -443,7 +467,7 @@ int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region) {
     if (input.role == EpilogueRole::scalar) registers += 1;
     else registers += isFirst ? isVector ? vector : fragment : fragment + addresses;
   }
-  if (std::ranges::any_of(region.epilogue,
+  if (std::ranges::any_of(region.elementwiseOps(),
                           [&](size_t op) { return kernel.body[op].kind == OpKind::dropout; }))
     registers += draws;
   if (std::ranges::any_of(region.epilogue,

@@ -4,7 +4,7 @@
 //
 //    prologue   element-wise ops between a tensor and one operand (kernel/ContractionPrologue.h)
 //    epilogue   element-wise ops on C; reductions of their results to the rows or the columns of C;
-//               or a local softmax at the end
+//               or a local softmax at the end, and a dropout of its exponentials
 //
 // Recognised here once, for the families that accept such kernels and for the passes that propose
 // them.
@@ -14,7 +14,7 @@
 // order); what else it reads is an input over some of these axes, or the element's coordinates
 // along them (masks). So a kernel that has the accumulators of C in registers computes the epilogue
 // element by element. No op reads a reduction, which is complete only when all of C is. A local
-// softmax is the last op.
+// softmax is the last op, but for a dropout of its exponentials.
 #pragma once
 
 #include "kernel/ContractionPrologue.h"
@@ -66,6 +66,13 @@ struct EpilogueSoftmax {
   int subVectorAxis = -1;  ///< of the kernel, which numbers them
   EpilogueRole role = EpilogueRole::n;  ///< the group whose only axis they divide: m or n
   size_t maxima = 0, sums = 0;          ///< positions in Kernel::outputs
+  /// A dropout of the exponentials, of which a backward pass reads those that are not dropped: the
+  /// op in Kernel::body, and the position of its result in Kernel::outputs.
+  struct Dropped {
+    size_t op = 0, output = 0;
+    bool operator==(const Dropped &) const = default;
+  };
+  std::optional<Dropped> dropped = {};
   bool operator==(const EpilogueSoftmax &) const = default;
 };
 
@@ -90,6 +97,8 @@ struct ContractionRegion {
   bool isSum(size_t output) const;
   /// Whether this output has the axes of C: all but reductions, and maxima and sums of sub-vectors.
   bool isWhole(size_t output) const;
+  /// The epilogue, and the dropout of exponentials.
+  std::vector<size_t> elementwiseOps() const;
   /// The number of outputs with the axes of C.
   size_t wholeOutputs(const Kernel &kernel) const;
 };

@@ -143,6 +143,7 @@ int64_t turnedExtent(const LayerSpecification &specification, int64_t headExtent
 std::vector<std::string> settableDims(const LayerSpecification &specification) {
   std::vector<std::string> names = {"b", "j", "h"};
   if (!specification.cache) names.insert(names.begin() + 2, "k");
+  if (specification.page) names.push_back("f");
   if (hasGroups(specification)) names.push_back("g");
   if (hasMemory(specification)) names.push_back("m");
   if (specification.globalPositions) names.push_back("a");
@@ -163,6 +164,11 @@ Dims resolveDims(const LayerSpecification &specification, const Dims &overrides)
   for (const auto &[name, extent] : specification.dims)
     if (std::find(known.begin(), known.end(), name) != known.end()) dims.try_emplace(name, extent);
   if (specification.cache) dims["k"] = *specification.cache;
+  if (specification.page) {
+    dims["c"] = *specification.page;
+    dims["e"] = dims.at("k") / dims.at("c");
+    dims.try_emplace("f", dims.at("b") * dims.at("e"));
+  }
   if (specification.isWhole) dims.try_emplace("v", specification.model.vocabulary);
   if (specification.isWhole && specification.model.tokenTypes > 0)
     dims.try_emplace("s", specification.model.tokenTypes);

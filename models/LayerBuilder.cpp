@@ -9,6 +9,7 @@
 #include "kernel/ScoreBias.h"
 #include "models/ScoreMask.h"
 
+#include <algorithm>
 #include <cctype>
 #include <utility>
 
@@ -273,9 +274,20 @@ mlir::Value LayerBuilder::rotary(const std::string &name, mlir::Value x, char po
 
 mlir::Value LayerBuilder::cached(const std::string &name, const std::string &argumentName,
                                  const std::string &axes, mlir::Value tokens) {
-  const mlir::Value cache = argument(argumentName, axes);
-  return append<AppendOp>(name, cache, tokens, starts(), position(cache, 'k'),
-                          position(cache, 'b'));
+  if (!specification_.page) {
+    const mlir::Value cache = argument(argumentName, axes);
+    return append<AppendOp>(name, cache, tokens, starts(), position(cache, 'k'),
+                            position(cache, 'b'));
+  }
+  std::string ofPages = axes;
+  std::ranges::replace(ofPages, 'b', 'f');
+  std::ranges::replace(ofPages, 'k', 'c');
+  const mlir::Value cache = argument(argumentName, ofPages),
+                    table = sharedIndices("page_table", "be");
+  const int64_t positions = position(cache, 'c'), pages = position(cache, 'f');
+  const mlir::Value kept =
+      append<AppendOp>(name + "_pages", cache, tokens, starts(), positions, pages, table);
+  return append<GatherPagesOp>(name, kept, table, positions, pages, "k");
 }
 
 bool LayerBuilder::hasAxis(mlir::Value x, char axis) const {

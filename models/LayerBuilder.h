@@ -87,7 +87,8 @@ public:
   mlir::Value rotary(const std::string &name, mlir::Value x, char position, char headDim);
   /// Keys or values of all positions: those of the cache, an argument of this name and axes (whose
   /// positions are k), with those of the new tokens behind the ones that it holds: `lengths[b]`, an
-  /// argument, says how many. Only with LayerSpecification::cache.
+  /// argument, says how many. Only with LayerSpecification::cache; with a page, the argument has
+  /// pages of so many positions, and `page_table`, another one, lists those of each sequence.
   mlir::Value cached(const std::string &name, const std::string &argument, const std::string &axes,
                      mlir::Value tokens);
   /// Scores of keys and queries as the specification has them: scaled, capped, with biases by

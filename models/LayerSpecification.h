@@ -95,6 +95,9 @@ struct LayerSpecification {
   ScoreForm score = {};           ///< of self attention
   /// Positions of caches of keys and values, which new tokens are appended to; of k, then.
   std::optional<int64_t> cache = {};
+  /// Positions of a page that caches lie in, c; of f pages in memory, e entries of an argument list
+  /// those of a sequence. Nothing: caches lie in one piece.
+  std::optional<int64_t> page = {};
   /// Beside a cache: an argument says how many of the new tokens a sequence has.
   bool hasNewLengths = false;
   bool documents = false;  ///< an argument says which tokens belong together

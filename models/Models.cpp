@@ -181,6 +181,9 @@ void setRagged(LayerSpecification &specification, const Request &request) {
 
 /// New tokens behind those whose keys and values lie in caches: one, unless --dim j says more.
 void setCache(LayerSpecification &specification, const Request &request) {
+  if (!request.cache && request.page)
+    throw Error::badInput("{}: --page {} divides caches; --cache N asks for them",
+                          specification.name, *request.page);
   if (!request.cache) return;
   const std::string asked = fmt::format("{}: --cache {}", specification.name, *request.cache);
   const bool hasFamily =
@@ -207,7 +210,12 @@ void setCache(LayerSpecification &specification, const Request &request) {
         asked);
   if (request.training)
     throw Error::unsupported("{}: --train: appending to a cache has no derivative", asked);
+  if (request.page && *request.cache % *request.page != 0)
+    throw Error::badInput("{}: --page {}: no whole number of pages; nearest are --cache {} and {}",
+                          asked, *request.page, *request.cache / *request.page * *request.page,
+                          (*request.cache / *request.page + 1) * *request.page);
   specification.cache = request.cache;
+  specification.page = request.page;
   specification.dims["j"] = 1;
   specification.dims["k"] = *request.cache;
 }
@@ -260,6 +268,10 @@ Model buildFromMlir(const Request &request, mlir::MLIRContext &context) {
     throw Error::badInput(
         "{}: --cache {} cannot be set, a .mlir file holds its own caches (weft.append)",
         request.model, *request.cache);
+  if (request.page)
+    throw Error::badInput(
+        "{}: --page {} cannot be set, a .mlir file holds its own pages (weft.gather_pages)",
+        request.model, *request.page);
   if (!request.dims.empty())
     throw Error::badInput("{}: dimension {}={} cannot be set, a .mlir file fixes its own extents",
                           request.model, request.dims.begin()->first, request.dims.begin()->second);

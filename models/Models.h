@@ -37,6 +37,8 @@ struct Request {
   bool training = false;  ///< a whole model with logits ends in their loss
   /// Keys and values of so many positions a sequence lie in caches; nothing: those of the tokens.
   std::optional<int64_t> cache = {};
+  /// The caches lie in pages of so many positions; nothing: in one piece. Only with `cache`.
+  std::optional<int64_t> page = {};
   bool ragged = false;  ///< keys from lengths[b] on are hidden, an argument, in whole layers, too
 };
 

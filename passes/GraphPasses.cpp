@@ -16,6 +16,7 @@ namespace weft {
 #define GEN_PASS_DEF_IMPLIEDMASKSPASS
 #define GEN_PASS_DEF_STACKPROJECTIONSPASS
 #define GEN_PASS_DEF_DECOMPOSESOFTMAXPASS
+#define GEN_PASS_DEF_RECOMPOSESOFTMAXPASS
 #define GEN_PASS_DEF_COMMUTESCALINGPASS
 #define GEN_PASS_DEF_FOLDSOFTMAXPASS
 #define GEN_PASS_DEF_RECOMPUTEATTENTIONPASS
@@ -115,6 +116,17 @@ struct DecomposeSoftmaxImpl : impl::DecomposeSoftmaxPassBase<DecomposeSoftmaxImp
     for (SoftmaxOp softmax :
          llvm::make_early_inc_range(getOperation().getBody().front().getOps<SoftmaxOp>()))
       decomposeSoftmax(softmax, tile);
+  }
+};
+
+struct RecomposeSoftmaxImpl : impl::RecomposeSoftmaxPassBase<RecomposeSoftmaxImpl> {
+  using RecomposeSoftmaxPassBase::RecomposeSoftmaxPassBase;
+  void runOnOperation() override {
+    if (tile < 1) {
+      getOperation().emitError() << "tile of " << tile.getValue() << " elements; the least is 1";
+      return signalPassFailure();
+    }
+    recomposeSoftmaxes(getOperation(), tile);
   }
 };
 

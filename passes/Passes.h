@@ -29,18 +29,19 @@ struct Variant {
   std::vector<FusionRecord> stackings =
       {};  ///< every attempt to stack two projections; op numbers of the graph before
   std::vector<FusionRecord> norms = {};  ///< every attempt to decompose a norm, likewise
-  /// Why a softmax is in no fused attention although others are: "softmax 'prob' is in no fused
-  /// attention: softmax_dx 'd_score' reads it, too".
+  /// Why a softmax is in no fused attention, or not recomposed, although others are: "softmax
+  /// 'prob' is in no fused attention: softmax_dx 'd_score' reads it, too".
   std::vector<std::string> unfused = {};
   int64_t leftOut =
       0;  ///< variants that VariantOptions::most did not admit, of all; the same in each
 };
 struct VariantOptions {
-  std::string attention = "auto";  ///< auto | unfused | decomposed | fused
+  std::string attention = "auto";  ///< auto | unfused | decomposed | recomposed | fused
   std::string norms = "fused";     ///< auto | fused | decomposed | deferred
   std::string stacking = "auto";   ///< auto | separate | two | three
   std::string recompute = "auto";  ///< auto | none
-  int subVector = 64;              ///< T of the softmax decomposition
+  /// T of the softmax decomposition, elements; the first is decomposed beside every stacking.
+  std::vector<int> subVectors = {64};
   bool canFuseAttention = false;  ///< whether a kernel family of the target takes a fused attention
   /// Whether one takes its backward pass. Where none does, a trained attention is fused only if
   /// that is asked for.
@@ -50,7 +51,7 @@ struct VariantOptions {
   int64_t most = std::numeric_limits<int64_t>::max();
 };
 /// Throws Error(unsupported) where fused attention is asked for and no softmax of the graph, or no
-/// kernel family of the target, can be in one.
+/// kernel family of the target, can be in one; and where none can be recomposed as was asked.
 std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions &options);
 
 /// Op numbers of a graph: position of each op in its block (terminator excluded).

@@ -188,6 +188,36 @@ def DecomposeSoftmaxPass : Pass<"decompose-softmax", "::weft::GraphOp"> {
   let options = [Option<"tile", "tile", "int", "64", "elements of a sub-vector">];
 }
 
+def RecomposeSoftmaxPass : Pass<"recompose-softmax", "::weft::GraphOp"> {
+  let summary = "A decomposed softmax whose steps can join the contractions around it";
+  let description = [{
+    "Recomposing Softmax Layers", sections 3.3 and 6: decompose-softmax with one reader of the last
+    step, so that local softmax can end the contraction before it and the scaling begin the next
+    one. A dropout goes before the scaling, with the same bits. A backward pass scales and drops again.
+    ```mlir
+    %p    = weft.softmax %x over k : !hbjk
+    %kept = weft.dropout %p {p = 0.1, stream = 0} : !hbjk
+    %y    = weft.contract "whbk,hbjk->whbj" %v, %kept : ...
+    // backward
+    %d_v  = weft.contract "whbj,hbjk->whbk" %d_y, %kept : ...
+    // becomes
+    %exponentials, %maxima, %sums = weft.local_softmax %x over k {tile = 64} : ...
+    %factors = weft.reduce_subvectors %maxima, %sums over n : !f32_hbjn
+    %kept_exponentials = weft.dropout %exponentials {p = 0.1, stream = 0} : !hbjk
+    %kept = weft.global_scaling %kept_exponentials, %factors over k {tile = 64} : ...
+    %y    = weft.contract "whbk,hbjk->whbj" %v, %kept : ...
+    // backward
+    %p_again    = weft.global_scaling %exponentials, %factors over k {tile = 64} : ...
+    %kept_again = weft.dropout %p_again {p = 0.1, stream = 0} : !hbjk
+    %d_v  = weft.contract "whbj,hbjk->whbk" %d_y, %kept_again : ...
+    ```
+    A softmax whose probabilities forward reads for anything else stays whole. Known downside:
+    exponentials are scaled twice, and cross memory once more where the backward pass has several
+    readers.
+  }];
+  let options = [Option<"tile", "tile", "int", "64", "elements of a sub-vector">];
+}
+
 def CommuteScalingPass : Pass<"commute-scaling", "::weft::GraphOp"> {
   let summary = "Apply the factors of a decomposed softmax behind the contraction that reads it";
   let description = [{

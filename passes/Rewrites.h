@@ -123,6 +123,17 @@ void stackGradients(const GradientGroup &group, const std::optional<MemberRange>
 /// Layers", section 3.2).
 GlobalScalingOp decomposeSoftmax(SoftmaxOp softmax, int64_t tile);
 
+/// Why a softmax cannot be recomposed: names the forward reader of its probabilities that forbids
+/// it, as attentionRejection() does. Empty if it can.
+std::string recomposeRejection(SoftmaxOp softmax);
+/// decomposeSoftmax() whose last step can join the contraction that reads it: a dropout behind the
+/// scaling goes before it, and a backward pass scales and drops exponentials again, for which these
+/// and the factors are saved ("Recomposing Softmax Layers", section 6). Requires an empty
+/// recomposeRejection().
+void recomposeSoftmax(SoftmaxOp softmax, int64_t tile);
+/// All of a graph that can. Returns how many.
+int recomposeSoftmaxes(GraphOp graph, int64_t tile);
+
 /// Why probabilities (the result of a softmax or of its global scaling, along `axis`) cannot reach
 /// a fold: names the reader that forbids it. Empty if their only reader, through casts and a
 /// dropout at most, is a contraction over that axis alone. `counts`: which readers count.

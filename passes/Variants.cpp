@@ -1,7 +1,7 @@
 // Variants of the whole graph: all combinations of the choices that reach across it. Each is a
 // rewritten clone; the selector solves each alone, and the fastest wins. There are a few dozen at
 // most: a group of projections is stacked in up to four ways, and in a backward pass in up to seven
-// more for each; attention has three forms; saved tensors are recomputed one by one and all
+// more for each; attention has four forms; saved tensors are recomputed one by one and all
 // together; norms are decomposed if an option says so. Choices that matter little to each other are
 // not multiplied.
 #include "kernel/Error.h"
@@ -91,7 +91,7 @@ std::vector<SoftmaxOp> softmaxesOf(GraphOp graph) {
   return {ops.begin(), ops.end()};
 }
 
-enum class AttentionForm : uint8_t { unfused, decomposed, fused };
+enum class AttentionForm : uint8_t { unfused, decomposed, recomposed, fused };
 
 bool isDifferentiated(GraphOp graph) { return graph->hasAttr(savedName); }
 
@@ -112,12 +112,29 @@ std::string fusedRejection(SoftmaxOp softmax) {
                      name.empty() ? "" : fmt::format(" '{}'", name), reason);
 }
 
+/// The same of a softmax whose steps cannot join the contractions around it.
+std::string recomposedRejection(SoftmaxOp softmax) {
+  const std::string reason = recomposeRejection(softmax);
+  if (reason.empty()) return "";
+  const std::string name = writtenName(softmax.getResult());
+  return fmt::format("softmax{} is not recomposed: {}",
+                     name.empty() ? "" : fmt::format(" '{}'", name), reason);
+}
+
 /// The forms that are proposed; the first is the one beside which other choices are made.
 std::vector<AttentionForm> attentionForms(GraphOp graph, const VariantOptions &options) {
   const std::vector<SoftmaxOp> softmaxes = softmaxesOf(graph);
   if (softmaxes.empty()) return {AttentionForm::unfused};
   if (options.attention == "unfused") return {AttentionForm::unfused};
   if (options.attention == "decomposed") return {AttentionForm::decomposed};
+  if (options.attention == "recomposed") {
+    std::vector<std::string> reasons;
+    for (SoftmaxOp softmax : softmaxes) reasons.push_back(recomposedRejection(softmax));
+    if (std::ranges::none_of(reasons, &std::string::empty))
+      throw Error::unsupported("{}; the nearest alternative is --attention decomposed",
+                               reasons.front());
+    return {AttentionForm::recomposed};
+  }
   std::vector<std::string> rejections;
   for (SoftmaxOp softmax : softmaxes)
     if (std::string rejection = fusedRejection(softmax); !rejection.empty())
@@ -131,7 +148,13 @@ std::vector<AttentionForm> attentionForms(GraphOp graph, const VariantOptions &o
       throw Error::unsupported("no kernel family of the target takes a fused attention{}", nearest);
     return {AttentionForm::fused};
   }
-  std::vector<AttentionForm> forms{AttentionForm::unfused, AttentionForm::decomposed};
+  // Recomposed, the forward pass of one that is trained has the two fusions, too.
+  const bool isRecomposed =
+      isDifferentiated(graph) && std::ranges::any_of(softmaxes, [](SoftmaxOp softmax) {
+        return recomposedRejection(softmax).empty();
+      });
+  std::vector<AttentionForm> forms{
+      AttentionForm::unfused, isRecomposed ? AttentionForm::recomposed : AttentionForm::decomposed};
   if (hasSite && options.canFuseAttention &&
       (options.canFuseAttentionBackward || !isDifferentiated(graph)))
     forms.push_back(AttentionForm::fused);
@@ -168,6 +191,15 @@ void fuseAttention(GraphOp graph, int subVector, Variant &variant) {
       throw Error::checkFailed("a decomposed softmax whose scaling commuted does not fold");
   }
   if (isFused) variant.rewrites.push_back({Rewrite::Kind::fuseAttention});
+}
+
+/// Every softmax recomposed that can be; the others stay whole.
+void recompose(GraphOp graph, int subVector, Variant &variant) {
+  for (SoftmaxOp softmax : softmaxesOf(graph))
+    if (std::string rejection = recomposedRejection(softmax); !rejection.empty())
+      variant.unfused.push_back(std::move(rejection));
+    else recomposeSoftmax(softmax, subVector);
+  variant.rewrites.push_back({Rewrite::Kind::recomposeSoftmax, std::to_string(subVector)});
 }
 
 /// How the backward pass of a group is stacked: nothing, two or all of its members, for the
@@ -280,6 +312,7 @@ Variant rewrite(mlir::ModuleOp module, const std::vector<Choice> &stackings,
     stackGradients(members, inputs, weights);
   }
   if (attention == AttentionForm::fused) fuseAttention(graph, subVector, variant);
+  if (attention == AttentionForm::recomposed) recompose(graph, subVector, variant);
   if (attention == AttentionForm::decomposed) {
     for (SoftmaxOp softmax : softmaxesOf(graph)) decomposeSoftmax(softmax, subVector);
     variant.rewrites.push_back({Rewrite::Kind::decomposeSoftmax, std::to_string(subVector)});
@@ -302,10 +335,12 @@ void check(const VariantOptions &options) {
   };
   oneOf("norms", options.norms, {"auto", "fused", "decomposed", "deferred"});
   oneOf("stacking", options.stacking, {"auto", "separate", "two", "three"});
-  oneOf("attention", options.attention, {"auto", "unfused", "decomposed", "fused"});
+  oneOf("attention", options.attention, {"auto", "unfused", "decomposed", "recomposed", "fused"});
   oneOf("recompute", options.recompute, {"auto", "none"});
-  if (options.subVector < 1)
-    throw Error::badInput("sub-vector of {} elements; the least is 1", options.subVector);
+  if (options.subVectors.empty()) throw Error::badInput("no length of sub-vectors");
+  for (const int subVector : options.subVectors)
+    if (subVector < 1)
+      throw Error::badInput("sub-vector of {} elements; the least is 1", subVector);
 }
 
 }  // namespace
@@ -334,6 +369,7 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
   if (options.norms == "decomposed" || options.norms == "deferred")
     normSteps = options.norms == "deferred" ? NormSteps::deferred : NormSteps::decomposed;
   std::vector<Variant> variants;
+  int subVector = options.subVectors.front();
   const auto add = [&](const std::vector<Choice> &choice, const GradientStackings &backward,
                        const std::vector<size_t> &recomputed, AttentionForm attention,
                        std::optional<NormSteps> norms) {
@@ -341,8 +377,7 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
       ++leftOut;
       return;
     }
-    variants.push_back(
-        rewrite(module, choice, backward, recomputed, attention, norms, options.subVector));
+    variants.push_back(rewrite(module, choice, backward, recomputed, attention, norms, subVector));
     variants.back().stackings = records;
   };
   // Beside which of the stackings choices are made that matter little to them: none and the last,
@@ -367,6 +402,15 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
           continue;
         add(choice, backward, {}, attention, normSteps);
       }
+  // Other sub-vectors change nothing for the projections: they are decomposed beside all stacked.
+  for (AttentionForm attention : forms)
+    if (attention == AttentionForm::decomposed || attention == AttentionForm::recomposed) {
+      for (size_t other = 1; other < options.subVectors.size(); ++other) {
+        subVector = options.subVectors[other];
+        add(forward.back(), gradients.front(), {}, attention, normSteps);
+      }
+      subVector = options.subVectors.front();
+    }
   // What is saved changes little for the projections either.
   for (size_t index : beside)
     for (size_t recomputed = 1; recomputed < recomputations.size(); ++recomputed)

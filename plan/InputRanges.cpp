@@ -15,6 +15,7 @@ namespace {
 struct Sensible {
   double scale = 1;
   bool isPositive = false, countsTokens = false;
+  int64_t pagePositions = 0;
   std::array<int64_t, 2> range{0, std::numeric_limits<int32_t>::max()};
 };
 
@@ -56,6 +57,12 @@ void restrict(const Kernel &kernel, const BodyOp &op, size_t operand, Sensible &
   if (op.kind == OpKind::append && operand == appendStarts) {
     sensible.countsTokens = true;
     sensible.range[1] = std::min(sensible.range[1], mostCached(kernel, op));
+  }
+  if ((op.kind == OpKind::append && operand == appendTable) ||
+      (op.kind == OpKind::gatherPages && operand == 1)) {
+    const int pages = op.operands.front();
+    sensible.pagePositions = extentOf(pages, appendAxis(op));
+    sensible.range[1] = std::min(sensible.range[1], extentOf(pages, appendAlong(op)) - 1);
   }
   if (op.kind == OpKind::mask && operand == 1 && op.attributes.contains("key"))
     sensible.range[1] = std::min(
@@ -135,6 +142,7 @@ void setInputRanges(Plan &plan, const select::Problem &problem) {
     else if (tensor.dtype == DType::i32) {
       tensor.range = sensible.range;
       tensor.countsTokens = sensible.countsTokens;
+      tensor.pagePositions = sensible.pagePositions;
     } else {
       tensor.positive = sensible.isPositive;
       if (source->isParameter) tensor.scale = sensible.scale;

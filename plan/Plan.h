@@ -58,6 +58,8 @@ struct PlanTensor {
       0, 1};  ///< of an integer argument: the least and greatest value that the kernels can take
   bool countsTokens = false;  ///< of an integer argument: lengths of sequences, which a run takes
                               ///< within `range` alone
+  int64_t pagePositions = 0;  ///< of an integer argument: a table that lists the pages of each
+                              ///< sequence's positions, so many a page, each within `range`; 0: none
   /// Of an argument that training may start from: what it holds before the first step.
   std::optional<InitialValue> initial = {};
   bool operator==(const PlanTensor &) const = default;

@@ -6,6 +6,7 @@
 #include "codegen/families/view/ViewKnobs.h"
 #include "kernel/Append.h"
 #include "kernel/Error.h"
+#include "kernel/TrainingNames.h"
 #include "passes/configure/Families.h"
 #include "passes/configure/Packing.h"
 #include "passes/configure/StridedViews.h"
@@ -437,12 +438,27 @@ void checkOverwriting(const PlannedKernels &planned, const std::string &where) {
 }
 
 const PlanTensor *elementsArgument(const Plan &plan) {
-  const auto holdsFloats = [](const PlanTensor &tensor) {
-    return tensor.role == TensorRole::argument && tensor.dtype != DType::i32 &&
-           tensor.dtype != DType::i1;
+  std::vector<const PlanTensor *> arguments;
+  std::set<std::string> names;
+  std::map<DType, int> count;
+  for (const PlanTensor &tensor : plan.tensors) {
+    if (tensor.role != TensorRole::argument || tensor.dtype == DType::i32 ||
+        tensor.dtype == DType::i1)
+      continue;
+    arguments.push_back(&tensor);
+    names.insert(tensor.logical);
+    ++count[tensor.dtype];
+  }
+  const auto hasMaster = [&](const PlanTensor *tensor) {
+    return names.contains(tensor->logical + std::string(masterSuffix));
   };
-  const auto found = std::ranges::find_if(plan.tensors, holdsFloats);
-  return found == plan.tensors.end() ? nullptr : &*found;
+  const auto isUsual = [&](const PlanTensor *tensor) {
+    return std::ranges::all_of(
+        count, [&](const auto &other) { return other.second <= count.at(tensor->dtype); });
+  };
+  auto found = std::ranges::find_if(arguments, hasMaster);
+  if (found == arguments.end()) found = std::ranges::find_if(arguments, isUsual);
+  return found == arguments.end() ? nullptr : *found;
 }
 
 std::string pricesOf(const Plan &plan, const CostModel &costModel) {

@@ -51,8 +51,8 @@ void checkOverwriting(const PlannedKernels &planned, const std::string &where);
 /// the analytic model's.
 std::string pricesOf(const Plan &plan, const CostModel &costModel);
 
-/// The argument whose element type is the plan's: the first of floats, since a model may begin with
-/// indices; nullptr: there is none.
+/// The argument whose element type is the plan's: the first parameter that is a rounding of its
+/// master, else the first of the type of floats that most arguments have; nullptr: there is none.
 const PlanTensor *elementsArgument(const Plan &plan);
 
 /// Whether other tensors may lie between its elements: chunks of a stack.

@@ -50,6 +50,7 @@ void members(auto &&visit, Is<PlanTensor> auto &tensor) {
   visit("positive", tensor.positive, rare);
   visit("range", tensor.range);
   visit("countsTokens", tensor.countsTokens, rare);
+  visit("pagePositions", tensor.pagePositions, rare);
   visit("initial", tensor.initial, rare);
 }
 

@@ -10,12 +10,18 @@ namespace weft::sm80 {
 /// Element strides from a position to the next; positions and elements of one head. The dot
 /// product of a query and a key is multiplied by `scale`; if scalesLast only within the
 /// exponential, behind the masks.
+///
+/// Keys and values may lie in pages (sm80_attention_pages.cuh), each of pagePositions positions;
+/// then rowK and rowV are strides inside one, and pageK and pageV those from a page to the next.
 struct AttentionShape {
   int heads, queries, keys, headDim, valueDim;
   Offset rowQ, rowK, rowV, rowOutput, rowLogSums;
   bool isOutputAligned;  // rows of the output start at multiples of 16 bytes
   float scale;
   bool scalesLast;
+  int pagePositions = 0;  // 0: no pages
+  int pages = 0;
+  Offset pageK = 0, pageV = 0, entryOfTable = 1;
 };
 
 /// queries: rows of a block, 16 a warp; keys: positions of a key tile; stages: key tiles, with
@@ -32,9 +38,9 @@ struct AttentionTile {
   int splits = 1;
 };
 
-/// The first elements of one head.
+/// The first elements of one head, of pages those of page 0; and the first entry of its sequence.
 struct HeadPlaces {
-  Offset q, k, v, output, logSums;
+  Offset q, k, v, output, logSums, table;
 };
 
 /// Positions of `columns` elements in shared memory, padded to blocks of 16: chunks of 16 bytes,

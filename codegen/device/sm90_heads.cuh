@@ -32,6 +32,17 @@ __device__ __forceinline__ void loadHead(SharedAddress to, const TensorMap *from
   if constexpr (map.dimensions == 2) loadTile(to, from, barrier, column, row);
   else loadBox<map.dimensions>(to, from, barrier, at);
 }
+/// The same of a map that has pages as one dimension more: rows are those of a page. One that is
+/// outside loads as zeros.
+template <HeadMap map>
+__device__ __forceinline__ void loadHeadOfPage(SharedAddress to, const TensorMap *from,
+                                               SharedAddress barrier, int column, int row, int head,
+                                               int page) {
+  int at[5] = {column, row, headCoordinate<map, 0>(head), headCoordinate<map, 1>(head),
+               headCoordinate<map, 2>(head)};
+  at[map.dimensions] = page;
+  loadBox<map.dimensions + 1>(to, from, barrier, at);
+}
 template <HeadMap map>
 __device__ __forceinline__ void storeHead(const TensorMap *to, SharedAddress from, int column,
                                           int row, int head) {

@@ -167,7 +167,13 @@ struct Evaluator {
   }
 
   Results operator()(AppendOp cached) const {
+    if (cached.getTable())
+      return results(appendToPages(operand(0), operand(1), operand(2), operand(3), cached.getAxis(),
+                                   along()[0]));
     return results(append(operand(0), operand(1), operand(2), cached.getAxis(), along()[0]));
+  }
+  Results operator()(GatherPagesOp gathered) const {
+    return results(gatherPages(operand(0), operand(1), gathered.getAxis(), along()[0]));
   }
 
   Results operator()(DropoutOp dropoutOp) const {
@@ -290,7 +296,7 @@ Results evaluateIn(mlir::Operation *op, Operands operands, const InterpreterOpti
             TransposeOp, SliceOp, ConcatOp, SplitAxisOp, MergeAxesOp, IdentityOp, GatherOp,
             DropoutOp, RotaryOp, MaskOp, AlibiOp, RelativeBiasOp, ExpandBucketsOp, CrossEntropyOp,
             CrossEntropyDxOp, SoftmaxDxOp, LayerNormDxOp, LayerNormDwOp, RmsNormDxOp, RmsNormDwOp,
-            ScatterAddOp, PadOp, BroadcastOp, OffsetsOp, PackOp, UnpackOp, AppendOp>(
+            ScatterAddOp, PadOp, BroadcastOp, OffsetsOp, PackOp, UnpackOp, AppendOp, GatherPagesOp>(
           [&](auto typed) { return evaluator(typed); })
       .Default([&](mlir::Operation *other) {
         auto scalar = mlir::dyn_cast<WeftOp>(other);

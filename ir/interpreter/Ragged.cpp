@@ -90,4 +90,42 @@ TensorValue append(const TensorValue &cache, const TensorValue &tokens, const Te
   return result;
 }
 
+TensorValue appendToPages(const TensorValue &pages, const TensorValue &tokens,
+                          const TensorValue &starts, const TensorValue &table, int64_t positions,
+                          int64_t along) {
+  const Shape strides = stridesOf(pages.shape);
+  const int64_t size = pages.shape[size_t(positions)], entries = table.shape[1];
+  TensorValue result = pages;
+  forEach(tokens.shape, [&](const Shape &at, int64_t n) {
+    const int64_t sequence = at[size_t(along)],
+                  position = at[size_t(positions)] + int64_t(starts.elements[size_t(sequence)]);
+    if (position < 0 || position >= entries * size) return;
+    const auto page = int64_t(table.elements[size_t(sequence * entries + position / size)]);
+    if (page < 0 || page >= pages.shape[size_t(along)]) return;
+    Shape to = at;
+    to[size_t(along)] = page, to[size_t(positions)] = position % size;
+    result.elements[size_t(placeOf(strides, to))] = tokens.elements[size_t(n)];
+  });
+  return result;
+}
+
+TensorValue gatherPages(const TensorValue &pages, const TensorValue &table, int64_t positions,
+                        int64_t along) {
+  const Shape strides = stridesOf(pages.shape);
+  const int64_t size = pages.shape[size_t(positions)], entries = table.shape[1];
+  Shape shape = pages.shape;
+  shape[size_t(along)] = table.shape[0], shape[size_t(positions)] = entries * size;
+  TensorValue result = zeros(shape);
+  forEach(shape, [&](const Shape &at, int64_t n) {
+    const int64_t position = at[size_t(positions)];
+    const auto page =
+        int64_t(table.elements[size_t(at[size_t(along)] * entries + position / size)]);
+    if (page < 0 || page >= pages.shape[size_t(along)]) return;
+    Shape from = at;
+    from[size_t(along)] = page, from[size_t(positions)] = position % size;
+    result.elements[size_t(n)] = pages.elements[size_t(placeOf(strides, from))];
+  });
+  return result;
+}
+
 }  // namespace weft::reference

@@ -17,5 +17,14 @@ TensorValue unpack(const TensorValue &x, const TensorValue &offsets, int64_t tok
 /// its end are dropped.
 TensorValue append(const TensorValue &cache, const TensorValue &tokens, const TensorValue &starts,
                    int64_t positions, int64_t sequences);
+/// The same of a cache of pages, whose dimension `along` is that of sequences in the tokens: a
+/// position is one of the page that the table's row of the sequence lists for it.
+TensorValue appendToPages(const TensorValue &pages, const TensorValue &tokens,
+                          const TensorValue &starts, const TensorValue &table, int64_t positions,
+                          int64_t along);
+/// Dimension `along` becomes sequences, `positions` all positions of one; zero where an entry of
+/// the table is none of the pages.
+TensorValue gatherPages(const TensorValue &pages, const TensorValue &table, int64_t positions,
+                        int64_t along);
 
 }  // namespace weft::reference

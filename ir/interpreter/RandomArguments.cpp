@@ -6,6 +6,7 @@
 #include "ir/interpreter/Interpreter.h"
 #include "ir/interpreter/Rounding.h"
 #include "kernel/CoordinateExpressions.h"
+#include "kernel/Pages.h"
 #include "kernel/PositiveValues.h"
 
 #include "llvm/ADT/DenseSet.h"
@@ -50,6 +51,27 @@ struct Range {
   int64_t low = 0, high = 0;
 };
 
+/// Of a sequence.
+int64_t positionsOf(AppendOp append) {
+  return extents(append.getCache().getType())[append.getAxis()] *
+         (append.getTable() ? extents(append.getTable().getType())[1] : 1);
+}
+
+/// Pages in memory, of a table of these; nothing for other tensors.
+std::optional<int64_t> pagesOfTable(mlir::Value value) {
+  std::optional<int64_t> pages;
+  forEachReader(value, [&](mlir::OpOperand &use) {
+    const bool isTable = (mlir::isa<AppendOp>(use.getOwner()) && use.getOperandNumber() == 3) ||
+                         (mlir::isa<GatherPagesOp>(use.getOwner()) && use.getOperandNumber() == 1);
+    if (!isTable) return;
+    const llvm::ArrayRef<int64_t> along =
+        use.getOwner()->getAttrOfType<mlir::DenseI64ArrayAttr>("along").asArrayRef();
+    const int64_t own = extents(use.getOwner()->getOperand(0).getType())[size_t(along[0])];
+    pages = std::min(pages.value_or(own), own);
+  });
+  return pages;
+}
+
 /// Indices address the table's rows, packed or not; lengths go from none to all keys. Several
 /// readers: what suits all of them; the largest integer where none asks for anything.
 int64_t highestInteger(mlir::Value value) {
@@ -66,8 +88,8 @@ int64_t highestInteger(mlir::Value value) {
       high = std::min(high, static_cast<int64_t>(sums.getBound()));
     if (auto append = mlir::dyn_cast<AppendOp>(use.getOwner());
         append && use.getOperandNumber() == 2)
-      high = std::min(high, extents(append.getCache().getType())[append.getAxis()] -
-                                extents(append.getTokens().getType())[append.getAxis()]);
+      high = std::min(
+          high, positionsOf(append) - extents(append.getTokens().getType())[append.getAxis()]);
     if (auto mask = mlir::dyn_cast<MaskOp>(use.getOwner()))
       high = std::min(high, mask.getKind() == "document"
                                 ? mostRandomSegment
@@ -183,6 +205,14 @@ std::vector<TensorValue> randomArguments(mlir::Operation *graph, uint64_t seed) 
         isParameter(graph, argument.getArgNumber()) ? contractionScale(argument) : 1;
     if (const auto length = lengthOfOffsets(argument)) {
       fillOffsets(value, *length, source);
+      arguments.push_back(std::move(value));
+      continue;
+    }
+    if (const auto pages = pagesOfTable(argument)) {
+      const int64_t sequences = value.shape[0], entries = value.shape[1];
+      const ShuffledPages shuffled(sequences, *pages, seed);
+      for (size_t n = 0; n < value.elements.size(); ++n)
+        value.elements[n] = double(shuffled.entry(int64_t(n) / entries, int64_t(n) % entries));
       arguments.push_back(std::move(value));
       continue;
     }

@@ -117,6 +117,7 @@ PointEvaluator::Handler PointEvaluator::handlerOf(const Kernel &kernel, const Bo
       {OpKind::pack, &PointEvaluator::pack},
       {OpKind::unpack, &PointEvaluator::unpack},
       {OpKind::append, &PointEvaluator::append},
+      {OpKind::gatherPages, &PointEvaluator::gatherPages},
       {OpKind::broadcast, &PointEvaluator::broadcast},
       {OpKind::constant, &PointEvaluator::constant},
   };

@@ -251,6 +251,8 @@ private:
   Point pack(const BodyOp &op, size_t result, const Coordinates &at);
   Point unpack(const BodyOp &op, size_t result, const Coordinates &at);
   Point append(const BodyOp &op, size_t result, const Coordinates &at);
+  Point appendToPages(const BodyOp &op, const Coordinates &at);
+  Point gatherPages(const BodyOp &op, size_t result, const Coordinates &at);
 
   Kernel kernel;  ///< a copy: definitions point into it
   std::vector<ElementReader> readers;

@@ -52,15 +52,54 @@ Point PointEvaluator::unpack(const BodyOp &op, size_t, const Coordinates &at) {
 /// Where no token stands, what the cache held: the memory of both is one, so that it may be read
 /// after the kernel as well as before.
 Point PointEvaluator::append(const BodyOp &op, size_t, const Coordinates &at) {
+  if (isPaged(op)) return appendToPages(op, at);
   const size_t axis = appendAxis(op);
   Coordinates sequence(1);
-  sequence[0] = at[size_t(list(op, "along").at(0))];
+  sequence[0] = at[appendAlong(op)];
   const int64_t position = at[axis] - int64_t(operand(op, appendStarts, sequence).value);
   if (position < 0 || position >= extent(op.operands[appendedTokens], axis))
     return operand(op, appendedCache, at);
   Coordinates token = at;
   token[axis] = position;
   return operand(op, appendedTokens, token);
+}
+
+/// The token whose place in the pages this is, among those of all sequences; the last one of
+/// several, as the interpreter has it.
+Point PointEvaluator::appendToPages(const BodyOp &op, const Coordinates &at) {
+  const size_t axis = appendAxis(op), along = appendAlong(op);
+  const int64_t size = extent(op.operands[appendedCache], axis),
+                sequences = extent(op.operands[appendTable], 0),
+                entries = extent(op.operands[appendTable], 1),
+                tokens = extent(op.operands[appendedTokens], axis);
+  for (int64_t sequence = sequences; sequence-- > 0;) {
+    Coordinates one(1);
+    one[0] = sequence;
+    const auto start = int64_t(operand(op, appendStarts, one).value);
+    for (int64_t token = tokens; token-- > 0;) {
+      const int64_t position = start + token;
+      if (position < 0 || position >= entries * size || position % size != at[axis]) continue;
+      Coordinates entry(2);
+      entry[0] = sequence, entry[1] = position / size;
+      if (int64_t(operand(op, appendTable, entry).value) != at[along]) continue;
+      Coordinates from = at;
+      from[along] = sequence, from[axis] = token;
+      return operand(op, appendedTokens, from);
+    }
+  }
+  return operand(op, appendedCache, at);
+}
+
+Point PointEvaluator::gatherPages(const BodyOp &op, size_t, const Coordinates &at) {
+  const size_t axis = size_t(integer(op, "axis")), along = size_t(list(op, "along").at(0));
+  const int64_t size = extent(op.operands[0], axis);
+  Coordinates entry(2);
+  entry[0] = at[along], entry[1] = at[axis] / size;
+  const auto page = int64_t(operand(op, 1, entry).value);
+  if (page < 0 || page >= extent(op.operands[0], along)) return {};
+  Coordinates from = at;
+  from[along] = page, from[axis] = at[axis] % size;
+  return operand(op, 0, from);
 }
 
 }  // namespace weft::reference

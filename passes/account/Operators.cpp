@@ -109,6 +109,13 @@ std::vector<ClassShare> classShares(const std::vector<Operator> &operators) {
 int64_t bytesOfKernel(const Dataflow &flow, const std::vector<int> &ops) {
   const std::set<int> inside(ops.begin(), ops.end());
   std::set<int> moved;
+  const auto gathered = [&](int tensor) {  // of a pool of pages, what is read of it
+    for (const int op : ops)
+      if (flow.ops[size_t(op)].kind == OpKind::gatherPages &&
+          flow.ops[size_t(op)].operands.front() == tensor)
+        return flow.ops[size_t(op)].results.front();
+    return tensor;
+  };
   for (const int op : ops) {
     for (const int tensor : flow.ops[size_t(op)].operands)
       if (!inside.contains(flow.tensors[size_t(tensor)].producer)) moved.insert(tensor);
@@ -120,15 +127,15 @@ int64_t bytesOfKernel(const Dataflow &flow, const std::vector<int> &ops) {
     }
   }
   int64_t bytes = 0;
-  for (const int tensor : moved) bytes += flow.tensors[size_t(tensor)].bytes();
+  for (const int tensor : moved) bytes += flow.tensors[size_t(gathered(tensor))].bytes();
   return bytes;
 }
 
-int64_t separateBytes(const Dataflow &flow) {
+int64_t separateBytes(const Dataflow &flow, const MovedShare &share) {
   int64_t bytes = 0;
   for (size_t op = 0; op < flow.ops.size(); ++op)
     if (flow.ops[op].operatorClass != OperatorClass::movement)
-      bytes += bytesOfKernel(flow, {int(op)});
+      bytes += int64_t(double(bytesOfKernel(flow, {int(op)})) * share(flow, {int(op)}));
   return bytes;
 }
 

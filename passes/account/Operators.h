@@ -19,6 +19,7 @@
 
 #include "passes/fuse/Dataflow.h"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -50,8 +51,10 @@ std::vector<ClassShare> classShares(const std::vector<Operator> &operators);
 /// Bytes of the distinct tensors that enter and leave a kernel of these ops. Masks of dropout are
 /// drawn again, not stored.
 int64_t bytesOfKernel(const Dataflow &flow, const std::vector<int> &ops);
+/// What of its bytes a kernel of these ops moves at the lengths that are expected of sequences.
+using MovedShare = std::function<double(const Dataflow &flow, const std::vector<int> &ops)>;
 /// Bytes that the ops move if each is a separate kernel: its tensors once each. Ops that only
 /// move data count nothing.
-int64_t separateBytes(const Dataflow &flow);
+int64_t separateBytes(const Dataflow &flow, const MovedShare &share);
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 // Kernels of fewer tokens in the place of masked ones; see FilledCost.h.
 #include "passes/configure/FilledCost.h"
 
+#include "kernel/Append.h"
 #include "kernel/CanonicalNames.h"
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
@@ -99,6 +100,13 @@ std::optional<Kernel> shortenedKernel(const Kernel &kernel, const ExpectedFill &
     Kernel result = kernel;
     int64_t &extent = result.axes[size_t(cached->keys)].extent;
     extent = shortened(extent, fill.tokens, positionsStep);
+    for (const BodyOp &op : kernel.body) {  // entries of a table of pages
+      if (op.kind != OpKind::gatherPages) continue;
+      const int64_t positions =
+          kernel.axes[size_t(kernel.values[size_t(op.operands[0])].axes[appendAxis(op)])].extent;
+      result.axes[size_t(kernel.values[size_t(op.operands[1])].axes[1])].extent =
+          (extent + positions - 1) / positions;
+    }
     return result;
   }
   const std::set<int> axes = paddedAxes(kernel);

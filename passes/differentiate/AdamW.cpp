@@ -24,6 +24,8 @@
 #include "passes/SavedTensors.h"
 #include "passes/differentiate/GradientCheck.h"
 
+#include "llvm/ADT/SetVector.h"
+
 namespace weft {
 namespace {
 
@@ -49,6 +51,7 @@ public:
     epsilon = addScalar("epsilon");
     for (const Update &update : updates) addUpdate(update);
     if (inverseLossScale) addResult(check.sum(gradientCheckName), gradientCheckName);
+    if (returnsGradients()) moveUpdatesBehind();
     return mlir::success();
   }
 
@@ -67,6 +70,30 @@ private:
             name && name.getValue() == writtenName(argument))
           updates.push_back({argument, result});
     return updates;
+  }
+
+  /// Whether gradients are results beside the updates, as those of activations are.
+  bool returnsGradients() {
+    for (unsigned result = 0; result < graph.getNumResults(); ++result)
+      if (graph.getResultAttr(result, gradientOfName)) return true;
+    return false;
+  }
+
+  /// The ops that updates alone need go behind those of the backward pass, so that this can be
+  /// called without them.
+  void moveUpdatesBehind() {
+    mlir::Operation *terminator = body.getTerminator();
+    llvm::SetVector<mlir::Operation *> needed;
+    for (unsigned result = 0; result < graph.getNumResults(); ++result)
+      if (!graph.getResultAttr(result, updateOfName))
+        if (mlir::Operation *op = terminator->getOperand(result).getDefiningOp()) needed.insert(op);
+    for (size_t next = 0; next < needed.size(); ++next)
+      for (mlir::Value operand : needed[next]->getOperands())
+        if (mlir::Operation *op = operand.getDefiningOp()) needed.insert(op);
+    std::vector<mlir::Operation *> behind;
+    for (mlir::Operation &op : body.without_terminator())
+      if (!needed.contains(&op)) behind.push_back(&op);
+    for (mlir::Operation *op : behind) op->moveBefore(terminator);
   }
 
   static bool hasMaster(const Update &update) {

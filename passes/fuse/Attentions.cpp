@@ -1,6 +1,7 @@
 // Walks backward from the scores of every online_softmax_contract through element-wise ops to
 // contractions, then keeps what lies between; once more with the ops that unpack and pack tokens
-// around it, where all of its tensors are packed.
+// around it, where all of its tensors are packed, or with those that gather pages of keys and
+// values.
 #include "passes/fuse/Attentions.h"
 
 #include "kernel/AttentionRegion.h"
@@ -33,6 +34,7 @@ private:
       addPaths(scores, leadsFrom, chain);
       attempt(chain, fold);
       if (addPackedTokens(contraction, fold, chain)) attempt(chain, *chain.rbegin());
+      else if (addPages(contraction, fold, chain)) attempt(chain, fold);
     }
     if (contractions.empty()) proposeNothing(fold);
   }
@@ -60,6 +62,20 @@ private:
         flow.ops[readers.front()].region)
       return false;
     own.insert(readers.front());
+    chain = std::move(own);
+    return true;
+  }
+
+  /// Adds what gathers the pages of keys and values; false if nothing does.
+  bool addPages(int contraction, int fold, std::set<int> &chain) const {
+    std::set<int> own = chain;
+    for (const int tensor : {flow.ops[contraction].operands[0], flow.ops[contraction].operands[1],
+                             flow.ops[fold].operands[1]})
+      if (const int producer = flow.tensors[tensor].producer;
+          producer >= 0 && flow.ops[producer].kind == OpKind::gatherPages &&
+          !flow.ops[producer].region)
+        own.insert(producer);
+    if (own.size() == chain.size()) return false;
     chain = std::move(own);
     return true;
   }

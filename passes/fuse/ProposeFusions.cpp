@@ -6,12 +6,14 @@
 // merges. Every union is tried once and leaves one record, up to the first that the bound on
 // candidates turns away, so the records of a graph are a function of the graph and the options
 // alone. Contractions are not part of that search: Epilogues.cpp, Prologues.cpp, Attentions.cpp and
-// AttentionBackwards.cpp have theirs.
+// AttentionBackwards.cpp have theirs. Nor are appends, whose iteration space is that of the tokens
+// (Appends.cpp).
 //
 // A graph with more connected sets than may become candidates (hundreds of ops of an optimizer that
 // all read its scalars) would get its smallest sets alone. Its search begins anew with whole
 // kernels: each op is joined by the neighbour that saves most, again and again.
 #include "kernel/Append.h"
+#include "passes/fuse/Appends.h"
 #include "passes/fuse/AttentionBackwards.h"
 #include "passes/fuse/Attentions.h"
 #include "passes/fuse/Prologues.h"
@@ -35,7 +37,10 @@ public:
   }
 
   FusionResult run() {
-    if (options.rules != FuseRules::paper) fuseIntoContractions();
+    if (options.rules != FuseRules::paper) {
+      fuseIntoContractions();
+      takeAttempts(proposeAppends(flow, rules));
+    }
     if (options.rules != FuseRules::paper || !options.forced.empty()) {
       if (beginsWhole) growWhole();
       grow();
@@ -335,7 +340,7 @@ private:
   const bool beginsWhole;
   bool wasCut = false;  ///< at the bound on candidates
   std::set<OpSet> tried, accepted;
-  std::vector<OpSet> withContraction;  ///< accepted sets that hold a contraction
+  std::vector<OpSet> withContraction;  ///< accepted sets that hold a contraction or an append
   std::vector<OpSet> groups;           ///< rules `paper`: disjoint, in the order of their first ops
   std::vector<FusionRecord> records;
   int64_t recordBytes = 0;  ///< with what remembers that a set was tried

@@ -17,6 +17,7 @@ struct Rewrite {
     stackWeightGradients,
     recompute,         ///< a saved tensor is computed again: "hidden"
     decomposeSoftmax,  ///< into sub-vectors of so many elements: "64"
+    recomposeSoftmax,  ///< the same, such that its steps can join the contractions around it
     fuseAttention,     ///< no subject; a backward pass computes scores again
     decomposeNorms,    ///< no subject
     deferNorms,        ///< no subject
@@ -27,7 +28,7 @@ struct Rewrite {
 };
 
 /// "stack-q-k-v", "stack-dX-wq-wk", "recompute-hidden", "decompose-softmax-64",
-/// "fuse-attention", "defer-norms".
+/// "recompose-softmax-64", "fuse-attention", "defer-norms".
 std::string text(const Rewrite &rewrite);
 /// Of a variant's name in a file. Total: what no kind prints is of Kind::other.
 Rewrite parseRewrite(std::string_view text);

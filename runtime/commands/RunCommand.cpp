@@ -10,6 +10,7 @@
 #include "runtime/cuda/Driver.h"
 #include "runtime/execute/Executor.h"
 #include "runtime/execute/Lengths.h"
+#include "runtime/execute/Pages.h"
 #include "runtime/execute/RandomInputs.h"
 #include "runtime/execute/Safetensors.h"
 #include "runtime/system/Environment.h"
@@ -217,6 +218,10 @@ private:
     if (!request.lengths.empty())
       for (const EntryPoint *call : calls)
         setLengths(executor, *call, request.lengths, request.seed);
+    for (const EntryPoint *call : calls) {
+      if (request.inputs.empty()) handOutPages(executor, call->inputs, request.seed);
+      else checkPages(executor, call->inputs, request.inputs);
+    }
     announce(describeCalls(calls));
     for (int launch = 0; launch < request.repeat; ++launch)
       for (const EntryPoint *call : calls) executor.launch(*call, stream.handle());

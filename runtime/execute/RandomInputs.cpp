@@ -1,6 +1,7 @@
 // Random elements and summaries; see RandomInputs.h.
 #include "runtime/execute/RandomInputs.h"
 
+#include "kernel/Pages.h"
 #include "kernel/RandomValues.h"
 #include "kernel/reference/Rounding.h"
 #include "kernel/reference/StoredElement.h"
@@ -17,9 +18,13 @@ std::vector<std::byte> randomElements(const PlanTensor &tensor, uint64_t seed) {
   const bool isInteger = dtype == DType::i32 || dtype == DType::i1;
   const int64_t size = sizeOf(dtype), count = elementCount(tensor);
   std::vector<std::byte> elements(size_t(count * size));
+  const int64_t entries = tensor.pagePositions > 0 ? tensor.extents[1] : 1;
+  const ShuffledPages pages(tensor.pagePositions > 0 ? tensor.extents[0] : 1, tensor.range[1] + 1,
+                            values.bits(0));
   for (int64_t n = 0; n < count; ++n) {
-    double value = isInteger ? double(values.integer(n, tensor.range[0], tensor.range[1]))
-                             : values.real(n, tensor.scale);
+    double value = tensor.pagePositions > 0 ? double(pages.entry(n / entries, n % entries))
+                   : isInteger ? double(values.integer(n, tensor.range[0], tensor.range[1]))
+                               : values.real(n, tensor.scale);
     if (tensor.positive) value = 0.5 + std::abs(value);  // away from zero
     reference::storeElement(dtype, elements.data() + n * size, reference::roundTo(dtype, value));
   }

@@ -65,7 +65,8 @@ json toJson(const KernelJob &job) {
           {"shared", job.sharedBytes},  {"arguments", arguments},
           {"inputs", job.inputBytes},   {"outputs", job.outputBytes},
           {"zeros", job.zeroInputs},    {"lengths", job.lengthInputs},
-          {"float8", job.readsFloat8},  {"workspace", job.workspaceBytes}};
+          {"float8", job.readsFloat8},  {"workspace", job.workspaceBytes},
+          {"pages", job.pageInputs}};
 }
 
 ParameterKind parameterKindFrom(const std::string &name) {
@@ -86,6 +87,7 @@ KernelJob kernelJobFrom(const json &object) {
                 .workspaceBytes = object.at("workspace"),
                 .zeroInputs = object.at("zeros"),
                 .lengthInputs = object.at("lengths"),
+                .pageInputs = object.at("pages"),
                 .readsFloat8 = object.at("float8")};
   for (const json &argument : object.at("arguments"))
     job.arguments.push_back({.kind = parameterKindFrom(argument.at("kind")),

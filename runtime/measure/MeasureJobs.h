@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace weft::runtime {
@@ -39,6 +40,8 @@ struct KernelJob {
       zeroInputs;  ///< inputs that are indices or flags: zeros instead of random numbers
   std::vector<int> lengthInputs;  ///< inputs that say how much there is: more than any tensor has,
                                   ///< so that nothing is left out
+  /// Inputs that list pages, and how many pages there are: far from each other, as in use.
+  std::vector<std::pair<int, int64_t>> pageInputs;
   bool readsFloat8 = false;  ///< whether an input is of 8-bit floats: the random bits are then such
   bool operator==(const KernelJob &) const = default;
 };

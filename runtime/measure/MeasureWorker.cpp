@@ -5,6 +5,7 @@
 // before; outputs start as NaN.
 #include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Format.h"
+#include "kernel/Pages.h"
 #include "runtime/cuda/CublasLt.h"
 #include "runtime/cuda/TensorMaps.h"
 #include "runtime/measure/Measure.h"
@@ -17,6 +18,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <random>
 
 #include <sys/prctl.h>
@@ -142,6 +144,15 @@ public:
         inputStride(uint64_t(total(job.inputBytes))),
         outputStride(uint64_t(writtenBytes(job))) {
     if (job.sharedBytes > 0) cuda::allowSharedMemory(function, job.sharedBytes);
+    for (const auto &[input, pages] : job.pageInputs) {
+      std::vector<int32_t> entries(size_t(job.inputBytes.at(size_t(input))) / sizeof(int32_t));
+      const ShuffledPages shuffled(1, pages, 0);
+      for (size_t n = 0; n < entries.size(); ++n)
+        entries[n] = int32_t(shuffled.page(int64_t(n) % pages));
+      cuda::Buffer &table =
+          tables.emplace(input, cuda::Buffer(job.inputBytes[size_t(input)])).first->second;
+      cuda::upload(table.address(), std::as_bytes(std::span(entries)));
+    }
   }
 
   void enqueue(cuda::StreamHandle *stream, int set) const {
@@ -169,6 +180,8 @@ private:
     const bool isInput = isOfInput(argument.kind);
     if (isInput && std::ranges::find(job.zeroInputs, argument.index) != job.zeroInputs.end())
       return pools.zeros.address();
+    if (const auto table = tables.find(argument.index); isInput && table != tables.end())
+      return table->second.address();
     if (isInput && std::ranges::find(job.lengthInputs, argument.index) != job.lengthInputs.end())
       return pools.full.address();
     const std::vector<int64_t> &bytes = isInput ? job.inputBytes : job.outputBytes;
@@ -179,6 +192,7 @@ private:
 
   const KernelJob &job;
   const Pools &pools;
+  std::map<int, cuda::Buffer> tables;  ///< by input
   cuda::DevicePointer dropoutKey;
   cuda::Module module;
   cuda::FunctionHandle *function;

@@ -3,6 +3,7 @@
 
 #include "kernel/Error.h"
 #include "runtime/execute/Lengths.h"
+#include "runtime/execute/Pages.h"
 #include "runtime/execute/RandomInputs.h"
 
 #include <algorithm>
@@ -39,6 +40,7 @@ std::unique_ptr<Executor> TimedPlan::load() const {
   for (const EntryPoint &point : loaded->entryPoints()) {
     setRandomInputs(*loaded, point, seed);
     if (!lengths.empty()) setLengths(*loaded, point, lengths, seed);
+    handOutPages(*loaded, point.inputs, seed);
   }
   return loaded;
 }

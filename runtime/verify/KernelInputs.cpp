@@ -3,6 +3,7 @@
 #include "kernel/Append.h"
 #include "kernel/AttentionBackwardRegion.h"
 #include "kernel/CoordinateExpressions.h"
+#include "kernel/Pages.h"
 #include "kernel/PositiveValues.h"
 
 #include <algorithm>
@@ -62,6 +63,16 @@ InputRule ruleOf(const Kernel &kernel, int value) {
       if (op.kind == OpKind::gather && n == 1)
         rule.high = kernel.axes[kernel.values[op.operands[0]].axes[0]].extent - 1;
       if (op.kind == OpKind::append && n == appendStarts) rule.high = mostCached(kernel, op);
+      if ((op.kind == OpKind::append && n == appendTable) ||
+          (op.kind == OpKind::gatherPages && n == 1))
+        rule = {
+            .kind = InputRule::Kind::pages,
+            .low = 0,
+            .high =
+                kernel
+                    .axes[size_t(kernel.values[size_t(op.operands.front())].axes[appendAlong(op)])]
+                    .extent -
+                1};
       if (op.kind == OpKind::offsets) rule.high = std::get<int64_t>(op.attributes.at("bound"));
       if ((op.kind == OpKind::pack || op.kind == OpKind::unpack) && n == 1)
         rule = {.kind = InputRule::Kind::ascending, .low = 0, .high = positionsOf(kernel, op)};
@@ -101,6 +112,9 @@ std::vector<InputRule> inputRules(const Kernel &kernel) {
 void fillInput(TensorImage &image, const InputRule &rule, uint64_t seed, size_t position,
                int threads) {
   const uint64_t key = mixed(seed ^ mixed(position + 1));
+  const bool isTable = rule.kind == InputRule::Kind::pages;
+  const int64_t entries = isTable ? image.shape().at(1) : 1;
+  const ShuffledPages pages(isTable ? image.shape().at(0) : 1, rule.high + 1, key);
   image.fill(
       [&](int64_t n) -> double {
         const uint64_t bits = mixed(key + uint64_t(n + 1) * 0x9E3779B97F4A7C15);
@@ -113,6 +127,7 @@ void fillInput(TensorImage &image, const InputRule &rule, uint64_t seed, size_t 
             const int64_t half = std::max<int64_t>(1, (rule.high + 1) / 2);
             return double(n * half + int64_t(bits % uint64_t(half)));
           }
+          case InputRule::Kind::pages: return double(pages.entry(n / entries, n % entries));
         }
         return 0;
       },

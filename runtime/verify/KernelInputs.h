@@ -1,6 +1,6 @@
 // Seeded inputs that make sense to the ops that read them: indices and lengths in range, divisors
 // away from zero, radicands positive, and whatever these are computed of (kernel/PositiveValues.h);
-// logarithms of sums of exponentials near those of random scores; offsets ascending. All other
+// logarithms of sums of exponentials near those of random scores; offsets ascending; no page twice. All other
 // floats are bell-shaped around zero.
 #pragma once
 
@@ -17,6 +17,7 @@ struct InputRule {
     positive,
     integer,
     ascending,  ///< offsets of sequences of at most `high` tokens
+    pages,      ///< a table of pages, the last of which is `high`
   };
   Kind kind = Kind::real;
   int64_t low = 0, high = 0;  ///< of integers, both included

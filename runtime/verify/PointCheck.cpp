@@ -165,8 +165,13 @@ std::vector<Place> appendedPlaces(const Kernel &kernel, const std::vector<Tensor
   const auto starts = std::ranges::find(kernel.inputs, append->operands[appendStarts]);
   if (starts == kernel.inputs.end()) return {};
   const TensorImage &start = inputs[size_t(starts - kernel.inputs.begin())];
-  const size_t axis = appendAxis(*append),
-               along = size_t(std::get<std::vector<int64_t>>(append->attributes.at("along")).at(0));
+  const TensorImage *table = nullptr;
+  if (isPaged(*append)) {
+    const auto found = std::ranges::find(kernel.inputs, append->operands[appendTable]);
+    if (found == kernel.inputs.end()) return {};
+    table = &inputs[size_t(found - kernel.inputs.begin())];
+  }
+  const size_t axis = appendAxis(*append), along = appendAlong(*append);
   const std::vector<int64_t> tokens = extentsOf(kernel, append->operands[appendedTokens]),
                              cache = extentsOf(kernel, append->operands[appendedCache]);
   Sample sample(tokens, options.points / 4, options.seed);
@@ -174,6 +179,12 @@ std::vector<Place> appendedPlaces(const Kernel &kernel, const std::vector<Tensor
     Place place = sample.anywhere();
     const int64_t sequence[] = {place[along]};
     place[axis] += int64_t(start.at(sequence));
+    if (table) {
+      const int64_t entry[] = {place[along], place[axis] / cache[axis]};
+      if (place[axis] < 0 || entry[1] >= table->shape()[1]) continue;
+      place[along] = int64_t(table->at(entry)), place[axis] %= cache[axis];
+      if (place[along] < 0 || place[along] >= cache[along]) continue;
+    }
     if (place[axis] >= 0 && place[axis] < cache[axis]) sample.add(place);
   }
   return std::move(sample.places);

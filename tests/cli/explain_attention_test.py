@@ -66,6 +66,31 @@ class Attention(CommandTest):
                          ('fused', [False, False, False, True]))
         self.assertEqual(site['why'], 'the fastest of those that are considered')
 
+    def test_sweeps_of_the_scores_and_traffic_of_statistics(self):
+        """As "Recomposing Softmax Layers", Fig. 5 and 6: four sweeps, two, and none."""
+        for length, most in (('64', 0.1), ('32', 0.2)):
+            # More keys than 64, which is how many elements a row of queries has.
+            site, = self.asked(*SITE, '--sub-vector', length, '--profile', 'none')['sites']
+            kinds = self.kinds(site)
+            self.assertEqual([round(kinds[kind]['sweeps'], 2) for kind in KINDS], [4, 6, 2, 0])
+            scores = 8 * 512 * 512
+            for kind in ('decomposed', 'recomposed'):
+                own = kinds[kind]
+                self.assertEqual(own['subVector'], int(length))
+                # m', d' and r' in fp32, each written and read once.
+                self.assertEqual(own['statisticsBytes'], 6 * 4 * scores // int(length))
+                self.assertAlmostEqual(own['statisticsShare'],
+                                       own['statisticsBytes'] / (4 * scores))
+                self.assertLess(own['statisticsShare'], most)
+                self.assertGreater(own['reduceSubvectorsSeconds'], 0)
+            apart = [kinds['decomposed'][step + 'Seconds']
+                     for step in ('localSoftmax', 'reduceSubvectors', 'globalScaling')]
+            self.assertLess(apart[1], min(apart[0], apart[2]))
+            self.assertLess(sum(apart), kinds['decomposed']['seconds'])
+            self.assertEqual([kinds['recomposed'][step + 'Seconds']
+                              for step in ('localSoftmax', 'globalScaling')], [0, 0])
+            self.assertEqual([kinds[kind]['subVector'] for kind in ('unfused', 'fused')], [0, 0])
+
     def test_masked_keys_are_not_loaded(self):
         """Theory counts all keys; a causal mask excludes about half of them."""
         dense, = self.asked(*SITE)['sites']
@@ -121,9 +146,14 @@ class Attention(CommandTest):
         self.assertIn('--attention decomposed asked for it', text)
         self.assertRegex(text, r'fused is as fast as, of the powers of two from 64 to 65536 '
                          r'queries and keys: unfused from \d+ on, decomposed from \d+ on')
-        self.assertIn('recomposed is a choice within --attention decomposed', text)
         self.assertRegex(text, r'the whole plan as one graph.*: unfused [\d.]+ .*; decomposed '
-                         r'[\d.]+ .*; fused [\d.]+ us in 0 B')
+                         r'[\d.]+ .*; recomposed [\d.]+ .*; fused [\d.]+ us in 0 B')
+        self.assertIn('sweeps of the scores: unfused 4, decomposed 6, recomposed 2, fused 0', text)
+        self.assertRegex(text, r"decomposed: sub-vectors of 64 keys; in kernels apart LS [\d.]+ us "
+                         r"\(\d+%\), IR [\d.]+ us \(\d+%\), GS [\d.]+ us \(\d+%\); m', d', r' "
+                         r"9\.4% of what a softmax moves")
+        self.assertRegex(text, r"recomposed: sub-vectors of 64 keys; in kernels apart IR [\d.]+ us; "
+                         r"m', d', r' 9\.4%")
 
     def test_every_attention_of_a_layer_and_one_that_cannot_be_fused(self):
         graph = self.write('two.mlir', TWO_READERS)
@@ -143,7 +173,7 @@ class Attention(CommandTest):
         self.assertGreater(unfused['dramBytes'] - fused['dramBytes'], 2 * scores)
         self.assertLess(site['compulsoryBytes'], scores)
         self.assertEqual([plan['kind'] for plan in said['plans'] if 'rejected' not in plan],
-                         ['unfused', 'decomposed', 'fused'])
+                         KINDS)
         self.assertIn('probabilities or, if it is fused, one number a row',
                       self.weft('explain', 'out', '--attention').prose())
 
@@ -164,6 +194,91 @@ module {
         self.compiled(*CORE)
         first = self.weft('explain', 'out', '--attention').out
         self.assertEqual(self.weft('explain', '--attention', 'out').out, first)
+
+
+class Recomposed(CommandTest):
+    """Local softmax ends the scores' GEMM and global scaling begins the next one, wherever that is
+    legal; elsewhere an error says why not."""
+    PLAIN = ['attention', '--dim', 'b=1', '--dim', 'h=2', '--dim', 'p=64']
+
+    def kernels(self, *arguments, kind='recomposed'):
+        self.weft('compile', *arguments, '--attention', kind, '--profile', 'none', '--stop-after',
+                  'emit', '--overwrite', '-o', 'out')
+        plan = json.loads((self.folder / 'out/plan.json').read_text())
+        return [' '.join(kernel['ops']) for kernel in plan['kernels']]
+
+    def check_fused(self, kernels, sites=1):
+        for step, other in (('local_softmax', ' = contract'), ('global_scaling', ' = contract')):
+            holding = [ops for ops in kernels if step in ops]
+            self.assertGreaterEqual(sum(other in ops for ops in holding), sites, kernels)
+        return kernels
+
+    def test_masks_and_lengths(self):
+        for length in ('512', '200', '333'):  # 333: rows that TMA does not take
+            for mask in ([], ['--mask', 'causal'], ['--mask', 'window=40'],
+                         ['--mask', 'padding,causal'],
+                         ['--mask', 'bigbird(block=64,window=1,global=1,random=1,seed=0)']):
+                with self.subTest(length=length, mask=mask):
+                    kernels = self.kernels(*self.PLAIN, '--dim', f'j={length}', *mask)
+                    self.check_fused(kernels)
+                    self.assertFalse(any('local_softmax' in ops and ' = contract' not in ops
+                                         for ops in kernels))
+        # Fewer queries than keys, and warps in place of warpgroups.
+        self.check_fused(self.kernels(*self.PLAIN, '--dim', 'j=72', '--dim', 'k=200', '--mask',
+                                      'causal', '--device', 'a100'))
+
+    def test_models(self):
+        for model, sites in (('bert-large', 1), ('gpt-neo-1.3b', 1), ('gpt-neo-1.3b-local', 1),
+                             ('bigbird-large', 1), ('longformer-large', 2)):
+            with self.subTest(model):
+                self.check_fused(self.kernels(model, '--dim', 'b=1', '--dim', 'j=1024'), sites)
+
+    def test_predicted_no_slower_than_a_whole_softmax_from_2048_keys_on(self):
+        def seconds(kind, *arguments):
+            return self.weft('select', 'attention', '--dim', 'b=1', *arguments, '--attention', kind,
+                             '--profile', 'none', '--chunks', '1', '--json').json()['plan']['seconds']
+
+        for flags in (['--dim', 'j=2048'], ['--dim', 'j=4096', '--mask', 'causal'],
+                      ['--dim', 'j=2048', '--device', 'a100']):
+            with self.subTest(flags):
+                self.assertLess(seconds('recomposed', *flags), seconds('unfused', *flags))
+
+    def test_a_trained_attention_saves_exponentials_and_factors(self):
+        for model in (['attention', '--mask', 'causal'], ['paper-attention']):
+            with self.subTest(model):
+                self.check_fused(self.kernels(*model, '--dim', 'b=2', '--dim', 'j=256', '--train'))
+                graph = (self.folder / 'out/graph.mlir').read_text()
+                saved = re.search(r'weft.saved = \[(.*?)\]', graph).group(1)
+                self.assertIn('"exponentials"', saved)
+                self.assertIn('"factors"', saved)
+                self.assertNotRegex(saved, 'prob|score|softmax')
+        # Some parts of several layers have no attention.
+        self.check_fused(self.kernels('gpt2', '--dim', 'b=1', '--dim', 'j=128', '--layers', '2',
+                                      '--train'), 2)
+
+    def test_sub_vectors(self):
+        for length in ('16', '32', '64'):
+            self.check_fused(self.kernels(*self.PLAIN, '--dim', 'j=200', '--sub-vector', length))
+            self.assertIn(f'tile = {length}', (self.folder / 'out/graph.mlir').read_text())
+        self.kernels(*self.PLAIN, '--dim', 'j=256', '--sub-vector', '128', kind='decomposed')
+        self.assertIn('tile = 128', (self.folder / 'out/graph.mlir').read_text())
+        said = self.weft('select', *self.PLAIN, '--dim', 'j=512', '--attention', 'recomposed',
+                         '--sub-vector', 'auto', '--profile', 'none', '--json').json()
+        self.assertEqual(sorted(one['name'] for one in said['variants']),
+                         ['recompose-softmax-16', 'recompose-softmax-32', 'recompose-softmax-64'])
+
+    def test_what_cannot_be_says_why(self):
+        ask = ['select', *self.PLAIN, '--dim', 'j=256', '--attention', 'recomposed']
+        self.fails(3, *ask, '--sub-vector', '128', '--profile', 'none',
+                   says=['sub-vectors of 128 elements', '16, 32 and 64 are taken',
+                         'nearest alternative is --attention decomposed'])
+        self.fails(3, *ask, '--dtype', 'f32', says=['is not recomposed', '--attention decomposed'])
+        self.fails(2, *ask, '--sub-vector', '48', says=['16, 32, 64, 128 or auto'])
+        self.fails(2, 'select', *self.PLAIN, '--attention', 'fused', '--sub-vector', '32',
+                   says=['no softmax is decomposed'])
+        graph = self.write('two.mlir', TWO_READERS)
+        self.fails(3, 'select', graph, '--attention', 'recomposed',
+                   says=["softmax 'p' is not recomposed: the graph returns it"])
 
 
 class BadInput(CommandTest):

@@ -82,7 +82,7 @@ class FirstLines(CommandTest):
 
     def test_what_is_measured_is_said_without_a_warning(self):
         first, _ = self.compiled(*IN_CHUNKS)
-        launches = re.search(r'plan +(\d+) launches, decomposed attention in 2 chunks, workspace ',
+        launches = re.search(r'plan +(\d+) launches, recomposed attention in 2 chunks, workspace ',
                              '\n'.join(first)).group(1)
         self.assertIn(f'{launches} of {launches} kernels measured (shipped profile)',
                       '\n'.join(first))

@@ -61,7 +61,8 @@ runtime::KernelJob jobOf(const std::string &entry, const std::string &text) {
           .inputBytes = {},
           .outputBytes = {1024},
           .zeroInputs = {},
-          .lengthInputs = {}};
+          .lengthInputs = {},
+          .pageInputs = {}};
 }
 
 }  // namespace

@@ -105,3 +105,44 @@ weft.graph @cached(%cache: !cache) {
   weft.expect_close %turned, %angles {absolute = 1.0e-6} : !new
   weft.return
 }
+
+// The same tokens in five pages of two positions: sequence 0 has pages 3 and 1, sequence 1 page 0
+// alone, sequence 2 pages 2 and 4. Tokens of sequence 1 from position 2 on are dropped, and so is
+// the last one of sequence 2; what is gathered for an entry that is no page is zero.
+!pages = tensor<5x2x2xf32, #weft.axes<f, c, p>>
+!table = tensor<3x2xi32, #weft.axes<b, e>>
+weft.graph @paged(%pages: !pages) {
+  %starts = weft.constant dense<[0, 2, 3]> : !starts
+  %table = weft.constant dense<[[3, 1], [0, -1], [2, 4]]> : !table
+  %new = weft.constant dense<[[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]],
+                              [[9.0, 10.0], [11.0, 12.0]]]> : !new
+  %appended = weft.append %pages, %new, %starts, %table along (f) {axis = c}
+      : !pages, !new, !starts, !table -> !pages
+  %at3 = weft.slice %appended {axis = f, start = 3, size = 1}
+      : !pages -> tensor<1x2x2xf32, #weft.axes<f, c, p>>
+  %first = weft.constant dense<[[[1.0, 2.0], [3.0, 4.0]]]>
+      : tensor<1x2x2xf32, #weft.axes<f, c, p>>
+  weft.expect_close %at3, %first : tensor<1x2x2xf32, #weft.axes<f, c, p>>
+
+  %gathered = weft.gather_pages %appended, %table along (f) {axis = c} : !pages, !table -> !cache
+  %of0 = weft.slice %gathered {axis = b, start = 0, size = 1}
+      : !cache -> tensor<1x4x2xf32, #weft.axes<b, k, p>>
+  %from0 = weft.slice %of0 {axis = k, start = 0, size = 2}
+      : tensor<1x4x2xf32, #weft.axes<b, k, p>> -> tensor<1x2x2xf32, #weft.axes<b, k, p>>
+  %expected0 = weft.constant dense<[[[1.0, 2.0], [3.0, 4.0]]]>
+      : tensor<1x2x2xf32, #weft.axes<b, k, p>>
+  weft.expect_close %from0, %expected0 : tensor<1x2x2xf32, #weft.axes<b, k, p>>
+  %of1 = weft.slice %gathered {axis = b, start = 1, size = 1}
+      : !cache -> tensor<1x4x2xf32, #weft.axes<b, k, p>>
+  %from1 = weft.slice %of1 {axis = k, start = 2, size = 2}
+      : tensor<1x4x2xf32, #weft.axes<b, k, p>> -> tensor<1x2x2xf32, #weft.axes<b, k, p>>
+  %expected1 = weft.constant dense<0.0> : tensor<1x2x2xf32, #weft.axes<b, k, p>>
+  weft.expect_close %from1, %expected1 : tensor<1x2x2xf32, #weft.axes<b, k, p>>
+  %of2 = weft.slice %gathered {axis = b, start = 2, size = 1}
+      : !cache -> tensor<1x4x2xf32, #weft.axes<b, k, p>>
+  %from2 = weft.slice %of2 {axis = k, start = 3, size = 1}
+      : tensor<1x4x2xf32, #weft.axes<b, k, p>> -> tensor<1x1x2xf32, #weft.axes<b, k, p>>
+  %expected2 = weft.constant dense<[[[9.0, 10.0]]]> : tensor<1x1x2xf32, #weft.axes<b, k, p>>
+  weft.expect_close %from2, %expected2 : tensor<1x1x2xf32, #weft.axes<b, k, p>>
+  weft.return
+}

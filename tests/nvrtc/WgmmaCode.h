@@ -1,5 +1,5 @@
-// What the tensor cores of sm_90a do in machine code: for tests of kernels that must not wait
-// behind every WGMMA.
+// Instructions of sm_90a in machine code: for tests of kernels that must not wait behind every
+// WGMMA, or read before they wait for the kernel that writes.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -10,23 +10,14 @@
 
 namespace weft::nvrtctest {
 
-/// What of an ELF's code the tensor cores of sm_90a do: 16 bytes an instruction, the operation in
-/// the lowest 12 bits.
-struct WgmmaCode {
-  int products = 0;  ///< HGMMA
-  int starts = 0;    ///< WARPGROUP.ARRIVE
-  int waits = 0;     ///< WARPGROUP.DEPBAR
-};
-inline WgmmaCode wgmmaCode(const std::string &cubin) {
-  constexpr uint64_t operation = 0xFFF, hgmma = 0x9F0, hgmmaOfRegisters = 0xDF0, warpgroup = 0x9C5,
-                     isWait = 1ull << 47;
-  WgmmaCode code;
-  const auto holds = [&](size_t at, size_t bytes) {
-    return at <= cubin.size() && bytes <= cubin.size() - at;
-  };
+/// Calls visit(word) with the lower half of every instruction of an ELF's code, in order: 16 bytes
+/// an instruction, the operation in the lowest 12 bits.
+template <typename Visit>
+void forEachInstruction(const std::string &cubin, const Visit &visit) {
   const auto read = [&]<typename T>(size_t at, T) {
     T value;
-    if (!holds(at, sizeof value)) FAIL("a cubin of " << cubin.size() << " bytes ends early");
+    if (cubin.size() < sizeof value || at > cubin.size() - sizeof value)
+      FAIL("a cubin of " << cubin.size() << " bytes ends early");
     std::memcpy(&value, cubin.data() + at, sizeof value);
     return value;
   };
@@ -38,12 +29,45 @@ inline WgmmaCode wgmmaCode(const std::string &cubin) {
     if (!(read(header + 8, uint64_t()) & executable)) continue;
     const auto offset = size_t(read(header + 24, uint64_t())),
                bytes = size_t(read(header + 32, uint64_t()));
-    for (size_t at = offset; at + 16 <= offset + bytes; at += 16) {
-      const auto word = read(at, uint64_t());
-      if ((word & operation) == hgmma || (word & operation) == hgmmaOfRegisters) ++code.products;
-      if ((word & operation) == warpgroup) ++((word & isWait) ? code.waits : code.starts);
-    }
+    for (size_t at = offset; at + 16 <= offset + bytes; at += 16) visit(read(at, uint64_t()));
   }
+}
+inline constexpr uint64_t operationMask = 0xFFF;
+
+/// What of an ELF's code the tensor cores of sm_90a do.
+struct WgmmaCode {
+  int products = 0;  ///< HGMMA
+  int starts = 0;    ///< WARPGROUP.ARRIVE
+  int waits = 0;     ///< WARPGROUP.DEPBAR
+};
+inline WgmmaCode wgmmaCode(const std::string &cubin) {
+  constexpr uint64_t hgmma = 0x9F0, hgmmaOfRegisters = 0xDF0, warpgroup = 0x9C5,
+                     isWait = 1ull << 47;
+  WgmmaCode code;
+  forEachInstruction(cubin, [&](uint64_t word) {
+    const uint64_t operation = word & operationMask;
+    if (operation == hgmma || operation == hgmmaOfRegisters) ++code.products;
+    if (operation == warpgroup) ++((word & isWait) ? code.waits : code.starts);
+  });
+  return code;
+}
+
+/// How code that may start early (griddepcontrol.wait) reads and writes device memory.
+struct EarlyCode {
+  int waits = 0;     ///< ACQBULK
+  int accesses = 0;  ///< LDG, STG
+  int tooEarly = 0;  ///< of them in front of the first wait
+};
+inline EarlyCode earlyCode(const std::string &cubin) {
+  constexpr uint64_t acquire = 0x82E, load = 0x981, store = 0x986;
+  EarlyCode code;
+  forEachInstruction(cubin, [&](uint64_t word) {
+    const uint64_t operation = word & operationMask;
+    code.waits += operation == acquire;
+    const bool isAccess = operation == load || operation == store;
+    code.accesses += isAccess;
+    code.tooEarly += isAccess && code.waits == 0;
+  });
   return code;
 }
 

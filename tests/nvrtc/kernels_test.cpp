@@ -4,6 +4,8 @@
 // met.
 #include "tests/golden/ExampleKernels.h"
 #include "tests/nvrtc/KernelBatch.h"
+#include "tests/nvrtc/WgmmaCode.h"
+#include "tests/unit/samples/SampleContractions.h"
 #include "tests/unit/samples/SampleFloat8.h"
 
 using namespace weft;
@@ -32,6 +34,47 @@ TEST_CASE("loop kernels at small odd extents") {
       batch.addSamples(fmt::format("{} {} odd", example.name, nameOf(dtype)), example.kernel,
                        findDevice("h200"), 2);
   batch.buildAndCheck(60);
+}
+
+TEST_CASE("kernels that start early read and write nothing before they wait") {
+  std::vector<runtime::BuildRequest> requests;
+  const auto add = [&](const std::string &name, const Kernel &kernel,
+                       const Configuration &configuration) {
+    codegen::EmittedKernel emitted =
+        codegen::emit(kernel, configuration, "sm_90a", {}, {.startsEarly = true});
+    requests.push_back({.name = name,
+                        .text = std::move(emitted.text),
+                        .entry = std::move(emitted.entry),
+                        .architecture = "sm_90a",
+                        .extraFlags = {}});
+  };
+  for (const examples::Example &example : examples::loopExamples(DType::f32, 1))
+    for (const Configuration &one : nvrtctest::sample(example.kernel, findDevice("h200"), 1))
+      add(example.name, example.kernel, one);
+  for (const Kernel &kernel :
+       samples::singleConsumerEpilogues({.b = 1, .j = 8, .i = 1024, .u = 1024}, DType::f16)) {
+    std::set<Sm90Schedule> seen;
+    forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &one) {
+      const auto *knobs = one.knobs.getIf<Sm90GemmKnobs>();
+      if (knobs && seen.insert(knobs->schedule).second) add(kernel.name, kernel, one);
+      return true;
+    });
+    CHECK(seen.contains(Sm90Schedule::singleConsumer));
+    CHECK(seen.size() > 1);
+  }
+  runtime::BuildOptions options;
+  options.headers = codegen::deviceHeaders();
+  int accesses = 0;
+  for (size_t index = 0; const runtime::BuildResult &result : runtime::build(requests, options)) {
+    const runtime::BuildRequest &request = requests[index++];
+    INFO(request.name << "\n" << result.log << "\n" << request.text);
+    REQUIRE(result.error.empty());
+    const nvrtctest::EarlyCode code = nvrtctest::earlyCode(result.cubin);
+    CHECK(code.waits > 0);
+    CHECK(code.tooEarly == 0);
+    accesses += code.accesses;
+  }
+  CHECK(accesses > 4 * int(requests.size()));
 }
 
 TEST_CASE("transposes") {

@@ -58,7 +58,7 @@ PhaseBytes afterFusion(const Dataflow &flow, const std::vector<AccountedKernel> 
     if (!std::any_of(kernel.ops.begin(), kernel.ops.end(), computes))
       continue;  // a view, or a copy of the plan
     ++fused.ops;
-    fused.bytes += bytesOfKernel(flow, kernel.ops);
+    fused.bytes += int64_t(double(bytesOfKernel(flow, kernel.ops)) * kernel.share);
   }
   return fused;
 }

@@ -29,6 +29,7 @@ struct Account {
 struct AccountedKernel {
   std::string name;
   std::vector<int> ops;
+  double share = 1;  ///< of its bytes, at the lengths that are expected of sequences
 };
 
 nlohmann::json toJson(const PhaseBytes &phase);

@@ -12,6 +12,7 @@
 #include "codegen/families/library/LibraryGemm.h"
 #include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Error.h"
+#include "passes/attention/RecomposedSites.h"
 #include "passes/configure/Families.h"
 #include "plan/GraphPrediction.h"
 #include "plan/PlanFigures.h"
@@ -85,7 +86,8 @@ int64_t attentionL2Bytes(const AttentionProblem &problem, int64_t tileQueries, d
 /// The choices under which one kind is decided for an attention alone.
 ChoiceFlags choicesFor(const Request &request, const std::string &kind) {
   ChoiceFlags choices;
-  choices.attention = kind == "recomposed" ? "decomposed" : kind;
+  choices.attention = kind;
+  if (kind == "decomposed" || kind == "recomposed") choices.subVector = request.choices.subVector;
   choices.softmax = request.choices.softmax;
   choices.fuseRules = request.choices.fuseRules;
   choices.memoryTrade = request.choices.memoryTrade;
@@ -96,16 +98,12 @@ ChoiceFlags choicesFor(const Request &request, const std::string &kind) {
   return choices;
 }
 
-/// The numbers of the ops around the pieces of a decomposed softmax, as --fuse takes them: what
-/// writes the scores with LS, GS with the second contraction.
-std::array<std::string, 2> recomposedPairs(const Dataflow &flow) {
-  int local = -1, scaling = -1, first = -1, last = -1;
-  for (const FlowOp &op : flow.ops) {
-    if (op.kind == OpKind::contract) (first < 0 ? first : last) = op.number;
-    if (op.kind == OpKind::localSoftmax) local = op.number;
-    if (op.kind == OpKind::globalScaling) scaling = op.number;
-  }
-  return {fmt::format("{},{}", first, local), fmt::format("{},{}", scaling, last)};
+/// What --fuse is asked for a recomposed softmax, and --no-fuse for a decomposed one.
+std::vector<std::string> recomposedPairs(const Dataflow &flow) {
+  std::vector<std::string> pairs;
+  for (const RecomposedSite &site : recomposedSites(flow))
+    for (const auto &[one, other] : site.pairs()) pairs.push_back(fmt::format("{},{}", one, other));
+  return pairs;
 }
 
 struct GemmExtents {
@@ -240,6 +238,7 @@ KindFigures figuresOf(const PlannedKernels &planned, const CostModel &prices,
         attentionL2Bytes(attention->problem, tile->queries, double(attention->problem.keys));
   }
   figures.dramBytes = int64_t(std::max(0.0, moved));
+  figures.softmax = softmaxAccount(planned, site);
   return figures;
 }
 
@@ -259,9 +258,8 @@ Expected<KindFigures> decideKind(const Request &request, const AttentionSite &si
   };
   auto compilation = compile();
   std::vector<ProposedVariant> proposed = compilation->propose(Phase::algebra);
-  if (kind == "decomposed" || kind == "recomposed") {
-    for (const std::string &pair : recomposedPairs(proposed.front().counted))
-      (kind == "decomposed" ? choices.noFuse : choices.fuse).push_back(pair);
+  if (kind == "decomposed") {
+    choices.noFuse = recomposedPairs(proposed.front().counted);
     proposed.clear();  // they live in the context of their compilation
     compilation = compile();
     proposed = compilation->propose(Phase::algebra);

@@ -5,14 +5,14 @@
 //    unfused      scores, softmax, weighted sum: scores and probabilities cross memory
 //    decomposed   the softmax in local softmax (LS), reduction over sub-vectors (IR) and global
 //                 scaling (GS), one kernel each
-//    recomposed   LS in the epilogue of the first GEMM, GS in the prologue of the second: the same
-//                 variant of the graph as decomposed, with two fusions
+//    recomposed   LS in the epilogue of the first GEMM, GS in the prologue of the second
 //    fused        one kernel; no score crosses memory
 #pragma once
 
 #include "plan/PlanBuilder.h"
 #include "tools/driver/AttentionSites.h"
 #include "tools/driver/Request.h"
+#include "tools/driver/SoftmaxAccount.h"
 
 #include <array>
 #include <optional>
@@ -53,6 +53,7 @@ struct KindFigures {
                                        ///< alone where there are any
   int64_t workspaceBytes = 0;
   RoundingBound error = {};
+  SoftmaxAccount softmax = {};
   int chunks = 1, launches = 0, measured = 0;  ///< of the launches
   std::vector<std::string> kernels = {};       ///< what they compute
   /// Selection does not consider it: the prices are of the analytic model, and why.

@@ -204,6 +204,33 @@ std::optional<CutGraph> cutOutFused(GraphOp graph, SoftmaxOp softmax) {
   return cutOut(trained, ops, output);
 }
 
+/// The same of the recomposed kind.
+std::optional<CutGraph> cutOutRecomposed(GraphOp graph, SoftmaxOp softmax, int64_t subVector) {
+  if (attentionRejection(softmax.getResult(), int64_t(softmax.getAxis())).empty() ||
+      !recomposeRejection(softmax).empty())
+    return {};
+  const mlir::OwningOpRef<mlir::Operation *> clone = graph->clone();
+  auto trained = mlir::cast<GraphOp>(*clone);
+  SoftmaxOp same = sameIn(trained, softmax);
+  ContractOp contraction = scoresBehind(same.getX());
+  const mlir::Value scores = same.getX();
+  recomposeSoftmax(same, subVector);
+  const auto isLocal = [](mlir::Operation *user) { return mlir::isa<LocalSoftmaxOp>(user); };
+  auto local = mlir::cast<LocalSoftmaxOp>(*llvm::find_if(scores.getUsers(), isLocal));
+  Ops ops = scoreOps(contraction, local);
+  ops.insert(*local.getMaxima().user_begin());
+  // The forward pass stands first.
+  mlir::Value value = local.getExponentials();
+  for (;;) {
+    mlir::Operation *first = nullptr;
+    for (mlir::Operation *reader : value.getUsers())
+      if (!first || reader->isBeforeInBlock(first)) first = reader;
+    ops.insert(first);
+    value = first->getResult(0);
+    if (mlir::isa<ContractOp>(first)) return cutOut(trained, ops, value);
+  }
+}
+
 /// The axis of positions of queries: of those that scores have from queries alone the one that
 /// masks name, else the one as long as the keys, else the last.
 size_t queryDimension(const Ops &ops, const Einsum &einsum, bool isQueryFirst, mlir::Value scores,
@@ -224,7 +251,7 @@ size_t queryDimension(const Ops &ops, const Einsum &einsum, bool isQueryFirst, m
   return last;
 }
 
-std::optional<AttentionSite> siteOf(GraphOp graph, SoftmaxOp softmax) {
+std::optional<AttentionSite> siteOf(GraphOp graph, SoftmaxOp softmax, int64_t subVector) {
   ContractOp contraction = scoresBehind(softmax.getX());
   if (!contraction) return {};
   Ops ops = scoreOps(contraction, softmax);
@@ -253,6 +280,8 @@ std::optional<AttentionSite> siteOf(GraphOp graph, SoftmaxOp softmax) {
   site.valueDim = elementsOf(values.getResult().getType()) / (site.heads * site.queries);
   CutGraph cut = cutOut(graph, ops, values.getResult());
   site.graph = std::move(cut.text), site.compulsoryBytes = cut.bytes;
+  if (std::optional<CutGraph> recomposed = cutOutRecomposed(graph, softmax, subVector))
+    site.recomposed = std::move(recomposed->text);
   if (std::optional<CutGraph> fused = cutOutFused(graph, softmax))
     site.fused = std::move(fused->text), site.compulsoryBytes = fused->bytes;
   return site;
@@ -260,11 +289,11 @@ std::optional<AttentionSite> siteOf(GraphOp graph, SoftmaxOp softmax) {
 
 }  // namespace
 
-std::vector<AttentionSite> attentionSites(const std::string &graph) {
+std::vector<AttentionSite> attentionSites(const std::string &graph, int64_t subVector) {
   Parsed parsed(graph);
   std::vector<AttentionSite> sites;
   for (SoftmaxOp softmax : parsed.graph().getBody().front().getOps<SoftmaxOp>())
-    if (std::optional<AttentionSite> site = siteOf(parsed.graph(), softmax))
+    if (std::optional<AttentionSite> site = siteOf(parsed.graph(), softmax, subVector))
       sites.push_back(std::move(*site));
   return sites;
 }

@@ -5,8 +5,9 @@
 //
 // Recognised by structure, never by names. The cut-out graph takes what these ops read as arguments
 // and returns what other ops read of them: every kind of attention can be decided for it alone, and
-// at other lengths. Of a graph that is trained it is the forward pass: the fused kind has a graph
-// for itself there, since it saves the logarithms of sums where others save probabilities.
+// at other lengths. Of a graph that is trained it is the forward pass: the fused and the recomposed
+// kind have graphs for themselves there, since they save the logarithms of sums, or exponentials
+// and factors, where others save probabilities.
 #pragma once
 
 #include "kernel/DType.h"
@@ -18,17 +19,19 @@
 namespace weft::driver {
 
 struct AttentionSite {
-  std::string softmax = {};  ///< name of the softmax's result
-  std::string output = {};   ///< name of the second contraction's result
-  std::string graph = {};    ///< the text of the cut-out graph
-  std::string fused = {};    ///< that of the fused kind, where it is another one
+  std::string softmax = {};     ///< name of the softmax's result
+  std::string output = {};      ///< name of the second contraction's result
+  std::string graph = {};       ///< the text of the cut-out graph
+  std::string fused = {};       ///< that of the fused kind, where it is another one
+  std::string recomposed = {};  ///< that of the recomposed kind, likewise
   DType dtype = DType::f16;
   std::string queryAxis, keyAxis;
   int64_t queries = 1, keys = 1;
   int64_t heads = 1;  ///< query heads of all batch elements
   int64_t headDim = 1, valueDim = 1;
   const std::string &graphOf(std::string_view kind) const {
-    return kind == "fused" && !fused.empty() ? fused : graph;
+    if (kind == "fused" && !fused.empty()) return fused;
+    return kind == "recomposed" && !recomposed.empty() ? recomposed : graph;
   }
   /// Arguments and results of the cut-out graph, each once: what any kind must move. Of that of the
   /// fused kind where there is one.
@@ -36,8 +39,9 @@ struct AttentionSite {
   bool operator==(const AttentionSite &) const = default;
 };
 
-/// In the order of the graph. Softmaxes that are no attention are left out.
-std::vector<AttentionSite> attentionSites(const std::string &graph);
+/// In the order of the graph. Softmaxes that are no attention are left out. `subVector`: elements,
+/// of the recomposed kind of a trained one.
+std::vector<AttentionSite> attentionSites(const std::string &graph, int64_t subVector);
 
 /// The graph of a kind with other extents of queries and keys. Throws Error(unsupported) with the
 /// verifier's message where the graph holds on to an extent.

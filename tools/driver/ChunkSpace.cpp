@@ -49,7 +49,7 @@ private:
     return chosen.cost.stale ||
            chosen.cost.source !=
                codegen::sourceHash(
-                   codegen::emit(chosen.kernel, chosen.configuration, architecture).text);
+                   codegen::emit(chosen.kernel, chosen.configuration, architecture).timedText);
   }
 
   void addAgain(const ChosenKernel &chosen) {

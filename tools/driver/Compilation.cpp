@@ -9,6 +9,7 @@
 #include "passes/Describe.h"
 #include "passes/Rewrites.h"
 #include "passes/account/Operators.h"
+#include "passes/attention/RecomposedSites.h"
 #include "passes/configure/Families.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/Diagnostics.h"
@@ -138,17 +139,39 @@ void Compilation::import(Phase first, Phase last) {
 
 namespace {
 
-PhaseBytes bytesAfter(Phase phase, mlir::Operation *graph) {
+PhaseBytes bytesAfter(Phase phase, mlir::Operation *graph, const MovedShare &share) {
   const Dataflow flow = describeGraph(graph).flow;
   const auto computes = [](const FlowOp &op) {
     return op.operatorClass != OperatorClass::movement;
   };
   return {.phase = std::string(nameOf(phase)),
           .ops = size_t(std::count_if(flow.ops.begin(), flow.ops.end(), computes)),
-          .bytes = separateBytes(flow)};
+          .bytes = separateBytes(flow, share)};
 }
 
 }  // namespace
+
+double Compilation::movedShare(const Kernel &kernel) const {
+  if (!fill) return 1;
+  const bool isLoop = kernel.operatorClass() != OperatorClass::contraction;
+  const std::optional<Kernel> less = shortenedKernel(kernel, *fill, isLoop);
+  return less ? double(less->necessaryBytes()) / double(kernel.necessaryBytes()) : 1;
+}
+
+double Compilation::movedShare(const Dataflow &flow, const std::vector<int> &ops) const {
+  if (!fill || fill->isFull()) return 1;
+  try {
+    return movedShare(bindKernel(flow, ops).kernel);
+  } catch (const Error &) {  // several axes of one operand are one: no such kernel
+    return 1;
+  }
+}
+
+PhaseBytes Compilation::bytesAfter(Phase phase, mlir::Operation *graph) const {
+  return driver::bytesAfter(phase, graph, [&](const Dataflow &flow, const std::vector<int> &ops) {
+    return movedShare(flow, ops);
+  });
+}
 
 void Compilation::noteBytes(Phase phase) {
   importedBytes.push_back(bytesAfter(phase, graphOf(*imported.front().module)));
@@ -286,7 +309,8 @@ void Compilation::priceTokens() {
     tokens = int64_t(offsets.getBound()) * extents(offsets.getLengths().getType())[0];
   } else {
     const size_t positions = size_t(append.getAxis());
-    fill = choices.expectedFill(extents(append.getCache().getType())[positions] -
+    const int64_t pages = append.getTable() ? extents(append.getTable().getType())[1] : 1;
+    fill = choices.expectedFill(extents(append.getCache().getType())[positions] * pages -
                                 extents(append.getTokens().getType())[positions]);
   }
   unfilled = std::move(prices);
@@ -340,6 +364,7 @@ void Compilation::importModel(Phase first) {
       .score = modelFlags.scoreForm(),
       .training = modelFlags.train,
       .cache = modelFlags.cachedPositions(),
+      .page = modelFlags.pagePositions(),
       .ragged = !modelFlags.ragged.empty()};
   CapturedDiagnostics diagnostics(*context);
   models::Model model = models::build(request, *context);
@@ -420,6 +445,7 @@ std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant,
   }
   VariantOptions options{
       .attention = asked.attention, .norms = asked.norms, .stacking = asked.stacking};
+  options.subVectors = asked.subVectors();
   if (asked.attention == "fused" && asked.chunks > 1)
     throw Error::unsupported(
         "--attention fused: --chunks {} asks for stored scores, of which a fused attention has "
@@ -584,6 +610,35 @@ std::string unfusedReason(const ProposedVariant &variant) {
 
 }  // namespace
 
+namespace {
+
+/// Forgets the sites whose ops no kernel takes together, with a note each. Returns the first reason
+/// where none is left; empty otherwise.
+std::string leaveApart(ProposedVariant &variant, const std::vector<RecomposedSite> &sites) {
+  std::string firstReason;
+  bool isAnyLeft = false;
+  for (const RecomposedSite &site : sites) {
+    const std::set<std::pair<int, int>> others = std::exchange(variant.forced, {});
+    std::string reason;
+    for (const auto &pair : site.pairs()) {
+      variant.forced = {pair};
+      if (reason.empty()) reason = rejectedPair(variant);
+    }
+    variant.forced = others;
+    isAnyLeft = isAnyLeft || reason.empty();
+    if (reason.empty()) continue;
+    for (const auto &pair : site.pairs()) variant.forced.erase(pair);
+    variant.notes.push_back(fmt::format("'{}' is not recomposed: {}", site.name, reason));
+    if (firstReason.empty()) firstReason = variant.notes.back();
+  }
+  const bool hasSoftmax =
+      std::ranges::count(variant.counted.ops, OpKind::localSoftmax, &FlowOp::kind) > 0;
+  if (sites.empty()) return hasSoftmax ? "no softmax is between two contractions" : "";
+  return isAnyLeft ? "" : firstReason;
+}
+
+}  // namespace
+
 std::vector<ProposedVariant> Compilation::propose(Phase first) const {
   return withFusions(rewrite(first, Phase::attention), first);
 }
@@ -610,12 +665,16 @@ std::vector<ProposedVariant> Compilation::proposeRecomputed(
 std::vector<ProposedVariant> Compilation::withFusions(std::vector<ProposedVariant> rewritten,
                                                       Phase first) const {
   std::vector<ProposedVariant> kept;
-  std::vector<std::string> missingSomewhere, rejected;
+  std::vector<std::string> missingSomewhere, rejected, apart;
   std::set<std::string> labels;  // of the ops of all variants
   for (ProposedVariant &variant : rewritten) {
     std::vector<std::string> missing;
     variant.counted = describeGraph(graphOf(*variant.module)).flow;
     for (const FlowOp &op : variant.counted.ops) labels.insert(op.label);
+    std::vector<RecomposedSite> recomposed;
+    if (choices.attention == "recomposed") recomposed = recomposedSites(variant.counted);
+    for (const RecomposedSite &site : recomposed)
+      for (const auto &pair : site.pairs()) variant.forced.insert(pair);
     const FuseOptions options = fuseOptions(variant, rewritten.size(), missing);
     if (!missing.empty()) {
       missingSomewhere = missing;
@@ -636,11 +695,20 @@ std::vector<ProposedVariant> Compilation::withFusions(std::vector<ProposedVarian
           "--attention fused: {}; the nearest alternative is --attention decomposed, --attention "
           "auto prices all forms",
           reason);
+    if (choices.attention == "recomposed" && first < Phase::configure)
+      if (std::string reason = leaveApart(variant, recomposed); !reason.empty()) {
+        apart.push_back(std::move(reason));
+        continue;
+      }
     if (const std::string reason = rejectedPair(variant); !reason.empty())
       rejected.push_back(reason);
     else kept.push_back(std::move(variant));
   }
   const std::vector<std::string> names(labels.begin(), labels.end());
+  if (kept.empty() && rejected.empty() && !apart.empty())
+    throw Error::unsupported(
+        "--attention recomposed: {}; the nearest alternative is --attention decomposed",
+        apart.front());
   if (kept.empty() && !rejected.empty())
     throw Error::unsupported("--fuse {}: {}", fmt::join(choices.fuse, " --fuse "),
                              fmt::join(rejected, "\n  "));

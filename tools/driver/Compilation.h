@@ -105,6 +105,10 @@ public:
   bool variantHasTensor(const ProposedVariant &variant, const std::string &name) const;
   /// What a variant computes and moves, as plain data.
   Account account(const ProposedVariant &variant) const;
+  /// What of its bytes a kernel moves at expectedFill(): all of most; of one over packed tokens or
+  /// cached keys, those of the expected lengths, as its price has it.
+  double movedShare(const Kernel &kernel) const;
+  double movedShare(const Dataflow &flow, const std::vector<int> &ops) const;
 
   const CostModel &costModel() const { return *prices; }
   /// What costModel() is at full length, of any graph.
@@ -149,6 +153,7 @@ private:
   void importText(const VariantText &variant);
   void differentiateImported();
   void noteBytes(Phase phase);
+  PhaseBytes bytesAfter(Phase phase, mlir::Operation *graph) const;
   std::vector<ProposedVariant> rewriteOne(const Variant &variant, const ChoiceFlags &asked,
                                           bool choosesRecomputed, Phase first, Phase last) const;
   /// With their fusions; those that cannot fuse what --fuse names are left out.

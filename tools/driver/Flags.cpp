@@ -7,11 +7,13 @@
 #include "kernel/ByteText.h"
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
+#include "kernel/Pages.h"
 #include "runtime/execute/Lengths.h"
 #include "runtime/system/MachineMemory.h"
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -142,6 +144,13 @@ void ModelFlags::declare(CLI::App &command) {
           "says how many each sequence has there; a query sees these, and the new ones up to its "
           "own")
       ->type_name("N");
+  command
+      .add_option(
+          "--page", page,
+          "the caches of --cache lie in pages of P positions (16, 32, .. 256): of f pages in "
+          "memory (--dim f; default: as many as all sequences at full length have), "
+          "page_table[b, k / P], an argument, names the one with position k of a sequence")
+      ->type_name("P");
   command.add_flag("--train", train,
                    "forward and backward in one graph; a whole model with logits ends in "
                    "their loss");
@@ -245,14 +254,41 @@ std::optional<int64_t> ModelFlags::cachedPositions() const {
   return positions;
 }
 
+std::optional<int64_t> ModelFlags::pagePositions() const {
+  if (page.empty()) return {};
+  int64_t positions = 0;
+  const auto [end, error] = std::from_chars(page.data(), page.data() + page.size(), positions);
+  if (error != std::errc() || end != page.data() + page.size() || positions < fewestPagePositions ||
+      positions > mostPagePositions || positions % pagePositionsStep != 0)
+    throw Error::badInput(
+        "--page {}: a page has a multiple of {} positions, at least {} and at most {}; nearest "
+        "is {}",
+        page, pagePositionsStep, fewestPagePositions, mostPagePositions,
+        std::clamp((positions + pagePositionsStep / 2) / pagePositionsStep * pagePositionsStep,
+                   fewestPagePositions, mostPagePositions));
+  return positions;
+}
+
 models::ScoreMask ModelFlags::scoreMask() const { return models::parseScoreMask(masks); }
 models::ScoreForm ModelFlags::scoreForm() const { return models::parseScoreForm(scores); }
 
 void ChoiceFlags::declare(CLI::App &command) {
   const OptionGroup group(command, "Choices");
-  command.add_option("--attention", attention, "auto, unfused, decomposed or fused")
+  command
+      .add_option(
+          "--attention", attention,
+          "auto; unfused; decomposed: softmax in local softmax, reduction of sub-vectors and "
+          "global scaling; recomposed: the first of them in the epilogue of the scores' "
+          "GEMM and the last in the prologue of the next one; or fused")
       ->capture_default_str()
       ->type_name("KIND");
+  command
+      .add_option("--sub-vector", subVector,
+                  "elements of a sub-vector of a decomposed or recomposed softmax: 16, 32, 64 or "
+                  "128, of which GEMMs that end with a local softmax take up to 64; auto: by "
+                  "predicted time")
+      ->capture_default_str()
+      ->type_name("N|auto");
   declareProposals(command);
   declareDecisions(command);
 }
@@ -387,6 +423,13 @@ std::vector<Pin> ChoiceFlags::pinned() const {
 void ChoiceFlags::check() const {
   memoryTradeShare();
   requireOneOf("--attention", attention, {attentionKinds.begin(), attentionKinds.end()});
+  subVectors();
+  if (const ChoiceFlags usual;
+      subVector != usual.subVector && (attention == "unfused" || attention == "fused"))
+    throw Error::badInput(
+        "--sub-vector {} with --attention {}: no softmax is decomposed there; leave one of them "
+        "out, or take --attention decomposed or recomposed",
+        subVector, attention);
   requireOneOf("--norms", norms, {"auto", "fused", "decomposed", "deferred"});
   requireOneOf("--stacking", stacking, {"auto", "separate", "two", "three"});
   requireOneOf("--concurrent", concurrent, {"auto", "on", "off"});
@@ -398,6 +441,18 @@ void ChoiceFlags::check() const {
   requireOneOf("--softmax", softmax, {"auto", "shuffle", "tree", "linear"});
   requireOneOf("--fuse-rules", fuseRules, {"paper", "default", "none"});
   checkPipeline();
+}
+
+std::vector<int> ChoiceFlags::subVectors() const {
+  const ChoiceFlags usual;
+  std::vector<int> lengths;
+  for (const int length : subVectorLengths)
+    if (subVector == std::to_string(length)) return {length};
+    else if (usual.subVector == std::to_string(length)) lengths.insert(lengths.begin(), length);
+    else lengths.push_back(length);
+  if (subVector == "auto") return lengths;
+  throw Error::badInput("--sub-vector {}: {} or auto", subVector,
+                        fmt::join(subVectorLengths, ", "));
 }
 
 void ChoiceFlags::checkPipeline() const {

@@ -40,7 +40,7 @@ private:
 };
 
 /// MODEL, --dim, --part, --layers, --dtype, --allow-key, --tf32, --dropout, --mask, --ragged,
-/// --cache;
+/// --cache, --page;
 /// --train,
 /// --gradients-of,
 /// --recompute, --optimizer.
@@ -57,6 +57,7 @@ struct ModelFlags {
   std::vector<std::string> allowedKeys;
   std::string ragged;  ///< the axis of positions whose valid tokens alone are computed; empty: all
   std::string cache;   ///< positions of caches of keys and values; empty: no caches
+  std::string page;    ///< positions of a page that these lie in; empty: in one piece
   bool tf32 = false;   ///< contractions of f32 operands may read them as tf32
 
   void declare(CLI::App &command);
@@ -71,6 +72,8 @@ struct ModelFlags {
   std::optional<double> dropoutProbability() const;
   /// Of --cache. Throws Error(badInput) for anything but a positive number.
   std::optional<int64_t> cachedPositions() const;
+  /// Of --page. Throws Error(badInput) for anything but 16, 32, .., 256, and without --cache.
+  std::optional<int64_t> pagePositions() const;
   models::ScoreMask scoreMask() const;
   models::ScoreForm scoreForm() const;
   /// Of --recompute: the tensors that it names, and whether it leaves the choice to selection
@@ -92,11 +95,15 @@ decision::NamedLayout parseLayout(const std::string &layout);
 using OpPair = std::pair<std::string, std::string>;
 
 /// The values of --attention.
-constexpr std::array<const char *, 4> attentionKinds = {"auto", "unfused", "decomposed", "fused"};
+constexpr std::array<const char *, 5> attentionKinds = {"auto", "unfused", "decomposed",
+                                                        "recomposed", "fused"};
+/// Elements of a sub-vector that --sub-vector takes.
+constexpr std::array<int, 4> subVectorLengths = {16, 32, 64, 128};
 
 /// What the passes propose and what selection may choose.
 struct ChoiceFlags {
   std::string attention = "auto";
+  std::string subVector = "64";  ///< or auto
   std::string norms = "fused";
   std::string stacking = "auto";
   std::string fuseRules = "default";
@@ -133,6 +140,8 @@ struct ChoiceFlags {
   ExpectedFill expectedFill(int64_t longest) const;
   /// Of --pipeline: 0 for auto. Throws Error(badInput) for what is neither that nor a number.
   int slices() const;
+  /// Of --sub-vector; of auto all lengths, the default first. Throws Error(badInput) for others.
+  std::vector<int> subVectors() const;
   /// --concurrent auto leaves it to measuring, and is off without.
   decision::Concurrency concurrency() const;
   /// Throws Error(badInput) for a flag that --pipeline excludes.

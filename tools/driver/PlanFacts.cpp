@@ -525,17 +525,21 @@ std::string shortName(const PlanKernel &kernel) {
 }
 
 std::string attentionForm(const Plan &plan) {
-  bool hasSoftmax = false;
+  bool hasSoftmax = false, hasLocal = false, isLocalApart = false, isScalingFused = false;
   for (const PlanKernel &kernel : plan.kernels) {
     const auto has = [&](OpKind kind) {
       return std::ranges::count(kernel.ops, kind, &PlanOp::kind) > 0;
     };
     if (has(OpKind::onlineSoftmaxContract)) return "fused attention";
-    if (has(OpKind::localSoftmax)) return "decomposed attention";
+    hasLocal = hasLocal || has(OpKind::localSoftmax);
+    isLocalApart = isLocalApart || (has(OpKind::localSoftmax) && !has(OpKind::contract));
+    isScalingFused = isScalingFused || (has(OpKind::globalScaling) && has(OpKind::contract));
     hasSoftmax = hasSoftmax || has(OpKind::softmax);
     if (has(OpKind::onlineSoftmaxContract) || (has(OpKind::softmax) && has(OpKind::contract)))
       return "fused attention";
   }
+  if (hasLocal)
+    return isScalingFused && !isLocalApart ? "recomposed attention" : "decomposed attention";
   return hasSoftmax ? "unfused attention" : "";
 }
 

@@ -120,7 +120,8 @@ std::vector<std::string> warningsOf(const Plan &plan, const nlohmann::json &repo
 /// A kernel's label, or where the plan has none, from before labels, its name.
 std::string shortName(const PlanKernel &kernel);
 
-/// "fused attention", "decomposed attention", "unfused attention", or empty for plans without.
+/// "fused attention", "recomposed attention", "decomposed attention", "unfused attention", or empty
+/// for plans without.
 std::string attentionForm(const Plan &plan);
 
 /// Of how many chunks a kernel has most; 1 where all run whole.

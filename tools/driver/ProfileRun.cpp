@@ -5,6 +5,7 @@
 #include "codegen/Emit.h"
 #include "codegen/SourceHash.h"
 #include "codegen/families/library/LibraryKnobs.h"
+#include "kernel/Append.h"
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
 #include "kernel/Format.h"
@@ -72,12 +73,22 @@ std::string oneLine(const std::string &text) {
 bool countsTokens(const Kernel &kernel, int value) {
   return std::ranges::any_of(kernel.body, [&](const BodyOp &op) {
     if (op.kind == OpKind::offsets) return op.operands[0] == value;
-    if (op.kind == OpKind::append) return op.operands[2] == value;
+    if (op.kind == OpKind::append) return op.operands[appendStarts] == value;
     const bool readsLengths = (op.kind == OpKind::mask && !isDocumentMask(op)) ||
                               op.kind == OpKind::pack || op.kind == OpKind::unpack;
     return readsLengths && op.operands.size() > 1 && op.operands[1] == value &&
            kernel.values[size_t(value)].dtype == DType::i32;
   });
+}
+
+/// Of a table: the pages that it may list.
+std::optional<int64_t> pagesOf(const Kernel &kernel, int value) {
+  for (const BodyOp &op : kernel.body)
+    if ((op.kind == OpKind::append && isPaged(op) && op.operands[appendTable] == value) ||
+        (op.kind == OpKind::gatherPages && op.operands[1] == value))
+      return kernel.axes[size_t(kernel.values[size_t(op.operands.front())].axes[appendAlong(op)])]
+          .extent;
+  return std::nullopt;
 }
 
 runtime::KernelJob jobOf(const Kernel &kernel, const Configuration &configuration,
@@ -92,14 +103,17 @@ runtime::KernelJob jobOf(const Kernel &kernel, const Configuration &configuratio
                          .outputBytes = {},
                          .workspaceBytes = emitted.launch.workspaceBytes,
                          .zeroInputs = {},
-                         .lengthInputs = {}};
+                         .lengthInputs = {},
+                         .pageInputs = {}};
   for (const codegen::Parameter &parameter : emitted.parameters)
     job.arguments.push_back(
         {.kind = parameter.kind, .index = parameter.index, .map = parameter.map});
   for (size_t i = 0; i < kernel.inputs.size(); ++i) {
     job.inputBytes.push_back(spanBytes(kernel, kernel.inputs[i], configuration.inputs[i]));
     const DType type = kernel.values[size_t(kernel.inputs[i])].dtype;
-    if (countsTokens(kernel, kernel.inputs[i])) job.lengthInputs.push_back(int(i));
+    if (const std::optional<int64_t> pages = pagesOf(kernel, kernel.inputs[i]))
+      job.pageInputs.emplace_back(int(i), *pages);
+    else if (countsTokens(kernel, kernel.inputs[i])) job.lengthInputs.push_back(int(i));
     else if (type == DType::i32 || type == DType::i1) job.zeroInputs.push_back(int(i));
     job.readsFloat8 = job.readsFloat8 || isFloat8(type);
   }
@@ -201,7 +215,7 @@ private:
       return measurement.source !=
              codegen::sourceHash(codegen::emit(space.kernels[item.kernel].kernel,
                                                item.configuration, options.architecture)
-                                     .text);
+                                     .timedText);
     } catch (const Error &) {
       return true;  // it is said again why it cannot be emitted
     }
@@ -263,7 +277,7 @@ private:
         continue;
       }
       lot.requests.push_back({.name = space.kernels[item.kernel].name,
-                              .text = lot.emitted.back().text,
+                              .text = lot.emitted.back().timedText,
                               .entry = lot.emitted.back().entry,
                               .architecture = options.architecture,
                               .extraFlags = {}});

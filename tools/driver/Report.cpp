@@ -319,7 +319,9 @@ json movementReport(const Compilation &compilation, const ProposedVariant &propo
     peaks[chosen.kernel.name] =
         percentOfPeak(chosen.cost, chosen.kernel, compilation.costModel().device());
     if (!chosen.graphOps.empty() && accounted.insert(chosen.graphOps).second)
-      kernels.push_back({.name = chosen.kernel.name, .ops = chosen.graphOps});
+      kernels.push_back({.name = chosen.kernel.name,
+                         .ops = chosen.graphOps,
+                         .share = compilation.movedShare(chosen.kernel)});
   }
   Account account = compilation.account(proposed);
   json report = accountReport(account, kernels);

@@ -40,7 +40,9 @@ json toJson(const ChoiceFlags &flags) {
                  {"alternatives", flags.alternatives},
                  {"searchMemory", flags.searchMemory}};
   if (flags.memoryTradeShare() > 0) object["memoryTrade"] = flags.memoryTrade;  // absent: 0
-  if (flags.slices() != 1) object["pipeline"] = flags.pipeline;                 // absent: 1
+  if (const ChoiceFlags usual; flags.subVector != usual.subVector)
+    object["subVector"] = flags.subVector;                       // absent: 64
+  if (flags.slices() != 1) object["pipeline"] = flags.pipeline;  // absent: 1
   if (flags.fill) object["fill"] = {{"tokens", flags.fill->tokens}, {"pairs", flags.fill->pairs}};
   return object;
 }
@@ -63,6 +65,7 @@ ChoiceFlags choicesFrom(const json &object) {
   object.at("alternatives").get_to(flags.alternatives);
   object.at("searchMemory").get_to(flags.searchMemory);
   if (object.contains("memoryTrade")) object.at("memoryTrade").get_to(flags.memoryTrade);
+  if (object.contains("subVector")) object.at("subVector").get_to(flags.subVector);
   if (object.contains("pipeline")) object.at("pipeline").get_to(flags.pipeline);
   if (object.contains("fill"))
     flags.fill = ExpectedFill{.tokens = object.at("fill").at("tokens").get<double>(),

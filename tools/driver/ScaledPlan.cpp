@@ -267,6 +267,11 @@ Dims smallDims(const Plan &plan, int64_t step, int64_t longest, int64_t batch) {
   for (const auto &[axis, chunks] : chunksByAxis(plan))
     small[axis] = chunks.count * (chunks.isLong ? 2 : 1);
   for (auto &[name, extent] : small) extent = std::min(extent, at(name.c_str()));
+  if (at("c") > 0) {  // caches of pages, which stay as long as they are
+    small["e"] = std::min((small["k"] + at("c") - 1) / at("c"), at("e"));
+    small["k"] = small["e"] * at("c");
+    small["f"] = std::min(small["b"] * small["e"], at("f"));
+  }
   small["i"] = at("i") == at("h") * at("p")
                    ? small["h"] * small["p"]
                    : oddMultiple(at("i"), step, std::max(step, longest / 2));

@@ -161,7 +161,7 @@ private:
   void emit(const Kernel &kernel, const Configuration &configuration, const std::string &hash,
             const std::string &line) {
     if (done.contains({hash, line})) return;
-    use(hash, line, codegen::emit(kernel, configuration, architecture).text);
+    use(hash, line, codegen::emit(kernel, configuration, architecture).timedText);
     done.emplace(hash, line);
   }
 

@@ -30,4 +30,13 @@ std::string placeOfHead(const AttentionProblem &problem, const AttentionTensor &
   return terms.empty() ? "0" : fmt::format("{}", fmt::join(terms, " + "));
 }
 
+std::string placeOfSequence(const AttentionProblem &problem, const std::string &head) {
+  const AttentionProblem::Paged &paged = problem.paged.value();
+  if (paged.sequences == 1) return "0";
+  std::string index = paged.divisor == 1 ? head : fmt::format("{} / {}", head, paged.divisor);
+  if (paged.divisor * paged.sequences < problem.heads)
+    index += fmt::format(" % {}", paged.sequences);
+  return fmt::format("weft::Offset({}) * {}", index, paged.sequenceStride);
+}
+
 }  // namespace weft::codegen

@@ -12,4 +12,7 @@ namespace weft::codegen {
 std::string placeOfHead(const AttentionProblem &problem, const AttentionTensor &tensor,
                         const std::string &head);
 
+/// Elements from the first entry of a table of pages to that of a head's sequence.
+std::string placeOfSequence(const AttentionProblem &problem, const std::string &head);
+
 }  // namespace weft::codegen

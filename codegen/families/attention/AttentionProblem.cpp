@@ -3,6 +3,7 @@
 
 #include "codegen/families/contraction/EpilogueLimits.h"
 #include "kernel/Error.h"
+#include "passes/configure/Family.h"
 
 #include <algorithm>
 #include <limits>
@@ -54,10 +55,11 @@ public:
                       problem.queries, problem.keys, mostPositions);
     if (problem.heads > mostHeads)
       return rejected("{} heads; at most {} are taken", problem.heads, mostHeads);
-    const PackedTokens rows = region.packed.value_or(PackedTokens{.q = problem.queryAxis,
-                                                                  .k = problem.keyAxis,
-                                                                  .v = problem.keyAxis,
-                                                                  .output = problem.queryAxis});
+    const PackedTokens rows = region.packed.value_or(
+        PackedTokens{.q = problem.queryAxis,
+                     .k = region.paged ? region.paged->kPositions : problem.keyAxis,
+                     .v = region.paged ? region.paged->vPositions : problem.keyAxis,
+                     .output = problem.queryAxis});
     problem.q = tensor(region.q, rows.q, problem.headDimAxis);
     problem.k = tensor(region.k, rows.k, problem.headDimAxis);
     problem.v = tensor(region.v, rows.v, problem.valueDimAxis);
@@ -67,6 +69,12 @@ public:
         return rejected("packed sequences of up to {} queries and {} keys; both have one bound",
                         problem.queries, problem.keys);
       addPacked();
+    }
+    if (region.paged) {
+      if (extent(region.paged->kPages) != extent(region.paged->vPages))
+        return rejected("{} pages of keys and {} of values; both have one number of them",
+                        extent(region.paged->kPages), extent(region.paged->vPages));
+      addPaged();
     }
     if (region.logSums >= 0) problem.logSums = tensor(region.logSums, problem.queryAxis, -1);
     return problem;
@@ -90,13 +98,39 @@ private:
     return found;
   }
 
+  /// Head / divisor % sequences is the sequence of a head.
+  void addSequences(int sequencesAxis, int64_t &sequences, int64_t &divisor) const {
+    for (size_t axis = 0; axis < problem.headAxes.size(); ++axis) {
+      if (sequences > 1) divisor *= problem.headExtents[axis];
+      if (problem.headAxes[axis] == sequencesAxis) sequences = problem.headExtents[axis];
+    }
+  }
+
+  /// Elements, along an axis of an input.
+  int64_t strideAlong(int value, int axis) const {
+    const auto input = size_t(std::ranges::find(kernel.inputs, value) - kernel.inputs.begin());
+    const std::vector<int> &axes = kernel.values[size_t(value)].axes;
+    const auto dimension = size_t(std::ranges::find(axes, axis) - axes.begin());
+    return stridesOf(configuration.inputs.at(input), extentsOf(kernel, value)).at(dimension);
+  }
+
+  void addPaged() {
+    const PagedKeys &own = *region.paged;
+    const std::vector<int> &table = kernel.values[size_t(own.table)].axes;
+    AttentionProblem::Paged paged{.table = own.input,
+                                  .pages = extent(own.kPages),
+                                  .positions = extent(own.kPositions),
+                                  .sequenceStride = strideAlong(own.table, table[0]),
+                                  .entryStride = strideAlong(own.table, table[1]),
+                                  .kStride = strideAlong(region.k, own.kPages),
+                                  .vStride = strideAlong(region.v, own.vPages)};
+    addSequences(own.sequences, paged.sequences, paged.divisor);
+    problem.paged = paged;
+  }
+
   void addPacked() {
     AttentionProblem::Packed packed;
-    for (size_t axis = 0; axis < problem.headAxes.size(); ++axis) {
-      if (packed.sequences > 1) packed.divisor *= problem.headExtents[axis];
-      if (problem.headAxes[axis] == region.packed->sequences)
-        packed.sequences = problem.headExtents[axis];
-    }
+    addSequences(region.packed->sequences, packed.sequences, packed.divisor);
     const Layout &offsets = configuration.inputs.at(region.packed->input);
     packed.offsetStride = stridesOf(offsets, {kernel.elements(region.packed->offsets)})[0];
     problem.packed = packed;

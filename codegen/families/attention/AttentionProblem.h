@@ -61,6 +61,18 @@ struct AttentionProblem {
     bool operator==(const Packed &) const = default;
   };
   std::optional<Packed> packed = {};
+  /// Of keys and values in pages: rows of `k` and `v` are positions of a page, and heads begin in
+  /// page 0. The sequence of a head is as of packed tokens. Strides are elements.
+  struct Paged {
+    size_t table = 0;       ///< position in Kernel::inputs
+    int64_t pages = 1;      ///< in memory
+    int64_t positions = 1;  ///< of a page
+    int64_t sequences = 1, divisor = 1;
+    int64_t sequenceStride = 0, entryStride = 1;  ///< of the table
+    int64_t kStride = 0, vStride = 0;             ///< from a page to the next
+    bool operator==(const Paged &) const = default;
+  };
+  std::optional<Paged> paged = {};
   bool operator==(const AttentionProblem &) const = default;
 };
 

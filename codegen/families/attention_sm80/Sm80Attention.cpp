@@ -123,15 +123,24 @@ private:
            fmt::format(
                "{{\n    .heads = {}, .queries = {}, .keys = {}, .headDim = {}, .valueDim = {},\n"
                "    .rowQ = {}, .rowK = {}, .rowV = {}, .rowOutput = {}, .rowLogSums = {},\n"
-               "    .isOutputAligned = {}, .scale = {}, .scalesLast = {}}}",
+               "    .isOutputAligned = {}, .scale = {}, .scalesLast = {}{}}}",
                extentText(kernel, problem.headAxes, axes), extentOf(problem.queryAxis),
                extentOf(problem.keyAxis), extentOf(problem.headDimAxis),
                extentOf(problem.valueDimAxis), problem.q.rowStride, problem.k.rowStride,
                problem.v.rowStride, problem.output.rowStride,
                problem.logSums ? problem.logSums->rowStride : 0,
                problem.output.hasAlignedRows(sizeOf(problem.outputType), 16),
-               floatLiteral(problem.scale), scalesLast)}},
+               floatLiteral(problem.scale), scalesLast, pagesText())}},
          ""});
+  }
+
+  /// Members of the shape.
+  std::string pagesText() const {
+    if (!problem.paged) return "";
+    return fmt::format(
+        ",\n    .pagePositions = {}, .pages = {}, .pageK = {}, .pageV = {}, .entryOfTable = {}",
+        axes[size_t(region.paged->kPositions)], axes[size_t(region.paged->kPages)],
+        problem.paged->kStride, problem.paged->vStride, problem.paged->entryStride);
   }
 
   void describeTile() {
@@ -201,6 +210,7 @@ private:
       if (tensor)
         members += fmt::format("{}.{} = {}", members.empty() ? "" : ", ", member,
                                placeOfHead(problem, *tensor, head));
+    if (problem.paged) members += fmt::format(", .table = {}", placeOfSequence(problem, head));
     program.body.push_back(
         {.kind = Statement::Kind::function,
          .type = fmt::format("int {}", head),
@@ -231,6 +241,7 @@ private:
     if (score.hasValueOps) arguments.push_back({"scoreWithoutMasks", score.scoreWithoutMasks});
     if (score.hasMasks) arguments.push_back({"coverage", score.coverage});
     if (knobs.splits > 1) arguments.push_back({"partials", "&" + addPartials()});
+    if (problem.paged) arguments.push_back({"table", inputs[problem.paged->table]});
     program.body.push_back(skeletonCall(fmt::format("weft::sm80::attention<{}, {}, {}>",
                                                     cudaNameOf(problem.operandType), shape, tile),
                                         "weft::sm80::AttentionArgs", arguments));

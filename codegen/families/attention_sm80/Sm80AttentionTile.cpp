@@ -161,6 +161,10 @@ std::string sm80AttentionLayoutRejection(const AttentionProblem &problem) {
           "rows of {} are no neighbours that start at multiples of {} bytes, which asynchronous "
           "copies ask for",
           what, chunkBytes);
+  if (problem.paged)
+    for (const int64_t stride : {problem.paged->kStride, problem.paged->vStride})
+      if (stride * sizeOf(problem.operandType) % chunkBytes != 0)
+        return fmt::format("pages start elsewhere than at multiples of {} bytes", chunkBytes);
   if (problem.output.columnStride != 1) return "elements of an output row are no neighbours";
   return "";
 }

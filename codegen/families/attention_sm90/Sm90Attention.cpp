@@ -92,13 +92,21 @@ private:
           std::tuple(&problem.v, problem.valueDim, knobs.tileKeys),
           std::tuple(&problem.output, problem.valueDim, 64)}) {
       if (tensor->value != value) continue;
+      const bool isPaged = problem.paged && (tensor == &problem.k || tensor == &problem.v);
+      const int rows = isPaged ? std::min<int>(boxRows, int(problem.paged->positions)) : boxRows;
       TensorMap map{.dtype = kernel.values[size_t(value)].dtype,
                     .extents = {columns, tensor->rows},
                     .strides = {tensor->rowStride},
-                    .box = {columnsOfBox, boxRows}};
+                    .box = {columnsOfBox, rows}};
       for (const HeadDimension &dimension : headDimensions(problem, *tensor)) {
         map.extents.push_back(dimension.extent);
         map.strides.push_back(dimension.stride);
+        map.box.push_back(1);
+      }
+      if (isPaged) {
+        map.extents.push_back(problem.paged->pages);
+        map.strides.push_back(tensor == &problem.k ? problem.paged->kStride
+                                                   : problem.paged->vStride);
         map.box.push_back(1);
       }
       return map;
@@ -179,7 +187,10 @@ private:
                        extentOf(problem.headDimAxis), extentOf(problem.valueDimAxis),
                        extentText(kernel, problem.headAxes, axes), headMap(problem.q),
                        headMap(problem.k), headMap(problem.v), headMap(problem.output),
-                       problem.packed ? ",\n    .isPacked = true" : "")}},
+                       problem.packed  ? ",\n    .isPacked = true"
+                       : problem.paged ? fmt::format(",\n    .pageRows = {}",
+                                                     axes[size_t(region.paged->kPositions)])
+                                       : "")}},
          ""});
   }
 
@@ -280,6 +291,7 @@ private:
     if (region.hasDropout) addDropout(arguments);
     addOrder(arguments);
     addPacked(arguments);
+    addPages(arguments);
     program.body.push_back(
         skeletonCall(fmt::format("weft::sm90::attention<{}, {}, {}>", type, shape, tile),
                      "weft::sm90::AttentionArgs", arguments));
@@ -307,6 +319,24 @@ private:
                      axes[size_t(region.packed->output)], inputs.at(region.packed->input))});
     arguments.push_back({"outputRow", row});
     arguments.push_back({"zeroesUnused", "true"});
+  }
+
+  /// The page of a key, by the table; none behind the last key.
+  void addPages(std::vector<NamedArgument> &arguments) {
+    if (!problem.paged) return;
+    const AttentionProblem::Paged &paged = *problem.paged;
+    const std::string name = names.reserve("pageOf");
+    const std::string entry = fmt::format(
+        "{} + key / {}{}", placeOfSequence(problem, "head"), axes[size_t(region.paged->kPositions)],
+        paged.entryStride == 1 ? "" : fmt::format(" * {}", paged.entryStride));
+    program.body.push_back(
+        {.kind = Statement::Kind::function,
+         .type = "int head, int key",
+         .name = name,
+         .body = {{.kind = Statement::Kind::evaluate,
+                   .value = fmt::format("return key < {} ? {}[{}] : -1", extentOf(problem.keyAxis),
+                                        inputs.at(paged.table), entry)}}});
+    arguments.push_back({"pageOf", name});
   }
 
   std::string argument(Parameter::Kind kind, std::string_view type, int index) {

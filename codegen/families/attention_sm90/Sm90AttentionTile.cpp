@@ -183,6 +183,10 @@ std::string sm90AttentionTileRejection(const AttentionProblem &problem,
     return fmt::format("{} query rows a tile; 64, 128 and 192 are taken", knobs.tileQueries);
   if (knobs.tileKeys % 16 != 0 || knobs.tileKeys < 16 || knobs.tileKeys > 256)
     return fmt::format("{} keys a block; multiples of 16 up to 256 are taken", knobs.tileKeys);
+  if (problem.paged && knobs.tileKeys % problem.paged->positions != 0 &&
+      problem.paged->positions % knobs.tileKeys != 0)
+    return fmt::format("{} keys a block of pages of {}; one is a multiple of the other",
+                       knobs.tileKeys, problem.paged->positions);
   if (knobs.stages < 2) return fmt::format("{} stages; at least 2 are needed", knobs.stages);
   if (knobs.queryStages < 1 || knobs.queryStages > 2)
     return fmt::format("{} tiles of queries in shared memory; 1 and 2 are taken",
@@ -263,11 +267,17 @@ std::string sm90AttentionLayoutRejection(const AttentionProblem &problem) {
           "rows of {} are no neighbours that start at multiples of {} bytes, which "
           "TMA asks for",
           what, bytes);
-    if (const size_t count = headDimensions(problem, tensor).size(); count > mostHeadDimensions)
+    const bool isPaged = problem.paged && (&tensor == &problem.k || &tensor == &problem.v);
+    if (const size_t count = headDimensions(problem, tensor).size() + (isPaged ? 1 : 0);
+        count > mostHeadDimensions)
       return fmt::format("heads of {} have {} strides; a tensor map has {} beside rows and columns",
                          what, count, mostHeadDimensions);
     return "";
   };
+  if (problem.paged)
+    for (const int64_t stride : {problem.paged->kStride, problem.paged->vStride})
+      if (stride * sizeOf(problem.operandType) % bytes != 0)
+        return fmt::format("pages start elsewhere than at multiples of {} bytes", bytes);
   std::string reason = rejection(problem.q, "queries", problem.operandType);
   if (reason.empty()) reason = rejection(problem.k, "keys", problem.operandType);
   if (reason.empty()) reason = rejection(problem.v, "values", problem.operandType);
@@ -320,7 +330,7 @@ std::vector<Sm90AttentionKnobs> sm90AttentionTileChoices(const AttentionProblem 
       if (needs.hasMasks && tileKeys > narrow) {
         knobs.tileKeys = narrow;
         knobs.blocks = multiprocessors * sm90AttentionResidentBlocks(problem, knobs);
-        choices.push_back(knobs);
+        if (sm90AttentionTileRejection(problem, knobs, needs).empty()) choices.push_back(knobs);
       }
       if (consumers == 1 && tileKeys >= narrow) {
         knobs.tileKeys = narrow;

@@ -40,8 +40,10 @@ public:
   ContractionEpilogue run() {
     reference[size_t(context.region.c)] = elementOfC();
     if (context.region.epilogue.empty() && context.region.reductions.empty() &&
-        reference[size_t(context.region.c)] == element(accumulators))
-      return {};
+        reference[size_t(context.region.c)] == element(accumulators)) {
+      addBehind();
+      return std::move(result);
+    }
     std::string subtile, vector;
     for (const EpilogueInput &input : context.region.inputs) {
       if (context.subtileInput == input.input) subtile = addHandedOver(input);
@@ -70,11 +72,39 @@ public:
                                           : fmt::format("{}, {}{}{}{}{}", taken, subtile, vector,
                                                         second, summed, place);
     result.body = std::move(body);
+    addBehind();
     result.headers.assign(headers.begin(), headers.end());
     return std::move(result);
   }
 
 private:
+  /// The function behind a local softmax.
+  void addBehind() {
+    const std::optional<EpilogueSoftmax> &softmax = context.region.softmax;
+    if (!softmax || !softmax->dropped) return;
+    for (Block *block : {&loads, &elements, &stores}) block->clear();
+    elementRow = elementColumn = {};
+    accumulators = context.names.reserve("exponentials");
+    at = context.names.reserve("at");
+    e = context.names.reserve("e");
+    reference[size_t(kernel.body[softmax->op].results[0])] = element(accumulators);
+    addOp(softmax->dropped->op);
+    const size_t output = softmax->dropped->output;
+    checkType(kernel.outputs[output]);
+    if (!liesAsResult(kernel.outputs[output], context.configuration.outputs[output]))
+      throw Error::unsupported("kernel '{}': output '{}' does not lie as the first one does",
+                               kernel.name, kernel.values[size_t(kernel.outputs[output])].name);
+    addFragmentOutput(
+        output, context.names.reserve(kernel.values[size_t(kernel.outputs[output])].name + "_v"));
+    Block body = std::move(loads);
+    body.push_back(loop(e, "8", 0, std::move(elements)));
+    body.insert(body.end(), stores.begin(), stores.end());
+    result.argumentsBehind =
+        fmt::format("const float (&{})[8], const {} &{}", accumulators, context.fragmentType, at);
+    result.behind = std::move(body);
+    result.headers.assign(headers.begin(), headers.end());
+  }
+
   // --- coordinates ---
 
   bool isSingleConsumer() const { return context.accumulatorsOfThread > 0; }
@@ -472,6 +502,9 @@ private:
       const int value = kernel.outputs[output];
       checkType(value);
       if (!context.region.isWhole(output)) continue;
+      if (const auto &softmax = context.region.softmax;
+          softmax && softmax->dropped && softmax->dropped->output == output)
+        continue;  // addBehind() stores it
       if (!liesAsResult(value, context.configuration.outputs[output]))
         throw Error::unsupported("kernel '{}': output '{}' does not lie as the first one does",
                                  kernel.name, kernel.values[size_t(value)].name);
@@ -481,25 +514,33 @@ private:
         elements.push_back(assign(element(name), reference[size_t(value)]));
         continue;
       }
-      const std::string arguments = matrixArguments(value, context.configuration.outputs[output]),
-                        to = memberOf(context.outputs.at(output));
       if (isSingleConsumer()) {
+        const std::string arguments = matrixArguments(value, context.configuration.outputs[output]),
+                          to = memberOf(context.outputs.at(output));
         values.push_back(declare("float", fmt::format("{}[{}]", name, count())));
         elements.push_back(assign(element(name), reference[size_t(value)]));
         stores.push_back(evaluate(
             fmt::format("weft::sm90::storeTileElements<{}>({}, {}, {})", arguments, to, name, at)));
         continue;
       }
-      usesFragments();
-      loads.push_back(declare("weft::Vec<float, 8>", name));
-      elements.push_back(assign(element(name + ".at"), reference[size_t(value)]));
-      stores.push_back(
-          evaluate(fmt::format("weft::storeFragment<{}>({}, {}, {})", arguments, to, name, at)));
+      addFragmentOutput(output, name);
     }
     checkType(kernel.outputs[0]);
     const int end = context.region.softmax ? context.region.softmax->value : kernel.outputs[0];
     const std::string &first = reference[size_t(end)];
     if (first != element(accumulators)) elements.push_back(assign(element(accumulators), first));
+  }
+
+  /// An output of C's shape that the function itself stores.
+  void addFragmentOutput(size_t output, const std::string &name) {
+    const int value = kernel.outputs[output];
+    usesFragments();
+    loads.push_back(declare("weft::Vec<float, 8>", name));
+    elements.push_back(assign(element(name + ".at"), reference[size_t(value)]));
+    stores.push_back(
+        evaluate(fmt::format("weft::storeFragment<{}>({}, {}, {})",
+                             matrixArguments(value, context.configuration.outputs[output]),
+                             memberOf(context.outputs.at(output)), name, at)));
   }
 
   /// What the kernel template adds up, while the GEMM's accumulators are in their place.
@@ -550,6 +591,7 @@ std::optional<VectorInput> vectorInputOf(const Kernel &kernel, const Configurati
 }
 
 std::optional<size_t> subtileOutputOf(const Kernel &kernel, const ContractionRegion &region) {
+  if (region.softmax) return std::nullopt;  // what follows that is stored fragment by fragment
   for (size_t output = 1; output < kernel.outputs.size(); ++output)
     if (region.isWhole(output) && kernel.values[size_t(kernel.outputs[output])].dtype ==
                                       kernel.values[size_t(kernel.outputs[0])].dtype)

@@ -68,10 +68,11 @@
 // is 64 wide; a warp of sm_80 is as wide as its tile says). So no reduction crosses warps: four
 // lanes hold a row of a block (`codegen/device/sub_vectors.cuh`, one for both families). The
 // softmax runs along the axis in which C is contiguous. Maxima and sums are stored sub-vector by
-// sub-vector (`contractionTuples`), so that neighbouring rows are neighbours in memory. Nothing
-// else is stored, and with a profile these kernels, too, are chosen by their measurements alone.
-// Rejected: ops before the contraction, reductions, split k, single-consumer tiles, tf32 by
-// mma.sync.
+// sub-vector (`contractionTuples`), so that neighbouring rows are neighbours in memory. A dropout
+// of the exponentials may follow, whose result is one more output: a trained attention multiplies
+// it, and the backward pass reads the exponentials. Nothing else is stored, and with a profile
+// these kernels, too, are chosen by their measurements alone. Rejected: ops before the contraction,
+// reductions, split k, single-consumer tiles, tf32 by mma.sync.
 //
 // **Emulation on the CPU.** The epilogue store is emulated: whole emitted kernels run on
 // accumulators from plain loops (`tests/emulate/host/weft/sm90*.cuh`), local softmaxes in both
@@ -138,7 +139,8 @@ struct EpilogueContext {
 /// sets `second` to elements of subtileOutput and `summed` to the elements that
 /// ContractionRegion::reductions add up, and stores the other outputs itself. For a single-consumer
 /// tile: a function of `const Fragment &at` that returns a function of
-/// `float (&sums)[accumulatorsOfThread]`.
+/// `float (&sums)[accumulatorsOfThread]`. Behind a local softmax a second function
+/// `const float (&exponentials)[8], const Fragment &at` stores those that a dropout keeps.
 struct ContractionEpilogue {
   std::vector<std::string> headers = {};
   std::vector<ConstantLine> constants = {};
@@ -146,7 +148,9 @@ struct ContractionEpilogue {
   Block prologue = {};                     ///< before the kernel template is called
   std::string arguments = {};              ///< the function's parameters
   Block body = {};
-  bool accessesMemory = false;  ///< it loads operands or stores results itself
+  std::string argumentsBehind = {};  ///< of the second function; empty: there is none
+  Block behind = {};                 ///< its body
+  bool accessesMemory = false;       ///< it loads operands or stores results itself
   /// Of a kernel with unused tokens: the name of their number, a constant int of the prologue.
   /// Empty: none, or loaded per tile.
   std::string tokens = {};

@@ -235,7 +235,8 @@ private:
                                                         .gemm = shape,
                                                         .rowsAlongN = gemm.isSwapped,
                                                         .fragmentType = "weft::sm80::Fragment"});
-    if (!epilogue.isEmpty()) epilogue.headers.push_back("weft/sm80_epilogue.cuh");
+    if (!epilogue.isEmpty() || !epilogue.argumentsBehind.empty())
+      epilogue.headers.push_back("weft/sm80_epilogue.cuh");
     addHeaders(epilogue.headers);
     program.constants.insert(program.constants.end(), epilogue.constants.begin(),
                              epilogue.constants.end());
@@ -243,26 +244,38 @@ private:
                               epilogue.parameters.end());
     program.body.insert(program.body.end(), epilogue.prologue.begin(), epilogue.prologue.end());
     tokens = epilogue.tokens;
-    if (epilogue.isEmpty()) return withSoftmax("");
+    std::string behind;
+    if (!epilogue.argumentsBehind.empty()) {
+      behind = names.reserve("behind");
+      program.body.push_back({.kind = Statement::Kind::function,
+                              .type = epilogue.argumentsBehind,
+                              .name = behind,
+                              .body = std::move(epilogue.behind)});
+    }
+    if (epilogue.isEmpty()) return withSoftmax("", behind);
     const std::string epilogueOp = names.reserve("epilogueOp");
     program.body.push_back({.kind = Statement::Kind::function,
                             .type = epilogue.arguments,
                             .name = epilogueOp,
                             .body = std::move(epilogue.body)});
     return withSoftmax(
-        fmt::format("weft::sm80::limitFragmentsInFlight<{}>({})", blocksTogether(), epilogueOp));
+        fmt::format("weft::sm80::limitFragmentsInFlight<{}>({})", blocksTogether(), epilogueOp),
+        behind);
   }
 
-  /// Behind what is applied element by element, if there is one.
-  std::string withSoftmax(const std::string &epilogueOp) {
+  /// Behind what is applied element by element, if there is one; and before the function `behind`.
+  std::string withSoftmax(const std::string &epilogueOp, const std::string &behind) {
     if (!region.softmax) return epilogueOp;
-    addHeaders({"weft/sm80_softmax.cuh"});
+    addHeaders({behind.empty() ? "weft/sm80_softmax.cuh" : "weft/sm80_softmax_behind.cuh"});
     const std::string subVectors =
         subVectorsText(kernel, configuration, region, axes, results, names, program.constants);
     const std::string &maxima = results[region.softmax->maxima],
                       &sums = results[region.softmax->sums];
-    return fmt::format("weft::sm80::withLocalSoftmax<{}>({}, {}, {})", subVectors, maxima, sums,
-                       epilogueOp.empty() ? "weft::sm80::Unchanged{}" : epilogueOp);
+    const std::string softmax =
+        fmt::format("weft::sm80::withLocalSoftmax<{}>({}, {}, {})", subVectors, maxima, sums,
+                    epilogueOp.empty() ? "weft::sm80::Unchanged{}" : epilogueOp);
+    return behind.empty() ? softmax
+                          : fmt::format("weft::sm80::followedBy({}, {})", softmax, behind);
   }
 
   /// 16 x 16 blocks of a warp that are in flight at a time: several hide each other's loads,

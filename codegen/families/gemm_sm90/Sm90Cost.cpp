@@ -88,7 +88,7 @@ double partialBytes(const Kernel &kernel, const GemmProblem &gemm, const Sm90Gem
 double sm90ElementSeconds(const Kernel &kernel, const ContractionRegion &region) {
   double seconds = analytic::epilogueSeconds;
   const double elements = double(kernel.elements(region.c));
-  for (const size_t op : region.epilogue)
+  for (const size_t op : region.elementwiseOps())
     seconds += analytic::epilogueFlopSeconds * kernel.body[op].flop / elements;
   bool isFirst = true;
   for (const EpilogueInput &input : region.inputs)
@@ -107,7 +107,7 @@ namespace {
 double drawSeconds(const Kernel &kernel, const ContractionRegion &region,
                    const Configuration &configuration, const GemmProblem &gemm) {
   double seconds = 0;
-  for (const size_t op : region.epilogue) {
+  for (const size_t op : region.elementwiseOps()) {
     if (kernel.body[op].kind != OpKind::dropout) continue;
     const ContractionGroups groups = groupsAsLaidOut(kernel, region, configuration.outputs[0]);
     const std::vector<int> &axes = kernel.values[size_t(kernel.body[op].results[0])].axes;
@@ -162,7 +162,7 @@ double marginOf(const Kernel &kernel, const ContractionRegion &region, const Gem
   if (knobs.streamK != 0) margin += margins::streamK;
   else if (knobs.splitK > 1) margin += margins::splitK;
   if (knobs.schedule == Sm90Schedule::singleConsumer) margin += margins::singleConsumer;
-  if (std::ranges::any_of(region.epilogue,
+  if (std::ranges::any_of(region.elementwiseOps(),
                           [&](size_t op) { return kernel.body[op].kind == OpKind::dropout; }))
     margin += margins::dropout;
   if (!region.reductions.empty()) margin += margins::epilogueReduction;

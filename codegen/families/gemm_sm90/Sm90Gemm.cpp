@@ -396,6 +396,13 @@ private:
                               epilogue.parameters.end());
     program.body.insert(program.body.end(), epilogue.prologue.begin(), epilogue.prologue.end());
     tokens = epilogue.tokens;
+    if (!epilogue.argumentsBehind.empty()) {
+      behind = names.reserve("behind");
+      program.body.push_back({.kind = Statement::Kind::function,
+                              .type = epilogue.argumentsBehind,
+                              .name = behind,
+                              .body = std::move(epilogue.behind)});
+    }
     if (epilogue.isEmpty()) return "";
     const std::string epilogueOp = names.reserve("epilogueOp");
     program.body.push_back({.kind = Statement::Kind::function,
@@ -435,7 +442,9 @@ private:
     if (gemm.hasSeveralStrides()) program.headers.push_back("weft/sm90_strides.cuh");
     if (gemm.operandType == DType::tf32) program.headers.push_back("weft/sm90_tf32.cuh");
     if (!region.reductions.empty()) program.headers.push_back("weft/sm90_epilogue_reduction.cuh");
-    if (region.softmax) program.headers.push_back("weft/sm90_softmax.cuh");
+    if (region.softmax)
+      program.headers.push_back(region.softmax->dropped ? "weft/sm90_softmax_behind.cuh"
+                                                        : "weft/sm90_softmax.cuh");
     std::vector<NamedArgument> arguments;
     if (isTransformed)
       arguments.push_back({gemm.a.isTransformed ? "transformA" : "transformB", transform});
@@ -544,9 +553,11 @@ private:
     for (const TensorNames &tensor : results) resultNames.push_back(tensor.name);
     const std::string name =
         subVectorsText(kernel, configuration, region, axes, resultNames, names, program.constants);
-    return fmt::format("weft::sm90::localSoftmax<{}>({}, {})", name,
-                       results[region.softmax->maxima].elements,
-                       results[region.softmax->sums].elements);
+    const std::string softmax = fmt::format("weft::sm90::localSoftmax<{}>({}, {})", name,
+                                            results[region.softmax->maxima].elements,
+                                            results[region.softmax->sums].elements);
+    return behind.empty() ? softmax
+                          : fmt::format("weft::sm90::followedBy({}, {})", softmax, behind);
   }
 
   const Kernel &kernel;
@@ -565,6 +576,7 @@ private:
   std::optional<size_t> subtile, second;
   std::optional<VectorInput> vector;
   std::string shape = "gemm", tile = "tile", tokens = {};
+  std::string behind = {};  ///< the function behind a local softmax; empty: there is none
 };
 
 }  // namespace

@@ -19,7 +19,10 @@ std::map<int, int64_t> leadingStrides(const IterationAxes &axes,
   std::map<int, int64_t> strides;
   int64_t most = 0;
   const auto consider = [&](int value, const Layout &layout) {
-    if (kernel.elements(value) <= most) return;
+    const bool isGathered = std::ranges::any_of(kernel.body, [&](const BodyOp &op) {
+      return op.kind == OpKind::gatherPages && op.operands.front() == value;
+    });
+    if (isGathered || kernel.elements(value) <= most) return;  // pages are not walked
     most = kernel.elements(value);
     strides.clear();
     std::vector<int64_t> extents;
@@ -31,10 +34,11 @@ std::map<int, int64_t> leadingStrides(const IterationAxes &axes,
     consider(kernel.outputs[i], configuration.outputs[i]);
   for (size_t i = 0; i < kernel.inputs.size(); ++i)
     consider(kernel.inputs[i], configuration.inputs[i]);
-  if (const BodyOp *const append = appendOf(kernel)) {  // tokens lie as the cache's positions do
-    const size_t axis = appendAxis(*append);
-    strides[walkedAxes(kernel, append->results.front())[axis]] =
-        strides[kernel.values[append->results.front()].axes[axis]];
+  if (const BodyOp *const append = appendOf(kernel)) {
+    // Tokens lie as the cache's positions do, and sequences as pages.
+    const int result = append->results.front();
+    for (size_t d = 0; d < walkedAxes(kernel, result).size(); ++d)
+      strides[walkedAxes(kernel, result)[d]] = strides[kernel.values[result].axes[d]];
   }
   if (axes.splitAxis >= 0 && strides.count(axes.splitAxis)) {
     strides[axes.tileAxis] = strides[axes.splitAxis];

@@ -129,11 +129,20 @@ PlacedOperand LoopPricer::place(size_t operand, const Layout &layout) const {
   const std::vector<int64_t> strides = stridesOf(layout, extentsOf(kernel, index));
   for (size_t i = 0; i < strides.size(); ++i)
     if (extent(value.axes[i]) > 1) placed.strides[static_cast<size_t>(value.axes[i])] = strides[i];
-  if (!isInput)  // tokens lie along their own axis as the cache's positions do
+  // Positions of a page stand for those of a sequence, and pages for sequences.
+  for (const BodyOp &op : kernel.body)
+    if (isInput && op.kind == OpKind::gatherPages && op.operands.front() == index)
+      for (size_t d = 0; d < value.axes.size(); ++d) {
+        const int gathered = kernel.values[size_t(op.results.front())].axes[d];
+        if (gathered == value.axes[d]) continue;
+        std::swap(placed.strides[size_t(value.axes[d])], placed.strides[size_t(gathered)]);
+      }
+  if (!isInput)  // tokens lie along their own axes as the cache's positions, and pages, do
     if (const BodyOp *const append = appendOf(kernel); append && append->results.front() == index) {
-      const size_t axis = appendAxis(*append);
-      std::swap(placed.strides[size_t(value.axes[axis])],
-                placed.strides[size_t(walkedAxes(kernel, index)[axis])]);
+      const std::vector<int> &walked = walkedAxes(kernel, index);
+      for (size_t d = 0; d < walked.size(); ++d)
+        if (walked[d] != value.axes[d])
+          std::swap(placed.strides[size_t(value.axes[d])], placed.strides[size_t(walked[d])]);
     }
   placed.alignedElements = std::max<int64_t>(1, layout.alignment / placed.elementBytes);
   while (layout.offset % placed.alignedElements != 0) placed.alignedElements /= 2;

@@ -3,6 +3,10 @@
 //
 //   y = pack x       ->   b = last sequence with offsets[b] <= t; x[b, t - offsets[b]], 0 behind
 //   y = unpack x     ->   x[offsets[b] + j], the fill from offsets[b + 1] on
+//
+// A page of a cache (kernel/Pages.h) is a load, too:
+//
+//   y = gather_pages x    ->   x[table[b, k / P], k % P], 0 where the entry is none of the pages
 #include "codegen/families/loop/LoopOps.h"
 #include "kernel/Append.h"
 #include "kernel/Error.h"
@@ -136,20 +140,77 @@ int GraphBuilder::unpack(const BodyOp &op, const std::string &name,
   return result;
 }
 
+int GraphBuilder::gatherPages(const BodyOp &op, const std::string &name,
+                              const Coordinates &coordinates) {
+  const size_t axis = size_t(integerOf(op, "axis")),
+               along = size_t(std::get<std::vector<int64_t>>(op.attributes.at("along")).at(0));
+  const std::vector<int> &from = kernel.values[op.operands[0]].axes,
+                         &table = kernel.values[op.operands[1]].axes,
+                         &to = kernel.values[op.results[0]].axes;
+  const Index &position = coordinates.at.at(to[axis]);
+  const int64_t size = kernel.axes[from[axis]].extent;
+  Coordinates row = coordinates;
+  row.at[table[0]] = coordinates.at.at(to[along]);
+  row.at[table[1]] = divided(position, size, kernel.axes[table[1]].extent);
+  const int page = evaluate(op.operands[1], row);
+  const Code &pages = space.axisName(from[along]);
+  const int inside = pointwise(code("weft::clampedIndex({{0}}, {})", pages), {page}, "page");
+  graph.nodes[inside].type = "int";
+  Coordinates moved = coordinates;
+  for (size_t d = 0; d < from.size(); ++d) moved.at[from[d]] = coordinates.at.at(to[d]);
+  moved.at[from[axis]] = divided(position, 1, size);
+  moved.at[from[along]] = {.irregular = graph.nodes[inside].perElement,
+                           .step = graph.nodes[inside].step,
+                           .node = inside};
+  const int found = evaluate(op.operands[0], moved);
+  const std::string type = graph.nodes[found].type;
+  const int result =
+      pointwise(code("weft::isIndex({{1}}, {}) ? {{0}} : {}", pages, type == "int" ? "0" : "0.0f"),
+                {found, page}, name);
+  graph.nodes[result].type = type;
+  return result;
+}
+
 void GraphBuilder::placeAppended(const BodyOp &op, OutputStore &store) {
   const size_t axis = appendAxis(op);
-  Coordinates at = home;
-  const int start = evaluate(op.operands[appendStarts], at);
-  const Index &token = store.at[axis];
+  const std::vector<int> &cache = kernel.values[op.results[0]].axes;
+  const auto node = [&](Code text, std::vector<int> operands, const char *wish, const char *type,
+                        const std::vector<Index> &uses = {}) {
+    const int made = pointwise(std::move(text), std::move(operands), wish, uses);
+    graph.nodes[made].type = type;
+    return made;
+  };
+  const auto indexOfNode = [&](int number) {
+    return Index{.irregular = graph.nodes[number].perElement,
+                 .step = graph.nodes[number].step,
+                 .node = number};
+  };
+  const int start = evaluate(op.operands[appendStarts], home);
+  const Index token = store.at[axis];
   const int position =
-      pointwise(code("{{0}} + {}", elementText(token)), {start}, "position", {token});
-  const Code &positions = space.axisName(kernel.values[op.results[0]].axes[axis]);
-  store.inside = pointwise(code("weft::isIndex({{0}}, {})", positions), {position}, "isInside");
-  graph.nodes[position].type = "int";
-  graph.nodes[store.inside].type = "bool";
-  store.at[axis] = {.irregular = graph.nodes[position].perElement,
-                    .step = graph.nodes[position].step,
-                    .node = position};
+      node(code("{{0}} + {}", elementText(token)), {start}, "position", "int", {token});
+  const Code &positions = space.axisName(cache[axis]);
+  if (!isPaged(op)) {
+    store.inside =
+        node(code("weft::isIndex({{0}}, {})", positions), {position}, "isInside", "bool");
+    store.at[axis] = indexOfNode(position);
+    return;
+  }
+  const size_t along = appendAlong(op);
+  const std::vector<int> &table = kernel.values[op.operands[appendTable]].axes;
+  const Code &entries = space.axisName(table[1]), &pages = space.axisName(cache[along]);
+  const int entry = node(code("weft::clampedIndex({{0}} / {}, {})", positions, entries), {position},
+                         "entry", "int");
+  Coordinates row = home;
+  row.at[table[0]] = store.at[along];
+  row.at[table[1]] = indexOfNode(entry);
+  const int page = evaluate(op.operands[appendTable], row);
+  store.inside = node(
+      code("weft::isIndex({{0}}, {} * {}) && weft::isIndex({{1}}, {})", entries, positions, pages),
+      {position, page}, "isInside", "bool");
+  store.at[axis] =
+      indexOfNode(node(code("{{0}} % {}", positions), {position}, "position_in_page", "int"));
+  store.at[along] = indexOfNode(page);
 }
 
 }  // namespace weft::codegen

@@ -223,3 +223,59 @@ weft.graph @append_c7(%c: tensor<2x4x8xf32, #weft.axes<b, k, p>>, %n: tensor<2x1
   %r = weft.append %c, %n, %s along (b) {axis = k} : tensor<2x4x8xf32, #weft.axes<b, k, p>>, tensor<2x1x8xf32, #weft.axes<b, j, p>>, tensor<2xi32, #weft.axes<b>> -> tensor<2x4x8xf32, #weft.axes<b, k, p>>
   weft.return %r : tensor<2x4x8xf32, #weft.axes<b, k, p>>
 }
+
+// -----
+
+weft.graph @append_c8(%c: tensor<6x4x8xf32, #weft.axes<f, c, p>>, %n: tensor<2x1x8xf32, #weft.axes<b, j, p>>, %s: tensor<2xi32, #weft.axes<b>>, %t: tensor<2xi32, #weft.axes<b>>) {
+  // expected-error @+1 {{append_c8: a table has the axes of sequences and of their pages}}
+  %r = weft.append %c, %n, %s, %t along (f) {axis = c} : tensor<6x4x8xf32, #weft.axes<f, c, p>>, tensor<2x1x8xf32, #weft.axes<b, j, p>>, tensor<2xi32, #weft.axes<b>>, tensor<2xi32, #weft.axes<b>> -> tensor<6x4x8xf32, #weft.axes<f, c, p>>
+  weft.return
+}
+
+// -----
+
+weft.graph @append_c8__type(%c: tensor<6x4x8xf32, #weft.axes<f, c, p>>, %n: tensor<2x1x8xf32, #weft.axes<b, j, p>>, %s: tensor<2xi32, #weft.axes<b>>, %t: tensor<2x3xf32, #weft.axes<b, e>>) {
+  // expected-error @+1 {{append_c8: the table is}}
+  %r = weft.append %c, %n, %s, %t along (f) {axis = c} : tensor<6x4x8xf32, #weft.axes<f, c, p>>, tensor<2x1x8xf32, #weft.axes<b, j, p>>, tensor<2xi32, #weft.axes<b>>, tensor<2x3xf32, #weft.axes<b, e>> -> tensor<6x4x8xf32, #weft.axes<f, c, p>>
+  weft.return
+}
+
+// -----
+
+weft.graph @append_c3__pages(%c: tensor<6x4x8xf32, #weft.axes<f, c, p>>, %n: tensor<2x9x8xf32, #weft.axes<b, j, p>>, %s: tensor<2xi32, #weft.axes<b>>, %t: tensor<2x2xi32, #weft.axes<b, e>>) {
+  // expected-error @+1 {{append_c3: 9 tokens for a cache of 8}}
+  %r = weft.append %c, %n, %s, %t along (f) {axis = c} : tensor<6x4x8xf32, #weft.axes<f, c, p>>, tensor<2x9x8xf32, #weft.axes<b, j, p>>, tensor<2xi32, #weft.axes<b>>, tensor<2x2xi32, #weft.axes<b, e>> -> tensor<6x4x8xf32, #weft.axes<f, c, p>>
+  weft.return
+}
+
+// -----
+
+weft.graph @gather_pages_c1(%c: tensor<6x4x8xf32, #weft.axes<f, c, p>>, %t: tensor<2x3xi32, #weft.axes<b, e>>) {
+  // expected-error @+1 {{gather_pages_c1: 'along' is the one axis of pages}}
+  %r = weft.gather_pages %c, %t along (f, p) {axis = c} : tensor<6x4x8xf32, #weft.axes<f, c, p>>, tensor<2x3xi32, #weft.axes<b, e>> -> tensor<2x12x8xf32, #weft.axes<b, k, p>>
+  weft.return
+}
+
+// -----
+
+weft.graph @gather_pages_c2(%c: tensor<6x4x8xf32, #weft.axes<f, c, p>>, %t: tensor<2x3xf32, #weft.axes<b, e>>) {
+  // expected-error @+1 {{gather_pages_c2: the table is}}
+  %r = weft.gather_pages %c, %t along (f) {axis = c} : tensor<6x4x8xf32, #weft.axes<f, c, p>>, tensor<2x3xf32, #weft.axes<b, e>> -> tensor<2x12x8xf32, #weft.axes<b, k, p>>
+  weft.return
+}
+
+// -----
+
+weft.graph @gather_pages_c3(%c: tensor<6x4x8xf32, #weft.axes<f, c, p>>, %t: tensor<2x3xi32, #weft.axes<b, e>>) {
+  // expected-error @+1 {{gather_pages_c3: the result is}}
+  %r = weft.gather_pages %c, %t along (f) {axis = c} : tensor<6x4x8xf32, #weft.axes<f, c, p>>, tensor<2x3xi32, #weft.axes<b, e>> -> tensor<2x24x8xf32, #weft.axes<b, k, p>>
+  weft.return
+}
+
+// -----
+
+weft.graph @gather_pages_c4(%c: tensor<6x4x8xf32, #weft.axes<f, c, p>>, %t: tensor<2x3xi32, #weft.axes<b, e>>) {
+  // expected-error @+1 {{gather_pages_c4: the result is}}
+  %r = weft.gather_pages %c, %t along (f) {axis = c} : tensor<6x4x8xf32, #weft.axes<f, c, p>>, tensor<2x3xi32, #weft.axes<b, e>> -> tensor<2x12x8xf16, #weft.axes<b, k, p>>
+  weft.return
+}

@@ -392,6 +392,29 @@ TEST_CASE("a local softmax ends an epilogue: its group, its sub-vectors, its out
         "'local_softmax' has sub-vectors of 24 elements; 16, 32 and 64 are taken behind a GEMM");
 }
 
+TEST_CASE("a dropout of exponentials may follow their local softmax, and nothing else") {
+  const Kernel kernel = samples::droppedLocalSoftmax({}, DType::f16);
+  const auto answer = contractionRegion(kernel);
+  REQUIRE(answer.region);
+  CHECK(answer.region->softmax->dropped == EpilogueSoftmax::Dropped{.op = 3, .output = 3});
+  CHECK((answer.region->isWhole(0) && !answer.region->isWhole(2) && answer.region->isWhole(3)));
+  CHECK(answer.region->wholeOutputs(kernel) == 2);
+  CHECK(answer.region->elementwiseOps() == std::vector<size_t>{1, 3});
+  const Kernel without = samples::causalLocalSoftmax({}, DType::f16);
+  CHECK(epilogueRegisters(kernel, *answer.region) >
+        epilogueRegisters(without, *contractionRegion(without).region));
+  const auto changed = [&](const auto &change) {
+    Kernel other = kernel;
+    change(other);
+    return rejectionOf(other);
+  };
+  const std::string ofOthers =
+      "'dropout' follows a local softmax; of its exponentials one may, if its result is stored";
+  CHECK(changed([](Kernel &other) { other.outputs.pop_back(); }) == ofOthers);
+  CHECK(changed([](Kernel &other) { other.body[3].operands = {other.outputs[1]}; }) == ofOthers);
+  CHECK(changed([](Kernel &other) { other.body.push_back(other.body[3]); }) == ofOthers);
+}
+
 TEST_CASE("where a local softmax cannot end an epilogue") {
   const samples::ScoreExtents extents{.b = 2, .h = 3, .j = 20, .k = 72, .p = 8, .length = 32};
   const auto changed = [&](const auto &change) {

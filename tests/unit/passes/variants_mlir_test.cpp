@@ -24,7 +24,7 @@ TEST_CASE("variants compute what the graph computes") {
     INFO(name);
     const auto loaded = preset(name, dims);
     VariantOptions options;
-    options.subVector = 4;  // of 6: the last sub-vector is short
+    options.subVectors = {4};  // of 6: the last sub-vector is short
     const std::vector<Variant> variants = proposeVariants(*loaded->module, options);
     CHECK(variants.size() == expected.at(name));
     CHECK(variants.front().rewrites.empty());
@@ -86,7 +86,7 @@ TEST_CASE("attention has a fused form where the target has a kernel for it") {
     INFO(name);
     const auto loaded = preset(name, dims);
     VariantOptions options;
-    options.subVector = 4;
+    options.subVectors = {4};
     const size_t without = proposeVariants(*loaded->module, options).size();
     options.canFuseAttention = true;
     const std::vector<Variant> variants = proposeVariants(*loaded->module, options);
@@ -129,7 +129,7 @@ TEST_CASE("a trained attention has a fused form, whose backward pass computes sc
     const auto loaded = preset(name, dims);
     REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
     VariantOptions options;
-    options.subVector = 4;
+    options.subVectors = {4};
     const std::vector<Variant> without = proposeVariants(*loaded->module, options);
     CHECK(std::ranges::none_of(nonEmpty(without), isFused));
     options.canFuseAttention = true;
@@ -152,12 +152,36 @@ TEST_CASE("a trained attention has a fused form, whose backward pass computes sc
   }
 }
 
+TEST_CASE(
+    "a recomposed attention computes the same, trained or not, in sub-vectors of any length") {
+  for (const auto &[name, dims] : fusable)
+    for (const bool isTrained : {false, true}) {
+      INFO(name << (isTrained ? ", trained" : ""));
+      const auto loaded = preset(name, dims);
+      if (isTrained) REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
+      const std::vector<Variant> variants = proposeVariants(
+          *loaded->module,
+          {.attention = "recomposed", .stacking = "separate", .subVectors = {4, 2}});
+      std::set<std::string> names;
+      for (const Variant &variant : nonEmpty(variants)) {
+        GraphOp graph = graphOf(*variant.module);
+        CHECK(countOf<SoftmaxOp>(graph) == 0);
+        CHECK(countOf<LocalSoftmaxOp>(graph) == 1);
+        CHECK(countOf<GlobalScalingOp>(graph) == (isTrained ? 2 : 1));
+        names.insert(variantName(variant.rewrites));
+        requireSame(loaded->graph(), graph);
+      }
+      CHECK(names.contains("recompose-softmax-4"));
+      CHECK(names.contains("recompose-softmax-2"));
+    }
+}
+
 TEST_CASE("gradients of projections are stacked whole beside a fused attention, or not at all") {
   const auto loaded = preset("bert-base", smallEncoder);
   REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
   std::set<std::string> stackings;
   for (const Variant &variant :
-       nonEmpty(proposeVariants(*loaded->module, {.subVector = 4, .canFuseAttention = true})))
+       nonEmpty(proposeVariants(*loaded->module, {.subVectors = {4}, .canFuseAttention = true})))
     if (isFused(variant))
       for (const Rewrite &rewrite : variant.rewrites)
         if (rewrite.kind == Rewrite::Kind::stackInputGradients ||
@@ -212,7 +236,7 @@ TEST_CASE("norms are decomposed beside a fused attention, and beside another one
     const auto loaded = preset(name, smallEncoder);
     size_t fused = 0, others = 0;
     for (const Variant &variant : nonEmpty(proposeVariants(
-             *loaded->module, {.norms = "auto", .subVector = 4, .canFuseAttention = true}))) {
+             *loaded->module, {.norms = "auto", .subVectors = {4}, .canFuseAttention = true}))) {
       if (std::ranges::count(variant.rewrites, Rewrite::Kind::decomposeNorms, &Rewrite::kind) == 0)
         continue;
       (isFused(variant) ? fused : others) += 1;
@@ -254,7 +278,7 @@ weft.graph @plain(%x: !j) -> !j {
   %y = weft.relu %x : !j
   weft.return %y : !j
 })");
-  for (const char *attention : {"auto", "unfused", "decomposed", "fused"})
+  for (const char *attention : {"auto", "unfused", "decomposed", "recomposed", "fused"})
     CHECK(proposeVariants(*loaded->module, {.attention = attention}).size() == 1);
 }
 

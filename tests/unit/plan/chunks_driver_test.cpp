@@ -555,7 +555,7 @@ TEST_CASE("what was measured of an older text is measured again, as it was chose
   ChosenKernel &softmax = whole.planned.kernels[1];
   softmax.cost.measured = true;
   softmax.cost.source =
-      codegen::sourceHash(codegen::emit(softmax.kernel, softmax.configuration, "sm_90a").text);
+      codegen::sourceHash(codegen::emit(softmax.kernel, softmax.configuration, "sm_90a").timedText);
   CHECK(chunkSpace({whole.planned}, *analytic, {}, "sm_90a").items.empty());
   softmax.cost.source = "0123456789abcdef";
   const ProfileSpace space = chunkSpace({whole.planned, whole.planned}, *analytic, {}, "sm_90a");

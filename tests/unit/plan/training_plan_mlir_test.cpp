@@ -19,11 +19,33 @@ TEST_CASE("the plan of a training step with its optimizer computes what the grap
   const PlannedKernels planned = valueOrThrow(
       decision::planOf(compilation.planContext(), selected.best(), selected.path(), 1));
   REQUIRE_NOTHROW(verify(planned.plan, "plan.json"));
+  CHECK(nameOf(planned.plan.dtype) == model.dtype);
   CHECK(std::ranges::count(planned.plan.tensors, "gradient_check", &PlanTensor::logical) ==
         (model.dtype == "f16"));
   CHECK(planned.kernels.size() < selected.best().selection.problem().ops.size());
   test::checkResults(compilation, planned, false);
   test::checkResults(compilation, planned, true);
+}
+
+TEST_CASE("gradients of activations are results beside updates, which come last") {
+  ModelFlags model;
+  model.model = "gpt2";
+  model.train = true;
+  model.optimizer = "adamw";
+  model.gradientsOf = {"wq", "x"};
+  model.dims = {"b=2", "j=4", "h=2", "p=4", "i=8", "u=12"};
+  Compilation compilation(model, {}, {.profile = "none"});
+  compilation.import();
+  const decision::Decision selected = compilation.decide(compilation.propose(Phase::import));
+  const PlannedKernels planned = valueOrThrow(
+      decision::planOf(compilation.planContext(), selected.best(), selected.path(), 1));
+  REQUIRE_NOTHROW(verify(planned.plan, "plan.json"));
+  std::vector<std::string> results;
+  for (const PlanTensor &tensor : planned.plan.tensors)
+    if (tensor.role == TensorRole::result) results.push_back(tensor.logical);
+  CHECK(std::ranges::count(results, "d_x") == 1);
+  CHECK(std::ranges::count(results, "wq_next") == 1);
+  test::checkResults(compilation, planned, false);
 }
 
 TEST_CASE("one number of a training step says whether its gradients overflow") {

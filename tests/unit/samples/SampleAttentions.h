@@ -8,10 +8,11 @@ namespace weft::samples {
 
 /// b, h: batch and heads of keys; g: query heads of a group; j queries, k keys of p elements;
 /// values of w; distances of keys and queries up to `distance`, 0: no axis of them. `tokens`: of
-/// all sequences, where all tensors are packed; none: they are not.
+/// all sequences, where all tensors are packed; none: they are not. `page`: positions of a page
+/// that keys and values lie in, of `pages` in memory; 0: they lie in one piece.
 struct AttentionExtents {
   int64_t b = 1, h = 2, g = 1, j = 64, k = 64, p = 64, w = 64;
-  int64_t distance = 0, tokens = 0;
+  int64_t distance = 0, tokens = 0, page = 0, pages = 0;
   bool lacksLast = false;  ///< the last distance has no element in tables
 };
 
@@ -23,6 +24,11 @@ public:
     const auto tensor = [&](const char *name, const char *letters) {
       return builder.input(name, letters, type);
     };
+    if (e.page > 0) {
+      q = tensor("q", "bhgjp"), keys = tensor("keys", "lhmp"), v = tensor("v", "nhow");
+      table = builder.input("table", "bq", DType::i32);
+      return;
+    }
     if (e.tokens == 0) {
       q = tensor("q", "bhgjp"), keys = tensor("keys", "bhkp"), v = tensor("v", "bhkw");
       return;
@@ -39,6 +45,10 @@ public:
       q = unpacked(q, "q_padded", "bhgjp", 3);
       keys = unpacked(keys, "keys_padded", "bhkp", 2);
       v = unpacked(v, "v_padded", "bhkw", 2);
+    }
+    if (extents.page > 0) {
+      keys = gathered(keys, "keys_gathered", "bhkp");
+      v = gathered(v, "v_gathered", "bhkw");
     }
     const int value =
         builder.op("contract", OperatorClass::contraction, {q, keys}, "scores", "bhgjk", "p", type);
@@ -188,11 +198,23 @@ private:
     return value;
   }
 
+  int gathered(int pages, const std::string &name, const std::string &letters) {
+    const int value = builder.op("gather_pages", OperatorClass::movement, {pages, table}, name,
+                                 letters, "", type);
+    builder.last().attributes = {{"axis", int64_t(2)}, {"along", std::vector<int64_t>{0}}};
+    return value;
+  }
+
   const std::vector<int> headAxes = {2, 1};  ///< of the kernel: h, g, which are dimensions 1, 2
   static std::map<char, int64_t> axesOf(const AttentionExtents &e) {
     std::map<char, int64_t> axes = {{'b', e.b}, {'g', e.g}, {'h', e.h}, {'j', e.j},
                                     {'k', e.k}, {'p', e.p}, {'w', e.w}};
     if (e.distance > 0) axes['z'] = 2 * e.distance + (e.lacksLast ? 0 : 1);
+    if (e.page > 0) {
+      axes['q'] = e.k / e.page;
+      axes['l'] = axes['n'] = e.pages;
+      axes['m'] = axes['o'] = e.page;
+    }
     if (e.tokens > 0) {
       axes['o'] = e.b + 1;
       for (const char letter : {'s', 't', 'u', 'y'}) axes[letter] = e.tokens;
@@ -212,7 +234,7 @@ private:
   AttentionExtents extents;
   DType type;
   double scale;
-  int q = -1, keys = -1, v = -1, offsets = -1;
+  int q = -1, keys = -1, v = -1, offsets = -1, table = -1;
 };
 
 inline Kernel plainAttention(const AttentionExtents &e, DType type, bool withLogSums = false) {

@@ -67,14 +67,18 @@ public:
     return mask({of, lengths}, {.kind = MaskShape::Kind::padding, .key = 3}, "padding",
                 {{"along", std::vector<int64_t>{1}}});
   }
-  /// Over k.
-  Kernel build(int of) {
+  /// Over k; with or without a dropout of the exponentials.
+  Kernel build(int of, bool drops = false) {
     const int exponentials = builder.op("local_softmax", OperatorClass::normalization, {of},
                                         "exponentials", "hbjk", "k", type);
     builder.last().attributes = {{"axis", int64_t(3)}, {"tile", length}};
     const int maxima = builder.also("maxima", "hbjn", DType::f32),
               sums = builder.also("sums", "hbjn", DType::f32);
-    return builder.build({exponentials, maxima, sums});
+    if (!drops) return builder.build({exponentials, maxima, sums});
+    const int kept = builder.op("dropout", OperatorClass::elementwise, {exponentials}, "kept",
+                                "hbjk", "", type);
+    builder.last().attributes = {{"p", 0.25}, {"stream", int64_t(3)}};
+    return builder.build({exponentials, maxima, sums, kept});
   }
 
 private:
@@ -137,11 +141,17 @@ inline Kernel windowLocalSoftmax(const ScoreExtents &e, DType type) {
   return scores.build(scores.padding(scores.window(score, 37, 5), lengths));
 }
 
+/// As a trained attention has it: the second GEMM reads what is kept, the backward pass all.
+inline Kernel droppedLocalSoftmax(const ScoreExtents &e, DType type) {
+  Scores scores("dropped_local_softmax", e, type);
+  return scores.build(scores.causal(scores.gemm(0.125)), true);
+}
+
 inline std::vector<Kernel> localSoftmaxes(const ScoreExtents &extents, DType type) {
   return {scoresLocalSoftmax(extents, type), scoresLocalSoftmax(extents, type, false),
           plainLocalSoftmax(extents, type),  maskedLocalSoftmax(extents, type),
           biasedLocalSoftmax(extents, type), causalLocalSoftmax(extents, type),
-          windowLocalSoftmax(extents, type)};
+          windowLocalSoftmax(extents, type), droppedLocalSoftmax(extents, type)};
 }
 
 }  // namespace weft::samples

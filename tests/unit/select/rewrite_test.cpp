@@ -15,6 +15,7 @@ TEST_CASE("a rewrite is read back from the name of its variant") {
       {{Kind::stackWeightGradients, "wq-wk"}, "stack-dW-wq-wk"},
       {{Kind::recompute, "hidden"}, "recompute-hidden"},
       {{Kind::decomposeSoftmax, "64"}, "decompose-softmax-64"},
+      {{Kind::recomposeSoftmax, "16"}, "recompose-softmax-16"},
       {{Kind::fuseAttention}, "fuse-attention"},
       {{Kind::decomposeNorms}, "decompose-norms"},
       {{Kind::deferNorms}, "defer-norms"},

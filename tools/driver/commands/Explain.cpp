@@ -99,7 +99,8 @@ Explanation explainModel(const ExplainFlags &flags) {
     for (std::vector<int> &ops : leastMovementPartition(account.flow, variant.fusions)) {
       std::string name = kernelName(account.flow, ops);
       if (const int use = ++uses[name]; use > 1) name += fmt::format("_{}", use);
-      kernels.push_back({.name = std::move(name), .ops = std::move(ops)});
+      const double share = compilation.movedShare(account.flow, ops);
+      kernels.push_back({.name = std::move(name), .ops = std::move(ops), .share = share});
     }
     nlohmann::json report = accountReport(account, kernels);
     report["variant"] = variant.name();

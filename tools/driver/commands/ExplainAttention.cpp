@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace weft::driver {
 namespace {
@@ -28,7 +29,7 @@ struct WholePlan {
 
 std::vector<WholePlan> wholePlans(const Request &request) {
   std::vector<WholePlan> plans;
-  for (const char *kind : {"unfused", "decomposed", "fused"}) {
+  for (const char *kind : pricedKinds) {
     ChoiceFlags choices = request.choices;
     choices.attention = kind;
     WholePlan whole{.kind = kind, .rejection = ""};
@@ -84,11 +85,14 @@ std::string whyChosen(const std::string &chosen, const Request &request, const S
     if (!best || kind.figures->graphSeconds < best->figures->graphSeconds) best = &kind;
   }
   if (own && own == best) return "the fastest of those that are considered";
-  const std::string asVariant = chosen == "recomposed" ? "decomposed" : chosen;
-  const WholePlan *fastest = nullptr;
-  for (const WholePlan &whole : wholes)
-    if (whole.rejection.empty() && (!fastest || whole.seconds < fastest->seconds)) fastest = &whole;
-  if (fastest && fastest->kind == asVariant)
+  // Decomposed, a plan may have the two fusions, too: equal plans are both the fastest.
+  const WholePlan *fastest = nullptr, *same = nullptr;
+  for (const WholePlan &whole : wholes) {
+    if (!whole.rejection.empty()) continue;
+    if (!fastest || whole.seconds < fastest->seconds) fastest = &whole;
+    if (whole.kind == chosen) same = &whole;
+  }
+  if (same && same->seconds <= fastest->seconds)
     return fmt::format("the whole plan is the fastest with it{}",
                        best ? fmt::format(", though {} is faster here", best->kind) : "");
   return best ? fmt::format("{} is faster here by today's prices", best->kind)
@@ -106,6 +110,35 @@ std::string pricesText(const KindFigures &figures) {
   return figures.measured == 0
              ? "estimated"
              : fmt::format("{} of {} measured", figures.measured, figures.launches);
+}
+
+/// "sweeps of the scores: unfused 4, recomposed 2, fused 0".
+std::string sweepsText(const SitePrices &prices) {
+  std::vector<std::string> kinds;
+  for (const PricedKind &kind : prices.kinds)
+    if (kind.figures)
+      kinds.push_back(
+          fmt::format("{} {:.3g}", kind.kind, std::round(10 * kind.figures->softmax.sweeps) / 10));
+  return kinds.empty() ? "" : fmt::format("sweeps of the scores: {}\n", fmt::join(kinds, ", "));
+}
+
+/// The steps of a decomposed softmax that are kernels apart, with their shares of what they take
+/// together; and the traffic of statistics.
+std::string stepsText(const SoftmaxAccount &own) {
+  const double all = own.localSeconds + own.reductionSeconds + own.scalingSeconds;
+  std::vector<std::string> steps;
+  for (const auto &[name, seconds] : {std::pair{"LS", own.localSeconds},
+                                      {"IR", own.reductionSeconds},
+                                      {"GS", own.scalingSeconds}})
+    if (seconds == all && seconds > 0)
+      steps.push_back(fmt::format("{} {}", name, formatSeconds(seconds)));
+    else if (seconds > 0)
+      steps.push_back(
+          fmt::format("{} {} ({:.0f}%)", name, formatSeconds(seconds), 100 * seconds / all));
+  return fmt::format(
+      "sub-vectors of {} keys; in kernels apart {}; m', d', r' {:.1f}% of what a softmax moves",
+      own.subVector, steps.empty() ? "none" : fmt::format("{}", fmt::join(steps, ", ")),
+      100 * own.statisticsShare);
 }
 
 std::string siteText(const SitePrices &prices, const std::string &chosen, const std::string &why) {
@@ -140,13 +173,15 @@ std::string siteText(const SitePrices &prices, const std::string &chosen, const 
     if (!figures.notConsidered.empty())
       notes += fmt::format("* {}: not considered, estimated by the model alone: {}\n", kind.kind,
                            figures.notConsidered);
+    if (figures.softmax.subVector > 0)
+      notes += fmt::format("{}: {}\n", kind.kind, stepsText(figures.softmax));
     if (figures.tileRows > 0)
       notes += fmt::format(
           "fused, theory of L2: keys and values of a head once for every {} queries, with queries "
           "and output: {}\n",
           figures.tileRows, formatBytes(figures.l2Theory));
   }
-  text += table.print() + fmt::format("chosen: {}: {}\n", chosen, why) + notes;
+  text += table.print() + fmt::format("chosen: {}: {}\n", chosen, why) + sweepsText(prices) + notes;
   if (!prices.whyNoLengths.empty())
     return text + fmt::format("no crossover over length: {}\n", prices.whyNoLengths);
   std::vector<std::string> lengths;
@@ -190,6 +225,13 @@ json toJson(const SitePrices &prices, const std::string &chosen, const std::stri
                         {"workspaceBytes", figures.workspaceBytes},
                         {"errorConstant", figures.error.constant},
                         {"errorPerScore", figures.error.perScore},
+                        {"sweeps", figures.softmax.sweeps},
+                        {"subVector", figures.softmax.subVector},
+                        {"statisticsBytes", figures.softmax.statisticsBytes},
+                        {"statisticsShare", figures.softmax.statisticsShare},
+                        {"localSoftmaxSeconds", figures.softmax.localSeconds},
+                        {"reduceSubvectorsSeconds", figures.softmax.reductionSeconds},
+                        {"globalScalingSeconds", figures.softmax.scalingSeconds},
                         {"chunks", figures.chunks},
                         {"launches", figures.launches},
                         {"measured", figures.measured},
@@ -242,7 +284,8 @@ Explanation explainAttention(const runtime::Artifact &artifact, const std::strin
         "(--start-from {}), whose kind is given; compile the model, or its graph with --start-from "
         "attention",
         weft::driver::nameOf(request.first));
-  const std::vector<AttentionSite> sites = attentionSites(request.graphs.front().text);
+  const std::vector<AttentionSite> sites =
+      attentionSites(request.graphs.front().text, request.choices.subVectors().front());
   if (sites.empty())
     return {.text = "no attention: no softmax between two contractions\n",
             .json = {{"sites", json::array()}, {"plans", json::array()}, {"samePrices", true}}};
@@ -267,7 +310,8 @@ Explanation explainAttention(const runtime::Artifact &artifact, const std::strin
   text += wholesText(wholes) +
           "each kind as decided for the attention alone, its arguments and results in any layout; "
           "DRAM without what kernels find in L2; error bound: over the greatest value, |s|: the "
-          "greatest score; recomposed is a choice within --attention decomposed\n";
+          "greatest score; sweeps: how often kernels read or write as many elements as there are "
+          "scores, of these\n";
   if (std::ranges::any_of(sites, [](const AttentionSite &site) { return !site.fused.empty(); }))
     text +=
         "of a trained attention, the forward pass: what the backward pass reads is stored, "

@@ -29,6 +29,7 @@
 #include "weft/online_softmax.cuh"
 #include "weft/seen_steps.cuh"
 #include "weft/sm80_attention_join.cuh"
+#include "weft/sm80_attention_pages.cuh"
 #include "weft/sm80_attention_tiles.cuh"
 #include "weft/tile_coverage.cuh"
 
@@ -47,6 +48,7 @@ struct AttentionArgs {
   ScoreWithoutMasks scoreWithoutMasks = {};
   Coverage coverage = {};
   Partials *partials = nullptr;  // AttentionPartials, of several splits
+  const int *table = nullptr;    // of keys and values in pages
 };
 
 /// S = Q K^T of a warp. `loadQueries`: 16 columns of its queries; firstKey: its first key in the
@@ -187,21 +189,45 @@ __device__ __forceinline__ void attention(
   };
   SeenSteps<seesAll, P::keyTiles, tile.splits, tile.stages - 1, decltype(coverageOf)> seen(
       coverageOf, split);
+  PagesOfRows<shape, tile.keys, P::HeadRows::chunks, P::threads> pagesOfKeys;
+  PagesOfRows<shape, tile.keys, P::ValueRows::chunks, P::threads> pagesOfValues;
+  constexpr bool arePaged = shape.pagePositions > 0,
+                 sharePages = P::HeadRows::chunks == P::ValueRows::chunks;
+  const auto findPages = [&](int keyTile) {
+    if (!arePaged || keyTile >= P::keyTiles) return;
+    pagesOfKeys.load(args.table + places.table, keyTile * tile.keys, shape.keys);
+    if constexpr (!sharePages)
+      pagesOfValues.load(args.table + places.table, keyTile * tile.keys, shape.keys);
+  };
   const auto copy = [&](int keyTile, int stage) {
     if (keyTile < P::keyTiles) {
       const SharedAddress to = stages + stage * P::stageBytes;
       const int firstKey = keyTile * tile.keys;
-      copyPositions<tile.keys, shape.headDim, P::threads, shape.rowK>(to, args.k + places.k,
-                                                                      firstKey, shape.keys);
-      copyPositions<tile.keys, shape.valueDim, P::threads, shape.rowV>(
-          to + P::keyBytes, args.v + places.v, firstKey, shape.keys);
+      if constexpr (arePaged) {
+        copyFromPages<shape, tile.keys, shape.headDim, P::threads, shape.rowK, shape.pageK>(
+            to, args.k + places.k, pagesOfKeys, firstKey);
+        const auto copyValues = [&](const auto &pages) {
+          copyFromPages<shape, tile.keys, shape.valueDim, P::threads, shape.rowV, shape.pageV>(
+              to + P::keyBytes, args.v + places.v, pages, firstKey);
+        };
+        if constexpr (sharePages) copyValues(pagesOfKeys);
+        else copyValues(pagesOfValues);
+      } else {
+        copyPositions<tile.keys, shape.headDim, P::threads, shape.rowK>(to, args.k + places.k,
+                                                                        firstKey, shape.keys);
+        copyPositions<tile.keys, shape.valueDim, P::threads, shape.rowV>(
+            to + P::keyBytes, args.v + places.v, firstKey, shape.keys);
+      }
     }
     commitCopies();
   };
 
   copyQueries<shape, tile>(queryTile, args.q, args.placesOfHead, at);
 #pragma unroll
-  for (int stage = 0; stage < tile.stages - 1; ++stage) copy(seen.at(stage), stage);
+  for (int stage = 0; stage < tile.stages - 1; ++stage) {
+    findPages(seen.at(stage));
+    copy(seen.at(stage), stage);
+  }
   waitForCopies<tile.stages - 2>();
   ptx::barrier();
   unsigned kept[P::keepsQueries ? P::HeadRows::blocks : 1][4];
@@ -224,10 +250,14 @@ __device__ __forceinline__ void attention(
 #pragma unroll 1
   while (!seen.isDone()) {
     const int keyTile = seen.at(0);
+    if constexpr (arePaged) {
+      seen.advance();
+      findPages(seen.last());
+    }
     waitForCopies<tile.stages - 2>();
     // The tile has landed, and the one before it, or queries in its place, have been read by all.
     ptx::barrier();
-    seen.advance();
+    if constexpr (!arePaged) seen.advance();
     copy(seen.last(), stage == 0 ? tile.stages - 1 : stage - 1);
     const SharedAddress keys = stages + stage * P::stageBytes;
     stage = stage + 1 == tile.stages ? 0 : stage + 1;

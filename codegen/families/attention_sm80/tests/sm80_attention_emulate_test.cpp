@@ -4,6 +4,7 @@
 #include "codegen/families/attention/AttentionLayouts.h"
 #include "codegen/families/attention_sm80/Sm80AttentionTile.h"
 #include "kernel/Error.h"
+#include "tests/emulate/AttentionPages.h"
 #include "tests/emulate/EmittedRun.h"
 #include "tests/unit/samples/SampleAttentions.h"
 
@@ -64,7 +65,10 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
       return true;
     };
     emulate::checkEmitted(subject.kernel, subject.configuration, subject.emitted, built.kernel(i),
-                          subject.emitted.launch.grid, subject.emitted.launch.block, fill);
+                          subject.emitted.launch.grid, subject.emitted.launch.block, fill,
+                          [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
+                            emulate::fillPages(subject.kernel, subject.lengths, tensors);
+                          });
   }
 }
 
@@ -230,6 +234,33 @@ TEST_CASE("splits without a key they see leave no trace, rows without any give z
         2);
   }
   checkAll("sm80_attention_splits", subjects);
+}
+
+TEST_CASE("keys and values come from the pages that the table lists, and from no other") {
+  std::vector<Subject> subjects;
+  const auto add = [&](AttentionExtents e, DType type, int splits,
+                       const std::vector<double> &lengths) {
+    e.pages = e.b * (e.k / e.page);
+    addDecoding(subjects, cachedAttention(e, type), splits, lengths);
+  };
+  for (const int64_t group : {1, 4})
+    for (const int splits : {1, 3}) {
+      // Tiles of several pages, of parts of several, of one.
+      add({.b = 3, .g = group, .j = 3, .k = 336, .p = 64, .w = 64, .page = 16}, DType::f16, splits,
+          {0, 77, 333});
+      add({.b = 3, .g = group, .j = 1, .k = 336, .p = 24, .w = 40, .page = 48}, DType::bf16, splits,
+          {47, 48, 200});
+      add({.b = 2, .g = group, .j = 2, .k = 320, .p = 128, .w = 128, .page = 64}, DType::f16,
+          splits, {300, 62});
+      add({.b = 2, .g = group, .j = 5, .k = 512, .p = 16, .w = 16, .page = 256}, DType::f16, splits,
+          {11, 250});
+    }
+  const AttentionExtents prefill{
+      .b = 2, .h = 1, .j = 70, .k = 160, .p = 32, .w = 32, .page = 32, .pages = 10};
+  for (const int tileKeys : {32, 64})
+    ::add(subjects, cachedAttention(prefill, DType::f16),
+          {.tileQueries = 64, .tileKeys = tileKeys, .stages = 2}, {0, 33});
+  checkAll("sm80_attention_pages", subjects);
 }
 
 TEST_CASE("score ops and masks see the head and the query of every packed row") {

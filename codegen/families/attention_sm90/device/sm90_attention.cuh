@@ -40,12 +40,16 @@ template <typename Dropout>
 concept DropsNothing = __is_base_of(NothingDropped, Dropout);
 
 struct NoRows {};
+/// Keys and values lie in one piece.
+struct NoPages {
+  __device__ __forceinline__ int operator()(int, int) const { return 0; }
+};
 
 /// `score`, `scoreWithoutMasks` and `coverage`: functions as tile_coverage.cuh has them.
 template <typename Score = UnchangedScore, typename ScoreWithoutMasks = UnchangedScore,
           typename Coverage = FullCoverage, typename Dropout = NothingDropped,
           typename Order = LastRowsFirst, typename Sequences = WholeSequences,
-          typename OutputRow = NoRows>
+          typename OutputRow = NoRows, typename Pages = NoPages>
 struct AttentionArgs {
   const TensorMap *q, *k, *v, *output;
   unsigned *counter;         // of tiles taken; zero between launches
@@ -60,7 +64,31 @@ struct AttentionArgs {
   Sequences sequences = {};   // of packed tokens: PackedSequences
   OutputRow outputRow = {};   // of packed tokens: T *(int head, int token)
   bool zeroesUnused = false;  // of packed tokens: the output's rows behind the last one
+  Pages pageOf = {};          // of pages: int(int head, int key), by the table; outside: none
 };
+
+/// A block of keys or values, in panels: one box each, or one for each of its pages. TMA loads
+/// zeros from a page that is outside the map.
+template <AttentionProblem problem, AttentionTile tile, HeadMap map, int panels, typename Args>
+__device__ __forceinline__ void loadBlock(SharedAddress to, const TensorMap *from,
+                                          SharedAddress barrier, int first, int head,
+                                          const Args &args) {
+  constexpr int rows = AttentionConfig<problem, tile>::boxKeys;
+  if constexpr (problem.pageRows == 0) {
+#pragma unroll
+    for (int panel = 0; panel < panels; ++panel)
+      loadHead<map>(to + panel * tile.keys * rowBytes, from, barrier, panel * 64, first, head);
+  } else {
+#pragma unroll 1
+    for (int row = 0; row < tile.keys; row += rows) {
+      const int page = args.pageOf(head, first + row);
+#pragma unroll
+      for (int panel = 0; panel < panels; ++panel)
+        loadHeadOfPage<map>(to + (panel * tile.keys + row) * rowBytes, from, barrier, panel * 64,
+                            (first + row) % problem.pageRows, head, page);
+    }
+  }
+}
 
 /// The tokens of a head's sequence; all rows where none are packed.
 template <AttentionProblem problem, typename Args>
@@ -175,11 +203,9 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
       if (!isLeader) return;
       wait(shared.kEmpty(key.stage), key.parity ^ 1);
       arriveExpecting(shared.kFull(key.stage), C::keyBytes);
-#pragma unroll
-      for (int panel = 0; panel < C::queryPanels; ++panel)
-        loadHead<problem.k>(shared.k(key.stage) + panel * tile.keys * rowBytes, args.k,
-                            shared.kFull(key.stage), panel * 64,
-                            sequence.first + blocks.index * tile.keys, at.head);
+      loadBlock<problem, tile, problem.k, C::queryPanels>(
+          shared.k(key.stage), args.k, shared.kFull(key.stage),
+          sequence.first + blocks.index * tile.keys, at.head, args);
     };
     const auto loadValues = [&](int block, unsigned count) {
       const StageOfPass<tile.stages> value(count);
@@ -188,10 +214,8 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
       if (isLeader) {
         wait(shared.vEmpty(value.stage), value.parity ^ 1);
         arriveExpecting(full, C::valueBytes);
-#pragma unroll
-        for (int panel = 0; panel < C::valuePanels; ++panel)
-          loadHead<problem.v>(shared.v(value.stage) + panel * tile.keys * rowBytes, args.v, full,
-                              panel * 64, sequence.first + block * tile.keys, at.head);
+        loadBlock<problem, tile, problem.v, C::valuePanels>(
+            shared.v(value.stage), args.v, full, sequence.first + block * tile.keys, at.head, args);
       }
       if (!isPart) return;
       wait(full, int(changed++ % 2));

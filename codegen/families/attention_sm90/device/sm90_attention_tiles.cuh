@@ -21,6 +21,9 @@ struct AttentionProblem {
   int heads;
   HeadMap q, k, v, output;
   bool isPacked = false;  ///< rows are of packed tokens; `queries` and `keys` are bounds
+  /// Keys and values lie in pages of so many rows: their maps have one dimension more, the page,
+  /// behind those of heads. 0: they lie in one piece.
+  int pageRows = 0;
 };
 
 struct AttentionTile {
@@ -50,6 +53,12 @@ struct AttentionConfig {
                        keyBytes = queryPanels * tile.keys * rowBytes,
                        valueBytes = valuePanels * tile.keys * rowBytes,
                        outputBytes = tile.staysInQ ? 0 : valuePanels * tile.queries * rowBytes;
+  /// Rows of one box of keys or values.
+  static constexpr int boxKeys =
+      problem.pageRows == 0 ? tile.keys : smaller(tile.keys, problem.pageRows);
+  static_assert(tile.keys % boxKeys == 0 &&
+                    (problem.pageRows == 0 || problem.pageRows % boxKeys == 0),
+                "a block of keys is whole pages, or a page whole blocks");
   static constexpr int barriers =
       2 * tile.queryStages + 4 * tile.stages + 4 + (problem.isPacked ? 1 : 0);
   static constexpr int sharedBytes = tile.queryStages * queryBytes +

@@ -4,6 +4,7 @@
 #include "codegen/families/attention/AttentionLayouts.h"
 #include "codegen/families/attention_sm90/Sm90AttentionTile.h"
 #include "kernel/Error.h"
+#include "tests/emulate/AttentionPages.h"
 #include "tests/emulate/EmittedRun.h"
 #include "tests/unit/samples/SampleAttentions.h"
 
@@ -69,6 +70,7 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
     };
     // What follows the last token may be anything.
     const auto poison = [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
+      emulate::fillPages(subject.kernel, subject.lengths, tensors);
       const auto packed = attentionRegion(subject.kernel).region.value().packed;
       for (size_t input = 0; packed && input < subject.kernel.inputs.size(); ++input) {
         const std::vector<int> &axes =
@@ -111,6 +113,26 @@ TEST_CASE("attention of every number of consumers, ordered or not, and of stages
            .blocks = 1});
     }
   checkAll("sm90_attention_tiles", subjects);
+}
+
+TEST_CASE("keys and values come by boxes from the pages that the table lists") {
+  std::vector<Subject> subjects;
+  // Blocks of several pages, of one, of a part of one; the last block has fewer.
+  add(subjects,
+      cachedAttention(
+          {.b = 2, .h = 1, .g = 2, .j = 70, .k = 176, .p = 64, .w = 64, .page = 16, .pages = 22},
+          DType::f16),
+      {.tileQueries = 64, .tileKeys = 64, .ordered = 0, .blocks = 2}, {0, 77});
+  add(subjects,
+      cachedAttention({.b = 2, .h = 2, .j = 65, .k = 192, .p = 80, .w = 72, .page = 48, .pages = 8},
+                      DType::bf16),
+      {.tileQueries = 128, .tileKeys = 48, .stages = 3, .queryStages = 1, .blocks = 1}, {10, 127});
+  add(subjects,
+      cachedAttention(
+          {.b = 1, .h = 2, .j = 64, .k = 384, .p = 32, .w = 64, .page = 128, .pages = 3},
+          DType::f16),
+      {.tileQueries = 64, .tileKeys = 32, .ordered = 0, .blocks = 1}, {130});
+  checkAll("sm90_attention_pages", subjects);
 }
 
 TEST_CASE("attention of every number of panels of columns") {

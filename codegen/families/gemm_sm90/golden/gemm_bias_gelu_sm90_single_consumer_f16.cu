@@ -24,8 +24,8 @@ constexpr float scale = 0.0625f;
 
 extern "C" __global__ void __cluster_dims__(tile.splitK) __launch_bounds__(160, 1)
 gemm_bias_gelu_f16_8x4096x1024(const __grid_constant__ weft::sm90::TensorMap w_map,
-                               const __grid_constant__ weft::sm90::TensorMap x_map,
-                               const weft::half *__restrict__ bias, weft::half *__restrict__ active) {
+                               const __grid_constant__ weft::sm90::TensorMap x_map, const weft::half *bias,
+                               weft::half *active) {
   static_assert(weft::sm90::SingleConsumerConfig<gemm, tile>::sharedBytes == 75912);
   static_assert(gemm.batch == 1 && gemm.m == 8 && gemm.n == 4096 && gemm.k == 1024, "plan.json: these extents");
   static_assert(tile.m == 8 && tile.n == 64 && tile.splitK == 2, "plan.json: 128 blocks and maps of these tiles");

@@ -21,7 +21,7 @@ constexpr weft::sm90::SingleConsumerTile tile = {.m = 8, .n = 64, .stages = 24, 
 
 extern "C" __global__ void __cluster_dims__(tile.splitK) __launch_bounds__(160, 1)
 gemm_f16_8x4096x4096(const __grid_constant__ weft::sm90::TensorMap a_map,
-                     const __grid_constant__ weft::sm90::TensorMap b_map, weft::half *__restrict__ c) {
+                     const __grid_constant__ weft::sm90::TensorMap b_map, weft::half *c) {
   static_assert(weft::sm90::SingleConsumerConfig<gemm, tile>::sharedBytes == 223624);
   static_assert(gemm.batch == 1 && gemm.m == 8 && gemm.n == 4096 && gemm.k == 4096, "plan.json: these extents");
   static_assert(tile.m == 8 && tile.n == 64 && tile.splitK == 2, "plan.json: 128 blocks and maps of these tiles");

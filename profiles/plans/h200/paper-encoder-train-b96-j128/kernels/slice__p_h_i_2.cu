@@ -18,7 +18,7 @@ constexpr int threads = 128;                        // a block
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(threads)
-slice_f16_64x48x1024_early(const weft::half *__restrict__ d_wq_d_wk_d_wv, weft::half *__restrict__ d_wk) {
+slice_f16_64x48x1024_early(const weft::half *d_wq_d_wk_d_wv, weft::half *d_wk) {
   weft::sm90::launchDependents();
   weft::sm90::gridDependencyWait();
   static_assert(p == 64 && h == 48 && i == 1024 && h2 == 16, "plan.json: these extents");
