@@ -11,18 +11,10 @@ namespace weft::reference {
 
 /// An operand as it is stored, or as it would be where the kernel computes it: rounded to its
 /// element type. Whoever is off by the error may round to another neighbour, and only then.
-Point PointEvaluator::factor(const BodyOp &op, size_t n, const Coordinates &at) {
-  const int value = op.operands[n];
-  if (inputOf[size_t(value)] >= 0) return operand(op, n, at);
-  // Every element is a factor of many products.
-  constexpr int64_t mostKept = 1 << 22;
-  if (kernel.elements(value) > mostKept) return roundedFactor(op, n, at);
-  std::vector<std::optional<Point>> &kept = factors[value];
-  if (kept.empty()) kept.resize(size_t(kernel.elements(value)));
-  size_t index = 0;
-  for (size_t d = 0; d < at.size(); ++d) index = index * size_t(extent(value, d)) + size_t(at[d]);
-  if (!kept[index]) kept[index] = roundedFactor(op, n, at);
-  return *kept[index];
+Point PointEvaluator::newFactor(const BodyOp &op, size_t n, const Coordinates &at, size_t place) {
+  const auto value = size_t(op.operands[n]);
+  const Point made = inputOf[value] >= 0 ? operand(op, n, at) : roundedFactor(op, n, at);
+  return factors[value].isKept() ? factors[value].keep(place, made) : made;
 }
 
 Point PointEvaluator::roundedFactor(const BodyOp &op, size_t n, const Coordinates &at) {
@@ -58,46 +50,73 @@ Coordinates PointEvaluator::place(const Terms &terms, size_t side, const Coordin
   return result;
 }
 
-Point PointEvaluator::contract(const BodyOp &op, size_t, const Coordinates &at) {
-  const Terms all = termsOf(op, at.size());
-  const auto &[terms, result] = all;
-  Coordinates places[2] = {place(all, 0, at), place(all, 1, at)};
-  struct Reduced {
-    size_t dimensions[2];
-    int64_t extent;
-  };
-  std::vector<Reduced> reduced;
-  for (size_t d = 0; d < terms[0].size(); ++d)
-    if (result.find(terms[0][d]) == std::string::npos)
-      reduced.push_back({{d, terms[1].find(terms[0][d])}, extent(op.operands[0], d)});
-
-  int64_t count = 1;
-  for (const Reduced &one : reduced) count *= one.extent;
-  // A kernel may scale the accumulators by an operand's factors instead of the operand, which is
-  // not rounded then.
-  const auto isScaled = [&](size_t side) {
+const PointEvaluator::Contraction &PointEvaluator::contractionOf(const BodyOp &op,
+                                                                 size_t resultRank) {
+  std::optional<Contraction> &known = definitions[size_t(op.results[0])].contraction;
+  if (known) return *known;
+  Contraction made{.terms = termsOf(op, resultRank), .reduced = {}};
+  const auto &[terms, result] = made.terms;
+  for (size_t d = 0; d < terms[0].size(); ++d) {
+    if (result.find(terms[0][d]) != std::string::npos) continue;
+    const std::array<size_t, 2> dimensions = {d, terms[1].find(terms[0][d])};
+    const auto stride = [&](size_t side) {
+      return factors[size_t(op.operands[side])].stride(dimensions[side]);
+    };
+    made.reduced.push_back({.dimensions = dimensions,
+                            .strides = {stride(0), stride(1)},
+                            .extent = extent(op.operands[0], d)});
+    made.count *= made.reduced.back().extent;
+  }
+  for (const size_t side : {0, 1}) {
     const auto maker = std::ranges::find_if(
         kernel.body, [&](const BodyOp &other) { return other.results[0] == op.operands[side]; });
-    return maker != kernel.body.end() && maker->kind == OpKind::globalScaling;
-  };
-  const bool mayStay[2] = {isScaled(0), isScaled(1)};
+    made.mayStay[side] = maker != kernel.body.end() && maker->kind == OpKind::globalScaling;
+  }
+  return known.emplace(std::move(made));
+}
+
+/// Ops behind it may ask for an element many times, as the statistics of a softmax do.
+Point PointEvaluator::contract(const BodyOp &op, size_t, const Coordinates &at) {
+  KeptElements &kept = sums[size_t(op.results[0])];
+  if (!kept.isKept()) return sumOfProducts(op, at);
+  const size_t place = kept.placeOf(at);
+  const Point *const known = kept.find(place);
+  return known ? *known : kept.keep(place, sumOfProducts(op, at));
+}
+
+Point PointEvaluator::sumOfProducts(const BodyOp &op, const Coordinates &at) {
+  const auto &[terms, reduced, count, mayStay] = contractionOf(op, at.size());
+  Coordinates coordinates[2] = {place(terms, 0, at), place(terms, 1, at)};
+  size_t places[2];
+  for (const size_t side : {0, 1})
+    places[side] = factors[size_t(op.operands[side])].placeOf(coordinates[side]);
   double total = 0, magnitude = 0, squares = 0, error = 0, unrounded = 0;
   for (int64_t n = 0; n < count; ++n) {
-    int64_t rest = n;
-    for (size_t r = reduced.size(); r-- > 0; rest /= reduced[r].extent)
-      for (size_t side : {0, 1})
-        places[side][reduced[r].dimensions[side]] = rest % reduced[r].extent;
-    const Point a = factor(op, 0, places[0]), b = factor(op, 1, places[1]);
-    total += a.value * b.value;
-    magnitude += std::abs(a.value * b.value);
+    const Point a = factor(op, 0, coordinates[0], places[0]),
+                b = factor(op, 1, coordinates[1], places[1]);
+    const double product = a.value * b.value;
+    total += product;
+    magnitude += std::abs(product);
     squares += a.value * b.value * a.value * b.value;
     error += a.error * std::abs(b.value) + b.error * std::abs(a.value);
-    if (!mayStay[0] && !mayStay[1]) continue;
-    const Point wholeA = mayStay[0] ? operand(op, 0, places[0]) : a,
-                wholeB = mayStay[1] ? operand(op, 1, places[1]) : b;
-    unrounded += wholeA.value * wholeB.value;
-    magnitude += std::max(0.0, std::abs(wholeA.value * wholeB.value) - std::abs(a.value * b.value));
-    error += wholeA.error * std::abs(wholeB.value) + wholeB.error * std::abs(wholeA.value);
+    if (mayStay[0] || mayStay[1]) {
+      const Point wholeA = mayStay[0] ? operand(op, 0, coordinates[0]) : a,
+                  wholeB = mayStay[1] ? operand(op, 1, coordinates[1]) : b;
+      const double whole = wholeA.value * wholeB.value;
+      unrounded += whole;
+      magnitude += std::max(0.0, std::abs(whole) - std::abs(product));
+      error += wholeA.error * std::abs(wholeB.value) + wholeB.error * std::abs(wholeA.value);
+    }
+    for (size_t r = reduced.size(); r-- > 0;) {
+      const auto &[dimensions, strides, extent] = reduced[r];
+      int64_t &digit = coordinates[0][dimensions[0]];
+      const bool carries = ++digit == extent;
+      if (carries) digit = 0;
+      coordinates[1][dimensions[1]] = digit;
+      for (const size_t side : {0, 1})
+        places[side] += size_t(carries ? strides[side] * (1 - extent) : strides[side]);
+      if (!carries) break;
+    }
   }
   if (mayStay[0] || mayStay[1]) error += std::abs(total - unrounded);
   const auto isSingleConsumer = [&](int value) {

@@ -25,6 +25,19 @@ Coordinates Coordinates::with(size_t dimension, int64_t value) const {
   return result;
 }
 
+KeptElements::KeptElements(std::span<const int64_t> extents) : strides(extents.size()) {
+  constexpr int64_t mostKept = 1 << 22;
+  int64_t elements = 1;
+  for (size_t d = extents.size(); d-- > 0; elements *= extents[d]) strides[d] = elements;
+  if (elements <= mostKept) pages.resize((size_t(elements) + pageSize - 1) / pageSize);
+}
+
+std::unique_ptr<KeptElements::Page> KeptElements::emptyPage() {
+  auto page = std::make_unique<Page>();
+  page->fill({.value = 0, .error = -1});
+  return page;
+}
+
 double sumError(int64_t n) { return (8 + 2 * std::sqrt(double(n))) * roundoff; }
 
 double float8SumError(int64_t n, double total, double magnitude, double squares) {
@@ -128,11 +141,16 @@ PointEvaluator::PointEvaluator(const Kernel &from, std::vector<ElementReader> in
                           kernel.inputs.size(), readers.size());
   for (size_t n = 0; n < kernel.inputs.size(); ++n) inputOf[kernel.inputs[n]] = int(n);
   for (const int output : kernel.outputs) unspecified.push_back(unspecifiedRows(kernel, output));
-  for (const Value &value : kernel.values)
+  for (const Value &value : kernel.values) {
     if (value.axes.size() >= Coordinates::maximumRank)
       throw Error::unsupported(
           "kernel '{}': '{}' has {} dimensions; single elements are evaluated up to {}",
           kernel.name, value.name, value.axes.size(), Coordinates::maximumRank - 1);
+    std::vector<int64_t> extents;
+    for (const int axis : value.axes) extents.push_back(kernel.axes[size_t(axis)].extent);
+    factors.emplace_back(extents);
+    sums.emplace_back(extents);
+  }
   for (const BodyOp &op : kernel.body)
     for (size_t n = 0; n < op.results.size(); ++n) {
       Definition &definition = definitions[op.results[n]];

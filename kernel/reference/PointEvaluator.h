@@ -16,6 +16,7 @@
 #include <array>
 #include <functional>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -58,8 +59,43 @@ private:
 /// The element of an input at logical coordinates.
 using ElementReader = std::function<double(std::span<const int64_t> coordinates)>;
 
-/// Evaluates any element of any value. Statistics of rows are kept, so that elements of one row are
-/// cheap; not thread-safe: one evaluator a thread.
+/// Elements of one value, by their place in logical order, each evaluated once. Memory comes in
+/// pages as elements are asked for, since a check of a large kernel asks for few.
+class KeptElements {
+public:
+  explicit KeptElements(std::span<const int64_t> extents);
+  /// Whether elements are kept: not those of a value of millions.
+  bool isKept() const { return !pages.empty(); }
+  size_t placeOf(const Coordinates &at) const {
+    size_t place = 0;
+    for (size_t d = 0; d < at.size(); ++d) place += size_t(at[d] * strides[d]);
+    return place;
+  }
+  int64_t stride(size_t dimension) const { return strides[dimension]; }
+  /// An element that was asked for before; else nothing.
+  const Point *find(size_t place) const {
+    const size_t page = place / pageSize;
+    if (page >= pages.size() || !pages[page]) return nullptr;
+    const Point &element = (*pages[page])[place % pageSize];
+    return element.error < 0 ? nullptr : &element;
+  }
+  const Point &keep(size_t place, const Point &element) {
+    std::unique_ptr<Page> &page = pages[place / pageSize];
+    if (!page) page = emptyPage();
+    return (*page)[place % pageSize] = element;
+  }
+
+private:
+  static constexpr size_t pageSize = 256;
+  using Page = std::array<Point, pageSize>;
+  /// Of elements with a negative error, which are not known.
+  static std::unique_ptr<Page> emptyPage();
+  std::vector<int64_t> strides;  ///< of the dimensions, in elements
+  std::vector<std::unique_ptr<Page>> pages;
+};
+
+/// Evaluates any element of any value. Statistics of rows, factors and results of contractions are
+/// kept, so that elements that share them are cheap; not thread-safe: one evaluator a thread.
 class PointEvaluator {
 public:
   /// `inputs` in the order of Kernel::inputs; the stream of `source` is ignored: each op has a
@@ -76,6 +112,27 @@ private:
   struct Row {
     Point first, second;
   };
+  /// The letters of an einsum: one per dimension.
+  struct Terms {
+    std::array<std::string, 2> operands;
+    std::string result;
+  };
+  /// How a contraction walks its operands, the same for every element.
+  struct Contraction {
+    Terms terms;
+    /// A letter that the result lacks, by the operands' dimensions, whose strides are of their
+    /// kept elements.
+    struct Reduced {
+      std::array<size_t, 2> dimensions;
+      std::array<int64_t, 2> strides;
+      int64_t extent;
+    };
+    std::vector<Reduced> reduced;
+    int64_t count = 1;  ///< products of an element
+    /// Operands that a kernel may leave unrounded: it may scale the accumulators by an operand's
+    /// factors instead of the operand.
+    std::array<bool, 2> mayStay = {};
+  };
   struct Definition {
     const BodyOp *op = nullptr;
     size_t result = 0;
@@ -84,6 +141,7 @@ private:
     std::vector<std::vector<int>>
         operandDimensions;  ///< maps: per operand and dimension, the dimension of the result
     bool isShort = false;   ///< kernels may compute it in its short form (kernel/ShortFunction.h)
+    std::optional<Contraction> contraction = {};  ///< once an element was asked for
   };
 
   static Handler handlerOf(const Kernel &kernel, const BodyOp &op);
@@ -153,16 +211,21 @@ private:
   Point normDw(const BodyOp &op, size_t result, const Coordinates &at);
 
   // Contraction.cpp
-  /// The letters of an einsum: one per dimension.
-  struct Terms {
-    std::array<std::string, 2> operands;
-    std::string result;
-  };
   Terms termsOf(const BodyOp &op, size_t resultRank) const;
   /// Coordinates of an operand (side 0 or 1) at an element of the result; 0 where it is summed.
   static Coordinates place(const Terms &terms, size_t side, const Coordinates &at);
+  const Contraction &contractionOf(const BodyOp &op, size_t resultRank);
   Point contract(const BodyOp &op, size_t result, const Coordinates &at);
-  Point factor(const BodyOp &op, size_t n, const Coordinates &at);
+  Point sumOfProducts(const BodyOp &op, const Coordinates &at);
+  Point factor(const BodyOp &op, size_t n, const Coordinates &at) {
+    return factor(op, n, at, factors[size_t(op.operands[n])].placeOf(at));
+  }
+  /// The same at a place that the caller knows.
+  Point factor(const BodyOp &op, size_t n, const Coordinates &at, size_t place) {
+    const Point *const kept = factors[size_t(op.operands[n])].find(place);
+    return kept ? *kept : newFactor(op, n, at, place);
+  }
+  Point newFactor(const BodyOp &op, size_t n, const Coordinates &at, size_t place);
   Point roundedFactor(const BodyOp &op, size_t n, const Coordinates &at);
 
   // OnlineSoftmax.cpp
@@ -205,8 +268,8 @@ private:
   };
   std::map<const BodyOp *, ExponentialRow> exponentialRows;
   std::map<const BodyOp *, const BlockTable *> blockTables;  ///< of masks by a pattern
-  /// Operands of contractions that the kernel computes, by value: elements that were asked for.
-  std::map<int, std::vector<std::optional<Point>>> factors;
+  std::vector<KeptElements> factors;  ///< per value: as an operand of contractions
+  std::vector<KeptElements> sums;     ///< per value: as the result of a contraction
 };
 
 template <typename Compute>

@@ -22,7 +22,7 @@ Dim3 currentThread, currentBlock, threadsPerBlock, blocksPerGrid;
 
 namespace {
 
-constexpr size_t stackBytes = 128 << 10, slotBytes = 16;
+constexpr size_t stackBytes = 128 << 10, slotBytes = 24;  // a lane's words of mma.sync
 constexpr int warpSize = 32;
 
 /// Lanes that exchange values under one mask. Two buffers: the fastest lane may give its next value
@@ -257,6 +257,12 @@ void Block::leaveClusterBarrier() {
   ++clusterGeneration;
 }
 
+template <size_t size>
+void copySlots(const std::byte (&slots)[warpSize][slotBytes], void *all) {
+  for (int source = 0; source < warpSize; ++source)
+    std::memcpy(static_cast<std::byte *>(all) + source * size, slots[source], size);
+}
+
 void Block::exchange(unsigned mask, const void *mine, size_t size, void *all, const char *file,
                      int line) {
   Thread &self = *current;
@@ -283,8 +289,14 @@ void Block::exchange(unsigned mask, const void *mine, size_t size, void *all, co
       wait("exchange", file, line);
     }
   }
-  for (int source = 0; source < warpSize; ++source)
-    std::memcpy(static_cast<std::byte *>(all) + source * size, slots[source], size);
+  switch (size) {  // copies of a known size are single instructions
+    case sizeof(uint32_t): return copySlots<sizeof(uint32_t)>(slots, all);
+    case sizeof(uint64_t): return copySlots<sizeof(uint64_t)>(slots, all);
+    case slotBytes: return copySlots<slotBytes>(slots, all);
+    default:
+      for (int source = 0; source < warpSize; ++source)
+        std::memcpy(static_cast<std::byte *>(all) + source * size, slots[source], size);
+  }
 }
 
 std::string Block::describeDeadlock() const {

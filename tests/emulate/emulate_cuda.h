@@ -32,7 +32,7 @@ void loadFromBlock(const void *own, int rank, void *value, size_t size);
 /// The running block's dynamic shared memory.
 void *dynamicShared();
 
-/// Gives `size` (at most 16) bytes to the lanes of `mask` and collects theirs: 32 slots of `size`
+/// Gives `size` (at most 24) bytes to the lanes of `mask` and collects theirs: 32 slots of `size`
 /// bytes. Slots of lanes that exited, do not exist or are not in the mask hold 0xFF.
 void exchange(unsigned mask, const void *mine, size_t size, void *all, const char *file, int line);
 

@@ -16,7 +16,8 @@ template <typename Visit>
 void forEachInstruction(const std::string &cubin, const Visit &visit) {
   const auto read = [&]<typename T>(size_t at, T) {
     T value;
-    REQUIRE(at + sizeof value <= cubin.size());
+    if (cubin.size() < sizeof value || at > cubin.size() - sizeof value)
+      FAIL("a cubin of " << cubin.size() << " bytes ends early");
     std::memcpy(&value, cubin.data() + at, sizeof value);
     return value;
   };

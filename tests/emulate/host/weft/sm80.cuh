@@ -95,16 +95,20 @@ inline void loadTransposed(unsigned (&words)[4], SharedAddress row,
                                                       << 16;
 }
 
+/// What a lane gives to mma.sync.
+struct MmaOperands {
+  unsigned a[4], b[2];
+};
+
 /// mma.sync.m16n8k16: elements of both operands in fp32, whose products and accumulators are exact
 /// enough in fp64.
 template <typename T>
 void multiply(T *, float &sum0, float &sum1, float &sum2, float &sum3, const unsigned (&a)[4],
               unsigned b0, unsigned b1, const char *file = __builtin_FILE(),
               int line = __builtin_LINE()) {
-  const unsigned b[2] = {b0, b1};
-  unsigned allA[32][4], allB[32][2];
-  weft::emulate::exchange(~0u, a, sizeof a, allA, file, line);
-  weft::emulate::exchange(~0u, b, sizeof b, allB, file, line);
+  const MmaOperands own = {{a[0], a[1], a[2], a[3]}, {b0, b1}};
+  MmaOperands all[32];
+  weft::emulate::exchange(~0u, &own, sizeof own, all, file, line);
   const auto element = [](unsigned word, unsigned half) {
     return double(widen(T{(unsigned short)(word >> 16 * half)}));
   };
@@ -114,8 +118,8 @@ void multiply(T *, float &sum0, float &sum1, float &sum2, float &sum3, const uns
     const unsigned row = lane / 4 + e / 2 * 8, column = lane % 4 * 2 + e % 2;
     double sum = *accumulators[e];
     for (unsigned k = 0; k < 16; ++k)
-      sum += element(allA[row % 8 * 4 + k % 8 / 2][row / 8 + k / 8 * 2], k % 2) *
-             element(allB[column * 4 + k % 8 / 2][k / 8], k % 2);
+      sum += element(all[row % 8 * 4 + k % 8 / 2].a[row / 8 + k / 8 * 2], k % 2) *
+             element(all[column * 4 + k % 8 / 2].b[k / 8], k % 2);
     *accumulators[e] = float(sum);
   }
 }

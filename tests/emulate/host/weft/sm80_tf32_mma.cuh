@@ -22,10 +22,9 @@ inline unsigned roundToTf32(unsigned bits) {
 inline void multiplyTf32(float &sum0, float &sum1, float &sum2, float &sum3, const unsigned (&a)[4],
                          unsigned b0, unsigned b1, const char *file = __builtin_FILE(),
                          int line = __builtin_LINE()) {
-  const unsigned b[2] = {b0, b1};
-  unsigned allA[32][4], allB[32][2];
-  weft::emulate::exchange(~0u, a, sizeof a, allA, file, line);
-  weft::emulate::exchange(~0u, b, sizeof b, allB, file, line);
+  const MmaOperands own = {{a[0], a[1], a[2], a[3]}, {b0, b1}};
+  MmaOperands all[32];
+  weft::emulate::exchange(~0u, &own, sizeof own, all, file, line);
   const auto element = [](unsigned word) {
     if (word & 0x1FFF) __builtin_trap();
     return double(std::bit_cast<float>(word));
@@ -36,8 +35,8 @@ inline void multiplyTf32(float &sum0, float &sum1, float &sum2, float &sum3, con
     const unsigned row = lane / 4 + e / 2 * 8, column = lane % 4 * 2 + e % 2;
     double sum = *accumulators[e];
     for (unsigned k = 0; k < 8; ++k)
-      sum += element(allA[row % 8 * 4 + k % 4][row / 8 + k / 4 * 2]) *
-             element(allB[column * 4 + k % 4][k / 4]);
+      sum += element(all[row % 8 * 4 + k % 4].a[row / 8 + k / 4 * 2]) *
+             element(all[column * 4 + k % 4].b[k / 4]);
     *accumulators[e] = float(sum);
   }
 }
