@@ -75,8 +75,8 @@ public:
     const int maxima = builder.also("maxima", "hbjn", DType::f32),
               sums = builder.also("sums", "hbjn", DType::f32);
     if (!drops) return builder.build({exponentials, maxima, sums});
-    const int kept = builder.op("dropout", OperatorClass::elementwise, {exponentials}, "kept",
-                                "hbjk", "", type);
+    const int kept =
+        builder.op("dropout", OperatorClass::elementwise, {exponentials}, "kept", "hbjk", "", type);
     builder.last().attributes = {{"p", 0.25}, {"stream", int64_t(3)}};
     return builder.build({exponentials, maxima, sums, kept});
   }
