@@ -76,9 +76,8 @@ Sm90AttentionBackwardKnobs alikeInRegisters(Sm90AttentionBackwardKnobs knobs) {
 std::vector<BuiltBackward> builtBackwards(BackwardGradients form, bool takesTurns) {
   runtime::BuildOptions options;
   options.headers = codegen::deviceHeaders();
-  std::vector<runtime::BuildRequest> all;
-  std::vector<std::string> withoutTypes;
-  std::vector<BuiltBackward> ofAll;
+  std::vector<runtime::BuildRequest> requests;
+  std::vector<BuiltBackward> built;
   for (const DType type : {DType::f16, DType::bf16}) {
     size_t turn = 0;
     for (const Case &one : cases(type)) {
@@ -90,24 +89,17 @@ std::vector<BuiltBackward> builtBackwards(BackwardGradients form, bool takesTurn
         const size_t place = turn++;
         if (takesTurns && (place % 4 == 1 || place % 4 == 2) != (type == DType::bf16)) return true;
         codegen::EmittedKernel emitted = codegen::emit(one.kernel, own, "sm_90a");
-        ofAll.push_back({.name = one.name + ", " + describe(one.kernel, own.knobs),
+        built.push_back({.name = one.name + ", " + describe(one.kernel, own.knobs),
                          .knobs = *knobs,
                          .result = {}});
-        withoutTypes.push_back(nvrtctest::withoutType(one.kernel, emitted.text));
-        all.push_back({.name = ofAll.back().name,
-                       .text = std::move(emitted.text),
-                       .entry = std::move(emitted.entry),
-                       .architecture = "sm_90a",
-                       .extraFlags = {}});
+        requests.push_back({.name = built.back().name,
+                            .text = std::move(emitted.text),
+                            .entry = std::move(emitted.entry),
+                            .architecture = "sm_90a",
+                            .extraFlags = {}});
         return true;
       });
     }
-  }
-  std::vector<runtime::BuildRequest> requests;
-  std::vector<BuiltBackward> built;
-  for (const size_t i : nvrtctest::oneOfTwins(all, withoutTypes)) {
-    requests.push_back(all[i]);
-    built.push_back(ofAll[i]);
   }
   std::vector<runtime::BuildResult> results = runtime::build(requests, options);
   for (size_t i = 0; i < results.size(); ++i) built[i].result = std::move(results[i]);
@@ -142,6 +134,7 @@ TEST_CASE("every tile of gradients apart compiles, and waits where it says so al
   for (const BuiltBackward &one : built) {
     INFO(one.name << "\n" << one.result.error << "\n" << one.result.log);
     REQUIRE(one.result.error.empty());
+    ;
     CHECK(one.result.spillBytes == 0);
     const nvrtctest::WgmmaCode code = nvrtctest::wgmmaCode(one.result.cubin);
     CHECK(code.products >= 14);
