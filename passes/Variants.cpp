@@ -148,13 +148,9 @@ std::vector<AttentionForm> attentionForms(GraphOp graph, const VariantOptions &o
       throw Error::unsupported("no kernel family of the target takes a fused attention{}", nearest);
     return {AttentionForm::fused};
   }
-  // Recomposed, the forward pass of one that is trained has the two fusions, too.
-  const bool isRecomposed =
-      isDifferentiated(graph) && std::ranges::any_of(softmaxes, [](SoftmaxOp softmax) {
-        return recomposedRejection(softmax).empty();
-      });
-  std::vector<AttentionForm> forms{
-      AttentionForm::unfused, isRecomposed ? AttentionForm::recomposed : AttentionForm::decomposed};
+  // Recomposed ones are asked for by name: a trained one stores scaled probabilities again for its
+  // backward pass, and is predicted slower than both.
+  std::vector<AttentionForm> forms{AttentionForm::unfused, AttentionForm::decomposed};
   if (hasSite && options.canFuseAttention &&
       (options.canFuseAttentionBackward || !isDifferentiated(graph)))
     forms.push_back(AttentionForm::fused);

@@ -5,6 +5,7 @@
 #include "tests/golden/ExampleKernels.h"
 #include "tests/nvrtc/KernelBatch.h"
 #include "tests/nvrtc/WgmmaCode.h"
+#include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleContractions.h"
 #include "tests/unit/samples/SampleFloat8.h"
 
@@ -51,8 +52,8 @@ TEST_CASE("kernels that start early read and write nothing before they wait") {
   for (const examples::Example &example : examples::loopExamples(DType::f32, 1))
     for (const Configuration &one : nvrtctest::sample(example.kernel, findDevice("h200"), 1))
       add(example.name, example.kernel, one);
-  for (const Kernel &kernel :
-       samples::singleConsumerEpilogues({.b = 1, .j = 8, .i = 1024, .u = 1024}, DType::f16)) {
+  for (const Kernel &kernel : test::nonEmpty(
+           samples::singleConsumerEpilogues({.b = 1, .j = 8, .i = 1024, .u = 1024}, DType::f16))) {
     std::set<Sm90Schedule> seen;
     forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &one) {
       const auto *knobs = one.knobs.getIf<Sm90GemmKnobs>();
@@ -65,7 +66,8 @@ TEST_CASE("kernels that start early read and write nothing before they wait") {
   runtime::BuildOptions options;
   options.headers = codegen::deviceHeaders();
   int accesses = 0;
-  for (size_t index = 0; const runtime::BuildResult &result : runtime::build(requests, options)) {
+  for (size_t index = 0;
+       const runtime::BuildResult &result : test::nonEmpty(runtime::build(requests, options))) {
     const runtime::BuildRequest &request = requests[index++];
     INFO(request.name << "\n" << result.log << "\n" << request.text);
     REQUIRE(result.error.empty());
