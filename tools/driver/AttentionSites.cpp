@@ -178,46 +178,54 @@ SoftmaxOp sameIn(GraphOp clone, SoftmaxOp softmax) {
   return mlir::cast<SoftmaxOp>(*std::next(clone.getBody().front().begin(), position));
 }
 
+/// Whether its probabilities are read by more than the product with values, as by a backward pass.
+bool isTrained(SoftmaxOp softmax) {
+  return !attentionRejection(softmax.getResult(), int64_t(softmax.getAxis())).empty();
+}
+
+/// A clone of a graph to rewrite the softmax in. The contraction of the scores stays; the backward
+/// pass has another.
+struct TrainedClone {
+  TrainedClone(GraphOp original, SoftmaxOp of)
+      : owner(original->clone()),
+        graph(mlir::cast<GraphOp>(*owner)),
+        softmax(sameIn(graph, of)),
+        contraction(scoresBehind(softmax.getX())),
+        scores(softmax.getX()) {}
+  mlir::OwningOpRef<mlir::Operation *> owner;
+  GraphOp graph;
+  SoftmaxOp softmax;
+  ContractOp contraction;
+  mlir::Value scores;
+};
+
 /// What the fused kind computes of a trained attention; nothing where it is what the others
 /// compute, or where it cannot be.
 std::optional<CutGraph> cutOutFused(GraphOp graph, SoftmaxOp softmax) {
-  if (attentionRejection(softmax.getResult(), int64_t(softmax.getAxis())).empty() ||
-      !recomputeAttentionRejection(softmax).empty())
-    return {};
-  const mlir::OwningOpRef<mlir::Operation *> clone = graph->clone();
-  auto trained = mlir::cast<GraphOp>(*clone);
-  SoftmaxOp same = sameIn(trained, softmax);
-  // The contraction of the scores stays; the backward pass has another.
-  ContractOp contraction = scoresBehind(same.getX());
-  const mlir::Value scores = same.getX();
-  recomputeAttention(same);
-  const auto fold = llvm::find_if(scores.getUsers(), [](mlir::Operation *user) {
+  if (!isTrained(softmax) || !recomputeAttentionRejection(softmax).empty()) return {};
+  TrainedClone trained(graph, softmax);
+  recomputeAttention(trained.softmax);
+  const auto fold = llvm::find_if(trained.scores.getUsers(), [](mlir::Operation *user) {
     return mlir::isa<OnlineSoftmaxContractOp>(user);
   });
-  Ops ops = scoreOps(contraction, *fold);
+  Ops ops = scoreOps(trained.contraction, *fold);
   mlir::Value output = (*fold)->getResult(0);
   if (output.hasOneUse())
     if (auto scale = mlir::dyn_cast<ScaleOp>(*output.user_begin())) {
       ops.insert(scale);
       output = scale.getResult();
     }
-  return cutOut(trained, ops, output);
+  return cutOut(trained.graph, ops, output);
 }
 
 /// The same of the recomposed kind.
 std::optional<CutGraph> cutOutRecomposed(GraphOp graph, SoftmaxOp softmax, int64_t subVector) {
-  if (attentionRejection(softmax.getResult(), int64_t(softmax.getAxis())).empty() ||
-      !recomposeRejection(softmax).empty())
-    return {};
-  const mlir::OwningOpRef<mlir::Operation *> clone = graph->clone();
-  auto trained = mlir::cast<GraphOp>(*clone);
-  SoftmaxOp same = sameIn(trained, softmax);
-  ContractOp contraction = scoresBehind(same.getX());
-  const mlir::Value scores = same.getX();
-  recomposeSoftmax(same, subVector);
+  if (!isTrained(softmax) || !recomposeRejection(softmax).empty()) return {};
+  TrainedClone trained(graph, softmax);
+  recomposeSoftmax(trained.softmax, subVector);
   const auto isLocal = [](mlir::Operation *user) { return mlir::isa<LocalSoftmaxOp>(user); };
-  auto local = mlir::cast<LocalSoftmaxOp>(*llvm::find_if(scores.getUsers(), isLocal));
-  Ops ops = scoreOps(contraction, local);
+  auto local = mlir::cast<LocalSoftmaxOp>(*llvm::find_if(trained.scores.getUsers(), isLocal));
+  Ops ops = scoreOps(trained.contraction, local);
   ops.insert(*local.getMaxima().user_begin());
   // The forward pass stands first.
   mlir::Value value = local.getExponentials();
@@ -227,7 +235,7 @@ std::optional<CutGraph> cutOutRecomposed(GraphOp graph, SoftmaxOp softmax, int64
       if (!first || reader->isBeforeInBlock(first)) first = reader;
     ops.insert(first);
     value = first->getResult(0);
-    if (mlir::isa<ContractOp>(first)) return cutOut(trained, ops, value);
+    if (mlir::isa<ContractOp>(first)) return cutOut(trained.graph, ops, value);
   }
 }
 

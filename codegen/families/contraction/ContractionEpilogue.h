@@ -150,7 +150,14 @@ struct ContractionEpilogue {
   Block body = {};
   std::string argumentsBehind = {};  ///< of the second function; empty: there is none
   Block behind = {};                 ///< its body
-  bool accessesMemory = false;       ///< it loads operands or stores results itself
+  /// The second function, which gets this name.
+  Statement functionBehind(Code name) const {
+    return {.kind = Statement::Kind::function,
+            .type = argumentsBehind,
+            .name = std::move(name),
+            .body = behind};
+  }
+  bool accessesMemory = false;  ///< it loads operands or stores results itself
   /// Of a kernel with unused tokens: the name of their number, a constant int of the prologue.
   /// Empty: none, or loaded per tile.
   std::string tokens = {};

@@ -247,10 +247,7 @@ private:
     std::string behind;
     if (!epilogue.argumentsBehind.empty()) {
       behind = names.reserve("behind");
-      program.body.push_back({.kind = Statement::Kind::function,
-                              .type = epilogue.argumentsBehind,
-                              .name = behind,
-                              .body = std::move(epilogue.behind)});
+      program.body.push_back(epilogue.functionBehind(behind));
     }
     if (epilogue.isEmpty()) return withSoftmax("", behind);
     const std::string epilogueOp = names.reserve("epilogueOp");

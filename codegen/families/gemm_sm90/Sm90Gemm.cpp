@@ -398,10 +398,7 @@ private:
     tokens = epilogue.tokens;
     if (!epilogue.argumentsBehind.empty()) {
       behind = names.reserve("behind");
-      program.body.push_back({.kind = Statement::Kind::function,
-                              .type = epilogue.argumentsBehind,
-                              .name = behind,
-                              .body = std::move(epilogue.behind)});
+      program.body.push_back(epilogue.functionBehind(behind));
     }
     if (epilogue.isEmpty()) return "";
     const std::string epilogueOp = names.reserve("epilogueOp");

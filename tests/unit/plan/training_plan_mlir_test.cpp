@@ -6,6 +6,25 @@
 using namespace weft;
 using namespace weft::driver;
 
+namespace {
+
+struct Planned {
+  decision::Decision selected;
+  PlannedKernels kernels;
+};
+
+/// The best plan, whole and verified.
+Planned planOf(Compilation &compilation) {
+  compilation.import();
+  decision::Decision selected = compilation.decide(compilation.propose(Phase::import));
+  PlannedKernels kernels = valueOrThrow(
+      decision::planOf(compilation.planContext(), selected.best(), selected.path(), 1));
+  REQUIRE_NOTHROW(verify(kernels.plan, "plan.json"));
+  return {.selected = std::move(selected), .kernels = std::move(kernels)};
+}
+
+}  // namespace
+
 TEST_CASE("the plan of a training step with its optimizer computes what the graph does") {
   ModelFlags model;
   model.model = "masked-token";
@@ -14,11 +33,7 @@ TEST_CASE("the plan of a training step with its optimizer computes what the grap
   model.dtype = GENERATE("f32", "f16");
   model.dims = {"b=2", "j=4", "h=2", "p=4", "i=8", "u=12", "v=16"};
   Compilation compilation(model, {}, {.profile = "none"});
-  compilation.import();
-  const decision::Decision selected = compilation.decide(compilation.propose(Phase::import));
-  const PlannedKernels planned = valueOrThrow(
-      decision::planOf(compilation.planContext(), selected.best(), selected.path(), 1));
-  REQUIRE_NOTHROW(verify(planned.plan, "plan.json"));
+  const auto [selected, planned] = planOf(compilation);
   CHECK(nameOf(planned.plan.dtype) == model.dtype);
   CHECK(std::ranges::count(planned.plan.tensors, "gradient_check", &PlanTensor::logical) ==
         (model.dtype == "f16"));
@@ -35,11 +50,7 @@ TEST_CASE("gradients of activations are results beside updates, which come last"
   model.gradientsOf = {"wq", "x"};
   model.dims = {"b=2", "j=4", "h=2", "p=4", "i=8", "u=12"};
   Compilation compilation(model, {}, {.profile = "none"});
-  compilation.import();
-  const decision::Decision selected = compilation.decide(compilation.propose(Phase::import));
-  const PlannedKernels planned = valueOrThrow(
-      decision::planOf(compilation.planContext(), selected.best(), selected.path(), 1));
-  REQUIRE_NOTHROW(verify(planned.plan, "plan.json"));
+  const auto [selected, planned] = planOf(compilation);
   std::vector<std::string> results;
   for (const PlanTensor &tensor : planned.plan.tensors)
     if (tensor.role == TensorRole::result) results.push_back(tensor.logical);
