@@ -10,8 +10,8 @@
 
 namespace weft::nvrtctest {
 
-/// Calls visit(word) with the lower half of every instruction of an ELF's code, in order: 16 bytes
-/// an instruction, the operation in the lowest 12 bits.
+/// Calls visit(lower, upper) with the halves of every instruction of an ELF's code, in order: 16
+/// bytes an instruction, the operation in the lowest 12 bits.
 template <typename Visit>
 void forEachInstruction(const std::string &cubin, const Visit &visit) {
   const auto read = [&]<typename T>(size_t at, T) {
@@ -29,7 +29,8 @@ void forEachInstruction(const std::string &cubin, const Visit &visit) {
     if (!(read(header + 8, uint64_t()) & executable)) continue;
     const auto offset = size_t(read(header + 24, uint64_t())),
                bytes = size_t(read(header + 32, uint64_t()));
-    for (size_t at = offset; at + 16 <= offset + bytes; at += 16) visit(read(at, uint64_t()));
+    for (size_t at = offset; at + 16 <= offset + bytes; at += 16)
+      visit(read(at, uint64_t()), read(at + 8, uint64_t()));
   }
 }
 inline constexpr uint64_t operationMask = 0xFFF;
@@ -44,7 +45,7 @@ inline WgmmaCode wgmmaCode(const std::string &cubin) {
   constexpr uint64_t hgmma = 0x9F0, hgmmaOfRegisters = 0xDF0, warpgroup = 0x9C5,
                      isWait = 1ull << 47;
   WgmmaCode code;
-  forEachInstruction(cubin, [&](uint64_t word) {
+  forEachInstruction(cubin, [&](uint64_t word, uint64_t) {
     const uint64_t operation = word & operationMask;
     if (operation == hgmma || operation == hgmmaOfRegisters) ++code.products;
     if (operation == warpgroup) ++((word & isWait) ? code.waits : code.starts);
@@ -57,16 +58,20 @@ struct EarlyCode {
   int waits = 0;     ///< ACQBULK
   int accesses = 0;  ///< LDG, STG
   int tooEarly = 0;  ///< of them in front of the first wait
+  /// LDG.CONSTANT, which the compiler may move anywhere: where it stands says nothing of the next
+  /// kernel.
+  int constants = 0;
 };
 inline EarlyCode earlyCode(const std::string &cubin) {
-  constexpr uint64_t acquire = 0x82E, load = 0x981, store = 0x986;
+  constexpr uint64_t acquire = 0x82E, load = 0x981, store = 0x986, isConstant = 0x8000;
   EarlyCode code;
-  forEachInstruction(cubin, [&](uint64_t word) {
+  forEachInstruction(cubin, [&](uint64_t word, uint64_t upper) {
     const uint64_t operation = word & operationMask;
     code.waits += operation == acquire;
     const bool isAccess = operation == load || operation == store;
     code.accesses += isAccess;
     code.tooEarly += isAccess && code.waits == 0;
+    code.constants += operation == load && (upper & isConstant) != 0;
   });
   return code;
 }
