@@ -1,4 +1,5 @@
-// Which kernels of a plan start early (PlanKernel::startsEarly): a rule over the predicted times of the whole plan.
+// Which kernels of a plan start early (PlanKernel::startsEarly): a rule over the predicted times of
+// the whole plan.
 #pragma once
 
 #include "plan/Plan.h"
