@@ -132,7 +132,8 @@ std::string entryName(const Kernel &kernel, std::string_view copy) {
                                      : region->paged ? "attention_paged"
                                                      : "attention",
                                      region->scoreOps),
-                       typeText(kernel), fmt::join(extentsOf(kernel, *region), "x"));
+                       region->readsTf32 ? std::string(nameOf(DType::tf32)) : typeText(kernel),
+                       fmt::join(extentsOf(kernel, *region), "x"));
   if (const auto region = attentionBackwardRegion(kernel).region)
     return fmt::format("{}_{}_{}", attentionText(kernel, "attention_backward", region->scoreOps),
                        nameOf(kernel.values[size_t(region->dQ)].dtype),
