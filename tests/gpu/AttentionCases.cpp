@@ -76,6 +76,17 @@ void addAttentions(Collector &collect) {
               for (const Configuration &configuration : collect.drawFamily(kinds[kind], family, 1))
                 collect.add("attention", kinds[kind], type, configuration);
       }
+  // Gathered from a row for each query and each key.
+  for (const DType type : {DType::f16, DType::bf16})
+    for (const AttentionExtents &one : lengths)
+      for (const int64_t width : {32, 64, 128}) {
+        AttentionExtents extents = one;
+        extents.p = extents.w = width, extents.distance = 20;
+        const Kernel kernel = samples::disentangledAttention(extents, type, width == 64);
+        for (const Knobs &family : families)
+          for (const Configuration &configuration : collect.drawFamily(kernel, family, 2))
+            collect.add("attention", kernel, type, configuration);
+      }
   // f32 that is read as tf32.
   for (const AttentionExtents &one : lengths)
     for (const auto &[headDim, valueDim] : widths) {

@@ -44,6 +44,9 @@ std::vector<Case> cases(DType type) {
   far.distance = 128;
   result.push_back({"relative bias", relativeAttention(far, type)});
   result.push_back({"disentangled", disentangledAttention(far, type, true)});
+  AttentionExtents farAndWide = far;
+  farAndWide.p = farAndWide.w = 128;
+  result.push_back({"disentangled, wide", disentangledAttention(farAndWide, type)});
   result.push_back({"documents", documentAttention(extents, type, true)});
   result.push_back({"blocks", blockAttention(extents, type, "bigbird(block=64,seed=0)")});
   result.push_back({"blocks of heads",

@@ -101,10 +101,11 @@ SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
       isAsked = true;
       decoding = sm80DecodingChoices(kernel, region, *problem, device);
     }
-    // On sm_90a the other family has all but few queries and many keys, where price decides.
+    // On sm_90a the other family has all but few queries and many keys, and scores that gather,
+    // where price decides.
     const Sm80ScoreNeeds needs = sm80ScoreNeeds(kernel, region, *problem);
     const bool isOther = codegen::hasWgmma(device.architecture) && !region.readsTf32 &&
-                         device.offers(sm90AttentionFamily.name) &&
+                         needs.gatheredTables == 0 && device.offers(sm90AttentionFamily.name) &&
                          sm90AttentionLayoutRejection(*problem).empty() &&
                          !sm90AttentionTileChoices(*problem, scoreNeeds(kernel, region, *problem),
                                                    device.multiprocessors)
