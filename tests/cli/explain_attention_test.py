@@ -340,6 +340,7 @@ class BadInput(CommandTest):
         trained = self.weft('select', *asked, '--tf32', '--train', '--dropout', '0',
                             '--json').json()['plan']
         self.assertIn('fuse-attention', trained['variant'])
+        self.assertTrue(any(name.startswith('attention_backward') for name in trained['kernels']))
 
     def test_a_shape_whose_keys_lie_apart(self):
         """A mask over a table of blocks is a value op; one that reads another row is none."""

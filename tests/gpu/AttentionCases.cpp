@@ -163,6 +163,20 @@ void addAttentionBackwards(Collector &collect) {
                    collect.drawFamily(kinds[kind], family, isUsual ? 3 : 1, isNotApart))
                 collect.add("attention-backward", kinds[kind], type, configuration);
       }
+  // f32 that is read as tf32.
+  for (const AttentionExtents &one : lengths)
+    for (const auto &[headDim, valueDim] : widths) {
+      AttentionExtents extents = one;
+      extents.p = headDim, extents.w = valueDim;
+      const std::vector<Kernel> kinds = backwardsOf(extents, DType::f32);
+      for (size_t kind = 0; kind < kinds.size(); ++kind)
+        if ((kind + ++turn) % 4 == 0)
+          for (const Kernel kernel = samples::inTf32(kinds[kind]);
+               const Configuration &configuration :
+               collect.drawFamily(kernel, Sm80AttentionBackwardKnobs{}, 1))
+            collect.add("attention-backward-tf32", kernel, nameOf(samples::tf32Types),
+                        configuration);
+    }
 }
 
 void addSplitAttentionBackwards(Collector &collect) {

@@ -1,24 +1,10 @@
 // Fused attention from sm_80 on of f32 that is read as tf32: the kernel of sm80_attention.cuh with
-// other products. What a block computes, its masks, packed heads, splits and pages are the same.
-//
-// Queries, keys and values lie in shared memory as they came, and are rounded to nearest on the way
-// to registers. A float is copied as two elements of 16 bits: rows, chunks and their places are
-// those of 16-bit rows of twice as many columns (asHalves). Four 8 x 8 blocks of these, as ldmatrix
-// reads them, are then 16 rows of eight floats, as a product of 16 x 8 x 8 takes them.
-//
-// **P from accumulators.** Of a row of eight scores lane t of four has 2 t and 2 t + 1; of a left
-// operand it has elements t and t + 4. A product may be summed in any order, so that element t of
-// an operand is key 2 t and element t + 4 is key 2 t + 1, for P and for the rows of V alike:
-//
-//    accumulators  [s0 s1 | s2 s3 | s4 s5 | s6 s7]     lanes 0 .. 3 of a row
-//    left operand  [s0 s2 s4 s6 | s1 s3 s5 s7]         the same registers, in another order
-//
-// No exponential crosses lanes. V is read by words, since ldmatrix transposes elements of 16 bits
-// alone; the rows 2 t of four lanes lie in different banks, and so do rows 2 t + 1.
+// the products of sm80_tf32_attention_tiles.cuh. What a block computes, its masks, packed heads,
+// splits and pages are the same; the output leaves from registers.
 #pragma once
 
 #include "weft/sm80_attention.cuh"
-#include "weft/sm80_tf32_mma.cuh"
+#include "weft/sm80_tf32_attention_tiles.cuh"
 
 namespace weft::sm80 {
 
@@ -39,63 +25,8 @@ struct Tf32AttentionConfig : AttentionConfig<halvesOf<shape>, tile> {
   using Joined = AttentionConfig<shape, tile>;
   static constexpr int sharedBytes =
       larger(Copied::ringBytes, Copied::joins ? Joined::joinBytes : 0);
-  /// Products of a row: eight columns of queries and keys, or of values, each.
-  static constexpr int headBlocks = shape.headDim / 8, valueBlocks = shape.valueDim / 8;
-  static constexpr int outputs = valueBlocks * 4;
+  static constexpr int headBlocks = shape.headDim / 8, outputs = shape.valueDim / 2;
 };
-
-__device__ __forceinline__ void roundWords(unsigned (&words)[4]) {
-#pragma unroll
-  for (int w = 0; w < 4; ++w) words[w] = roundToTf32(words[w]);
-}
-
-/// S = Q K^T of a warp. `loadQueries`: eight columns of its queries, rounded; firstKey: its first
-/// key in the tile.
-template <AttentionShape shape, int count, typename LoadQueries>
-__device__ __forceinline__ void multiplyTf32Keys(float (&scores)[count],
-                                                 const LoadQueries &loadQueries, SharedAddress keys,
-                                                 int firstKey) {
-#pragma unroll
-  for (int block = 0; block < shape.headDim / 8; ++block) {
-    unsigned q[4];
-    loadQueries(q, block);
-#pragma unroll
-    for (int s = 0; s < count; s += 8) {
-      unsigned k[4];
-      loadRowBlock<halvesOf<shape>.headDim, false>(k, keys, firstKey + s * 2, block);
-      roundWords(k);
-      multiplyTf32(scores[s], scores[s + 1], scores[s + 2], scores[s + 3], q, k[0], k[1]);
-      multiplyTf32(scores[s + 4], scores[s + 5], scores[s + 6], scores[s + 7], q, k[2], k[3]);
-    }
-  }
-}
-
-/// O += P V. `exponentials` of 8 keys are four of a lane; firstKey: the first of them in the tile.
-template <AttentionShape shape, int count, int scores>
-__device__ __forceinline__ void multiplyTf32Values(float (&output)[count],
-                                                   const float (&exponentials)[scores],
-                                                   SharedAddress values, int firstKey) {
-  using Rows = AttentionRows<halvesOf<shape>.valueDim>;
-  const int lane = threadIdx.x % 32, column = lane / 4;
-#pragma unroll
-  for (int s = 0; s < scores; s += 4) {
-    // Keys 2 t of both rows, then keys 2 t + 1.
-    const unsigned p[4] = {
-        roundToTf32(bitsOf(exponentials[s])), roundToTf32(bitsOf(exponentials[s + 2])),
-        roundToTf32(bitsOf(exponentials[s + 1])), roundToTf32(bitsOf(exponentials[s + 3]))};
-    const SharedAddress rows = values + (firstKey + s * 2) * Rows::pitchBytes;
-#pragma unroll
-    for (int o = 0; o < count; o += 4) {
-      const int chunkOfRow = o / 2 + column / 4;  // a chunk: four floats
-      unsigned v[2];
-#pragma unroll
-      for (int w = 0; w < 2; ++w)
-        v[w] = roundToTf32(
-            loadSharedWord(rows + Rows::placeOf(lane % 4 * 2 + w, chunkOfRow) + column % 4 * 4));
-      multiplyTf32(output[o], output[o + 1], output[o + 2], output[o + 3], p, v[0], v[1]);
-    }
-  }
-}
 
 /// Divides by the sums and stores the output from registers, in pairs of a row, and the logarithms
 /// of the sums.
@@ -112,19 +43,8 @@ __device__ __forceinline__ void storeTf32Output(const float (&accumulators)[coun
     if (query > at.lastRow) continue;
     if (logSums != nullptr && lane % 4 == 0)
       logSums[query * shape.rowLogSums] = softmax.logSum(half, factor);
-    const float scaling = softmax.scaling(half);
-    float *row = output + query * shape.rowOutput + lane % 4 * 2;
-#pragma unroll
-    for (int o = half * 2; o < count; o += 4) {
-      const Vec<float, 2> pair{{accumulators[o] * scaling, accumulators[o + 1] * scaling}};
-      float *to = row + o / 4 * 8;
-      if constexpr (shape.isOutputAligned) {
-        storeVector<2>(to, pair);
-      } else {
-        storeOne(to, pair.at[0]);
-        storeOne(to + 1, pair.at[1]);
-      }
-    }
+    storeTf32Row<shape.isOutputAligned>(output + query * shape.rowOutput, accumulators, half,
+                                        softmax.scaling(half));
   }
 }
 
@@ -164,26 +84,24 @@ __device__ __forceinline__ void tf32Attention(
     if constexpr (!sharePages)
       pagesOfValues.load(args.table + places.table, keyTile * tile.keys, shape.keys);
   };
-  const half *const k = reinterpret_cast<const half *>(args.k + places.k),
-                    *const v = reinterpret_cast<const half *>(args.v + places.v);
   const auto copy = [&](int keyTile, int stage) {
     if (keyTile < P::keyTiles) {
       const SharedAddress to = stages + stage * P::stageBytes;
       const int firstKey = keyTile * tile.keys;
       if constexpr (arePaged) {
         copyFromPages<halves, tile.keys, halves.headDim, P::threads, halves.rowK, halves.pageK>(
-            to, k, pagesOfKeys, firstKey);
+            to, reinterpret_cast<const half *>(args.k + places.k), pagesOfKeys, firstKey);
         const auto copyValues = [&](const auto &pages) {
           copyFromPages<halves, tile.keys, halves.valueDim, P::threads, halves.rowV, halves.pageV>(
-              to + P::keyBytes, v, pages, firstKey);
+              to + P::keyBytes, reinterpret_cast<const half *>(args.v + places.v), pages, firstKey);
         };
         if constexpr (sharePages) copyValues(pagesOfKeys);
         else copyValues(pagesOfValues);
       } else {
-        copyPositions<tile.keys, halves.headDim, P::threads, halves.rowK>(to, k, firstKey,
-                                                                          shape.keys);
-        copyPositions<tile.keys, halves.valueDim, P::threads, halves.rowV>(to + P::keyBytes, v,
-                                                                           firstKey, shape.keys);
+        copyFloatPositions<tile.keys, shape.headDim, P::threads, shape.rowK>(to, args.k + places.k,
+                                                                             firstKey, shape.keys);
+        copyFloatPositions<tile.keys, shape.valueDim, P::threads, shape.rowV>(
+            to + P::keyBytes, args.v + places.v, firstKey, shape.keys);
       }
     }
     commitCopies();
@@ -201,17 +119,14 @@ __device__ __forceinline__ void tf32Attention(
   ptx::barrier();
   unsigned kept[P::keepsQueries ? P::headBlocks : 1][4];
 #pragma unroll
-  for (int block = 0; block < (P::keepsQueries ? P::headBlocks : 0); ++block) {
-    loadRowBlock<halves.headDim, true>(kept[block], queryTile, warpRow, block);
-    roundWords(kept[block]);
-  }
+  for (int block = 0; block < (P::keepsQueries ? P::headBlocks : 0); ++block)
+    loadFloatRowBlock<shape.headDim, true>(kept[block], queryTile, warpRow, block);
   const auto loadQueries = [&](unsigned(&words)[4], int block) {
     if constexpr (P::keepsQueries) {
 #pragma unroll
       for (int word = 0; word < 4; ++word) words[word] = kept[block][word];
     } else {
-      loadRowBlock<halves.headDim, true>(words, queryTile, warpRow, block);
-      roundWords(words);
+      loadFloatRowBlock<shape.headDim, true>(words, queryTile, warpRow, block);
     }
   };
 
@@ -234,7 +149,7 @@ __device__ __forceinline__ void tf32Attention(
     const SharedAddress keys = stages + stage * P::stageBytes;
     stage = stage + 1 == tile.stages ? 0 : stage + 1;
     float scores[P::scores] = {};
-    multiplyTf32Keys<shape>(scores, loadQueries, keys, warpKey);
+    multiplyTf32Rows<shape.headDim>(scores, loadQueries, keys, warpKey);
     constexpr bool hasPart = shape.keys % tile.keys != 0;
     const int firstColumn = keyTile * tile.keys + column;
     if ((hasPart && keyTile == P::keyTiles - 1) || coverageOf(keyTile) != TileCoverage::full)
@@ -244,7 +159,7 @@ __device__ __forceinline__ void tf32Attention(
     softmax.add(scores, factor, older);
 #pragma unroll
     for (int o = 0; o < P::outputs; ++o) output[o] *= older[o / 2 % 2];
-    multiplyTf32Values<shape>(output, scores, keys + P::keyBytes, warpKey);
+    multiplyTf32Columns<shape.valueDim>(output, scores, keys + P::keyBytes, warpKey);
   }
   waitForCopies<0>();
   ptx::barrier();
