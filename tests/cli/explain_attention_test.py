@@ -341,6 +341,13 @@ class BadInput(CommandTest):
                             '--json').json()['plan']
         self.assertIn('fuse-attention', trained['variant'])
         self.assertTrue(any(name.startswith('attention_backward') for name in trained['kernels']))
+        self.weft('compile', *asked, '--tf32', '--dim', 'b=1', '--dim', 'j=64', '--profile',
+                  'none', '--stop-after', 'emit', '-o', 'out')
+        site = self.weft('explain', 'out', '--attention', '--json').json()['sites'][0]
+        bounds = {kind['kind']: kind['figures'] for kind in site['kinds'] if 'figures' in kind}
+        for kind in ('unfused', 'fused'):  # 2^-9 of every product
+            self.assertGreater(bounds[kind]['errorConstant'], 2**-9)
+            self.assertGreaterEqual(bounds[kind]['errorPerScore'], 2**-8)
 
     def test_a_shape_whose_keys_lie_apart(self):
         """A mask over a table of blocks is a value op; one that reads another row is none."""
