@@ -63,7 +63,9 @@ TEST_CASE("backward attention of f32 read as tf32 compiles without spills") {
   Batch batch;
   size_t turn = 0;
   const std::vector<Case> all = cases(DType::f32);
-  for (size_t i = 0; i < all.size(); i += 3) {  // widths, masks and score ops, some of each
+  for (size_t i = 0; i < all.size(); ++i) {
+    // Widths, masks and score ops, some of each; the one that takes most registers.
+    if (i % 6 != 0 && all[i].name != "wide") continue;
     std::set<Knobs> seen;
     const Kernel kernel = samples::inTf32(all[i].kernel);
     forEachConfiguration(kernel, findDevice("a100"), {}, [&](const Configuration &own) {
