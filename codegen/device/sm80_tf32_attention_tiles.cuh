@@ -50,8 +50,10 @@ __device__ __forceinline__ void loadFloatRowBlock(unsigned (&words)[4], SharedAd
 template <int width, int count, typename LoadLeft>
 __device__ __forceinline__ void multiplyTf32Rows(float (&sums)[count], const LoadLeft &loadLeft,
                                                  SharedAddress b, int firstRow) {
-#pragma unroll
-  for (int block = 0; block < width / 8; ++block) {
+  // Unrolled whole, the loads of wide rows take more registers than there are.
+  constexpr int blocks = width / 8, unrolled = blocks > 16 ? 4 : blocks;
+#pragma unroll unrolled
+  for (int block = 0; block < blocks; ++block) {
     unsigned left[4];
     loadLeft(left, block);
 #pragma unroll
