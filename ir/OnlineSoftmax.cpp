@@ -98,6 +98,19 @@ mlir::LogicalResult checkDropping(Op op, llvm::StringRef id) {
   return dropout ? checkDropout(op, dropout->p, dropout->stream) : mlir::success();
 }
 
+/// `precision` is as contract has it, of values in f32: exponentials are f32 in every kernel.
+template <typename Op>
+mlir::LogicalResult checkPrecision(Op op, llvm::StringRef id) {
+  const std::optional<llvm::StringRef> precision = op.getPrecision();
+  if (!precision) return mlir::success();
+  if (std::string_view(*precision) != nameOf(DType::tf32))
+    return broken(op, id) << "precision '" << *precision
+                          << "' is unknown; it is tf32, or absent for full fp32";
+  if (toDType(op.getV().getType()) != DType::f32)
+    return broken(op, id) << "precision tf32 is of f32 values, not of " << op.getV().getType();
+  return mlir::success();
+}
+
 /// Of one multiplication and one addition for every point of the space.
 double contractionFlop(const Einsum &einsum, mlir::Type x, mlir::Type v) {
   double product = 2;
@@ -139,7 +152,8 @@ mlir::LogicalResult SubvectorContractOp::verifyConstraints() {
   return allOf(checkElementType(*this, "subvector_contract_c4", "the result",
                                 getPartials().getType(), fromDType(getContext(), DType::f32)),
                checkFloats(*this, "subvector_contract_c5"),
-               checkDropping(*this, "subvector_contract_c6"));
+               checkDropping(*this, "subvector_contract_c6"),
+               checkPrecision(*this, "subvector_contract_c7"));
 }
 std::optional<Dropout> SubvectorContractOp::dropout() { return dropoutIn(*this); }
 IterationSpace SubvectorContractOp::iterationSpace() {
@@ -177,7 +191,8 @@ mlir::LogicalResult OnlineSoftmaxContractOp::verifyConstraints() {
                                       logSums.getType(), statistics)))
       return mlir::failure();
   return allOf(checkFloats(*this, "online_softmax_contract_c5"),
-               checkDropping(*this, "online_softmax_contract_c6"));
+               checkDropping(*this, "online_softmax_contract_c6"),
+               checkPrecision(*this, "online_softmax_contract_c7"));
 }
 std::optional<Dropout> OnlineSoftmaxContractOp::dropout() { return dropoutIn(*this); }
 IterationSpace OnlineSoftmaxContractOp::iterationSpace() {

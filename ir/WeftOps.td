@@ -170,7 +170,8 @@ def Weft_SubvectorContractOp : Weft_SpaceOp<"subvector_contract", "contraction">
       "each sub-vector of `tile` elements of the contracted axis; with `p` and `stream`, of the "
       "exponentials that dropout keeps";
   let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$v, StrAttr:$spec, I64Attr:$tile,
-                       OptionalAttr<F64Attr>:$p, OptionalAttr<I64Attr>:$stream);
+                       OptionalAttr<F64Attr>:$p, OptionalAttr<I64Attr>:$stream,
+                       OptionalAttr<StrAttr>:$precision);
   let results = (outs Weft_Tensor:$partials);
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "::llvm::StringRef":$spec, "::mlir::Value":$x,
@@ -186,7 +187,7 @@ def Weft_OnlineSoftmaxContractOp : Weft_SpaceOp<"online_softmax_contract", "cont
       "as an optional result in f32; with `p` and `stream`, probabilities are dropped before the "
       "einsum";
   let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$v, StrAttr:$spec, OptionalAttr<F64Attr>:$p,
-                       OptionalAttr<I64Attr>:$stream);
+                       OptionalAttr<I64Attr>:$stream, OptionalAttr<StrAttr>:$precision);
   let results = (outs Weft_Tensor:$result, Variadic<Weft_Tensor>:$log_sums);
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "::llvm::StringRef":$spec, "::mlir::Value":$x,

@@ -2,6 +2,8 @@
 // every op between them, then the role of every axis.
 #include "kernel/AttentionBackwardRegion.h"
 
+#include "kernel/StridedBatchedGemm.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -129,6 +131,8 @@ private:
                  &dKept = kernel.body[region.dKeptContraction];
     region.scores = scores.results[0], region.dKept = dKept.results[0];
     region.scoresScale = scaleOf(scores), region.dKeptScale = scaleOf(dKept);
+    region.readsTf32 = std::ranges::all_of(
+        kernel.body, [](const BodyOp &op) { return op.kind != OpKind::contract || isTf32(op); });
     dependent = {region.scores, region.dKept};
     if (axesOf(region.dKept) != axesOf(region.scores))
       return cannotStand(dKept, fmt::format("gives '{}' over other axes than the scores '{}'",

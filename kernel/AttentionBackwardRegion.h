@@ -49,6 +49,7 @@ struct AttentionBackwardRegion {
   int dQ = -1, dK = -1, dV = -1;  ///< outputs of the kernel
   double scoresScale = 1, dKeptScale = 1, dVScale = 1, dQScale = 1, dKScale = 1;
   bool hasDropout = false;  ///< some dropout among elementOps drops anything
+  bool readsTf32 = false;   ///< all five contractions may read f32 as tf32
   /// Inputs of the element-wise ops, in the order of Kernel::inputs; `logSums` and the sums of rows
   /// are among them.
   std::vector<ScoreInput> inputs;

@@ -2,6 +2,8 @@
 // these read, then the role of every axis.
 #include "kernel/AttentionRegion.h"
 
+#include "kernel/StridedBatchedGemm.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -232,6 +234,7 @@ private:
     if (op.results.size() > 1) region.logSums = op.results[1];
     const std::optional<Dropout> dropout = dropoutOf(op);
     region.hasDropout = dropout && dropout->p > 0;
+    region.readsTf32 = isTf32(kernel.body[region.contraction]) && isTf32(op);
     region.vInput = inputOf(region.v);
     return "";
   }

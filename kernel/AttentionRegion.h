@@ -72,6 +72,7 @@ struct AttentionRegion {
   int logSums = -1;                ///< its second, -1 if there is none
   double scale = 1;                ///< of the contraction
   bool hasDropout = false;         ///< the fold drops probabilities; a share of 0 is none
+  bool readsTf32 = false;          ///< both contractions may read f32 as tf32
   std::vector<ScoreInput> inputs;  ///< in the order of Kernel::inputs
   std::optional<PackedTokens> packed = {};
   std::optional<PagedKeys> paged = {};

@@ -106,9 +106,10 @@ inline constexpr ReasonCode attentionOff{
     "F028", "attention-off",
     "no kernel family of the target takes the fused attention; the detail names each family with "
     "its reason",
-    "contract of f32 operands -> online_softmax_contract: tensor cores take 16-bit operands",
-    "change what the detail names: --dtype f16 or bf16, or another --device; --attention unfused "
-    "or decomposed runs everywhere"};
+    "contract of f32 operands -> online_softmax_contract: tensor cores take 16-bit operands, or "
+    "tf32",
+    "change what the detail names: --dtype f16 or bf16, --tf32, or another --device; --attention "
+    "unfused or decomposed runs everywhere"};
 inline constexpr ReasonCode attentionBackwardRegion{
     "F032", "attention-backward-region",
     "a softmax_from_log_sums shares a kernel with the contractions of scores and of their "

@@ -35,7 +35,8 @@ std::string contractionPrecision(const Plan &plan) {
   size_t contractions = 0, rounded = 0;
   for (const PlanKernel &kernel : plan.kernels)
     for (const PlanOp &op : kernel.ops) {
-      contractions += op.kind == OpKind::contract;
+      contractions += op.kind == OpKind::contract || op.kind == OpKind::subvectorContract ||
+                      op.kind == OpKind::onlineSoftmaxContract;
       rounded += op.readsTf32;
     }
   return rounded == 0 ? "" : rounded == contractions ? "tf32" : "partly tf32";

@@ -9,6 +9,7 @@
 #include "kernel/Error.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 #include <memory>
 
@@ -105,11 +106,17 @@ private:
     return compute(op, operands);
   }
 
+  static bool readsTf32(mlir::Operation &op) {
+    return llvm::TypeSwitch<mlir::Operation *, bool>(&op)
+        .Case<ContractOp, SubvectorContractOp, OnlineSoftmaxContractOp>(
+            [](auto contraction) { return contraction.getPrecision().has_value(); })
+        .Default(false);
+  }
+
   mlir::LogicalResult compute(mlir::Operation &op, const std::vector<Shared> &operands) {
     std::vector<const TensorValue *> plain;
     std::vector<TensorValue> factors;
-    auto contraction = mlir::dyn_cast<ContractOp>(op);
-    const bool isTf32 = options.roundToStorage && contraction && contraction.getPrecision();
+    const bool isTf32 = options.roundToStorage && readsTf32(op);
     if (isTf32 || (options.roundFactors &&
                    mlir::isa<ContractOp, SubvectorContractOp, OnlineSoftmaxContractOp>(op))) {
       factors.reserve(operands.size());
@@ -118,7 +125,7 @@ private:
         const bool isFactor = !mlir::isa<OnlineSoftmaxContractOp>(op) || !factors.empty();
         factors.push_back(*operand);
         if (isFactor) reference::roundTo(*toDType(value.getType()), factors.back());
-        if (isTf32)
+        if (isTf32 && isFactor)
           for (double &element : factors.back().elements) element = reference::roundToTf32(element);
         plain.push_back(&factors.back());
       }

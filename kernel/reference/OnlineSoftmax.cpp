@@ -1,6 +1,7 @@
 // One element of the contractions between a decomposed and a fused attention, from SPEC.md's
 // definitions.
 #include "kernel/Error.h"
+#include "kernel/StridedBatchedGemm.h"
 #include "kernel/reference/PointEvaluator.h"
 
 #include <algorithm>
@@ -29,7 +30,7 @@ Point PointEvaluator::subvectorContract(const BodyOp &op, size_t, const Coordina
                 end = std::min(begin + tile, extent(op.operands[0], dimension));
   const std::optional<Dropout> dropout = dropoutOf(op);
   Point total;
-  double magnitude = 0;
+  double magnitude = 0, squares = 0;
   for (int64_t k = begin; k < end; ++k) {
     x[dimension] = v[dimensionOfV] = k;
     if (dropout && !keeps(op, *dropout, x)) continue;
@@ -37,8 +38,10 @@ Point PointEvaluator::subvectorContract(const BodyOp &op, size_t, const Coordina
     total.value += a.value * b.value;
     total.error += a.error * std::abs(b.value) + b.error * std::abs(a.value);
     magnitude += std::abs(a.value * b.value);
+    squares += a.value * b.value * a.value * b.value;
   }
   total.error += sumError(end - begin) * magnitude;
+  if (isTf32(op)) total.error += tf32SumError(total.value, magnitude, squares);
   if (!dropout) return total;
   const double scale = dropoutScale(dropout->p);
   return {.value = total.value * scale, .error = (total.error + 4 * roundoff * magnitude) * scale};
@@ -78,7 +81,7 @@ Point PointEvaluator::onlineSoftmaxContract(const BodyOp &op, size_t result,
   const DType type = kernel.values[size_t(op.operands[1])].dtype;
   Coordinates v = place(terms, 1, at);
   Point sum;
-  double magnitude = 0, lostTotal = 0, lostMagnitude = 0, lostSquares = 0;
+  double magnitude = 0, squares = 0, lostTotal = 0, lostMagnitude = 0, lostSquares = 0;
   for (int64_t k = 0; k < count; ++k) {
     x[dimension] = v[dimensionOfV] = k;
     if (dropout && !keeps(op, *dropout, x)) continue;
@@ -86,6 +89,7 @@ Point PointEvaluator::onlineSoftmaxContract(const BodyOp &op, size_t result,
     sum.value += e.value * value.value;
     sum.error += e.error * std::abs(value.value) + value.error * e.value;
     magnitude += e.value * std::abs(value.value);
+    squares += e.value * value.value * e.value * value.value;
     if (type == DType::f32) continue;
     const double lost = roundedExponential(type, e.value) * value.value;
     lostTotal += lost;
@@ -94,6 +98,7 @@ Point PointEvaluator::onlineSoftmaxContract(const BodyOp &op, size_t result,
   }
   sum.error += sumError(count) * magnitude +
                roundedExponentialSumError(lostTotal, lostMagnitude, lostSquares);
+  if (isTf32(op)) sum.error += tf32SumError(sum.value, magnitude, squares);
   const double divisor = all.second.value;
   const Point quotient{.value = sum.value / divisor,
                        .error = (sum.error + std::abs(sum.value / divisor) * all.second.error) /

@@ -5,7 +5,8 @@
 //   sum_k (x'[k] r'[k / T]) v[k] = sum_n r'[n] (sum of k in sub-vector n: x'[k] v[k])
 //
 // A dropout between the two is a factor of every element: it goes to the exponentials, which lie at
-// the same coordinates and so draw the same bits.
+// the same coordinates and so draw the same bits. Precision tf32 goes to the sums of sub-vectors,
+// which have the products; their factors are multiplied in full fp32.
 #include "ir/Einsum.h"
 #include "passes/Describe.h"
 #include "passes/Rewrites.h"
@@ -97,8 +98,6 @@ std::string attentionRejection(mlir::Value probabilities, int64_t axis,
     const std::string &letters = contraction.getA() == value ? einsum.a : einsum.b;
     if (einsum.reduced() != std::string(1, letters[size_t(axis)]))
       return described(reader) + " does not sum over the softmax's axis alone";
-    if (contraction.getPrecision())
-      return described(reader) + " asks for tf32, which a fold does not take";
     if (freshLetter(einsum) == 0) return described(reader) + " leaves no letter for sub-vectors";
     return "";
   }
@@ -119,6 +118,7 @@ ContractOp commuteScaling(GlobalScalingOp scaling) {
   auto partials = SubvectorContractOp::create(
       builder, mlir::NameLoc::get(builder.getStringAttr("partials"), location), einsum.text(),
       scaling.getX(), v, static_cast<int64_t>(scaling.getTile()), reader.dropout);
+  partials.setPrecisionAttr(contraction.getPrecisionAttr());
   const char subVector = freshLetter(einsum);
   Einsum sum{.a = einsum.a, .b = einsum.result + subVector, .result = einsum.result};
   sum.a[axis] = subVector;

@@ -91,6 +91,7 @@ OnlineSoftmaxContractOp foldSoftmax(ContractOp sum, bool withLogSums) {
                    : mlir::Location(mlir::NameLoc::get(builder.getStringAttr(names), location)),
       chain.spec, chain.local.getX(), chain.partials.getV(), sum.getType(), withLogSums,
       chain.partials.dropout());
+  fold.setPrecisionAttr(chain.partials.getPrecisionAttr());
   mlir::Value result = fold.getResult();
   if (scale) result = ScaleOp::create(builder, location, result, scale->convertToDouble());
   sum.getResult().replaceAllUsesWith(result);

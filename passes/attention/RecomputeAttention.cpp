@@ -170,7 +170,9 @@ private:
   /// The operand beside the values of the contraction that is the derivative of the one behind the
   /// softmax; null where the product is another one.
   mlir::Value gradientOfOutput(ContractOp product) {
-    if (product.getScale() != output.getScale() || product.getPrecision()) return {};
+    if (product.getScale() != output.getScale() ||
+        product.getPrecisionAttr() != output.getPrecisionAttr())
+      return {};
     const Einsum own = parseEinsum(product.getSpec().str());
     for (const bool areValuesFirst : {true, false}) {
       if ((areValuesFirst ? product.getA() : product.getB()) != values()) continue;

@@ -59,8 +59,12 @@ namespace {
 
 /// Of the contraction's operands, as it reads them; scales of 8-bit floats are wider.
 DType operandType(const Kernel &kernel) {
-  return contractionValues(kernel) ? gemmTypes(kernel).a
-                                   : kernel.values[size_t(kernel.inputs.front())].dtype;
+  if (contractionValues(kernel)) return gemmTypes(kernel).a;
+  const DType type = kernel.values[size_t(kernel.inputs.front())].dtype;
+  const bool readsTf32 = std::ranges::any_of(kernel.body, [](const BodyOp &op) {
+    return op.operatorClass == OperatorClass::contraction && isTf32(op);
+  });
+  return readsTf32 && type == DType::f32 ? DType::tf32 : type;
 }
 
 bool usesTensorCores(const Kernel &kernel, const Device &device) {

@@ -327,7 +327,27 @@ class BadInput(CommandTest):
             self.assertIn(self.NEAREST, said)
 
     def test_tf32(self):
-        self.rejected('attention', '--dtype', 'f32', '--tf32', says=['tf32', self.NEAREST])
+        """Where it is asked f32 has fused attention; what forbids it is said, and else the flag."""
+        asked = ['attention', '--dtype', 'f32', '--attention', 'fused']
+        plan = self.weft('select', *asked, '--tf32', '--json').json()['plan']
+        self.assertIn('fuse-attention', plan['variant'])
+        self.rejected('attention', '--dtype', 'f32',
+                      says=['may be read as tf32 (--tf32)', self.NEAREST])
+        self.rejected('attention', '--dtype', 'f32', '--tf32', '--dim', 'p=264', '--dim', 'w=264',
+                      says=['264', 'at most 256', self.NEAREST])
+        self.rejected('attention', '--dtype', 'f32', '--tf32', '--train', '--dropout', '0.1',
+                      says=['attention-sm80: drops probabilities', self.NEAREST])
+        trained = self.weft('select', *asked, '--tf32', '--train', '--dropout', '0',
+                            '--json').json()['plan']
+        self.assertIn('fuse-attention', trained['variant'])
+        self.assertTrue(any(name.startswith('attention_backward') for name in trained['kernels']))
+        self.weft('compile', *asked, '--tf32', '--dim', 'b=1', '--dim', 'j=64', '--profile',
+                  'none', '--stop-after', 'emit', '-o', 'out')
+        site = self.weft('explain', 'out', '--attention', '--json').json()['sites'][0]
+        bounds = {kind['kind']: kind['figures'] for kind in site['kinds'] if 'figures' in kind}
+        for kind in ('unfused', 'fused'):  # 2^-9 of every product
+            self.assertGreater(bounds[kind]['errorConstant'], 2**-9)
+            self.assertGreaterEqual(bounds[kind]['errorPerScore'], 2**-8)
 
     def test_a_shape_whose_keys_lie_apart(self):
         """A mask over a table of blocks is a value op; one that reads another row is none."""

@@ -5,6 +5,7 @@
 #include "codegen/families/attention_sm90/Sm90AttentionKnobs.h"
 #include "tests/gpu/Collector.h"
 #include "tests/unit/samples/SampleAttentionBackwards.h"
+#include "tests/unit/samples/SampleTf32.h"
 
 namespace weft::gputest {
 namespace {
@@ -75,6 +76,30 @@ void addAttentions(Collector &collect) {
               for (const Configuration &configuration : collect.drawFamily(kinds[kind], family, 1))
                 collect.add("attention", kinds[kind], type, configuration);
       }
+  // Gathered from a row for each query and each key.
+  for (const DType type : {DType::f16, DType::bf16})
+    for (const AttentionExtents &one : lengths)
+      for (const int64_t width : {32, 64, 128}) {
+        AttentionExtents extents = one;
+        extents.p = extents.w = width, extents.distance = 20;
+        const Kernel kernel = samples::disentangledAttention(extents, type, width == 64);
+        for (const Knobs &family : families)
+          for (const Configuration &configuration : collect.drawFamily(kernel, family, 2))
+            collect.add("attention", kernel, type, configuration);
+      }
+  // f32 that is read as tf32.
+  for (const AttentionExtents &one : lengths)
+    for (const auto &[headDim, valueDim] : widths) {
+      AttentionExtents extents = one;
+      extents.p = headDim, extents.w = valueDim;
+      const std::vector<Kernel> kinds = kindsOf(extents, DType::f32);
+      for (size_t kind = 0; kind < kinds.size(); ++kind)
+        if ((kind + ++turn) % 4 == 0)
+          for (const Kernel kernel = samples::inTf32(kinds[kind]);
+               const Configuration &configuration :
+               collect.drawFamily(kernel, Sm80AttentionKnobs{}, 1))
+            collect.add("attention-tf32", kernel, nameOf(samples::tf32Types), configuration);
+    }
   for (const int64_t width : {64, 128})
     for (const Kernel &kernel :
          kindsOf({.b = 1, .h = 2, .j = 1111, .k = 4099, .p = width, .w = width}, DType::f16))
@@ -138,6 +163,20 @@ void addAttentionBackwards(Collector &collect) {
                    collect.drawFamily(kinds[kind], family, isUsual ? 3 : 1, isNotApart))
                 collect.add("attention-backward", kinds[kind], type, configuration);
       }
+  // f32 that is read as tf32.
+  for (const AttentionExtents &one : lengths)
+    for (const auto &[headDim, valueDim] : widths) {
+      AttentionExtents extents = one;
+      extents.p = headDim, extents.w = valueDim;
+      const std::vector<Kernel> kinds = backwardsOf(extents, DType::f32);
+      for (size_t kind = 0; kind < kinds.size(); ++kind)
+        if ((kind + ++turn) % 4 == 0)
+          for (const Kernel kernel = samples::inTf32(kinds[kind]);
+               const Configuration &configuration :
+               collect.drawFamily(kernel, Sm80AttentionBackwardKnobs{}, 1))
+            collect.add("attention-backward-tf32", kernel, nameOf(samples::tf32Types),
+                        configuration);
+    }
 }
 
 void addSplitAttentionBackwards(Collector &collect) {

@@ -53,7 +53,8 @@ struct Case {
 ///   sm80        the same from sm_80 on, sm80-views likewise
 ///   attention     fused attention of every family, head width and mask at odd lengths, with score
 ///                 ops and several queries to a key's head; attention-long: thousands of keys;
-///                 attention-packed: over packed tokens
+///                 attention-packed: over packed tokens; attention-tf32 and
+///                 attention-backward-tf32: of f32 read as tf32
 ///   casts         to and from 8-bit floats, of all orders of magnitude
 ///   float8        products of 8-bit floats: every tile, pair of formats and result; odd and tiny
 ///                 extents, with scales; float8-views: padded

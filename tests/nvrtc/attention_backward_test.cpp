@@ -6,6 +6,7 @@
 #include "tests/nvrtc/KernelBatch.h"
 #include "tests/nvrtc/WgmmaCode.h"
 #include "tests/unit/samples/SampleAttentionBackwards.h"
+#include "tests/unit/samples/SampleTf32.h"
 
 using namespace weft;
 using namespace weft::samples;
@@ -56,6 +57,25 @@ TEST_CASE("every tile of backward attention by mma.sync compiles without spills"
     });
   }
   batch.buildAndCheck(100, 1);
+}
+
+TEST_CASE("backward attention of f32 read as tf32 compiles without spills") {
+  Batch batch;
+  size_t turn = 0;
+  const std::vector<Case> all = cases(DType::f32);
+  for (size_t i = 0; i < all.size(); ++i) {
+    // Widths, masks and score ops, some of each; the one that takes most registers.
+    if (i % 6 != 0 && all[i].name != "wide") continue;
+    std::set<Knobs> seen;
+    const Kernel kernel = samples::inTf32(all[i].kernel);
+    forEachConfiguration(kernel, findDevice("a100"), {}, [&](const Configuration &own) {
+      if (own.knobs.is<Sm80AttentionBackwardKnobs>() && seen.insert(own.knobs).second)
+        batch.add(all[i].name, kernel, own,
+                  nvrtctest::architectures[turn++ % nvrtctest::architectures.size()]);
+      return true;
+    });
+  }
+  batch.buildAndCheck(20, 1);
 }
 
 namespace {

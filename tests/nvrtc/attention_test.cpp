@@ -6,6 +6,7 @@
 #include "tests/nvrtc/KernelBatch.h"
 #include "tests/nvrtc/WgmmaCode.h"
 #include "tests/unit/samples/SampleAttentions.h"
+#include "tests/unit/samples/SampleTf32.h"
 
 using namespace weft;
 using namespace weft::samples;
@@ -43,6 +44,9 @@ std::vector<Case> cases(DType type) {
   far.distance = 128;
   result.push_back({"relative bias", relativeAttention(far, type)});
   result.push_back({"disentangled", disentangledAttention(far, type, true)});
+  AttentionExtents farAndWide = far;
+  farAndWide.p = farAndWide.w = 128;
+  result.push_back({"disentangled, wide", disentangledAttention(farAndWide, type)});
   result.push_back({"documents", documentAttention(extents, type, true)});
   result.push_back({"blocks", blockAttention(extents, type, "bigbird(block=64,seed=0)")});
   result.push_back({"blocks of heads",
@@ -170,6 +174,30 @@ TEST_CASE("every tile of fused attention by mma.sync compiles without spills") {
     });
   }
   batch.buildAndCheck(80);
+}
+
+TEST_CASE("every tile of fused attention of f32 read as tf32 compiles without spills") {
+  Batch batch;
+  size_t turn = 0;
+  std::vector<Case> all = cases(DType::f32);
+  const AttentionExtents few{.h = 5, .g = 4, .j = 7, .k = 7777},
+      wide{.h = 5, .g = 4, .j = 7, .k = 7777, .p = 128, .w = 128};
+  all.push_back({"few, causal", causalAttention(few, DType::f32)});
+  all.push_back({"few, wide", plainAttention(wide, DType::f32, true)});
+  all.push_back({"few, biased", biasedAttention(few, DType::f32)});
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Case &one = all[i];
+    if (i % 7 != 0 && i + 3 < all.size()) continue;  // widths, masks and score ops, some of each
+    std::set<Knobs> seen;
+    const Kernel kernel = inTf32(one.kernel);
+    forEachConfiguration(kernel, findDevice("a100"), {}, [&](const Configuration &own) {
+      if (own.knobs.is<Sm80AttentionKnobs>() && seen.insert(own.knobs).second)
+        batch.add(one.name, kernel, own,
+                  nvrtctest::architectures[turn++ % nvrtctest::architectures.size()]);
+      return true;
+    });
+  }
+  batch.buildAndCheck(20);
 }
 
 TEST_CASE("tiles of few queries and many keys compile without spills") {

@@ -12,6 +12,7 @@
 #include "codegen/families/library/LibraryGemm.h"
 #include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Error.h"
+#include "kernel/StridedBatchedGemm.h"
 #include "passes/attention/RecomposedSites.h"
 #include "passes/configure/Families.h"
 #include "plan/GraphPrediction.h"
@@ -152,10 +153,17 @@ bool isProbability(OpKind kind) {
          kind == OpKind::dropout;
 }
 
-/// What a kernel rounds: its results, and what it computes for a contraction to read.
+/// What a kernel rounds: its results, what it computes for a contraction to read, and what
+/// contractions read as tf32.
 RoundingBound roundingsOf(const Kernel &kernel, const std::string &output) {
+  constexpr double lostInTf32 = 0x1p-9;  // of a product (ir/SPEC.md, "Contraction")
   RoundingBound bound;
   for (const BodyOp &op : kernel.body) {
+    if ((op.kind == OpKind::contract || op.kind == OpKind::onlineSoftmaxContract) && isTf32(op)) {
+      const bool isOfValues = op.kind == OpKind::onlineSoftmaxContract ||
+                              kernel.values[size_t(op.results.front())].name == output;
+      (isOfValues ? bound.constant : bound.perScore) += isOfValues ? lostInTf32 : 2 * lostInTf32;
+    }
     if (op.kind == OpKind::onlineSoftmaxContract)
       bound.constant += unitOf(kernel.values[size_t(op.operands.back())].dtype);
     for (const int operand : op.operands) {

@@ -26,8 +26,8 @@ constexpr std::array<const char *, 4> pricedKinds = {"unfused", "decomposed", "r
 
 /// A bound of the error of one element of the output against exact arithmetic on the same inputs,
 /// over the greatest magnitude of the values: constant + perScore x the greatest magnitude of a
-/// score. It counts the roundings of what crosses memory and of what tensor cores read; those of
-/// sums in fp32 are left out.
+/// score. It counts the roundings of what crosses memory and of what tensor cores read, those of
+/// tf32 as if all products of a score had its sign; those of sums in fp32 are left out.
 struct RoundingBound {
   double constant = 0, perScore = 0;
 };

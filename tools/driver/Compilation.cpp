@@ -331,6 +331,15 @@ void Compilation::markTf32() {
       op.setPrecision(nameOf(DType::tf32));
       ++marked;
     });
+  const auto markFold = [&](auto op) {
+    if (*toDType(op.getV().getType()) != DType::f32) return;
+    op.setPrecision(nameOf(DType::tf32));
+    ++marked;
+  };
+  for (const Variant &variant : imported) {
+    graphOf(*variant.module)->walk([&](SubvectorContractOp op) { markFold(op); });
+    graphOf(*variant.module)->walk([&](OnlineSoftmaxContractOp op) { markFold(op); });
+  }
   if (marked == 0 && other.empty())
     throw Error::badInput("--tf32: '{}' has no contraction", modelFlags.model);
   if (marked == 0)

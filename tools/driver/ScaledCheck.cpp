@@ -93,6 +93,9 @@ public:
   /// rounds is in `rounded`.
   double gemmLoss() {
     double loss = 0;
+    op.walk([&](OnlineSoftmaxContractOp fold) {
+      if (fold.getPrecision()) loss = 0x1p-7;
+    });
     op.walk([&](ContractOp contract) {
       const bool isSingleConsumer = isFloat8(*toDType(contract.getA().getType())) &&
                                     isFloat8(*toDType(contract.getB().getType()));

@@ -39,6 +39,7 @@ public:
         return rejected("'{}' is {} and '{}' {}; queries, keys and values have one element type",
                         nameOf(region.q), weft::nameOf(problem.operandType), nameOf(value),
                         weft::nameOf(typeOf(value)));
+    if (region.readsTf32 && problem.operandType == DType::f32) problem.operandType = DType::tf32;
     problem.keyAxis = region.keyAxis, problem.queryAxis = queryAxis();
     for (const auto &[axes, axis, what] :
          {std::tuple{&region.headDim, &problem.headDimAxis, "queries and keys"},
@@ -214,15 +215,17 @@ Expected<AttentionProblem> attentionProblem(const Kernel &kernel, const Attentio
 }
 
 std::string attentionTypeRejection(const Kernel &kernel, const AttentionRegion &region,
-                                   const Device &device) {
+                                   const Device &device, bool takesTf32) {
   const DType type = kernel.values[size_t(region.q)].dtype;
-  if (!isHalf(type))
-    return fmt::format("element type {}; f16 and bf16 are taken (--dtype f16)", nameOf(type));
+  const bool isTf32 = takesTf32 && region.readsTf32 && type == DType::f32;
+  if (!isHalf(type) && !isTf32)
+    return fmt::format("element type {}; f16 and bf16 are taken (--dtype f16){}", nameOf(type),
+                       takesTf32 ? ", and f32 that may be read as tf32 (--tf32)" : "");
   if (const Value &output = kernel.values[size_t(region.output)]; output.dtype != type)
     return fmt::format("'{}' is {}, queries are {}; one element type is taken", output.name,
                        nameOf(output.dtype), nameOf(type));
-  if (!device.tensorFlops.contains(type))
-    return fmt::format("{} names no flop rate of GEMMs of {}", device.name, nameOf(type));
+  if (const DType read = isTf32 ? DType::tf32 : type; !device.tensorFlops.contains(read))
+    return fmt::format("{} names no flop rate of GEMMs of {}", device.name, nameOf(read));
   return "";
 }
 

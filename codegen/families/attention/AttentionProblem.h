@@ -39,7 +39,7 @@ struct AttentionTensor {
 };
 
 struct AttentionProblem {
-  DType operandType = DType::f16;  ///< of queries, keys and values
+  DType operandType = DType::f16;  ///< of queries, keys and values; tf32: f32 that is read so
   DType outputType = DType::f16;
   // Axes of the kernel; -1 where there is none, of extent 1 then.
   int queryAxis = -1, keyAxis = -1, headDimAxis = -1, valueDimAxis = -1;
@@ -88,8 +88,8 @@ AttentionTensor attentionTensor(const Kernel &kernel, const Configuration &confi
                                 int columnAxis);
 
 /// Why families that multiply by tensor cores do not take the region's element types on a device;
-/// empty if they do.
+/// empty if they do. takesTf32: the family takes f32 that may be read as tf32.
 std::string attentionTypeRejection(const Kernel &kernel, const AttentionRegion &region,
-                                   const Device &device);
+                                   const Device &device, bool takesTf32 = false);
 
 }  // namespace weft

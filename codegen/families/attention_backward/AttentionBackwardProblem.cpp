@@ -25,6 +25,7 @@ AttentionRegion attentionOf(const Kernel &kernel, const AttentionBackwardRegion 
           .output = region.dOutput,
           .scale = region.scoresScale,
           .hasDropout = region.hasDropout,
+          .readsTf32 = region.readsTf32,
           .inputs = region.inputs,
           .keyAxis = region.keyAxis,
           .headDim = region.headDim,
@@ -51,13 +52,13 @@ Expected<AttentionBackwardProblem> attentionBackwardProblem(const Kernel &kernel
 
 std::string attentionBackwardTypeRejection(const Kernel &kernel,
                                            const AttentionBackwardRegion &region,
-                                           const Device &device) {
+                                           const Device &device, bool takesTf32) {
   const DType type = kernel.values[size_t(region.q)].dtype;
   for (const int value : {region.dQ, region.dK, region.dV})
     if (const Value &gradient = kernel.values[size_t(value)]; gradient.dtype != type)
       return fmt::format("'{}' is {}, queries are {}; one element type is taken", gradient.name,
                          nameOf(gradient.dtype), nameOf(type));
-  return attentionTypeRejection(kernel, attentionOf(kernel, region), device);
+  return attentionTypeRejection(kernel, attentionOf(kernel, region), device, takesTf32);
 }
 
 }  // namespace weft

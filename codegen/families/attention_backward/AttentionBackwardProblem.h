@@ -32,9 +32,9 @@ Expected<AttentionBackwardProblem> attentionBackwardProblem(const Kernel &kernel
                                                             const Configuration &configuration);
 
 /// Why families that multiply by tensor cores do not take the region's element types on a device;
-/// empty if they do.
+/// empty if they do. takesTf32: the family takes f32 that may be read as tf32.
 std::string attentionBackwardTypeRejection(const Kernel &kernel,
                                            const AttentionBackwardRegion &region,
-                                           const Device &device);
+                                           const Device &device, bool takesTf32 = false);
 
 }  // namespace weft

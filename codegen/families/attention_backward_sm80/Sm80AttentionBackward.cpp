@@ -50,7 +50,8 @@ public:
         knobs(knobs),
         region(checkedRegion(kernel)),
         problem(checkedProblem(kernel, region, configuration, knobs)),
-        attention(problem.attention) {}
+        attention(problem.attention),
+        isTf32(attention.operandType == DType::tf32) {}
 
   Program run() {
     program.entry = names.reserve(entryName(kernel));
@@ -65,7 +66,8 @@ public:
                                                              .inputs = inputs});
     rowFloats = gradients.rowFloats;
     program.headers = gradients.headers;
-    program.headers.push_back("weft/sm80_attention_backward.cuh");
+    program.headers.push_back(isTf32 ? "weft/sm80_tf32_attention_backward.cuh"
+                                     : "weft/sm80_attention_backward.cuh");
     std::ranges::sort(program.headers);
     program.parameters.insert(program.parameters.end(), gradients.parameters.begin(),
                               gradients.parameters.end());
@@ -149,7 +151,8 @@ private:
   }
 
   void addChecks() {
-    const std::string config = fmt::format("weft::sm80::BackwardConfig<{}, {}>", shape, tile);
+    const std::string config = fmt::format(
+        "weft::sm80::{}<{}, {}>", isTf32 ? "Tf32BackwardConfig" : "BackwardConfig", shape, tile);
     program.body.push_back(
         evaluate(fmt::format("static_assert({}::sharedBytes == {})", config,
                              sm80AttentionBackwardSharedBytes(problem, knobs, rowFloats))));
@@ -215,9 +218,11 @@ private:
         {"coverage", gradients.coverage},
         {"dropout", gradients.dropout},
         {"dropoutTransposed", gradients.dropoutTransposed}};
-    program.body.push_back(skeletonCall(fmt::format("weft::sm80::attentionBackward<{}, {}, {}>",
-                                                    cudaNameOf(attention.operandType), shape, tile),
-                                        "weft::sm80::BackwardArgs", arguments));
+    program.body.push_back(
+        skeletonCall(isTf32 ? fmt::format("weft::sm80::tf32AttentionBackward<{}, {}>", shape, tile)
+                            : fmt::format("weft::sm80::attentionBackward<{}, {}, {}>",
+                                          cudaNameOf(attention.operandType), shape, tile),
+                     "weft::sm80::BackwardArgs", arguments));
   }
 
   const Kernel &kernel;
@@ -226,6 +231,7 @@ private:
   const AttentionBackwardRegion region;
   const AttentionBackwardProblem problem;
   const AttentionProblem &attention;
+  const bool isTf32;
   Names names;
   Program program;
   std::vector<std::string> axes, inputs, outputs;

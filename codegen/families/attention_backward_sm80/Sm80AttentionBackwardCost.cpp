@@ -50,7 +50,8 @@ Cost sm80AttentionBackwardCost(const Kernel &kernel, const Configuration &config
   const double tensorRate =
       share * device.tensorFlops.at(attention.operandType) / device.multiprocessors;
   const double instructionRate = device.fmaFlops / 2 / device.multiprocessors;
-  const auto padded = [](int64_t columns) { return double((columns + 15) / 16 * 16); };
+  const int64_t unit = attention.operandType == DType::tf32 ? 8 : 16;  // columns of a product
+  const auto padded = [&](int64_t columns) { return double((columns + unit - 1) / unit * unit); };
   const double headDim = padded(attention.headDim), valueDim = padded(attention.valueDim);
   const double scores = double(knobs.tileRows) * knobs.tileColumns;
   const double elementSeconds =

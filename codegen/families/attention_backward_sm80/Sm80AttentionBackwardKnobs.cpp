@@ -54,7 +54,8 @@ SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
   const AttentionBackwardRegionOrRejection recognised = attentionBackwardRegion(kernel);
   if (!recognised.region) return {.reason = recognised.rejection};
   const AttentionBackwardRegion &region = *recognised.region;
-  if (std::string reason = attentionBackwardTypeRejection(kernel, region, device); !reason.empty())
+  if (std::string reason = attentionBackwardTypeRejection(kernel, region, device, true);
+      !reason.empty())
     return {.reason = std::move(reason)};
   const int rowFloats = codegen::rowFloatsOf(kernel, region);
   ConfigurationSpace space{.family = &sm80AttentionBackwardFamily};
@@ -74,7 +75,7 @@ SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
       const auto tiles = sm80AttentionBackwardTileChoices(*problem, rowFloats);
       if (tiles.empty())
         return {.reason = sm80AttentionBackwardTileRejection(
-                    *problem, {.tileRows = 64, .tileColumns = 16}, rowFloats)};
+                    *problem, sm80SmallestBackwardTile(*problem), rowFloats)};
       space.knobs.assign(tiles.begin(), tiles.end());
     }
     space.tuples.push_back(std::move(tuple));

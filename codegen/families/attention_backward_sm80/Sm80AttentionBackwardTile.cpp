@@ -18,10 +18,12 @@ constexpr int64_t mostRegisters = 255, ownRegisters = 64;
 int64_t roundedUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 int64_t tilesOf(int64_t positions, int rows) { return (positions + rows - 1) / rows; }
 
-/// Of a position in shared memory: whole blocks of 16 elements; an odd number of chunks where these
-/// are not permuted.
-int64_t pitchBytes(int64_t columns) {
-  const int64_t chunks = roundedUp(columns, 16) / chunk;
+bool isTf32(const AttentionProblem &attention) { return attention.operandType == DType::tf32; }
+
+/// Of a position in shared memory: whole blocks of 16 elements of 16 bits, as which f32 is copied,
+/// too; an odd number of chunks where these are not permuted.
+int64_t pitchBytes(const AttentionProblem &attention, int64_t columns) {
+  const int64_t chunks = roundedUp(columns * sizeOf(attention.operandType) / 2, 16) / chunk;
   const bool isPermuted = chunks % 8 == 0 || chunks == 2 || chunks == 4;
   return (isPermuted ? chunks : chunks + 1) * chunkBytes;
 }
@@ -46,8 +48,9 @@ int sm80AttentionBackwardThreads(const Sm80AttentionBackwardKnobs &knobs) {
 
 int64_t sm80AttentionBackwardSharedBytes(const AttentionBackwardProblem &problem,
                                          const Sm80AttentionBackwardKnobs &knobs, int rowFloats) {
+  const AttentionProblem &attention = problem.attention;
   const int64_t position =
-      pitchBytes(problem.attention.headDim) + pitchBytes(problem.attention.valueDim);
+      pitchBytes(attention, attention.headDim) + pitchBytes(attention, attention.valueDim);
   return knobs.tileRows * position +
          knobs.stages * knobs.tileColumns * (position + 4 * roundedUp(rowFloats, 2));
 }
@@ -104,6 +107,10 @@ std::string sm80AttentionBackwardLayoutRejection(const AttentionBackwardProblem 
   return "";
 }
 
+Sm80AttentionBackwardKnobs sm80SmallestBackwardTile(const AttentionBackwardProblem &problem) {
+  return {.tileRows = isTf32(problem.attention) ? 32 : 64, .tileColumns = 16};
+}
+
 std::vector<Sm80AttentionBackwardKnobs> sm80AttentionBackwardTileChoices(
     const AttentionBackwardProblem &problem, int rowFloats) {
   std::vector<Sm80AttentionBackwardKnobs> choices;
@@ -114,6 +121,10 @@ std::vector<Sm80AttentionBackwardKnobs> sm80AttentionBackwardTileChoices(
         if (sm80AttentionBackwardTileRejection(problem, knobs, rowFloats).empty())
           choices.push_back(knobs);
       }
+  // Wide rows of f32 leave shared memory for few of them.
+  if (const Sm80AttentionBackwardKnobs smallest = sm80SmallestBackwardTile(problem);
+      choices.empty() && sm80AttentionBackwardTileRejection(problem, smallest, rowFloats).empty())
+    choices.push_back(smallest);
   return choices;
 }
 

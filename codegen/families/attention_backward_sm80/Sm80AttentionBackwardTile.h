@@ -31,6 +31,8 @@ std::string sm80AttentionBackwardTileRejection(const AttentionBackwardProblem &p
 /// columns are neighbours. Empty if they do.
 std::string sm80AttentionBackwardLayoutRejection(const AttentionBackwardProblem &problem);
 
+/// The tile that asks for the least of those that are offered: if it is not legal, none is.
+Sm80AttentionBackwardKnobs sm80SmallestBackwardTile(const AttentionBackwardProblem &problem);
 /// All legal tiles.
 std::vector<Sm80AttentionBackwardKnobs> sm80AttentionBackwardTileChoices(
     const AttentionBackwardProblem &problem, int rowFloats);

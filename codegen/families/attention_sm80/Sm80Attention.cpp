@@ -48,7 +48,8 @@ public:
         configuration(configuration),
         knobs(knobs),
         region(checkedRegion(kernel)),
-        problem(checkedProblem(kernel, region, configuration, knobs)) {}
+        problem(checkedProblem(kernel, region, configuration, knobs)),
+        isTf32(problem.operandType == DType::tf32) {}
 
   Program run() {
     program.entry = names.reserve(entryName(kernel));
@@ -108,7 +109,7 @@ private:
 
   void addHeaders(const std::vector<std::string> &headers) {
     program.headers = headers;
-    program.headers.push_back("weft/sm80_attention.cuh");
+    program.headers.push_back(isTf32 ? "weft/sm80_tf32_attention.cuh" : "weft/sm80_attention.cuh");
     std::ranges::sort(program.headers);
     const auto last = std::ranges::unique(program.headers);
     program.headers.erase(last.begin(), last.end());
@@ -164,7 +165,8 @@ private:
   }
 
   void addChecks() {
-    const std::string config = fmt::format("weft::sm80::AttentionConfig<{}, {}>", shape, tile);
+    const std::string config = fmt::format(
+        "weft::sm80::{}<{}, {}>", isTf32 ? "Tf32AttentionConfig" : "AttentionConfig", shape, tile);
     const int64_t blocks = sm80AttentionBlocks(problem, knobs);
     program.body.push_back(evaluate(fmt::format("static_assert({}::sharedBytes == {})", config,
                                                 sm80AttentionSharedBytes(problem, knobs))));
@@ -242,9 +244,11 @@ private:
     if (score.hasMasks) arguments.push_back({"coverage", score.coverage});
     if (knobs.splits > 1) arguments.push_back({"partials", "&" + addPartials()});
     if (problem.paged) arguments.push_back({"table", inputs[problem.paged->table]});
-    program.body.push_back(skeletonCall(fmt::format("weft::sm80::attention<{}, {}, {}>",
-                                                    cudaNameOf(problem.operandType), shape, tile),
-                                        "weft::sm80::AttentionArgs", arguments));
+    program.body.push_back(
+        skeletonCall(isTf32 ? fmt::format("weft::sm80::tf32Attention<{}, {}>", shape, tile)
+                            : fmt::format("weft::sm80::attention<{}, {}, {}>",
+                                          cudaNameOf(problem.operandType), shape, tile),
+                     "weft::sm80::AttentionArgs", arguments));
   }
 
   const Kernel &kernel;
@@ -252,6 +256,7 @@ private:
   const Sm80AttentionKnobs &knobs;
   const AttentionRegion region;
   const AttentionProblem problem;
+  const bool isTf32;
   Names names;
   Program program;
   std::vector<std::string> axes, inputs, outputs;

@@ -49,7 +49,8 @@ TileSeconds tileSecondsOf(const AttentionProblem &problem, const Sm80AttentionKn
   const double tensorRate =
       share * device.tensorFlops.at(problem.operandType) / device.multiprocessors;
   const double instructionRate = device.fmaFlops / 2 / device.multiprocessors;
-  const auto padded = [](int64_t columns) { return double((columns + 15) / 16 * 16); };
+  const int64_t unit = problem.operandType == DType::tf32 ? 8 : 16;  // columns of a product
+  const auto padded = [&](int64_t columns) { return double((columns + unit - 1) / unit * unit); };
   const double scores = double(knobs.tileQueries) * knobs.tileKeys;
   return {.tensor = 2 * scores * (padded(problem.headDim) + padded(problem.valueDim)) / tensorRate,
           .scores = scores * ((scoreInstructions + valueOpInstructions * visible.valueOps) /

@@ -28,8 +28,9 @@ const ScheduleField sm80AttentionFields[] = {
          .shown = Shown::text}),
     scheduleField<&Sm80AttentionKnobs::tileKeys>({.name = "tileKeys",
                                                   .rowName = "tileKeys",
-                                                  .meaning = "keys of a tile: 32, 64 or 128",
-                                                  .least = 32,
+                                                  .meaning = "keys of a tile: 32, 64 or 128; of "
+                                                             "f32 also 16",
+                                                  .least = 16,
                                                   .most = 128,
                                                   .shown = Shown::text}),
     scheduleField<&Sm80AttentionKnobs::stages>(
@@ -67,7 +68,7 @@ std::string describeKnobs(const Kernel &, const Knobs &any) {
 /// Why the family does not take the kernel, whatever its layouts.
 std::string kernelRejection(const Kernel &kernel, const AttentionRegion &region,
                             const Device &device) {
-  if (std::string reason = attentionTypeRejection(kernel, region, device); !reason.empty())
+  if (std::string reason = attentionTypeRejection(kernel, region, device, true); !reason.empty())
     return reason;
   if (region.hasDropout) return "drops probabilities";
   return codegen::scoreRejection(kernel, region);
@@ -100,10 +101,11 @@ SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
       isAsked = true;
       decoding = sm80DecodingChoices(kernel, region, *problem, device);
     }
-    // On sm_90a the other family has all but few queries and many keys, where price decides.
+    // On sm_90a the other family has all but few queries and many keys, and scores that gather,
+    // where price decides.
     const Sm80ScoreNeeds needs = sm80ScoreNeeds(kernel, region, *problem);
-    const bool isOther = codegen::hasWgmma(device.architecture) &&
-                         device.offers(sm90AttentionFamily.name) &&
+    const bool isOther = codegen::hasWgmma(device.architecture) && !region.readsTf32 &&
+                         needs.gatheredTables == 0 && device.offers(sm90AttentionFamily.name) &&
                          sm90AttentionLayoutRejection(*problem).empty() &&
                          !sm90AttentionTileChoices(*problem, scoreNeeds(kernel, region, *problem),
                                                    device.multiprocessors)
@@ -116,8 +118,7 @@ SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
     if (tiles.empty()) {
       tiles = sm80AttentionTileChoices(*problem, needs);
       if (tiles.empty())
-        return {.reason = sm80AttentionTileRejection(*problem, {.tileQueries = 64, .tileKeys = 32},
-                                                     needs)};
+        return {.reason = sm80AttentionTileRejection(*problem, sm80SmallestTile(*problem), needs)};
     }
     space.tuples.push_back(std::move(tuple));
   }

@@ -26,10 +26,17 @@ constexpr int rowsOfLoneWarps = 64;  // from here on a warp has the rows of a ti
 
 int64_t roundedUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
-/// Of a position in shared memory: whole blocks of 16 elements; an odd number of chunks where these
-/// are not permuted.
-int64_t pitchBytes(int64_t columns) {
-  const int64_t chunks = roundedUp(columns, 16) / chunk;
+bool isTf32(const AttentionProblem &problem) { return problem.operandType == DType::tf32; }
+
+/// Columns of a row in elements of 16 bits, as which f32 is copied, too.
+int64_t halves(const AttentionProblem &problem, int64_t columns) {
+  return columns * sizeOf(problem.operandType) / 2;
+}
+
+/// Of a position in shared memory: whole blocks of 16 elements of 16 bits; an odd number of chunks
+/// where these are not permuted.
+int64_t pitchBytes(const AttentionProblem &problem, int64_t columns) {
+  const int64_t chunks = roundedUp(halves(problem, columns), 16) / chunk;
   const bool isPermuted = chunks % 8 == 0 || chunks == 2 || chunks == 4;
   return (isPermuted ? chunks : chunks + 1) * chunkBytes;
 }
@@ -43,10 +50,16 @@ int64_t rows(const AttentionProblem &problem, const Sm80AttentionKnobs &knobs) {
   return problem.queries * sm80PackedHeads(problem, knobs);
 }
 
+/// Whether a warp has its queries in registers throughout.
+bool keepsQueries(const AttentionProblem &problem) {
+  return halves(problem, problem.headDim) <= 128;
+}
+
 int64_t registers(const AttentionProblem &problem, const Sm80AttentionKnobs &knobs) {
   const int64_t outputs = roundedUp(problem.valueDim, 16) / 2,
                 scores = knobs.tileKeys / keyWarps(knobs) / 2;
-  const int64_t queries = problem.headDim <= 128 ? roundedUp(problem.headDim, 16) / 4 : 4;
+  const int64_t head = halves(problem, problem.headDim),
+                queries = keepsQueries(problem) ? roundedUp(head, 16) / 4 : 4;
   return outputs + scores + queries + ownRegisters;
 }
 
@@ -61,11 +74,14 @@ bool sm80AttentionJoins(const Sm80AttentionKnobs &knobs) {
 }
 
 int64_t sm80AttentionSharedBytes(const AttentionProblem &problem, const Sm80AttentionKnobs &knobs) {
-  const int64_t head = pitchBytes(problem.headDim), value = pitchBytes(problem.valueDim),
+  const int64_t head = pitchBytes(problem, problem.headDim),
+                value = pitchBytes(problem, problem.valueDim),
                 stage = knobs.tileKeys * (head + value), queries = knobs.tileQueries * head;
+  // An output of f32 goes from registers to memory.
   if (!sm80AttentionJoins(knobs))
-    return std::max(queries + knobs.stages * stage, knobs.tileQueries * value);
-  const bool areQueriesInRing = problem.headDim <= 128 && queries <= stage;
+    return std::max(queries + knobs.stages * stage,
+                    isTf32(problem) ? 0 : knobs.tileQueries * value);
+  const bool areQueriesInRing = keepsQueries(problem) && queries <= stage;
   const int64_t joined =
       keyWarps(knobs) * knobs.tileQueries * (roundedUp(problem.valueDim, 16) + 8) * 4;
   return std::max(knobs.stages * stage + (areQueriesInRing ? 0 : queries), joined);
@@ -115,8 +131,10 @@ std::string sm80AttentionTileRejection(const AttentionProblem &problem,
   if (knobs.tileQueries != 16 && knobs.tileQueries != 32 && knobs.tileQueries != 64 &&
       knobs.tileQueries != 128)
     return fmt::format("{} rows a block; 16, 32, 64 and 128 are taken", knobs.tileQueries);
-  if (knobs.tileKeys != 32 && knobs.tileKeys != 64 && knobs.tileKeys != 128)
-    return fmt::format("{} keys a tile; 32, 64 and 128 are taken", knobs.tileKeys);
+  if (knobs.tileKeys != 32 && knobs.tileKeys != 64 && knobs.tileKeys != 128 &&
+      !(isTf32(problem) && knobs.tileKeys == 16))
+    return fmt::format("{} keys a tile; {}32, 64 and 128 are taken", knobs.tileKeys,
+                       isTf32(problem) ? "16, " : "");
   if (knobs.stages < 2 || knobs.stages > 4)
     return fmt::format("{} stages; 2 to 4 are taken", knobs.stages);
   if (knobs.packed != 0 && problem.headsOfGroup == 1)
@@ -169,6 +187,11 @@ std::string sm80AttentionLayoutRejection(const AttentionProblem &problem) {
   return "";
 }
 
+Sm80AttentionKnobs sm80SmallestTile(const AttentionProblem &problem) {
+  if (isTf32(problem)) return {.tileQueries = 32, .tileKeys = 16};
+  return {.tileQueries = 64, .tileKeys = 32};
+}
+
 std::vector<Sm80AttentionKnobs> sm80AttentionTileChoices(const AttentionProblem &problem,
                                                          const Sm80ScoreNeeds &needs) {
   std::vector<Sm80AttentionKnobs> choices;
@@ -178,6 +201,12 @@ std::vector<Sm80AttentionKnobs> sm80AttentionTileChoices(const AttentionProblem 
         const Sm80AttentionKnobs knobs{tileQueries, tileKeys, stages};
         if (sm80AttentionTileRejection(problem, knobs, needs).empty()) choices.push_back(knobs);
       }
+  // Wide rows of f32 leave shared memory for few keys.
+  if (choices.empty() && isTf32(problem))
+    for (const int tileQueries : {64, 32})
+      if (const Sm80AttentionKnobs knobs{tileQueries, 16, 2};
+          sm80AttentionTileRejection(problem, knobs, needs).empty())
+        choices.push_back(knobs);
   return choices;
 }
 

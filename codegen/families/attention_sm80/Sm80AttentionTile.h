@@ -44,6 +44,8 @@ std::string sm80AttentionTileRejection(const AttentionProblem &problem,
 /// columns are neighbours. Empty if they do.
 std::string sm80AttentionLayoutRejection(const AttentionProblem &problem);
 
+/// The tile without packed heads or splits that asks for the least: if it is not legal, none is.
+Sm80AttentionKnobs sm80SmallestTile(const AttentionProblem &problem);
 /// All legal tiles without packed heads or splits.
 std::vector<Sm80AttentionKnobs> sm80AttentionTileChoices(const AttentionProblem &problem,
                                                          const Sm80ScoreNeeds &needs);

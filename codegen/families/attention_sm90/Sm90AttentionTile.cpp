@@ -38,9 +38,32 @@ constexpr int tableRegistersOfThree = 36, tableRegistersOfTwo = 52, tableRegiste
 /// Of 16 columns, some kernels of several blocks of keys were wrong on an H200 (cause unknown);
 /// attention-sm80 takes them.
 constexpr int64_t narrowestValues = 24;
+/// Where score ops gather from a row for each query or key, whose loads ptxas puts in front of all
+/// scores: columns of heads, and keys of a block with two consumers and with one. Wider ones spill.
+constexpr int64_t widestOfGathers = 128;
+constexpr int mostGatheringKeysOfTwo = 48, mostGatheringKeysOfOne = 32;
 constexpr int64_t widestOfThree = 96;  ///< columns of values: wider ones spill in blocks that pay
 
 int consumersOf(const Sm90AttentionKnobs &knobs) { return knobs.tileQueries / subtileSide; }
+/// Why score ops that gather from a row for each query or key do not fit such a tile.
+std::string gatherRejection(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
+  constexpr std::string_view gathers =
+      "score ops gather from a row for each query or key, for which ";
+  const int consumers = consumersOf(knobs);
+  if (const int64_t columns = std::max(problem.headDim, problem.valueDim);
+      columns > widestOfGathers)
+    return fmt::format("{}heads of {} columns leave no registers; at most {} are taken", gathers,
+                       columns, widestOfGathers);
+  if (consumers == 3 || knobs.residents == 3)
+    return fmt::format("{}{} leave no registers", gathers,
+                       consumers == 3 ? "three consumers" : "three blocks a multiprocessor");
+  if (const int most = consumers == 2 ? mostGatheringKeysOfTwo : mostGatheringKeysOfOne;
+      knobs.tileKeys > most)
+    return fmt::format("{}{} keys a block leave no registers; at most {} are taken", gathers,
+                       knobs.tileKeys, most);
+  return "";
+}
+
 int64_t panels(int64_t columns) { return (columns + subtileSide - 1) / subtileSide; }
 
 int64_t queryBytes(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
@@ -176,9 +199,6 @@ std::string sm90AttentionTileRejection(const AttentionProblem &problem,
                                        const Sm90AttentionKnobs &knobs, const ScoreNeeds &needs) {
   const int consumers = consumersOf(knobs);
   if (problem.packed && needs.hasTables) return "block masks over packed tokens";
-  // Most tiles spill, whose loads ptxas puts in front of all scores; attention-sm80 takes them.
-  if (needs.gathersRows)
-    return "score ops gather from a row for each query or key, for which tiles lack registers";
   if (knobs.tileQueries % subtileSide != 0 || consumers < 1 || consumers > 3)
     return fmt::format("{} query rows a tile; 64, 128 and 192 are taken", knobs.tileQueries);
   if (knobs.tileKeys % 16 != 0 || knobs.tileKeys < 16 || knobs.tileKeys > 256)
@@ -187,6 +207,8 @@ std::string sm90AttentionTileRejection(const AttentionProblem &problem,
       problem.paged->positions % knobs.tileKeys != 0)
     return fmt::format("{} keys a block of pages of {}; one is a multiple of the other",
                        knobs.tileKeys, problem.paged->positions);
+  if (needs.gathersRows)
+    if (std::string reason = gatherRejection(problem, knobs); !reason.empty()) return reason;
   if (knobs.stages < 2) return fmt::format("{} stages; at least 2 are needed", knobs.stages);
   if (knobs.queryStages < 1 || knobs.queryStages > 2)
     return fmt::format("{} tiles of queries in shared memory; 1 and 2 are taken",

@@ -166,3 +166,35 @@ weft.graph @online_softmax_contract_c6__number(%x: tensor<2x4x6xf32, #weft.axes<
   %r = weft.online_softmax_contract "bjk,bkw->bjw" %x, %v {p = 0.5, stream = -1} : tensor<2x4x6xf32, #weft.axes<b, j, k>>, tensor<2x6x3xf32, #weft.axes<b, k, w>> -> tensor<2x4x3xf32, #weft.axes<b, j, w>>
   weft.return
 }
+
+// -----
+
+weft.graph @subvector_contract_c7(%x: tensor<2x4x6xf32, #weft.axes<b, j, k>>, %v: tensor<2x6x3xf32, #weft.axes<b, k, w>>) {
+  // expected-error @+1 {{subvector_contract_c7: precision 'f16' is unknown; it is tf32, or absent for full fp32}}
+  %p = weft.subvector_contract "bjk,bkw->bjw" %x, %v {precision = f16, tile = 2} : tensor<2x4x6xf32, #weft.axes<b, j, k>>, tensor<2x6x3xf32, #weft.axes<b, k, w>> -> tensor<2x4x3x3xf32, #weft.axes<b, j, w, n>>
+  weft.return
+}
+
+// -----
+
+weft.graph @subvector_contract_c7__values(%x: tensor<2x4x6xf32, #weft.axes<b, j, k>>, %v: tensor<2x6x3xf16, #weft.axes<b, k, w>>) {
+  // expected-error @+1 {{subvector_contract_c7: precision tf32 is of f32 values, not of}}
+  %p = weft.subvector_contract "bjk,bkw->bjw" %x, %v {precision = tf32, tile = 2} : tensor<2x4x6xf32, #weft.axes<b, j, k>>, tensor<2x6x3xf16, #weft.axes<b, k, w>> -> tensor<2x4x3x3xf32, #weft.axes<b, j, w, n>>
+  weft.return
+}
+
+// -----
+
+weft.graph @online_softmax_contract_c7(%x: tensor<2x4x6xf32, #weft.axes<b, j, k>>, %v: tensor<2x6x3xf32, #weft.axes<b, k, w>>) {
+  // expected-error @+1 {{online_softmax_contract_c7: precision 'f16' is unknown; it is tf32, or absent for full fp32}}
+  %p = weft.online_softmax_contract "bjk,bkw->bjw" %x, %v {precision = f16} : tensor<2x4x6xf32, #weft.axes<b, j, k>>, tensor<2x6x3xf32, #weft.axes<b, k, w>> -> tensor<2x4x3xf32, #weft.axes<b, j, w>>
+  weft.return
+}
+
+// -----
+
+weft.graph @online_softmax_contract_c7__values(%x: tensor<2x4x6xf32, #weft.axes<b, j, k>>, %v: tensor<2x6x3xf16, #weft.axes<b, k, w>>) {
+  // expected-error @+1 {{online_softmax_contract_c7: precision tf32 is of f32 values, not of}}
+  %p = weft.online_softmax_contract "bjk,bkw->bjw" %x, %v {precision = tf32} : tensor<2x4x6xf32, #weft.axes<b, j, k>>, tensor<2x6x3xf16, #weft.axes<b, k, w>> -> tensor<2x4x3xf32, #weft.axes<b, j, w>>
+  weft.return
+}

@@ -148,3 +148,16 @@ weft.graph @returned(%score: !bhjk, %v: !bhkw) -> (!bhjw, !bhjk, !bhjw, !bhjk, !
   %c = weft.contract "bhjk,bhjw->bhkw" %turned, %y : !bhjk, !bhjw -> tensor<2x3x9x5xf32, #weft.axes<b, h, k, w>>
   weft.return %y, %prob, %z, %kept, %a, %b, %c : !bhjw, !bhjk, !bhjw, !bhjk, !bhjw, !bhjw, tensor<2x3x9x5xf32, #weft.axes<b, h, k, w>>
 }
+
+// Precision tf32 goes with the products: to sums of sub-vectors, and to the fold.
+// COMMUTED-LABEL: weft.graph @read_as_tf32
+// COMMUTED: weft.subvector_contract "bhjk,bhkw->bhjw" %{{.*}}, %v {precision = tf32, tile = 4} :
+// COMMUTED: weft.contract "bhjn,bhjwn->bhjw" %factors, %partials : !f32_bhjn, !f32_bhjwn -> !f32_bhjw
+// FOLDED-LABEL: weft.graph @read_as_tf32
+// FOLDED: weft.online_softmax_contract "bhjk,bhkw->bhjw" %score, %v {precision = tf32} :
+weft.graph @read_as_tf32(%q: !bhjp, %k: !bhkp, %v: !bhkw) -> !bhjw {
+  %score = weft.contract "bhjp,bhkp->bhjk" %q, %k {precision = tf32} : !bhjp, !bhkp -> !bhjk
+  %prob = weft.softmax %score over k : !bhjk
+  %y = weft.contract "bhkw,bhjk->bhjw" %v, %prob {precision = tf32} : !bhkw, !bhjk -> !bhjw
+  weft.return %y : !bhjw
+}

@@ -16,6 +16,7 @@
 #include "passes/configure/Families.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/EmittedText.h"
+#include "tests/unit/samples/SampleAttentions.h"
 #include "tests/unit/samples/SampleTf32.h"
 
 #include <catch2/catch.hpp>
@@ -260,4 +261,27 @@ TEST_CASE("single elements of a tf32 contraction have the exact value and the wi
   const reference::Point full = point(fullGemm({})), tf32 = point(tf32Gemm({}));
   CHECK(full.value == tf32.value);
   CHECK(tf32.error - full.error == Approx(0x1p-9 * full.value));
+}
+
+TEST_CASE(
+    "an element of an attention of tf32 has the exact value and the bounds of both products") {
+  const auto point = [](const Kernel &kernel, size_t output) {
+    const auto reader = [](std::span<const int64_t> at) {
+      return 1 + 0.001 * double(at[at.size() - 1] + 3 * at[at.size() - 2]);
+    };
+    reference::PointEvaluator points(kernel, {reader, reader, reader}, {});
+    std::vector<int64_t> place{0, 1, 0, 5};
+    if (output == 0) place.push_back(3);
+    return points.output(output, place);
+  };
+  const Kernel kernel = plainAttention({.j = 8, .k = 40, .p = 16, .w = 16}, DType::f32, true);
+  Kernel scoresAlone = inTf32(kernel);
+  scoresAlone.body.back().attributes.erase("precision");
+  const reference::Point full = point(kernel, 0), tf32 = point(inTf32(kernel), 0),
+                         first = point(scoresAlone, 0);
+  CHECK(full.value == tf32.value);
+  // All terms have one sign: the second product loses 2^-9 of the result at most.
+  CHECK(tf32.error - first.error == Approx(0x1p-9 * full.value).epsilon(0.01));
+  CHECK(first.error > 2 * full.error);
+  CHECK(point(inTf32(kernel), 1).error == point(scoresAlone, 1).error);
 }

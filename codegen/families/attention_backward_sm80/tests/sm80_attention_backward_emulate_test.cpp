@@ -8,6 +8,7 @@
 #include "kernel/Error.h"
 #include "tests/emulate/EmittedRun.h"
 #include "tests/unit/samples/SampleAttentionBackwards.h"
+#include "tests/unit/samples/SampleTf32.h"
 
 #include <fmt/format.h>
 
@@ -106,6 +107,16 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
         size_t place = 0;
         tensor.forEach([&](std::span<const int64_t> at) {
           reference::storeElement(tensor.type, tensor.at(at), subject.lengths.at(place++));
+        });
+        return true;
+      }
+      const bool isTf32 = own != "log_sums" && tensor.type == DType::f32 &&
+                          attentionBackwardRegion(subject.kernel).region.value().readsTf32;
+      if (isTf32) {  // all bits of the fraction: a product traps on them
+        int64_t place = 0;
+        tensor.forEach([&](std::span<const int64_t> at) {
+          const double element = emulate::elementOf(input, place++, true, false);
+          reference::storeElement(tensor.type, tensor.at(at), element * (1 + 0x1.2345p-9));
         });
         return true;
       }
@@ -240,4 +251,28 @@ TEST_CASE("scores that are equal, one that is huge, and scores as large as the t
         subjects.back().scores = scores;
       }
   checkAll("sm80_attention_backward_adversarial", subjects);
+}
+
+TEST_CASE("f32 is read as tf32: backward attention of every tile, width, mask, with dropout") {
+  std::vector<Subject> subjects;
+  const auto addTf32 = [&](const Kernel &kernel, const Sm80AttentionBackwardKnobs &knobs,
+                           const std::vector<double> &lengths = {}) {
+    add(subjects, inTf32(kernel), knobs, lengths);
+  };
+  const AttentionExtents cut{.b = 1, .h = 1, .j = 70, .k = 91, .p = 24, .w = 40},
+      groups{.b = 2, .h = 1, .g = 2, .j = 45, .k = 50, .p = 16, .w = 16};
+  for (const int tileRows : {32, 64, 128})
+    for (const int tileColumns : {16, 32, 64}) {
+      const Sm80AttentionBackwardKnobs knobs{tileRows, tileColumns,
+                                             2 + int(subjects.size()) / 2 % 2};
+      addTf32(plainBackward(cut, DType::f32), knobs);
+      addTf32(causalBackward(groups, DType::f32), knobs);
+    }
+  for (const int64_t width : {8, 64, 128, 160})
+    addTf32(plainBackward({.h = 1, .j = 21, .k = 40, .p = width, .w = width}, DType::f32),
+            {.tileRows = 32, .tileColumns = 16, .stages = 2});
+  addTf32(cappedBackward(cut, DType::f32), smallTile);
+  addTf32(causalBackward(groups, DType::f32, dropout), smallTile);
+  addTf32(paddedBackward(groups, DType::f32), smallTile, {50, 0});
+  checkAll("sm80_attention_backward_tf32", subjects);
 }

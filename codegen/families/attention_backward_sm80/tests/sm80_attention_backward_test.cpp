@@ -11,6 +11,7 @@
 #include "passes/configure/Family.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleAttentionBackwards.h"
+#include "tests/unit/samples/SampleTf32.h"
 
 #include <catch2/catch.hpp>
 
@@ -251,4 +252,38 @@ TEST_CASE("the price of backward attention grows with work, and masks cut it") {
     CHECK(best(cappedBackward(square(1024), DType::f16), device) <
           best(plainBackward(square(1024), DType::f16), device));
   }
+}
+
+TEST_CASE("a backward pass of f32 is taken where all five contractions may read it as tf32") {
+  const Kernel kernel = inTf32(plainBackward({.h = 2, .j = 333, .k = 333}, DType::f32));
+  for (const char *device : {"a100", "h200"})
+    for (const Configuration &configuration : nonEmpty(own(kernel, device)))
+      CHECK(problemOf(kernel, configuration).attention.operandType == DType::tf32);
+  size_t contractions = 0;
+  for (size_t op = 0; op < kernel.body.size(); ++op) {
+    if (kernel.body[op].kind != OpKind::contract) continue;
+    ++contractions;
+    Kernel partly = kernel;
+    partly.body[op].attributes.erase("precision");
+    CHECK(has(exclusion(partly), "f32 that may be read as tf32 (--tf32)"));
+  }
+  CHECK(contractions == 5);
+  const codegen::EmittedKernel emitted = codegen::emit(kernel, own(kernel)[0], "sm_80");
+  CHECK(emitted.entry == "attention_backward_tf32_2x333x333x64");
+  CHECK(has(emitted.text, "weft/sm80_tf32_attention_backward.cuh"));
+  // Elements of four bytes: fewer rows or columns fit shared memory.
+  const auto tiles = [&](int64_t width) {
+    const Kernel wide = inTf32(plainBackward({.p = width, .w = width}, DType::f32));
+    return sm80AttentionBackwardTileChoices(problemOf(wide, logicalOrder(wide, {})), 2);
+  };
+  CHECK(tiles(64).size() >= 4);
+  CHECK(tiles(128) == std::vector{Sm80AttentionBackwardKnobs{64, 16, 2}});
+  CHECK(tiles(160) == std::vector{Sm80AttentionBackwardKnobs{32, 16, 2}});
+  CHECK(has(exclusion(inTf32(plainBackward({.p = 256, .w = 256}, DType::f32))),
+            "336 registers a thread"));
+  const AttentionExtents e{.b = 4, .h = 16, .j = 2048, .k = 2048};
+  const double tf32 = best(inTf32(plainBackward(e, DType::f32))),
+               halves = best(plainBackward(e, DType::f16));
+  CHECK(tf32 > 1.3 * halves);
+  CHECK(tf32 < 3 * halves);
 }

@@ -3,6 +3,7 @@
 #include "tests/golden/ExampleKernels.h"
 #include "tests/golden/Golden.h"
 #include "tests/unit/samples/SampleAttentions.h"
+#include "tests/unit/samples/SampleTf32.h"
 
 namespace weft {
 namespace {
@@ -15,7 +16,8 @@ Golden golden(const char *name, Kernel kernel, const Sm80AttentionKnobs &knobs) 
 }
 
 /// Causal, heads in groups, with the logarithms of sums; then a bias for every score, and values
-/// wider than keys; then two queries of packed heads and many keys, which blocks share.
+/// wider than keys; then two queries of packed heads and many keys, which blocks share; then f32
+/// that is read as tf32.
 std::vector<Golden> goldens() {
   const AttentionExtents groups{.b = 2, .h = 8, .g = 4, .j = 512, .k = 640, .p = 128, .w = 128},
       odd{.b = 8, .h = 12, .g = 1, .j = 197, .k = 333, .p = 40, .w = 64},
@@ -25,7 +27,10 @@ std::vector<Golden> goldens() {
           golden("attention_biased_sm80_f16", samples::biasedAttention(odd, DType::f16),
                  {.tileQueries = 64, .tileKeys = 64, .stages = 3}),
           golden("attention_decoding_sm80_f16", samples::causalAttention(few, DType::f16, true),
-                 {.tileQueries = 16, .tileKeys = 64, .stages = 3, .packed = 1, .splits = 33})};
+                 {.tileQueries = 16, .tileKeys = 64, .stages = 3, .packed = 1, .splits = 33}),
+          golden("attention_causal_sm80_tf32",
+                 samples::inTf32(samples::causalAttention(odd, DType::f32, true)),
+                 {.tileQueries = 64, .tileKeys = 32, .stages = 3})};
 }
 
 const GoldenRegistration registered("codegen/families/attention_sm80", goldens);

@@ -1,12 +1,14 @@
 // Fused attention by mma.sync on the host, down to its instructions: every tile of the family on
 // extents that cut it everywhere, all head dimensions, masks that leave rows and tiles empty, score
-// ops, groups of heads, layouts. Compared with single elements in fp64.
+// ops, groups of heads, layouts; of halves, and of f32 that is read as tf32. Compared with single
+// elements in fp64.
 #include "codegen/families/attention/AttentionLayouts.h"
 #include "codegen/families/attention_sm80/Sm80AttentionTile.h"
 #include "kernel/Error.h"
 #include "tests/emulate/AttentionPages.h"
 #include "tests/emulate/EmittedRun.h"
 #include "tests/unit/samples/SampleAttentions.h"
+#include "tests/unit/samples/SampleTf32.h"
 
 #include <fmt/format.h>
 
@@ -56,9 +58,16 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
                              << "\n"
                              << subject.emitted.readable);
     const auto fill = [&](size_t input, const emulate::Tensor &tensor) {
+      size_t place = 0;
+      if (tensor.type == DType::f32) {  // all bits of the fraction: a product traps on them
+        tensor.forEach([&](std::span<const int64_t> at) {
+          const double element = emulate::elementOf(input, int64_t(place++), true, false);
+          reference::storeElement(tensor.type, tensor.at(at), element * (1 + 0x1.2345p-9));
+        });
+        return true;
+      }
       if (subject.kernel.values[size_t(subject.kernel.inputs[input])].name != "lengths")
         return false;
-      size_t place = 0;
       tensor.forEach([&](std::span<const int64_t> at) {
         reference::storeElement(tensor.type, tensor.at(at), subject.lengths.at(place++));
       });
@@ -310,4 +319,54 @@ TEST_CASE("packed tiles of every number of rows have every head dimension") {
       else CHECK(tileQueries == 128);
     }
   checkAll("sm80_attention_few_rows", subjects);
+}
+
+TEST_CASE("f32 is read as tf32: every tile, every head dimension, masks, score ops, groups") {
+  std::vector<Subject> subjects;
+  const auto addTf32 = [&](const Kernel &kernel, const Sm80AttentionKnobs &knobs,
+                           const std::vector<double> &lengths = {}) {
+    add(subjects, inTf32(kernel), knobs, lengths);
+  };
+  const AttentionExtents cut{.b = 1, .h = 2, .j = 150, .k = 171, .p = 32, .w = 48},
+      odd{.b = 2, .h = 1, .g = 2, .j = 37, .k = 61, .p = 24, .w = 40};
+  for (const int tileQueries : {32, 64, 128})
+    for (const int tileKeys : {16, 32, 64}) {
+      const int stages = 2 + int(subjects.size() % 3);
+      addTf32(plainAttention(cut, DType::f32, stages == 2), {tileQueries, tileKeys, stages});
+      addTf32(causalAttention(odd, DType::f32, stages == 3), {tileQueries, tileKeys, stages});
+    }
+  for (const int64_t width : {8, 16, 40, 64, 72, 128})
+    addTf32(plainAttention({.h = 1, .j = 21, .k = 40, .p = width, .w = width}, DType::f32),
+            smallTile);
+  for (const int64_t width : {192, 256})
+    addTf32(plainAttention({.h = 1, .j = 21, .k = 40, .p = width, .w = width}, DType::f32),
+            {.tileQueries = 32, .tileKeys = 16, .stages = 2});
+  for (const auto &[j, k] : {std::pair<int64_t, int64_t>{70, 200}, {200, 70}, {1, 130}}) {
+    const AttentionExtents e{.b = 3, .h = 1, .j = j, .k = k, .p = 16, .w = 16};
+    addTf32(causalAttention(e, DType::f32, true), smallTile);
+    addTf32(windowAttention(e, DType::f32, 12, 12, 9), smallTile);
+    addTf32(paddedAttention(e, DType::f32, true), smallTile, {double(k) - 30, 33, 0});
+  }
+  addTf32(biasedAttention(odd, DType::f32), smallTile);
+  addTf32(cappedAttention(odd, DType::f32, true), smallTile);
+  AttentionExtents far = odd;
+  far.distance = 20;
+  addTf32(relativeAttention(far, DType::f32, true), smallTile);
+  addTf32(disentangledAttention(far, DType::f32), smallTile);
+  checkAll("sm80_attention_tf32", subjects);
+}
+
+TEST_CASE("few queries of f32 that is read as tf32: packed heads, splits, pages") {
+  std::vector<Subject> subjects;
+  for (const int64_t group : {1, 4})
+    for (const int splits : {1, 5}) {
+      const AttentionExtents e{.b = 2, .h = 2, .g = group, .j = 5, .k = 333, .p = 24, .w = 40},
+          wide{.h = 1, .g = group, .j = 3, .k = 100, .p = 32, .w = 48};
+      addDecoding(subjects, inTf32(plainAttention(e, DType::f32, true)), splits);
+      addDecoding(subjects, inTf32(causalAttention(wide, DType::f32)), splits);
+      AttentionExtents paged{.b = 3, .g = group, .j = 3, .k = 336, .p = 32, .w = 24, .page = 48};
+      paged.pages = paged.b * (paged.k / paged.page);
+      addDecoding(subjects, inTf32(cachedAttention(paged, DType::f32)), splits, {0, 77, 333});
+    }
+  checkAll("sm80_attention_tf32_decoding", subjects);
 }

@@ -9,6 +9,7 @@
 #include "plan/PlanConfiguration.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleAttentions.h"
+#include "tests/unit/samples/SampleTf32.h"
 
 #include <catch2/catch.hpp>
 
@@ -331,4 +332,65 @@ TEST_CASE("a plan may name any number of splits that there is, offered or not") 
     CHECK(isLegal({.tileQueries = 16, .splits = splits}, "h200"));
   CHECK_FALSE(isLegal({.tileQueries = 16, .splits = 513}, "h200"));
   CHECK_FALSE(isLegal({.tileQueries = 16}, "v100"));
+}
+
+TEST_CASE("f32 is taken where both contractions may read it as tf32") {
+  const AttentionExtents e{.h = 2, .j = 333, .k = 333};
+  const Kernel kernel = inTf32(plainAttention(e, DType::f32, true));
+  for (const char *device : {"a100", "h200"})
+    for (const Configuration &configuration : nonEmpty(own(kernel, device)))
+      CHECK(problemOf(kernel, configuration).operandType == DType::tf32);
+  for (const size_t contraction : {size_t(0), kernel.body.size() - 1}) {
+    Kernel half = kernel;
+    half.body[contraction].attributes.erase("precision");
+    CHECK(has(exclusion(half),
+              "element type f32; f16 and bf16 are taken (--dtype f16), and f32 "
+              "that may be read as tf32 (--tf32)"));
+  }
+  Device unknown = findDevice("a100");
+  unknown.tensorFlops.erase(DType::tf32);
+  for (const Exclusion &excluded : enumerate(kernel, unknown).excluded)
+    if (excluded.family == "attention-sm80")
+      CHECK(excluded.reason == "a100 names no flop rate of GEMMs of tf32");
+  CHECK(has(exclusion(inTf32(plainAttention({.p = 264, .w = 264}, DType::f32))), "at most 256"));
+  CHECK(has(exclusion(inTf32(plainAttention({.p = 36, .w = 64}, DType::f32))), "multiples of 8"));
+  const codegen::EmittedKernel emitted = codegen::emit(kernel, own(kernel)[0], "sm_80");
+  CHECK(emitted.entry == "attention_tf32_2x333x333x64");
+  CHECK(has(emitted.text, "weft/sm80_tf32_attention.cuh"));
+}
+
+TEST_CASE("tiles of tf32 fit shared memory with elements of four bytes") {
+  const auto tiles = [](int64_t width) {
+    const Kernel kernel = inTf32(plainAttention({.p = width, .w = width}, DType::f32));
+    const AttentionProblem problem = problemOf(kernel, logicalOrder(kernel, {}));
+    return sm80AttentionTileChoices(problem, {});
+  };
+  CHECK(tiles(64).size() >= 4);
+  CHECK(std::ranges::all_of(tiles(64), [](const auto &knobs) { return knobs.tileKeys >= 32; }));
+  CHECK(tiles(128) == std::vector{Sm80AttentionKnobs{64, 32, 2}});
+  CHECK(tiles(256) == std::vector{Sm80AttentionKnobs{32, 16, 2}});
+  const auto rejection = [](DType type, const Sm80AttentionKnobs &knobs) {
+    const Kernel kernel = inTf32(plainAttention({.p = 128, .w = 128}, type));
+    return sm80AttentionTileRejection(problemOf(kernel, logicalOrder(kernel, knobs)), knobs, {});
+  };
+  CHECK(has(rejection(DType::f32, {64, 64, 2}), "163840 bytes of shared memory"));
+  CHECK(has(rejection(DType::f32, {64, 48, 2}), "16, 32, 64 and 128 are taken"));
+  CHECK(has(rejection(DType::f16, {64, 16, 2}), "keys a tile; 32, 64 and 128 are taken"));
+}
+
+TEST_CASE("tf32 takes about twice the time of halves where tensor cores are the bound") {
+  for (const int64_t width : {64, 128}) {
+    const AttentionExtents e{.b = 4, .h = 16, .j = 4096, .k = 4096, .p = width, .w = width};
+    const double tf32 = best(inTf32(plainAttention(e, DType::f32))),
+                 halves = best(plainAttention(e, DType::f16));
+    CHECK(tf32 > 1.3 * halves);
+    CHECK(tf32 < 2.5 * halves);
+    CHECK(tf32 > 4.0 * 4 * 16 * 4096 * 4096 * double(width) / 156e12);
+  }
+  // Few queries: keys and values have twice the bytes.
+  const AttentionExtents few{.h = 8, .g = 4, .j = 1, .k = 32768};
+  const double ratio =
+      best(inTf32(plainAttention(few, DType::f32))) / best(plainAttention(few, DType::f16));
+  CHECK(ratio > 1.4);
+  CHECK(ratio < 2.2);
 }

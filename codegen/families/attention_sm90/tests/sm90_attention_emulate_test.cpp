@@ -231,6 +231,11 @@ TEST_CASE("score ops and dropout see the coordinates of every score") {
     add(subjects, droppedAttention(e, type, {.p = 0.25, .stream = 3}, type == DType::f16, true),
         knobs);
   }
+  // Gathered from rows, at distances beyond the tables on both sides.
+  add(subjects, disentangledAttention(e, DType::f16),
+      {.tileQueries = 128, .tileKeys = 48, .queryStages = 2, .ordered = 1, .blocks = 3});
+  add(subjects, disentangledAttention(e, DType::bf16, true),
+      {.tileQueries = 64, .tileKeys = 32, .blocks = 3}, {90, 37});
   checkAll("sm90_attention_scores", subjects);
 }
 

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 using namespace weft;
 using namespace weft::samples;
@@ -48,6 +49,9 @@ Configuration logicalOrder(const Kernel &kernel, const Sm90AttentionKnobs &knobs
 
 double seconds(const Kernel &kernel, const Configuration &configuration) {
   return analyticCostModel(findDevice("h200"))->cost(kernel, configuration).seconds;
+}
+bool has(const std::string &text, const char *piece) {
+  return text.find(piece) != std::string::npos;
 }
 double best(const Kernel &kernel) {
   double least = 1;
@@ -86,8 +90,10 @@ TEST_CASE("what fused attention does not take is said") {
   CHECK(exclusion(plainAttention({.p = 36, .w = 36}, DType::f16)).find("16 bytes") !=
         std::string::npos);
   CHECK(exclusion(plainAttention(extents, DType::f16), "a100").find("WGMMA") != std::string::npos);
-  CHECK(exclusion(disentangledAttention({.distance = 32}, DType::f16)).find("gather from a row") !=
-        std::string::npos);
+  CHECK(
+      exclusion(disentangledAttention({.p = 136, .w = 136, .distance = 32}, DType::f16)) ==
+      "score ops gather from a row for each query or key, for which heads of 136 columns leave no "
+      "registers; at most 128 are taken");
   CHECK(exclusion(relativeAttention({.distance = 32}, DType::f16)).empty());
 }
 
@@ -282,4 +288,38 @@ TEST_CASE("blocks and scores that block masks leave are counted from their table
   const Kernel wide = blockAttention(far, DType::f16, "random(block=64,density=0.1,seed=1)");
   CHECK(shareOf(wide).share == Approx(0.1).margin(0.002));
   CHECK(countsOf(wide, 64, 64).mean == Approx(51.2).margin(2));
+}
+
+TEST_CASE(
+    "scores that gather from rows have tiles of few keys, and price decides between families") {
+  for (const int64_t width : {32, 64, 128}) {
+    const Kernel kernel = disentangledAttention(
+        {.b = 4, .h = 12, .j = 512, .k = 512, .p = width, .w = width, .distance = 256}, DType::f16);
+    std::set<std::pair<int, int>> tiles;
+    for (const Configuration &configuration : nonEmpty(own(kernel))) {
+      const auto &knobs = configuration.knobs.get<Sm90AttentionKnobs>();
+      tiles.emplace(knobs.tileQueries, knobs.tileKeys);
+      CHECK(knobs.residents == 0);
+    }
+    CHECK(tiles == std::set<std::pair<int, int>>{{64, 32}, {128, 48}});
+    CHECK(std::ranges::any_of(enumerate(kernel, findDevice("h200")).legal,
+                              [](const Configuration &configuration) {
+                                return configuration.knobs.family().name == "attention-sm80";
+                              }));
+    const auto rejection = [&](const Sm90AttentionKnobs &knobs) {
+      const AttentionProblem problem = problemOf(kernel, logicalOrder(kernel, knobs));
+      return sm90AttentionTileRejection(
+          problem, knobs, scoreNeeds(kernel, attentionRegion(kernel).region.value(), problem));
+    };
+    CHECK(
+        has(rejection({.tileQueries = 192, .tileKeys = 32}), "three consumers leave no registers"));
+    CHECK(has(rejection({.tileQueries = 128, .tileKeys = 64}),
+              "64 keys a block leave no registers; at most 48 are taken"));
+    CHECK(has(rejection({.tileQueries = 64, .tileKeys = 48}), "at most 32 are taken"));
+    CHECK(has(rejection({.tileQueries = 64, .tileKeys = 32, .residents = 3}),
+              "three blocks a multiprocessor leave no registers"));
+    // Two loads a score of eight lines each.
+    const double scores = 4.0 * 12 * 512 * 512;
+    CHECK(best(kernel) > 2 * 1.4e-10 * scores / 132);
+  }
 }
