@@ -74,11 +74,9 @@ ChoiceFlags choicesFrom(const json &object) {
 }
 
 json toJson(const TargetFlags &flags) {
-  return {{"device", flags.deviceName},
-          {"target", flags.target},
-          {"profile", flags.profile},
-          {"strict", flags.strict},
-          {"noLibrary", flags.noLibrary}};
+  return {{"device", flags.deviceName},   {"target", flags.target},
+          {"profile", flags.profile},     {"strict", flags.strict},
+          {"noLibrary", flags.noLibrary}, {"deterministic", flags.deterministic}};
 }
 
 TargetFlags targetFrom(const json &object) {
@@ -88,6 +86,7 @@ TargetFlags targetFrom(const json &object) {
   object.at("profile").get_to(flags.profile);
   object.at("strict").get_to(flags.strict);
   object.at("noLibrary").get_to(flags.noLibrary);
+  flags.deterministic = object.value("deterministic", flags.deterministic);  // since it is asked
   return flags;
 }
 

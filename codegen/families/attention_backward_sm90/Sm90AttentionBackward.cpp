@@ -208,10 +208,11 @@ private:
     if (!isApart()) {
       program.constants.push_back(
           {"weft::sm90::AttentionBackwardTile",
-           {{tile,
-             fmt::format("{{.queries = {}, .keys = {}, .headGroup = {}{}}}", knobs.tileQueries,
-                         knobs.tileKeys, knobs.headGroup,
-                         hasParts() ? fmt::format(", .headsOfTile = {}", knobs.headsOfTile) : "")}},
+           {{tile, fmt::format(
+                       "{{.queries = {}, .keys = {}, .headGroup = {}{}{}}}", knobs.tileQueries,
+                       knobs.tileKeys, knobs.headGroup,
+                       hasParts() ? fmt::format(", .headsOfTile = {}", knobs.headsOfTile) : "",
+                       knobs.sums == GradientSums::unordered ? ", .areSumsOrdered = false" : "")}},
            ""});
       return;
     }

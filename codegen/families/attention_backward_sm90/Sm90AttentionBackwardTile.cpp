@@ -168,6 +168,11 @@ std::string sm90AttentionBackwardTileRejection(const AttentionBackwardProblem &p
   if (knobs.tileKeys != 128 && (!split || knobs.tileKeys != 64))
     return fmt::format("{} keys a tile; {} taken", knobs.tileKeys,
                        split ? "64 and 128 are" : "128 are");
+  if (knobs.sums == GradientSums::unordered && (split || attention.keys <= knobs.tileKeys))
+    return fmt::format(
+        "sums in any order; {}",
+        split ? "gradients apart have none in the workspace"
+              : fmt::format("{} keys are one tile, which has nothing to add to", attention.keys));
   if (knobs.headsOfTile > 0 && (split || knobs.headsOfTile >= attention.headsOfGroup))
     return fmt::format(
         "{} heads a tile; {}", knobs.headsOfTile,

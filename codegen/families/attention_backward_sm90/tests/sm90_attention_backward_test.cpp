@@ -6,6 +6,7 @@
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
 #include "passes/configure/Family.h"
+#include "plan/PlanConfiguration.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleAttentionBackwards.h"
 
@@ -145,6 +146,52 @@ TEST_CASE("parts of the gradients of keys take a workspace, a counter and a chec
                    .tileQueries = 64,
                    .tileKeys = 64,
                    .headsOfTile = 1}) == "1 heads a tile; gradients apart sum all of a group");
+}
+
+TEST_CASE("sums in any order are offered, priced and taken where a plan may have them alone") {
+  Device device = findDevice("h200");
+  device.mayBeNondeterministic = true;
+  const auto unordered = [&](const Kernel &kernel) {
+    std::vector<Configuration> result;
+    for (const Configuration &one : enumerate(kernel, device).legal)
+      if (one.knobs.is<Sm90AttentionBackwardKnobs>() && !isDeterministic(one.knobs))
+        result.push_back(one);
+    return result;
+  };
+  const AttentionExtents extents{.b = 1, .h = 2, .j = 2048, .k = 2048};
+  const Kernel plain = plainBackward(extents, DType::f16),
+               causal = causalBackward(extents, DType::f16),
+               table = blockBackward(extents, DType::f16, "longformer(block=64,window=1,global=1)");
+  for (const Configuration &one : nonEmpty(own(plain))) CHECK(isDeterministic(one.knobs));
+  for (const Kernel &kernel : {plain, causal, table}) {
+    const auto prices = analyticCostModel(device);
+    for (Configuration one : nonEmpty(unordered(kernel))) {
+      CHECK(isLegal(kernel, one, findDevice("h200")));  // a plan that has them may be read
+      const double seconds = prices->cost(kernel, one).seconds;
+      one.knobs = withOtherDeterminism(one.knobs).value();
+      CHECK(isDeterministic(one.knobs));
+      const double ordered = prices->cost(kernel, one).seconds;
+      CHECK(seconds < ordered);
+      CHECK(seconds > 0.85 * ordered * (&kernel == &table ? 0.5 : 1));
+    }
+  }
+  // Keys of one tile, and gradients apart: the bits are fixed, and nothing is to be gained.
+  CHECK(unordered(plainBackward({.b = 8, .h = 16, .j = 512, .k = 128}, DType::f16)).empty());
+  const AttentionBackwardProblem problem = problemOf(plain, logicalOrder(plain, {}));
+  CHECK_THAT(sm90AttentionBackwardTileRejection(problem,
+                                                {.gradients = BackwardGradients::apart,
+                                                 .sums = GradientSums::unordered,
+                                                 .tileQueries = 64,
+                                                 .tileKeys = 64},
+                                                2, false),
+             Catch::Contains("gradients apart have none in the workspace"));
+  const codegen::EmittedKernel any = codegen::emit(
+                                   plain, logicalOrder(plain, {.sums = GradientSums::unordered}),
+                                   "sm_90a"),
+                               fixed = codegen::emit(plain, logicalOrder(plain, {}), "sm_90a");
+  CHECK(any.readable.find(".headGroup = 1, .areSumsOrdered = false}") != std::string::npos);
+  CHECK(fixed.readable.find("areSumsOrdered") == std::string::npos);
+  CHECK(any.launch.workspaceBytes == fixed.launch.workspaceBytes);
 }
 
 TEST_CASE("products and sums of a block fit the registers") {
