@@ -39,4 +39,21 @@ struct NoDropout {
   __device__ __forceinline__ AllKept operator()(int, int, int) const { return {}; }
 };
 
+/// In the place of what stores the gradients of two neighbouring scores, where none are stored.
+struct NoScoreStore {
+  __device__ __forceinline__ void operator()(int, int, int, unsigned) const {}
+};
+/// Two neighbours in memory, of which the first starts a word.
+template <typename T>
+__device__ __forceinline__ void storeScorePair(T *to, unsigned pair) {
+  *reinterpret_cast<unsigned *>(to) = pair;
+}
+/// The first of two elements, and the next one `stride` behind it if it is inside.
+template <typename T>
+__device__ __forceinline__ void storeScores(T *to, Offset stride, unsigned pair,
+                                            bool isNextInside) {
+  *to = {static_cast<unsigned short>(pair)};
+  if (isNextInside) to[stride] = {static_cast<unsigned short>(pair >> 16)};
+}
+
 }  // namespace weft

@@ -39,6 +39,7 @@ std::vector<Kernel> backwardsOf(const AttentionExtents &extents, DType type) {
           samples::windowBackward(extents, type, 17, 40),
           samples::paddedBackward(extents, type),
           samples::biasedBackward(extents, type),
+          samples::biasedBackward(extents, type, true),
           samples::cappedBackward(extents, type),
           samples::blockBackward(extents, type, ofAllHeads),
           samples::blockBackward(extents, type, ofEachHead, true, true)};

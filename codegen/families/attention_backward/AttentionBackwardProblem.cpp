@@ -33,6 +33,16 @@ AttentionRegion attentionOf(const Kernel &kernel, const AttentionBackwardRegion 
           .batch = region.batch};
 }
 
+VisibleScores visibleGradients(const Kernel &kernel, const AttentionBackwardRegion &region,
+                               const AttentionProblem &problem) {
+  VisibleScores visible = visibleScores(kernel, attentionOf(kernel, region), problem);
+  if (region.storesScores) {
+    visible.share = 1;
+    visible.hasMasks = visible.hasTables = false;
+  }
+  return visible;
+}
+
 Expected<AttentionBackwardProblem> attentionBackwardProblem(const Kernel &kernel,
                                                             const AttentionBackwardRegion &region,
                                                             const Configuration &configuration) {
@@ -46,6 +56,8 @@ Expected<AttentionBackwardProblem> attentionBackwardProblem(const Kernel &kernel
   problem.dQ = tensor(region.dQ, attention->queryAxis, attention->headDimAxis);
   problem.dK = tensor(region.dK, attention->keyAxis, attention->headDimAxis);
   problem.dV = tensor(region.dV, attention->keyAxis, attention->valueDimAxis);
+  if (region.storesScores)
+    problem.dScores = tensor(region.dScores, attention->queryAxis, attention->keyAxis);
   return problem;
 }
 
@@ -53,7 +65,9 @@ std::string attentionBackwardTypeRejection(const Kernel &kernel,
                                            const AttentionBackwardRegion &region,
                                            const Device &device) {
   const DType type = kernel.values[size_t(region.q)].dtype;
-  for (const int value : {region.dQ, region.dK, region.dV})
+  std::vector<int> gradients = {region.dQ, region.dK, region.dV};
+  if (region.storesScores) gradients.push_back(region.dScores);
+  for (const int value : gradients)
     if (const Value &gradient = kernel.values[size_t(value)]; gradient.dtype != type)
       return fmt::format("'{}' is {}, queries are {}; one element type is taken", gradient.name,
                          nameOf(gradient.dtype), nameOf(type));

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "codegen/families/attention/AttentionProblem.h"
+#include "codegen/families/attention/VisibleScores.h"
 #include "kernel/AttentionBackwardRegion.h"
 
 namespace weft {
@@ -14,6 +15,8 @@ struct AttentionBackwardProblem {
   /// Its output is the gradient of the output, an input of the kernel; it has no log sums.
   AttentionProblem attention;
   AttentionTensor dQ, dK, dV;  ///< dK and dV do not depend on the head of a group
+  /// The gradient of the dot products where the kernel stores it; rows are queries, columns keys.
+  std::optional<AttentionTensor> dScores = {};
   bool operator==(const AttentionBackwardProblem &) const = default;
 
   const AttentionTensor &dOutput() const { return attention.output; }
@@ -25,6 +28,14 @@ struct AttentionBackwardProblem {
 /// output is d_output, its fold the op that makes probabilities, its inputs those of all
 /// element-wise ops.
 AttentionRegion attentionOf(const Kernel &kernel, const AttentionBackwardRegion &region);
+
+/// Scores that the kernel computes: as visibleScores() has them; of one that stores their gradient
+/// all, masked ones too, whose gradient is zero.
+VisibleScores visibleGradients(const Kernel &kernel, const AttentionBackwardRegion &region,
+                               const AttentionProblem &problem);
+/// What storing the gradient of one score takes of a multiprocessor: half of every sector of 32
+/// bytes that a warp writes, at 40 GB/s (estimate).
+constexpr double storedScoreSeconds = 2 * 2 / 40e9;
 
 /// The error says what no kernel takes: as that of attentionProblem().
 Expected<AttentionBackwardProblem> attentionBackwardProblem(const Kernel &kernel,

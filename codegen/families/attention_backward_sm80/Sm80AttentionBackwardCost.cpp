@@ -66,7 +66,7 @@ Cost sm80AttentionBackwardCost(const Kernel &kernel, const Configuration &config
   const double exposed = resident > 1 ? exposedShared : exposedAlone;
 
   const AttentionRegion ofScores = attentionOf(kernel, region);
-  const VisibleScores visible = visibleScores(kernel, ofScores, attention);
+  const VisibleScores visible = visibleGradients(kernel, region, attention);
   const auto stepsOf = [&](bool isOfKeys) {
     const double positions = double(isOfKeys ? attention.queries : attention.keys),
                  steps = std::ceil(positions / knobs.tileColumns);
@@ -93,9 +93,11 @@ Cost sm80AttentionBackwardCost(const Kernel &kernel, const Configuration &config
   };
   const auto blocksOf = [&](double columns, bool isOfKeys, double heads) {
     const VisibleBlocks steps = stepsOf(isOfKeys);
+    const double storeSeconds = !isOfKeys && region.storesScores ? scores * storedScoreSeconds : 0;
     const double tensorSeconds = 2 * scores * columns / tensorRate,
                  stepSeconds = stepFactor * (std::max(tensorSeconds, elementSeconds) +
-                                             exposed * std::min(tensorSeconds, elementSeconds)),
+                                             exposed * std::min(tensorSeconds, elementSeconds)) +
+                               storeSeconds,
                  beside = heads * steps.mixed * scores * maskInstructions / instructionRate +
                           blockSeconds / resident;
     return Blocks{heads * steps.mean * stepSeconds + beside,

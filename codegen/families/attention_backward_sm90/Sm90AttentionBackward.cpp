@@ -152,8 +152,11 @@ private:
     for (size_t i = 0; i < kernel.inputs.size(); ++i)
       inputs.push_back(
           addTensor(kernel.inputs[i], int(i), Parameter::Kind::inputMap, Parameter::Kind::input));
-    for (size_t i = 0; i < kernel.outputs.size(); ++i)
-      addTensor(kernel.outputs[i], int(i), Parameter::Kind::outputMap, Parameter::Kind::output);
+    for (size_t i = 0; i < kernel.outputs.size(); ++i) {
+      const std::string name =
+          addTensor(kernel.outputs[i], int(i), Parameter::Kind::outputMap, Parameter::Kind::output);
+      if (kernel.outputs[i] == region.dScores) dScores = name;
+    }
     if (isApart()) return;
     sums = names.reserve("sums");
     program.parameters.push_back(
@@ -229,7 +232,7 @@ private:
   }
 
   TileOrder orderOf(TilesOf side) const {
-    if (!isApart()) return {};
+    if (!isApart() || region.storesScores) return {};
     return longestTilesFirst(seenByTiles(kernel, attentionOf(kernel, region), attention(),
                                          knobs.tileKeys, knobs.tileQueries, side),
                              side == TilesOf::queries);
@@ -256,7 +259,9 @@ private:
                                                        .problem = problem,
                                                        .names = names,
                                                        .axes = axes,
-                                                       .inputs = inputs});
+                                                       .inputs = inputs,
+                                                       .dScores = dScores,
+                                                       .arePairsOfKeys = isApart()});
     program.headers = gradients.headers;
     program.constants.insert(program.constants.end(), gradients.constants.begin(),
                              gradients.constants.end());
@@ -337,6 +342,7 @@ private:
              "tiles of keys, those first that most queries see");
     addOrder(arguments, "queryOrder", orderOfQueries,
              "tiles of queries, those first that see most keys");
+    if (region.storesScores) arguments.push_back({"storeScores", gradients.storeScores});
     program.body.push_back(skeletonCall(
         fmt::format("weft::sm90::{}<{}, {}, {}>", isApart() ? "splitBackward" : "attentionBackward",
                     type, shape, tile),
@@ -378,7 +384,7 @@ private:
   Program program;
   std::vector<std::string> axes, inputs;
   std::map<int, std::string> mapNames;  // of values that TMA moves
-  std::string shape = "shape", tile = "tile", sums, partTurns;
+  std::string shape = "shape", tile = "tile", sums, partTurns, dScores;
 };
 
 }  // namespace

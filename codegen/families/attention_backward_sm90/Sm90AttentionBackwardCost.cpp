@@ -86,6 +86,8 @@ struct Priced {
                                             int64_t(blockColumns), side)
                             : VisibleBlocks{.mean = all, .most = all, .mixed = 0};
   }
+  /// Of a block, the gradients of its scores where these are stored.
+  double storeSeconds() const { return problem.dScores ? elements() * storedScoreSeconds : 0; }
   double mixedShare() const { return visible.hasTables ? tableShare : maskShare; }
 };
 
@@ -106,6 +108,7 @@ double togetherSeconds(const Priced &priced) {
   const Sm90AttentionBackwardKnobs &knobs = priced.knobs;
   double blockSeconds = priced.gemmSeconds(3, 2) * (1 + priced.beside());
   if (knobs.tileQueries < 128) blockSeconds *= narrowFactor;
+  blockSeconds += priced.storeSeconds();
   // A sum warp adds the gradient of a block beside the GEMMs of the next one.
   blockSeconds =
       std::max(blockSeconds, 4.0 * knobs.tileQueries * double(problem.headDim) / sumBandwidth);
@@ -168,7 +171,8 @@ double apartSeconds(const Priced &priced) {
   double all = 0, longest = 0, mean = 0;
   for (const TilesOf side : {TilesOf::keys, TilesOf::queries}) {
     const bool isOfKeys = side == TilesOf::keys;
-    const double blockSeconds = std::max(loads, priced.gemmSeconds(2, isOfKeys ? 2 : 1) + beside);
+    const double blockSeconds = std::max(loads, priced.gemmSeconds(2, isOfKeys ? 2 : 1) + beside) +
+                                (isOfKeys ? 0 : priced.storeSeconds());
     const double heads = isOfKeys ? double(problem.headsOfGroup) : 1.0;
     const VisibleBlocks seen = priced.blocksOf(side, knobs.tileKeys, knobs.tileQueries);
     const double mixed = priced.mixedShare() * seen.mixed;
@@ -203,7 +207,7 @@ Cost sm90AttentionBackwardCost(const Kernel &kernel, const Configuration &config
                       .scores = scores,
                       .knobs = knobs,
                       .device = device,
-                      .visible = visibleScores(kernel, scores, problem)};
+                      .visible = visibleGradients(kernel, *recognised.region, problem)};
   const bool isApart = knobs.gradients == BackwardGradients::apart;
   const double tensorSeconds = isApart ? apartSeconds(priced) : togetherSeconds(priced);
 

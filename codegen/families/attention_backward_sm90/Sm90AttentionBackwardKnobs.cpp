@@ -119,10 +119,11 @@ SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
   if (std::string reason = attentionBackwardTypeRejection(kernel, region, device); !reason.empty())
     return {.reason = std::move(reason)};
   const int rowFloats = mostRowFloats(kernel, region);
-  const bool readsScores = std::ranges::any_of(region.inputs, [&](const ScoreInput &input) {
-    const std::vector<int> &axes = kernel.values[size_t(input.value)].axes;
-    return std::ranges::find(axes, region.keyAxis) != axes.end();
-  });
+  const bool readsScores =
+      region.storesScores || std::ranges::any_of(region.inputs, [&](const ScoreInput &input) {
+        const std::vector<int> &axes = kernel.values[size_t(input.value)].axes;
+        return std::ranges::find(axes, region.keyAxis) != axes.end();
+      });
   ConfigurationSpace space{.family = &sm90AttentionBackwardFamily};
   std::string rejection;
   for (LayoutTuple &tuple : attentionBackwardTuples(kernel, region)) {
@@ -137,8 +138,7 @@ SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
     }
     if (space.knobs.empty()) {
       // Beside a table, ptxas spills registers of tiles of one head of several.
-      const bool hasTables =
-          visibleScores(kernel, attentionOf(kernel, region), problem->attention).hasTables;
+      const bool hasTables = visibleGradients(kernel, region, problem->attention).hasTables;
       for (const Sm90AttentionBackwardKnobs &one : sm90AttentionBackwardTileChoices(
                *problem, rowFloats, readsScores, region.hasDropout, device.multiprocessors))
         for (const GradientSums sums : gradientSums) {

@@ -48,7 +48,8 @@ namespace weft::sm90 {
 /// row, head, query, key, isKept), the same without masks, `coverage` (tile_coverage.cuh), and
 /// `dropout` of the first of the eight elements of a fragment whose rows are keys.
 template <typename RowOf, typename Gradients, typename GradientsWithoutMasks,
-          typename Coverage = FullCoverage, typename Dropout = NoDropout>
+          typename Coverage = FullCoverage, typename Dropout = NoDropout,
+          typename StoreScores = NoScoreStore>
 struct AttentionBackwardArgs {
   const TensorMap *q, *k, *v, *dOutput, *dQ, *dK, *dV;
   unsigned *counter;  // of tiles taken; zero between launches
@@ -61,6 +62,7 @@ struct AttentionBackwardArgs {
   Coverage coverage = {};
   Dropout dropout = {};
   unsigned *partTurns = nullptr;  // of Turns, of a group's parts
+  StoreScores storeScores = {};   // of two queries and a key
   using Row = decltype(row(0, 0));
 };
 
@@ -518,6 +520,8 @@ struct BackwardParts {
         operands.kept[step][w] = packPair(type, found[0].kept, found[1].kept);
         operands.dScores[step][w] = packPair(type, found[0].dScore, found[1].dScore);
         asm volatile("" : "+r"(operands.kept[step][w]), "+r"(operands.dScores[step][w]));
+        args.storeScores(info.head, info.firstColumn + first + w / 2 * 8, firstRow + w % 2 * 8,
+                         operands.dScores[step][w]);
       }
     }
   }

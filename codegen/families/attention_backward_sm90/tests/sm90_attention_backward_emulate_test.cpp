@@ -191,6 +191,23 @@ TEST_CASE("gradients of queries that tiles of keys add to in any order") {
   checkAll("sm90_attention_backward_unordered", subjects);
 }
 
+TEST_CASE("the gradient of scores is stored, masked ones as zeros, by both forms") {
+  std::vector<Subject> subjects;
+  const Sm90AttentionBackwardKnobs together{.tileQueries = 64, .headGroup = 2, .blocks = 2};
+  // Extents that are odd and even, which are stored one by one and in pairs; layouts by number.
+  for (const int64_t length : {139, 140})
+    for (const Sm90AttentionBackwardKnobs &knobs : {together, apart(64, 2), apart(128, 2, 64)})
+      add(subjects,
+          biasedBackward({.b = 2, .h = 1, .g = 2, .j = 90, .k = length, .p = 64, .w = 64},
+                         DType::f16, true),
+          knobs);
+  add(subjects,
+      biasedBackward({.b = 1, .h = 2, .j = 150, .k = 90, .p = 64, .w = 64}, DType::bf16, true,
+                     Dropout{.p = 0.25, .stream = 3}),
+      together);
+  checkAll("sm90_attention_backward_scores", subjects);
+}
+
 TEST_CASE("gradients apart by tiles of 64 and 128 keys or queries, for every number of panels") {
   std::vector<Subject> subjects;
   // Extents cut tiles and blocks of both sides; blocks take several tiles each.
