@@ -33,14 +33,12 @@ AttentionRegion attentionOf(const Kernel &kernel, const AttentionBackwardRegion 
           .batch = region.batch};
 }
 
-VisibleScores visibleGradients(const Kernel &kernel, const AttentionBackwardRegion &region,
-                               const AttentionProblem &problem) {
-  VisibleScores visible = visibleScores(kernel, attentionOf(kernel, region), problem);
-  if (region.storesScores) {
-    visible.share = 1;
-    visible.hasMasks = visible.hasTables = false;
-  }
-  return visible;
+double storedScoreSeconds(const AttentionBackwardProblem &problem, const Device &device) {
+  constexpr double bandwidth = 40e9, sectorBytes = 2;  // that are written for a byte
+  if (!problem.dScores) return 0;
+  const AttentionProblem &attention = problem.attention;
+  return double(attention.heads) * double(attention.queries) * double(attention.keys) *
+         double(sizeOf(attention.operandType)) * sectorBytes / bandwidth / device.multiprocessors;
 }
 
 Expected<AttentionBackwardProblem> attentionBackwardProblem(const Kernel &kernel,

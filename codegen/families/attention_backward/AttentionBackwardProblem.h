@@ -6,7 +6,6 @@
 #pragma once
 
 #include "codegen/families/attention/AttentionProblem.h"
-#include "codegen/families/attention/VisibleScores.h"
 #include "kernel/AttentionBackwardRegion.h"
 
 namespace weft {
@@ -29,13 +28,9 @@ struct AttentionBackwardProblem {
 /// element-wise ops.
 AttentionRegion attentionOf(const Kernel &kernel, const AttentionBackwardRegion &region);
 
-/// Scores that the kernel computes: as visibleScores() has them; of one that stores their gradient
-/// all, masked ones too, whose gradient is zero.
-VisibleScores visibleGradients(const Kernel &kernel, const AttentionBackwardRegion &region,
-                               const AttentionProblem &problem);
-/// What storing the gradient of one score takes of a multiprocessor: half of every sector of 32
-/// bytes that a warp writes, at 40 GB/s (estimate).
-constexpr double storedScoreSeconds = 2 * 2 / 40e9;
+/// What storing the gradients of scores takes, masked ones too; 0 where none are stored. A warp
+/// writes half of every sector of 32 bytes, at 40 GB/s a multiprocessor (estimate).
+double storedScoreSeconds(const AttentionBackwardProblem &problem, const Device &device);
 
 /// The error says what no kernel takes: as that of attentionProblem().
 Expected<AttentionBackwardProblem> attentionBackwardProblem(const Kernel &kernel,

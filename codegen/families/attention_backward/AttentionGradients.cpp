@@ -119,7 +119,7 @@ public:
     result.rowFloats = rowFloatsOf(kernel, region);
     addRow();
     result.gradients = addGradients("gradients", false);
-    result.hasMasks = !masks.empty() && !region.storesScores;
+    result.hasMasks = !masks.empty();
     result.gradientsWithoutMasks =
         result.hasMasks ? addGradients("unmaskedGradients", true) : result.gradients;
     result.coverage = "weft::FullCoverage{}";

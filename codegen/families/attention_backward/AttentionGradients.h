@@ -63,9 +63,7 @@ struct AttentionGradients {
   /// one and the next key or query, as far as they are inside. "weft::NoScoreStore{}" where none
   /// are stored.
   std::string storeScores;
-  /// Coverage says more than full. Where gradients of scores are stored it does not: every block is
-  /// computed, with its masks.
-  bool hasMasks = false;
+  bool hasMasks = false;  ///< coverage says more than full
 };
 
 /// Why the element-wise ops are not emitted: as scoreRejection(); dropouts that differ, or that

@@ -66,7 +66,7 @@ Cost sm80AttentionBackwardCost(const Kernel &kernel, const Configuration &config
   const double exposed = resident > 1 ? exposedShared : exposedAlone;
 
   const AttentionRegion ofScores = attentionOf(kernel, region);
-  const VisibleScores visible = visibleGradients(kernel, region, attention);
+  const VisibleScores visible = visibleScores(kernel, ofScores, attention);
   const auto stepsOf = [&](bool isOfKeys) {
     const double positions = double(isOfKeys ? attention.queries : attention.keys),
                  steps = std::ceil(positions / knobs.tileColumns);
@@ -93,11 +93,9 @@ Cost sm80AttentionBackwardCost(const Kernel &kernel, const Configuration &config
   };
   const auto blocksOf = [&](double columns, bool isOfKeys, double heads) {
     const VisibleBlocks steps = stepsOf(isOfKeys);
-    const double storeSeconds = !isOfKeys && region.storesScores ? scores * storedScoreSeconds : 0;
     const double tensorSeconds = 2 * scores * columns / tensorRate,
                  stepSeconds = stepFactor * (std::max(tensorSeconds, elementSeconds) +
-                                             exposed * std::min(tensorSeconds, elementSeconds)) +
-                               storeSeconds,
+                                             exposed * std::min(tensorSeconds, elementSeconds)),
                  beside = heads * steps.mixed * scores * maskInstructions / instructionRate +
                           blockSeconds / resident;
     return Blocks{heads * steps.mean * stepSeconds + beside,
@@ -114,10 +112,11 @@ Cost sm80AttentionBackwardCost(const Kernel &kernel, const Configuration &config
   // that share them (H100: 13 heads on 1, 45 blocks with keys, 82 us; 9 on 1, d=80, 60 blocks,
   // 115 us).
   const double computeSeconds =
-      visible.hasTables
-          ? all + std::max(ofKeys.most - ofKeys.mean / 2, ofQueries.most - ofQueries.mean / 2)
-          : std::max(all + std::max(ofKeys.mean, ofQueries.mean) / 2,
-                     resident * std::max(ofKeys.most, ofQueries.most));
+      storedScoreSeconds(*answer, device) +
+      (visible.hasTables
+           ? all + std::max(ofKeys.most - ofKeys.mean / 2, ofQueries.most - ofQueries.mean / 2)
+           : std::max(all + std::max(ofKeys.mean, ofQueries.mean) / 2,
+                      resident * std::max(ofKeys.most, ofQueries.most)));
   const double bytes = double(kernel.necessaryBytes());
   const double memorySeconds = bytes / device.copyBandwidth;
   const double busySeconds = std::max(memorySeconds, computeSeconds);

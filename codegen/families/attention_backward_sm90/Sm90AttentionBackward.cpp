@@ -232,7 +232,7 @@ private:
   }
 
   TileOrder orderOf(TilesOf side) const {
-    if (!isApart() || region.storesScores) return {};
+    if (!isApart()) return {};
     return longestTilesFirst(seenByTiles(kernel, attentionOf(kernel, region), attention(),
                                          knobs.tileKeys, knobs.tileQueries, side),
                              side == TilesOf::queries);

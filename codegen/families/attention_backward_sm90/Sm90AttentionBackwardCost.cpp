@@ -86,8 +86,6 @@ struct Priced {
                                             int64_t(blockColumns), side)
                             : VisibleBlocks{.mean = all, .most = all, .mixed = 0};
   }
-  /// Of a block, the gradients of its scores where these are stored.
-  double storeSeconds() const { return problem.dScores ? elements() * storedScoreSeconds : 0; }
   double mixedShare() const { return visible.hasTables ? tableShare : maskShare; }
 };
 
@@ -108,7 +106,6 @@ double togetherSeconds(const Priced &priced) {
   const Sm90AttentionBackwardKnobs &knobs = priced.knobs;
   double blockSeconds = priced.gemmSeconds(3, 2) * (1 + priced.beside());
   if (knobs.tileQueries < 128) blockSeconds *= narrowFactor;
-  blockSeconds += priced.storeSeconds();
   // A sum warp adds the gradient of a block beside the GEMMs of the next one.
   blockSeconds =
       std::max(blockSeconds, 4.0 * knobs.tileQueries * double(problem.headDim) / sumBandwidth);
@@ -171,8 +168,7 @@ double apartSeconds(const Priced &priced) {
   double all = 0, longest = 0, mean = 0;
   for (const TilesOf side : {TilesOf::keys, TilesOf::queries}) {
     const bool isOfKeys = side == TilesOf::keys;
-    const double blockSeconds = std::max(loads, priced.gemmSeconds(2, isOfKeys ? 2 : 1) + beside) +
-                                (isOfKeys ? 0 : priced.storeSeconds());
+    const double blockSeconds = std::max(loads, priced.gemmSeconds(2, isOfKeys ? 2 : 1) + beside);
     const double heads = isOfKeys ? double(problem.headsOfGroup) : 1.0;
     const VisibleBlocks seen = priced.blocksOf(side, knobs.tileKeys, knobs.tileQueries);
     const double mixed = priced.mixedShare() * seen.mixed;
@@ -207,9 +203,10 @@ Cost sm90AttentionBackwardCost(const Kernel &kernel, const Configuration &config
                       .scores = scores,
                       .knobs = knobs,
                       .device = device,
-                      .visible = visibleGradients(kernel, *recognised.region, problem)};
+                      .visible = visibleScores(kernel, scores, problem)};
   const bool isApart = knobs.gradients == BackwardGradients::apart;
-  const double tensorSeconds = isApart ? apartSeconds(priced) : togetherSeconds(priced);
+  const double tensorSeconds = (isApart ? apartSeconds(priced) : togetherSeconds(priced)) +
+                               storedScoreSeconds(*answer, device);
 
   // Sums of the queries' gradient are read again, and rounded, when all tiles are done.
   const double sums = double(problem.heads) * double(problem.queries) * double(problem.headDim);

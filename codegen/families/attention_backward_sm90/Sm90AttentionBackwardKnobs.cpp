@@ -138,7 +138,8 @@ SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
     }
     if (space.knobs.empty()) {
       // Beside a table, ptxas spills registers of tiles of one head of several.
-      const bool hasTables = visibleGradients(kernel, region, problem->attention).hasTables;
+      const bool hasTables =
+          visibleScores(kernel, attentionOf(kernel, region), problem->attention).hasTables;
       for (const Sm90AttentionBackwardKnobs &one : sm90AttentionBackwardTileChoices(
                *problem, rowFloats, readsScores, region.hasDropout, device.multiprocessors))
         for (const GradientSums sums : gradientSums) {

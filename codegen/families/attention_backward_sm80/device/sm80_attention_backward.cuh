@@ -280,6 +280,8 @@ __device__ __forceinline__ void backwardOfQueries(const Args &args, int block) {
 template <typename T, BackwardShape shape, BackwardTile tile, typename... Functions>
 __device__ __forceinline__ void attentionBackward(const BackwardArgs<T, Functions...> &args) {
   constexpr int keyBlocks = BackwardConfig<shape, tile>::keyBlocks;
+  storeMaskedScores<shape.heads, shape.queries, shape.keys, tile.rows, tile.columns, true,
+                    BackwardConfig<shape, tile>::threads>(args.coverage, args.storeScores);
   if (blockIdx.x < keyBlocks) backwardOfKeys<T, shape, tile>(args, int(blockIdx.x));
   else backwardOfQueries<T, shape, tile>(args, int(blockIdx.x) - keyBlocks);
 }

@@ -860,6 +860,8 @@ __device__ __forceinline__ void attentionBackward(const Args &args) {
     }
     publishBarriers();
   }
+  storeMaskedScores<problem.heads, problem.queries, problem.keys, tile.queries, tile.keys, false,
+                    C::threads>(args.coverage, args.storeScores);
   ptx::barrier();
   const int role = __shfl_sync(~0u, threadIdx.x / warpgroup, 0);
   if (role == 0) {

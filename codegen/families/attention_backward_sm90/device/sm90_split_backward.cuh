@@ -571,6 +571,8 @@ __device__ __forceinline__ void splitBackward(const Args &args) {
     }
     publishBarriers();
   }
+  storeMaskedScores<problem.heads, problem.queries, problem.keys, tile.rows, tile.columns, true,
+                    C::threads>(args.coverage, args.storeScores);
   ptx::barrier();
   const int role = __shfl_sync(~0u, threadIdx.x / warpgroup, 0);
   if (role == 0) {

@@ -195,12 +195,13 @@ TEST_CASE("sums in any order are offered, priced and taken where a plan may have
   CHECK(any.launch.workspaceBytes == fixed.launch.workspaceBytes);
 }
 
-TEST_CASE("a stored gradient of scores takes its bytes, every block, and a function") {
+TEST_CASE("a stored gradient of scores takes its bytes and a function") {
   const AttentionExtents extents{.b = 4, .h = 8, .j = 1024, .k = 1024};
   const Kernel stored = biasedBackward(extents, DType::f16, true),
                kept = biasedBackward(extents, DType::f16);
   CHECK(stored.necessaryBytes() - kept.necessaryBytes() == int64_t(4) * 8 * 1024 * 1024 * 2);
-  CHECK(best(stored) > 1.3 * best(kept));  // no block is skipped, and scores are written
+  CHECK(best(stored) > 1.1 * best(kept));
+  CHECK(best(stored) < 2 * best(kept));  // masked blocks are still skipped
   for (const Configuration &one : nonEmpty(own(stored)))
     if (const auto &knobs = one.knobs.get<Sm90AttentionBackwardKnobs>();
         knobs.gradients == BackwardGradients::together)
@@ -216,7 +217,7 @@ TEST_CASE("a stored gradient of scores takes its bytes, every block, and a funct
                     apart = textOf(stored, BackwardGradients::apart);
   for (const std::string &text : {together, apart}) {
     CHECK(text.find(".storeScores = storeScores") != std::string::npos);
-    CHECK(text.find(".coverage") == std::string::npos);
+    CHECK(text.find(".coverage = coverage") != std::string::npos);
   }
   CHECK(together.find("weft::storeScores(d_scores + place, weft::Offset(1024), pair") !=
         std::string::npos);
