@@ -3,6 +3,7 @@
 #include "codegen/Emit.h"
 #include "codegen/families/attention_backward_sm90/Sm90AttentionBackwardTile.h"
 #include "kernel/Error.h"
+#include "kernel/Profile.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
 #include "passes/configure/Family.h"
@@ -193,6 +194,22 @@ TEST_CASE("sums in any order are offered, priced and taken where a plan may have
   CHECK(any.readable.find(".areSumsOrdered = false}") != std::string::npos);
   CHECK(fixed.readable.find("areSumsOrdered") == std::string::npos);
   CHECK(any.launch.workspaceBytes == fixed.launch.workspaceBytes);
+}
+
+TEST_CASE("measured sums in any order are chosen among where a plan may have them alone") {
+  const Kernel kernel = plainBackward({.b = 1, .h = 2, .j = 512, .k = 512}, DType::f16);
+  Profile profile{.device = "h200", .protocols = {{1, "pretended"}}, .kernels = {}};
+  for (const GradientSums sums : gradientSums)
+    addMeasurement(profile, kernel, logicalOrder(kernel, {.sums = sums}),
+                   {.seconds = 1e-4, .n = 9, .familyVersion = sm90AttentionBackwardFamily.version});
+  for (const bool isAdmitted : {false, true}) {
+    Device device = findDevice("h200");
+    device.mayBeNondeterministic = isAdmitted;
+    const auto prices = measuredCostModel(device, profile, "profile p", false);
+    CHECK(prices->measured(kernel).size() == (isAdmitted ? 2 : 1));
+    CHECK(isDeterministic(prices->measured(kernel).front().configuration.knobs));
+    CHECK(prices->measuredAs(kernel, logicalOrder(kernel, {})).size() == (isAdmitted ? 2 : 1));
+  }
 }
 
 TEST_CASE("a stored gradient of scores takes its bytes and a function") {
