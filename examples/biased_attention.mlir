@@ -10,6 +10,10 @@
 //   weft explain split
 // Three launches: the first GEMM ends with the bias and the local softmax, the second begins with
 // the global scaling.
+//   weft compile examples/biased_attention.mlir --train --attention fused --stop-after emit -o trained
+//   weft explain trained
+// Four launches forward and backward: attention, row sums, the backward pass in one kernel, which
+// stores the gradient of scores too, and its sum over the batch, the gradient of the bias.
 !bhjk = tensor<2x4x77x77xf16, #weft.axes<b, h, j, k>>
 !bhjp = tensor<2x4x77x64xf16, #weft.axes<b, h, j, p>>
 !bhkp = tensor<2x4x77x64xf16, #weft.axes<b, h, k, p>>

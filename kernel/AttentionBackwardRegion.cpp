@@ -244,12 +244,15 @@ private:
     return "";
   }
 
-  std::string checkOutputs() const {
+  std::string checkOutputs() {
     const std::array results = {region.dQ, region.dK, region.dV};
     for (const int output : kernel.outputs)
-      if (!holds(results, output))
-        return fmt::format("'{}' is stored; a backward pass stores d_q, d_k and d_v alone",
-                           nameOfValue(output));
+      if (output == region.dScores) region.storesScores = true;
+      else if (!holds(results, output))
+        return fmt::format(
+            "'{}' is stored; a backward pass stores d_q, d_k, d_v and the gradient "
+            "of the dot products, '{}', alone",
+            nameOfValue(output), nameOfValue(region.dScores));
     for (const int result : results) {
       if (!holds(kernel.outputs, result))
         return fmt::format("'{}' is not stored", nameOfValue(result));

@@ -21,9 +21,10 @@
 // and an input that is an operand of the first two. All other ops are element-wise over exactly the
 // axes of the scores; they read each other's results and scores at the element's own coordinates,
 // and otherwise inputs as score ops of AttentionRegion.h do. One of them, and one alone, is
-// `softmax_from_log_sums`. The results of the last three contractions are the outputs, all of them,
-// and there is no other. So a kernel that has tiles of both products in registers computes what
-// lies between element by element, and nothing of the extent of scores reaches memory.
+// `softmax_from_log_sums`. The results of the last three contractions are outputs, all of them, and
+// d_scores may be one more: what the gradient of a bias is, or is summed from. So a kernel that has
+// tiles of both products in registers computes what lies between element by element, and nothing
+// else of the extent of scores reaches memory.
 #pragma once
 
 #include "kernel/AttentionRegion.h"
@@ -47,6 +48,7 @@ struct AttentionBackwardRegion {
   int kept = -1;     ///< operand of dV's contraction: probabilities, or what dropout keeps of them
   int dScores = -1;  ///< operand of those of dQ and dK
   int dQ = -1, dK = -1, dV = -1;  ///< outputs of the kernel
+  bool storesScores = false;      ///< dScores is an output, too
   double scoresScale = 1, dKeptScale = 1, dVScale = 1, dQScale = 1, dKScale = 1;
   bool hasDropout = false;  ///< some dropout among elementOps drops anything
   bool readsTf32 = false;   ///< all five contractions may read f32 as tf32

@@ -120,6 +120,7 @@ Device parseDevice(std::string_view text, std::string_view where) {
                 .launchSeconds = reader.figure("launchSeconds"),
                 .sharedMemoryPerBlock = static_cast<int64_t>(reader.figure("sharedMemoryPerBlock")),
                 .familiesTakenAway = {},
+                .mayBeNondeterministic = false,
                 .sources = reader.sources()};
 }
 

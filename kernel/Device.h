@@ -32,6 +32,9 @@ struct Device {
   int64_t sharedMemoryPerBlock = 0;  ///< bytes, maximum dynamic
   /// Kernel families that the caller took away (--no-library), by name.
   std::set<std::string, std::less<>> familiesTakenAway;
+  /// Whether families may offer schedules whose launches need not leave the same bits each time
+  /// (--deterministic off).
+  bool mayBeNondeterministic = false;
   std::map<std::string, std::string> sources;  ///< figure -> where it is from
 
   bool offers(std::string_view family) const { return !familiesTakenAway.contains(family); }

@@ -31,6 +31,23 @@ std::string scheduleText(const Knobs &knobs, const CanonicalNames &names) {
   return text;
 }
 
+bool isDeterministic(const Knobs &knobs) {
+  return std::ranges::none_of(knobs.family().schedule, [&](const ScheduleField &field) {
+    return field.nondeterministic >= 0 && field.get(knobs) == field.nondeterministic;
+  });
+}
+
+std::optional<Knobs> withOtherDeterminism(const Knobs &knobs) {
+  const Family &family = knobs.family();
+  const bool wasDeterministic = isDeterministic(knobs);
+  Knobs other = knobs;
+  for (const ScheduleField &field : family.schedule)
+    if (field.nondeterministic >= 0)
+      field.set(other, wasDeterministic ? field.nondeterministic : field.get(family.defaults()));
+  if (other == knobs) return std::nullopt;
+  return other;
+}
+
 std::string snakeCase(std::string_view name) {
   std::string text;
   for (const char letter : name) {

@@ -42,6 +42,9 @@ struct ScheduleField {
   std::span<const std::string_view> choices = {};  ///< of Kind::choice, by value
   std::string_view noun = {};                      ///< what a choice is called in messages
   int64_t least = 0, most = 1 << 20;               ///< of Kind::integer
+  /// Of Kind::choice: with this value two launches need not leave the same bits; -1: with all they
+  /// do.
+  int nondeterministic = -1;
   bool isOptional = false;  ///< left out of plan.json and graph.mlir where it is the default
   bool changesText = true;  ///< of the emitted kernel; else it is passed at launch or load
   Shown shown = Shown::suffix;
@@ -82,6 +85,12 @@ std::string valueText(const ScheduleField &field, int value,
 /// " tileM=64 stages=3": what differs from the defaults, axes by canonical names; for lines of
 /// profiles and key text.
 std::string scheduleText(const Knobs &knobs, const CanonicalNames &names);
+
+/// Whether every launch leaves the same bits: no field has its nondeterministic value.
+bool isDeterministic(const Knobs &knobs);
+/// The knobs that differ in this alone: sums in a fixed order instead of any, or the other way
+/// round; nothing where no field of the family makes a difference.
+std::optional<Knobs> withOtherDeterminism(const Knobs &knobs);
 
 /// "tile_m" of "tileM".
 std::string snakeCase(std::string_view name);

@@ -200,6 +200,7 @@ enum class NoteKind : uint8_t {
   edit,          ///< a kernel's text or a header was edited by hand
   build,         ///< why there are no cubins
   serialized,    ///< ptxas serialized WGMMAs of a kernel: it is right, and slower than its price
+  determinism,   ///< whether sums have a fixed order, and what the other way is predicted to take
   unknown,       ///< of a plan that was written before notes had kinds, where its words tell none
 };
 std::string_view nameOf(NoteKind kind);

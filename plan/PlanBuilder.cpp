@@ -6,8 +6,10 @@
 #include "codegen/families/view/ViewKnobs.h"
 #include "kernel/Append.h"
 #include "kernel/Error.h"
+#include "kernel/Format.h"
 #include "kernel/TrainingNames.h"
 #include "passes/configure/Families.h"
+#include "passes/configure/FamilyConfigurations.h"
 #include "passes/configure/Packing.h"
 #include "passes/configure/StridedViews.h"
 #include "plan/Buffers.h"
@@ -409,6 +411,54 @@ void noteCopies(PlannedKernels &planned) {
           {.kind = NoteKind::copy,
            .text = fmt::format("{} is a copy: {}", chosen.kernel.name, reason->text()),
            .code = std::string(reason->code.code)});
+}
+
+namespace {
+
+/// What the fastest configuration in the same layouts takes whose launches leave the same bits each
+/// time where the chosen one's do not, or need not where they do; nothing where there is none.
+std::optional<double> otherSeconds(const ChosenKernel &chosen, const CostModel &prices) {
+  const bool isOwnDeterministic = isDeterministic(chosen.configuration.knobs);
+  Device device = prices.device();
+  device.mayBeNondeterministic = isOwnDeterministic;
+  LayoutConstraints layouts;
+  layouts.inputs.assign(chosen.configuration.inputs.begin(), chosen.configuration.inputs.end());
+  layouts.outputs.assign(chosen.configuration.outputs.begin(), chosen.configuration.outputs.end());
+  std::optional<double> least;
+  for (const Family *family : families()) {
+    if (isOwnDeterministic && !withOtherDeterminism(family->defaults())) continue;
+    forEachConfigurationOf(*family, chosen.kernel, device, layouts, [&](const Configuration &one) {
+      if (isDeterministic(one.knobs) == isOwnDeterministic) return true;
+      const double seconds = prices.modelled().cost(chosen.kernel, one).seconds;
+      least = std::min(least.value_or(seconds), seconds);
+      return true;
+    });
+  }
+  return least;
+}
+
+}  // namespace
+
+void noteDeterminism(PlannedKernels &planned, const CostModel &prices) {
+  std::erase_if(planned.plan.notes,
+                [](const PlanNote &note) { return note.kind == NoteKind::determinism; });
+  for (const ChosenKernel &chosen : planned.kernels) {
+    const std::optional<double> other = otherSeconds(chosen, prices);
+    if (!other) continue;
+    const std::string own =
+        formatSeconds(prices.modelled().cost(chosen.kernel, chosen.configuration).seconds);
+    const std::string &name = chosen.kernel.name;
+    planned.plan.notes.push_back(
+        {.kind = NoteKind::determinism,
+         .text = isDeterministic(chosen.configuration.knobs)
+                     ? fmt::format("{} sums in a fixed order, estimated {}; in any order {} "
+                                   "(--deterministic off)",
+                                   name, own, formatSeconds(*other))
+                     : fmt::format("{} sums in any order, so that two launches need not leave the "
+                                   "same bits, estimated {}; in a fixed order {} (--deterministic "
+                                   "on)",
+                                   name, own, formatSeconds(*other))});
+  }
 }
 
 void checkOverwriting(const PlannedKernels &planned, const std::string &where) {

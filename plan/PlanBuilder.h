@@ -44,6 +44,10 @@ PlannedKernels buildPlan(const select::Problem &problem, const select::Selection
 /// A part of a stacked tensor that is no view costs a copy: notes in the plan what keeps it from
 /// being one, in place of earlier such notes.
 void noteCopies(PlannedKernels &planned);
+/// Notes in the plan, in place of earlier such notes, which kernels sum in a fixed order where
+/// another one is legal, or in any order, and what the other way is predicted to take: the price of
+/// determinism. Both by the model, measured or not.
+void noteDeterminism(PlannedKernels &planned, const CostModel &prices);
 /// A result may lie where an operand was only as codegen/families/loop/InPlace.h allows. Throws
 /// Error(badInput) naming `where`, the kernel, both tensors and the buffer.
 void checkOverwriting(const PlannedKernels &planned, const std::string &where);

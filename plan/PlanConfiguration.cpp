@@ -224,8 +224,11 @@ bool isLegal(const Kernel &kernel, const Configuration &configuration, const Dev
   const bool isAnyTaken = asked.family() == fmaGemmFamily ||
                           (asked.is<Sm80AttentionKnobs>() &&
                            sm80AttentionFamily.rejection(kernel, configuration, device).empty());
+  // Sums in any order are offered where a plan may have them, and legal where it has.
+  Device offering = device;
+  offering.mayBeNondeterministic |= !isDeterministic(asked);
   bool isTaken = false;
-  forEachConfigurationOf(asked.family(), kernel, device, layoutsOf(configuration),
+  forEachConfigurationOf(asked.family(), kernel, offering, layoutsOf(configuration),
                          [&](const Configuration &candidate) {
                            isTaken = isAnyTaken || isOtherBlock(asked, candidate.knobs) ||
                                      candidate.knobs == asked;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "weft/ptx.cuh"
+#include "weft/tile_coverage.cuh"
 #include "weft/types.cuh"
 
 namespace weft {
@@ -38,5 +39,51 @@ struct AllKept {
 struct NoDropout {
   __device__ __forceinline__ AllKept operator()(int, int, int) const { return {}; }
 };
+
+/// In the place of what stores the gradients of two neighbouring scores, where none are stored.
+struct NoScoreStore {
+  __device__ __forceinline__ void operator()(int, int, int, unsigned) const {}
+};
+/// Two neighbours in memory, of which the first starts a word.
+template <typename T>
+__device__ __forceinline__ void storeScorePair(T *to, unsigned pair) {
+  *reinterpret_cast<unsigned *>(to) = pair;
+}
+/// The first of two elements, and the next one `stride` behind it if it is inside.
+template <typename T>
+__device__ __forceinline__ void storeScores(T *to, Offset stride, unsigned pair,
+                                            bool isNextInside) {
+  *to = {static_cast<unsigned short>(pair)};
+  if (isNextInside) to[stride] = {static_cast<unsigned short>(pair >> 16)};
+}
+
+/// Stores zeros for tiles of which masks leave nothing, which no other loop visits: in turn over
+/// the blocks of the grid, all threads of a block together. Nothing where no gradient is stored, or
+/// no mask is. pairsOfKeys: what `store` takes are a query and two keys, else two queries and a
+/// key.
+template <int heads, int queries, int keys, int tileQueries, int tileKeys, bool pairsOfKeys,
+          int threads, typename Coverage, typename StoreScores>
+__device__ __forceinline__ void storeMaskedScores(const Coverage &coverage,
+                                                  const StoreScores &store) {
+  if constexpr (!__is_base_of(NoScoreStore, StoreScores) && !__is_base_of(FullCoverage, Coverage)) {
+    constexpr int queryTiles = (queries + tileQueries - 1) / tileQueries,
+                  keyTiles = (keys + tileKeys - 1) / tileKeys,
+                  columns = pairsOfKeys ? tileKeys / 2 : tileKeys;
+#pragma unroll 1
+    for (int tile = int(blockIdx.x); tile < heads * queryTiles * keyTiles; tile += int(gridDim.x)) {
+      const int firstKey = tile % keyTiles * tileKeys,
+                firstQuery = tile / keyTiles % queryTiles * tileQueries,
+                head = tile / (keyTiles * queryTiles),
+                lastKey = firstKey + tileKeys < keys ? firstKey + tileKeys - 1 : keys - 1,
+                lastQuery =
+                    firstQuery + tileQueries < queries ? firstQuery + tileQueries - 1 : queries - 1;
+      if (coverage(head, firstQuery, lastQuery, firstKey, lastKey) != TileCoverage::empty) continue;
+#pragma unroll 1
+      for (int pair = int(threadIdx.x); pair < tileQueries * tileKeys / 2; pair += threads)
+        store(head, firstQuery + pair / columns * (pairsOfKeys ? 1 : 2),
+              firstKey + pair % columns * (pairsOfKeys ? 2 : 1), 0u);
+    }
+  }
+}
 
 }  // namespace weft

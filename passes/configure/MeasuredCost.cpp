@@ -94,6 +94,7 @@ public:
       const LineFields fields = splitLine(measured);
       Configuration other = configuration;
       other.knobs = parseKnobs(fields.family, fields.knobs, kernel);
+      if (!device().mayBeNondeterministic && !isDeterministic(other.knobs)) continue;
       const Cost cost = priced(kernel, other, *measurement);
       result.push_back({std::move(other), cost});
     }
@@ -191,6 +192,7 @@ private:
     const auto add = [&](Configuration configuration, const ProfileMeasurement &measurement) {
       // What a tile may hold has changed before: a measurement of one that is not emitted any more
       // is no offer.
+      if (!device().mayBeNondeterministic && !isDeterministic(configuration.knobs)) return;
       if (const auto rejection = configuration.knobs.family().rejection;
           rejection && !rejection(kernel, configuration, device()).empty())
         return;

@@ -74,6 +74,7 @@ Expected<PlannedKernels> planOf(const PlanContext &context, const SelectedVarian
   addNotes(plan.notes, NoteKind::rewrite, variant.notes);
   noteUnmeasured(selection.statistics(), plan.notes);
   noteMargins(planned, plan.notes);
+  noteDeterminism(planned, *context.prices);
   return planned;
 }
 

@@ -115,17 +115,20 @@ private:
     } catch (const Error &error) {
       return Rejection{reasons::accessTwice, error.what()};
     }
-    if (std::string detail = readElsewhere(set); !detail.empty())
-      return Rejection{reasons::attentionBackwardRegion, std::move(detail)};
-    if (AttentionBackwardRegionOrRejection answer = attentionBackwardRegion(kernel); !answer.region)
-      return Rejection{reasons::attentionBackwardRegion, std::move(answer.rejection)};
+    if (AttentionBackwardRegionOrRejection answer = attentionBackwardRegion(kernel);
+        !answer.region) {
+      std::string detail = readElsewhere(set);
+      return Rejection{reasons::attentionBackwardRegion,
+                       detail.empty() ? std::move(answer.rejection) : std::move(detail)};
+    }
     if (std::string rejection = options.attentionBackwardRejection(kernel); !rejection.empty())
       return Rejection{reasons::attentionBackwardOff, std::move(rejection)};
     return std::nullopt;
   }
 
-  /// Why what lies between the contractions has to be stored; empty if it has not. The last
-  /// contractions are those that none of the set reads.
+  /// Why what lies between the contractions has to be stored, where the region says no: it takes
+  /// the gradient of the dot products as a result. Empty if nothing has. The last contractions are
+  /// those that none of the set reads.
   std::string readElsewhere(const OpSet &set) const {
     for (const int op : set) {
       const auto isRead = [&](int tensor) {

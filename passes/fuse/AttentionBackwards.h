@@ -1,7 +1,8 @@
 // Backward passes of fused attentions: every softmax_from_log_sums with the two contractions of
 // inputs before it and beside it, the element-wise ops around it and the three contractions behind
-// them, if nothing else reads what lies between and a family of the target takes the kernel
-// (kernel/AttentionBackwardRegion.h). All of these ops have kernels one by one as well.
+// them, if nothing else reads what lies between but the gradient of the dot products, which a bias
+// may get, and a family of the target takes the kernel (kernel/AttentionBackwardRegion.h). All of
+// these ops have kernels one by one as well.
 #pragma once
 
 #include "passes/fuse/Epilogues.h"

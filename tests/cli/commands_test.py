@@ -357,6 +357,37 @@ module {
         self.assertEqual(saved, {'weighted', 'weighted_log_sums'})
         self.assertIn('fused attention', self.weft('explain', 'out').out)
 
+    def test_the_price_of_determinism(self):
+        """The same bits in every launch by default; sums in any order where they are asked for."""
+        asked = ['attention', '--dim', 'b=1', '--dim', 'h=2', '--dim', 'j=2048', '--train',
+                 '--attention', 'fused', '--profile', 'none', '--stop-after', 'emit']
+        seconds = {}
+        for value in ('on', 'off'):
+            self.weft('compile', *asked, '--deterministic', value, '-o', value)
+            plan = json.loads((self.folder / value / 'plan.json').read_text())
+            backward, = (kernel for kernel in plan['kernels']
+                         if kernel['family'] == 'attention-backward-sm90')
+            note, = (note['text'] for note in plan['notes'] if note['kind'] == 'determinism')
+            self.assertEqual(backward['knobs'].get('sums'), 'unordered' if value == 'off' else None)
+            for shown in (['--all'], ['--kernel', backward['name']]):
+                page = self.weft('explain', value, *shown).out
+                self.assertIn(note, ' '.join(page.split()))
+            self.assertTrue(note.startswith(backward['name'] + ' sums in '))
+            seconds[value] = re.findall(r'[\d.]+ us', note)
+            # The plan says so itself: emitted again, it needs no flag.
+            self.weft('emit', value, env={'WEFT_NVRTC': 'none'})
+            again = json.loads((self.folder / value / 'plan.json').read_text())
+            self.assertEqual(again['notes'][0], plan['notes'][0])
+            self.assertEqual([kernel['textHash'] for kernel in again['kernels']],
+                             [kernel['textHash'] for kernel in plan['kernels']])
+        self.assertEqual(seconds['on'], seconds['off'][::-1])
+        on, off = (float(one.split()[0]) for one in seconds['on'])
+        self.assertGreater(on, off)
+        request = json.loads((self.folder / 'off/report.json').read_text())['request']
+        self.assertEqual(request['target']['deterministic'], 'off')
+        self.fails(2, 'compile', *asked, '--deterministic', 'maybe', '-o', 'no',
+                   says=['--deterministic maybe: unknown value', 'on, off'])
+
     def test_fused_attention_that_no_family_takes(self):
         self.fails(3, 'select', *LAYER, '--attention', 'fused', says=[
             'F028 attention-off (attention-sm90: values of 16 columns; at least 24 are taken; '

@@ -12,7 +12,12 @@ SHOWN = {
     'biased_attention': {
         'out': ['contract add online_softmax_contract'],
         'apart': ['contract', 'add softmax', 'contract'],
-        'split': ['contract add local_softmax', 'reduce_subvectors', 'global_scaling contract']
+        'split': ['contract add local_softmax', 'reduce_subvectors', 'global_scaling contract'],
+        'trained': [
+            'contract add online_softmax_contract', 'cast mul reduce',
+            'contract contract add softmax_from_log_sums contract sub mul contract contract',
+            'reduce'
+        ]
     },
     'gated_feed_forward': {
         'out': ['rms_norm', 'contract', 'slice', 'slice', 'silu mul', 'contract residual',

@@ -40,6 +40,7 @@ std::vector<Kernel> backwardsOf(const AttentionExtents &extents, DType type) {
           samples::windowBackward(extents, type, 17, 40),
           samples::paddedBackward(extents, type),
           samples::biasedBackward(extents, type),
+          samples::biasedBackward(extents, type, true),
           samples::cappedBackward(extents, type),
           samples::blockBackward(extents, type, ofAllHeads),
           samples::blockBackward(extents, type, ofEachHead, true, true)};
@@ -177,6 +178,25 @@ void addAttentionBackwards(Collector &collect) {
             collect.add("attention-backward-tf32", kernel, nameOf(samples::tf32Types),
                         configuration);
     }
+}
+
+void addUnorderedAttentionBackwards(Collector &collect) {
+  // Many tiles of keys, so that blocks add to the same sums at a time.
+  const AttentionExtents lengths[] = {{.b = 1, .h = 3, .g = 3, .j = 333, .k = 129},
+                                      {.b = 1, .h = 1, .j = 512, .k = 4099},
+                                      {.b = 2, .h = 4, .g = 2, .j = 2111, .k = 2111}};
+  for (const DType type : {DType::f16, DType::bf16})
+    for (const AttentionExtents &one : lengths)
+      for (const int64_t width : {64, 80, 128}) {
+        AttentionExtents extents = one;
+        extents.p = extents.w = width;
+        for (const Kernel &kernel : backwardsOf(extents, type))
+          for (Configuration &configuration :
+               collect.drawFamily(kernel, Sm90AttentionBackwardKnobs{}, 1, isNotApart)) {
+            configuration.knobs.get<Sm90AttentionBackwardKnobs>().sums = GradientSums::unordered;
+            collect.add("attention-backward-unordered", kernel, type, configuration);
+          }
+      }
 }
 
 void addSplitAttentionBackwards(Collector &collect) {

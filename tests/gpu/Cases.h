@@ -55,6 +55,8 @@ struct Case {
 ///                 ops and several queries to a key's head; attention-long: thousands of keys;
 ///                 attention-packed: over packed tokens; attention-tf32 and
 ///                 attention-backward-tf32: of f32 read as tf32
+///   attention-backward  their backward pass; attention-backward-apart: without sums in a
+///                 workspace; attention-backward-unordered: with these in any order
 ///   casts         to and from 8-bit floats, of all orders of magnitude
 ///   float8        products of 8-bit floats: every tile, pair of formats and result; odd and tiny
 ///                 extents, with scales; float8-views: padded

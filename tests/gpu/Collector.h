@@ -173,6 +173,8 @@ void addContractions(Collector &collect);
 /// All cases of fused attention (AttentionCases.cpp).
 void addAttentions(Collector &collect);
 void addAttentionBackwards(Collector &collect);
+/// Those of attention-backward-sm90 that sum queries' gradients in any order.
+void addUnorderedAttentionBackwards(Collector &collect);
 /// Those of attention-backward-sm90 whose gradients are apart.
 void addSplitAttentionBackwards(Collector &collect);
 

@@ -136,6 +136,7 @@ void runOnDevice(const Kernel &kernel, const codegen::EmittedKernel &emitted,
     for (size_t n = 0; n < outputs.size(); ++n)
       cuda::upload(out[n]->buffer.address(), outputs[n].bytes());
   launch();
+  if (!options.hasFixedBits) return;
   for (size_t n = 0; n < outputs.size(); ++n)
     if (!std::ranges::equal(elementsOf(outputs[n]), elementsOf(first[n])))
       throw Error::checkFailed("kernel '{}': a second launch leaves other bits in output {}",

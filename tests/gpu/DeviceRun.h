@@ -17,12 +17,13 @@ struct RunOptions {
   /// Upload elements of inputs and nothing else, for initcheck: what a kernel should not read stays
   /// uninitialized.
   bool leaveUninitialized = false;
+  bool hasFixedBits = true;  ///< isDeterministic() of its knobs: two launches leave the same bits
 };
 
 /// `inputs` and `outputs` come back as the GPU left them. Throws DriverError if the kernel fails. A
 /// kernel that keeps separate device memory, or works in a workspace, is launched twice, on what
 /// the first launch left there; throws Error(checkFailed) where the second launch leaves other bits
-/// in an output, or something was written beside the workspace.
+/// in an output although the bits are fixed, or something was written beside the workspace.
 void runOnDevice(const Kernel &kernel, const codegen::EmittedKernel &emitted,
                  const std::string &cubin, std::vector<runtime::TensorImage> &inputs,
                  std::vector<runtime::TensorImage> &outputs, const RunOptions &options,

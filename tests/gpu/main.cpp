@@ -175,7 +175,8 @@ std::string runCase(const Built &built, const Options &options, const runtime::c
     outputs.emplace_back(kernel, kernel.outputs[n], configuration.outputs[n]);
   if (options.notNumbers) plantNotNumbers(inputs);
   const RunOptions run{.dropout = {.seed = 0x123456789abcdefull, .step = 3},
-                       .leaveUninitialized = options.leaveUninitialized};
+                       .leaveUninitialized = options.leaveUninitialized,
+                       .hasFixedBits = isDeterministic(configuration.knobs)};
   std::vector<TensorImage> after = inputs;
   runOnDevice(kernel, built.emitted, built.result.cubin, after, outputs, run, stream);
   const runtime::CheckOptions check{

@@ -537,6 +537,13 @@ void TargetFlags::declare(CLI::App &command, bool builds) {
       ->type_name("FILE");
   command.add_flag("--no-library", noLibrary,
                    "contractions by weft's own kernels only, never by cuBLASLt");
+  command
+      .add_option("--deterministic", deterministic,
+                  "on: every launch leaves the same bits; off: kernels may also add in the "
+                  "order in which their blocks come (the gradient of queries of a fused "
+                  "attention), where that is faster; weft explain says what it costs")
+      ->capture_default_str()
+      ->type_name("on|off");
   command.add_flag("--strict", strict,
                    builds ? "exit 4 where NVRTC is missing, and where a kernel's time is not "
                             "measured (--profile none: asked for)"
@@ -545,7 +552,9 @@ void TargetFlags::declare(CLI::App &command, bool builds) {
 }
 
 Device TargetFlags::device() const {
+  requireOneOf("--deterministic", deterministic, {"on", "off"});
   Device device = findDevice(deviceName);
+  device.mayBeNondeterministic = deterministic == "off";
   if (noLibrary) device.familiesTakenAway.emplace(libraryFamily.name);
   return device;
 }

@@ -155,16 +155,19 @@ private:
   void declareDecisions(CLI::App &command);
 };
 
-/// --device, --target, --profile, --no-library, --strict.
+/// --device, --target, --profile, --no-library, --deterministic, --strict.
 struct TargetFlags {
   std::string deviceName = "h200";
   std::string target;
   std::string profile;
   bool strict = false;
   bool noLibrary = false;
+  std::string deterministic = "on";
 
   /// `builds`: whether the command makes cubins; --strict promises what the command can break.
   void declare(CLI::App &command, bool builds);
+  /// Throws Error(badInput) for a device that is not known, and for --deterministic other than on
+  /// and off.
   Device device() const;
   /// The architecture to emit for. Throws Error(unsupported) for a device that is only modelled,
   /// whatever --target says, and for an architecture that no kernel family declares.

@@ -54,6 +54,7 @@ std::string sourceOfPrices(const TargetFlags &target, const CostModel &prices) {
   key.updateField(prices.description())
       .updateField(target.strict ? "strict" : "")
       .updateField(target.noLibrary ? "no library" : "");
+  if (target.deterministic == "off") key.updateField("in any order");
   for (const std::string &file : {target.profile, target.deviceName})
     if (std::error_code none; std::filesystem::is_regular_file(file, none))
       key.updateField(runtime::readFile(file));

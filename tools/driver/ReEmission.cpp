@@ -213,6 +213,7 @@ Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel,
   }
   planned.plan.predictedSeconds = sumOfKernels(planned.plan);
   noteCopies(planned);
+  noteDeterminism(planned, costModel);
   checkOverwriting(planned, where + "/plan.json");
   resizeWorkspaces(planned);
   planned.plan.workspaceBytes = PlanMemory(planned.plan).bytes(BufferKind::temporary);

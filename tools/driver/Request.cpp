@@ -74,11 +74,14 @@ ChoiceFlags choicesFrom(const json &object) {
 }
 
 json toJson(const TargetFlags &flags) {
-  return {{"device", flags.deviceName},
-          {"target", flags.target},
-          {"profile", flags.profile},
-          {"strict", flags.strict},
-          {"noLibrary", flags.noLibrary}};
+  json object = {{"device", flags.deviceName},
+                 {"target", flags.target},
+                 {"profile", flags.profile},
+                 {"strict", flags.strict},
+                 {"noLibrary", flags.noLibrary}};
+  if (const TargetFlags usual; flags.deterministic != usual.deterministic)
+    object["deterministic"] = flags.deterministic;
+  return object;
 }
 
 TargetFlags targetFrom(const json &object) {
@@ -88,6 +91,7 @@ TargetFlags targetFrom(const json &object) {
   object.at("profile").get_to(flags.profile);
   object.at("strict").get_to(flags.strict);
   object.at("noLibrary").get_to(flags.noLibrary);
+  flags.deterministic = object.value("deterministic", flags.deterministic);
   return flags;
 }
 

@@ -34,6 +34,14 @@ AttentionRegion attentionOf(const Kernel &kernel, const AttentionBackwardRegion 
           .batch = region.batch};
 }
 
+double storedScoreSeconds(const AttentionBackwardProblem &problem, const Device &device) {
+  constexpr double bandwidth = 40e9, sectorBytes = 2;  // that are written for a byte
+  if (!problem.dScores) return 0;
+  const AttentionProblem &attention = problem.attention;
+  return double(attention.heads) * double(attention.queries) * double(attention.keys) *
+         double(sizeOf(attention.operandType)) * sectorBytes / bandwidth / device.multiprocessors;
+}
+
 Expected<AttentionBackwardProblem> attentionBackwardProblem(const Kernel &kernel,
                                                             const AttentionBackwardRegion &region,
                                                             const Configuration &configuration) {
@@ -47,6 +55,8 @@ Expected<AttentionBackwardProblem> attentionBackwardProblem(const Kernel &kernel
   problem.dQ = tensor(region.dQ, attention->queryAxis, attention->headDimAxis);
   problem.dK = tensor(region.dK, attention->keyAxis, attention->headDimAxis);
   problem.dV = tensor(region.dV, attention->keyAxis, attention->valueDimAxis);
+  if (region.storesScores)
+    problem.dScores = tensor(region.dScores, attention->queryAxis, attention->keyAxis);
   return problem;
 }
 
@@ -54,7 +64,12 @@ std::string attentionBackwardTypeRejection(const Kernel &kernel,
                                            const AttentionBackwardRegion &region,
                                            const Device &device, bool takesTf32) {
   const DType type = kernel.values[size_t(region.q)].dtype;
-  for (const int value : {region.dQ, region.dK, region.dV})
+  std::vector<int> gradients = {region.dQ, region.dK, region.dV};
+  if (region.storesScores) gradients.push_back(region.dScores);
+  if (region.storesScores && type == DType::f32)
+    return fmt::format("'{}' is stored, of f32; stored gradients of scores are f16 or bf16",
+                       kernel.values[size_t(region.dScores)].name);
+  for (const int value : gradients)
     if (const Value &gradient = kernel.values[size_t(value)]; gradient.dtype != type)
       return fmt::format("'{}' is {}, queries are {}; one element type is taken", gradient.name,
                          nameOf(gradient.dtype), nameOf(type));

@@ -14,6 +14,8 @@ struct AttentionBackwardProblem {
   /// Its output is the gradient of the output, an input of the kernel; it has no log sums.
   AttentionProblem attention;
   AttentionTensor dQ, dK, dV;  ///< dK and dV do not depend on the head of a group
+  /// The gradient of the dot products where the kernel stores it; rows are queries, columns keys.
+  std::optional<AttentionTensor> dScores = {};
   bool operator==(const AttentionBackwardProblem &) const = default;
 
   const AttentionTensor &dOutput() const { return attention.output; }
@@ -25,6 +27,10 @@ struct AttentionBackwardProblem {
 /// output is d_output, its fold the op that makes probabilities, its inputs those of all
 /// element-wise ops.
 AttentionRegion attentionOf(const Kernel &kernel, const AttentionBackwardRegion &region);
+
+/// What storing the gradients of scores takes, masked ones too; 0 where none are stored. A warp
+/// writes half of every sector of 32 bytes, at 40 GB/s a multiprocessor (estimate).
+double storedScoreSeconds(const AttentionBackwardProblem &problem, const Device &device);
 
 /// The error says what no kernel takes: as that of attentionProblem().
 Expected<AttentionBackwardProblem> attentionBackwardProblem(const Kernel &kernel,

@@ -1,6 +1,7 @@
 // Ops in order into functions of one score; see AttentionGradients.h.
 #include "codegen/families/attention_backward/AttentionGradients.h"
 
+#include "codegen/families/attention/AttentionPlaces.h"
 #include "codegen/families/attention/AttentionScore.h"
 #include "codegen/families/loop/LoopOps.h"
 #include "kernel/Dropout.h"
@@ -130,6 +131,8 @@ public:
     }
     result.dropout = result.dropoutTransposed = "weft::NoDropout{}";
     if (region.hasDropout) addDropout();
+    result.storeScores = "weft::NoScoreStore{}";
+    if (region.storesScores) addStore();
     result.headers.assign(ops.headers.begin(), ops.headers.end());
     result.constants.insert(result.constants.begin(), ops.constants.begin(), ops.constants.end());
     return std::move(result);
@@ -233,6 +236,46 @@ private:
                      rowType(), row, head, query, key, isKept),
                 std::move(body));
     return name.str();
+  }
+
+  /// A word is stored whole where both of its elements are inside or neither is, and every first
+  /// one starts a word of the tensor.
+  void addStore() {
+    const AttentionProblem &problem = context.problem.attention;
+    const AttentionTensor &tensor = context.problem.dScores.value();
+    const std::string name = context.names.reserve("storeScores"),
+                      pair = context.names.reserve("pair"), place = context.names.reserve("place");
+    const bool ofKeys = context.arePairsOfKeys;
+    const int64_t stride = ofKeys ? tensor.columnStride : tensor.rowStride,
+                  other = ofKeys ? tensor.rowStride : tensor.columnStride,
+                  extent = ofKeys ? problem.keys : problem.queries;
+    const bool areWords =
+        stride == 1 && other % 2 == 0 && extent % 2 == 0 && tensor.alignment % 4 == 0 &&
+        std::ranges::all_of(tensor.headStrides, [](int64_t one) { return one % 2 == 0; });
+    const auto extentName = [&](int axis) {
+      return axis < 0 ? std::string("1") : context.axes[size_t(axis)];
+    };
+    const std::string queries = extentName(problem.queryAxis), keys = extentName(problem.keyAxis),
+                      isInside =
+                          fmt::format("{} < {} && {} < {}", query.str(), queries, key.str(), keys),
+                      isNextInside = ofKeys ? fmt::format("{} + 1 < {}", key.str(), keys)
+                                            : fmt::format("{} + 1 < {}", query.str(), queries);
+    const auto term = [](const Code &position, int64_t stride) {
+      return stride == 1 ? fmt::format("weft::Offset({})", position.str())
+                         : fmt::format("weft::Offset({}) * {}", position.str(), stride);
+    };
+    Block body = {
+        declare("const weft::Offset", place,
+                fmt::format("{} + {} + {}", placeOfHead(problem, tensor, head.str()),
+                            term(query, tensor.rowStride), term(key, tensor.columnStride))),
+        evaluate(areWords
+                     ? fmt::format("if ({}) weft::storeScorePair({} + {}, {})", isInside,
+                                   context.dScores, place, pair)
+                     : fmt::format("if ({}) weft::storeScores({} + {}, weft::Offset({}), {}, {})",
+                                   isInside, context.dScores, place, stride, pair, isNextInside))};
+    addFunction(name, code("int {}, int {}, int {}, unsigned {}", head, query, key, pair),
+                std::move(body));
+    result.storeScores = name;
   }
 
   std::string parameter(Parameter::Kind kind, std::string_view type, int index) {

@@ -37,6 +37,9 @@ struct GradientContext {
   Names &names;
   std::vector<std::string> axes;    ///< constants of type int with the extents of the kernel's axes
   std::vector<std::string> inputs;  ///< pointers, one per Kernel::inputs
+  std::string dScores = {};         ///< pointer to what problem.dScores is stored to
+  /// Whether the two neighbours that a thread stores together are keys, or queries.
+  bool arePairsOfKeys = true;
 };
 
 struct AttentionGradients {
@@ -56,6 +59,10 @@ struct AttentionGradients {
   /// `weft::Kept<8> (int head, int query, int key)` of the fragment whose first element this is,
   /// with queries as its rows, or with keys as its rows. "weft::NoDropout{}" without dropout.
   std::string dropout, dropoutTransposed;
+  /// `void (int head, int query, int key, unsigned pair)`: stores the gradients of two scores, this
+  /// one and the next key or query, as far as they are inside. "weft::NoScoreStore{}" where none
+  /// are stored.
+  std::string storeScores;
   bool hasMasks = false;  ///< coverage says more than full
 };
 

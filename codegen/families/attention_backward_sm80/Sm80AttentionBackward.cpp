@@ -63,7 +63,8 @@ public:
                                                              .problem = problem,
                                                              .names = names,
                                                              .axes = axes,
-                                                             .inputs = inputs});
+                                                             .inputs = inputs,
+                                                             .dScores = nameOfScores()});
     rowFloats = gradients.rowFloats;
     program.headers = gradients.headers;
     program.headers.push_back(isTf32 ? "weft/sm80_tf32_attention_backward.cuh"
@@ -119,6 +120,9 @@ private:
       outputs.push_back(addTensor(kernel.outputs[i], int(i), Parameter::Kind::output));
   }
 
+  std::string nameOfScores() const {
+    return problem.dScores ? outputs.at(problem.dScores->operand - inputs.size()) : "";
+  }
   std::string extentOf(int axis) const { return axis < 0 ? "1" : axes[size_t(axis)]; }
   bool isAligned(const AttentionTensor &tensor) const {
     return tensor.hasAlignedRows(sizeOf(attention.operandType), 16);
@@ -203,7 +207,7 @@ private:
     const auto output = [&](const AttentionTensor &tensor) {
       return outputs.at(tensor.operand - inputs.size());
     };
-    const std::vector<NamedArgument> arguments = {
+    std::vector<NamedArgument> arguments = {
         {"q", inputs.at(attention.q.operand)},
         {"k", inputs.at(attention.k.operand)},
         {"v", inputs.at(attention.v.operand)},
@@ -218,6 +222,7 @@ private:
         {"coverage", gradients.coverage},
         {"dropout", gradients.dropout},
         {"dropoutTransposed", gradients.dropoutTransposed}};
+    if (region.storesScores) arguments.push_back({"storeScores", gradients.storeScores});
     program.body.push_back(
         skeletonCall(isTf32 ? fmt::format("weft::sm80::tf32AttentionBackward<{}, {}>", shape, tile)
                             : fmt::format("weft::sm80::attentionBackward<{}, {}, {}>",

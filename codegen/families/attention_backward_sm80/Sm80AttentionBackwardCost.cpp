@@ -113,10 +113,11 @@ Cost sm80AttentionBackwardCost(const Kernel &kernel, const Configuration &config
   // that share them (H100: 13 heads on 1, 45 blocks with keys, 82 us; 9 on 1, d=80, 60 blocks,
   // 115 us).
   const double computeSeconds =
-      visible.hasTables
-          ? all + std::max(ofKeys.most - ofKeys.mean / 2, ofQueries.most - ofQueries.mean / 2)
-          : std::max(all + std::max(ofKeys.mean, ofQueries.mean) / 2,
-                     resident * std::max(ofKeys.most, ofQueries.most));
+      storedScoreSeconds(*answer, device) +
+      (visible.hasTables
+           ? all + std::max(ofKeys.most - ofKeys.mean / 2, ofQueries.most - ofQueries.mean / 2)
+           : std::max(all + std::max(ofKeys.mean, ofQueries.mean) / 2,
+                      resident * std::max(ofKeys.most, ofQueries.most)));
   const double bytes = double(kernel.necessaryBytes());
   const double memorySeconds = bytes / device.copyBandwidth;
   const double busySeconds = std::max(memorySeconds, computeSeconds);

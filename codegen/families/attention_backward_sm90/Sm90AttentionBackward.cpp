@@ -152,8 +152,11 @@ private:
     for (size_t i = 0; i < kernel.inputs.size(); ++i)
       inputs.push_back(
           addTensor(kernel.inputs[i], int(i), Parameter::Kind::inputMap, Parameter::Kind::input));
-    for (size_t i = 0; i < kernel.outputs.size(); ++i)
-      addTensor(kernel.outputs[i], int(i), Parameter::Kind::outputMap, Parameter::Kind::output);
+    for (size_t i = 0; i < kernel.outputs.size(); ++i) {
+      const std::string name =
+          addTensor(kernel.outputs[i], int(i), Parameter::Kind::outputMap, Parameter::Kind::output);
+      if (kernel.outputs[i] == region.dScores) dScores = name;
+    }
     if (isApart()) return;
     sums = names.reserve("sums");
     program.parameters.push_back(
@@ -208,10 +211,11 @@ private:
     if (!isApart()) {
       program.constants.push_back(
           {"weft::sm90::AttentionBackwardTile",
-           {{tile,
-             fmt::format("{{.queries = {}, .keys = {}, .headGroup = {}{}}}", knobs.tileQueries,
-                         knobs.tileKeys, knobs.headGroup,
-                         hasParts() ? fmt::format(", .headsOfTile = {}", knobs.headsOfTile) : "")}},
+           {{tile, fmt::format(
+                       "{{.queries = {}, .keys = {}, .headGroup = {}{}{}}}", knobs.tileQueries,
+                       knobs.tileKeys, knobs.headGroup,
+                       hasParts() ? fmt::format(", .headsOfTile = {}", knobs.headsOfTile) : "",
+                       knobs.sums == GradientSums::unordered ? ", .areSumsOrdered = false" : "")}},
            ""});
       return;
     }
@@ -255,7 +259,9 @@ private:
                                                        .problem = problem,
                                                        .names = names,
                                                        .axes = axes,
-                                                       .inputs = inputs});
+                                                       .inputs = inputs,
+                                                       .dScores = dScores,
+                                                       .arePairsOfKeys = isApart()});
     program.headers = gradients.headers;
     program.constants.insert(program.constants.end(), gradients.constants.begin(),
                              gradients.constants.end());
@@ -336,6 +342,7 @@ private:
              "tiles of keys, those first that most queries see");
     addOrder(arguments, "queryOrder", orderOfQueries,
              "tiles of queries, those first that see most keys");
+    if (region.storesScores) arguments.push_back({"storeScores", gradients.storeScores});
     program.body.push_back(skeletonCall(
         fmt::format("weft::sm90::{}<{}, {}, {}>", isApart() ? "splitBackward" : "attentionBackward",
                     type, shape, tile),
@@ -377,7 +384,7 @@ private:
   Program program;
   std::vector<std::string> axes, inputs;
   std::map<int, std::string> mapNames;  // of values that TMA moves
-  std::string shape = "shape", tile = "tile", sums, partTurns;
+  std::string shape = "shape", tile = "tile", sums, partTurns, dScores;
 };
 
 }  // namespace

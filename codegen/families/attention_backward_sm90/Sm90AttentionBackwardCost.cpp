@@ -39,6 +39,11 @@ constexpr double partSeconds = 3.5e-6, addSecondsOfColumn = 6e-9;
 /// columns, 4676 queries, all in flight: 4.46 ms, of 10 in flight 3.15).
 constexpr double bytesInL2 = 50e6, missFactor = 5;
 
+/// What the order of key tiles costs: a copy's way to L2 and back, with the counter that lets the
+/// next one begin (estimate). At most this share of all: what else a block takes was measured of
+/// kernels that waited for their turns, and has a part of it.
+constexpr double turnSeconds = 1.2e-6, mostOrderShare = 0.1;
+
 /// Of gradients apart, all predicted, none measured yet. What a tile's products do not take: no
 /// gradients of scores and no sums go through shared memory, and the block that shares the
 /// multiprocessor fills gaps.
@@ -84,6 +89,18 @@ struct Priced {
   double mixedShare() const { return visible.hasTables ? tableShare : maskShare; }
 };
 
+/// What tiles wait for their turns: those of a head that begin at a time begin with the same block
+/// of queries, each a turn behind the one in front. Under masks later ones see less, and blocks
+/// that end early take others: half of it stays.
+double orderSeconds(const Priced &priced, double keyTiles, double parts, bool areEqual) {
+  const Sm90AttentionBackwardKnobs &knobs = priced.knobs;
+  const double slots = double(priced.device.multiprocessors),
+               together =
+                   std::min(double(knobs.headGroup), double(priced.problem.groups()) * parts),
+               atOnce = std::min(keyTiles, std::ceil(slots / together));
+  return (atOnce - 1) * turnSeconds * (areEqual ? 1 : 0.5);
+}
+
 double togetherSeconds(const Priced &priced) {
   const AttentionProblem &problem = priced.problem.attention;
   const Sm90AttentionBackwardKnobs &knobs = priced.knobs;
@@ -118,8 +135,12 @@ double togetherSeconds(const Priced &priced) {
         std::max(all, (1 - last / groups) * tiles / slots * tileTime(seen.mean + mixed) + longest);
   // Under a table others wait for the turns of the longest (H100: a global tile of 16.5% of all
   // scores, 238 us, of which it takes 94).
-  all = priced.visible.hasTables ? all + longest - tileTime(seen.mean + mixed)
-                                 : std::max(all, longest);
+  const bool isOrdered = knobs.sums == GradientSums::ordered;
+  all = priced.visible.hasTables && isOrdered ? all + longest - tileTime(seen.mean + mixed)
+                                              : std::max(all, longest);
+  if (!isOrdered && !priced.visible.hasTables)
+    all -= std::min(orderSeconds(priced, keyTiles, parts, seen.mean == seen.most),
+                    mostOrderShare * all);
   // The last tile of the last keys adds up their parts when all others are done.
   const double columns = double(problem.headDim + problem.valueDim);
   if (parts > 1)
@@ -184,7 +205,8 @@ Cost sm90AttentionBackwardCost(const Kernel &kernel, const Configuration &config
                       .device = device,
                       .visible = visibleScores(kernel, scores, problem)};
   const bool isApart = knobs.gradients == BackwardGradients::apart;
-  const double tensorSeconds = isApart ? apartSeconds(priced) : togetherSeconds(priced);
+  const double tensorSeconds = (isApart ? apartSeconds(priced) : togetherSeconds(priced)) +
+                               storedScoreSeconds(*answer, device);
 
   // Sums of the queries' gradient are read again, and rounded, when all tiles are done.
   const double sums = double(problem.heads) * double(problem.queries) * double(problem.headDim);

@@ -7,6 +7,8 @@
 // shared memory for every score grow less. Blocks that masks exclude are skipped. Memory: every
 // operand once; the sums of the queries' gradient once more, to be rounded.
 //
+// Sums in any order: without what the tiles of a head in flight wait for their turns, a prediction.
+//
 // Gradients apart: tiles of keys with four GEMMs a block and tiles of queries with three, no turns,
 // no sums. Its constants are predictions: that form has not run on a GPU yet.
 #pragma once

@@ -23,11 +23,21 @@ std::string_view nameOf(BackwardGradients gradients) {
   return "";
 }
 
+std::string_view nameOf(GradientSums sums) {
+  switch (sums) {
+    case GradientSums::ordered: return "ordered";
+    case GradientSums::unordered: return "unordered";
+  }
+  return "";
+}
+
 namespace {
 
 using Shown = ScheduleField::Shown;
 
 const auto gradientNames = choiceNames(backwardGradients);
+
+const auto sumNames = choiceNames(gradientSums);
 
 const ScheduleField sm90AttentionBackwardFields[] = {
     scheduleField<&Sm90AttentionBackwardKnobs::gradients>(
@@ -37,6 +47,16 @@ const ScheduleField sm90AttentionBackwardFields[] = {
          .kind = ScheduleField::Kind::choice,
          .choices = gradientNames,
          .noun = "way to gradients",
+         .isOptional = true,
+         .shown = Shown::text}),
+    scheduleField<&Sm90AttentionBackwardKnobs::sums>(
+        {.name = "sums",
+         .rowName = "sums",
+         .meaning = "tiles of keys add to the gradient of queries in the order of keys, or in any",
+         .kind = ScheduleField::Kind::choice,
+         .choices = sumNames,
+         .noun = "order of sums",
+         .nondeterministic = int(GradientSums::unordered),
          .isOptional = true,
          .shown = Shown::text}),
     scheduleField<&Sm90AttentionBackwardKnobs::tileQueries>(
@@ -85,6 +105,7 @@ std::string describeKnobs(const Kernel &, const Knobs &any) {
       knobs.tileKeys, knobs.tileQueries, knobs.headGroup);
   if (knobs.headsOfTile > 0)
     text += fmt::format(", each of {} of the heads that share keys", knobs.headsOfTile);
+  if (knobs.sums == GradientSums::unordered) text += ", sums of queries in any order";
   return text;
 }
 
@@ -98,10 +119,11 @@ SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
   if (std::string reason = attentionBackwardTypeRejection(kernel, region, device); !reason.empty())
     return {.reason = std::move(reason)};
   const int rowFloats = mostRowFloats(kernel, region);
-  const bool readsScores = std::ranges::any_of(region.inputs, [&](const ScoreInput &input) {
-    const std::vector<int> &axes = kernel.values[size_t(input.value)].axes;
-    return std::ranges::find(axes, region.keyAxis) != axes.end();
-  });
+  const bool readsScores =
+      region.storesScores || std::ranges::any_of(region.inputs, [&](const ScoreInput &input) {
+        const std::vector<int> &axes = kernel.values[size_t(input.value)].axes;
+        return std::ranges::find(axes, region.keyAxis) != axes.end();
+      });
   ConfigurationSpace space{.family = &sm90AttentionBackwardFamily};
   std::string rejection;
   for (LayoutTuple &tuple : attentionBackwardTuples(kernel, region)) {
@@ -120,7 +142,16 @@ SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
           visibleScores(kernel, attentionOf(kernel, region), problem->attention).hasTables;
       for (const Sm90AttentionBackwardKnobs &one : sm90AttentionBackwardTileChoices(
                *problem, rowFloats, readsScores, region.hasDropout, device.multiprocessors))
-        if (one.headsOfTile != 1 || !hasTables) space.knobs.push_back(one);
+        for (const GradientSums sums : gradientSums) {
+          Sm90AttentionBackwardKnobs knobs = one;
+          knobs.sums = sums;
+          const bool isOffered =
+              sums == GradientSums::ordered ||
+              (device.mayBeNondeterministic &&
+               sm90AttentionBackwardTileRejection(*problem, knobs, rowFloats, region.hasDropout)
+                   .empty());
+          if (isOffered && (one.headsOfTile != 1 || !hasTables)) space.knobs.push_back(knobs);
+        }
       if (space.knobs.empty())
         return {.reason = sm90AttentionBackwardTileRejection(
                     *problem, Sm90AttentionBackwardKnobs{.tileQueries = 64}, rowFloats,

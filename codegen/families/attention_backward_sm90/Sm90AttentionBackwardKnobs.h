@@ -16,10 +16,18 @@ std::string_view nameOf(BackwardGradients gradients);
 inline constexpr BackwardGradients backwardGradients[] = {BackwardGradients::together,
                                                           BackwardGradients::apart};
 
+/// In which order tiles of keys add to the gradient of a block of queries in the workspace: that of
+/// the keys, so that every launch leaves the same bits (ordered), or as they come (unordered).
+enum class GradientSums : uint8_t { ordered, unordered };
+/// "ordered", "unordered".
+std::string_view nameOf(GradientSums sums);
+inline constexpr GradientSums gradientSums[] = {GradientSums::ordered, GradientSums::unordered};
+
 /// Persistent blocks of one warpgroup of helpers and one or two of consumers, 64 rows of a tile
 /// each (sm90_attention_backward.cuh; apart: sm90_split_backward.cuh).
 struct Sm90AttentionBackwardKnobs {
   BackwardGradients gradients = BackwardGradients::together;
+  GradientSums sums = GradientSums::ordered;  ///< together, of keys of several tiles
   int tileQueries = 128;  ///< queries of a block: 64, 128; apart: queries or keys of one, 32, 64
   int tileKeys = 128;     ///< keys of a tile: 128; apart: keys or queries of one, 64, 128
   int headGroup = 1;      ///< heads of tiles that are taken together, first keys first

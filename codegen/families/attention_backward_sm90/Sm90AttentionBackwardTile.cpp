@@ -19,8 +19,9 @@ constexpr size_t mostHeadDimensions = 3;  // of a map of five
 /// Scores, gradients of what is kept, of keys and of values of a thread, in registers, that compile
 /// without a wait behind every WGMMA.
 constexpr int64_t mostRegisters = 192;
-/// The same where two blocks share a multiprocessor; what dropout takes of gradients apart.
-constexpr int64_t mostRegistersOfTwo = 160, dropoutRegisters = 16;
+/// The same where two blocks share a multiprocessor; what dropout takes of gradients apart, storing
+/// the gradient of scores of these and of parts of a group, or both where two blocks share it.
+constexpr int64_t mostRegistersOfTwo = 160, crowdedRegisters = 16;
 /// Of 16 columns, ptxas serializes the WGMMAs of blocks of 64 queries beside the table of a mask.
 constexpr int64_t narrowestOf64 = 24;
 
@@ -168,6 +169,11 @@ std::string sm90AttentionBackwardTileRejection(const AttentionBackwardProblem &p
   if (knobs.tileKeys != 128 && (!split || knobs.tileKeys != 64))
     return fmt::format("{} keys a tile; {} taken", knobs.tileKeys,
                        split ? "64 and 128 are" : "128 are");
+  if (knobs.sums == GradientSums::unordered && (split || attention.keys <= knobs.tileKeys))
+    return fmt::format(
+        "sums in any order; {}",
+        split ? "gradients apart have none in the workspace"
+              : fmt::format("{} keys are one tile, which has nothing to add to", attention.keys));
   if (knobs.headsOfTile > 0 && (split || knobs.headsOfTile >= attention.headsOfGroup))
     return fmt::format(
         "{} heads a tile; {}", knobs.headsOfTile,
@@ -182,9 +188,13 @@ std::string sm90AttentionBackwardTileRejection(const AttentionBackwardProblem &p
                        narrowestOf64);
   const int64_t registers =
       knobs.tileQueries + rounded(attention.headDim) / 2 + rounded(attention.valueDim) / 2;
-  const int64_t free = sm90AttentionBackwardResidents(knobs) > 1 ? mostRegistersOfTwo
-                       : split && hasDropout                     ? mostRegisters - dropoutRegisters
-                                                                 : mostRegisters;
+  const bool shares = sm90AttentionBackwardResidents(knobs) > 1,
+             stores = problem.dScores.has_value(),
+             isCrowded = shares   ? stores && hasDropout
+                         : stores ? split || knobs.headsOfTile > 0
+                                  : split && hasDropout;
+  const int64_t free =
+      (shares ? mostRegistersOfTwo : mostRegisters) - (isCrowded ? crowdedRegisters : 0);
   if (registers > free)
     return fmt::format(
         "{} registers a thread hold products of {} queries and sums; at most {} are "

@@ -60,7 +60,8 @@ std::string sm90AttentionBackwardTileRejection(const AttentionBackwardProblem &p
 std::string sm90AttentionBackwardLayoutRejection(const AttentionBackwardProblem &problem);
 
 /// The tiles worth trying for these head dimensions. readsScores: element-wise ops read a tensor
-/// along keys, as a bias; 128 queries together have no registers for its addresses.
+/// along keys, as a bias, or gradients of scores are stored; 128 queries together have no registers
+/// for its addresses.
 std::vector<Sm90AttentionBackwardKnobs> sm90AttentionBackwardTileChoices(
     const AttentionBackwardProblem &problem, int rowFloats, bool readsScores, bool hasDropout,
     int multiprocessors);

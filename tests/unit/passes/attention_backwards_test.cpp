@@ -126,8 +126,26 @@ TEST_CASE("what lies between and is read or returned elsewhere forbids it by nam
   CHECK(verdictOf([](Layer &layer) { layer.results.push_back(layer.scores); }) ==
         "F032 attention-backward-region ('scores' is a result of the graph)");
   CHECK(verdictOf([](Layer &layer) {
-          layer.results.push_back(layer.graph.sum("d_bias", layer.dScores, "bhjk", "jk"));
-        }) == "F032 attention-backward-region ('d_bias' reads 'd_scores' as well)");
+          layer.results.push_back(layer.graph.sum("d_bias", layer.dCapped, "bhjk", "jk"));
+        }) == "F032 attention-backward-region ('d_bias' reads 'd_capped' as well)");
+}
+
+TEST_CASE("the gradient of the dot products is one result more where something reads it") {
+  for (const bool isReturned : {false, true}) {
+    Layer layer;
+    layer.results.push_back(isReturned ? layer.dScores
+                                       : layer.graph.sum("d_bias", layer.dScores, "bhjk", "jk"));
+    std::vector<Kernel> asked;
+    FuseOptions options = takingAll();
+    options.attentionBackwardRejection = [&](const Kernel &kernel) {
+      asked.push_back(kernel);
+      return std::string();
+    };
+    CHECK(verdict(proposeFusions(layer.graph.build(layer.results), options), whole) == "accepted");
+    REQUIRE(asked.size() == 1);
+    CHECK(asked[0].outputs.size() == 4);
+    CHECK(attentionBackwardRegion(asked[0]).region.value().storesScores);
+  }
 }
 
 TEST_CASE("a backward pass of some gradients alone, or of another form, has its reason") {

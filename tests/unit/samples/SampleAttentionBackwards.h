@@ -95,17 +95,19 @@ public:
   int dK(int dScores) { return contract(dScores, "bhgjk", q, "bhgjp", "d_k", "bhkp", scale); }
 
   /// The whole body: score ops, then their derivatives, which get the gradient of what the first
-  /// gave.
+  /// gave. storesScores: the gradient of the dot products is an output, too.
   Kernel build(const std::function<int(int scores)> &scoreOps,
                const std::function<int(int dScored)> &derivatives,
-               const std::optional<Dropout> &dropout = std::nullopt) {
+               const std::optional<Dropout> &dropout = std::nullopt, bool storesScores = false) {
     const int y = probability(scoreOps(scores()));
     const int kept = dropout ? dropped(y, *dropout, "kept") : y;
     const int ofKept = dKept();
     const int dY = dropout ? dropped(ofKept, *dropout, "d_y") : ofKept;
     const int dScores = derivatives(dSoftmax(dY, y));
     const int ofV = dV(kept), ofQ = dQ(dScores);
-    return builder.build({ofQ, dK(dScores), ofV});
+    const int ofK = dK(dScores);
+    if (storesScores) return builder.build({ofQ, ofK, ofV, dScores});
+    return builder.build({ofQ, ofK, ofV});
   }
   Kernel build(std::vector<int> outputs) { return builder.build(std::move(outputs)); }
   BodyOp &last() { return builder.last(); }
@@ -175,8 +177,10 @@ inline Kernel blockBackward(const AttentionExtents &e, DType type, const std::st
         return backward.masked(blocks, {own}, "d_scores", 0, pattern);
       });
 }
-/// A bias for every score of a head, which gets no gradient.
-inline Kernel biasedBackward(const AttentionExtents &e, DType type) {
+/// A bias for every score of a head under a causal mask, which gets no gradient; or storesScores:
+/// what its gradient is summed from is stored.
+inline Kernel biasedBackward(const AttentionExtents &e, DType type, bool storesScores = false,
+                             const std::optional<Dropout> &dropout = std::nullopt) {
   FusedAttentionBackward backward("biased_backward", e, type);
   const int bias = backward.input("bias", "hgjk", type);
   const MaskShape shape{.kind = MaskShape::Kind::causal};
@@ -185,7 +189,7 @@ inline Kernel biasedBackward(const AttentionExtents &e, DType type) {
         return backward.masked(shape, {backward.map("add", "{0} + {1}", {s, bias}, "biased")},
                                "masked");
       },
-      [&](int d) { return backward.masked(shape, {d}, "d_scores", 0); });
+      [&](int d) { return backward.masked(shape, {d}, "d_scores", 0); }, dropout, storesScores);
 }
 /// c tanh(score / c) in a window.
 inline Kernel cappedBackward(const AttentionExtents &e, DType type) {

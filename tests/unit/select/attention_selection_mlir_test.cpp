@@ -251,6 +251,40 @@ TEST_CASE("a trained attention is one kernel forward and one backward, with the 
   test::requireSame(loaded->graph(), test::graphOf(*module));
 }
 
+TEST_CASE(
+    "biases with gradients: a backward pass in one, whose scores' gradient they are summed from") {
+  // Dense, and broadcast along the batch; what is returned as it is, and what is summed.
+  for (const bool isBroadcast : {false, true}) {
+    auto loaded = parse(types + fmt::format(R"(
+!bias = tensor<{}>
+weft.graph @g(%q: !q, %k: !k, %v: !v, %bias: !bias) -> !y {{
+  %scores = weft.contract "bhjp,bhkp->bhjk" %q, %k {{scale = 0.25}} : !q, !k -> !s
+  %biased = weft.add %scores, %bias along ({}) : !s, !bias -> !s
+  %masked = weft.mask causal %biased {{query = j, key = k}} : !s
+  %prob = weft.softmax %masked over k : !s
+  %y = weft.contract "bhjk,bhkw->bhjw" %prob, %v : !s, !v -> !y
+  weft.return %y : !y
+}})",
+                                            isBroadcast ? "4x64x96xf16, #weft.axes<h, j, k>"
+                                                        : "2x4x64x96xf16, #weft.axes<b, h, j, k>",
+                                            isBroadcast ? "h, j, k" : "b, h, j, k"));
+    REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
+    const Variant variant = fusedVariant(*loaded);
+    const select::Problem problem = problemOf(test::graphOf(*variant.module));
+    const select::Selection selection = select::select(problem, model(), {});
+    const auto steps = selection.best().steps;
+    const auto backward = std::ranges::find_if(steps, [](const select::Step &step) {
+      return step.candidate >= 0 && step.configuration.knobs.is<SampleAttentionBackwardKnobs>();
+    });
+    REQUIRE(backward != steps.end());
+    const Kernel &kernel = problem.candidates[size_t(backward->candidate)].kernel;
+    CHECK(attentionBackwardRegion(kernel).region.value().storesScores);
+    CHECK(std::ranges::count(kernelsOf(selection), "reduce") == int(isBroadcast));
+    const auto module = materialize(*variant.module, problem, selection.best());
+    test::requireSame(loaded->graph(), test::graphOf(*module));
+  }
+}
+
 TEST_CASE("without a family of backward passes forward is fused all the same") {
   sample_attention::setting().isBackwardOffered = false;
   const auto loaded = trainedAttention();

@@ -524,6 +524,9 @@ Explanation explainKernel(const runtime::Artifact &artifact, const std::string &
   const json notes =
       artifact.report.value("fusionNotes", json::object()).value(kernel.name, json::array());
   for (const json &note : notes) text += "  " + note.get<std::string>() + "\n";
+  for (const PlanNote &note : plan.notes)
+    if (note.kind == NoteKind::determinism && note.text.starts_with(kernel.name + " "))
+      text += "  " + note.text + "\n";
   json object = toJson(kernel, plan.predictedSeconds, records);
   object["fusionNotes"] = notes;
   object["reads"] = operandsJson(plan, kernel.inputs);

@@ -29,7 +29,8 @@ namespace weft::sm80 {
 /// ops (codegen/families/attention_backward/AttentionGradients.h).
 template <typename T, typename PlacesOfHead, typename RowOf, typename Gradients,
           typename GradientsWithoutMasks, typename Coverage = FullCoverage,
-          typename Dropout = NoDropout, typename DropoutTransposed = NoDropout>
+          typename Dropout = NoDropout, typename DropoutTransposed = NoDropout,
+          typename StoreScores = NoScoreStore>
 struct BackwardArgs {
   static constexpr bool seesAll = __is_base_of(FullCoverage, Coverage);
   const T *q, *k, *v, *dOutput;
@@ -41,6 +42,7 @@ struct BackwardArgs {
   Coverage coverage = {};
   Dropout dropout = {};
   DropoutTransposed dropoutTransposed = {};
+  StoreScores storeScores = {};  // of a query and two keys, by blocks with queries
 };
 
 /// Sums of products into gradients, where rows are keys and columns queries. `query`, `key`: of the
@@ -257,6 +259,13 @@ __device__ __forceinline__ void backwardOfQueries(const Args &args, int block) {
     }
     unsigned dS[P::scores / 8][4];
     packFragments<T, P::scores>(dS, dKept);
+#pragma unroll
+    for (int block = 0; block < P::scores / 8; ++block) {
+#pragma unroll
+      for (int w = 0; w < 4; ++w)
+        args.storeScores(head, query + rowInFragment(2 * w),
+                         key + block * 16 + columnInFragment(2 * w), dS[block][w]);
+    }
     multiplyColumns<shape.headDim, T>(dQ, dS, keys);
   }
   waitForCopies<0>();
@@ -271,6 +280,8 @@ __device__ __forceinline__ void backwardOfQueries(const Args &args, int block) {
 template <typename T, BackwardShape shape, BackwardTile tile, typename... Functions>
 __device__ __forceinline__ void attentionBackward(const BackwardArgs<T, Functions...> &args) {
   constexpr int keyBlocks = BackwardConfig<shape, tile>::keyBlocks;
+  storeMaskedScores<shape.heads, shape.queries, shape.keys, tile.rows, tile.columns, true,
+                    BackwardConfig<shape, tile>::threads>(args.coverage, args.storeScores);
   if (blockIdx.x < keyBlocks) backwardOfKeys<T, shape, tile>(args, int(blockIdx.x));
   else backwardOfQueries<T, shape, tile>(args, int(blockIdx.x) - keyBlocks);
 }

@@ -236,6 +236,31 @@ TEST_CASE("emitted backward attention folds scales and leaves masks out where th
             .entry == "attention_backward_causal_f16_8x900x301x64");
 }
 
+TEST_CASE("backward attention stores the gradient of scores where the kernel asks for it") {
+  const AttentionExtents extents{.b = 4, .h = 8, .j = 512, .k = 512};
+  const Kernel stored = biasedBackward(extents, DType::f16, true),
+               kept = biasedBackward(extents, DType::f16);
+  const auto textOf = [](const Kernel &kernel) {
+    LayoutTuple tuple;
+    for (const int value : operandValues(kernel))
+      tuple.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
+    return codegen::emit(kernel, toConfiguration(kernel, tuple, Sm80AttentionBackwardKnobs{}),
+                         "sm_80")
+        .readable;
+  };
+  CHECK(textOf(stored).find("weft::storeScorePair(d_scores + place, pair)") != std::string::npos);
+  CHECK(textOf(stored).find(".storeScores = storeScores") != std::string::npos);
+  CHECK(textOf(kept).find("storeScores") == std::string::npos);
+  const auto best = [](const Kernel &kernel) {
+    double least = 1;
+    for (const Configuration &one : nonEmpty(enumerate(kernel, findDevice("a100")).legal))
+      if (one.knobs.is<Sm80AttentionBackwardKnobs>())
+        least = std::min(least, analyticCostModel(findDevice("a100"))->cost(kernel, one).seconds);
+    return least;
+  };
+  CHECK(best(stored) > 1.05 * best(kept));
+}
+
 TEST_CASE("the price of backward attention grows with work, and masks cut it") {
   const auto square = [](int64_t length, int64_t width = 64) {
     return AttentionExtents{.b = 4, .h = 8, .j = length, .k = length, .p = width, .w = width};

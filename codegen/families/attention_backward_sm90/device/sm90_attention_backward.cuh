@@ -13,7 +13,7 @@
 //                         dScores^T ──> shared memory, both warpgroups'
 //                         dQ of the block, 64 x 64 a warpgroup           WGMMA ──> shared memory
 //     two sum warps,      dQ ──TMA, added──> device memory, in the order of key tiles
-//     block after block
+//     block after block                      (or as they come: `areSumsOrdered`)
 //
 // Scores stand transposed, rows are keys: what is made of them is then the left operand of both
 // sums over queries as it lies in registers. Persistent blocks take tiles by a counter in device
@@ -37,6 +37,7 @@
 #include "weft/sm90_ordered_sum.cuh"
 #include "weft/sm90_registers.cuh"
 #include "weft/sm90_tma.cuh"
+#include "weft/sm90_unordered_sum.cuh"
 #include "weft/tile_coverage.cuh"
 #include "weft/warp.cuh"
 #include "weft/wgmma.cuh"
@@ -47,7 +48,8 @@ namespace weft::sm90 {
 /// row, head, query, key, isKept), the same without masks, `coverage` (tile_coverage.cuh), and
 /// `dropout` of the first of the eight elements of a fragment whose rows are keys.
 template <typename RowOf, typename Gradients, typename GradientsWithoutMasks,
-          typename Coverage = FullCoverage, typename Dropout = NoDropout>
+          typename Coverage = FullCoverage, typename Dropout = NoDropout,
+          typename StoreScores = NoScoreStore>
 struct AttentionBackwardArgs {
   const TensorMap *q, *k, *v, *dOutput, *dQ, *dK, *dV;
   unsigned *counter;  // of tiles taken; zero between launches
@@ -60,6 +62,7 @@ struct AttentionBackwardArgs {
   Coverage coverage = {};
   Dropout dropout = {};
   unsigned *partTurns = nullptr;  // of Turns, of a group's parts
+  StoreScores storeScores = {};   // of two queries and a key
   using Row = decltype(row(0, 0));
 };
 
@@ -308,7 +311,8 @@ __device__ __forceinline__ void roundUnits(const Shared &shared, const Args &arg
 }
 
 /// Adds up the gradients of queries: of every second block from block `own` on. It asks for the
-/// turn of a block while consumers still make its units.
+/// turn of a block while consumers still make its units; where sums have no order, for its place
+/// when they are there, since others wait for the first one's copy.
 template <typename T, AttentionBackwardProblem problem, AttentionBackwardTile tile, typename Shared,
           typename Args>
 __device__ __forceinline__ void sumUnits(const Shared &shared, const Args &args, int own) {
@@ -332,12 +336,19 @@ __device__ __forceinline__ void sumUnits(const Shared &shared, const Args &args,
           arrive(shared.unitsEmpty());
         }
       } else {
-        const int turn = blocks.seenInFront(blocks.head, blocks.index, blocks.keyTile);
+        int turn = 0;
+        if constexpr (tile.areSumsOrdered)
+          turn = blocks.seenInFront(blocks.head, blocks.index, blocks.keyTile);
         if (isLeader) {
           const int place = blocks.head * C::queryTiles + blocks.index;
           float *sums = args.sums + static_cast<Offset>(place) * (C::units * C::unitFloats);
-          waitForTurn(args.turns + place, unsigned(turn));
+          if constexpr (tile.areSumsOrdered) waitForTurn(args.turns + place, unsigned(turn));
           wait(shared.unitsFull(own), parity);
+          if constexpr (!tile.areSumsOrdered) {
+            static_assert(C::keyTiles <= mostUnordered);
+            turn = int(takePlace(args.turns + place));
+            if (turn > 0) waitForFirst(args.turns + place);
+          }
 #pragma unroll
           for (int unit = 0; unit < C::units; ++unit) {
             float *to = sums + unit * C::unitFloats;
@@ -348,7 +359,8 @@ __device__ __forceinline__ void sumUnits(const Shared &shared, const Args &args,
           waitForStoresToRead<0>();
           arrive(shared.unitsEmpty());
           waitForStores<0>();
-          endTurn(args.turns + place, unsigned(turn) + 1);
+          if constexpr (tile.areSumsOrdered) endTurn(args.turns + place, unsigned(turn) + 1);
+          else countAdded(args.turns + place);
         }
         __syncwarp();
       }
@@ -376,7 +388,9 @@ __device__ __forceinline__ void roundSums(const Shared &shared, const Args &args
     const int head = place / C::queryTiles, query = place % C::queryTiles;
     // The first tile adds to every block.
     const int turns = larger(blocks.seenInFront(head, query, C::keyTiles), 1);
-    if (isLeader) waitForTurn(args.turns + place, unsigned(turns));
+    if (isLeader)
+      waitForTurn(args.turns + place,
+                  tile.areSumsOrdered ? unsigned(turns) : allAdded(unsigned(turns)));
     __syncwarp();
     const float *sums = args.sums + static_cast<Offset>(place) * (C::units * C::unitFloats);
 #pragma unroll 1
@@ -506,6 +520,8 @@ struct BackwardParts {
         operands.kept[step][w] = packPair(type, found[0].kept, found[1].kept);
         operands.dScores[step][w] = packPair(type, found[0].dScore, found[1].dScore);
         asm volatile("" : "+r"(operands.kept[step][w]), "+r"(operands.dScores[step][w]));
+        args.storeScores(info.head, info.firstColumn + first + w / 2 * 8, firstRow + w % 2 * 8,
+                         operands.dScores[step][w]);
       }
     }
   }
@@ -844,6 +860,8 @@ __device__ __forceinline__ void attentionBackward(const Args &args) {
     }
     publishBarriers();
   }
+  storeMaskedScores<problem.heads, problem.queries, problem.keys, tile.queries, tile.keys, false,
+                    C::threads>(args.coverage, args.storeScores);
   ptx::barrier();
   const int role = __shfl_sync(~0u, threadIdx.x / warpgroup, 0);
   if (role == 0) {

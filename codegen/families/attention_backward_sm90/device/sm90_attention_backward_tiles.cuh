@@ -35,6 +35,8 @@ struct AttentionBackwardTile {
   /// Heads of queries that share a tile's keys; 0: all of a group. Where there are fewer, several
   /// tiles have the same keys and sum parts of their gradients.
   int headsOfTile = 0;
+  /// Whether tiles of keys add to the gradient of queries in the order of keys, or as they come.
+  bool areSumsOrdered = true;
 };
 
 template <AttentionBackwardProblem problem, AttentionBackwardTile tile, typename Row>
@@ -90,7 +92,8 @@ struct AttentionBackwardConfig {
 };
 
 /// In device memory: of every block of queries of every head, the key tiles whose gradients are in
-/// its sums. Zero between launches.
+/// its sums; where these have no order, and those that add (sm90_unordered_sum.cuh). Zero between
+/// launches.
 template <int blocks>
 struct Turns {
   unsigned of[blocks];

@@ -43,7 +43,7 @@ namespace weft::sm90 {
 template <typename RowOf, typename Gradients, typename GradientsWithoutMasks,
           typename Coverage = FullCoverage, typename Dropout = NoDropout,
           typename DropoutTransposed = NoDropout, typename KeyOrder = FirstRowsFirst,
-          typename QueryOrder = LastRowsFirst>
+          typename QueryOrder = LastRowsFirst, typename StoreScores = NoScoreStore>
 struct SplitBackwardArgs {
   const TensorMap *q, *k, *v, *dOutput, *dQ, *dK, *dV;
   unsigned *counter;                // of tiles taken; zero between launches
@@ -56,6 +56,7 @@ struct SplitBackwardArgs {
   DropoutTransposed dropoutTransposed = {};
   KeyOrder keyOrder = {};
   QueryOrder queryOrder = {};
+  StoreScores storeScores = {};  // of a query and two keys, by tiles of queries
   using Row = decltype(row(0, 0));
 };
 
@@ -364,6 +365,9 @@ struct SplitParts {
         }
         operands.dScores[step][w] = packPair(type, found[0].dScore, found[1].dScore);
         asm volatile("" : "+r"(operands.dScores[step][w]));
+        if constexpr (!ofKeys)
+          args.storeScores(info.head, firstRow + w % 2 * 8, first + w / 2 * 8,
+                           operands.dScores[step][w]);
       }
     }
   }
@@ -567,6 +571,8 @@ __device__ __forceinline__ void splitBackward(const Args &args) {
     }
     publishBarriers();
   }
+  storeMaskedScores<problem.heads, problem.queries, problem.keys, tile.rows, tile.columns, true,
+                    C::threads>(args.coverage, args.storeScores);
   ptx::barrier();
   const int role = __shfl_sync(~0u, threadIdx.x / warpgroup, 0);
   if (role == 0) {

@@ -176,6 +176,38 @@ TEST_CASE("the backward pass of attention where tiles of some heads of a group s
   checkAll("sm90_attention_backward_parts", subjects);
 }
 
+TEST_CASE("gradients of queries that tiles of keys add to in any order") {
+  std::vector<Subject> subjects;
+  const GradientSums unordered = GradientSums::unordered;
+  // Three tiles of keys, blocks that take several each; parts of a group's heads; and queries that
+  // see no key, which the first tile writes alone.
+  add(subjects, plainBackward({.b = 1, .h = 2, .j = 150, .k = 300, .p = 64, .w = 64}, DType::f16),
+      {.sums = unordered, .tileQueries = 128, .headGroup = 2, .blocks = 2});
+  add(subjects, causalBackward({.b = 1, .h = 2, .j = 300, .k = 150, .p = 80, .w = 64}, DType::bf16),
+      {.sums = unordered, .tileQueries = 64, .headGroup = 1, .blocks = 3});
+  add(subjects,
+      causalBackward({.b = 1, .h = 1, .g = 3, .j = 130, .k = 200, .p = 64, .w = 64}, DType::f16),
+      {.sums = unordered, .tileQueries = 64, .headGroup = 4, .headsOfTile = 2, .blocks = 3});
+  checkAll("sm90_attention_backward_unordered", subjects);
+}
+
+TEST_CASE("the gradient of scores is stored, masked ones as zeros, by both forms") {
+  std::vector<Subject> subjects;
+  const Sm90AttentionBackwardKnobs together{.tileQueries = 64, .headGroup = 2, .blocks = 2};
+  // Extents that are odd and even, which are stored one by one and in pairs; layouts by number.
+  for (const int64_t length : {139, 140})
+    for (const Sm90AttentionBackwardKnobs &knobs : {together, apart(64, 2), apart(128, 2, 64)})
+      add(subjects,
+          biasedBackward({.b = 2, .h = 1, .g = 2, .j = 90, .k = length, .p = 64, .w = 64},
+                         DType::f16, true),
+          knobs);
+  add(subjects,
+      biasedBackward({.b = 1, .h = 2, .j = 150, .k = 90, .p = 64, .w = 64}, DType::bf16, true,
+                     Dropout{.p = 0.25, .stream = 3}),
+      together);
+  checkAll("sm90_attention_backward_scores", subjects);
+}
+
 TEST_CASE("gradients apart by tiles of 64 and 128 keys or queries, for every number of panels") {
   std::vector<Subject> subjects;
   // Extents cut tiles and blocks of both sides; blocks take several tiles each.

@@ -3,9 +3,11 @@
 #include "codegen/Emit.h"
 #include "codegen/families/attention_backward_sm90/Sm90AttentionBackwardTile.h"
 #include "kernel/Error.h"
+#include "kernel/Profile.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
 #include "passes/configure/Family.h"
+#include "plan/PlanConfiguration.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleAttentionBackwards.h"
 
@@ -145,6 +147,99 @@ TEST_CASE("parts of the gradients of keys take a workspace, a counter and a chec
                    .tileQueries = 64,
                    .tileKeys = 64,
                    .headsOfTile = 1}) == "1 heads a tile; gradients apart sum all of a group");
+}
+
+TEST_CASE("sums in any order are offered, priced and taken where a plan may have them alone") {
+  Device device = findDevice("h200");
+  device.mayBeNondeterministic = true;
+  const auto unordered = [&](const Kernel &kernel) {
+    std::vector<Configuration> result;
+    for (const Configuration &one : enumerate(kernel, device).legal)
+      if (one.knobs.is<Sm90AttentionBackwardKnobs>() && !isDeterministic(one.knobs))
+        result.push_back(one);
+    return result;
+  };
+  const AttentionExtents extents{.b = 1, .h = 2, .j = 2048, .k = 2048};
+  const Kernel plain = plainBackward(extents, DType::f16),
+               causal = causalBackward(extents, DType::f16),
+               table = blockBackward(extents, DType::f16, "longformer(block=64,window=1,global=1)");
+  for (const Configuration &one : nonEmpty(own(plain))) CHECK(isDeterministic(one.knobs));
+  // Under a table, tiles wait for the longest one's turns.
+  for (const auto &[kernel, leastShare] : {std::pair(plain, 0.85), {causal, 0.85}, {table, 0.5}}) {
+    const auto prices = analyticCostModel(device);
+    for (Configuration one : nonEmpty(unordered(kernel))) {
+      CHECK(isLegal(kernel, one, findDevice("h200")));  // a plan that has them may be read
+      const double seconds = prices->cost(kernel, one).seconds;
+      one.knobs = withOtherDeterminism(one.knobs).value();
+      CHECK(isDeterministic(one.knobs));
+      const double ordered = prices->cost(kernel, one).seconds;
+      CHECK(seconds < ordered);
+      CHECK(seconds > leastShare * ordered);
+    }
+  }
+  // Keys of one tile, and gradients apart: the bits are fixed, and nothing is to be gained.
+  CHECK(unordered(plainBackward({.b = 8, .h = 16, .j = 512, .k = 128}, DType::f16)).empty());
+  const AttentionBackwardProblem problem = problemOf(plain, logicalOrder(plain, {}));
+  CHECK_THAT(sm90AttentionBackwardTileRejection(problem,
+                                                {.gradients = BackwardGradients::apart,
+                                                 .sums = GradientSums::unordered,
+                                                 .tileQueries = 64,
+                                                 .tileKeys = 64},
+                                                2, false),
+             Catch::Contains("gradients apart have none in the workspace"));
+  const codegen::EmittedKernel any = codegen::emit(
+                                   plain, logicalOrder(plain, {.sums = GradientSums::unordered}),
+                                   "sm_90a"),
+                               fixed = codegen::emit(plain, logicalOrder(plain, {}), "sm_90a");
+  CHECK(any.readable.find(".areSumsOrdered = false}") != std::string::npos);
+  CHECK(fixed.readable.find("areSumsOrdered") == std::string::npos);
+  CHECK(any.launch.workspaceBytes == fixed.launch.workspaceBytes);
+}
+
+TEST_CASE("measured sums in any order are chosen among where a plan may have them alone") {
+  const Kernel kernel = plainBackward({.b = 1, .h = 2, .j = 512, .k = 512}, DType::f16);
+  Profile profile{.device = "h200", .protocols = {{1, "pretended"}}, .kernels = {}};
+  for (const GradientSums sums : gradientSums)
+    addMeasurement(profile, kernel, logicalOrder(kernel, {.sums = sums}),
+                   {.seconds = 1e-4, .n = 9, .familyVersion = sm90AttentionBackwardFamily.version});
+  for (const bool isAdmitted : {false, true}) {
+    Device device = findDevice("h200");
+    device.mayBeNondeterministic = isAdmitted;
+    const auto prices = measuredCostModel(device, profile, "profile p", false);
+    CHECK(prices->measured(kernel).size() == (isAdmitted ? 2 : 1));
+    CHECK(isDeterministic(prices->measured(kernel).front().configuration.knobs));
+    CHECK(prices->measuredAs(kernel, logicalOrder(kernel, {})).size() == (isAdmitted ? 2 : 1));
+  }
+}
+
+TEST_CASE("a stored gradient of scores takes its bytes and a function") {
+  const AttentionExtents extents{.b = 4, .h = 8, .j = 1024, .k = 1024};
+  const Kernel stored = biasedBackward(extents, DType::f16, true),
+               kept = biasedBackward(extents, DType::f16);
+  CHECK(stored.necessaryBytes() - kept.necessaryBytes() == int64_t(4) * 8 * 1024 * 1024 * 2);
+  CHECK(best(stored) > 1.1 * best(kept));
+  CHECK(best(stored) < 2 * best(kept));  // masked blocks are still skipped
+  for (const Configuration &one : nonEmpty(own(stored)))
+    if (const auto &knobs = one.knobs.get<Sm90AttentionBackwardKnobs>();
+        knobs.gradients == BackwardGradients::together)
+      CHECK(knobs.tileQueries == 64);
+  const auto textOf = [&](const Kernel &kernel, BackwardGradients gradients) {
+    return codegen::emit(
+               kernel,
+               logicalOrder(kernel, {.gradients = gradients, .tileQueries = 64, .tileKeys = 128}),
+               "sm_90a")
+        .readable;
+  };
+  const std::string together = textOf(stored, BackwardGradients::together),
+                    apart = textOf(stored, BackwardGradients::apart);
+  for (const std::string &text : {together, apart}) {
+    CHECK(text.find(".storeScores = storeScores") != std::string::npos);
+    CHECK(text.find(".coverage = coverage") != std::string::npos);
+  }
+  CHECK(together.find("weft::storeScores(d_scores + place, weft::Offset(1024), pair") !=
+        std::string::npos);
+  CHECK(apart.find("weft::storeScorePair(d_scores + place, pair)") != std::string::npos);
+  CHECK(textOf(kept, BackwardGradients::apart).find("storeScores") == std::string::npos);
 }
 
 TEST_CASE("products and sums of a block fit the registers") {
