@@ -24,18 +24,20 @@ struct Bounds {
 
 constexpr int boundedTile = 32;  ///< positions
 
-/// Of an inclusive range of positions. Strides in elements: from a tile to the next one, and from
-/// the least to the greatest. Producer warps ask, too, in few registers.
-__device__ __forceinline__ Bounds boundsOf(const int *bounds, int tileStride, int sideStride,
-                                           int first, int last) {
-  const int *tile = bounds + Offset(unsigned(first) / boundedTile) * tileStride;
-  Bounds found = {tile[0], tile[sideStride]};
+/// Of an inclusive range of positions, of the tensor's row that begins at element `row`. Strides in
+/// elements: from a tile to the next one, and from the least to the greatest. Producer warps ask,
+/// too, in few registers: an index is one, a pointer two.
+__device__ __forceinline__ Bounds boundsOf(const int *bounds, int row, int tileStride,
+                                           int sideStride, int first, int last) {
+  int at = row + int(unsigned(first) / boundedTile) * tileStride;
+  const int end = row + int(unsigned(last) / boundedTile) * tileStride;
+  Bounds found = {bounds[at], bounds[at + sideStride]};
 #pragma unroll 1
-  for (int left = int(unsigned(last) / boundedTile - unsigned(first) / boundedTile); left > 0;
-       --left) {
-    tile += tileStride;
-    found.low = boundOf(0, found.low, tile[0]);
-    found.high = boundOf(1, found.high, tile[sideStride]);
+  while (at < end) {
+    at += tileStride;
+    asm("" : "+r"(at));  // stays an index
+    found.low = boundOf(0, found.low, bounds[at]);
+    found.high = boundOf(1, found.high, bounds[at + sideStride]);
   }
   return found;
 }

@@ -92,14 +92,15 @@ Code ScoreOps::tileBounds(int value, const std::vector<Code> &before, const Code
   std::vector<int64_t> extents;
   for (const int axis : kernel.values[size_t(value)].axes) extents.push_back(extent(axis));
   const std::vector<int64_t> strides = stridesOf(context.configuration.inputs[*input], extents);
-  Code pointer = context.inputs[*input];
+  std::vector<Code> row;
   for (size_t d = 0; d < before.size(); ++d)
-    if (extents[d] > 1)
-      pointer += code(" + weft::Offset({}) * {}", asArgument(before[d]), strides[d]);
+    if (extents[d] > 1) row.push_back(code("{} * {}", asOperand(before[d]), strides[d]));
   const Code name = context.names.reserve(kernel.values[size_t(value)].name + "_range");
-  body.push_back(declare("const weft::Bounds", name,
-                         code("weft::boundsOf({}, {}, {}, {}, {})", pointer, strides[before.size()],
-                              strides[before.size() + 1], asArgument(first), asArgument(last))));
+  body.push_back(
+      declare("const weft::Bounds", name,
+              code("weft::boundsOf({}, {}, {}, {}, {}, {})", context.inputs[*input],
+                   row.empty() ? Code::plain("0") : joined(row, " + "), strides[before.size()],
+                   strides[before.size() + 1], asArgument(first), asArgument(last))));
   return name;
 }
 

@@ -237,7 +237,7 @@ TEST_CASE("block masks of all heads and of each, with rows and columns without a
 
 TEST_CASE("a document mask with bounds skips tiles between documents, in any order of segments") {
   std::vector<Subject> subjects;
-  // Tiles of 64 and 192 queries meet three and more tiles of segments; extents cut all of them.
+  // Tiles of 64 and 128 queries meet three and more tiles of segments; extents cut all of them.
   const Sm90AttentionKnobs knobs{.tileQueries = 64,
                                  .tileKeys = 64,
                                  .queryStages = 2,
@@ -254,7 +254,7 @@ TEST_CASE("a document mask with bounds skips tiles between documents, in any ord
       .b = 1, .h = 2, .j = 70, .k = 258, .p = 32, .w = 32, .hasBounds = true};
   for (const int tileKeys : {32, 64}) {
     add(subjects, documentAttention(last, DType::bf16),
-        {.tileQueries = 192, .tileKeys = tileKeys, .blocks = 1});
+        {.tileQueries = 128, .tileKeys = tileKeys, .blocks = 1});
     subjects.back().segments = emulate::hiddenDocuments(last.k, 160);
     subjects.back().hidden = 128;
   }
