@@ -199,6 +199,7 @@ enum class NoteKind : uint8_t {
   stale,         ///< a measured time is of an older text
   edit,          ///< a kernel's text or a header was edited by hand
   build,         ///< why there are no cubins
+  serialized,    ///< ptxas serialized WGMMAs of a kernel: it is right, and slower than its price
   unknown,       ///< of a plan that was written before notes had kinds, where its words tell none
 };
 std::string_view nameOf(NoteKind kind);

@@ -203,9 +203,9 @@ constexpr auto namesOf<TensorRole> = tensorRoleNames;
 template <>
 constexpr auto namesOf<ParameterKind> = parameterKindNames;
 template <>
-constexpr std::array<std::string_view, 10> namesOf<NoteKind>{
-    "packing",      "copy",  "chunks", "rewrite", "prices",
-    "searchLimits", "stale", "edit",   "build",   "unknown"};
+constexpr std::array<std::string_view, 11> namesOf<NoteKind>{
+    "packing", "copy", "chunks", "rewrite",    "prices", "searchLimits",
+    "stale",   "edit", "build",  "serialized", "unknown"};
 
 template <typename Type>
 concept NamedEnum = std::is_enum_v<Type> && !namesOf<Type>.empty();

@@ -30,6 +30,7 @@ void describe(BuildResult &result, const std::string &entry) {
   result.registers = report.registers;
   result.spillBytes = report.spillBytes;
   result.staticSharedBytes = report.staticSharedBytes;
+  result.warning = serialization(result.log);
 }
 
 PoolOptions poolOptions(const BuildOptions &options) {

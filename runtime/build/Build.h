@@ -46,6 +46,9 @@ struct BuildResult {
   double seconds = 0;  ///< of one processor, spent in NVRTC; 0 from the cache
   std::string error;   ///< empty: built. Else the NVRTC log, "worker crashed (signal 11)" or "timed
                        ///< out after N s"
+  std::string warning;  ///< ptxas's, of a cubin that is right but slow: WGMMAs are serialized
+  /// Why the cubin is not what was asked for; empty where it is.
+  const std::string &failure() const { return error.empty() ? warning : error; }
 };
 
 struct BuildOptions {

@@ -50,14 +50,26 @@ CompilerReport reportFrom(std::string_view log, std::string_view entry) {
   return report;
 }
 
-std::string fatalWarning(std::string_view log) {
+namespace {
+
+/// The first line with a code C75xx other than C7519 that speaks of serialization, or of another
+/// thing.
+std::string firstWarning(std::string_view log, bool isOfSerialization) {
   std::string found;
   forEachLine(log, [&](std::string_view line) {
     const size_t at = line.find("(C75");
-    if (found.empty() && at != line.npos && !line.substr(at).starts_with("(C7519)")) found = line;
+    if (found.empty() && at != line.npos && !line.substr(at).starts_with("(C7519)") &&
+        (line.find("serialized") != line.npos) == isOfSerialization)
+      found = line;
   });
   return found;
 }
+
+}  // namespace
+
+std::string serialization(std::string_view log) { return firstWarning(log, true); }
+
+std::string fatalWarning(std::string_view log) { return firstWarning(log, false); }
 
 std::string reproducible(std::string_view log) {
   std::string kept;

@@ -17,8 +17,12 @@ struct CompilerReport {
 /// Reads the lines that ptxas prints for --ptxas-options=-v. What the log does not say stays -1.
 CompilerReport reportFrom(std::string_view log, std::string_view entry);
 
-/// The first line with a code C75xx other than C7519: ptxas serialized wgmma or ignored a register
-/// request, so the kernel is far slower than what was asked for, or hangs. Empty if there is none.
+/// The first line that says that ptxas serialized WGMMAs: the kernel is right, and slower than what
+/// was asked for. Empty if there is none.
+std::string serialization(std::string_view log);
+
+/// The first line with another code C75xx than C7519 and serialization's: ptxas ignored a register
+/// request, so that the kernel may hang. Empty if there is none.
 std::string fatalWarning(std::string_view log);
 
 /// The log without the line that differs from run to run ("Compile time = ...").

@@ -108,8 +108,8 @@ public:
     for (size_t i = 0; i < results.size(); ++i) {
       slowest = std::max(slowest, results[i].seconds);
       INFO(requests[i].name << "\n" << results[i].log << "\n" << requests[i].text);
-      CHECK(results[i].error.empty());
-      if (!results[i].error.empty()) continue;
+      CHECK(results[i].failure().empty());
+      if (!results[i].failure().empty()) continue;
       CHECK(results[i].spillBytes == 0);
       CHECK(results[i].log.find("warning") == std::string::npos);
       CHECK(results[i].registers > 0);

@@ -151,7 +151,7 @@ TEST_CASE("fused attention waits for WGMMAs where it says so alone") {
   REQUIRE(results.size() > 30);
   for (size_t i = 0; i < results.size(); ++i) {
     INFO(requests[i].name << "\n" << results[i].error);
-    REQUIRE(results[i].error.empty());
+    REQUIRE(results[i].failure().empty());
     const WgmmaCode code = wgmmaCode(results[i].cubin);
     // The compiler may see that a single block needs no loop.
     const bool hasNoLoop = hasOneBlock[i] && code.products * 2 == products[i];

@@ -51,6 +51,26 @@ BuildRequest crashing() {
           .extraFlags = {}};
 }
 
+/// Accumulators change between WGMMAs that nothing waits for: ptxas runs one after the other.
+BuildRequest serialized() {
+  return {.name = "serialized",
+          .text = R"(extern "C" __global__ void serialized(float *x, unsigned long long operand) {
+  float a = x[0], b = x[1], c = x[2], d = x[3];
+#define WGMMA                                                                              \
+  asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0, %1, %2, %3}, %4, " \
+               "%4, 1, 1, 1, 0, 0;"                                                        \
+               : "+f"(a), "+f"(b), "+f"(c), "+f"(d)                                        \
+               : "l"(operand));
+  asm volatile("wgmma.fence.sync.aligned;");
+  WGMMA a *= 2;
+  WGMMA asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;");
+  x[0] = a, x[1] = b, x[2] = c, x[3] = d;
+})",
+          .entry = "serialized",
+          .architecture = "sm_90a",
+          .extraFlags = {}};
+}
+
 /// Compiles for minutes: the front end must evaluate a long constant expression.
 BuildRequest endless() {
   return {.name = "endless",
@@ -257,6 +277,21 @@ TEST_CASE("the second build comes from the cache with the same content") {
   CHECK(cacheVerify().empty());
   CHECK(readFile(onlyEntry(folder / "cache") / "kernel.cu").find("__global__") !=
         std::string::npos);
+}
+
+TEST_CASE("serialized WGMMAs are built and said, from the cache too") {
+  const TemporaryTestFolder folder;
+  const ScopedVariable cache("WEFT_CACHE_DIR", (folder / "cache").string());
+  for (const bool fromCache : {false, true}) {
+    const BuildResult result = build({serialized()}, {}).front();
+    INFO(result.log);
+    CHECK(result.fromCache == fromCache);
+    CHECK(result.error.empty());
+    CHECK_FALSE(result.cubin.empty());
+    CHECK_THAT(result.warning, Catch::Contains("serialized"));
+    CHECK(result.failure() == result.warning);
+  }
+  CHECK(build({addition(1)}, {}).front().failure().empty());
 }
 
 TEST_CASE("a damaged entry is never used, and is built again") {

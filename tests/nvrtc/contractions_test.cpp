@@ -52,6 +52,20 @@ void addSm90(Batch &batch, const std::string &name, const Kernel &kernel, size_t
   for (size_t i = 0; i < all.size(); i += step) batch.add(name, kernel, all[i], "sm_90a");
 }
 
+/// One configuration of sm_90a for each number of blocks above one that share the k of a tile, and
+/// each schedule.
+void addSplits(Batch &batch, const std::string &name, const Kernel &kernel) {
+  std::set<std::string> seen;
+  forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
+    const auto *knobs = configuration.knobs.getIf<Sm90GemmKnobs>();
+    if (knobs && knobs->splitK > 1 &&
+        seen.insert(fmt::format("{} {}", knobs->splitK, int(knobs->schedule))).second)
+      batch.add(name, kernel, configuration, "sm_90a");
+    return true;
+  });
+  CHECK(seen.size() >= 3);
+}
+
 /// One configuration for every tile from sm_80 on and each order of the result, each in an
 /// orientation of the separate operands; `tiles` gains what they are.
 void addEachWarpTile(Batch &batch, const std::string &name, const Kernel &kernel,
@@ -357,7 +371,12 @@ TEST_CASE("tensor-core contractions that leave out tiles behind the last token")
     addSm90(batch, "tokens", kernel, 6);
     addEachWarpTile(batch, "tokens", kernel, seen);
   }
-  batch.buildAndCheck(12, 1);
+  for (const DType dtype : {DType::f16, DType::f32}) {
+    const Kernel kernel = samples::gemmOfTokens({.t = 26, .i = 1024, .u = 3072, .sequences = 1},
+                                                dtype, false, false, true);
+    addSplits(batch, "few tokens", dtype == DType::f32 ? samples::inTf32(kernel) : kernel);
+  }
+  batch.buildAndCheck(14, 1);
 }
 
 static Kernel mostRegisters(const samples::ContractionExtents &extents) {

@@ -71,7 +71,7 @@ TEST_CASE("kernels that start early read and write nothing before they wait") {
        const runtime::BuildResult &result : test::nonEmpty(runtime::build(requests, options))) {
     const runtime::BuildRequest &request = requests[index++];
     INFO(request.name << "\n" << result.log << "\n" << request.text);
-    REQUIRE(result.error.empty());
+    REQUIRE(result.failure().empty());
     const nvrtctest::EarlyCode code = nvrtctest::earlyCode(result.cubin);
     CHECK(code.waits > 0);
     CHECK(code.tooEarly == 0);

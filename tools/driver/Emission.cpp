@@ -334,6 +334,13 @@ BuiltFiles buildCubins(Plan &plan, const EmittedPlan &emitted, bool strict, cons
   for (size_t index = 0; index < results.size(); ++index) {
     const runtime::BuildResult &result = results[index];
     if (!result.error.empty()) failBuild(plan, emitted, index, result.error, folder);
+    if (!result.warning.empty()) {
+      if (strict) failBuild(plan, emitted, index, result.warning, folder);
+      plan.notes.push_back(
+          {.kind = NoteKind::serialized,
+           .text = fmt::format("kernel '{}' is right, but slower than its price: {}",
+                               emitted.requests[index].name, result.warning)});
+    }
     for (const size_t kernel : emitted.kernelsOfRequest[index]) {
       PlanKernel &entry = plan.kernels[kernel];
       if (const std::string rejection = runtime::launchRejection(entry, result.cubin);

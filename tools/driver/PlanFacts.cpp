@@ -479,6 +479,7 @@ std::vector<std::string> warningsOf(const Plan &plan, const json &report,
   for (const PlanNote &note : plan.notes) {
     stale += note.kind == NoteKind::stale;
     if (note.kind == NoteKind::build) cubins = note.text;
+    if (note.kind == NoteKind::serialized) warnings.push_back(note.text);
   }
   if (const std::string memory = memoryWarning(plan); !memory.empty()) warnings.push_back(memory);
   if (const std::string search = searchWarning(report); !search.empty()) warnings.push_back(search);

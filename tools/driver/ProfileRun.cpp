@@ -292,8 +292,8 @@ private:
     std::map<size_t, Work> open;               // by kernel
     for (size_t r = 0; r < results.size(); ++r) {
       const size_t kernel = space.items[lot.items[r]].kernel;
-      if (!results[r].error.empty()) {
-        lot.failures.emplace_back(lot.items[r], "build: " + results[r].error);
+      if (!results[r].failure().empty()) {
+        lot.failures.emplace_back(lot.items[r], "build: " + results[r].failure());
         continue;
       }
       Work &work = open[kernel];

@@ -23,13 +23,26 @@ bool isDense(const PlanTensor &tensor) {
   return true;
 }
 
-/// A dense tensor before and after, by which the views in its buffer are scaled.
+/// Whether the tensor's elements lie in its order from the beginning of its buffer, dense or with
+/// padded rows.
+bool isWhole(const PlanTensor &tensor) {
+  return tensor.offset == 0 && (isDense(tensor) || layoutOf(tensor).isPadded());
+}
+
+/// Of a whole tensor with other extents. Rows that were padded are padded where they still can be.
+std::vector<int64_t> wholeStrides(const PlanTensor &old, const std::vector<int64_t> &extents) {
+  const Layout dense{.order = old.order};
+  if (isDense(old)) return stridesOf(dense, extents);
+  return stridesOf(padded(dense, extents, sizeOf(old.dtype)).value_or(dense), extents);
+}
+
+/// A whole tensor before and after, by which the views in its buffer are scaled.
 class Whole {
 public:
   Whole(const PlanTensor &before, std::vector<int64_t> extents)
       : before(before),
         extents(std::move(extents)),
-        strides(stridesOf(Layout{.order = before.order}, this->extents)),
+        strides(wholeStrides(before, this->extents)),
         dimensions(before.extents.size()) {
     std::iota(dimensions.begin(), dimensions.end(), size_t(0));
     std::erase_if(dimensions, [&](size_t d) { return before.extents[d] == 1; });
@@ -82,11 +95,11 @@ private:
   std::vector<size_t> dimensions;  ///< of more than one element, slowest first
 };
 
-/// The dense tensor that the view is part of: the largest of its buffer.
+/// The tensor that the view is part of: the largest of its buffer.
 const PlanTensor &wholeOf(const PlanTensor &view, const std::vector<PlanTensor> &tensors) {
   const PlanTensor *whole = nullptr;
   for (const PlanTensor &one : tensors)
-    if (one.buffer == view.buffer && one.dtype == view.dtype && one.offset == 0 && isDense(one) &&
+    if (one.buffer == view.buffer && one.dtype == view.dtype && isWhole(one) &&
         (!whole || one.bytes > whole->bytes))
       whole = &one;
   if (!whole || spanBytes(*whole) < view.offset * elementBytes(view) + spanBytes(view))
@@ -118,14 +131,8 @@ void scaleTensors(Plan &plan, const TensorExtents &extents) {
     PlanTensor &tensor = plan.tensors[index];
     tensor.extents = extents[index];
     tensor.bytes = logicalBytes(tensor);
-    const Layout dense{.order = old.order};
-    if (isDense(old) && old.offset == 0) {
-      tensor.strides = stridesOf(dense, tensor.extents);
-      continue;
-    }
-    if (layoutOf(old).isPadded()) {
-      tensor.strides = stridesOf(
-          padded(dense, tensor.extents, sizeOf(tensor.dtype)).value_or(dense), tensor.extents);
+    if (isWhole(old)) {
+      tensor.strides = wholeStrides(old, tensor.extents);
       continue;
     }
     const PlanTensor &all = wholeOf(old, before);

@@ -11,8 +11,9 @@ namespace weft::driver {
 /// Extents of every tensor, logical order.
 using TensorExtents = std::vector<std::vector<int64_t>>;
 
-/// Gives the plan's tensors other extents. Dense tensors stay dense in their order. A view stays
-/// the same part of the dense tensor in whose buffer it lies, its offset with it. Buffers keep
+/// Gives the plan's tensors other extents. Dense tensors stay dense in their order, padded
+/// rows padded where they can be. A view stays the same part of the dense or padded tensor in whose
+/// buffer it lies, its offset with it. Buffers keep
 /// their places in the workspace; those that lay in a result that is too small for them now get
 /// one. Throws Error(unsupported) naming a view that is no whole part any more.
 void scaleTensors(Plan &plan, const TensorExtents &extents);

@@ -455,8 +455,11 @@ private:
     if (second) arguments.push_back({"auxiliary", results[*second].text()});
     arguments.push_back({"reductions", reductionsText()});
     if (region.softmax) arguments.push_back({"softmax", softmaxText()});
-    arguments.push_back({"tokens", tokensArgument(kernel, tokenSide(kernel, region, gemm.isSwapped),
-                                                  "weft::sm90", tokens)});
+    // Where blocks share the k of a tile, ptxas serializes the WGMMAs beside tiles that are left
+    // out (C7515): those behind the last token are computed there, too.
+    const TokenSide side =
+        knobs.splitK > 1 ? TokenSide::none : tokenSide(kernel, region, gemm.isSwapped);
+    arguments.push_back({"tokens", tokensArgument(kernel, side, "weft::sm90", tokens)});
     arguments.push_back({"epilogue", epilogueOp});
     if (isTransformed)
       return call("prologueGemm", {type, std::string(cudaNameOf(operandType(made()))), shape, tile},

@@ -93,6 +93,17 @@ TEST_CASE(
   CHECK(orders == 6);
 }
 
+TEST_CASE("a part of a tensor with padded rows is that part of the smaller one") {
+  Plan plan;
+  plan.tensors = {tensorOf("all", {"p", "h"}, {64, 36}, {0, 1}, {40, 1}, 0),
+                  tensorOf("q", {"p", "h"}, {64, 12}, {0, 1}, {40, 1}, 0),
+                  tensorOf("v", {"p", "h"}, {64, 12}, {0, 1}, {40, 1}, 0, 24)};
+  scaleTensors(plan, {{24, 39}, {24, 13}, {24, 13}});
+  for (const PlanTensor &tensor : nonEmpty(plan.tensors))
+    CHECK(tensor.strides == std::vector<int64_t>{40, 1});
+  CHECK(plan.tensors[2].offset == 26);
+}
+
 TEST_CASE("an axis in two pieces stays in two pieces, and a chunk stays a chunk") {
   Plan plan;
   plan.tensors = {tensorOf("all", {"h", "j"}, {48, 32}, {0, 1}, {32, 1}, 0),

@@ -39,5 +39,9 @@ TEST_CASE("warnings that mean a broken kernel") {
             .empty());
   const std::string serialized =
       "ptxas info : (C7510) Potential Performance Loss: wgmma.mma_async is serialized";
-  CHECK(fatalWarning("first\n" + serialized + "\nlast\n") == serialized);
+  CHECK(serialization("first\n" + serialized + "\nlast\n") == serialized);
+  CHECK(fatalWarning(serialized + "\n").empty());
+  const std::string ignored = "ptxas info : (C7508) Potential Performance Loss: setmaxnreg ignored";
+  CHECK(fatalWarning(serialized + "\n" + ignored + "\n") == ignored);
+  CHECK(serialization(sampleLog + ignored + "\n").empty());
 }

@@ -209,8 +209,8 @@ int sayCheck(const runtime::Artifact &before, const std::vector<std::string> &br
 /// Notes that an earlier build left and this one decides anew.
 void dropOldNotes(std::vector<PlanNote> &notes) {
   std::erase_if(notes, [](const PlanNote &note) {
-    return note.kind == NoteKind::build || note.kind == NoteKind::edit ||
-           note.kind == NoteKind::stale;
+    return note.kind == NoteKind::build || note.kind == NoteKind::serialized ||
+           note.kind == NoteKind::edit || note.kind == NoteKind::stale;
   });
 }
 
