@@ -1,14 +1,32 @@
-// By predicted time alone; docs/experiments/launches.md has the figures.
+// By predicted times alone; docs/experiments/launches.md has the figures.
 #include "plan/EarlyStarts.h"
 
+#include "codegen/families/view/ViewKnobs.h"
+
 namespace weft {
+namespace {
+
+/// Whether launching is much of what the plan takes. In longer plans the blocks that wait take more
+/// from those at work than launching costs.
+bool hasShortKernels(const Plan &plan) {
+  constexpr double mostSecondsOfMean = 5e-6;
+  double seconds = 0;
+  int launches = 0;
+  for (const PlanKernel &kernel : plan.kernels) {
+    if (kernel.family == viewFamily) continue;
+    seconds += kernel.seconds;
+    ++launches;
+  }
+  return seconds < mostSecondsOfMean * launches;
+}
+
+}  // namespace
 
 void chooseEarlyStarts(Plan &plan, EarlyStarts which) {
-  // Of longer kernels the blocks that wait take more from those at work than launching costs.
-  constexpr double mostSeconds = 5e-6;
-  for (PlanKernel &kernel : plan.kernels)
-    kernel.startsEarly = !plan.concurrent && which != EarlyStarts::none &&
-                         (which == EarlyStarts::all || kernel.seconds < mostSeconds);
+  const bool isEarly =
+      !plan.concurrent &&
+      (which == EarlyStarts::all || (which == EarlyStarts::shortPlans && hasShortKernels(plan)));
+  for (PlanKernel &kernel : plan.kernels) kernel.startsEarly = isEarly;
 }
 
 }  // namespace weft

@@ -86,7 +86,8 @@ void addRunFlags(Command &command, RunRequest &request) {
   command.add_option("--loss-scale", request.lossScale,
                      "with --steps, of a plan with f16 or bf16 parameters: factor of the loss's "
                      "gradient, which updates divide by, or dynamic: halved where gradients "
-                     "overflow, doubled now and then; default: 1024 for f16, 1 for bf16");
+                     "overflow, doubled now and then; default: dynamic for f16 (1024 where the "
+                     "plan does not check gradients), 1 for bf16");
   command
       .add_option("--growth-interval", request.growthInterval,
                   "with --loss-scale dynamic: steps taken in a row that double the scale")

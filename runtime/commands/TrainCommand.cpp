@@ -56,7 +56,8 @@ private:
   void (*onInterrupt)(int), (*onTermination)(int);
 };
 
-/// Gradients of f16 lose bits below 2^-14; a thousandth of that is where they matter little.
+/// Of plans that do not check their gradients. Gradients of f16 lose bits below 2^-14; a thousandth
+/// of that is where they matter little.
 constexpr double fixedLossScaleOfF16 = 1024;
 /// A dynamic scale is then 2^-16 of what it was: the gradients overflow by themselves.
 constexpr int mostSkippedInARow = 32;
@@ -80,6 +81,7 @@ LossScaleChoice chosenLossScale(const TrainRequest &request, const Plan &plan) {
   const bool isChecked = gradientCheckOf(plan) >= 0;
   if (request.lossScale.empty()) {
     if (plan.dtype != DType::f16 || !unscalesGradients(plan)) return {};
+    if (isChecked) return {.isDynamic = true, .value = firstDynamicLossScale};
     return {false, fixedLossScaleOfF16};
   }
   const LossScaleChoice choice = parseLossScale(request.lossScale);

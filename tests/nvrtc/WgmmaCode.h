@@ -63,7 +63,9 @@ struct EarlyCode {
   int constants = 0;
 };
 inline EarlyCode earlyCode(const std::string &cubin) {
-  constexpr uint64_t acquire = 0x82E, load = 0x981, store = 0x986, isConstant = 0x8000;
+  constexpr uint64_t acquire = 0x82E, load = 0x981, store = 0x986;
+  // Of loads: weak 0, CONSTANT 0x8000, STRONG (loads that asm orders) others.
+  constexpr uint64_t orderMask = 0xE000, constant = 0x8000;
   EarlyCode code;
   forEachInstruction(cubin, [&](uint64_t word, uint64_t upper) {
     const uint64_t operation = word & operationMask;
@@ -71,7 +73,7 @@ inline EarlyCode earlyCode(const std::string &cubin) {
     const bool isAccess = operation == load || operation == store;
     code.accesses += isAccess;
     code.tooEarly += isAccess && code.waits == 0;
-    code.constants += operation == load && (upper & isConstant) != 0;
+    code.constants += operation == load && (upper & orderMask) == constant;
   });
   return code;
 }

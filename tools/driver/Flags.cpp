@@ -371,8 +371,8 @@ void ChoiceFlags::declareDecisions(CLI::App &command) {
   command.add_option(
       "--early-start", earlyStart,
       "kernels are launched while the one before them ends and wait by themselves for what it "
-      "writes (programmatic dependent launch, sm_90a): on, off, or auto: those of less than 5 us, "
-      "and none with --concurrent on");
+      "writes (programmatic dependent launch, sm_90a): on, off, or auto: all of "
+      "plans whose mean launch is predicted below 5 us, none of others and with --concurrent on");
   const CLI::Range counts(0, 4096);
   command
       .add_option("--chunks", chunks,
@@ -510,7 +510,7 @@ double ChoiceFlags::memoryTradeShare() const {
 
 EarlyStarts ChoiceFlags::earlyStarts(std::string_view architecture) const {
   if (earlyStart == "off" || !codegen::hasWgmma(architecture)) return EarlyStarts::none;
-  return earlyStart == "on" ? EarlyStarts::all : EarlyStarts::shortKernels;
+  return earlyStart == "on" ? EarlyStarts::all : EarlyStarts::shortPlans;
 }
 
 decision::Concurrency ChoiceFlags::concurrency() const {

@@ -7,6 +7,7 @@
 #include "tools/driver/Emission.h"
 #include "tools/driver/ScaledPlan.h"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,8 @@ namespace weft::driver {
 
 /// One result of the whole plan. The bound is four times the largest error that rounding every
 /// value to its stored type makes in the interpreter, measured on the same inputs: a plan rounds at
-/// most as often.
+/// most as often. Where a result is outside it, inputs a unit in the last place apart say anew how
+/// large that error is, and the largest counts.
 struct ResultCheck {
   std::string name;
   int64_t elements = 0;
@@ -28,8 +30,10 @@ struct ResultCheck {
 };
 
 /// What runScaled() would say of a plan that rounds as the interpreter does, in the graph's order
-/// of results; needs no GPU.
-std::vector<ResultCheck> checkReference(const ScaledGraph &graph, uint64_t seed);
+/// of results, or whose elements `resultOf` makes of exact and rounded ones; needs no GPU.
+std::vector<ResultCheck> checkReference(
+    const ScaledGraph &graph, uint64_t seed,
+    const std::function<double(double exact, double rounded)> &resultOf = {});
 
 /// The plan with its texts and cubins, ready to run anywhere.
 struct BuiltPlan {

@@ -819,6 +819,34 @@ TEST_CASE("constants are cut to the small extents, kernels that hold them includ
   CHECK(checkReference(scaled, 1).front().passed);
 }
 
+TEST_CASE("a result outside one path's roundings is measured by several, and then fails or not") {
+  const auto checked = [](int maps, double factor) {
+    std::string text = R"(
+      !t = tensor<8xf16, #weft.axes<i>>
+      weft.graph @logistic(%x: !t) -> !t {
+        %x0 = weft.tanh %x : !t
+        %one = weft.constant dense<1.0> : !t)";
+    for (int n = 0; n < maps; ++n)  // x' = 1 - 1.9 x x: in [-1, 1], and differences grow
+      text += fmt::format(R"(
+        %a{0} = weft.mul %x{0}, %x{0} : !t, !t
+        %b{0} = weft.scale %a{0} {{factor = -1.9}} : !t
+        %x{1} = weft.add %b{0}, %one : !t, !t)",
+                          n, n + 1);
+    text += fmt::format("\n weft.return %x{} : !t }}", maps);
+    return checkReference(
+               {.kernels = {}, .results = {"y"}, .ops = text}, 1,
+               [&](double exact, double rounded) { return exact + factor * (rounded - exact); })
+        .front();
+  };
+  CHECK(checked(1, 1).passed);
+  CHECK(checked(1, 20).failed());
+  const ResultCheck within = checked(6, 3), outside = checked(6, 4.5);
+  INFO(within.worst << " of " << within.bound << " " << within.unchecked);
+  CHECK(within.passed);
+  CHECK(outside.bound > within.bound);
+  CHECK(checked(6, 200).failed());
+}
+
 TEST_CASE("what the reference itself cannot hold was not checked, and did not fail") {
   const auto checked = [](const char *factor) {
     const std::string text = fmt::format(R"(

@@ -215,10 +215,10 @@ TEST_CASE("a scale of the loss is of plans that divide gradients by it, and a po
   CHECK_THAT(said("8x"), Catch::Contains("--loss-scale 8x: a finite number above 0, or dynamic"));
 }
 
-TEST_CASE("a step whose gradients overflow changes no weight and halves the scale") {
+TEST_CASE("a step whose gradients overflow changes no weight and halves the scale, by default") {
   Run run(scaling());
   overflowAbove(20000);
-  run.request.lossScale = "dynamic";
+  run.request.lossScale = GENERATE("", "dynamic");
   run.request.steps = 0;
   trainArtifact(run.request);
   const float first = weightOf(run.kept());

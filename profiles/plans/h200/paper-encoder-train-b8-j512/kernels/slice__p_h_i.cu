@@ -7,7 +7,6 @@
 //   config     vector 8 x f16 along i, 256 threads a block    launch <<<512, 256>>>
 //   not fused  contract, slice: F024 no-epilogue ('slice' is of class movement; an epilogue is element-wise)
 //   not fused  slice, slice: F060 movement-op (d_wq)
-#include "weft/sm90_dependent_launch.cuh"
 #include "weft/types.cuh"
 #include "weft/vector.cuh"
 
@@ -18,9 +17,7 @@ constexpr int threads = 256;                        // a block
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(threads)
-slice_f16_64x48x1024_early(const weft::half *d_wq_d_wk_d_wv, weft::half *d_wq) {
-  weft::sm90::launchDependents();
-  weft::sm90::gridDependencyWait();
+slice_f16_64x48x1024(const weft::half *__restrict__ d_wq_d_wk_d_wv, weft::half *__restrict__ d_wq) {
   static_assert(p == 64 && h == 48 && i == 1024 && h2 == 16, "plan.json: these extents");
   static_assert((1024 / width * 1024 + threads - 1) / threads == 512, "plan.json: 512 blocks");
   static_assert(threads == 256, "plan.json: 256 threads a block");
