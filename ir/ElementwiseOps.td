@@ -362,7 +362,7 @@ def Weft_MaskOp : Weft_Elementwise<"mask", "", 0, "std::numeric_limits<double>::
   let ownExpression = 1;
   let ownConstraints = 1;
   let ownTypes = 1;
-  let arguments = (ins Weft_Tensor:$x, Optional<Weft_Tensor>:$aux, StrAttr:$kind,
+  let arguments = (ins Weft_Tensor:$x, Variadic<Weft_Tensor>:$others, StrAttr:$kind,
                        OptionalAttr<I64Attr>:$query,
                        I64Attr:$key, OptionalAttr<DenseI64ArrayAttr>:$along,
                            OptionalAttr<I64Attr>:$left,
@@ -389,6 +389,13 @@ def Weft_MaskOp : Weft_Elementwise<"mask", "", 0, "std::numeric_limits<double>::
     static MaskOp byPattern(::mlir::OpBuilder &builder, ::mlir::Location location,
                             ::mlir::Value x, int64_t query, int64_t key,
                             ::llvm::ArrayRef<int64_t> heads, ::llvm::StringRef pattern);
+    /// Null without a second operand: lengths, starts, a table, segments or offsets.
+    ::mlir::Value getAux() { return getOthers().empty() ? ::mlir::Value() : getOthers().front(); }
+    /// Of a document mask, the bounds of its segments (weft.tile_bounds); null without them.
+    ::mlir::Value getBounds() {
+      return getOthers().size() < 2 ? ::mlir::Value() : getOthers()[1];
+    }
+    void setBounds(::mlir::Value bounds);
     /// Heads whose tables may differ: the extents of `along`, as one number.
     int64_t countHeads();
     ::llvm::LogicalResult checkFloatResult();

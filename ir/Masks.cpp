@@ -4,6 +4,7 @@
 #include "kernel/BlockMask.h"
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
+#include "kernel/TileBounds.h"
 
 namespace weft {
 namespace {
@@ -68,9 +69,11 @@ MaskOp MaskOp::document(mlir::OpBuilder &builder, mlir::Location location, mlir:
 }
 
 void MaskOp::setStarts(mlir::Value starts, int64_t along) {
-  getAuxMutable().assign(starts);
+  getOthersMutable().assign(starts);
   setAlong(llvm::ArrayRef<int64_t>{along});
 }
+
+void MaskOp::setBounds(mlir::Value bounds) { getOthersMutable().assign({getAux(), bounds}); }
 
 //===-- Expression ----------------------------------------------------------------------------===//
 
@@ -226,8 +229,12 @@ mlir::LogicalResult MaskOp::verifyOwnConstraints() {
                        has.along.value_or(has.aux ? getAlong().has_value() : getAux() != nullptr)),
           checkPresent(*this, getKind(), "pattern", getPattern().has_value(), has.pattern),
           checkPresent(*this, getKind(), "second operand", getAux() != nullptr,
-                       has.aux.value_or(getAux() != nullptr)))))
+                       has.aux.value_or(getAux() != nullptr)),
+          checkPresent(*this, getKind(), "third operand", getBounds() != nullptr,
+                       getKind() == "document" && getBounds() != nullptr))))
     return mlir::failure();
+  if (getOthers().size() > 2)
+    return broken(*this, "mask_c2") << "a " << getKind() << " mask has no fourth operand";
   if (getFill() && !getFill()->isFinite())
     return broken(*this, "mask_c7") << "'fill' must be finite; leave it out for -inf";
   if (getFill() && getKind() == "unread")
@@ -312,10 +319,56 @@ mlir::LogicalResult MaskOp::verifySegments() {
   if (queries > keys)
     return broken(*this, "mask_c8") << "a document mask of " << queries << " queries and " << keys
                                     << " keys: the first queries have no segment";
-  return allOf(checkExtents(*this, "mask_c5", "the tensor of segments", getAux().getType(),
-                            {sizes[along], keys}),
-               checkElementType(*this, "mask_c5", "the tensor of segments", getAux().getType(),
-                                fromDType(getContext(), DType::i32)));
+  const mlir::Type i32 = fromDType(getContext(), DType::i32);
+  if (mlir::failed(allOf(
+          checkExtents(*this, "mask_c5", "the tensor of segments", getAux().getType(),
+                       {sizes[along], keys}),
+          checkElementType(*this, "mask_c5", "the tensor of segments", getAux().getType(), i32))))
+    return mlir::failure();
+  if (!getBounds()) return mlir::success();
+  return allOf(
+      checkExtents(*this, "mask_c10", "the tensor of bounds", getBounds().getType(),
+                   {sizes[along], boundedTiles(keys), boundsOfTile}),
+      checkElementType(*this, "mask_c10", "the tensor of bounds", getBounds().getType(), i32));
 }
+
+//===-- tile_bounds ---------------------------------------------------------------------------===//
+
+void TileBoundsOp::build(mlir::OpBuilder &builder, mlir::OperationState &state,
+                         mlir::Value segments) {
+  std::vector<std::string> names = axisNames(segments.getType());
+  std::vector<int64_t> sizes = extents(segments.getType());
+  names.back() += "_tile", sizes.back() = boundedTiles(sizes.back());
+  names.emplace_back("bound"), sizes.push_back(boundsOfTile);
+  state.addOperands(segments);
+  state.addTypes(makeTensor(builder.getContext(), names, sizes,
+                            mlir::getElementTypeOrSelf(segments.getType())));
+}
+
+mlir::LogicalResult TileBoundsOp::verifyConstraints() {
+  const mlir::Type segments = getSegments().getType(), result = getResult().getType(),
+                   i32 = fromDType(getContext(), DType::i32);
+  if (rankOf(segments) < 1)
+    return broken(*this, "tile_bounds_c1") << "the operand has no axis of positions: " << segments;
+  std::vector<int64_t> expected = extents(segments);
+  expected.back() = boundedTiles(expected.back());
+  expected.push_back(boundsOfTile);
+  return allOf(checkElementType(*this, "tile_bounds_c1", "the operand", segments, i32),
+               checkExtents(*this, "tile_bounds_c2", "the result", result, expected),
+               checkElementType(*this, "tile_bounds_c2", "the result", result, i32));
+}
+
+/// The axis of positions is walked inside an element, as that of a table of buckets is.
+IterationSpace TileBoundsOp::iterationSpace() {
+  SpaceBuilder builder(*this);
+  const int last = rankOf(getSegments().getType()) - 1;
+  for (int dimension = 0; dimension < last; ++dimension)
+    builder.independent({{1, dimension}, {0, dimension}});
+  return builder.independent({{1, last}})
+      .independent({{1, last + 1}})
+      .independent({{0, last}})
+      .take();
+}
+double TileBoundsOp::flop() { return 0; }
 
 }  // namespace weft

@@ -268,6 +268,14 @@ def Weft_ExpandBucketsOp : Weft_SpaceOp<"expand_buckets", "movement"> {
                                  "int64_t":$distance)>];
 }
 
+def Weft_TileBoundsOp : Weft_SpaceOp<"tile_bounds", "movement"> {
+  let summary = "The least and the greatest of every 32 neighbouring positions of the last axis";
+  let arguments = (ins Weft_Tensor:$segments);
+  let results = (outs Weft_Tensor:$result);
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::mlir::Value":$segments)>];
+}
+
 def Weft_IdentityOp : Weft_SpaceOp<"identity", "movement"> {
   let isDifferentiable = 1;
   let summary = "The operand unchanged: the body of a pure change of layout";

@@ -21,6 +21,7 @@ namespace weft {
 #define GEN_PASS_DEF_FOLDSOFTMAXPASS
 #define GEN_PASS_DEF_RECOMPUTEATTENTIONPASS
 #define GEN_PASS_DEF_DECOMPOSENORMSPASS
+#define GEN_PASS_DEF_BOUNDDOCUMENTMASKSPASS
 #define GEN_PASS_DEF_FUSEPASS
 #include "passes/Passes.h.inc"
 
@@ -136,6 +137,10 @@ struct CommuteScalingImpl : impl::CommuteScalingPassBase<CommuteScalingImpl> {
 
 struct FoldSoftmaxImpl : impl::FoldSoftmaxPassBase<FoldSoftmaxImpl> {
   void runOnOperation() override { foldSoftmaxes(getOperation()); }
+};
+
+struct BoundDocumentMasksImpl : impl::BoundDocumentMasksPassBase<BoundDocumentMasksImpl> {
+  void runOnOperation() override { boundDocumentMasks(getOperation()); }
 };
 
 struct DecomposeNormsImpl : impl::DecomposeNormsPassBase<DecomposeNormsImpl> {

@@ -259,6 +259,23 @@ def FoldSoftmaxPass : Pass<"fold-softmax", "::weft::GraphOp"> {
   }];
 }
 
+def BoundDocumentMasksPass : Pass<"bound-document-masks", "::weft::GraphOp"> {
+  let summary = "Bounds of its segments for the document mask of a folded softmax";
+  let description = [{
+    A kernel that holds the mask and the fold skips tiles of scores whose queries and keys have no
+    segment in common.
+    ```mlir
+    %seen = weft.mask document %score, %segments along (b) {query = j, key = k} : !hbjk, !bk
+    %y    = weft.online_softmax_contract "hbjk,whbk->whbj" %seen, %v : ...
+    // becomes
+    %segments_bounds = weft.tile_bounds %segments : !bk -> !bounds
+    %seen = weft.mask document %score, %segments, %segments_bounds along (b) {query = j, key = k}
+        : !hbjk, !bk, !bounds -> !hbjk
+    %y    = weft.online_softmax_contract "hbjk,whbk->whbj" %seen, %v : ...
+    ```
+  }];
+}
+
 def DecomposeNormsPass : Pass<"decompose-norms", "::weft::GraphOp"> {
   let summary = "Norms as sums of rows and their application";
   let description = [{

@@ -22,6 +22,8 @@ const std::vector<PipelineStep> &graphPipeline() {
       {"decompose-softmax", "after stacking only by convention: the two touch different ops"},
       {"commute-scaling", "after decompose-softmax, which makes the scalings"},
       {"fold-softmax", "after commute-scaling, whose contractions of sub-vectors it folds"},
+      {"bound-document-masks",
+       "after fold-softmax and recompute-attention: masks of folds alone have bounds"},
       {"recompose-softmax",
        "in place of decompose-softmax and the fold behind it: where those run, no softmax is left"},
       {"decompose-norms",

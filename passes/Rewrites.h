@@ -169,6 +169,11 @@ void recomputeAttention(SoftmaxOp softmax);
 /// All of a graph that can. Returns how many.
 int recomputeAttentions(GraphOp graph);
 
+/// Bounds of its segments (weft.tile_bounds) for every document mask whose segments the mask of a
+/// fold has, so that a kernel of both may skip tiles. One op a tensor of segments. Returns how many
+/// masks.
+int boundDocumentMasks(GraphOp graph);
+
 /// layer_norm -> sums of x and of its squares by rows, in fp32, and normalize with mul and add;
 /// rms_norm -> sums of squares, and rms_normalize with mul. The sums may join what computes x, the
 /// rest what reads y. A norm whose statistics are read stays as it is. `deferred`: RMS norms alone,

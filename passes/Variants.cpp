@@ -186,6 +186,7 @@ void fuseAttention(GraphOp graph, int subVector, Variant &variant) {
     else if (!foldSoftmax(commuteScaling(decomposeSoftmax(softmax, subVector))))
       throw Error::checkFailed("a decomposed softmax whose scaling commuted does not fold");
   }
+  boundDocumentMasks(graph);
   if (isFused) variant.rewrites.push_back({Rewrite::Kind::fuseAttention});
 }
 

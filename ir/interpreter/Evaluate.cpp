@@ -154,6 +154,7 @@ struct Evaluator {
         gather(operand(0), operand(1), isInteger ? 0 : std::numeric_limits<double>::quiet_NaN()));
   }
 
+  Results operator()(TileBoundsOp) const { return results(tileBounds(operand(0))); }
   Results operator()(OffsetsOp sums) const { return results(offsets(operand(0), sums.getBound())); }
   Results operator()(PackOp packing) const {
     const llvm::ArrayRef<int64_t> axes = packing.getAxes();
@@ -296,8 +297,8 @@ Results evaluateIn(mlir::Operation *op, Operands operands, const InterpreterOpti
             TransposeOp, SliceOp, ConcatOp, SplitAxisOp, MergeAxesOp, IdentityOp, GatherOp,
             DropoutOp, RotaryOp, MaskOp, AlibiOp, RelativeBiasOp, ExpandBucketsOp, CrossEntropyOp,
             CrossEntropyDxOp, SoftmaxDxOp, LayerNormDxOp, LayerNormDwOp, RmsNormDxOp, RmsNormDwOp,
-            ScatterAddOp, PadOp, BroadcastOp, OffsetsOp, PackOp, UnpackOp, AppendOp, GatherPagesOp>(
-          [&](auto typed) { return evaluator(typed); })
+            ScatterAddOp, PadOp, BroadcastOp, OffsetsOp, PackOp, UnpackOp, AppendOp, GatherPagesOp,
+            TileBoundsOp>([&](auto typed) { return evaluator(typed); })
       .Default([&](mlir::Operation *other) {
         auto scalar = mlir::dyn_cast<WeftOp>(other);
         if (!scalar || scalar.expression().empty())

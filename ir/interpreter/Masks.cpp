@@ -1,6 +1,9 @@
 // Each mask is a predicate over the coordinates of one element.
 #include "ir/interpreter/Masks.h"
 
+#include "kernel/TileBounds.h"
+
+#include <algorithm>
 #include <limits>
 
 namespace weft::reference {
@@ -67,6 +70,23 @@ TensorValue maskDocument(const TensorValue &x, int64_t query, int64_t key,
     const int64_t row = at[along] * keys;
     return segments.elements[row + at[key]] == segments.elements[row + at[query] + shift];
   });
+}
+
+TensorValue tileBounds(const TensorValue &segments) {
+  Shape shape = segments.shape;
+  const int64_t positions = shape.back();
+  shape.back() = boundedTiles(positions);
+  shape.push_back(boundsOfTile);
+  TensorValue bounds = zeros(shape);
+  size_t at = 0;
+  for (auto row = segments.elements.begin(); row != segments.elements.end(); row += positions)
+    for (int64_t first = 0; first < positions; first += boundedTile) {
+      const auto [least, greatest] =
+          std::minmax_element(row + first, row + std::min(first + boundedTile, positions));
+      bounds.elements[at++] = *least;
+      bounds.elements[at++] = *greatest;
+    }
+  return bounds;
 }
 
 }  // namespace weft::reference

@@ -33,4 +33,8 @@ TensorValue maskPattern(const TensorValue &x, int64_t query, int64_t key,
 TensorValue maskDocument(const TensorValue &x, int64_t query, int64_t key,
                          const TensorValue &segments, int64_t along, double fill);
 
+/// Of every 32 neighbouring positions of the last axis the least and the greatest element, along
+/// two axes in its place: tiles, then the two.
+TensorValue tileBounds(const TensorValue &segments);
+
 }  // namespace weft::reference

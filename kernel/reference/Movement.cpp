@@ -1,7 +1,9 @@
 // Movement: the element of a result is an element of an operand at other coordinates. Exact.
 #include "kernel/Error.h"
+#include "kernel/TileBounds.h"
 #include "kernel/reference/PointEvaluator.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -71,6 +73,20 @@ Point PointEvaluator::gather(const BodyOp &op, size_t, const Coordinates &at) {
   const bool inside = from[0] >= 0 && from[0] < extent(op.operands[0], 0);
   if (!inside) return {.value = std::numeric_limits<double>::quiet_NaN(), .error = 0};
   return operand(op, 0, from);
+}
+
+Point PointEvaluator::tileBounds(const BodyOp &op, size_t, const Coordinates &at) {
+  const size_t last = at.size() - 2;
+  Coordinates from(last + 1);
+  for (size_t d = 0; d < last; ++d) from[d] = at[d];
+  from[last] = at[last] * boundedTile;
+  const int64_t end = std::min(from[last] + boundedTile, extent(op.operands[0], last));
+  Point bound = operand(op, 0, from);
+  for (++from[last]; from[last] < end; ++from[last]) {
+    const Point next = operand(op, 0, from);
+    if ((next.value < bound.value) == (at[last + 1] == 0)) bound = next;
+  }
+  return bound;
 }
 
 Point PointEvaluator::pad(const BodyOp &op, size_t, const Coordinates &at) {

@@ -86,6 +86,7 @@ PointEvaluator::Handler PointEvaluator::handlerOf(const Kernel &kernel, const Bo
       {OpKind::alibi, &PointEvaluator::alibi},
       {OpKind::relativeBias, &PointEvaluator::relativeBias},
       {OpKind::expandBuckets, &PointEvaluator::expandBuckets},
+      {OpKind::tileBounds, &PointEvaluator::tileBounds},
       {OpKind::softmax, &PointEvaluator::softmax},
       {OpKind::softmaxFromLogSums, &PointEvaluator::softmaxFromLogSums},
       {OpKind::layerNorm, &PointEvaluator::layerNorm},

@@ -179,6 +179,7 @@ private:
   Point alibi(const BodyOp &op, size_t result, const Coordinates &at);
   Point relativeBias(const BodyOp &op, size_t result, const Coordinates &at);
   Point expandBuckets(const BodyOp &op, size_t result, const Coordinates &at);
+  Point tileBounds(const BodyOp &op, size_t result, const Coordinates &at);
 
   // Normalization.cpp
   /// The result of `compute` for this op and key, which is kept.

@@ -5,6 +5,7 @@
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/Pages.h"
 #include "kernel/PositiveValues.h"
+#include "kernel/TileBounds.h"
 
 #include <algorithm>
 #include <cmath>
@@ -49,6 +50,10 @@ int64_t positionsOf(const Kernel &kernel, const BodyOp &op) {
   return kernel.axes[size_t(padded.axes[size_t(pair[1])])].extent;
 }
 
+/// Segments that have bounds: long enough that tiles of scores lie between different ones.
+constexpr InputRule boundedSegments = {
+    .kind = InputRule::Kind::integer, .low = 0, .high = mostRandomSegment, .run = 192};
+
 InputRule ruleOf(const Kernel &kernel, int value) {
   const DType dtype = kernel.values[value].dtype;
   InputRule rule;
@@ -85,6 +90,14 @@ InputRule ruleOf(const Kernel &kernel, int value) {
                 .extent;
         if (rule.kind != InputRule::Kind::ascending)
           rule = {.kind = InputRule::Kind::ascending, .low = 0, .high = tokens / sequences};
+      } else if (tileBoundsOf(op) && n == segmentsOperand) {
+        rule = boundedSegments;
+      } else if (n == tileBoundsOperand && tileBoundsOf(op)) {
+        const int segments = op.operands[segmentsOperand];
+        rule = boundedSegments;
+        rule.kind = InputRule::Kind::bounds;
+        rule.bounded = size_t(std::ranges::find(kernel.inputs, segments) - kernel.inputs.begin());
+        rule.positions = kernel.axes[size_t(kernel.values[size_t(segments)].axes.back())].extent;
       } else if (op.kind == OpKind::mask && n == 1)
         rule.high = isDocumentMask(op)
                         ? mostRandomSegment
@@ -111,18 +124,34 @@ std::vector<InputRule> inputRules(const Kernel &kernel) {
 
 void fillInput(TensorImage &image, const InputRule &rule, uint64_t seed, size_t position,
                int threads) {
-  const uint64_t key = mixed(seed ^ mixed(position + 1));
+  const bool isBounds = rule.kind == InputRule::Kind::bounds;
+  const uint64_t key = mixed(seed ^ mixed((isBounds ? rule.bounded : position) + 1));
+  const auto bitsOf = [&](int64_t n) { return mixed(key + uint64_t(n + 1) * 0x9E3779B97F4A7C15); };
+  const auto integer = [&](int64_t n) {
+    return rule.low + int64_t(bitsOf(n / rule.run) % uint64_t(rule.high - rule.low + 1));
+  };
+  /// Of the tile and the side that element n is of.
+  const auto bound = [&](int64_t n) {
+    const int64_t tiles = boundedTiles(rule.positions), tile = n / boundsOfTile % tiles,
+                  row = n / boundsOfTile / tiles * rule.positions;
+    int64_t found = integer(row + tile * boundedTile);
+    for (int64_t at = tile * boundedTile; at < std::min((tile + 1) * boundedTile, rule.positions);
+         ++at)
+      found = n % boundsOfTile == 0 ? std::min(found, integer(row + at))
+                                    : std::max(found, integer(row + at));
+    return found;
+  };
   const bool isTable = rule.kind == InputRule::Kind::pages;
   const int64_t entries = isTable ? image.shape().at(1) : 1;
   const ShuffledPages pages(isTable ? image.shape().at(0) : 1, rule.high + 1, key);
   image.fill(
       [&](int64_t n) -> double {
-        const uint64_t bits = mixed(key + uint64_t(n + 1) * 0x9E3779B97F4A7C15);
+        const uint64_t bits = bitsOf(n);
         switch (rule.kind) {
           case InputRule::Kind::real: return rule.mean + bellShaped(bits);
           case InputRule::Kind::positive: return 0.5 + std::abs(bellShaped(bits));
-          case InputRule::Kind::integer:
-            return double(rule.low + int64_t(bits % uint64_t(rule.high - rule.low + 1)));
+          case InputRule::Kind::integer: return double(integer(n));
+          case InputRule::Kind::bounds: return double(bound(n));
           case InputRule::Kind::ascending: {  // steps of 1 to high, and to high / 2 in the mean
             const int64_t half = std::max<int64_t>(1, (rule.high + 1) / 2);
             return double(n * half + int64_t(bits % uint64_t(half)));

@@ -108,12 +108,13 @@ using FillInput = std::function<bool(size_t input, const Tensor &tensor)>;
 /// Changes inputs, all of which are filled: what depends on others.
 using FillRest = std::function<void(std::span<const std::unique_ptr<Tensor>> tensors)>;
 
-/// Launches twice in one module and compares the bits; then with fp64.
+/// Launches twice in one module and compares the bits; then with fp64. `restore` changes inputs
+/// between the two, back to numbers: what a launch must not have read.
 inline void checkEmitted(const Kernel &kernel, const Configuration &configuration,
                          const codegen::EmittedKernel &emitted, const HostKernel &host,
                          const std::array<int64_t, 3> &blocks,
                          const std::array<int64_t, 3> &threads, const FillInput &fill = {},
-                         const FillRest &fillRest = {}) {
+                         const FillRest &fillRest = {}, const FillRest &restore = {}) {
   const std::optional<ContractionRegion> region = contractionRegion(kernel).region;
   const bool isTransformed = region && region->prologue;
   std::vector<std::unique_ptr<Tensor>> tensors;
@@ -177,6 +178,7 @@ inline void checkEmitted(const Kernel &kernel, const Configuration &configuratio
       else CHECK(std::ranges::equal(first[i], bytes));
     }
   }
+  if (restore) restore(tensors);
   CHECK(countWrong(kernel, tensors, {.seed = 11, .step = 5}) == 0);
   for (const auto &tensor : tensors) CHECK(tensor->buffer.intact());
   CHECK(workspace.intact());

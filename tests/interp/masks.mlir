@@ -69,6 +69,23 @@ weft.graph @document() {
   weft.return
 }
 
+// Bounds of 70 positions are those of three tiles, the last of 6; a mask computes the same with them.
+!positions = tensor<2x70xi32, #weft.axes<b, k>>
+!bounds = tensor<2x3x2xi32, #weft.axes<b, k_tile, bound>>
+!scores = tensor<2x3x70xf32, #weft.axes<b, j, k>>
+weft.graph @tile_bounds() {
+  %segments = weft.constant dense<[[0, 0, 0, -3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 0, 5, 16777217, 3, 3, 3],
+                                    [-2147483648, 0, 0, 0, 0, 0, 0, 2147483647, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 4, 2, 5, 5, 5, 5, 5, 5]]> : !positions
+  %bounds = weft.tile_bounds %segments : !positions -> !bounds
+  %expected = weft.constant dense<[[[-3, 7], [2, 2], [0, 16777217]], [[-2147483648, 2147483647], [1, 4], [5, 5]]]> : !bounds
+  weft.expect_close %bounds, %expected {absolute = 0.0, relative = 0.0} : !bounds
+  %x = weft.constant dense<1.0> : !scores
+  %alone = weft.mask document %x, %segments along (b) {query = j, key = k, fill = 0.0} : !scores, !positions -> !scores
+  %bounded = weft.mask document %x, %segments, %bounds along (b) {query = j, key = k, fill = 0.0} : !scores, !positions, !bounds -> !scores
+  weft.expect_close %bounded, %alone {absolute = 0.0, relative = 0.0} : !scores
+  weft.return
+}
+
 // The tables of two heads: the block mask of each, whose tiles the ends of rows and columns cut.
 !heads = tensor<2x20x40xf32, #weft.axes<h, j, k>>
 !wide = tensor<2x3xi1, #weft.axes<m, n>>

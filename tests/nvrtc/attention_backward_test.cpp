@@ -35,6 +35,7 @@ std::vector<Case> cases(DType type) {
   result.push_back(
       {"blocks of heads",
        blockBackward(extents, type, "random(block=16,density=0.2,seed=1,heads=each)", true, true)});
+  result.push_back({"documents", documentBackward(extents, type)});
   result.push_back({"biased", biasedBackward(extents, type)});
   // Most registers: of 96 columns with dropout, of 128 without.
   const bool drops = type == DType::f16;

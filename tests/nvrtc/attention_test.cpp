@@ -48,6 +48,12 @@ std::vector<Case> cases(DType type) {
   farAndWide.p = farAndWide.w = 128;
   result.push_back({"disentangled, wide", disentangledAttention(farAndWide, type)});
   result.push_back({"documents", documentAttention(extents, type, true)});
+  for (const int64_t width : {64, 128, 256}) {
+    AttentionExtents bounded = extents;
+    bounded.hasBounds = true, bounded.p = bounded.w = width;
+    result.push_back({fmt::format("documents with bounds {}", width),
+                      documentAttention(bounded, type, width == 64)});
+  }
   result.push_back({"blocks", blockAttention(extents, type, "bigbird(block=64,seed=0)")});
   result.push_back({"blocks of heads",
                     blockAttention(extents, type, "random(block=16,density=0.2,seed=1,heads=each)",

@@ -6,6 +6,7 @@
 #include "kernel/BlockMask.h"
 #include "kernel/Error.h"
 #include "kernel/Nesting.h"
+#include "kernel/TileBounds.h"
 #include "passes/ConfigurationAttributes.h"
 #include "passes/Describe.h"
 #include "passes/Passes.h"
@@ -178,10 +179,17 @@ private:
   std::map<int64_t, int64_t> bounds;  ///< by what they were
 };
 
-/// The scaling with the axes of all sub-vectors. Before types change.
+/// The scaling with the axes of all sub-vectors and bounded tiles. Before types change.
 Scaling withSubvectors(GraphOp graph, Scaling scaling) {
   graph.walk([&](LocalSoftmaxOp op) { followSubvectors(op, op.getMaxima().getType(), scaling); });
   graph.walk([&](GlobalScalingOp op) { followSubvectors(op, op.getFactors().getType(), scaling); });
+  graph.walk([&](TileBoundsOp op) {
+    const mlir::Type segments = op.getSegments().getType(), bounds = op.getResult().getType();
+    const size_t last = extents(segments).size() - 1;
+    scaling.follow(
+        axisNames(bounds)[last], extents(bounds)[last],
+        boundedTiles(scaling.extent(axisNames(segments)[last], extents(segments)[last])));
+  });
   return scaling;
 }
 

@@ -143,7 +143,22 @@ Statement coverageFunction(const ScoreContext &context, ScoreOps &ops,
     if (!masks[i]) continue;
     const BodyOp &op = kernel.body[region.scoreOps[i]];
     const MaskForm form = maskForm(op).value();
-    const LeafInterval leaf = [&](const ExpressionNode &node) -> std::optional<Interval> {
+    LeafInterval leaf;
+    leaf = [&](const ExpressionNode &node) -> std::optional<Interval> {
+      if (node.kind == Kind::operand && !node.children.empty()) {
+        const std::optional<int> bounds = boundsOfElement(op, node);
+        if (!bounds) return std::nullopt;
+        std::vector<Code> before;
+        for (size_t d = 0; d + 1 < node.children.size(); ++d) {
+          const auto place = intervalOf(op.expression, node.children[d], leaf);
+          if (!place || !place->isExact()) return std::nullopt;
+          before.push_back(place->low);
+        }
+        const auto positions = intervalOf(op.expression, node.children.back(), leaf);
+        if (!positions) return std::nullopt;
+        const Code found = ops.tileBounds(*bounds, before, positions->low, positions->high, body);
+        return Interval{code("{}.low", found), code("{}.high", found)};
+      }
       if (node.kind == Kind::operand) {
         const int value = op.operands[size_t(node.index)];
         if (!inputOf(region, value) || !isOneInTile(kernel, problem, value)) return std::nullopt;

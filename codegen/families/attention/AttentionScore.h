@@ -16,13 +16,16 @@
 //    coordinate of keys or queries    the tile's range
 //    other coordinate, literal        itself
 //    i32 operand without these axes   the element, as the length of a padding mask
+//    segment of a document mask       the least and the greatest of the tiles of 32 positions that
+//                                     the range meets, where the mask has bounds
+//                                     (kernel/TileBounds.h)
 //    + - negation, * / % by literals  bounds from those of the operands
 //
 // A boolean node becomes two conditions: that it may hold somewhere in the tile, and that it holds
 // everywhere. Comparisons of intervals give both; && and || join them; the table of a block mask
 // answers for the tiles that the intervals of queries and keys meet, by words of its bits. What
-// cannot be bounded, such as an element that is read at computed coordinates, may hold, and does
-// not hold everywhere.
+// cannot be bounded, such as another element that is read at computed coordinates, may hold, and
+// does not hold everywhere.
 #pragma once
 
 #include "codegen/families/attention/ScoreMasks.h"

@@ -3,6 +3,7 @@
 
 #include "codegen/families/attention/TileIntervals.h"
 #include "codegen/families/loop/LoopOps.h"
+#include "kernel/TileBounds.h"
 
 #include <algorithm>
 #include <cmath>
@@ -118,6 +119,11 @@ std::optional<size_t> inputOf(const AttentionRegion &region, int value) {
   return std::nullopt;
 }
 
+std::optional<int> boundsOfElement(const BodyOp &op, const ExpressionNode &element) {
+  if (element.children.empty() || size_t(element.index) != segmentsOperand) return std::nullopt;
+  return tileBoundsOf(op);
+}
+
 bool keepsOperand(const BodyOp &op, const MaskForm &form) {
   return op.expression[form.kept].kind == Kind::operand &&
          op.expression[form.kept].children.empty();
@@ -132,7 +138,9 @@ bool isMask(const Kernel &kernel, const AttentionRegion &region, const Attention
   if (!form || !reachesFold(kernel, region, scoreOp)) return false;
   // What is bounded does not depend on the texts of leaves.
   const LeafInterval leaf = [&](const ExpressionNode &node) -> std::optional<Interval> {
-    if (node.kind == Kind::operand) {
+    if (node.kind == Kind::operand && !node.children.empty()) {
+      if (!boundsOfElement(op, node)) return std::nullopt;
+    } else if (node.kind == Kind::operand) {
       const int value = op.operands[size_t(node.index)];
       if (!inputOf(region, value) || !isOneInTile(kernel, problem, value)) return std::nullopt;
     } else if (node.index != problem.queryAxis && node.index != problem.keyAxis) {

@@ -82,6 +82,28 @@ Statement ScoreOps::load(size_t input, const Code &name, const std::vector<Place
   return statement;
 }
 
+Code ScoreOps::tileBounds(int value, const std::vector<Code> &before, const Code &first,
+                          const Code &last, Block &body) {
+  const std::optional<size_t> input = inputOf(region, value);
+  if (!input)
+    throw Error::checkFailed("kernel '{}': '{}' bounds segments, and is no input of score ops",
+                             kernel.name, kernel.values[size_t(value)].name);
+  headers.insert("weft/tile_bounds.cuh");
+  std::vector<int64_t> extents;
+  for (const int axis : kernel.values[size_t(value)].axes) extents.push_back(extent(axis));
+  const std::vector<int64_t> strides = stridesOf(context.configuration.inputs[*input], extents);
+  std::vector<Code> row;
+  for (size_t d = 0; d < before.size(); ++d)
+    if (extents[d] > 1) row.push_back(code("{} * {}", asOperand(before[d]), strides[d]));
+  const Code name = context.names.reserve(kernel.values[size_t(value)].name + "_range");
+  body.push_back(
+      declare("const weft::Bounds", name,
+              code("weft::boundsOf({}, {}, {}, {}, {}, {})", context.inputs[*input],
+                   row.empty() ? Code::plain("0") : joined(row, " + "), strides[before.size()],
+                   strides[before.size() + 1], asArgument(first), asArgument(last))));
+  return name;
+}
+
 Code ScoreOps::constant(const std::string &wish, const Code &value) {
   const auto [found, isNew] = constantNames.try_emplace(fmt::format("{} {}", wish, value));
   if (isNew) {

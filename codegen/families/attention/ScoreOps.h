@@ -55,6 +55,10 @@ public:
             const Coordinate &at);
   /// The name of an attribute that the op's expression reads.
   Code attributeName(const BodyOp &op, const std::string &attribute);
+  /// The name of a weft::Bounds: what a tensor of bounds (kernel/TileBounds.h) has of an inclusive
+  /// range of positions. `before`: the coordinates in front of the axis of tiles.
+  Code tileBounds(int value, const std::vector<Code> &before, const Code &first, const Code &last,
+                  Block &body);
   /// The name of a constant of this value.
   Code constant(const std::string &wish, const Code &value);
 

@@ -122,7 +122,7 @@ std::optional<Interval> intervalOf(const Expression &expression, int node,
       if (!literalOf(own)) return std::nullopt;
       return exact(Code::plain(std::to_string(*literalOf(own))), own.value >= 0);
     case Kind::coordinate: return leaf(own);
-    case Kind::operand: return own.children.empty() ? leaf(own) : std::nullopt;
+    case Kind::operand: return leaf(own);
     case Kind::unary: {
       const auto operand = intervalOf(expression, own.children[0], leaf);
       if (!operand || own.operation != Operator::negate) return std::nullopt;

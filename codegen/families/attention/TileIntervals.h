@@ -24,9 +24,9 @@ struct TileCondition {
   bool isBounded() const { return mayHold || holds; }
 };
 
-/// The interval of a coordinate or operand without coordinates; nothing where there is none, as of
-/// an operand that is no integer. A parsed expression has f32 for every operand, whatever is
-/// stored.
+/// The interval of a coordinate, of an operand without coordinates or of an element at computed
+/// ones (a node with children); nothing where there is none, as of an operand that is no integer. A
+/// parsed expression has f32 for every operand, whatever is stored.
 using LeafInterval = std::function<std::optional<Interval>(const ExpressionNode &leaf)>;
 
 /// Of an integer node; nothing where it cannot be bounded.

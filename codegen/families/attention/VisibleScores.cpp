@@ -3,6 +3,8 @@
 
 #include "codegen/families/attention/AttentionScore.h"
 #include "kernel/BlockMask.h"
+#include "kernel/CoordinateExpressions.h"
+#include "kernel/TileBounds.h"
 
 #include <fmt/format.h>
 
@@ -82,7 +84,8 @@ public:
     const std::vector<bool> isMask = codegen::scoreMasks(kernel, region, problem);
     for (size_t op = 0; op < isMask.size(); ++op) {
       const BodyOp &own = kernel.body[region.scoreOps[op]];
-      if (!isMask[op]) ++valueOps;
+      // How much documents leave is known at run time alone: all, asked of every score.
+      if (!isMask[op] || isDocumentMask(own)) ++valueOps;
       else if (const BlockTable *const table = blockTableOf(kernel, own)) tables.push_back(table);
       else others.push_back(&own);
     }
@@ -103,7 +106,7 @@ public:
   const AttentionProblem &problem;
   std::vector<const BlockTable *> tables;
   std::vector<const BodyOp *> others;
-  int valueOps = 0;  ///< score ops that are no masks
+  int valueOps = 0;  ///< as VisibleScores has them
 };
 
 /// At most so many of a number of things: all of them, or evenly spread ones without the ends,
@@ -323,6 +326,7 @@ namespace {
 /// Whether a tile of scores reads several rows of the input.
 bool isScattered(const Kernel &kernel, const AttentionRegion &region,
                  const AttentionProblem &problem, int value) {
+  if (isTileBounds(kernel, region.scoreOps, value)) return false;  // a tile asks for a few
   const std::vector<int> &ofScores = kernel.values[size_t(region.scores)].axes;
   return std::ranges::count_if(kernel.values[size_t(value)].axes, [&](int axis) {
            return kernel.axes[size_t(axis)].extent > 1 &&

@@ -14,7 +14,7 @@ struct VisibleScores {
   double share = 1;        ///< of all scores: what no mask excludes; unknown conditions hold
   bool hasMasks = false;   ///< any score op is one
   bool hasTables = false;  ///< any mask is a block mask, whose tiles lie anywhere
-  int valueOps = 0;        ///< score ops that are none
+  int valueOps = 0;        ///< other score ops; and masks by documents, whose share nobody knows
   /// Tensors that these read whose elements for one tile lie in a row for each query or key: dense
   /// biases, and tables of distances by query or by key. Such a load of a warp touches eight lines.
   int scatteredInputs = 0;

@@ -4,6 +4,7 @@
 #include "codegen/families/attention/AttentionPlaces.h"
 #include "codegen/families/attention/AttentionScore.h"
 #include "codegen/families/loop/LoopOps.h"
+#include "kernel/CoordinateExpressions.h"
 #include "kernel/Dropout.h"
 
 #include <fmt/ranges.h>
@@ -380,7 +381,8 @@ int valueOpsOfGradients(const Kernel &kernel, const AttentionBackwardRegion &reg
                         const AttentionBackwardProblem &problem) {
   const std::map<size_t, MaskForm> masks = masksOf(kernel, region, problem);
   return int(std::ranges::count_if(region.elementOps, [&](size_t op) {
-    return !masks.contains(op) && op != region.probability && kernel.body[op].kind != OpKind::cast;
+    return (!masks.contains(op) || isDocumentMask(kernel.body[op])) && op != region.probability &&
+           kernel.body[op].kind != OpKind::cast;
   }));
 }
 

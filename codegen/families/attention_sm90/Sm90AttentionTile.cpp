@@ -4,6 +4,7 @@
 #include "codegen/families/attention/AttentionScore.h"
 #include "codegen/families/attention/VisibleScores.h"
 #include "kernel/BlockMask.h"
+#include "kernel/TileBounds.h"
 
 #include <fmt/format.h>
 
@@ -148,18 +149,21 @@ ScoreNeeds scoreNeeds(const Kernel &kernel, const AttentionRegion &region,
       areAllTables = false;
     }
   }
-  return {.hasMasks = std::ranges::find(isMask, true) != isMask.end(),
-          .hasValueOps = std::ranges::find(isMask, false) != isMask.end(),
-          .readsInputs = !region.inputs.empty(),
-          .readsTwice = std::ranges::any_of(
-              region.scoreOps, [&](size_t op) { return readsTwice(kernel.body[op].expression); }),
-          .shareInputs = shareInputs(kernel, region),
-          .gathersRows = gatheredTables(kernel, region, problem) > 0,
-          .hasDropout = region.hasDropout,
-          .hasTables = hasTables,
-          .hasTablesOfHeads = hasTablesOfHeads,
-          .maskConditions = conditions,
-          .wholeTile = areAllTables ? wholeTile : 0};
+  return {
+      .hasMasks = std::ranges::find(isMask, true) != isMask.end(),
+      .hasValueOps = std::ranges::find(isMask, false) != isMask.end(),
+      .readsInputs = !region.inputs.empty(),
+      .readsTwice = std::ranges::any_of(
+          region.scoreOps, [&](size_t op) { return readsTwice(kernel.body[op].expression); }),
+      .shareInputs = shareInputs(kernel, region),
+      .gathersRows = gatheredTables(kernel, region, problem) > 0,
+      .hasBounds = std::ranges::any_of(
+          region.scoreOps, [&](size_t op) { return tileBoundsOf(kernel.body[op]).has_value(); }),
+      .hasDropout = region.hasDropout,
+      .hasTables = hasTables,
+      .hasTablesOfHeads = hasTablesOfHeads,
+      .maskConditions = conditions,
+      .wholeTile = areAllTables ? wholeTile : 0};
 }
 
 int sm90AttentionThreads(const Sm90AttentionKnobs &knobs) {
@@ -228,6 +232,8 @@ std::string sm90AttentionTileRejection(const AttentionProblem &problem,
   const bool readsTables = needs.hasTables && !needs.leavesWholeTiles(knobs);
   if (consumers == 3 && readsTables && needs.hasTablesOfHeads)
     return "three consumers have no registers for a block mask of each head";
+  if (consumers == 3 && needs.hasBounds)
+    return "three consumers have no registers for bounds of documents";
   int most = knobs.residents == 3 ? mostRegistersOfResidents
              : consumers == 3     ? mostRegistersOfThree
              : consumers == 2     ? mostRegistersOfTwo

@@ -32,6 +32,7 @@ struct ScoreNeeds {
   bool readsTwice = false;        ///< one of them at two places, as a document mask reads segments
   bool shareInputs = false;       ///< two of them read one
   bool gathersRows = false;       ///< from a row for each query or key (gatheredTables)
+  bool hasBounds = false;         ///< a document mask has bounds of its segments
   bool hasDropout = false;        ///< of the exponentials
   bool hasTables = false;         ///< any mask is a block mask
   bool hasTablesOfHeads = false;  ///< and has a table for each head

@@ -247,6 +247,7 @@ int GraphBuilder::evaluateOp(const BodyOp &op, int value, const Coordinates &coo
   if (op.kind == OpKind::pack) return pack(op, name, coordinates);
   if (op.kind == OpKind::unpack) return unpack(op, name, coordinates);
   if (op.kind == OpKind::gatherPages) return gatherPages(op, name, coordinates);
+  if (op.kind == OpKind::tileBounds) return tileBounds(op, name, coordinates);
   if (op.kind == OpKind::append) return evaluate(op.operands[appendedTokens], coordinates);
   throw Error::unsupported("kernel '{}': loop kernels have no op '{}'", kernel.name,
                            nameOf(op.kind));

@@ -2,6 +2,9 @@
 // inside a kernel; the load at the end of the chain reads from where the element comes from.
 #include "codegen/families/loop/LoopOps.h"
 #include "kernel/Error.h"
+#include "kernel/TileBounds.h"
+
+#include <algorithm>
 
 namespace weft::codegen {
 namespace {
@@ -208,6 +211,45 @@ int GraphBuilder::gather(const BodyOp &op, const std::string &name,
       {found, index}, name);
   graph.nodes[result].type = type;
   return result;
+}
+
+/// The least or the greatest of the positions of a tile. Behind the last position it stands again,
+/// which changes neither. Integers, which fp32 would round.
+int GraphBuilder::tileBounds(const BodyOp &op, const std::string &name,
+                             const Coordinates &coordinates) {
+  const std::vector<int> &from = kernel.values[op.operands[0]].axes,
+                         &to = kernel.values[op.results[0]].axes;
+  const size_t last = from.size() - 1;
+  const Index &tile = coordinates.at.at(to[last]), &bound = coordinates.at.at(to[last + 1]);
+  const Code at = elementText(tile), side = elementText(bound);
+  const int64_t positions = kernel.axes[from[last]].extent;
+  graph.headers.insert("weft/tile_bounds.cuh");
+  const auto boundOf = [&](const std::vector<int> &nodes, const std::string &wish) {
+    Code text = code("weft::boundOf({}", side);
+    for (size_t n = 0; n < nodes.size(); ++n) text += code(", {{{}}}", n);
+    const int node = pointwise(text + ")", nodes, wish, {bound});
+    graph.nodes[node].type = "int";
+    return node;
+  };
+  constexpr int64_t together = 8;  // elements of a statement
+  std::vector<int> parts;
+  for (int64_t first = 0; first < std::min(boundedTile, positions); first += together) {
+    std::vector<int> elements;
+    for (int64_t n = first; n < first + together; ++n) {
+      Coordinates moved = coordinates;
+      copyDimensions(moved, from, 0, to, 0, last, coordinates);
+      const Code position = code("{} * {} + {}", at, boundedTile, n);
+      moved.at[from[last]] = {
+          .text = positions % boundedTile == 0
+                      ? code("({})", position)
+                      : code("weft::clampedIndex({}, {})", position, space.axisName(from[last])),
+          .irregular = tile.varies(),
+          .step = tile.step};
+      elements.push_back(evaluate(op.operands[0], moved));
+    }
+    parts.push_back(boundOf(elements, "bound_of_part"));
+  }
+  return parts.size() == 1 ? parts.front() : boundOf(parts, name);
 }
 
 }  // namespace weft::codegen

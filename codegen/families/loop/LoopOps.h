@@ -115,6 +115,7 @@ private:
   int pack(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
   int unpack(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
   int gatherPages(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
+  int tileBounds(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
   /// The place of a token in the cache, and whether it is inside.
   void placeAppended(const BodyOp &op, OutputStore &store);
 

@@ -121,6 +121,38 @@ weft.graph @mask_c8(%x: tensor<2x5x4xf32, #weft.axes<b, j, k>>, %n: tensor<2x4xi
 
 // -----
 
+weft.graph @mask_c10(%x: tensor<2x4x40xf32, #weft.axes<b, j, k>>, %n: tensor<2x40xi32, #weft.axes<b, k>>, %t: tensor<2x1x2xi32, #weft.axes<b, t, d>>) {
+  // expected-error @+1 {{mask_c10: the tensor of bounds is}}
+  %r = weft.mask document %x, %n, %t along (b) {query = j, key = k} : tensor<2x4x40xf32, #weft.axes<b, j, k>>, tensor<2x40xi32, #weft.axes<b, k>>, tensor<2x1x2xi32, #weft.axes<b, t, d>> -> tensor<2x4x40xf32, #weft.axes<b, j, k>>
+  weft.return
+}
+
+// -----
+
+weft.graph @mask_c2__bounds(%x: tensor<2x4x40xf32, #weft.axes<b, j, k>>, %s: tensor<2xi32, #weft.axes<b>>, %t: tensor<2x2x2xi32, #weft.axes<b, t, d>>) {
+  // expected-error @+1 {{mask_c2: a causal mask has no 'third operand'}}
+  %r = weft.mask causal %x, %s, %t along (b) {query = j, key = k} : tensor<2x4x40xf32, #weft.axes<b, j, k>>, tensor<2xi32, #weft.axes<b>>, tensor<2x2x2xi32, #weft.axes<b, t, d>> -> tensor<2x4x40xf32, #weft.axes<b, j, k>>
+  weft.return
+}
+
+// -----
+
+weft.graph @tile_bounds_c1(%s: tensor<2x40xf32, #weft.axes<b, k>>) {
+  // expected-error @+1 {{tile_bounds_c1: the operand}}
+  %r = weft.tile_bounds %s : tensor<2x40xf32, #weft.axes<b, k>> -> tensor<2x2x2xi32, #weft.axes<b, t, d>>
+  weft.return
+}
+
+// -----
+
+weft.graph @tile_bounds_c2(%s: tensor<2x40xi32, #weft.axes<b, k>>) {
+  // expected-error @+1 {{tile_bounds_c2: the result is}}
+  %r = weft.tile_bounds %s : tensor<2x40xi32, #weft.axes<b, k>> -> tensor<2x1x2xi32, #weft.axes<b, t, d>>
+  weft.return
+}
+
+// -----
+
 weft.graph @mask_c2__pattern(%x: tensor<2x40x40xf32, #weft.axes<h, j, k>>) {
   // expected-error @+1 {{mask_c2: a causal mask has no 'pattern'}}
   %r = weft.mask causal %x {query = j, key = k, pattern = "butterfly"} : tensor<2x40x40xf32, #weft.axes<h, j, k>>

@@ -18,6 +18,7 @@
 !table = tensor<2x2xi1, #weft.axes<j, k>>
 !lengths = tensor<2xi32, #weft.axes<b>>
 !segments = tensor<2x6xi32, #weft.axes<b, i>>
+!bounds = tensor<2x1x2xi32, #weft.axes<b, i_tile, bound>>
 !distances = tensor<2x5xf32, #weft.axes<b, distance>>
 !buckets = tensor<3x2xf32, #weft.axes<n, b>>
 !long = tensor<2x6xbf16, #weft.axes<batch, "head dim">>
@@ -99,6 +100,10 @@ weft.graph @masks(%x: !jk, %s: !jj, %bji: !bji, %lengths: !lengths, %segments: !
   %tables = weft.mask pattern %bji along (b) {query = j, key = i, fill = 0.0, pattern = "table(block=16,heads=2,rows=1,columns=1,bits=01)"} : !bji
   // CHECK: weft.mask document %bji, %segments along (b) {key = i, query = j} : !f32_bji, !i32_bi
   %documents = weft.mask document %bji, %segments along (b) {query = j, key = i} : !bji, !segments -> !bji
+  // CHECK: weft.tile_bounds %segments : !i32_bi -> tensor<2x1x2xi32, #weft.axes<b, i_tile, bound>>
+  %bounds = weft.tile_bounds %segments : !segments -> !bounds
+  // CHECK: weft.mask document %bji, %segments, %bounds along (b) {key = i, query = j} : !f32_bji, !i32_bi, tensor<2x1x2xi32
+  %bounded = weft.mask document %bji, %segments, %bounds along (b) {query = j, key = i} : !bji, !segments, !bounds -> !bji
   // CHECK: weft.mask tokens %bji, %lengths {fill = 0.0, key = j} : !f32_bji, !i32_b
   %tokens = weft.mask tokens %bji, %lengths {key = j, fill = 0.0} : !bji, !lengths -> !bji
   // CHECK: weft.alibi %bji {heads = [b], key = i, query = j, steepness = 4.0} : !f32_bji

@@ -325,6 +325,16 @@ TEST_CASE("layers with global positions agree, whole on small extents, too") {
   CHECK(said["whole"]["passed"] == true);
 }
 
+TEST_CASE("a fused attention of documents agrees, whole on small extents, too") {
+  Machine machine({"attention", "--mask", "document", "--attention", "fused", "--dim", "b=2",
+                   "--dim", "h=2", "--dim", "j=330", "--dim", "p=32", "--no-library", "--profile",
+                   "none"});
+  const json said = machine.verify(0);
+  CHECK(said["failed"] == 0);
+  CHECK(said["whole"]["passed"] == true);
+  CHECK(machine.launched().size() == 2);  // bounds of the segments, and the attention
+}
+
 TEST_CASE("a whole model of published size has small extents, its vocabulary included") {
   const test::TemporaryTestFolder folder;
   const std::string artifact = folder / "artifact";
@@ -682,6 +692,8 @@ TEST_CASE("every preset has a small plan, with most kernels as they were chosen"
       {"gpt2", "--dim", "b=1", "--mask", tableOfTiles},
       {"gpt-neo-1.3b", "--attention", "recomposed", "--dim", "j=1000", "--sub-vector", "32"},
       {"paper-attention", "--train", "--attention", "recomposed"},
+      // Bounds of tiles of documents.
+      {"attention", "--train", "--mask", "document", "--attention", "fused", "--dim", "j=700"},
       {"attention", "--train", "--dim", "b=3", "--dim", "h=5", "--dim", "j=77", "--dim", "p=24"}};
   for (const std::vector<std::string> &model : nonEmpty(models)) {
     std::vector<std::string> words = {"compile"};

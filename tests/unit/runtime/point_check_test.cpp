@@ -1,8 +1,9 @@
 // The check of what a GPU wrote finds what it exists to find, without a GPU: images are filled
 // here, and broken.
+#include "kernel/Error.h"
 #include "runtime/verify/KernelInputs.h"
 #include "runtime/verify/PointCheck.h"
-#include "tests/unit/samples/SampleKernels.h"
+#include "tests/unit/samples/SampleAttentions.h"
 
 #include <catch2/catch.hpp>
 
@@ -97,6 +98,32 @@ TEST_CASE("inputs that a root or a divisor is computed of are positive, and no o
   CHECK(rules[1].kind == Kind::positive);
   CHECK(rules[2].kind == Kind::real);  // its square is positive by itself
   CHECK(rules[3].kind == Kind::positive);
+}
+
+TEST_CASE("bounds of segments are those of the segments that the kernel is given") {
+  const Run run(samples::documentAttention(
+      {.b = 2, .h = 1, .j = 300, .k = 1001, .p = 8, .w = 8, .hasBounds = true}, DType::f32));
+  const auto input = [&](const std::string &name) -> const TensorImage & {
+    for (size_t n = 0; n < run.inputs.size(); ++n)
+      if (run.kernel.values[size_t(run.kernel.inputs[n])].name == name) return run.inputs[n];
+    throw Error::checkFailed("no input '{}'", name);
+  };
+  const TensorImage &segments = input("segments"), &bounds = input("bounds");
+  int whole = 0;
+  for (int64_t b = 0; b < 2; ++b)
+    for (int64_t tile = 0; tile < 32; ++tile) {
+      double least = HUGE_VAL, greatest = -HUGE_VAL;
+      for (int64_t k = tile * 32; k < std::min<int64_t>(tile * 32 + 32, 1001); ++k) {
+        least = std::min(least, segments.at(std::vector<int64_t>{b, k}));
+        greatest = std::max(greatest, segments.at(std::vector<int64_t>{b, k}));
+      }
+      CHECK(bounds.at(std::vector<int64_t>{b, tile, 0}) == least);
+      CHECK(bounds.at(std::vector<int64_t>{b, tile, 1}) == greatest);
+      whole += least == greatest;
+    }
+  // So that kernels skip tiles, and find some of one segment.
+  CHECK(whole > 32);
+  CHECK(whole < 64);
 }
 
 TEST_CASE("right outputs pass, every element") {

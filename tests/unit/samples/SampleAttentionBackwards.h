@@ -116,7 +116,10 @@ public:
 
 private:
   static std::map<char, int64_t> axesOf(const AttentionExtents &e) {
-    return {{'b', e.b}, {'g', e.g}, {'h', e.h}, {'j', e.j}, {'k', e.k}, {'p', e.p}, {'w', e.w}};
+    std::map<char, int64_t> axes = {{'b', e.b}, {'g', e.g}, {'h', e.h}, {'j', e.j},
+                                    {'k', e.k}, {'p', e.p}, {'w', e.w}};
+    if (e.hasBounds) axes['r'] = boundedTiles(e.k), axes['x'] = boundsOfTile;
+    return axes;
   }
   KernelBuilder builder;
   AttentionExtents extents;
@@ -157,6 +160,22 @@ inline Kernel paddedBackward(const AttentionExtents &e, DType type) {
       },
       [&](int d) {
         return backward.masked(shape, {d, lengths}, "d_scores", 0);
+      });
+}
+/// "segments": the document of each position; "bounds": of their tiles.
+inline Kernel documentBackward(const AttentionExtents &extents, DType type) {
+  AttentionExtents e = extents;
+  e.hasBounds = true;
+  FusedAttentionBackward backward("document_backward", e, type);
+  const int segments = backward.input("segments", "bk", DType::i32),
+            bounds = backward.input("bounds", "brx", DType::i32);
+  const MaskShape shape{.kind = MaskShape::Kind::document};
+  return backward.build(
+      [&](int s) {
+        return backward.masked(shape, {s, segments, bounds}, "masked");
+      },
+      [&](int d) {
+        return backward.masked(shape, {d, segments, bounds}, "d_scores", 0);
       });
 }
 /// A block mask by a pattern, with a table for each head where it says so, before a causal one.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernel/CoordinateExpressions.h"
+#include "kernel/TileBounds.h"
 #include "tests/unit/samples/SampleKernels.h"
 
 namespace weft::samples {
@@ -14,6 +15,7 @@ struct AttentionExtents {
   int64_t b = 1, h = 2, g = 1, j = 64, k = 64, p = 64, w = 64;
   int64_t distance = 0, tokens = 0, page = 0, pages = 0;
   bool lacksLast = false;  ///< the last distance has no element in tables
+  bool hasBounds = false;  ///< a document mask has bounds of its segments
 };
 
 /// q over b h g j p, keys over b h k p, values over b h k w; score ops are added in order.
@@ -158,10 +160,13 @@ public:
         relative(of, ofQueries, {0, 2, 1, int(queryAxis)}, {0, 1, 2, 3}, "to_positions", true);
     return relative(first, ofKeys, {0, 2, int(keyAxis)}, {0, 1, 4}, "of_positions", true);
   }
-  /// segments: i32, over b k; read at positions of keys and of queries.
-  int document(int of, int segments) {
-    return mask({.kind = MaskShape::Kind::document, .shift = extents.k - extents.j}, {of, segments},
-                "in_document",
+  /// segments: i32, over b k; read at positions of keys and of queries. bounds: over b r x, tiles
+  /// of these, and two; or none.
+  int document(int of, int segments, int bounds = -1) {
+    std::vector<int> operands = {of, segments};
+    if (bounds >= 0) operands.push_back(bounds);
+    return mask({.kind = MaskShape::Kind::document, .shift = extents.k - extents.j},
+                std::move(operands), "in_document",
                 {{"kind", std::string("document")},
                  {"query", queryAxis},
                  {"along", std::vector<int64_t>{0}}});
@@ -210,6 +215,7 @@ private:
     std::map<char, int64_t> axes = {{'b', e.b}, {'g', e.g}, {'h', e.h}, {'j', e.j},
                                     {'k', e.k}, {'p', e.p}, {'w', e.w}};
     if (e.distance > 0) axes['z'] = 2 * e.distance + (e.lacksLast ? 0 : 1);
+    if (e.hasBounds) axes['r'] = boundedTiles(e.k), axes['x'] = boundsOfTile;
     if (e.page > 0) {
       axes['q'] = e.k / e.page;
       axes['l'] = axes['n'] = e.pages;
@@ -349,8 +355,9 @@ inline Kernel disentangledAttention(const AttentionExtents &extents, DType type,
 /// "segments": the document of each position; keys of others are hidden.
 inline Kernel documentAttention(const AttentionExtents &e, DType type, bool isCausal = false) {
   FusedAttention attention("document_attention", e, type);
-  const int segments = attention.input("segments", "bk", DType::i32);
-  const int seen = attention.document(attention.scores(), segments);
+  const int segments = attention.input("segments", "bk", DType::i32),
+            bounds = e.hasBounds ? attention.input("bounds", "brx", DType::i32) : -1;
+  const int seen = attention.document(attention.scores(), segments, bounds);
   return attention.build(isCausal ? attention.causal(seen) : seen);
 }
 

@@ -5,6 +5,7 @@
 #include "codegen/families/gemm_fma/FmaGemmKnobs.h"
 #include "kernel/BlockMask.h"
 #include "passes/configure/Family.h"
+#include "tests/emulate/AttentionDocuments.h"
 #include "tests/emulate/EmittedRun.h"
 #include "tests/unit/samples/SampleAttentions.h"
 
@@ -440,6 +441,45 @@ TEST_CASE("a tile whose mask reads segments is never known to be full or empty")
   // The causal mask beside it skips tiles by itself.
   CHECK(subjects[1].score.hasMasks);
   CHECK(outcomes[1].counts[empty] > 0);
+}
+
+TEST_CASE("bounds of segments leave out tiles between documents, and masks inside of one") {
+  const samples::AttentionExtents e{.b = 2, .h = 1, .g = 2, .j = 150, .k = 170, .hasBounds = true};
+  // Runs of whole tiles in no order, of which every tile is known; others are never unsound.
+  std::vector<Subject> subjects;
+  for (const int64_t run : {32, 64, 45, 1}) {
+    subjects.push_back({samples::documentAttention(e, DType::f16), run == 64 ? 32 : 7, 32});
+    subjects.back().inputs = {{}, {}, {}, emulate::segmentsOf(e.b, e.k, run), {}};
+    for (int64_t b = 0; b < e.b; ++b)
+      for (int64_t first = 0; first < e.k; first += boundedTile) {
+        const auto row = subjects.back().inputs[3].begin() + b * e.k;
+        const auto [least, greatest] =
+            std::minmax_element(row + first, row + std::min(first + boundedTile, e.k));
+        subjects.back().inputs[4].push_back(*least);
+        subjects.back().inputs[4].push_back(*greatest);
+      }
+  }
+  const std::vector<Outcome> outcomes = runAll("attention_bounded_documents", subjects);
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    INFO(i);
+    CHECK(subjects[i].score.hasMasks);
+    CHECK(!subjects[i].score.hasValueOps);
+    CHECK((outcomes[i].counts[empty] > 0) == (i < 3));
+    CHECK((outcomes[i].counts[full] > 0) == (i < 3));
+    for (int64_t head = 0; head < 4; ++head)
+      for (int64_t q = 0; q < e.j; ++q)
+        for (int64_t k = 0; k < e.k; ++k) {
+          if (head + q + k == 0) continue;
+          const size_t row = size_t(head / 2 * e.k);
+          const std::vector<double> &segments = subjects[i].inputs[3];
+          const bool isSeen = segments[row + size_t(k)] == segments[row + size_t(q + e.k - e.j)];
+          if (outcomes[i].scores[size_t((head * e.j + q) * e.k + k)] !=
+              (isSeen ? 1.5f : float(masked)))
+            FAIL(head << " " << q << " " << k);
+        }
+  }
+  // A tile of 7 queries may meet two documents, one of which it does not have.
+  CHECK(outcomes[0].counts[mixed] > 0);
 }
 
 TEST_CASE("queries behind a cache's keys leave out the tiles behind their own") {

@@ -6,6 +6,7 @@
 #include "codegen/families/attention_backward/AttentionGradients.h"
 #include "codegen/families/attention_backward_sm80/Sm80AttentionBackwardTile.h"
 #include "kernel/Error.h"
+#include "tests/emulate/AttentionDocuments.h"
 #include "tests/emulate/EmittedRun.h"
 #include "tests/unit/samples/SampleAttentionBackwards.h"
 #include "tests/unit/samples/SampleTf32.h"
@@ -27,6 +28,8 @@ struct Subject {
   Configuration configuration;
   std::vector<double> lengths = {};  ///< of the input of that name
   Elements scores = Elements::usual;
+  std::vector<double> segments = {};  ///< of the input of that name
+  int64_t hidden = 0;                 ///< keys that no query may see, nor a kernel read
   codegen::EmittedKernel emitted = {};
 };
 
@@ -89,6 +92,18 @@ void fillLogSums(const Kernel &kernel, std::span<const std::unique_ptr<emulate::
   });
 }
 
+/// Keys and values that no query sees.
+void fillHidden(const Subject &subject, double value,
+                std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
+  if (subject.hidden == 0) return;
+  const Kernel &kernel = subject.kernel;
+  const AttentionBackwardRegion region = attentionBackwardRegion(kernel).region.value();
+  for (const int input : {region.k, region.v})
+    emulate::fillKeys(kernel,
+                      size_t(std::ranges::find(kernel.inputs, input) - kernel.inputs.begin()),
+                      region.keyAxis, subject.hidden, value, tensors);
+}
+
 void checkAll(const std::string &name, std::vector<Subject> &subjects) {
   std::vector<emulate::Source> sources;
   for (Subject &subject : subjects) {
@@ -128,11 +143,16 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
       return true;
     };
     const auto fillRest = [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
+      emulate::fillDocuments(subject.kernel, subject.segments, tensors);
       fillLogSums(subject.kernel, tensors);
+      fillHidden(subject, NAN, tensors);
+    };
+    const auto restore = [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
+      fillHidden(subject, 0, tensors);
     };
     emulate::checkEmitted(subject.kernel, subject.configuration, subject.emitted, built.kernel(i),
-                          subject.emitted.launch.grid, subject.emitted.launch.block, fill,
-                          fillRest);
+                          subject.emitted.launch.grid, subject.emitted.launch.block, fill, fillRest,
+                          restore);
   }
 }
 
@@ -181,6 +201,20 @@ TEST_CASE("masked backward attention skips empty tiles, and rows without keys gi
     add(subjects, paddedBackward(e, DType::bf16), smallTile, {double(k) - 30, 33, 0});
   }
   checkAll("sm80_attention_backward_masks", subjects);
+}
+
+TEST_CASE("backward attention skips tiles between documents, in any order of segments") {
+  std::vector<Subject> subjects;
+  const AttentionExtents cut{.b = 2, .h = 1, .j = 131, .k = 203, .p = 16, .w = 16},
+      last{.b = 1, .h = 2, .j = 70, .k = 258, .p = 16, .w = 16};
+  for (const int64_t run : {1, 40, 96}) {
+    add(subjects, documentBackward(cut, DType::f16), smallTile);
+    subjects.back().segments = emulate::segmentsOf(cut.b, cut.k, run);
+  }
+  add(subjects, documentBackward(last, DType::bf16), {.tileRows = 128});
+  subjects.back().segments = emulate::hiddenDocuments(last.k, 160);
+  subjects.back().hidden = 128;
+  checkAll("sm80_attention_backward_documents", subjects);
 }
 
 TEST_CASE("backward attention under block masks, with rows and columns without a tile") {

@@ -5,6 +5,7 @@
 #include "codegen/families/attention_backward/AttentionGradients.h"
 #include "codegen/families/attention_backward_sm90/Sm90AttentionBackwardTile.h"
 #include "kernel/Error.h"
+#include "tests/emulate/AttentionDocuments.h"
 #include "tests/emulate/EmittedRun.h"
 #include "tests/unit/samples/SampleAttentionBackwards.h"
 
@@ -18,7 +19,9 @@ namespace {
 struct Subject {
   Kernel kernel;
   Configuration configuration;
-  std::vector<double> lengths = {};  ///< of the input of that name
+  std::vector<double> lengths = {};   ///< of the input of that name
+  std::vector<double> segments = {};  ///< of the input of that name
+  int64_t hidden = 0;                 ///< keys that no query may see, nor a kernel read
   codegen::EmittedKernel emitted = {};
 };
 
@@ -52,6 +55,18 @@ Sm90AttentionBackwardKnobs apart(int rows, int blocks, int columns = 64) {
           .blocks = blocks};
 }
 
+/// Keys and values that no query sees.
+void fillHidden(const Subject &subject, double value,
+                std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
+  if (subject.hidden == 0) return;
+  const Kernel &kernel = subject.kernel;
+  const AttentionBackwardRegion region = attentionBackwardRegion(kernel).region.value();
+  for (const int input : {region.k, region.v})
+    emulate::fillKeys(kernel,
+                      size_t(std::ranges::find(kernel.inputs, input) - kernel.inputs.begin()),
+                      region.keyAxis, subject.hidden, value, tensors);
+}
+
 void checkAll(const std::string &name, std::vector<Subject> &subjects) {
   std::vector<emulate::Source> sources;
   for (Subject &subject : subjects) {
@@ -73,8 +88,16 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
       });
       return true;
     };
-    emulate::checkEmitted(subject.kernel, subject.configuration, subject.emitted, built.kernel(i),
-                          subject.emitted.launch.grid, subject.emitted.launch.block, fill);
+    emulate::checkEmitted(
+        subject.kernel, subject.configuration, subject.emitted, built.kernel(i),
+        subject.emitted.launch.grid, subject.emitted.launch.block, fill,
+        [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
+          emulate::fillDocuments(subject.kernel, subject.segments, tensors);
+          fillHidden(subject, NAN, tensors);
+        },
+        [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
+          fillHidden(subject, 0, tensors);
+        });
   }
 }
 
@@ -121,6 +144,21 @@ TEST_CASE("the backward pass of attention under masks, with tiles that nothing s
   add(subjects, paddedBackward({.b = 3, .h = 1, .j = 70, .k = 270, .p = 64, .w = 64}, DType::f16),
       knobs, {270, 5, 0});
   checkAll("sm90_attention_backward_masks", subjects);
+}
+
+TEST_CASE("the backward pass of attention skips tiles between documents") {
+  std::vector<Subject> subjects;
+  const Sm90AttentionBackwardKnobs whole{.tileQueries = 64, .headGroup = 2, .blocks = 2};
+  const AttentionExtents cut{.b = 2, .h = 1, .j = 150, .k = 270, .p = 64, .w = 64},
+      last{.b = 1, .h = 2, .j = 70, .k = 258, .p = 64, .w = 64};
+  for (const Sm90AttentionBackwardKnobs &knobs : {whole, apart(64, 2)}) {
+    add(subjects, documentBackward(cut, DType::f16), knobs);
+    subjects.back().segments = emulate::segmentsOf(cut.b, cut.k, 96);
+    add(subjects, documentBackward(last, DType::bf16), knobs);
+    subjects.back().segments = emulate::hiddenDocuments(last.k, 160);
+    subjects.back().hidden = 128;
+  }
+  checkAll("sm90_attention_backward_documents", subjects);
 }
 
 TEST_CASE(

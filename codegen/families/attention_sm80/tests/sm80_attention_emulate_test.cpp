@@ -5,6 +5,7 @@
 #include "codegen/families/attention/AttentionLayouts.h"
 #include "codegen/families/attention_sm80/Sm80AttentionTile.h"
 #include "kernel/Error.h"
+#include "tests/emulate/AttentionDocuments.h"
 #include "tests/emulate/AttentionPages.h"
 #include "tests/emulate/EmittedRun.h"
 #include "tests/unit/samples/SampleAttentions.h"
@@ -20,7 +21,9 @@ namespace {
 struct Subject {
   Kernel kernel;
   Configuration configuration;
-  std::vector<double> lengths = {};  ///< of the input of that name
+  std::vector<double> lengths = {};   ///< of the input of that name
+  std::vector<double> segments = {};  ///< of the input of that name
+  int64_t hidden = 0;                 ///< keys that no query may see, nor a kernel read
   codegen::EmittedKernel emitted = {};
 };
 
@@ -43,6 +46,15 @@ void add(std::vector<Subject> &subjects, const Kernel &kernel, const Sm80Attenti
   subjects.push_back({.kernel = kernel,
                       .configuration = configurationOf(kernel, knobs, 37 * subjects.size()),
                       .lengths = lengths});
+}
+
+/// Keys and values that no query sees.
+void fillHidden(const Subject &subject, double value,
+                std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
+  if (subject.hidden == 0) return;
+  const AttentionRegion region = attentionRegion(subject.kernel).region.value();
+  for (const size_t input : {region.kInput, region.vInput})
+    emulate::fillKeys(subject.kernel, input, region.keyAxis, subject.hidden, value, tensors);
 }
 
 void checkAll(const std::string &name, std::vector<Subject> &subjects) {
@@ -73,11 +85,17 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
       });
       return true;
     };
-    emulate::checkEmitted(subject.kernel, subject.configuration, subject.emitted, built.kernel(i),
-                          subject.emitted.launch.grid, subject.emitted.launch.block, fill,
-                          [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
-                            emulate::fillPages(subject.kernel, subject.lengths, tensors);
-                          });
+    emulate::checkEmitted(
+        subject.kernel, subject.configuration, subject.emitted, built.kernel(i),
+        subject.emitted.launch.grid, subject.emitted.launch.block, fill,
+        [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
+          emulate::fillPages(subject.kernel, subject.lengths, tensors);
+          emulate::fillDocuments(subject.kernel, subject.segments, tensors);
+          fillHidden(subject, NAN, tensors);
+        },
+        [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
+          fillHidden(subject, 0, tensors);
+        });
   }
 }
 
@@ -143,6 +161,24 @@ TEST_CASE("block masks of all heads and of each, with rows and columns without a
                      "bigbird(block=16,window=3,global=2,random=1,seed=0,heads=each)", true, true),
       smallTile);
   checkAll("sm80_attention_block_masks", subjects);
+}
+
+TEST_CASE("a document mask with bounds skips tiles between documents, in any order of segments") {
+  std::vector<Subject> subjects;
+  for (const int64_t run : {1, 40, 96}) {
+    const AttentionExtents e{
+        .b = 2, .h = 1, .g = 2, .j = 131, .k = 203, .p = 24, .w = 40, .hasBounds = true};
+    add(subjects, documentAttention(e, DType::f16, run == 40), smallTile);
+    subjects.back().segments = emulate::segmentsOf(e.b, e.k, run);
+  }
+  const AttentionExtents last{
+      .b = 1, .h = 2, .j = 70, .k = 258, .p = 16, .w = 16, .hasBounds = true};
+  for (const int tileKeys : {32, 64}) {
+    add(subjects, documentAttention(last, DType::bf16), {.tileQueries = 128, .tileKeys = tileKeys});
+    subjects.back().segments = emulate::hiddenDocuments(last.k, 160);
+    subjects.back().hidden = 128;
+  }
+  checkAll("sm80_attention_documents", subjects);
 }
 
 TEST_CASE("score ops see the coordinates and operands of every score") {

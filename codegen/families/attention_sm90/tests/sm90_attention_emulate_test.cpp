@@ -4,6 +4,7 @@
 #include "codegen/families/attention/AttentionLayouts.h"
 #include "codegen/families/attention_sm90/Sm90AttentionTile.h"
 #include "kernel/Error.h"
+#include "tests/emulate/AttentionDocuments.h"
 #include "tests/emulate/AttentionPages.h"
 #include "tests/emulate/EmittedRun.h"
 #include "tests/unit/samples/SampleAttentions.h"
@@ -19,6 +20,8 @@ struct Subject {
   Kernel kernel;
   Configuration configuration;
   std::vector<double> lengths = {}, offsets = {};  ///< of the inputs of these names
+  std::vector<double> segments = {};               ///< of the input of that name
+  int64_t hidden = 0;  ///< keys that no query may see, nor a kernel read
   codegen::EmittedKernel emitted = {};
 };
 
@@ -46,6 +49,15 @@ void add(std::vector<Subject> &subjects, const Kernel &kernel, const Sm90Attenti
                       .offsets = offsets});
 }
 
+/// Keys and values that no query sees.
+void fillHidden(const Subject &subject, double value,
+                std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
+  if (subject.hidden == 0) return;
+  const AttentionRegion region = attentionRegion(subject.kernel).region.value();
+  for (const size_t input : {region.kInput, region.vInput})
+    emulate::fillKeys(subject.kernel, input, region.keyAxis, subject.hidden, value, tensors);
+}
+
 void checkAll(const std::string &name, std::vector<Subject> &subjects) {
   std::vector<emulate::Source> sources;
   for (Subject &subject : subjects) {
@@ -71,6 +83,8 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
     // What follows the last token may be anything.
     const auto poison = [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
       emulate::fillPages(subject.kernel, subject.lengths, tensors);
+      emulate::fillDocuments(subject.kernel, subject.segments, tensors);
+      fillHidden(subject, NAN, tensors);
       const auto packed = attentionRegion(subject.kernel).region.value().packed;
       for (size_t input = 0; packed && input < subject.kernel.inputs.size(); ++input) {
         const std::vector<int> &axes =
@@ -84,7 +98,10 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
       }
     };
     emulate::checkEmitted(subject.kernel, subject.configuration, subject.emitted, built.kernel(i),
-                          subject.emitted.launch.grid, subject.emitted.launch.block, fill, poison);
+                          subject.emitted.launch.grid, subject.emitted.launch.block, fill, poison,
+                          [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
+                            fillHidden(subject, 0, tensors);
+                          });
   }
 }
 
@@ -216,6 +233,32 @@ TEST_CASE("block masks of all heads and of each, with rows and columns without a
                      "random(block=16,density=0.1,seed=5)"),
       {.tileQueries = 64, .tileKeys = 32, .ordered = 0, .blocks = 1});
   checkAll("sm90_attention_block_masks", subjects);
+}
+
+TEST_CASE("a document mask with bounds skips tiles between documents, in any order of segments") {
+  std::vector<Subject> subjects;
+  // Tiles of 64 and 128 queries meet three and more tiles of segments; extents cut all of them.
+  const Sm90AttentionKnobs knobs{.tileQueries = 64,
+                                 .tileKeys = 64,
+                                 .queryStages = 2,
+                                 .ordered = 0,
+                                 .headGroup = 2,
+                                 .blocks = 2};
+  for (const int64_t run : {1, 40, 96}) {
+    const AttentionExtents e{
+        .b = 2, .h = 1, .g = 2, .j = 131, .k = 203, .p = 32, .w = 40, .hasBounds = true};
+    add(subjects, documentAttention(e, DType::f16, run == 40), knobs);
+    subjects.back().segments = emulate::segmentsOf(e.b, e.k, run);
+  }
+  const AttentionExtents last{
+      .b = 1, .h = 2, .j = 70, .k = 258, .p = 32, .w = 32, .hasBounds = true};
+  for (const int tileKeys : {32, 64}) {
+    add(subjects, documentAttention(last, DType::bf16),
+        {.tileQueries = 128, .tileKeys = tileKeys, .blocks = 1});
+    subjects.back().segments = emulate::hiddenDocuments(last.k, 160);
+    subjects.back().hidden = 128;
+  }
+  checkAll("sm90_attention_documents", subjects);
 }
 
 TEST_CASE("score ops and dropout see the coordinates of every score") {
