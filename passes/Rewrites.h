@@ -95,6 +95,9 @@ void stackProjections(const ProjectionGroup &group, size_t first, size_t last);
 struct GradientProjection {
   mlir::Value weight, gradient;
   ContractOp ofInput, ofWeight;
+  /// Where two neighbouring axes (groups of heads) count as one, the position of the first in the
+  /// weight and in the gradient.
+  std::optional<std::pair<size_t, size_t>> merged = {};
 };
 
 /// Members `first` to `last`.

@@ -31,15 +31,53 @@ std::string renamed(llvm::StringRef spec) {
   return text;
 }
 
-bool isSameGemm(ContractOp a, ContractOp b) {
-  return renamed(a.getSpec()) == renamed(b.getSpec()) && a.getScaleAttr() == b.getScaleAttr() &&
-         a.getPrecisionAttr() == b.getPrecisionAttr() &&
-         mlir::getElementTypeOrSelf(a.getType()) == mlir::getElementTypeOrSelf(b.getType());
+/// The spec with both letters of a pair as the first; empty if they are not neighbours wherever
+/// one of them stands.
+std::string mergedSpec(const std::string &spec, const std::string &pair) {
+  std::string merged;
+  for (size_t at = 0; at < spec.size(); ++at) {
+    merged += spec[at];
+    if (spec[at] == pair[1]) return "";
+    if (spec[at] != pair[0]) continue;
+    if (at + 1 == spec.size() || spec[at + 1] != pair[1]) return "";
+    ++at;
+  }
+  return merged;
 }
 
 std::string termOf(ContractOp op, mlir::Value operand) {
   const Einsum einsum = parseEinsum(op.getSpec());
   return op.getA() == operand ? einsum.a : einsum.b;
+}
+
+/// One of a member's two products, its pair of axes merged; empty if it cannot be.
+std::string specOf(const GradientProjection &member, ContractOp op) {
+  if (!member.merged) return op.getSpec().str();
+  return mergedSpec(op.getSpec().str(),
+                    termOf(op, member.gradient).substr(member.merged->second, 2));
+}
+/// Of the same product, the operand's letters.
+std::string termOf(const GradientProjection &member, ContractOp op, mlir::Value operand) {
+  const Einsum einsum = parseEinsum(specOf(member, op));
+  return op.getA() == operand ? einsum.a : einsum.b;
+}
+
+bool isSameGemm(const GradientProjection &one, ContractOp a, const GradientProjection &other,
+                ContractOp b) {
+  const std::string spec = specOf(one, a);
+  return !spec.empty() && renamed(spec) == renamed(specOf(other, b)) &&
+         a.getScaleAttr() == b.getScaleAttr() && a.getPrecisionAttr() == b.getPrecisionAttr() &&
+         mlir::getElementTypeOrSelf(a.getType()) == mlir::getElementTypeOrSelf(b.getType());
+}
+
+/// Of the gradient, a pair of axes merged.
+std::vector<int64_t> gradientExtents(const GradientProjection &member) {
+  std::vector<int64_t> result = extents(member.gradient.getType());
+  if (!member.merged) return result;
+  const size_t first = member.merged->second;
+  result[first] *= result[first + 1];
+  result.erase(result.begin() + ptrdiff_t(first) + 1);
+  return result;
 }
 
 /// The contraction of two values other than `except`; null if there is none or more than one.
@@ -102,7 +140,7 @@ public:
       : group(group), builder(group.members.front().ofInput) {}
 
   void stackInputs(const MemberRange &range) {
-    ContractOp gemm = stackedGemm(range, group.members[range.first].ofInput, true);
+    ContractOp gemm = stackedGemm(range, simplest().ofInput, true);
     mlir::Operation *carrier = lastOf(ops(range, [](const GradientProjection &member) {
       return ContractOp(member.ofInput).getOperation();
     }));
@@ -128,11 +166,11 @@ public:
   }
 
   void stackWeights(const MemberRange &range) {
-    const GradientProjection &first = group.members[range.first];
-    const std::string term = termOf(first.ofWeight, first.gradient),
-                      result = parseEinsum(ContractOp(first.ofWeight).getSpec()).result;
+    const GradientProjection &like = simplest();
+    const std::string term = termOf(like.ofWeight, like.gradient),
+                      result = parseEinsum(ContractOp(like.ofWeight).getSpec()).result;
     const auto axis = static_cast<int64_t>(result.find(term[group.gradientDimension]));
-    ContractOp gemm = stackedGemm(range, first.ofWeight, false);
+    ContractOp gemm = stackedGemm(range, like.ofWeight, false);
     const int64_t whole = extents(gradients(range).getType())[group.gradientDimension];
     gemm.getResult().setType(withExtent(gemm.getType(), axis, whole));
     gemm->setLoc(named("", range, [](const GradientProjection &member) {
@@ -142,10 +180,12 @@ public:
     for (size_t index = range.first; index <= range.last; ++index) {
       const GradientProjection &member = group.members[index];
       ContractOp old = member.ofWeight;
-      const int64_t size = extents(member.gradient.getType())[group.gradientDimension];
-      auto part = SliceOp::create(builder, old.getLoc(), gemm.getResult(), axis, start, size);
-      part.getResult().setType(mlir::cast<mlir::RankedTensorType>(old.getType()));
-      old.getResult().replaceAllUsesWith(part.getResult());
+      const int64_t size = gradientExtents(member)[group.gradientDimension];
+      mlir::Value part =
+          SliceOp::create(builder, old.getLoc(), gemm.getResult(), axis, start, size);
+      if (member.merged) part = split(part, member);
+      part.setType(mlir::cast<mlir::RankedTensorType>(old.getType()));
+      old.getResult().replaceAllUsesWith(part);
       start += size;
     }
     // Only now: the builder stands before whatever follows the stacked gemm, which may be one of
@@ -180,37 +220,72 @@ private:
     return mlir::NameLoc::get(builder.getStringAttr(text));
   }
 
+  /// A member whose axes are those of the stacked GEMMs; one of a group at least has no pair.
+  const GradientProjection &simplest() const {
+    return *llvm::find_if(group.members,
+                          [](const GradientProjection &member) { return !member.merged; });
+  }
+
+  /// A tensor with the pair of axes from `position` on as one.
+  mlir::Value merge(mlir::Value tensor, size_t position) {
+    const std::string name = writtenName(tensor);
+    const mlir::Location location =
+        name.empty() ? builder.getUnknownLoc()
+                     : mlir::NameLoc::get(builder.getStringAttr(name + "_merged"));
+    return MergeAxesOp::create(builder, location, tensor, static_cast<int64_t>(position), 2,
+                               axisNames(tensor.getType())[position]);
+  }
+
+  /// The part of the weights' gradient that is the member's, its pair of axes as two.
+  mlir::Value split(mlir::Value part, const GradientProjection &member) {
+    ContractOp old = member.ofWeight;
+    const std::string pair = termOf(old, member.gradient).substr(member.merged->second, 2);
+    const size_t position = parseEinsum(old.getSpec()).result.find(pair);
+    const std::string name = writtenName(old.getResult());
+    if (!name.empty()) part.setLoc(mlir::NameLoc::get(builder.getStringAttr(name + "_merged")));
+    const std::vector<int64_t> sizes = extents(old.getType());
+    const std::vector<std::string> names = axisNames(old.getType());
+    return SplitAxisOp::create(builder, old.getLoc(), part, static_cast<int64_t>(position),
+                               llvm::ArrayRef<int64_t>{sizes[position], sizes[position + 1]},
+                               llvm::ArrayRef<std::string>{names[position], names[position + 1]});
+  }
+
   /// The gradients one after the other; made once for a range, behind the last of them.
   mlir::Value gradients(const MemberRange &range) {
     mlir::Value &stacked = stackedGradients[{range.first, range.last}];
     if (stacked) return stacked;
-    std::vector<mlir::Value> parts;
-    for (size_t index = range.first; index <= range.last; ++index)
-      parts.push_back(group.members[index].gradient);
     builder.setInsertionPointAfter(lastOf(ops(
         range, [](const GradientProjection &member) { return member.gradient.getDefiningOp(); })));
+    std::vector<mlir::Value> parts;
+    for (size_t index = range.first; index <= range.last; ++index) {
+      const GradientProjection &member = group.members[index];
+      parts.push_back(member.merged ? merge(member.gradient, member.merged->second)
+                                    : member.gradient);
+    }
     stacked = ConcatOp::create(
         builder, named("", range, [](const GradientProjection &member) { return member.gradient; }),
         parts, static_cast<int64_t>(group.gradientDimension));
     return stacked;
   }
 
-  /// The first member's GEMM with stacked operands, where the gradients are there; the builder
+  /// The simplest member's GEMM with stacked operands, where the gradients are there; the builder
   /// stands behind it.
   ContractOp stackedGemm(const MemberRange &range, ContractOp like, bool withWeights) {
-    const GradientProjection &first = group.members[range.first];
     mlir::Value stacked = gradients(range);
     builder.setInsertionPointAfterValue(stacked);
     mlir::IRMapping mapping;
-    mapping.map(first.gradient, stacked);
+    mapping.map(simplest().gradient, stacked);
     if (withWeights) {
       std::vector<mlir::Value> weights;
-      for (size_t index = range.first; index <= range.last; ++index)
-        weights.push_back(group.members[index].weight);
+      for (size_t index = range.first; index <= range.last; ++index) {
+        const GradientProjection &member = group.members[index];
+        weights.push_back(member.merged ? merge(member.weight, member.merged->first)
+                                        : member.weight);
+      }
       auto weight = ConcatOp::create(
           builder, named("", range, [](const GradientProjection &member) { return member.weight; }),
           weights, static_cast<int64_t>(group.weightDimension));
-      mapping.map(first.weight, weight.getResult());
+      mapping.map(simplest().weight, weight.getResult());
     }
     auto gemm = mlir::cast<ContractOp>(builder.clone(*like.getOperation(), mapping));
     builder.setInsertionPointAfter(gemm);
@@ -236,22 +311,26 @@ std::optional<GradientGroup> gradientsOf(const ProjectionGroup &group) {
         return std::nullopt;
     result.members.push_back(*member);
     projections.push_back(projectionOf(forward, *weightOperandOf(forward)));
-    if (projections.back().weightTerm.size() != projections.front().weightTerm.size())
-      return std::nullopt;  // a pair of axes that would have to be merged
   }
-  const std::optional<size_t> dimension = stackedDimension(projections);
+  const std::optional<std::vector<Projection>> same = asOneGemm(projections);
+  const std::optional<size_t> dimension = same ? stackedDimension(*same) : std::nullopt;
   if (!dimension) return std::nullopt;
   result.weightDimension = *dimension;
+  for (size_t index = 0; index < result.members.size(); ++index)
+    if (const std::optional<MergedPair> &pair = (*same)[index].merged)
+      result.members[index].merged = {pair->weight, pair->result};
+  const GradientProjection &first = result.members.front();
   for (const GradientProjection &member : result.members) {
-    const char letter = termOf(member.ofInput, member.weight)[*dimension];
-    const size_t position = termOf(member.ofInput, member.gradient).find(letter);
-    const Einsum ofWeight = parseEinsum(ContractOp(member.ofWeight).getSpec());
-    if (&member == &result.members.front()) result.gradientDimension = position;
-    const std::string term = termOf(member.ofWeight, member.gradient);
+    if (!isSameGemm(member, member.ofInput, first, first.ofInput) ||
+        !isSameGemm(member, member.ofWeight, first, first.ofWeight))
+      return std::nullopt;
+    const char letter = termOf(member, member.ofInput, member.weight)[*dimension];
+    const size_t position = termOf(member, member.ofInput, member.gradient).find(letter);
+    if (&member == &first) result.gradientDimension = position;
+    const std::string term = termOf(member, member.ofWeight, member.gradient);
     if (position == std::string::npos || position != result.gradientDimension ||
-        ofWeight.result.find(term[position]) == std::string::npos ||
-        !isSameGemm(member.ofInput, result.members.front().ofInput) ||
-        !isSameGemm(member.ofWeight, result.members.front().ofWeight))
+        parseEinsum(specOf(member, member.ofWeight)).result.find(term[position]) ==
+            std::string::npos)
       return std::nullopt;
   }
   if (!areTermsOfOneSum(result)) return std::nullopt;

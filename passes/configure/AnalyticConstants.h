@@ -117,6 +117,10 @@ constexpr int64_t libraryShortestSplit = 512;
 constexpr double sm90LeastEfficiency = 0.16, sm90EfficiencyPerIntensity = 0.0196,
                  sm90WideEfficiency = 0.70, sm90WideEfficiencyPerIntensity = 0.0060,
                  sm90MostEfficiency = 1.13;
+/// What each wave behind the first adds to tiles with a side of 64, by the root of k: H100 runs of
+/// tiles of 64 x 128 in five waves, 1344 x 3840 with k of 1344 and 5376, 1472 x 3456 with 3968,
+/// take 1.3, 1.6 and 1.5 times what larger tiles' times predict. The cause is not known.
+constexpr double narrowTileWaveShare = 0.06, narrowTileSide = 64, narrowTileDepth = 1344;
 /// Seconds of a multiprocessor for an element of an epilogue: storing it, a flop of its arithmetic,
 /// the first operand of C's shape (through shared memory), each further one (by threads), a further
 /// result (docs/experiments/epilogues.md: 4.6 us of 4096 x 4096), its part in a reduction, a local
@@ -185,6 +189,10 @@ constexpr double sm80LeastEfficiency = 0.5, sm80EfficiencyPerIntensity = 0.5 / 6
 constexpr double sm80GuardedShare = 0.2, sm80StartSeconds = 0.5e-6;
 /// Factor over the library's first candidate, at least, until there are measurements.
 constexpr double sm80Unmeasured = 1.05;
+/// attention-sm80 on sm_90a, many queries: 10 heads of 96 on 5, B=3 L=768, causal, take 37.2, 33.3
+/// and 35.2 us with tiles of 64 x 32, 64 x 64 and 128 x 64, 1.7 to 2.2 times what its parts add up
+/// to (H100 run). The cause is not known.
+constexpr double sm80AttentionOnWgmma = 2;
 
 /// Prologue fusion: what an element costs besides its arithmetic, as instructions, rewritten in
 /// shared memory or computed by threads that copy (H200: 0.14 to 0.2 and 0.26 to 0.28 ns an element

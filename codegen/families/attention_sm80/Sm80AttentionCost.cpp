@@ -178,7 +178,10 @@ Cost sm80AttentionCost(const Kernel &kernel, const Configuration &configuration,
   const double waves = visible.share < 0.9 ? std::max(1.0, blocks / device.multiprocessors + 0.5)
                                            : std::ceil(blocks / device.multiprocessors);
   const double bytes = double(kernel.necessaryBytes());
-  const double memorySeconds = bytes / device.copyBandwidth, computeSeconds = waves * ofBlock;
+  const double memorySeconds = bytes / device.copyBandwidth;
+  const double computeSeconds =
+      waves * ofBlock *
+      (codegen::hasWgmma(device.architecture) ? analytic::sm80AttentionOnWgmma : 1.0);
   const double busySeconds = std::max(memorySeconds, computeSeconds);
   return {.seconds = device.launchSeconds + analytic::sm80StartSeconds + busySeconds,
           .bytesMoved = int64_t(bytes),

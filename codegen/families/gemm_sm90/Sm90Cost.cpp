@@ -190,7 +190,12 @@ double sm90TensorSeconds(const GemmProblem &gemm, const Sm90GemmKnobs &knobs, do
   const double gemmSeconds =
       2 * m * n * depth /
       (device.tensorFlops.at(gemm.operandType) / device.multiprocessors * efficiency);
-  const double tileSeconds = std::max(gemmSeconds, loadSeconds(gemm, knobs, depth, device));
+  const double furtherWaves = std::min(m, n) > analytic::narrowTileSide
+                                  ? 0
+                                  : analytic::narrowTileWaveShare * (waves - 1) *
+                                        std::sqrt(depth / analytic::narrowTileDepth);
+  const double tileSeconds =
+      std::max(gemmSeconds * (1 + furtherWaves), loadSeconds(gemm, knobs, depth, device));
   const double epilogueSeconds = elementSeconds * m * n / knobs.splitK;
   if (knobs.streamK != 0) {
     const double runs = double(sm90Tiles(gemm, knobs)) / concurrentBlocks(knobs, device),

@@ -318,6 +318,29 @@ TEST_CASE("gradients of stacked projections are those of separate ones") {
         1);
 }
 
+TEST_CASE("gradients of grouped heads are stacked as those of one axis of heads") {
+  const auto loaded = preset("llama-3-8b", smallLlama);
+  REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
+  const std::vector<Variant> variants = proposeVariants(*loaded->module, {.attention = "unfused"});
+  const auto contractions = [](GraphOp graph) {
+    const auto ops = graph.getBody().front().getOps<ContractOp>();
+    return std::distance(ops.begin(), ops.end());
+  };
+  for (const std::vector<std::string> &rewrites : {std::vector<std::string>{"stack-dX-wq-wk-wv"},
+                                                   {"stack-dW-wq-wk-wv"},
+                                                   {"stack-dX-wq-wk"},
+                                                   {"stack-dX-wq-wk-wv", "stack-dW-wq-wk-wv"}}) {
+    INFO(fmt::format("{}", fmt::join(rewrites, "+")));
+    const auto found = std::ranges::find_if(
+        variants, [&](const Variant &variant) { return textsOf(variant.rewrites) == rewrites; });
+    REQUIRE(found != variants.end());
+    const bool isPair = rewrites.front() == "stack-dX-wq-wk";
+    CHECK(contractions(graphOf(*found->module)) ==
+          contractions(loaded->graph()) - (isPair ? 1 : 2 * int64_t(rewrites.size())));
+    requireSame(loaded->graph(), graphOf(*found->module));
+  }
+}
+
 TEST_CASE("groups of projections are stacked together in the backward pass") {
   const auto loaded =
       preset("transformer-decoder", {{"b", 2}, {"j", 5}, {"h", 2}, {"p", 4}, {"i", 8}, {"u", 12}});
