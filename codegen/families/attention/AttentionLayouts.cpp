@@ -1,6 +1,7 @@
 // Lists of layouts, shortened where their product is too large; see AttentionLayouts.h.
 #include "codegen/families/attention/AttentionLayouts.h"
 
+#include "codegen/families/attention/AttentionProblem.h"
 #include "passes/configure/Family.h"
 
 #include <algorithm>
@@ -31,6 +32,20 @@ std::vector<Layout> withFastest(const Kernel &kernel, int value, const std::vect
 Layout logicalLayout(const Kernel &kernel, int value) {
   const std::vector<int64_t> extents = extentsOf(kernel, value);
   return normalized(rowMajor(extents.size()), extents);
+}
+
+Layout plainLayout(const Kernel &kernel, const AttentionRegion &region, int value) {
+  const std::vector<int> rows = attentionRowAxes(kernel, region),
+                         &axes = kernel.values[size_t(value)].axes;
+  Layout layout{.order = {}};
+  for (size_t dimension = 0; dimension < axes.size(); ++dimension)
+    if (kernel.axes[size_t(axes[dimension])].extent == 1) layout.order.push_back(int(dimension));
+  for (const int axis : rows)
+    if (const auto found = std::ranges::find(axes, axis); found != axes.end())
+      layout.order.push_back(int(found - axes.begin()));
+  const bool isOfRows =
+      layout.order.size() == axes.size() && longAxes(kernel, value, layout) == rows;
+  return isOfRows ? normalized(layout, extentsOf(kernel, value)) : logicalLayout(kernel, value);
 }
 
 namespace {
@@ -87,7 +102,7 @@ std::vector<LayoutTuple> attentionTuples(const Kernel &kernel, const AttentionRe
   for (size_t i = operands.size(); i-- > 0 && isTooLarge();)
     if (operands[i] != region.q && operands[i] != region.k && operands[i] != region.v &&
         i != output)
-      choices[i] = {logicalLayout(kernel, operands[i])};
+      choices[i] = {plainLayout(kernel, region, operands[i])};
   const bool areAlike = isTooLarge();
   if (areAlike &&
       combinations(choices) / double(choices[region.vInput].size()) > double(mostAttentionTuples))

@@ -11,9 +11,9 @@ namespace weft {
 
 /// Layouts of queries, keys, values and output with the head or value dimension fastest, of the
 /// logarithms of sums and of inputs of score ops in every order; in the order of the kernel's
-/// operands. Of more than `mostAttentionTuples` combinations, first inputs of score ops and
-/// logarithms of sums have their logical order alone, then keys and values lie alike, then queries
-/// and output keep most of their axes in logical order. Sorted, without duplicates.
+/// operands. Of more than `mostAttentionTuples` combinations, first inputs of score ops have their
+/// logical order and logarithms of sums that of rows alone, then keys and values lie alike, then
+/// queries and output keep most of their axes in logical order. Sorted, without duplicates.
 std::vector<LayoutTuple> attentionTuples(const Kernel &kernel, const AttentionRegion &region);
 constexpr size_t mostAttentionTuples = 1500;
 
@@ -28,6 +28,9 @@ std::vector<int> longAxes(const Kernel &kernel, int value, const Layout &layout)
 std::vector<Layout> withFastest(const Kernel &kernel, int value, const std::vector<int> &columns);
 /// Its dimensions in their order.
 Layout logicalLayout(const Kernel &kernel, int value);
+/// Of a value with one element for every row of scores these as families number rows
+/// (attentionRowAxes), which attention-sm90 asks for; of others the logical layout.
+Layout plainLayout(const Kernel &kernel, const AttentionRegion &region, int value);
 /// Whether the axes that two operands share, `a` and `b` by longAxes(), stand in the same order.
 bool lieAlike(const std::vector<int> &a, const std::vector<int> &b);
 

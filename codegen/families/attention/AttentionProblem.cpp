@@ -25,6 +25,32 @@ bool readsCoordinate(const Expression &expression, int axis) {
   });
 }
 
+int64_t extentOf(const Kernel &kernel, int axis) {
+  return axis < 0 ? 1 : kernel.axes[size_t(axis)].extent;
+}
+
+/// Ties go to the last; -1 of none.
+int longest(const Kernel &kernel, const std::vector<int> &axes) {
+  int found = -1;
+  for (const int axis : axes)
+    if (found < 0 || extentOf(kernel, axis) >= extentOf(kernel, found)) found = axis;
+  return found;
+}
+
+/// Of packed tokens their positions; else the longest of those whose coordinate an expression reads
+/// together with that of the keys; if there is none, the longest of all.
+int queryAxisOf(const Kernel &kernel, const AttentionRegion &region) {
+  if (region.packed) return region.packed->positions;
+  std::vector<int> read;
+  for (const int axis : region.queries)
+    if (extentOf(kernel, axis) > 1 && std::ranges::any_of(region.scoreOps, [&](size_t op) {
+          const Expression &expression = kernel.body[op].expression;
+          return readsCoordinate(expression, axis) && readsCoordinate(expression, region.keyAxis);
+        }))
+      read.push_back(axis);
+  return longest(kernel, read.empty() ? region.queries : read);
+}
+
 class ProblemBuilder {
 public:
   ProblemBuilder(const Kernel &kernel, const AttentionRegion &region,
@@ -40,13 +66,13 @@ public:
                         nameOf(region.q), weft::nameOf(problem.operandType), nameOf(value),
                         weft::nameOf(typeOf(value)));
     if (region.readsTf32 && problem.operandType == DType::f32) problem.operandType = DType::tf32;
-    problem.keyAxis = region.keyAxis, problem.queryAxis = queryAxis();
+    problem.keyAxis = region.keyAxis, problem.queryAxis = queryAxisOf(kernel, region);
     for (const auto &[axes, axis, what] :
          {std::tuple{&region.headDim, &problem.headDimAxis, "queries and keys"},
           {&region.valueDim, &problem.valueDimAxis, "values"}}) {
       if (std::ranges::count_if(*axes, [&](int one) { return extent(one) > 1; }) > 1)
         return rejected("an element of {} has several axes longer than 1; one is taken", what);
-      *axis = longest(*axes);
+      *axis = longest(kernel, *axes);
     }
     problem.queries = extent(problem.queryAxis), problem.keys = extent(problem.keyAxis);
     problem.headDim = extent(problem.headDimAxis), problem.valueDim = extent(problem.valueDimAxis);
@@ -89,15 +115,7 @@ private:
 
   DType typeOf(int value) const { return kernel.values[size_t(value)].dtype; }
   const std::string &nameOf(int value) const { return kernel.values[size_t(value)].name; }
-  int64_t extent(int axis) const { return axis < 0 ? 1 : kernel.axes[size_t(axis)].extent; }
-
-  /// Ties go to the last; -1 of none.
-  int longest(const std::vector<int> &axes) const {
-    int found = -1;
-    for (const int axis : axes)
-      if (found < 0 || extent(axis) >= extent(found)) found = axis;
-    return found;
-  }
+  int64_t extent(int axis) const { return extentOf(kernel, axis); }
 
   /// Head / divisor % sequences is the sequence of a head.
   void addSequences(int sequencesAxis, int64_t &sequences, int64_t &divisor) const {
@@ -137,29 +155,14 @@ private:
     problem.packed = packed;
   }
 
-  /// Of packed tokens their positions; else the longest of those whose coordinate an expression
-  /// reads together with that of the keys; if there is none, the longest of all.
-  int queryAxis() const {
-    if (region.packed) return region.packed->positions;
-    std::vector<int> read;
-    for (const int axis : region.queries)
-      if (extent(axis) > 1 && std::ranges::any_of(region.scoreOps, [&](size_t op) {
-            const Expression &expression = kernel.body[op].expression;
-            return readsCoordinate(expression, axis) && readsCoordinate(expression, region.keyAxis);
-          }))
-        read.push_back(axis);
-    return longest(read.empty() ? region.queries : read);
-  }
-
   void addHeads() {
-    for (const std::vector<int> *axes : {&region.batch, &region.queries})
-      for (const int axis : *axes) {
-        if (axis == problem.queryAxis || extent(axis) == 1) continue;
-        problem.headAxes.push_back(axis);
-        problem.headExtents.push_back(extent(axis));
-        problem.heads *= extent(axis);
-        if (contains(region.queries, axis)) problem.headsOfGroup *= extent(axis);
-      }
+    for (const int axis : attentionRowAxes(kernel, region)) {
+      if (axis == problem.queryAxis) continue;
+      problem.headAxes.push_back(axis);
+      problem.headExtents.push_back(extent(axis));
+      problem.heads *= extent(axis);
+      if (contains(region.queries, axis)) problem.headsOfGroup *= extent(axis);
+    }
   }
 
   AttentionTensor tensor(int value, int rowAxis, int columnAxis) const {
@@ -173,6 +176,16 @@ private:
 };
 
 }  // namespace
+
+std::vector<int> attentionRowAxes(const Kernel &kernel, const AttentionRegion &region) {
+  const int queryAxis = queryAxisOf(kernel, region);
+  std::vector<int> rows;
+  for (const std::vector<int> *axes : {&region.batch, &region.queries})
+    for (const int axis : *axes)
+      if (axis != queryAxis && extentOf(kernel, axis) > 1) rows.push_back(axis);
+  if (queryAxis >= 0 && extentOf(kernel, queryAxis) > 1) rows.push_back(queryAxis);
+  return rows;
+}
 
 bool AttentionTensor::hasAlignedRows(int64_t elementBytes, int64_t bytes) const {
   const auto isWhole = [&](int64_t stride) { return stride * elementBytes % bytes == 0; };

@@ -76,6 +76,10 @@ struct AttentionProblem {
   bool operator==(const AttentionProblem &) const = default;
 };
 
+/// All axes longer than 1 of rows of scores, slowest first as rows are numbered: those of heads, as
+/// in AttentionProblem::headAxes, then that of queries.
+std::vector<int> attentionRowAxes(const Kernel &kernel, const AttentionRegion &region);
+
 /// The error says what no kernel of an attention takes: element types that differ, or several long
 /// axes in the place of one.
 Expected<AttentionProblem> attentionProblem(const Kernel &kernel, const AttentionRegion &region,

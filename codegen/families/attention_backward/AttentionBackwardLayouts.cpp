@@ -2,6 +2,7 @@
 #include "codegen/families/attention_backward/AttentionBackwardLayouts.h"
 
 #include "codegen/families/attention/AttentionLayouts.h"
+#include "codegen/families/attention_backward/AttentionBackwardProblem.h"
 #include "passes/configure/Family.h"
 
 #include <algorithm>
@@ -50,7 +51,8 @@ std::vector<LayoutTuple> attentionBackwardTuples(const Kernel &kernel,
     return count > double(mostAttentionTuples);
   };
   for (size_t i = operands.size(); i-- > 0 && isTooLarge();)
-    if (!columnsOf.contains(operands[i])) choices[i] = {logicalLayout(kernel, operands[i])};
+    if (!columnsOf.contains(operands[i]))
+      choices[i] = {plainLayout(kernel, attentionOf(kernel, region), operands[i])};
   const bool areQueriesAsKeys =  // no heads of a group
       choices[placeOf(region.dQ)].size() == choices[placeOf(region.dK)].size();
   for (const auto &[follower, leader] : {std::pair(region.v, region.k),

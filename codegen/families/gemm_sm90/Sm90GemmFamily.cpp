@@ -291,9 +291,11 @@ struct Legal {
       return gemm.a.straddlesLines(bytes) || gemm.b.straddlesLines(bytes);
     });
   }
-  bool areAllTma() const {
-    return std::ranges::all_of(
-        problems, [](const GemmProblem &gemm) { return gemm.a.usesTma && gemm.b.usesTma; });
+  /// Whether in some layout TMA copies both operands, or in some threads copy one.
+  bool isAnyCopied(bool byTma) const {
+    return std::ranges::any_of(problems, [&](const GemmProblem &gemm) {
+      return (gemm.a.usesTma && gemm.b.usesTma) == byTma;
+    });
   }
 };
 
@@ -308,13 +310,15 @@ std::string addTiles(const Kernel &kernel, const ContractionRegion &region, cons
         return input.role == EpilogueRole::result;
       });
   const int stored = hasSubtiles && region.wholeOutputs(kernel) > 1 ? 2 : 1;
-  const bool areAllTma =
-      legal.areAllTma();  // threads that copy leave fewer registers to the others
   std::string rejection;
-  for (auto [extents, gemm] : legal.shapes) {
-    if (!gemm.isScaled()) gemm.a.usesTma = gemm.b.usesTma = areAllTma;
-    rejection = addKnobs(gemm, region, sm90ElementSeconds(kernel, region), registers, readsSubtiles,
-                         stored, legal.isAnyStraddling(), most, device, knobs);
+  // Threads that copy leave fewer registers to the others: each kind of layout has its tiles.
+  for (const bool byTma : {true, false}) {
+    if (!legal.isAnyCopied(byTma)) continue;
+    for (auto [extents, gemm] : legal.shapes) {
+      if (!gemm.isScaled()) gemm.a.usesTma = gemm.b.usesTma = byTma;
+      rejection = addKnobs(gemm, region, sm90ElementSeconds(kernel, region), registers,
+                           readsSubtiles, stored, legal.isAnyStraddling(), most, device, knobs);
+    }
   }
   return rejection;
 }
@@ -410,7 +414,13 @@ bool isUsefulSm90Tile(const Kernel &kernel, const LayoutTuple &layouts, const Kn
   const auto &tile = knobs.get<Sm90GemmKnobs>();
   const bool isSingleConsumer = tile.schedule == Sm90Schedule::singleConsumer;
   const bool isBehindOps = contractionIndex(kernel).value_or(0) > 0;
-  if (!isSingleConsumer && tile.multicastB == 1 && !isBehindOps) return true;
+  // Rows of whole chunks of 16 bytes are copied by TMA, whatever the layout; other rows by threads
+  // in some, which leave fewer registers to the tile.
+  const bool mayBeCopied = std::ranges::any_of(kernel.axes, [](const Axis &axis) {
+    constexpr int64_t chunk = 8;
+    return axis.extent > 1 && axis.extent % chunk != 0;
+  });
+  if (!isSingleConsumer && tile.multicastB == 1 && !isBehindOps && !mayBeCopied) return true;
   const GemmProblemOrRejection answer =
       wgmmaProblem(kernel, toConfiguration(kernel, layouts, knobs));
   if (!answer.gemm) return false;
@@ -423,8 +433,8 @@ bool isUsefulSm90Tile(const Kernel &kernel, const LayoutTuple &layouts, const Kn
     const int64_t bytes = sizeOf(answer.gemm->operandType);
     return answer.gemm->a.straddlesLines(bytes) || answer.gemm->b.straddlesLines(bytes);
   }
-  // Whether accumulators are scaled or an operand is transformed on load depends on the layouts;
-  // which tiles fit into registers depends on that.
+  // Whether accumulators are scaled, and an operand is transformed on load or copied by threads,
+  // depends on the layouts; which tiles fit into registers depends on that.
   const ContractionRegionOrRejection recognised = contractionRegion(kernel);
   return recognised.region &&
          sm90TileRejection(*answer.gemm, tile, epilogueRegisters(kernel, *recognised.region))

@@ -2,7 +2,10 @@
 #include "codegen/families/attention/AttentionLayouts.h"
 #include "codegen/families/attention/AttentionProblem.h"
 #include "codegen/families/gemm_fma/FmaGemmKnobs.h"
+#include "kernel/Device.h"
+#include "passes/configure/Families.h"
 #include "passes/configure/Family.h"
+#include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleAttentions.h"
 
 #include <catch2/catch.hpp>
@@ -13,6 +16,7 @@
 using namespace weft;
 using samples::AttentionExtents;
 using samples::FusedAttention;
+using weft::test::nonEmpty;
 
 namespace {
 
@@ -36,6 +40,29 @@ std::string axisNames(const Kernel &kernel, const std::vector<int> &axes) {
 }
 
 }  // namespace
+
+TEST_CASE("logarithms of sums lie as rows are numbered, whatever the order of their axes") {
+  const AttentionExtents e{.b = 2, .h = 3, .g = 4, .j = 512, .k = 512, .p = 64, .w = 64};
+  Kernel kernel = samples::causalAttention(e, DType::bf16, true);
+  const AttentionRegion region = regionOf(kernel);
+  std::vector<int> &axes = kernel.values[size_t(region.logSums)].axes;
+  REQUIRE(axisNames(kernel, axes) == "bhgj");
+  axes = {axes[1], axes[2], axes[0], axes[3]};  // h g b j, as of grouped heads in training
+  CHECK(axisNames(kernel, attentionRowAxes(kernel, region)) == "bhgj");
+  const Layout layout = plainLayout(kernel, region, region.logSums);
+  CHECK(layout.order == std::vector<int>{2, 0, 1, 3});
+  CHECK(plainLayout(kernel, region, region.k) == logicalLayout(kernel, region.k));
+  const std::vector<int> operands = operandValues(kernel);
+  const size_t place = size_t(std::ranges::find(operands, region.logSums) - operands.begin());
+  for (const LayoutTuple &tuple : nonEmpty(attentionTuples(kernel, region)))
+    CHECK(tuple[place] == layout);
+  int taken = 0;  // by attention-sm90, which takes no other order of them
+  forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
+    taken += configuration.knobs.family().name == "attention-sm90";
+    return taken == 0;
+  });
+  CHECK(taken == 1);
+}
 
 TEST_CASE("heads of a group are neighbours and share the strides of keys and values") {
   const AttentionExtents e{.b = 2, .h = 3, .g = 4, .j = 50, .k = 70, .p = 64, .w = 80};

@@ -250,7 +250,10 @@ TEST_CASE("blocks load k-tiles of B for each other where rows straddle lines of 
   CHECK(!tiles(4096, 4096, 1000).empty());
   CHECK(!tiles(4096, 4088, 1024).empty());
   CHECK(tiles(4096, 4095, 1024).empty());  // by threads
-  CHECK(tiles(100, 4088, 1000).empty());   // one tile along m
+  const Kernel narrow = gemm(100, 4088, 1000);
+  for (const Configuration &one : nonEmpty(ofFamily(narrow)))  // never of one tile along m
+    if (const auto &knobs = one.knobs.get<Sm90GemmKnobs>(); knobs.multicastB > 1)
+      CHECK(wgmmaProblem(narrow, one).gemm->m > knobs.tileM);
   // Of few slices, where the raster is that of stores; beside as many tiles that share nothing as
   // there are without.
   for (const auto &[m, n, k] :
@@ -450,6 +453,23 @@ TEST_CASE("narrow tiles in many waves cost more than wide ones in fewer") {
       if (const auto narrow = best.find(tile); narrow != best.end())
         CHECK(narrow->second > 1.15 * wide);
   }
+}
+
+TEST_CASE(
+    "what TMA copies has wide tiles although other layouts of odd widths are copied by threads") {
+  const auto tilesOf = [](int64_t m, int64_t n, int64_t k) {
+    std::set<std::pair<int, int>> tiles;
+    const Kernel kernel = gemm(m, n, k);
+    for (const Configuration &one : nonEmpty(ofFamily(kernel))) {
+      const Sm90GemmKnobs &knobs = one.knobs.get<Sm90GemmKnobs>();
+      const GemmProblem problem = *wgmmaProblem(kernel, one).gemm;
+      CHECK(sm90TileRejection(problem, knobs, 0) == "");
+      if (problem.a.usesTma && problem.b.usesTma) tiles.emplace(knobs.tileM, knobs.tileN);
+    }
+    return tiles;
+  };
+  CHECK(tilesOf(2331, 1024, 4096).contains({128, 192}));
+  CHECK(std::ranges::includes(tilesOf(2331, 1024, 4096), tilesOf(2336, 1024, 4096)));
 }
 
 TEST_CASE("single-consumer tiles that no kernel has, and products that take none") {
