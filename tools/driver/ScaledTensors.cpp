@@ -52,11 +52,18 @@ public:
 
   /// A stride of a view is that of one of the whole's axes, or, of an axis that the view has in
   /// pieces, so many of it as a piece has.
-  int64_t stride(size_t dimension, const PlanTensor &view) const {
-    for (const size_t d : dimensions)
-      if (const int64_t piece = view.strides[dimension] / before.strides[d]; piece >= 1)
-        return (piece == 1 || view.extents[dimension] == 1 ? piece : scaled(piece, d, view)) *
-               strides[d];
+  /// `after`: the view's extents.
+  int64_t stride(size_t dimension, const PlanTensor &view,
+                 const std::vector<int64_t> &after) const {
+    for (const size_t d : dimensions) {
+      const int64_t piece = view.strides[dimension] / before.strides[d];
+      if (piece < 1) continue;
+      if (piece == 1 || view.extents[dimension] == 1) return piece * strides[d];
+      for (size_t inner = 0; inner < view.extents.size(); ++inner)
+        if (view.strides[inner] == before.strides[d] && view.extents[inner] == piece)
+          return after[inner] * strides[d];
+      return scaled(piece, d, view) * strides[d];
+    }
     return view.strides[dimension];
   }
   /// `after`: the view's extents. The last part of an axis stays last, as of slices.
@@ -137,7 +144,8 @@ void scaleTensors(Plan &plan, const TensorExtents &extents) {
     }
     const PlanTensor &all = wholeOf(old, before);
     const Whole whole(all, extents[size_t(&all - before.data())]);
-    for (size_t d = 0; d < tensor.strides.size(); ++d) tensor.strides[d] = whole.stride(d, old);
+    for (size_t d = 0; d < tensor.strides.size(); ++d)
+      tensor.strides[d] = whole.stride(d, old, tensor.extents);
     tensor.offset = whole.offset(old, tensor.extents);
   }
   keepMemoryPlan(plan);

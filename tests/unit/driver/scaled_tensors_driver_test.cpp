@@ -93,6 +93,14 @@ TEST_CASE(
   CHECK(orders == 6);
 }
 
+TEST_CASE("a piece of an axis that keeps its extent keeps its stride in elements of the axis") {
+  Plan plan;
+  plan.tensors = {tensorOf("all", {"h", "i"}, {48, 32}, {0, 1}, {32, 1}, 0),
+                  tensorOf("q", {"g", "r", "i"}, {8, 4, 32}, {0, 1, 2}, {4 * 32, 32, 1}, 0)};
+  scaleTensors(plan, {{12, 5}, {2, 4, 5}});
+  CHECK(plan.tensors[1].strides == std::vector<int64_t>{20, 5, 1});
+}
+
 TEST_CASE("a part of a tensor with padded rows is that part of the smaller one") {
   Plan plan;
   plan.tensors = {tensorOf("all", {"p", "h"}, {64, 36}, {0, 1}, {40, 1}, 0),
