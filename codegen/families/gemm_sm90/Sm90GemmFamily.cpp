@@ -311,13 +311,16 @@ std::string addTiles(const Kernel &kernel, const ContractionRegion &region, cons
       });
   const int stored = hasSubtiles && region.wholeOutputs(kernel) > 1 ? 2 : 1;
   std::string rejection;
+  // At odd widths some tiles with reductions spill beside k-tiles for two blocks.
+  const bool mayShare =
+      legal.isAnyStraddling() && (region.reductions.empty() || !legal.isAnyCopied(false));
   // Threads that copy leave fewer registers to the others: each kind of layout has its tiles.
   for (const bool byTma : {true, false}) {
     if (!legal.isAnyCopied(byTma)) continue;
     for (auto [extents, gemm] : legal.shapes) {
       if (!gemm.isScaled()) gemm.a.usesTma = gemm.b.usesTma = byTma;
       rejection = addKnobs(gemm, region, sm90ElementSeconds(kernel, region), registers,
-                           readsSubtiles, stored, legal.isAnyStraddling(), most, device, knobs);
+                           readsSubtiles, stored, mayShare, most, device, knobs);
     }
   }
   return rejection;
