@@ -394,3 +394,20 @@ TEST_CASE("tf32 takes about twice the time of halves where tensor cores are the 
   CHECK(ratio > 1.4);
   CHECK(ratio < 2.2);
 }
+
+/// Measured on an H100 (docs/experiments/attention.md).
+TEST_CASE("many queries by mma.sync beside WGMMA cost about what they were measured to") {
+  const Kernel kernel = samples::causalAttention(
+      {.b = 3, .h = 5, .g = 2, .j = 768, .k = 768, .p = 96, .w = 96}, DType::bf16, true);
+  LayoutTuple tuple;
+  for (const int value : operandValues(kernel))
+    tuple.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
+  const std::unique_ptr<CostModel> model = analyticCostModel(findDevice("h200"));
+  for (const auto &[queries, keys, measured] :
+       {std::tuple(64, 32, 37.2e-6), {64, 64, 33.3e-6}, {128, 64, 35.2e-6}}) {
+    const Sm80AttentionKnobs knobs{.tileQueries = queries, .tileKeys = keys, .stages = 2};
+    const double seconds = model->cost(kernel, toConfiguration(kernel, tuple, knobs)).seconds;
+    INFO(queries << " x " << keys << ": " << seconds);
+    CHECK(std::abs(seconds / measured - 1) < 0.3);
+  }
+}
