@@ -16,10 +16,13 @@ SCRIPT = ROOT / 'tests/gpu/verify-plans'
 STAND_IN = f'''#!{sys.executable}
 import json, pathlib, sys
 here = pathlib.Path(__file__).parent
+said = json.loads((here / 'said.json').read_text())
 with (here / 'calls').open('a') as calls:
     calls.write(' '.join(sys.argv[1:]) + '\\n')
+if sys.argv[1] == 'compile' and 'rejection' in said:
+    print(said['rejection'], file=sys.stderr)
+    sys.exit(3)
 if sys.argv[1] == 'verify':
-    said = json.loads((here / 'said.json').read_text())
     name = pathlib.Path(sys.argv[2]).name
     print(json.dumps(said.get(name, said['default'])))
     sys.exit(said.get('exit', 0))
@@ -35,6 +38,7 @@ def workloads():
     loader = importlib.machinery.SourceFileLoader('verify_plans', str(SCRIPT))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(
         'verify_plans', loader))
+    sys.path.insert(0, str(SCRIPT.parent))  # as Python does for a script
     loader.exec_module(module)
     return module.WORKLOADS
 
@@ -51,8 +55,9 @@ class VerifyPlans(unittest.TestCase):
 
     def run_plans(self, code, *more, **said):
         (self.bin / 'said.json').write_text(json.dumps({'default': AGREES, **said}))
+        only = [] if '--draw' in more else ['--only', *PLANS]
         done = subprocess.run([
-            sys.executable, SCRIPT, self.bin, '-o', self.out, '--only', *PLANS, '--jobs', '1', *more
+            sys.executable, SCRIPT, self.bin, '-o', self.out, '--jobs', '1', *only, *more
         ], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done.stdout
@@ -108,6 +113,36 @@ class VerifyPlans(unittest.TestCase):
     def test_without_a_gpu_it_is_skipped(self):
         error = {'error': {'exitCode': 3, 'kind': 'unsupported', 'message': 'no driver'}}
         self.assertIn('skipped: no driver', self.run_plans(77, exit=3, default=error))
+
+    def test_drawn_plans_are_compiled_as_listed(self):
+        listed = subprocess.run([sys.executable, SCRIPT, '--list', '--draw', '7', '--count', '3'],
+                                capture_output=True, text=True, check=True).stdout.splitlines()
+        self.assertIn('3 of 3 plans', self.run_plans(0, '--draw', '7', '--count', '3'))
+        compiled = [call for call in self.calls() if call.startswith('compile')]
+        for line in listed:
+            name, arguments = line.split(' ', 1)
+            self.assertTrue(
+                any(call.startswith(f'compile {arguments} --device') for call in compiled))
+            self.assertTrue((self.out / f'{name}.json').is_file())
+        self.assertEqual([line.split(' ')[0] for line in listed], ['7-0', '7-1', '7-2'])
+
+    def test_a_drawn_plan_that_is_wrong_is_named_with_its_command(self):
+        wrong = {**AGREES, 'agreed': 11, 'failed': 1, 'kernels': []}
+        text = self.run_plans(1, '--draw', '7', '--count', '2', exit=1, **{'7-1': wrong})
+        self.assertEqual(text.count('weft compile '), 1)
+        self.assertIn('23 kernels agree, 1 failed', text)
+
+    def test_a_rejection_fails_a_profiled_plan_and_is_listed_of_a_drawn_one(self):
+        text = self.run_plans(0, '--draw', '7', '--count', '2', rejection='no such mask')
+        self.assertEqual(text.count('rejected: compile: exit 3: no such mask'), 2)
+        self.assertIn('0 plans could not be verified, 2 are not supported', text)
+        self.assertIn('FAILED: compile: exit 3', self.run_plans(1, rejection='no such mask'))
+
+    def test_an_unknown_name_is_rejected(self):
+        done = subprocess.run([sys.executable, SCRIPT, '--only', 'gpt5', '--list'],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn('no plan is called gpt5', done.stderr)
 
     def test_the_workloads_are_those_of_the_shipped_profile(self):
         text = (ROOT / 'tests/unit/select/shipped_profile_mlir_test.cpp').read_text()
