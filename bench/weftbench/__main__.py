@@ -11,13 +11,14 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 
-from . import (attention_figures, attention_table, builds, sparse_table, transfer_draws,
-               transfer_table, varlen_rows, varlen_table)
+from . import (attention_figures, attention_table, builds, mask_table, sparse_table,
+               transfer_draws, transfer_table, varlen_rows, varlen_table)
 
 # Groups whose contenders of ours are whole artifacts, so that two builds can take part.
 COMPARED = ('encoder', 'training', 'norm', 'contraction', 'attention', 'sparse')
-GROUPS = COMPARED + ('varlen', 'decode', 'seed004', 'memory', 'table-a1',
-                     'transfer') + attention_figures.GROUPS
+DRAWN = ('transfer', 'masks')  # by --seed
+GROUPS = COMPARED + ('varlen', 'decode', 'seed004', 'memory',
+                     'table-a1') + DRAWN + attention_figures.GROUPS
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMPILE_LIMIT = 120.0  # seconds, of group transfer
 
@@ -37,7 +38,7 @@ class Settings:
     weft_flags: list = field(default_factory=list)
     deadline: float = float('inf')
     compile_limit: float | None = None  # seconds of one weft command
-    # Of group transfer, which measures draws first .. first + count - 1.
+    # Of groups transfer and masks, which measure draws first .. first + count - 1.
     seed: int = 0
     first: int = 0
     count: int = 0
@@ -56,15 +57,15 @@ def first_existing(*paths):
 
 
 def add_transfer_flags(parser):
-    group = parser.add_argument_group('group transfer')
-    group.add_argument('--seed', type=int, metavar='N', help='of the layers that are drawn')
+    group = parser.add_argument_group('groups transfer and masks')
+    group.add_argument('--seed', type=int, metavar='N', help='of what is drawn')
     group.add_argument('--count', type=int, metavar='M', help='how many of them')
     group.add_argument('--first', type=int, metavar='K',
                        help='the first of them, to go on where a run ended; default: 0')
     group.add_argument('--compile-limit', type=float, metavar='SECONDS',
-                       help=f'of one weft compile; default: {COMPILE_LIMIT}')
+                       help=f'of one weft compile, of transfer; default: {COMPILE_LIMIT}')
     group.add_argument('--add', nargs='+', default=[], metavar='FILE',
-                       help='one table of what runs wrote by --json; measures nothing')
+                       help='one table of what runs of transfer wrote by --json; measures nothing')
 
 
 def check_transfer(parser, chosen):
@@ -73,9 +74,13 @@ def check_transfer(parser, chosen):
         '--compile-limit': chosen.compile_limit, '--add': chosen.add or None
     }
     given = [flag for flag, value in own.items() if value is not None]
-    if 'transfer' not in chosen.groups:
+    drawn = [group for group in chosen.groups if group in DRAWN]
+    of_transfer = [flag for flag in ('--compile-limit', '--add') if flag in given]
+    if 'transfer' not in drawn and of_transfer:
+        parser.error(f'{of_transfer[0]} belongs to group transfer')
+    if not drawn:
         if given:
-            parser.error(f'{given[0]} belongs to group transfer')
+            parser.error(f'{given[0]} belongs to groups transfer and masks')
         return
     if chosen.add:
         if chosen.groups != ['transfer'] or given != ['--add']:
@@ -83,7 +88,7 @@ def check_transfer(parser, chosen):
                          + (given[0] if given != ['--add'] else 'others'))
         return
     if chosen.seed is None or chosen.count is None:
-        parser.error('group transfer takes --seed N and --count M')
+        parser.error(f'group {drawn[0]} takes --seed N and --count M')
     if chosen.seed < 0 or (chosen.first or 0) < 0:
         parser.error('--seed and --first must be at least 0')
     if chosen.count < 1:
@@ -223,7 +228,8 @@ def run(chosen, settings):
     print(where + '\n', flush=True)
     torch.cuda.empty_cache()
     # Of groups whose figures have their table: its lines.
-    results, own = [], {'attention': [], 'sparse': [], 'varlen': [], 'transfer': []}
+    results = []
+    own = {group: [] for group in ('attention', 'sparse', 'varlen', *DRAWN)}
     with open(chosen.json or os.devnull, 'w', encoding='utf-8') as lines:
         lines.write(
             json.dumps({'machine': where, **({'transfer': header} if header else {})}) + '\n')
@@ -240,7 +246,7 @@ def run(chosen, settings):
     if any(group not in own for group in chosen.groups):
         print(report.summary_table([result for result in results if not result.record], ceilings))
     for group, table in (('attention', attention_table), ('sparse', sparse_table),
-                         ('varlen', varlen_table)):
+                         ('varlen', varlen_table), ('masks', mask_table)):
         if own[group]:
             print(table.text(own[group]))
     if header:

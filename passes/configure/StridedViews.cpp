@@ -91,12 +91,24 @@ int64_t spanBytes(const Kernel &kernel, int value, const Layout &layout) {
   return (last + 1) * sizeOf(kernel.values[static_cast<size_t>(value)].dtype);
 }
 
+bool mayBeView(OpKind kind) {
+  switch (kind) {
+    case OpKind::slice:
+    case OpKind::concat:
+    case OpKind::splitAxis:
+    case OpKind::mergeAxes:
+    case OpKind::transpose:
+    case OpKind::identity: return true;
+    default: return false;
+  }
+}
+
 std::string stridedViewRejection(const Kernel &kernel, size_t operand, const Layout &layout) {
   const int value = operandValues(kernel)[operand];
   const std::vector<int64_t> extents = extentsOf(kernel, value);
   if (!hasStridedView(layout, extents)) return "";
   const BodyOp &first = kernel.body.front();
-  if (kernel.body.size() == 1 && first.operatorClass == OperatorClass::movement)
+  if (kernel.body.size() == 1 && mayBeView(first.kind))
     return fmt::format("'{}' may be a view itself", nameOf(first.kind));
   if (isFusedAttention(kernel))
     return attentionViewRejection(layout, extents,

@@ -16,6 +16,10 @@ bool hasStridedView(const Kernel &kernel, const Configuration &configuration);
 /// Bytes from an operand's first element to the end of its last one, with what lies between.
 int64_t spanBytes(const Kernel &kernel, int value, const Layout &layout);
 
+/// Whether a movement of this kind leaves its elements where they are in some layout. Others (pack,
+/// unpack, pad, ..) always move them.
+bool mayBeView(OpKind kind);
+
 /// Why the kernel does not accept these strides for operand `operand` (inputs, then outputs) in
 /// some configuration that it has with that operand contiguous in the same order: a GEMM whose
 /// merged axes are not adjacent in memory, an operand or result of an epilogue, a movement that may

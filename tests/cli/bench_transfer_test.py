@@ -375,7 +375,11 @@ class AddedTest(unittest.TestCase):
             self.assertIn(says, done.stderr)
         done = self.bench('norm', '--seed', '3')
         self.assertEqual(done.returncode, 2)
-        self.assertIn('--seed belongs to group transfer', done.stderr)
+        self.assertIn('--seed belongs to groups transfer and masks', done.stderr)
+        done = self.bench('masks', '--seed', '3', '--count', '1', '--compile-limit', '9')
+        self.assertEqual(done.returncode, 2)
+        self.assertIn('--compile-limit belongs to group transfer', done.stderr)
+        self.assertIn('group masks takes --seed N', self.bench('masks').stderr)
         self.assertEqual(self.bench('norm', 'transfer', '--add', 'file').returncode, 2)
 
     @unittest.skipIf(importlib.util.find_spec('torch'), 'PyTorch is here')

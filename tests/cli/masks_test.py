@@ -7,6 +7,7 @@ import subprocess
 import unittest
 
 import safetensors_file
+from numpy_file import flat, numpy_file
 from weft_command import CORE, CommandTest, WEFT
 
 # No two extents are equal.
@@ -37,10 +38,6 @@ def attention(q, k, v, sees):
 
 def nested(shape, draw):
     return [nested(shape[1:], draw) for _ in range(shape[0])] if shape else draw()
-
-
-def flat(tensor):
-    return [one for part in tensor for one in flat(part)] if isinstance(tensor, list) else [tensor]
 
 
 class MaskTest(CommandTest):
@@ -104,20 +101,6 @@ class MaskTest(CommandTest):
 # Tiles of 16 of other extents, whose ends they cut.
 TILED = dict(b=1, h=6, g=3, j=20, k=40, p=8, w=5)
 TILED_DIMS = [part for name, extent in TILED.items() for part in ('--dim', f'{name}={extent}')]
-
-
-def numpy_file(path, tiles, type_='|b1', order='False'):
-    """A .npy file of nested lists of booleans, as numpy.save writes it."""
-    shape, level = [], tiles
-    while isinstance(level, list):
-        shape.append(len(level))
-        level = level[0]
-    header = (f"{{'descr': '{type_}', 'fortran_order': {order}, "
-              f"'shape': ({', '.join(map(str, shape))},), }}")
-    header += ' ' * (-(len(header) + 11) % 64) + '\n'
-    path.write_bytes(b'\x93NUMPY\x01\x00' + len(header).to_bytes(2, 'little') +
-                     header.encode('latin1') + bytes(flat(tiles)))
-    return path
 
 
 class BlockMaskTest(CommandTest):

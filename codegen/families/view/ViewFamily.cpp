@@ -13,6 +13,7 @@
 #include "codegen/families/view/ViewKnobs.h"
 #include "kernel/ReasonCodes.h"
 #include "passes/configure/Family.h"
+#include "passes/configure/StridedViews.h"
 
 #include <fmt/format.h>
 
@@ -164,13 +165,12 @@ SpaceOrRejection viewSpace(const Kernel &kernel, const Device &) {
   if (kernel.body.size() != 1 || kernel.body[0].operatorClass != OperatorClass::movement)
     return {.reason = "the body is not one movement op"};
   const OpKind op = kernel.body[0].kind;
+  if (!mayBeView(op))
+    return {.reason = "'" + std::string(nameOf(op)) + "' moves elements in every layout"};
   ConfigurationSpace space{.family = &viewFamily, .knobs = {ViewKnobs{}}};
   if (op == OpKind::slice) space.tuples = sliceTuples(kernel);
   else if (op == OpKind::concat) space.tuples = concatTuples(kernel);
-  else if (op == OpKind::splitAxis || op == OpKind::mergeAxes || op == OpKind::transpose ||
-           op == OpKind::identity)
-    space.tuples = regroupTuples(kernel);
-  else return {.reason = "'" + std::string(nameOf(op)) + "' moves elements in every layout"};
+  else space.tuples = regroupTuples(kernel);
   if (space.isEmpty()) return {.reason = "no layout makes '" + std::string(nameOf(op)) + "' free"};
   return {.space = std::move(space)};
 }
