@@ -529,4 +529,14 @@ std::string printLayout(const PlanTensor &tensor) {
   return joinAxes(names) + (pitch ? fmt::format(":{}", *pitch) : "");
 }
 
+void refreshLayouts(const std::vector<PlanTensor> &tensors, PlanKernel &kernel) {
+  const auto print = [&](const std::vector<int> &indices) {
+    std::vector<std::string> layouts;
+    for (const int index : indices) layouts.push_back(printLayout(tensors.at(size_t(index))));
+    return layouts;
+  };
+  kernel.inputLayouts = print(kernel.inputs);
+  kernel.outputLayouts = print(kernel.outputs);
+}
+
 }  // namespace weft

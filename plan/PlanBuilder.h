@@ -65,4 +65,7 @@ bool hasStridedView(const PlanTensor &tensor);
 /// A plan tensor's layout as letters: "hbjk", "q,k" for axes with longer names.
 std::string printLayout(const PlanTensor &tensor);
 
+/// The layouts printed on a kernel are those of its tensors.
+void refreshLayouts(const std::vector<PlanTensor> &tensors, PlanKernel &kernel);
+
 }  // namespace weft

@@ -3,6 +3,7 @@
 
 #include "kernel/Error.h"
 #include "passes/configure/Families.h"
+#include "plan/PlanBuilder.h"
 #include "plan/PlanConfiguration.h"
 #include "plan/TensorLayout.h"
 
@@ -284,6 +285,7 @@ private:
     for (size_t n = 0; n < entry.outputs.size(); ++n)
       if (entry.outputs[n] == plan.kernels[size_t(index)].outputs[n])
         reject(fmt::format("every chunk would write '{}'", tensor(entry.outputs[n]).name));
+    refreshLayouts(plan.tensors, entry);  // a chunk of padded rows may be a view
     configure(chosen, whole);
     describe(entry, chosen);
     if (chunks.isPipelined) entry.chunk->deviceShare = deviceShare(whole.cost, chosen.cost);

@@ -277,15 +277,19 @@ private:
     hold(tensor, content);
   }
 
-  bool isAlias(int tensor, const Content &content) const {
+  bool isAlias(int tensor, const Content &content) {
+    const bool isPacked = valueAt(content.value).origin == Origin::packed;
     if (!content.isWhole()) {
-      for (size_t whole = 0; whole < holds.size(); ++whole)
-        if (holds[whole] == Content{.value = content.value} &&
-            isPartOf(tensor, int(whole), content))
-          return true;
+      const Content all{.value = content.value};
+      for (size_t whole = 0; whole < holds.size(); ++whole) {
+        const bool mayBeRead = holds[whole] == all || (isPacked && mayHoldPacked(whole, all));
+        if (!mayBeRead || !isPartOf(tensor, int(whole), content)) continue;
+        if (holds[whole].value < 0) read(placeOf(int(whole)), int(whole), all);
+        return true;
+      }
       return false;
     }
-    if (valueAt(content.value).origin == Origin::packed) {
+    if (isPacked) {
       checkType(tensor, content);
       const Layout layout{.order = tensorAt(tensor).order,
                           .strides = tensorAt(tensor).strides,
@@ -294,6 +298,13 @@ private:
       return true;
     }
     return isJoined(tensor, content);
+  }
+
+  /// Whether a tensor that nobody reads as a whole stands for a packed value whose chunks are read.
+  bool mayHoldPacked(size_t tensor, const Content &all) const {
+    const GraphValue &value = valueAt(all.value);
+    const PlanTensor &one = plan.tensors[tensor];
+    return holds[tensor].value < 0 && one.extents == value.extents && isNamed(value, one.logical);
   }
 
   /// Whether chunks that were written are all of a tensor.

@@ -50,16 +50,7 @@ void setNumbers(Kernel &kernel, const json &numbers) {
 void refreshLayouts(Plan &plan) {
   for (PlanTensor &tensor : plan.tensors)
     tensor.strides = stridesOf(layoutOf(tensor), tensor.extents);
-  const auto print = [&](const std::vector<int> &tensors) {
-    std::vector<std::string> layouts;
-    for (const int tensor : tensors)
-      layouts.push_back(printLayout(plan.tensors.at(size_t(tensor))));
-    return layouts;
-  };
-  for (PlanKernel &kernel : plan.kernels) {
-    kernel.inputLayouts = print(kernel.inputs);
-    kernel.outputLayouts = print(kernel.outputs);
-  }
+  for (PlanKernel &kernel : plan.kernels) weft::refreshLayouts(plan.tensors, kernel);
 }
 
 /// Workspaces as large as the kernels, whose knobs may be edited, ask for.

@@ -242,7 +242,9 @@ std::vector<ConstantLine> LoopSpace::constants() const {
   if (steps > 1) {
     Code text = all;
     if (isShared() && rowVectors % shares == 0) text = code("{} / {}", all, words.shares);
-    if (isShared() && reduced.size() == 1 && vectorReduced && width > 1 && rowVectors % shares == 0)
+    const bool isWhole = rowVectors % shares == 0 && reduced.size() == 1 && vectorReduced &&
+                         extent(reduced[0]) % width == 0;
+    if (isShared() && width > 1 && isWhole)
       text = code("{} / ({} * {})", axisNames[reduced[0]], words.width, words.shares);
     if (rowVectors % shares != 0) text = code("({0} + {1} - 1) / {1}", all, words.shares);
     lines.push_back({"int",

@@ -65,6 +65,20 @@ TEST_CASE("vectors that do not divide their axis are cut") {
   CHECK(space.steps == 18);
 }
 
+TEST_CASE("a row of cut vectors has the step that its last elements are in") {
+  const Kernel kernel = samples::softmaxKernel({{'j', 5}, {'k', 511}}, "jk");
+  const LoopKnobs knobs{.vectorAxis = 1,
+                        .vectorWidth = 4,
+                        .laneAxis = 1,
+                        .reduction = ReductionMapping::warp,
+                        .threads = 128,
+                        .threadsPerRow = 32};
+  const std::string text =
+      codegen::emit(kernel, {{rowMajor(2)}, {rowMajor(2)}, knobs}, "sm_80").readable;
+  CHECK(contains(text, "steps = ((k + width - 1) / width) / threadsPerRow;"));
+  CHECK(contains(text, "steps == 4"));
+}
+
 TEST_CASE("coordinates of a row are divided out of it once") {
   const Kernel kernel = samples::reluKernel({{'b', 3}, {'j', 5}, {'k', 70}}, "bjk");
   Names names;
