@@ -48,18 +48,29 @@ __device__ __forceinline__ float geluForBfloat16(float x) {
   return function(x);
 }
 
+/// The sigmoid and its slope s (1 - s), which loses nothing where s is close to 1.
+struct SigmoidSlope {
+  float sigmoid, slope;
+};
+
+__device__ __forceinline__ SigmoidSlope sigmoidSlope(float x) {
+  const float e = expFast(-fabsf(x)), larger = ptx::reciprocal(1.0f + e);
+  return {x < 0.0f ? e * larger : larger, e * larger * larger};
+}
+
 /// Of x s(v) with v = 2 sqrt(2 / pi) (x + 0.044715 x^3) and s the sigmoid: s + x s (1 - s) v'.
 /// Where s is 0 or 1 in fp32, v' may overflow and does not count.
 __device__ __forceinline__ float geluTanh(float x) {
-  const float s = sigmoid(1.5957691216057308f * (x + 0.044715f * x * x * x));
-  const float rest = x * (s * (1.0f - s));
-  return rest == 0.0f ? s : s + rest * (1.5957691216057308f * (1.0f + 0.134145f * x * x));
+  const SigmoidSlope s = sigmoidSlope(1.5957691216057308f * (x + 0.044715f * x * x * x));
+  const float rest = x * s.slope;
+  return rest == 0.0f ? s.sigmoid
+                      : s.sigmoid + rest * (1.5957691216057308f * (1.0f + 0.134145f * x * x));
 }
 
 /// s + x s (1 - s) with s the sigmoid.
 __device__ __forceinline__ float silu(float x) {
-  const float s = sigmoid(x);
-  return s + x * (s * (1.0f - s));
+  const SigmoidSlope s = sigmoidSlope(x);
+  return s.sigmoid + x * s.slope;
 }
 
 }  // namespace weft::slope

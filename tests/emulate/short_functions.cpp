@@ -62,6 +62,39 @@ TEST_CASE("short forms of gelu and its derivative stay within what the reference
   }
 }
 
+TEST_CASE("derivatives by the sigmoid stay within what the reference grants") {
+  // Errors of both operands and of the result, 8 units each (PointEvaluator): where the sigmoid is
+  // close to 1, what it lacks must not be a difference.
+  const auto share = [](float x, float (*function)(float), double (*exact)(double)) {
+    constexpr double units = 8 * 0x1p-24;
+    const double want = exact(x), moved = std::max(std::abs(exact(x * (1 + units)) - want),
+                                                   std::abs(exact(x * (1 - units)) - want));
+    return std::abs(function(x) - want) / (2 * units * std::abs(want) + moved + 0x1p-126);
+  };
+  const auto exactGeluTanh = [](double x) {
+    const double v = 1.5957691216057308 * (x + 0.044715 * x * x * x), s = 1 / (1 + std::exp(-v));
+    return s + x * s / (1 + std::exp(v)) * 1.5957691216057308 * (1 + 0.134145 * x * x);
+  };
+  const auto exactSilu = [](double x) {
+    const double s = 1 / (1 + std::exp(-x));
+    return s + x * s / (1 + std::exp(x));
+  };
+  double geluTanh = 0, silu = 0;
+  forEachNumber(DType::f16, [&](float x) {
+    if (std::abs(x) > 9) return;  // beyond, fp64 itself loses what the sigmoid lacks
+    geluTanh = std::max(geluTanh, share(x, slope::geluTanh, exactGeluTanh));
+    silu = std::max(silu, share(x, slope::silu, exactSilu));
+  });
+  CAPTURE(geluTanh, silu);
+  CHECK(geluTanh <= 1.0);
+  CHECK(silu <= 1.0);
+  for (float (*function)(float) : {slope::geluTanh, slope::silu}) {
+    CHECK(std::isnan(function(std::numeric_limits<float>::quiet_NaN())));
+    CHECK(function(1e4f) == 1.0f);
+    CHECK(function(-1e4f) == 0.0f);
+  }
+}
+
 TEST_CASE("short forms pass NaN and infinities on") {
   constexpr float infinity = std::numeric_limits<float>::infinity(),
                   nan = std::numeric_limits<float>::quiet_NaN();
