@@ -179,8 +179,22 @@ private:
   std::map<int64_t, int64_t> bounds;  ///< by what they were
 };
 
-/// The scaling with the axes of all sub-vectors and bounded tiles. Before types change.
-Scaling withSubvectors(GraphOp graph, Scaling scaling) {
+/// Of an axis that is split, the last part has what the others leave of the scaled whole.
+void followSplit(SplitAxisOp split, Scaling &scaling) {
+  const std::vector<std::string> parts = axisNames(split.getResult().getType());
+  const mlir::Type x = split.getX().getType();
+  const size_t axis = size_t(split.getAxis()), last = split.getSizes().size() - 1;
+  int64_t others = 1;
+  for (size_t part = 0; part < last; ++part)
+    others *= scaling.extent(parts[axis + part], split.getSizes()[part]);
+  const int64_t whole = scaling.extent(axisNames(x)[axis], extents(x)[axis]);
+  if (whole % others == 0)
+    scaling.follow(parts[axis + last], split.getSizes()[last], whole / others);
+}
+
+/// The scaling with the axes of all sub-vectors, bounded tiles and parts. Before types change.
+Scaling withFollowers(GraphOp graph, Scaling scaling) {
+  graph.walk([&](SplitAxisOp op) { followSplit(op, scaling); });
   graph.walk([&](LocalSoftmaxOp op) { followSubvectors(op, op.getMaxima().getType(), scaling); });
   graph.walk([&](GlobalScalingOp op) { followSubvectors(op, op.getFactors().getType(), scaling); });
   graph.walk([&](TileBoundsOp op) {
@@ -328,6 +342,8 @@ Scaling::Scaling(Dims dimsGiven, Dims smallGiven)
 }
 
 int64_t Scaling::extent(const std::string &axis, int64_t extent) const {
+  if (const auto follower = followers.find({axis, extent}); follower != followers.end())
+    return follower->second;
   const auto shorter = small.find(axis);
   const auto dimension = dims.find(axis);
   if (dimension != dims.end() && extent != dimension->second &&
@@ -343,7 +359,9 @@ int64_t Scaling::extent(const std::string &axis, int64_t extent) const {
 }
 
 void Scaling::follow(const std::string &axis, int64_t extent, int64_t shorter) {
-  if (dims.contains(axis) || shorter >= extent) return;
+  if (shorter >= this->extent(axis, extent)) return;
+  followers.try_emplace({axis, extent}, shorter);
+  if (dims.contains(axis)) return;
   dims[axis] = extent;
   small[axis] = shorter;
 }
@@ -371,7 +389,7 @@ ScaledGraph scaledGraph(const std::string &graph, const Scaling &scaling) {
     for (KernelOp region : launchedRegions(one)) launched.push_back(region);
     for (mlir::Value value : one.getBody().front().getTerminator()->getOperands())
       result.results.push_back(nameOf(value));
-    Scaling all = withSubvectors(one, scaling);
+    Scaling all = withFollowers(one, scaling);
     const RaggedScaling ragged(one, all);
     ragged.scaleBounds(one);
     scale(one, all);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace weft::driver {
@@ -27,14 +28,16 @@ public:
   /// Of an index or a number of indices along the axis; throws Error(unsupported) where the small
   /// axis has no such one.
   int64_t part(const std::string &axis, int64_t index) const;
-  /// An axis that is none of `dims` and follows another, as the sub-vectors of a decomposed softmax
-  /// follow its row: `extent` becomes `shorter`. Of an axis that is scaled already nothing changes.
+  /// An axis that follows another, as the sub-vectors of a decomposed softmax follow its row: where
+  /// it has this extent, it becomes `shorter`. Axes of one name and several extents, as those of
+  /// two softmaxes, are each scaled by what they follow. Nothing changes of one that is no longer.
   void follow(const std::string &axis, int64_t extent, int64_t shorter);
   /// Axes that became smaller, and their extents.
   const Dims &extents() const { return small; }
 
 private:
   Dims dims, small;
+  std::map<std::pair<std::string, int64_t>, int64_t> followers;  ///< by name and extent
 };
 
 struct ScaledGraph {

@@ -349,6 +349,24 @@ TEST_CASE("a whole model of published size has small extents, its vocabulary inc
   CHECK(scaled.flop < 2e9);
 }
 
+TEST_CASE("heads of few groups, and sub-vectors of several softmaxes, have small extents") {
+  const auto words =
+      GENERATE(std::vector<std::string>{"attention", "h=15", "g=1", "j=112", "p=64"},
+               std::vector<std::string>{"attention", "h=9", "g=3", "j=64", "k=2062", "p=160"},
+               std::vector<std::string>{"t5-base-decoder", "h=6", "p=64", "i=384", "u=96", "j=72",
+                                        "m=1883", "--attention", "recomposed"});
+  std::vector<std::string> line = {"compile", words.front(), "--stop-after", "emit"};
+  for (size_t n = 1; n < words.size(); ++n) {
+    if (words[n].find('=') != std::string::npos) line.emplace_back("--dim");
+    line.push_back(words[n]);
+  }
+  const test::TemporaryTestFolder folder;
+  const std::string artifact = folder / "artifact";
+  line.insert(line.end(), {"-o", artifact});
+  REQUIRE(command(line).code == 0);
+  CHECK(scaledPlan(readArtifact(artifact, Cubins::left)).unscaled == "");
+}
+
 TEST_CASE("a run of a whole model draws ids of its vocabulary, and rejects others") {
   Machine machine(wholeModel("gpt2", "model"));
   const Said said = command({"run", machine.artifact(), "--json"});
