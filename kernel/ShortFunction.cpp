@@ -2,6 +2,7 @@
 #include "kernel/ShortFunction.h"
 
 #include "kernel/Error.h"
+#include "kernel/UnusedTokens.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,6 +17,25 @@ const DeviceFunction *shortenable(const BodyOp &op) {
   return nullptr;
 }
 
+/// Whether every element of the value leaves the kernel in 16 bits, as it is, multiplied by dropout
+/// or not at all, and nothing else reads it but sums that are stored in its type.
+bool isStoredAtOnce(const Kernel &kernel, int value) {
+  const DType type = kernel.values[size_t(value)].dtype;
+  const BodyOp *reader = nullptr;
+  for (const BodyOp &op : kernel.body) {
+    const auto reads = std::ranges::count(op.operands, value);
+    if (reads == 0 ||
+        (op.kind == OpKind::reduce && kernel.values[size_t(op.results[0])].dtype == type))
+      continue;
+    const bool handsOn = op.kind == OpKind::dropout || isTokenMask(op);
+    if (!handsOn || reads != 1 || op.operands[0] != value || reader) return false;
+    reader = &op;
+  }
+  if (!reader) return std::ranges::count(kernel.outputs, value) > 0;
+  const int next = reader->results[0];
+  return kernel.values[size_t(next)].dtype == type && isStoredAtOnce(kernel, next);
+}
+
 }  // namespace
 
 std::optional<Expression> shortExpression(const Kernel &kernel, const BodyOp &op) {
@@ -28,13 +48,7 @@ std::optional<Expression> shortExpression(const Kernel &kernel, const BodyOp &op
         return other.operatorClass == OperatorClass::contraction;
       }))
     return std::nullopt;
-  const auto readsMore = [&](const BodyOp &other) {
-    const bool isSumOfSameType =
-        other.kind == OpKind::reduce && kernel.values[size_t(other.results[0])].dtype == type;
-    return !isSumOfSameType && std::ranges::count(other.operands, value) > 0;
-  };
-  if (std::ranges::count(kernel.outputs, value) == 0 || std::ranges::any_of(kernel.body, readsMore))
-    return std::nullopt;
+  if (!isStoredAtOnce(kernel, value)) return std::nullopt;
   if (function->isShortOfStored) {
     const int place = op.operands.back();
     if (kernel.values[size_t(place)].dtype != type || std::ranges::count(kernel.inputs, place) == 0)

@@ -14,7 +14,8 @@ namespace weft {
 
 /// The expression of the op with its short function. None where the function has no short form; in
 /// kernels without a contraction, which are bound by memory; where the result is no output of f16
-/// or bf16, or has other readers than reductions stored in the same type; and where the second
+/// or bf16, nor becomes one by dropout or a mask of tokens, or has other readers than reductions
+/// stored in the same type; and where the second
 /// operand of a derivative is not stored in that type.
 std::optional<Expression> shortExpression(const Kernel &kernel, const BodyOp &op);
 

@@ -54,6 +54,18 @@ TEST_CASE("16-bit results that only reductions read have the short form") {
   CHECK_FALSE(shortForm(other));
 }
 
+TEST_CASE("what dropout and a mask of tokens hand on has the short form") {
+  samples::FusedContraction dropped("dropped", extents, DType::f16);
+  const int kept = dropped.dropout(dropped.gelu(dropped.gemm()));
+  CHECK(shortForm(dropped.build({kept})) == "weft::geluForHalf({0})");
+
+  // Dropped for one reader, and read whole by another.
+  samples::FusedContraction both("both", extents, DType::f16);
+  const int active = both.gelu(both.gemm());
+  CHECK_FALSE(shortForm(both.build(
+      {both.dropout(active), both.map("relu", "weft::relu({0})", {active}, "positive")})));
+}
+
 TEST_CASE(
     "without a contraction, and of sums that leave in more bits, nothing comes in short form") {
   samples::KernelBuilder loop("loop", {{'b', 2}, {'u', 8}});
