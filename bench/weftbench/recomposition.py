@@ -8,6 +8,7 @@ without chunks. Speedups are over the whole. Nothing is emitted for a T4, so tha
 times alone, by the library, which is all that has its tensor cores."""
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,9 @@ EMITTED, MODEL_ONLY = ('a100', 'rtx3090'), ('t4',)
 LENGTH = 4096
 APART = ('--no-fuse', 'score,exponentials', '--no-fuse', 'probability,weighted')
 FORMS = {'whole': ('unfused',), 'SD': ('decomposed', *APART), 'SDF': ('decomposed',)}
+# Two softmaxes, whose ops have one name: numbers tell them apart, which are those of the graph
+# without stacked projections.
+UNSTACKED = ('longformer-large',)
 # "Recomposing Softmax Layers", Fig. 2, Fig. 8 and section 5.1: softmax's share of a layer, and
 # speedups over the whole softmax.
 THEIRS = {
@@ -46,25 +50,59 @@ def run(weft, *arguments):
     return done.stdout
 
 
-def flags(model, device, form, length):
+def flags(weft, model, device, form, length, batch=1):
     kind, *more = FORMS[form]
+    model_flags = [model, '--dim', f'b={batch}', '--dim', f'j={length}']
+    if model in UNSTACKED:
+        model_flags += ['--stacking', 'separate']
+        more = numbers_apart(weft, model_flags) if more else more
     return [
-        model, '--dim', 'b=1', '--dim', f'j={length}', '--device', device, '--profile', 'none',
-        '--chunks', '1', '--attention', kind, *more
+        *model_flags, '--device', device, '--profile', 'none', '--chunks', '1', '--attention', kind,
+        *more
     ]
 
 
-def plan_of(weft, model, device, form, length):
+def numbers_apart(weft, model_flags):
+    """As APART, of every decomposed softmax of a graph by the numbers of its ops."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / 'graph.mlir'
+        run(weft, 'compile', *model_flags, '--attention', 'decomposed', '--stop-after', 'attention',
+            '-o', str(path))
+        return separations(path.read_text())
+
+
+def separations(graph):
+    """--no-fuse of the contraction before every local softmax, and of the one behind its global
+    scaling; ops are numbered from 0."""
+    ops = re.findall(r'^ +(%.+?) = weft\.(\w+) (.*?) :', graph.split('weft.graph', 2)[1], re.M)
+    writer = {name: index for index, (results, *_) in enumerate(ops)
+              for name in re.findall(r'%\w+', results)}
+    operands = lambda index: [writer[name] for name in re.findall(r'%\w+', ops[index][2])
+                              if name in writer]
+
+    def before(index):
+        return index if ops[index][1] == 'contract' else before(operands(index)[0])
+
+    pairs = []
+    for index, (_, kind, _) in enumerate(ops):
+        if kind == 'local_softmax':
+            pairs.append((before(operands(index)[0]), index))
+        elif kind == 'contract':
+            pairs += [(one, index) for one in operands(index) if ops[one][1] == 'global_scaling']
+    return [word for pair in pairs for word in ('--no-fuse', '{},{}'.format(*pair))]
+
+
+def plan_of(weft, model, device, form, length, batch=1):
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / 'plan'
-        if run(weft, 'compile', *flags(model, device, form, length), '--no-library', '--stop-after',
-               'emit', '-o', str(path)) is None:
+        if run(weft, 'compile', *flags(weft, model, device, form, length, batch), '--no-library',
+               '--stop-after', 'emit', '-o', str(path)) is None:
             return None
         return json.loads((path / 'plan.json').read_text())
 
 
-def seconds_of(weft, model, device, form, length):
-    text = run(weft, 'select', *flags(model, device, form, length), '--json')
+def seconds_of(weft, model, device, form, length, batch=1):
+    text = run(weft, 'select', *flags(weft, model, device, form, length, batch), '--json')
     return text and json.loads(text)['plan']['seconds']
 
 
