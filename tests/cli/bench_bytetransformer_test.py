@@ -1,5 +1,5 @@
-"""bench/run bytetransformer without a GPU: flags of every step that weft takes, rows of every point,
-figures marked as predicted, what a run with a GPU would show, runs that go on, and bad words."""
+"""bench/run bytetransformer without a GPU: flags of every step that weft takes, rows of every
+point, figures marked as predicted, what a run with a GPU would show, runs that go on, and bad words."""
 import contextlib
 import importlib
 import io
@@ -108,7 +108,8 @@ class Tables(unittest.TestCase):
 
     def test_the_least_mean(self):
         said = tables.text_of(self.figure('fig15'))
-        self.assertRegex(said, r'packed takes up to 90% less time \(L=\d+\), predicted; seed: up to 66%')
+        self.assertRegex(said, r'packed takes up to 90% less time \(L=\d+\), predicted; seed: up '
+                         'to 66%')
 
     def test_measured_figures_are_told_from_predicted_ones(self):
         rival = lambda point: [figure_run.entry('flash varlen + compile', 1e-3,
