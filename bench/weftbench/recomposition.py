@@ -1,6 +1,5 @@
-"""What the model predicts of softmax recomposition beside the figures of its source, for GPUs that
-nobody here has: PYTHONPATH=bench python3 -m weftbench.recomposition [WEFT [LENGTH]]. No GPU, no
-packages.
+"""What weft predicts of softmax recomposition for GPUs that nobody here has, and the figures of its
+source, "Recomposing Softmax Layers". No GPU, no packages.
 
 A layer of each model in three forms: softmax whole, decomposed in kernels apart (SD), and
 decomposed with neighbours fused as selection chooses (SDF). All are predicted without a library and
@@ -10,11 +9,10 @@ import json
 import pathlib
 import re
 import subprocess
-import sys
 import tempfile
 
 MODELS = ('bert-large', 'gpt-neo-1.3b', 'bigbird-large', 'longformer-large')
-EMITTED, MODEL_ONLY = ('a100', 'rtx3090'), ('t4',)
+MODEL_ONLY = ('t4',)
 LENGTH = 4096
 APART = ('--no-fuse', 'score,exponentials', '--no-fuse', 'probability,weighted')
 FORMS = {'whole': ('unfused',), 'SD': ('decomposed', *APART), 'SDF': ('decomposed',)}
@@ -143,69 +141,3 @@ def traffic_of_softmax(plan):
 
 def traffic(plan):
     return sum(kernel['bytesMoved'] for kernel in launched(plan))
-
-
-def cell(value, spelled='{:.2f}x'):
-    return '-' if value is None else spelled.format(value)
-
-
-def row(model, device, seconds, plans):
-    """Cells: of every pair ours, then theirs."""
-    theirs = THEIRS.get((model, device), {})
-    whole = seconds['whole']
-    ratio = lambda form: whole / seconds[form] if seconds[form] else None
-    share = statistics = swept = less = None
-    if plans:
-        softmax = [one['seconds'] for one in launched(plans['whole']) if is_softmax(one)]
-        share = 100 * sum(softmax) / whole
-        swept = f"{sweeps(plans['whole'])} to {sweeps(plans['SDF'])}"
-        less = traffic(plans['whole']) / traffic(plans['SDF'])
-        statistics = 100 * statistics_bytes(plans['SDF']) / traffic_of_softmax(plans['whole'])
-    return [
-        f'{model}, {device}',
-        cell(1e3 * whole, '{:.2f} ms'),
-        cell(share, '{:.0f}%') + cell(theirs.get('share'), ', {}%').replace('-', ''),
-        f"{cell(ratio('SD'))}, {cell(theirs.get('SD'))}",
-        f"{cell(ratio('SDF'))}, {cell(theirs.get('SDF'))}", swept or '-',
-        cell(less),
-        cell(statistics, '{:.1f}%')
-    ]
-
-
-def rows(weft, length=LENGTH, models=MODELS):
-    found = [[
-        'ours, theirs', 'whole', 'softmax', 'SD', 'SDF', 'sweeps of the scores',
-        'traffic of the layer over SDF', "m', d', r' over the softmax"
-    ]]
-    for device in EMITTED + MODEL_ONLY:
-        for model in models:
-            plans = {}
-            if device in EMITTED:
-                plans = {form: plan_of(weft, model, device, form, length) for form in FORMS}
-                seconds = {
-                    form: plan and plan['predictedSeconds']
-                    for form, plan in plans.items()
-                }
-            else:
-                seconds = {
-                    form: seconds_of(weft, model, device, form, length)
-                    for form in FORMS
-                }
-            found.append(row(model, device, seconds, plans))
-    return found
-
-
-def main(arguments):
-    weft = arguments[0] if arguments else str(
-        pathlib.Path(__file__).resolve().parents[2] / 'build/dev/bin/weft')
-    length = int(arguments[1]) if len(arguments) > 1 else LENGTH
-    head, *body = rows(weft, length)
-    print('| ' + ' | '.join(head) + ' |')
-    print('|---' * len(head) + '|')
-    for one in body:
-        print('| ' + ' | '.join(one) + ' |')
-    return 0
-
-
-if __name__ == '__main__':
-    sys.exit(main(sys.argv[1:]))

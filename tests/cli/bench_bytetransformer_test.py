@@ -1,5 +1,6 @@
 """bench/run bytetransformer without a GPU: flags of every step that weft takes, rows of every
-point, figures marked as predicted, what a run with a GPU would show, runs that go on, and bad words."""
+point, figures marked as predicted, what a run with a GPU would show, runs that go on, and bad
+words."""
 import contextlib
 import importlib
 import io
