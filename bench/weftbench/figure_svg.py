@@ -7,6 +7,7 @@ COLOURS = ('#2f6fb7', '#c26a12', '#3f8a35', '#8a3f86', '#777777', '#b03030')
 WIDTH, HEIGHT = 460, 320  # of a panel
 LEFT, RIGHT, TOP, BOTTOM = 62, 14, 44, 46
 LEGEND_ROW = 16
+MOST_LEVEL_NAMES = 6  # of bars; those of more are turned, so that they do not overlap
 
 
 @dataclass
@@ -57,8 +58,8 @@ def text(x, y, said, anchor='middle', size=11, extra=''):
 
 
 def short(value):
-    """1, 512, 65536, 0.01: ticks."""
-    return f'{value:g}' if 1e-4 <= value < 1e6 else f'{value:.0e}'
+    """0, 1, 512, 65536, 0.01: ticks."""
+    return f'{value:g}' if value == 0 or 1e-4 <= value < 1e6 else f'{value:.0e}'
 
 
 class Scale:
@@ -144,8 +145,12 @@ def bar_parts(panel, left):
                          f'height="{at(base) - at(base + height):.1f}" fill="{colours[name]}" '
                          f'stroke="{colours[name]}"{edge}/>')
             base += height
-        # Names of neighbours stand at two heights, so that they do not overlap.
-        parts.append(text(x + 0.35 * room, bottom + 14 + 13 * (index % 2), bar.name, size=9))
+        middle = x + 0.35 * room
+        if len(panel.bars) <= MOST_LEVEL_NAMES:
+            parts.append(text(middle, bottom + 14, bar.name, size=9))
+        else:
+            turned = f' transform="rotate(-35 {middle + 3:.1f} {bottom + 10})"'
+            parts.append(text(middle + 3, bottom + 10, bar.name, 'end', 9, turned))
     are_predicted = any(bar.is_predicted for bar in panel.bars)
     for index, (name, colour) in enumerate(colours.items()):
         y = HEIGHT + LEGEND_ROW * index

@@ -32,11 +32,16 @@ def pieces_panels(found):
     return panels
 
 
-def form_panel(found, title, label, value):
+def label(layer, form):
+    device = '' if layer.device == DEVICE else f' {layer.device}'
+    return f'{layer.model.split("-")[0]}{device} {form}'
+
+
+def form_panel(found, title, y_label, value):
     """A bar for each form of each layer."""
-    bars = [figure_svg.Bar(f'{layer.model.split("-")[0]} {form}', [(form, value(one))], True)
+    bars = [figure_svg.Bar(label(layer, form), [(form, value(one))], True)
             for layer, entries in found for form in FORMS if (one := of_form(entries, form))]
-    return figure_svg.BarPanel(title, label, bars)
+    return figure_svg.BarPanel(title, y_label, bars)
 
 
 def fig8_panels(found):
@@ -44,9 +49,8 @@ def fig8_panels(found):
     for layer, entries in found:
         for form in FORMS:
             ratio, seed = speedup(entries, form), theirs(layer.model, layer.device, form)
-            name = f'{layer.model.split("-")[0]} {form}'
             if ratio:
-                ratios.append(figure_svg.Bar(name, [(form, 1 / ratio)],
+                ratios.append(figure_svg.Bar(label(layer, form), [(form, 1 / ratio)],
                                              speedup_source(entries) == PREDICTED))
             if seed:
                 ratios.append(figure_svg.Bar('seed', [('seed', 1 / seed)]))

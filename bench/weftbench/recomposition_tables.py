@@ -174,18 +174,27 @@ def fastest(entries):
 
 
 def crossover(own, kind, other):
-    """The least length from which on `kind` is never slower than `other`; None where it is at the
-    longest."""
-    least = None
-    for core, entries in sorted(own, key=lambda one: -one[0].length):
+    """(least, greatest) length of the last run of lengths at which `kind` is not slower than
+    `other`; the greatest is None where the run ends with the lengths. None without such a run."""
+    lengths, run = [], []
+    for core, entries in sorted(own, key=lambda one: one[0].length):
         source = compared_source(entries)
         both = [seconds_of(entries, name, source) for name in (kind, other)]
         if not all(both):
             continue
-        if both[0] > both[1]:
-            break
-        least = core.length
-    return least
+        lengths.append(core.length)
+        if both[0] <= both[1]:
+            run = run + [core.length] if run and run[-1] == lengths[-2] else [core.length]
+    if not run:
+        return None
+    return run[0], None if run[-1] == lengths[-1] else run[-1]
+
+
+def crossover_cell(found):
+    if not found:
+        return '-'
+    first, last = found
+    return str(first) if last is None else f'{first} to {last}'
 
 
 def crossover_text(found):
@@ -201,11 +210,11 @@ def crossover_text(found):
                       fastest(entries) or '-', source])
     kinds = list(KINDS)
     pairs = [(kind, other) for index, kind in enumerate(kinds) for other in kinds[:index]]
-    said = [align(lines), '', 'from which length on the first is never slower than the second (of '
-            'the lengths above; -: not at the longest):']
+    said = [align(lines), '', 'from which length on (to which) the first is not slower than the '
+            'second, of the lengths above; -: at none:']
     heads = [['', *(f'{kind} / {other}' for kind, other in pairs)]]
     for name, own in series_of(found).items():
-        heads.append([name, *(str(crossover(own, *pair) or '-') for pair in pairs)])
+        heads.append([name, *(crossover_cell(crossover(own, *pair)) for pair in pairs)])
     return '\n'.join([*said, align(heads)])
 
 

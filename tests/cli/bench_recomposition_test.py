@@ -142,9 +142,11 @@ class Tables(unittest.TestCase):
         self.assertRegex(said, r'B=1 d=64 L=128 .* recomposed +predicted')
         self.assertRegex(said, r'B=1 d=64 L=16384 .* fused +predicted')
         own = [(work, core_made(work)) for work in points.cores() if work.series() == 'B=1 d=64']
-        self.assertEqual(tables.crossover(own, 'fused', 'unfused'), 256)
-        self.assertEqual(tables.crossover(own, 'recomposed', 'unfused'), 64)
+        self.assertEqual(tables.crossover(own, 'fused', 'unfused'), (256, None))
+        self.assertEqual(tables.crossover(own, 'recomposed', 'unfused'), (64, None))
+        self.assertEqual(tables.crossover(own, 'unfused', 'fused'), (64, 128))
         self.assertIsNone(tables.crossover(own, 'decomposed', 'unfused'))
+        self.assertRegex(said, r'(?m)^B=1 d=64 +- +64 +64 +256 +256 +512$')
 
     def test_measured_kinds_are_compared_only_where_all_were_measured(self):
         work = points.Core(4096)
