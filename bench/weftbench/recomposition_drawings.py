@@ -60,9 +60,9 @@ def fig8_panels(found):
 
 def fig9_panels(found):
     series = fig9_series(found)
-    return [figure_svg.Panel(title, label, 'SDF over whole', [
+    return [figure_svg.Panel(title, x_label, 'SDF over whole', [
         figure_svg.Line(model, both[index], True) for model, both in series.items() if both[index]
-    ]) for index, (title, label) in enumerate((('B=1', 'length'), (f'L={LENGTH}', 'batch')))]
+    ]) for index, (title, x_label) in enumerate((('B=1', 'length'), (f'L={LENGTH}', 'batch')))]
 
 
 def devices_panels(found):
