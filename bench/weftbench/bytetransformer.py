@@ -37,12 +37,10 @@ def model_arguments(settings, work):
 
 
 def parameter_tensors(plan):
-    """Indices of parameters, and of what kernels make of parameters alone, as stacked weights."""
-    found = {index for index, one in enumerate(plan['tensors']) if one['role'] == 'parameter'}
-    for kernel in plan['kernels']:
-        if kernel['inputs'] and found.issuperset(kernel['inputs']):
-            found.update(kernel['outputs'])
-    return found
+    """Indices of parameters, and of what lies in their memory, as stacked weights do."""
+    tensors = plan['tensors']
+    buffers = {one['buffer'] for one in tensors if one['role'] == 'parameter'}
+    return {index for index, one in enumerate(tensors) if one['buffer'] in buffers}
 
 
 def attention_seconds(plan):

@@ -141,16 +141,15 @@ class Tables(unittest.TestCase):
 
 class Attention(unittest.TestCase):
     def test_kernels_between_the_projections(self):
-        tensor = lambda role, dtype='f16': {'role': role, 'dtype': dtype}
-        tensors = [tensor('argument'), tensor('parameter'), tensor('parameter'),
-                   tensor('temporary'), tensor('temporary'), tensor('temporary', 'i32'),
-                   tensor('temporary'), tensor('temporary'), tensor('result')]
+        tensor = lambda role, buffer, dtype='f16': {'role': role, 'buffer': buffer, 'dtype': dtype}
+        tensors = [tensor('argument', 0), tensor('parameter', 1), tensor('parameter', 2),
+                   tensor('temporary', 1), tensor('temporary', 9), tensor('temporary', 9, 'i32'),
+                   tensor('temporary', 9), tensor('temporary', 9), tensor('result', 3)]
         kernel = lambda ops, inputs, outputs, seconds: {
             'ops': ops, 'inputs': inputs, 'outputs': outputs, 'seconds': seconds}
         plan = {'tensors': tensors, 'kernels': [
-            kernel(['concat'], [1, 2], [3], 0),  # stacked weights are weights
             kernel(['offsets'], [0], [5], 1),
-            kernel(['contract'], [3, 0, 5], [4], 2),
+            kernel(['contract'], [3, 0, 5], [4], 2),  # stacked weights lie where weights do
             kernel(['unpack'], [4, 5], [6], 4),
             kernel(['softmax'], [6, 5], [7], 8),
             kernel(['contract'], [7, 2, 5], [8], 16)]}
