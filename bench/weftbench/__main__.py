@@ -11,14 +11,14 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 
-from . import (attention_figures, attention_table, builds, mask_table, sparse_table,
+from . import (attention_table, builds, figure_run, mask_table, paper_figures, sparse_table,
                transfer_draws, transfer_table, varlen_rows, varlen_table)
 
 # Groups whose contenders of ours are whole artifacts, so that two builds can take part.
 COMPARED = ('encoder', 'training', 'norm', 'contraction', 'attention', 'sparse')
 DRAWN = ('transfer', 'masks')  # by --seed
 GROUPS = COMPARED + ('varlen', 'decode', 'seed004', 'memory',
-                     'table-a1') + DRAWN + attention_figures.GROUPS
+                     'table-a1') + DRAWN + paper_figures.GROUPS
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMPILE_LIMIT = 120.0  # seconds, of group transfer
 
@@ -44,7 +44,7 @@ class Settings:
     count: int = 0
     draw_limit: float = COMPILE_LIMIT
     layers: int = varlen_rows.LAYERS  # of group varlen
-    figures: str = '.'  # folder for the drawings of fig2 and fig3
+    figures: str = '.'  # folder for the drawings of a paper's figures
 
     def wants(self, name):
         """Whether a workload is asked for, and there is time left to begin it."""
@@ -125,7 +125,8 @@ def parse(arguments):
     parser.add_argument('--budget', type=float, default=float('inf'), metavar='SECONDS',
                         help='begin no workload after so long')
     parser.add_argument('--figures', default='', metavar='DIR',
-                        help='of fig2 and fig3: folder for the drawings; default: here')
+                        help=f'of {", ".join(paper_figures.GROUPS)}: folder for the drawings; '
+                        'default: here')
     parser.add_argument('--layers', type=int, metavar='N',
                         help=f'of varlen: layers, 1 to {varlen_rows.LAYERS}, by default all')
     add_transfer_flags(parser)
@@ -140,12 +141,12 @@ def parse(arguments):
     if chosen.layers is not None and not 1 <= chosen.layers <= varlen_rows.LAYERS:
         parser.error(f'--layers must be 1 to {varlen_rows.LAYERS}')
     check_transfer(parser, chosen)
-    drawn = [group for group in chosen.groups if group in attention_figures.GROUPS]
+    drawn = [group for group in chosen.groups if group in paper_figures.GROUPS]
+    known = f'{", ".join(paper_figures.GROUPS[:-1])} and {paper_figures.GROUPS[-1]}'
     if drawn and len(drawn) < len(chosen.groups):
-        parser.error(f'{drawn[0]} runs without other groups than '
-                     f'{" and ".join(attention_figures.GROUPS)}')
+        parser.error(f'{drawn[0]} runs without other groups than {known}')
     if chosen.figures and not drawn:
-        parser.error(f'--figures belongs to {" and ".join(attention_figures.GROUPS)}')
+        parser.error(f'--figures belongs to {known}')
     if len(chosen.weft) > builds.MOST:
         parser.error(f'--weft is given {len(chosen.weft)} times; two builds are compared at most')
     if chosen.library and len(chosen.library) != max(1, len(chosen.weft)):
@@ -286,16 +287,20 @@ def main(arguments):
     if chosen.add:
         return added(chosen.add)
     folder = pathlib.Path(chosen.folder or tempfile.mkdtemp(prefix='weft-bench-'))
-    folder.mkdir(parents=True, exist_ok=True)
     try:
-        if chosen.groups[0] in attention_figures.GROUPS:
-            return attention_figures.run(chosen.groups, settings_of(chosen, folder))
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        print(f'bench/run: --folder {folder}: {error.strerror}', file=sys.stderr)
+        return 2
+    try:
+        if chosen.groups[0] in paper_figures.GROUPS:
+            return paper_figures.run(chosen.groups, settings_of(chosen, folder), chosen.json)
         return run(chosen, settings_of(chosen, folder))
     except ModuleNotFoundError as error:
         print(f'bench/run: {error}: the bench needs PyTorch on a machine with a GPU',
               file=sys.stderr)
         return 3
-    except (transfer_table.BadRun, attention_figures.BadRun) as error:
+    except (transfer_table.BadRun, figure_run.BadRun) as error:
         print(f'bench/run: {error}', file=sys.stderr)
         return 2
     finally:

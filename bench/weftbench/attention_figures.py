@@ -5,10 +5,10 @@ PyTorch) ours and the rivals are timed in the same rounds, and what was not time
 import json
 import math
 import pathlib
-import subprocess
 from dataclasses import dataclass
 
 from . import figure_svg
+from .figure_run import BadRun, dims, has_gpu, weft, write
 
 GROUPS = ('fig2', 'fig3')
 # Of GPT-2 medium, as the seed has it: 16 heads of 64, L = 1024; 16k tokens.
@@ -20,22 +20,6 @@ LENGTHS = [2**exponent for exponent in range(7, 17)]
 LAYER = 'bert-large'  # of which the workspace over length is shown
 LAYER_LENGTHS = [length for length in LENGTHS if length >= 512]
 BYTES = 2  # of an f16
-
-
-class BadRun(RuntimeError):
-    """No figure: what weft said."""
-
-
-def weft(settings, *arguments):
-    done = subprocess.run([settings.weft, *map(str, arguments)], capture_output=True, text=True,
-                          check=False)
-    if done.returncode:
-        raise BadRun(f'weft {arguments[0]}: exit {done.returncode}: {done.stderr.strip()[:300]}')
-    return done.stdout
-
-
-def dims(extents):
-    return [word for name, extent in extents.items() for word in ('--dim', f'{name}={extent}')]
 
 
 def flop(extents, length=None):
@@ -226,21 +210,6 @@ def fig3_svg(points):
         figure_svg.Panel('memory: operands and workspace', 'length', 'MB',
                          lines(lambda one: one.total / 1e6))
     ])
-
-
-def has_gpu():
-    try:
-        import torch
-    except ModuleNotFoundError:
-        return False
-    return torch.cuda.is_available()
-
-
-def write(settings, name, drawn):
-    path = pathlib.Path(settings.figures) / f'{name}.svg'
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(drawn, encoding='utf-8')
-    return path
 
 
 def fig2(settings, measured):

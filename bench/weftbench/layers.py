@@ -18,6 +18,7 @@ class Layer:
     activation: str = ''
     dropout: float = 0.0
     epsilon: float = 0.0
+    shares: bool = False  # weights between the layers of a model
 
     def name(self, batch, length):
         return f'{self.preset} B={batch} L={length}'
@@ -61,6 +62,11 @@ PAPER_ATTENTION = Layer('paper-attention', hidden=1024, heads=16, dropout=0.1)
 BERT_BASE = Layer('bert-base', hidden=768, heads=12, feed_forward=3072, activation='gelu',
                   epsilon=1e-12)
 BERT_LARGE = Layer('bert-large', hidden=1024, heads=16, feed_forward=4096, activation='gelu',
+                   epsilon=1e-12)
+# Of ByteTransformer's other models; ALBERT's layers share their weights.
+ALBERT_BASE = Layer('albert-base', hidden=768, heads=12, feed_forward=3072, activation='gelu_tanh',
+                    epsilon=1e-12, shares=True)
+DISTILBERT = Layer('distilbert', hidden=768, heads=12, feed_forward=3072, activation='gelu',
                    epsilon=1e-12)
 
 SHAPES = [(8, 512), (96, 128)]

@@ -1,6 +1,5 @@
-"""What the model predicts of softmax recomposition beside the figures of its source, for GPUs that
-nobody here has: PYTHONPATH=bench python3 -m weftbench.recomposition [WEFT [LENGTH]]. No GPU, no
-packages.
+"""What weft predicts of softmax recomposition for GPUs that nobody here has, and the figures of its
+source, "Recomposing Softmax Layers". No GPU, no packages.
 
 A layer of each model in three forms: softmax whole, decomposed in kernels apart (SD), and
 decomposed with neighbours fused as selection chooses (SDF). All are predicted without a library and
@@ -8,15 +7,18 @@ without chunks. Speedups are over the whole. Nothing is emitted for a T4, so tha
 times alone, by the library, which is all that has its tensor cores."""
 import json
 import pathlib
+import re
 import subprocess
-import sys
 import tempfile
 
 MODELS = ('bert-large', 'gpt-neo-1.3b', 'bigbird-large', 'longformer-large')
-EMITTED, MODEL_ONLY = ('a100', 'rtx3090'), ('t4',)
+MODEL_ONLY = ('t4',)
 LENGTH = 4096
 APART = ('--no-fuse', 'score,exponentials', '--no-fuse', 'probability,weighted')
 FORMS = {'whole': ('unfused',), 'SD': ('decomposed', *APART), 'SDF': ('decomposed',)}
+# Two softmaxes, whose ops have one name: numbers tell them apart, which are those of the graph
+# without stacked projections.
+UNSTACKED = ('longformer-large',)
 # "Recomposing Softmax Layers", Fig. 2, Fig. 8 and section 5.1: softmax's share of a layer, and
 # speedups over the whole softmax.
 THEIRS = {
@@ -46,25 +48,59 @@ def run(weft, *arguments):
     return done.stdout
 
 
-def flags(model, device, form, length):
+def flags(weft, model, device, form, length, batch=1):
     kind, *more = FORMS[form]
+    model_flags = [model, '--dim', f'b={batch}', '--dim', f'j={length}']
+    if model in UNSTACKED:
+        model_flags += ['--stacking', 'separate']
+        more = numbers_apart(weft, model_flags) if more else more
     return [
-        model, '--dim', 'b=1', '--dim', f'j={length}', '--device', device, '--profile', 'none',
-        '--chunks', '1', '--attention', kind, *more
+        *model_flags, '--device', device, '--profile', 'none', '--chunks', '1', '--attention', kind,
+        *more
     ]
 
 
-def plan_of(weft, model, device, form, length):
+def numbers_apart(weft, model_flags):
+    """As APART, of every decomposed softmax of a graph by the numbers of its ops."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / 'graph.mlir'
+        run(weft, 'compile', *model_flags, '--attention', 'decomposed', '--stop-after', 'attention',
+            '-o', str(path))
+        return separations(path.read_text())
+
+
+def separations(graph):
+    """--no-fuse of the contraction before every local softmax, and of the one behind its global
+    scaling; ops are numbered from 0."""
+    ops = re.findall(r'^ +(%.+?) = weft\.(\w+) (.*?) :', graph.split('weft.graph', 2)[1], re.M)
+    writer = {name: index for index, (results, *_) in enumerate(ops)
+              for name in re.findall(r'%\w+', results)}
+    operands = lambda index: [writer[name] for name in re.findall(r'%\w+', ops[index][2])
+                              if name in writer]
+
+    def before(index):
+        return index if ops[index][1] == 'contract' else before(operands(index)[0])
+
+    pairs = []
+    for index, (_, kind, _) in enumerate(ops):
+        if kind == 'local_softmax':
+            pairs.append((before(operands(index)[0]), index))
+        elif kind == 'contract':
+            pairs += [(one, index) for one in operands(index) if ops[one][1] == 'global_scaling']
+    return [word for pair in pairs for word in ('--no-fuse', '{},{}'.format(*pair))]
+
+
+def plan_of(weft, model, device, form, length, batch=1):
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / 'plan'
-        if run(weft, 'compile', *flags(model, device, form, length), '--no-library', '--stop-after',
-               'emit', '-o', str(path)) is None:
+        if run(weft, 'compile', *flags(weft, model, device, form, length, batch), '--no-library',
+               '--stop-after', 'emit', '-o', str(path)) is None:
             return None
         return json.loads((path / 'plan.json').read_text())
 
 
-def seconds_of(weft, model, device, form, length):
-    text = run(weft, 'select', *flags(model, device, form, length), '--json')
+def seconds_of(weft, model, device, form, length, batch=1):
+    text = run(weft, 'select', *flags(weft, model, device, form, length, batch), '--json')
     return text and json.loads(text)['plan']['seconds']
 
 
@@ -105,69 +141,3 @@ def traffic_of_softmax(plan):
 
 def traffic(plan):
     return sum(kernel['bytesMoved'] for kernel in launched(plan))
-
-
-def cell(value, spelled='{:.2f}x'):
-    return '-' if value is None else spelled.format(value)
-
-
-def row(model, device, seconds, plans):
-    """Cells: of every pair ours, then theirs."""
-    theirs = THEIRS.get((model, device), {})
-    whole = seconds['whole']
-    ratio = lambda form: whole / seconds[form] if seconds[form] else None
-    share = statistics = swept = less = None
-    if plans:
-        softmax = [one['seconds'] for one in launched(plans['whole']) if is_softmax(one)]
-        share = 100 * sum(softmax) / whole
-        swept = f"{sweeps(plans['whole'])} to {sweeps(plans['SDF'])}"
-        less = traffic(plans['whole']) / traffic(plans['SDF'])
-        statistics = 100 * statistics_bytes(plans['SDF']) / traffic_of_softmax(plans['whole'])
-    return [
-        f'{model}, {device}',
-        cell(1e3 * whole, '{:.2f} ms'),
-        cell(share, '{:.0f}%') + cell(theirs.get('share'), ', {}%').replace('-', ''),
-        f"{cell(ratio('SD'))}, {cell(theirs.get('SD'))}",
-        f"{cell(ratio('SDF'))}, {cell(theirs.get('SDF'))}", swept or '-',
-        cell(less),
-        cell(statistics, '{:.1f}%')
-    ]
-
-
-def rows(weft, length=LENGTH, models=MODELS):
-    found = [[
-        'ours, theirs', 'whole', 'softmax', 'SD', 'SDF', 'sweeps of the scores',
-        'traffic of the layer over SDF', "m', d', r' over the softmax"
-    ]]
-    for device in EMITTED + MODEL_ONLY:
-        for model in models:
-            plans = {}
-            if device in EMITTED:
-                plans = {form: plan_of(weft, model, device, form, length) for form in FORMS}
-                seconds = {
-                    form: plan and plan['predictedSeconds']
-                    for form, plan in plans.items()
-                }
-            else:
-                seconds = {
-                    form: seconds_of(weft, model, device, form, length)
-                    for form in FORMS
-                }
-            found.append(row(model, device, seconds, plans))
-    return found
-
-
-def main(arguments):
-    weft = arguments[0] if arguments else str(
-        pathlib.Path(__file__).resolve().parents[2] / 'build/dev/bin/weft')
-    length = int(arguments[1]) if len(arguments) > 1 else LENGTH
-    head, *body = rows(weft, length)
-    print('| ' + ' | '.join(head) + ' |')
-    print('|---' * len(head) + '|')
-    for one in body:
-        print('| ' + ' | '.join(one) + ' |')
-    return 0
-
-
-if __name__ == '__main__':
-    sys.exit(main(sys.argv[1:]))

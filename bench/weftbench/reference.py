@@ -88,7 +88,8 @@ def encoder(t, activation, epsilon, dropout):
     middle = layer_norm(
         dropout(attention(t, dropout), 1) + t['x'], t['gamma1'], t['beta1'], epsilon)
     hidden = torch.einsum('ui,bji->bju', t['w1'], middle) + t['b1']
-    active = torch.relu(hidden) if activation == 'relu' else torch.nn.functional.gelu(hidden)
+    active = torch.relu(hidden) if activation == 'relu' else torch.nn.functional.gelu(
+        hidden, approximate='tanh' if activation == 'gelu_tanh' else 'none')
     result = torch.einsum('iu,bju->bji', t['w2'], dropout(active, 2)) + t['b2']
     return layer_norm(dropout(result, 3) + middle, t['gamma2'], t['beta2'], epsilon)
 

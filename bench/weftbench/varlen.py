@@ -50,10 +50,13 @@ def compile_arguments(settings, row):
     }
 
 
-def our_contender(settings, result, row, label, arguments, tensors, x, check):
-    # A padded plan is one for all lengths.
-    name = f'{row.name()} packed' if label == varlen_table.PACKED else \
-        f'bert-base {row.layers} layers B={row.batch} L={row.length} padded'
+def artifact_name(row, form, is_packed):
+    """A padded plan is one for all lengths."""
+    return f'{row.name()} {form}' if is_packed else \
+        f'{row.layer.preset} {row.layers} layers B={row.batch} L={row.length} {form}'
+
+
+def our_contender(settings, result, row, label, name, arguments, tensors, x, check):
     artifact = ours.compile_artifact(settings, name, arguments)
     result.extra[f'{label} plan'] = artifact.summary()
     artifact.set_parameters(tensors)
@@ -75,9 +78,11 @@ def our_contenders(settings, result, row, tensors, x, check):
         return []
     found = []
     for label, arguments in compile_arguments(settings, row).items():
+        is_packed = label == varlen_table.PACKED
+        name = artifact_name(row, 'packed' if is_packed else 'padded', is_packed)
         found += ours.guarded(
-            result, lambda: our_contender(settings, result, row, label, arguments, tensors, x,
-                                          check), label)
+            result, lambda: our_contender(settings, result, row, label, name, arguments, tensors,
+                                          x, check), label)
     return found
 
 
@@ -94,7 +99,9 @@ def rival_contender(result, name, make, x, check):
 def rival_contenders(settings, result, row, batch, modules, x, check):
     if settings.torch_compile:
         torch.compiler.reset()
-    forms = varlen_modules.forms(settings, batch, modules, row.layer.heads, row.layer.epsilon)
+    approximate = 'tanh' if row.layer.activation == 'gelu_tanh' else varlen_modules.EXACT
+    forms = varlen_modules.forms(settings, batch, modules, row.layer.heads, row.layer.epsilon,
+                                 approximate)
     found = []
     for name, make in forms.items():
         found += ours.guarded(result, lambda: rival_contender(result, name, make, x, check), name)

@@ -13,6 +13,9 @@ import torch.nn.functional as F
 from . import rivals, varlen_table
 
 
+EXACT = 'none'  # GELU's approximation, as PyTorch names it
+
+
 @dataclass
 class Batch:
     """Sequences of different lengths, and what the rivals know of them."""
@@ -47,43 +50,44 @@ def weights_of(module):
             *linear(module.down), *linear(module.norm2))
 
 
-def encoder_layer(x, weights, epsilon, attend):
+def encoder_layer(x, weights, epsilon, attend, approximate):
     """A post-norm layer over tokens of any arrangement; `attend` makes of projected tokens
-    [.., 3 hidden] what attention gives, [.., hidden]."""
+    [.., 3 hidden] what attention gives, [.., hidden]; `approximate` is GELU's."""
     (qkv, qkv_bias, out, out_bias, gamma1, beta1, up, up_bias, down, down_bias, gamma2,
      beta2) = weights
     hidden = x.shape[-1:]
     mixed = F.linear(attend(F.linear(x, qkv, qkv_bias)), out, out_bias)
     middle = F.layer_norm(x + mixed, hidden, gamma1, beta1, epsilon)
-    inner = F.linear(F.gelu(F.linear(middle, up, up_bias)), down, down_bias)
+    inner = F.linear(F.gelu(F.linear(middle, up, up_bias), approximate=approximate), down,
+                     down_bias)
     return F.layer_norm(middle + inner, hidden, gamma2, beta2, epsilon)
 
 
-def padded_layer(x, weights, mask, heads, epsilon):
+def padded_layer(x, weights, mask, heads, epsilon, approximate=EXACT):
     def attend(projected):
         batch, length, _ = projected.shape
         q, k, v = projected.view(batch, length, 3, heads, -1).permute(2, 0, 3, 1, 4)
         mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
         return mixed.transpose(1, 2).reshape(batch, length, -1)
 
-    return encoder_layer(x, weights, epsilon, attend)
+    return encoder_layer(x, weights, epsilon, attend, approximate)
 
 
-def packed_layer(x, weights, offsets, longest, heads, epsilon, attention):
+def packed_layer(x, weights, offsets, longest, heads, epsilon, attention, approximate=EXACT):
     def attend(projected):
         q, k, v = projected.view(projected.shape[0], 3, heads, -1).unbind(1)
         return attention(q, k, v, offsets, longest).reshape(projected.shape[0], -1)
 
-    return encoder_layer(x, weights, epsilon, attend)
+    return encoder_layer(x, weights, epsilon, attend, approximate)
 
 
-def nested_layer(x, weights, heads, epsilon):
+def nested_layer(x, weights, heads, epsilon, approximate=EXACT):
     def attend(projected):
         split = lambda one: one.unflatten(-1, [heads, -1]).transpose(1, 2)
         q, k, v = map(split, projected.chunk(3, -1))
         return F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(-2)
 
-    return encoder_layer(x, weights, epsilon, attend)
+    return encoder_layer(x, weights, epsilon, attend, approximate)
 
 
 def flash_varlen():
@@ -111,19 +115,20 @@ def stacked(layer, x, modules):
     return x
 
 
-def padded_form(batch, modules, heads, epsilon, layer=padded_layer):
-    step = functools.partial(layer, mask=batch.mask(), heads=heads, epsilon=epsilon)
+def padded_form(batch, modules, heads, epsilon, layer=padded_layer, approximate=EXACT):
+    step = functools.partial(layer, mask=batch.mask(), heads=heads, epsilon=epsilon,
+                             approximate=approximate)
     return lambda x: stacked(step, x, modules)
 
 
-def packed_form(batch, modules, heads, epsilon, attention, layer=packed_layer):
+def packed_form(batch, modules, heads, epsilon, attention, layer=packed_layer, approximate=EXACT):
     step = functools.partial(layer, offsets=batch.offsets.int(), longest=batch.longest, heads=heads,
-                             epsilon=epsilon, attention=attention)
+                             epsilon=epsilon, approximate=approximate, attention=attention)
     return lambda x: batch.padded(stacked(step, batch.packed(x), modules))
 
 
-def nested_form(batch, modules, heads, epsilon, layer=nested_layer):
-    step = functools.partial(layer, heads=heads, epsilon=epsilon)
+def nested_form(batch, modules, heads, epsilon, layer=nested_layer, approximate=EXACT):
+    step = functools.partial(layer, heads=heads, epsilon=epsilon, approximate=approximate)
 
     def run(x):
         tokens = torch.nested.nested_tensor_from_jagged(batch.packed(x), batch.offsets,
@@ -134,19 +139,21 @@ def nested_form(batch, modules, heads, epsilon, layer=nested_layer):
     return run
 
 
-def forms(settings, batch, modules, heads, epsilon):
+def forms(settings, batch, modules, heads, epsilon, approximate=EXACT):
     """By contender's name: what makes its call, which may raise where PyTorch lacks it."""
     if not settings.rivals:
         return {}
-    sizes = (batch, modules, heads, epsilon)
-    found = {varlen_table.EAGER: lambda: padded_form(*sizes)}
+    sizes, own = (batch, modules, heads, epsilon), dict(approximate=approximate)
+    found = {varlen_table.EAGER: lambda: padded_form(*sizes, **own)}
     if settings.torch_compile:
-        found[varlen_table.COMPILED] = lambda: padded_form(*sizes, compiled(padded_layer))
+        found[varlen_table.COMPILED] = lambda: padded_form(*sizes, compiled(padded_layer), **own)
         found[varlen_table.FLASH] = lambda: packed_form(*sizes, flash_varlen(),
-                                                        compiled(packed_layer))
-    found[varlen_table.NESTED] = lambda: nested_form(*sizes)
+                                                        compiled(packed_layer), **own)
+    found[varlen_table.NESTED] = lambda: nested_form(*sizes, **own)
     return found
 
 
 def modules_of(row):
+    if row.layer.shares:
+        return [rivals.module_of(row.layer)] * row.layers
     return [rivals.module_of(row.layer) for _ in range(row.layers)]

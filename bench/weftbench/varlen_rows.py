@@ -3,7 +3,7 @@ tested without a GPU."""
 import math
 from dataclasses import dataclass
 
-from .layers import BERT_BASE, FP16
+from .layers import BERT_BASE, FP16, Layer
 from .report import Workload
 
 LAYERS = 12
@@ -18,10 +18,10 @@ class Row:
     length: int
     mean: float = MEAN
     layers: int = LAYERS
-    layer = BERT_BASE
+    layer: Layer = BERT_BASE
 
     def name(self):
-        return f'bert-base {self.layers} layers B={self.batch} L={self.length} ' \
+        return f'{self.layer.preset} {self.layers} layers B={self.batch} L={self.length} ' \
             f'{100 * self.mean:g}%'
 
     def lengths(self):
@@ -45,8 +45,8 @@ class Row:
 
     def bytes_moved(self):
         """Input and output of valid tokens, and the weights of every layer, once."""
-        return FP16 * (2 * self.tokens() * self.layer.hidden
-                       + self.layers * self.layer.weight_elements())
+        own = 1 if self.layer.shares else self.layers
+        return FP16 * (2 * self.tokens() * self.layer.hidden + own * self.layer.weight_elements())
 
     def workload(self):
         padded = self.batch * self.length
@@ -55,7 +55,7 @@ class Row:
 
     def compile_arguments(self):
         return [
-            'bert-base', '--layers', self.layers, '--dim', f'b={self.batch}', '--dim',
+            self.layer.preset, '--layers', self.layers, '--dim', f'b={self.batch}', '--dim',
             f'j={self.length}', '--dtype', 'f16'
         ]
 
@@ -79,5 +79,6 @@ def rows(layers=LAYERS):
 
 
 def layer_prefix(row, index):
-    """What the graph's names of layer `index` begin with; a layer alone has no number."""
-    return f'layer{index + 1}_' if row.layers > 1 else ''
+    """What the graph's names of layer `index` begin with; a layer alone has no number, nor have
+    shared weights."""
+    return f'layer{index + 1}_' if row.layers > 1 and not row.layer.shares else ''

@@ -203,6 +203,10 @@ constexpr double sm80AttentionOnWgmma = 2;
 constexpr double transformInstructions = 20, copyingInstructions = 34,
                  prologueInstructionsPerFlop = 4, sm90TransformShare = 0.5,
                  sm80TransformShare = 0.6, prologueFactor = 1.05;
+/// Instead of the first before sm_90, where no WGMMA keeps shared memory busy: what the loops have
+/// that NVRTC builds of gemm-sm80 for sm_80 (unpack 1, pack 1/2, load, store and address 1/2;
+/// docs/experiments/estimates.md, "Prologues of mma.sync before sm_90").
+constexpr double mmaSyncTransformInstructions = 2;
 /// The factor where accumulators are scaled instead of an operand (H200: 7% over the plain GEMM).
 constexpr double scaledFactor = 1.07;
 

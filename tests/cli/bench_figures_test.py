@@ -105,7 +105,7 @@ class Figures(CommandTest):
 
     def test_bad_words(self):
         for words, says in ((['fig2', 'norm'], 'fig2 runs without other groups'),
-                            (['norm', '--figures', 'x'], '--figures belongs to fig2 and fig3')):
+                            (['norm', '--figures', 'x'], '--figures belongs to fig2, fig3, ')):
             done = subprocess.run([ROOT / 'bench/run', *words], capture_output=True, text=True,
                                   check=False)
             self.assertEqual(done.returncode, 2)
@@ -139,6 +139,30 @@ class Drawing(unittest.TestCase):
         self.assertIn('a < b (predicted)', texts)
         self.assertIn('nothing to draw', texts)
         self.assertEqual(drawn.count('stroke-dasharray'), 2)  # the line and its legend
+
+    def test_bars_stand_on_each_other_and_panels_in_rows(self):
+        pieces = [('softmax', 30.0), ('other', 70.0)]
+        few = figure_svg.BarPanel('shares', '%', [figure_svg.Bar('bert', pieces, True),
+                                                  figure_svg.Bar('seed', [('softmax', 36.0)])])
+        many = figure_svg.BarPanel('many', '%', [figure_svg.Bar(f'bar {index}', pieces)
+                                                 for index in range(9)])
+        drawn = figure_svg.svg('title', [few, many, figure_svg.BarPanel('none', '%')], 2)
+        root = xml.etree.ElementTree.fromstring(drawn)
+        self.assertEqual(float(root.get('width')), 2 * figure_svg.WIDTH)
+        self.assertGreater(float(root.get('height')), 2 * figure_svg.HEIGHT)
+        bars = [one for one in root.iter(SVG + 'rect') if one.get('stroke')]
+        self.assertEqual(len(bars), 2 + 1 + 2 * 9)
+        softmax, other, seed = ((float(one.get('y')), float(one.get('height')))
+                                for one in bars[:3])
+        self.assertAlmostEqual(other[0] + other[1], softmax[0], delta=0.2)  # on top of it
+        self.assertAlmostEqual(seed[1] / softmax[1], 36 / 30, delta=0.01)
+        self.assertEqual([one.get('stroke-dasharray') for one in bars[:3]], ['4 2', '4 2', None])
+        texts = [element.text for element in root.iter(SVG + 'text')]
+        self.assertEqual(texts.count('dashed edges: predicted'), 1)
+        self.assertIn('0', texts)
+        self.assertIn('100', texts)
+        self.assertIn('nothing to draw', texts)
+        self.assertEqual(drawn.count('rotate('), 9)
 
 
 if __name__ == '__main__':

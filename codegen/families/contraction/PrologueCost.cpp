@@ -1,6 +1,7 @@
 // Instructions per element; see PrologueCost.h.
 #include "codegen/families/contraction/PrologueCost.h"
 
+#include "codegen/Targets.h"
 #include "kernel/StridedBatchedGemm.h"
 #include "passes/configure/AnalyticConstants.h"
 
@@ -20,6 +21,15 @@ double issueRate(const Device &device) {
   return device.fmaFlops / 2 * (isHalf ? 2 : 1);
 }
 
+/// Instructions that move an element from the tensor in memory to the operand, its arithmetic
+/// aside.
+double movingInstructions(const GemmProblem &gemm, const Device &device) {
+  const bool isInPlace = gemm.a.isTransformed ? gemm.a.usesTma : gemm.b.usesTma;
+  if (!isInPlace) return analytic::copyingInstructions;
+  return codegen::hasWgmma(device.architecture) ? analytic::transformInstructions
+                                                : analytic::mmaSyncTransformInstructions;
+}
+
 }  // namespace
 
 double transformSeconds(const Kernel &kernel, const GemmProblem &gemm, double m, double n,
@@ -29,10 +39,9 @@ double transformSeconds(const Kernel &kernel, const GemmProblem &gemm, double m,
   for (size_t op = 0; op < contractionIndex(kernel).value(); ++op) flop += kernel.body[op].flop;
   const double perElement =
       flop / double(gemm.batch * (gemm.a.isTransformed ? gemm.m : gemm.n) * gemm.k);
-  const bool isInPlace = gemm.a.isTransformed ? gemm.a.usesTma : gemm.b.usesTma;
-  const double moving = isInPlace ? analytic::transformInstructions : analytic::copyingInstructions;
-  const double instructions = (gemm.a.isTransformed ? m : n) * depth *
-                              (moving + analytic::prologueInstructionsPerFlop * perElement);
+  const double instructions =
+      (gemm.a.isTransformed ? m : n) * depth *
+      (movingInstructions(gemm, device) + analytic::prologueInstructionsPerFlop * perElement);
   return instructions / (issueRate(device) / device.multiprocessors * share);
 }
 

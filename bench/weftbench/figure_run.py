@@ -1,0 +1,158 @@
+"""What the groups that draw a paper's figures share: weft's answers, whether there is a GPU, and
+points that are computed once, by name. Points are kept in the folder of the run (--folder), so that
+a run whose budget ended, or which was killed, goes on with the same command."""
+import hashlib
+import json
+import pathlib
+import subprocess
+import time
+
+PREDICTED, MEASURED = 'predicted', 'measured'
+FORMAT = 1  # of kept points
+NOT_SUPPORTED = 3  # an exit code of weft
+
+
+class BadRun(RuntimeError):
+    """No figure, and why: what weft said, or what is wrong with the command."""
+
+
+class NoPlan(BadRun):
+    """weft has no such plan, and says why."""
+
+
+def weft(settings, *arguments):
+    """Standard output. Raises NoPlan where weft does not support what is asked for, and BadRun
+    where the command is wrong or fails."""
+    try:
+        done = subprocess.run([settings.weft, *map(str, arguments)], capture_output=True, text=True,
+                              check=False)
+    except OSError as error:
+        raise BadRun(f'{settings.weft}: {error.strerror}') from error
+    if done.returncode:
+        said = f'weft {arguments[0]}: exit {done.returncode}: {done.stderr.strip()[:300]}'
+        raise NoPlan(said) if done.returncode == NOT_SUPPORTED else BadRun(said)
+    return done.stdout
+
+
+def dims(extents):
+    return [word for name, extent in extents.items() for word in ('--dim', f'{name}={extent}')]
+
+
+def device_flags(settings, device):
+    """The device that figures are predicted for, unless --weft-flag names another."""
+    own = any(flag.split('=')[0] == '--device' for flag in settings.weft_flags)
+    return [] if own else ['--device', device]
+
+
+def has_gpu():
+    try:
+        import torch
+    except ModuleNotFoundError:
+        return False
+    return torch.cuda.is_available()
+
+
+def write(settings, name, drawn):
+    path = pathlib.Path(settings.figures) / f'{name}.svg'
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(drawn, encoding='utf-8')
+    except OSError as error:
+        raise BadRun(f'--figures {settings.figures}: {error.strerror}') from error
+    return path
+
+
+def chosen_figures(settings, names):
+    """Figures of which a part is asked for by --only TEXT; `names`: of every point, by figure.
+    Raises BadRun where a TEXT is in no name."""
+    for text in settings.only:
+        if not any(text in name for own in names.values() for name in own):
+            raise BadRun(f'--only {text}: no point has it in its name; figures: '
+                         f'{", ".join(names)}; a point: {next(iter(names.values()))[-1]!r}')
+    return [figure for figure, own in names.items()
+            if not settings.only or any(text in name for name in own for text in settings.only)]
+
+
+def file_hash(path):
+    try:
+        return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()[:16]
+    except OSError as error:
+        raise BadRun(f'{path}: {error.strerror}') from error
+
+
+class Points:
+    """Entries of points by name. What another weft, machine, set of flags or number of rounds gave
+    is not taken again."""
+    def __init__(self, settings, group, where=None):
+        """`where`: the machine that measures; None: all is predicted."""
+        self.settings, self.left = settings, []
+        self.key = {
+            'format': FORMAT, 'weft': file_hash(settings.weft), 'flags': settings.weft_flags,
+            'machine': where,
+            'measured': [settings.rounds, settings.rivals, settings.torch_compile] if where else []
+        }
+        self.path = pathlib.Path(settings.folder) / f'{group}.jsonl'
+        self.known = dict(self.kept())
+
+    def kept(self):
+        if not self.path.exists():
+            return
+        for line in self.path.read_text(encoding='utf-8').splitlines():
+            try:
+                point = json.loads(line)
+            except json.JSONDecodeError:
+                continue  # cut off where a run was killed
+            if isinstance(point, dict) and point.get('key') == self.key:
+                yield point['name'], point['entries']
+
+    def get(self, name, make):
+        """Entries of a point, which `make()` gives; None where the budget is spent: then the name
+        is among those left out."""
+        if name not in self.known:
+            if time.time() >= self.settings.deadline:
+                if name not in self.left:
+                    self.left.append(name)
+                return None
+            entries = make()
+            self.known[name] = entries
+            with open(self.path, 'a', encoding='utf-8') as lines:
+                lines.write(json.dumps({'key': self.key, 'name': name, 'entries': entries}) + '\n')
+        return self.known[name]
+
+    def left_text(self):
+        if not self.left:
+            return ''
+        return (f'not begun, --budget is spent: {", ".join(self.left)}\n'
+                'the same command with the same --folder goes on there')
+
+
+def entry(name, seconds, source=PREDICTED, **more):
+    return {'name': name, 'seconds': seconds, 'source': source, **more}
+
+
+def failure(name, reason):
+    return {'name': name, 'seconds': None, 'source': '', 'reason': reason}
+
+
+def seconds_of(entries, name, source=None):
+    """Of a name, measured where it was; None where there is no figure."""
+    found = {one['source']: one['seconds'] for one in entries or []
+             if one['name'] == name and one['seconds']}
+    return found.get(source) if source else found.get(MEASURED, found.get(PREDICTED))
+
+
+def sources(entries):
+    """Measured first."""
+    return [one for one in (MEASURED, PREDICTED)
+            if any(entry['source'] == one for entry in entries or [])]
+
+
+def failures_text(points):
+    """Each reason once. `points`: (name, entries)."""
+    reasons = {}
+    for name, entries in points:
+        for one in entries or []:
+            if one.get('reason'):
+                reasons.setdefault((one['name'], one['reason']), []).append(name)
+    return [f'{name}: no figure: {reason} ({len(own)} points, first: {own[0]})'
+            for (name, reason), own in reasons.items()]

@@ -1,0 +1,237 @@
+"""Tables of bench/run recomposition: what weft predicts or a GPU measured beside the figures of the
+seed. `found`: of a figure (work, entries) in order. No packages: tested without a GPU."""
+from .figure_run import MEASURED, PREDICTED, seconds_of
+from .recomposition import FORMS, THEIRS
+from .recomposition_points import (CLASSES, DEVICE, DEVICES, FIG9_BATCHES, FIG9_LENGTHS, KINDS,
+                                   LENGTH, PIECES, of_form, speedup, speedup_source)
+from .report import align
+
+TITLES = {
+    'fig2': 'shares of a layer', 'fig5': 'pieces of a decomposed softmax',
+    'fig6': 'sweeps of the scores', 'fig8': 'time and traffic of a layer by form',
+    'fig9': 'speedup of recomposed layers over length and batch',
+    'devices': "the model's predictions for the seed's GPUs",
+    'crossover': 'attention of every kind over length, head dim, density and batch'
+}
+# Section 2.3 and Fig. 5 and 9 of the seed, beside recomposition.THEIRS.
+SEED_ATTENTION_SHARE = {'bert-large': 68, 'bigbird-large': 57}  # softmax and MatMul, %
+SEED_MOST_REDUCTION = 12.5  # % of the time of a decomposed softmax that IR takes
+SEED_TREND = 'seed: rises with the length; with the batch of sparse attention'
+
+
+def percent(share):
+    return '-' if share is None else f'{100 * share:.0f}%'
+
+
+def times(ratio):
+    return '-' if ratio is None else f'{ratio:.2f}x'
+
+
+def theirs(model, device, form):
+    return THEIRS.get((model, device), {}).get(form)
+
+
+def fig2_text(found):
+    lines = [['layer', 'ms', *CLASSES, 'seed: softmax', 'seed: attention']]
+    for layer, entries in found:
+        whole = of_form(entries, 'whole')
+        if not whole:
+            continue
+        seed = THEIRS[layer.model, DEVICE]
+        attention = SEED_ATTENTION_SHARE.get(layer.model)
+        lines.append([layer.model, f'{1e3 * whole["seconds"]:.3f}',
+                      *(percent(whole['classes'][name] / whole['seconds']) for name in CLASSES),
+                      f'{seed["share"]}%', f'{attention}%' if attention else '-'])
+    return align(lines)
+
+
+def fig5_text(found):
+    lines = [['layer', *(f'{piece} {what}' for what in ('time', 'bytes') for piece in PIECES)]]
+    for layer, entries in found:
+        apart = of_form(entries, 'SD')
+        if not apart:
+            continue
+        cells = []
+        for index in (0, 1):
+            total = sum(own[index] for own in apart['pieces'].values())
+            cells += [f'{100 * apart["pieces"][piece][index] / total:.1f}%' for piece in PIECES]
+        lines.append([layer.model, *cells])
+    return align(lines) + f'\nseed: IR takes less than {SEED_MOST_REDUCTION}% of the time'
+
+
+def fig6_text(found):
+    lines = [['layer', *(f'sweeps, {form}' for form in FORMS), "m', d', r' over the softmax"]]
+    for layer, entries in found:
+        forms = [of_form(entries, form) for form in FORMS]
+        whole, recomposed = forms[0], forms[-1]
+        share = recomposed['statistics'] / whole['softmaxTraffic'] if whole and recomposed else None
+        lines.append([layer.model, *(str(one['sweeps']) if one else '-' for one in forms),
+                      '-' if share is None else f'{100 * share:.1f}%'])
+    return align(lines) + "\nseed: 4 sweeps become 2; m', d', r' less than 9.3%"
+
+
+def fig8_text(found):
+    lines = [['layer', 'device', *(f'{form} ms' for form in FORMS), 'SD', 'seed', 'SDF', 'seed',
+              'traffic: SD', 'SDF', 'source']]
+    for layer, entries in found:
+        forms = {form: of_form(entries, form) for form in FORMS}
+        seconds = [speedup_source(entries), *(seconds_of(entries, form, speedup_source(entries))
+                                              for form in FORMS)]
+        traffic = [times(forms['whole']['traffic'] / forms[form]['traffic'])
+                   if forms['whole'] and forms[form] else '-' for form in ('SD', 'SDF')]
+        ratios = [cell for form in ('SD', 'SDF')
+                  for cell in (times(speedup(entries, form)),
+                               times(theirs(layer.model, layer.device, form)))]
+        lines.append([layer.model, layer.device,
+                      *(f'{1e3 * one:.3f}' if one else '-' for one in seconds[1:]), *ratios,
+                      *traffic, seconds[0]])
+    for _, entries in found:
+        for name in rival_names([(None, entries)]):
+            lines.append([name, 'this GPU', f'{1e3 * seconds_of(entries, name):.3f}',
+                          *['-'] * 8, MEASURED])
+    return align(lines) + ('\nspeedups over the whole softmax; traffic: of the whole layer, whole '
+                           'over form; seed: softmax traffic 1.58x to 2.51x less')
+
+
+def fig9_series(found):
+    """Model -> (speedup over length at B=1, speedup over batch at L=4096)."""
+    series = {}
+    for layer, entries in found:
+        ratio = speedup(entries, 'SDF')
+        if not ratio:
+            continue
+        over_length, over_batch = series.setdefault(layer.model, ([], []))
+        if layer.batch == 1:
+            over_length.append((layer.length, ratio))
+        if layer.length == LENGTH:
+            over_batch.append((layer.batch, ratio))
+    return {model: [sorted(one) for one in both] for model, both in series.items()}
+
+
+def fig9_text(found):
+    lines = [['SDF over whole', *(f'L={one}' for one in FIG9_LENGTHS),
+              *(f'B={one}' for one in FIG9_BATCHES)]]
+    for model, both in fig9_series(found).items():
+        over_length, over_batch = map(dict, both)
+        lines.append([model, *(times(over_length.get(one)) for one in FIG9_LENGTHS),
+                      *(times(over_batch.get(one)) for one in FIG9_BATCHES)])
+    return align(lines) + f'\nover length at B=1, over batch at L={LENGTH}; {SEED_TREND}'
+
+
+def ranked(found):
+    """(layer, pair of forms, our ratio, the seed's) of every pair of which the seed gives both."""
+    for layer, entries in found:
+        own = THEIRS.get((layer.model, layer.device), {})
+        seed = {'whole': 1.0, **{form: own[form] for form in ('SD', 'SDF') if form in own}}
+        forms = list(seed)
+        for index, first in enumerate(forms):
+            for second in forms[index + 1:]:
+                times_of = [seconds_of(entries, form) for form in (first, second)]
+                if all(times_of):
+                    yield (layer, (first, second), times_of[0] / times_of[1],
+                           seed[second] / seed[first])
+
+
+def is_same_rank(ours, seed):
+    return (ours > 1) == (seed > 1)
+
+
+def devices_text(found):
+    lines = [['layer', 'device', 'whole ms', 'pair', 'ours', 'seed', 'rank']]
+    pairs = list(ranked(found))
+    for layer, (first, second), ours, seed in pairs:
+        whole = next(seconds_of(entries, 'whole') for one, entries in found if one == layer)
+        lines.append([layer.model, layer.device, f'{1e3 * whole:.3f}', f'{second} over {first}',
+                      times(ours), times(seed), 'same' if is_same_rank(ours, seed) else 'opposite'])
+    said = [align(lines)]
+    for device in DEVICES:
+        own = [is_same_rank(ours, seed) for layer, _, ours, seed in pairs if layer.device == device]
+        if own:
+            said.append(f'{device}: {sum(own)} of {len(own)} pairs rank as in the seed')
+    return '\n'.join(said + ['a t4 has no kernels of weft: SD and SDF are both by the library, '
+                             'which fuses neither LS nor GS'])
+
+
+def series_of(found):
+    series = {}
+    for core, entries in found:
+        series.setdefault(core.series(), []).append((core, entries))
+    return series
+
+
+def compared_source(entries):
+    """Measured, where all kinds that have a prediction were measured; kinds are never compared
+    across sources."""
+    names = [kind for kind in KINDS if seconds_of(entries, kind)]
+    return MEASURED if names and all(seconds_of(entries, kind, MEASURED) for kind in names) \
+        else PREDICTED
+
+
+def fastest(entries):
+    source = compared_source(entries)
+    known = {kind: seconds for kind in KINDS if (seconds := seconds_of(entries, kind, source))}
+    return min(known, key=known.get) if known else None
+
+
+def crossover(own, kind, other):
+    """(least, greatest) length of the last run of lengths at which `kind` is not slower than
+    `other`; the greatest is None where the run ends with the lengths. None without such a run."""
+    lengths, run = [], []
+    for core, entries in sorted(own, key=lambda one: one[0].length):
+        source = compared_source(entries)
+        both = [seconds_of(entries, name, source) for name in (kind, other)]
+        if not all(both):
+            continue
+        lengths.append(core.length)
+        if both[0] <= both[1]:
+            run = run + [core.length] if run and run[-1] == lengths[-2] else [core.length]
+    if not run:
+        return None
+    return run[0], None if run[-1] == lengths[-1] else run[-1]
+
+
+def crossover_cell(found):
+    if not found:
+        return '-'
+    first, last = found
+    return str(first) if last is None else f'{first} to {last}'
+
+
+def crossover_text(found):
+    lines = [['attention, 16 heads', *(f'{kind} us' for kind in KINDS), 'fastest', 'source']]
+    rivals = rival_names(found)
+    lines[0][5:5] = [f'{name} us' for name in rivals]
+    for core, entries in found:
+        source = compared_source(entries)
+        cells = [seconds_of(entries, kind, source) for kind in KINDS] + \
+            [seconds_of(entries, name, MEASURED) for name in rivals]
+        lines.append([core.name().removeprefix('attention '),
+                      *('-' if one is None else f'{1e6 * one:.1f}' for one in cells),
+                      fastest(entries) or '-', source])
+    kinds = list(KINDS)
+    pairs = [(kind, other) for index, kind in enumerate(kinds) for other in kinds[:index]]
+    said = [align(lines), '', 'from which length on (to which) the first is not slower than the '
+            'second, of the lengths above; -: at none:']
+    heads = [['', *(f'{kind} / {other}' for kind, other in pairs)]]
+    for name, own in series_of(found).items():
+        heads.append([name, *(crossover_cell(crossover(own, *pair)) for pair in pairs)])
+    return '\n'.join([*said, align(heads)])
+
+
+def rival_names(found):
+    return list(dict.fromkeys(one['name'] for _, entries in found for one in entries
+                              if one['source'] == MEASURED
+                              and one['name'] not in (*KINDS, *FORMS)))
+
+
+TEXTS = {
+    'fig2': fig2_text, 'fig5': fig5_text, 'fig6': fig6_text, 'fig8': fig8_text, 'fig9': fig9_text,
+    'devices': devices_text, 'crossover': crossover_text
+}
+
+
+def text_of(figure, found):
+    where = '' if figure in ('crossover', 'fig8') else ': predicted' + (
+        '' if figure == 'devices' else f' for the {DEVICE}')
+    of_seed = ' of seed 000' if figure.startswith('fig') else ''
+    return f'{figure}{of_seed}, {TITLES[figure]}{where}\n{TEXTS[figure](found)}'

@@ -1,0 +1,241 @@
+"""bench/run recomposition without a GPU: forms and kinds that weft takes, rows of every point,
+ranks beside the seed's, figures marked as predicted, crossovers, and bad words."""
+import contextlib
+import io
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import types
+import unittest
+import xml.etree.ElementTree
+from unittest import mock
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / 'bench'))
+
+# noqa: E402
+from weftbench import (__main__ as bench, figure_run, recomposition, recomposition_drawings,
+                       recomposition_figures, recomposition_points as points,
+                       recomposition_tables as tables)
+from weft_command import CommandTest, WEFT
+
+SVG = '{http://www.w3.org/2000/svg}'
+
+
+def texts(drawn):
+    return [element.text for element in xml.etree.ElementTree.fromstring(drawn).iter(SVG + 'text')]
+
+
+def layer_made(work):
+    """Entries of a layer without weft: a whole softmax of a third of 1 ms, decomposed 1.5 times as
+    long, recomposed 0.8 times."""
+    classes = dict(zip(points.CLASSES, (1 / 3, 1 / 3, 1 / 6, 1 / 6, 0)))
+    found = []
+    for form, times, sweeps in (('whole', 1, 4), ('SD', 1.5, 6), ('SDF', 0.8, 2)):
+        more = {} if not work.is_emitted() else dict(
+            classes={name: 1e-3 * times * share for name, share in classes.items()},
+            pieces={'LS': [5e-4, 500], 'IR': [1e-4, 20], 'GS': [4e-4, 480]}, sweeps=sweeps,
+            traffic=1e9 * sweeps, softmaxTraffic=1000, statistics=94)
+        found.append(figure_run.entry(form, 1e-3 * times, **more))
+    return found
+
+
+def core_made(work, source=figure_run.PREDICTED):
+    """Fused is the fastest from L=256 on."""
+    seconds = {'unfused': work.length**2, 'decomposed': 1.5 * work.length**2,
+               'recomposed': 0.9 * work.length**2, 'fused': 3e4 + 0.5 * work.length**2}
+    return [figure_run.entry(kind, 1e-12 * one, source) for kind, one in seconds.items()]
+
+
+def made(figure):
+    return [(point.work, core_made(point.work) if figure == 'crossover' else layer_made(point.work))
+            for point in points.points()[figure]]
+
+
+class Points(unittest.TestCase):
+    def test_points_are_those_of_the_seed(self):
+        own = points.points()
+        self.assertEqual(list(own), list(points.FIGURES))
+        for figure, found in own.items():
+            names = [point.name() for point in found]
+            self.assertEqual(len(names), len(set(names)))
+        self.assertEqual(len(own['devices']), 3 * 4)
+        self.assertEqual(len(own['fig9']), 4 * (4 + 3))
+        series = {work.series() for work, _ in made('crossover')}
+        self.assertEqual(len(series), 1 + 3 + 4 + 2)
+
+    def test_pieces_and_classes_of_kernels(self):
+        kernel = lambda ops, inputs=(0,), name='', seconds=1.0: {
+            'ops': ops, 'inputs': list(inputs), 'outputs': [], 'name': name, 'seconds': seconds,
+            'bytesMoved': 7, 'source': 'x', 'library': None}
+        product = 'contract "a,b->c"'
+        plan = {'tensors': [{'role': 'temporary'}, {'role': 'parameter'}], 'kernels': [
+            kernel([f'%1 = {product}'], name='score_contraction'),
+            kernel(['%2 = softmax %1'], seconds=2.0),
+            kernel(['%3 = local_softmax %1'], seconds=3.0),
+            kernel(['%4 = global_scaling %3', f'%5 = {product}'], name='weighted_contraction'),
+            kernel([f'%6 = {product}'], (1, 0), 'hidden_projection_bias', 4.0),
+            kernel([f'%7 = {product}'], (1, 0), 'attention_projection', 5.0),
+            kernel(['%8 = layer_norm %7'], seconds=6.0)]}
+        self.assertEqual(points.classes_of(plan), {
+            'softmax': 5, 'MatMul of attention': 2, 'FC': 5, 'FeedForward': 4, 'other': 6})
+        self.assertEqual(points.pieces_of(plan), {'LS': [3, 7], 'IR': [0, 0], 'GS': [0, 0]})
+
+    def test_numbers_of_ops_that_stay_apart(self):
+        graph = '''module {
+  weft.graph @g(%x: !x, %w: !w) -> !x {
+    %q = weft.bias %x, %w along (i) : !x, !w
+    %score = weft.contract "a,b->c" %q, %x {scale = 0.125} : !x, !x -> !s
+    %masked = weft.mask causal %score {query = j, key = k} : !s
+    %e, %m, %s = weft.local_softmax %masked over k {tile = 64} : !s -> !s, !m, !m
+    %f = weft.reduce_subvectors %m, %s over n : !m
+    %p = weft.global_scaling %e, %f {axis = k, tile = 64} : !s, !m
+    %y = weft.contract "a,b->c" %x, %p : !x, !s -> !x
+    weft.return %y : !x
+  }
+}
+'''
+        self.assertEqual(recomposition.separations(graph),
+                         ['--no-fuse', '1,3', '--no-fuse', '5,6'])
+
+
+class Tables(unittest.TestCase):
+    def test_every_point_is_a_row_and_is_marked_as_predicted(self):
+        for figure in points.FIGURES:
+            with self.subTest(figure):
+                found = made(figure)
+                said = tables.text_of(figure, found)
+                self.assertIn('predicted', said)
+                self.assertNotIn('measured', said)
+                drawn = recomposition_drawings.drawn(figure, found)
+                self.assertTrue(any('predicted' in text for text in texts(drawn)))
+                self.assertEqual(drawn, recomposition_drawings.drawn(figure, found))
+                for work, _ in found:
+                    name = work.model if isinstance(work, points.Layer) else \
+                        work.name().removeprefix('attention ')
+                    self.assertTrue(any(line.startswith(name) for line in said.splitlines()), name)
+
+    def test_shares_and_pieces(self):
+        self.assertRegex(tables.text_of('fig2', made('fig2')),
+                         r'bert-large +1\.000 +33% +33% +17% +17% +0% +36% +68%')
+        self.assertRegex(tables.text_of('fig5', made('fig5')),
+                         r'bert-large +50\.0% +10\.0% +40\.0% +50\.0% +2\.0% +48\.0%')
+        self.assertRegex(tables.text_of('fig6', made('fig6')), r'bert-large +4 +6 +2 +9\.4%')
+        self.assertRegex(tables.text_of('fig8', made('fig8')),
+                         r'bert-large +a100 +1\.000 +1\.500 +0\.800 +0\.67x +0\.94x +1\.25x '
+                         r'+1\.25x')
+
+    def test_ranks_of_every_pair(self):
+        said = tables.text_of('devices', made('devices'))
+        # Of the seed a decomposed softmax is slower for dense attention and faster for sparse.
+        self.assertRegex(said, r'bert-large +a100 +1\.000 +SD over whole +0\.67x +0\.94x +same')
+        self.assertRegex(said, r'bigbird-large +a100 +1\.000 +SD over whole +0\.67x +1\.44x +'
+                         'opposite')
+        self.assertRegex(said, r'bert-large +a100 +1\.000 +SDF over SD +1\.88x +1\.33x +same')
+        self.assertIn('a100: 10 of 12 pairs rank as in the seed', said)
+        self.assertIn('t4: 4 of 4 pairs', said)
+
+    def test_crossovers(self):
+        said = tables.text_of('crossover', made('crossover'))
+        self.assertRegex(said, r'B=1 d=64 L=128 .* recomposed +predicted')
+        self.assertRegex(said, r'B=1 d=64 L=16384 .* fused +predicted')
+        own = [(work, core_made(work)) for work in points.cores() if work.series() == 'B=1 d=64']
+        self.assertEqual(tables.crossover(own, 'fused', 'unfused'), (256, None))
+        self.assertEqual(tables.crossover(own, 'recomposed', 'unfused'), (64, None))
+        self.assertEqual(tables.crossover(own, 'unfused', 'fused'), (64, 128))
+        self.assertIsNone(tables.crossover(own, 'decomposed', 'unfused'))
+        self.assertRegex(said, r'(?m)^B=1 d=64 +- +64 +64 +256 +256 +512$')
+
+    def test_measured_kinds_are_compared_only_where_all_were_measured(self):
+        work = points.Core(4096)
+        whole = core_made(work) + [figure_run.entry('fused', 1.0, figure_run.MEASURED)]
+        self.assertEqual(tables.compared_source(whole), 'predicted')
+        self.assertEqual(tables.fastest(whole), 'fused')
+        whole = core_made(work) + core_made(work, figure_run.MEASURED)
+        whole.append(figure_run.entry('cuDNN', 1e-6, figure_run.MEASURED))
+        said = tables.text_of('crossover', [(work, whole)])
+        self.assertRegex(said, r'fused us +cuDNN us +fastest')
+        self.assertTrue(any(line.endswith('measured') for line in said.splitlines()))
+        drawn = recomposition_drawings.drawn('crossover', [(work, whole)])
+        self.assertIn('cuDNN', texts(drawn))
+
+
+class Command(CommandTest):
+    def setUp(self):
+        super().setUp()
+        for one in (mock.patch.dict(os.environ, WEFT_CACHE_DIR=str(self.cache)),
+                    mock.patch.object(figure_run, 'has_gpu', lambda: False)):
+            one.start()
+            self.addCleanup(one.stop)
+
+    def bench(self, *words):
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            code = bench.main(['recomposition', '--weft', WEFT, '--figures', str(self.folder),
+                               *map(str, words)])
+        return code, said.getvalue()
+
+    def test_kinds_of_one_length(self):
+        lines = self.folder / 'points.jsonl'
+        code, said = self.bench('--only', 'crossover attention B=1 d=64 L=4096', '--only',
+                                'd=64 10% of tiles L=512', '--json', lines)
+        self.assertEqual(code, 0, said)
+        self.assertIn('no GPU: every figure is predicted', said)
+        dense, sparse = ({one['name']: one['seconds'] for one in json.loads(line)['entries']}
+                         for line in lines.read_text().splitlines())
+        # The forms stay apart: a decomposed softmax in kernels is the slowest, fused the fastest.
+        self.assertEqual(sorted(dense, key=dense.get),
+                         ['fused', 'recomposed', 'unfused', 'decomposed'])
+        self.assertLess(sparse['fused'], sparse['unfused'])
+        panels = [text for text in texts((self.folder / 'recomposition-crossover.svg').read_text())
+                  if text.startswith('B=')]
+        self.assertEqual(panels, ['B=1 d=64', 'B=1 d=64 10% of tiles'])
+
+    def test_forms_of_one_layer(self):
+        """On every GPU of the seed, and of Longformer, whose two softmaxes are told apart."""
+        code, said = self.bench('--only', 'devices longformer-large', '--folder',
+                                self.folder / 'kept')
+        self.assertEqual(code, 0, said)
+        for device in points.DEVICES:
+            self.assertRegex(said, rf'longformer-large +{device} +[\d.]+ +SDF over whole')
+        self.assertRegex(said, r'longformer-large +a100 +[\d.]+ +SD over whole +0\.\d+x +1\.49x')
+        asked = mock.Mock(side_effect=AssertionError('weft is asked again'))
+        with mock.patch.object(recomposition_figures, 'layer_entries', asked):
+            again = self.bench('--only', 'devices longformer-large', '--folder',
+                               self.folder / 'kept')
+        self.assertEqual(again, (code, said))
+
+    def test_the_device_of_the_crossover_is_a_flag(self):
+        settings = types.SimpleNamespace(weft=WEFT, weft_flags=['--device=a100'])
+        slow, fast = ({one['name']: one['seconds']
+                       for one in points.core_entries(own, points.Core(1024), None)}
+                      for own in (settings, types.SimpleNamespace(weft=WEFT, weft_flags=[])))
+        self.assertGreater(slow['fused'], 1.5 * fast['fused'])
+
+    def test_a_kind_that_weft_does_not_have_says_why(self):
+        settings = types.SimpleNamespace(weft=WEFT, weft_flags=['--device=t4', '--profile=none'])
+        entries = points.core_entries(settings, points.Core(256), None)
+        reasons = {one['name']: one.get('reason', '') for one in entries}
+        self.assertIn('exit 3', reasons['fused'])
+        self.assertEqual(reasons['unfused'], '')
+        self.assertIn('fused: no figure', figure_run.failures_text([('a point', entries)])[-1])
+
+    def test_bad_words(self):
+        for words, says in ((['--only', 'fig7'], '--only fig7: no point has it in its name; '
+                             'figures: fig2, fig5, fig6, fig8, fig9, devices, crossover'),
+                            (['--only', 'd=64 L=64', '--weft-flag=--nonsense'], '--nonsense'),
+                            (['--only', 'd=64 L=64', '--weft-flag=--device=none'], 'none')):
+            with self.subTest(words):
+                code, said = self.bench(*words)
+                self.assertEqual(code, 2, said)
+                self.assertIn(says, said)
+        done = subprocess.run([ROOT / 'bench/run', 'norm', 'recomposition'], capture_output=True,
+                              text=True, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn('recomposition runs without other groups', done.stderr)
+
+
+if __name__ == '__main__':
+    unittest.main()
