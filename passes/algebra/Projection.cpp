@@ -41,18 +41,29 @@ std::optional<Projection> mergedAt(const Projection &projection, size_t position
   return merged;
 }
 
-/// The projection as the GEMM that `wanted` is; of several pairs the first that can be stacked
-/// with it.
+/// How many axes of both weights have one name.
+ptrdiff_t namesInCommon(const Projection &a, const Projection &b) {
+  ptrdiff_t count = 0;
+  for (size_t d = 0; d < a.weightAxes.size() && d < b.weightAxes.size(); ++d)
+    count += a.weightAxes[d] == b.weightAxes[d];
+  return count;
+}
+
+/// The projection as the GEMM that `wanted` is; of several pairs one that can be stacked with it,
+/// of these the first that leaves most axes in the places of their namesakes: of 4 groups of 4
+/// heads, the groups and the heads, not the elements of a head and the groups.
 std::optional<Projection> asGemmOf(const Projection &projection, const Projection &wanted) {
   if (areSameGemm(projection, wanted)) return projection;
-  std::optional<Projection> same;
+  std::optional<Projection> same, stacked;
   for (size_t position = 0; position + 1 < projection.weightTerm.size(); ++position) {
     const std::optional<Projection> merged = mergedAt(projection, position);
     if (!merged || !areSameGemm(*merged, wanted)) continue;
-    if (stackedDimension({wanted, *merged})) return merged;
     if (!same) same = merged;
+    if (stackedDimension({wanted, *merged}) &&
+        (!stacked || namesInCommon(*merged, wanted) > namesInCommon(*stacked, wanted)))
+      stacked = merged;
   }
-  return same;
+  return stacked ? stacked : same;
 }
 
 }  // namespace

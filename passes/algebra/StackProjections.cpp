@@ -169,7 +169,7 @@ public:
       parts.clear();
       for (const FollowingBias &bias : biases) parts.push_back(bias.op);
     }
-    slice(stacked, parts);
+    turnTogether(stacked, slice(stacked, parts));
     for (const FollowingBias &bias : biases) bias.op->erase();
     for (const Projection &member : members) member.op->erase();
   }
@@ -244,15 +244,17 @@ private:
   }
 
   /// Every replaced op's result as a part of the stacked one; a merged pair of axes is split again.
-  void slice(mlir::Value stacked, const std::vector<mlir::Operation *> &replaced) {
+  std::vector<SliceOp> slice(mlir::Value stacked, const std::vector<mlir::Operation *> &replaced) {
+    std::vector<SliceOp> slices;
     int64_t start = 0;
     for (size_t index = 0; index < replaced.size(); ++index) {
       const Projection &member = members[index];
       mlir::Value old = replaced[index]->getResult(0);
       const auto type = mlir::cast<mlir::RankedTensorType>(old.getType());
       const int64_t size = member.weightExtents[dimension];
-      mlir::Value part =
-          SliceOp::create(builder, replaced[index]->getLoc(), stacked, axis, start, size);
+      slices.push_back(
+          SliceOp::create(builder, replaced[index]->getLoc(), stacked, axis, start, size));
+      mlir::Value part = slices.back();
       if (member.merged) {
         const std::string name = writtenName(old);
         if (!name.empty()) part.setLoc(mlir::NameLoc::get(builder.getStringAttr(name + "_merged")));
@@ -260,8 +262,100 @@ private:
       }
       part.setType(type);
       old.replaceAllUsesWith(part);
+      if (member.merged) turnBeforeSplit(mlir::cast<SplitAxisOp>(part.getDefiningOp()));
       start += size;
     }
+    return slices;
+  }
+
+  /// The rotary embedding that alone reads a value; null where there is none, or its positions come
+  /// with the input.
+  static RotaryOp rotaryOf(mlir::Value value) {
+    auto rotary =
+        value.hasOneUse() ? mlir::dyn_cast<RotaryOp>(*value.user_begin()) : RotaryOp(nullptr);
+    return rotary && rotary.getX() == value && !rotary.getStarts() ? rotary : RotaryOp(nullptr);
+  }
+
+  /// Neighbouring slices that turn alike are turned as one, and cut then.
+  void turnTogether(mlir::Value stacked, const std::vector<SliceOp> &slices) {
+    for (size_t first = 0, next = 0; first < slices.size(); first = next) {
+      RotaryOp like = rotaryOf(SliceOp(slices[first]).getResult());
+      const auto isAlike = [&](SliceOp slice) {
+        RotaryOp rotary = rotaryOf(slice.getResult());
+        return rotary && rotary->getAttrDictionary() == like->getAttrDictionary() &&
+               mlir::getElementTypeOrSelf(rotary.getType()) ==
+                   mlir::getElementTypeOrSelf(stacked.getType());
+      };
+      for (next = first + 1; like && next < slices.size() && isAlike(slices[next]);) ++next;
+      if (next - first > 1)
+        turnAsOne(stacked,
+                  std::vector(slices.begin() + int64_t(first), slices.begin() + int64_t(next)));
+    }
+  }
+
+  void turnAsOne(mlir::Value stacked, const std::vector<SliceOp> &slices) {
+    std::vector<mlir::Value> parts, results;
+    int64_t size = 0;
+    for (SliceOp slice : slices) {
+      parts.push_back(slice.getResult());
+      results.push_back(rotaryOf(slice.getResult()).getResult());
+      size += int64_t(slice.getSize());
+    }
+    const mlir::OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointAfterValue(parts.back());
+    const int64_t start = int64_t(SliceOp(slices.front()).getStart());
+    auto whole = SliceOp::create(builder, named(parts), stacked, axis, start, size);
+    auto turned = mlir::cast<RotaryOp>(builder.clone(*results.front().getDefiningOp()));
+    turned->setLoc(named(results));
+    turned->setOperand(0, whole);
+    turned.getResult().setType(whole.getType());
+    for (size_t index = 0; index < slices.size(); ++index) {
+      SliceOp slice = slices[index];
+      mlir::Value old = results[index];
+      mlir::Value part =
+          SliceOp::create(builder, old.getLoc(), turned, axis, int64_t(slice.getStart()) - start,
+                          int64_t(slice.getSize()));
+      part.setType(mlir::cast<mlir::RankedTensorType>(old.getType()));
+      old.replaceAllUsesWith(part);
+      old.getDefiningOp()->erase();
+      slice->erase();
+    }
+  }
+
+  /// A rotary embedding that alone reads the split part reads the slice instead, and its result is
+  /// split: loops take rows with gaps, which no split gives.
+  void turnBeforeSplit(SplitAxisOp split) {
+    RotaryOp rotary = rotaryOf(split.getResult());
+    if (!rotary) return;
+    const int64_t first = split.getAxis(), added = int64_t(split.getSizes().size()) - 1;
+    // Where the others have one index, a dimension of the pair is the merged one.
+    const auto isKept = [&](int64_t dimension) {
+      return dimension < first || dimension > first + added ||
+             split.getSizes()[size_t(dimension - first)] ==
+                 extents(split.getX().getType())[size_t(first)];
+    };
+    if (!isKept(int64_t(rotary.getPosition())) || !isKept(int64_t(rotary.getDim()))) return;
+    const auto before = [&](uint64_t dimension) {
+      return dimension > uint64_t(first + added) ? dimension - uint64_t(added)
+             : dimension > uint64_t(first)       ? uint64_t(first)
+                                                 : dimension;
+    };
+    const mlir::OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(rotary);
+    auto turned = mlir::cast<RotaryOp>(builder.clone(*rotary));
+    turned->setOperand(0, split.getX());
+    turned.setPosition(before(rotary.getPosition()));
+    turned.setDim(before(rotary.getDim()));
+    turned.getResult().setType(split.getX().getType());
+    const std::string name = writtenName(rotary.getResult());
+    if (!name.empty()) turned->setLoc(mlir::NameLoc::get(builder.getStringAttr(name + "_merged")));
+    auto result = mlir::cast<SplitAxisOp>(builder.clone(*split));
+    result->setLoc(rotary.getLoc());
+    result->setOperand(0, turned.getResult());
+    result.getResult().setType(rotary.getResult().getType());
+    rotary.getResult().replaceAllUsesWith(result.getResult());
+    rotary->erase();
+    split->erase();
   }
 
   mlir::Value split(mlir::Value part, const Projection &member, mlir::Value old) {

@@ -341,6 +341,27 @@ TEST_CASE("gradients of grouped heads are stacked as those of one axis of heads"
   }
 }
 
+TEST_CASE("queries and keys of one stacked product are turned as one") {
+  const int64_t groups = GENERATE(4, 2, 1);  // of one head each, of two, and of all four
+  Dims dims = smallLlama;
+  dims["g"] = groups;
+  const auto loaded = preset("llama-3-8b", dims);
+  const auto rotaries = [](GraphOp graph) {
+    const auto ops = graph.getBody().front().getOps<RotaryOp>();
+    return std::distance(ops.begin(), ops.end());
+  };
+  CHECK(rotaries(loaded->graph()) == 2);
+  size_t stacked = 0;
+  for (const Variant &variant : nonEmpty(proposeVariants(*loaded->module, {}))) {
+    const std::vector<std::string> texts = textsOf(variant.rewrites);
+    if (std::ranges::find(texts, "stack-q-k-v") == texts.end()) continue;
+    ++stacked;
+    CHECK(rotaries(graphOf(*variant.module)) == 1);
+    requireSame(loaded->graph(), graphOf(*variant.module));
+  }
+  CHECK(stacked > 0);
+}
+
 TEST_CASE("groups of projections are stacked together in the backward pass") {
   const auto loaded =
       preset("transformer-decoder", {{"b", 2}, {"j", 5}, {"h", 2}, {"p", 4}, {"i", 8}, {"u", 12}});
