@@ -194,6 +194,27 @@ public:
       ContractOp(group.members[index].ofWeight).erase();
   }
 
+  /// Rotary embeddings whose gradients were turned back behind a merge: what still reads them as
+  /// they were reads that result, its axes as two again.
+  void turnOnce() {
+    for (const auto &[index, merged] : mergedGradients) {
+      mlir::Value old = group.members[index].gradient;
+      if (!merged.getDefiningOp<RotaryOp>()) continue;
+      if (!old.use_empty()) {
+        builder.setInsertionPointAfterValue(merged);
+        const size_t pair = group.members[index].merged->second;
+        const std::vector<int64_t> sizes = extents(old.getType());
+        const std::vector<std::string> names = axisNames(old.getType());
+        mlir::Value split =
+            SplitAxisOp::create(builder, old.getLoc(), merged, int64_t(pair),
+                                llvm::ArrayRef<int64_t>{sizes[pair], sizes[pair + 1]},
+                                llvm::ArrayRef<std::string>{names[pair], names[pair + 1]});
+        old.replaceAllUsesWith(split);
+      }
+      old.getDefiningOp()->erase();
+    }
+  }
+
 private:
   static bool isGraphResult(mlir::Value value) {
     return llvm::any_of(value.getUsers(), [](mlir::Operation *user) {
@@ -236,6 +257,34 @@ private:
                                axisNames(tensor.getType())[position]);
   }
 
+  /// A member's gradient with its pair of axes as one. That of a rotary embedding is turned back
+  /// behind the merge: what a loop writes may lie in the stack, what a merge gives may not.
+  mlir::Value mergedGradient(size_t index) {
+    mlir::Value &merged = mergedGradients[index];
+    if (merged) return merged;
+    const GradientProjection &member = group.members[index];
+    const auto pair = int64_t(member.merged->second);
+    auto rotary = member.gradient.getDefiningOp<RotaryOp>();
+    const auto isOfPair = [&](int64_t dimension) {
+      return dimension == pair || dimension == pair + 1;
+    };
+    if (!rotary || rotary.getStarts() || isOfPair(int64_t(rotary.getPosition())) ||
+        isOfPair(int64_t(rotary.getDim())))
+      return merged = merge(member.gradient, size_t(pair));
+    const auto behind = [&](uint64_t dimension) {
+      return dimension > uint64_t(pair) ? dimension - 1 : dimension;
+    };
+    mlir::Value whole = merge(rotary.getX(), size_t(pair));
+    auto turned = mlir::cast<RotaryOp>(builder.clone(*rotary));
+    const std::string name = writtenName(member.gradient);
+    if (!name.empty()) turned->setLoc(mlir::NameLoc::get(builder.getStringAttr(name + "_merged")));
+    turned->setOperand(0, whole);
+    turned.setPosition(behind(rotary.getPosition()));
+    turned.setDim(behind(rotary.getDim()));
+    turned.getResult().setType(mlir::cast<mlir::RankedTensorType>(whole.getType()));
+    return merged = turned.getResult();
+  }
+
   /// The part of the weights' gradient that is the member's, its pair of axes as two.
   mlir::Value split(mlir::Value part, const GradientProjection &member) {
     ContractOp old = member.ofWeight;
@@ -259,8 +308,7 @@ private:
     std::vector<mlir::Value> parts;
     for (size_t index = range.first; index <= range.last; ++index) {
       const GradientProjection &member = group.members[index];
-      parts.push_back(member.merged ? merge(member.gradient, member.merged->second)
-                                    : member.gradient);
+      parts.push_back(member.merged ? mergedGradient(index) : member.gradient);
     }
     stacked = ConcatOp::create(
         builder, named("", range, [](const GradientProjection &member) { return member.gradient; }),
@@ -295,6 +343,7 @@ private:
   const GradientGroup &group;
   mlir::OpBuilder builder;
   std::map<std::pair<size_t, size_t>, mlir::Value> stackedGradients;
+  std::map<size_t, mlir::Value> mergedGradients;  ///< by member
 };
 
 }  // namespace
@@ -349,6 +398,7 @@ void stackGradients(const GradientGroup &group, const std::optional<MemberRange>
   GradientStacker stacker(group);
   if (inputs) stacker.stackInputs(*inputs);
   if (weights) stacker.stackWeights(*weights);
+  stacker.turnOnce();
 }
 
 }  // namespace weft
