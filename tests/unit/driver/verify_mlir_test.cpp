@@ -349,12 +349,15 @@ TEST_CASE("a whole model of published size has small extents, its vocabulary inc
   CHECK(scaled.flop < 2e9);
 }
 
-TEST_CASE("heads of few groups, and sub-vectors of several softmaxes, have small extents") {
+TEST_CASE("heads of few groups, sub-vectors of several softmaxes, and chunks have small extents") {
   const auto words =
       GENERATE(std::vector<std::string>{"attention", "h=15", "g=1", "j=112", "p=64"},
                std::vector<std::string>{"attention", "h=9", "g=3", "j=64", "k=2062", "p=160"},
                std::vector<std::string>{"t5-base-decoder", "h=6", "p=64", "i=384", "u=96", "j=72",
-                                        "m=1883", "--attention", "recomposed"});
+                                        "m=1883", "--attention", "recomposed"},
+               // Chunks along p begin at multiples of 16 bytes.
+               std::vector<std::string>{"bert-base", "b=32", "j=80", "h=10", "p=160", "i=1600",
+                                        "u=128", "--dtype", "f32", "--chunks", "2"});
   std::vector<std::string> line = {"compile", words.front(), "--stop-after", "emit"};
   for (size_t n = 1; n < words.size(); ++n) {
     if (words[n].find('=') != std::string::npos) line.emplace_back("--dim");
