@@ -42,6 +42,20 @@ class RaggedTest(CommandTest):
                 self.assertEqual(lengths['logical'], 'lengths')
                 self.assertEqual(lengths['range'], [0, 16])
 
+    def test_attention_reads_packed_tokens_where_one_product_wrote_them(self):
+        """Parts of a stacked product are views, bias and mask its epilogue, and GELU, behind which
+        tokens are masked, has the form of 16 bits."""
+        self.weft('compile', 'bert-base', '--dim', 'b=16', '--dim', 'j=256', '--ragged', 'j',
+                  '--lengths', 'mean=0.6', '--stop-after', 'emit', '-o', 'out')
+        plan = json.loads((self.folder / 'out/plan.json').read_text())
+        launched = [kernel for kernel in plan['kernels'] if kernel['family'] != 'view']
+        self.assertFalse([kernel['name'] for kernel in launched if 'slice' in kernel['name']])
+        self.assertTrue(any(
+            kernel['name'].startswith('q_product_k_product_v_projection_bias_mask')
+            for kernel in launched))
+        gelu, = (kernel for kernel in launched if 'gelu' in kernel['name'])
+        self.assertIn('weft::geluForHalf(', (self.folder / 'out' / gelu['source']).read_text())
+
     def test_a_graph_with_a_padding_mask(self):
         graph = self.write(
             'graph.mlir', """
