@@ -21,7 +21,7 @@ const DeviceFunction *shortenable(const BodyOp &op) {
 std::optional<Expression> shortExpression(const Kernel &kernel, const BodyOp &op) {
   const DeviceFunction *function = shortenable(op);
   if (!function) return std::nullopt;
-  const int value = op.results[0];
+  const ValueId value = op.results[0];
   const DType type = kernel.values[size_t(value)].dtype;
   if (type != DType::f16 && type != DType::bf16) return std::nullopt;
   if (std::ranges::none_of(kernel.body, [](const BodyOp &other) {
@@ -36,7 +36,7 @@ std::optional<Expression> shortExpression(const Kernel &kernel, const BodyOp &op
   if (std::ranges::count(kernel.outputs, value) == 0 || std::ranges::any_of(kernel.body, readsMore))
     return std::nullopt;
   if (function->isShortOfStored) {
-    const int place = op.operands.back();
+    const ValueId place = op.operands.back();
     if (kernel.values[size_t(place)].dtype != type || std::ranges::count(kernel.inputs, place) == 0)
       return std::nullopt;
   }
