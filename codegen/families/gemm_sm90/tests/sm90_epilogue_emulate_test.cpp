@@ -201,7 +201,7 @@ TEST_CASE("kernels of sm_90a end with a local softmax") {
              .empty())
       continue;
     orders.insert(order);
-    const auto isHeadFirst = [](const std::vector<AxisId> &axes, int h, int b) {
+    const auto isHeadFirst = [](const std::vector<int> &axes, int h, int b) {
       return std::ranges::find(axes, h) < std::ranges::find(axes, b);
     };
     exchanged += isHeadFirst(tuple[0].order, 1, 2) != isHeadFirst(tuple[2].order, 0, 1) ? 1 : 0;
