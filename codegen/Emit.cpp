@@ -27,7 +27,7 @@ namespace {
 /// Names the header of 8-bit floats where a tensor has them: all families convert elements by
 /// functions that it overloads.
 void addFloat8(const Kernel &kernel, Program &program) {
-  const auto holds = [&](int value) { return isFloat8(kernel.values[size_t(value)].dtype); };
+  const auto holds = [&](ValueId value) { return isFloat8(kernel.values[size_t(value)].dtype); };
   if (std::ranges::none_of(kernel.inputs, holds) && std::ranges::none_of(kernel.outputs, holds))
     return;
   program.headers.push_back("weft/float8.cuh");
@@ -89,13 +89,13 @@ void startEarly(Program &program) {
 
 /// "x[b,j,i] f16   bias[i] f16": dimensions in layout order, slowest first. Those of extent 1,
 /// which lie anywhere, stand in front, so that the text is the same wherever the layout was read.
-std::string tensorsText(const Kernel &kernel, const std::vector<int> &values,
+std::string tensorsText(const Kernel &kernel, const std::vector<ValueId> &values,
                         const std::vector<Layout> &layouts) {
   std::vector<std::string> tensors;
   for (size_t i = 0; i < values.size(); ++i) {
     const Value &value = kernel.values[values[i]];
     std::vector<std::string> single, names;
-    for (const int axis : value.axes)
+    for (const AxisId axis : value.axes)
       if (kernel.axes[axis].extent == 1) single.push_back(kernel.axes[axis].name);
     for (int dimension : layouts[i].order)
       if (const Axis &axis = kernel.axes[value.axes[dimension]]; axis.extent != 1)
@@ -110,8 +110,8 @@ std::string tensorsText(const Kernel &kernel, const std::vector<int> &values,
 /// "%24 = add %22, %bias", from the kernel alone.
 std::string opText(const Kernel &kernel, const BodyOp &op) {
   std::vector<std::string> results, operands;
-  for (int result : op.results) results.push_back(kernel.values[result].name);
-  for (int operand : op.operands) operands.push_back(kernel.values[operand].name);
+  for (ValueId result : op.results) results.push_back(kernel.values[result].name);
+  for (ValueId operand : op.operands) operands.push_back(kernel.values[operand].name);
   std::string text = fmt::format("{} = {}", fmt::join(results, ", "), nameOf(op.kind));
   const auto spec = op.attributes.find("spec");
   if (spec != op.attributes.end())
@@ -122,7 +122,7 @@ std::string opText(const Kernel &kernel, const BodyOp &op) {
 }
 
 std::string spaceText(const Kernel &kernel) {
-  const std::vector<int> reduced = kernel.reducedAxes();
+  const std::vector<AxisId> reduced = kernel.reducedAxes();
   std::vector<std::string> outer, inner;
   for (size_t i = 0; i < kernel.axes.size(); ++i) {
     const bool isReduced =
@@ -226,8 +226,8 @@ EmittedKernel emit(const Kernel &kernel, const Configuration &configuration,
                         .launch = readable.launch,
                         .headers = readable.headers,
                         .flop = kernel.flop()};
-  for (int input : kernel.inputs) emitted.bytesRead += kernel.bytes(input);
-  for (int output : kernel.outputs) emitted.bytesWritten += kernel.bytes(output);
+  for (ValueId input : kernel.inputs) emitted.bytesRead += kernel.bytes(input);
+  for (ValueId output : kernel.outputs) emitted.bytesWritten += kernel.bytes(output);
   emitted.readable =
       headerComment(kernel, configuration, readable, emitted, provenance) + printCuda(readable);
   return emitted;

@@ -56,7 +56,7 @@ std::string opsText(const Kernel &kernel, std::string_view copy) {
 
 /// "attention_causal_tanh": with the ops on its scores, masks by what they exclude.
 std::string attentionText(const Kernel &kernel, std::string text,
-                          const std::vector<size_t> &scoreOps) {
+                          const std::vector<OpId> &scoreOps) {
   for (size_t place = 0; place < scoreOps.size(); ++place) {
     const BodyOp &op = kernel.body[scoreOps[place]];
     const auto kind = op.attributes.find("kind");
@@ -74,9 +74,9 @@ std::string attentionText(const Kernel &kernel, std::string text,
 /// another. Of an attention, or of its backward pass.
 template <typename Region>
 std::vector<int64_t> extentsOf(const Kernel &kernel, const Region &region) {
-  const auto product = [&](const std::vector<int> &axes) {
+  const auto product = [&](const std::vector<AxisId> &axes) {
     int64_t extent = 1;
-    for (const int axis : axes) extent *= kernel.axes[size_t(axis)].extent;
+    for (const AxisId axis : axes) extent *= kernel.axes[size_t(axis)].extent;
     return extent;
   };
   std::vector<int64_t> extents;
@@ -102,21 +102,21 @@ std::string typeText(const Kernel &kernel) {
 /// The batch where there is one, m, n, k; of a kernel without a GEMM those of the first of its
 /// largest tensors that are above 1.
 std::vector<int64_t> extentsOf(const Kernel &kernel) {
-  const auto extent = [&](int axis) { return kernel.axes[size_t(axis)].extent; };
+  const auto extent = [&](AxisId axis) { return kernel.axes[size_t(axis)].extent; };
   std::vector<int64_t> extents;
   if (const auto values = contractionValues(kernel)) {
-    for (const std::vector<int> &axes : contractionGroups(kernel, *values)) {
+    for (const std::vector<AxisId> &axes : contractionGroups(kernel, *values)) {
       extents.push_back(1);
-      for (const int axis : axes) extents.back() *= extent(axis);
+      for (const AxisId axis : axes) extents.back() *= extent(axis);
     }
     if (extents.front() == 1) extents.erase(extents.begin());
     return extents;
   }
-  std::vector<int> tensors = kernel.inputs;
+  std::vector<ValueId> tensors = kernel.inputs;
   tensors.insert(tensors.end(), kernel.outputs.begin(), kernel.outputs.end());
-  const int largest =
-      *std::ranges::max_element(tensors, {}, [&](int value) { return kernel.elements(value); });
-  for (const int axis : kernel.values[size_t(largest)].axes)
+  const ValueId largest =
+      *std::ranges::max_element(tensors, {}, [&](ValueId value) { return kernel.elements(value); });
+  for (const AxisId axis : kernel.values[size_t(largest)].axes)
     if (extent(axis) > 1) extents.push_back(extent(axis));
   if (extents.empty()) extents.push_back(1);
   return extents;

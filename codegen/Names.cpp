@@ -44,7 +44,7 @@ Kernel withCanonicalNames(const Kernel &kernel) {
   const CanonicalNames names(kernel);
   for (size_t i = 0; i < canonical.axes.size(); ++i)
     canonical.axes[i].name = fmt::format("unused{}", i);
-  for (int axis : names.axesInOrder()) canonical.axes[axis].name = names.axis(axis);
+  for (AxisId axis : names.axesInOrder()) canonical.axes[axis].name = names.axis(axis);
   for (size_t i = 0; i < canonical.values.size(); ++i) {
     canonical.values[i].name = names.value(static_cast<int>(i));
     canonical.values[i].number = -1;

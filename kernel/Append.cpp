@@ -6,7 +6,7 @@
 namespace weft {
 namespace {
 
-bool isAppended(const Kernel &kernel, int value, size_t operand) {
+bool isAppended(const Kernel &kernel, ValueId value, size_t operand) {
   const BodyOp *const append = appendOf(kernel);
   return append && append->operands[operand] == value;
 }
@@ -28,7 +28,7 @@ size_t appendAlong(const BodyOp &append) {
 
 int64_t mostCached(const Kernel &kernel, const BodyOp &append) {
   const auto extent = [&](size_t operand, size_t dimension) {
-    const int value = append.operands[operand];
+    const ValueId value = append.operands[operand];
     return kernel.axes[size_t(kernel.values[size_t(value)].axes[dimension])].extent;
   };
   const size_t axis = appendAxis(append);
@@ -43,7 +43,7 @@ std::string appendRejection(const Kernel &kernel) {
   const BodyOp *const append = appendOf(kernel);
   if (count > 1 || !append) return "'append' is the last op of its kernel";
   if (kernel.outputs != append->results) return "'append' has the only result of its kernel";
-  const int cache = append->operands[appendedCache];
+  const ValueId cache = append->operands[appendedCache];
   if (std::ranges::find(kernel.inputs, cache) == kernel.inputs.end())
     return "the cache of 'append' is computed";
   const auto reads = [&](const BodyOp &op) {
@@ -53,20 +53,20 @@ std::string appendRejection(const Kernel &kernel) {
                                                         : "an op beside 'append' reads its cache";
 }
 
-const std::vector<int> &walkedAxes(const Kernel &kernel, int value) {
+const std::vector<AxisId> &walkedAxes(const Kernel &kernel, ValueId value) {
   const BodyOp *const append = appendOf(kernel);
   const bool isResult = append && append->results.front() == value;
   return kernel.values[size_t(isResult ? append->operands[appendedTokens] : value)].axes;
 }
 
-int64_t movedElements(const Kernel &kernel, int value) {
+int64_t movedElements(const Kernel &kernel, ValueId value) {
   if (isAppended(kernel, value, appendedCache)) return 0;
   const auto gathers = std::ranges::find_if(kernel.body, [&](const BodyOp &op) {
     return op.kind == OpKind::gatherPages && op.operands.front() == value;
   });
   if (gathers != kernel.body.end()) value = gathers->results.front();
   int64_t elements = 1;
-  for (const int axis : walkedAxes(kernel, value)) elements *= kernel.axes[size_t(axis)].extent;
+  for (const AxisId axis : walkedAxes(kernel, value)) elements *= kernel.axes[size_t(axis)].extent;
   return elements;
 }
 

@@ -29,10 +29,10 @@ std::string appendRejection(const Kernel &kernel);
 
 /// The axes that a kernel walks to store a value: its own; of an append's result those of the
 /// tokens.
-const std::vector<int> &walkedAxes(const Kernel &kernel, int value);
+const std::vector<AxisId> &walkedAxes(const Kernel &kernel, ValueId value);
 /// Elements that a kernel reads or writes of an input or output: all; of a cache that it appends to
 /// none, and of the result as many as there are tokens; of pages that it gathers as many as are
 /// gathered.
-int64_t movedElements(const Kernel &kernel, int value);
+int64_t movedElements(const Kernel &kernel, ValueId value);
 
 }  // namespace weft

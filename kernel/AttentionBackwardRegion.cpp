@@ -18,7 +18,7 @@ std::string cannotStand(const BodyOp &op, std::string_view why) {
   return fmt::format("'{}' {}", nameOf(op.kind), why);
 }
 template <typename List>
-bool holds(const List &list, int value) {
+bool holds(const List &list, typename List::value_type value) {
   return std::ranges::find(list, value) != list.end();
 }
 double scaleOf(const BodyOp &op) {
@@ -35,9 +35,9 @@ public:
     if (rejection.empty()) rejection = sortContractions();
     if (rejection.empty()) rejection = findScores();
     if (rejection.empty()) rejection = findOperands();
-    for (size_t op = 0; rejection.empty() && op < kernel.body.size(); ++op)
+    for (int op = 0; rejection.empty() && op < std::ssize(kernel.body); ++op)
       if (kernel.body[op].kind != OpKind::contract) rejection = addElementOp(op);
-    for (const size_t op : ofElements)
+    for (const OpId op : ofElements)
       if (rejection.empty()) rejection = addGradient(op);
     if (rejection.empty()) rejection = checkGradients();
     if (rejection.empty()) rejection = checkOutputs();
@@ -53,15 +53,15 @@ public:
   }
 
 private:
-  const std::string &nameOfValue(int value) const { return kernel.values[size_t(value)].name; }
-  bool runsAlong(int value, int axis) const {
+  const std::string &nameOfValue(ValueId value) const { return kernel.values[size_t(value)].name; }
+  bool runsAlong(ValueId value, AxisId axis) const {
     return holds(kernel.values[size_t(value)].axes, axis);
   }
-  std::set<int> axesOf(int value) const {
-    const std::vector<int> &axes = kernel.values[size_t(value)].axes;
+  std::set<AxisId> axesOf(ValueId value) const {
+    const std::vector<AxisId> &axes = kernel.values[size_t(value)].axes;
     return {axes.begin(), axes.end()};
   }
-  bool isInput(int value) const { return holds(kernel.inputs, value); }
+  bool isInput(ValueId value) const { return holds(kernel.inputs, value); }
 
   std::string findProbability() {
     const auto isProbability = [](const BodyOp &op) {
@@ -73,17 +73,18 @@ private:
                          count == 0 ? "no" : std::to_string(count),
                          nameOf(OpKind::softmaxFromLogSums));
     const auto found = std::ranges::find_if(kernel.body, isProbability);
-    region.probability = size_t(found - kernel.body.begin());
+    region.probability = int(found - kernel.body.begin());
     region.logSums = found->operands[1];
     if (!isInput(region.logSums))
       return cannotStand(*found, fmt::format("reads log sums '{}', which the kernel computes",
                                              nameOfValue(region.logSums)));
     // Backwards through the body, which is in topological order: what the operand is computed from.
     ofScore = {found->operands[0]};
-    for (size_t op = region.probability; op-- > 0;)
+    for (int op = region.probability; op-- > 0;)
       if (const BodyOp &body = kernel.body[op];
-          body.kind != OpKind::contract &&
-          std::ranges::any_of(body.results, [&](int value) { return ofScore.contains(value); })) {
+          body.kind != OpKind::contract && std::ranges::any_of(body.results, [&](ValueId value) {
+            return ofScore.contains(value);
+          })) {
         region.scoreOps.insert(region.scoreOps.begin(), op);
         ofScore.insert(body.operands.begin(), body.operands.end());
       }
@@ -92,14 +93,14 @@ private:
 
   /// By how many of their operands are inputs: both, or one.
   std::string sortContractions() {
-    for (size_t index = 0; index < kernel.body.size(); ++index) {
+    for (int index = 0; index < std::ssize(kernel.body); ++index) {
       const BodyOp &op = kernel.body[index];
       if (op.kind != OpKind::contract) continue;
       if (op.operands.size() != 2)
         return cannotStand(
             op, fmt::format("has {} operands; those of an attention have two", op.operands.size()));
       const std::ptrdiff_t inputs =
-          std::ranges::count_if(op.operands, [&](int operand) { return isInput(operand); });
+          std::ranges::count_if(op.operands, [&](ValueId operand) { return isInput(operand); });
       if (inputs == 0)
         return cannotStand(op,
                            fmt::format("reads '{}' and '{}', which the kernel both computes",
@@ -117,7 +118,7 @@ private:
   }
 
   std::string findScores() {
-    const auto isOfScore = [&](size_t op) { return ofScore.contains(kernel.body[op].results[0]); };
+    const auto isOfScore = [&](OpId op) { return ofScore.contains(kernel.body[op].results[0]); };
     const BodyOp &probability = kernel.body[region.probability];
     if (isOfScore(ofInputs[0]) == isOfScore(ofInputs[1]))
       return cannotStand(probability, isOfScore(ofInputs[0])
@@ -137,8 +138,8 @@ private:
     if (axesOf(region.dKept) != axesOf(region.scores))
       return cannotStand(dKept, fmt::format("gives '{}' over other axes than the scores '{}'",
                                             nameOfValue(region.dKept), nameOfValue(region.scores)));
-    std::vector<int> softmax;
-    for (const int axis : axesOf(region.scores))
+    std::vector<AxisId> softmax;
+    for (const AxisId axis : axesOf(region.scores))
       if (!runsAlong(region.logSums, axis)) softmax.push_back(axis);
     if (softmax.size() != 1)
       return cannotStand(probability, fmt::format("runs along {} axes of the scores '{}'; one is "
@@ -162,22 +163,23 @@ private:
                            nameOfValue(op.operands[1]), isInFirst ? "have" : "has");
       *other = op.operands[isInFirst ? 1 : 0], *ofKeys = op.operands[isInFirst ? 0 : 1];
     }
-    for (const int value : kernel.body[region.dKeptContraction].operands)
+    for (const ValueId value : kernel.body[region.dKeptContraction].operands)
       if (holds(kernel.body[region.scoresContraction].operands, value))
         return fmt::format("'{}' is an operand of both contractions of inputs", nameOfValue(value));
     return "";
   }
 
-  std::string addElementOp(size_t index) {
+  std::string addElementOp(OpId index) {
     const BodyOp &op = kernel.body[index];
-    const bool isScoreOp = holds(region.scoreOps, int(index));
+    const bool isScoreOp = holds(region.scoreOps, index);
     if (!isScoreOp && op.operatorClass != OperatorClass::elementwise)
       return cannotStand(op, fmt::format("is of class {}; ops between the contractions are "
                                          "element-wise",
                                          nameOf(op.operatorClass)));
     if (isScoreOp || op.kind != OpKind::dropout)
       if (std::string rejection = scoreOpRejection(op); !rejection.empty()) return rejection;
-    if (std::ranges::none_of(op.operands, [&](int operand) { return dependent.contains(operand); }))
+    if (std::ranges::none_of(op.operands,
+                             [&](ValueId operand) { return dependent.contains(operand); }))
       return cannotStand(op, fmt::format("depends on neither '{}' nor '{}'",
                                          nameOfValue(region.scores), nameOfValue(region.dKept)));
     for (size_t n = 0; n < op.operands.size(); ++n)
@@ -196,15 +198,15 @@ private:
   }
 
   /// A contraction of an element-wise op's result. Its other operand says what it gives.
-  std::string addGradient(size_t index) {
+  std::string addGradient(OpId index) {
     const BodyOp &op = kernel.body[index];
     const size_t ofElements = isInput(op.operands[0]) ? 1 : 0;
-    const int elements = op.operands[ofElements], input = op.operands[1 - ofElements];
+    const ValueId elements = op.operands[ofElements], input = op.operands[1 - ofElements];
     struct Gradient {
       std::string_view name;
-      int input;
-      size_t *contraction;
-      int *result, *elements;
+      ValueId input;
+      OpId *contraction;
+      ValueId *result, *elements;
       double *scale;
     };
     for (const Gradient &gradient : {Gradient{"d_v", region.dOutput, &region.dVContraction,
@@ -246,14 +248,14 @@ private:
 
   std::string checkOutputs() {
     const std::array results = {region.dQ, region.dK, region.dV};
-    for (const int output : kernel.outputs)
+    for (const ValueId output : kernel.outputs)
       if (output == region.dScores) region.storesScores = true;
       else if (!holds(results, output))
         return fmt::format(
             "'{}' is stored; a backward pass stores d_q, d_k, d_v and the gradient "
             "of the dot products, '{}', alone",
             nameOfValue(output), nameOfValue(region.dScores));
-    for (const int result : results) {
+    for (const ValueId result : results) {
       if (!holds(kernel.outputs, result))
         return fmt::format("'{}' is not stored", nameOfValue(result));
       for (const BodyOp &op : kernel.body)
@@ -266,15 +268,15 @@ private:
 
   /// An input of the element-wise ops, if one of them reads it.
   std::string addInput(size_t input) {
-    const int value = kernel.inputs[input];
+    const ValueId value = kernel.inputs[input];
     const auto reader = std::ranges::find_if(
-        region.elementOps, [&](size_t op) { return holds(kernel.body[op].operands, value); });
+        region.elementOps, [&](OpId op) { return holds(kernel.body[op].operands, value); });
     if (reader == region.elementOps.end()) return "";
     const BodyOp &op = kernel.body[*reader];
     if (holds(std::array{region.q, region.k, region.v, region.dOutput}, value))
       return cannotStand(
           op, fmt::format("reads '{}', an operand of a contraction", nameOfValue(value)));
-    for (const int axis : kernel.values[size_t(value)].axes)
+    for (const AxisId axis : kernel.values[size_t(value)].axes)
       if (!runsAlong(region.scores, axis) &&
           !isReadElsewhereAlone(kernel, region.elementOps, value))
         return cannotStand(op, fmt::format("reads '{}' along '{}', which the scores lack",
@@ -283,13 +285,13 @@ private:
     return "";
   }
 
-  std::string addAxis(int axis) {
+  std::string addAxis(AxisId axis) {
     struct Tensor {
       std::string_view name;
-      int value;
+      ValueId value;
       bool has;
     };
-    const auto tensor = [&](std::string_view name, int value) {
+    const auto tensor = [&](std::string_view name, ValueId value) {
       return Tensor{name, value, runsAlong(value, axis)};
     };
     const std::array tensors = {tensor("queries", region.q),     tensor("keys", region.k),
@@ -320,9 +322,9 @@ private:
 
   const Kernel &kernel;
   AttentionBackwardRegion region;
-  std::vector<size_t> ofInputs, ofElements;  ///< contractions
-  std::set<int> ofScore;    ///< what the probability is computed from, back to contractions
-  std::set<int> dependent;  ///< scores, dKept, and what is computed from them
+  std::vector<OpId> ofInputs, ofElements;  ///< contractions
+  std::set<ValueId> ofScore;    ///< what the probability is computed from, back to contractions
+  std::set<ValueId> dependent;  ///< scores, dKept, and what is computed from them
 };
 
 }  // namespace

@@ -33,22 +33,22 @@ namespace weft {
 
 struct AttentionBackwardRegion {
   // In Kernel::body.
-  size_t scoresContraction = 0;    ///< of queries and keys
-  size_t dKeptContraction = 0;     ///< of d_output and values
-  size_t probability = 0;          ///< softmax_from_log_sums
-  std::vector<size_t> scoreOps;    ///< element-wise ops from scores to the probability's operand
-  std::vector<size_t> elementOps;  ///< all element-wise ops, in order: `scoreOps`, `probability`,
-                                   ///< dropouts, the derivatives
-  size_t dVContraction = 0, dQContraction = 0, dKContraction = 0;
+  OpId scoresContraction = 0;    ///< of queries and keys
+  OpId dKeptContraction = 0;     ///< of d_output and values
+  OpId probability = 0;          ///< softmax_from_log_sums
+  std::vector<OpId> scoreOps;    ///< element-wise ops from scores to the probability's operand
+  std::vector<OpId> elementOps;  ///< all element-wise ops, in order: `scoreOps`, `probability`,
+                                 ///< dropouts, the derivatives
+  OpId dVContraction = 0, dQContraction = 0, dKContraction = 0;
 
   // Values.
-  int q = -1, k = -1, v = -1, dOutput = -1;  ///< inputs of the kernel
-  int logSums = -1;                          ///< input: of probability, f32
-  int scores = -1, dKept = -1;               ///< results of the first two contractions
-  int kept = -1;     ///< operand of dV's contraction: probabilities, or what dropout keeps of them
-  int dScores = -1;  ///< operand of those of dQ and dK
-  int dQ = -1, dK = -1, dV = -1;  ///< outputs of the kernel
-  bool storesScores = false;      ///< dScores is an output, too
+  ValueId q = -1, k = -1, v = -1, dOutput = -1;  ///< inputs of the kernel
+  ValueId logSums = -1;                          ///< input: of probability, f32
+  ValueId scores = -1, dKept = -1;               ///< results of the first two contractions
+  ValueId kept = -1;  ///< operand of dV's contraction: probabilities, or what dropout keeps of them
+  ValueId dScores = -1;               ///< operand of those of dQ and dK
+  ValueId dQ = -1, dK = -1, dV = -1;  ///< outputs of the kernel
+  bool storesScores = false;          ///< dScores is an output, too
   double scoresScale = 1, dKeptScale = 1, dVScale = 1, dQScale = 1, dKScale = 1;
   bool hasDropout = false;  ///< some dropout among elementOps drops anything
   bool readsTf32 = false;   ///< all five contractions may read f32 as tf32
@@ -57,12 +57,12 @@ struct AttentionBackwardRegion {
   std::vector<ScoreInput> inputs;
 
   // Axes of the kernel; each has one role, as in AttentionRegion.
-  int keyAxis = -1;           ///< of keys and values; dQ's contraction reduces it
-  std::vector<int> headDim;   ///< of queries, keys, dQ, dK
-  std::vector<int> valueDim;  ///< of values, d_output, dV
-  std::vector<int> queries;   ///< of queries, scores and d_output, not of keys or values: positions
-                              ///< of queries, and the query heads of a group
-  std::vector<int> batch;     ///< of all tensors
+  AxisId keyAxis = -1;           ///< of keys and values; dQ's contraction reduces it
+  std::vector<AxisId> headDim;   ///< of queries, keys, dQ, dK
+  std::vector<AxisId> valueDim;  ///< of values, d_output, dV
+  std::vector<AxisId> queries;   ///< of queries, scores and d_output, not of keys or values:
+                                 ///< positions of queries, and the query heads of a group
+  std::vector<AxisId> batch;     ///< of all tensors
   bool operator==(const AttentionBackwardRegion &) const = default;
 };
 

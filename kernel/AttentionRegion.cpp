@@ -22,7 +22,7 @@ bool divides(const Expression &expression) {
   });
 }
 template <typename List>
-bool holds(const List &list, int value) {
+bool holds(const List &list, typename List::value_type value) {
   return std::ranges::find(list, value) != list.end();
 }
 
@@ -34,7 +34,7 @@ public:
     std::string rejection = findMoved();
     if (rejection.empty()) rejection = findContraction();
     if (rejection.empty()) rejection = findFold();
-    for (size_t op = region.contraction + 1; rejection.empty() && op < region.fold; ++op)
+    for (int op = region.contraction + 1; rejection.empty() && op < region.fold; ++op)
       rejection = addScoreOp(op);
     if (rejection.empty()) rejection = checkFold();
     for (size_t input = 0; rejection.empty() && input < kernel.inputs.size(); ++input)
@@ -52,33 +52,33 @@ public:
   }
 
 private:
-  const std::string &nameOfValue(int value) const { return kernel.values[size_t(value)].name; }
-  bool runsAlong(int value, int axis) const {
+  const std::string &nameOfValue(ValueId value) const { return kernel.values[size_t(value)].name; }
+  bool runsAlong(ValueId value, AxisId axis) const {
     return holds(kernel.values[size_t(value)].axes, axis);
   }
-  std::set<int> axesOf(int value) const {
-    const std::vector<int> &axes = kernel.values[size_t(value)].axes;
+  std::set<AxisId> axesOf(ValueId value) const {
+    const std::vector<AxisId> &axes = kernel.values[size_t(value)].axes;
     return {axes.begin(), axes.end()};
   }
-  size_t inputOf(int value) const {
+  size_t inputOf(ValueId value) const {
     return size_t(std::ranges::find(kernel.inputs, value) - kernel.inputs.begin());
   }
 
   /// Where tokens of an unpacked or packed tensor lie.
   struct Placement {
-    int inMemory = -1, offsets = -1;
-    int sequences = -1, positions = -1, tokens = -1;  ///< axes
+    ValueId inMemory = -1, offsets = -1;
+    AxisId sequences = -1, positions = -1, tokens = -1;
   };
   /// Where positions of a tensor that pages are gathered to lie.
   struct Gathered {
-    int inMemory = -1, table = -1;
-    int sequences = -1, positions = -1;    ///< axes of what is gathered
-    int pages = -1, positionsInPage = -1;  ///< axes of what is in memory
+    ValueId inMemory = -1, table = -1;
+    AxisId sequences = -1, positions = -1;    ///< of what is gathered
+    AxisId pages = -1, positionsInPage = -1;  ///< of what is in memory
   };
   static const std::vector<int64_t> &listOf(const BodyOp &op, const char *name) {
     return std::get<std::vector<int64_t>>(op.attributes.at(name));
   }
-  int axisOf(int value, size_t dimension) const {
+  AxisId axisOf(ValueId value, size_t dimension) const {
     return kernel.values[size_t(value)].axes.at(dimension);
   }
 
@@ -88,10 +88,10 @@ private:
     const auto isOther = [](const BodyOp &op) {
       return op.kind != OpKind::unpack && op.kind != OpKind::gatherPages;
     };
-    region.contraction = size_t(std::ranges::find_if(kernel.body, isOther) - kernel.body.begin());
+    region.contraction = int(std::ranges::find_if(kernel.body, isOther) - kernel.body.begin());
     for (const BodyOp &op : kernel.body) {
       if (isOther(op)) continue;
-      for (const int operand : op.operands)
+      for (const ValueId operand : op.operands)
         if (!holds(kernel.inputs, operand))
           return cannotStand(
               op, fmt::format("reads '{}', which the kernel computes", nameOfValue(operand)));
@@ -119,10 +119,10 @@ private:
     }
     return "";
   }
-  bool isMoved(int value) const { return unpacked.contains(value) || gathered.contains(value); }
-  bool isRead(int value) const { return holds(kernel.inputs, value) || isMoved(value); }
+  bool isMoved(ValueId value) const { return unpacked.contains(value) || gathered.contains(value); }
+  bool isRead(ValueId value) const { return holds(kernel.inputs, value) || isMoved(value); }
   /// The tensor in memory.
-  int stored(int value) const {
+  ValueId stored(ValueId value) const {
     if (const auto found = gathered.find(value); found != gathered.end())
       return found->second.inMemory;
     const auto found = unpacked.find(value);
@@ -130,12 +130,12 @@ private:
   }
 
   std::string findContraction() {
-    if (region.contraction == kernel.body.size() ||
+    if (region.contraction == std::ssize(kernel.body) ||
         kernel.body[region.contraction].kind != OpKind::contract ||
         kernel.body[region.contraction].operands.size() != 2)
       return "the body does not open with a contraction of two operands";
     const BodyOp &op = kernel.body[region.contraction];
-    for (const int operand : op.operands)
+    for (const ValueId operand : op.operands)
       if (!isRead(operand))
         return cannotStand(
             op, fmt::format("reads '{}', which the kernel computes", nameOfValue(operand)));
@@ -153,7 +153,7 @@ private:
     const auto first = std::ranges::find_if(kernel.body, isFold);
     if (first == kernel.body.end())
       return fmt::format("no '{}' reads the scores", nameOf(OpKind::onlineSoftmaxContract));
-    region.fold = size_t(first - kernel.body.begin());
+    region.fold = int(first - kernel.body.begin());
     auto next = first + 1;
     if (!unpacked.empty() && next != kernel.body.end() && next->kind == OpKind::pack) {
       if (next->operands[0] != first->results[0] || !holds(kernel.inputs, next->operands[1]))
@@ -173,11 +173,12 @@ private:
     return rejectionOfStored(kernel.body[region.contraction]);
   }
 
-  std::string addScoreOp(size_t index) {
+  std::string addScoreOp(OpId index) {
     const BodyOp &op = kernel.body[index];
     if (isMoved(op.results[0])) return "";
     if (std::string rejection = scoreOpRejection(op); !rejection.empty()) return rejection;
-    if (std::ranges::none_of(op.operands, [&](int operand) { return dependent.contains(operand); }))
+    if (std::ranges::none_of(op.operands,
+                             [&](ValueId operand) { return dependent.contains(operand); }))
       return cannotStand(op, "does not depend on the scores");
     for (size_t n = 0; n < op.operands.size(); ++n)
       if (op.expression.readsElsewhere(int(n)) && !holds(kernel.inputs, op.operands[n]))
@@ -208,7 +209,7 @@ private:
     if (!isRead(v))
       return cannotStand(
           op, fmt::format("reads values '{}', which the kernel computes", nameOfValue(v)));
-    for (const int operand : kernel.body[region.contraction].operands)
+    for (const ValueId operand : kernel.body[region.contraction].operands)
       if (stored(operand) == stored(v))
         return cannotStand(
             op, fmt::format("reads values '{}', an operand of the contraction", nameOfValue(v)));
@@ -223,7 +224,7 @@ private:
     } else if (packedOutput) {
       return cannotStand(op, "gives results that are not all packed");
     } else if (kernel.outputs != op.results) {
-      const auto isOther = [&](int output) { return !holds(op.results, output); };
+      const auto isOther = [&](ValueId output) { return !holds(op.results, output); };
       const auto other = std::ranges::find_if(kernel.outputs, isOther);
       return other != kernel.outputs.end()
                  ? fmt::format("'{}' is stored; an attention stores what '{}' gives",
@@ -241,17 +242,17 @@ private:
 
   /// An input of the score ops, if one of them reads it.
   std::string addInput(size_t input) {
-    const int value = kernel.inputs[input];
+    const ValueId value = kernel.inputs[input];
     const auto reader = std::ranges::find_if(
-        region.scoreOps, [&](size_t op) { return holds(kernel.body[op].operands, value); });
+        region.scoreOps, [&](OpId op) { return holds(kernel.body[op].operands, value); });
     if (reader == region.scoreOps.end()) return "";
     const BodyOp &op = kernel.body[*reader];
-    const std::vector<int> &factors = kernel.body[region.contraction].operands;
+    const std::vector<ValueId> &factors = kernel.body[region.contraction].operands;
     if (value == region.v ||
-        std::ranges::any_of(factors, [&](int factor) { return stored(factor) == value; }))
+        std::ranges::any_of(factors, [&](ValueId factor) { return stored(factor) == value; }))
       return cannotStand(
           op, fmt::format("reads '{}', an operand of a contraction", nameOfValue(value)));
-    for (const int axis : kernel.values[size_t(value)].axes)
+    for (const AxisId axis : kernel.values[size_t(value)].axes)
       if (!runsAlong(region.scores, axis) && !isReadElsewhereAlone(kernel, region.scoreOps, value))
         return cannotStand(op, fmt::format("reads '{}' along '{}', which the scores lack",
                                            nameOfValue(value), kernel.axes[size_t(axis)].name));
@@ -328,13 +329,13 @@ private:
     return "";
   }
 
-  std::string addAxis(int axis) {
+  std::string addAxis(AxisId axis) {
     struct Tensor {
       std::string_view name;
-      int value;
+      ValueId value;
       bool has;
     };
-    const auto tensor = [&](std::string_view name, int value) {
+    const auto tensor = [&](std::string_view name, ValueId value) {
       return Tensor{name, value, runsAlong(value, axis)};
     };
     const Tensor tensors[] = {tensor("queries", q), tensor("keys", k),
@@ -364,11 +365,11 @@ private:
 
   const Kernel &kernel;
   AttentionRegion region;
-  std::set<int> dependent;                  ///< scores, and what is computed from them
-  std::map<int, Placement> unpacked;        ///< by the value that ops unpack
-  std::map<int, Gathered> gathered;         ///< by the value that ops gather pages to
-  std::optional<Placement> packedOutput;    ///< its tensor in memory
-  int q = -1, k = -1, v = -1, output = -1;  ///< with axes of sequences and positions
+  std::set<ValueId> dependent;                  ///< scores, and what is computed from them
+  std::map<ValueId, Placement> unpacked;        ///< by the value that ops unpack
+  std::map<ValueId, Gathered> gathered;         ///< by the value that ops gather pages to
+  std::optional<Placement> packedOutput;        ///< its tensor in memory
+  ValueId q = -1, k = -1, v = -1, output = -1;  ///< with axes of sequences and positions
 };
 
 }  // namespace
@@ -377,8 +378,8 @@ AttentionRegionOrRejection attentionRegion(const Kernel &kernel) {
   return Recognition(kernel).answer();
 }
 
-bool isReadElsewhereAlone(const Kernel &kernel, std::span<const size_t> ops, int value) {
-  return std::ranges::none_of(ops, [&](size_t index) {
+bool isReadElsewhereAlone(const Kernel &kernel, std::span<const OpId> ops, ValueId value) {
+  return std::ranges::none_of(ops, [&](OpId index) {
     const BodyOp &op = kernel.body[index];
     return std::ranges::any_of(op.expression.all(), [&](const ExpressionNode &node) {
       return node.kind == ExpressionNode::Kind::operand && node.children.empty() &&

@@ -34,42 +34,42 @@ namespace weft {
 
 /// An input of the score ops: neither queries, keys nor values.
 struct ScoreInput {
-  size_t input = 0;  ///< position in Kernel::inputs
-  int value = -1;    ///< Kernel::inputs[input]
+  size_t input = 0;    ///< position in Kernel::inputs
+  ValueId value = -1;  ///< Kernel::inputs[input]
   bool operator==(const ScoreInput &) const = default;
 };
 
 /// Queries, keys, values and output that lie packed, token after token. Axes are the kernel's.
 struct PackedTokens {
-  size_t input = 0;    ///< of the offsets: position in Kernel::inputs
-  int offsets = -1;    ///< Kernel::inputs[input]
-  int sequences = -1;  ///< axis of the batch whose elements are the sequences
-  int positions = -1;  ///< of queries in their sequence; those of keys run along keyAxis
-  int q = -1, k = -1, v = -1, output = -1;  ///< the axis of tokens of each
+  size_t input = 0;       ///< of the offsets: position in Kernel::inputs
+  ValueId offsets = -1;   ///< Kernel::inputs[input]
+  AxisId sequences = -1;  ///< axis of the batch whose elements are the sequences
+  AxisId positions = -1;  ///< of queries in their sequence; those of keys run along keyAxis
+  AxisId q = -1, k = -1, v = -1, output = -1;  ///< the axis of tokens of each
   bool operator==(const PackedTokens &) const = default;
 };
 
 /// Keys and values that lie in pages. Axes are the kernel's.
 struct PagedKeys {
-  size_t input = 0;                      ///< of the table: position in Kernel::inputs
-  int table = -1;                        ///< Kernel::inputs[input]
-  int sequences = -1;                    ///< axis of the batch whose elements are the sequences
-  int kPages = -1, vPages = -1;          ///< axes of the pages
-  int kPositions = -1, vPositions = -1;  ///< axes of the positions in a page
+  size_t input = 0;                         ///< of the table: position in Kernel::inputs
+  ValueId table = -1;                       ///< Kernel::inputs[input]
+  AxisId sequences = -1;                    ///< axis of the batch whose elements are the sequences
+  AxisId kPages = -1, vPages = -1;          ///< axes of the pages
+  AxisId kPositions = -1, vPositions = -1;  ///< axes of the positions in a page
   bool operator==(const PagedKeys &) const = default;
 };
 
 struct AttentionRegion {
-  size_t contraction = 0;  ///< in Kernel::body: scores of queries and keys; first but for what
-                           ///< unpacks or gathers
-  size_t fold = 0;         ///< in Kernel::body: online_softmax_contract; last but for packing
-  std::vector<size_t> scoreOps;               ///< in Kernel::body, between the two, in order
-  int q = -1, k = -1, v = -1;                 ///< values in memory
+  OpId contraction = 0;        ///< in Kernel::body: scores of queries and keys; first but for what
+                               ///< unpacks or gathers
+  OpId fold = 0;               ///< in Kernel::body: online_softmax_contract; last but for packing
+  std::vector<OpId> scoreOps;  ///< in Kernel::body, between the two, in order
+  ValueId q = -1, k = -1, v = -1;             ///< values in memory
   size_t qInput = 0, kInput = 0, vInput = 0;  ///< their positions in Kernel::inputs
-  int scores = -1;                            ///< the contraction's result
-  int folded = -1;                 ///< what the fold reads: `scores`, or the last score op's result
-  int output = -1;                 ///< the fold's first result, or what packs it
-  int logSums = -1;                ///< its second, -1 if there is none
+  ValueId scores = -1;                        ///< the contraction's result
+  ValueId folded = -1;             ///< what the fold reads: `scores`, or the last score op's result
+  ValueId output = -1;             ///< the fold's first result, or what packs it
+  ValueId logSums = -1;            ///< its second, -1 if there is none
   double scale = 1;                ///< of the contraction
   bool hasDropout = false;         ///< the fold drops probabilities; a share of 0 is none
   bool readsTf32 = false;          ///< both contractions may read f32 as tf32
@@ -78,12 +78,12 @@ struct AttentionRegion {
   std::optional<PagedKeys> paged = {};
 
   // Axes of the kernel; each has one role. Axes of extent 1 have theirs too.
-  int keyAxis = -1;           ///< of keys and values: the fold reduces it
-  std::vector<int> headDim;   ///< reduced by the contraction: queries and keys have them
-  std::vector<int> valueDim;  ///< of values and output
-  std::vector<int> queries;   ///< of queries, scores and output, not of keys or values: positions
-                              ///< of queries, and the query heads of a group
-  std::vector<int> batch;     ///< of all tensors: batch, heads (of keys)
+  AxisId keyAxis = -1;           ///< of keys and values: the fold reduces it
+  std::vector<AxisId> headDim;   ///< reduced by the contraction: queries and keys have them
+  std::vector<AxisId> valueDim;  ///< of values and output
+  std::vector<AxisId> queries;  ///< of queries, scores and output, not of keys or values: positions
+                                ///< of queries, and the query heads of a group
+  std::vector<AxisId> batch;    ///< of all tensors: batch, heads (of keys)
   bool operator==(const AttentionRegion &) const = default;
 };
 
@@ -98,6 +98,6 @@ std::string scoreOpRejection(const BodyOp &op);
 
 /// Whether these ops of the body read an input at coordinates that they compute, and nowhere else:
 /// its axes are then none of the scores'.
-bool isReadElsewhereAlone(const Kernel &kernel, std::span<const size_t> ops, int value);
+bool isReadElsewhereAlone(const Kernel &kernel, std::span<const OpId> ops, ValueId value);
 
 }  // namespace weft

@@ -527,7 +527,7 @@ const BlockTable *blockTableOf(const Kernel &kernel, const BodyOp &op) {
   };
   const Attribute *const pattern = op.kind == OpKind::mask ? attribute("pattern") : nullptr;
   if (!pattern) return nullptr;
-  const std::vector<int> &axes = kernel.values[size_t(op.operands[0])].axes;
+  const std::vector<AxisId> &axes = kernel.values[size_t(op.operands[0])].axes;
   const auto extent = [&](int64_t dimension) {
     return kernel.axes[size_t(axes[size_t(dimension)])].extent;
   };

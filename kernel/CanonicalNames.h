@@ -14,15 +14,16 @@ class CanonicalNames {
 public:
   explicit CanonicalNames(const Kernel &kernel);
 
-  std::string axis(int axis) const;
-  std::string value(int value) const;
+  std::string axis(AxisId axis) const;
+  std::string value(ValueId value) const;
   /// "v0 f16[a0,a1]".
-  std::string typed(const Kernel &kernel, int value) const;
+  std::string typed(const Kernel &kernel, ValueId value) const;
   /// Kernel axes in order of first use; axes that nothing uses are absent.
-  const std::vector<int> &axesInOrder() const { return axisOrder; }
+  const std::vector<AxisId> &axesInOrder() const { return axisOrder; }
 
 private:
-  std::vector<int> axisNumbers, valueNumbers, axisOrder;
+  std::vector<int> axisNumbers, valueNumbers;
+  std::vector<AxisId> axisOrder;
 };
 
 }  // namespace weft

@@ -85,7 +85,7 @@ std::string print(const Layout &layout, const Kernel &kernel, const Value &value
   std::string text = fmt::format("{}", fmt::join(names, letters ? "" : ","));
   if (!layout.strides.empty()) text += fmt::format("[{}]", fmt::join(layout.strides, ","));
   std::vector<int64_t> extents;
-  for (const int axis : value.axes) extents.push_back(kernel.axes[axis].extent);
+  for (const AxisId axis : value.axes) extents.push_back(kernel.axes[axis].extent);
   if (const auto pitch = pitchOf(layout, extents)) text += fmt::format(":{}", *pitch);
   if (layout.offset != 0) text += fmt::format("+{}", layout.offset);
   return text;
@@ -95,11 +95,11 @@ namespace {
 
 /// The layout as groups of axes that one stride serves, slowest first: "a0.a1:64 a2:1". Axes of
 /// extent 1 vanish.
-std::string canonicalLayout(const Kernel &kernel, const CanonicalNames &names, int valueIndex,
+std::string canonicalLayout(const Kernel &kernel, const CanonicalNames &names, ValueId valueIndex,
                             const Layout &layout) {
   const Value &value = kernel.values[valueIndex];
   std::vector<int64_t> extents;
-  for (int axis : value.axes) extents.push_back(kernel.axes[axis].extent);
+  for (AxisId axis : value.axes) extents.push_back(kernel.axes[axis].extent);
   const std::vector<int64_t> strides = stridesOf(layout, extents);
   std::vector<size_t> order;
   for (size_t i = 0; i < extents.size(); ++i)
@@ -125,7 +125,7 @@ std::string describe(const Kernel &kernel, const Knobs &knobs) {
   for (const ScheduleField &field : family.schedule)
     if (const int value = field.get(knobs);
         field.shown == ScheduleField::Shown::suffix && value != field.get(family.defaults()))
-      text += fmt::format(", {} {}", field.name, valueText(field, value, [&](int axis) {
+      text += fmt::format(", {} {}", field.name, valueText(field, value, [&](AxisId axis) {
                             return kernel.axes[size_t(axis)].name;
                           }));
   return text;

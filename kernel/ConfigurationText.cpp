@@ -114,8 +114,8 @@ int64_t takePitchUnit(std::string_view &layout) {
 
 /// Dimensions of extent 1 change no address: they come first, ascending, so that equal layouts have
 /// one text.
-std::string layoutText(const Layout &layout, const Kernel &kernel, int value) {
-  const std::vector<int> &axes = kernel.values[static_cast<size_t>(value)].axes;
+std::string layoutText(const Layout &layout, const Kernel &kernel, ValueId value) {
+  const std::vector<AxisId> &axes = kernel.values[static_cast<size_t>(value)].axes;
   std::vector<int> order = layout.order;
   const auto large = std::stable_partition(order.begin(), order.end(), [&](int dimension) {
     return kernel.axes[static_cast<size_t>(axes[static_cast<size_t>(dimension)])].extent == 1;
@@ -129,7 +129,7 @@ std::string layoutText(const Layout &layout, const Kernel &kernel, int value) {
   return text;
 }
 
-Layout parseLayout(std::string_view text, const Kernel &kernel, int value) {
+Layout parseLayout(std::string_view text, const Kernel &kernel, ValueId value) {
   const size_t rank = kernel.values[static_cast<size_t>(value)].axes.size();
   Layout layout;
   layout.pitchUnit = takePitchUnit(text);

@@ -17,14 +17,14 @@ std::string cannotStand(const BodyOp &op, std::string_view why) {
   return fmt::format("'{}' {}", nameOf(op.kind), why);
 }
 template <typename List>
-bool holds(const List &list, int value) {
+bool holds(const List &list, typename List::value_type value) {
   return std::ranges::find(list, value) != list.end();
 }
 bool isGlobalScaling(const BodyOp &op) { return op.kind == OpKind::globalScaling; }
 
 class Recognition {
 public:
-  Recognition(const Kernel &kernel, size_t contraction)
+  Recognition(const Kernel &kernel, OpId contraction)
       : kernel(kernel),
         op(kernel.body[contraction]),
         values(*contractionValues(kernel)),
@@ -34,7 +34,7 @@ public:
 
   ContractionPrologueOrRejection answer() {
     std::string rejection = findOperand();
-    for (size_t before = 0; rejection.empty() && before < prologue.contraction; ++before)
+    for (int before = 0; rejection.empty() && before < prologue.contraction; ++before)
       rejection = addOp(kernel.body[before]);
     if (rejection.empty()) rejection = checkReaders();
     for (size_t input = 0; rejection.empty() && input < kernel.inputs.size(); ++input)
@@ -44,7 +44,7 @@ public:
   }
 
 private:
-  const std::string &nameOfValue(int value) const { return kernel.values[size_t(value)].name; }
+  const std::string &nameOfValue(ValueId value) const { return kernel.values[size_t(value)].name; }
 
   std::string findOperand() {
     const bool transformsA = !holds(kernel.inputs, op.operands[0]),
@@ -74,12 +74,12 @@ private:
 
   std::string addOp(const BodyOp &before) {
     if (std::string rejection = prologueRejection(before); !rejection.empty()) return rejection;
-    const int result = before.results[0];
+    const ValueId result = before.results[0];
     if (longAxes(result) != operandAxes)
       return cannotStand(before,
                          fmt::format("gives '{}' over other axes than the contraction's operand",
                                      nameOfValue(result)));
-    const auto isInPrologue = [&](int value) {
+    const auto isInPrologue = [&](ValueId value) {
       return value == prologue.read || holds(made, value);
     };
     if (std::ranges::none_of(before.operands, isInPrologue))
@@ -97,9 +97,9 @@ private:
   /// What is made is read on the way to the operand, and the operand by the contraction, and by
   /// nobody else.
   std::string checkReaders() const {
-    for (const int value : made) {
+    for (const ValueId value : made) {
       bool isRead = false;
-      for (size_t reader = 0; reader < kernel.body.size(); ++reader) {
+      for (int reader = 0; reader < std::ssize(kernel.body); ++reader) {
         if (!holds(kernel.body[reader].operands, value)) continue;
         isRead = true;
         const bool isContraction = reader == prologue.contraction;
@@ -116,13 +116,13 @@ private:
   }
 
   std::string addInput(size_t input) {
-    const int value = kernel.inputs[input];
+    const ValueId value = kernel.inputs[input];
     const BodyOp *reader = nullptr;
-    for (size_t before = 0; before < prologue.contraction && !reader; ++before)
+    for (int before = 0; before < prologue.contraction && !reader; ++before)
       if (holds(kernel.body[before].operands, value)) reader = &kernel.body[before];
     if (!reader || value == prologue.read) return reader ? checkRead(*reader) : "";
     const std::string reads = fmt::format("reads '{}'", nameOfValue(value));
-    for (size_t after = prologue.contraction; after < kernel.body.size(); ++after)
+    for (int after = prologue.contraction; after < std::ssize(kernel.body); ++after)
       if (holds(kernel.body[after].operands, value))
         return cannotStand(*reader, reads + ", which is read behind it, too");
     if (const DType type = kernel.values[size_t(value)].dtype;
@@ -130,10 +130,10 @@ private:
       return cannotStand(*reader,
                          fmt::format("{} of {}; f32, f16 and bf16 are taken", reads, nameOf(type)));
     PrologueInput added{.input = input, .value = value};
-    std::set<int> axes = longAxes(value);
+    std::set<AxisId> axes = longAxes(value);
     if (isGlobalScaling(*reader)) {
       const auto dimension = size_t(std::get<int64_t>(reader->attributes.at("axis")));
-      const int scaled = kernel.values[size_t(reader->operands[0])].axes[dimension];
+      const AxisId scaled = kernel.values[size_t(reader->operands[0])].axes[dimension];
       if (groups[kGroup] != std::vector{scaled} || readers(value) != 1)
         return cannotStand(*reader, fmt::format("{} along parts of '{}', which is not all of k",
                                                 reads, kernel.axes[size_t(scaled)].name));
@@ -143,10 +143,10 @@ private:
     }
     const ContractionGroup outer = prologue.isOfA ? mGroup : nGroup;
     const auto take = [&](ContractionGroup group, bool &isOver) {
-      const std::vector<int> &own = groups[group];
+      const std::vector<AxisId> &own = groups[group];
       const auto present =
-          std::ranges::count_if(own, [&](int axis) { return axes.contains(axis); });
-      for (const int axis : own) axes.erase(axis);
+          std::ranges::count_if(own, [&](AxisId axis) { return axes.contains(axis); });
+      for (const AxisId axis : own) axes.erase(axis);
       isOver = present > 0;
       return present == 0 || present == std::ssize(own);
     };
@@ -167,7 +167,7 @@ private:
 
   std::string checkRead(const BodyOp &reader) const {
     const DType type = kernel.values[size_t(prologue.read)].dtype;
-    for (size_t after = prologue.contraction; after < kernel.body.size(); ++after)
+    for (int after = prologue.contraction; after < std::ssize(kernel.body); ++after)
       if (holds(kernel.body[after].operands, prologue.read))
         return cannotStand(
             kernel.body[after],
@@ -181,31 +181,32 @@ private:
                                    nameOfValue(prologue.read), nameOf(type)));
   }
 
-  int64_t readers(int value) const {
+  int64_t readers(ValueId value) const {
     return std::ranges::count_if(
         kernel.body, [&](const BodyOp &reader) { return holds(reader.operands, value); });
   }
 
   /// Axes of extent above 1.
-  std::set<int> longAxes(int value) const {
-    std::set<int> axes;
-    for (int axis : kernel.values[size_t(value)].axes)
+  std::set<AxisId> longAxes(ValueId value) const {
+    std::set<AxisId> axes;
+    for (AxisId axis : kernel.values[size_t(value)].axes)
       if (kernel.axes[size_t(axis)].extent > 1) axes.insert(axis);
     return axes;
   }
 
   const Kernel &kernel;
   const BodyOp &op;
-  const std::array<int, 3> values;
+  const std::array<ValueId, 3> values;
   const ContractionGroups groups;
   ContractionPrologue prologue;
-  std::set<int> operandAxes, made;
+  std::set<AxisId> operandAxes;
+  std::set<ValueId> made;
 };
 
 }  // namespace
 
 ContractionPrologueOrRejection contractionPrologue(const Kernel &kernel) {
-  const size_t contraction = contractionIndex(kernel).value();
+  const OpId contraction = contractionIndex(kernel).value();
   if (contraction == 0) return {};
   return Recognition(kernel, contraction).answer();
 }
@@ -243,9 +244,9 @@ std::optional<PrologueStrides> prologueStrides(const Kernel &kernel,
   PrologueStrides result{
       .batch = strides->batch, .outer = prologue.isOfA ? strides->m : strides->n, .k = strides->k};
   if (input.subVector == 0) return result;
-  const std::vector<int> &axes = kernel.values[size_t(input.value)].axes;
+  const std::vector<AxisId> &axes = kernel.values[size_t(input.value)].axes;
   std::vector<int64_t> extents;
-  for (const int axis : axes) extents.push_back(kernel.axes[size_t(axis)].extent);
+  for (const AxisId axis : axes) extents.push_back(kernel.axes[size_t(axis)].extent);
   result.k = stridesOf(
       layout, extents)[size_t(std::ranges::find(axes, input.subVectorAxis) - axes.begin())];
   return result;

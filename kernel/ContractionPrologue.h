@@ -25,22 +25,22 @@ namespace weft {
 /// operand's groups of axes (batch; outer: m or n; k) as a whole or not at all, and never both
 /// outer and k; none: a scalar.
 struct PrologueInput {
-  size_t input = 0;  ///< position in Kernel::inputs
-  int value = -1;    ///< Kernel::inputs[input]
+  size_t input = 0;    ///< position in Kernel::inputs
+  ValueId value = -1;  ///< Kernel::inputs[input]
   bool isOverBatch = false, isOverOuter = false, isOverK = false;
   /// The factors of a global_scaling: besides rows they have an axis of sub-vectors, each of this
   /// many elements of k.
   int64_t subVector = 0;
-  int subVectorAxis = -1;
+  AxisId subVectorAxis = -1;
   bool operator==(const PrologueInput &) const = default;
 };
 
 struct ContractionPrologue {
-  size_t contraction = 0;  ///< in Kernel::body; all ops before it are the prologue
-  bool isOfA = true;       ///< which operand of the contraction it computes
-  size_t input = 0;        ///< position in Kernel::inputs of the tensor that becomes the operand
-  int read = -1;           ///< Kernel::inputs[input]
-  int made = -1;           ///< the operand
+  OpId contraction = 0;  ///< in Kernel::body; all ops before it are the prologue
+  bool isOfA = true;     ///< which operand of the contraction it computes
+  size_t input = 0;      ///< position in Kernel::inputs of the tensor that becomes the operand
+  ValueId read = -1;     ///< Kernel::inputs[input]
+  ValueId made = -1;     ///< the operand
   std::vector<PrologueInput> inputs;  ///< the others, in the order of Kernel::inputs
   bool operator==(const ContractionPrologue &) const = default;
 };

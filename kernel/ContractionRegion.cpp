@@ -25,7 +25,7 @@ public:
 
   ContractionRegionOrRejection answer() {
     std::string rejection = rejectionOfGemm();
-    for (size_t op = region.contraction + 1; rejection.empty() && op < kernel.body.size(); ++op)
+    for (int op = region.contraction + 1; rejection.empty() && op < std::ssize(kernel.body); ++op)
       rejection = addOp(op);
     if (rejection.empty()) rejection = addInputs();
     if (rejection.empty() && region.isSum(0)) rejection = rejectionOfFirstOutput();
@@ -51,9 +51,9 @@ private:
     return "";
   }
 
-  std::string addOp(size_t index) {
+  std::string addOp(OpId index) {
     const BodyOp &op = kernel.body[index];
-    const auto isOfSum = [&](int operand) {
+    const auto isOfSum = [&](ValueId operand) {
       return std::ranges::any_of(region.reductions, [&](const EpilogueReduction &sum) {
         return kernel.body[sum.op].results[0] == operand;
       });
@@ -65,10 +65,10 @@ private:
     if (op.kind == OpKind::reduce) return addSum(index);
     if (op.kind == OpKind::localSoftmax) return addSoftmax(index);
     if (std::string rejection = epilogueRejection(op); !rejection.empty()) return rejection;
-    const auto dependsOnGemm = [&](int operand) { return dependent.contains(operand); };
+    const auto dependsOnGemm = [&](ValueId operand) { return dependent.contains(operand); };
     if (std::ranges::none_of(op.operands, dependsOnGemm))
       return cannotStand(op, "does not depend on the contraction's result");
-    const int result = op.results[0];
+    const ValueId result = op.results[0];
     if (longAxes(result) != resultAxes)
       return cannotStand(op, fmt::format("gives '{}' over other axes than the contraction's result",
                                          kernel.values[result].name));
@@ -77,9 +77,9 @@ private:
     return "";
   }
 
-  std::string addSum(size_t index) {
+  std::string addSum(OpId index) {
     const BodyOp &op = kernel.body[index];
-    const int value = op.operands[0], result = op.results[0];
+    const ValueId value = op.operands[0], result = op.results[0];
     const std::string &name = kernel.values[size_t(result)].name;
     if (reduceKind(op) != ReduceKind::sum)
       return cannotStand(op, fmt::format("is of class {} and no sum; an epilogue is element-wise",
@@ -105,15 +105,15 @@ private:
     return "";
   }
 
-  std::string addSoftmax(size_t index) {
+  std::string addSoftmax(OpId index) {
     const BodyOp &op = kernel.body[index];
-    const int value = op.operands[0];
+    const ValueId value = op.operands[0];
     if (!dependent.contains(value))
       return cannotStand(op, "does not depend on the contraction's result");
     if (region.prologue)
       return cannotStand(op, "stands in one kernel with ops before the contraction");
     const auto axis = size_t(std::get<int64_t>(op.attributes.at("axis")));
-    const int divided = kernel.values[size_t(value)].axes[axis];
+    const AxisId divided = kernel.values[size_t(value)].axes[axis];
     const ContractionGroups groups = contractionGroups(kernel, {region.a, region.b, region.c});
     const auto isAllOf = [&](ContractionGroup group) {
       return groups[group] == std::vector{divided};
@@ -145,7 +145,7 @@ private:
   }
 
   /// Nothing but one dropout of the exponentials, whose result is stored.
-  std::string addBehindSoftmax(size_t index) {
+  std::string addBehindSoftmax(OpId index) {
     const BodyOp &op = kernel.body[index];
     if (op.kind != OpKind::dropout)
       return cannotStand(op, "follows a local softmax, which ends an epilogue");
@@ -160,9 +160,9 @@ private:
 
   /// Its exponentials are stored in the place of C, and nothing else but those that are dropped.
   std::string rejectionBesideSoftmax() const {
-    const std::vector<int> &own = kernel.body[region.softmax->op].results;
+    const std::vector<ValueId> &own = kernel.body[region.softmax->op].results;
     const std::optional<EpilogueSoftmax::Dropped> &dropped = region.softmax->dropped;
-    const auto isOther = [&](int output) {
+    const auto isOther = [&](ValueId output) {
       return std::ranges::find(own, output) == own.end() &&
              !(dropped && kernel.outputs[dropped->output] == output);
     };
@@ -181,14 +181,14 @@ private:
 
   std::string addInputs() {
     for (size_t input = 0; input < kernel.inputs.size(); ++input) {
-      const int value = kernel.inputs[input];
+      const ValueId value = kernel.inputs[input];
       const bool isOfGemm = value == region.a || value == region.b;
       const BodyOp *reader = readerInEpilogue(value);
       if (isOfGemm && reader)
         return cannotStand(*reader, fmt::format("reads '{}', an operand of the contraction",
                                                 kernel.values[value].name));
       if (isOfGemm || !reader) continue;
-      const std::set<int> axes = isOneElement(value) ? std::set<int>() : longAxes(value);
+      const std::set<AxisId> axes = isOneElement(value) ? std::set<AxisId>() : longAxes(value);
       if (!std::ranges::includes(resultAxes, axes))
         return cannotStand(
             *reader, fmt::format("reads '{}' along an axis that the contraction's result lacks",
@@ -198,26 +198,26 @@ private:
     return "";
   }
 
-  const BodyOp *readerInEpilogue(int value) const {
-    for (size_t op : region.epilogue)
+  const BodyOp *readerInEpilogue(ValueId value) const {
+    for (const OpId op : region.epilogue)
       if (std::ranges::find(kernel.body[op].operands, value) != kernel.body[op].operands.end())
         return &kernel.body[op];
     return nullptr;
   }
 
   /// Whether masks of tokens alone read it: one element for all of the result.
-  bool isOneElement(int value) const {
-    return std::ranges::all_of(region.epilogue, [&](size_t index) {
+  bool isOneElement(ValueId value) const {
+    return std::ranges::all_of(region.epilogue, [&](OpId index) {
       const BodyOp &op = kernel.body[index];
       return isTokenMask(op) ? op.operands[0] != value
                              : std::ranges::find(op.operands, value) == op.operands.end();
     });
   }
 
-  EpilogueRole roleOf(const std::set<int> &axes) const {
+  EpilogueRole roleOf(const std::set<AxisId> &axes) const {
     const ContractionGroups groups = contractionGroups(kernel, {region.a, region.b, region.c});
     const auto is = [&](ContractionGroup group) {
-      return axes == std::set<int>(groups[group].begin(), groups[group].end());
+      return axes == std::set<AxisId>(groups[group].begin(), groups[group].end());
     };
     if (axes == resultAxes) return EpilogueRole::result;
     if (axes.empty()) return EpilogueRole::scalar;
@@ -225,16 +225,17 @@ private:
   }
 
   /// Axes of extent above 1.
-  std::set<int> longAxes(int value) const {
-    std::set<int> axes;
-    for (int axis : kernel.values[value].axes)
+  std::set<AxisId> longAxes(ValueId value) const {
+    std::set<AxisId> axes;
+    for (AxisId axis : kernel.values[value].axes)
       if (kernel.axes[axis].extent > 1) axes.insert(axis);
     return axes;
   }
 
   const Kernel &kernel;
   ContractionRegion region;
-  std::set<int> resultAxes, dependent;
+  std::set<AxisId> resultAxes;
+  std::set<ValueId> dependent;
 };
 
 }  // namespace
@@ -247,8 +248,8 @@ bool ContractionRegion::isWhole(size_t output) const {
   return !isSum(output) && !(softmax && (output == softmax->maxima || output == softmax->sums));
 }
 
-std::vector<size_t> ContractionRegion::elementwiseOps() const {
-  std::vector<size_t> ops = epilogue;
+std::vector<OpId> ContractionRegion::elementwiseOps() const {
+  std::vector<OpId> ops = epilogue;
   if (softmax && softmax->dropped) ops.push_back(softmax->dropped->op);
   return ops;
 }
@@ -267,9 +268,9 @@ std::optional<SubVectorStrides> subVectorStrides(const Kernel &kernel,
   // In C's order, in which a kernel counts members and rows; operands may have another one where
   // their groups have several strides.
   const ContractionGroups groups = groupsAsLaidOut(kernel, region, configuration.outputs.at(0));
-  const std::map<int, int64_t> own =
+  const std::map<AxisId, int64_t> own =
       stridesByAxis(kernel, kernel.outputs[output], configuration.outputs.at(output));
-  const auto merged = [&](const std::vector<int> &group) -> std::optional<int64_t> {
+  const auto merged = [&](const std::vector<AxisId> &group) -> std::optional<int64_t> {
     int64_t stride = 0, expected = 0;
     for (auto axis = group.rbegin(); axis != group.rend(); ++axis) {
       if (kernel.axes[size_t(*axis)].extent == 1) continue;
@@ -323,21 +324,21 @@ std::string_view nameOf(EpilogueRole role) {
 ContractionGroups groupsAsLaidOut(const Kernel &kernel, const ContractionRegion &region,
                                   const Layout &layout) {
   ContractionGroups groups = contractionGroups(kernel, {region.a, region.b, region.c});
-  const std::vector<int> &axes = kernel.values[size_t(kernel.outputs[0])].axes;
+  const std::vector<AxisId> &axes = kernel.values[size_t(kernel.outputs[0])].axes;
   std::vector<int> place(kernel.axes.size());
   for (size_t i = 0; i < layout.order.size(); ++i)
     place[size_t(axes[size_t(layout.order[i])])] = int(i);
-  for (std::vector<int> &group : groups)
-    std::ranges::sort(group, {}, [&](int axis) { return place[size_t(axis)]; });
+  for (std::vector<AxisId> &group : groups)
+    std::ranges::sort(group, {}, [&](AxisId axis) { return place[size_t(axis)]; });
   return groups;
 }
 
-std::map<int, int64_t> stridesByAxis(const Kernel &kernel, int value, const Layout &layout) {
-  const std::vector<int> &axes = kernel.values[size_t(value)].axes;
+std::map<AxisId, int64_t> stridesByAxis(const Kernel &kernel, ValueId value, const Layout &layout) {
+  const std::vector<AxisId> &axes = kernel.values[size_t(value)].axes;
   std::vector<int64_t> extents;
-  for (int axis : axes) extents.push_back(kernel.axes[size_t(axis)].extent);
+  for (AxisId axis : axes) extents.push_back(kernel.axes[size_t(axis)].extent);
   const std::vector<int64_t> own = stridesOf(layout, extents);
-  std::map<int, int64_t> result;
+  std::map<AxisId, int64_t> result;
   for (size_t i = 0; i < axes.size(); ++i)
     if (extents[i] > 1) result[axes[i]] = own[i];
   return result;
@@ -351,8 +352,8 @@ bool isContiguous(const Kernel &kernel, const ContractionGroups &groups,
 
 bool isContiguous(const Kernel &kernel, const ContractionGroups &groups, const EpilogueInput &input,
                   const Layout &layout) {
-  const std::map<int, int64_t> own = stridesByAxis(kernel, input.value, layout);
-  const std::vector<int> &group = groups[input.role == EpilogueRole::n ? nGroup : mGroup];
+  const std::map<AxisId, int64_t> own = stridesByAxis(kernel, input.value, layout);
+  const std::vector<AxisId> &group = groups[input.role == EpilogueRole::n ? nGroup : mGroup];
   int64_t expected = 1;
   for (auto axis = group.rbegin(); axis != group.rend();
        expected *= kernel.axes[size_t(*axis++)].extent)
@@ -369,15 +370,16 @@ std::string contractionForm(const Kernel &kernel, const Configuration &configura
                              kernel.name);
   const ContractionRegion &region = *answer.region;
   const ContractionGroups groups = groupsAsLaidOut(kernel, region, configuration.outputs[0]);
-  const std::map<int, int64_t> result =
+  const std::map<AxisId, int64_t> result =
       stridesByAxis(kernel, kernel.outputs[0], configuration.outputs[0]);
   std::string text = gemm ? strideText(*gemm) : strideText(*factored);
-  const auto addWhole = [&](int value, const Layout &layout) {
-    const std::map<int, int64_t> own = stridesByAxis(kernel, value, layout);
+  const auto addWhole = [&](ValueId value, const Layout &layout) {
+    const std::map<AxisId, int64_t> own = stridesByAxis(kernel, value, layout);
     if (own == result) text += " as-result";
     else
       for (const auto &[axis, stride] : own)
-        text += fmt::format(" {}:{}/{}", axis, stride, result.contains(axis) ? result.at(axis) : 0);
+        text += fmt::format(" {}:{}/{}", axis.index, stride,
+                            result.contains(axis) ? result.at(axis) : 0);
     text += fmt::format(",{}", layout.alignment);
   };
   if (region.prologue)
@@ -410,9 +412,9 @@ std::string contractionForm(const Kernel &kernel, const Configuration &configura
       text += fmt::format(" vector,{}", layout.alignment);
     else addWhole(kernel.outputs[output], layout);
   }
-  for (const size_t op : region.elementwiseOps()) {
+  for (const OpId op : region.elementwiseOps()) {
     if (kernel.body[op].kind != OpKind::dropout) continue;
-    const std::vector<int> &axes = kernel.values[size_t(kernel.body[op].results[0])].axes;
+    const std::vector<AxisId> &axes = kernel.values[size_t(kernel.body[op].results[0])].axes;
     const bool isMOnN = drawsByFragment(kernel, axes, groups[mGroup], groups[nGroup]),
                isNOnM = drawsByFragment(kernel, axes, groups[nGroup], groups[mGroup]);
     text += isMOnN ? " draws-mn" : isNOnM ? " draws-nm" : " draws-each";
@@ -420,9 +422,9 @@ std::string contractionForm(const Kernel &kernel, const Configuration &configura
   return text;
 }
 
-bool drawsByFragment(const Kernel &kernel, const std::vector<int> &axes,
-                     const std::vector<int> &rows, const std::vector<int> &columns) {
-  const auto isFastest = [&](const std::vector<int> &group, int axis) {
+bool drawsByFragment(const Kernel &kernel, const std::vector<AxisId> &axes,
+                     const std::vector<AxisId> &rows, const std::vector<AxisId> &columns) {
+  const auto isFastest = [&](const std::vector<AxisId> &group, AxisId axis) {
     return !group.empty() && group.back() == axis &&
            (group.size() == 1 || kernel.axes[size_t(axis)].extent % fragmentBlockSide == 0);
   };
@@ -468,12 +470,12 @@ int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region) {
     else registers += isFirst ? isVector ? vector : fragment : fragment + addresses;
   }
   if (std::ranges::any_of(region.elementwiseOps(),
-                          [&](size_t op) { return kernel.body[op].kind == OpKind::dropout; }))
+                          [&](OpId op) { return kernel.body[op].kind == OpKind::dropout; }))
     registers += draws;
   if (std::ranges::any_of(region.epilogue,
-                          [&](size_t op) { return kernel.body[op].expression.usesCoordinates(); }))
+                          [&](OpId op) { return kernel.body[op].expression.usesCoordinates(); }))
     registers += coordinates;
-  if (std::ranges::any_of(region.epilogue, [&](size_t op) { return isTokenMask(kernel.body[op]); }))
+  if (std::ranges::any_of(region.epilogue, [&](OpId op) { return isTokenMask(kernel.body[op]); }))
     registers += ofTokens;
   return registers;
 }

@@ -40,8 +40,8 @@ std::string_view nameOf(EpilogueRole role);
 
 /// A tensor that the epilogue reads.
 struct EpilogueInput {
-  size_t input = 0;  ///< position in Kernel::inputs
-  int value = -1;    ///< Kernel::inputs[input]
+  size_t input = 0;    ///< position in Kernel::inputs
+  ValueId value = -1;  ///< Kernel::inputs[input]
   EpilogueRole role = EpilogueRole::result;
   bool operator==(const EpilogueInput &) const = default;
 };
@@ -49,9 +49,9 @@ struct EpilogueInput {
 /// A reduction: the sum of C, or of a value of the epilogue, over all axes of C but those of one
 /// group: the gradient of a bias (n), the sums from which the statistics of a norm follow (m).
 struct EpilogueReduction {
-  size_t op = 0;                        ///< in Kernel::body
+  OpId op = 0;                          ///< in Kernel::body
   size_t output = 0;                    ///< position in Kernel::outputs, never the first
-  int value = -1;                       ///< what is summed: C or a value of the epilogue
+  ValueId value = -1;                   ///< what is summed: C or a value of the epilogue
   EpilogueRole role = EpilogueRole::n;  ///< the group whose axes are kept: m or n
   bool operator==(const EpilogueReduction &) const = default;
 };
@@ -60,16 +60,17 @@ struct EpilogueReduction {
 /// exponentials, each against the maximum of its sub-vector; two others have one element a
 /// sub-vector.
 struct EpilogueSoftmax {
-  size_t op = 0;           ///< in Kernel::body, the last one
-  int value = -1;          ///< the operand: C or a value of the epilogue
-  int64_t length = 0;      ///< of sub-vectors, elements; the last one of a row may be shorter
-  int subVectorAxis = -1;  ///< of the kernel, which numbers them
+  OpId op = 0;                ///< in Kernel::body, the last one
+  ValueId value = -1;         ///< the operand: C or a value of the epilogue
+  int64_t length = 0;         ///< of sub-vectors, elements; the last one of a row may be shorter
+  AxisId subVectorAxis = -1;  ///< of the kernel, which numbers them
   EpilogueRole role = EpilogueRole::n;  ///< the group whose only axis they divide: m or n
   size_t maxima = 0, sums = 0;          ///< positions in Kernel::outputs
   /// A dropout of the exponentials, of which a backward pass reads those that are not dropped: the
   /// op in Kernel::body, and the position of its result in Kernel::outputs.
   struct Dropped {
-    size_t op = 0, output = 0;
+    OpId op = 0;
+    size_t output = 0;
     bool operator==(const Dropped &) const = default;
   };
   std::optional<Dropped> dropped = {};
@@ -77,12 +78,12 @@ struct EpilogueSoftmax {
 };
 
 struct ContractionRegion {
-  size_t contraction = 0;      ///< in Kernel::body; the first op but those of the prologue
-  GemmInputs operands;         ///< positions of A and B in Kernel::inputs; for the operand of a
-                               ///< prologue the tensor that becomes it
-  int a = -1, b = -1, c = -1;  ///< their values
+  OpId contraction = 0;            ///< in Kernel::body; the first op but those of the prologue
+  GemmInputs operands;             ///< positions of A and B in Kernel::inputs; for the operand of a
+                                   ///< prologue the tensor that becomes it
+  ValueId a = -1, b = -1, c = -1;  ///< their values
   std::optional<ContractionPrologue> prologue = {};
-  std::vector<size_t>
+  std::vector<OpId>
       epilogue;  ///< element-wise ops in Kernel::body, in order; empty for the contraction alone
   std::vector<EpilogueInput> inputs;  ///< of the epilogue, in the order of Kernel::inputs
   std::vector<EpilogueReduction>
@@ -98,7 +99,7 @@ struct ContractionRegion {
   /// Whether this output has the axes of C: all but reductions, and maxima and sums of sub-vectors.
   bool isWhole(size_t output) const;
   /// The epilogue, and the dropout of exponentials.
-  std::vector<size_t> elementwiseOps() const;
+  std::vector<OpId> elementwiseOps() const;
   /// The number of outputs with the axes of C.
   size_t wholeOutputs(const Kernel &kernel) const;
 };
@@ -122,7 +123,7 @@ ContractionGroups groupsAsLaidOut(const Kernel &kernel, const ContractionRegion 
                                   const Layout &layout);
 
 /// Strides of a value by axis, of axes longer than 1: equal strides are equal layouts.
-std::map<int, int64_t> stridesByAxis(const Kernel &kernel, int value, const Layout &layout);
+std::map<AxisId, int64_t> stridesByAxis(const Kernel &kernel, ValueId value, const Layout &layout);
 /// Whether the axes of an input of role m or n merge to one with stride 1, in the order that
 /// `groups` has them.
 bool isContiguous(const Kernel &kernel, const ContractionGroups &groups, const EpilogueInput &input,
@@ -157,8 +158,8 @@ constexpr int64_t fragmentBlockSide = 16;
 /// Whether one mix of words draws for the eight elements of a lane (ir/SPEC.md, "Dropout bits"),
 /// where a dropout runs over `axes` and rows and columns of the block run along these groups. With
 /// the groups exchanged it takes two mixes; otherwise one for every element.
-bool drawsByFragment(const Kernel &kernel, const std::vector<int> &axes,
-                     const std::vector<int> &rows, const std::vector<int> &columns);
+bool drawsByFragment(const Kernel &kernel, const std::vector<AxisId> &axes,
+                     const std::vector<AxisId> &rows, const std::vector<AxisId> &columns);
 
 /// Why an op cannot stand in an epilogue, by what it is alone; empty if it can. Dropout and the ops
 /// whose meaning is a scalar expression can, of coordinates too (masks), unless it reads an operand

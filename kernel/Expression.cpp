@@ -490,7 +490,7 @@ std::set<int> Expression::operands() const {
   return found;
 }
 
-Expression Expression::withAxes(const std::vector<int> &axes) const {
+Expression Expression::withAxes(const std::vector<AxisId> &axes) const {
   Expression other = *this;
   for (Node &node : other.nodes)
     if (node.kind == Kind::coordinate) node.index = axes.at(static_cast<size_t>(node.index));

@@ -10,6 +10,8 @@
 // that a tree holds wherever it is emitted; text() of a parsed expression is what parse() read.
 #pragma once
 
+#include "kernel/Ids.h"
+
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -143,7 +145,7 @@ public:
   std::set<int> operands() const;
 
   /// With other axes: each coordinate becomes `axes` of it.
-  Expression withAxes(const std::vector<int> &axes) const;
+  Expression withAxes(const std::vector<AxisId> &axes) const;
   /// With another function in the place of one.
   Expression withFunction(const DeviceFunction &from, const DeviceFunction &to) const;
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <concepts>
+#include <type_traits>
 
 namespace weft {
 
@@ -27,3 +28,13 @@ using ValueId = Id<struct Value>;  ///< in Kernel::values
 using OpId = Id<struct BodyOp>;    ///< in Kernel::body
 
 }  // namespace weft
+
+/// An id and an int meet as an int, so that algorithms look for either in a list of ids.
+template <typename List>
+struct std::common_type<weft::Id<List>, int> {
+  using type = int;
+};
+template <typename List>
+struct std::common_type<int, weft::Id<List>> {
+  using type = int;
+};

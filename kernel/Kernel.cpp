@@ -40,23 +40,23 @@ double Kernel::flop() const {
   return sum;
 }
 
-int64_t Kernel::elements(int value) const {
+int64_t Kernel::elements(ValueId value) const {
   int64_t product = 1;
-  for (int axis : values[value].axes) product *= axes[axis].extent;
+  for (AxisId axis : values[value].axes) product *= axes[axis].extent;
   return product;
 }
 
-int64_t Kernel::bytes(int value) const { return elements(value) * sizeOf(values[value].dtype); }
+int64_t Kernel::bytes(ValueId value) const { return elements(value) * sizeOf(values[value].dtype); }
 
 int64_t Kernel::necessaryBytes() const {
   int64_t sum = 0;
-  for (int value : inputs) sum += movedElements(*this, value) * sizeOf(values[value].dtype);
-  for (int value : outputs) sum += movedElements(*this, value) * sizeOf(values[value].dtype);
+  for (ValueId value : inputs) sum += movedElements(*this, value) * sizeOf(values[value].dtype);
+  for (ValueId value : outputs) sum += movedElements(*this, value) * sizeOf(values[value].dtype);
   return sum;
 }
 
-std::vector<int> Kernel::reducedAxes() const {
-  std::set<int> reduced;
+std::vector<AxisId> Kernel::reducedAxes() const {
+  std::set<AxisId> reduced;
   for (const BodyOp &op : body) reduced.insert(op.reducedAxes.begin(), op.reducedAxes.end());
   return {reduced.begin(), reduced.end()};
 }
@@ -94,17 +94,19 @@ private:
     }
   }
 
-  bool isAxis(int axis) const { return axis >= 0 && axis < static_cast<int>(kernel.axes.size()); }
-  bool isDefined(int value) const { return value >= 0 && value < static_cast<int>(defined); }
+  bool isAxis(AxisId axis) const {
+    return axis >= 0 && axis < static_cast<int>(kernel.axes.size());
+  }
+  bool isDefined(ValueId value) const { return value >= 0 && value < static_cast<int>(defined); }
 
   void checkValues() const {
     std::set<std::string> names;
     for (const Value &value : kernel.values) {
       if (!names.insert(value.name).second) throw broken("two values are called '{}'", value.name);
-      const std::set<int> distinct(value.axes.begin(), value.axes.end());
+      const std::set<AxisId> distinct(value.axes.begin(), value.axes.end());
       if (distinct.size() != value.axes.size())
         throw broken("value '{}' has one axis twice", value.name);
-      for (int axis : value.axes)
+      for (AxisId axis : value.axes)
         if (!isAxis(axis))
           throw broken("value '{}' names axis {} of {}", value.name, axis, kernel.axes.size());
     }
@@ -118,14 +120,14 @@ private:
   }
 
   void checkOp(const BodyOp &op) {
-    for (int operand : op.operands)
+    for (ValueId operand : op.operands)
       if (!isDefined(operand))
         throw broken("op '{}' reads value {} before its definition", nameOf(op.kind), operand);
-    for (int axis : op.reducedAxes)
+    for (AxisId axis : op.reducedAxes)
       if (!isAxis(axis))
         throw broken("op '{}' reduces axis {} of {}", nameOf(op.kind), axis, kernel.axes.size());
     if (op.results.empty()) throw broken("op '{}' has no result", nameOf(op.kind));
-    for (int result : op.results) {
+    for (ValueId result : op.results) {
       if (result != static_cast<int>(defined) || defined >= kernel.values.size())
         throw broken("op '{}' defines value {}; values are numbered in order of definition",
                      nameOf(op.kind), result);
@@ -143,8 +145,8 @@ private:
   }
 
   void checkOutputs() const {
-    std::set<int> distinct;
-    for (int output : kernel.outputs) {
+    std::set<ValueId> distinct;
+    for (ValueId output : kernel.outputs) {
       if (!isDefined(output)) throw broken("output value {} does not exist", output);
       if (output < static_cast<int>(kernel.inputs.size()))
         throw broken("output '{}' is an input; a copy needs an op", kernel.values[output].name);
@@ -193,9 +195,9 @@ std::string printHashed(const std::string &name, const Attribute &attribute) {
 
 std::string printOp(const Kernel &kernel, const CanonicalNames &names, const BodyOp &op) {
   std::vector<std::string> results, operands, attributes, reduced;
-  for (int value : op.results) results.push_back(names.typed(kernel, value));
-  for (int value : op.operands) operands.push_back(names.value(value));
-  for (int axis : op.reducedAxes) reduced.push_back(names.axis(axis));
+  for (ValueId value : op.results) results.push_back(names.typed(kernel, value));
+  for (ValueId value : op.operands) operands.push_back(names.value(value));
+  for (AxisId axis : op.reducedAxes) reduced.push_back(names.axis(axis));
   for (const auto &[name, attribute] : op.attributes)
     if (isHashed(name)) attributes.push_back(printHashed(name, attribute));
   std::string text = fmt::format("{} = {} {}", fmt::join(results, ", "), nameOf(op.kind),
@@ -220,33 +222,35 @@ void verify(const Kernel &kernel) { Verifier(kernel).run(); }
 
 CanonicalNames::CanonicalNames(const Kernel &kernel)
     : axisNumbers(kernel.axes.size(), -1), valueNumbers(kernel.values.size(), -1) {
-  const auto useAxes = [&](const std::vector<int> &axes) {
-    for (int axis : axes)
+  const auto useAxes = [&](const std::vector<AxisId> &axes) {
+    for (AxisId axis : axes)
       if (axisNumbers[axis] < 0) {
         axisNumbers[axis] = static_cast<int>(axisOrder.size());
         axisOrder.push_back(axis);
       }
   };
   int values = 0;
-  const auto useValue = [&](int value) {
+  const auto useValue = [&](ValueId value) {
     if (valueNumbers[value] < 0) valueNumbers[value] = values++;
     useAxes(kernel.values[value].axes);
   };
-  for (int value : kernel.inputs) useValue(value);
+  for (ValueId value : kernel.inputs) useValue(value);
   for (const BodyOp &op : kernel.body) {
     useAxes(op.reducedAxes);
-    for (int value : op.results) useValue(value);
+    for (ValueId value : op.results) useValue(value);
   }
 }
 
-std::string CanonicalNames::axis(int axis) const { return fmt::format("a{}", axisNumbers[axis]); }
-std::string CanonicalNames::value(int value) const {
+std::string CanonicalNames::axis(AxisId axis) const {
+  return fmt::format("a{}", axisNumbers[axis]);
+}
+std::string CanonicalNames::value(ValueId value) const {
   return fmt::format("v{}", valueNumbers[value]);
 }
 
-std::string CanonicalNames::typed(const Kernel &kernel, int index) const {
+std::string CanonicalNames::typed(const Kernel &kernel, ValueId index) const {
   std::vector<std::string> axes;
-  for (int axisIndex : kernel.values[index].axes) axes.push_back(axis(axisIndex));
+  for (AxisId axisIndex : kernel.values[index].axes) axes.push_back(axis(axisIndex));
   return fmt::format("{} {}[{}]", value(index), nameOf(kernel.values[index].dtype),
                      fmt::join(axes, ","));
 }
@@ -254,13 +258,13 @@ std::string CanonicalNames::typed(const Kernel &kernel, int index) const {
 std::string canonicalText(const Kernel &kernel) {
   const CanonicalNames names(kernel);
   std::string text = "axes";
-  for (int axis : names.axesInOrder())
+  for (AxisId axis : names.axesInOrder())
     text += fmt::format(" {}={}", names.axis(axis), kernel.axes[axis].extent);
   text += '\n';
-  for (int value : kernel.inputs) text += fmt::format("in {}\n", names.typed(kernel, value));
+  for (ValueId value : kernel.inputs) text += fmt::format("in {}\n", names.typed(kernel, value));
   for (const BodyOp &op : kernel.body) text += printOp(kernel, names, op) + '\n';
   std::vector<std::string> outputs;
-  for (int value : kernel.outputs) outputs.push_back(names.value(value));
+  for (ValueId value : kernel.outputs) outputs.push_back(names.value(value));
   return text + fmt::format("out {}\n", fmt::join(outputs, ", "));
 }
 

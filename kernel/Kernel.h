@@ -2,8 +2,8 @@
 //
 // Everything after fusion works on this one structure: configurations are enumerated for it, the
 // cost model prices it, the selector chooses among its configurations, code generation lowers and
-// prints it, the cache and the profile key on its text. It is self-contained: axes are indices into
-// `axes`, tensors are indices into `values`.
+// prints it, the cache and the profile key on its text. It is self-contained: an axis is an AxisId,
+// which indexes `axes`, a tensor a ValueId, which indexes `values` (kernel/Ids.h).
 //
 // Invariants (checked by verify()):
 //   - values are numbered inputs first, then in order of definition; every non-input value has one
@@ -18,6 +18,7 @@
 #include "kernel/DType.h"
 #include "kernel/Dropout.h"
 #include "kernel/Expression.h"
+#include "kernel/Ids.h"
 #include "kernel/OpKind.h"
 
 #include <map>
@@ -45,7 +46,7 @@ struct Value {
   std::string
       name;  ///< readable, unique inside the kernel: an argument name of the emitted function
   DType dtype = DType::f32;
-  std::vector<int>
+  std::vector<AxisId>
       axes;         ///< kernel axis of each dimension, in the logical order of the tensor type
   int number = -1;  ///< SSA number in the graph ("%24"), for comments only; never hashed
   bool operator==(const Value &) const = default;
@@ -57,10 +58,10 @@ using Attribute = std::variant<int64_t, double, std::string, std::vector<int64_t
 struct BodyOp {
   OpKind kind = OpKind::identity;
   OperatorClass operatorClass = OperatorClass::elementwise;
-  std::vector<int> operands;  ///< value indices
-  std::vector<int> results;   ///< value indices
+  std::vector<ValueId> operands;
+  std::vector<ValueId> results;
   /// Kernel axes that the op reduces over (softmax, norms, reduce, contract); empty for maps.
-  std::vector<int> reducedAxes;
+  std::vector<AxisId> reducedAxes;
   std::map<std::string, Attribute> attributes;
   /// Element-wise ops: an element of the result, over elements of the operands. Coordinates are
   /// kernel axes. Empty for every other op, and for dropout, whose draws are no expression.
@@ -79,21 +80,21 @@ struct Kernel {
   std::string name;  ///< readable: "bias_dropout_residual_layernorm"; never hashed
   std::vector<Axis> axes;
   std::vector<Value> values;
-  std::vector<int> inputs;   ///< value indices, in operand order
-  std::vector<int> outputs;  ///< value indices, in result order
+  std::vector<ValueId> inputs;   ///< in operand order
+  std::vector<ValueId> outputs;  ///< in result order
   std::vector<BodyOp> body;
 
   /// The class that decides the kernel family: contraction if any body op is one, else
   /// normalization if any op reduces, else elementwise, else movement.
   OperatorClass operatorClass() const;
   double flop() const;
-  int64_t elements(int value) const;
-  int64_t bytes(int value) const;
+  int64_t elements(ValueId value) const;
+  int64_t bytes(ValueId value) const;
   /// Bytes that any implementation must move: every input once plus every output once (Q of the MUE
   /// metric); of a cache that it appends to (kernel/Append.h), the tokens.
   int64_t necessaryBytes() const;
   /// Axes over which some body op reduces, ascending.
-  std::vector<int> reducedAxes() const;
+  std::vector<AxisId> reducedAxes() const;
   bool operator==(const Kernel &) const = default;
 };
 

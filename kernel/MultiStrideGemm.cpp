@@ -8,15 +8,15 @@
 namespace weft {
 namespace {
 
-using Strides = std::map<int, int64_t>;  ///< by axis longer than 1
+using Strides = std::map<AxisId, int64_t>;  ///< by axis longer than 1
 
-std::vector<int> ordered(std::vector<int> group, const Strides &strides) {
-  std::ranges::sort(group, std::greater(), [&](int axis) { return strides.at(axis); });
+std::vector<AxisId> ordered(std::vector<AxisId> group, const Strides &strides) {
+  std::ranges::sort(group, std::greater(), [&](AxisId axis) { return strides.at(axis); });
   return group;
 }
 
 /// `group`: slowest first.
-GroupFactors factorsOf(const Kernel &kernel, const std::vector<int> &group,
+GroupFactors factorsOf(const Kernel &kernel, const std::vector<AxisId> &group,
                        const Strides &strides) {
   GroupFactors factors;
   for (auto axis = group.rbegin(); axis != group.rend(); ++axis) {
@@ -45,22 +45,22 @@ std::optional<MultiStrideGemm> multiStrideGemm(const Kernel &kernel,
   const Strides a = stridesByAxis(kernel, (*values)[0], configuration.inputs[inputs.a]),
                 b = stridesByAxis(kernel, (*values)[1], configuration.inputs[inputs.b]),
                 c = stridesByAxis(kernel, kernel.outputs[0], configuration.outputs[0]);
-  const auto isStored = [&](int axis) {
+  const auto isStored = [&](AxisId axis) {
     return kernel.axes[size_t(axis)].extent == 1 || c.contains(axis);
   };
   if (!std::ranges::all_of(kernel.values[size_t((*values)[2])].axes, isStored)) return std::nullopt;
   const ContractionGroups groups = contractionGroups(kernel, *values);
   MultiStrideGemm gemm;
-  const auto add = [&](ContractionGroup group, const std::vector<int> &order) {
-    for (const int axis : order) gemm.extents[group] *= kernel.axes[size_t(axis)].extent;
+  const auto add = [&](ContractionGroup group, const std::vector<AxisId> &order) {
+    for (const AxisId axis : order) gemm.extents[group] *= kernel.axes[size_t(axis)].extent;
     if (group != nGroup) gemm.a[group] = factorsOf(kernel, order, a);
     if (group != mGroup) gemm.b[group] = factorsOf(kernel, order, b);
     if (group != kGroup) gemm.c[group] = factorsOf(kernel, order, c);
   };
   for (const ContractionGroup group : {batchGroup, mGroup, nGroup})
     add(group, ordered(groups[group], c));
-  const std::vector<int> asInA = ordered(groups[kGroup], a), asInB = ordered(groups[kGroup], b);
-  const auto stridesIn = [&](const std::vector<int> &order) {
+  const std::vector<AxisId> asInA = ordered(groups[kGroup], a), asInB = ordered(groups[kGroup], b);
+  const auto stridesIn = [&](const std::vector<AxisId> &order) {
     return factorsOf(kernel, order, a).size() + factorsOf(kernel, order, b).size();
   };
   add(kGroup, stridesIn(asInB) < stridesIn(asInA) ? asInB : asInA);

@@ -13,7 +13,7 @@ namespace weft {
 /// Axes of a group that merge to one extent with one stride in one operand.
 struct StrideFactor {
   int64_t extent = 1, stride = 0;  ///< elements
-  std::vector<int> axes = {};      ///< of the kernel, slowest first
+  std::vector<AxisId> axes = {};   ///< of the kernel, slowest first
   bool operator==(const StrideFactor &) const = default;
 };
 /// The factors of one group, fastest first, as digits of a mixed-radix index. Empty for a group of

@@ -28,7 +28,7 @@ std::vector<bool> positiveValues(const Kernel &kernel, std::vector<bool> require
   required.resize(kernel.values.size(), false);
   for (auto op = kernel.body.rbegin(); op != kernel.body.rend(); ++op) {
     const bool isAsked = std::ranges::any_of(
-        op->results, [&](int result) { return bool(required[size_t(result)]); });
+        op->results, [&](ValueId result) { return bool(required[size_t(result)]); });
     const bool isSquare = op->kind == OpKind::mul && op->operands[0] == op->operands[1];
     for (size_t n = 0; n < op->operands.size(); ++n)
       if ((isAsked && !isSquare && preservesPositive(op->kind, n)) || requiresPositive(op->kind, n))

@@ -27,7 +27,7 @@ std::string scheduleText(const Knobs &knobs, const CanonicalNames &names) {
   for (const ScheduleField &field : family.schedule)
     if (const int value = field.get(knobs); value != field.get(family.defaults()))
       text += fmt::format(" {}={}", field.rowName,
-                          valueText(field, value, [&](int axis) { return names.axis(axis); }));
+                          valueText(field, value, [&](AxisId axis) { return names.axis(axis); }));
   return text;
 }
 

@@ -41,7 +41,7 @@ bool isStoredAtOnce(const Kernel &kernel, int value) {
 std::optional<Expression> shortExpression(const Kernel &kernel, const BodyOp &op) {
   const DeviceFunction *function = shortenable(op);
   if (!function) return std::nullopt;
-  const int value = op.results[0];
+  const ValueId value = op.results[0];
   const DType type = kernel.values[size_t(value)].dtype;
   if (type != DType::f16 && type != DType::bf16) return std::nullopt;
   if (std::ranges::none_of(kernel.body, [](const BodyOp &other) {
@@ -50,7 +50,7 @@ std::optional<Expression> shortExpression(const Kernel &kernel, const BodyOp &op
     return std::nullopt;
   if (!isStoredAtOnce(kernel, value)) return std::nullopt;
   if (function->isShortOfStored) {
-    const int place = op.operands.back();
+    const ValueId place = op.operands.back();
     if (kernel.values[size_t(place)].dtype != type || std::ranges::count(kernel.inputs, place) == 0)
       return std::nullopt;
   }

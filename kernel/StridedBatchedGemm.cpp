@@ -8,30 +8,30 @@
 namespace weft {
 namespace {
 
-bool runsAlong(const Kernel &kernel, int value, int axis) {
-  const std::vector<int> &axes = kernel.values[value].axes;
+bool runsAlong(const Kernel &kernel, ValueId value, AxisId axis) {
+  const std::vector<AxisId> &axes = kernel.values[value].axes;
   return std::find(axes.begin(), axes.end(), axis) != axes.end();
 }
 
-std::vector<int64_t> extentsOf(const Kernel &kernel, int value) {
+std::vector<int64_t> extentsOf(const Kernel &kernel, ValueId value) {
   std::vector<int64_t> extents;
-  for (int axis : kernel.values[value].axes) extents.push_back(kernel.axes[axis].extent);
+  for (AxisId axis : kernel.values[value].axes) extents.push_back(kernel.axes[axis].extent);
   return extents;
 }
 
 /// One operand of a GEMM: where its elements lie.
 struct OperandStrides {
   const Kernel &kernel;
-  int value;
+  ValueId value;
   std::vector<int64_t> strides;
 
-  int64_t along(int axis) const {
-    const std::vector<int> &axes = kernel.values[value].axes;
+  int64_t along(AxisId axis) const {
+    const std::vector<AxisId> &axes = kernel.values[value].axes;
     return strides[static_cast<size_t>(std::find(axes.begin(), axes.end(), axis) - axes.begin())];
   }
   /// The stride of the group merged in the given order (slowest first); nothing if it does not
   /// merge.
-  std::optional<int64_t> merged(const std::vector<int> &group) const {
+  std::optional<int64_t> merged(const std::vector<AxisId> &group) const {
     if (group.empty()) return 0;
     for (size_t i = 0; i + 1 < group.size(); ++i)
       if (along(group[i]) != along(group[i + 1]) * kernel.axes[group[i + 1]].extent)
@@ -40,36 +40,36 @@ struct OperandStrides {
   }
 };
 
-OperandStrides stridesOf(const Kernel &kernel, int value, const Layout &layout) {
+OperandStrides stridesOf(const Kernel &kernel, ValueId value, const Layout &layout) {
   return {kernel, value, stridesOf(layout, extentsOf(kernel, value))};
 }
 
 /// Slowest first. The common order is that of any operand that has the group.
-ContractionGroups orderedGroups(const Kernel &kernel, const std::array<int, 3> &values,
+ContractionGroups orderedGroups(const Kernel &kernel, const std::array<ValueId, 3> &values,
                                 const OperandStrides &a, const OperandStrides &b) {
   ContractionGroups groups = contractionGroups(kernel, values);
   const std::array<const OperandStrides *, contractionGroupCount> owner = {&a, &a, &b, &a};
   for (size_t group = 0; group < contractionGroupCount; ++group)
     std::sort(groups[group].begin(), groups[group].end(),
-              [&](int x, int y) { return owner[group]->along(x) > owner[group]->along(y); });
+              [&](AxisId x, AxisId y) { return owner[group]->along(x) > owner[group]->along(y); });
   return groups;
 }
 
 /// What is read from memory for an operand of the contraction: the operand itself, or of the inputs
 /// with its axes of extent above 1 that ops before the contraction read, the first of the highest
 /// rank.
-std::optional<int> readFor(const Kernel &kernel, size_t contraction, int operand) {
+std::optional<ValueId> readFor(const Kernel &kernel, OpId contraction, ValueId operand) {
   if (contraction == 0 || std::ranges::find(kernel.inputs, operand) != kernel.inputs.end())
     return operand;
-  const auto hasAxesOf = [&](int value, int other) {
-    return std::ranges::all_of(kernel.values[size_t(other)].axes, [&](int axis) {
+  const auto hasAxesOf = [&](ValueId value, ValueId other) {
+    return std::ranges::all_of(kernel.values[size_t(other)].axes, [&](AxisId axis) {
       return kernel.axes[size_t(axis)].extent == 1 || runsAlong(kernel, value, axis);
     });
   };
-  std::optional<int> best;
-  const auto rank = [&](int value) { return kernel.values[size_t(value)].axes.size(); };
-  for (size_t op = 0; op < contraction; ++op)
-    for (const int value : kernel.body[op].operands) {
+  std::optional<ValueId> best;
+  const auto rank = [&](ValueId value) { return kernel.values[size_t(value)].axes.size(); };
+  for (int op = 0; op < contraction; ++op)
+    for (const ValueId value : kernel.body[op].operands) {
       if (std::ranges::find(kernel.inputs, value) == kernel.inputs.end() ||
           !hasAxesOf(value, operand) || !hasAxesOf(operand, value))
         continue;
@@ -78,23 +78,23 @@ std::optional<int> readFor(const Kernel &kernel, size_t contraction, int operand
   return best;
 }
 
-int64_t extentOf(const Kernel &kernel, const std::vector<int> &group) {
+int64_t extentOf(const Kernel &kernel, const std::vector<AxisId> &group) {
   int64_t product = 1;
-  for (int axis : group) product *= kernel.axes[axis].extent;
+  for (AxisId axis : group) product *= kernel.axes[axis].extent;
   return product;
 }
 
 }  // namespace
 
-std::optional<size_t> contractionIndex(const Kernel &kernel) {
-  for (size_t op = 0; op < kernel.body.size(); ++op) {
+std::optional<OpId> contractionIndex(const Kernel &kernel) {
+  for (int op = 0; op < std::ssize(kernel.body); ++op) {
     if (kernel.body[op].kind == OpKind::contract) return op;
     if (kernel.body[op].operatorClass != OperatorClass::elementwise) return std::nullopt;
   }
   return std::nullopt;
 }
 
-std::optional<std::array<int, 3>> contractionValues(const Kernel &kernel) {
+std::optional<std::array<ValueId, 3>> contractionValues(const Kernel &kernel) {
   const auto index = contractionIndex(kernel);
   if (!index) return std::nullopt;
   const BodyOp &op = kernel.body[*index];
@@ -102,10 +102,10 @@ std::optional<std::array<int, 3>> contractionValues(const Kernel &kernel) {
   const auto a = readFor(kernel, *index, op.operands[0]),
              b = readFor(kernel, *index, op.operands[1]);
   if (!a || !b) return std::nullopt;
-  return std::array<int, 3>{*a, *b, op.results[0]};
+  return std::array<ValueId, 3>{*a, *b, op.results[0]};
 }
 
-ContractionGroups contractionGroups(const Kernel &kernel, const std::array<int, 3> &values) {
+ContractionGroups contractionGroups(const Kernel &kernel, const std::array<ValueId, 3> &values) {
   ContractionGroups groups;
   for (int axis = 0; axis < static_cast<int>(kernel.axes.size()); ++axis) {
     if (kernel.axes[axis].extent == 1) continue;
@@ -120,8 +120,8 @@ ContractionGroups contractionGroups(const Kernel &kernel, const std::array<int, 
 }
 
 GemmInputs gemmInputs(const Kernel &kernel) {
-  const std::array<int, 3> values = contractionValues(kernel).value();
-  const auto positionOf = [&](int value) {
+  const std::array<ValueId, 3> values = contractionValues(kernel).value();
+  const auto positionOf = [&](ValueId value) {
     return static_cast<size_t>(std::find(kernel.inputs.begin(), kernel.inputs.end(), value) -
                                kernel.inputs.begin());
   };
@@ -137,8 +137,8 @@ bool isTf32(const BodyOp &contraction) {
 GemmTypes gemmTypes(const Kernel &kernel) {
   const BodyOp &contraction = kernel.body.at(contractionIndex(kernel).value());
   const bool readsTf32 = isTf32(contraction);
-  const auto typeOf = [&](int value) { return kernel.values[size_t(value)].dtype; };
-  const auto readAs = [&](int value) {
+  const auto typeOf = [&](ValueId value) { return kernel.values[size_t(value)].dtype; };
+  const auto readAs = [&](ValueId value) {
     return readsTf32 && typeOf(value) == DType::f32 ? DType::tf32 : typeOf(value);
   };
   return {.a = readAs(contraction.operands.at(0)),
@@ -168,8 +168,8 @@ std::optional<StridedBatchedGemm> stridedBatchedGemm(const Kernel &kernel,
   const GemmInputs inputs = gemmInputs(kernel);
   if (std::max(inputs.a, inputs.b) >= kernel.inputs.size() || inputs.a == inputs.b)
     return std::nullopt;
-  const std::vector<int> &axesOfC = kernel.values[(*values)[2]].axes;
-  const auto isStored = [&](int axis) {
+  const std::vector<AxisId> &axesOfC = kernel.values[(*values)[2]].axes;
+  const auto isStored = [&](AxisId axis) {
     return runsAlong(kernel, kernel.outputs[0], axis) || kernel.axes[axis].extent == 1;
   };
   if (!std::all_of(axesOfC.begin(), axesOfC.end(), isStored)) return std::nullopt;
@@ -201,7 +201,7 @@ std::optional<StridedBatchedGemm> stridedBatchedGemm(const Kernel &kernel,
 }
 
 std::optional<GroupStrides> groupStrides(const Kernel &kernel, const Configuration &configuration,
-                                         int value, const Layout &layout) {
+                                         ValueId value, const Layout &layout) {
   const auto values = contractionValues(kernel);
   if (!values) return std::nullopt;
   const GemmInputs inputs = gemmInputs(kernel);
@@ -211,7 +211,7 @@ std::optional<GroupStrides> groupStrides(const Kernel &kernel, const Configurati
   const OperandStrides strides = stridesOf(kernel, value, layout);
   const auto along = [&](ContractionGroup group) -> std::optional<int64_t> {
     const auto present = std::ranges::count_if(
-        groups[group], [&](int axis) { return runsAlong(kernel, value, axis); });
+        groups[group], [&](AxisId axis) { return runsAlong(kernel, value, axis); });
     if (present == 0) return 0;
     return present == std::ssize(groups[group]) ? strides.merged(groups[group]) : std::nullopt;
   };

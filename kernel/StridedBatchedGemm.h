@@ -13,11 +13,11 @@ namespace weft {
 
 /// Which op of the body is the contraction: the first op, or the first after a prologue
 /// (kernel/ContractionPrologue.h).
-std::optional<size_t> contractionIndex(const Kernel &kernel);
+std::optional<OpId> contractionIndex(const Kernel &kernel);
 /// The values A, B and C of the contraction of two operands that is the first op, or the first
 /// after a prologue of one operand; for that operand the input that is read from memory, which has
 /// the operand's axes. Nothing if there is no such contraction.
-std::optional<std::array<int, 3>> contractionValues(const Kernel &kernel);
+std::optional<std::array<ValueId, 3>> contractionValues(const Kernel &kernel);
 
 /// Which inputs of the kernel are A and B: they may stand in another order than the einsum's.
 struct GemmInputs {
@@ -29,10 +29,10 @@ GemmInputs gemmInputs(const Kernel &kernel);
 
 enum ContractionGroup : size_t { batchGroup, mGroup, nGroup, kGroup, contractionGroupCount };
 using ContractionGroups =
-    std::array<std::vector<int>,
+    std::array<std::vector<AxisId>,
                contractionGroupCount>;  ///< kernel axes; those of extent 1 are left out
 /// batch: in A, B, C; m: in A, C; n: in B, C; k: in A, B.
-ContractionGroups contractionGroups(const Kernel &kernel, const std::array<int, 3> &values);
+ContractionGroups contractionGroups(const Kernel &kernel, const std::array<ValueId, 3> &values);
 
 /// The batched strided GEMM of a contraction under given layouts: extents and element strides.
 struct StridedBatchedGemm {
@@ -76,6 +76,6 @@ struct GroupStrides {
 /// GEMM's operands. Nothing where the value has only some axes of a group, or where a group does
 /// not merge.
 std::optional<GroupStrides> groupStrides(const Kernel &kernel, const Configuration &configuration,
-                                         int value, const Layout &layout);
+                                         ValueId value, const Layout &layout);
 
 }  // namespace weft

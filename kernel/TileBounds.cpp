@@ -5,14 +5,14 @@
 
 namespace weft {
 
-std::optional<int> tileBoundsOf(const BodyOp &op) {
+std::optional<ValueId> tileBoundsOf(const BodyOp &op) {
   if (!isDocumentMask(op) || op.operands.size() <= tileBoundsOperand) return std::nullopt;
   return op.operands[tileBoundsOperand];
 }
 
-bool isTileBounds(const Kernel &kernel, std::span<const size_t> ops, int value) {
-  return std::ranges::any_of(
-      ops, [&](size_t index) { return tileBoundsOf(kernel.body[index]) == value; });
+bool isTileBounds(const Kernel &kernel, std::span<const OpId> ops, ValueId value) {
+  return std::ranges::any_of(ops,
+                             [&](OpId index) { return tileBoundsOf(kernel.body[index]) == value; });
 }
 
 }  // namespace weft

@@ -24,8 +24,8 @@ inline int64_t boundedTiles(int64_t positions) {
 }
 
 /// The value that bounds the segments of a document mask; nothing where no op gave it any.
-std::optional<int> tileBoundsOf(const BodyOp &op);
-/// Whether a value bounds the segments of any of these ops, which are positions in the body.
-bool isTileBounds(const Kernel &kernel, std::span<const size_t> ops, int value);
+std::optional<ValueId> tileBoundsOf(const BodyOp &op);
+/// Whether a value bounds the segments of any of these ops.
+bool isTileBounds(const Kernel &kernel, std::span<const OpId> ops, ValueId value);
 
 }  // namespace weft

@@ -59,7 +59,7 @@ Expression maskByCount(const BodyOp &op) {
 std::optional<UnusedTokens> maskedTokens(const Kernel &kernel, const BodyOp &op) {
   const std::optional<TokenMaskForm> form = formOf(op);
   if (!form || (form->fill != 0 && !std::isnan(form->fill))) return std::nullopt;
-  const int offsets = op.operands[size_t(form->operand)];
+  const ValueId offsets = op.operands[size_t(form->operand)];
   if (std::ranges::find(kernel.inputs, offsets) == kernel.inputs.end()) return std::nullopt;
   return UnusedTokens{.axis = form->coordinate, .offsets = offsets, .element = form->element};
 }
@@ -71,7 +71,7 @@ std::optional<UnusedTokens> packedTokens(const Kernel &kernel, const BodyOp &op)
   if (op.kind != OpKind::pack) return std::nullopt;
   const auto &axes = std::get<std::vector<int64_t>>(op.attributes.at("axes"));
   const auto dimension = size_t(axes[0] - (axes[0] > axes[1] ? 1 : 0));
-  const int offsets = op.operands[1];
+  const ValueId offsets = op.operands[1];
   if (std::ranges::find(kernel.inputs, offsets) == kernel.inputs.end()) return std::nullopt;
   return UnusedTokens{.axis = kernel.values[size_t(op.results[0])].axes[dimension],
                       .offsets = offsets,
@@ -81,13 +81,13 @@ std::optional<UnusedTokens> packedTokens(const Kernel &kernel, const BodyOp &op)
 }  // namespace
 
 std::optional<UnusedTokens> unusedTokens(const Kernel &kernel) {
-  const auto definition = [&](int value) -> const BodyOp * {
+  const auto definition = [&](ValueId value) -> const BodyOp * {
     for (const BodyOp &op : kernel.body)
       if (std::ranges::find(op.results, value) != op.results.end()) return &op;
     return nullptr;
   };
   std::optional<UnusedTokens> shared;
-  for (const int output : kernel.outputs) {
+  for (const ValueId output : kernel.outputs) {
     const BodyOp *op = definition(output);
     bool isSum = false;
     if (op && op->kind == OpKind::reduce && reduceKind(*op) == ReduceKind::sum)
@@ -104,20 +104,20 @@ std::optional<UnusedTokens> unusedTokens(const Kernel &kernel) {
 }
 
 bool areUnusedUnread(const Kernel &kernel) {
-  return std::ranges::all_of(kernel.outputs, [&](int output) {
+  return std::ranges::all_of(kernel.outputs, [&](ValueId output) {
     return std::ranges::any_of(
         kernel.body, [&](const BodyOp &op) { return isUnreadMask(op) && op.results[0] == output; });
   });
 }
 
-std::optional<UnusedTokens> unspecifiedRows(const Kernel &kernel, int value) {
+std::optional<UnusedTokens> unspecifiedRows(const Kernel &kernel, ValueId value) {
   std::vector<std::optional<UnusedTokens>> rows(kernel.values.size());
   for (const BodyOp &op : kernel.body) {
     std::optional<UnusedTokens> own = maskedTokens(kernel, op);
     if (own && !isUnreadMask(op)) continue;
     for (size_t n = 0; !own && n < op.operands.size(); ++n) own = rows[size_t(op.operands[n])];
-    for (const int result : op.results) {
-      const std::vector<int> &axes = kernel.values[size_t(result)].axes;
+    for (const ValueId result : op.results) {
+      const std::vector<AxisId> &axes = kernel.values[size_t(result)].axes;
       if (own && std::ranges::find(axes, own->axis) != axes.end()) rows[size_t(result)] = own;
     }
   }

@@ -18,9 +18,9 @@ namespace weft {
 /// Where along an axis nothing has to be computed any more: from the value of one element of an
 /// operand of one dimension on, which is known at run time alone.
 struct UnusedTokens {
-  int axis = -1;        ///< of the kernel
-  int offsets = -1;     ///< value index, an input of the kernel
-  int64_t element = 0;  ///< of it
+  AxisId axis = -1;
+  ValueId offsets = -1;  ///< an input of the kernel
+  int64_t element = 0;   ///< of it
   bool operator==(const UnusedTokens &) const = default;
 };
 
@@ -36,7 +36,7 @@ bool areUnusedUnread(const Kernel &kernel);
 
 /// Which rows of a value of the kernel are not specified: those that an unread mask leaves, or what
 /// ops make of them. Nothing where a mask gives zeros, and of inputs.
-std::optional<UnusedTokens> unspecifiedRows(const Kernel &kernel, int value);
+std::optional<UnusedTokens> unspecifiedRows(const Kernel &kernel, ValueId value);
 
 /// Whether the expression of an op compares with one element of an operand alone, which stands for
 /// all of its results: what a kernel loads once.

@@ -32,14 +32,14 @@ int64_t mostTokens(const Kernel &kernel, const BodyOp &op) {
 
 /// What one body op asks of its operand number `operand`.
 void restrict(const Kernel &kernel, const BodyOp &op, size_t operand, Sensible &sensible) {
-  const auto extentOf = [&](int value, size_t dimension) {
+  const auto extentOf = [&](ValueId value, size_t dimension) {
     return kernel.axes[size_t(kernel.values[size_t(value)].axes[dimension])].extent;
   };
   // 8-bit floats come with separate scales, and use the range that they have.
   if (op.kind == OpKind::contract && sensible.scale == 1 &&
       !isFloat8(kernel.values[size_t(op.operands[operand])].dtype)) {
     double summed = 1;
-    for (const int axis : op.reducedAxes) summed *= double(kernel.axes[size_t(axis)].extent);
+    for (const AxisId axis : op.reducedAxes) summed *= double(kernel.axes[size_t(axis)].extent);
     sensible.scale = 1 / std::sqrt(summed);
   }
   if (op.kind == OpKind::gather && operand == 1)

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t pointerAlignment = 16;  // bytes; what every kernel is promised of its operands
 
-int axisNamed(const Kernel &kernel, const std::string &name) {
+AxisId axisNamed(const Kernel &kernel, const std::string &name) {
   const auto found = std::ranges::find(kernel.axes, name, &Axis::name);
   if (found == kernel.axes.end())
     throw Error::badInput("kernel '{}' has no axis {}", kernel.name, name);
@@ -31,16 +31,16 @@ std::string suffixOf(const PlanChunk &chunk) {
 }
 
 /// The position of an axis among a value's; -1 if the value has none.
-int dimensionOf(const Kernel &kernel, int value, int axis) {
-  const std::vector<int> &axes = kernel.values[size_t(value)].axes;
+int dimensionOf(const Kernel &kernel, ValueId value, AxisId axis) {
+  const std::vector<AxisId> &axes = kernel.values[size_t(value)].axes;
   const auto found = std::ranges::find(axes, axis);
   return found == axes.end() ? -1 : int(found - axes.begin());
 }
 
 /// Masks compare coordinates of queries and keys, slopes follow from the number of the head, and so
 /// do block masks with a table for each: none may be counted from another origin.
-bool comparesAlong(const BodyOp &op, const Kernel &kernel, int axis) {
-  const std::vector<int> &axes = kernel.values[size_t(op.results.front())].axes;
+bool comparesAlong(const BodyOp &op, const Kernel &kernel, AxisId axis) {
+  const std::vector<AxisId> &axes = kernel.values[size_t(op.results.front())].axes;
   for (const char *name : {"query", "key"})
     if (const auto found = op.attributes.find(name); found != op.attributes.end())
       if (const auto *dimension = std::get_if<int64_t>(&found->second);
@@ -53,15 +53,15 @@ bool comparesAlong(const BodyOp &op, const Kernel &kernel, int axis) {
 }
 
 /// Whether pages are gathered for each index of the axis as for any other: heads, and elements.
-bool gathersEachAlike(const BodyOp &op, const Kernel &kernel, int axis) {
+bool gathersEachAlike(const BodyOp &op, const Kernel &kernel, AxisId axis) {
   return op.kind == OpKind::gatherPages && dimensionOf(kernel, op.operands.front(), axis) >= 0 &&
          dimensionOf(kernel, op.results.front(), axis) >= 0;
 }
 
 /// Dropout counts the rows of the outer axes: a chunk starts at a multiple of what lies within one
 /// index, if all before is one index.
-void shiftDropout(BodyOp &op, const Kernel &whole, int axis, int64_t start) {
-  const std::vector<int> &axes = whole.values[size_t(op.operands.front())].axes;
+void shiftDropout(BodyOp &op, const Kernel &whole, AxisId axis, int64_t start) {
+  const std::vector<AxisId> &axes = whole.values[size_t(op.operands.front())].axes;
   const int dimension = dimensionOf(whole, op.operands.front(), axis);
   if (dimension < 0) return;
   bool isOuter = size_t(dimension) + 2 < axes.size();
@@ -194,23 +194,23 @@ private:
   }
 
   /// The axis of every kernel of the chain that a dimension of the first inner tensor is.
-  std::vector<int> axesOf(int dimension) const {
+  std::vector<AxisId> axesOf(int dimension) const {
     std::map<int, int> dimensions = {{inner.front(), dimension}};  // of inner tensors
-    std::vector<int> axes;
+    std::vector<AxisId> axes;
     for (const int index : chain) {
       const Kernel &kernel = kernelOf(index);
       const PlanKernel &entry = plan.kernels[size_t(index)];
-      std::optional<int> axis;
-      const auto forEach = [&](const std::vector<int> &tensors, const std::vector<int> &values,
+      std::optional<AxisId> axis;
+      const auto forEach = [&](const std::vector<int> &tensors, const std::vector<ValueId> &values,
                                const auto &visit) {
         for (size_t n = 0; n < tensors.size(); ++n)
           if (isInner(tensors[n])) visit(tensors[n], values[n]);
       };
-      const auto find = [&](int tensor, int value) {
+      const auto find = [&](int tensor, ValueId value) {
         if (const auto known = dimensions.find(tensor); known != dimensions.end() && !axis)
           axis = kernel.values[size_t(value)].axes[size_t(known->second)];
       };
-      const auto place = [&](int tensor, int value) {
+      const auto place = [&](int tensor, ValueId value) {
         const int at = dimensionOf(kernel, value, *axis);
         if (at < 0)
           reject(fmt::format("kernel '{}' reduces over {}", kernel.name,
@@ -239,7 +239,7 @@ private:
     const int64_t extent = tensor(inner.front()).extents[size_t(dimension)];
     if (extent % chunks.count != 0)
       reject(fmt::format("{} indices are not divisible into {} {}", extent, chunks.count, word()));
-    const std::vector<int> axes = axesOf(dimension);
+    const std::vector<AxisId> axes = axesOf(dimension);
     PlannedKernels cut;
     for (int64_t start = 0; start < extent; start += extent / chunks.count) {
       ChunksOfTensors chunksOf;
@@ -258,7 +258,7 @@ private:
     splice(std::move(cut));
   }
 
-  void addChunk(PlannedKernels &cut, int index, int axis, int64_t start, int64_t size,
+  void addChunk(PlannedKernels &cut, int index, AxisId axis, int64_t start, int64_t size,
                 ChunksOfTensors &chunksOf) {
     const ChosenKernel &whole = planned.kernels[size_t(index)];
     const std::string axisName = whole.kernel.axes[size_t(axis)].name;
@@ -271,7 +271,7 @@ private:
                             .size = size,
                             .isSlice = chunks.isPipelined};
     entry.name = chosen.kernel.name = entry.name + suffixOf(*entry.chunk);
-    const auto place = [&](std::vector<int> &tensors, const std::vector<int> &values,
+    const auto place = [&](std::vector<int> &tensors, const std::vector<ValueId> &values,
                            std::vector<Layout> &layouts) {
       for (size_t n = 0; n < tensors.size(); ++n) {
         if (const int at = dimensionOf(whole.kernel, values[n], axis); at >= 0)
@@ -430,7 +430,7 @@ private:
 
 Kernel onChunk(const Kernel &kernel, const std::string &axisName, int64_t start, int64_t size) {
   Kernel chunk = kernel;
-  const int axis = axisNamed(kernel, axisName);
+  const AxisId axis = axisNamed(kernel, axisName);
   int64_t &extent = chunk.axes[size_t(axis)].extent;
   if (start < 0 || size < 1 || start + size > extent)
     throw Error::badInput("kernel '{}': {} indices of axis {} from {} on, of {}", kernel.name, size,

@@ -88,7 +88,7 @@ std::optional<PlanOp> parsePlanOp(std::string_view line) {
 void to_json(nlohmann::json &json, const PlanOp &op) { json = text(op); }
 
 std::vector<PlanOp> planOps(const Kernel &kernel) {
-  const auto name = [&](int value) {
+  const auto name = [&](ValueId value) {
     const Value &printed = kernel.values[size_t(value)];
     return printed.number >= 0 ? std::to_string(printed.number) : printed.name;
   };
@@ -96,12 +96,12 @@ std::vector<PlanOp> planOps(const Kernel &kernel) {
   for (const BodyOp &op : kernel.body) {
     PlanOp &added = ops.emplace_back();
     added.kind = op.kind;
-    for (const int value : op.results) added.results.push_back(name(value));
-    for (const int value : op.operands) added.operands.push_back(name(value));
+    for (const ValueId value : op.results) added.results.push_back(name(value));
+    for (const ValueId value : op.operands) added.operands.push_back(name(value));
     if (const auto spec = op.attributes.find("spec"); spec != op.attributes.end())
       added.spec = std::get<std::string>(spec->second);
     if (added.spec.empty())
-      for (const int axis : op.reducedAxes) added.over.push_back(kernel.axes[size_t(axis)].name);
+      for (const AxisId axis : op.reducedAxes) added.over.push_back(kernel.axes[size_t(axis)].name);
     added.readsTf32 = op.operatorClass == OperatorClass::contraction && isTf32(op);
   }
   return ops;

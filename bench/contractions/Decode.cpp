@@ -41,9 +41,9 @@ Layout layoutOf(const Value &value) {
 }
 std::vector<Configuration> configurationsOf(const Kernel &kernel) {
   LayoutConstraints constraints;
-  for (const int value : kernel.inputs)
+  for (const ValueId value : kernel.inputs)
     constraints.inputs.push_back(layoutOf(kernel.values[size_t(value)]));
-  for (const int value : kernel.outputs)
+  for (const ValueId value : kernel.outputs)
     constraints.outputs.push_back(layoutOf(kernel.values[size_t(value)]));
   std::vector<Configuration> found;
   forEachConfiguration(kernel, findDevice("h200"), constraints, [&](const Configuration &one) {

@@ -56,7 +56,7 @@ Problem problemOf(const Kernel &kernel, const samples::ContractionExtents &exten
       contendersOf(partOf(kernel, 1, kernel.body.size(), kernel.outputs), loopFamily, mostLoops);
   if (const ContractionRegion region = contractionRegion(kernel).region.value();
       !region.reductions.empty()) {
-    std::vector<int> whole, sums;
+    std::vector<ValueId> whole, sums;
     for (size_t output = 0; output < kernel.outputs.size(); ++output)
       (region.isSum(output) ? sums : whole).push_back(kernel.outputs[output]);
     size_t end = 0;  // behind the ops of what is stored whole

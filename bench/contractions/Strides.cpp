@@ -60,12 +60,12 @@ std::vector<TimedKernel> transposesOf(const Kernel &kernel, size_t operand, cons
   const Value &value = kernel.values[size_t(operandValues(kernel)[operand])];
   samples::KernelBuilder builder("transpose", [&] {
     std::map<char, int64_t> extents;
-    for (const int axis : value.axes)
+    for (const AxisId axis : value.axes)
       extents[kernel.axes[size_t(axis)].name[0]] = kernel.axes[size_t(axis)].extent;
     return extents;
   }());
   std::string letters;
-  for (const int axis : value.axes) letters += kernel.axes[size_t(axis)].name;
+  for (const AxisId axis : value.axes) letters += kernel.axes[size_t(axis)].name;
   const int x = builder.input(value.name, letters, value.dtype);
   const Kernel transpose = builder.build({builder.op(
       "identity", OperatorClass::movement, {x}, value.name + "_moved", letters, "", value.dtype)});

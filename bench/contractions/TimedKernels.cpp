@@ -20,36 +20,37 @@ using namespace runtime;
 
 /// A part of a kernel as a separate one: ops [first, end), values that they read from outside as
 /// inputs.
-Kernel partOf(const Kernel &whole, size_t first, size_t end, const std::vector<int> &outputs) {
+Kernel partOf(const Kernel &whole, size_t first, size_t end, const std::vector<ValueId> &outputs) {
   Kernel part{
       .name = whole.name, .axes = {}, .values = {}, .inputs = {}, .outputs = {}, .body = {}};
-  std::map<int, int> axes, values;
-  const auto axisOf = [&](int axis) {
+  std::map<AxisId, AxisId> axes;
+  std::map<ValueId, ValueId> values;
+  const auto axisOf = [&](AxisId axis) {
     const auto [found, isNew] = axes.try_emplace(axis, int(part.axes.size()));
     if (isNew) part.axes.push_back(whole.axes[size_t(axis)]);
     return found->second;
   };
-  const auto add = [&](int value) {
+  const auto add = [&](ValueId value) {
     values[value] = int(part.values.size());
     part.values.push_back(whole.values[size_t(value)]);
-    for (int &axis : part.values.back().axes) axis = axisOf(axis);
+    for (AxisId &axis : part.values.back().axes) axis = axisOf(axis);
     return values[value];
   };
-  std::vector<int> made;
+  std::vector<ValueId> made;
   for (size_t op = first; op < end; ++op)
     made.insert(made.end(), whole.body[op].results.begin(), whole.body[op].results.end());
   for (size_t op = first; op < end; ++op)
-    for (const int operand : whole.body[op].operands)
+    for (const ValueId operand : whole.body[op].operands)
       if (!values.contains(operand) && std::ranges::find(made, operand) == made.end())
         part.inputs.push_back(add(operand));
   for (size_t op = first; op < end; ++op) {
     BodyOp copy = whole.body[op];
-    for (int &operand : copy.operands) operand = values.at(operand);
-    for (int &result : copy.results) result = add(result);
-    for (int &axis : copy.reducedAxes) axis = axisOf(axis);
+    for (ValueId &operand : copy.operands) operand = values.at(operand);
+    for (ValueId &result : copy.results) result = add(result);
+    for (AxisId &axis : copy.reducedAxes) axis = axisOf(axis);
     part.body.push_back(std::move(copy));
   }
-  for (const int output : outputs) part.outputs.push_back(values.at(output));
+  for (const ValueId output : outputs) part.outputs.push_back(values.at(output));
   verify(part);
   return part;
 }
@@ -58,9 +59,9 @@ namespace {
 
 LayoutConstraints rowMajorLayouts(const Kernel &kernel) {
   LayoutConstraints constraints;
-  for (const int value : kernel.inputs)
+  for (const ValueId value : kernel.inputs)
     constraints.inputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
-  for (const int value : kernel.outputs)
+  for (const ValueId value : kernel.outputs)
     constraints.outputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
   return constraints;
 }
@@ -130,7 +131,7 @@ void Tensors::add(const Kernel &kernel) {
   for (const Value &value : kernel.values) {
     if (buffers.contains(value.name)) continue;
     int64_t extent = 1;
-    for (const int axis : value.axes) extent *= kernel.axes[size_t(axis)].extent;
+    for (const AxisId axis : value.axes) extent *= kernel.axes[size_t(axis)].extent;
     elements.resize(size_t(extent * sizeOf(value.dtype) + 1) / 2);  // of other widths: any numbers
     uint32_t state = uint32_t(buffers.size()) + 1;
     for (uint16_t &element : elements)
@@ -161,7 +162,7 @@ Enqueue Tensors::enqueueOf(const TimedKernel &one, bool startsEarly) {
         arguments.passNumber(numberOf(parameter, one.kernel));
       else {
         const bool isInput = parameter.kind == input || parameter.kind == inputMap;
-        const int value =
+        const ValueId value =
             (isInput ? one.kernel.inputs : one.kernel.outputs)[size_t(parameter.index)];
         const cuda::DevicePointer address = at(one.kernel.values[size_t(value)].name, set);
         if (parameter.map) arguments.passMap(*parameter.map, address);

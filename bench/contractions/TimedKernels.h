@@ -18,7 +18,7 @@ namespace weft::bench {
 
 /// A part of a kernel as a separate one: ops [first, end), values that they read from outside as
 /// inputs.
-Kernel partOf(const Kernel &whole, size_t first, size_t end, const std::vector<int> &outputs);
+Kernel partOf(const Kernel &whole, size_t first, size_t end, const std::vector<ValueId> &outputs);
 
 struct TimedKernel {
   Kernel kernel;

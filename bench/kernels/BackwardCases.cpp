@@ -26,7 +26,7 @@ struct NormGradient {
   }
   int tensor(const std::string &name) { return builder.input(name, f16, {b, j, i}); }
   int statistic(const std::string &name) { return builder.input(name, DType::f32, {b, j}); }
-  int dropout(int value, const std::string &name) {
+  int dropout(ValueId value, const std::string &name) {
     return builder.elementwise("dropout", "", {value}, name, {{"p", 0.1}, {"stream", int64_t(3)}});
   }
   /// The gradients of gamma and beta: returns that of gamma, beta's is the value after it.
@@ -141,7 +141,7 @@ Case inputBiases(const std::string &name, bool columns) {
   KernelBuilder builder("input_biases");
   const int p = builder.axis("p", headWidth), h = builder.axis("h", heads),
             b = builder.axis("b", batch), j = builder.axis("j", length);
-  std::vector<int> gradients, sums;
+  std::vector<ValueId> gradients, sums;
   for (const char *projection : {"dq", "dk", "dv"})
     gradients.push_back(builder.input(projection, f16, {p, h, b, j}));
   for (int gradient : gradients)

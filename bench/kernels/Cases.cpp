@@ -37,7 +37,7 @@ Case attentionSoftmax(const std::string &name, Mask kind, bool trains, const Row
   const int h = builder.axis("h", extents.outer), j = builder.axis("j", extents.rows),
             k = builder.axis("k", extents.columns);
   const int x = builder.input("x", DType::f16, {h, j, k});
-  const int lengths = kind == Mask::padding ? builder.input("lengths", DType::i32, {h}) : -1;
+  const int lengths = kind == Mask::padding ? builder.input("lengths", DType::i32, {h}) : ValueId();
   int current = builder.elementwise("scale", "{0} * {factor}", {x}, "scaled", {{"factor", 0.125}});
   if (kind == Mask::causal)
     current = builder.elementwise(
@@ -52,7 +52,7 @@ Case attentionSoftmax(const std::string &name, Mask kind, bool trains, const Row
                                       .reducedAxes = {k},
                                       .attributes = {{"axis", int64_t(2)}}},
                                      "probability", DType::f16, {h, j, k});
-  std::vector<int> outputs = {probability};
+  std::vector<ValueId> outputs = {probability};
   if (trains)
     outputs.push_back(builder.elementwise("dropout", "", {probability}, "kept",
                                           {{"p", 0.1}, {"stream", int64_t(1)}}));
@@ -69,11 +69,11 @@ Case biasDropoutResidualLayerNorm(const std::string &name, bool trains, int64_t 
   const DType dtype = DType::f16;
   const int b = builder.axis("b", 8), j = builder.axis("j", rows / 8),
             i = builder.axis("i", columns);
-  const int product = builder.input("product", dtype, {b, j, i}),
-            x = builder.input("x", dtype, {b, j, i});
+  const ValueId product = builder.input("product", dtype, {b, j, i}),
+                x = builder.input("x", dtype, {b, j, i});
   const int bias = builder.input("bias", dtype, {i}), gamma = builder.input("gamma", dtype, {i});
   const int beta = builder.input("beta", dtype, {i});
-  const int biased = builder.elementwise("bias", "{0} + {1}", {product, bias}, "biased");
+  const ValueId biased = builder.elementwise("bias", "{0} + {1}", {product, bias}, "biased");
   const int dropped = p == 0 ? biased
                              : builder.elementwise("dropout", "", {biased}, "dropped",
                                                    {{"p", p}, {"stream", int64_t(3)}});
@@ -112,8 +112,8 @@ Case rmsNorm(const std::string &name, bool residual, int64_t rows, int64_t colum
   KernelBuilder builder(name);
   const DType dtype = DType::bf16;
   const int j = builder.axis("j", rows), i = builder.axis("i", columns);
-  const int x = builder.input("x", dtype, {j, i}),
-            r = residual ? builder.input("r", dtype, {j, i}) : -1;
+  const ValueId x = builder.input("x", dtype, {j, i}),
+                r = residual ? builder.input("r", dtype, {j, i}) : ValueId();
   const int gamma = builder.input("gamma", dtype, {i});
   const int sum = residual ? builder.elementwise("residual", "{0} + {1}", {x, r}, "sum") : x;
   const int y = builder.op({.kind = OpKind::rmsNorm,
@@ -122,8 +122,9 @@ Case rmsNorm(const std::string &name, bool residual, int64_t rows, int64_t colum
                             .reducedAxes = {i},
                             .attributes = {{"axis", int64_t(1)}, {"epsilon", 1e-6}}},
                            "y", dtype, {j, i});
-  return rowMajorCase(name, "norms",
-                      builder.finish(residual ? std::vector{sum, y} : std::vector{y}));
+  return rowMajorCase(
+      name, "norms",
+      builder.finish(residual ? std::vector<ValueId>{sum, y} : std::vector<ValueId>{y}));
 }
 
 /// `trains`: the activation is kept for the backward pass.
@@ -135,13 +136,14 @@ Case biasActivationDropout(const std::string &name, const std::string &activatio
             u = builder.axis("u", columns);
   const int x = builder.input("x", DType::f16, {b, j, u}),
             bias = builder.input("bias", DType::f16, {u});
-  const int biased = builder.elementwise("bias", "{0} + {1}", {x, bias}, "biased");
+  const ValueId biased = builder.elementwise("bias", "{0} + {1}", {x, bias}, "biased");
   const int active =
       builder.elementwise(activation, "weft::" + function + "({0})", {biased}, "active");
   const int dropped =
       builder.elementwise("dropout", "", {active}, "dropped", {{"p", 0.1}, {"stream", int64_t(2)}});
   return rowMajorCase(name, "activations",
-                      builder.finish(trains ? std::vector{active, dropped} : std::vector{dropped}));
+                      builder.finish(trains ? std::vector<ValueId>{active, dropped}
+                                            : std::vector<ValueId>{dropped}));
 }
 
 /// The same three tensors without arithmetic to speak of: the floor of a kernel of this size.
@@ -190,14 +192,14 @@ Case scatterAdd(const std::string &name, int64_t tableRows, int64_t rows, int64_
 
 Case rowMajorCase(const std::string &name, const std::string &group, Kernel kernel) {
   LayoutConstraints layouts;
-  for (int value : kernel.inputs)
+  for (ValueId value : kernel.inputs)
     layouts.inputs.push_back(rowMajor(kernel.values[value].axes.size()));
-  for (int value : kernel.outputs)
+  for (ValueId value : kernel.outputs)
     layouts.outputs.push_back(rowMajor(kernel.values[value].axes.size()));
   return {.name = name, .group = group, .kernel = std::move(kernel), .layouts = layouts};
 }
 
-BodyOp sumOver(int operand, std::vector<int> reducedAxes, std::vector<int64_t> dimensions) {
+BodyOp sumOver(int operand, std::vector<AxisId> reducedAxes, std::vector<int64_t> dimensions) {
   return {.kind = OpKind::reduce,
           .operatorClass = normalization,
           .operands = {operand},
@@ -256,7 +258,7 @@ std::vector<Case> loopCases() {
 
 std::vector<Case> transposeCases(const std::vector<int64_t> &extents, size_t step) {
   KernelBuilder builder("transpose");
-  std::vector<int> axes;
+  std::vector<AxisId> axes;
   for (size_t i = 0; i < extents.size(); ++i)
     axes.push_back(builder.axis(std::string(1, static_cast<char>('a' + i)), extents[i]));
   const int x = builder.input("x", DType::f16, axes);

@@ -25,7 +25,7 @@ struct Case {
 /// All operands and results row-major.
 Case rowMajorCase(const std::string &name, const std::string &group, Kernel kernel);
 /// A sum as a body op: over kernel axes, which are these dimensions of the operand.
-BodyOp sumOver(int operand, std::vector<int> reducedAxes, std::vector<int64_t> dimensions);
+BodyOp sumOver(int operand, std::vector<AxisId> reducedAxes, std::vector<int64_t> dimensions);
 
 /// Softmax, norms, element-wise chains, reductions, gathers: all row-major.
 std::vector<Case> loopCases();

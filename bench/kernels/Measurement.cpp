@@ -31,8 +31,8 @@ double relativeTolerance(DType type) {
 
 int64_t footprint(const Kernel &kernel) {
   int64_t bytes = 0;
-  for (const std::vector<int> *values : {&kernel.inputs, &kernel.outputs})
-    for (int value : *values) bytes += (kernel.bytes(value) + 255) / 256 * 256;
+  for (const std::vector<ValueId> *values : {&kernel.inputs, &kernel.outputs})
+    for (ValueId value : *values) bytes += (kernel.bytes(value) + 255) / 256 * 256;
   return bytes;
 }
 
@@ -58,13 +58,13 @@ std::vector<Bench::Set> Bench::setsFor(const Case &subject) const {
   for (int64_t n = 0;
        n < std::max<int64_t>(count, 2) && next + bytes <= arena.address() + arenaBytes; ++n) {
     Set set;
-    for (const std::vector<int> *values : {&kernel.inputs, &kernel.outputs})
-      for (int value : *values) {
+    for (const std::vector<ValueId> *values : {&kernel.inputs, &kernel.outputs})
+      for (ValueId value : *values) {
         set.push_back(next);
         next += static_cast<uint64_t>((kernel.bytes(value) + 255) / 256 * 256);
       }
     for (size_t i = 0; i < kernel.inputs.size(); ++i) {
-      const int value = kernel.inputs[i];
+      const ValueId value = kernel.inputs[i];
       const auto limit = subject.limits.find(value);
       probe.fillInput(set[i], kernel.values[value].dtype, kernel.elements(value),
                       static_cast<uint32_t>(i), limit == subject.limits.end() ? 1 : limit->second);
@@ -112,8 +112,8 @@ void Bench::check(Candidate &candidate, cuda::FunctionHandle *function, const Se
         poison != 0)
       candidate.failure = fmt::format("{} elements of '{}' are not written", poison,
                                       kernel.values[kernel.outputs[n]].name);
-    const std::vector<int> axes = kernel.values[kernel.outputs[n]].axes,
-                           reduced = kernel.reducedAxes();
+    const std::vector<AxisId> axes = kernel.values[kernel.outputs[n]].axes,
+                              reduced = kernel.reducedAxes();
     const bool isSum = !reduced.empty() && std::ranges::find_first_of(axes, reduced) == axes.end();
     const double absolute =
         isSum ? candidate.subject->sumTolerance : candidate.subject->rowTolerance;

@@ -6,9 +6,9 @@
 namespace weft::bench {
 namespace {
 
-std::vector<int64_t> extentsOf(const Kernel &kernel, int value) {
+std::vector<int64_t> extentsOf(const Kernel &kernel, ValueId value) {
   std::vector<int64_t> extents;
-  for (int axis : kernel.values[value].axes) extents.push_back(kernel.axes[axis].extent);
+  for (AxisId axis : kernel.values[value].axes) extents.push_back(kernel.axes[axis].extent);
   return extents;
 }
 
@@ -18,7 +18,7 @@ std::vector<reference::ElementReader> readersOf(const Case &subject,
   const Kernel &kernel = subject.kernel;
   std::vector<reference::ElementReader> readers;
   for (size_t input = 0; input < kernel.inputs.size(); ++input) {
-    const int value = kernel.inputs[input];
+    const ValueId value = kernel.inputs[input];
     const auto limit = subject.limits.find(value);
     readers.push_back([input, type = kernel.values[value].dtype,
                        limit = limit == subject.limits.end() ? 1 : limit->second,
@@ -58,12 +58,12 @@ Reference::Reference(const Case &subject, const Configuration &configuration)
 std::vector<Point> Reference::samplePoints(size_t count) const {
   std::mt19937_64 random(11);
   std::vector<Point> points;
-  const std::vector<int> reduced = kernel.reducedAxes();
-  const auto reduces = [&](int axis) {
+  const std::vector<AxisId> reduced = kernel.reducedAxes();
+  const auto reduces = [&](AxisId axis) {
     return std::find(reduced.begin(), reduced.end(), axis) != reduced.end();
   };
   int64_t rowElements = 1;
-  for (int axis : reduced) rowElements *= kernel.axes[axis].extent;
+  for (AxisId axis : reduced) rowElements *= kernel.axes[axis].extent;
   for (size_t output = 0; output < kernel.outputs.size(); ++output) {
     const std::vector<int64_t> extents = extentsOf(kernel, kernel.outputs[output]);
     // Neighbours along the last dimension, from the first, the last and random rows.

@@ -119,7 +119,7 @@ Point PointEvaluator::sumOfProducts(const BodyOp &op, const Coordinates &at) {
     }
   }
   if (mayStay[0] || mayStay[1]) error += std::abs(total - unrounded);
-  const auto isSingleConsumer = [&](int value) {
+  const auto isSingleConsumer = [&](ValueId value) {
     return isFloat8(kernel.values[size_t(value)].dtype);
   };
   if (isSingleConsumer(op.operands[0]) && isSingleConsumer(op.operands[1]))

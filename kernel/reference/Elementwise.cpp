@@ -73,7 +73,7 @@ Point PointEvaluator::scalar(const BodyOp &op, size_t, const Coordinates &at) {
 }
 
 bool PointEvaluator::keeps(const BodyOp &op, const Dropout &dropout, const Coordinates &at) const {
-  const int value = op.operands[0];
+  const ValueId value = op.operands[0];
   const size_t dimensions = rank(value);
   const int64_t column = dimensions > 0 ? at[dimensions - 1] : 0,
                 row = dimensions > 1 ? at[dimensions - 2] : 0;

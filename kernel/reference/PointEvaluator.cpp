@@ -141,14 +141,15 @@ PointEvaluator::PointEvaluator(const Kernel &from, std::vector<ElementReader> in
     throw Error::badInput("kernel '{}' has {} inputs, {} were given", kernel.name,
                           kernel.inputs.size(), readers.size());
   for (size_t n = 0; n < kernel.inputs.size(); ++n) inputOf[kernel.inputs[n]] = int(n);
-  for (const int output : kernel.outputs) unspecified.push_back(unspecifiedRows(kernel, output));
+  for (const ValueId output : kernel.outputs)
+    unspecified.push_back(unspecifiedRows(kernel, output));
   for (const Value &value : kernel.values) {
     if (value.axes.size() >= Coordinates::maximumRank)
       throw Error::unsupported(
           "kernel '{}': '{}' has {} dimensions; single elements are evaluated up to {}",
           kernel.name, value.name, value.axes.size(), Coordinates::maximumRank - 1);
     std::vector<int64_t> extents;
-    for (const int axis : value.axes) extents.push_back(kernel.axes[size_t(axis)].extent);
+    for (const AxisId axis : value.axes) extents.push_back(kernel.axes[size_t(axis)].extent);
     factors.emplace_back(extents);
     sums.emplace_back(extents);
   }
@@ -161,16 +162,16 @@ PointEvaluator::PointEvaluator(const Kernel &from, std::vector<ElementReader> in
       if (meaning == scalarReferences().end()) continue;
       definition.scalar = meaning->second;
       definition.isShort = shortExpression(kernel, op).has_value();
-      for (int operand : op.operands)
+      for (const ValueId operand : op.operands)
         definition.operandDimensions.push_back(dimensionsAlong(op, operand));
     }
 }
 
 /// Maps: where each dimension of an operand stands in the result. Dimensions that no axis
 /// identifies (the blocks of a mask's table) are -1.
-std::vector<int> PointEvaluator::dimensionsAlong(const BodyOp &op, int operand) const {
-  const std::vector<int> &own = kernel.values[operand].axes,
-                         &result = kernel.values[op.results[0]].axes;
+std::vector<int> PointEvaluator::dimensionsAlong(const BodyOp &op, ValueId operand) const {
+  const std::vector<AxisId> &own = kernel.values[operand].axes,
+                            &result = kernel.values[op.results[0]].axes;
   std::vector<int> dimensions;
   for (size_t d = 0; d < own.size(); ++d) {
     const auto found = std::find(result.begin(), result.end(), own[d]);
@@ -197,7 +198,7 @@ Coordinates PointEvaluator::mapped(const BodyOp &op, size_t operand, const Coord
 Point PointEvaluator::output(size_t output, std::span<const int64_t> coordinates) {
   Point point = evaluate(kernel.outputs[output], Coordinates(coordinates));
   if (const std::optional<UnusedTokens> &rows = unspecified.at(output)) {
-    const std::vector<int> &axes = kernel.values[size_t(kernel.outputs[output])].axes;
+    const std::vector<AxisId> &axes = kernel.values[size_t(kernel.outputs[output])].axes;
     const auto dimension = size_t(std::ranges::find(axes, rows->axis) - axes.begin());
     const int64_t last[] = {rows->element};
     point.isSpecified = double(coordinates[dimension]) <
@@ -206,7 +207,7 @@ Point PointEvaluator::output(size_t output, std::span<const int64_t> coordinates
   return point;
 }
 
-Point PointEvaluator::evaluate(int value, const Coordinates &at) {
+Point PointEvaluator::evaluate(ValueId value, const Coordinates &at) {
   if (inputOf[value] >= 0) return {.value = readers[size_t(inputOf[value])](at), .error = 0};
   const Definition &definition = definitions[value];
   return (this->*definition.handler)(*definition.op, definition.result, at);

@@ -145,15 +145,15 @@ private:
   };
 
   static Handler handlerOf(const Kernel &kernel, const BodyOp &op);
-  std::vector<int> dimensionsAlong(const BodyOp &op, int operand) const;
-  Point evaluate(int value, const Coordinates &at);
+  std::vector<int> dimensionsAlong(const BodyOp &op, ValueId operand) const;
+  Point evaluate(ValueId value, const Coordinates &at);
   Point operand(const BodyOp &op, size_t n, const Coordinates &at) {
     return evaluate(op.operands[n], at);
   }
-  int64_t extent(int value, size_t dimension) const {
+  int64_t extent(ValueId value, size_t dimension) const {
     return kernel.axes[kernel.values[value].axes[dimension]].extent;
   }
-  size_t rank(int value) const { return kernel.values[value].axes.size(); }
+  size_t rank(ValueId value) const { return kernel.values[value].axes.size(); }
   int64_t integer(const BodyOp &op, const char *attribute) const;
   double number(const BodyOp &op, const char *attribute, double standard) const;
   std::string text(const BodyOp &op, const char *attribute) const;

@@ -28,7 +28,7 @@ bool takes(const Layout &choice, const Layout &wanted, bool isView) {
 void constrain(ConfigurationSpace &space, const Kernel &kernel,
                const LayoutConstraints &constraints) {
   bool isStrided = false;
-  const auto constrainOperand = [&](size_t operand, int value,
+  const auto constrainOperand = [&](size_t operand, ValueId value,
                                     const std::optional<Layout> &wanted) {
     if (!wanted) return;
     const Layout layout = normalized(*wanted, extentsOf(kernel, value));
@@ -165,7 +165,7 @@ double countConfigurations(const Kernel &kernel, const ConfigurationSpace &space
       for (const Knobs &knobs : space.knobs) count += isUseful(kernel, tuple, knobs) ? 1 : 0;
     return count;
   }
-  const std::vector<int> values = operandValues(kernel);
+  const std::vector<ValueId> values = operandValues(kernel);
   double combinations = 1;
   for (const std::vector<Layout> &choices : space.choices)
     combinations *= static_cast<double>(choices.size());

@@ -66,8 +66,8 @@ bool forEachTuple(const ConfigurationSpace &space,
 Configuration toConfiguration(const Kernel &kernel, const LayoutTuple &tuple, const Knobs &knobs);
 
 /// Operand values: inputs, then outputs.
-std::vector<int> operandValues(const Kernel &kernel);
-std::vector<int64_t> extentsOf(const Kernel &kernel, int value);
+std::vector<ValueId> operandValues(const Kernel &kernel);
+std::vector<int64_t> extentsOf(const Kernel &kernel, ValueId value);
 
 /// Dimensions with extent above 1 of which every order is told apart; tensors of transformer layers
 /// have at most 5.
@@ -78,9 +78,9 @@ constexpr int mostPermuted = 5;
 /// them is moved from its place in logical order. Sorted.
 std::vector<Layout> distinctLayouts(const std::vector<int64_t> &extents);
 /// These, and those with padded rows where padded() has any.
-std::vector<Layout> distinctAndPaddedLayouts(const Kernel &kernel, int value);
+std::vector<Layout> distinctAndPaddedLayouts(const Kernel &kernel, ValueId value);
 /// The padded() form of a layout of a value.
-std::optional<Layout> paddedLayout(const Kernel &kernel, int value, const Layout &layout);
+std::optional<Layout> paddedLayout(const Kernel &kernel, ValueId value, const Layout &layout);
 /// How many orders of the dimensions with extent above 1 there are.
 double countLayouts(const std::vector<int64_t> &extents);
 /// The member of distinctLayouts() with the same strides, for any dense layout.
@@ -89,6 +89,7 @@ Layout normalized(const Layout &layout, const std::vector<int64_t> &extents);
 /// Whether an operand is read or written `width` neighbours at once along a kernel axis, in
 /// accesses of at most 16 bytes: the axis is its fastest, and every other stride and the offset
 /// keep the alignment. Code generation falls back to single elements otherwise.
-bool isVectorAccessed(const Kernel &kernel, int value, const Layout &layout, int axis, int width);
+bool isVectorAccessed(const Kernel &kernel, ValueId value, const Layout &layout, AxisId axis,
+                      int width);
 
 }  // namespace weft

@@ -31,14 +31,14 @@ int64_t shortened(int64_t extent, double share, int64_t step) {
 
 int64_t bytesStored(const Kernel &kernel) {
   int64_t bytes = 0;
-  for (const int output : kernel.outputs) bytes += kernel.bytes(output);
+  for (const ValueId output : kernel.outputs) bytes += kernel.bytes(output);
   return bytes;
 }
 
 /// The axes whose coordinates masks compare with one length a sequence.
-std::set<int> paddedAxes(const Kernel &kernel) {
+std::set<AxisId> paddedAxes(const Kernel &kernel) {
   using Kind = ExpressionNode::Kind;
-  std::set<int> axes;
+  std::set<AxisId> axes;
   for (const BodyOp &op : kernel.body) {
     if (op.expression.empty()) continue;
     const ExpressionNode &root = op.expression[op.expression.root()];
@@ -64,7 +64,7 @@ std::optional<CachedAxes> cachedAxes(const Kernel &kernel) {
     if (op.kind != OpKind::mask || op.operands.size() < 2 || !op.attributes.contains("query") ||
         std::get<std::string>(op.attributes.at("kind")) != nameOf(MaskShape::Kind::causal))
       continue;
-    const std::vector<int> &scores = kernel.values[size_t(op.operands[0])].axes;
+    const std::vector<AxisId> &scores = kernel.values[size_t(op.operands[0])].axes;
     return CachedAxes{.keys = scores[size_t(std::get<int64_t>(op.attributes.at("key")))],
                       .sequences = kernel.values[size_t(op.operands[1])].axes.front()};
   }
@@ -109,19 +109,19 @@ std::optional<Kernel> shortenedKernel(const Kernel &kernel, const ExpectedFill &
     }
     return result;
   }
-  const std::set<int> axes = paddedAxes(kernel);
+  const std::set<AxisId> axes = paddedAxes(kernel);
   if (axes.size() != 2) return std::nullopt;
   Kernel result = kernel;
-  for (const int axis : axes) {
+  for (const AxisId axis : axes) {
     int64_t &extent = result.axes[size_t(axis)].extent;
     extent = shortened(extent, std::sqrt(fill.pairs), positionsStep);
   }
   for (const BodyOp &op : kernel.body) {  // packed tensors around a fused attention
     if (op.kind != OpKind::unpack && op.kind != OpKind::pack) continue;
-    const int packed = op.kind == OpKind::unpack ? op.operands[0] : op.results[0],
-              other = op.kind == OpKind::unpack ? op.results[0] : op.operands[0];
-    const std::vector<int> &padded = kernel.values[size_t(other)].axes;
-    for (const int axis : kernel.values[size_t(packed)].axes)
+    const ValueId packed = op.kind == OpKind::unpack ? op.operands[0] : op.results[0],
+                  other = op.kind == OpKind::unpack ? op.results[0] : op.operands[0];
+    const std::vector<AxisId> &padded = kernel.values[size_t(other)].axes;
+    for (const AxisId axis : kernel.values[size_t(packed)].axes)
       if (std::ranges::find(padded, axis) == padded.end())
         result.axes[size_t(axis)].extent =
             shortened(kernel.axes[size_t(axis)].extent, fill.tokens, tokensStep);
@@ -132,18 +132,18 @@ std::optional<Kernel> shortenedKernel(const Kernel &kernel, const ExpectedFill &
 std::optional<Kernel> withoutTokenMasks(const Kernel &kernel) {
   const std::optional<UnusedTokens> unused = unusedTokens(kernel);
   if (!unused) return std::nullopt;
-  std::vector<int> becomes(kernel.values.size(), -1);
+  std::vector<ValueId> becomes(kernel.values.size(), -1);
   Kernel result{.name = kernel.name,
                 .axes = kernel.axes,
                 .values = {},
                 .inputs = {},
                 .outputs = {},
                 .body = {}};
-  const auto keep = [&](int value) {
+  const auto keep = [&](ValueId value) {
     becomes[size_t(value)] = int(result.values.size());
     result.values.push_back(kernel.values[size_t(value)]);
   };
-  for (const int input : kernel.inputs)
+  for (const ValueId input : kernel.inputs)
     if (input != unused->offsets) {
       result.inputs.push_back(int(result.values.size()));
       keep(input);
@@ -155,15 +155,15 @@ std::optional<Kernel> withoutTokenMasks(const Kernel &kernel) {
     }
     if (std::ranges::find(op.operands, unused->offsets) != op.operands.end()) return std::nullopt;
     BodyOp own = op;
-    for (int &operand : own.operands) operand = becomes[size_t(operand)];
-    for (int &value : own.results) {
+    for (ValueId &operand : own.operands) operand = becomes[size_t(operand)];
+    for (ValueId &value : own.results) {
       keep(value);
       value = becomes[size_t(value)];
     }
     result.body.push_back(std::move(own));
   }
-  for (const int output : kernel.outputs) result.outputs.push_back(becomes[size_t(output)]);
-  const std::set<int> distinct(result.outputs.begin(), result.outputs.end());
+  for (const ValueId output : kernel.outputs) result.outputs.push_back(becomes[size_t(output)]);
+  const std::set<ValueId> distinct(result.outputs.begin(), result.outputs.end());
   if (result.body.empty() || distinct.size() != result.outputs.size() || *distinct.begin() < 0 ||
       *distinct.begin() < int(result.inputs.size()))
     return std::nullopt;

@@ -5,15 +5,15 @@
 
 namespace weft {
 
-std::vector<int> operandValues(const Kernel &kernel) {
-  std::vector<int> values = kernel.inputs;
+std::vector<ValueId> operandValues(const Kernel &kernel) {
+  std::vector<ValueId> values = kernel.inputs;
   values.insert(values.end(), kernel.outputs.begin(), kernel.outputs.end());
   return values;
 }
 
-std::vector<int64_t> extentsOf(const Kernel &kernel, int value) {
+std::vector<int64_t> extentsOf(const Kernel &kernel, ValueId value) {
   std::vector<int64_t> extents;
-  for (int axis : kernel.values[value].axes) extents.push_back(kernel.axes[axis].extent);
+  for (AxisId axis : kernel.values[value].axes) extents.push_back(kernel.axes[axis].extent);
   return extents;
 }
 
@@ -54,11 +54,11 @@ std::vector<Layout> distinctLayouts(const std::vector<int64_t> &extents) {
   return layouts;
 }
 
-std::optional<Layout> paddedLayout(const Kernel &kernel, int value, const Layout &layout) {
+std::optional<Layout> paddedLayout(const Kernel &kernel, ValueId value, const Layout &layout) {
   return padded(layout, extentsOf(kernel, value), sizeOf(kernel.values[size_t(value)].dtype));
 }
 
-std::vector<Layout> distinctAndPaddedLayouts(const Kernel &kernel, int value) {
+std::vector<Layout> distinctAndPaddedLayouts(const Kernel &kernel, ValueId value) {
   const std::vector<Layout> layouts = distinctLayouts(extentsOf(kernel, value));
   std::vector<Layout> all = layouts;
   for (const Layout &layout : layouts)
@@ -77,8 +77,9 @@ double countLayouts(const std::vector<int64_t> &extents) {
   return count;
 }
 
-bool isVectorAccessed(const Kernel &kernel, int value, const Layout &layout, int axis, int width) {
-  const std::vector<int> &axes = kernel.values[value].axes;
+bool isVectorAccessed(const Kernel &kernel, ValueId value, const Layout &layout, AxisId axis,
+                      int width) {
+  const std::vector<AxisId> &axes = kernel.values[value].axes;
   const std::vector<int64_t> extents = extentsOf(kernel, value),
                              strides = stridesOf(layout, extents);
   const int64_t size = sizeOf(kernel.values[value].dtype),

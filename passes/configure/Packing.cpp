@@ -16,7 +16,7 @@ const Attribute &attribute(const Kernel &kernel, const std::string &name) {
 std::vector<Layout> concatOperands(const Kernel &kernel, Layout part) {
   const auto axis = static_cast<size_t>(std::get<int64_t>(attribute(kernel, "axis")));
   std::vector<Layout> operands;
-  for (int input : kernel.inputs) {
+  for (ValueId input : kernel.inputs) {
     operands.push_back(part);
     part.offset += extentsOf(kernel, input)[axis] * part.strides[axis];
   }

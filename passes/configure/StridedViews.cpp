@@ -77,13 +77,13 @@ bool hasStridedView(const Layout &layout, const std::vector<int64_t> &extents) {
 bool hasStridedView(const Kernel &kernel, const Configuration &configuration) {
   bool found = false;
   Configuration copy = configuration;
-  forEachOperand(kernel, copy, [&](int value, const Layout &layout) {
+  forEachOperand(kernel, copy, [&](ValueId value, const Layout &layout) {
     found = found || hasStridedView(layout, extentsOf(kernel, value));
   });
   return found;
 }
 
-int64_t spanBytes(const Kernel &kernel, int value, const Layout &layout) {
+int64_t spanBytes(const Kernel &kernel, ValueId value, const Layout &layout) {
   const std::vector<int64_t> extents = extentsOf(kernel, value),
                              strides = stridesOf(layout, extents);
   int64_t last = 0;
@@ -104,7 +104,7 @@ bool mayBeView(OpKind kind) {
 }
 
 std::string stridedViewRejection(const Kernel &kernel, size_t operand, const Layout &layout) {
-  const int value = operandValues(kernel)[operand];
+  const ValueId value = operandValues(kernel)[operand];
   const std::vector<int64_t> extents = extentsOf(kernel, value);
   if (!hasStridedView(layout, extents)) return "";
   const BodyOp &first = kernel.body.front();
@@ -115,24 +115,24 @@ std::string stridedViewRejection(const Kernel &kernel, size_t operand, const Lay
                                   sizeOf(kernel.values[static_cast<size_t>(value)].dtype));
   const auto values = contractionValues(kernel);
   if (!values) return "";
-  const auto isOf = [&](const std::vector<int> &some) {
+  const auto isOf = [&](const std::vector<ValueId> &some) {
     return std::find(some.begin(), some.end(), value) != some.end();
   };
   const bool isFactor = value == (*values)[0] || value == (*values)[1];
-  const size_t contraction = *contractionIndex(kernel);
-  for (size_t op = 0; op < contraction; ++op)
+  const OpId contraction = *contractionIndex(kernel);
+  for (int op = 0; op < contraction; ++op)
     if (!isFactor && isOf(kernel.body[op].operands)) return "ops before the contraction read it";
-  for (size_t op = contraction + 1; op < kernel.body.size(); ++op)
+  for (int op = contraction + 1; op < std::ssize(kernel.body); ++op)
     if (!isFactor || isOf(kernel.body[op].operands)) return "an epilogue reads or writes it";
   const ContractionGroups groups = contractionGroups(kernel, *values);
-  const std::vector<int> &axes = kernel.values[static_cast<size_t>(value)].axes;
+  const std::vector<AxisId> &axes = kernel.values[static_cast<size_t>(value)].axes;
   std::string reason;
   forEachStridedAxis(layout, extents, [&](int slower, int faster) {
-    const int a = axes[static_cast<size_t>(slower)], b = axes[static_cast<size_t>(faster)];
-    const auto holds = [](const std::vector<int> &group, int axis) {
+    const AxisId a = axes[static_cast<size_t>(slower)], b = axes[static_cast<size_t>(faster)];
+    const auto holds = [](const std::vector<AxisId> &group, AxisId axis) {
       return std::find(group.begin(), group.end(), axis) != group.end();
     };
-    for (const std::vector<int> &group : groups)
+    for (const std::vector<AxisId> &group : groups)
       if (holds(group, a) && holds(group, b))
         reason = fmt::format("{} and {} are one axis of the GEMM",
                              kernel.axes[static_cast<size_t>(a)].name,
@@ -143,7 +143,7 @@ std::string stridedViewRejection(const Kernel &kernel, size_t operand, const Lay
 }
 
 Configuration asContiguous(const Kernel &kernel, Configuration configuration) {
-  forEachOperand(kernel, configuration, [&](int value, Layout &layout) {
+  forEachOperand(kernel, configuration, [&](ValueId value, Layout &layout) {
     if (hasStridedView(layout, extentsOf(kernel, value))) layout.strides.clear();
   });
   return configuration;

@@ -14,7 +14,7 @@ namespace weft {
 bool hasStridedView(const Layout &layout, const std::vector<int64_t> &extents);
 bool hasStridedView(const Kernel &kernel, const Configuration &configuration);
 /// Bytes from an operand's first element to the end of its last one, with what lies between.
-int64_t spanBytes(const Kernel &kernel, int value, const Layout &layout);
+int64_t spanBytes(const Kernel &kernel, ValueId value, const Layout &layout);
 
 /// Whether a movement of this kind leaves its elements where they are in some layout. Others (pack,
 /// unpack, pad, ..) always move them.

@@ -171,7 +171,7 @@ private:
   }
 
   /// Kernel axis of a partition class, numbered in order of first appearance.
-  int axisOf(int node, const Axis &label) {
+  AxisId axisOf(int node, const Axis &label) {
     const int root = partition.find(node);
     auto [entry, isNew] = axisOfClass.emplace(root, static_cast<int>(kernel.axes.size()));
     if (isNew)
@@ -188,7 +188,7 @@ private:
     return name;
   }
 
-  int addValue(int use) {
+  ValueId addValue(int use) {
     const FlowTensor &tensor = flow.tensors[uses[use].tensor];
     Value value{.name = uniqueName(tensor.name, valueNames),
                 .dtype = tensor.dtype,
@@ -320,7 +320,8 @@ private:
   std::vector<int> inputOrder;                ///< uses, in order of first read
 
   Kernel kernel;
-  std::map<int, int> axisOfClass, valueOfUse;
+  std::map<int, AxisId> axisOfClass;
+  std::map<int, ValueId> valueOfUse;
   std::set<std::string> axisNames, valueNames;
 };
 

@@ -56,7 +56,7 @@ private:
     const BodyOp alone{.kind = op.kind,
                        .operatorClass = op.operatorClass,
                        .operands = {},
-                       .results = std::vector(op.results.size(), 0),
+                       .results = std::vector<ValueId>(op.results.size(), 0),
                        .reducedAxes = {},
                        .attributes = op.attributes,
                        .expression = op.expression};

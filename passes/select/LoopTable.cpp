@@ -42,7 +42,7 @@ LoopTable::LoopTable(const Kernel &kernel, const Device &device, double margin,
       std::vector<Term> terms;
       const double repeats = operand < kernel.inputs.size() ? price.rereads : 1;
       for (size_t l = 0; l < placed[operand].size(); ++l) {
-        const int value = operandValues(kernel)[operand];
+        const ValueId value = operandValues(kernel)[operand];
         const bool isVector = row.width > 1 && isVectorAccessed(kernel, value, layouts[operand][l],
                                                                 knobs.vectorAxis, row.width);
         terms.push_back({pricer.price(placed[operand][l], knobs).seconds * repeats, isVector});

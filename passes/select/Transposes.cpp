@@ -20,7 +20,7 @@ Kernel transposeKernel(const Tensor &tensor) {
                 .inputs = {0},
                 .outputs = {1},
                 .body = {}};
-  std::vector<int> axes(tensor.axes.size());
+  std::vector<AxisId> axes(tensor.axes.size());
   std::iota(axes.begin(), axes.end(), 0);
   kernel.values = {{.name = tensor.name, .dtype = tensor.dtype, .axes = axes},
                    {.name = tensor.name + "_moved", .dtype = tensor.dtype, .axes = axes}};

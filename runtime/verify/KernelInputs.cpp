@@ -31,13 +31,13 @@ double bellShaped(uint64_t bits) {
 /// deviation 1, or of products of such numbers in the backward pass of an attention.
 double meanLogSum(const Kernel &kernel, const BodyOp &op) {
   double keys = 1, variance = 1;
-  const std::vector<int> &rows = kernel.values[size_t(op.operands[1])].axes;
-  for (const int axis : kernel.values[size_t(op.operands[0])].axes)
+  const std::vector<AxisId> &rows = kernel.values[size_t(op.operands[1])].axes;
+  for (const AxisId axis : kernel.values[size_t(op.operands[0])].axes)
     if (std::ranges::find(rows, axis) == rows.end())
       keys *= double(kernel.axes[size_t(axis)].extent);
   if (const auto region = attentionBackwardRegion(kernel).region) {
     variance = region->scoresScale * region->scoresScale;
-    for (const int axis : region->headDim) variance *= double(kernel.axes[size_t(axis)].extent);
+    for (const AxisId axis : region->headDim) variance *= double(kernel.axes[size_t(axis)].extent);
   }
   return std::log(keys) + variance / 2;
 }
@@ -54,7 +54,7 @@ int64_t positionsOf(const Kernel &kernel, const BodyOp &op) {
 constexpr InputRule boundedSegments = {
     .kind = InputRule::Kind::integer, .low = 0, .high = mostRandomSegment, .run = 192};
 
-InputRule ruleOf(const Kernel &kernel, int value) {
+InputRule ruleOf(const Kernel &kernel, ValueId value) {
   const DType dtype = kernel.values[value].dtype;
   InputRule rule;
   if (dtype == DType::i1) return {.kind = InputRule::Kind::integer, .low = 0, .high = 1};
@@ -93,7 +93,7 @@ InputRule ruleOf(const Kernel &kernel, int value) {
       } else if (tileBoundsOf(op) && n == segmentsOperand) {
         rule = boundedSegments;
       } else if (n == tileBoundsOperand && tileBoundsOf(op)) {
-        const int segments = op.operands[segmentsOperand];
+        const ValueId segments = op.operands[segmentsOperand];
         rule = boundedSegments;
         rule.kind = InputRule::Kind::bounds;
         rule.bounded = size_t(std::ranges::find(kernel.inputs, segments) - kernel.inputs.begin());
@@ -114,7 +114,7 @@ InputRule ruleOf(const Kernel &kernel, int value) {
 std::vector<InputRule> inputRules(const Kernel &kernel) {
   std::vector<InputRule> rules;
   const std::vector<bool> isPositive = positiveValues(kernel);
-  for (int value : kernel.inputs) {
+  for (ValueId value : kernel.inputs) {
     rules.push_back(ruleOf(kernel, value));
     if (isPositive[size_t(value)] && rules.back().kind == InputRule::Kind::real)
       rules.back().kind = InputRule::Kind::positive;

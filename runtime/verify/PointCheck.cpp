@@ -20,16 +20,16 @@ using Place = std::vector<int64_t>;
 /// Terms that all points together may sum where no two of them share a row.
 constexpr int64_t termsPerOutput = 1 << 24;
 
-std::vector<int64_t> extentsOf(const Kernel &kernel, int value) {
+std::vector<int64_t> extentsOf(const Kernel &kernel, ValueId value) {
   std::vector<int64_t> extents;
-  for (int axis : kernel.values[value].axes) extents.push_back(kernel.axes[axis].extent);
+  for (AxisId axis : kernel.values[value].axes) extents.push_back(kernel.axes[axis].extent);
   return extents;
 }
 
 /// Elements that one element of the output depends on, other than those of the row that it lies in.
-int64_t termsOfPoint(const Kernel &kernel, const std::vector<int> &axes) {
+int64_t termsOfPoint(const Kernel &kernel, const std::vector<AxisId> &axes) {
   int64_t terms = 1;
-  for (int axis : kernel.reducedAxes())
+  for (AxisId axis : kernel.reducedAxes())
     if (std::find(axes.begin(), axes.end(), axis) == axes.end()) terms *= kernel.axes[axis].extent;
   return terms;
 }
@@ -131,7 +131,7 @@ void merge(CheckResult &into, const CheckResult &from) {
 }  // namespace
 
 std::vector<Place> samplePoints(const Kernel &kernel, size_t output, const CheckOptions &options) {
-  const int value = kernel.outputs[output];
+  const ValueId value = kernel.outputs[output];
   const std::vector<int64_t> extents = extentsOf(kernel, value);
   const int64_t elements = kernel.elements(value);
   const int64_t limit = std::max<int64_t>(
@@ -143,7 +143,7 @@ std::vector<Place> samplePoints(const Kernel &kernel, size_t output, const Check
   // Lines lie along the reduced dimension, whose statistics their points share; the others lie
   // along any dimension in turn.
   std::vector<size_t> dimensions;
-  const std::vector<int> reduced = kernel.reducedAxes();
+  const std::vector<AxisId> reduced = kernel.reducedAxes();
   for (size_t d = 0; d < extents.size(); ++d)
     if (std::find(reduced.begin(), reduced.end(), kernel.values[value].axes[d]) != reduced.end())
       dimensions.push_back(d);

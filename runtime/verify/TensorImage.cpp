@@ -10,9 +10,9 @@
 namespace weft::runtime {
 namespace {
 
-std::vector<int64_t> extentsOf(const Kernel &kernel, int value) {
+std::vector<int64_t> extentsOf(const Kernel &kernel, ValueId value) {
   std::vector<int64_t> extents;
-  for (int axis : kernel.values[value].axes) extents.push_back(kernel.axes[axis].extent);
+  for (AxisId axis : kernel.values[value].axes) extents.push_back(kernel.axes[axis].extent);
   return extents;
 }
 
@@ -29,7 +29,7 @@ TensorImage::TensorImage(DType dtype, std::vector<int64_t> extentsGiven,
   storage.assign(size_t(zero + (last + 1) * sizeOf(dtype) + margin), poison);
 }
 
-TensorImage::TensorImage(const Kernel &kernel, int value, const Layout &layout)
+TensorImage::TensorImage(const Kernel &kernel, ValueId value, const Layout &layout)
     : TensorImage(kernel.values[value].dtype, extentsOf(kernel, value),
                   stridesOf(layout, extentsOf(kernel, value)), layout.offset) {}
 

@@ -22,7 +22,7 @@ public:
   TensorImage(DType dtype, std::vector<int64_t> extents, std::vector<int64_t> strides,
               int64_t offset = 0);
   /// A value of a kernel in a layout.
-  TensorImage(const Kernel &kernel, int value, const Layout &layout);
+  TensorImage(const Kernel &kernel, ValueId value, const Layout &layout);
 
   /// Element n of the logical row-major order becomes value(n), rounded to the type. Asked from
   /// several threads where there are more than one.

@@ -27,7 +27,7 @@ inline std::vector<double> hiddenDocuments(int64_t keys, int64_t hidden) {
 
 inline size_t inputNamed(const Kernel &kernel, std::string_view name) {
   return size_t(std::ranges::find(kernel.inputs, name,
-                                  [&](int value) -> std::string_view {
+                                  [&](ValueId value) -> std::string_view {
                                     return kernel.values[size_t(value)].name;
                                   }) -
                 kernel.inputs.begin());
@@ -55,9 +55,9 @@ inline void fillDocuments(const Kernel &kernel, const std::vector<double> &segme
 }
 
 /// Sets the first `count` keys of an input.
-inline void fillKeys(const Kernel &kernel, size_t input, int keyAxis, int64_t count, double value,
-                     std::span<const std::unique_ptr<Tensor>> tensors) {
-  const std::vector<int> &axes = kernel.values[size_t(kernel.inputs[input])].axes;
+inline void fillKeys(const Kernel &kernel, size_t input, AxisId keyAxis, int64_t count,
+                     double value, std::span<const std::unique_ptr<Tensor>> tensors) {
+  const std::vector<AxisId> &axes = kernel.values[size_t(kernel.inputs[input])].axes;
   const auto along = size_t(std::ranges::find(axes, keyAxis) - axes.begin());
   REQUIRE(along < axes.size());
   tensors[input]->forEach([&](std::span<const int64_t> at) {

@@ -14,7 +14,7 @@ inline void fillPages(const Kernel &kernel, const std::vector<double> &lengths,
                       std::span<const std::unique_ptr<Tensor>> tensors) {
   const AttentionRegion region = attentionRegion(kernel).region.value();
   if (!region.paged) return;
-  const auto extent = [&](int axis) { return kernel.axes[size_t(axis)].extent; };
+  const auto extent = [&](AxisId axis) { return kernel.axes[size_t(axis)].extent; };
   const int64_t pages = extent(region.paged->kPages), positions = extent(region.paged->kPositions),
                 queries = std::ranges::find(kernel.axes, "j", &Axis::name)->extent;
   const Tensor &table = *tensors[region.paged->input];

@@ -40,7 +40,7 @@ inline double elementOf(size_t input, int64_t place, bool hasZeros, bool isOfSqu
 /// A tensor in memory under its layout.
 class Tensor {
 public:
-  Tensor(const Kernel &kernel, int value, const Layout &layout)
+  Tensor(const Kernel &kernel, ValueId value, const Layout &layout)
       : type(kernel.values[size_t(value)].dtype),
         extents(extentsOf(kernel, value)),
         strides(stridesOf(layout, extents)),

@@ -14,16 +14,16 @@
 namespace weft::emulate {
 namespace {
 
-std::vector<int64_t> extentsOf(const Kernel &kernel, int value) {
+std::vector<int64_t> extentsOf(const Kernel &kernel, ValueId value) {
   std::vector<int64_t> extents;
-  for (int axis : kernel.values[value].axes) extents.push_back(kernel.axes[axis].extent);
+  for (AxisId axis : kernel.values[value].axes) extents.push_back(kernel.axes[axis].extent);
   return extents;
 }
 
 /// A tensor in memory, in one layout.
 class StoredTensor {
 public:
-  StoredTensor(const Kernel &kernel, int value, const Layout &layout)
+  StoredTensor(const Kernel &kernel, ValueId value, const Layout &layout)
       : dtype(kernel.values[value].dtype),
         extents(extentsOf(kernel, value)),
         strides(stridesOf(layout, extents)),

@@ -42,13 +42,13 @@ struct CoarseClass {
 };
 
 /// The fastest kernel axis of a value under a layout; -1 for rank 0.
-int fastestAxis(const Kernel &kernel, int value, const Layout &layout) {
-  const std::vector<int> &axes = kernel.values[value].axes;
-  return layout.order.empty() ? -1 : axes[layout.order.back()];
+AxisId fastestAxis(const Kernel &kernel, ValueId value, const Layout &layout) {
+  const std::vector<AxisId> &axes = kernel.values[value].axes;
+  return layout.order.empty() ? AxisId() : axes[layout.order.back()];
 }
 
-Layout asView(const Kernel &kernel, int value, const Layout &layout, int64_t padding) {
-  const std::vector<int> &axes = kernel.values[value].axes;
+Layout asView(const Kernel &kernel, ValueId value, const Layout &layout, int64_t padding) {
+  const std::vector<AxisId> &axes = kernel.values[value].axes;
   Layout view{
       .order = layout.order, .strides = std::vector<int64_t>(axes.size(), 0), .offset = padding};
   int64_t stride = 1;
@@ -85,13 +85,13 @@ std::string coarseClass(const Knobs &knobs) {
 std::string fineClass(const Kernel &kernel, const Configuration &configuration) {
   const auto *loop = configuration.knobs.getIf<LoopKnobs>();
   std::string text = coarseClass(configuration.knobs) + ":";
-  const auto add = [&](int value, const Layout &layout) {
-    const int fastest = fastestAxis(kernel, value, layout);
+  const auto add = [&](ValueId value, const Layout &layout) {
+    const AxisId fastest = fastestAxis(kernel, value, layout);
     if (loop)
       text += fastest == loop->vectorAxis ? " along"
               : fastest == loop->laneAxis ? " lanes"
                                           : " across";
-    else text += fmt::format(" {}", fastest);
+    else text += fmt::format(" {}", fastest.index);
     if (!layout.strides.empty()) text += " strided";
   };
   for (size_t n = 0; n < kernel.inputs.size(); ++n) add(kernel.inputs[n], configuration.inputs[n]);

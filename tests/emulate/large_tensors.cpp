@@ -43,9 +43,9 @@ private:
 
 /// A matrix of f16 in one layout.
 struct Matrix {
-  Matrix(const Kernel &kernel, int value, const Layout &layout)
+  Matrix(const Kernel &kernel, ValueId value, const Layout &layout)
       : buffer(size_t(kernel.elements(value)) * 2) {
-    for (int axis : kernel.values[value].axes) extents.push_back(kernel.axes[axis].extent);
+    for (AxisId axis : kernel.values[value].axes) extents.push_back(kernel.axes[axis].extent);
     strides = stridesOf(layout, extents);
   }
   std::byte *at(int64_t row, int64_t column) const {

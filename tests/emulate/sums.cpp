@@ -34,7 +34,7 @@ public:
                                  emulate::Schedule schedule) {
     std::vector<std::unique_ptr<emulate::GuardedBuffer>> buffers;
     std::vector<void *> pointers, arguments;
-    const auto add = [&](int value) {
+    const auto add = [&](ValueId value) {
       buffers.push_back(std::make_unique<emulate::GuardedBuffer>(kernel.bytes(value)));
       pointers.push_back(buffers.back()->bytes().data());
     };
@@ -42,7 +42,7 @@ public:
       add(kernel.inputs[n]);
       std::memcpy(pointers.back(), inputs[n], static_cast<size_t>(kernel.bytes(kernel.inputs[n])));
     }
-    for (int output : kernel.outputs) {
+    for (ValueId output : kernel.outputs) {
       add(output);
       std::memset(pointers.back(), 0xFF, static_cast<size_t>(kernel.bytes(output)));
     }

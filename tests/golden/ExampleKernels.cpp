@@ -5,20 +5,21 @@
 
 namespace weft::examples {
 
-int KernelBuilder::axis(const std::string &name, int64_t extent) {
+AxisId KernelBuilder::axis(const std::string &name, int64_t extent) {
   kernel.axes.push_back({name, extent});
   return static_cast<int>(kernel.axes.size()) - 1;
 }
 
-int KernelBuilder::input(const std::string &name, DType dtype, std::vector<int> axes) {
+ValueId KernelBuilder::input(const std::string &name, DType dtype, std::vector<AxisId> axes) {
   kernel.values.push_back({.name = name, .dtype = dtype, .axes = std::move(axes)});
   kernel.inputs.push_back(static_cast<int>(kernel.values.size()) - 1);
   return kernel.inputs.back();
 }
 
-int KernelBuilder::op(BodyOp op, const std::string &name, DType dtype, std::vector<int> axes) {
+ValueId KernelBuilder::op(BodyOp op, const std::string &name, DType dtype,
+                          std::vector<AxisId> axes) {
   kernel.values.push_back({.name = name, .dtype = dtype, .axes = std::move(axes)});
-  const int value = static_cast<int>(kernel.values.size()) - 1;
+  const ValueId value = static_cast<int>(kernel.values.size()) - 1;
   op.results.insert(op.results.begin(), value);
   op.number = static_cast<int>(kernel.body.size()) + 20;
   op.flop = static_cast<double>(kernel.elements(value));
@@ -26,9 +27,9 @@ int KernelBuilder::op(BodyOp op, const std::string &name, DType dtype, std::vect
   return value;
 }
 
-int KernelBuilder::elementwise(const std::string &name, const std::string &spelling,
-                               std::vector<int> operands, const std::string &result,
-                               std::map<std::string, Attribute> attributes) {
+ValueId KernelBuilder::elementwise(const std::string &name, const std::string &spelling,
+                                   std::vector<ValueId> operands, const std::string &result,
+                                   std::map<std::string, Attribute> attributes) {
   const Value first = kernel.values[operands[0]];
   return op({.kind = opKindNamed(name).value(),
              .operands = operands,
@@ -42,7 +43,7 @@ void KernelBuilder::compute(const Expression &expression) {
   last.expression = expression.withAxes(kernel.values[last.operands[0]].axes);
 }
 
-Kernel KernelBuilder::finish(std::vector<int> outputs) {
+Kernel KernelBuilder::finish(std::vector<ValueId> outputs) {
   kernel.outputs = std::move(outputs);
   verify(kernel);
   return kernel;
@@ -154,7 +155,7 @@ Example biasGradient(DType dtype, const Extents &e) {
   return {"bias_gradient", builder.finish({sum}), i};
 }
 
-BodyOp sumOf(int operand, std::vector<int> reducedAxes) {
+BodyOp sumOf(int operand, std::vector<AxisId> reducedAxes) {
   BodyOp op{.kind = OpKind::reduce,
             .operatorClass = normalization,
             .operands = {operand},
@@ -496,9 +497,9 @@ Example findLoopExample(const std::string &name, DType dtype, int scale) {
 
 Configuration rowMajorConfiguration(const Kernel &kernel, Knobs knobs) {
   Configuration configuration{.knobs = std::move(knobs)};
-  for (int value : kernel.inputs)
+  for (ValueId value : kernel.inputs)
     configuration.inputs.push_back(rowMajor(kernel.values[value].axes.size()));
-  for (int value : kernel.outputs)
+  for (ValueId value : kernel.outputs)
     configuration.outputs.push_back(rowMajor(kernel.values[value].axes.size()));
   return configuration;
 }

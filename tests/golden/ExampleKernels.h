@@ -12,16 +12,17 @@ namespace weft::examples {
 class KernelBuilder {
 public:
   explicit KernelBuilder(std::string name) { kernel.name = std::move(name); }
-  int axis(const std::string &name, int64_t extent);
-  int input(const std::string &name, DType dtype, std::vector<int> axes);
-  int op(BodyOp op, const std::string &name, DType dtype, std::vector<int> axes);
+  AxisId axis(const std::string &name, int64_t extent);
+  ValueId input(const std::string &name, DType dtype, std::vector<AxisId> axes);
+  ValueId op(BodyOp op, const std::string &name, DType dtype, std::vector<AxisId> axes);
   /// An element-wise op on values of equal axes (operands after the first may lack some).
-  int elementwise(const std::string &op, const std::string &spelling, std::vector<int> operands,
-                  const std::string &name, std::map<std::string, Attribute> attributes = {});
+  ValueId elementwise(const std::string &op, const std::string &spelling,
+                      std::vector<ValueId> operands, const std::string &name,
+                      std::map<std::string, Attribute> attributes = {});
   /// What the last op computes of the coordinates of its first operand's dimensions.
   void compute(const Expression &expression);
   /// Numbers ops and values as a graph would, and checks the kernel.
-  Kernel finish(std::vector<int> outputs);
+  Kernel finish(std::vector<ValueId> outputs);
 
   Kernel kernel;
 };
@@ -29,7 +30,7 @@ public:
 struct Example {
   std::string name;
   Kernel kernel;
-  int vectorAxis = -1;  ///< the natural one
+  AxisId vectorAxis = -1;  ///< the natural one
 };
 
 /// Extents by the letters of transformer layers; p is even.

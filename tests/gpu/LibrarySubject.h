@@ -218,7 +218,7 @@ private:
       return 0;
     };
     const LibraryForm &form = subject.form;
-    const std::vector<int> &operands = subject.kernel.body[0].operands;
+    const std::vector<ValueId> &operands = subject.kernel.body[0].operands;
     return {.a = of(operands[0]),
             .b = of(operands[1]),
             .result = of(form.result),

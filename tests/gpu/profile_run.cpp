@@ -102,7 +102,7 @@ TEST_CASE("a GEMM's candidates are measured in every orientation") {
     select::Tensor tensor;
     tensor.name = name;
     tensor.dtype = value.dtype;
-    for (const int axis : value.axes) tensor.axes.push_back(kernel.axes[size_t(axis)]);
+    for (const AxisId axis : value.axes) tensor.axes.push_back(kernel.axes[size_t(axis)]);
     problem.tensors.push_back(tensor);
   }
   problem.tensors[0].isArgument = problem.tensors[1].isArgument = problem.tensors[2].isResult =

@@ -113,7 +113,7 @@ struct GemmExtents {
 
 /// By the axes of the contraction alone, A and B as its op has them.
 GemmExtents extentsOf(const Kernel &kernel, const BodyOp &contraction) {
-  const auto has = [&](int value, int axis) {
+  const auto has = [&](ValueId value, AxisId axis) {
     return std::ranges::count(kernel.values[size_t(value)].axes, axis) > 0;
   };
   const int a = contraction.operands[0], b = contraction.operands[1];

@@ -93,7 +93,7 @@ private:
   // --- chunks
   // -----------------------------------------------------------------------------------------------
 
-  static int axisNamed(const Kernel &kernel, const std::string &name) {
+  static AxisId axisNamed(const Kernel &kernel, const std::string &name) {
     const auto found = std::ranges::find(kernel.axes, name, &Axis::name);
     return found == kernel.axes.end() ? -1 : int(found - kernel.axes.begin());
   }
@@ -140,7 +140,7 @@ private:
     const std::optional<PlanChunk> &chunk = plan.kernels[size_t(kernel)].chunk;
     if (!chunk) return {.value = value};
     const Kernel &whole = regionOf(kernel).kernel;
-    const std::vector<int> &axes = whole.values[size_t(number)].axes;
+    const std::vector<AxisId> &axes = whole.values[size_t(number)].axes;
     const auto found = std::ranges::find(axes, axisNamed(whole, chunk->axis));
     if (found == axes.end()) return {.value = value};
     return {.value = value,

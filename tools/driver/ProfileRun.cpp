@@ -70,7 +70,7 @@ std::string oneLine(const std::string &text) {
 }
 
 /// Lengths that a mask compares with, or offsets.
-bool countsTokens(const Kernel &kernel, int value) {
+bool countsTokens(const Kernel &kernel, ValueId value) {
   return std::ranges::any_of(kernel.body, [&](const BodyOp &op) {
     if (op.kind == OpKind::offsets) return op.operands[0] == value;
     if (op.kind == OpKind::append) return op.operands[appendStarts] == value;
@@ -82,7 +82,7 @@ bool countsTokens(const Kernel &kernel, int value) {
 }
 
 /// Of a table: the pages that it may list.
-std::optional<int64_t> pagesOf(const Kernel &kernel, int value) {
+std::optional<int64_t> pagesOf(const Kernel &kernel, ValueId value) {
   for (const BodyOp &op : kernel.body)
     if ((op.kind == OpKind::append && isPaged(op) && op.operands[appendTable] == value) ||
         (op.kind == OpKind::gatherPages && op.operands[1] == value))

@@ -70,7 +70,7 @@ LayoutTuple tupleOf(const Configuration &configuration) {
 
 /// "hpi bji -> bjhp".
 std::string printLayouts(const Kernel &kernel, const LayoutTuple &tuple) {
-  const std::vector<int> values = operandValues(kernel);
+  const std::vector<ValueId> values = operandValues(kernel);
   std::vector<std::string> texts;
   for (size_t i = 0; i < tuple.size(); ++i) {
     if (i == kernel.inputs.size()) texts.emplace_back("->");

@@ -141,9 +141,9 @@ private:
   /// their axes.
   TensorExtents extents() const {
     TensorExtents known(plan.tensors.size());
-    const auto take = [&](int tensor, const Kernel &kernel, int value) {
+    const auto take = [&](int tensor, const Kernel &kernel, ValueId value) {
       std::vector<int64_t> asked;
-      for (const int axis : kernel.values[size_t(value)].axes)
+      for (const AxisId axis : kernel.values[size_t(value)].axes)
         asked.push_back(kernel.axes[size_t(axis)].extent);
       std::vector<int64_t> &one = known[size_t(tensor)];
       if (one.empty()) one = asked;

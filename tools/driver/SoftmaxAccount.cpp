@@ -42,7 +42,7 @@ SoftmaxAccount softmaxAccount(const PlannedKernels &planned, const AttentionSite
   SoftmaxAccount account;
   for (size_t index = 0; index < plan.kernels.size(); ++index) {
     if (plan.kernels[index].family.isView()) continue;
-    tensorsOf(index, [&](const std::string &logical, const Kernel &kernel, int value) {
+    tensorsOf(index, [&](const std::string &logical, const Kernel &kernel, ValueId value) {
       const int64_t elements = kernel.elements(value);
       if (statistics.contains(logical)) account.statisticsBytes += kernel.bytes(value);
       else if (!others.contains(logical) && 2 * elements > ofChunk && elements <= scores)

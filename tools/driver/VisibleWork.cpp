@@ -18,7 +18,7 @@ public:
       if (found == op.attributes.end()) return std::nullopt;
       return std::get<int64_t>(found->second);
     };
-    const std::vector<int> &axes = kernel.values[size_t(op.operands[0])].axes;
+    const std::vector<AxisId> &axes = kernel.values[size_t(op.operands[0])].axes;
     const auto extent = [&](int64_t dimension) {
       return kernel.axes[size_t(axes[size_t(dimension)])].extent;
     };

@@ -9,19 +9,20 @@
 
 namespace weft {
 
-std::vector<int> longAxes(const Kernel &kernel, int value, const Layout &layout) {
-  std::vector<int> axes;
+std::vector<AxisId> longAxes(const Kernel &kernel, ValueId value, const Layout &layout) {
+  std::vector<AxisId> axes;
   for (const int dimension : layout.order) {
-    const int axis = kernel.values[size_t(value)].axes[size_t(dimension)];
+    const AxisId axis = kernel.values[size_t(value)].axes[size_t(dimension)];
     if (kernel.axes[size_t(axis)].extent > 1) axes.push_back(axis);
   }
   return axes;
 }
 
-std::vector<Layout> withFastest(const Kernel &kernel, int value, const std::vector<int> &columns) {
+std::vector<Layout> withFastest(const Kernel &kernel, ValueId value,
+                                const std::vector<AxisId> &columns) {
   std::vector<Layout> layouts = distinctLayouts(extentsOf(kernel, value));
-  const bool hasLongColumn =
-      std::ranges::any_of(columns, [&](int axis) { return kernel.axes[size_t(axis)].extent > 1; });
+  const bool hasLongColumn = std::ranges::any_of(
+      columns, [&](AxisId axis) { return kernel.axes[size_t(axis)].extent > 1; });
   if (hasLongColumn)
     std::erase_if(layouts, [&](const Layout &layout) {
       return std::ranges::find(columns, longAxes(kernel, value, layout).back()) == columns.end();
@@ -29,18 +30,18 @@ std::vector<Layout> withFastest(const Kernel &kernel, int value, const std::vect
   return layouts;
 }
 
-Layout logicalLayout(const Kernel &kernel, int value) {
+Layout logicalLayout(const Kernel &kernel, ValueId value) {
   const std::vector<int64_t> extents = extentsOf(kernel, value);
   return normalized(rowMajor(extents.size()), extents);
 }
 
-Layout plainLayout(const Kernel &kernel, const AttentionRegion &region, int value) {
-  const std::vector<int> rows = attentionRowAxes(kernel, region),
-                         &axes = kernel.values[size_t(value)].axes;
+Layout plainLayout(const Kernel &kernel, const AttentionRegion &region, ValueId value) {
+  const std::vector<AxisId> rows = attentionRowAxes(kernel, region),
+                            &axes = kernel.values[size_t(value)].axes;
   Layout layout{.order = {}};
   for (size_t dimension = 0; dimension < axes.size(); ++dimension)
     if (kernel.axes[size_t(axes[dimension])].extent == 1) layout.order.push_back(int(dimension));
-  for (const int axis : rows)
+  for (const AxisId axis : rows)
     if (const auto found = std::ranges::find(axes, axis); found != axes.end())
       layout.order.push_back(int(found - axes.begin()));
   const bool isOfRows =
@@ -51,14 +52,14 @@ Layout plainLayout(const Kernel &kernel, const AttentionRegion &region, int valu
 namespace {
 
 /// Those that are the first one but for one run of axes that is moved.
-std::vector<Layout> nearFirst(const Kernel &kernel, int value, const std::vector<Layout> &all) {
-  const std::vector<int> logical = longAxes(kernel, value, all.front());
+std::vector<Layout> nearFirst(const Kernel &kernel, ValueId value, const std::vector<Layout> &all) {
+  const std::vector<AxisId> logical = longAxes(kernel, value, all.front());
   const std::ptrdiff_t count = std::ptrdiff_t(logical.size());
-  std::set<std::vector<int>> near = {logical};
+  std::set<std::vector<AxisId>> near = {logical};
   for (std::ptrdiff_t begin = 0; begin < count; ++begin)
     for (std::ptrdiff_t middle = begin + 1; middle < count; ++middle)
       for (std::ptrdiff_t end = middle + 1; end <= count; ++end) {
-        std::vector<int> moved = logical;
+        std::vector<AxisId> moved = logical;
         std::rotate(moved.begin() + begin, moved.begin() + middle, moved.begin() + end);
         near.insert(moved);
       }
@@ -77,26 +78,27 @@ double combinations(const LayoutChoices &choices) {
   return product;
 }
 
-bool lieAlike(const std::vector<int> &a, const std::vector<int> &b) {
-  const auto shared = [](std::vector<int> axes, const std::vector<int> &with) {
-    std::erase_if(axes, [&](int axis) { return std::ranges::find(with, axis) == with.end(); });
+bool lieAlike(const std::vector<AxisId> &a, const std::vector<AxisId> &b) {
+  const auto shared = [](std::vector<AxisId> axes, const std::vector<AxisId> &with) {
+    std::erase_if(axes, [&](AxisId axis) { return std::ranges::find(with, axis) == with.end(); });
     return axes;
   };
   return shared(a, b) == shared(b, a);
 }
 
 std::vector<LayoutTuple> attentionTuples(const Kernel &kernel, const AttentionRegion &region) {
-  const std::vector<int> operands = operandValues(kernel);
+  const std::vector<ValueId> operands = operandValues(kernel);
   const size_t output =
       kernel.inputs.size() +
       size_t(std::ranges::find(kernel.outputs, region.output) - kernel.outputs.begin());
   LayoutChoices choices;
-  for (const int value : operands) {
+  for (const ValueId value : operands) {
     const bool isOfValues = value == region.v || value == region.output;
     choices.push_back(withFastest(kernel, value,
-                                  isOfValues                               ? region.valueDim
-                                  : value == region.q || value == region.k ? region.headDim
-                                                                           : std::vector<int>{}));
+                                  isOfValues ? region.valueDim
+                                  : value == region.q || value == region.k
+                                      ? region.headDim
+                                      : std::vector<AxisId>{}));
   }
   const auto isTooLarge = [&] { return combinations(choices) > double(mostAttentionTuples); };
   for (size_t i = operands.size(); i-- > 0 && isTooLarge();)

@@ -22,16 +22,17 @@ constexpr size_t mostAttentionTuples = 1500;
 using LayoutChoices = std::vector<std::vector<Layout>>;  ///< by operand
 double combinations(const LayoutChoices &choices);
 /// The axes longer than 1 of a value, slowest first.
-std::vector<int> longAxes(const Kernel &kernel, int value, const Layout &layout);
+std::vector<AxisId> longAxes(const Kernel &kernel, ValueId value, const Layout &layout);
 /// Those of all distinct layouts whose fastest axis is one of `columns`, where one of these is
 /// longer than 1.
-std::vector<Layout> withFastest(const Kernel &kernel, int value, const std::vector<int> &columns);
+std::vector<Layout> withFastest(const Kernel &kernel, ValueId value,
+                                const std::vector<AxisId> &columns);
 /// Its dimensions in their order.
-Layout logicalLayout(const Kernel &kernel, int value);
+Layout logicalLayout(const Kernel &kernel, ValueId value);
 /// Of a value with one element for every row of scores these as families number rows
 /// (attentionRowAxes), which attention-sm90 asks for; of others the logical layout.
-Layout plainLayout(const Kernel &kernel, const AttentionRegion &region, int value);
+Layout plainLayout(const Kernel &kernel, const AttentionRegion &region, ValueId value);
 /// Whether the axes that two operands share, `a` and `b` by longAxes(), stand in the same order.
-bool lieAlike(const std::vector<int> &a, const std::vector<int> &b);
+bool lieAlike(const std::vector<AxisId> &a, const std::vector<AxisId> &b);
 
 }  // namespace weft

@@ -14,36 +14,36 @@ namespace {
 constexpr int64_t mostPositions = int64_t(1) << 20;  ///< of queries, and of keys
 constexpr int64_t mostHeads = std::numeric_limits<int32_t>::max() / 2;
 
-bool contains(const std::vector<int> &axes, int axis) {
+bool contains(const std::vector<AxisId> &axes, AxisId axis) {
   return std::ranges::find(axes, axis) != axes.end();
 }
 
 /// Whether some node of the expression is the coordinate along an axis.
-bool readsCoordinate(const Expression &expression, int axis) {
+bool readsCoordinate(const Expression &expression, AxisId axis) {
   return std::ranges::any_of(expression.all(), [&](const ExpressionNode &node) {
     return node.kind == ExpressionNode::Kind::coordinate && node.index == axis;
   });
 }
 
-int64_t extentOf(const Kernel &kernel, int axis) {
+int64_t extentOf(const Kernel &kernel, AxisId axis) {
   return axis < 0 ? 1 : kernel.axes[size_t(axis)].extent;
 }
 
 /// Ties go to the last; -1 of none.
-int longest(const Kernel &kernel, const std::vector<int> &axes) {
-  int found = -1;
-  for (const int axis : axes)
+AxisId longest(const Kernel &kernel, const std::vector<AxisId> &axes) {
+  AxisId found = -1;
+  for (const AxisId axis : axes)
     if (found < 0 || extentOf(kernel, axis) >= extentOf(kernel, found)) found = axis;
   return found;
 }
 
 /// Of packed tokens their positions; else the longest of those whose coordinate an expression reads
 /// together with that of the keys; if there is none, the longest of all.
-int queryAxisOf(const Kernel &kernel, const AttentionRegion &region) {
+AxisId queryAxisOf(const Kernel &kernel, const AttentionRegion &region) {
   if (region.packed) return region.packed->positions;
-  std::vector<int> read;
-  for (const int axis : region.queries)
-    if (extentOf(kernel, axis) > 1 && std::ranges::any_of(region.scoreOps, [&](size_t op) {
+  std::vector<AxisId> read;
+  for (const AxisId axis : region.queries)
+    if (extentOf(kernel, axis) > 1 && std::ranges::any_of(region.scoreOps, [&](OpId op) {
           const Expression &expression = kernel.body[op].expression;
           return readsCoordinate(expression, axis) && readsCoordinate(expression, region.keyAxis);
         }))
@@ -60,7 +60,7 @@ public:
   Expected<AttentionProblem> run() {
     problem.scale = region.scale;
     problem.operandType = typeOf(region.q), problem.outputType = typeOf(region.output);
-    for (const int value : {region.k, region.v})
+    for (const ValueId value : {region.k, region.v})
       if (typeOf(value) != problem.operandType)
         return rejected("'{}' is {} and '{}' {}; queries, keys and values have one element type",
                         nameOf(region.q), weft::nameOf(problem.operandType), nameOf(value),
@@ -113,12 +113,12 @@ private:
     return Unexpected(Error::unsupported(text, std::forward<Arguments>(arguments)...));
   }
 
-  DType typeOf(int value) const { return kernel.values[size_t(value)].dtype; }
-  const std::string &nameOf(int value) const { return kernel.values[size_t(value)].name; }
-  int64_t extent(int axis) const { return extentOf(kernel, axis); }
+  DType typeOf(ValueId value) const { return kernel.values[size_t(value)].dtype; }
+  const std::string &nameOf(ValueId value) const { return kernel.values[size_t(value)].name; }
+  int64_t extent(AxisId axis) const { return extentOf(kernel, axis); }
 
   /// Head / divisor % sequences is the sequence of a head.
-  void addSequences(int sequencesAxis, int64_t &sequences, int64_t &divisor) const {
+  void addSequences(AxisId sequencesAxis, int64_t &sequences, int64_t &divisor) const {
     for (size_t axis = 0; axis < problem.headAxes.size(); ++axis) {
       if (sequences > 1) divisor *= problem.headExtents[axis];
       if (problem.headAxes[axis] == sequencesAxis) sequences = problem.headExtents[axis];
@@ -126,16 +126,16 @@ private:
   }
 
   /// Elements, along an axis of an input.
-  int64_t strideAlong(int value, int axis) const {
+  int64_t strideAlong(ValueId value, AxisId axis) const {
     const auto input = size_t(std::ranges::find(kernel.inputs, value) - kernel.inputs.begin());
-    const std::vector<int> &axes = kernel.values[size_t(value)].axes;
+    const std::vector<AxisId> &axes = kernel.values[size_t(value)].axes;
     const auto dimension = size_t(std::ranges::find(axes, axis) - axes.begin());
     return stridesOf(configuration.inputs.at(input), extentsOf(kernel, value)).at(dimension);
   }
 
   void addPaged() {
     const PagedKeys &own = *region.paged;
-    const std::vector<int> &table = kernel.values[size_t(own.table)].axes;
+    const std::vector<AxisId> &table = kernel.values[size_t(own.table)].axes;
     AttentionProblem::Paged paged{.table = own.input,
                                   .pages = extent(own.kPages),
                                   .positions = extent(own.kPositions),
@@ -156,7 +156,7 @@ private:
   }
 
   void addHeads() {
-    for (const int axis : attentionRowAxes(kernel, region)) {
+    for (const AxisId axis : attentionRowAxes(kernel, region)) {
       if (axis == problem.queryAxis) continue;
       problem.headAxes.push_back(axis);
       problem.headExtents.push_back(extent(axis));
@@ -165,7 +165,7 @@ private:
     }
   }
 
-  AttentionTensor tensor(int value, int rowAxis, int columnAxis) const {
+  AttentionTensor tensor(ValueId value, AxisId rowAxis, AxisId columnAxis) const {
     return attentionTensor(kernel, configuration, problem, value, rowAxis, columnAxis);
   }
 
@@ -177,11 +177,11 @@ private:
 
 }  // namespace
 
-std::vector<int> attentionRowAxes(const Kernel &kernel, const AttentionRegion &region) {
-  const int queryAxis = queryAxisOf(kernel, region);
-  std::vector<int> rows;
-  for (const std::vector<int> *axes : {&region.batch, &region.queries})
-    for (const int axis : *axes)
+std::vector<AxisId> attentionRowAxes(const Kernel &kernel, const AttentionRegion &region) {
+  const AxisId queryAxis = queryAxisOf(kernel, region);
+  std::vector<AxisId> rows;
+  for (const std::vector<AxisId> *axes : {&region.batch, &region.queries})
+    for (const AxisId axis : *axes)
       if (axis != queryAxis && extentOf(kernel, axis) > 1) rows.push_back(axis);
   if (queryAxis >= 0 && extentOf(kernel, queryAxis) > 1) rows.push_back(queryAxis);
   return rows;
@@ -194,19 +194,19 @@ bool AttentionTensor::hasAlignedRows(int64_t elementBytes, int64_t bytes) const 
 }
 
 AttentionTensor attentionTensor(const Kernel &kernel, const Configuration &configuration,
-                                const AttentionProblem &problem, int value, int rowAxis,
-                                int columnAxis) {
+                                const AttentionProblem &problem, ValueId value, AxisId rowAxis,
+                                AxisId columnAxis) {
   const auto input = std::ranges::find(kernel.inputs, value);
   const bool isInput = input != kernel.inputs.end();
   const auto place =
       size_t(isInput ? input - kernel.inputs.begin()
                      : std::ranges::find(kernel.outputs, value) - kernel.outputs.begin());
   const Layout &layout = isInput ? configuration.inputs.at(place) : configuration.outputs.at(place);
-  const std::vector<int> &axes = kernel.values[size_t(value)].axes;
+  const std::vector<AxisId> &axes = kernel.values[size_t(value)].axes;
   std::vector<int64_t> extents;
-  for (const int axis : axes) extents.push_back(kernel.axes[size_t(axis)].extent);
+  for (const AxisId axis : axes) extents.push_back(kernel.axes[size_t(axis)].extent);
   const std::vector<int64_t> strides = stridesOf(layout, extents);
-  const auto along = [&](int axis) {
+  const auto along = [&](AxisId axis) {
     const auto found = std::ranges::find(axes, axis);
     return found == axes.end() ? 0 : strides[size_t(found - axes.begin())];
   };
@@ -218,7 +218,7 @@ AttentionTensor attentionTensor(const Kernel &kernel, const Configuration &confi
                          .rows = rowAxis < 0 ? 1 : kernel.axes[size_t(rowAxis)].extent,
                          .rowStride = along(rowAxis),
                          .columnStride = isOneColumn ? 1 : along(columnAxis)};
-  for (const int axis : problem.headAxes) result.headStrides.push_back(along(axis));
+  for (const AxisId axis : problem.headAxes) result.headStrides.push_back(along(axis));
   return result;
 }
 

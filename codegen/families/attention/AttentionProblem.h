@@ -24,7 +24,7 @@ namespace weft {
 /// A tensor of a fused attention. The kernel's pointer is the address of its element zero, so
 /// `offset` is part of no address.
 struct AttentionTensor {
-  int value = -1;
+  ValueId value = -1;
   size_t operand = 0;        ///< position among Kernel::inputs, then Kernel::outputs
   int64_t offset = 0;        ///< elements from the start of the buffer
   int64_t alignment = 16;    ///< bytes that the address of element zero is a multiple of
@@ -42,11 +42,11 @@ struct AttentionProblem {
   DType operandType = DType::f16;  ///< of queries, keys and values; tf32: f32 that is read so
   DType outputType = DType::f16;
   // Axes of the kernel; -1 where there is none, of extent 1 then.
-  int queryAxis = -1, keyAxis = -1, headDimAxis = -1, valueDimAxis = -1;
+  AxisId queryAxis = -1, keyAxis = -1, headDimAxis = -1, valueDimAxis = -1;
   int64_t queries = 1, keys = 1, headDim = 1, valueDim = 1;
   /// All other axes longer than 1, slowest first: those of the region's batch, then the other axes
   /// of its queries, the heads of a group.
-  std::vector<int> headAxes;
+  std::vector<AxisId> headAxes;
   std::vector<int64_t> headExtents;  ///< of headAxes
   int64_t heads = 1;                 ///< their product
   int64_t headsOfGroup = 1;          ///< neighbouring heads that share keys and values
@@ -78,7 +78,7 @@ struct AttentionProblem {
 
 /// All axes longer than 1 of rows of scores, slowest first as rows are numbered: those of heads, as
 /// in AttentionProblem::headAxes, then that of queries.
-std::vector<int> attentionRowAxes(const Kernel &kernel, const AttentionRegion &region);
+std::vector<AxisId> attentionRowAxes(const Kernel &kernel, const AttentionRegion &region);
 
 /// The error says what no kernel of an attention takes: element types that differ, or several long
 /// axes in the place of one.
@@ -88,8 +88,8 @@ Expected<AttentionProblem> attentionProblem(const Kernel &kernel, const Attentio
 /// An input or output of the kernel, whose rows run along `rowAxis`. Of `problem` the axes of heads
 /// are read.
 AttentionTensor attentionTensor(const Kernel &kernel, const Configuration &configuration,
-                                const AttentionProblem &problem, int value, int rowAxis,
-                                int columnAxis);
+                                const AttentionProblem &problem, ValueId value, AxisId rowAxis,
+                                AxisId columnAxis);
 
 /// Why families that multiply by tensor cores do not take the region's element types on a device;
 /// empty if they do. takesTf32: the family takes f32 that may be read as tf32.

@@ -59,13 +59,13 @@ private:
   std::string addScore(const std::string &wish, bool withoutMasks) {
     const Code name = context.names.reserve(wish);
     const ScoreOps::Coordinate at = ops.coordinates(head, query, key);
-    std::map<int, Code> names = {{region.scores, s}};  // by value
+    std::map<ValueId, Code> names = {{region.scores, s}};
     Block body;
     for (size_t i = 0; i < region.scoreOps.size(); ++i) {
       const BodyOp &op = kernel.body[region.scoreOps[i]];
       const bool isKept = withoutMasks && masks[i];
       const int root = isKept ? maskForm(op)->kept : op.expression.root();
-      const int value = op.results[0];
+      const ValueId value = op.results[0];
       if (isKept && keepsOperand(op, *maskForm(op))) {
         names[value] = ops.operandName(op, op.expression[root].index, names, body, at);
         continue;
@@ -101,7 +101,7 @@ private:
 }  // namespace
 
 std::string scoreRejection(const Kernel &kernel, const AttentionRegion &region) {
-  for (const size_t index : region.scoreOps) {
+  for (const OpId index : region.scoreOps) {
     const BodyOp &op = kernel.body[index];
     if (op.expression.empty())
       return fmt::format("'{}' between scores and softmax has no expression", nameOf(op.kind));
@@ -136,7 +136,7 @@ Statement coverageFunction(const ScoreContext &context, ScoreOps &ops,
              firstKey = context.names.reserve("firstKey"),
              lastKey = context.names.reserve("lastKey");
   const ScoreOps::Coordinate at = ops.coordinates(head, firstQuery, firstKey);
-  std::map<int, Code> names;
+  std::map<ValueId, Code> names;
   Block body;
   std::vector<Code> mayKeep, keeps;
   for (size_t i = 0; i < masks.size(); ++i) {
@@ -146,7 +146,7 @@ Statement coverageFunction(const ScoreContext &context, ScoreOps &ops,
     LeafInterval leaf;
     leaf = [&](const ExpressionNode &node) -> std::optional<Interval> {
       if (node.kind == Kind::operand && !node.children.empty()) {
-        const std::optional<int> bounds = boundsOfElement(op, node);
+        const std::optional<ValueId> bounds = boundsOfElement(op, node);
         if (!bounds) return std::nullopt;
         std::vector<Code> before;
         for (size_t d = 0; d + 1 < node.children.size(); ++d) {
@@ -160,7 +160,7 @@ Statement coverageFunction(const ScoreContext &context, ScoreOps &ops,
         return Interval{code("{}.low", found), code("{}.high", found)};
       }
       if (node.kind == Kind::operand) {
-        const int value = op.operands[size_t(node.index)];
+        const ValueId value = op.operands[size_t(node.index)];
         if (!inputOf(region, value) || !isOneInTile(kernel, problem, value)) return std::nullopt;
         const Code element = ops.operandName(op, node.index, names, body, at);
         return Interval{element, element};

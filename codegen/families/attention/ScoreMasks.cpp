@@ -29,14 +29,14 @@ bool isNegativeInfinity(const BodyOp &op, int node) {
   return numberAt(op, node) == -std::numeric_limits<double>::infinity();
 }
 
-bool readsAny(const BodyOp &op, int node, const std::set<int> &values) {
+bool readsAny(const BodyOp &op, int node, const std::set<ValueId> &values) {
   const ExpressionNode &own = op.expression[node];
   return (own.kind == Kind::operand && values.contains(op.operands[size_t(own.index)])) ||
          std::ranges::any_of(own.children, [&](int child) { return readsAny(op, child, values); });
 }
 
 /// Whether a node is -inf where these operands are, as long as all others are finite.
-bool keepsInfinity(const BodyOp &op, int node, const std::set<int> &infinite) {
+bool keepsInfinity(const BodyOp &op, int node, const std::set<ValueId> &infinite) {
   const ExpressionNode &own = op.expression[node];
   const auto keeps = [&](int child) {
     return keepsInfinity(op, own.children[size_t(child)], infinite);
@@ -75,7 +75,7 @@ bool keepsInfinity(const BodyOp &op, int node, const std::set<int> &infinite) {
 
 /// Whether the last value of the score ops is -inf wherever this op's result is.
 bool reachesFold(const Kernel &kernel, const AttentionRegion &region, size_t mask) {
-  std::set<int> infinite = {kernel.body[region.scoreOps[mask]].results[0]};
+  std::set<ValueId> infinite = {kernel.body[region.scoreOps[mask]].results[0]};
   for (size_t i = mask + 1; i < region.scoreOps.size(); ++i) {
     const BodyOp &op = kernel.body[region.scoreOps[i]];
     if (!op.expression.empty() && keepsInfinity(op, op.expression.root(), infinite))
@@ -84,8 +84,8 @@ bool reachesFold(const Kernel &kernel, const AttentionRegion &region, size_t mas
   return infinite.contains(region.folded);
 }
 
-bool runsAlong(const Kernel &kernel, int value, int axis) {
-  const std::vector<int> &axes = kernel.values[size_t(value)].axes;
+bool runsAlong(const Kernel &kernel, ValueId value, AxisId axis) {
+  const std::vector<AxisId> &axes = kernel.values[size_t(value)].axes;
   return std::ranges::find(axes, axis) != axes.end();
 }
 
@@ -105,21 +105,21 @@ std::optional<MaskForm> maskForm(const BodyOp &op, double fill) {
   return MaskForm{root.children[0], root.children[isFirst ? 2 : 1], isSecond};
 }
 
-bool isOneInTile(const Kernel &kernel, const AttentionProblem &problem, int value) {
-  const auto isShort = [&](int axis) {
+bool isOneInTile(const Kernel &kernel, const AttentionProblem &problem, ValueId value) {
+  const auto isShort = [&](AxisId axis) {
     return axis < 0 || kernel.axes[size_t(axis)].extent == 1 || !runsAlong(kernel, value, axis);
   };
   return kernel.values[size_t(value)].dtype == DType::i32 && isShort(problem.queryAxis) &&
          isShort(problem.keyAxis);
 }
 
-std::optional<size_t> inputOf(const AttentionRegion &region, int value) {
+std::optional<size_t> inputOf(const AttentionRegion &region, ValueId value) {
   for (const ScoreInput &input : region.inputs)
     if (input.value == value) return input.input;
   return std::nullopt;
 }
 
-std::optional<int> boundsOfElement(const BodyOp &op, const ExpressionNode &element) {
+std::optional<ValueId> boundsOfElement(const BodyOp &op, const ExpressionNode &element) {
   if (element.children.empty() || size_t(element.index) != segmentsOperand) return std::nullopt;
   return tileBoundsOf(op);
 }
@@ -141,7 +141,7 @@ bool isMask(const Kernel &kernel, const AttentionRegion &region, const Attention
     if (node.kind == Kind::operand && !node.children.empty()) {
       if (!boundsOfElement(op, node)) return std::nullopt;
     } else if (node.kind == Kind::operand) {
-      const int value = op.operands[size_t(node.index)];
+      const ValueId value = op.operands[size_t(node.index)];
       if (!inputOf(region, value) || !isOneInTile(kernel, problem, value)) return std::nullopt;
     } else if (node.index != problem.queryAxis && node.index != problem.keyAxis) {
       return Interval{"digit", "digit", true};
@@ -166,7 +166,7 @@ std::vector<bool> scoreMasks(const Kernel &kernel, const AttentionRegion &region
 
 bool masksDifferInGroup(const Kernel &kernel, const AttentionRegion &region,
                         const AttentionProblem &problem) {
-  const auto isOfGroup = [&](int axis) {
+  const auto isOfGroup = [&](AxisId axis) {
     return axis != problem.queryAxis && kernel.axes[size_t(axis)].extent > 1 &&
            std::ranges::find(region.queries, axis) != region.queries.end();
   };

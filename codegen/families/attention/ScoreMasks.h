@@ -21,13 +21,13 @@ std::optional<MaskForm> maskForm(const BodyOp &op, double fill);
 bool keepsOperand(const BodyOp &op, const MaskForm &form);
 
 /// An input of the score ops is what no op of the body computes.
-std::optional<size_t> inputOf(const AttentionRegion &region, int value);
+std::optional<size_t> inputOf(const AttentionRegion &region, ValueId value);
 /// Whether an element is one integer in a tile.
-bool isOneInTile(const Kernel &kernel, const AttentionProblem &problem, int value);
+bool isOneInTile(const Kernel &kernel, const AttentionProblem &problem, ValueId value);
 
 /// The tensor that bounds an element which an op reads at computed coordinates, by every 32
 /// neighbouring positions of its last axis: of the segments of a document mask that has bounds.
-std::optional<int> boundsOfElement(const BodyOp &op, const ExpressionNode &element);
+std::optional<ValueId> boundsOfElement(const BodyOp &op, const ExpressionNode &element);
 
 /// Which of the region's score ops are masks. One for each of AttentionRegion::scoreOps.
 std::vector<bool> scoreMasks(const Kernel &kernel, const AttentionRegion &region,

@@ -15,7 +15,7 @@ using Kind = ExpressionNode::Kind;
 
 ScoreOps::Coordinate ScoreOps::coordinates(const Code &head, const Code &query,
                                            const Code &key) const {
-  return [=, this](int axis) {
+  return [=, this](AxisId axis) {
     if (extent(axis) == 1) return Code::plain("0");
     return axis == problem.queryAxis ? query
            : axis == problem.keyAxis ? key
@@ -24,9 +24,9 @@ ScoreOps::Coordinate ScoreOps::coordinates(const Code &head, const Code &query,
 }
 
 /// The element's own coordinates.
-std::vector<ScoreOps::Place> ScoreOps::ownPlaces(int value, const Coordinate &at) const {
+std::vector<ScoreOps::Place> ScoreOps::ownPlaces(ValueId value, const Coordinate &at) const {
   std::vector<Place> places;
-  for (const int axis : kernel.values[size_t(value)].axes) {
+  for (const AxisId axis : kernel.values[size_t(value)].axes) {
     places.push_back({at(axis), {}});
     if (isPosition(axis)) places.back().guarded = {axis};
   }
@@ -57,7 +57,7 @@ Statement ScoreOps::load(size_t input, const Code &name, const std::vector<Place
                          const Coordinate &at) const {
   const Value &value = kernel.values[size_t(kernel.inputs[input])];
   std::vector<int64_t> extents;
-  for (const int axis : value.axes) extents.push_back(extent(axis));
+  for (const AxisId axis : value.axes) extents.push_back(extent(axis));
   const std::vector<int64_t> strides = stridesOf(context.configuration.inputs[input], extents);
   int64_t last = 0;
   for (size_t d = 0; d < extents.size(); ++d) last += (extents[d] - 1) * strides[d];
@@ -69,7 +69,7 @@ Statement ScoreOps::load(size_t input, const Code &name, const std::vector<Place
     const Code &coordinate = places[d].index;
     const Code index = isLong ? code("weft::Offset({})", coordinate) : asOperand(coordinate);
     pointer += strides[d] == 1 ? code(" + {}", index) : code(" + {} * {}", index, strides[d]);
-    for (const int axis : places[d].guarded)
+    for (const AxisId axis : places[d].guarded)
       if (Code guard = code("{} < {}", at(axis), context.axes[size_t(axis)]);
           std::ranges::find(guards, guard) == guards.end())
         guards.push_back(std::move(guard));
@@ -82,7 +82,7 @@ Statement ScoreOps::load(size_t input, const Code &name, const std::vector<Place
   return statement;
 }
 
-Code ScoreOps::tileBounds(int value, const std::vector<Code> &before, const Code &first,
+Code ScoreOps::tileBounds(ValueId value, const std::vector<Code> &before, const Code &first,
                           const Code &last, Block &body) {
   const std::optional<size_t> input = inputOf(region, value);
   if (!input)
@@ -90,7 +90,7 @@ Code ScoreOps::tileBounds(int value, const std::vector<Code> &before, const Code
                              kernel.name, kernel.values[size_t(value)].name);
   headers.insert("weft/tile_bounds.cuh");
   std::vector<int64_t> extents;
-  for (const int axis : kernel.values[size_t(value)].axes) extents.push_back(extent(axis));
+  for (const AxisId axis : kernel.values[size_t(value)].axes) extents.push_back(extent(axis));
   const std::vector<int64_t> strides = stridesOf(context.configuration.inputs[*input], extents);
   std::vector<Code> row;
   for (size_t d = 0; d < before.size(); ++d)
@@ -113,9 +113,9 @@ Code ScoreOps::constant(const std::string &wish, const Code &value) {
   return found->second;
 }
 
-Code ScoreOps::operandName(const BodyOp &op, int operand, std::map<int, Code> &names, Block &body,
-                           const Coordinate &at) {
-  const int value = op.operands[size_t(operand)];
+Code ScoreOps::operandName(const BodyOp &op, int operand, std::map<ValueId, Code> &names,
+                           Block &body, const Coordinate &at) {
+  const ValueId value = op.operands[size_t(operand)];
   const auto known = names.find(value);
   if (known != names.end()) return known->second;
   const std::optional<size_t> input = inputOf(region, value);
@@ -132,7 +132,7 @@ Code ScoreOps::operandName(const BodyOp &op, int operand, std::map<int, Code> &n
 Code ScoreOps::elementName(const BodyOp &op, int index, std::map<std::string, Code> &elements,
                            Block &body, const Coordinate &at) {
   const ExpressionNode &node = op.expression[index];
-  const int value = op.operands[size_t(node.index)];
+  const ValueId value = op.operands[size_t(node.index)];
   Code &name = elements[op.expression.textOf(index)];
   if (!name.empty()) return name;
   const std::optional<size_t> input = inputOf(region, value);
@@ -151,7 +151,7 @@ Code ScoreOps::attributeName(const BodyOp &op, const std::string &attribute) {
       .at(attribute);
 }
 
-Code ScoreOps::text(const BodyOp &op, int root, std::map<int, Code> &names, Block &body,
+Code ScoreOps::text(const BodyOp &op, int root, std::map<ValueId, Code> &names, Block &body,
                     const Coordinate &at) {
   headers.merge(op.expression.headers());
   const std::map<std::string, Code> attributes = attributeConstants(
@@ -169,7 +169,7 @@ Code ScoreOps::text(const BodyOp &op, int root, std::map<int, Code> &names, Bloc
 }
 
 Code headCoordinate(const AttentionProblem &problem, const std::vector<std::string> &axes,
-                    const Code &head, int axis) {
+                    const Code &head, AxisId axis) {
   const auto found = std::ranges::find(problem.headAxes, axis);
   if (found == problem.headAxes.end()) return Code::plain("0");
   Code text = head;

@@ -32,11 +32,11 @@ struct ScoreContext {
 /// The coordinate along an axis of heads: a digit of the number of a head. `axes`: as ScoreContext
 /// has them.
 Code headCoordinate(const AttentionProblem &problem, const std::vector<std::string> &axes,
-                    const Code &head, int axis);
+                    const Code &head, AxisId axis);
 
 class ScoreOps {
 public:
-  using Coordinate = std::function<Code(int axis)>;
+  using Coordinate = std::function<Code(AxisId axis)>;
   explicit ScoreOps(const ScoreContext &context)
       : context(context),
         kernel(context.kernel),
@@ -45,20 +45,20 @@ public:
 
   /// The coordinates of an element; those of extent 1 are 0.
   Coordinate coordinates(const Code &head, const Code &query, const Code &key) const;
-  int64_t extent(int axis) const { return axis < 0 ? 1 : kernel.axes[size_t(axis)].extent; }
+  int64_t extent(AxisId axis) const { return axis < 0 ? 1 : kernel.axes[size_t(axis)].extent; }
 
   /// A value's name, loaded at its first use. `names`: by value.
-  Code operandName(const BodyOp &op, int operand, std::map<int, Code> &names, Block &body,
+  Code operandName(const BodyOp &op, int operand, std::map<ValueId, Code> &names, Block &body,
                    const Coordinate &at);
   /// What the op computes from a node of its expression on.
-  Code text(const BodyOp &op, int root, std::map<int, Code> &names, Block &body,
+  Code text(const BodyOp &op, int root, std::map<ValueId, Code> &names, Block &body,
             const Coordinate &at);
   /// The name of an attribute that the op's expression reads.
   Code attributeName(const BodyOp &op, const std::string &attribute);
   /// The name of a weft::Bounds: what a tensor of bounds (kernel/TileBounds.h) has of an inclusive
   /// range of positions. `before`: the coordinates in front of the axis of tiles.
-  Code tileBounds(int value, const std::vector<Code> &before, const Code &first, const Code &last,
-                  Block &body);
+  Code tileBounds(ValueId value, const std::vector<Code> &before, const Code &first,
+                  const Code &last, Block &body);
   /// The name of a constant of this value.
   Code constant(const std::string &wish, const Code &value);
 
@@ -69,10 +69,12 @@ private:
   /// One coordinate of an element that is loaded.
   struct Place {
     Code index;
-    std::vector<int> guarded;  ///< axes of positions: outside the scores nothing is read
+    std::vector<AxisId> guarded;  ///< axes of positions: outside the scores nothing is read
   };
-  bool isPosition(int axis) const { return axis == problem.queryAxis || axis == problem.keyAxis; }
-  std::vector<Place> ownPlaces(int value, const Coordinate &at) const;
+  bool isPosition(AxisId axis) const {
+    return axis == problem.queryAxis || axis == problem.keyAxis;
+  }
+  std::vector<Place> ownPlaces(ValueId value, const Coordinate &at) const;
   std::vector<Place> computedPlaces(const Expression &expression, const ExpressionNode &element,
                                     const Coordinate &at) const;
   Statement load(size_t input, const Code &name, const std::vector<Place> &places,

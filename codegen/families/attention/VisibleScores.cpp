@@ -325,10 +325,10 @@ namespace {
 
 /// Whether a tile of scores reads several rows of the input.
 bool isScattered(const Kernel &kernel, const AttentionRegion &region,
-                 const AttentionProblem &problem, int value) {
+                 const AttentionProblem &problem, ValueId value) {
   if (isTileBounds(kernel, region.scoreOps, value)) return false;  // a tile asks for a few
-  const std::vector<int> &ofScores = kernel.values[size_t(region.scores)].axes;
-  return std::ranges::count_if(kernel.values[size_t(value)].axes, [&](int axis) {
+  const std::vector<AxisId> &ofScores = kernel.values[size_t(region.scores)].axes;
+  return std::ranges::count_if(kernel.values[size_t(value)].axes, [&](AxisId axis) {
            return kernel.axes[size_t(axis)].extent > 1 &&
                   (axis == problem.queryAxis || axis == problem.keyAxis ||
                    std::ranges::find(ofScores, axis) == ofScores.end());

@@ -13,14 +13,14 @@ namespace weft {
 namespace {
 
 /// Whether axes that both have stand in one order, and, where each has one more, in its place.
-bool areInStep(std::vector<int> axes, const std::vector<int> &leader) {
-  const auto lacking = [](const std::vector<int> &from, const std::vector<int> &in) {
-    std::vector<int> only;
+bool areInStep(std::vector<AxisId> axes, const std::vector<AxisId> &leader) {
+  const auto lacking = [](const std::vector<AxisId> &from, const std::vector<AxisId> &in) {
+    std::vector<AxisId> only;
     std::ranges::copy_if(from, std::back_inserter(only),
-                         [&](int axis) { return std::ranges::find(in, axis) == in.end(); });
+                         [&](AxisId axis) { return std::ranges::find(in, axis) == in.end(); });
     return only;
   };
-  const std::vector<int> own = lacking(axes, leader), other = lacking(leader, axes);
+  const std::vector<AxisId> own = lacking(axes, leader), other = lacking(leader, axes);
   if (own.size() != 1 || other.size() != 1) return lieAlike(axes, leader);
   std::ranges::replace(axes, own.front(), other.front());
   return axes == leader;
@@ -30,18 +30,19 @@ bool areInStep(std::vector<int> axes, const std::vector<int> &leader) {
 
 std::vector<LayoutTuple> attentionBackwardTuples(const Kernel &kernel,
                                                  const AttentionBackwardRegion &region) {
-  const std::vector<int> operands = operandValues(kernel);
-  const auto placeOf = [&](int value) {
+  const std::vector<ValueId> operands = operandValues(kernel);
+  const auto placeOf = [&](ValueId value) {
     return size_t(std::ranges::find(operands, value) - operands.begin());
   };
-  std::map<int, const std::vector<int> *> columnsOf;  // by value
-  for (const int value : {region.q, region.k, region.dQ, region.dK})
+  std::map<ValueId, const std::vector<AxisId> *> columnsOf;
+  for (const ValueId value : {region.q, region.k, region.dQ, region.dK})
     columnsOf[value] = &region.headDim;
-  for (const int value : {region.v, region.dOutput, region.dV}) columnsOf[value] = &region.valueDim;
+  for (const ValueId value : {region.v, region.dOutput, region.dV})
+    columnsOf[value] = &region.valueDim;
   LayoutChoices choices;
-  for (const int value : operands)
+  for (const ValueId value : operands)
     choices.push_back(withFastest(
-        kernel, value, columnsOf.contains(value) ? *columnsOf.at(value) : std::vector<int>{}));
+        kernel, value, columnsOf.contains(value) ? *columnsOf.at(value) : std::vector<AxisId>{}));
 
   std::map<size_t, size_t> leaderOf;  // operands that lie as another one does
   const auto isTooLarge = [&] {

@@ -8,7 +8,7 @@
 namespace weft {
 
 AttentionRegion attentionOf(const Kernel &kernel, const AttentionBackwardRegion &region) {
-  const auto inputOf = [&](int value) {
+  const auto inputOf = [&](ValueId value) {
     return size_t(std::ranges::find(kernel.inputs, value) - kernel.inputs.begin());
   };
   return {.contraction = region.scoresContraction,
@@ -49,7 +49,7 @@ Expected<AttentionBackwardProblem> attentionBackwardProblem(const Kernel &kernel
       attentionProblem(kernel, attentionOf(kernel, region), configuration);
   if (!attention) return Unexpected(attention.error());
   AttentionBackwardProblem problem{.attention = *attention};
-  const auto tensor = [&](int value, int rowAxis, int columnAxis) {
+  const auto tensor = [&](ValueId value, AxisId rowAxis, AxisId columnAxis) {
     return attentionTensor(kernel, configuration, *attention, value, rowAxis, columnAxis);
   };
   problem.dQ = tensor(region.dQ, attention->queryAxis, attention->headDimAxis);
@@ -64,12 +64,12 @@ std::string attentionBackwardTypeRejection(const Kernel &kernel,
                                            const AttentionBackwardRegion &region,
                                            const Device &device, bool takesTf32) {
   const DType type = kernel.values[size_t(region.q)].dtype;
-  std::vector<int> gradients = {region.dQ, region.dK, region.dV};
+  std::vector<ValueId> gradients = {region.dQ, region.dK, region.dV};
   if (region.storesScores) gradients.push_back(region.dScores);
   if (region.storesScores && type == DType::f32)
     return fmt::format("'{}' is stored, of f32; stored gradients of scores are f16 or bf16",
                        kernel.values[size_t(region.dScores)].name);
-  for (const int value : gradients)
+  for (const ValueId value : gradients)
     if (const Value &gradient = kernel.values[size_t(value)]; gradient.dtype != type)
       return fmt::format("'{}' is {}, queries are {}; one element type is taken", gradient.name,
                          nameOf(gradient.dtype), nameOf(type));

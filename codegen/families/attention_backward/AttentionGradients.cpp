@@ -21,7 +21,7 @@ using Kind = ExpressionNode::Kind;
 std::vector<const BodyOp *> dropoutsOf(const Kernel &kernel,
                                        const AttentionBackwardRegion &region) {
   std::vector<const BodyOp *> dropouts;
-  for (const size_t index : region.elementOps)
+  for (const OpId index : region.elementOps)
     if (const std::optional<Dropout> own = dropoutOf(kernel.body[index]); own && own->p > 0)
       dropouts.push_back(&kernel.body[index]);
   return dropouts;
@@ -61,7 +61,7 @@ std::map<size_t, MaskForm> masksOf(const Kernel &kernel, const AttentionBackward
     masks.emplace(region.scoreOps[i], form);
     conditions.emplace(conditionText(op, form), form.keepsWhereTrue);
   }
-  for (const size_t index : region.elementOps) {
+  for (const OpId index : region.elementOps) {
     if (std::ranges::find(region.scoreOps, index) != region.scoreOps.end()) continue;
     const BodyOp &op = kernel.body[index];
     const std::optional<MaskForm> form = maskForm(op, 0);
@@ -72,17 +72,17 @@ std::map<size_t, MaskForm> masksOf(const Kernel &kernel, const AttentionBackward
 }
 
 /// f32, of rows, read by ops other than the probability, at their own coordinates alone. Values.
-std::vector<int> rowTensorsOf(const Kernel &kernel, const AttentionBackwardRegion &region) {
-  const auto isOfRow = [&](int axis) {
+std::vector<ValueId> rowTensorsOf(const Kernel &kernel, const AttentionBackwardRegion &region) {
+  const auto isOfRow = [&](AxisId axis) {
     return std::ranges::find(region.batch, axis) != region.batch.end() ||
            std::ranges::find(region.queries, axis) != region.queries.end();
   };
-  std::vector<int> tensors;
+  std::vector<ValueId> tensors;
   for (const ScoreInput &input : region.inputs) {
     const Value &value = kernel.values[size_t(input.value)];
     if (value.dtype != DType::f32 || !std::ranges::all_of(value.axes, isOfRow)) continue;
     bool isRead = false, isElsewhere = false;
-    for (const size_t index : region.elementOps) {
+    for (const OpId index : region.elementOps) {
       const BodyOp &op = kernel.body[index];
       for (size_t n = 0; n < op.operands.size(); ++n)
         if (op.operands[n] == input.value) {
@@ -126,7 +126,7 @@ public:
     result.coverage = "weft::FullCoverage{}";
     if (result.hasMasks) {
       std::vector<bool> isMask;
-      for (const size_t op : region.scoreOps) isMask.push_back(masks.contains(op));
+      for (const OpId op : region.scoreOps) isMask.push_back(masks.contains(op));
       result.functions.push_back(coverageFunction(scoreContext, ops, isMask, head));
       result.coverage = result.functions.back().name.str();
     }
@@ -140,7 +140,7 @@ public:
   }
 
 private:
-  bool isScoreOp(size_t op) const {
+  bool isScoreOp(OpId op) const {
     return std::ranges::find(region.scoreOps, op) != region.scoreOps.end();
   }
 
@@ -150,13 +150,13 @@ private:
   void addRow() {
     const Code name = context.names.reserve("rowOf");
     const ScoreOps::Coordinate at = ops.coordinates(head, query, "0");
-    std::map<int, Code> names;
+    std::map<ValueId, Code> names;
     Block body;
     std::vector<Code> members = {
         code("weft::negatedLogSum({})",
              ops.operandName(kernel.body[region.probability], 1, names, body, at))};
-    for (const int value : rowTensors)
-      for (const size_t index : region.elementOps) {
+    for (const ValueId value : rowTensors)
+      for (const OpId index : region.elementOps) {
         const BodyOp &op = kernel.body[index];
         const auto found = std::ranges::find(op.operands, value);
         if (index == region.probability || found == op.operands.end()) continue;
@@ -172,16 +172,16 @@ private:
   /// masks alone are between, and nothing else reads them.
   bool foldsScale() const {
     if (region.scoresScale <= 0) return false;
-    std::set<int> ofScore = {region.scores};
-    for (const size_t index : region.scoreOps) {
+    std::set<ValueId> ofScore = {region.scores};
+    for (const OpId index : region.scoreOps) {
       const BodyOp &op = kernel.body[index];
       if (!masks.contains(index) || !keepsOperand(op, masks.at(index))) return false;
       ofScore.insert(op.results[0]);
     }
-    return std::ranges::none_of(region.elementOps, [&](size_t index) {
+    return std::ranges::none_of(region.elementOps, [&](OpId index) {
       return index != region.probability && !isScoreOp(index) &&
              std::ranges::any_of(kernel.body[index].operands,
-                                 [&](int operand) { return ofScore.contains(operand); });
+                                 [&](ValueId operand) { return ofScore.contains(operand); });
     });
   }
 
@@ -189,9 +189,9 @@ private:
     const Code name = context.names.reserve(wish);
     const ScoreOps::Coordinate at = ops.coordinates(head, query, key);
     const bool isFolded = foldsScale();
-    std::map<int, Code> names;
+    std::map<ValueId, Code> names;
     Block body;
-    const auto scaled = [&](int value, const Code &sum, double scale) {
+    const auto scaled = [&](ValueId value, const Code &sum, double scale) {
       names[value] = sum;
       if (scale == 1) return;
       names[value] = context.names.reserve(kernel.values[size_t(value)].name);
@@ -202,9 +202,9 @@ private:
     scaled(region.dKept, dKept, region.dKeptScale);
     for (size_t n = 0; n < rowTensors.size(); ++n) names[rowTensors[n]] = Code(rowElement(n + 1));
     const double factor = std::numbers::log2e * (isFolded ? region.scoresScale : 1);
-    for (const size_t index : region.elementOps) {
+    for (const OpId index : region.elementOps) {
       const BodyOp &op = kernel.body[index];
-      const int value = op.results[0];
+      const ValueId value = op.results[0];
       Code text;
       if (index == region.probability) {
         text = code("weft::probabilityOf({}, {}, {})", ops.operandName(op, 0, names, body, at),
@@ -253,7 +253,7 @@ private:
     const bool areWords =
         stride == 1 && other % 2 == 0 && extent % 2 == 0 && tensor.alignment % 4 == 0 &&
         std::ranges::all_of(tensor.headStrides, [](int64_t one) { return one % 2 == 0; });
-    const auto extentName = [&](int axis) {
+    const auto extentName = [&](AxisId axis) {
       return axis < 0 ? std::string("1") : context.axes[size_t(axis)];
     };
     const std::string queries = extentName(problem.queryAxis), keys = extentName(problem.keyAxis),
@@ -289,7 +289,7 @@ private:
   /// The slice of the probabilities that a head is, over their axes but the last two.
   std::string outerOfHead() const {
     std::string outer = "0";
-    const std::vector<int> &own = kernel.values[size_t(region.scores)].axes;
+    const std::vector<AxisId> &own = kernel.values[size_t(region.scores)].axes;
     for (size_t i = 0; i + 2 < own.size(); ++i) {
       if (kernel.axes[size_t(own[i])].extent == 1) continue;
       const std::string coordinate =
@@ -339,7 +339,7 @@ private:
   const AttentionBackwardRegion &region;
   const AttentionRegion attention;
   const std::map<size_t, MaskForm> masks;  ///< by op of the body
-  const std::vector<int> rowTensors;       ///< values, behind the log sums
+  const std::vector<ValueId> rowTensors;   ///< behind the log sums
   const ScoreContext scoreContext;
   Code s = "s", dKept = "dKept", row = "row", head = "head", query = "query", key = "key",
        isKept = "isKept";  ///< parameters of functions
@@ -353,13 +353,13 @@ std::string gradientRejection(const Kernel &kernel, const AttentionBackwardRegio
                               const AttentionBackwardProblem &problem) {
   AttentionRegion all = attentionOf(kernel, region);
   all.scoreOps = region.elementOps;
-  std::erase_if(all.scoreOps, [&](size_t op) { return kernel.body[op].kind == OpKind::dropout; });
+  std::erase_if(all.scoreOps, [&](OpId op) { return kernel.body[op].kind == OpKind::dropout; });
   if (std::string reason = scoreRejection(kernel, all); !reason.empty()) return reason;
   const std::vector<const BodyOp *> dropouts = dropoutsOf(kernel, region);
   for (const BodyOp *op : dropouts) {
     if (op->attributes != dropouts.front()->attributes)
       return "two dropouts draw differently; a backward pass draws what its forward pass drew";
-    const std::vector<int> &axes = kernel.values[size_t(op->results[0])].axes;
+    const std::vector<AxisId> &axes = kernel.values[size_t(op->results[0])].axes;
     if (axes != kernel.values[size_t(region.scores)].axes || axes.size() < 2 ||
         axes[axes.size() - 2] != problem.attention.queryAxis ||
         axes.back() != problem.attention.keyAxis)
@@ -380,7 +380,7 @@ AttentionGradients attentionGradients(const GradientContext &context) {
 int valueOpsOfGradients(const Kernel &kernel, const AttentionBackwardRegion &region,
                         const AttentionBackwardProblem &problem) {
   const std::map<size_t, MaskForm> masks = masksOf(kernel, region, problem);
-  return int(std::ranges::count_if(region.elementOps, [&](size_t op) {
+  return int(std::ranges::count_if(region.elementOps, [&](OpId op) {
     return (!masks.contains(op) || isDocumentMask(kernel.body[op])) && op != region.probability &&
            kernel.body[op].kind != OpKind::cast;
   }));

@@ -104,7 +104,7 @@ private:
     for (std::string *name : {&shape, &tile}) *name = names.reserve(*name);
   }
 
-  std::string addTensor(int value, int index, Parameter::Kind kind) {
+  std::string addTensor(ValueId value, int index, Parameter::Kind kind) {
     const std::string name = names.reserve(kernel.values[size_t(value)].name);
     program.parameters.push_back(
         {.kind = kind,
@@ -123,14 +123,14 @@ private:
   std::string nameOfScores() const {
     return problem.dScores ? outputs.at(problem.dScores->operand - inputs.size()) : "";
   }
-  std::string extentOf(int axis) const { return axis < 0 ? "1" : axes[size_t(axis)]; }
+  std::string extentOf(AxisId axis) const { return axis < 0 ? "1" : axes[size_t(axis)]; }
   bool isAligned(const AttentionTensor &tensor) const {
     return tensor.hasAlignedRows(sizeOf(attention.operandType), 16);
   }
 
   void describeProblem() {
-    std::vector<int> groupAxes;
-    for (const int axis : attention.headAxes)
+    std::vector<AxisId> groupAxes;
+    for (const AxisId axis : attention.headAxes)
       if (std::ranges::find(region.queries, axis) != region.queries.end())
         groupAxes.push_back(axis);
     program.constants.push_back(

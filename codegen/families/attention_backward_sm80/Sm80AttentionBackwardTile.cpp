@@ -35,7 +35,7 @@ int64_t registers(const AttentionProblem &attention, const Sm80AttentionBackward
 }
 
 template <size_t count>
-bool isOneOf(int value, const std::array<int, count> &values) {
+bool isOneOf(ValueId value, const std::array<int, count> &values) {
   return std::ranges::find(values, value) != values.end();
 }
 constexpr std::array rowChoices = {32, 64, 128}, columnChoices = {16, 32, 64};

@@ -111,7 +111,7 @@ private:
             {"dV", &problem.dV, a.keys, a.valueDim, columnsOfBox}};
   }
 
-  std::optional<TensorMap> mapOf(int value) const {
+  std::optional<TensorMap> mapOf(ValueId value) const {
     for (const Moved &one : moved()) {
       if (one.tensor->value != value) continue;
       TensorMap map{.dtype = kernel.values[size_t(value)].dtype,
@@ -128,7 +128,7 @@ private:
     return std::nullopt;
   }
 
-  std::string addTensor(int value, int index, Parameter::Kind map, Parameter::Kind pointer) {
+  std::string addTensor(ValueId value, int index, Parameter::Kind map, Parameter::Kind pointer) {
     const std::string name = names.reserve(kernel.values[size_t(value)].name);
     if (std::optional<TensorMap> tensorMap = mapOf(value)) {
       const std::string mapName = names.reserve(name + "_map");
@@ -189,7 +189,7 @@ private:
     return terms;
   }
 
-  std::string extentOf(int axis) const { return axis < 0 ? "1" : axes[size_t(axis)]; }
+  std::string extentOf(AxisId axis) const { return axis < 0 ? "1" : axes[size_t(axis)]; }
 
   void describeProblem() {
     std::string maps;
@@ -383,7 +383,7 @@ private:
   Names names;
   Program program;
   std::vector<std::string> axes, inputs;
-  std::map<int, std::string> mapNames;  // of values that TMA moves
+  std::map<ValueId, std::string> mapNames;  // of values that TMA moves
   std::string shape = "shape", tile = "tile", sums, partTurns, dScores;
 };
 

@@ -121,7 +121,7 @@ SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
   const int rowFloats = mostRowFloats(kernel, region);
   const bool readsScores =
       region.storesScores || std::ranges::any_of(region.inputs, [&](const ScoreInput &input) {
-        const std::vector<int> &axes = kernel.values[size_t(input.value)].axes;
+        const std::vector<AxisId> &axes = kernel.values[size_t(input.value)].axes;
         return std::ranges::find(axes, region.keyAxis) != axes.end();
       });
   ConfigurationSpace space{.family = &sm90AttentionBackwardFamily};

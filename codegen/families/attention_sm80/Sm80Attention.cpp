@@ -90,7 +90,7 @@ private:
     for (std::string *name : {&shape, &tile}) *name = names.reserve(*name);
   }
 
-  std::string addTensor(int value, int index, Parameter::Kind kind) {
+  std::string addTensor(ValueId value, int index, Parameter::Kind kind) {
     const std::string name = names.reserve(kernel.values[size_t(value)].name);
     program.parameters.push_back(
         {.kind = kind,
@@ -115,7 +115,7 @@ private:
     program.headers.erase(last.begin(), last.end());
   }
 
-  std::string extentOf(int axis) const { return axis < 0 ? "1" : axes[size_t(axis)]; }
+  std::string extentOf(AxisId axis) const { return axis < 0 ? "1" : axes[size_t(axis)]; }
 
   void describeProblem(bool scalesLast) {
     program.constants.push_back(

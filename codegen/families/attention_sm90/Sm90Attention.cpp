@@ -85,7 +85,7 @@ private:
   }
 
   /// Rows of a box, where TMA moves the tensor; else none.
-  std::optional<TensorMap> mapOf(int value) const {
+  std::optional<TensorMap> mapOf(ValueId value) const {
     for (const auto &[tensor, columns, boxRows] :
          {std::tuple(&problem.q, problem.headDim, knobs.tileQueries),
           std::tuple(&problem.k, problem.headDim, knobs.tileKeys),
@@ -114,7 +114,7 @@ private:
     return std::nullopt;
   }
 
-  std::string addTensor(int value, int index, Parameter::Kind map, Parameter::Kind pointer) {
+  std::string addTensor(ValueId value, int index, Parameter::Kind map, Parameter::Kind pointer) {
     const std::string name = names.reserve(kernel.values[size_t(value)].name);
     if (std::optional<TensorMap> tensorMap = mapOf(value)) {
       const std::string mapName = names.reserve(name + "_map");
@@ -130,7 +130,7 @@ private:
     }
     return name;
   }
-  void addPointer(int value, const std::string &name, int index, Parameter::Kind pointer) {
+  void addPointer(ValueId value, const std::string &name, int index, Parameter::Kind pointer) {
     program.parameters.push_back(
         {.kind = pointer,
          .index = index,
@@ -175,7 +175,7 @@ private:
     return terms;
   }
 
-  std::string extentOf(int axis) const { return axis < 0 ? "1" : axes[size_t(axis)]; }
+  std::string extentOf(AxisId axis) const { return axis < 0 ? "1" : axes[size_t(axis)]; }
 
   void describeProblem() {
     program.constants.push_back(
@@ -349,7 +349,7 @@ private:
   /// The slice of the probabilities that a head is, over their axes but the last two.
   std::string outerOf(const std::string &head) const {
     std::string outer = "0";
-    const std::vector<int> &own = kernel.values[size_t(region.folded)].axes;
+    const std::vector<AxisId> &own = kernel.values[size_t(region.folded)].axes;
     for (size_t i = 0; i + 2 < own.size(); ++i) {
       if (kernel.axes[size_t(own[i])].extent == 1) continue;
       const std::string coordinate = headCoordinate(problem, axes, head, own[i]).str();
@@ -400,7 +400,7 @@ private:
   Names names;
   Program program;
   std::vector<std::string> axes, inputs, outputs;
-  std::map<int, std::string> mapNames;  // of values that TMA moves
+  std::map<ValueId, std::string> mapNames;  // of values that TMA moves
   std::string shape = "shape", tile = "tile";
 };
 

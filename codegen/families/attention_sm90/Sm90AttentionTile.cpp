@@ -124,7 +124,7 @@ bool readsTwice(const Expression &expression) {
 /// Two ops read one tensor, as masks of queries and of keys read lengths.
 bool shareInputs(const Kernel &kernel, const AttentionRegion &region) {
   return std::ranges::any_of(region.inputs, [&](const ScoreInput &input) {
-    return std::ranges::count_if(region.scoreOps, [&](size_t op) {
+    return std::ranges::count_if(region.scoreOps, [&](OpId op) {
              return std::ranges::count(kernel.body[op].operands, input.value) > 0;
            }) > 1;
   });
@@ -149,21 +149,20 @@ ScoreNeeds scoreNeeds(const Kernel &kernel, const AttentionRegion &region,
       areAllTables = false;
     }
   }
-  return {
-      .hasMasks = std::ranges::find(isMask, true) != isMask.end(),
-      .hasValueOps = std::ranges::find(isMask, false) != isMask.end(),
-      .readsInputs = !region.inputs.empty(),
-      .readsTwice = std::ranges::any_of(
-          region.scoreOps, [&](size_t op) { return readsTwice(kernel.body[op].expression); }),
-      .shareInputs = shareInputs(kernel, region),
-      .gathersRows = gatheredTables(kernel, region, problem) > 0,
-      .hasBounds = std::ranges::any_of(
-          region.scoreOps, [&](size_t op) { return tileBoundsOf(kernel.body[op]).has_value(); }),
-      .hasDropout = region.hasDropout,
-      .hasTables = hasTables,
-      .hasTablesOfHeads = hasTablesOfHeads,
-      .maskConditions = conditions,
-      .wholeTile = areAllTables ? wholeTile : 0};
+  return {.hasMasks = std::ranges::find(isMask, true) != isMask.end(),
+          .hasValueOps = std::ranges::find(isMask, false) != isMask.end(),
+          .readsInputs = !region.inputs.empty(),
+          .readsTwice = std::ranges::any_of(
+              region.scoreOps, [&](OpId op) { return readsTwice(kernel.body[op].expression); }),
+          .shareInputs = shareInputs(kernel, region),
+          .gathersRows = gatheredTables(kernel, region, problem) > 0,
+          .hasBounds = std::ranges::any_of(
+              region.scoreOps, [&](OpId op) { return tileBoundsOf(kernel.body[op]).has_value(); }),
+          .hasDropout = region.hasDropout,
+          .hasTables = hasTables,
+          .hasTablesOfHeads = hasTablesOfHeads,
+          .maskConditions = conditions,
+          .wholeTile = areAllTables ? wholeTile : 0};
 }
 
 int sm90AttentionThreads(const Sm90AttentionKnobs &knobs) {

@@ -16,7 +16,7 @@ namespace weft::codegen {
 namespace {
 
 /// Whether two neighbouring elements at an even place are one access.
-bool holdsPairs(const Kernel &kernel, int value, const Layout &layout) {
+bool holdsPairs(const Kernel &kernel, ValueId value, const Layout &layout) {
   return layout.alignment % (2 * sizeOf(kernel.values[size_t(value)].dtype)) == 0;
 }
 
@@ -50,7 +50,7 @@ public:
       else if (context.vectorInput == input.input) vector = addHandedOver(input);
       else addInput(input);
     }
-    for (size_t op : context.region.epilogue) addOp(op);
+    for (const OpId op : context.region.epilogue) addOp(op);
     addReductionOutputs();
     addOutputs();
     Block body = std::move(values);
@@ -120,7 +120,7 @@ private:
   std::string rows() const { return context.gemm + (context.isTransposed ? ".n" : ".m"); }
   std::string columns() const { return context.gemm + (context.isTransposed ? ".m" : ".n"); }
 
-  int64_t extent(int axis) const { return kernel.axes[size_t(axis)].extent; }
+  int64_t extent(AxisId axis) const { return kernel.axes[size_t(axis)].extent; }
 
   /// Of which element a coordinate is, and how it is written.
   struct Of {
@@ -129,10 +129,10 @@ private:
     bool isClamped = false;   ///< beyond the last row or column, that one
   };
   /// The coordinate along an axis of the result. Rows and columns are int.
-  std::string coordinate(int axis, const Of &of) {
+  std::string coordinate(AxisId axis, const Of &of) {
     if (extent(axis) == 1) return "0";
     for (ContractionGroup group : {batchGroup, rowGroup(), columnGroup()}) {
-      const std::vector<int> &axes = groups[group];
+      const std::vector<AxisId> &axes = groups[group];
       const auto found = std::ranges::find(axes, axis);
       if (found == axes.end()) continue;
       std::string text = group == batchGroup ? at + ".batch"
@@ -194,7 +194,7 @@ private:
     return found->second;
   }
 
-  void checkType(int value) const {
+  void checkType(ValueId value) const {
     const DType type = kernel.values[size_t(value)].dtype;
     if (type != DType::f32 && type != DType::f16 && type != DType::bf16)
       throw Error::unsupported(
@@ -239,12 +239,12 @@ private:
   /// The address of the only element that the epilogue reads: of a mask of tokens the last offset.
   std::string scalarPlace(const EpilogueInput &input) const {
     const std::string &pointer = context.inputs.at(input.input);
-    for (const size_t index : context.region.epilogue)
+    for (const OpId index : context.region.epilogue)
       if (const auto masked = maskedTokens(kernel, kernel.body[index]);
           masked && masked->offsets == input.value && masked->element > 0) {
         const auto stride =
             stridesByAxis(kernel, input.value, context.configuration.inputs[input.input]);
-        const int axis = kernel.values[size_t(input.value)].axes[0];
+        const AxisId axis = kernel.values[size_t(input.value)].axes[0];
         return fmt::format("{} + {}", pointer, masked->element * stride.at(axis));
       }
     return pointer;
@@ -298,7 +298,7 @@ private:
                        context.gemm, isColumns ? "n" : "m", pointer, at);
   }
 
-  std::string matrixArguments(int value, const Layout &layout) const {
+  std::string matrixArguments(ValueId value, const Layout &layout) const {
     const int64_t pitch = context.rowsAlongN ? strides.strideCn : strides.strideCm;
     const bool isPaired = holdsPairs(kernel, value, layout) && pitch % 2 == 0 &&
                           (strides.batch == 1 || strides.batchStrideC % 2 == 0);
@@ -314,7 +314,7 @@ private:
                : fmt::format("{} + {}.batch * {}.batchStrideC", pointer, at, context.gemm);
   }
 
-  bool liesAsResult(int value, const Layout &layout) const {
+  bool liesAsResult(ValueId value, const Layout &layout) const {
     return stridesByAxis(kernel, value, layout) ==
            stridesByAxis(kernel, kernel.outputs[0], context.configuration.outputs[0]);
   }
@@ -334,13 +334,13 @@ private:
   }
   /// Whether it has one element for each batch element of the GEMM, or for several.
   bool isOfBatch(const EpilogueInput &input) const {
-    const std::vector<int> &batch = groups[batchGroup];
-    return std::ranges::all_of(kernel.values[size_t(input.value)].axes, [&](int axis) {
+    const std::vector<AxisId> &batch = groups[batchGroup];
+    return std::ranges::all_of(kernel.values[size_t(input.value)].axes, [&](AxisId axis) {
       return extent(axis) == 1 || std::ranges::find(batch, axis) != batch.end();
     });
   }
   bool variesAlong(const EpilogueInput &input, ContractionGroup group) const {
-    return std::ranges::any_of(kernel.values[size_t(input.value)].axes, [&](int axis) {
+    return std::ranges::any_of(kernel.values[size_t(input.value)].axes, [&](AxisId axis) {
       return extent(axis) > 1 && std::ranges::find(groups[group], axis) != groups[group].end();
     });
   }
@@ -380,11 +380,11 @@ private:
 
   // --- ops ---
 
-  void addOp(size_t index) {
+  void addOp(OpId index) {
     const BodyOp &op = kernel.body[index];
     std::vector<std::string> operands;
-    for (int operand : op.operands) operands.push_back(asOperand(reference[size_t(operand)]));
-    const int value = op.results[0];
+    for (ValueId operand : op.operands) operands.push_back(asOperand(reference[size_t(operand)]));
+    const ValueId value = op.results[0];
     const std::string text =
         op.kind == OpKind::dropout ? dropout(op, index, operands[0]) : expression(op, operands);
     const std::string name = context.names.reserve(kernel.values[size_t(value)].name);
@@ -403,7 +403,7 @@ private:
         });
     return expressionText(
         expression, constants, [&](int operand) { return operands[size_t(operand)]; },
-        [&](int axis) {
+        [&](AxisId axis) {
           return asOperand(coordinate(axis, {.inside = &elements, .isNarrow = true}));
         });
   }
@@ -417,7 +417,7 @@ private:
   /// The bits that SPEC.md fixes for the logical coordinates of the op's result: one mix of words
   /// for the eight elements where the last two logical axes are the fastest of the fragment's
   /// columns and rows, two where they are so in the other order, else one an element.
-  std::string dropout(const BodyOp &op, size_t index, const std::string &x) {
+  std::string dropout(const BodyOp &op, OpId index, const std::string &x) {
     headers.insert("weft/dropout.cuh");
     if (key.empty()) {
       const std::string pointer = context.names.reserve("dropoutKey");
@@ -435,7 +435,7 @@ private:
         constant("unsigned", "dropThreshold", fmt::format("{}u", std::llround(p * 65536)),
                  fmt::format("{} of 65536 draws", p));
     const std::string scale = keepScale(p);
-    const std::vector<int> &own = kernel.values[size_t(op.results[0])].axes;
+    const std::vector<AxisId> &own = kernel.values[size_t(op.results[0])].axes;
     const bool isStraight = isFragmentOf(own, rowGroup(), columnGroup()),
                isWhole = isStraight || isFragmentOf(own, columnGroup(), rowGroup());
     Block *inside = isWhole ? nullptr : &elements;
@@ -470,7 +470,7 @@ private:
     return found->second;
   }
 
-  std::string outerText(const std::vector<int> &own, Block *inside) {
+  std::string outerText(const std::vector<AxisId> &own, Block *inside) {
     std::string outer = "0";
     for (size_t i = 0; i + 2 < own.size(); ++i) {
       if (extent(own[i]) == 1) continue;
@@ -484,7 +484,7 @@ private:
 
   /// Whether blocks of 16 x 16 of the fragments are blocks of the last two logical axes, which run
   /// along these groups.
-  bool isFragmentOf(const std::vector<int> &own, ContractionGroup rows,
+  bool isFragmentOf(const std::vector<AxisId> &own, ContractionGroup rows,
                     ContractionGroup columns) const {
     return drawsByFragment(kernel, own, groups[rows], groups[columns]);
   }
@@ -499,7 +499,7 @@ private:
 
   void addOutputs() {
     for (size_t output = 1; output < kernel.outputs.size(); ++output) {
-      const int value = kernel.outputs[output];
+      const ValueId value = kernel.outputs[output];
       checkType(value);
       if (!context.region.isWhole(output)) continue;
       if (const auto &softmax = context.region.softmax;
@@ -533,7 +533,7 @@ private:
 
   /// An output of C's shape that the function itself stores.
   void addFragmentOutput(size_t output, const std::string &name) {
-    const int value = kernel.outputs[output];
+    const ValueId value = kernel.outputs[output];
     usesFragments();
     loads.push_back(declare("weft::Vec<float, 8>", name));
     elements.push_back(assign(element(name + ".at"), reference[size_t(value)]));

@@ -29,21 +29,21 @@ constexpr std::array<std::array<Group, 3>, 3> groupsOfOperand = {
     {{batchGroup, mGroup, kGroup}, {batchGroup, kGroup, nGroup}, {batchGroup, mGroup, nGroup}}};
 
 /// All layouts of one operand under fixed orders inside the groups.
-std::vector<Layout> arrangements(const Kernel &kernel, int value,
+std::vector<Layout> arrangements(const Kernel &kernel, ValueId value,
                                  const std::array<Group, 3> &present, const Groups &groups) {
   std::vector<Group> order;
   for (Group group : present)
     if (!groups[group].empty()) order.push_back(group);
   std::sort(order.begin(), order.end());
   std::vector<Layout> layouts;
-  const std::vector<int> &axes = kernel.values[value].axes;
+  const std::vector<AxisId> &axes = kernel.values[value].axes;
   do {
     if (order.size() > 1 && order.back() == batchGroup) continue;
     Layout layout;
     for (size_t i = 0; i < axes.size(); ++i)
       if (kernel.axes[axes[i]].extent == 1) layout.order.push_back(static_cast<int>(i));
     for (Group group : order)
-      for (int axis : groups[group])
+      for (AxisId axis : groups[group])
         layout.order.push_back(
             static_cast<int>(std::find(axes.begin(), axes.end(), axis) - axes.begin()));
     layouts.push_back(layout);
@@ -52,28 +52,29 @@ std::vector<Layout> arrangements(const Kernel &kernel, int value,
 }
 
 /// The axes of a value from slowest to fastest.
-std::vector<int> axesInOrder(const Kernel &kernel, int value, const Layout &layout) {
-  std::vector<int> axes;
+std::vector<AxisId> axesInOrder(const Kernel &kernel, ValueId value, const Layout &layout) {
+  std::vector<AxisId> axes;
   for (int dimension : layout.order)
     axes.push_back(kernel.values[value].axes[static_cast<size_t>(dimension)]);
   return axes;
 }
 
 /// Those longer than 1.
-std::vector<int> longAxesInOrder(const Kernel &kernel, int value, const Layout &layout) {
-  std::vector<int> axes = axesInOrder(kernel, value, layout);
-  std::erase_if(axes, [&](int axis) { return kernel.axes[static_cast<size_t>(axis)].extent == 1; });
+std::vector<AxisId> longAxesInOrder(const Kernel &kernel, ValueId value, const Layout &layout) {
+  std::vector<AxisId> axes = axesInOrder(kernel, value, layout);
+  std::erase_if(axes,
+                [&](AxisId axis) { return kernel.axes[static_cast<size_t>(axis)].extent == 1; });
   return axes;
 }
 
 /// Every dense layout of an operand whose fastest axis is not of the batch group, and in which some
 /// group does not merge in the given order.
-std::vector<Layout> scattered(const Kernel &kernel, int value, const std::array<Group, 3> &present,
-                              const Groups &groups) {
+std::vector<Layout> scattered(const Kernel &kernel, ValueId value,
+                              const std::array<Group, 3> &present, const Groups &groups) {
   const std::vector<Layout> merged = arrangements(kernel, value, present, groups);
   std::vector<Layout> layouts = distinctLayouts(extentsOf(kernel, value));
   std::erase_if(layouts, [&](const Layout &layout) {
-    const std::vector<int> axes = longAxesInOrder(kernel, value, layout);
+    const std::vector<AxisId> axes = longAxesInOrder(kernel, value, layout);
     return axes.empty() ||
            std::ranges::find(groups[batchGroup], axes.back()) != groups[batchGroup].end() ||
            std::ranges::find(merged, layout) != merged.end();
@@ -82,16 +83,16 @@ std::vector<Layout> scattered(const Kernel &kernel, int value, const std::array<
 }
 
 /// The long axes of an operand from slowest to fastest; those of its outer group are one.
-std::vector<int> pattern(const Kernel &kernel, int value, const Layout &layout,
-                         const std::vector<int> &outer) {
-  std::vector<int> axes = longAxesInOrder(kernel, value, layout);
-  for (int &axis : axes)
+std::vector<AxisId> pattern(const Kernel &kernel, ValueId value, const Layout &layout,
+                            const std::vector<AxisId> &outer) {
+  std::vector<AxisId> axes = longAxesInOrder(kernel, value, layout);
+  for (AxisId &axis : axes)
     if (std::ranges::find(outer, axis) != outer.end()) axis = -1;
   return axes;
 }
 
-void addSeveralStrides(const Kernel &kernel, const std::array<int, 3> &values, const Groups &groups,
-                       std::set<LayoutTuple> &tuples) {
+void addSeveralStrides(const Kernel &kernel, const std::array<ValueId, 3> &values,
+                       const Groups &groups, std::set<LayoutTuple> &tuples) {
   std::array<std::vector<Layout>, 3> plain;
   for (size_t operand = 0; operand < 3; ++operand) {
     plain[operand] = arrangements(kernel, values[operand], groupsOfOperand[operand], groups);
@@ -116,10 +117,10 @@ void addSeveralStrides(const Kernel &kernel, const std::array<int, 3> &values, c
 }
 
 /// Of a result that is fixed; operands as they are fixed, or as they are for one stride.
-void addOfStridedResult(const Kernel &kernel, const std::array<int, 3> &values,
+void addOfStridedResult(const Kernel &kernel, const std::array<ValueId, 3> &values,
                         const Groups &groups, const FixedLayouts &fixed,
                         std::set<LayoutTuple> &tuples) {
-  const std::vector<int> operands = operandValues(kernel);
+  const std::vector<ValueId> operands = operandValues(kernel);
   const auto fixedOf = [&](size_t which) {
     return fixed[size_t(std::ranges::find(operands, values[which]) - operands.begin())];
   };
@@ -135,7 +136,7 @@ void addOfStridedResult(const Kernel &kernel, const std::array<int, 3> &values,
     for (const Layout &b : layouts[1]) tuples.insert({a, b, *fixedOf(2)});
 }
 
-void addTuples(const Kernel &kernel, const std::array<int, 3> &values, const Groups &groups,
+void addTuples(const Kernel &kernel, const std::array<ValueId, 3> &values, const Groups &groups,
                std::set<LayoutTuple> &tuples) {
   std::array<std::vector<Layout>, 3> layouts;
   for (size_t operand = 0; operand < 3; ++operand)
@@ -151,7 +152,7 @@ constexpr double mostOrders = 120;
 
 double countOrders(const Groups &groups) {
   double count = 1;
-  for (const std::vector<int> &axes : groups)
+  for (const std::vector<AxisId> &axes : groups)
     for (size_t n = 2; n <= axes.size(); ++n) count *= static_cast<double>(n);
   return count;
 }
@@ -159,7 +160,7 @@ double countOrders(const Groups &groups) {
 /// Calls `visit` for every order of the axes inside every group.
 void forEachOrder(Groups groups, size_t group, const std::function<void(const Groups &)> &visit) {
   if (group == 0 && countOrders(groups) > mostOrders) {
-    for (std::vector<int> &axes : groups) std::sort(axes.begin(), axes.end());
+    for (std::vector<AxisId> &axes : groups) std::sort(axes.begin(), axes.end());
     return visit(groups);
   }
   if (group == groupCount) return visit(groups);
@@ -170,10 +171,10 @@ void forEachOrder(Groups groups, size_t group, const std::function<void(const Gr
 
 /// A value that runs along some of the ordered axes, in their order; dimensions of extent 1 come
 /// first.
-Layout layoutAlong(const Kernel &kernel, int value, const std::vector<int> &order) {
-  const std::vector<int> &axes = kernel.values[value].axes;
+Layout layoutAlong(const Kernel &kernel, ValueId value, const std::vector<AxisId> &order) {
+  const std::vector<AxisId> &axes = kernel.values[value].axes;
   const auto placeOf = [&](int dimension) {
-    const int axis = axes[static_cast<size_t>(dimension)];
+    const AxisId axis = axes[static_cast<size_t>(dimension)];
     return kernel.axes[axis].extent == 1
                ? -1
                : std::find(order.begin(), order.end(), axis) - order.begin();
@@ -201,16 +202,17 @@ std::string contractionRejection(const Kernel &kernel) {
 
 namespace {
 
-using AddTuples = std::function<void(const Kernel &, const std::array<int, 3> &, const Groups &,
+using AddTuples = std::function<void(const Kernel &, const std::array<ValueId, 3> &, const Groups &,
                                      std::set<LayoutTuple> &)>;
 
 /// The axes of what there is of sub-vectors along one group: as those of the tensor that they
 /// divide, sub-vector after sub-vector, so that neighbouring rows are neighbours.
-std::vector<int> subVectorOrder(const Kernel &kernel, int subVectorAxis,
-                                const std::vector<int> &divided, const std::vector<int> &rows,
-                                std::vector<int> order) {
-  std::erase_if(order, [&](int axis) { return std::ranges::find(divided, axis) != divided.end(); });
-  const auto isOfRows = [&](int axis) {
+std::vector<AxisId> subVectorOrder(const Kernel &kernel, AxisId subVectorAxis,
+                                   const std::vector<AxisId> &divided,
+                                   const std::vector<AxisId> &rows, std::vector<AxisId> order) {
+  std::erase_if(order,
+                [&](AxisId axis) { return std::ranges::find(divided, axis) != divided.end(); });
+  const auto isOfRows = [&](AxisId axis) {
     return kernel.axes[size_t(axis)].extent > 1 && std::ranges::find(rows, axis) != rows.end();
   };
   order.insert(std::ranges::find_if(order, isOfRows), subVectorAxis);
@@ -219,7 +221,7 @@ std::vector<int> subVectorOrder(const Kernel &kernel, int subVectorAxis,
 
 /// With the operands of an epilogue and further outputs.
 std::vector<LayoutTuple> allTuples(const Kernel &kernel, const AddTuples &add) {
-  const std::array<int, 3> values = contractionValues(kernel).value();
+  const std::array<ValueId, 3> values = contractionValues(kernel).value();
   const GemmInputs inputs = gemmInputs(kernel);
   const std::optional<ContractionPrologue> prologue = contractionPrologue(kernel).prologue;
   const ContractionRegionOrRejection recognised = contractionRegion(kernel);
@@ -228,12 +230,12 @@ std::vector<LayoutTuple> allTuples(const Kernel &kernel, const AddTuples &add) {
                [&](const Groups &groups) { add(kernel, values, groups, tuples); });
   std::vector<LayoutTuple> result;
   for (const LayoutTuple &tuple : tuples) {
-    const std::vector<int> order = axesInOrder(kernel, values[2], tuple[2]);
+    const std::vector<AxisId> order = axesInOrder(kernel, values[2], tuple[2]);
     LayoutTuple operands;
-    for (int value : operandValues(kernel))
+    for (ValueId value : operandValues(kernel))
       operands.push_back(value == values[2] ? tuple[2] : layoutAlong(kernel, value, order));
     if (prologue) {
-      const std::vector<int> orderOfRead =
+      const std::vector<AxisId> orderOfRead =
           axesInOrder(kernel, prologue->read, tuple[prologue->isOfA ? 0 : 1]);
       for (const PrologueInput &input : prologue->inputs)
         operands[input.input] = layoutAlong(kernel, input.value, orderOfRead);
@@ -242,9 +244,9 @@ std::vector<LayoutTuple> allTuples(const Kernel &kernel, const AddTuples &add) {
       const EpilogueSoftmax &softmax = *recognised.region->softmax;
       const Groups groups = contractionGroups(kernel, values);
       const bool isOfN = softmax.role == EpilogueRole::n;
-      const std::vector<int> &divided = groups[isOfN ? nGroup : mGroup],
-                             &rows = groups[isOfN ? mGroup : nGroup];
-      const std::vector<int> orderOfSubVectors =
+      const std::vector<AxisId> &divided = groups[isOfN ? nGroup : mGroup],
+                                &rows = groups[isOfN ? mGroup : nGroup];
+      const std::vector<AxisId> orderOfSubVectors =
           subVectorOrder(kernel, softmax.subVectorAxis, divided, rows, order);
       for (const size_t output : {softmax.maxima, softmax.sums})
         operands[kernel.inputs.size() + output] =
@@ -259,10 +261,10 @@ std::vector<LayoutTuple> allTuples(const Kernel &kernel, const AddTuples &add) {
     const Groups groups = contractionGroups(kernel, values);
     for (const PrologueInput &input : prologue->inputs) {
       if (input.subVector == 0) continue;
-      const std::vector<int> orderOfRead =
+      const std::vector<AxisId> orderOfRead =
           axesInOrder(kernel, prologue->read, tuple[prologue->isOfA ? 0 : 1]);
-      const std::vector<int> &rows = groups[prologue->isOfA ? mGroup : nGroup];
-      const std::vector<int> ordered =
+      const std::vector<AxisId> &rows = groups[prologue->isOfA ? mGroup : nGroup];
+      const std::vector<AxisId> ordered =
           subVectorOrder(kernel, input.subVectorAxis, groups[kGroup], rows, orderOfRead);
       operands[input.input] = layoutAlong(kernel, input.value, ordered);
     }
@@ -272,11 +274,11 @@ std::vector<LayoutTuple> allTuples(const Kernel &kernel, const AddTuples &add) {
 }
 
 /// The padded form of an operand, where its group of axes still merges: the row is one axis.
-std::optional<Layout> paddedOperand(const Kernel &kernel, const Groups &groups, int value,
+std::optional<Layout> paddedOperand(const Kernel &kernel, const Groups &groups, ValueId value,
                                     const Layout &layout) {
-  const std::vector<int> axes = longAxesInOrder(kernel, value, layout);
+  const std::vector<AxisId> axes = longAxesInOrder(kernel, value, layout);
   if (axes.size() < 2) return std::nullopt;
-  const auto ofRow = std::ranges::find_if(groups, [&](const std::vector<int> &group) {
+  const auto ofRow = std::ranges::find_if(groups, [&](const std::vector<AxisId> &group) {
     return std::ranges::find(group, axes.back()) != group.end();
   });
   if (ofRow != groups.end() && std::ranges::find(*ofRow, axes[axes.size() - 2]) != ofRow->end())
@@ -289,7 +291,7 @@ std::optional<Layout> paddedOperand(const Kernel &kernel, const Groups &groups, 
 std::vector<LayoutTuple> withPaddedRows(const Kernel &kernel, std::vector<LayoutTuple> tuples) {
   constexpr size_t mostApart = 4;
   const Groups groups = contractionGroups(kernel, contractionValues(kernel).value());
-  const std::vector<int> values = operandValues(kernel);
+  const std::vector<ValueId> values = operandValues(kernel);
   // Results of the shape of C lie alike; sums and statistics of it are not padded.
   const ContractionRegionOrRejection recognised = contractionRegion(kernel);
   std::vector<size_t> results;
@@ -342,7 +344,7 @@ std::vector<LayoutTuple> stridedResultTuples(const Kernel &kernel, const FixedLa
     return *fixed[result] == tuple[result];
   };
   if (!fixed[result] || std::ranges::any_of(contractionTuples(kernel), isResultAsFixed)) return {};
-  return allTuples(kernel, [&](const Kernel &one, const std::array<int, 3> &values,
+  return allTuples(kernel, [&](const Kernel &one, const std::array<ValueId, 3> &values,
                                const Groups &groups, std::set<LayoutTuple> &tuples) {
     addOfStridedResult(one, values, groups, fixed, tuples);
   });

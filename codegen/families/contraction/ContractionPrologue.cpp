@@ -24,7 +24,7 @@ public:
 
   PrologueText run() {
     for (const PrologueInput &input : prologue.inputs) addInput(input);
-    for (size_t op = 0; op < prologue.contraction; ++op) addOp(kernel.body[op]);
+    for (int op = 0; op < prologue.contraction; ++op) addOp(kernel.body[op]);
     elements.push_back(assign(element(x), reference[size_t(prologue.made)]));
     result.arguments =
         fmt::format("float (&{})[{}], const weft::OperandPlace &{}", x, vectorElements, at);
@@ -96,7 +96,7 @@ private:
     const std::string text = op.kind == OpKind::globalScaling
                                  ? fmt::format("{} * {}", operandText(op, 0), operandText(op, 1))
                                  : expression(op);
-    const int value = op.results[0];
+    const ValueId value = op.results[0];
     const std::string name = context.names.reserve(kernel.values[size_t(value)].name);
     elements.push_back(
         declare("const float", name, text, op.number >= 0 ? fmt::format("%{}", op.number) : ""));

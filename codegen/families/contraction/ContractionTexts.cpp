@@ -7,10 +7,10 @@
 
 namespace weft::codegen {
 
-std::string extentText(const Kernel &kernel, const std::vector<int> &axes,
+std::string extentText(const Kernel &kernel, const std::vector<AxisId> &axes,
                        const std::vector<std::string> &names) {
   std::vector<std::string> extents;
-  for (int axis : axes)
+  for (AxisId axis : axes)
     if (kernel.axes[axis].extent > 1) extents.push_back(names[axis]);
   return extents.empty() ? "1" : fmt::format("{}", fmt::join(extents, " * "));
 }
@@ -23,7 +23,7 @@ std::string StrideTexts::operator()(int64_t stride) {
 /// The axes faster than the one of this stride, slowest first. Extents above 1 make the products
 /// distinct.
 std::string StrideTexts::dense(int64_t stride) const {
-  std::vector<int> faster;
+  std::vector<AxisId> faster;
   int64_t product = 1;
   for (auto dimension = layout.order.rbegin();
        dimension != layout.order.rend() && product != stride; ++dimension) {
@@ -37,7 +37,7 @@ std::string StrideTexts::named(int64_t stride) {
   const auto known = constantNames.find(stride);
   if (known != constantNames.end()) return known->second;
   std::vector<int64_t> extents;
-  for (const int axis : value.axes) extents.push_back(kernel.axes[axis].extent);
+  for (const AxisId axis : value.axes) extents.push_back(kernel.axes[axis].extent);
   const std::vector<int64_t> strides = stridesOf(layout, extents);
   for (size_t d = 0; d < value.axes.size(); ++d) {
     if (strides[d] != stride || extents[d] == 1) continue;

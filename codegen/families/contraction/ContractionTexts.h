@@ -14,13 +14,13 @@
 namespace weft::codegen {
 
 /// "b * j" or "1". `names`: of all axes of the kernel.
-std::string extentText(const Kernel &kernel, const std::vector<int> &axes,
+std::string extentText(const Kernel &kernel, const std::vector<AxisId> &axes,
                        const std::vector<std::string> &names);
 
 /// Spells the strides of one tensor: products of extents of a dense one, named constants of a view.
 class StrideTexts {
 public:
-  StrideTexts(const Kernel &kernel, int value, const Layout &layout,
+  StrideTexts(const Kernel &kernel, ValueId value, const Layout &layout,
               const std::vector<std::string> &axisNames, const std::string &tensorName,
               Names &names, std::vector<ConstantLine> &constants)
       : kernel(kernel),

@@ -11,18 +11,18 @@ namespace weft {
 namespace {
 
 /// Whether a prologue reads it, which has said what types it takes.
-bool isOfPrologue(const ContractionRegion &region, int value) {
+bool isOfPrologue(const ContractionRegion &region, ValueId value) {
   return region.prologue &&
          std::ranges::find(region.prologue->inputs, value, &PrologueInput::value) !=
              region.prologue->inputs.end();
 }
 
 /// Whether every op of the epilogue that reads it computes with integers: the lengths of a mask.
-bool isReadAsInteger(const Kernel &kernel, const ContractionRegion &region, int value) {
+bool isReadAsInteger(const Kernel &kernel, const ContractionRegion &region, ValueId value) {
   if (kernel.values[size_t(value)].dtype != DType::i32 ||
       std::ranges::find(region.inputs, value, &EpilogueInput::value) == region.inputs.end())
     return false;
-  return std::ranges::all_of(region.epilogue, [&](size_t index) {
+  return std::ranges::all_of(region.epilogue, [&](OpId index) {
     const BodyOp &op = kernel.body[index];
     return std::ranges::all_of(op.expression.all(), [&](const ExpressionNode &node) {
       return node.kind != ExpressionNode::Kind::operand || node.type == ScalarType::i32 ||
@@ -34,7 +34,7 @@ bool isReadAsInteger(const Kernel &kernel, const ContractionRegion &region, int 
 }  // namespace
 
 std::string epilogueTypesRejection(const Kernel &kernel, const ContractionRegion &region) {
-  for (const int value : operandValues(kernel)) {
+  for (const ValueId value : operandValues(kernel)) {
     const DType own = kernel.values[size_t(value)].dtype;
     if (value != region.a && value != region.b && !isOfPrologue(region, value) &&
         own != DType::f32 && !isHalf(own) && !isReadAsInteger(kernel, region, value))

@@ -104,9 +104,9 @@ GemmProblemOrRejection gemmProblem(const Kernel &kernel, const Configuration &co
   gemm.batchStrideC = shape->batchStrideC;
   if (gemm.batch == 1) gemm.a.batch = gemm.b.batch = gemm.batchStrideC = 0;
   else if (gemm.batchStrideC < 1) return rejected("the batch elements write one matrix");
-  const std::vector<int> &read = kernel.body[*contractionIndex(kernel)].operands;
+  const std::vector<ValueId> &read = kernel.body[*contractionIndex(kernel)].operands;
   for (GemmOperand *operand : {&gemm.a, &gemm.b}) {
-    const int value = kernel.inputs[operand->input];
+    const ValueId value = kernel.inputs[operand->input];
     operand->isTransformed = read[operand->input == inputs.a ? 0 : 1] != value;
     operand->usesTma = sizeOf(kernel.values[size_t(value)].dtype) == bytes &&
                        areWholeUnits(operand->pitch(), gemm.batch, operand->batch, bytes,

@@ -36,7 +36,7 @@ double transformSeconds(const Kernel &kernel, const GemmProblem &gemm, double m,
                         double depth, double share, const Device &device) {
   if (!gemm.isAnyTransformed()) return 0;
   double flop = 0;
-  for (size_t op = 0; op < contractionIndex(kernel).value(); ++op) flop += kernel.body[op].flop;
+  for (int op = 0; op < contractionIndex(kernel).value(); ++op) flop += kernel.body[op].flop;
   const double perElement =
       flop / double(gemm.batch * (gemm.a.isTransformed ? gemm.m : gemm.n) * gemm.k);
   const double instructions =

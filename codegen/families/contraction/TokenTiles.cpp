@@ -15,7 +15,7 @@ TokenSide tokenSide(const Kernel &kernel, const ContractionRegion &region, bool 
   const ContractionGroups groups = contractionGroups(kernel, {region.a, region.b, region.c});
   const auto isAllOf = [&](ContractionGroup group) {
     return std::ranges::find(groups[group], unused->axis) != groups[group].end() &&
-           std::ranges::all_of(groups[group], [&](int axis) {
+           std::ranges::all_of(groups[group], [&](AxisId axis) {
              return axis == unused->axis || kernel.axes[size_t(axis)].extent == 1;
            });
   };

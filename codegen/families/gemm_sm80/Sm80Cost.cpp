@@ -32,7 +32,7 @@ namespace {
 
 /// The contraction alone, of operands as it reads them and a result stored as the first output is.
 Cost libraryCostOfGemm(Kernel kernel, const Configuration &configuration, const Device &device) {
-  const std::array<int, 3> values = contractionValues(kernel).value();
+  const std::array<ValueId, 3> values = contractionValues(kernel).value();
   const GemmTypes types = gemmTypes(kernel);
   const GemmInputs inputs = gemmInputs(kernel);
   kernel.body = {kernel.body[*contractionIndex(kernel)]};
@@ -74,7 +74,7 @@ Cost sm80Cost(const Kernel &kernel, const Configuration &configuration, const Sm
   if (device.offers(libraryFamily.name)) {
     // While unmeasured, nothing hides what an epilogue reads and stores.
     const Cost library = libraryCostOfGemm(kernel, configuration, device);
-    const bool isLast = *contractionIndex(kernel) + 1 == kernel.body.size();
+    const bool isLast = *contractionIndex(kernel) + 1 == std::ssize(kernel.body);
     const double others =
         isLast ? 0 : std::max(0.0, necessary - double(library.bytesMoved)) / device.copyBandwidth;
     cost.seconds = std::max(cost.seconds, analytic::sm80Unmeasured * library.seconds + others);

@@ -88,7 +88,7 @@ double partialBytes(const Kernel &kernel, const GemmProblem &gemm, const Sm90Gem
 double sm90ElementSeconds(const Kernel &kernel, const ContractionRegion &region) {
   double seconds = analytic::epilogueSeconds;
   const double elements = double(kernel.elements(region.c));
-  for (const size_t op : region.elementwiseOps())
+  for (const OpId op : region.elementwiseOps())
     seconds += analytic::epilogueFlopSeconds * kernel.body[op].flop / elements;
   bool isFirst = true;
   for (const EpilogueInput &input : region.inputs)
@@ -107,12 +107,12 @@ namespace {
 double drawSeconds(const Kernel &kernel, const ContractionRegion &region,
                    const Configuration &configuration, const GemmProblem &gemm) {
   double seconds = 0;
-  for (const size_t op : region.elementwiseOps()) {
+  for (const OpId op : region.elementwiseOps()) {
     if (kernel.body[op].kind != OpKind::dropout) continue;
     const ContractionGroups groups = groupsAsLaidOut(kernel, region, configuration.outputs[0]);
-    const std::vector<int> &axes = kernel.values[size_t(kernel.body[op].results[0])].axes;
-    const std::vector<int> &rows = groups[gemm.isSwapped ? nGroup : mGroup],
-                           &columns = groups[gemm.isSwapped ? mGroup : nGroup];
+    const std::vector<AxisId> &axes = kernel.values[size_t(kernel.body[op].results[0])].axes;
+    const std::vector<AxisId> &rows = groups[gemm.isSwapped ? nGroup : mGroup],
+                              &columns = groups[gemm.isSwapped ? mGroup : nGroup];
     seconds += drawsByFragment(kernel, axes, rows, columns)   ? analytic::drawSeconds
                : drawsByFragment(kernel, axes, columns, rows) ? analytic::exchangedDrawSeconds
                                                               : analytic::singleDrawSeconds;
@@ -126,10 +126,10 @@ double drawSeconds(const Kernel &kernel, const ContractionRegion &region,
 double scatteredSeconds(const Kernel &kernel, const ContractionRegion &region,
                         const Configuration &configuration) {
   const ContractionGroups groups = groupsAsLaidOut(kernel, region, configuration.outputs[0]);
-  const auto divides = [&](int value, ContractionGroup group) {
-    const auto isLong = [&](int axis) { return kernel.axes[size_t(axis)].extent > 1; };
+  const auto divides = [&](ValueId value, ContractionGroup group) {
+    const auto isLong = [&](AxisId axis) { return kernel.axes[size_t(axis)].extent > 1; };
     return std::ranges::count_if(groups[group], isLong) > 1 &&
-           std::ranges::any_of(kernel.values[size_t(value)].axes, [&](int axis) {
+           std::ranges::any_of(kernel.values[size_t(value)].axes, [&](AxisId axis) {
              return isLong(axis) && std::ranges::find(groups[group], axis) != groups[group].end();
            });
   };
@@ -163,7 +163,7 @@ double marginOf(const Kernel &kernel, const ContractionRegion &region, const Gem
   else if (knobs.splitK > 1) margin += margins::splitK;
   if (knobs.schedule == Sm90Schedule::singleConsumer) margin += margins::singleConsumer;
   if (std::ranges::any_of(region.elementwiseOps(),
-                          [&](size_t op) { return kernel.body[op].kind == OpKind::dropout; }))
+                          [&](OpId op) { return kernel.body[op].kind == OpKind::dropout; }))
     margin += margins::dropout;
   if (!region.reductions.empty()) margin += margins::epilogueReduction;
   if (region.softmax) margin += margins::localSoftmax;

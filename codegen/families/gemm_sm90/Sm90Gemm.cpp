@@ -181,7 +181,7 @@ private:
   }
 
   /// Whether TMA moves a tensor in C's subtiles: it has to lie as C does.
-  bool isInSubtiles(int value, const Layout &layout) const {
+  bool isInSubtiles(ValueId value, const Layout &layout) const {
     return gemm.usesTma && layout.alignment % tensorMapAlignment == 0 &&
            stridesByAxis(kernel, value, layout) ==
                stridesByAxis(kernel, kernel.outputs[0], configuration.outputs[0]);

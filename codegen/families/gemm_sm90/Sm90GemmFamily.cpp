@@ -56,7 +56,7 @@ std::string typeRejection(const Kernel &kernel, const ContractionRegion &region)
     return isHalf(type) || type == DType::f32
                ? ""
                : fmt::format("a result of {}; f32, f16 and bf16 are taken of tf32", nameOf(type));
-  for (const int value : kernel.body[region.contraction].operands)
+  for (const ValueId value : kernel.body[region.contraction].operands)
     if (kernel.values[size_t(value)].dtype != type)
       return fmt::format(
           "'{}' is {}, the result {}; a GEMM of a warpgroup has one element type here",

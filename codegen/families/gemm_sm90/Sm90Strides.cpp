@@ -51,7 +51,7 @@ GemmProblemOrRejection rejected(std::string reason) { return {.rejection = std::
 
 std::string axesText(const Kernel &kernel, const StrideFactor &factor) {
   std::string text;
-  for (const int axis : factor.axes)
+  for (const AxisId axis : factor.axes)
     text += (text.empty() ? "" : ",") + kernel.axes[size_t(axis)].name;
   return text;
 }

@@ -126,9 +126,9 @@ std::string multicastRejection(const GemmProblem &gemm, const Sm90GemmKnobs &kno
 bool readsTransformedOperand(const Kernel &kernel) {
   const auto contraction = contractionIndex(kernel);
   if (!contraction) return false;
-  const std::vector<int> &read = kernel.body[*contraction].operands;
+  const std::vector<ValueId> &read = kernel.body[*contraction].operands;
   return std::ranges::any_of(
-      read, [&](int value) { return std::ranges::count(kernel.inputs, value) == 0; });
+      read, [&](ValueId value) { return std::ranges::count(kernel.inputs, value) == 0; });
 }
 
 }  // namespace
@@ -142,7 +142,7 @@ bool scalesKTiles(const Kernel &kernel, const GemmProblem &gemm) {
     return false;
   const std::optional<ContractionPrologue> prologue = contractionPrologue(kernel).prologue;
   if (!prologue || prologue->contraction != 1 || prologue->inputs.size() != 1) return false;
-  const auto typeOf = [&](int value) { return kernel.values[size_t(value)].dtype; };
+  const auto typeOf = [&](ValueId value) { return kernel.values[size_t(value)].dtype; };
   const PrologueInput &factors = prologue->inputs[0];
   return typeOf(prologue->read) == typeOf(prologue->made) && typeOf(factors.value) == DType::f32 &&
          factors.subVector > 0 && factors.subVector % gemm.depth() == 0;
@@ -282,7 +282,7 @@ std::string singleConsumerEpilogueRejection(const Kernel &kernel, const Contract
   if (!region.reductions.empty())
     return "single-consumer tiles sum nothing: take others where accumulators follow the GEMM";
   if (region.softmax) return "single-consumer tiles end with no local softmax: take others";
-  for (const size_t op : region.epilogue)
+  for (const OpId op : region.epilogue)
     if (kernel.body[op].kind == OpKind::dropout)
       return "single-consumer tiles draw no dropout behind the GEMM: take others, or a loop kernel "
              "behind it";

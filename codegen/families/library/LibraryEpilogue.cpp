@@ -66,13 +66,13 @@ private:
     if (const auto scale = attributes.find("scale"); scale != attributes.end())
       form.alpha = std::get<double>(scale->second);
     form.result = region.c;
-    for (const size_t op : region.epilogue)
+    for (const OpId op : region.epilogue)
       if (std::string rejection = absorb(kernel.body[op]); !rejection.empty()) return rejection;
     if (std::string rejection = matchOutputs(); !rejection.empty()) return rejection;
     return matchGradient();
   }
 
-  const std::string &nameOfValue(int value) const { return kernel.values[size_t(value)].name; }
+  const std::string &nameOfValue(ValueId value) const { return kernel.values[size_t(value)].name; }
 
   // --- the sum over what is stored, or over an operand ---
 
@@ -99,7 +99,7 @@ private:
 
   std::string matchGradient() {
     if (form.gradient < 0) return "";
-    const int summed = reduction.operands[0];
+    const ValueId summed = reduction.operands[0];
     const bool isOfA = summed == region.a, isOfB = summed == region.b;
     if (isOfA || isOfB) {
       if (form.epilogue != Epilogue::none || form.residual >= 0 || form.alpha != 1)
@@ -127,13 +127,13 @@ private:
                                 nameOfValue(form.gradient)));
   }
 
-  EpilogueRole roleOf(int value) const {
+  EpilogueRole roleOf(ValueId value) const {
     const ContractionGroups groups = contractionGroups(kernel, {region.a, region.b, region.c});
-    std::set<int> axes;
-    for (const int axis : kernel.values[size_t(value)].axes)
+    std::set<AxisId> axes;
+    for (const AxisId axis : kernel.values[size_t(value)].axes)
       if (kernel.axes[size_t(axis)].extent > 1) axes.insert(axis);
     const auto is = [&](ContractionGroup group) {
-      return axes == std::set<int>(groups[group].begin(), groups[group].end());
+      return axes == std::set<AxisId>(groups[group].begin(), groups[group].end());
     };
     return axes.empty() ? EpilogueRole::scalar
            : is(mGroup) ? EpilogueRole::m
@@ -145,7 +145,7 @@ private:
 
   std::string absorb(const BodyOp &op) {
     if (hasFunction()) return rejected(op, "follows the function; the library has one at the end");
-    const auto isChain = [&](int operand) { return operand == form.result; };
+    const auto isChain = [&](ValueId operand) { return operand == form.result; };
     if (std::ranges::count_if(op.operands, isChain) != 1)
       return rejected(op, "reads not just the value before it");
     std::string rejection = op.kind == OpKind::scale        ? multiply(op)
@@ -175,7 +175,7 @@ private:
         op.kind != OpKind::residual)
       return noForm(op);
     const bool isFirst = op.operands[0] == form.result;
-    const int other = op.operands[isFirst ? 1 : 0];
+    const ValueId other = op.operands[isFirst ? 1 : 0];
     const auto input = std::ranges::find(region.inputs, other, &EpilogueInput::value);
     if (input == region.inputs.end())
       return rejected(op, fmt::format("adds '{}', which is no input", nameOfValue(other)));
@@ -197,7 +197,7 @@ private:
     return "";
   }
 
-  std::string addResidual(const BodyOp &op, int other, double sign) {
+  std::string addResidual(const BodyOp &op, ValueId other, double sign) {
     if (form.residual >= 0)
       return rejected(
           op, fmt::format("adds '{}', a second tensor of the result's shape", nameOfValue(other)));
@@ -232,7 +232,7 @@ private:
   }
 
   std::string matchOutputs() {
-    for (const int output : kernel.outputs) {
+    for (const ValueId output : kernel.outputs) {
       if (output == form.result) continue;
       if (isGelu && output == operandOfFunction) form.auxiliary = output;
       else
@@ -261,7 +261,7 @@ private:
   BodyOp reduction;
   LibraryForm form;
   bool isRelu = false, isGelu = false, isSlope = false;
-  int operandOfFunction = -1;
+  ValueId operandOfFunction = -1;
 };
 
 }  // namespace

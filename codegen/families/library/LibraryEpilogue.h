@@ -52,13 +52,13 @@ std::optional<LibraryEpilogue> parseLibraryEpilogue(std::string_view name);
 /// A kernel in the library's terms: values of the kernel, -1 where there is none.
 struct LibraryForm {
   LibraryEpilogue epilogue = LibraryEpilogue::none;
-  double alpha = 1;    ///< of the contraction and of the factors that follow it
-  double beta = 0;     ///< of the residual
-  int result = -1;     ///< D, an output
-  int bias = -1;       ///< input: one element a row of the GEMM (group m) or a column (group n)
-  int residual = -1;   ///< input: C, over the axes of D
-  int auxiliary = -1;  ///< over the axes of D: an output of geluAux, an input of dgelu
-  int gradient = -1;   ///< output: the sum of D, A or B over all axes but those of group m or n
+  double alpha = 1;        ///< of the contraction and of the factors that follow it
+  double beta = 0;         ///< of the residual
+  ValueId result = -1;     ///< D, an output
+  ValueId bias = -1;       ///< input: one element a row of the GEMM (group m) or a column (group n)
+  ValueId residual = -1;   ///< input: C, over the axes of D
+  ValueId auxiliary = -1;  ///< over the axes of D: an output of geluAux, an input of dgelu
+  ValueId gradient = -1;   ///< output: the sum of D, A or B over all axes but those of group m or n
   bool operator==(const LibraryForm &) const = default;
 };
 

@@ -209,7 +209,7 @@ namespace {
 std::string typeRejection(const Kernel &kernel) {
   const DType type = kernel.values[size_t(kernel.outputs.at(0))].dtype;
   const bool areFloat8 = gemmTypes(kernel).areFloat8();
-  const auto rejectionOf = [&](int value) {
+  const auto rejectionOf = [&](ValueId value) {
     const Value &other = kernel.values[size_t(value)];
     const bool isOperand =
         std::ranges::find(kernel.body[0].operands, value) != kernel.body[0].operands.end();
@@ -217,8 +217,8 @@ std::string typeRejection(const Kernel &kernel) {
     return fmt::format("'{}' is {}, the result {}; a library GEMM has one element type", other.name,
                        nameOf(other.dtype), nameOf(type));
   };
-  for (const std::vector<int> *values : {&kernel.inputs, &kernel.outputs})
-    for (const int value : *values)
+  for (const std::vector<ValueId> *values : {&kernel.inputs, &kernel.outputs})
+    for (const ValueId value : *values)
       if (std::string rejection = rejectionOf(value); !rejection.empty()) return rejection;
   return "";
 }
@@ -247,21 +247,21 @@ public:
         return {.rejection = "a tensor of the epilogue does not lie as the GEMM's axes do"};
     if (std::string rejection = libraryRejection(gemm); !rejection.empty())
       return {.rejection = std::move(rejection)};
-    for (const int vector : {form.bias, form.gradient})
+    for (const ValueId vector : {form.bias, form.gradient})
       if (std::string rejection = vectorRejection(vector); !rejection.empty())
         return {.rejection = std::move(rejection)};
     return {.gemm = gemm};
   }
 
 private:
-  const Layout &layoutOf(int value) const {
+  const Layout &layoutOf(ValueId value) const {
     const auto input = std::ranges::find(kernel.inputs, value);
     if (input != kernel.inputs.end())
       return configuration.inputs.at(size_t(input - kernel.inputs.begin()));
     return configuration.outputs.at(
         size_t(std::ranges::find(kernel.outputs, value) - kernel.outputs.begin()));
   }
-  std::optional<GroupStrides> stridesOfValue(int value) const {
+  std::optional<GroupStrides> stridesOfValue(ValueId value) const {
     return groupStrides(kernel, configuration, value, layoutOf(value));
   }
 
@@ -277,14 +277,14 @@ private:
   }
   bool placeResidual() { return form.residual < 0 || place(form.residual, gemm.residual); }
   bool placeAuxiliary() { return form.auxiliary < 0 || place(form.auxiliary, gemm.auxiliary); }
-  bool place(int value, GroupStrides &strides) {
+  bool place(ValueId value, GroupStrides &strides) {
     const auto found = stridesOfValue(value);
     if (found) strides = *found;
     return found.has_value();
   }
 
   /// Vectors are packed; but for sums of an operand they run along the rows of the result.
-  std::string vectorRejection(int value) const {
+  std::string vectorRejection(ValueId value) const {
     if (value < 0) return "";
     const auto strides = stridesOfValue(value);
     if (!strides)

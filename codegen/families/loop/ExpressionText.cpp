@@ -32,7 +32,7 @@ Code codeOf(const Expression &expression, int node, const ReplaceNode &replace) 
 
 Code expressionText(const Expression &expression, const std::map<std::string, Code> &attributes,
                     const std::function<Code(int operand)> &operand,
-                    const std::function<Code(int axis)> &coordinate) {
+                    const std::function<Code(AxisId axis)> &coordinate) {
   using Kind = ExpressionNode::Kind;
   return codeOf(expression, expression.root(), [&](int index) -> std::optional<Code> {
     const ExpressionNode &node = expression[index];

@@ -23,7 +23,7 @@ std::map<std::string, Code> attributeConstants(const BodyOp &op, const DeclareCo
 /// give; both must bind as tightly as a name.
 Code expressionText(const Expression &expression, const std::map<std::string, Code> &attributes,
                     const std::function<Code(int operand)> &operand,
-                    const std::function<Code(int axis)> &coordinate = {});
+                    const std::function<Code(AxisId axis)> &coordinate = {});
 
 /// What replaces a node and all below it, which must bind as tightly as a name; nothing: it is
 /// printed as it is.

@@ -21,11 +21,11 @@ bool staysAtItsCoordinates(const Kernel &kernel) {
   });
 }
 
-bool sameElements(const Kernel &kernel, int input, const Layout &inputLayout, int output,
+bool sameElements(const Kernel &kernel, ValueId input, const Layout &inputLayout, ValueId output,
                   const Layout &outputLayout) {
   const Value &from = kernel.values[size_t(input)], &to = kernel.values[size_t(output)];
   std::vector<int64_t> extents;
-  for (const int axis : to.axes) extents.push_back(kernel.axes[size_t(axis)].extent);
+  for (const AxisId axis : to.axes) extents.push_back(kernel.axes[size_t(axis)].extent);
   return from.dtype == to.dtype && from.axes == to.axes &&
          stridesOf(inputLayout, extents) == stridesOf(outputLayout, extents);
 }
@@ -38,7 +38,7 @@ bool repeatsLastRow(const Kernel &kernel, const LoopKnobs &knobs) {
     return false;
   const bool hasTiles = std::ranges::any_of(
       kernel.body, [](const BodyOp &op) { return op.kind == OpKind::localSoftmax; });
-  const std::vector<int> reduced = kernel.reducedAxes();
+  const std::vector<AxisId> reduced = kernel.reducedAxes();
   int64_t rows = 1;
   for (int axis = 0; axis < std::ssize(kernel.axes); ++axis)
     if (std::ranges::find(reduced, axis) == reduced.end()) rows *= kernel.axes[size_t(axis)].extent;
@@ -53,10 +53,10 @@ bool isStoredBeforeLastPass(const Kernel &kernel) {
   int lastAccumulation = 0;
   for (const BodyOp &op : kernel.body) {
     int first = 0;
-    for (const int operand : op.operands) first = std::max(first, readyIn[size_t(operand)]);
+    for (const ValueId operand : op.operands) first = std::max(first, readyIn[size_t(operand)]);
     const int passes = reductionsOf(op);
     lastAccumulation = std::max(lastAccumulation, first + passes - 1);
-    for (const int result : op.results) readyIn[size_t(result)] = first + passes;
+    for (const ValueId result : op.results) readyIn[size_t(result)] = first + passes;
     // x' = exp(x - m') waits for the maximum alone; the mean does not wait for the variance.
     if (op.kind == OpKind::localSoftmax)
       readyIn[size_t(op.results[0])] = readyIn[size_t(op.results[1])] = first + 1;
@@ -70,14 +70,14 @@ bool isStoredBeforeLastPass(const Kernel &kernel) {
 
 std::vector<size_t> overwritableInputs(const Kernel &kernel, const Configuration &configuration) {
   if (const BodyOp *const append = appendOf(kernel)) {
-    const int cache = append->operands[appendedCache];
+    const ValueId cache = append->operands[appendedCache];
     return {size_t(std::ranges::find(kernel.inputs, cache) - kernel.inputs.begin())};
   }
   const auto *knobs = configuration.knobs.getIf<LoopKnobs>();
   if (!knobs || !staysAtItsCoordinates(kernel) || repeatsLastRow(kernel, *knobs) ||
       isStoredBeforeLastPass(kernel))
     return {};
-  const int output = kernel.outputs.front();
+  const ValueId output = kernel.outputs.front();
   // A second result of the shape might be stored in an earlier pass, and the input be read again in
   // a later one.
   for (size_t other = 1; other < kernel.outputs.size(); ++other)

@@ -13,12 +13,12 @@ namespace weft::codegen {
 namespace {
 
 /// Strides of the tensor with most elements, by kernel axis: the order in which axes are walked.
-std::map<int, int64_t> leadingStrides(const IterationAxes &axes,
-                                      const Configuration &configuration) {
+std::map<AxisId, int64_t> leadingStrides(const IterationAxes &axes,
+                                         const Configuration &configuration) {
   const Kernel &kernel = axes.kernel;
-  std::map<int, int64_t> strides;
+  std::map<AxisId, int64_t> strides;
   int64_t most = 0;
-  const auto consider = [&](int value, const Layout &layout) {
+  const auto consider = [&](ValueId value, const Layout &layout) {
     const bool isGathered = std::ranges::any_of(kernel.body, [&](const BodyOp &op) {
       return op.kind == OpKind::gatherPages && op.operands.front() == value;
     });
@@ -26,7 +26,7 @@ std::map<int, int64_t> leadingStrides(const IterationAxes &axes,
     most = kernel.elements(value);
     strides.clear();
     std::vector<int64_t> extents;
-    for (int axis : kernel.values[value].axes) extents.push_back(kernel.axes[axis].extent);
+    for (AxisId axis : kernel.values[value].axes) extents.push_back(kernel.axes[axis].extent);
     const std::vector<int64_t> own = stridesOf(layout, extents);
     for (size_t d = 0; d < own.size(); ++d) strides[kernel.values[value].axes[d]] = own[d];
   };
@@ -36,7 +36,7 @@ std::map<int, int64_t> leadingStrides(const IterationAxes &axes,
     consider(kernel.inputs[i], configuration.inputs[i]);
   if (const BodyOp *const append = appendOf(kernel)) {
     // Tokens lie as the cache's positions do, and sequences as pages.
-    const int result = append->results.front();
+    const ValueId result = append->results.front();
     for (size_t d = 0; d < walkedAxes(kernel, result).size(); ++d)
       strides[walkedAxes(kernel, result)[d]] = strides[kernel.values[result].axes[d]];
   }
@@ -74,8 +74,10 @@ Program lowerLoop(const Kernel &original, const Configuration &configuration,
                   names);
   Program program{.entry = names.reserve(entryName(original))};
   std::vector<Code> tensorNames;
-  for (int value : kernel.inputs) tensorNames.push_back(names.reserve(kernel.values[value].name));
-  for (int value : kernel.outputs) tensorNames.push_back(names.reserve(kernel.values[value].name));
+  for (ValueId value : kernel.inputs)
+    tensorNames.push_back(names.reserve(kernel.values[value].name));
+  for (ValueId value : kernel.outputs)
+    tensorNames.push_back(names.reserve(kernel.values[value].name));
   LoopGraph graph = buildLoopGraph(axes, space, names);
   findUnusedRows(axes, space, names, graph);
   LoopMemory memory(space, names, graph.valid);

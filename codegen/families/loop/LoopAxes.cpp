@@ -10,7 +10,7 @@
 namespace weft::codegen {
 namespace {
 
-bool contains(const std::vector<int> &axes, int axis) {
+bool contains(const std::vector<AxisId> &axes, AxisId axis) {
   return std::find(axes.begin(), axes.end(), axis) != axes.end();
 }
 
@@ -19,7 +19,7 @@ void splitSubVectors(IterationAxes &axes, const BodyOp &op) {
   const Kernel &kernel = axes.kernel;
   const int dimension = static_cast<int>(std::get<int64_t>(op.attributes.at("axis")));
   const int64_t tile = std::get<int64_t>(op.attributes.at("tile"));
-  const int axis = kernel.values[op.operands[0]].axes[dimension];
+  const AxisId axis = kernel.values[op.operands[0]].axes[dimension];
   if (axes.splitAxis >= 0 && axes.splitAxis != axis)
     throw Error::unsupported("kernel '{}': local_softmax over two axes, '{}' and '{}'", kernel.name,
                              kernel.axes[axes.splitAxis].name, kernel.axes[axis].name);
@@ -38,10 +38,10 @@ IterationAxes iterationAxes(const Kernel &kernel, const LoopKnobs &knobs) {
   IterationAxes axes{.kernel = kernel, .knobs = knobs};
   for (const BodyOp &op : kernel.body)
     if (op.kind == OpKind::localSoftmax) splitSubVectors(axes, op);
-  std::set<int> all, reduced;
+  std::set<AxisId> all, reduced;
   for (const BodyOp &op : kernel.body) {
     if (op.reducedAxes.empty()) continue;
-    std::set<int> own(op.reducedAxes.begin(), op.reducedAxes.end());
+    std::set<AxisId> own(op.reducedAxes.begin(), op.reducedAxes.end());
     if (own.erase(axes.splitAxis)) own.insert(axes.tileAxis);
     if (!reduced.empty() && reduced != own)
       throw Error::unsupported(
@@ -50,20 +50,20 @@ IterationAxes iterationAxes(const Kernel &kernel, const LoopKnobs &knobs) {
           "one set of axes",
           kernel.name, nameOf(op.kind));
     reduced = own;
-    for (int axis : kernel.values[op.operands[0]].axes)
+    for (AxisId axis : kernel.values[op.operands[0]].axes)
       all.insert(axis == axes.splitAxis ? axes.tileAxis : axis);
   }
-  for (int output : kernel.outputs)
-    for (int axis : walkedAxes(kernel, output))
+  for (ValueId output : kernel.outputs)
+    for (AxisId axis : walkedAxes(kernel, output))
       all.insert(axis == axes.splitAxis ? axes.tileAxis : axis);
   all.insert(reduced.begin(), reduced.end());
   if (axes.subVectorAxis >= 0) all.insert(axes.subVectorAxis);
   axes.reduced.assign(reduced.begin(), reduced.end());
-  for (int axis : all)
+  for (AxisId axis : all)
     if (!contains(axes.reduced, axis)) axes.outer.push_back(axis);
-  for (int output : kernel.outputs)
-    for (int axis : axes.outer) {
-      const std::vector<int> &own = walkedAxes(kernel, output);
+  for (ValueId output : kernel.outputs)
+    for (AxisId axis : axes.outer) {
+      const std::vector<AxisId> &own = walkedAxes(kernel, output);
       const bool present =
           contains(own, axis) || (axis == axes.subVectorAxis && contains(own, axes.splitAxis));
       if (!present && kernel.axes[axis].extent > 1)

@@ -71,7 +71,7 @@ Block LoopSpace::columnPrologue() const {
   column = code("{} * {} + {}", block, words.rowsPerBlock, column);
 
   std::vector<std::string> axes;
-  for (int axis : outer) axes.push_back(axisNames[axis]);
+  for (AxisId axis : outer) axes.push_back(axisNames[axis]);
   std::string note = fmt::format("({}){}", fmt::join(axes, ", "),
                                  outer.size() > 1 ? fmt::format(", {} slowest", axes[0]) : "");
   if (width > 1) note += fmt::format(", {} of {} at once", width, axisNames[knobs.vectorAxis]);

@@ -79,10 +79,10 @@ double elementsTouched(Run a, Run b) {
 
 LoopPricer::LoopPricer(const Kernel &kernel, const Device &device)
     : kernel(kernel), device(device), reduced(kernel.reducedAxes()) {
-  for (int value : operandValues(kernel))
+  for (ValueId value : operandValues(kernel))
     points = std::max(points, static_cast<double>(movedElements(kernel, value)));
-  for (int axis : reduced) rowElements *= static_cast<double>(rowExtent(kernel, axis));
-  for (int value : operandValues(kernel)) {
+  for (AxisId axis : reduced) rowElements *= static_cast<double>(rowExtent(kernel, axis));
+  for (ValueId value : operandValues(kernel)) {
     if (static_cast<double>(movedElements(kernel, value)) * 2 < points) continue;
     ++fullOperands;
     const bool isInput = value < static_cast<int>(kernel.inputs.size());
@@ -90,10 +90,11 @@ LoopPricer::LoopPricer(const Kernel &kernel, const Device &device)
         std::max(fullElementBytes, static_cast<double>(sizeOf(kernel.values[value].dtype)));
     if (isInput) inputBytesPerPoint += static_cast<double>(sizeOf(kernel.values[value].dtype));
   }
-  const bool writesRows = std::any_of(kernel.outputs.begin(), kernel.outputs.end(), [&](int value) {
-    return std::any_of(kernel.values[value].axes.begin(), kernel.values[value].axes.end(),
-                       [&](int axis) { return isReduced(axis); });
-  });
+  const bool writesRows =
+      std::any_of(kernel.outputs.begin(), kernel.outputs.end(), [&](ValueId value) {
+        return std::any_of(kernel.values[value].axes.begin(), kernel.values[value].axes.end(),
+                           [&](AxisId axis) { return isReduced(axis); });
+      });
   passes = writesRows ? 1 : 0;
   for (const BodyOp &op : kernel.body) {
     passes += reductionsOf(op);
@@ -113,7 +114,7 @@ bool LoopPricer::reducesOnly() const {
   });
 }
 
-bool LoopPricer::isReduced(int axis) const {
+bool LoopPricer::isReduced(AxisId axis) const {
   return std::find(reduced.begin(), reduced.end(), axis) != reduced.end();
 }
 
@@ -133,13 +134,13 @@ PlacedOperand LoopPricer::place(size_t operand, const Layout &layout) const {
   for (const BodyOp &op : kernel.body)
     if (isInput && op.kind == OpKind::gatherPages && op.operands.front() == index)
       for (size_t d = 0; d < value.axes.size(); ++d) {
-        const int gathered = kernel.values[size_t(op.results.front())].axes[d];
+        const AxisId gathered = kernel.values[size_t(op.results.front())].axes[d];
         if (gathered == value.axes[d]) continue;
         std::swap(placed.strides[size_t(value.axes[d])], placed.strides[size_t(gathered)]);
       }
   if (!isInput)  // tokens lie along their own axes as the cache's positions, and pages, do
     if (const BodyOp *const append = appendOf(kernel); append && append->results.front() == index) {
-      const std::vector<int> &walked = walkedAxes(kernel, index);
+      const std::vector<AxisId> &walked = walkedAxes(kernel, index);
       for (size_t d = 0; d < walked.size(); ++d)
         if (walked[d] != value.axes[d])
           std::swap(placed.strides[size_t(value.axes[d])], placed.strides[size_t(walked[d])]);
@@ -181,7 +182,7 @@ OperandPrice LoopPricer::price(const PlacedOperand &operand, const LoopKnobs &kn
   // its next elements in L1.
   double sectors = sectorsTouched(lanes, vector, operand.elementBytes);
   if (knobs.reduction == ReductionMapping::sequential)
-    for (int axis : reduced)
+    for (AxisId axis : reduced)
       if (operand.strides[static_cast<size_t>(axis)] == 1) sectors = wanted / analytic::sectorBytes;
   // Partners are loaded apart. Where lanes lie along their axis, they are in the same lines.
   const double loads = operand.partnerAxis < 0 ? 1 : 2,

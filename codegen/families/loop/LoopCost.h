@@ -19,7 +19,7 @@ struct PlacedOperand {
   int64_t alignedElements = 1;  ///< element zero lies at a multiple of so many elements
   bool isInput = true;
   /// The axis along which an op reads another element with each, half a head away; -1: none does.
-  int partnerAxis = -1;
+  AxisId partnerAxis = -1;
 };
 
 /// What one operand costs under fixed knobs.
@@ -47,8 +47,8 @@ public:
   double seconds(const KnobPrice &knobs, double operandSeconds) const;
 
 private:
-  int64_t extent(int axis) const { return kernel.axes[static_cast<size_t>(axis)].extent; }
-  bool isReduced(int axis) const;
+  int64_t extent(AxisId axis) const { return kernel.axes[static_cast<size_t>(axis)].extent; }
+  bool isReduced(AxisId axis) const;
   bool reducesOnly() const;
   double columnShare(const LoopKnobs &knobs, double share) const;
   int64_t lanesAlong(const LoopKnobs &knobs) const;
@@ -62,7 +62,7 @@ private:
 
   const Kernel &kernel;
   const Device &device;
-  std::vector<int> reduced;
+  std::vector<AxisId> reduced;
   double points = 1;       ///< of the whole iteration space
   double rowElements = 1;  ///< of the reduced axes
   int keptValues = 1;      ///< of an element, between passes (keptOf)

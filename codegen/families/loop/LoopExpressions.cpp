@@ -181,8 +181,8 @@ int GraphBuilder::elementwise(const BodyOp &op, const std::string &name,
     if (node.kind == Kind::call && node.type == ScalarType::rotation && !turn) turn = index;
     if (node.kind != Kind::operand || node.children.empty()) continue;
     Coordinates other = coordinates;
-    const std::vector<int> &axes = kernel.values[op.operands[size_t(node.index)]].axes;
-    std::map<int, Index> moved;
+    const std::vector<AxisId> &axes = kernel.values[op.operands[size_t(node.index)]].axes;
+    std::map<AxisId, Index> moved;
     for (size_t dimension = 0; dimension < axes.size(); ++dimension)
       moved[axes[dimension]] = movedIndex(expression, node.children[dimension],
                                           kernel.axes[axes[dimension]].extent, coordinates);

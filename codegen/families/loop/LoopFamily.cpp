@@ -53,20 +53,21 @@ constexpr size_t maximumPermutedRank =
 
 /// The iteration space of a loop kernel.
 struct LoopSpace {
-  std::vector<int> independent;  ///< axes of extent above 1 that outputs run over and no op reduces
-  std::vector<int> reduced;      ///< axes that every reduction of the body reduces
-  std::string reason;            ///< why the family does not take the kernel; empty if it does
+  std::vector<AxisId>
+      independent;              ///< axes of extent above 1 that outputs run over and no op reduces
+  std::vector<AxisId> reduced;  ///< axes that every reduction of the body reduces
+  std::string reason;           ///< why the family does not take the kernel; empty if it does
 };
 
 /// Axes that stand for another one: sub-vectors of a local softmax are walked along the axis they
 /// divide.
-std::set<int> derivedAxes(const Kernel &kernel) {
-  std::set<int> derived;
+std::set<AxisId> derivedAxes(const Kernel &kernel) {
+  std::set<AxisId> derived;
   for (const BodyOp &op : kernel.body) {
     if (op.kind != OpKind::localSoftmax) continue;
-    const std::vector<int> &divided = kernel.values[op.operands[0]].axes;
-    for (int result : op.results)
-      for (int axis : kernel.values[result].axes)
+    const std::vector<AxisId> &divided = kernel.values[op.operands[0]].axes;
+    for (ValueId result : op.results)
+      for (AxisId axis : kernel.values[result].axes)
         if (std::find(divided.begin(), divided.end(), axis) == divided.end()) derived.insert(axis);
   }
   return derived;
@@ -92,7 +93,7 @@ LoopSpace iterationSpace(const Kernel &kernel) {
     space.reason = loopRejection(kernel, op);
     if (!space.reason.empty()) return space;
     if (op.reducedAxes.empty()) continue;
-    std::vector<int> reduced = op.reducedAxes;
+    std::vector<AxisId> reduced = op.reducedAxes;
     std::sort(reduced.begin(), reduced.end());
     if (!space.reduced.empty() && space.reduced != reduced) {
       space.reason =
@@ -102,16 +103,16 @@ LoopSpace iterationSpace(const Kernel &kernel) {
     }
     space.reduced = reduced;
   }
-  const std::set<int> derived = derivedAxes(kernel);
-  std::set<int> independent;
-  for (int output : kernel.outputs)
-    for (int axis : walkedAxes(kernel, output))
+  const std::set<AxisId> derived = derivedAxes(kernel);
+  std::set<AxisId> independent;
+  for (ValueId output : kernel.outputs)
+    for (AxisId axis : walkedAxes(kernel, output))
       if (kernel.axes[axis].extent > 1 && !derived.contains(axis)) independent.insert(axis);
-  for (int axis : space.reduced) independent.erase(axis);
+  for (AxisId axis : space.reduced) independent.erase(axis);
   space.independent.assign(independent.begin(), independent.end());
-  for (int output : kernel.outputs) {
-    const std::vector<int> &axes = walkedAxes(kernel, output);
-    for (int axis : space.independent)
+  for (ValueId output : kernel.outputs) {
+    const std::vector<AxisId> &axes = walkedAxes(kernel, output);
+    for (AxisId axis : space.independent)
       if (std::find(axes.begin(), axes.end(), axis) == axes.end())
         space.reason = "output '" + kernel.values[output].name + "' lacks the axis '" +
                        kernel.axes[axis].name + "' of another output; one kernel has one space";
@@ -128,11 +129,11 @@ bool dropsOut(const Kernel &kernel) {
 /// Sixteen elements, in two accesses, where dropout is: columns 8 apart share words of draws; of
 /// 8-bit floats too, but not where a thread adds them up, since the sums of two results would not
 /// fit its registers. `alsoAlong`: only operands that run along these too count.
-std::vector<int> widthsAlong(const Kernel &kernel, int axis,
-                             const std::vector<int> &alsoAlong = {}) {
+std::vector<int> widthsAlong(const Kernel &kernel, AxisId axis,
+                             const std::vector<AxisId> &alsoAlong = {}) {
   int64_t largest = 1;
-  for (int value : operandValues(kernel)) {
-    const std::vector<int> &axes = kernel.values[value].axes;
+  for (ValueId value : operandValues(kernel)) {
+    const std::vector<AxisId> &axes = kernel.values[value].axes;
     const auto has = [&](int wanted) {
       return std::find(axes.begin(), axes.end(), wanted) != axes.end();
     };
@@ -152,10 +153,10 @@ std::vector<int> widthsAlong(const Kernel &kernel, int axis,
 
 /// Whether places in a cache follow from the coordinate along the axis by a load, so that elements
 /// along it are no vector there: tokens that are appended, and their sequences.
-bool scattersAppended(const Kernel &kernel, int axis) {
+bool scattersAppended(const Kernel &kernel, AxisId axis) {
   const BodyOp *const append = appendOf(kernel);
   if (!append) return false;
-  const std::vector<int> &sequences = kernel.values[append->operands[appendStarts]].axes;
+  const std::vector<AxisId> &sequences = kernel.values[append->operands[appendStarts]].axes;
   return axis == walkedAxes(kernel, append->results.front())[appendAxis(*append)] ||
          std::ranges::find(sequences, axis) != sequences.end();
 }
@@ -164,9 +165,9 @@ std::vector<Knobs> mapKnobs(const Kernel &kernel, const LoopSpace &space) {
   std::vector<Knobs> knobs;
   for (int threads : mapThreads) {
     if (space.independent.empty()) knobs.push_back(LoopKnobs{.threads = threads});
-    for (int vectorAxis : space.independent)
+    for (AxisId vectorAxis : space.independent)
       for (int width : widthsAlong(kernel, vectorAxis))
-        for (int laneAxis : space.independent) {
+        for (AxisId laneAxis : space.independent) {
           if (width > 1 && scattersAppended(kernel, vectorAxis)) continue;
           if (width == 1 && laneAxis != vectorAxis)
             continue;  // the same as vectors of 1 along laneAxis
@@ -181,7 +182,7 @@ std::vector<Knobs> mapKnobs(const Kernel &kernel, const LoopSpace &space) {
 
 /// A warp, a part of one, or a block for each row; neighbouring lanes lie along the reduced axis.
 /// No thread takes more than `mostElements`.
-void addRowKnobs(const Kernel &kernel, int axis, int64_t rowElements, int64_t mostElements,
+void addRowKnobs(const Kernel &kernel, AxisId axis, int64_t rowElements, int64_t mostElements,
                  std::vector<Knobs> &knobs) {
   for (int width : widthsAlong(kernel, axis)) {
     // Where half of the threads of a row would have no work, half as many do the same.
@@ -224,15 +225,15 @@ bool reducesColumns(const Kernel &kernel) {
 /// Whether nothing that runs over reduced axes waits for a sum, and only sums are there: what
 /// blocks of a grid can share.
 bool sumsLeave(const Kernel &kernel) {
-  std::set<int> sums;
+  std::set<ValueId> sums;
   for (const BodyOp &op : kernel.body) {
     const bool uses =
-        std::ranges::any_of(op.operands, [&](int operand) { return sums.contains(operand); });
+        std::ranges::any_of(op.operands, [&](ValueId operand) { return sums.contains(operand); });
     if (op.reducedAxes.empty() && !uses) continue;
     if (uses && !op.reducedAxes.empty()) return false;
     if (!uses && reduceKind(op).value_or(ReduceKind::sum) != ReduceKind::sum) return false;
-    const std::vector<int> reduced = kernel.reducedAxes();
-    for (int result : op.results)
+    const std::vector<AxisId> reduced = kernel.reducedAxes();
+    for (ValueId result : op.results)
       if (std::ranges::find_first_of(kernel.values[result].axes, reduced) !=
           kernel.values[result].axes.end())
         return false;
@@ -254,10 +255,10 @@ void addGridKnobs(const Kernel &kernel, const Device &device, int64_t points, Lo
                   std::vector<Knobs> &knobs) {
   const int64_t results = accumulatorsOf(kernel);
   int64_t vectors = 1;  // columns, in vectors
-  for (int output : kernel.outputs) {
+  for (ValueId output : kernel.outputs) {
     int64_t own = 1;
-    const std::vector<int> reduced = kernel.reducedAxes();
-    for (int axis : kernel.values[output].axes)
+    const std::vector<AxisId> reduced = kernel.reducedAxes();
+    for (AxisId axis : kernel.values[output].axes)
       if (std::ranges::find(reduced, axis) == reduced.end())
         own *= axis == row.vectorAxis
                    ? (kernel.axes[axis].extent + row.vectorWidth - 1) / row.vectorWidth
@@ -322,19 +323,19 @@ std::vector<Knobs> reductionKnobs(const Kernel &kernel, const Device &device,
                                   const LoopSpace &space) {
   std::vector<Knobs> knobs;
   int64_t rowElements = 1;
-  for (int axis : space.reduced) rowElements *= rowExtent(kernel, axis);
+  for (AxisId axis : space.reduced) rowElements *= rowExtent(kernel, axis);
   // Long sums over several axes are for columns: as rows, with a dropout mask behind them, they
   // spill.
   constexpr int64_t unbounded = std::numeric_limits<int64_t>::max(), shareOfSeveralAxes = 32;
   const int64_t mostElements =
       space.reduced.size() > 1 && reducesColumns(kernel) ? shareOfSeveralAxes : unbounded;
-  for (int axis : space.reduced)
+  for (AxisId axis : space.reduced)
     if (kernel.axes[axis].extent > 1 || space.reduced.size() == 1)
       addRowKnobs(kernel, axis, rowElements, mostElements, knobs);
   for (int threads : sequentialThreads) {
     LoopKnobs sequential{.reduction = ReductionMapping::sequential, .threads = threads};
     if (space.independent.empty()) knobs.push_back(sequential);
-    for (int axis : space.independent)
+    for (AxisId axis : space.independent)
       for (int width : widthsAlong(kernel, axis)) {
         sequential.vectorAxis = sequential.laneAxis = axis;
         sequential.vectorWidth = width;
@@ -342,7 +343,7 @@ std::vector<Knobs> reductionKnobs(const Kernel &kernel, const Device &device,
       }
   }
   if (!reducesColumns(kernel)) return knobs;
-  for (int axis : space.independent)  // what is moved once a column may take several accesses
+  for (AxisId axis : space.independent)  // what is moved once a column may take several accesses
     for (int width : widthsAlong(kernel, axis, space.reduced)) {
       const LoopKnobs column{.vectorAxis = axis, .vectorWidth = width, .laneAxis = axis};
       addColumnKnobs(kernel, device, rowElements, column, knobs);
@@ -355,8 +356,8 @@ std::vector<Knobs> reductionKnobs(const Kernel &kernel, const Device &device,
 /// that divide their axis.
 std::vector<Knobs> scatterKnobs(const Kernel &kernel, const LoopSpace &space) {
   std::vector<Knobs> knobs;
-  const int tableAxis = kernel.values[kernel.outputs[0]].axes[0];
-  for (int axis : space.independent)
+  const AxisId tableAxis = kernel.values[kernel.outputs[0]].axes[0];
+  for (AxisId axis : space.independent)
     for (int width : widthsAlong(kernel, axis))
       if (axis != tableAxis && kernel.axes[axis].extent % width == 0)
         knobs.push_back(LoopKnobs{.vectorAxis = axis,
@@ -380,12 +381,12 @@ auto preference(const LoopKnobs &knobs) {
 }
 
 /// A cache lies as its caller has it.
-bool isCache(const Kernel &kernel, int value) {
+bool isCache(const Kernel &kernel, ValueId value) {
   const BodyOp *const append = appendOf(kernel);
   return append && (append->operands[appendedCache] == value || append->results.front() == value);
 }
 
-std::vector<Layout> layoutsOf(const Kernel &kernel, int value) {
+std::vector<Layout> layoutsOf(const Kernel &kernel, ValueId value) {
   const std::vector<int64_t> extents = extentsOf(kernel, value);
   if (isCache(kernel, value)) return {normalized(rowMajor(extents.size()), extents)};
   if (extents.size() > maximumPermutedRank) return {normalized(rowMajor(extents.size()), extents)};
@@ -394,7 +395,7 @@ std::vector<Layout> layoutsOf(const Kernel &kernel, int value) {
 
 }  // namespace
 
-int64_t rowExtent(const Kernel &kernel, int axis) {
+int64_t rowExtent(const Kernel &kernel, AxisId axis) {
   for (const BodyOp &op : kernel.body)
     if (op.kind == OpKind::localSoftmax)
       return std::min(kernel.axes[axis].extent, std::get<int64_t>(op.attributes.at("tile")));
@@ -417,7 +418,7 @@ SpaceOrRejection loopSpace(const Kernel &kernel, const Device &device) {
   const LoopSpace iteration = iterationSpace(kernel);
   if (!iteration.reason.empty()) return {.reason = iteration.reason};
   ConfigurationSpace space{.family = &loopFamily};
-  for (int value : operandValues(kernel)) space.choices.push_back(layoutsOf(kernel, value));
+  for (ValueId value : operandValues(kernel)) space.choices.push_back(layoutsOf(kernel, value));
   const bool isScatter = kernel.body[0].kind == OpKind::scatterAdd;
   if (isScatter) space.knobs = scatterKnobs(kernel, iteration);
   else

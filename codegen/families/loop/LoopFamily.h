@@ -10,7 +10,7 @@ SpaceOrRejection loopSpace(const Kernel &kernel, const Device &device);
 Cost loopCost(const Kernel &kernel, const Configuration &configuration, const Device &device);
 
 /// Elements of one row along a reduced axis: a local softmax divides its axis into sub-vectors.
-int64_t rowExtent(const Kernel &kernel, int axis);
+int64_t rowExtent(const Kernel &kernel, AxisId axis);
 
 /// Whether the op is a sum or a maximum of single elements that reads its operands once: reduce,
 /// layer_norm_dw, rms_norm_dw.

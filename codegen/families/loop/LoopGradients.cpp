@@ -17,7 +17,8 @@ int GraphBuilder::softmaxDx(const BodyOp &op, const std::string &name,
 }
 
 /// The normalized value at a place: (x - mean) * rstd, or x * rstd without a mean (-1).
-int GraphBuilder::normalized(int x, int mean, int rstd, const Coordinates &coordinates) {
+int GraphBuilder::normalized(ValueId x, ValueId mean, ValueId rstd,
+                             const Coordinates &coordinates) {
   if (mean < 0)
     return pointwise("{0} * {1}", {evaluate(x, coordinates), evaluate(rstd, coordinates)},
                      "normalized");
@@ -32,8 +33,8 @@ int GraphBuilder::normalized(int x, int mean, int rstd, const Coordinates &coord
 int GraphBuilder::normDx(const BodyOp &op, const std::string &name,
                          const Coordinates &coordinates) {
   const bool hasMean = op.operands.size() == 5;
-  const int dy = op.operands[0], x = op.operands[1], gamma = op.operands[2],
-            mean = hasMean ? op.operands[3] : -1, rstd = op.operands.back();
+  const ValueId dy = op.operands[0], x = op.operands[1], gamma = op.operands[2],
+                mean = hasMean ? op.operands[3] : ValueId(), rstd = op.operands.back();
   const Coordinates row = overRow(coordinates);
   const auto scaledAt = [&](const Coordinates &at) {
     return pointwise("{0} * {1}", {evaluate(dy, at), evaluate(gamma, at)}, "scaled");
@@ -54,12 +55,12 @@ int GraphBuilder::normDx(const BodyOp &op, const std::string &name,
 }
 
 /// Sum of dy * n, and of dy for the second result.
-int GraphBuilder::normDw(const BodyOp &op, int value, const Coordinates &coordinates) {
+int GraphBuilder::normDw(const BodyOp &op, ValueId value, const Coordinates &coordinates) {
   const Coordinates row = overRow(coordinates);
   const std::string &name = kernel.values[value].name;
   const int dy = evaluate(op.operands[0], row);
   if (op.results.size() > 1 && value == op.results[1]) return reduce(Reduction::sum, dy, name);
-  const int mean = op.operands.size() == 4 ? op.operands[2] : -1;
+  const ValueId mean = op.operands.size() == 4 ? op.operands[2] : ValueId();
   const int product = pointwise(
       "{0} * {1}", {dy, normalized(op.operands[1], mean, op.operands.back(), row)}, "product");
   return reduce(Reduction::sum, product, name);

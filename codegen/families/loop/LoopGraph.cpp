@@ -47,9 +47,9 @@ GraphBuilder::GraphBuilder(const IterationAxes &axes, LoopSpace &space, Names &n
     : kernel(axes.kernel), axes(axes), space(space), names(names) {
   definedBy.assign(kernel.values.size(), -1);
   for (size_t i = 0; i < kernel.body.size(); ++i)
-    for (int result : kernel.body[i].results) definedBy[result] = static_cast<int>(i);
-  for (int axis : axes.outer) home.at[axis] = space.coordinate(axis);
-  for (int axis : axes.reduced) home.at[axis] = space.coordinate(axis);
+    for (ValueId result : kernel.body[i].results) definedBy[result] = static_cast<int>(i);
+  for (AxisId axis : axes.outer) home.at[axis] = space.coordinate(axis);
+  for (AxisId axis : axes.reduced) home.at[axis] = space.coordinate(axis);
   if (axes.splitAxis >= 0) splitHome();
   graph.headers = {"weft/types.cuh", "weft/vector.cuh"};
   if (space.isPartial() && graph.valid.empty()) {
@@ -89,7 +89,7 @@ void GraphBuilder::splitHome() {
 LoopGraph GraphBuilder::run() {
   for (size_t i = 0; i < kernel.outputs.size(); ++i) {
     OutputStore store{.output = static_cast<int>(i), .node = evaluate(kernel.outputs[i], home)};
-    for (int axis : walkedAxes(kernel, kernel.outputs[i])) store.at.push_back(home.at.at(axis));
+    for (AxisId axis : walkedAxes(kernel, kernel.outputs[i])) store.at.push_back(home.at.at(axis));
     if (const BodyOp *const op = appendOf(kernel)) placeAppended(*op, store);
     // Only a separate vector can be stored: a copy collects gathered elements, and repeats what
     // does not vary.
@@ -184,7 +184,7 @@ int GraphBuilder::load(int input, const Coordinates &coordinates) {
             .condition = coordinates.condition,
             .wish = value.name};
   if (value.dtype == DType::i32 || value.dtype == DType::i1) node.type = "int";
-  for (int axis : value.axes) {
+  for (AxisId axis : value.axes) {
     const auto found = coordinates.at.find(axis);
     if (found == coordinates.at.end())
       throw Error::unsupported("kernel '{}': nothing gives a coordinate along axis '{}' of '{}'",
@@ -200,7 +200,7 @@ int GraphBuilder::load(int input, const Coordinates &coordinates) {
   return add(std::move(node));
 }
 
-int GraphBuilder::evaluate(int value, const Coordinates &coordinates) {
+int GraphBuilder::evaluate(ValueId value, const Coordinates &coordinates) {
   const auto key = std::make_pair(value, coordinates.key());
   const auto found = memo.find(key);
   if (found != memo.end()) return found->second;
@@ -216,7 +216,7 @@ int GraphBuilder::evaluate(int value, const Coordinates &coordinates) {
   return memo[key] = node;
 }
 
-int GraphBuilder::evaluateOp(const BodyOp &op, int value, const Coordinates &coordinates) {
+int GraphBuilder::evaluateOp(const BodyOp &op, ValueId value, const Coordinates &coordinates) {
   const std::string &name = kernel.values[value].name;
   if (op.kind == OpKind::dropout) return dropout(op, name, coordinates);
   if (!op.expression.empty()) return elementwise(op, name, coordinates);
@@ -265,9 +265,9 @@ int GraphBuilder::splat(const BodyOp &op, const std::string &name) {
   return node;
 }
 
-const Index &GraphBuilder::indexOf(int value, int64_t dimension,
+const Index &GraphBuilder::indexOf(ValueId value, int64_t dimension,
                                    const Coordinates &coordinates) const {
-  const std::vector<int> &own = kernel.values[value].axes;
+  const std::vector<AxisId> &own = kernel.values[value].axes;
   if (dimension < 0 || dimension >= static_cast<int64_t>(own.size()))
     throw Error::checkFailed("kernel '{}': dimension {} of '{}', which has {}", kernel.name,
                              dimension, kernel.values[value].name, own.size());

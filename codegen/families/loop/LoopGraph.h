@@ -70,9 +70,9 @@ struct LoopGraph {
 struct IterationAxes {
   Kernel kernel{};  ///< with the axis inside a sub-vector added, if there is one
   LoopKnobs knobs{};
-  std::vector<int> outer, reduced{};
-  int splitAxis = -1, tileAxis = -1,
-      subVectorAxis = -1;  ///< splitAxis = subVectorAxis * tile + tileAxis
+  std::vector<AxisId> outer, reduced{};
+  AxisId splitAxis = -1, tileAxis = -1,
+         subVectorAxis = -1;  ///< splitAxis = subVectorAxis * tile + tileAxis
 };
 IterationAxes iterationAxes(const Kernel &kernel, const LoopKnobs &knobs);
 

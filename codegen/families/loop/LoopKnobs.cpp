@@ -143,7 +143,7 @@ std::string describeReduction(const LoopKnobs &knobs) {
 }
 
 std::string describeKnobs(const Kernel &kernel, const Knobs &any) {
-  const auto nameOfAxis = [&](int axis) { return kernel.axes[size_t(axis)].name; };
+  const auto nameOfAxis = [&](AxisId axis) { return kernel.axes[size_t(axis)].name; };
   const auto &knobs = any.get<LoopKnobs>();
   std::string text = "scalar";
   if (knobs.vectorAxis >= 0 && knobs.vectorWidth > 1)
@@ -161,7 +161,7 @@ std::string describeKnobs(const Kernel &kernel, const Knobs &any) {
 bool isUsefulVector(const Kernel &kernel, const LayoutTuple &layouts, const Knobs &any) {
   const auto &knobs = any.get<LoopKnobs>();
   if (knobs.vectorWidth == 1) return true;
-  const std::vector<int> values = operandValues(kernel);
+  const std::vector<ValueId> values = operandValues(kernel);
   for (size_t i = 0; i < values.size(); ++i)
     if (isVectorAccessed(kernel, values[i], layouts[i], knobs.vectorAxis, knobs.vectorWidth))
       return true;

@@ -39,12 +39,12 @@ inline constexpr BlockCombine blockCombines[] = {BlockCombine::shuffle, BlockCom
 
 /// Loop family: element-wise, normalization, reduction kernels in any layout.
 struct LoopKnobs {
-  int vectorAxis = -1;  ///< kernel axis along which one thread takes `vectorWidth` neighbours; -1:
-                        ///< scalar kernel (rank 0)
+  AxisId vectorAxis = -1;  ///< kernel axis along which one thread takes `vectorWidth` neighbours;
+                           ///< -1: scalar kernel (rank 0)
   int vectorWidth =
       1;  ///< elements a thread takes along vectorAxis: 1, 2, 4, 8 (at most 16 bytes an access)
-  int laneAxis = -1;  ///< kernel axis along which neighbouring threads lie (equal to vectorAxis, or
-                      ///< another axis)
+  AxisId laneAxis = -1;  ///< kernel axis along which neighbouring threads lie (equal to vectorAxis,
+                         ///< or another axis)
   ReductionMapping reduction = ReductionMapping::none;  ///< for the reduced axis
   int threads = 128;                                    ///< threads a block
   int threadsPerRow = 1;  ///< threads of a block that share one row or column; 1 where none do

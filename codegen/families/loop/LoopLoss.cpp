@@ -6,13 +6,14 @@ namespace weft::codegen {
 
 /// Whether a label, as an expression, lies within the axis.
 Code GraphBuilder::isLabel(const BodyOp &op, const Code &label) const {
-  const int axis = kernel.values[op.operands[0]].axes[static_cast<size_t>(integerOf(op, "axis"))];
+  const AxisId axis =
+      kernel.values[op.operands[0]].axes[static_cast<size_t>(integerOf(op, "axis"))];
   return code("{0} >= 0 && {0} < {1}", label, space.axisName(axis));
 }
 
 /// log(sum(exp(x - m))) + m - x[label], m the maximum of the row. The element at the label is the
 /// sum of all that stand there, so that the row is read as every reduction reads it.
-int GraphBuilder::crossEntropy(const BodyOp &op, int value, const Coordinates &coordinates) {
+int GraphBuilder::crossEntropy(const BodyOp &op, ValueId value, const Coordinates &coordinates) {
   const ShiftedExponentials e = exponentials(op.operands[0], coordinates);
   const int total = reduce(Reduction::sum, e.inRow, "total");
   const int logSum = pointwise("{0} + logf({1})", {e.shift, total}, "logSum");
@@ -37,7 +38,7 @@ int GraphBuilder::crossEntropyDx(const BodyOp &op, const std::string &name,
       code("{} ? {{3}} * (weft::exp({{0}} - {{2}}) - ({} == {{1}} ? 1.0f : 0.0f)) : 0.0f",
            isLabel(op, "{1}"), elementText(place));
   std::vector<int> operands;
-  for (int operand : op.operands) operands.push_back(evaluate(operand, coordinates));
+  for (ValueId operand : op.operands) operands.push_back(evaluate(operand, coordinates));
   return pointwise(text, operands, name, {place});
 }
 

@@ -14,7 +14,7 @@ Operand LoopMemory::operand(const Code &name, const Value &value, const Layout &
                             std::vector<ConstantLine> &constants) const {
   Operand result{
       .name = name, .dtype = value.dtype, .axes = value.axes, .alignment = layout.alignment};
-  for (int axis : value.axes) result.extents.push_back(space.extent(axis));
+  for (AxisId axis : value.axes) result.extents.push_back(space.extent(axis));
   result.strides = stridesOf(layout, result.extents);
   if (result.strides.size() != result.extents.size())
     throw Error::checkFailed("'{}' has {} dimensions, its layout {} strides", name,
@@ -87,7 +87,7 @@ std::vector<size_t> LoopMemory::mergedStep(const Operand &operand,
                                            const std::vector<Index> &at) const {
   if (!space.isColumns()) return {};
   std::vector<size_t> dimensions;
-  for (int axis : space.reduced) {
+  for (AxisId axis : space.reduced) {
     if (space.extent(axis) == 1) continue;
     const auto dimension =
         std::find(operand.axes.begin(), operand.axes.end(), axis) - operand.axes.begin();

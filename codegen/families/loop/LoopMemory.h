@@ -12,7 +12,7 @@ namespace weft::codegen {
 struct Operand {
   Code name{};  ///< of the parameter
   DType dtype = DType::f32;
-  std::vector<int> axes{};
+  std::vector<AxisId> axes{};
   std::vector<int64_t> extents{}, strides{};
   std::vector<Code> strideTexts{};
   int64_t alignment = 16;

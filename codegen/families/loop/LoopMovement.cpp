@@ -11,8 +11,8 @@ namespace {
 
 /// The coordinates of a result, seen by an operand whose dimensions `from` .. match those of the
 /// result at `to` ..
-void copyDimensions(Coordinates &target, const std::vector<int> &operandAxes, size_t from,
-                    const std::vector<int> &resultAxes, size_t to, size_t count,
+void copyDimensions(Coordinates &target, const std::vector<AxisId> &operandAxes, size_t from,
+                    const std::vector<AxisId> &resultAxes, size_t to, size_t count,
                     const Coordinates &source) {
   for (size_t i = 0; i < count; ++i)
     target.at[operandAxes[from + i]] = source.at.at(resultAxes[to + i]);
@@ -69,8 +69,8 @@ Index GraphBuilder::divided(const Index &index, int64_t divisor, int64_t modulus
 }
 
 int GraphBuilder::slice(const BodyOp &op, const Coordinates &coordinates) {
-  const std::vector<int> &from = kernel.values[op.operands[0]].axes,
-                         &to = kernel.values[op.results[0]].axes;
+  const std::vector<AxisId> &from = kernel.values[op.operands[0]].axes,
+                            &to = kernel.values[op.results[0]].axes;
   const size_t axis = static_cast<size_t>(integerOf(op, "axis"));
   Coordinates moved = coordinates;
   copyDimensions(moved, from, 0, to, 0, to.size(), coordinates);
@@ -80,8 +80,8 @@ int GraphBuilder::slice(const BodyOp &op, const Coordinates &coordinates) {
 
 /// The operand under the condition that the element lies in it, else zero.
 int GraphBuilder::pad(const BodyOp &op, const std::string &name, const Coordinates &coordinates) {
-  const std::vector<int> &from = kernel.values[op.operands[0]].axes,
-                         &to = kernel.values[op.results[0]].axes;
+  const std::vector<AxisId> &from = kernel.values[op.operands[0]].axes,
+                            &to = kernel.values[op.results[0]].axes;
   const size_t axis = static_cast<size_t>(integerOf(op, "axis"));
   const int64_t start = integerOf(op, "start"), extent = kernel.axes[from[axis]].extent;
   const Index &index = coordinates.at.at(to[axis]);
@@ -107,11 +107,11 @@ int GraphBuilder::pad(const BodyOp &op, const std::string &name, const Coordinat
 /// Each operand under the condition that the element lies in it, joined by a chain of choices.
 int GraphBuilder::concat(const BodyOp &op, const std::string &name,
                          const Coordinates &coordinates) {
-  const std::vector<int> &to = kernel.values[op.results[0]].axes;
+  const std::vector<AxisId> &to = kernel.values[op.results[0]].axes;
   const size_t axis = static_cast<size_t>(integerOf(op, "axis"));
   const Index &index = coordinates.at.at(to[axis]);
   bool wholeVectors = !index.varies() || index.multipleOf % space.width == 0;
-  for (int operand : op.operands)
+  for (ValueId operand : op.operands)
     wholeVectors &=
         !index.varies() || kernel.axes[kernel.values[operand].axes[axis]].extent % space.width == 0;
   const Code at = wholeVectors ? baseText(index) : elementText(index);
@@ -119,7 +119,7 @@ int GraphBuilder::concat(const BodyOp &op, const std::string &name,
   Code choice;
   int64_t start = 0;
   for (size_t i = 0; i < op.operands.size(); ++i) {
-    const std::vector<int> &from = kernel.values[op.operands[i]].axes;
+    const std::vector<AxisId> &from = kernel.values[op.operands[i]].axes;
     const int64_t end = start + kernel.axes[from[axis]].extent;
     Coordinates moved = coordinates;
     copyDimensions(moved, from, 0, to, 0, to.size(), coordinates);
@@ -144,8 +144,8 @@ int GraphBuilder::concat(const BodyOp &op, const std::string &name,
 }
 
 int GraphBuilder::splitAxis(const BodyOp &op, const Coordinates &coordinates) {
-  const std::vector<int> &from = kernel.values[op.operands[0]].axes,
-                         &to = kernel.values[op.results[0]].axes;
+  const std::vector<AxisId> &from = kernel.values[op.operands[0]].axes,
+                            &to = kernel.values[op.results[0]].axes;
   const size_t axis = static_cast<size_t>(integerOf(op, "axis"));
   const size_t parts = to.size() - from.size() + 1;
   Coordinates moved = coordinates;
@@ -170,8 +170,8 @@ int GraphBuilder::splitAxis(const BodyOp &op, const Coordinates &coordinates) {
 }
 
 int GraphBuilder::mergeAxes(const BodyOp &op, const Coordinates &coordinates) {
-  const std::vector<int> &from = kernel.values[op.operands[0]].axes,
-                         &to = kernel.values[op.results[0]].axes;
+  const std::vector<AxisId> &from = kernel.values[op.operands[0]].axes,
+                            &to = kernel.values[op.results[0]].axes;
   const size_t axis = static_cast<size_t>(integerOf(op, "axis"));
   const size_t parts = from.size() - to.size() + 1;
   Coordinates moved = coordinates;
@@ -190,9 +190,9 @@ int GraphBuilder::mergeAxes(const BodyOp &op, const Coordinates &coordinates) {
 /// integers).
 int GraphBuilder::gather(const BodyOp &op, const std::string &name,
                          const Coordinates &coordinates) {
-  const std::vector<int> &table = kernel.values[op.operands[0]].axes,
-                         &indices = kernel.values[op.operands[1]].axes;
-  const std::vector<int> &to = kernel.values[op.results[0]].axes;
+  const std::vector<AxisId> &table = kernel.values[op.operands[0]].axes,
+                            &indices = kernel.values[op.operands[1]].axes;
+  const std::vector<AxisId> &to = kernel.values[op.results[0]].axes;
   Coordinates row = coordinates;
   copyDimensions(row, indices, 0, to, 0, indices.size(), coordinates);
   const int index = evaluate(op.operands[1], row);
@@ -217,8 +217,8 @@ int GraphBuilder::gather(const BodyOp &op, const std::string &name,
 /// which changes neither. Integers, which fp32 would round.
 int GraphBuilder::tileBounds(const BodyOp &op, const std::string &name,
                              const Coordinates &coordinates) {
-  const std::vector<int> &from = kernel.values[op.operands[0]].axes,
-                         &to = kernel.values[op.results[0]].axes;
+  const std::vector<AxisId> &from = kernel.values[op.operands[0]].axes,
+                            &to = kernel.values[op.results[0]].axes;
   const size_t last = from.size() - 1;
   const Index &tile = coordinates.at.at(to[last]), &bound = coordinates.at.at(to[last + 1]);
   const Code at = elementText(tile), side = elementText(bound);

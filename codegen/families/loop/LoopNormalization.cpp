@@ -10,20 +10,20 @@ namespace weft::codegen {
 /// looked at.
 Coordinates GraphBuilder::overRow(const Coordinates &coordinates) const {
   Coordinates result = coordinates;
-  for (int axis : axes.reduced) result.at[axis] = home.at.at(axis);
+  for (AxisId axis : axes.reduced) result.at[axis] = home.at.at(axis);
   if (axes.splitAxis >= 0) result.at[axes.splitAxis] = home.at.at(axes.splitAxis);
   return result;
 }
 
 int64_t GraphBuilder::rowLength() const {
   int64_t length = 1;
-  for (int axis : axes.reduced) length *= kernel.axes[axis].extent;
+  for (AxisId axis : axes.reduced) length *= kernel.axes[axis].extent;
   return length;
 }
 
 Code GraphBuilder::rowLengthText() const {
   std::vector<Code> extents;
-  for (int axis : axes.reduced) extents.push_back(space.axisName(axis));
+  for (AxisId axis : axes.reduced) extents.push_back(space.axisName(axis));
   const Code product = joined(extents, " * ");
   return extents.size() == 1 ? product : code("({})", product);
 }
@@ -50,7 +50,7 @@ int GraphBuilder::softmax(const BodyOp &op, const std::string &name,
   return pointwise("{0} * {1}", {e.here, inverse}, name);
 }
 
-int GraphBuilder::layerNorm(const BodyOp &op, int value, const Coordinates &coordinates) {
+int GraphBuilder::layerNorm(const BodyOp &op, ValueId value, const Coordinates &coordinates) {
   const int inRow = evaluate(op.operands[0], overRow(coordinates));
   const int mean =
       pointwise("{0} / " + rowLengthText(), {reduce(Reduction::sum, inRow, "total")}, "mu");
@@ -71,7 +71,7 @@ int GraphBuilder::layerNorm(const BodyOp &op, int value, const Coordinates &coor
   return pointwise("({0} - {1}) * {2} * {3} + {4}", {here, mean, inverse, gamma, beta}, name);
 }
 
-int GraphBuilder::rmsNorm(const BodyOp &op, int value, const Coordinates &coordinates) {
+int GraphBuilder::rmsNorm(const BodyOp &op, ValueId value, const Coordinates &coordinates) {
   const int inRow = evaluate(op.operands[0], overRow(coordinates));
   const int squares = reduce(Reduction::sum, pointwise("{0} * {0}", {inRow}, "square"), "squares");
   const Code epsilon = constant("float", "epsilon", floatLiteral(numberOf(op, "epsilon", 1e-5)));
@@ -97,7 +97,7 @@ int GraphBuilder::reduceOp(const BodyOp &op, const std::string &name,
 
 /// Section 3.2 of "Accelerating Transformer Inference via softmax recomposition": x' = exp(x - m'),
 /// m' and d' a sub-vector.
-int GraphBuilder::localSoftmax(const BodyOp &op, int value, const Coordinates &coordinates) {
+int GraphBuilder::localSoftmax(const BodyOp &op, ValueId value, const Coordinates &coordinates) {
   const ShiftedExponentials e = exponentials(op.operands[0], coordinates);
   if (value == op.results[1]) return graph.nodes[e.shift].operands[0];
   if (value == op.results[2]) return reduce(Reduction::sum, e.inRow, "total");
@@ -119,8 +119,8 @@ int GraphBuilder::reduceSubVectors(const BodyOp &op, const std::string &name,
 int GraphBuilder::globalScaling(const BodyOp &op, const std::string &name,
                                 const Coordinates &coordinates) {
   const size_t dimension = static_cast<size_t>(integerOf(op, "axis"));
-  const int axis = kernel.values[op.operands[0]].axes[dimension];
-  const int subVectorAxis = kernel.values[op.operands[1]].axes[dimension];
+  const AxisId axis = kernel.values[op.operands[0]].axes[dimension];
+  const AxisId subVectorAxis = kernel.values[op.operands[1]].axes[dimension];
   Coordinates scales = coordinates;
   scales.at[subVectorAxis] =
       divided(coordinates.at.at(axis), integerOf(op, "tile"), kernel.axes[subVectorAxis].extent);

@@ -20,14 +20,14 @@ Code floatLiteral(double value);
 /// Where a value is looked at: a coordinate for each kernel axis, and the condition under which it
 /// exists.
 struct Coordinates {
-  std::map<int, Index> at;
+  std::map<AxisId, Index> at;
   Code condition;
   bool conditionStep = false, conditionPerElement = false;
 
   std::string key() const {
     std::string text = condition.str();
     for (const auto &[axis, index] : at)
-      text += fmt::format("|{}={}#{}", axis, index.text, index.node);
+      text += fmt::format("|{}={}#{}", axis.index, index.text, index.node);
     return text;
   }
 };
@@ -49,12 +49,12 @@ private:
                 const std::vector<Index> &uses = {});
   int reduce(Reduction reduction, int operand, std::string wish);
   int load(int input, const Coordinates &coordinates);
-  int evaluate(int value, const Coordinates &coordinates);
-  int evaluateOp(const BodyOp &op, int value, const Coordinates &coordinates);
+  int evaluate(ValueId value, const Coordinates &coordinates);
+  int evaluateOp(const BodyOp &op, ValueId value, const Coordinates &coordinates);
   Code constant(const std::string &type, const std::string &wish, const Code &value,
                 std::string note = "");
   /// The coordinate along a dimension of the value.
-  const Index &indexOf(int value, int64_t dimension, const Coordinates &coordinates) const;
+  const Index &indexOf(ValueId value, int64_t dimension, const Coordinates &coordinates) const;
   int splat(const BodyOp &op, const std::string &name);
 
   // LoopExpressions.cpp
@@ -75,25 +75,25 @@ private:
   };
   ShiftedExponentials exponentials(int operand, const Coordinates &coordinates);
   int softmax(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
-  int layerNorm(const BodyOp &op, int value, const Coordinates &coordinates);
-  int rmsNorm(const BodyOp &op, int value, const Coordinates &coordinates);
+  int layerNorm(const BodyOp &op, ValueId value, const Coordinates &coordinates);
+  int rmsNorm(const BodyOp &op, ValueId value, const Coordinates &coordinates);
   int reduceOp(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
-  int localSoftmax(const BodyOp &op, int value, const Coordinates &coordinates);
+  int localSoftmax(const BodyOp &op, ValueId value, const Coordinates &coordinates);
   int reduceSubVectors(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
   int globalScaling(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
   int64_t rowLength() const;
   Code rowLengthText() const;
 
   // LoopLoss.cpp
-  int crossEntropy(const BodyOp &op, int value, const Coordinates &coordinates);
+  int crossEntropy(const BodyOp &op, ValueId value, const Coordinates &coordinates);
   int crossEntropyDx(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
   Code isLabel(const BodyOp &op, const Code &label) const;
 
   // LoopGradients.cpp
   int softmaxDx(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
-  int normalized(int x, int mean, int rstd, const Coordinates &coordinates);
+  int normalized(ValueId x, ValueId mean, ValueId rstd, const Coordinates &coordinates);
   int normDx(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
-  int normDw(const BodyOp &op, int value, const Coordinates &coordinates);
+  int normDw(const BodyOp &op, ValueId value, const Coordinates &coordinates);
 
   // LoopDropout.cpp
   int dropout(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
@@ -126,7 +126,7 @@ private:
   LoopGraph graph;
   Coordinates home;  ///< the coordinates of the loop nest itself
   std::vector<int> definedBy;
-  std::map<std::pair<int, std::string>, int> memo;  ///< (value, coordinates) -> node
+  std::map<std::pair<ValueId, std::string>, int> memo;  ///< (value, coordinates) -> node
   std::map<std::string, int> nodesByContent;
   std::map<std::string, Code> constantNames;  ///< "attribute=value" -> name
   Code keyName;

@@ -50,8 +50,8 @@ int GraphBuilder::offsets(const BodyOp &op, const std::string &name,
 int GraphBuilder::pack(const BodyOp &op, const std::string &name, const Coordinates &coordinates) {
   const auto axes = std::get<std::vector<int64_t>>(op.attributes.at("axes"));
   const size_t sequences = size_t(axes[0]), positions = size_t(axes[1]);
-  const std::vector<int> &from = kernel.values[op.operands[0]].axes,
-                         &to = kernel.values[op.results[0]].axes;
+  const std::vector<AxisId> &from = kernel.values[op.operands[0]].axes,
+                            &to = kernel.values[op.results[0]].axes;
   const size_t tokens = sequences - (sequences > positions ? 1 : 0);
   const Index &token = coordinates.at.at(to[tokens]);
   const int64_t count = kernel.axes[from[sequences]].extent;
@@ -104,8 +104,8 @@ int GraphBuilder::unpack(const BodyOp &op, const std::string &name,
                          const Coordinates &coordinates) {
   const auto into = std::get<std::vector<int64_t>>(op.attributes.at("into"));
   const size_t axis = size_t(integerOf(op, "axis"));
-  const std::vector<int> &from = kernel.values[op.operands[0]].axes,
-                         &to = kernel.values[op.results[0]].axes;
+  const std::vector<AxisId> &from = kernel.values[op.operands[0]].axes,
+                            &to = kernel.values[op.results[0]].axes;
   const Index &sequence = coordinates.at.at(to[size_t(into[0])]),
               &position = coordinates.at.at(to[size_t(into[1])]);
   Index own = sequence, next = scaled(sequence, 1, 1);
@@ -144,9 +144,9 @@ int GraphBuilder::gatherPages(const BodyOp &op, const std::string &name,
                               const Coordinates &coordinates) {
   const size_t axis = size_t(integerOf(op, "axis")),
                along = size_t(std::get<std::vector<int64_t>>(op.attributes.at("along")).at(0));
-  const std::vector<int> &from = kernel.values[op.operands[0]].axes,
-                         &table = kernel.values[op.operands[1]].axes,
-                         &to = kernel.values[op.results[0]].axes;
+  const std::vector<AxisId> &from = kernel.values[op.operands[0]].axes,
+                            &table = kernel.values[op.operands[1]].axes,
+                            &to = kernel.values[op.results[0]].axes;
   const Index &position = coordinates.at.at(to[axis]);
   const int64_t size = kernel.axes[from[axis]].extent;
   Coordinates row = coordinates;
@@ -173,7 +173,7 @@ int GraphBuilder::gatherPages(const BodyOp &op, const std::string &name,
 
 void GraphBuilder::placeAppended(const BodyOp &op, OutputStore &store) {
   const size_t axis = appendAxis(op);
-  const std::vector<int> &cache = kernel.values[op.results[0]].axes;
+  const std::vector<AxisId> &cache = kernel.values[op.results[0]].axes;
   const auto node = [&](Code text, std::vector<int> operands, const char *wish, const char *type,
                         const std::vector<Index> &uses = {}) {
     const int made = pointwise(std::move(text), std::move(operands), wish, uses);
@@ -197,7 +197,7 @@ void GraphBuilder::placeAppended(const BodyOp &op, OutputStore &store) {
     return;
   }
   const size_t along = appendAlong(op);
-  const std::vector<int> &table = kernel.values[op.operands[appendTable]].axes;
+  const std::vector<AxisId> &table = kernel.values[op.operands[appendTable]].axes;
   const Code &entries = space.axisName(table[1]), &pages = space.axisName(cache[along]);
   const int entry = node(code("weft::clampedIndex({{0}} / {}, {})", positions, entries), {position},
                          "entry", "int");

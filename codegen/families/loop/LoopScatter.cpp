@@ -44,8 +44,8 @@ public:
   }
 
   Program lower() {
-    const std::vector<int> columns(table.axes.begin() + 1, table.axes.end());
-    std::map<int, int64_t> strides;
+    const std::vector<AxisId> columns(table.axes.begin() + 1, table.axes.end());
+    std::map<AxisId, int64_t> strides;
     const std::vector<int64_t> own = stridesOf(configuration.outputs[0], extentsOf(table));
     for (size_t d = 1; d < table.axes.size(); ++d) strides[table.axes[d]] = own[d];
     LoopSpace space(kernel, columnKnobs(knobs), columns, indices.axes, strides, names);
@@ -81,7 +81,7 @@ public:
 private:
   std::vector<int64_t> extentsOf(const Value &value) const {
     std::vector<int64_t> extents;
-    for (int axis : value.axes) extents.push_back(kernel.axes[axis].extent);
+    for (AxisId axis : value.axes) extents.push_back(kernel.axes[axis].extent);
     return extents;
   }
   const Layout &layoutOf(const Value &value) const {
@@ -124,7 +124,7 @@ private:
   Address addressOf(const LoopSpace &space, LoopMemory &memory, const Operand &operand,
                     const Code &row) const {
     std::vector<Index> at;
-    for (int axis : operand.axes) {
+    for (AxisId axis : operand.axes) {
       Index index = axis == table.axes[0] ? Index{.text = row} : space.coordinate(axis);
       index.step = false;  // positions are flat here, whichever way the memory lies
       at.push_back(index);
@@ -164,7 +164,7 @@ private:
     const Code inside = space.isExact() ? "" : " && " + space.words.inside;
     const Block writes = {guard(code("{} < {}{}", row, tableRows, inside), {write})};
     std::vector<Code> axes;
-    for (int axis : indices.axes) axes.push_back(space.axisName(axis));
+    for (AxisId axis : indices.axes) axes.push_back(space.axisName(axis));
 
     Block &body = program.body;
     const int warps = knobs.threads / lanes;

@@ -15,13 +15,13 @@ constexpr int64_t limit32 = std::numeric_limits<int32_t>::max();
 int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// Slowest first; `fastest`, if among them, last.
-std::vector<int> ordered(std::vector<int> axes, const std::map<int, int64_t> &strides,
-                         int fastest) {
-  const auto stride = [&](int axis) {
+std::vector<AxisId> ordered(std::vector<AxisId> axes, const std::map<AxisId, int64_t> &strides,
+                            AxisId fastest) {
+  const auto stride = [&](AxisId axis) {
     const auto found = strides.find(axis);
     return found == strides.end() ? std::numeric_limits<int64_t>::max() : found->second;
   };
-  std::stable_sort(axes.begin(), axes.end(), [&](int a, int b) {
+  std::stable_sort(axes.begin(), axes.end(), [&](AxisId a, AxisId b) {
     if ((a == fastest) != (b == fastest)) return b == fastest;
     return stride(a) > stride(b);
   });
@@ -89,16 +89,16 @@ void checkKnobs(const Kernel &kernel, const LoopKnobs &knobs, bool reduces) {
 }  // namespace
 
 LoopSpace::LoopSpace(const Kernel &kernel, const LoopKnobs &knobs,
-                     const std::vector<int> &outerAxes, const std::vector<int> &reducedAxes,
-                     const std::map<int, int64_t> &strides, Names &names)
+                     const std::vector<AxisId> &outerAxes, const std::vector<AxisId> &reducedAxes,
+                     const std::map<AxisId, int64_t> &strides, Names &names)
     : kernel(kernel), knobs(knobs), names(names) {
   if (!isRowMapping(knobs.reduction) && !isColumns()) this->knobs.threadsPerRow = 1;
   checkKnobs(kernel, this->knobs, !reducedAxes.empty());
-  std::vector<int> moving;  // axes of extent 1 have coordinate 0
-  for (int axis : outerAxes)
+  std::vector<AxisId> moving;  // axes of extent 1 have coordinate 0
+  for (AxisId axis : outerAxes)
     if (extent(axis) > 1) moving.push_back(axis);
   outer = ordered(moving, strides, knobs.laneAxis);
-  const auto isReduced = [&](int axis) {
+  const auto isReduced = [&](AxisId axis) {
     return std::find(reducedAxes.begin(), reducedAxes.end(), axis) != reducedAxes.end();
   };
   reduced = ordered(reducedAxes, strides,
@@ -108,8 +108,8 @@ LoopSpace::LoopSpace(const Kernel &kernel, const LoopKnobs &knobs,
                                                                 knobs.vectorAxis) != outer.end());
   width = vectorExists ? knobs.vectorWidth : 1;
   vectorReduced = vectorExists && isReduced(knobs.vectorAxis);
-  for (int axis : outer) rows *= count(axis);
-  for (int axis : reduced) rowVectors *= count(axis);
+  for (AxisId axis : outer) rows *= count(axis);
+  for (AxisId axis : reduced) rowVectors *= count(axis);
   threadsPerRow = std::max(1, this->knobs.threadsPerRow);
   rowsPerBlock = knobs.threads / threadsPerRow;
   shares = int64_t(threadsPerRow) * this->knobs.blocksPerRow;
@@ -136,12 +136,12 @@ void LoopSpace::claimWords() {
   words.shares = words.threadsPerRow;
 }
 
-int64_t LoopSpace::count(int axis) const {
+int64_t LoopSpace::count(AxisId axis) const {
   return axis == knobs.vectorAxis ? ceilDivide(extent(axis), width) : extent(axis);
 }
 int64_t LoopSpace::countOf(size_t position) const { return count(outer[position]); }
 
-Code LoopSpace::countText(int axis) const {
+Code LoopSpace::countText(AxisId axis) const {
   if (axis != knobs.vectorAxis || width == 1) return axisNames[axis];
   if (extent(axis) % width == 0) return code("({} / {})", axisNames[axis], words.width);
   return code("(({} + {} - 1) / {})", axisNames[axis], words.width, words.width);
@@ -153,7 +153,7 @@ Code LoopSpace::atElement(const Index &index) const {
   return code("{} + {} * {}", index.text, index.perElement, words.element);
 }
 
-Index LoopSpace::coordinate(int axis) const {
+Index LoopSpace::coordinate(AxisId axis) const {
   const int64_t perElement = axis == knobs.vectorAxis && width > 1 ? 1 : 0;
   const int64_t multiple = extent(axis) == 1 ? 0 : perElement ? width : 1;
   if (extent(axis) == 1) return {.text = "0", .multipleOf = 0};
@@ -200,11 +200,12 @@ Code LoopSpace::range(size_t first, size_t last) {
 
 std::vector<ConstantLine> LoopSpace::constants() const {
   ConstantLine extents{.type = "int", .note = "extents"};
-  std::vector<int> axes = outer;
+  std::vector<AxisId> axes = outer;
   axes.insert(axes.end(), reduced.begin(), reduced.end());
   for (int axis = 0; axis < static_cast<int>(kernel.axes.size()); ++axis)
     if (std::find(axes.begin(), axes.end(), axis) == axes.end()) axes.push_back(axis);
-  for (int axis : axes) extents.entries.emplace_back(axisNames[axis], std::to_string(extent(axis)));
+  for (AxisId axis : axes)
+    extents.entries.emplace_back(axisNames[axis], std::to_string(extent(axis)));
   std::vector<ConstantLine> lines;
   if (!extents.entries.empty()) lines.push_back(extents);
   if (width > 1)
@@ -225,7 +226,7 @@ std::vector<ConstantLine> LoopSpace::constants() const {
   }
   if (!isExact()) {
     std::vector<Code> counts;
-    for (int axis : outer) counts.push_back(countText(axis));
+    for (AxisId axis : outer) counts.push_back(countText(axis));
     if (wideRows && !counts.empty()) counts[0] = code("weft::Offset({})", counts[0]);
     lines.push_back({wideRows ? "weft::Offset" : "int",
                      {{words.rows, counts.empty() ? "1" : joined(counts, " * ")}},
@@ -233,7 +234,7 @@ std::vector<ConstantLine> LoopSpace::constants() const {
   }
   if (reduced.empty()) return lines;
   std::vector<Code> counts;
-  for (int axis : reduced) counts.push_back(countText(axis));
+  for (AxisId axis : reduced) counts.push_back(countText(axis));
   const Code all = joined(counts, " * ");
   const bool needsTotal = reduced.size() > 1 && rowVectors % shares != 0;
   if (needsTotal)
@@ -269,7 +270,7 @@ Block LoopSpace::prologue() {
     text = code("{} * {} + threadIdx.x / {}", first, words.rowsPerBlock, words.threadsPerRow);
   if (shared && rowsPerBlock == 1) text = first;
   std::vector<std::string> axes;
-  for (int axis : outer) axes.push_back(axisNames[axis]);
+  for (AxisId axis : outer) axes.push_back(axisNames[axis]);
   std::string note = fmt::format("({}){}", fmt::join(axes, ", "),
                                  outer.size() > 1 ? fmt::format(", {} slowest", axes[0]) : "");
   if (width > 1 && !vectorReduced)
@@ -345,7 +346,7 @@ Block LoopSpace::launchChecks(const Code &launchBounds) const {
   int64_t others = 1;  // rows along all axes but the vector axis
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis)
     extents.push_back(code("{} == {}", axisNames[axis], kernel.axes[axis].extent));
-  for (const int axis : outer)
+  for (const AxisId axis : outer)
     if (axis != knobs.vectorAxis || width == 1) others *= count(axis);
     else if (extent(axis) % width == 0)
       counts.push_back(code("{} / {}", extent(axis), words.width));

@@ -48,11 +48,11 @@ class LoopSpace {
 public:
   /// `strides` orders the axes: element strides of a tensor that has most of them (kernel axis ->
   /// stride).
-  LoopSpace(const Kernel &kernel, const LoopKnobs &knobs, const std::vector<int> &outerAxes,
-            const std::vector<int> &reducedAxes, const std::map<int, int64_t> &strides,
+  LoopSpace(const Kernel &kernel, const LoopKnobs &knobs, const std::vector<AxisId> &outerAxes,
+            const std::vector<AxisId> &reducedAxes, const std::map<AxisId, int64_t> &strides,
             Names &names);
 
-  Index coordinate(int axis) const;
+  Index coordinate(AxisId axis) const;
   /// The flat index over outer[first .. last], in vectors if that includes the vector axis;
   /// declares it on first use.
   Code range(size_t first, size_t last);
@@ -79,8 +79,8 @@ public:
   bool isPartial() const {
     return width > 1 && extent(knobs.vectorAxis) % width != 0;
   }  ///< a last vector is cut
-  int64_t extent(int axis) const { return kernel.axes[axis].extent; }
-  const Code &axisName(int axis) const { return axisNames[axis]; }
+  int64_t extent(AxisId axis) const { return kernel.axes[axis].extent; }
+  const Code &axisName(AxisId axis) const { return axisNames[axis]; }
   /// Rows per block divide the rows: no thread stands beyond the last row.
   bool isExact() const { return rows % rowsPerBlock == 0; }
   /// Whether threads of one row may leave while those of others in their block go on: no reduction
@@ -105,7 +105,7 @@ public:
   const Kernel &kernel;
   LoopKnobs knobs;
   Words words;
-  std::vector<int> outer, reduced;  ///< slowest first
+  std::vector<AxisId> outer, reduced;  ///< slowest first
   int width = 1;
   int64_t rows = 1, rowVectors = 1, steps = 1;
   int threadsPerRow = 1, rowsPerBlock = 1;
@@ -117,8 +117,8 @@ private:
   void claimColumnWords();
   void addColumnConstants(std::vector<ConstantLine> &lines) const;
   Block columnPrologue() const;
-  Code countText(int axis) const;
-  int64_t count(int axis) const;
+  Code countText(AxisId axis) const;
+  int64_t count(AxisId axis) const;
 
   std::vector<Code> axisNames, coordinateNames;
   Code flatStepName;

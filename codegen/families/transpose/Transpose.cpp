@@ -36,7 +36,7 @@ public:
                           {Parameter::Kind::output, 0, to, type}};
     for (const MergedDimension &dimension : tile.dimensions) {
       std::vector<std::string> axes;
-      for (int axis : dimension.axes) axes.push_back(kernel.axes[axis].name);
+      for (AxisId axis : dimension.axes) axes.push_back(kernel.axes[axis].name);
       extents.push_back(names.reserve(fmt::format("{}", fmt::join(axes, "_"))));
     }
     for (const std::string &extent : extents) {
@@ -86,7 +86,7 @@ private:
     ConstantLine countLine{.type = "int", .note = "along each axis"};
     for (int d = 0; d < rank(); ++d) {
       std::vector<int64_t> axes;
-      for (int axis : tile.dimensions[d].axes) axes.push_back(kernel.axes[axis].extent);
+      for (AxisId axis : tile.dimensions[d].axes) axes.push_back(kernel.axes[axis].extent);
       extentLine.entries.emplace_back(extents[d], fmt::format("{}", fmt::join(axes, " * ")));
       if (tile.dimensions[d].tile == 1) continue;
       tileLine.entries.emplace_back(sides[d], std::to_string(tile.dimensions[d].tile));
@@ -313,7 +313,7 @@ Program lowerTranspose(const Kernel &kernel, const Configuration &configuration,
                        const TransposeKnobs &knobs) {
   const TransposeTile tile = transposeTile(kernel, configuration, knobs);
   if (!tile.isCopy()) return TiledTranspose(kernel, tile, knobs).run();
-  const int axis = tile.write >= 0 ? tile.dimensions[tile.write].axes.back() : -1;
+  const AxisId axis = tile.write >= 0 ? tile.dimensions[tile.write].axes.back() : AxisId();
   return lowerLoop(kernel, configuration,
                    {.vectorAxis = axis,
                     .vectorWidth = knobs.vectorWidth,

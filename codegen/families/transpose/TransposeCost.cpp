@@ -7,7 +7,7 @@ namespace weft {
 
 Cost transposeCost(const Kernel &kernel, const Configuration &configuration, const Device &device) {
   const auto &knobs = configuration.knobs.get<TransposeKnobs>();
-  const int value = kernel.inputs[0];
+  const ValueId value = kernel.inputs[0];
   const auto elementBytes = static_cast<double>(sizeOf(kernel.values[value].dtype));
   const auto bytes = static_cast<double>(kernel.bytes(value));
   const std::vector<int64_t> extents = extentsOf(kernel, value);

@@ -35,9 +35,10 @@ std::string describeKnobs(const Kernel &kernel, const Knobs &any) {
 bool isUsefulTranspose(const Kernel &kernel, const LayoutTuple &layouts, const Knobs &any) {
   const auto &knobs = any.get<TransposeKnobs>();
   if (knobs.vectorWidth == 1) return true;
-  const std::vector<int> values = operandValues(kernel);
+  const std::vector<ValueId> values = operandValues(kernel);
   for (size_t i = 0; i < values.size(); ++i) {
-    const int fastest = kernel.values[values[i]].axes[static_cast<size_t>(layouts[i].order.back())];
+    const AxisId fastest =
+        kernel.values[values[i]].axes[static_cast<size_t>(layouts[i].order.back())];
     if (!isVectorAccessed(kernel, values[i], layouts[i], fastest, knobs.vectorWidth)) return false;
     if (kernel.axes[fastest].extent % knobs.vectorWidth != 0) return false;
   }

@@ -21,8 +21,8 @@ std::vector<MergedDimension> separateDimensions(const Kernel &kernel,
                                                 const Configuration &configuration) {
   const Value &from = kernel.values[kernel.inputs[0]], &to = kernel.values[kernel.outputs[0]];
   std::vector<int64_t> fromExtents, toExtents;
-  for (int axis : from.axes) fromExtents.push_back(kernel.axes[axis].extent);
-  for (int axis : to.axes) toExtents.push_back(kernel.axes[axis].extent);
+  for (AxisId axis : from.axes) fromExtents.push_back(kernel.axes[axis].extent);
+  for (AxisId axis : to.axes) toExtents.push_back(kernel.axes[axis].extent);
   const std::vector<int64_t> fromStrides = stridesOf(configuration.inputs[0], fromExtents);
   const std::vector<int64_t> toStrides = stridesOf(configuration.outputs[0], toExtents);
   std::vector<MergedDimension> dimensions;

@@ -14,7 +14,7 @@ namespace weft::codegen {
 
 /// Kernel axes that one stride serves on either side.
 struct MergedDimension {
-  std::vector<int> axes;  ///< slowest first
+  std::vector<AxisId> axes;  ///< slowest first
   int64_t extent = 1;
   int64_t from = 0, to = 0;  ///< element strides
   int64_t tile = 1;          ///< elements of it in a tile

@@ -23,10 +23,10 @@ namespace weft {
 namespace {
 
 /// Kernel axes of a value in layout order, without those of extent 1.
-std::vector<int> physicalAxes(const Kernel &kernel, int value, const Layout &layout) {
-  std::vector<int> axes;
+std::vector<AxisId> physicalAxes(const Kernel &kernel, ValueId value, const Layout &layout) {
+  std::vector<AxisId> axes;
   for (int dimension : layout.order)
-    if (const int axis = kernel.values[value].axes[dimension]; kernel.axes[axis].extent > 1)
+    if (const AxisId axis = kernel.values[value].axes[dimension]; kernel.axes[axis].extent > 1)
       axes.push_back(axis);
   return axes;
 }
@@ -78,7 +78,7 @@ std::vector<LayoutTuple> sliceTuples(const Kernel &kernel) {
 /// Every operand as part of a result in this layout; nothing where a part is not aligned or has
 /// gaps between odd runs.
 std::optional<LayoutTuple> joinedIn(const Kernel &kernel, const Layout &layout) {
-  const int output = kernel.outputs[0];
+  const ValueId output = kernel.outputs[0];
   const std::vector<int64_t> extents = extentsOf(kernel, output),
                              strides = stridesOf(layout, extents);
   const auto axis = static_cast<size_t>(integerAttribute(kernel.body[0], "axis"));
@@ -86,7 +86,7 @@ std::optional<LayoutTuple> joinedIn(const Kernel &kernel, const Layout &layout) 
   const bool isBlocks = slowestDimension(layout, extents) == static_cast<int>(axis);
   LayoutTuple tuple;
   int64_t offset = 0;
-  for (int input : kernel.inputs) {
+  for (ValueId input : kernel.inputs) {
     const std::vector<int64_t> partExtents = extentsOf(kernel, input);
     const int64_t run = partExtents[axis] * strides[axis];
     Layout part = normalized(layout, partExtents);
@@ -114,21 +114,21 @@ std::vector<LayoutTuple> concatTuples(const Kernel &kernel) {
 
 /// `whole` in the layout order of a value whose axis `axis` was split into `parts`, or nothing if
 /// they are not adjacent.
-std::optional<std::vector<int>> joined(const std::vector<int> &physical,
-                                       const std::vector<int> &parts, int axis) {
+std::optional<std::vector<AxisId>> joined(const std::vector<AxisId> &physical,
+                                          const std::vector<AxisId> &parts, AxisId axis) {
   if (parts.empty()) return physical;
   const auto found = std::search(physical.begin(), physical.end(), parts.begin(), parts.end());
   if (found == physical.end()) return std::nullopt;
-  std::vector<int> result(physical.begin(), found);
+  std::vector<AxisId> result(physical.begin(), found);
   result.push_back(axis);
   result.insert(result.end(), found + static_cast<ptrdiff_t>(parts.size()), physical.end());
   return result;
 }
 
-std::vector<int> absentFrom(const Kernel &kernel, int value, int other) {
-  std::vector<int> absent;
-  const std::vector<int> &others = kernel.values[other].axes;
-  for (int axis : kernel.values[value].axes)
+std::vector<AxisId> absentFrom(const Kernel &kernel, ValueId value, ValueId other) {
+  std::vector<AxisId> absent;
+  const std::vector<AxisId> &others = kernel.values[other].axes;
+  for (AxisId axis : kernel.values[value].axes)
     if (kernel.axes[axis].extent > 1 &&
         std::find(others.begin(), others.end(), axis) == others.end())
       absent.push_back(axis);
@@ -138,9 +138,9 @@ std::vector<int> absentFrom(const Kernel &kernel, int value, int other) {
 /// split_axis, merge_axes, transpose, identity: the same elements in the same physical order under
 /// other names.
 std::vector<LayoutTuple> regroupTuples(const Kernel &kernel) {
-  const int input = kernel.inputs[0], output = kernel.outputs[0];
-  const std::vector<int> inputOnly = absentFrom(kernel, input, output),
-                         outputOnly = absentFrom(kernel, output, input);
+  const ValueId input = kernel.inputs[0], output = kernel.outputs[0];
+  const std::vector<AxisId> inputOnly = absentFrom(kernel, input, output),
+                            outputOnly = absentFrom(kernel, output, input);
   if (inputOnly.size() > 1 && outputOnly.size() > 1) return {};
   const std::vector<Layout> outputLayouts = distinctLayouts(extentsOf(kernel, output));
   std::vector<LayoutTuple> tuples;
@@ -150,8 +150,8 @@ std::vector<LayoutTuple> regroupTuples(const Kernel &kernel) {
       // One side names the axis once, the other as adjacent parts; bring both to the side with one
       // name.
       const bool merges = inputOnly.size() >= outputOnly.size();
-      const int whole = merges ? (outputOnly.empty() ? -1 : outputOnly[0])
-                               : (inputOnly.empty() ? -1 : inputOnly[0]);
+      const AxisId whole = merges ? (outputOnly.empty() ? AxisId() : outputOnly[0])
+                                  : (inputOnly.empty() ? AxisId() : inputOnly[0]);
       const auto joinedInput = merges ? joined(a, inputOnly, whole) : std::optional(a);
       const auto joinedOutput = merges ? std::optional(b) : joined(b, outputOnly, whole);
       if (joinedInput && joinedInput == joinedOutput) tuples.push_back({from, to});

@@ -26,9 +26,9 @@ double secondsOf(const Kernel &kernel, const Configuration &configuration) {
 
 Configuration rowMajorConfiguration(const Kernel &kernel, const Knobs &knobs) {
   Configuration configuration{.knobs = knobs};
-  for (int value : kernel.inputs)
+  for (ValueId value : kernel.inputs)
     configuration.inputs.push_back(rowMajor(kernel.values[value].axes.size()));
-  for (int value : kernel.outputs)
+  for (ValueId value : kernel.outputs)
     configuration.outputs.push_back(rowMajor(kernel.values[value].axes.size()));
   return configuration;
 }
@@ -36,9 +36,9 @@ Configuration rowMajorConfiguration(const Kernel &kernel, const Knobs &knobs) {
 /// The cheapest legal configuration, all row-major.
 double bestSeconds(const Kernel &kernel, const Device &device = h200()) {
   LayoutConstraints constraints;
-  for (int value : kernel.inputs)
+  for (ValueId value : kernel.inputs)
     constraints.inputs.push_back(rowMajor(kernel.values[value].axes.size()));
-  for (int value : kernel.outputs)
+  for (ValueId value : kernel.outputs)
     constraints.outputs.push_back(rowMajor(kernel.values[value].axes.size()));
   const auto model = analyticCostModel(device);
   double best = INFINITY;
@@ -85,7 +85,7 @@ TEST_CASE("wider vectors are never dearer for a streaming map") {
 
 TEST_CASE("coalesced is cheaper than strided") {
   const Kernel kernel = reluKernel({{'j', 4096}, {'i', 1024}}, "ji");
-  const auto lanes = [&](int axis) {
+  const auto lanes = [&](AxisId axis) {
     return secondsOf(
         kernel, rowMajorConfiguration(kernel, LoopKnobs{.vectorAxis = axis, .laneAxis = axis}));
   };

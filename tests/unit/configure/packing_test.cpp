@@ -71,7 +71,7 @@ Kernel movement(const std::string &op, const std::map<char, int64_t> &extents,
                 const std::vector<std::string> &inputs, const std::string &result,
                 std::map<std::string, Attribute> attributes) {
   KernelBuilder builder(op, extents);
-  std::vector<int> operands;
+  std::vector<ValueId> operands;
   for (const std::string &letters : inputs)
     operands.push_back(builder.input("in" + std::to_string(operands.size()), letters));
   const int output = builder.op(op, OperatorClass::movement, operands, "out", result);

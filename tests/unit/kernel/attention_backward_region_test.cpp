@@ -29,7 +29,9 @@ std::string rejectionOf(const Kernel &kernel) {
   return answer.rejection;
 }
 
-std::string nameOf(const Kernel &kernel, int value) { return kernel.values.at(size_t(value)).name; }
+std::string nameOf(const Kernel &kernel, ValueId value) {
+  return kernel.values.at(size_t(value)).name;
+}
 
 /// A body with one place to break: what tests need of it by name.
 struct Parts {
@@ -67,7 +69,7 @@ TEST_CASE("the backward pass of an attention: what every tensor, op and axis is"
   CHECK(region.probability == 1);
   CHECK(region.dKeptContraction == 2);
   CHECK(region.scoreOps.empty());
-  CHECK(region.elementOps == std::vector<size_t>{1, 3, 4});
+  CHECK(region.elementOps == std::vector<OpId>{1, 3, 4});
   CHECK(region.dVContraction == 5);
   CHECK(region.dQContraction == 6);
   CHECK(region.dKContraction == 7);
@@ -79,11 +81,11 @@ TEST_CASE("the backward pass of an attention: what every tensor, op and axis is"
   CHECK_FALSE(region.hasDropout);
   CHECK(region.inputs == std::vector<ScoreInput>{{4, 4}, {5, 5}});
   CHECK(region.keyAxis == k);
-  CHECK(region.headDim == std::vector{p});
-  CHECK(region.valueDim == std::vector{w});
+  CHECK(region.headDim == std::vector<AxisId>{p});
+  CHECK(region.valueDim == std::vector<AxisId>{w});
   // The heads of a group are axes of queries.
-  CHECK(region.queries == std::vector{g, j});
-  CHECK(region.batch == std::vector{b, h});
+  CHECK(region.queries == std::vector<AxisId>{g, j});
+  CHECK(region.batch == std::vector<AxisId>{b, h});
 }
 
 TEST_CASE("score ops and their derivatives, masks and dropout stand between") {
@@ -122,14 +124,16 @@ TEST_CASE("neither names nor the order of ops and operands matter") {
   const int rowSums = builder.input("row_sums", "kp", DType::f32), v = builder.input("x1", "bph"),
             dOutput = builder.input("x2", "kbp"), k = builder.input("x3", "jph"),
             logSums = builder.input("log_sums", "pk", DType::f32), q = builder.input("x4", "pkj");
-  const auto contract = [&](std::vector<int> operands, const char *letters, const char *reduced) {
+  const auto contract = [&](std::vector<ValueId> operands, const char *letters,
+                            const char *reduced) {
     return builder.op("contract", OperatorClass::contraction, std::move(operands),
                       std::string("c") + letters + reduced, letters, reduced);
   };
-  const auto map = [&](const char *name, const char *spelling, std::vector<int> operands,
+  const auto map = [&](const char *name, const char *spelling, std::vector<ValueId> operands,
                        DType type = DType::f32) {
-    const int value = builder.op(name, OperatorClass::elementwise, operands,
-                                 std::string("e") + std::to_string(operands[0]), "pkh", "", type);
+    const ValueId value =
+        builder.op(name, OperatorClass::elementwise, operands,
+                   std::string("e") + std::to_string(operands[0]), "pkh", "", type);
     builder.last().expression = Expression::parse(spelling);
     return value;
   };
@@ -148,15 +152,16 @@ TEST_CASE("neither names nor the order of ops and operands matter") {
   const int dQ = contract({dScores, k}, "kpj", "h");
   const Kernel kernel = builder.build({dV, dQ, dK});
   const AttentionBackwardRegion region = regionOf(kernel);
-  CHECK(std::vector{region.q, region.k, region.v, region.dOutput} == std::vector{q, k, v, dOutput});
+  CHECK(std::vector{region.q, region.k, region.v, region.dOutput} ==
+        std::vector<ValueId>{q, k, v, dOutput});
   CHECK(std::vector{region.scores, region.dKept, region.kept, region.dScores} ==
-        std::vector{scores, dKept, kept, dScores});
-  CHECK(std::vector{region.dQ, region.dK, region.dV} == std::vector{dQ, dK, dV});
+        std::vector<ValueId>{scores, dKept, kept, dScores});
+  CHECK(std::vector{region.dQ, region.dK, region.dV} == std::vector<ValueId>{dQ, dK, dV});
   CHECK(region.inputs == std::vector<ScoreInput>{{0, rowSums}, {4, logSums}});
   CHECK(region.scoresScale == 1);
-  const auto letters = [&](const std::vector<int> &axes) {
+  const auto letters = [&](const std::vector<AxisId> &axes) {
     std::string text;
-    for (const int axis : axes) text += kernel.axes[size_t(axis)].name;
+    for (const AxisId axis : axes) text += kernel.axes[size_t(axis)].name;
     return text;
   };
   CHECK(kernel.axes[size_t(region.keyAxis)].name == "h");

@@ -35,22 +35,22 @@ struct Attention {
   }
   int contract(bool isKeysFirst = false, const std::string &reduced = "p") {
     scores = builder.op("contract", OperatorClass::contraction,
-                        isKeysFirst ? std::vector{k, q} : std::vector{q, k}, "scores",
-                        lettersOfScores, reduced);
+                        isKeysFirst ? std::vector<ValueId>{k, q} : std::vector<ValueId>{q, k},
+                        "scores", lettersOfScores, reduced);
     builder.last().attributes["scale"] = 0.125;
     return scores;
   }
-  int map(const std::string &name, std::vector<int> operands, const std::string &result,
+  int map(const std::string &name, std::vector<ValueId> operands, const std::string &result,
           const std::string &expression) {
-    const int value =
+    const ValueId value =
         builder.op(name, OperatorClass::elementwise, std::move(operands), result, lettersOfScores);
     builder.last().expression = Expression::parse(expression);
     return value;
   }
   /// Along the dimensions of queries and keys of "bhjk".
-  int mask(MaskShape shape, std::vector<int> operands, const std::string &result) {
-    const int value = builder.op("mask", OperatorClass::elementwise, std::move(operands), result,
-                                 lettersOfScores);
+  int mask(MaskShape shape, std::vector<ValueId> operands, const std::string &result) {
+    const ValueId value = builder.op("mask", OperatorClass::elementwise, std::move(operands),
+                                     result, lettersOfScores);
     shape.query = 2, shape.key = 3;
     builder.last().expression = maskExpression(shape);
     return value;
@@ -67,7 +67,9 @@ struct Attention {
     logSums = builder.also("log_sums", letters, DType::f32);
     return logSums;
   }
-  int axis(char letter) const { return int(std::distance(extents.begin(), extents.find(letter))); }
+  AxisId axis(char letter) const {
+    return int(std::distance(extents.begin(), extents.find(letter)));
+  }
 };
 
 AttentionRegion regionOf(const Kernel &kernel) {
@@ -94,7 +96,7 @@ TEST_CASE("attention alone: scores are folded as they are, keys may be more than
     CHECK(region.contraction == 0);
     CHECK(region.fold == 1);
     CHECK(region.scoreOps.empty());
-    CHECK(std::vector{region.q, region.k, region.v} == std::vector{a.q, a.k, a.v});
+    CHECK(std::vector{region.q, region.k, region.v} == std::vector<ValueId>{a.q, a.k, a.v});
     CHECK(std::vector{region.qInput, region.kInput, region.vInput} == std::vector<size_t>{0, 1, 2});
     CHECK(region.scores == a.scores);
     CHECK(region.folded == a.scores);
@@ -103,10 +105,10 @@ TEST_CASE("attention alone: scores are folded as they are, keys may be more than
     CHECK(region.scale == 0.125);
     CHECK(region.inputs.empty());
     CHECK(region.keyAxis == a.axis('k'));
-    CHECK(region.headDim == std::vector{a.axis('p')});
-    CHECK(region.valueDim == std::vector{a.axis('w')});
-    CHECK(region.queries == std::vector{a.axis('j')});
-    CHECK(region.batch == std::vector{a.axis('b'), a.axis('h')});
+    CHECK(region.headDim == std::vector<AxisId>{a.axis('p')});
+    CHECK(region.valueDim == std::vector<AxisId>{a.axis('w')});
+    CHECK(region.queries == std::vector<AxisId>{a.axis('j')});
+    CHECK(region.batch == std::vector<AxisId>{a.axis('b'), a.axis('h')});
   }
 }
 
@@ -145,7 +147,7 @@ TEST_CASE("masks, biases and a soft cap stand between scores and softmax") {
   const int padded = a.mask({.kind = MaskShape::Kind::padding}, {causal, lengths}, "padded");
   a.foldWithLogSums(padded);
   const AttentionRegion region = regionOf(a.builder.build({a.output, a.logSums}));
-  CHECK(region.scoreOps == std::vector<size_t>{1, 2, 3, 4, 5, 6, 7});
+  CHECK(region.scoreOps == std::vector<OpId>{1, 2, 3, 4, 5, 6, 7});
   CHECK(region.fold == 8);
   CHECK(region.scores == a.scores);
   CHECK(region.folded == padded);
@@ -159,17 +161,17 @@ TEST_CASE("one score may be read by two ops") {
   const int gate = a.map("sigmoid", {a.scores}, "gate", "weft::sigmoid({0})");
   const int gated = a.map("mul", {a.scores, gate}, "gated", "{0} * {1}");
   a.fold(gated);
-  CHECK(regionOf(a.builder.build({a.output})).scoreOps == std::vector<size_t>{1, 2});
+  CHECK(regionOf(a.builder.build({a.output})).scoreOps == std::vector<OpId>{1, 2});
 }
 
 TEST_CASE("the heads of a group are axes of queries, in any order of dimensions") {
   Attention a("pgbjh", "phbk", "whbk", "hgbjk", "whgbj");
   a.fold(a.contract());
   const AttentionRegion region = regionOf(a.builder.build({a.output}));
-  CHECK(region.batch == std::vector{a.axis('b'), a.axis('h')});
-  CHECK(region.queries == std::vector{a.axis('g'), a.axis('j')});
-  CHECK(region.headDim == std::vector{a.axis('p')});
-  CHECK(region.valueDim == std::vector{a.axis('w')});
+  CHECK(region.batch == std::vector<AxisId>{a.axis('b'), a.axis('h')});
+  CHECK(region.queries == std::vector<AxisId>{a.axis('g'), a.axis('j')});
+  CHECK(region.headDim == std::vector<AxisId>{a.axis('p')});
+  CHECK(region.valueDim == std::vector<AxisId>{a.axis('w')});
 }
 
 TEST_CASE("nothing depends on names: other axes have the same roles") {
@@ -179,17 +181,17 @@ TEST_CASE("nothing depends on names: other axes have the same roles") {
   a.fold(a.contract(false, "j"));
   const AttentionRegion region = regionOf(a.builder.build({a.output}));
   CHECK(region.keyAxis == a.axis('h'));
-  CHECK(region.queries == std::vector{a.axis('k')});
-  CHECK(region.headDim == std::vector{a.axis('j')});
-  CHECK(region.batch == std::vector{a.axis('p')});
+  CHECK(region.queries == std::vector<AxisId>{a.axis('k')});
+  CHECK(region.headDim == std::vector<AxisId>{a.axis('j')});
+  CHECK(region.batch == std::vector<AxisId>{a.axis('p')});
 }
 
 TEST_CASE("axes of one element have roles, and several axes may be summed over") {
   Attention a("bojpr", "bokpr", "bokw", "bojk", "bojw");
   a.fold(a.contract(false, "pr"));
   const AttentionRegion region = regionOf(a.builder.build({a.output}));
-  CHECK(region.batch == std::vector{a.axis('b'), a.axis('o')});
-  CHECK(region.headDim == std::vector{a.axis('p'), a.axis('r')});
+  CHECK(region.batch == std::vector<AxisId>{a.axis('b'), a.axis('o')});
+  CHECK(region.headDim == std::vector<AxisId>{a.axis('p'), a.axis('r')});
 }
 
 TEST_CASE("operands stand in any place among the inputs") {
@@ -512,7 +514,7 @@ TEST_CASE("keys and values in pages are those that one table lists") {
                                    .kPositions = axis('o'),
                                    .vPositions = axis('s')});
   CHECK(region.keyAxis == axis('k'));
-  CHECK(region.batch == std::vector{axis('b'), axis('h')});
+  CHECK(region.batch == std::vector<AxisId>{axis('b'), axis('h')});
 }
 
 TEST_CASE("pages of keys alone, and of two tables, are no fused attention") {

@@ -32,9 +32,9 @@ struct Projection {
     builder.last().attributes["spec"] = std::string("bji,iu->bju");
     return c;
   }
-  int map(const std::string &name, std::vector<int> operands, const std::string &result,
+  int map(const std::string &name, std::vector<ValueId> operands, const std::string &result,
           const std::string &letters = "bju") {
-    const int value =
+    const ValueId value =
         builder.op(name, OperatorClass::elementwise, std::move(operands), result, letters);
     builder.last().expression = Expression::parse("{0}");
     return value;
@@ -85,7 +85,7 @@ TEST_CASE("inputs of an epilogue have roles, outputs may be intermediate") {
   const auto answer = contractionRegion(p.builder.build({biased, end}));
   REQUIRE(answer.region);
   const ContractionRegion &region = *answer.region;
-  CHECK(region.epilogue == std::vector<size_t>{1, 2, 3, 4, 5, 6, 7});
+  CHECK(region.epilogue == std::vector<OpId>{1, 2, 3, 4, 5, 6, 7});
   CHECK_FALSE(region.storesAccumulator);
   CHECK(region.c == p.c);
   const std::vector<EpilogueInput> expected = {
@@ -101,7 +101,7 @@ TEST_CASE("masks of coordinates stand in an epilogue, before a local softmax, to
                padding = samples::gemmWindowPadding(extents, DType::f16),
                batched = samples::batchedPadding(extents, DType::f16);
   const ContractionRegion ofCausal = contractionRegion(causal).region.value();
-  CHECK(ofCausal.epilogue == std::vector<size_t>{1});
+  CHECK(ofCausal.epilogue == std::vector<OpId>{1});
   CHECK(ofCausal.inputs.empty());
   CHECK_FALSE(ofCausal.isPlain());
   CHECK(contractionRegion(padding).region.value().inputs ==
@@ -110,7 +110,7 @@ TEST_CASE("masks of coordinates stand in an epilogue, before a local softmax, to
         std::vector<EpilogueInput>{{2, 2, EpilogueRole::mixed}});
   const Kernel scores = samples::windowLocalSoftmax({}, DType::f16);
   const ContractionRegion ofScores = contractionRegion(scores).region.value();
-  CHECK(ofScores.epilogue == std::vector<size_t>{1, 2});
+  CHECK(ofScores.epilogue == std::vector<OpId>{1, 2});
   CHECK(ofScores.softmax);
   // Coordinates take registers beside the accumulators.
   Kernel other = causal;
@@ -241,7 +241,7 @@ TEST_CASE("sums of what follows a contraction keep the axes of one side of the G
   const auto answer = contractionRegion(p.builder.build({biased, rows, columns}));
   REQUIRE(answer.region);
   const ContractionRegion &region = *answer.region;
-  CHECK(region.epilogue == std::vector<size_t>{1, 2});
+  CHECK(region.epilogue == std::vector<OpId>{1, 2});
   CHECK(region.reductions == std::vector<EpilogueReduction>{{3, 2, biased, EpilogueRole::n},
                                                             {4, 1, square, EpilogueRole::m}});
   CHECK_FALSE(region.isPlain());
@@ -268,7 +268,7 @@ TEST_CASE(
   const auto registersOf = [](int sums) {
     Projection p;
     p.contract();
-    std::vector<int> outputs = {p.c};
+    std::vector<ValueId> outputs = {p.c};
     for (int n = 0; n < sums; ++n)
       outputs.push_back(
           reduce(p, p.c, "sum", n % 2 ? "bj" : "u", n % 2 ? "u" : "bj", "sum" + std::to_string(n)));
@@ -287,8 +287,8 @@ TEST_CASE("sums that are no part of a region say why") {
     Projection p;
     p.contract();
     const int total = reduce(p, p.c, kind, letters, reduced);
-    return rejectionOf(
-        p.builder.build(isFirst ? std::vector{total, p.c} : std::vector{p.c, total}));
+    return rejectionOf(p.builder.build(isFirst ? std::vector<ValueId>{total, p.c}
+                                               : std::vector<ValueId>{p.c, total}));
   };
   CHECK(rejected("sum", "u", "bj") == "");
   CHECK(rejected("sum", "bj", "u") == "");
@@ -347,8 +347,8 @@ TEST_CASE("a local softmax ends an epilogue: its group, its sub-vectors, its out
     const auto answer = contractionRegion(kernel);
     REQUIRE(answer.region);
     const ContractionRegion &region = *answer.region;
-    const int score = kernel.body[0].results[0],
-              subVectors = kernel.values[size_t(kernel.outputs[1])].axes[3];
+    const ValueId score = kernel.body[0].results[0];
+    const AxisId subVectors = kernel.values[size_t(kernel.outputs[1])].axes[3];
     CHECK(region.softmax ==
           EpilogueSoftmax{.op = 1,
                           .value = score,
@@ -399,7 +399,7 @@ TEST_CASE("a dropout of exponentials may follow their local softmax, and nothing
   CHECK(answer.region->softmax->dropped == EpilogueSoftmax::Dropped{.op = 3, .output = 3});
   CHECK((answer.region->isWhole(0) && !answer.region->isWhole(2) && answer.region->isWhole(3)));
   CHECK(answer.region->wholeOutputs(kernel) == 2);
-  CHECK(answer.region->elementwiseOps() == std::vector<size_t>{1, 3});
+  CHECK(answer.region->elementwiseOps() == std::vector<OpId>{1, 3});
   const Kernel without = samples::causalLocalSoftmax({}, DType::f16);
   CHECK(epilogueRegisters(kernel, *answer.region) >
         epilogueRegisters(without, *contractionRegion(without).region));

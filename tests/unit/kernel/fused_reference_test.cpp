@@ -39,10 +39,10 @@ ElementReader tensor(size_t number) {
 }
 
 int add(KernelBuilder &builder, const Link &link, int x, int other) {
-  std::vector<int> operands = {x};
+  std::vector<ValueId> operands = {x};
   if (other >= 0) operands.push_back(other);
-  const int value = builder.op(link.name, OperatorClass::elementwise, operands,
-                               std::string(link.name) + "_y", "bju");
+  const ValueId value = builder.op(link.name, OperatorClass::elementwise, operands,
+                                   std::string(link.name) + "_y", "bju");
   builder.last().expression = Expression::parse(link.spelling);
   builder.last().attributes = link.attributes;
   return value;
@@ -84,14 +84,15 @@ TEST_CASE("what a function computes on the way may be flushed to zero, and nothi
 TEST_CASE("a fused contraction has the elements of its ops one by one") {
   KernelBuilder fused("fused", extents);
   const int x = fused.input("x", "bji"), w = fused.input("w", "iu");
-  std::vector<int> others;
+  std::vector<ValueId> others;
   std::vector<ElementReader> readers = {tensor(0), tensor(1)};
   for (const Link &link : chain) {
-    others.push_back(link.other ? fused.input(std::string(link.name) + "_other", link.other) : -1);
+    others.push_back(link.other ? fused.input(std::string(link.name) + "_other", link.other)
+                                : ValueId());
     if (link.other) readers.push_back(tensor(readers.size()));
   }
   int value = addContraction(fused, x, w);
-  std::vector<int> outputs;
+  std::vector<ValueId> outputs;
   for (size_t i = 0; i < chain.size(); ++i)
     outputs.push_back(value = add(fused, chain[i], value, others[i]));
   const Kernel kernel = fused.build({outputs.back(), outputs.front()});
@@ -111,7 +112,7 @@ TEST_CASE("a fused contraction has the elements of its ops one by one") {
       return before->output(0, at).value;
     }};
     const int from = one.input("from", "bju"),
-              other = link.other ? one.input("other", link.other) : -1;
+              other = link.other ? one.input("other", link.other) : ValueId();
     if (link.other) own.push_back(tensor(next++));
     apart.push_back(
         std::make_shared<PointEvaluator>(one.build({add(one, link, from, other)}), own, source));

@@ -51,10 +51,10 @@ weft.graph @g(%x: !bji, %skip: !bji, %beta: !i, %gamma: !i, %shift: !i) -> !bji 
   CHECK(kernel.inputs.size() == 5);
   CHECK(kernel.values[0].name == "x");
   CHECK(kernel.values[1].name == "beta");
-  CHECK(kernel.values[1].axes == std::vector<int>{2});
+  CHECK(kernel.values[1].axes == std::vector<AxisId>{2});
   CHECK(kernel.values[2].name == "skip");
   CHECK(kernel.outputs.size() == 3);  // y, and the statistics that nobody reads
-  CHECK(kernel.reducedAxes() == std::vector<int>{2});
+  CHECK(kernel.reducedAxes() == std::vector<AxisId>{2});
   CHECK(kernel.body[1].attributes.at("stream") == Attribute(int64_t(3)));
 }
 

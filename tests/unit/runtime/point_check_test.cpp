@@ -85,7 +85,7 @@ TEST_CASE("inputs that a root or a divisor is computed of are positive, and no o
   const auto input = [&](const char *name) { return builder.input(name, "i", DType::f32); };
   const int mean = input("mean"), square = input("square"), gradient = input("gradient"),
             epsilon = input("epsilon");
-  const auto op = [&](const char *name, std::vector<int> operands) {
+  const auto op = [&](const char *name, std::vector<ValueId> operands) {
     return builder.op(name, OperatorClass::elementwise, std::move(operands), name, "i", "",
                       DType::f32);
   };

@@ -45,7 +45,7 @@ SpaceOrRejection spaceOf(const Kernel &kernel, const std::string &rejection, boo
   if (!rejection.empty()) return {.reason = rejection};
   if (!isOffered) return {.reason = "it is switched off"};
   LayoutTuple tuple;
-  for (const int value : operandValues(kernel))
+  for (const ValueId value : operandValues(kernel))
     tuple.push_back(
         normalized(rowMajor(kernel.values[size_t(value)].axes.size()), extentsOf(kernel, value)));
   return {.space = ConfigurationSpace{

@@ -45,9 +45,10 @@ inline Kernel fusedGemm(const FusedGemm &gemm) {
   KernelBuilder builder("gemm", gemm.extents);
   const bool isSlope = gemm.function.ends_with("_dx");
   const int a = builder.input("a", gemm.a, gemm.type), b = builder.input("b", gemm.b, gemm.type);
-  const int residual = gemm.residual.empty() ? -1 : builder.input("residual", gemm.c, gemm.type);
-  const int bias = gemm.bias.empty() ? -1 : builder.input("bias", gemm.bias, gemm.type);
-  const int operand = isSlope ? builder.input("operand", gemm.c, gemm.type) : -1;
+  const int residual =
+      gemm.residual.empty() ? ValueId() : builder.input("residual", gemm.c, gemm.type);
+  const int bias = gemm.bias.empty() ? ValueId() : builder.input("bias", gemm.bias, gemm.type);
+  const int operand = isSlope ? builder.input("operand", gemm.c, gemm.type) : ValueId();
   std::string reduced;
   for (char letter : gemm.a)
     if (gemm.c.find(letter) == std::string::npos) reduced += letter;
@@ -55,7 +56,8 @@ inline Kernel fusedGemm(const FusedGemm &gemm) {
       builder.op("contract", OperatorClass::contraction, {a, b}, "c", gemm.c, reduced, gemm.type);
   builder.last().attributes["spec"] = gemm.a + "," + gemm.b + "->" + gemm.c;
   if (gemm.alpha != 1) builder.last().attributes["scale"] = gemm.alpha;
-  const auto map = [&](const std::string &op, std::vector<int> operands, const std::string &name) {
+  const auto map = [&](const std::string &op, std::vector<ValueId> operands,
+                       const std::string &name) {
     value = builder.op(op, OperatorClass::elementwise, std::move(operands), name, gemm.c, "",
                        gemm.type);
     if (!spellingOf(op).empty()) builder.last().expression = Expression::parse(spellingOf(op));
@@ -68,8 +70,9 @@ inline Kernel fusedGemm(const FusedGemm &gemm) {
   if (bias >= 0) map("bias", {value, bias}, "biased");
   const int before = value;
   if (!gemm.function.empty())
-    map(gemm.function, isSlope ? std::vector{value, operand} : std::vector{value}, "y");
-  std::vector<int> outputs;
+    map(gemm.function, isSlope ? std::vector<ValueId>{value, operand} : std::vector<ValueId>{value},
+        "y");
+  std::vector<ValueId> outputs;
   if (gemm.keepsOperand) outputs.push_back(before);
   outputs.push_back(value);
   if (!gemm.summed.empty()) {

@@ -21,7 +21,7 @@ public:
     rowSums = builder.input("row_sums", "bhgj", DType::f32);
   }
   /// Before any op.
-  int input(const std::string &name, const std::string &letters, DType own) {
+  ValueId input(const std::string &name, const std::string &letters, DType own) {
     return builder.input(name, letters, own);
   }
   int contract(int a, const std::string &ofA, int b, const std::string &ofB,
@@ -37,14 +37,14 @@ public:
   }
   int scores() { return contract(q, "bhgjp", keys, "bhkp", "scores", "bhgjk", scale); }
   int dKept() { return contract(dOutput, "bhgjw", v, "bhkw", "d_kept", "bhgjk"); }
-  int map(const std::string &name, const Expression &expression, std::vector<int> operands,
+  int map(const std::string &name, const Expression &expression, std::vector<ValueId> operands,
           const std::string &result) {
-    const int value = builder.op(name, OperatorClass::elementwise, std::move(operands), result,
-                                 "bhgjk", "", type);
+    const ValueId value = builder.op(name, OperatorClass::elementwise, std::move(operands), result,
+                                     "bhgjk", "", type);
     builder.last().expression = expression;
     return value;
   }
-  int map(const std::string &name, const std::string &spelling, std::vector<int> operands,
+  int map(const std::string &name, const std::string &spelling, std::vector<ValueId> operands,
           const std::string &result) {
     return map(name, Expression::parse(spelling), std::move(operands), result);
   }
@@ -54,14 +54,14 @@ public:
     return value;
   }
   /// A mask along queries and keys, and the same one with zeros for gradients.
-  int masked(MaskShape shape, std::vector<int> operands, const std::string &result,
+  int masked(MaskShape shape, std::vector<ValueId> operands, const std::string &result,
              std::optional<double> fill = std::nullopt, const std::string &pattern = "") {
     shape.query = FusedAttention::queryAxis, shape.key = FusedAttention::keyAxis;
     if (shape.kind == MaskShape::Kind::causal || shape.kind == MaskShape::Kind::window ||
         shape.kind == MaskShape::Kind::document)
       shape.shift = extents.k - extents.j;
     shape.fill = fill.value_or(shape.fill);
-    const int value = map("mask", maskExpression(shape), std::move(operands), result);
+    const ValueId value = map("mask", maskExpression(shape), std::move(operands), result);
     std::map<std::string, Attribute> attributes = {{"kind", std::string(nameOf(shape.kind))},
                                                    {"key", FusedAttention::keyAxis}};
     if (shape.kind == MaskShape::Kind::padding || shape.kind == MaskShape::Kind::document)
@@ -109,7 +109,7 @@ public:
     if (storesScores) return builder.build({ofQ, ofK, ofV, dScores});
     return builder.build({ofQ, ofK, ofV});
   }
-  Kernel build(std::vector<int> outputs) { return builder.build(std::move(outputs)); }
+  Kernel build(std::vector<ValueId> outputs) { return builder.build(std::move(outputs)); }
   BodyOp &last() { return builder.last(); }
 
   int q = -1, keys = -1, v = -1, dOutput = -1, logSums = -1, rowSums = -1;
@@ -130,7 +130,7 @@ private:
 inline Kernel plainBackward(const AttentionExtents &e, DType type,
                             const std::optional<Dropout> &dropout = std::nullopt) {
   FusedAttentionBackward backward("attention_backward", e, type);
-  const auto same = [](int value) { return value; };
+  const auto same = [](ValueId value) { return value; };
   return backward.build(same, same, dropout);
 }
 /// Scores and their gradients under the same mask.

@@ -39,7 +39,7 @@ public:
     offsets = builder.input("offsets", "o", DType::i32);
   }
   /// Before any op.
-  int input(const std::string &name, const std::string &letters, DType own) {
+  ValueId input(const std::string &name, const std::string &letters, DType own) {
     return builder.input(name, letters, own);
   }
   int scores() {
@@ -57,14 +57,14 @@ public:
     builder.last().attributes = {{"spec", std::string("bhgjp,bhkp->bhgjk")}, {"scale", scale}};
     return value;
   }
-  int map(const std::string &name, const Expression &expression, std::vector<int> operands,
+  int map(const std::string &name, const Expression &expression, std::vector<ValueId> operands,
           const std::string &result) {
-    const int value = builder.op(name, OperatorClass::elementwise, std::move(operands), result,
-                                 "bhgjk", "", type);
+    const ValueId value = builder.op(name, OperatorClass::elementwise, std::move(operands), result,
+                                     "bhgjk", "", type);
     builder.last().expression = expression;
     return value;
   }
-  int map(const std::string &name, const std::string &spelling, std::vector<int> operands,
+  int map(const std::string &name, const std::string &spelling, std::vector<ValueId> operands,
           const std::string &result) {
     return map(name, Expression::parse(spelling), std::move(operands), result);
   }
@@ -163,7 +163,7 @@ public:
   /// segments: i32, over b k; read at positions of keys and of queries. bounds: over b r x, tiles
   /// of these, and two; or none.
   int document(int of, int segments, int bounds = -1) {
-    std::vector<int> operands = {of, segments};
+    std::vector<ValueId> operands = {of, segments};
     if (bounds >= 0) operands.push_back(bounds);
     return mask({.kind = MaskShape::Kind::document, .shift = extents.k - extents.j},
                 std::move(operands), "in_document",
@@ -227,10 +227,10 @@ private:
     }
     return axes;
   }
-  int mask(MaskShape shape, std::vector<int> operands, const std::string &result,
+  int mask(MaskShape shape, std::vector<ValueId> operands, const std::string &result,
            std::map<std::string, Attribute> attributes) {
     shape.query = int(queryAxis), shape.key = int(keyAxis);
-    const int value = map("mask", maskExpression(shape), std::move(operands), result);
+    const ValueId value = map("mask", maskExpression(shape), std::move(operands), result);
     attributes["key"] = keyAxis;
     builder.last().attributes = std::move(attributes);
     return value;
@@ -290,7 +290,7 @@ inline Kernel packedAttention(const AttentionExtents &e, DType type, bool isPadd
                               bool isCausal = false,
                               const std::optional<Dropout> &dropout = std::nullopt) {
   FusedAttention attention("packed_attention", e, type);
-  const int lengths = isPadded ? attention.input("lengths", "b", DType::i32) : -1,
+  const int lengths = isPadded ? attention.input("lengths", "b", DType::i32) : ValueId(),
             scores = attention.scores(),
             padded = isPadded ? attention.padding(scores, lengths) : scores;
   return attention.build(isCausal ? attention.causal(padded) : padded, false, dropout);
@@ -348,7 +348,7 @@ inline Kernel disentangledAttention(const AttentionExtents &extents, DType type,
   FusedAttention attention("disentangled_attention", e, type);
   const int ofQueries = attention.input("of_queries", "bhgjz", type),
             ofKeys = attention.input("of_keys", "bhkz", type),
-            lengths = isPadded ? attention.input("lengths", "b", DType::i32) : -1;
+            lengths = isPadded ? attention.input("lengths", "b", DType::i32) : ValueId();
   const int scores = attention.disentangled(attention.scores(), ofQueries, ofKeys);
   return attention.build(isPadded ? attention.padding(scores, lengths) : scores);
 }
@@ -356,7 +356,7 @@ inline Kernel disentangledAttention(const AttentionExtents &extents, DType type,
 inline Kernel documentAttention(const AttentionExtents &e, DType type, bool isCausal = false) {
   FusedAttention attention("document_attention", e, type);
   const int segments = attention.input("segments", "bk", DType::i32),
-            bounds = e.hasBounds ? attention.input("bounds", "brx", DType::i32) : -1;
+            bounds = e.hasBounds ? attention.input("bounds", "brx", DType::i32) : ValueId();
   const int seen = attention.document(attention.scores(), segments, bounds);
   return attention.build(isCausal ? attention.causal(seen) : seen);
 }

@@ -20,10 +20,10 @@ public:
         type(type) {
     w = builder.input("w", "iu", type), x = builder.input("x", "bji", type);
   }
-  int input(const std::string &name, const std::string &letters) {
+  ValueId input(const std::string &name, const std::string &letters) {
     return builder.input(name, letters, type);
   }
-  int input(const std::string &name, const std::string &letters, DType own) {
+  ValueId input(const std::string &name, const std::string &letters, DType own) {
     return builder.input(name, letters, own);
   }
   int gemm(double scale = 1) {
@@ -33,13 +33,13 @@ public:
     if (scale != 1) builder.last().attributes["scale"] = scale;
     return value;
   }
-  int map(const std::string &name, const std::string &spelling, std::vector<int> operands,
+  int map(const std::string &name, const std::string &spelling, std::vector<ValueId> operands,
           const std::string &result) {
     return map(name, spelling, std::move(operands), result, type);
   }
-  int map(const std::string &name, const std::string &spelling, std::vector<int> operands,
+  int map(const std::string &name, const std::string &spelling, std::vector<ValueId> operands,
           const std::string &result, DType own) {
-    const int value =
+    const ValueId value =
         builder.op(name, OperatorClass::elementwise, std::move(operands), result, "bju", "", own);
     if (!spelling.empty()) builder.last().expression = Expression::parse(spelling);
     return value;
@@ -53,9 +53,9 @@ public:
     return value;
   }
   /// Of b, j, u: queries are along j, keys along u.
-  int mask(std::vector<int> operands, const MaskShape &shape, const std::string &result,
+  int mask(std::vector<ValueId> operands, const MaskShape &shape, const std::string &result,
            std::map<std::string, Attribute> attributes) {
-    const int value = map("mask", "", std::move(operands), result);
+    const ValueId value = map("mask", "", std::move(operands), result);
     attributes["key"] = int64_t(shape.key);
     builder.last().attributes = std::move(attributes);
     builder.compute(maskExpression(shape));
@@ -76,7 +76,7 @@ public:
     builder.last().attributes = {{"kind", std::string("sum")}, {"axes", axes}};
     return value;
   }
-  Kernel build(std::vector<int> outputs) { return builder.build(std::move(outputs)); }
+  Kernel build(std::vector<ValueId> outputs) { return builder.build(std::move(outputs)); }
 
 private:
   KernelBuilder builder;
@@ -96,7 +96,8 @@ inline Kernel gemmBiasGelu(const ContractionExtents &extents, DType type, bool k
                          type);
   const int bias = fused.input("bias", "u"), biased = fused.bias(fused.gemm(1.0 / 16), bias),
             active = fused.gelu(biased);
-  return fused.build(keepsBiased ? std::vector{active, biased} : std::vector{active});
+  return fused.build(keepsBiased ? std::vector<ValueId>{active, biased}
+                                 : std::vector<ValueId>{active});
 }
 inline Kernel gemmBiasReluDropout(const ContractionExtents &extents, DType type) {
   FusedContraction fused("product_bias_relu_dropout", extents, type);

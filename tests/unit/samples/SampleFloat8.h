@@ -41,8 +41,8 @@ inline Kernel scaledFloat8Gemm(const Float8Extents &extents, const GemmTypes &ty
       builder.op("contract", OperatorClass::contraction, {a, b}, "gemm", "bmn", "k", DType::f32);
   builder.last().attributes = {{"spec", std::string("bmk,bnk->bmn")}};
   const auto map = [&](const std::string &name, const std::string &spelling,
-                       std::vector<int> operands, const std::string &result, DType type) {
-    const int value =
+                       std::vector<ValueId> operands, const std::string &result, DType type) {
+    const ValueId value =
         builder.op(name, OperatorClass::elementwise, std::move(operands), result, "bmn", "", type);
     if (!spelling.empty()) builder.last().expression = Expression::parse(spelling);
     return value;

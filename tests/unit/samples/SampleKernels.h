@@ -20,15 +20,15 @@ public:
     }
   }
 
-  int input(const std::string &name, const std::string &letters, DType type = DType::f16) {
+  ValueId input(const std::string &name, const std::string &letters, DType type = DType::f16) {
     kernel.inputs.push_back(static_cast<int>(kernel.values.size()));
     return value(name, letters, type);
   }
 
   /// One op with one result.
-  int op(const std::string &name, OperatorClass operatorClass, std::vector<int> operands,
-         const std::string &result, const std::string &letters, const std::string &reduced = "",
-         DType type = DType::f16) {
+  ValueId op(const std::string &name, OperatorClass operatorClass, std::vector<ValueId> operands,
+             const std::string &result, const std::string &letters, const std::string &reduced = "",
+             DType type = DType::f16) {
     BodyOp body;
     body.kind = opKindNamed(name).value();
     body.operatorClass = operatorClass;
@@ -40,7 +40,7 @@ public:
   }
 
   /// A further result of the last op.
-  int also(const std::string &result, const std::string &letters, DType type) {
+  ValueId also(const std::string &result, const std::string &letters, DType type) {
     kernel.body.back().results.push_back(value(result, letters, type));
     return kernel.body.back().results.back();
   }
@@ -51,14 +51,14 @@ public:
     last().expression = expression.withAxes(kernel.values[size_t(last().results[0])].axes);
   }
 
-  Kernel build(std::vector<int> outputs) {
+  Kernel build(std::vector<ValueId> outputs) {
     kernel.outputs = std::move(outputs);
     verify(kernel);
     return kernel;
   }
 
 private:
-  int value(const std::string &name, const std::string &letters, DType type) {
+  ValueId value(const std::string &name, const std::string &letters, DType type) {
     Value result;
     result.name = name;
     result.dtype = type;
@@ -68,7 +68,7 @@ private:
   }
 
   Kernel kernel;
-  std::map<char, int> axisOf;
+  std::map<char, AxisId> axisOf;
 };
 
 /// r = relu(x) over the given axes.

@@ -90,7 +90,7 @@ private:
     for (int input : candidate.inputs)
       valueOf[input] = builder.input(problem.tensors[static_cast<size_t>(input)].name, letters());
     for (int op : candidate.ops) {
-      std::vector<int> operands;
+      std::vector<ValueId> operands;
       for (int input : problem.opInputs[static_cast<size_t>(op)])
         operands.push_back(valueOf.at(input));
       const int output = problem.opOutputs[static_cast<size_t>(op)][0];
@@ -100,7 +100,7 @@ private:
       builder.last().expression =
           Expression::parse(operands.size() == 1 ? "weft::relu({0})" : "{0} + {1}");
     }
-    std::vector<int> outputs;
+    std::vector<ValueId> outputs;
     for (int output : candidate.outputs) outputs.push_back(valueOf.at(output));
     return builder.build(outputs);
   }

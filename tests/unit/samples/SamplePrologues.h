@@ -16,16 +16,16 @@ class TransformedContraction {
 public:
   TransformedContraction(std::string name, const std::map<char, int64_t> &extents, DType type)
       : builder(std::move(name), extents), type(type) {}
-  int input(const std::string &name, const std::string &letters) {
+  ValueId input(const std::string &name, const std::string &letters) {
     return input(name, letters, type);
   }
-  int input(const std::string &name, const std::string &letters, DType own) {
+  ValueId input(const std::string &name, const std::string &letters, DType own) {
     return builder.input(name, letters, own);
   }
-  int map(const std::string &name, const std::string &spelling, std::vector<int> operands,
+  int map(const std::string &name, const std::string &spelling, std::vector<ValueId> operands,
           const std::string &result, const std::string &letters) {
-    const int value = builder.op(name, OperatorClass::elementwise, std::move(operands), result,
-                                 letters, "", type);
+    const ValueId value = builder.op(name, OperatorClass::elementwise, std::move(operands), result,
+                                     letters, "", type);
     if (!spelling.empty()) builder.last().expression = Expression::parse(spelling);
     return value;
   }
@@ -76,7 +76,8 @@ inline Kernel normalizedProjection(const PrologueExtents &e, DType type) {
 inline Kernel reducedProjection(const PrologueExtents &e, DType type, bool isRms) {
   TransformedContraction made(isRms ? "rms_summed_projection" : "summed_projection",
                               {{'b', e.b}, {'j', e.j}, {'i', e.i}, {'u', e.u}}, type);
-  const int x = made.input("x", "bji"), sum = isRms ? -1 : made.input("sum", "bj", DType::f32),
+  const int x = made.input("x", "bji"),
+            sum = isRms ? ValueId() : made.input("sum", "bj", DType::f32),
             squares = made.input("squares", "bj", DType::f32);
   const int gamma = made.input("gamma", "i"), w = made.input("w", "iu");
   const int normal = isRms
@@ -118,7 +119,7 @@ inline Kernel recomposedRows(const PrologueExtents &e, DType type, int64_t tile,
       type);
   const int x = made.input("exponentials", "hbjk"),
             factors = made.input("factors", "hbjn", DType::f32), v = made.input("v", "phbk");
-  const int bias = hasBias ? made.input("bias", "p") : -1;
+  const int bias = hasBias ? made.input("bias", "p") : ValueId();
   const int c =
       made.contract(made.globalScaling(x, factors, "hbjk", tile), v, "hbjk,phbk->hbjp", "k", 0.5);
   return made.build(hasBias ? made.map("bias", "{0} + {1}", {c, bias}, "biased", "hbjp") : c);

@@ -29,22 +29,22 @@ public:
       operands.push_back(input(areKeys ? "keys" : "q", areKeys ? "phbk" : "phbj"));
   }
 
-  int input(const std::string &name, const std::string &letters) {
+  ValueId input(const std::string &name, const std::string &letters) {
     return builder.input(name, letters, type);
   }
   /// Of the keys of every batch element.
   int lengths() { return builder.input("lengths", "b", DType::i32); }
   int gemm(double scale) {
-    const int value =
+    const ValueId value =
         builder.op("contract", OperatorClass::contraction, operands, "score", "hbjk", "p", type);
     builder.last().attributes = {
         {"spec", std::string(startsWithKeys ? "phbk,phbj->hbjk" : "phbj,phbk->hbjk")}};
     if (scale != 1) builder.last().attributes["scale"] = scale;
     return value;
   }
-  int map(const std::string &name, const std::string &spelling, std::vector<int> operands,
+  int map(const std::string &name, const std::string &spelling, std::vector<ValueId> operands,
           const std::string &result) {
-    const int value =
+    const ValueId value =
         builder.op(name, OperatorClass::elementwise, std::move(operands), result, "hbjk", "", type);
     if (!spelling.empty()) builder.last().expression = Expression::parse(spelling);
     return value;
@@ -82,9 +82,9 @@ public:
   }
 
 private:
-  int mask(std::vector<int> operands, const MaskShape &shape, const std::string &kind,
+  int mask(std::vector<ValueId> operands, const MaskShape &shape, const std::string &kind,
            std::map<std::string, Attribute> attributes) {
-    const int value = map("mask", "", std::move(operands), kind);
+    const ValueId value = map("mask", "", std::move(operands), kind);
     attributes["kind"] = kind;
     attributes["key"] = int64_t(shape.key);
     builder.last().attributes = std::move(attributes);
@@ -97,7 +97,7 @@ private:
   DType type;
   int64_t length;
   bool startsWithKeys;
-  std::vector<int> operands;
+  std::vector<ValueId> operands;
 };
 
 inline Kernel scoresLocalSoftmax(const ScoreExtents &e, DType type, bool startsWithKeys = true) {

@@ -61,9 +61,9 @@ inline Kernel stridedProjection(const std::map<char, int64_t> &extents, DType ty
 /// Row-major everywhere.
 inline Configuration stridedConfiguration(const Kernel &kernel, const Knobs &knobs) {
   Configuration configuration{.knobs = knobs};
-  for (const int value : kernel.inputs)
+  for (const ValueId value : kernel.inputs)
     configuration.inputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
-  for (const int value : kernel.outputs)
+  for (const ValueId value : kernel.outputs)
     configuration.outputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
   return configuration;
 }

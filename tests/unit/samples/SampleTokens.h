@@ -12,9 +12,9 @@ struct TokenExtents {
 
 /// Masks a value over (t, u), the last op's result, by offsets; or says that nothing reads what
 /// lies behind tokens.
-inline int maskTokens(KernelBuilder &builder, int value, int offsets, const TokenExtents &extents,
-                      const std::string &name, DType type, const std::string &letters = "tu",
-                      bool isUnread = false) {
+inline int maskTokens(KernelBuilder &builder, ValueId value, int offsets,
+                      const TokenExtents &extents, const std::string &name, DType type,
+                      const std::string &letters = "tu", bool isUnread = false) {
   const int masked =
       builder.op("mask", OperatorClass::elementwise, {value, offsets}, name, letters, "", type);
   const MaskShape::Kind kind = isUnread ? MaskShape::Kind::unread : MaskShape::Kind::tokens;
@@ -33,14 +33,14 @@ inline Kernel gemmOfTokens(const TokenExtents &extents, DType type, bool addsRes
       {{'i', extents.i}, {'n', extents.sequences + 1}, {'t', extents.t}, {'u', extents.u}});
   const int w = builder.input("w", "ui", type), x = builder.input("x", "ti", type),
             bias = builder.input("bias", "u", type),
-            rest = addsRest ? builder.input("rest", "tu", type) : -1,
+            rest = addsRest ? builder.input("rest", "tu", type) : ValueId(),
             offsets = builder.input("offsets", "n", DType::i32);
   const int gemm =
       builder.op("contract", OperatorClass::contraction, {w, x}, "gemm", "tu", "i", type);
   builder.last().attributes = {{"spec", std::string("ui,ti->tu")}};
   int sum = builder.op("bias", OperatorClass::elementwise, {gemm, bias}, "sum", "tu", "", type);
   builder.last().expression = Expression::parse("{0} + {1}");
-  std::vector<int> outputs;
+  std::vector<ValueId> outputs;
   if (isStoredTwice)
     outputs.push_back(maskTokens(builder, sum, offsets, extents, "also", type, "tu", isUnread));
   if (addsRest) {

@@ -128,7 +128,7 @@ private:
   }
 
   static void addOp(KernelBuilder &builder, const Line &line, std::map<std::string, int> &valueOf) {
-    std::vector<int> operands;
+    std::vector<ValueId> operands;
     for (const Use &use : line.inputs) operands.push_back(valueOf.at(use.tensor));
     std::string reduced;
     OperatorClass operatorClass = OperatorClass::elementwise;

@@ -24,7 +24,7 @@ AttentionRegion regionOf(const Kernel &kernel) { return attentionRegion(kernel).
 
 Configuration rowMajorConfiguration(const Kernel &kernel) {
   LayoutTuple tuple;
-  for (const int value : operandValues(kernel))
+  for (const ValueId value : operandValues(kernel))
     tuple.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
   return toConfiguration(kernel, tuple, FmaGemmKnobs{});
 }
@@ -33,9 +33,9 @@ AttentionProblem problemOf(const Kernel &kernel, const Configuration &configurat
   return valueOrThrow(attentionProblem(kernel, regionOf(kernel), configuration));
 }
 
-std::string axisNames(const Kernel &kernel, const std::vector<int> &axes) {
+std::string axisNames(const Kernel &kernel, const std::vector<AxisId> &axes) {
   std::string names;
-  for (const int axis : axes) names += kernel.axes[size_t(axis)].name;
+  for (const AxisId axis : axes) names += kernel.axes[size_t(axis)].name;
   return names;
 }
 
@@ -45,14 +45,14 @@ TEST_CASE("logarithms of sums lie as rows are numbered, whatever the order of th
   const AttentionExtents e{.b = 2, .h = 3, .g = 4, .j = 512, .k = 512, .p = 64, .w = 64};
   Kernel kernel = samples::causalAttention(e, DType::bf16, true);
   const AttentionRegion region = regionOf(kernel);
-  std::vector<int> &axes = kernel.values[size_t(region.logSums)].axes;
+  std::vector<AxisId> &axes = kernel.values[size_t(region.logSums)].axes;
   REQUIRE(axisNames(kernel, axes) == "bhgj");
   axes = {axes[1], axes[2], axes[0], axes[3]};  // h g b j, as of grouped heads in training
   CHECK(axisNames(kernel, attentionRowAxes(kernel, region)) == "bhgj");
   const Layout layout = plainLayout(kernel, region, region.logSums);
   CHECK(layout.order == std::vector<int>{2, 0, 1, 3});
   CHECK(plainLayout(kernel, region, region.k) == logicalLayout(kernel, region.k));
-  const std::vector<int> operands = operandValues(kernel);
+  const std::vector<ValueId> operands = operandValues(kernel);
   const size_t place = size_t(std::ranges::find(operands, region.logSums) - operands.begin());
   for (const LayoutTuple &tuple : nonEmpty(attentionTuples(kernel, region)))
     CHECK(tuple[place] == layout);

@@ -76,7 +76,7 @@ void emitText(Subject &subject) {
   const Kernel &kernel = subject.kernel;
   const AttentionRegion region = attentionRegion(kernel).region.value();
   LayoutTuple tuple;
-  for (const int value : operandValues(kernel))
+  for (const ValueId value : operandValues(kernel))
     tuple.push_back(distinctLayouts(extentsOf(kernel, value)).back());
   subject.configuration = toConfiguration(kernel, tuple, FmaGemmKnobs{});
   const AttentionProblem problem =

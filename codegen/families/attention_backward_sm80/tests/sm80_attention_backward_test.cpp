@@ -44,7 +44,7 @@ AttentionBackwardProblem problemOf(const Kernel &kernel, const Configuration &co
 
 Configuration logicalOrder(const Kernel &kernel, const Sm80AttentionBackwardKnobs &knobs) {
   LayoutTuple tuple;
-  for (const int value : operandValues(kernel))
+  for (const ValueId value : operandValues(kernel))
     tuple.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
   return toConfiguration(kernel, tuple, knobs);
 }
@@ -153,8 +153,8 @@ TEST_CASE("tiles of backward attention by mma.sync fit registers and shared memo
 TEST_CASE("the gradient of queries lies in step with that of keys, whatever the output's does") {
   const Kernel kernel = plainBackward({.b = 2, .h = 3}, DType::f16);
   const AttentionBackwardRegion region = attentionBackwardRegion(kernel).region.value();
-  const std::vector<int> operands = operandValues(kernel);
-  const auto placeOf = [&](int value) {
+  const std::vector<ValueId> operands = operandValues(kernel);
+  const auto placeOf = [&](ValueId value) {
     return size_t(std::ranges::find(operands, value) - operands.begin());
   };
   const size_t dQ = placeOf(region.dQ), dK = placeOf(region.dK), dOutput = placeOf(region.dOutput);
@@ -162,9 +162,9 @@ TEST_CASE("the gradient of queries lies in step with that of keys, whatever the 
   const std::vector<LayoutTuple> tuples = attentionBackwardTuples(kernel, region);
   CHECK(tuples.size() <= mostAttentionTuples);
   for (const LayoutTuple &tuple : nonEmpty(tuples)) {
-    std::vector<int> ofQueries = longAxes(kernel, region.dQ, tuple[dQ]);
-    const std::vector<int> ofKeys = longAxes(kernel, region.dK, tuple[dK]);
-    for (int &axis : ofQueries)  // the queries' own
+    std::vector<AxisId> ofQueries = longAxes(kernel, region.dQ, tuple[dQ]);
+    const std::vector<AxisId> ofKeys = longAxes(kernel, region.dK, tuple[dK]);
+    for (AxisId &axis : ofQueries)  // the queries' own
       if (std::ranges::find(ofKeys, axis) == ofKeys.end()) axis = region.keyAxis;
     CHECK(ofQueries == ofKeys);
     if (tuple[dOutput] == tuples.front()[dOutput]) besideOne.insert(tuple[dQ]);
@@ -242,7 +242,7 @@ TEST_CASE("backward attention stores the gradient of scores where the kernel ask
                kept = biasedBackward(extents, DType::f16);
   const auto textOf = [](const Kernel &kernel) {
     LayoutTuple tuple;
-    for (const int value : operandValues(kernel))
+    for (const ValueId value : operandValues(kernel))
       tuple.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
     return codegen::emit(kernel, toConfiguration(kernel, tuple, Sm80AttentionBackwardKnobs{}),
                          "sm_80")

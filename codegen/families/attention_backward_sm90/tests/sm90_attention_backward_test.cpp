@@ -41,7 +41,7 @@ AttentionBackwardProblem problemOf(const Kernel &kernel, const Configuration &co
 
 Configuration logicalOrder(const Kernel &kernel, const Sm90AttentionBackwardKnobs &knobs) {
   LayoutTuple tuple;
-  for (const int value : operandValues(kernel))
+  for (const ValueId value : operandValues(kernel))
     tuple.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
   return toConfiguration(kernel, tuple, knobs);
 }

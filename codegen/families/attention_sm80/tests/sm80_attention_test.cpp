@@ -42,7 +42,7 @@ AttentionProblem problemOf(const Kernel &kernel, const Configuration &configurat
 
 Configuration logicalOrder(const Kernel &kernel, const Sm80AttentionKnobs &knobs) {
   LayoutTuple tuple;
-  for (const int value : operandValues(kernel))
+  for (const ValueId value : operandValues(kernel))
     tuple.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
   return toConfiguration(kernel, tuple, knobs);
 }
@@ -400,7 +400,7 @@ TEST_CASE("many queries by mma.sync beside WGMMA cost about what they were measu
   const Kernel kernel = samples::causalAttention(
       {.b = 3, .h = 5, .g = 2, .j = 768, .k = 768, .p = 96, .w = 96}, DType::bf16, true);
   LayoutTuple tuple;
-  for (const int value : operandValues(kernel))
+  for (const ValueId value : operandValues(kernel))
     tuple.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
   const std::unique_ptr<CostModel> model = analyticCostModel(findDevice("h200"));
   for (const auto &[queries, keys, measured] :

@@ -87,7 +87,7 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
       fillHidden(subject, NAN, tensors);
       const auto packed = attentionRegion(subject.kernel).region.value().packed;
       for (size_t input = 0; packed && input < subject.kernel.inputs.size(); ++input) {
-        const std::vector<int> &axes =
+        const std::vector<AxisId> &axes =
             subject.kernel.values[size_t(subject.kernel.inputs[input])].axes;
         for (const int tokens : {packed->q, packed->k, packed->v})
           if (const auto along = std::ranges::find(axes, tokens); along != axes.end())

@@ -42,7 +42,7 @@ AttentionProblem problemOf(const Kernel &kernel, const Configuration &configurat
 
 Configuration logicalOrder(const Kernel &kernel, const Sm90AttentionKnobs &knobs) {
   LayoutTuple tuple;
-  for (const int value : operandValues(kernel))
+  for (const ValueId value : operandValues(kernel))
     tuple.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
   return toConfiguration(kernel, tuple, knobs);
 }

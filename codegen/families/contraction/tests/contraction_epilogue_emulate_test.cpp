@@ -28,9 +28,9 @@ using emulate::Tensor;
 using samples::KernelBuilder;
 
 int map(KernelBuilder &builder, const std::string &name, const std::string &spelling,
-        std::vector<int> operands, const std::string &result, const std::string &letters,
+        std::vector<ValueId> operands, const std::string &result, const std::string &letters,
         DType type) {
-  const int value =
+  const ValueId value =
       builder.op(name, OperatorClass::elementwise, std::move(operands), result, letters, "", type);
   builder.last().expression = Expression::parse(spelling);
   return value;
@@ -213,7 +213,7 @@ void emitText(Subject &subject) {
     extents.entries.emplace_back(axes.back(), std::to_string(axis.extent));
   }
   program.constants = {extents};
-  const auto addTensor = [&](Parameter::Kind kind, size_t index, int value) {
+  const auto addTensor = [&](Parameter::Kind kind, size_t index, ValueId value) {
     program.parameters.push_back({kind, int(index),
                                   names.reserve(kernel.values[size_t(value)].name),
                                   std::string(cudaNameOf(kernel.values[size_t(value)].dtype))});

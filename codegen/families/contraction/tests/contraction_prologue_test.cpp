@@ -65,9 +65,9 @@ std::vector<Configuration> ofFamily(const Kernel &kernel, const char *device) {
 
 Configuration rowMajorConfiguration(const Kernel &kernel, const Knobs &knobs) {
   Configuration configuration{.inputs = {}, .outputs = {}, .knobs = knobs};
-  for (const int value : kernel.inputs)
+  for (const ValueId value : kernel.inputs)
     configuration.inputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
-  for (const int value : kernel.outputs)
+  for (const ValueId value : kernel.outputs)
     configuration.outputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
   return configuration;
 }
@@ -133,7 +133,7 @@ TEST_CASE("an epilogue is recognised behind a prologue") {
   const ContractionRegion region = contractionRegion(kernel).region.value();
   CHECK(region.prologue);
   CHECK(region.contraction == 1);
-  CHECK(region.epilogue == std::vector<size_t>{2});
+  CHECK(region.epilogue == std::vector<OpId>{2});
   CHECK(region.inputs == std::vector<EpilogueInput>{{3, 3, EpilogueRole::n}});
 }
 
@@ -260,9 +260,9 @@ TEST_CASE("a tile is rejected if ptxas serializes its WGMMA beside prologue thre
                              .stages = 4,
                              .epilogueStages = 2};
     Configuration one{.knobs = tile};
-    for (const int value : kernel.inputs)
+    for (const ValueId value : kernel.inputs)
       one.inputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
-    for (const int value : kernel.outputs)
+    for (const ValueId value : kernel.outputs)
       one.outputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
     return sm90Rejection(kernel, one, tile, findDevice("h200").sharedMemoryPerBlock);
   };
@@ -328,9 +328,9 @@ TEST_CASE("every kind of prologue accepts row-major tensors") {
     for (const Kernel &kernel : nonEmpty(transformedContractions(extents, DType::bf16))) {
       INFO(kernel.name);
       LayoutConstraints rows;
-      for (const int value : kernel.inputs)
+      for (const ValueId value : kernel.inputs)
         rows.inputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
-      for (const int value : kernel.outputs)
+      for (const ValueId value : kernel.outputs)
         rows.outputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
       CHECK(!enumerate(kernel, findDevice("h200"), rows).legal.empty());
       CHECK(!enumerate(kernel, findDevice("a100"), rows).legal.empty());

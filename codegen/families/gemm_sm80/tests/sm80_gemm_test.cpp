@@ -190,9 +190,9 @@ TEST_CASE("epilogues that warps do not finish") {
                                  "add up nothing over a tile") != std::string::npos);
     const Configuration rows = [&] {
       Configuration configuration{.knobs = Sm80GemmKnobs{}};
-      for (const int value : kernel.inputs)
+      for (const ValueId value : kernel.inputs)
         configuration.inputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
-      for (const int value : kernel.outputs)
+      for (const ValueId value : kernel.outputs)
         configuration.outputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
       return configuration;
     }();

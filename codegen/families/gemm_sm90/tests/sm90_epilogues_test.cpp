@@ -104,7 +104,7 @@ TEST_CASE(
 TEST_CASE("epilogues of many tensors are rejected") {
   const auto sumOf = [](int tensors, int outputs) {
     FusedContraction fused("many", {}, DType::f16);
-    std::vector<int> inputs, results;
+    std::vector<ValueId> inputs, results;
     for (int i = 0; i < tensors; ++i) inputs.push_back(fused.input("t" + std::to_string(i), "bju"));
     int sum = fused.gemm();
     for (int input : inputs)
@@ -230,7 +230,7 @@ TEST_CASE("TMA loads an epilogue subtile in several boxes, and stores the result
       .inputs = {},
       .outputs = {rowMajor(3)},
       .knobs = Sm90GemmKnobs{.schedule = Sm90Schedule::pingPong, .epilogueStages = 4}};
-  for (int input : kernel.inputs)
+  for (ValueId input : kernel.inputs)
     configuration.inputs.push_back(rowMajor(kernel.values[size_t(input)].axes.size()));
   const codegen::EmittedKernel emitted = codegen::emit(kernel, configuration, "sm_90a");
   const auto boxOf = [&](Parameter::Kind kind, int index) {

@@ -40,7 +40,7 @@ std::string rejectionOf(const FusedGemm &gemm) { return rejectionOf(fusedGemm(ge
 /// Every operand row-major, or all of the GEMM's result column-major.
 Configuration configurationOf(const Kernel &kernel, bool isColumnMajor = false) {
   Configuration configuration{.knobs = LibraryKnobs{}};
-  const auto layoutOf = [&](int value) {
+  const auto layoutOf = [&](ValueId value) {
     const size_t rank = kernel.values[size_t(value)].axes.size();
     const bool isOfResult =
         kernel.values[size_t(value)].axes == kernel.values[size_t(kernel.body[0].results[0])].axes;
@@ -48,8 +48,8 @@ Configuration configurationOf(const Kernel &kernel, bool isColumnMajor = false) 
     if (isColumnMajor && isOfResult) std::swap(layout.order[rank - 1], layout.order[rank - 2]);
     return layout;
   };
-  for (const int value : kernel.inputs) configuration.inputs.push_back(layoutOf(value));
-  for (const int value : kernel.outputs) configuration.outputs.push_back(layoutOf(value));
+  for (const ValueId value : kernel.inputs) configuration.inputs.push_back(layoutOf(value));
+  for (const ValueId value : kernel.outputs) configuration.outputs.push_back(layoutOf(value));
   return configuration;
 }
 
@@ -181,9 +181,9 @@ Kernel chain(const std::vector<std::pair<std::string, std::vector<std::string>>>
   std::map<std::string, int> values;
   for (const auto &[name, letters] : inputs) values[name] = builder.input(name, letters);
   values["last"] = builder.op("contract", OperatorClass::contraction, {a, b}, "c", "mn", "k");
-  std::vector<int> all{values["last"]};
+  std::vector<ValueId> all{values["last"]};
   for (size_t i = 0; i < ops.size(); ++i) {
-    std::vector<int> operands;
+    std::vector<ValueId> operands;
     for (const std::string &operand : ops[i].second) operands.push_back(values.at(operand));
     values["last"] = builder.op(ops[i].first, OperatorClass::elementwise, operands,
                                 "v" + std::to_string(i), "mn");
@@ -191,7 +191,7 @@ Kernel chain(const std::vector<std::pair<std::string, std::vector<std::string>>>
     if (ops[i].first == "scale") builder.last().attributes["factor"] = 2.0;
     all.push_back(values["last"]);
   }
-  return builder.build(storesAll ? all : std::vector{values["last"]});
+  return builder.build(storesAll ? all : std::vector<ValueId>{values["last"]});
 }
 
 }  // namespace

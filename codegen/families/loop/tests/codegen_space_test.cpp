@@ -13,7 +13,7 @@ using codegen::Names;
 
 namespace {
 
-const std::map<int, int64_t> rowMajorStrides{{0, 5 * 70}, {1, 70}, {2, 1}};
+const std::map<AxisId, int64_t> rowMajorStrides{{0, 5 * 70}, {1, 70}, {2, 1}};
 
 Kernel softmax() { return samples::softmaxKernel({{'b', 3}, {'j', 5}, {'k', 70}}, "bjk"); }
 

@@ -16,9 +16,9 @@ const std::map<char, int64_t> extents = {{'h', 3}, {'j', 5}, {'k', 7}};
 
 Configuration inOrder(const Kernel &kernel, const Knobs &knobs = LoopKnobs{}) {
   Configuration configuration{.inputs = {}, .outputs = {}, .knobs = knobs};
-  for (const int input : kernel.inputs)
+  for (const ValueId input : kernel.inputs)
     configuration.inputs.push_back(rowMajor(kernel.values[size_t(input)].axes.size()));
-  for (const int output : kernel.outputs)
+  for (const ValueId output : kernel.outputs)
     configuration.outputs.push_back(rowMajor(kernel.values[size_t(output)].axes.size()));
   return configuration;
 }

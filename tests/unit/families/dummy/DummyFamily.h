@@ -46,7 +46,7 @@ inline codegen::Program lower(const Kernel &kernel, const Configuration &configu
   const int64_t elements = kernel.elements(kernel.inputs[0]);
   Names names;
   Program program{.entry = names.reserve(entryName(kernel)), .headers = {"weft/dummy_copy.cuh"}};
-  const auto tensor = [&](int value, Parameter::Kind kind) {
+  const auto tensor = [&](ValueId value, Parameter::Kind kind) {
     const std::string name = names.reserve(kernel.values[size_t(value)].name);
     program.parameters.push_back(
         {kind, 0, name, std::string(cudaNameOf(kernel.values[size_t(value)].dtype))});

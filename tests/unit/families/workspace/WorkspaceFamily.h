@@ -60,7 +60,7 @@ inline codegen::Program lower(const Kernel &kernel, const Configuration &configu
     program.parameters.push_back({kind, 0, name, std::string(cudaNameOf(type))});
     return Code::name(name);
   };
-  const auto tensor = [&](int value, Parameter::Kind kind) {
+  const auto tensor = [&](ValueId value, Parameter::Kind kind) {
     const Value &one = kernel.values[size_t(value)];
     return parameter(one.name, kind, one.dtype);
   };
