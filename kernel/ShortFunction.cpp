@@ -19,7 +19,7 @@ const DeviceFunction *shortenable(const BodyOp &op) {
 
 /// Whether every element of the value leaves the kernel in 16 bits, as it is, multiplied by dropout
 /// or not at all, and nothing else reads it but sums that are stored in its type.
-bool isStoredAtOnce(const Kernel &kernel, int value) {
+bool isStoredAtOnce(const Kernel &kernel, ValueId value) {
   const DType type = kernel.values[size_t(value)].dtype;
   const BodyOp *reader = nullptr;
   for (const BodyOp &op : kernel.body) {
@@ -32,7 +32,7 @@ bool isStoredAtOnce(const Kernel &kernel, int value) {
     reader = &op;
   }
   if (!reader) return std::ranges::count(kernel.outputs, value) > 0;
-  const int next = reader->results[0];
+  const ValueId next = reader->results[0];
   return kernel.values[size_t(next)].dtype == type && isStoredAtOnce(kernel, next);
 }
 
