@@ -199,7 +199,11 @@ public:
   void turnOnce() {
     for (const auto &[index, merged] : mergedGradients) {
       mlir::Value old = group.members[index].gradient;
-      if (!merged.getDefiningOp<RotaryOp>()) continue;
+      const auto comesBefore = [merged = merged](mlir::Operation *user) {
+        return user->isBeforeInBlock(merged.getDefiningOp());
+      };
+      // What stands before the stack reads what was turned before it.
+      if (!merged.getDefiningOp<RotaryOp>() || llvm::any_of(old.getUsers(), comesBefore)) continue;
       if (!old.use_empty()) {
         builder.setInsertionPointAfterValue(merged);
         const size_t pair = group.members[index].merged->second;

@@ -276,7 +276,8 @@ private:
     return rotary && rotary.getX() == value && !rotary.getStarts() ? rotary : RotaryOp(nullptr);
   }
 
-  /// Neighbouring slices that turn alike are turned as one, and cut then.
+  /// Neighbouring slices that turn alike are turned as one, and cut then: not along what they turn,
+  /// nor along positions.
   void turnTogether(mlir::Value stacked, const std::vector<SliceOp> &slices) {
     for (size_t first = 0, next = 0; first < slices.size(); first = next) {
       RotaryOp like = rotaryOf(SliceOp(slices[first]).getResult());
@@ -286,7 +287,10 @@ private:
                mlir::getElementTypeOrSelf(rotary.getType()) ==
                    mlir::getElementTypeOrSelf(stacked.getType());
       };
-      for (next = first + 1; like && next < slices.size() && isAlike(slices[next]);) ++next;
+      const bool isCutElsewhere =
+          like && int64_t(like.getDim()) != axis && int64_t(like.getPosition()) != axis;
+      for (next = first + 1; isCutElsewhere && next < slices.size() && isAlike(slices[next]);)
+        ++next;
       if (next - first > 1)
         turnAsOne(stacked,
                   std::vector(slices.begin() + int64_t(first), slices.begin() + int64_t(next)));
@@ -304,11 +308,13 @@ private:
     const mlir::OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointAfterValue(parts.back());
     const int64_t start = int64_t(SliceOp(slices.front()).getStart());
-    auto whole = SliceOp::create(builder, named(parts), stacked, axis, start, size);
+    mlir::Value whole = stacked;
+    if (size < extents(stacked.getType())[size_t(axis)])
+      whole = SliceOp::create(builder, named(parts), stacked, axis, start, size);
     auto turned = mlir::cast<RotaryOp>(builder.clone(*results.front().getDefiningOp()));
     turned->setLoc(named(results));
     turned->setOperand(0, whole);
-    turned.getResult().setType(whole.getType());
+    turned.getResult().setType(mlir::cast<mlir::RankedTensorType>(whole.getType()));
     for (size_t index = 0; index < slices.size(); ++index) {
       SliceOp slice = slices[index];
       mlir::Value old = results[index];

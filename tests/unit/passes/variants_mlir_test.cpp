@@ -362,6 +362,20 @@ TEST_CASE("queries and keys of one stacked product are turned as one") {
   CHECK(stacked > 0);
 }
 
+TEST_CASE("what is stacked along the elements of a head turns apart") {
+  Dims dims = smallLlama;
+  dims["g"] = dims["h"],
+  dims["w"] = 6;  // of values only; products can be stacked along these alone
+  const auto loaded = preset("llama-3-8b", dims);
+  size_t stacked = 0;
+  for (const Variant &variant : nonEmpty(proposeVariants(*loaded->module, {}))) {
+    const std::vector<std::string> texts = textsOf(variant.rewrites);
+    stacked += size_t(std::ranges::count(texts, "stack-q-k-v"));
+    requireSame(loaded->graph(), graphOf(*variant.module));
+  }
+  CHECK(stacked > 0);
+}
+
 TEST_CASE("groups of projections are stacked together in the backward pass") {
   const auto loaded =
       preset("transformer-decoder", {{"b", 2}, {"j", 5}, {"h", 2}, {"p", 4}, {"i", 8}, {"u", 12}});
