@@ -202,7 +202,7 @@ public:
       const auto comesBefore = [merged = merged](mlir::Operation *user) {
         return user->isBeforeInBlock(merged.getDefiningOp());
       };
-      // What stands before the stack reads what was turned before it.
+      // Readers before the stack keep what was turned before it.
       if (!merged.getDefiningOp<RotaryOp>() || llvm::any_of(old.getUsers(), comesBefore)) continue;
       if (!old.use_empty()) {
         builder.setInsertionPointAfterValue(merged);

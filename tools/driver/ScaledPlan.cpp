@@ -265,7 +265,10 @@ Dims smallDims(const Plan &plan, int64_t step, int64_t longest, int64_t batch) {
   if (at("m") != at("j")) small["m"] = oddMultiple(at("m"), step, longest + 2 * step);
   if (at("w") != at("p")) small["w"] = oddMultiple(at("w"), step, std::max(step, longest / 5));
   for (const auto &[axis, chunks] : chunksByAxis(plan))
-    small[axis] = chunks.count * (chunks.isLong ? std::max<int64_t>(2, step) : 1);
+    // Elements of a head lie next to each other: chunks of them begin at whole vectors.
+    small[axis] = chunks.count * (!chunks.isLong               ? 1
+                                  : axis == "p" || axis == "w" ? std::max<int64_t>(2, step)
+                                                               : 2);
   for (auto &[name, extent] : small) extent = std::min(extent, at(name.c_str()));
   if (at("c") > 0) {  // caches of pages, which stay as long as they are
     small["e"] = std::min((small["k"] + at("c") - 1) / at("c"), at("e"));
