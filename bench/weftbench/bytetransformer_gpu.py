@@ -1,7 +1,6 @@
 """What bench/run bytetransformer measures on a GPU, as entries of points: every step of a layer,
 its attention alone, and whole models, each in the same rounds as its rivals. Right first: valid
 tokens of every contender are compared with fp64 as group `varlen` does."""
-from statistics import median
 
 import torch
 import torch.nn.functional as F
@@ -16,14 +15,6 @@ EAGER, SDPA, FLASH = 'eager', 'padded SDPA', 'flash varlen'
 
 def where():
     return machine.describe()
-
-
-def entries_of(result):
-    """Medians, and what has no figure with the reason."""
-    found = [figure_run.entry(name, median(samples), figure_run.MEASURED,
-                              error=result.errors.get(name))
-             for name, samples in result.samples.items()]
-    return found + [figure_run.failure(name, why) for name, why in result.failures.items()]
 
 
 def steps(settings, work, arguments):
@@ -48,7 +39,7 @@ def steps(settings, work, arguments):
         timing.measure(result, contenders, settings.rounds)
     del check, contenders, tensors, modules, x
     torch.cuda.empty_cache()
-    return entries_of(result)
+    return figure_run.entries_of(result)
 
 
 def attention_of(q, k, v, seen):
@@ -143,11 +134,11 @@ def attention(settings, work, kinds):
         timing.measure(result, contenders, settings.rounds)
     del heads, contenders
     torch.cuda.empty_cache()
-    return entries_of(result)
+    return figure_run.entries_of(result)
 
 
 def model(settings, work):
     """Padded, packed and all rivals of group `varlen`."""
     result = varlen.measured(settings, work.row())
     torch.cuda.empty_cache()
-    return entries_of(result)
+    return figure_run.entries_of(result)

@@ -6,6 +6,7 @@ import json
 import pathlib
 import subprocess
 import time
+from statistics import median
 
 PREDICTED, MEASURED = 'predicted', 'measured'
 FORMAT = 1  # of kept points
@@ -132,6 +133,15 @@ def entry(name, seconds, source=PREDICTED, **more):
 
 def failure(name, reason):
     return {'name': name, 'seconds': None, 'source': '', 'reason': reason}
+
+
+def entries_of(result):
+    """Medians of a report.Result, and what has no figure with the reason."""
+    found = [
+        entry(name, median(samples), MEASURED, error=result.errors.get(name))
+        for name, samples in result.samples.items()
+    ]
+    return found + [failure(name, why) for name, why in result.failures.items()]
 
 
 def seconds_of(entries, name, source=None):

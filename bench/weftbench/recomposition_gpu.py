@@ -3,7 +3,6 @@ kind, dense and under a table of tiles, and a layer in every form. Ours and the 
 same rounds. Right first: every result is compared with fp64 as groups `attention`, `sparse` and
 `encoder` do."""
 import dataclasses
-from statistics import median
 
 import torch
 
@@ -15,14 +14,6 @@ from .report import OURS, Result
 
 def where():
     return machine.describe()
-
-
-def entries_of(result):
-    """Medians, and what has no figure with the reason."""
-    found = [figure_run.entry(name, median(samples), figure_run.MEASURED,
-                              error=result.errors.get(name))
-             for name, samples in result.samples.items()]
-    return found + [figure_run.failure(name, why) for name, why in result.failures.items()]
 
 
 def own_folder(settings, name, flags=()):
@@ -39,7 +30,7 @@ def core(settings, work):
     plans = {kind: (list(flags), None) for kind, flags in KINDS.items()} if settings.ours else {}
     _, result = attention_figures_gpu.measured_at(own_folder(settings, work.series()),
                                                   work.extents(), work.length, plans)
-    return entries_of(result)
+    return figure_run.entries_of(result)
 
 
 def sparse_core(settings, work):
@@ -66,7 +57,7 @@ def sparse_core(settings, work):
         timing.measure(result, contenders, settings.rounds)
     del check, contenders, tensors
     torch.cuda.empty_cache()
-    return entries_of(result)
+    return figure_run.entries_of(result)
 
 
 def layer(settings, work):
@@ -101,4 +92,4 @@ def layer(settings, work):
         timing.measure(result, contenders, settings.rounds)
     del contenders, module, x, expected
     torch.cuda.empty_cache()
-    return entries_of(result)
+    return figure_run.entries_of(result)

@@ -264,11 +264,12 @@ class Measured(unittest.TestCase):
         for group in ('bytetransformer_gpu', 'recomposition_gpu'):
             with mock.patch.dict(sys.modules, stubs):  # what is imported here is forgotten again
                 module = importlib.import_module(f'weftbench.{group}')
+            self.assertTrue(callable(module.where))
             result = report.Result(report.Workload('layer'))
             result.samples = {'fused': [3.0, 1.0, 2.0]}
             result.errors = {'fused': 1e-4}
             result.failures = {'eager': 'out of memory'}
-            self.assertEqual(module.entries_of(result), [
+            self.assertEqual(figure_run.entries_of(result), [
                 {'name': 'fused', 'seconds': 2.0, 'source': 'measured', 'error': 1e-4},
                 {'name': 'eager', 'seconds': None, 'source': '', 'reason': 'out of memory'}])
 
