@@ -203,6 +203,7 @@ private:
         sm90AttentionStaysInQ(problem, knobs), knobs.headGroup);
     if (order.longTiles > 0) text += fmt::format(", .longTiles = {}", order.longTiles);
     if (knobs.residents > 0) text += fmt::format(", .residents = {}", knobs.residents);
+    if (knobs.keyConsumers > 0) text += fmt::format(", .keyConsumers = {}", knobs.keyConsumers);
     program.constants.push_back({"weft::sm90::AttentionTile", {{tile, text + "}"}}, ""});
   }
 
@@ -263,6 +264,8 @@ private:
         fmt::format("{}::threads == {}", config, sm90AttentionThreads(knobs))};
     if (knobs.residents > 0)
       tileTerms.push_back(fmt::format("{}.residents == {}", tile, knobs.residents));
+    if (knobs.keyConsumers > 0)
+      tileTerms.push_back(fmt::format("{}.keyConsumers == {}", tile, knobs.keyConsumers));
     Block checks = {evaluate(fmt::format("static_assert({}::sharedBytes == {})", config,
                                          sm90AttentionSharedBytes(problem, knobs))),
                     launchCheckOf({fmt::format("{}.queries == {}", shape, problem.queries),

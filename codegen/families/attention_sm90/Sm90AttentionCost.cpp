@@ -34,6 +34,9 @@ constexpr double threeResidentsFactor = 0.9;
 /// A tile that sees most keys takes so much longer for them where two or three blocks share the
 /// multiprocessor (H100, d = 64, a row of 64 blocks: 46 us and 48 us).
 constexpr double longestOfTwo = 1.7, longestOfThree = 2.0;
+/// Writing, waiting for and reading the sums of a consumer that shares rows, for each column of the
+/// values (estimate).
+constexpr double joinSecondsOfColumn = 5e-9;
 /// Two blocks a multiprocessor hide half of what a tile costs beside its blocks of keys (H200,
 /// causal window of 128 keys: tiles of 64 x 64 138 TFLOP/s, of 128 x 128 126, of 192 x 64 100).
 constexpr double residentTileShare = 0.5;
@@ -77,7 +80,9 @@ Cost sm90AttentionCost(const Kernel &kernel, const Configuration &configuration,
                tiles = double(sm90AttentionTiles(problem, knobs));
   const int residents = sm90AttentionResidentBlocks(problem, knobs);
   const bool isShared = tiles > slots && residents > 1;
-  if (consumers == 1 && !isShared) blockSeconds *= loneConsumerFactor;
+  const int sharers = std::max(knobs.keyConsumers, 1);
+  if (consumers == 1 && sharers == 1 && !isShared) blockSeconds *= loneConsumerFactor;
+  if (sharers > 2) blockSeconds *= threeResidentsFactor;
   if (tiles > 2 * slots && residents > 2) blockSeconds *= threeResidentsFactor;
 
   const double keyBlocks = std::ceil(double(problem.keys) / knobs.tileKeys);
@@ -85,9 +90,13 @@ Cost sm90AttentionCost(const Kernel &kernel, const Configuration &configuration,
       visible.hasMasks
           ? visibleBlocks(kernel, *recognised.region, problem, knobs.tileQueries, knobs.tileKeys)
           : VisibleBlocks{.mean = keyBlocks, .most = keyBlocks, .mixed = 0};
+  // Consumers that share rows take as many blocks each: the last turn may be that of few.
+  const double joinSeconds =
+      (sharers - 1) * joinSecondsOfColumn * double(problem.valueDim) * slower;
   const auto tileTime = [&](double seen) {
-    return (seen + maskShare * blocks.mixed) * blockSeconds +
-           tileSeconds * slower * (isShared ? residentTileShare : 1.0);
+    const double turns = std::ceil(seen / sharers) * sharers;
+    return ((sharers > 1 ? turns : seen) + maskShare * blocks.mixed) * blockSeconds +
+           tileSeconds * slower * (isShared ? residentTileShare : 1.0) + joinSeconds;
   };
   // Tiles that see few keys fill the gaps that others leave; the longest ones begin first.
   const double waves = blocks.mean < blocks.most ? tiles / slots + 0.3 : std::ceil(tiles / slots);

@@ -68,6 +68,16 @@ const ScheduleField sm90AttentionFields[] = {
          .most = 3,
          .isOptional = true,
          .shown = Shown::text}),
+    scheduleField<&Sm90AttentionKnobs::keyConsumers>(
+        {.name = "keyConsumers",
+         .rowName = "keyConsumers",
+         .meaning =
+             "consumers that share 64 query rows and take blocks of keys in turn: 2 or 3; 0: "
+             "none do",
+         .least = 0,
+         .most = 3,
+         .isOptional = true,
+         .shown = Shown::text}),
     scheduleField<&Sm90AttentionKnobs::blocks>({.name = "blocks",
                                                 .rowName = "blocks",
                                                 .meaning = "blocks of the persistent grid, at most",
@@ -77,10 +87,13 @@ const ScheduleField sm90AttentionFields[] = {
 std::string describeKnobs(const Kernel &, const Knobs &any) {
   const auto &knobs = any.get<Sm90AttentionKnobs>();
   return fmt::format(
-      "fused attention by wgmma, {} query rows x {} keys, {} stages, {} of queries{}{}{}",
+      "fused attention by wgmma, {} query rows x {} keys, {} stages, {} of queries{}{}{}{}",
       knobs.tileQueries, knobs.tileKeys, knobs.stages, knobs.queryStages,
       knobs.ordered == 1 ? ", ordered consumers" : "",
       knobs.residents == 3 ? ", three blocks a multiprocessor" : "",
+      knobs.keyConsumers == 0
+          ? ""
+          : fmt::format(", blocks of keys by {} consumers in turn", knobs.keyConsumers),
       knobs.headGroup == 0
           ? ""
           : fmt::format(", tiles of {} heads together, longest first", knobs.headGroup));

@@ -6,7 +6,7 @@
 namespace weft {
 
 /// Persistent blocks of one producer warp and one to three consumer warpgroups, 64 query rows each
-/// (sm90_attention.cuh).
+/// or the same 64 together (sm90_attention.cuh).
 struct Sm90AttentionKnobs {
   int tileQueries = 128;  ///< query rows of a tile: 64, 128, 192
   int tileKeys = 128;     ///< keys of a block: a multiple of 16
@@ -16,7 +16,9 @@ struct Sm90AttentionKnobs {
   int headGroup = 0;      ///< heads whose tiles are taken together, longest first; 0: head by head
   int residents = 0;      ///< blocks that share a multiprocessor: 3 where one consumer needs few
                       ///< registers; 0: two of one consumer where shared memory allows, else one
-  int blocks = 132;  ///< of the persistent grid, at most
+  int keyConsumers = 0;  ///< consumers that share 64 query rows and take blocks of keys in turn: 2
+                         ///< or 3; 0: none do
+  int blocks = 132;      ///< of the persistent grid, at most
   static const Family &family();
   auto operator<=>(const Sm90AttentionKnobs &) const = default;
 };

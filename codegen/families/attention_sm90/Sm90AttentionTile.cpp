@@ -45,7 +45,11 @@ constexpr int64_t widestOfGathers = 128;
 constexpr int mostGatheringKeysOfTwo = 48, mostGatheringKeysOfOne = 32;
 constexpr int64_t widestOfThree = 96;  ///< columns of values: wider ones spill in blocks that pay
 
-int consumersOf(const Sm90AttentionKnobs &knobs) { return knobs.tileQueries / subtileSide; }
+/// Consumers that share rows.
+int sharersOf(const Sm90AttentionKnobs &knobs) { return std::max(knobs.keyConsumers, 1); }
+int consumersOf(const Sm90AttentionKnobs &knobs) {
+  return knobs.tileQueries / subtileSide * sharersOf(knobs);
+}
 /// Why score ops that gather from a row for each query or key do not fit such a tile.
 std::string gatherRejection(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
   constexpr std::string_view gathers =
@@ -74,13 +78,20 @@ int64_t outputBytes(const AttentionProblem &problem, const Sm90AttentionKnobs &k
   return panels(problem.valueDim) * knobs.tileQueries * rowBytes;
 }
 int64_t barriers(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
-  return 2 * knobs.queryStages + 4 * knobs.stages + 4 + (problem.packed ? 1 : 0);
+  return 2 * knobs.queryStages + 4 * knobs.stages + 4 + (problem.packed ? 1 : 0) +
+         2 * (sharersOf(knobs) - 1);
+}
+/// Sums of consumers that share rows: statistics and output of each thread.
+int64_t partsBytes(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
+  const int64_t columns = (problem.valueDim + 15) / 16 * 16;
+  return (sharersOf(knobs) - 1) * warpgroup * (4 + columns / 2) * 4;
 }
 int64_t bytesWithoutOutput(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
   const int64_t block =
       (panels(problem.headDim) + panels(problem.valueDim)) * knobs.tileKeys * rowBytes;
   return knobs.queryStages * queryBytes(problem, knobs) + knobs.stages * block +
-         barriers(problem, knobs) * 8 + 16 + (problem.packed ? wordsOfSequences : 0);
+         partsBytes(problem, knobs) + barriers(problem, knobs) * 8 + 16 +
+         (problem.packed ? wordsOfSequences : 0);
 }
 
 /// Elements of one head after the other, rows in order: as the kernel template writes them.
@@ -202,8 +213,19 @@ std::string sm90AttentionTileRejection(const AttentionProblem &problem,
                                        const Sm90AttentionKnobs &knobs, const ScoreNeeds &needs) {
   const int consumers = consumersOf(knobs);
   if (problem.packed && needs.hasTables) return "block masks over packed tokens";
-  if (knobs.tileQueries % subtileSide != 0 || consumers < 1 || consumers > 3)
+  if (knobs.tileQueries % subtileSide != 0 || knobs.tileQueries < subtileSide ||
+      knobs.tileQueries > 3 * subtileSide)
     return fmt::format("{} query rows a tile; 64, 128 and 192 are taken", knobs.tileQueries);
+  if (knobs.keyConsumers == 1 || knobs.keyConsumers > 3)
+    return fmt::format("{} consumers that share rows; 2 and 3 are taken, or 0", knobs.keyConsumers);
+  if (knobs.keyConsumers > 0 &&
+      (knobs.tileQueries != subtileSide || knobs.ordered != 0 || knobs.residents != 0))
+    return fmt::format(
+        "{} consumers share rows of tiles of {}{}; of tiles of 64 alone, in no order",
+        knobs.keyConsumers, knobs.tileQueries,
+        knobs.ordered != 0     ? ", ordered"
+        : knobs.residents != 0 ? ", of several blocks a multiprocessor"
+                               : "");
   if (knobs.tileKeys % 16 != 0 || knobs.tileKeys < 16 || knobs.tileKeys > 256)
     return fmt::format("{} keys a block; multiples of 16 up to 256 are taken", knobs.tileKeys);
   if (problem.paged && knobs.tileKeys % problem.paged->positions != 0 &&
@@ -213,6 +235,9 @@ std::string sm90AttentionTileRejection(const AttentionProblem &problem,
   if (needs.gathersRows)
     if (std::string reason = gatherRejection(problem, knobs); !reason.empty()) return reason;
   if (knobs.stages < 2) return fmt::format("{} stages; at least 2 are needed", knobs.stages);
+  if (knobs.stages % sharersOf(knobs) != 0)
+    return fmt::format("{} stages for {} consumers, which take as many each", knobs.stages,
+                       sharersOf(knobs));
   if (knobs.queryStages < 1 || knobs.queryStages > 2)
     return fmt::format("{} tiles of queries in shared memory; 1 and 2 are taken",
                        knobs.queryStages);
@@ -326,6 +351,31 @@ std::string sm90AttentionDropoutRejection(const Kernel &kernel, const AttentionR
                      probabilities.name);
 }
 
+namespace {
+/// Tiles whose consumers share rows, where there are too few to fill the multiprocessors twice.
+void addSharedRows(std::vector<Sm90AttentionKnobs> &choices, const AttentionProblem &problem,
+                   const ScoreNeeds &needs, int multiprocessors) {
+  constexpr int widest = 128, narrowest = 64, stagesOfConsumer = 2;
+  for (const int sharers : {2, 3}) {
+    for (int tileKeys = widest; tileKeys >= narrowest; tileKeys -= 16) {
+      Sm90AttentionKnobs knobs{.tileQueries = subtileSide,
+                               .tileKeys = tileKeys,
+                               .stages = stagesOfConsumer * sharers,
+                               .queryStages = 1,
+                               .ordered = 0,
+                               .keyConsumers = sharers,
+                               .blocks = multiprocessors};
+      if (sm90AttentionTiles(problem, knobs) > 2 * multiprocessors) return;
+      if (problem.keys <= (sharers - 1) * tileKeys) continue;
+      if (!sm90AttentionTileRejection(problem, knobs, needs).empty()) knobs.stages = sharers;
+      if (!sm90AttentionTileRejection(problem, knobs, needs).empty()) continue;
+      choices.push_back(knobs);
+      if (tileKeys > narrowest) tileKeys = narrowest + 16;  // and the narrowest
+    }
+  }
+}
+}  // namespace
+
 std::vector<Sm90AttentionKnobs> sm90AttentionTileChoices(const AttentionProblem &problem,
                                                          const ScoreNeeds &needs,
                                                          int multiprocessors) {
@@ -368,6 +418,7 @@ std::vector<Sm90AttentionKnobs> sm90AttentionTileChoices(const AttentionProblem 
       break;
     }
   }
+  addSharedRows(choices, problem, needs, multiprocessors);
   return choices;
 }
 

@@ -9,7 +9,8 @@
 // Persistent blocks take tiles by a counter in device memory. A consumer issues the scores of the
 // next block of keys before the output's GEMM of the one before, so that the maxima of one overlap
 // with the GEMM of the other; ordered consumers issue their GEMMs in turn, so that one has the
-// tensor cores while another computes exponentials. The producer runs ahead into the next tile
+// tensor cores while another computes exponentials. Where tiles are few, consumers share rows and
+// take blocks of keys in turn (sm90_key_consumers.cuh). The producer runs ahead into the next tile
 // while outputs are stored. Of packed tokens sm90_packed_tokens.cuh says where sequences lie.
 #pragma once
 
@@ -20,6 +21,7 @@
 #include "weft/sm90_barrier.cuh"
 #include "weft/sm90_fragment_shared.cuh"
 #include "weft/sm90_heads.cuh"
+#include "weft/sm90_key_consumers.cuh"
 #include "weft/sm90_packed_tokens.cuh"
 #include "weft/sm90_registers.cuh"
 #include "weft/sm90_tma.cuh"
@@ -178,8 +180,9 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
                                                  const Args &args) {
   using C = AttentionConfig<problem, tile>;
   const bool isLeader = threadIdx.x == 0;
-  unsigned tiles = 0, keyBlocks = 0;  // passed before
-  unsigned changed = 0;               // blocks of values whose last rows were zeroed
+  unsigned tiles = 0;  // passed before
+  BlockRings<C::keyConsumers, C::ringStages> rings;
+  unsigned changed = 0;  // blocks of values whose last rows were zeroed
   const TileNumbers<problem, tile, Args> numbers(args, shared.sequenceWords());
   int taken = blockIdx.x;
 #pragma unroll 1
@@ -198,8 +201,10 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
     const Sequence sequence = sequenceOf<problem>(args, at.head);
     KeyBlocks<problem, tile, decltype(args.coverage)> blocks{args.coverage, at.head, at.firstQuery,
                                                              sequence.count};
+    rings.startTile();
+    BlockStage key{};  // of the block whose keys were loaded last
     const auto loadKeys = [&] {
-      const StageOfPass<tile.stages> key(keyBlocks++);
+      key = rings.next();
       if (!isLeader) return;
       wait(shared.kEmpty(key.stage), key.parity ^ 1);
       arriveExpecting(shared.kFull(key.stage), C::keyBytes);
@@ -207,8 +212,7 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
           shared.k(key.stage), args.k, shared.kFull(key.stage),
           sequence.first + blocks.index * tile.keys, at.head, args);
     };
-    const auto loadValues = [&](int block, unsigned count) {
-      const StageOfPass<tile.stages> value(count);
+    const auto loadValues = [&](int block, const BlockStage &value) {
       const bool isPart = problem.isPacked && blocks.isPart(block);
       const SharedAddress full = isPart ? shared.lastValues() : shared.vFull(value.stage);
       if (isLeader) {
@@ -237,13 +241,15 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
     }
     if (hasBlocks) {
       int previous = blocks.index;
+      BlockStage value = key;
 #pragma unroll 1
       while (blocks.advance()) {
         loadKeys();
-        loadValues(previous, keyBlocks - 2);
+        loadValues(previous, value);
         previous = blocks.index;
+        value = key;
       }
-      loadValues(previous, keyBlocks - 1);
+      loadValues(previous, value);
     }
     ++tiles;
     if (isLeader) taken = gridDim.x + ptx::count(args.counter, numbers.count() - 1);
@@ -257,6 +263,7 @@ template <typename T, AttentionProblem problem, AttentionTile tile, typename Arg
 __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> shared,
                                                  const Args &args, int consumer) {
   using C = AttentionConfig<problem, tile>;
+  constexpr int keyConsumers = C::keyConsumers;
   constexpr T *type = nullptr;
   constexpr float log2e = 1.44269504088896f;
   // Expressions take scaled products; where there are none, or only masks, the exponential scales.
@@ -264,7 +271,9 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
   const float factor = scalesFirst ? log2e : args.scale * log2e;
   const int thread = threadIdx.x % warpgroup, warp = thread / 32, lane = thread % 32;
   const bool isLeader = thread == 0;
-  unsigned tiles = 0, keyBlocks = 0;  // passed before
+  // Of 64 rows, and of those that share them: the first one stores the output.
+  const int rowPart = keyConsumers == 1 ? consumer : 0, turn = keyConsumers == 1 ? 0 : consumer;
+  unsigned tiles = 0, keyBlocks = 0;  // of this consumer, passed before
   if (tile.isOrdered && consumer == C::consumers - 1) arriveAt(orderedBarrier, 2 * warpgroup);
 #pragma unroll 1
   while (true) {
@@ -283,17 +292,25 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
     const Sequence sequence = sequenceOf<problem>(args, at.head);
     KeyBlocks<problem, tile, decltype(args.coverage)> blocks{args.coverage, at.head, at.firstQuery,
                                                              sequence.count};
-    const int firstRow = at.firstQuery + consumer * 64 + warp * 16 + lane / 4;
+    const int firstRow = at.firstQuery + rowPart * 64 + warp * 16 + lane / 4;
+    // Goes to the next block of this consumer, past `others` that are not.
+    const auto advance = [&](int others) {
+      if constexpr (keyConsumers > 1)
+        for (int other = 0; other < others; ++other)
+          if (!blocks.advance()) return false;
+      return blocks.advance();
+    };
+    const auto stageOf = [&](unsigned pass) { return blockStage<C::ringStages>(turn, pass); };
 
     float output[C::valueColumns / 2];
 #pragma unroll
     for (int i = 0; i < C::valueColumns / 2; ++i) output[i] = 0;
     OnlineSoftmax softmax;
     wait(shared.qFull(query.stage), query.parity);
-    if (blocks.advance()) {
+    if (advance(turn)) {
       float scores[tile.keys / 2], older[2];
       unsigned exponentials[tile.keys / 16][4];
-      const SharedAddress q = shared.q(query.stage) + consumer * subtileBytes;
+      const SharedAddress q = shared.q(query.stage) + rowPart * subtileBytes;
 
       const auto issueScores = [&](int stage) {
         fenceWgmma();
@@ -359,7 +376,7 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
       };
 
       {
-        const StageOfPass<tile.stages> key(keyBlocks++);
+        const BlockStage key = stageOf(keyBlocks++);
         wait(shared.kFull(key.stage), key.parity);
         issueScores(key.stage);
         waitForWgmma<0>();
@@ -370,8 +387,8 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
       softmax.add(scores, factor, older);
       packScores(blocks.index);
 #pragma unroll 1
-      while (blocks.advance()) {
-        const StageOfPass<tile.stages> value(keyBlocks - 1), key(keyBlocks++);
+      while (advance(keyConsumers - 1)) {
+        const BlockStage value = stageOf(keyBlocks - 1), key = stageOf(keyBlocks++);
         wait(shared.kFull(key.stage), key.parity);
         if constexpr (tile.isOrdered) synchronize(orderedBarrier + consumer, 2 * warpgroup);
         issueScores(key.stage);
@@ -391,22 +408,43 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
         for (int i = 0; i < C::valueColumns / 2; ++i) output[i] *= older[i / 2 % 2];
         packScores(blocks.index);
       }
-      if (!tile.staysInQ && isLeader) arrive(shared.qEmpty(query.stage));
-      const StageOfPass<tile.stages> value(keyBlocks - 1);
+      if ((!tile.staysInQ || turn > 0) && isLeader) arrive(shared.qEmpty(query.stage));
+      const BlockStage value = stageOf(keyBlocks - 1);
       wait(shared.vFull(value.stage), value.parity);
       issueOutput(value.stage);
       softmax.joinSums();
       waitForWgmma<0>();
       fenceAccumulators(output);
       if (isLeader) arrive(shared.vEmpty(value.stage));
-    } else if (!tile.staysInQ && isLeader) {
+    } else if ((!tile.staysInQ || turn > 0) && isLeader) {
       arrive(shared.qEmpty(query.stage));
+    }
+
+    if constexpr (keyConsumers > 1) {
+      const int parity = int(tiles % 2);
+      const auto arriveAsWarp = [&](SharedAddress barrier) {
+        __syncwarp();
+        if (lane == 0) arrive(barrier);
+      };
+      if (turn > 0) {
+        wait(shared.partEmpty(turn), parity ^ 1);
+        storePart(shared.part(turn) + thread * 16, softmax, output);
+        arriveAsWarp(shared.partFull(turn));
+        ++tiles;
+        continue;
+      }
+#pragma unroll
+      for (int other = 1; other < keyConsumers; ++other) {
+        wait(shared.partFull(other), parity);
+        joinPart(shared.part(other) + thread * 16, factor, softmax, output);
+        arriveAsWarp(shared.partEmpty(other));
+      }
     }
 
     // The last store has read its place.
     if (isLeader) waitForStoresToRead<0>();
     synchronize(consumerBarrier + consumer, warpgroup);
-    const SharedAddress staged = shared.output() + consumer * subtileBytes;
+    const SharedAddress staged = shared.output() + rowPart * subtileBytes;
     const float scaling[2] = {softmax.scaling(0) * args.keepScale,
                               softmax.scaling(1) * args.keepScale};
 #pragma unroll
@@ -420,7 +458,7 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
     }
     fenceForAsync();
     synchronize(consumerBarrier + consumer, warpgroup);
-    const int firstOfPart = at.firstQuery + consumer * 64;
+    const int firstOfPart = at.firstQuery + rowPart * 64;
     bool isWhole = true;  // no row is of another sequence
     if constexpr (problem.isPacked) {
       const int left = sequence.count - firstOfPart;
@@ -476,8 +514,12 @@ __device__ __forceinline__ void attention(const Args &args) {
     for (int stage = 0; stage < tile.stages; ++stage) {
       initializeBarrier(shared.kFull(stage), 1);
       initializeBarrier(shared.vFull(stage), 1);
-      initializeBarrier(shared.kEmpty(stage), C::consumers);
-      initializeBarrier(shared.vEmpty(stage), C::consumers);
+      initializeBarrier(shared.kEmpty(stage), C::rowParts);
+      initializeBarrier(shared.vEmpty(stage), C::rowParts);
+    }
+    for (int other = 1; other < C::keyConsumers; ++other) {
+      initializeBarrier(shared.partFull(other), warpgroup / 32);
+      initializeBarrier(shared.partEmpty(other), warpgroup / 32);
     }
     for (int place = 0; place < 2; ++place) {
       initializeBarrier(shared.tileFull(place), 1);

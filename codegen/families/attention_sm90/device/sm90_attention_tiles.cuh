@@ -36,11 +36,20 @@ struct AttentionTile {
   int headGroup;      ///< heads whose tiles are taken together, by an order; 0: head by head
   int longTiles = 0;  ///< the first ones of the order, which are taken of all heads before others
   int residents = 0;  ///< blocks that share a multiprocessor; 0: two of one consumer, else one
+  /// Consumers that share 64 rows and take blocks of keys in turn (sm90_key_consumers.cuh); 0: each
+  /// consumer has other rows.
+  int keyConsumers = 0;
 };
 
 template <AttentionProblem problem, AttentionTile tile>
 struct AttentionConfig {
-  static constexpr int consumers = tile.queries / 64, threads = (consumers + 1) * warpgroup;
+  static constexpr int keyConsumers = tile.keyConsumers == 0 ? 1 : tile.keyConsumers,
+                       rowParts = tile.queries / 64, consumers = rowParts * keyConsumers,
+                       threads = (consumers + 1) * warpgroup;
+  /// Of the blocks of keys of consumers that share rows: each has a ring of stages.
+  static constexpr int ringStages = tile.stages / keyConsumers;
+  static_assert(keyConsumers == 1 || (rowParts == 1 && !tile.isOrdered));
+  static_assert(tile.stages % keyConsumers == 0);
   static constexpr int queryPanels = panelsOf(problem.headDim),
                        valuePanels = panelsOf(problem.valueDim);
   /// Columns of the WGMMAs that make the output, and steps of 16 that make scores.
@@ -53,17 +62,20 @@ struct AttentionConfig {
                        keyBytes = queryPanels * tile.keys * rowBytes,
                        valueBytes = valuePanels * tile.keys * rowBytes,
                        outputBytes = tile.staysInQ ? 0 : valuePanels * tile.queries * rowBytes;
+  /// What a consumer that shares rows has summed, in floats: statistics and output of each thread.
+  static constexpr int partBytes = warpgroup * (4 + valueColumns / 2) * 4,
+                       partsBytes = (keyConsumers - 1) * partBytes;
   /// Rows of one box of keys or values.
   static constexpr int boxKeys =
       problem.pageRows == 0 ? tile.keys : smaller(tile.keys, problem.pageRows);
   static_assert(tile.keys % boxKeys == 0 &&
                     (problem.pageRows == 0 || problem.pageRows % boxKeys == 0),
                 "a block of keys is whole pages, or a page whole blocks");
-  static constexpr int barriers =
-      2 * tile.queryStages + 4 * tile.stages + 4 + (problem.isPacked ? 1 : 0);
-  static constexpr int sharedBytes = tile.queryStages * queryBytes +
-                                     tile.stages * (keyBytes + valueBytes) + outputBytes +
-                                     barriers * 8 + 16 + (problem.isPacked ? 4 * 32 * 4 : 0);
+  static constexpr int barriers = 2 * tile.queryStages + 4 * tile.stages + 4 +
+                                  (problem.isPacked ? 1 : 0) + 2 * (keyConsumers - 1);
+  static constexpr int sharedBytes =
+      tile.queryStages * queryBytes + tile.stages * (keyBytes + valueBytes) + outputBytes +
+      partsBytes + barriers * 8 + 16 + (problem.isPacked ? 4 * 32 * 4 : 0);
   /// What setmaxnreg gives.
   static constexpr int consumerRegisters = tile.residents == 3 ? 128
                                            : consumers == 1    ? 216
@@ -71,6 +83,33 @@ struct AttentionConfig {
                                                                : 160,
                        producerRegisters = tile.residents == 3 || consumers == 3 ? 32 : 40;
   static_assert(!tile.staysInQ || (valuePanels <= queryPanels && tile.queryStages == 1));
+};
+
+/// The stage of a block of keys, and how often its ring went round.
+struct BlockStage {
+  int stage, parity;
+};
+/// Of the `pass`-th block in ring `ring`.
+template <int ringStages>
+__device__ __forceinline__ BlockStage blockStage(int ring, unsigned pass) {
+  const StageOfPass<ringStages> own(pass);
+  return {ring * ringStages + own.stage, own.parity};
+}
+
+/// The rings that a producer fills: block after block of a tile, in turn.
+template <int rings, int ringStages>
+struct BlockRings {
+  unsigned passed[rings] = {};
+  int ring = 0;
+  __device__ __forceinline__ void startTile() { ring = 0; }
+  __device__ __forceinline__ BlockStage next() {
+    BlockStage at{};
+#pragma unroll
+    for (int own = 0; own < rings; ++own)  // a variable index would be one into local memory
+      if (own == ring) at = blockStage<ringStages>(own, passed[own]++);
+    ring = ring + 1 == rings ? 0 : ring + 1;
+    return at;
+  }
 };
 
 /// Addresses in shared memory.
@@ -92,7 +131,7 @@ struct AttentionShared {
     return tile.staysInQ ? q(0) : v(tile.stages);
   }
   __device__ __forceinline__ SharedAddress barrier(int index) const {
-    return v(tile.stages) + C::outputBytes + index * 8;
+    return v(tile.stages) + C::outputBytes + C::partsBytes + index * 8;
   }
   __device__ __forceinline__ SharedAddress qFull(int stage) const { return barrier(stage); }
   __device__ __forceinline__ SharedAddress qEmpty(int stage) const {
@@ -119,6 +158,16 @@ struct AttentionShared {
   }
   /// Of values that the producer's warp changes before consumers read them.
   __device__ __forceinline__ SharedAddress lastValues() const { return kFull(4 * tile.stages + 4); }
+  /// What consumer `other` of a row, counted from 1, has summed, and its barriers.
+  __device__ __forceinline__ SharedAddress part(int other) const {
+    return v(tile.stages) + C::outputBytes + (other - 1) * C::partBytes;
+  }
+  __device__ __forceinline__ SharedAddress partFull(int other) const {
+    return barrier(C::barriers - 2 * other);
+  }
+  __device__ __forceinline__ SharedAddress partEmpty(int other) const {
+    return barrier(C::barriers - 2 * other + 1);
+  }
   __device__ __forceinline__ SharedAddress tileNumber(int place) const {
     return barrier(C::barriers) + place * 4;
   }

@@ -132,6 +132,45 @@ TEST_CASE("attention of every number of consumers, ordered or not, and of stages
   checkAll("sm90_attention_tiles", subjects);
 }
 
+TEST_CASE("consumers that share rows take blocks of keys in turn") {
+  std::vector<Subject> subjects;
+  // Fewer blocks than consumers, as many, and numbers that are no multiple; several tiles a block.
+  for (const int consumers : {2, 3})
+    for (const int64_t k : {40, 64, 171, 300}) {
+      const Sm90AttentionKnobs knobs{.tileQueries = 64,
+                                     .tileKeys = 64,
+                                     .stages = consumers + int(k % 2) * consumers,
+                                     .queryStages = 2 - int(k % 2),
+                                     .ordered = 0,
+                                     .keyConsumers = consumers,
+                                     .blocks = 2};
+      const AttentionExtents e{.b = 2, .h = 1, .j = 130, .k = k, .p = 32, .w = 40};
+      add(subjects, plainAttention(e, DType::f16, k == 171), knobs);
+      add(subjects, paddedAttention(e, DType::bf16, true), knobs, {double(k) - 30, 0});
+      Sm90AttentionKnobs grouped = knobs;
+      grouped.headGroup = 2;
+      add(subjects, causalAttention(e, DType::f16, true), grouped);
+    }
+  const Sm90AttentionKnobs two{
+      .tileQueries = 64, .tileKeys = 32, .stages = 4, .ordered = 0, .keyConsumers = 2, .blocks = 3};
+  const AttentionExtents scored{.b = 2, .h = 2, .j = 75, .k = 90, .p = 32, .w = 40};
+  add(subjects, cappedAttention(scored, DType::f16, true), two);
+  add(subjects, droppedAttention(scored, DType::bf16, {.p = 0.25, .stream = 3}, true, true), two);
+  add(subjects,
+      packedAttention({.b = 4, .h = 2, .j = 150, .k = 150, .p = 64, .w = 64, .tokens = 330},
+                      DType::f16, true),
+      two, {70, 0, 1, 150}, {0, 70, 70, 71, 221});
+  // The output leaves through the place of the queries, which all consumers have read by then.
+  const Kernel wide = plainAttention({.h = 1, .j = 150, .k = 99, .p = 256, .w = 256}, DType::bf16);
+  const Sm90AttentionKnobs narrow{
+      .tileQueries = 64, .tileKeys = 64, .stages = 2, .ordered = 0, .keyConsumers = 2, .blocks = 1};
+  const AttentionProblem problem = valueOrThrow(attentionProblem(
+      wide, attentionRegion(wide).region.value(), configurationOf(wide, narrow, 0)));
+  REQUIRE(sm90AttentionStaysInQ(problem, narrow));
+  add(subjects, wide, narrow);
+  checkAll("sm90_attention_key_consumers", subjects);
+}
+
 TEST_CASE("keys and values come by boxes from the pages that the table lists") {
   std::vector<Subject> subjects;
   // Blocks of several pages, of one, of a part of one; the last block has fewer.
