@@ -280,7 +280,9 @@ private:
     const std::optional<Kernel> less = shortenedKernel(kernel, fill, isLoop);
     if (!less) return cost;
     const double zeros =
-        isLoop ? 0 : (1 - fill.tokens) * double(bytesStored(kernel)) / device().copyBandwidth;
+        isLoop || areUnusedUnread(kernel)
+            ? 0
+            : (1 - fill.tokens) * double(bytesStored(kernel)) / device().copyBandwidth;
     double share = 1;
     try {
       share = estimated(*less, configuration) / estimated(kernel, configuration);

@@ -321,7 +321,23 @@ private:
                      problem.packed->offsetStride, axes[size_t(problem.queryAxis)],
                      axes[size_t(region.packed->output)], inputs.at(region.packed->input))});
     arguments.push_back({"outputRow", row});
+    addPrefetches();
     arguments.push_back({"zeroesUnused", "true"});
+  }
+
+  /// Offsets say where queries are, and lengths which keys are seen, one after the other: of few
+  /// words all are asked for at once.
+  void addPrefetches() {
+    constexpr int64_t mostWords = 4096;
+    Block prefetches;
+    for (size_t i = 0; i < kernel.inputs.size(); ++i) {
+      const Value &value = kernel.values[size_t(kernel.inputs[i])];
+      const int64_t words = kernel.elements(kernel.inputs[i]);
+      if (value.dtype == DType::i32 && words <= mostWords)
+        prefetches.push_back(
+            evaluate(fmt::format("weft::sm90::prefetchWords({}, {})", inputs[i], words)));
+    }
+    program.body.insert(program.body.end(), prefetches.begin(), prefetches.end());
   }
 
   /// The page of a key, by the table; none behind the last key.

@@ -8,6 +8,7 @@
 #include "codegen/families/gemm_sm90/Sm90Tile.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
+#include "kernel/UnusedTokens.h"
 #include "passes/configure/AnalyticConstants.h"
 #include "passes/configure/Margins.h"
 
@@ -88,8 +89,10 @@ double partialBytes(const Kernel &kernel, const GemmProblem &gemm, const Sm90Gem
 double sm90ElementSeconds(const Kernel &kernel, const ContractionRegion &region) {
   double seconds = analytic::epilogueSeconds;
   const double elements = double(kernel.elements(region.c));
-  for (const OpId op : region.elementwiseOps())
-    seconds += analytic::epilogueFlopSeconds * kernel.body[op].flop / elements;
+  for (const OpId op : region.elementwiseOps()) {
+    const bool isFree = isTokenMask(kernel.body[op]) && areUnusedUnread(kernel);  // no instruction
+    if (!isFree) seconds += analytic::epilogueFlopSeconds * kernel.body[op].flop / elements;
+  }
   bool isFirst = true;
   for (const EpilogueInput &input : region.inputs)
     if (input.role == EpilogueRole::result)

@@ -14,6 +14,7 @@
 #include "codegen/families/gemm_sm90/Sm90Tile.h"
 #include "codegen/families/loop/LoopOps.h"
 #include "kernel/Error.h"
+#include "kernel/UnusedTokens.h"
 
 #include <fmt/ranges.h>
 
@@ -459,7 +460,13 @@ private:
     // out (C7515): those behind the last token are computed there, too.
     const TokenSide side =
         knobs.splitK > 1 ? TokenSide::none : tokenSide(kernel, region, gemm.isSwapped);
-    arguments.push_back({"tokens", tokensArgument(kernel, side, "weft::sm90", tokens)});
+    if (side == TokenSide::columns && areUnusedUnread(kernel) && !tokens.empty()) {
+      program.headers.push_back("weft/sm90_column_tokens.cuh");
+      std::ranges::sort(program.headers);
+      arguments.push_back({"tokens", fmt::format("weft::sm90::CountedColumnTokens{{{}}}", tokens)});
+    } else {
+      arguments.push_back({"tokens", tokensArgument(kernel, side, "weft::sm90", tokens)});
+    }
     arguments.push_back({"epilogue", epilogueOp});
     if (isTransformed)
       return call("prologueGemm", {type, std::string(cudaNameOf(operandType(made()))), shape, tile},

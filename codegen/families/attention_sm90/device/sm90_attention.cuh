@@ -212,7 +212,19 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
           shared.k(key.stage), args.k, shared.kFull(key.stage),
           sequence.first + blocks.index * tile.keys, at.head, args);
     };
+    // Values whose last rows are to be zeroed when they are there: meanwhile others are asked for.
+    int partBlock = -1, partStage = 0;
+    const auto finishPart = [&] {
+      if (!problem.isPacked || partBlock < 0) return;
+      wait(shared.lastValues(), int(changed++ % 2));
+      zeroRows<C::valuePanels, tile.keys>(shared.v(partStage),
+                                          larger(sequence.count - partBlock * tile.keys, 0));
+      __syncwarp();
+      if (isLeader) arrive(shared.vFull(partStage));
+      partBlock = -1;
+    };
     const auto loadValues = [&](int block, const BlockStage &value) {
+      finishPart();
       const bool isPart = problem.isPacked && blocks.isPart(block);
       const SharedAddress full = isPart ? shared.lastValues() : shared.vFull(value.stage);
       if (isLeader) {
@@ -221,12 +233,7 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
         loadBlock<problem, tile, problem.v, C::valuePanels>(
             shared.v(value.stage), args.v, full, sequence.first + block * tile.keys, at.head, args);
       }
-      if (!isPart) return;
-      wait(full, int(changed++ % 2));
-      zeroRows<C::valuePanels, tile.keys>(shared.v(value.stage),
-                                          larger(sequence.count - block * tile.keys, 0));
-      __syncwarp();
-      if (isLeader) arrive(shared.vFull(value.stage));
+      if (isPart) partBlock = block, partStage = value.stage;
     };
     const bool hasBlocks = blocks.advance();
     if (hasBlocks) loadKeys();  // their place is free before that of the queries
@@ -250,6 +257,7 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
         value = key;
       }
       loadValues(previous, value);
+      finishPart();
     }
     ++tiles;
     if (isLeader) taken = gridDim.x + ptx::count(args.counter, numbers.count() - 1);

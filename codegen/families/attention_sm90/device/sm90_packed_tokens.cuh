@@ -45,6 +45,13 @@ struct PackedSequences {
   }
 };
 
+/// Asks L2 for `count` words, a line a thread: loads that wait for one another find them there.
+__device__ __forceinline__ void prefetchWords(const int *words, int count) {
+  constexpr int wordsOfLine = 32;
+  for (int at = int(threadIdx.x) * wordsOfLine; at < count; at += int(blockDim.x) * wordsOfLine)
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(words + at));
+}
+
 /// Words of the block's own shared memory.
 __device__ __forceinline__ void storeWord(SharedAddress to, int word) {
   asm volatile("st.shared::cta.s32 [%0], %1;" ::"r"(to), "r"(word) : "memory");
@@ -112,9 +119,10 @@ struct PackedTiles {
   __device__ __forceinline__ void take(int index) const {
     storeWord(groupWord(), index);
     const int count = countOf(index);
-    int place = 0;  // sequences that come before the lane's
-#pragma unroll 1
-    for (int other = 0; other < lanes; ++other) {
+    constexpr int most = smaller(Sequences::count, lanes), atOnce = smaller(most, 8);
+    int place = larger(lane() - most, 0);  // sequences that come before the lane's
+#pragma unroll atOnce
+    for (int other = 0; other < most; ++other) {
       const int own = __shfl_sync(~0u, count, other);
       place += own > count || (own == count && other < lane()) ? 1 : 0;
     }

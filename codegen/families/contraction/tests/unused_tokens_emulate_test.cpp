@@ -20,6 +20,7 @@
 
 #include <limits>
 #include <set>
+#include <string>
 
 using namespace weft;
 using weft::test::nonEmpty;
@@ -107,8 +108,15 @@ TEST_CASE("tiles of sm_90a behind the last token are neither loaded nor multipli
   std::vector<Subject> subjects;
   add(samples::gemmOfTokens(extents, DType::f16, false), {tiles[0], tiles[1]}, "sm_90a", subjects);
   add(samples::gemmOfTokens(extents, DType::bf16, true, true), {tiles[0]}, "sm_90a", subjects);
-  add(samples::gemmOfTokens(extents, DType::f16, true, false, true), {tiles[0], tiles[1]}, "sm_90a",
-      subjects);
+  // Blocks count the tiles that have tokens where nothing reads the others, rows and columns.
+  for (const bool addsRest : {true, false})
+    add(samples::gemmOfTokens(extents, DType::f16, addsRest, false, true), {tiles[0], tiles[1]},
+        "sm_90a", subjects);
+  std::set<std::string> kinds;
+  for (const Subject &subject : subjects)
+    for (const char *kind : {"UnreadRowTokens", "CountedColumnTokens", "::RowTokens"})
+      if (subject.emitted.text.find(kind) != std::string::npos) kinds.insert(kind);
+  CHECK(kinds.size() == 3);
   const emulate::HostLibrary built =
       libraryOf("unused_tokens_sm90", subjects, emulate::DeviceHeaders::translated);
   constexpr int64_t counts[] = {0, 37, 128, 264};
