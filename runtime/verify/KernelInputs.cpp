@@ -5,10 +5,12 @@
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/Pages.h"
 #include "kernel/PositiveValues.h"
+#include "kernel/ScoreBias.h"
 #include "kernel/TileBounds.h"
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace weft::runtime {
 namespace {
@@ -42,6 +44,46 @@ double meanLogSum(const Kernel &kernel, const BodyOp &op) {
   return std::log(keys) + variance / 2;
 }
 
+/// What ALiBi adds to that logarithm, row by row, where queries see later keys, too: exponentials
+/// of a bias that nothing takes off again leave the range of f16. Empty without such a bias.
+std::vector<double> biasLogSums(const Kernel &kernel, const BodyOp &op) {
+  const auto isCausal = [](const BodyOp &other) {
+    return other.kind == OpKind::mask && other.attributes.contains("kind") &&
+           std::get<std::string>(other.attributes.at("kind")) == nameOf(MaskShape::Kind::causal);
+  };
+  const auto alibi = std::ranges::find(kernel.body, OpKind::alibi, &BodyOp::kind);
+  if (alibi == kernel.body.end() || std::ranges::any_of(kernel.body, isCausal)) return {};
+  const auto dimension = [&](const char *name) {
+    return size_t(std::get<int64_t>(alibi->attributes.at(name)));
+  };
+  const std::vector<AxisId> &scores = kernel.values[size_t(alibi->results[0])].axes,
+                            &rows = kernel.values[size_t(op.operands[1])].axes;
+  const auto &heads = std::get<std::vector<int64_t>>(alibi->attributes.at("heads"));
+  const auto steepness = alibi->attributes.find("steepness");
+  const double steep =
+      steepness == alibi->attributes.end() ? 8 : std::get<double>(steepness->second);
+  const auto extentOf = [&](AxisId axis) { return kernel.axes[size_t(axis)].extent; };
+  const int64_t keys = extentOf(scores[dimension("key")]),
+                queries = extentOf(scores[dimension("query")]);
+  int64_t headCount = 1;
+  for (const int64_t at : heads) headCount *= extentOf(scores[size_t(at)]);
+  std::vector<double> added(size_t(kernel.elements(op.operands[1])));
+  for (size_t n = 0; n < added.size(); ++n) {
+    std::map<AxisId, int64_t> place;  // along each axis of a row, the last one fastest
+    auto rest = int64_t(n);
+    for (size_t axis = rows.size(); axis-- > 0; rest /= extentOf(rows[axis]))
+      place[rows[axis]] = rest % extentOf(rows[axis]);
+    int64_t head = 0;
+    for (const int64_t at : heads)
+      head = head * extentOf(scores[size_t(at)]) + place[scores[size_t(at)]];
+    const double slope = alibiSlope(head, headCount, steep);
+    const int64_t farthest = queries - 1 - place[scores[dimension("query")]];  // of the last key
+    added[n] = slope * double(farthest) + std::log(-std::expm1(-slope * double(keys))) -
+               std::log(-std::expm1(-slope)) - std::log(double(keys));
+  }
+  return added;
+}
+
 /// Positions of a sequence that pack or unpack has.
 int64_t positionsOf(const Kernel &kernel, const BodyOp &op) {
   const bool packs = op.kind == OpKind::pack;
@@ -62,7 +104,10 @@ InputRule ruleOf(const Kernel &kernel, ValueId value) {
   for (const BodyOp &op : kernel.body)
     for (size_t n = 0; n < op.operands.size(); ++n) {
       if (op.operands[n] != value) continue;
-      if (op.kind == OpKind::softmaxFromLogSums && n == 1) rule.mean = meanLogSum(kernel, op);
+      if (op.kind == OpKind::softmaxFromLogSums && n == 1) {
+        rule.mean = meanLogSum(kernel, op);
+        rule.added = biasLogSums(kernel, op);
+      }
       if (op.kind == OpKind::scatterAdd && n == 1)
         rule.high = kernel.axes[kernel.values[op.results[0]].axes[0]].extent - 1;
       if (op.kind == OpKind::gather && n == 1)
@@ -148,7 +193,8 @@ void fillInput(TensorImage &image, const InputRule &rule, uint64_t seed, size_t 
       [&](int64_t n) -> double {
         const uint64_t bits = bitsOf(n);
         switch (rule.kind) {
-          case InputRule::Kind::real: return rule.mean + bellShaped(bits);
+          case InputRule::Kind::real:
+            return rule.mean + (rule.added.empty() ? 0 : rule.added[size_t(n)]) + bellShaped(bits);
           case InputRule::Kind::positive: return 0.5 + std::abs(bellShaped(bits));
           case InputRule::Kind::integer: return double(integer(n));
           case InputRule::Kind::bounds: return double(bound(n));

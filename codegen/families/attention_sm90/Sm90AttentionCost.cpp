@@ -27,7 +27,7 @@ constexpr double unorderedExponential = 1.5e-11;
 constexpr double loneConsumerFactor = 1.7;
 /// Loading queries, the first scores and storing a tile, as far as nothing hides it; the start of a
 /// block; what a value op adds to a score, in shares of an exponential, and masks to a block.
-constexpr double tileSeconds = 0.7e-6, startSeconds = 1.5e-6, valueOpShare = 0.6, maskShare = 0.5;
+constexpr double tileSeconds = 0.7e-6, startSeconds = 0.7e-6, valueOpShare = 0.6, maskShare = 0.5;
 /// What three blocks of one consumer a multiprocessor take of the time that two take (H100, d = 64:
 /// 0.87 under a causal window, 0.89 and 0.91 under tables, 0.92 causal).
 constexpr double threeResidentsFactor = 0.9;
@@ -80,9 +80,9 @@ Cost sm90AttentionCost(const Kernel &kernel, const Configuration &configuration,
                tiles = double(sm90AttentionTiles(problem, knobs));
   const int residents = sm90AttentionResidentBlocks(problem, knobs);
   const bool isShared = tiles > slots && residents > 1;
-  const int sharers = std::max(knobs.keyConsumers, 1);
-  if (consumers == 1 && sharers == 1 && !isShared) blockSeconds *= loneConsumerFactor;
-  if (sharers > 2) blockSeconds *= threeResidentsFactor;
+  const int together = std::max(knobs.keyConsumers, 1);
+  if (consumers == 1 && together == 1 && !isShared) blockSeconds *= loneConsumerFactor;
+  if (together > 2) blockSeconds *= threeResidentsFactor;
   if (tiles > 2 * slots && residents > 2) blockSeconds *= threeResidentsFactor;
 
   const double keyBlocks = std::ceil(double(problem.keys) / knobs.tileKeys);
@@ -92,10 +92,10 @@ Cost sm90AttentionCost(const Kernel &kernel, const Configuration &configuration,
           : VisibleBlocks{.mean = keyBlocks, .most = keyBlocks, .mixed = 0};
   // Consumers that share rows take as many blocks each: the last turn may be that of few.
   const double joinSeconds =
-      (sharers - 1) * joinSecondsOfColumn * double(problem.valueDim) * slower;
+      (together - 1) * joinSecondsOfColumn * double(problem.valueDim) * slower;
   const auto tileTime = [&](double seen) {
-    const double turns = std::ceil(seen / sharers) * sharers;
-    return ((sharers > 1 ? turns : seen) + maskShare * blocks.mixed) * blockSeconds +
+    const double turns = std::ceil(seen / together) * together;
+    return ((together > 1 ? turns : seen) + maskShare * blocks.mixed) * blockSeconds +
            tileSeconds * slower * (isShared ? residentTileShare : 1.0) + joinSeconds;
   };
   // Tiles that see few keys fill the gaps that others leave; the longest ones begin first.

@@ -149,6 +149,20 @@ double scatteredSeconds(const Kernel &kernel, const ContractionRegion &region,
   return seconds;
 }
 
+/// What statistics of sub-vectors add to an element where those of neighbouring rows are no
+/// neighbours: each takes a sector.
+double statisticSeconds(const Kernel &kernel, const ContractionRegion &region,
+                        const Configuration &configuration) {
+  if (!region.softmax) return 0;
+  double seconds = 0;
+  for (const size_t output : {region.softmax->maxima, region.softmax->sums}) {
+    const auto strides = subVectorStrides(kernel, configuration, region, output);
+    if (strides && strides->row > 1)
+      seconds += analytic::scatteredStatisticSeconds / double(region.softmax->length);
+  }
+  return seconds;
+}
+
 /// What threads add to an element that they store themselves, where TMA takes none or not those of
 /// the last columns.
 double storeSeconds(const GemmProblem &gemm, DType type) {
@@ -223,6 +237,7 @@ Cost sm90Cost(const Kernel &kernel, const Configuration &configuration, const Sm
                         sm90ElementSeconds(kernel, region) +
                             drawSeconds(kernel, region, configuration, *answer.gemm) +
                             scatteredSeconds(kernel, region, configuration) +
+                            statisticSeconds(kernel, region, configuration) +
                             storeSeconds(*answer.gemm, kernel.values[size_t(region.c)].dtype),
                         device);
   // Slices are made while others are multiplied.

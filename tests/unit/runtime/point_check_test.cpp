@@ -1,6 +1,7 @@
 // The check of what a GPU wrote finds what it exists to find, without a GPU: images are filled
 // here, and broken.
 #include "kernel/Error.h"
+#include "kernel/ScoreBias.h"
 #include "runtime/verify/KernelInputs.h"
 #include "runtime/verify/PointCheck.h"
 #include "tests/unit/samples/SampleAttentions.h"
@@ -10,6 +11,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 
 using namespace weft;
@@ -98,6 +100,39 @@ TEST_CASE("inputs that a root or a divisor is computed of are positive, and no o
   CHECK(rules[1].kind == Kind::positive);
   CHECK(rules[2].kind == Kind::real);  // its square is positive by itself
   CHECK(rules[3].kind == Kind::positive);
+}
+
+TEST_CASE("logarithms of sums know of a bias that grows towards later keys") {
+  constexpr int64_t heads = 3, queries = 5, keys = 40;
+  const auto addedTo = [&](bool isCausal) {
+    samples::KernelBuilder builder("probabilities", {{'h', heads}, {'j', queries}, {'k', keys}});
+    const ValueId scores = builder.input("scores", "hjk"),
+                  logSums = builder.input("log_sums", "hj", DType::f32);
+    ValueId biased = builder.op("alibi", OperatorClass::elementwise, {scores}, "biased", "hjk", "");
+    const std::map<std::string, Attribute> places = {{"query", int64_t(1)}, {"key", int64_t(2)}};
+    builder.last().attributes = places;
+    builder.last().attributes["heads"] = std::vector<int64_t>{0};
+    builder.last().attributes["steepness"] = 8.0;
+    if (isCausal) {
+      biased = builder.op("mask", OperatorClass::elementwise, {biased}, "masked", "hjk", "");
+      builder.last().attributes = places;
+      builder.last().attributes["kind"] = std::string("causal");
+    }
+    const ValueId result = builder.op("softmax_from_log_sums", OperatorClass::elementwise,
+                                      {biased, logSums}, "probabilities", "hjk", "");
+    return inputRules(builder.build({result}))[1].added;
+  };
+  const std::vector<double> added = addedTo(false);
+  REQUIRE(added.size() == size_t(heads * queries));
+  for (int64_t head = 0; head < heads; ++head)
+    for (int64_t query = 0; query < queries; ++query) {
+      double sum = 0;
+      for (int64_t key = 0; key < keys; ++key)
+        sum += std::exp(alibiSlope(head, heads, 8) * double(key - query - (keys - queries)));
+      CHECK(added[size_t(head * queries + query)] == Approx(std::log(sum / double(keys))));
+    }
+  // Later keys are not seen: the largest bias is none.
+  CHECK(addedTo(true).empty());
 }
 
 TEST_CASE("bounds of segments are those of the segments that the kernel is given") {

@@ -44,15 +44,23 @@ Golden blockGolden() {
           {}};
 }
 
+/// Few tiles: consumers share rows.
+Golden sharedGolden() {
+  return {"attention_shared_rows_sm90_f16",
+          samples::plainAttention({.b = 1, .h = 12, .j = 616, .k = 616}, DType::f16),
+          {}};
+}
+
 std::vector<Golden> goldens() {
-  std::vector<Golden> all = {plainGolden(), causalGolden(), slopedGolden(), paddedGolden(),
-                             blockGolden()};
+  std::vector<Golden> all = {plainGolden(),  causalGolden(), slopedGolden(),
+                             paddedGolden(), blockGolden(),  sharedGolden()};
   const Sm90AttentionKnobs knobs[] = {
       {.tileQueries = 192, .tileKeys = 128, .queryStages = 2},
       {.tileQueries = 128, .tileKeys = 128, .headGroup = 16},
       {.tileQueries = 128, .tileKeys = 128, .queryStages = 2, .headGroup = 8},
       {.tileQueries = 64, .tileKeys = 128, .queryStages = 2, .ordered = 0, .blocks = 264},
-      {.tileQueries = 128, .tileKeys = 64, .queryStages = 2, .ordered = 0, .headGroup = 4}};
+      {.tileQueries = 128, .tileKeys = 64, .queryStages = 2, .ordered = 0, .headGroup = 4},
+      {.tileQueries = 64, .tileKeys = 128, .stages = 4, .ordered = 0, .keyConsumers = 2}};
   for (size_t i = 0; i < all.size(); ++i)
     all[i].configuration = examples::rowMajorConfiguration(all[i].kernel, knobs[i]);
   return all;

@@ -2,6 +2,7 @@
 // and how its price grows.
 #include "codegen/Emit.h"
 #include "codegen/families/attention/VisibleScores.h"
+#include "codegen/families/attention_sm90/Sm90AttentionCost.h"
 #include "codegen/families/attention_sm90/Sm90AttentionTile.h"
 #include "kernel/BlockMask.h"
 #include "kernel/Error.h"
@@ -14,6 +15,8 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -191,6 +194,36 @@ TEST_CASE("the price of fused attention follows its work") {
                window = best(windowAttention(extents, DType::f16, 128, 128));
   CHECK(causal / plain(4096, 64) == Approx(0.53).epsilon(0.1));
   CHECK(window < causal / 3);
+}
+
+TEST_CASE("consumers share rows where tiles are few, and take less time there") {
+  const auto sharing = [](const Kernel &kernel) {
+    double with = std::numeric_limits<double>::infinity(), without = with;
+    const Device &device = findDevice("h200");
+    for (const Configuration &configuration : nonEmpty(own(kernel))) {
+      const auto &knobs = configuration.knobs.get<Sm90AttentionKnobs>();
+      double &least = knobs.keyConsumers > 0 ? with : without;
+      least = std::min(least, sm90AttentionCost(kernel, configuration, knobs, device).seconds);
+    }
+    return std::pair(with, without);
+  };
+  const auto few = sharing(plainAttention({.h = 12, .j = 616, .k = 616}, DType::f16));
+  CHECK(few.first < 0.9 * few.second);
+  // Many tiles: none are offered. One block of keys: there is nothing to share.
+  CHECK(
+      std::isinf(sharing(plainAttention({.b = 8, .h = 16, .j = 512, .k = 512}, DType::f16)).first));
+  CHECK(std::isinf(sharing(plainAttention({.h = 12, .j = 128, .k = 64}, DType::f16)).first));
+
+  const Kernel kernel = plainAttention({.h = 12, .j = 616, .k = 616}, DType::f16);
+  const auto rejection = [&](const Sm90AttentionKnobs &knobs) {
+    return sm90AttentionTileRejection(problemOf(kernel, logicalOrder(kernel, knobs)), knobs, {});
+  };
+  CHECK(rejection({.tileQueries = 64, .stages = 3, .ordered = 0, .keyConsumers = 3}).empty());
+  CHECK(rejection({.tileQueries = 64, .stages = 3, .ordered = 0, .keyConsumers = 2}) ==
+        "3 stages for 2 consumers, which take as many each");
+  CHECK(has(rejection({.tileQueries = 128, .ordered = 0, .keyConsumers = 2}),
+            "share rows of tiles of 128; of tiles of 64 alone"));
+  CHECK(has(rejection({.tileQueries = 64, .ordered = 0, .keyConsumers = 1}), "2 and 3 are taken"));
 }
 
 TEST_CASE("blocks that a tile sees are counted") {
