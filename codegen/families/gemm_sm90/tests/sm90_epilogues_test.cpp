@@ -1,6 +1,7 @@
 // What follows a tensor-core contraction of sm_90a: which epilogues tiles have room for, sums and
 // local softmaxes, what is rejected and why.
 #include "codegen/Emit.h"
+#include "codegen/families/gemm_sm90/Sm90Cost.h"
 #include "codegen/families/gemm_sm90/Sm90EpilogueReduction.h"
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "codegen/families/gemm_sm90/Sm90Tile.h"
@@ -13,6 +14,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <cmath>
+#include <limits>
 #include <set>
 
 using namespace weft;
@@ -189,6 +192,22 @@ TEST_CASE("an epilogue with a local softmax needs sub-vectors that are contiguou
   }
   CHECK(exclusion(plainLocalSoftmax({.length = 8}, DType::f16)) ==
         "'local_softmax' has sub-vectors of 8 elements; 16, 32 and 64 are taken behind a GEMM");
+}
+
+TEST_CASE("statistics of sub-vectors that are scattered over memory have a price") {
+  const Kernel kernel = scoresLocalSoftmax({.b = 1, .h = 16, .j = 1024, .k = 1024}, DType::f16);
+  const ContractionRegion region = contractionRegion(kernel).region.value();
+  const Device &device = findDevice("h200");
+  double adjacent = std::numeric_limits<double>::infinity(), scattered = adjacent;
+  for (const Configuration &one : nonEmpty(ofFamily(kernel))) {
+    const auto strides = subVectorStrides(kernel, one, region, region.softmax->maxima);
+    double &least = strides.value().row > 1 ? scattered : adjacent;
+    least = std::min(least, sm90Cost(kernel, one, one.knobs.get<Sm90GemmKnobs>(), device).seconds);
+  }
+  // 2 statistics of 16 x 1024 x 16 sub-vectors, a sector each.
+  REQUIRE(std::isfinite(adjacent));
+  REQUIRE(std::isfinite(scattered));
+  CHECK(scattered > adjacent + 10e-6);
 }
 
 TEST_CASE("an epilogue reduction is of rows or of columns as the GEMM is swapped or not") {
