@@ -597,8 +597,8 @@ std::string rejectedPair(const ProposedVariant &variant) {
 
 namespace {
 
-/// Why no kernel takes a fused attention of the variant: the limits of each family; empty where one
-/// takes all of them.
+/// Why no kernel takes a fused attention of the variant: the limits of each family, else what the
+/// rules say against its region; empty where one takes all of them.
 std::string unfusedReason(const ProposedVariant &variant) {
   for (const FlowOp &op : variant.counted.ops) {
     if (op.kind != OpKind::onlineSoftmaxContract) continue;
@@ -607,12 +607,16 @@ std::string unfusedReason(const ProposedVariant &variant) {
           return candidate.ops.size() > 1 && std::ranges::count(candidate.ops, op.number) > 0;
         }))
       continue;
-    const auto record = std::ranges::find_if(variant.fusions.records, [&](const auto &one) {
-      return !one.accepted && one.code == reasons::attentionOff.code &&
-             std::ranges::count(one.ops, op.number) > 0;
-    });
-    if (record != variant.fusions.records.end())
-      return fmt::format("'{}' fits no kernel: {}", op.label, describe(*record));
+    const auto rejectedFor = [&](std::string_view code) {
+      return std::ranges::find_if(variant.fusions.records, [&](const auto &one) {
+        return !one.accepted && (code.empty() || one.code == code) &&
+               std::ranges::count(one.ops, op.number) > 0;
+      });
+    };
+    for (const std::string_view code :
+         {reasons::attentionOff.code, reasons::attentionRegion.code, std::string_view()})
+      if (const auto record = rejectedFor(code); record != variant.fusions.records.end())
+        return fmt::format("'{}' fits no kernel: {}", op.label, describe(*record));
   }
   return "";
 }
