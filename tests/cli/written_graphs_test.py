@@ -38,6 +38,15 @@ weft.graph @twice(%x: !x) -> (!x, !x) {
   weft.return %y, %y : !x, !x
 }
 '''
+# Numbers without axes, as losses are.
+SCALARS = '''
+!x = tensor<f32, #weft.axes<>>
+weft.graph @scalars(%x: !x) -> (!x, !x) {
+  %y = weft.dropout %x {p = 0.3, stream = 1} : !x
+  %z = weft.gelu %y : !x
+  weft.return %y, %z : !x, !x
+}
+'''
 # A mask by a table of tiles, which no fused attention reads.
 TABLE = SHARED.replace('%k: !k)', '%k: !k, %t: tensor<1x1xi1, #weft.axes<tj, tk>>)').replace(
     '%score over', '%masked over').replace(
@@ -73,6 +82,9 @@ class WrittenGraphs(CommandTest):
         plan = self.plan(TWICE, '--train')
         self.assertEqual([tensor['name'] for tensor in plan['tensors']
                           if tensor['role'] == 'argument'], ['x', 'd_y', 'd_y_2'])
+
+    def test_numbers_without_axes_are_dropped(self):
+        self.assertEqual(len(self.plan(SCALARS)['kernels']), 1)
 
     def test_fused_attention_names_why_not(self):
         (self.folder / 'graph.mlir').write_text(TABLE)
