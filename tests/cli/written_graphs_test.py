@@ -1,6 +1,7 @@
 """Graphs written by hand, as no preset is: what is compiled is read back, and what is not supported
 is said in one sentence. Extents are small: each compiles in a second."""
 import json
+import re
 import unittest
 
 from weft_command import CommandTest
@@ -82,6 +83,14 @@ class WrittenGraphs(CommandTest):
         plan = self.plan(TWICE, '--train')
         self.assertEqual([tensor['name'] for tensor in plan['tensors']
                           if tensor['role'] == 'argument'], ['x', 'd_y', 'd_y_2'])
+
+    def test_no_more_is_offered_than_is_legal(self):
+        plan = self.weft('compile', 'attention', '--dim', 'b=2', '--dim', 'h=4', '--dim', 'j=256',
+                         '--attention', 'fused', '--profile', 'none', '--stop-after', 'emit', '-o',
+                         'out').out
+        counts = re.search(r'coverage +([\d,]+) of ([\d,]+) legal', plan).groups()
+        offered, legal = (int(count.replace(',', '')) for count in counts)
+        self.assertLessEqual(offered, legal)
 
     def test_numbers_without_axes_are_dropped(self):
         self.assertEqual(len(self.plan(SCALARS)['kernels']), 1)
