@@ -48,6 +48,10 @@ weft.graph @scalars(%x: !x) -> (!x, !x) {
   weft.return %y, %z : !x, !x
 }
 '''
+# An activation that nobody reads.
+UNREAD = TWICE.replace('  weft.return', '''  %z = weft.silu %x : !x
+  %w = weft.tanh %z : !x
+  weft.return''')
 # A mask by a table of tiles, which no fused attention reads.
 TABLE = SHARED.replace('%k: !k)', '%k: !k, %t: tensor<1x1xi1, #weft.axes<tj, tk>>)').replace(
     '%score over', '%masked over').replace(
@@ -83,6 +87,15 @@ class WrittenGraphs(CommandTest):
         plan = self.plan(TWICE, '--train')
         self.assertEqual([tensor['name'] for tensor in plan['tensors']
                           if tensor['role'] == 'argument'], ['x', 'd_y', 'd_y_2'])
+
+    def test_what_no_result_depends_on_is_not_computed(self):
+        (self.folder / 'graph.mlir').write_text(UNREAD)
+        for train in ([], ['--train']):
+            imported = self.weft('import', 'graph.mlir', *train, '-o', f'{len(train)}.mlir')
+            self.assertIn('not computed, since no result depends on it: z, w', imported.err)
+            text = (self.folder / f'{len(train)}.mlir').read_text()
+            self.assertIn('weft.gelu', text)
+            self.assertNotRegex(text, 'weft.(silu|tanh)')
 
     def test_no_more_is_offered_than_is_legal(self):
         plan = self.weft('compile', 'attention', '--dim', 'b=2', '--dim', 'h=4', '--dim', 'j=256',

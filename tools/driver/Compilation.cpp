@@ -402,6 +402,25 @@ std::vector<VariantText> Compilation::importedTexts() const {
   return texts;
 }
 
+namespace {
+
+/// Erases ops that no result of the graph depends on, which kernels would compute for nobody;
+/// returns what they are called.
+std::vector<std::string> eraseUnread(mlir::Operation *graph) {
+  std::vector<std::string> names;
+  mlir::Block &body = graph->getRegion(0).front();
+  for (mlir::Operation &op : llvm::make_early_inc_range(llvm::reverse(body))) {
+    if (op.getNumResults() == 0 || !op.use_empty()) continue;
+    const std::string name = writtenName(op.getResult(0));
+    names.push_back(name.empty() ? op.getName().stripDialect().str() : name);
+    op.erase();
+  }
+  std::ranges::reverse(names);
+  return names;
+}
+
+}  // namespace
+
 void Compilation::importText(const VariantText &variant) {
   models::Model model =
       models::build({.model = modelFlags.model,
@@ -416,7 +435,11 @@ void Compilation::importText(const VariantText &variant) {
                      .mask = modelFlags.scoreMask(),
                      .score = modelFlags.scoreForm()},
                     *context);
-  graphOf(*model.module);
+  mlir::Operation *graph = graphOf(*model.module);
+  if (firstPhase == Phase::import)
+    if (const std::vector<std::string> unread = eraseUnread(graph); !unread.empty())
+      printNote(
+          fmt::format("not computed, since no result depends on it: {}", fmt::join(unread, ", ")));
   if (imported.empty()) described = std::move(model.description);
   imported.push_back({.rewrites = variant.rewrites, .module = std::move(model.module)});
 }
