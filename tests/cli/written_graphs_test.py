@@ -97,6 +97,15 @@ class WrittenGraphs(CommandTest):
             self.assertIn('weft.gelu', text)
             self.assertNotRegex(text, 'weft.(silu|tanh)')
 
+    def test_tables_of_biases_are_named_where_they_would_be_trained(self):
+        scored = ('attention', '--dim', 'j=16', '--score', 'relative=16', '--train', '-o',
+                  'out.mlir')
+        error = self.weft('import', *scored, code=3).err
+        self.assertIn("the gradient of 'relative_table', the biases of scores by distance", error)
+        self.assertIn('--gradients-of q,k,v', error)
+        self.assertNotIn('see current operation', error)
+        self.weft('import', *scored, '--gradients-of', 'q,k,v')
+
     def test_no_more_is_offered_than_is_legal(self):
         plan = self.weft('compile', 'attention', '--dim', 'b=2', '--dim', 'h=4', '--dim', 'j=256',
                          '--attention', 'fused', '--profile', 'none', '--stop-after', 'emit', '-o',

@@ -94,7 +94,8 @@ Compilation::Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags targ
   prologueRejection = prologueRejections(prices->device());
   attentionRejection = attentionRejections(prices->device());
   attentionBackwardRejection = attentionBackwardRejections(prices->device());
-  context->disableMultithreading();  // graphs are small; threads cost more than they give
+  context->disableMultithreading();     // graphs are small; threads cost more than they give
+  context->printOpOnDiagnostic(false);  // messages name places; the generic form names nothing
   context->loadDialect<WeftDialect>();
 }
 
@@ -242,8 +243,10 @@ void checkTrained(GraphOp graph, const std::string &model, const ModelFlags &fla
         "{}: --train: terms of scores by distance have no derivative by their tables, which the "
         "model computes; nearest is bert-base or transformer-decoder",
         model);
-  if (!asked.empty() &&
-      std::ranges::none_of(asked, [&](const std::string &name) { return tables->contains(name); }))
+  const std::vector<std::string> wanted =
+      asked.empty() && !flags.optimizer.empty() ? parametersOf(graph) : asked;
+  if (!wanted.empty() &&
+      std::ranges::none_of(wanted, [&](const std::string &name) { return tables->contains(name); }))
     return;
   std::vector<std::string> others;
   for (mlir::BlockArgument argument : graph.getBody().getArguments())
@@ -265,6 +268,8 @@ void Compilation::differentiateImported() {
   CapturedDiagnostics diagnostics(*context);
   for (const Variant &variant : imported) {
     auto graph = mlir::cast<GraphOp>(graphOf(*variant.module));
+    if (const auto tables = argumentsOfTables(graph); tables && !tables->empty())
+      checkTrained(graph, described.name, modelFlags);
     DifferentiateOptions options{
         .withRespectTo = modelFlags.gradientsOf,
         .recompute = namesOfLayers(modelFlags.recomputedNames(), graph, described.layers),
