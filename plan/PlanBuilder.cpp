@@ -230,12 +230,23 @@ private:
         fmt::join(strides, ", "));
   }
 
+  /// A reader's order may differ from the tensor's along axes of one element. The kernel is emitted
+  /// for the tensor's, which is what an artifact keeps.
+  static void takeOrder(const PlanTensor &tensor, Layout &read) {
+    if (!read.strides.empty() || read.order == tensor.order) return;
+    Layout same = read;
+    same.order = tensor.order;
+    if (isSamePlace(tensor, stridesOf(same, tensor.extents))) read = std::move(same);
+  }
+
   void addStep(const select::Step &step) {
     const std::vector<int> inputs = inputsOf(step), outputs = outputsOf(step);
     ChosenKernel chosen = chosenKernel(step);
     PlanKernel entry;
     for (size_t index = 0; index < inputs.size(); ++index) {
       entry.inputs.push_back(find(inputs[index], step.configuration.inputs[index]));
+      takeOrder(result.plan.tensors[size_t(entry.inputs.back())],
+                chosen.configuration.inputs[index]);
       entry.inputLayouts.push_back(printLayout(result.plan.tensors[size_t(entry.inputs.back())]));
     }
     for (size_t index = 0; index < outputs.size(); ++index) {

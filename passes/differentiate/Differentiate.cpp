@@ -12,6 +12,7 @@
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace weft {
 namespace {
@@ -150,10 +151,22 @@ private:
     return mlir::success();
   }
 
+  /// The name, or the first of NAME_2, NAME_3, .. that no argument has: a value may be returned
+  /// twice, and callers tell arguments by their names.
+  std::string nameForArgument(const std::string &name) {
+    llvm::StringSet<> taken;
+    for (mlir::BlockArgument argument : body.getArguments()) taken.insert(writtenName(argument));
+    std::string unique = name;
+    for (int number = 2; taken.contains(unique); ++number)
+      unique = name + "_" + std::to_string(number);
+    return unique;
+  }
+
   void addUpstream(mlir::Value result) {
-    const std::string name = gradientName(result, "result");
+    const std::string of = gradientName(result, "result");
     const auto attributes = builder.getDictionaryAttr(builder.getNamedAttr(
-        gradientOfName, builder.getStringAttr(name.substr(gradientPrefix.size()))));
+        gradientOfName, builder.getStringAttr(of.substr(gradientPrefix.size()))));
+    const std::string name = nameForArgument(of);
     const unsigned position = body.getNumArguments();
     (void)graph.insertArgument(position, result.getType(), attributes,
                                mlir::NameLoc::get(builder.getStringAttr(name), graph.getLoc()));

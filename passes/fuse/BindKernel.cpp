@@ -93,7 +93,9 @@ private:
     for (int axis = 0; axis < localAxes; ++axis) bound.axes.push_back(partition.add());
     for (size_t operand = 0; operand < flowOp.operands.size(); ++operand)
       bound.operands.push_back(
-          bindOperand(bound, flowOp.operands[operand], flowOp.operandAxes[operand]));
+          isValuesOfAttention(flowOp, operand)
+              ? addInput(bound, flowOp.operands[operand], flowOp.operandAxes[operand])
+              : bindOperand(bound, flowOp.operands[operand], flowOp.operandAxes[operand]));
     for (size_t result = 0; result < flowOp.results.size(); ++result) {
       const int use = addUse(flowOp.results[result]);
       produced[flowOp.results[result]] = use;
@@ -115,11 +117,22 @@ private:
     if (internal)
       throw Error::unsupported("tensor '{}' is read under two index maps inside one kernel",
                                flow.tensors[tensor].name);
+    return addInput(bound, tensor, localAxes);
+  }
+
+  int addInput(BoundOp &bound, int tensor, const std::vector<int> &localAxes) {
     const int use = addUse(tensor);
     tie(bound, use, localAxes);
     inputUses[tensor].push_back(use);
     inputOrder.push_back(use);
     return use;
+  }
+
+  /// Keys that are values, too, come to an attention as two inputs: its kernels give a tile of each
+  /// its own memory, and columns of the one are no columns of the other.
+  bool isValuesOfAttention(const FlowOp &op, size_t operand) const {
+    return op.kind == OpKind::onlineSoftmaxContract && operand == 1 &&
+           !defined.contains(op.operands[operand]);
   }
 
   /// The dimensions that independent ops share by position: those of the widest tensor, results

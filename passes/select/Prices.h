@@ -167,6 +167,7 @@ private:
   void priceTransposes(int tensor);
   bool offerMeasuredTransposes(int tensor);
   int64_t offerModelledTransposes(int tensor);
+  double legalTransposes(int tensor) const;
   // Prices.cpp
   void findRegrets();
   std::vector<double> directLosses(int tensor) const;

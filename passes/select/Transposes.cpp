@@ -42,6 +42,7 @@ void Prices::priceTransposes(int tensor) {
     return;
   }
   if (count < 2) return;
+  statistics.legalConfigurations += legalTransposes(tensor);
   if (!offerMeasuredTransposes(tensor)) {
     if (!model.admitsModelled()) return;
     const int64_t pairs = offerModelledTransposes(tensor);
@@ -59,6 +60,19 @@ void Prices::priceTransposes(int tensor) {
       fmt::format("tensor {}: {} of {} transposes between its {} layouts were not measured and are "
                   "not considered",
                   tensorOf(tensor).name, pruned, count * (count - 1), count));
+}
+
+/// Of the tensor between the layouts that it keeps: offered and counted beside those of candidates.
+double Prices::legalTransposes(int tensor) const {
+  const Kernel kernel = transposeKernel(tensorOf(tensor));
+  const SpaceOrRejection answer = transposeFamily.space(kernel, model.device());
+  if (!answer.space) return 0;
+  ConfigurationSpace space = *answer.space;
+  space.tuples.clear();
+  for (const Layout &from : layouts(tensor))
+    for (const Layout &to : layouts(tensor))
+      if (from != to) space.tuples.push_back({from, to});
+  return countConfigurations(kernel, space);
 }
 
 /// False if no transpose of the tensor was measured.

@@ -94,7 +94,8 @@ Compilation::Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags targ
   prologueRejection = prologueRejections(prices->device());
   attentionRejection = attentionRejections(prices->device());
   attentionBackwardRejection = attentionBackwardRejections(prices->device());
-  context->disableMultithreading();  // graphs are small; threads cost more than they give
+  context->disableMultithreading();     // graphs are small; threads cost more than they give
+  context->printOpOnDiagnostic(false);  // messages name places; the generic form names nothing
   context->loadDialect<WeftDialect>();
 }
 
@@ -242,8 +243,10 @@ void checkTrained(GraphOp graph, const std::string &model, const ModelFlags &fla
         "{}: --train: terms of scores by distance have no derivative by their tables, which the "
         "model computes; nearest is bert-base or transformer-decoder",
         model);
-  if (!asked.empty() &&
-      std::ranges::none_of(asked, [&](const std::string &name) { return tables->contains(name); }))
+  const std::vector<std::string> wanted =
+      asked.empty() && !flags.optimizer.empty() ? parametersOf(graph) : asked;
+  if (!wanted.empty() &&
+      std::ranges::none_of(wanted, [&](const std::string &name) { return tables->contains(name); }))
     return;
   std::vector<std::string> others;
   for (mlir::BlockArgument argument : graph.getBody().getArguments())
@@ -265,6 +268,8 @@ void Compilation::differentiateImported() {
   CapturedDiagnostics diagnostics(*context);
   for (const Variant &variant : imported) {
     auto graph = mlir::cast<GraphOp>(graphOf(*variant.module));
+    if (const auto tables = argumentsOfTables(graph); tables && !tables->empty())
+      checkTrained(graph, described.name, modelFlags);
     DifferentiateOptions options{
         .withRespectTo = modelFlags.gradientsOf,
         .recompute = namesOfLayers(modelFlags.recomputedNames(), graph, described.layers),
@@ -402,6 +407,25 @@ std::vector<VariantText> Compilation::importedTexts() const {
   return texts;
 }
 
+namespace {
+
+/// Erases ops that no result of the graph depends on, which kernels would compute for nobody;
+/// returns what they are called.
+std::vector<std::string> eraseUnread(mlir::Operation *graph) {
+  std::vector<std::string> names;
+  mlir::Block &body = graph->getRegion(0).front();
+  for (mlir::Operation &op : llvm::make_early_inc_range(llvm::reverse(body))) {
+    if (op.getNumResults() == 0 || !op.use_empty()) continue;
+    const std::string name = writtenName(op.getResult(0));
+    names.push_back(name.empty() ? op.getName().stripDialect().str() : name);
+    op.erase();
+  }
+  std::ranges::reverse(names);
+  return names;
+}
+
+}  // namespace
+
 void Compilation::importText(const VariantText &variant) {
   models::Model model =
       models::build({.model = modelFlags.model,
@@ -416,7 +440,11 @@ void Compilation::importText(const VariantText &variant) {
                      .mask = modelFlags.scoreMask(),
                      .score = modelFlags.scoreForm()},
                     *context);
-  graphOf(*model.module);
+  mlir::Operation *graph = graphOf(*model.module);
+  if (firstPhase == Phase::import)
+    if (const std::vector<std::string> unread = eraseUnread(graph); !unread.empty())
+      printNote(
+          fmt::format("not computed, since no result depends on it: {}", fmt::join(unread, ", ")));
   if (imported.empty()) described = std::move(model.description);
   imported.push_back({.rewrites = variant.rewrites, .module = std::move(model.module)});
 }
@@ -597,8 +625,8 @@ std::string rejectedPair(const ProposedVariant &variant) {
 
 namespace {
 
-/// Why no kernel takes a fused attention of the variant: the limits of each family; empty where one
-/// takes all of them.
+/// Why no kernel takes a fused attention of the variant: the limits of each family, else what the
+/// rules say against its region; empty where one takes all of them.
 std::string unfusedReason(const ProposedVariant &variant) {
   for (const FlowOp &op : variant.counted.ops) {
     if (op.kind != OpKind::onlineSoftmaxContract) continue;
@@ -607,12 +635,16 @@ std::string unfusedReason(const ProposedVariant &variant) {
           return candidate.ops.size() > 1 && std::ranges::count(candidate.ops, op.number) > 0;
         }))
       continue;
-    const auto record = std::ranges::find_if(variant.fusions.records, [&](const auto &one) {
-      return !one.accepted && one.code == reasons::attentionOff.code &&
-             std::ranges::count(one.ops, op.number) > 0;
-    });
-    if (record != variant.fusions.records.end())
-      return fmt::format("'{}' fits no kernel: {}", op.label, describe(*record));
+    const auto rejectedFor = [&](std::string_view code) {
+      return std::ranges::find_if(variant.fusions.records, [&](const auto &one) {
+        return !one.accepted && (code.empty() || one.code == code) &&
+               std::ranges::count(one.ops, op.number) > 0;
+      });
+    };
+    for (const std::string_view code :
+         {reasons::attentionOff.code, reasons::attentionRegion.code, std::string_view()})
+      if (const auto record = rejectedFor(code); record != variant.fusions.records.end())
+        return fmt::format("'{}' fits no kernel: {}", op.label, describe(*record));
   }
   return "";
 }

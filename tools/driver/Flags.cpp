@@ -439,6 +439,11 @@ void ChoiceFlags::check() const {
         "several; leave one of them out");
   requireOneOf("--softmax", softmax, {"auto", "shuffle", "tree", "linear"});
   requireOneOf("--fuse-rules", fuseRules, {"paper", "default", "none"});
+  if (const ChoiceFlags usual; attention == "fused" && fuseRules != usual.fuseRules)
+    throw Error::badInput(
+        "--attention fused with --fuse-rules {}: these rules take no attention into one kernel; "
+        "leave one of them out",
+        fuseRules);
   checkPipeline();
 }
 

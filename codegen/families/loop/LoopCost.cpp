@@ -285,7 +285,8 @@ double LoopPricer::pointInstructions(const LoopKnobs &knobs) const {
           static_cast<double>(kernel.elements(op.results[0])) * rotationInstructions(op, knobs);
     if (op.kind != OpKind::dropout) continue;
     const Value &value = kernel.values[op.results[0]];
-    const int sharing = knobs.vectorAxis == value.axes.back() ? std::min(knobs.vectorWidth, 8) : 1;
+    const bool isAlongLast = !value.axes.empty() && knobs.vectorAxis == value.axes.back();
+    const int sharing = isAlongLast ? std::min(knobs.vectorWidth, 8) : 1;
     instructions +=
         static_cast<double>(kernel.elements(op.results[0])) * analytic::drawInstructions / sharing;
   }
