@@ -43,6 +43,8 @@ constexpr int64_t narrowestValues = 24;
 /// scores: columns of heads, and keys of a block with two consumers and with one. Wider ones spill.
 constexpr int64_t widestOfGathers = 128;
 constexpr int mostGatheringKeysOfTwo = 48, mostGatheringKeysOfOne = 32;
+/// Keys of a block of consumers that share rows, where masks read tensors: wider ones spill.
+constexpr int mostMaskedKeysOfSharedRows = 112;
 constexpr int64_t widestOfThree = 96;  ///< columns of values: wider ones spill in blocks that pay
 
 /// Consumers that share rows.
@@ -226,6 +228,12 @@ std::string sm90AttentionTileRejection(const AttentionProblem &problem,
         knobs.ordered != 0     ? ", ordered"
         : knobs.residents != 0 ? ", of several blocks a multiprocessor"
                                : "");
+  if (knobs.keyConsumers > 0 && needs.hasMasks && needs.readsInputs &&
+      knobs.tileKeys > mostMaskedKeysOfSharedRows)
+    return fmt::format(
+        "{} keys a block of consumers that share rows, under masks of tensors; at "
+        "most {} are taken",
+        knobs.tileKeys, mostMaskedKeysOfSharedRows);
   if (knobs.tileKeys % 16 != 0 || knobs.tileKeys < 16 || knobs.tileKeys > 256)
     return fmt::format("{} keys a block; multiples of 16 up to 256 are taken", knobs.tileKeys);
   if (problem.paged && knobs.tileKeys % problem.paged->positions != 0 &&
