@@ -124,6 +124,10 @@ void LagrangianBound::addCombinations(const CandidatePrices &from,
   const size_t width = table.choices.back().size();
   for (auto row = table.seconds.begin(); row != table.seconds.end(); row += std::ptrdiff_t(width))
     table.rows.push_back(*std::min_element(row, row + std::ptrdiff_t(width)));
+  if (operands.size() < 2) return;
+  const auto rows = std::ptrdiff_t(table.choices[operands.size() - 2].size());
+  for (auto block = table.rows.begin(); block != table.rows.end(); block += rows)
+    table.blocks.push_back(*std::min_element(block, block + rows));
 }
 
 void LagrangianBound::addListed(const CandidatePrices &from, const std::vector<size_t> &operands,
@@ -205,10 +209,20 @@ double LagrangianBound::cheapest(const Table &table, const std::vector<double> &
   lowest = std::nextafter(table.seconds[combination] + ofLast[combination % width] + sums[last],
                           infinite);
   choice.assign(last, 0);
-  size_t changed = 0;
+  const size_t rowsOfBlock = last > 0 ? table.choices[last - 1].size() : 1;
+  double leastOfRows = infinite;  // of the operand that differs between a block's rows
+  for (size_t c = 0; last > 0 && c < rowsOfBlock; ++c)
+    leastOfRows =
+        std::min(leastOfRows, paid[(last - 1) * maximumLayouts + table.choices[last - 1][c]]);
+  size_t changed = 0, block = 0;
   for (size_t row = 0; row < table.rows.size(); ++row) {
     sumFrom(changed);
-    if (table.rows[row] + leastOfLast + sums[last] < lowest) {
+    const bool beginsBlock = last > 0 && choice[last - 1] == 0;
+    if (beginsBlock &&
+        !(table.blocks[block++] + leastOfLast + (sums[last - 1] + leastOfRows) < lowest)) {
+      row += rowsOfBlock - 1;
+      choice[last - 1] = rowsOfBlock - 1;  // the block's last row, from which to go on
+    } else if (table.rows[row] + leastOfLast + sums[last] < lowest) {
       const double *seconds = &table.seconds[row * width];
       double least = infinite;
       for (size_t c = 0; c < width; ++c) least = std::min(least, seconds[c] + ofLast[c]);

@@ -53,6 +53,7 @@ private:
     size_t operands = 0;
     std::vector<double> seconds = {};   ///< the last operand fastest; or of a list
     std::vector<double> rows = {};      ///< of combinations that differ in the last: their least
+    std::vector<double> blocks = {};    ///< of rows that differ in the last but one, if there is
     std::vector<uint8_t> layouts = {};  ///< per combination and operand of a list, else empty
     std::vector<std::vector<uint8_t>> choices = {};  ///< layouts, per operand
     std::vector<size_t> counts = {};                 ///< of layouts, per operand
