@@ -6,6 +6,7 @@
 #include "kernel/Error.h"
 #include "kernel/PlainText.h"
 #include "kernel/ProfileMigration.h"
+#include "kernel/TestedProfile.h"
 
 #include <algorithm>
 #include <charconv>
@@ -26,7 +27,8 @@ bool isHash(std::string_view text) {
 
 class ProfileParser {
 public:
-  ProfileParser(std::string_view text, const std::string &where) : rest(text), where(where) {}
+  ProfileParser(std::string_view text, const std::string &where, bool isTested)
+      : rest(text), where(where), isTested(isTested) {}
 
   Profile run() {
     if (!nextLine() || (line != magic && line != magicOfFormat3 && line != magicOfFormat2))
@@ -140,9 +142,14 @@ private:
       }
       parseOrigin(measurement);
     }
-    const std::string configuration = isOfFormat2 ? migratedLine(line) : std::string(line);
-    checked([&] { checkMeasurement(configuration, measurement, profile.protocols); });
-    if (!kernel->measurements.emplace(configuration, std::move(measurement)).second)
+    std::string configuration = isOfFormat2 ? migratedLine(line) : std::string(line);
+    if (!isTested)
+      checked([&] { checkMeasurement(configuration, measurement, profile.protocols); });
+    // Profiles are printed in order, so that the place is mostly the end.
+    const size_t before = kernel->measurements.size();
+    kernel->measurements.emplace_hint(kernel->measurements.end(), std::move(configuration),
+                                      std::move(measurement));
+    if (kernel->measurements.size() == before)
       throw broken("configuration '{}' occurs twice", line);
   }
 
@@ -157,7 +164,7 @@ private:
   Profile profile;
   ProfileKernel *kernel = nullptr;
   int number = 0;
-  bool isOfFormat2 = false;
+  bool isOfFormat2 = false, isTested = false;
 };
 
 std::string printMeasurement(const std::string &configuration,
@@ -272,7 +279,11 @@ void addMeasurement(Profile &profile, const Kernel &kernel, const Configuration 
 }
 
 Profile parseProfile(std::string_view text, const std::string &where) {
-  return ProfileParser(text, where).run();
+  return ProfileParser(text, where, false).run();
+}
+
+Profile parseTestedProfile(std::string_view text, const std::string &where) {
+  return ProfileParser(text, where, true).run();
 }
 
 std::string printProfile(const Profile &profile) {
@@ -287,7 +298,9 @@ std::string printProfile(const Profile &profile) {
   return text;
 }
 
-void mergeProfile(Profile &profile, const Profile &other) {
+void mergeProfile(Profile &profile, const Profile &other) { moveIntoProfile(profile, other); }
+
+void moveIntoProfile(Profile &profile, Profile other) {
   if (profile.device != other.device)
     throw Error::badInput(
         "profiles of '{}' and of '{}' cannot be merged: times belong to one device", profile.device,
@@ -295,14 +308,17 @@ void mergeProfile(Profile &profile, const Profile &other) {
   std::map<int, int> numberOf;
   for (const auto &[number, protocol] : other.protocols)
     numberOf[number] = profile.protocolNumber(protocol);
-  for (const auto &[hash, kernel] : other.kernels) {
-    ProfileKernel &target = profile.kernels[hash];
+  for (auto &[hash, kernel] : other.kernels) {
+    for (auto &[configuration, measurement] : kernel.measurements)
+      measurement.protocol = numberOf.at(measurement.protocol);
+    const auto [held, isNewKernel] = profile.kernels.try_emplace(hash, std::move(kernel));
+    if (isNewKernel) continue;
+    ProfileKernel &target = held->second;
     if (target.name.empty()) target.name = kernel.name;
-    for (const auto &[configuration, measurement] : kernel.measurements) {
-      ProfileMeasurement moved = measurement;
-      moved.protocol = numberOf.at(measurement.protocol);
-      const auto [found, isNew] = target.measurements.try_emplace(configuration, moved);
-      if (!isNew && isPreferred(moved, found->second)) found->second = std::move(moved);
+    for (auto &[configuration, measurement] : kernel.measurements) {
+      const auto [found, isNew] =
+          target.measurements.try_emplace(configuration, std::move(measurement));
+      if (!isNew && isPreferred(measurement, found->second)) found->second = std::move(measurement);
     }
   }
 }

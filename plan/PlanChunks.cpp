@@ -286,11 +286,29 @@ private:
       if (entry.outputs[n] == plan.kernels[size_t(index)].outputs[n])
         reject(fmt::format("every chunk would write '{}'", tensor(entry.outputs[n]).name));
     refreshLayouts(plan.tensors, entry);  // a chunk of padded rows may be a view
-    configure(chosen, whole);
+    configureOnce(index, chosen, whole);
     describe(entry, chosen);
     if (chunks.isPipelined) entry.chunk->deviceShare = deviceShare(whole.cost, chosen.cost);
     cut.plan.kernels.push_back(std::move(entry));
     cut.kernels.push_back(std::move(chosen));
+  }
+
+  /// Chunks of one size that differ in their names alone are configured as the first of them.
+  void configureOnce(int index, ChosenKernel &chunk, const ChosenKernel &whole) {
+    Kernel unnamed = chunk.kernel;
+    unnamed.name.clear();
+    for (const Configured &known : configured[index])
+      if (known.kernel == unnamed && known.asked == chunk.configuration) {
+        chunk.configuration = known.chosen;
+        chunk.cost = known.cost;
+        return;
+      }
+    Configuration asked = chunk.configuration;
+    configure(chunk, whole);
+    configured[index].push_back({.kernel = std::move(unnamed),
+                                 .asked = std::move(asked),
+                                 .chosen = chunk.configuration,
+                                 .cost = chunk.cost});
   }
 
   /// The chunk's fastest measurement in these layouts. If it is unmeasured, the knobs of the whole
@@ -421,7 +439,13 @@ private:
   std::vector<int> &viewOf;
   const Chunking &chunks;
   const std::unique_ptr<CostModel> analytic = analyticCostModel(chunks.prices->device());
-  std::vector<int> chain;  ///< kernels, in the plan's order
+  struct Configured {
+    Kernel kernel;  ///< without its name
+    Configuration asked, chosen;
+    Cost cost;
+  };
+  std::map<int, std::vector<Configured>> configured;  ///< kernel of the plan: of its chunks
+  std::vector<int> chain;                             ///< kernels, in the plan's order
   std::vector<int>
       inner;  ///< tensors between them, each read by one of them alone; the first is the largest
 };

@@ -119,7 +119,7 @@ int run(int argc, char **argv) {
   app.add_flag("--layers", hasLayers, "whole layers, too");
   try {
     app.parse(argc, argv);
-    const std::unique_ptr<CostModel> prices = costModelOf(TargetFlags());
+    const std::shared_ptr<CostModel> prices = costModelOf(TargetFlags());
     const std::vector<Workload> workloads = profiledWorkloads();
     const std::vector<EstimateSample> samples = samplesOf(workloads, *prices);
     std::printf("%s", print(regrets(samples), biases(samples), worst).c_str());

@@ -9,6 +9,7 @@
 #include "passes/decide/MemoryLimit.h"
 #include "passes/decide/PinAdvice.h"
 #include "passes/decide/PipelineChoice.h"
+#include "passes/select/KernelSpaces.h"
 
 #include <algorithm>
 #include <ranges>
@@ -108,6 +109,14 @@ select::VariantProblem variantProblem(const Problem &asked, const Variant &varia
   return {.problem = std::move(problem), .options = std::move(limits)};
 }
 
+select::VariantSelections selectIn(const Problem &problem,
+                                   std::vector<select::VariantProblem> variants,
+                                   const select::Compared &compared) {
+  const PlanContext &context = problem.context;
+  if (context.spaces) return select::selectVariants(std::move(variants), *context.spaces, compared);
+  return select::selectVariants(std::move(variants), *context.prices, compared);
+}
+
 std::string tradeLine(const Decision &decision) {
   if (!(decision.tradedShare > 0)) return "";
   return fmt::format(
@@ -160,8 +169,8 @@ Decision selectAll(const Problem &problem, const Options &options, const std::ve
   select::VariantSelections selections;
   try {
     const bool countsMemory = options.maxMemory || options.memoryTrade > 0;
-    selections = select::selectVariants(std::move(asked), *problem.context.prices,
-                                        countsMemory ? comparedByMemory : comparedPaths);
+    selections =
+        selectIn(problem, std::move(asked), countsMemory ? comparedByMemory : comparedPaths);
   } catch (const Error &error) {
     throw Error(error.kind, error.what() + adviceOn(pins, problem));
   }

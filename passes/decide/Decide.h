@@ -204,6 +204,11 @@ select::VariantProblem variantProblem(const Problem &problem, const Variant &var
                                       const Options &options, const std::vector<Pin> &pins,
                                       size_t together);
 
+/// selectVariants() by the prices of the problem, with what its earlier selections found.
+select::VariantSelections selectIn(const Problem &problem,
+                                   std::vector<select::VariantProblem> variants,
+                                   const select::Compared &compared = {});
+
 /// What --search-memory left out, on one line; empty where the search was whole.
 std::string memoryLine(const Decision &decision);
 /// What Options::memoryTrade cost and gave, on one line; empty where the plan is the fastest.

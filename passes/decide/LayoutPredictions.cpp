@@ -117,8 +117,7 @@ std::vector<std::string> nearestLayouts(const Problem &problem, const Options &o
   }
   std::vector<std::pair<double, std::string>> ranked;
   try {
-    select::VariantSelections solved =
-        select::selectVariants(std::move(asked), *problem.context.prices);
+    select::VariantSelections solved = selectIn(problem, std::move(asked));
     for (size_t n = 0; n < names.size(); ++n) {
       if (!solved.solved[n]) continue;
       const SelectedVariant own{.index = decision.best().index,

@@ -34,8 +34,7 @@ Expected<std::vector<FrontierPoint>> memoryPoints(const Problem &problem, const 
     }
   std::vector<std::optional<select::Selection>> solved;
   try {
-    solved = std::move(
-        select::selectVariants(std::move(asked), *problem.context.prices, comparedByMemory).solved);
+    solved = std::move(selectIn(problem, std::move(asked), comparedByMemory).solved);
   } catch (const Error &error) {
     if (error.kind != ErrorKind::unsupported && error.kind != ErrorKind::strictMiss) throw;
     return Unexpected(error);

@@ -127,7 +127,7 @@ std::vector<std::vector<SelectedVariant>> withLessWorkspace(const Problem &probl
     }
     select::VariantSelections found;
     try {
-      found = select::selectVariants(std::move(asked), *problem.context.prices, comparedByMemory);
+      found = selectIn(problem, std::move(asked), comparedByMemory);
     } catch (const Error &error) {  // none has such a path
       if (error.kind != ErrorKind::unsupported && error.kind != ErrorKind::strictMiss) throw;
       found.solved.resize(rooms.size());

@@ -7,6 +7,7 @@
 #include "plan/PlanBuilder.h"
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct PlanContext {
   std::string model;                    ///< as a person named it
   std::map<std::string, int64_t> dims;  ///< of the model
   DType dtype = DType::f16;             ///< of models without an argument of floats
+  /// Of `prices`, where several selections are asked for; else each finds its own.
+  std::shared_ptr<select::SharedSpaces> spaces = {};
 };
 
 /// Everything but what emission and build find out. `path`: of the variant's selection graph. An

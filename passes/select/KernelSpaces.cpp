@@ -17,6 +17,9 @@
 namespace weft::select {
 namespace {
 
+/// Of all tables that are kept from one search to the next, and of one of their keys, about.
+constexpr int64_t mostTableBytes = int64_t(64) << 20, keyBytes = 1024;
+
 /// Configurations that are priced one by one where the model is not separable.
 constexpr double maximumPricedOneByOne = 20000;
 
@@ -251,12 +254,25 @@ bool SharedSpaces::Entry::has(const SharedSpace &space) const {
 
 std::shared_ptr<const PricedTable> SharedSpaces::table(Entry &entry, Entry::TableKey key,
                                                        const std::function<PricedTable()> &price) {
-  Entry::Table &table = [&]() -> Entry::Table & {
+  const std::shared_ptr<Entry::Table> table = [&] {
     const std::lock_guard lock(mutex);
-    return entry.tables[std::move(key)];
+    std::shared_ptr<Entry::Table> &known = entry.tables[std::move(key)];
+    if (!known) known = std::make_shared<Entry::Table>();
+    return known;
   }();
-  std::call_once(table.priced, [&] { table.table = std::make_shared<const PricedTable>(price()); });
-  return table.table;
+  std::call_once(table->priced, [&] {
+    table->table = std::make_shared<const PricedTable>(price());
+    const std::lock_guard lock(mutex);
+    tableBytes += keyBytes + std::ssize(table->table->entries) * int64_t(sizeof(Price));
+  });
+  return table->table;
+}
+
+void SharedSpaces::limitTables() {
+  const std::lock_guard lock(mutex);
+  if (tableBytes <= mostTableBytes) return;
+  for (auto &[key, entry] : entries) entry.tables.clear();
+  tableBytes = 0;
 }
 
 const std::shared_ptr<const Bests> &SharedSpaces::modelledBests(const Kernel &kernel,

@@ -95,10 +95,14 @@ struct SpaceLimits {
 };
 KernelSpaces spacesOf(const Kernel &kernel, const CostModel &model, const SpaceLimits &limits);
 
-/// The spaces of every kernel, found once. May be called from several threads.
+/// The spaces of every kernel, found once, and its prices. All follow from the kernel, the model
+/// and what is asked: selections that share them are what they were alone. May be called from
+/// several threads.
 class SharedSpaces {
 public:
+  /// The model must outlive it.
   explicit SharedSpaces(const CostModel &model) : model(model) {}
+  const CostModel &costModel() const { return model; }
   struct Entry {
     KernelSpaces spaces;
     std::once_flag opened, modelled;
@@ -115,7 +119,7 @@ public:
       bool isListed = false;
       auto operator<=>(const TableKey &) const = default;
     };
-    std::map<TableKey, Table> tables;
+    std::map<TableKey, std::shared_ptr<Table>> tables;
   };
   /// The table of a kernel, by `price` where no other variant has asked for it.
   std::shared_ptr<const PricedTable> table(Entry &entry, Entry::TableKey key,
@@ -124,10 +128,14 @@ public:
   Entry &of(const Kernel &kernel, const SpaceLimits &limits);
   /// Over the legal spaces that are no views and that the model prices.
   const std::shared_ptr<const Bests> &modelledBests(const Kernel &kernel, Entry &entry);
+  /// Forgets the tables where they take much memory: between two searches, neither of which may
+  /// find less than its limit. Those in use stay with their users.
+  void limitTables();
 
 private:
   const CostModel &model;
   std::mutex mutex;
+  int64_t tableBytes = 0;  ///< about
   std::map<std::string, Entry> entries;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <set>
 #include <span>
 #include <utility>
@@ -119,6 +120,14 @@ void LagrangianBound::addCombinations(const CandidatePrices &from,
     table.seconds[at] = std::min(table.seconds[at], from.table[entry].seconds);
     from.advance(choice, entry);
   }
+  if (operands.empty()) return;
+  const size_t width = table.choices.back().size();
+  for (auto row = table.seconds.begin(); row != table.seconds.end(); row += std::ptrdiff_t(width))
+    table.rows.push_back(*std::min_element(row, row + std::ptrdiff_t(width)));
+  if (operands.size() < 2) return;
+  const auto rows = std::ptrdiff_t(table.choices[operands.size() - 2].size());
+  for (auto block = table.rows.begin(); block != table.rows.end(); block += rows)
+    table.blocks.push_back(*std::min_element(block, block + rows));
 }
 
 void LagrangianBound::addListed(const CandidatePrices &from, const std::vector<size_t> &operands,
@@ -180,20 +189,48 @@ double LagrangianBound::cheapest(const Table &table, const std::vector<double> &
   std::array<double, maximumLayouts> ofLast = {};
   for (size_t c = 0; c < width; ++c)
     ofLast[c] = paid[last * maximumLayouts + table.choices[last][c]];
+  const double leastOfLast = *std::min_element(ofLast.begin(), ofLast.begin() + width);
   thread_local std::vector<size_t> choice;
   thread_local std::vector<double> sums;  // over the operands in front of each
   choice.assign(last, 0);
   sums.assign(last + 1, 0);
-  size_t changed = 0;
-  for (size_t row = 0; row < table.seconds.size(); row += width) {
-    for (size_t n = changed; n < last; ++n)
+  const auto sumFrom = [&](size_t first) {
+    for (size_t n = first; n < last; ++n)
       sums[n + 1] = sums[n] + paid[n * maximumLayouts + table.choices[n][choice[n]]];
-    double least = infinite;
-    for (size_t c = 0; c < width; ++c) least = std::min(least, table.seconds[row + c] + ofLast[c]);
-    if (least + sums[last] < lowest) {
-      lowest = least + sums[last];
-      for (size_t c = width; c-- > 0;)
-        if (table.seconds[row + c] + ofLast[c] == least) combination = row + c;
+  };
+  // Multipliers change little from one solution to the next, and so does what is cheapest: what was
+  // it before excludes most rows by their bounds. These are sums of lesser terms in the same order,
+  // which rounding leaves the lesser. Of equal ones the first counts, so it is taken as greater.
+  for (size_t n = last, rest = combination / width; n-- > 0;) {
+    choice[n] = rest % table.choices[n].size();
+    rest /= table.choices[n].size();
+  }
+  sumFrom(0);
+  lowest = std::nextafter(table.seconds[combination] + ofLast[combination % width] + sums[last],
+                          infinite);
+  choice.assign(last, 0);
+  const size_t rowsOfBlock = last > 0 ? table.choices[last - 1].size() : 1;
+  double leastOfRows = infinite;  // of the operand that differs between a block's rows
+  for (size_t c = 0; last > 0 && c < rowsOfBlock; ++c)
+    leastOfRows =
+        std::min(leastOfRows, paid[(last - 1) * maximumLayouts + table.choices[last - 1][c]]);
+  size_t changed = 0, block = 0;
+  for (size_t row = 0; row < table.rows.size(); ++row) {
+    sumFrom(changed);
+    const bool beginsBlock = last > 0 && choice[last - 1] == 0;
+    if (beginsBlock &&
+        !(table.blocks[block++] + leastOfLast + (sums[last - 1] + leastOfRows) < lowest)) {
+      row += rowsOfBlock - 1;
+      choice[last - 1] = rowsOfBlock - 1;  // the block's last row, from which to go on
+    } else if (table.rows[row] + leastOfLast + sums[last] < lowest) {
+      const double *seconds = &table.seconds[row * width];
+      double least = infinite;
+      for (size_t c = 0; c < width; ++c) least = std::min(least, seconds[c] + ofLast[c]);
+      if (least + sums[last] < lowest) {
+        lowest = least + sums[last];
+        for (size_t c = width; c-- > 0;)
+          if (seconds[c] + ofLast[c] == least) combination = row * width + c;
+      }
     }
     changed = 0;
     for (size_t n = last; n-- > 0;) {
@@ -235,7 +272,8 @@ LagrangianBound::Solution LagrangianBound::solve(const std::vector<double> &mult
                                                  std::vector<double> &slopes) const {
   const std::vector<Layer> &layers = lattice.layers();
   std::vector<double> lowest(tables.size(), infinite);
-  std::vector<size_t> combinations(tables.size(), 0);
+  std::vector<size_t> &combinations = cheapestBefore;
+  combinations.resize(tables.size(), 0);
   for (size_t candidate = 0; candidate < tables.size(); ++candidate)
     lowest[candidate] = cheapest(tables[candidate], multipliers, combinations[candidate]);
   double callers = 0;

@@ -52,6 +52,8 @@ private:
     };
     size_t operands = 0;
     std::vector<double> seconds = {};   ///< the last operand fastest; or of a list
+    std::vector<double> rows = {};      ///< of combinations that differ in the last: their least
+    std::vector<double> blocks = {};    ///< of rows that differ in the last but one, if there is
     std::vector<uint8_t> layouts = {};  ///< per combination and operand of a list, else empty
     std::vector<std::vector<uint8_t>> choices = {};  ///< layouts, per operand
     std::vector<size_t> counts = {};                 ///< of layouts, per operand
@@ -76,6 +78,8 @@ private:
   double refunded(int layer, int tensor, LayoutMask mask) const;
   /// Bound and slopes at the multipliers.
   Solution solve(const std::vector<double> &multipliers, std::vector<double> &slopes) const;
+  /// `combination`: any on entry, by which the others are excluded the sooner the cheaper it is;
+  /// the cheapest afterwards, of several the first.
   double cheapest(const Table &table, const std::vector<double> &multipliers,
                   size_t &combination) const;
   static double cheapestListed(const Table &table, const std::vector<double> &paid,
@@ -96,6 +100,7 @@ private:
   Solution best;
   int64_t left = 0;  ///< combinations that further steps may look at
   int64_t combinationsOfStep = 0;
+  mutable std::vector<size_t> cheapestBefore;  ///< candidate: combination of the last solve()
   mutable std::vector<std::vector<double>>
       sums;  ///< layer, tracked tensor x its one layout; negative: not asked yet
 };

@@ -57,19 +57,35 @@ Outcomes::Ranked Outcomes::find(int candidate, const Masks &inputs,
   // Sums over the first operands, which stay the same from one entry to the next.
   std::vector<double> seconds(operands + 1, 0);
   std::vector<size_t> number(operands + 1, 0);
-  size_t changed = 0;
-  for (size_t entry = 0; entry < table.table.size(); ++entry) {
-    for (size_t i = changed; i < operands; ++i) {
+  const auto sumFrom = [&](size_t first, size_t end) {
+    for (size_t i = first; i < end; ++i) {
       seconds[i + 1] = seconds[i] + penalty[i][size_t(choice[i])];
       number[i + 1] = number[i] + step[i][size_t(choice[i])];
     }
-    const double here = table.table[entry].seconds + seconds[operands];
-    changed = table.advance(choice, entry);
-    if (!(here < infinite)) continue;
+  };
+  const auto offer = [&](size_t entry, double here, size_t key) {
+    if (!(here < infinite)) return;
     std::pair<double, size_t> &known =
-        keys <= mostKeys ? best[number[operands]]
-                         : sparse.try_emplace(number[operands], infinite, size_t(0)).first->second;
+        keys <= mostKeys ? best[key] : sparse.try_emplace(key, infinite, size_t(0)).first->second;
     if (here < known.first) known = {here, entry};
+  };
+  size_t changed = 0;
+  if (!table.listed.empty() || operands == 0) {
+    for (size_t entry = 0; entry < table.table.size(); ++entry) {
+      sumFrom(changed, operands);
+      offer(entry, table.table[entry].seconds + seconds[operands], number[operands]);
+      changed = table.advance(choice, entry);
+    }
+  } else if (!table.table.empty()) {  // dense: the last operand by itself, beside the others' sums
+    const size_t last = operands - 1, width = table.choices[last].size();
+    for (size_t row = 0; row < table.table.size(); row += width) {
+      sumFrom(changed, last);
+      for (size_t c = 0; c < width; ++c)
+        offer(row + c, table.table[row + c].seconds + (seconds[last] + penalty[last][c]),
+              number[last] + step[last][c]);
+      choice[last] = int(width) - 1;  // the row's last entry, from which to advance
+      changed = table.advance(choice, row + width - 1);
+    }
   }
   Ranked result;
   const auto add = [&](const std::pair<double, size_t> &known) {

@@ -337,13 +337,20 @@ double skipSlower(const std::vector<VariantProblem> &variants, const CostModel &
 
 VariantSelections selectVariants(std::vector<VariantProblem> variants, const CostModel &model,
                                  const Compared &compared) {
+  SharedSpaces shared(model);
+  return selectVariants(std::move(variants), shared, compared);
+}
+
+VariantSelections selectVariants(std::vector<VariantProblem> variants, SharedSpaces &shared,
+                                 const Compared &compared) {
+  const CostModel &model = shared.costModel();
+  shared.limitTables();
   const Stopwatch whole;
   VariantSelections result{.solved = {},
                            .reasons = std::vector<std::string>(variants.size()),
                            .skipped = std::vector<bool>(variants.size(), false),
                            .lowerBound = infinite};
   std::vector<Selection> selections(variants.size());
-  SharedSpaces shared(model);
   const double slowest = skipSlower(variants, model, shared, compared, selections, result);
   // First every variant's rough plan, then every exact one: what is skipped must not depend on
   // which thread was faster.

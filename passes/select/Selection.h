@@ -22,6 +22,8 @@
 
 namespace weft::select {
 
+class SharedSpaces;  // KernelSpaces.h
+
 /// A tensor of the graph: axes by name and extent in logical order.
 struct Tensor {
   std::string name;
@@ -257,6 +259,10 @@ struct VariantSelections {
   double lowerBound = 0;
 };
 VariantSelections selectVariants(std::vector<VariantProblem> variants, const CostModel &model,
+                                 const Compared &compared = {});
+/// The same with what earlier selections by the same model found of equal kernels, for several
+/// questions about one problem.
+VariantSelections selectVariants(std::vector<VariantProblem> variants, SharedSpaces &shared,
                                  const Compared &compared = {});
 
 }  // namespace weft::select

@@ -11,6 +11,7 @@
 #include "passes/account/Operators.h"
 #include "passes/attention/RecomposedSites.h"
 #include "passes/configure/Families.h"
+#include "passes/select/KernelSpaces.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/Diagnostics.h"
 #include "tools/driver/ProfileModel.h"
@@ -89,6 +90,7 @@ Compilation::Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags targ
   memory = this->choices.memoryOfSearch();
   modelFlags.check();
   prices = costModelOf(targetFlags);
+  spaces = std::make_shared<select::SharedSpaces>(*prices);
   pricesKey = keyOfPrices(targetFlags, *prices);
   epilogueRejection = epilogueRejections(prices->device());
   prologueRejection = prologueRejections(prices->device());
@@ -106,6 +108,7 @@ Compilation::Compilation(const Compilation &whole, mlir::OwningOpRef<mlir::Modul
       targetFlags(whole.targetFlags),
       unfilled(whole.unfilled),
       prices(whole.prices),
+      spaces(whole.spaces),
       fill(whole.fill),
       tokens(whole.tokens),
       pricesKey(whole.pricesKey),
@@ -320,6 +323,7 @@ void Compilation::priceTokens() {
   }
   unfilled = std::move(prices);
   prices = filledCostModel(*unfilled, *fill);
+  spaces = std::make_shared<select::SharedSpaces>(*prices);
   if (!fill->isFull()) pricesKey = keyOfPrices(targetFlags, *prices);
 }
 
@@ -804,7 +808,8 @@ decision::PlanContext Compilation::planContext() const {
           .free = choices.free,
           .model = described.name,
           .dims = described.dims,
-          .dtype = elementType()};
+          .dtype = elementType(),
+          .spaces = spaces};
 }
 
 decision::Problem Compilation::problem(const std::vector<ProposedVariant> &proposed) const {

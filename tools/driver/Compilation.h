@@ -176,6 +176,7 @@ private:
   TargetFlags targetFlags;
   std::shared_ptr<CostModel> unfilled;  ///< what `prices` are of, if the graph packs tokens
   std::shared_ptr<CostModel> prices;
+  std::shared_ptr<select::SharedSpaces> spaces;  ///< of `prices`
   std::optional<ExpectedFill> fill;
   int64_t tokens = 0;     ///< the bound, of a graph that packs them
   std::string pricesKey;  ///< equal for equal prices

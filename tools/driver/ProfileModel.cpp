@@ -2,6 +2,7 @@
 #include "tools/driver/ProfileModel.h"
 
 #include "kernel/Error.h"
+#include "kernel/TestedProfile.h"
 #include "runtime/measure/ProfileStore.h"
 #include "runtime/system/Files.h"
 #include "runtime/system/Sha256.h"
@@ -10,7 +11,9 @@
 
 #include <filesystem>
 #include <map>
+#include <mutex>
 #include <string_view>
+#include <tuple>
 
 namespace weft::embedded {
 extern const std::map<std::string, std::string_view> shippedProfiles;
@@ -21,13 +24,32 @@ namespace weft::driver {
 Profile shippedProfile(const std::string &device) {
   Profile all{.device = device, .protocols = {}, .kernels = {}};
   for (const auto &[file, text] : embedded::shippedProfiles) {
-    const Profile profile = parseProfile(text, "shipped profile " + file);
-    if (profile.device == device) mergeProfile(all, profile);
+    Profile profile = parseTestedProfile(text, "shipped profile " + file);
+    if (profile.device == device) moveIntoProfile(all, std::move(profile));
   }
   return all;
 }
 
-std::unique_ptr<CostModel> costModelOf(const TargetFlags &target) {
+namespace {
+
+/// Nothing where no measurements of the device ship. Models may be asked from several threads.
+std::shared_ptr<CostModel> shippedCostModel(const TargetFlags &target) {
+  const Device device = target.device();
+  const auto asked =
+      std::tuple(device.name, target.noLibrary, device.mayBeNondeterministic, target.strict);
+  static std::mutex mutex;
+  static std::pair<std::decay_t<decltype(asked)>, std::shared_ptr<CostModel>> last;
+  const std::lock_guard lock(mutex);
+  if (last.second && last.first == asked) return last.second;
+  Profile shipped = shippedProfile(device.name);
+  if (shipped.kernels.empty()) return nullptr;
+  last = {asked, measuredCostModel(device, std::move(shipped), "shipped profile", target.strict)};
+  return last.second;
+}
+
+}  // namespace
+
+std::shared_ptr<CostModel> costModelOf(const TargetFlags &target) {
   const Device &device = target.device();
   if (target.profile == "none") return analyticCostModel(device);
   if (!target.profile.empty())
@@ -44,9 +66,8 @@ std::unique_ptr<CostModel> costModelOf(const TargetFlags &target) {
   };
   if (!target.target.empty() && target.target != device.architecture)
     return modelled(device.name + " as " + target.target);
-  Profile shipped = shippedProfile(device.name);
-  if (shipped.kernels.empty()) return modelled(device.name);
-  return measuredCostModel(device, std::move(shipped), "shipped profile", target.strict);
+  if (std::shared_ptr<CostModel> shipped = shippedCostModel(target)) return shipped;
+  return modelled(device.name);
 }
 
 std::string sourceOfPrices(const TargetFlags &target, const CostModel &prices) {

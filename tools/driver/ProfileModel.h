@@ -12,8 +12,9 @@ namespace weft::driver {
 /// --profile FILE: a text or a store; "none": the analytic model; not given: the profiles that ship
 /// with weft for the device, if the target is its own architecture, else the analytic model. Throws
 /// Error(badInput) as readProfile() does, and Error(strictMiss) with --strict where the model would
-/// stand in for a profile that does not ship.
-std::unique_ptr<CostModel> costModelOf(const TargetFlags &target);
+/// stand in for a profile that does not ship. Of what ships the last model is kept: a command that
+/// compiles several graphs reads its measurements once.
+std::shared_ptr<CostModel> costModelOf(const TargetFlags &target);
 
 /// Names everything that the prices depend on: the profile's bytes, the device's file, and this
 /// program.

@@ -3,10 +3,14 @@
 #include "codegen/families/library/LibraryKnobs.h"
 #include "codegen/families/loop/LoopKnobs.h"
 #include "kernel/Error.h"
-#include "kernel/Profile.h"
+#include "kernel/TestedProfile.h"
 #include "tests/unit/samples/SampleKernels.h"
 
 #include <catch2/catch.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 
 using namespace weft;
 using namespace weft::samples;
@@ -221,6 +225,38 @@ TEST_CASE("thinning keeps the fastest of every layouts, and every layouts") {
   for (const auto &[line, measurement] : thin.kernels.begin()->second.measurements)
     seconds.push_back(measurement.seconds);
   CHECK(seconds == std::vector<double>{64e-8, 1e-3});
+}
+
+TEST_CASE("what ships passes all checks, and is read without them as it is with them") {
+  size_t read = 0;
+  for (const auto &file :
+       std::filesystem::recursive_directory_iterator(WEFT_SOURCE_DIR "/profiles")) {
+    if (file.path().extension() != ".txt") continue;
+    std::ifstream in(file.path());
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    if (!text.starts_with("# weft profile ")) continue;
+    INFO(file.path());
+    const Profile profile = parseProfile(text, "p.txt");
+    CHECK(parseTestedProfile(text, "p.txt") == profile);
+    read += profile.measurementCount();
+  }
+  CHECK(read > 10000);
+}
+
+TEST_CASE("moving a profile into another gives what merging gives") {
+  const std::string one = "  1.00e-06 9 0.100 1 - 1 loop 0>0\n";
+  const Profile first = parseProfile(head + "kernel " + hash + " softmax\n" + one, "a");
+  Profile other = parseProfile(
+      "# weft profile 4\n# device h200\n# protocol 1 warm L2\nkernel " + hash +
+          " softmax\n  2.00e-06 20 0.100 1 - 1 loop 0>0\n  3.00e-06 9 0.100 1 - 1 loop 01>01\n" +
+          "kernel 0123456789abcdff scale\n" + one,
+      "b");
+  Profile merged = first, moved = first;
+  mergeProfile(merged, other);
+  moveIntoProfile(moved, std::move(other));
+  CHECK(moved == merged);
+  CHECK(merged.kernels.at(hash).measurements.at("loop 0>0").n == 20);
+  CHECK(merged.kernels.at("0123456789abcdff").measurements.at("loop 0>0").protocol == 2);
 }
 
 TEST_CASE("a profile of format 2 is read in today's words, and an older one is rejected") {

@@ -92,7 +92,7 @@ double pricedBy(const CostModel &prices, const Chosen &chosen) {
 }  // namespace
 
 TEST_CASE("with a profile no plan is slower than without, priced by the profile") {
-  const std::unique_ptr<CostModel> prices = costModelOf(TargetFlags());
+  const std::shared_ptr<CostModel> prices = costModelOf(TargetFlags());
   REQUIRE(prices->hasMeasurements());
   for (const Layer &layer : nonEmpty(draws(60))) {
     INFO(layer.name());

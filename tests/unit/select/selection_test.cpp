@@ -423,6 +423,39 @@ TEST_CASE(
   CHECK(byBound > 0);
 }
 
+TEST_CASE("selections that share what they find of kernels are what they are alone") {
+  std::mt19937_64 random(29);
+  for (int round = 0; round < 20; ++round) {
+    INFO("round " << round);
+    const HashedPrices prices(random());
+    std::vector<select::VariantProblem> variants;
+    for (int variant = 0; variant < 2; ++variant)
+      variants.push_back({.problem = randomProblem(random), .options = everything()});
+    select::SharedSpaces shared(prices);
+    for (const Layout &pin : {Layout{.order = {0, 1}}, Layout{.order = {1, 0}}}) {
+      std::vector<select::VariantProblem> asked = variants;
+      for (select::VariantProblem &one : asked)
+        for (select::Tensor &tensor : one.problem.tensors)
+          if (!tensor.isArgument && !tensor.isResult) tensor.pinned = pin;
+      const select::VariantSelections alone = select::selectVariants(asked, prices),
+                                      beside = select::selectVariants(asked, shared);
+      CHECK(beside.skipped == alone.skipped);
+      CHECK(beside.lowerBound == alone.lowerBound);
+      for (size_t v = 0; v < asked.size(); ++v) {
+        REQUIRE(beside.solved[v].has_value() == alone.solved[v].has_value());
+        if (!alone.solved[v]) continue;
+        const select::Selection &one = *alone.solved[v], &other = *beside.solved[v];
+        CHECK(other.best().seconds == one.best().seconds);
+        CHECK(other.statistics().configurations == one.statistics().configurations);
+        CHECK(other.statistics().states == one.statistics().states);
+        REQUIRE(other.best().steps.size() == one.best().steps.size());
+        for (size_t step = 0; step < one.best().steps.size(); ++step)
+          CHECK(other.best().steps[step].configuration == one.best().steps[step].configuration);
+      }
+    }
+  }
+}
+
 TEST_CASE(
     "the bound of several variants is the least of all, also where another variant has the best "
     "plan") {

@@ -227,7 +227,7 @@ std::optional<double> measuredLikeThis(const CostModel &model, const Kernel &ker
 
 /// EstimateError.h says how.
 EstimateError errorOfEstimates(size_t &kernelsFound) {
-  const std::unique_ptr<CostModel> measured = costModelOf(TargetFlags{});
+  const std::shared_ptr<CostModel> measured = costModelOf(TargetFlags{});
   std::vector<double> kernels, plans;
   for (const Workload &workload : workloads()) {
     if (workload.train) continue;  // their searches take longer than all others together

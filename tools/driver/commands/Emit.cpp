@@ -265,9 +265,8 @@ int emitAgain(EmitRequest request, bool json) {
   const std::string architecture = request.target.architecture();
   if (request.target.profile.empty() && wasCompiledWithoutProfile(before))
     request.target.profile = "none";
-  std::unique_ptr<CostModel> costModel = costModelOf(request.target);
-  const std::unique_ptr<CostModel> unfilled = std::move(costModel);
-  costModel = filledCostModel(*unfilled, fillOf(before));
+  const std::shared_ptr<CostModel> unfilled = costModelOf(request.target);
+  const std::unique_ptr<CostModel> costModel = filledCostModel(*unfilled, fillOf(before));
 
   if (!request.check) rejectEditedGraph(before, request.folder);
   else if (isEdited(before, "graph.mlir") || isEdited(before, "report.json") ||
