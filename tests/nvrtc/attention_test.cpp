@@ -119,11 +119,15 @@ std::vector<Configuration> tilesOf(const Kernel &kernel) {
 }  // namespace
 
 TEST_CASE("every tile of fused attention compiles without spills") {
+  // All of f16, which the next test reads as machine code, and every second one of bf16: registers
+  // of the two are the same.
   Batch batch;
+  size_t turn = 0;
   for (const DType type : {DType::f16, DType::bf16})
     for (const Case &one : cases(type))
       for (const Configuration &configuration : tilesOf(one.kernel))
-        batch.add(one.name, one.kernel, configuration, "sm_90a");
+        if (type == DType::f16 || turn++ % 2 == 0)
+          batch.add(one.name, one.kernel, configuration, "sm_90a");
   batch.buildAndCheck(60, 1);
 }
 
