@@ -8,7 +8,9 @@
 // chain's ops may share a kernel with its end.
 //
 // Where nothing reads these rows, neither sums over them nor gives them back, they need not even be
-// zero: the mask is then an unread one, and kernels do not store them.
+// zero: the mask is then an unread one, and kernels do not store them. A contraction has one of
+// these by itself, inside a chain, too, where it costs nothing: else a kernel of the contraction
+// alone would compute all rows.
 //
 // The mask has the name of the tensor that it masks, which readers mean; what it masks is called
 // NAME_unmasked.
@@ -47,6 +49,13 @@ public:
       if (isUnread(mask.getResult(), {static_cast<int>(mask.getKey()), mask.getAux()})) {
         mask.setKind("unread");
         mask.removeFillAttr();
+      }
+    for (mlir::Operation *op : ops)
+      if (startsUnreadChain(op)) {
+        MaskOp mask = maskOf(op, {op->getResult(0)}).front();
+        mask.setKind("unread");
+        mask.removeFillAttr();
+        ++count;
       }
     return count;
   }
@@ -148,6 +157,11 @@ private:
            mlir::cast<WeftOp>(op).operatorClass() != OperatorClass::movement;
   }
 
+  static bool isMaskOfTokens(mlir::Operation *op) {
+    auto mask = mlir::dyn_cast<MaskOp>(op);
+    return mask && isTokensMask(std::string_view(mask.getKind()));
+  }
+
   /// Whether a chain of element-wise ops goes on behind the tensor.
   bool goesOn(mlir::Value value) const {
     if (!value.hasOneUse()) return false;
@@ -158,16 +172,29 @@ private:
   }
 
   int maskResults(mlir::Operation *op) {
-    if (!computes(op)) return 0;
-    if (auto mask = mlir::dyn_cast<MaskOp>(op);
-        mask && isTokensMask(std::string_view(mask.getKind())))
-      return 0;
+    if (!computes(op) || isMaskOfTokens(op)) return 0;
     std::vector<mlir::Value> chosen;
     for (mlir::Value result : op->getResults())
       if (tokensOf(result) && !result.use_empty() && !goesOn(result) &&
           mlir::isa<mlir::FloatType>(mlir::getElementTypeOrSelf(result)))
         chosen.push_back(result);
     if (chosen.empty()) return 0;
+    llvm::append_range(masks, maskOf(op, chosen));
+    return static_cast<int>(chosen.size());
+  }
+
+  /// A contraction in front of element-wise ops whose rows behind the last token nothing reads.
+  bool startsUnreadChain(mlir::Operation *op) {
+    if (!mlir::isa<ContractOp>(op)) return false;
+    const mlir::Value result = op->getResult(0);
+    const Tokens *const own = tokensOf(result);
+    return own && goesOn(result) && !isMaskOfTokens(*result.getUsers().begin()) &&
+           isUnread(result, *own);
+  }
+
+  /// A mask behind each chosen result of the op, which has the result's name.
+  std::vector<MaskOp> maskOf(mlir::Operation *op, const std::vector<mlir::Value> &chosen) {
+    std::vector<MaskOp> added;
     std::vector<std::string> names, unmasked;
     bool areNamed = true;
     for (mlir::Value result : op->getResults()) {
@@ -188,11 +215,11 @@ private:
       MaskOp mask = MaskOp::create(builder, named(name), result, "tokens", int64_t(own.dimension),
                                    std::nullopt, own.offsets);
       mask.setFillAttr(builder.getF64FloatAttr(0));
-      masks.push_back(mask);
+      added.push_back(mask);
       result.replaceAllUsesExcept(mask.getResult(), mask);
     }
     op->setLoc(named(llvm::join(unmasked, ", ")));
-    return static_cast<int>(chosen.size());
+    return added;
   }
 
   mlir::Block &body;

@@ -349,10 +349,9 @@ std::string contractionName(const Dataflow &flow, const FlowOp &op) {
     const bool hasWeight = std::any_of(op.operands.begin(), op.operands.end(), [&](int operand) {
       return flow.tensors[operand].isParameter;
     });
-    const std::string product = "_product";
     std::string what = op.label;
-    if (what.size() > product.size() && what.ends_with(product))
-      what.resize(what.size() - product.size());
+    for (const std::string_view end : {"_unmasked", "_product"})  // a mask has the name beside it
+      if (what.size() > end.size() && what.ends_with(end)) what.resize(what.size() - end.size());
     return what + (hasWeight ? "_projection" : "_contraction");
   }
   std::string name = std::string(nameOf(op.kind)) + "_";

@@ -51,7 +51,7 @@ class RaggedTest(CommandTest):
         launched = [kernel for kernel in plan['kernels'] if kernel['family'] != 'view']
         self.assertFalse([kernel['name'] for kernel in launched if 'slice' in kernel['name']])
         self.assertTrue(any(
-            kernel['name'].startswith('q_product_k_product_v_projection_bias_mask')
+            kernel['name'].startswith('q_product_k_product_v_projection_mask_bias_mask')
             for kernel in launched))
         gelu, = (kernel for kernel in launched if 'gelu' in kernel['name'])
         self.assertIn('weft::geluForHalf(', (self.folder / 'out' / gelu['source']).read_text())

@@ -1,5 +1,6 @@
 // Masks stand where chains of element-wise ops over tokens end: not between two of them, not behind
-// ops that only move, and not along axes that hold no tokens. Valid tokens stay as they are. What
+// ops that only move, and not along axes that hold no tokens. A contraction in front of a chain has
+// one by itself where it is unread. Valid tokens stay as they are. What
 // nobody reads behind the last token is unread; what is summed over tokens, or given back, is zero.
 // RUN: weft-opt --pass-pipeline='builtin.module(weft.graph(mask-unused-tokens))' %s -o %t.mlir
 // RUN: FileCheck %s --input-file=%t.mlir
@@ -17,7 +18,8 @@
 weft.graph @chains(%x: !x, %lengths: !n, %w: !w, %b: !i) -> (!x, !y, !ww) {
   %offsets = weft.offsets %lengths {bound = 4} : !n -> !o
   // CHECK: %p = weft.pack
-  // CHECK-NEXT: %h = weft.contract
+  // CHECK-NEXT: %h_unmasked = weft.contract
+  // CHECK-NEXT: %h = weft.mask unread %h_unmasked, %offsets {key = t}
   // CHECK-NEXT: %biased = weft.bias %h
   // CHECK-NEXT: %g_unmasked = weft.gelu %biased
   // CHECK-NEXT: %g = weft.mask unread %g_unmasked, %offsets {key = t}
