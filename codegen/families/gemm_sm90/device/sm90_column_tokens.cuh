@@ -1,6 +1,7 @@
 // Tiles of a GEMM whose columns are packed tokens, where nothing reads those behind the last one:
 // blocks take the tiles that have any, as if the result had no others. The functions are those that
-// sm90_tiles.cuh has for every kind of tokens, of a type that is found by its arguments.
+// sm90_tiles.cuh has for every kind of tokens, of a type that is found by its arguments. They stand
+// apart from UnreadRowTokens there, since measurements of all GEMMs are of that header's text.
 #pragma once
 
 #include "weft/sm90_tiles.cuh"
