@@ -11,7 +11,9 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <cmath>
 #include <memory>
+#include <random>
 
 namespace weft {
 namespace {
@@ -67,7 +69,8 @@ mlir::LogicalResult expectClose(ExpectCloseOp op, const TensorValue &a, const Te
 
 class Interpreter {
 public:
-  explicit Interpreter(const InterpreterOptions &options) : options(options) {}
+  explicit Interpreter(const InterpreterOptions &options)
+      : options(options), random(options.perturbation.value_or(0)) {}
 
   /// Results of a block, in the order of its terminator.
   FailureOr<std::vector<Shared>> run(mlir::Block &block, llvm::ArrayRef<Shared> arguments) {
@@ -137,12 +140,44 @@ private:
       for (auto [result, value] : llvm::zip_equal(op.getResults(), values)) {
         assert(value.shape == extents(result.getType()) &&
                "a routine returned another shape than its op's type");
+        if (options.perturbation) perturb(op, plain, result.getType(), value);
         define(result, stored(result.getType(), std::move(value)));
       }
       return mlir::success();
     } catch (const Error &error) {
       return op.emitOpError() << error.what();
     }
+  }
+
+  /// See InterpreterOptions::perturbation. Integers and predicates stay.
+  void perturb(mlir::Operation &op, const std::vector<const TensorValue *> &operands,
+               mlir::Type type, TensorValue &value) {
+    const DType dtype = *toDType(type);
+    if (dtype == DType::i32 || dtype == DType::i1) return;
+    constexpr double fp32Loss = 0x1p-22;  // of the sum of the magnitudes of some terms
+    const std::vector<double> magnitudes = termMagnitudes(op, operands);
+    for (size_t n = 0; n < value.elements.size(); ++n) {
+      const double share = double(random() >> 11) * 0x1p-52 - 1;  // from -1 to 1
+      const double error = reference::roundingError(dtype, value.elements[n]) +
+                           (magnitudes.empty() ? 0 : fp32Loss * magnitudes[n]);
+      if (std::isfinite(error)) value.elements[n] += share * error;
+    }
+  }
+
+  /// Of each result of a contraction or reduction the sum of its terms' magnitudes; of other ops
+  /// empty.
+  std::vector<double> termMagnitudes(mlir::Operation &op,
+                                     const std::vector<const TensorValue *> &operands) const {
+    if (!mlir::isa<ContractOp, ReduceOp>(op)) return {};
+    std::vector<TensorValue> magnitudes;
+    std::vector<const TensorValue *> plain;
+    magnitudes.reserve(operands.size());
+    for (const TensorValue *operand : operands) {
+      TensorValue &magnitude = magnitudes.emplace_back(*operand);
+      for (double &element : magnitude.elements) element = std::abs(element);
+      plain.push_back(&magnitude);
+    }
+    return reference::evaluate(&op, plain, options).front().elements;
   }
 
   void define(mlir::Value value, Shared tensor) {
@@ -167,6 +202,7 @@ private:
     int64_t uses = 0;
   };
   const InterpreterOptions &options;
+  std::mt19937_64 random;  ///< of perturbations
   llvm::DenseMap<mlir::Value, Live> live;
 };
 

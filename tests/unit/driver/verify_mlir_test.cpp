@@ -868,8 +868,29 @@ TEST_CASE("a result outside one path's roundings is measured by several, and the
   CHECK(checked(6, 200).failed());
 }
 
+TEST_CASE("where terms cancel exactly, a result is bounded by what fp32 loses of them") {
+  const auto checked = [](double left) {
+    const std::string text = R"(
+      !t = tensor<4x2xf32, #weft.axes<i, k>>
+      !s = tensor<4xf32, #weft.axes<i>>
+      weft.graph @cancel(%x: !t) -> !s {
+        %p = weft.softmax %x over k : !t
+        %one = weft.constant dense<1.0> : !s
+        %sum = weft.reduce sum %p over k : !t -> !s
+        %y = weft.sub %sum, %one : !s, !s
+        weft.return %y : !s
+      })";
+    return checkReference({.kernels = {}, .results = {"y"}, .ops = text}, 1,
+                          [&](double exact, double) { return exact + left; })
+        .front();
+  };
+  CHECK(checked(1e-7).passed);
+  CHECK(checked(1e-5).failed());
+}
+
 TEST_CASE("what the reference itself cannot hold was not checked, and did not fail") {
-  const auto checked = [](const char *factor) {
+  const auto checked = [](const char *factor,
+                          const std::function<double(double, double)> &resultOf = {}) {
     const std::string text = fmt::format(R"(
       !t = tensor<64xf16, #weft.axes<i>>
       weft.graph @grows(%x: !t) -> !t {{
@@ -878,9 +899,16 @@ TEST_CASE("what the reference itself cannot hold was not checked, and did not fa
         weft.return %y : !t
       }})",
                                          factor);
-    return checkReference({.kernels = {}, .results = {"y"}, .ops = text}, 1).front();
+    return checkReference({.kernels = {}, .results = {"y"}, .ops = text}, 1, resultOf).front();
   };
   CHECK(checked("1.0e+03").passed);
+  const ResultCheck finite = checked(
+      "1.0e+05", [](double, double rounded) { return std::isfinite(rounded) ? rounded : 0; });
+  CHECK_FALSE(finite.passed);
+  CHECK_THAT(finite.unchecked, Catch::Contains("leave the range of f16"));
+  CHECK(checked("1.0e+05", [](double, double rounded) {
+          return std::isfinite(rounded) ? 2 * rounded : 0;
+        }).failed());
   const ResultCheck lost =
       checked("1.0e+05");  // y up to some 3000; what it is computed of: infinite
   CHECK_FALSE(lost.passed);
