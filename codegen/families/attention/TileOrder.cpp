@@ -1,4 +1,4 @@
-// A stable sort by what tiles see; see TileOrder.h.
+// A stable sort by what tiles see, and a short search; see TileOrder.h.
 #include "codegen/families/attention/TileOrder.h"
 
 #include <algorithm>
@@ -19,6 +19,15 @@ TileOrder longestTilesFirst(const std::vector<int64_t> &seen, bool lastRowsFirst
   order.longTiles =
       int(std::ranges::count_if(seen, [&](int64_t own) { return double(own) > 2 * mean; }));
   return order;
+}
+
+int64_t headsTogether(int64_t heads, int64_t fitting) {
+  const int64_t most = std::clamp<int64_t>(fitting, 1, heads);
+  int64_t best = most;
+  const auto last = [&](int64_t group) { return (heads - 1) % group + 1; };
+  for (int64_t group = most; 2 * group >= most; --group)
+    if (last(group) > last(best)) best = group;
+  return best;
 }
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 // Shared memory, workspace and maps of a tile; see Sm90AttentionBackwardTile.h.
 #include "codegen/families/attention_backward_sm90/Sm90AttentionBackwardTile.h"
 
+#include "codegen/families/attention/TileOrder.h"
 #include "codegen/families/attention_sm90/Sm90AttentionTile.h"
 
 #include <fmt/format.h>
@@ -268,6 +269,8 @@ std::vector<Sm90AttentionBackwardKnobs> sm90AttentionBackwardTileChoices(
     const int64_t tileHeads = problem.groups() * ((heads + ofTile - 1) / ofTile);
     const int most = int(mostTogether(tileHeads)), group = groupOf(tileHeads, ofTile);
     std::vector<int> groups = {group};
+    if (const int even = int(headsTogether(tileHeads, group)); even != group)
+      groups.push_back(even);
     // Tiles of several heads are long and few: taken all together, the longest ones begin first,
     // and many of a head pass a block of queries at the same time.
     if (heads > 1 && most != group) groups.push_back(most);
@@ -282,10 +285,11 @@ std::vector<Sm90AttentionBackwardKnobs> sm90AttentionBackwardTileChoices(
   }
   for (const int tileKeys : {64, 128})
     for (const int columns : {64, 32}) {
-      Sm90AttentionBackwardKnobs knobs{.gradients = BackwardGradients::apart,
-                                       .tileQueries = columns,
-                                       .tileKeys = tileKeys,
-                                       .headGroup = groupOf(problem.groups(), heads)};
+      Sm90AttentionBackwardKnobs knobs{
+          .gradients = BackwardGradients::apart,
+          .tileQueries = columns,
+          .tileKeys = tileKeys,
+          .headGroup = int(headsTogether(problem.groups(), groupOf(problem.groups(), heads)))};
       knobs.blocks = multiprocessors * sm90AttentionBackwardResidents(knobs);
       if (offer(knobs)) break;  // wider blocks where registers hold them
     }

@@ -401,13 +401,12 @@ std::vector<Sm90AttentionKnobs> sm90AttentionTileChoices(const AttentionProblem 
       if (!sm90AttentionTileRejection(problem, knobs, needs).empty()) knobs.queryStages = 1;
       if (!sm90AttentionTileRejection(problem, knobs, needs).empty()) continue;
       if (needs.hasMasks && !problem.packed) {
-        // Heads whose keys and values stay in L2 together.
-        constexpr int64_t bytesInL2 = 24 << 20, most = 16;
+        constexpr int64_t bytesInL2 = 24 << 20;  // of keys and values
         const int64_t bytesOfHead =
             problem.keys * (problem.headDim + problem.valueDim) * sizeOf(problem.operandType);
-        int group = 1;
-        while (group < most && 2 * group * bytesOfHead <= bytesInL2) group *= 2;
-        knobs.headGroup = int(std::min<int64_t>(group * problem.headsOfGroup, problem.heads));
+        knobs.headGroup =
+            int(headsTogether(problem.heads / problem.headsOfGroup, bytesInL2 / bytesOfHead) *
+                problem.headsOfGroup);
       }
       knobs.blocks = multiprocessors * sm90AttentionResidentBlocks(problem, knobs);
       choices.push_back(knobs);

@@ -1,6 +1,7 @@
 // Fused attention on sm_90a: which kernels and layouts it takes, in which tiles, what is emitted,
 // and how its price grows.
 #include "codegen/Emit.h"
+#include "codegen/families/attention/TileOrder.h"
 #include "codegen/families/attention/VisibleScores.h"
 #include "codegen/families/attention_sm90/Sm90AttentionCost.h"
 #include "codegen/families/attention_sm90/Sm90AttentionTile.h"
@@ -224,6 +225,33 @@ TEST_CASE("consumers share rows where tiles are few, and take less time there") 
   CHECK(has(rejection({.tileQueries = 128, .ordered = 0, .keyConsumers = 2}),
             "share rows of tiles of 128; of tiles of 64 alone"));
   CHECK(has(rejection({.tileQueries = 64, .ordered = 0, .keyConsumers = 1}), "2 and 3 are taken"));
+}
+
+TEST_CASE("heads are taken together so that few are never left to the end") {
+  CHECK(headsTogether(18, 20) == 18);
+  CHECK(headsTogether(33, 24) == 17);
+  CHECK(headsTogether(32, 5) == 4);
+  CHECK(headsTogether(285, 57) == 57);
+  CHECK(headsTogether(7, 5) == 4);
+  CHECK(headsTogether(5, 0) == 1);
+  // The longest tiles of two heads behind sixteen run alone; without masks all are as long.
+  const AttentionExtents extents{.h = 18, .j = 2273, .k = 2273, .p = 128, .w = 128};
+  const auto priced = [](const Kernel &kernel, int headGroup) {
+    return seconds(kernel, logicalOrder(kernel, {.tileQueries = 128,
+                                                 .tileKeys = 128,
+                                                 .queryStages = 2,
+                                                 .ordered = 1,
+                                                 .headGroup = headGroup,
+                                                 .blocks = 132}));
+  };
+  const Kernel causal = causalAttention(extents, DType::f16);
+  CHECK(priced(causal, 16) > 1.25 * priced(causal, 18));
+  CHECK(priced(causal, 9) > 1.1 * priced(causal, 18));
+  const Kernel plain = plainAttention(extents, DType::f16);
+  CHECK(priced(plain, 16) == priced(plain, 18));
+  const std::vector<Configuration> choices = own(causal);
+  for (const Configuration &one : nonEmpty(choices))
+    CHECK(one.knobs.get<Sm90AttentionKnobs>().headGroup == 18);
 }
 
 TEST_CASE("blocks that a tile sees are counted") {
