@@ -1,5 +1,5 @@
 // Which layouts a tensor keeps: those of configurations near the best of some kernel, at most
-// `maximumLayouts`.
+// `maximumLayouts`, first those of kernels that some plan near the bound has.
 //
 // Measured kernels have the layouts of their measurements, so the kept layouts were measured. A
 // layout that only views accept is kept only if nothing but views writes and reads the tensor:
@@ -42,7 +42,29 @@ void Prices::keepLayouts(SharedSpaces &shared) {
     weigh(static_cast<int>(c), worths);
     for (int tensor : prices.operands) ++kernels[static_cast<size_t>(tensor)];
   }
-  for (size_t t = 0; t < count; ++t) keepOf(static_cast<int>(t), worths[t], kernels[t]);
+  keptLayouts.resize(count);
+  for (size_t t = 0; t < count; ++t) {
+    const auto tensor = static_cast<int>(t);
+    keepOf(tensor, ranked(tensor, worths[t], kernels[t]));
+  }
+}
+
+void Prices::keepLayoutsFirst(const std::vector<bool> &near) {
+  const size_t count = problem.tensors.size();
+  std::vector<Worths> worths(count);
+  std::vector<int> kernels(count, 0);
+  for (size_t c = 0; c < problem.candidates.size(); ++c) {
+    if (!usable[c] || !near[c] || candidates[c].isFolded) continue;
+    weigh(static_cast<int>(c), worths);
+    for (int tensor : candidates[c].operands) ++kernels[static_cast<size_t>(tensor)];
+  }
+  statistics.layoutCuts.clear();
+  for (size_t t = 0; t < count; ++t) {
+    const auto tensor = static_cast<int>(t);
+    std::vector<Layout> best = ranked(tensor, worths[t], kernels[t]);
+    best.insert(best.end(), keptLayouts[t].begin(), keptLayouts[t].end());
+    keepOf(tensor, best);
+  }
 }
 
 void Prices::weigh(int index, std::vector<Worths> &worths) const {
@@ -62,24 +84,29 @@ void Prices::weigh(int index, std::vector<Worths> &worths) const {
     }
 }
 
-void Prices::keepOf(int index, const Worths &worths, int kernels) {
-  const auto t = static_cast<size_t>(index);
-  const Tensor &tensor = problem.tensors[t];
+std::vector<Layout> Prices::ranked(int tensor, const Worths &worths, int kernels) const {
   const bool runs = std::any_of(worths.begin(), worths.end(),
                                 [](const auto &entry) { return entry.second.isRun; });
-  std::vector<std::tuple<bool, double, Layout>> ranked;  // cut last, by sum, by layout
+  std::vector<std::tuple<bool, double, Layout>> order;  // cut last, by sum, by layout
   for (const auto &[layout, entry] : worths) {
     if (entry.bestRatio > options.nearBest && !entry.isSomeBest) continue;
     if (runs && !entry.isRun) continue;
-    ranked.emplace_back(!entry.isSomeBest, entry.sum + farRatio * (kernels - entry.kernels),
-                        layout);
+    order.emplace_back(!entry.isSomeBest, entry.sum + farRatio * (kernels - entry.kernels), layout);
   }
-  std::sort(ranked.begin(), ranked.end());
+  std::sort(order.begin(), order.end());
+  std::vector<Layout> layouts;
+  for (const auto &[cutLast, sum, layout] : order) layouts.push_back(layout);
+  return layouts;
+}
+
+void Prices::keepOf(int index, const std::vector<Layout> &best) {
+  const auto t = static_cast<size_t>(index);
+  const Tensor &tensor = problem.tensors[t];
   std::vector<Layout> kept;
   if (pins[t]) kept.push_back(*pins[t]);
   const bool isFixed =
       pins[t] && (fixed[t] || (!freeToPack[t] && !tensor.isArgument && !tensor.isResult));
-  for (const auto &[cutLast, sum, layout] : ranked)
+  for (const Layout &layout : best)
     if (!isFixed && kept.size() < maximumLayouts &&
         std::find(kept.begin(), kept.end(), layout) == kept.end())
       kept.push_back(layout);
@@ -93,7 +120,7 @@ void Prices::keepOf(int index, const Worths &worths, int kernels) {
             : fmt::format(
                   "tensor {}: kept {} of {:.0f} layouts (within {}x of the best of some kernel)",
                   tensor.name, kept.size(), all, options.nearBest));
-  keptLayouts.push_back(std::move(kept));
+  keptLayouts[t] = std::move(kept);
 }
 
 }  // namespace weft::select

@@ -67,6 +67,10 @@ public:
   /// problem lacked them, and an op may be left without a kernel.
   void buildTablesOf(const std::vector<bool> &wanted);
 
+  /// Of every tensor first the layouts that these candidates want, by number, then the others, as
+  /// far as they are kept. Before there are tables.
+  void keepLayoutsFirst(const std::vector<bool> &near);
+
   bool hasTables() const { return areTablesBuilt; }
   /// Whether any layouts of a candidate have a price; before there are tables, whether any
   /// configuration has.
@@ -143,7 +147,10 @@ private:
   using Worths = std::map<Layout, Worth>;
   void keepLayouts(SharedSpaces &shared);
   void weigh(int candidate, std::vector<Worths> &worths) const;
-  void keepOf(int tensor, const Worths &worths, int kernels);
+  /// Of one tensor, best first; at most all that are near the best of some kernel. `kernels`: that
+  /// touch it.
+  std::vector<Layout> ranked(int tensor, const Worths &worths, int kernels) const;
+  void keepOf(int tensor, const std::vector<Layout> &best);
   // Tables.cpp
   void priceAll(const std::vector<bool> &wanted);
   void buildTable(int candidate);

@@ -51,7 +51,15 @@ Selection open(Problem problem, const CostModel &model, const Options &options,
   return selection;
 }
 
+/// A tensor that has more layouts than are kept keeps those first that kernels of plans near the
+/// bound want: others, e.g. of stored scores beside a fused attention, would crowd them out.
+constexpr double nearBound = 1.1;
+void keepNearBound(Selection::Graph &graph) {
+  graph.prices->keepLayoutsFirst(candidatesWithin(graph, nearBound));
+}
+
 void openTables(Selection::Graph &graph) {
+  keepNearBound(graph);
   const bool isOpenedAgain = graph.lattice->leftOut() > 0;  // for what tables say of single ops
   if (isOpenedAgain) graph.statistics.searchCuts.clear();
   graph.prices->buildTables();
@@ -271,7 +279,10 @@ void excludeSlower(const std::vector<Selection::Graph *> &open, double rival) {
 constexpr double excludedSlack = 1.005;
 bool searchNearBound(Selection::Graph &graph) {
   graph.considered = candidatesWithin(graph, excludedSlack);
-  if (!graph.prices->hasTables()) graph.prices->buildTablesOf(graph.considered);
+  if (!graph.prices->hasTables()) {
+    keepNearBound(graph);
+    graph.prices->buildTablesOf(graph.considered);
+  }
   searchRoughly(graph);
   if (graph.roughSeconds < infinite) return true;
   graph.considered.clear();
