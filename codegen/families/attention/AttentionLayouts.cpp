@@ -105,11 +105,10 @@ std::vector<LayoutTuple> attentionTuples(const Kernel &kernel, const AttentionRe
     if (operands[i] != region.q && operands[i] != region.k && operands[i] != region.v &&
         i != output)
       choices[i] = {plainLayout(kernel, region, operands[i])};
-  const bool areAlike = isTooLarge();
-  if (areAlike &&
-      combinations(choices) / double(choices[region.vInput].size()) > double(mostAttentionTuples))
+  if (isTooLarge())
     for (const size_t i : {region.qInput, output})
       choices[i] = nearFirst(kernel, operands[i], choices[i]);
+  const bool areAlike = isTooLarge();
 
   std::set<LayoutTuple> tuples;
   LayoutTuple tuple(operands.size());

@@ -12,10 +12,10 @@ namespace weft {
 /// Layouts of queries, keys, values and output with the head or value dimension fastest, of the
 /// logarithms of sums and of inputs of score ops in every order; in the order of the kernel's
 /// operands. Of more than `mostAttentionTuples` combinations, first inputs of score ops have their
-/// logical order and logarithms of sums that of rows alone, then keys and values lie alike, then
-/// queries and output keep most of their axes in logical order. Sorted, without duplicates.
+/// logical order and logarithms of sums that of rows alone, then queries and output keep most of
+/// their axes in logical order, then keys and values lie alike. Sorted, without duplicates.
 std::vector<LayoutTuple> attentionTuples(const Kernel &kernel, const AttentionRegion &region);
-constexpr size_t mostAttentionTuples = 1500;
+constexpr size_t mostAttentionTuples = 5000;
 
 // What lists of layouts are made of.
 

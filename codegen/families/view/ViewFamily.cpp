@@ -43,8 +43,12 @@ int slowestDimension(const Layout &layout, const std::vector<int64_t> &extents) 
 }
 
 /// Runs of other lengths would share lines of memory with their neighbours, and cost more than
-/// dense operands do.
-constexpr int64_t lineBytes = 128;
+/// dense operands do: whole lines, or whole sectors of runs of two lines on. Sectors of lines at
+/// their ends are read by what reads the neighbours, mostly at about the same time.
+constexpr int64_t lineBytes = 128, sectorBytes = 32, longRunBytes = 2 * lineBytes;
+bool areLines(int64_t runBytes) {
+  return runBytes % lineBytes == 0 || (runBytes % sectorBytes == 0 && runBytes >= longRunBytes);
+}
 
 /// The result as part of an operand in this layout; nothing where it is not aligned or has gaps
 /// between odd runs.
@@ -59,9 +63,9 @@ std::optional<LayoutTuple> cutFrom(const Kernel &kernel, const Layout &from) {
       extents == resultExtents || slowestDimension(from, extents) == static_cast<int>(axis);
   Layout to = normalized(from, resultExtents);
   to.offset = integerAttribute(op, "start") * strides[axis];
-  if (to.offset * size % (isBlock ? to.alignment : lineBytes) != 0) return std::nullopt;
-  if (!isBlock && (extents[axis] * strides[axis] * size % lineBytes != 0 ||
-                   resultExtents[axis] * strides[axis] * size % lineBytes != 0))
+  if (to.offset * size % (isBlock ? to.alignment : sectorBytes) != 0) return std::nullopt;
+  if (!isBlock && (!areLines(extents[axis] * strides[axis] * size) ||
+                   !areLines(resultExtents[axis] * strides[axis] * size)))
     return std::nullopt;
   if (!isBlock) to.strides = strides;
   return LayoutTuple{from, to};
@@ -90,7 +94,7 @@ std::optional<LayoutTuple> joinedIn(const Kernel &kernel, const Layout &layout) 
     const std::vector<int64_t> partExtents = extentsOf(kernel, input);
     const int64_t run = partExtents[axis] * strides[axis];
     Layout part = normalized(layout, partExtents);
-    if (offset * size % part.alignment != 0 || (!isBlocks && run * size % lineBytes != 0))
+    if (offset * size % part.alignment != 0 || (!isBlocks && !areLines(run * size)))
       return std::nullopt;
     part.offset = offset;
     if (!isBlocks && partExtents != extents) part.strides = strides;
@@ -211,10 +215,16 @@ std::optional<CopyReason> whyCopied(const Kernel &kernel, const Configuration &c
         "a part is given, kept for another entry point, part of something else or used "
         "as its place does not "
         "allow, or the whole is the caller's"};
-  if (slowestDimension(whole, extentsOf(kernel, wholeValue)) != axis)
+  const std::vector<int64_t> extents = extentsOf(kernel, wholeValue);
+  if (slowestDimension(whole, extents) != axis) {
+    const int64_t runBytes = extents[static_cast<size_t>(axis)] *
+                             stridesOf(whole, extents)[static_cast<size_t>(axis)] *
+                             sizeOf(kernel.values[wholeValue].dtype);
     return CopyReason{reasons::viewNotWholeLines,
                       fmt::format("runs along {} in {} are no multiples of {} bytes", axisName,
-                                  print(whole, kernel, kernel.values[wholeValue]), lineBytes)};
+                                  print(whole, kernel, kernel.values[wholeValue]),
+                                  runBytes < longRunBytes ? lineBytes : sectorBytes)};
+  }
   return CopyReason{reasons::viewNotAligned,
                     fmt::format("a part along {} does not start at a multiple of {} bytes",
                                 axisName, whole.alignment)};
