@@ -35,9 +35,17 @@ constexpr double sumBandwidth = 20e9;
 /// it, as far as nothing hides it, and adding up a column of one part (estimates).
 constexpr double partSeconds = 3.5e-6, addSecondsOfColumn = 6e-9;
 /// What L2 holds of the queries, gradients of the output and sums of the heads in flight; where it
-/// holds less, what waiting for memory costs over the time of the bytes (H100, 96 heads of 128
-/// columns, 4676 queries, all in flight: 4.46 ms, of 10 in flight 3.15).
-constexpr double bytesInL2 = 50e6, missFactor = 5;
+/// holds less, what waiting for memory costs over the time of the bytes: where a tile is of several
+/// heads (H100, 96 heads of 128 columns, 4676 queries, all in flight: 4.46 ms, of 10 in flight
+/// 3.15), and of one, whose GEMMs hide most of it (64 heads of 128 columns, 4096 causal queries, of
+/// 29, 16 and 8 together: 1.49, 1.44 and 1.48 ms).
+constexpr double bytesInL2 = 50e6, missFactor = 5, missFactorOfOneHead = 0.25;
+/// Tiles that see fewer queries the later their keys, and begin at one time, wait for those before
+/// them twice: to begin, and behind each block. What each but the first four of a head adds, over
+/// the square of a head's tiles (H100, 285 heads of 64 columns, 1609 causal queries, of 57, 41, 29,
+/// 19, 12, 8 and 5 together: 791, 787, 780, 843, 981, 1160 and 1290 us).
+constexpr double stairShare = 6;
+constexpr double freeStairs = 4;
 
 /// What the order of key tiles costs: a copy's way to L2 and back, with the counter that lets the
 /// next one begin (estimate). At most this share of all: what else a block takes was measured of
@@ -125,7 +133,13 @@ double togetherSeconds(const Priced &priced) {
   // Tiles that few queries see fill the gaps that others leave; the longest ones begin first.
   const double waves = seen.mean < seen.most ? tiles / slots + 0.3 : std::ceil(tiles / slots);
   const double longest = tileTime(seen.most + mixed);
+  const bool isOrdered = knobs.sums == GradientSums::ordered;
   double all = waves * tileTime(seen.mean + mixed);
+  if (seen.mean < seen.most && isOrdered && !priced.visible.hasTables)
+    all *=
+        1 + stairShare / (keyTiles * keyTiles) *
+                std::max(0.0, std::min(std::ceil(slots / double(knobs.headGroup)), 2 * keyTiles) -
+                                  freeStairs);
   // The longest of the last heads that are taken together begin when what is before them is done
   // (H100: 96 heads on 6, 37 tiles each, those of one after those of another: 4.77 ms).
   const double groups = double(priced.problem.groups()) * parts,
@@ -135,7 +149,6 @@ double togetherSeconds(const Priced &priced) {
         std::max(all, (1 - last / groups) * tiles / slots * tileTime(seen.mean + mixed) + longest);
   // Under a table others wait for the turns of the longest (H100: a global tile of 16.5% of all
   // scores, 238 us, of which it takes 94).
-  const bool isOrdered = knobs.sums == GradientSums::ordered;
   all = priced.visible.hasTables && isOrdered ? all + longest - tileTime(seen.mean + mixed)
                                               : std::max(all, longest);
   if (!isOrdered && !priced.visible.hasTables)
@@ -154,7 +167,8 @@ double togetherSeconds(const Priced &priced) {
   if (inFlight * (loaded + summed) <= bytesInL2) return all;
   const double together = std::max(slots * heads / inFlight, 1.0);
   const double again = std::max(seen.mean / together - 1, 0.0);
-  return all + missFactor * again * double(problem.heads) * (loaded + 2 * summed) /
+  const double factor = heads > 1 ? missFactor : missFactorOfOneHead;
+  return all + factor * again * double(problem.heads) * (loaded + 2 * summed) /
                    priced.device.copyBandwidth;
 }
 

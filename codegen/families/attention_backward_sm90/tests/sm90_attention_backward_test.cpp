@@ -362,6 +362,25 @@ TEST_CASE("the sums of the queries' gradient take a workspace that grows with th
   CHECK(bytes(64, 80, 64) == 6 * 64 * 128 * 4);
 }
 
+TEST_CASE("few causal heads together wait for each other, and many of one head fit L2 or not") {
+  const auto priced = [](const Kernel &kernel, int headGroup) {
+    const Sm90AttentionBackwardKnobs knobs{
+        .tileQueries = 128, .tileKeys = 128, .headGroup = headGroup, .blocks = 132};
+    return analyticCostModel(findDevice("h200"))->cost(kernel, logicalOrder(kernel, knobs)).seconds;
+  };
+  const AttentionExtents extents{.b = 19, .h = 15, .j = 1609, .k = 1609, .p = 64, .w = 64};
+  const Kernel causal = causalBackward(extents, DType::f16),
+               plain = plainBackward(extents, DType::f16);
+  CHECK(priced(causal, 5) > 1.4 * priced(causal, 57));
+  CHECK(priced(causal, 12) > 1.15 * priced(causal, 57));
+  CHECK(priced(causal, 12) < 1.35 * priced(causal, 57));
+  CHECK(priced(plain, 12) == priced(plain, 57));
+  // 122 MB in flight of 64 heads: GEMMs hide most of what is loaded again.
+  const Kernel wide =
+      causalBackward({.b = 2, .h = 32, .j = 4096, .k = 4096, .p = 128, .w = 128}, DType::f16);
+  CHECK(priced(wide, 29) < 1.15 * priced(wide, 8));
+}
+
 TEST_CASE("prices of attention backward grow with scores, and masks save what they exclude") {
   const AttentionExtents small{.b = 8, .h = 16, .j = 1024, .k = 1024},
       large{.b = 8, .h = 16, .j = 2048, .k = 2048};
