@@ -127,7 +127,7 @@ def optimizer_of(parameters, device):
 
 class Step:
     """One step of f32 parameters: forward and backward of `call` by autocast of `dtype` (f32:
-    none), AdamW. Gradients of f16 are checked and unscaled by the optimizer, as GradScaler has it."""
+    none), AdamW. Gradients of f16 are checked, and unscaled by the optimizer (GradScaler)."""
     def __init__(self, module, data, device, dtype, call=None):
         self.data, self.device, self.dtype = data, torch.device(device).type, dtype
         self.call = call or module
