@@ -12,12 +12,12 @@ import time
 from dataclasses import dataclass, field
 
 from . import (attention_table, builds, figure_run, mask_table, paper_figures, sparse_table,
-               transfer_draws, transfer_table, varlen_rows, varlen_table)
+               steps_table, transfer_draws, transfer_table, varlen_rows, varlen_table)
 
 # Groups whose contenders of ours are whole artifacts, so that two builds can take part.
 COMPARED = ('encoder', 'training', 'norm', 'contraction', 'attention', 'sparse')
 DRAWN = ('transfer', 'masks')  # by --seed
-GROUPS = COMPARED + ('varlen', 'decode', 'seed004', 'memory',
+GROUPS = COMPARED + ('steps', 'varlen', 'decode', 'seed004', 'memory',
                      'table-a1') + DRAWN + paper_figures.GROUPS
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMPILE_LIMIT = 120.0  # seconds, of group transfer
@@ -230,7 +230,7 @@ def run(chosen, settings):
     torch.cuda.empty_cache()
     # Of groups whose figures have their table: its lines.
     results = []
-    own = {group: [] for group in ('attention', 'sparse', 'varlen', *DRAWN)}
+    own = {group: [] for group in ('attention', 'sparse', 'steps', 'varlen', *DRAWN)}
     with open(chosen.json or os.devnull, 'w', encoding='utf-8') as lines:
         lines.write(
             json.dumps({'machine': where, **({'transfer': header} if header else {})}) + '\n')
@@ -247,7 +247,8 @@ def run(chosen, settings):
     if any(group not in own for group in chosen.groups):
         print(report.summary_table([result for result in results if not result.record], ceilings))
     for group, table in (('attention', attention_table), ('sparse', sparse_table),
-                         ('varlen', varlen_table), ('masks', mask_table)):
+                         ('steps', steps_table), ('varlen', varlen_table),
+                         ('masks', mask_table)):
         if own[group]:
             print(table.text(own[group]))
     if header:
