@@ -1,6 +1,7 @@
 // Fused attention by TMA and WGMMA on the host, down to the PTX of its device headers: tiles and
 // stages on extents that cut them, masks, head dimensions, groups of heads, dropout. Compared with
 // single elements in fp64.
+#include "codegen/families/attention/AttentionDropout.h"
 #include "codegen/families/attention/AttentionLayouts.h"
 #include "codegen/families/attention_sm90/Sm90AttentionTile.h"
 #include "kernel/Error.h"
@@ -35,7 +36,7 @@ Configuration configurationOf(const Kernel &kernel, const Sm90AttentionKnobs &kn
         toConfiguration(kernel, tuples[(number + n) % tuples.size()], knobs);
     const auto problem = attentionProblem(kernel, region, configuration);
     if (problem && sm90AttentionLayoutRejection(*problem).empty() &&
-        sm90AttentionDropoutRejection(kernel, region, *problem).empty())
+        attentionDropoutRejection(kernel, region, *problem).empty())
       return configuration;
   }
   throw Error::checkFailed("no layouts");
