@@ -8,6 +8,7 @@
 #include "kernel/Error.h"
 #include "tests/emulate/AttentionDocuments.h"
 #include "tests/emulate/AttentionPages.h"
+#include "tests/emulate/AttentionScores.h"
 #include "tests/emulate/EmittedRun.h"
 #include "tests/unit/samples/SampleAttentions.h"
 #include "tests/unit/samples/SampleTf32.h"
@@ -25,6 +26,7 @@ struct Subject {
   std::vector<double> lengths = {};   ///< of the input of that name
   std::vector<double> segments = {};  ///< of the input of that name
   int64_t hidden = 0;                 ///< keys that no query may see, nor a kernel read
+  ScoreKind scores = ScoreKind::usual;
   codegen::EmittedKernel emitted = {};
 };
 
@@ -73,6 +75,8 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
                              << "\n"
                              << subject.emitted.readable);
     const auto fill = [&](size_t input, const emulate::Tensor &tensor) {
+      const std::string &own = subject.kernel.values[size_t(subject.kernel.inputs[input])].name;
+      if (emulate::fillScores(subject.scores, own, tensor)) return true;
       size_t place = 0;
       if (tensor.type == DType::f32) {  // all bits of the fraction: a product traps on them
         tensor.forEach([&](std::span<const int64_t> at) {
@@ -81,8 +85,7 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
         });
         return true;
       }
-      if (subject.kernel.values[size_t(subject.kernel.inputs[input])].name != "lengths")
-        return false;
+      if (own != "lengths") return false;
       tensor.forEach([&](std::span<const int64_t> at) {
         reference::storeElement(tensor.type, tensor.at(at), subject.lengths.at(place++));
       });
@@ -208,6 +211,26 @@ TEST_CASE("biases by position and documents") {
   add(subjects, disentangledAttention(e, DType::bf16, true), {.tileQueries = 128, .tileKeys = 32},
       {90, 37});
   checkAll("sm80_attention_positions", subjects);
+}
+
+TEST_CASE("adversarial scores: equal, one huge, as large as f16 holds, all low, tiny") {
+  std::vector<Subject> subjects;
+  const AttentionExtents e{.b = 1, .h = 1, .j = 75, .k = 133, .p = 64, .w = 64};
+  for (const ScoreKind scores : adversarialScores) {
+    for (const DType type : {DType::f16, DType::bf16}) {
+      add(subjects, plainAttention(e, type, true), smallTile);
+      subjects.back().scores = scores;
+      // Most scores are -inf.
+      add(subjects, windowAttention(e, type, 3, 0),
+          {.tileQueries = 16, .tileKeys = 64, .stages = 2, .splits = 2});
+      subjects.back().scores = scores;
+    }
+    // Of tf32, scores of 6e4 are uncertain by more than any exponential bears.
+    if (scores == ScoreKind::extreme || scores == ScoreKind::lowest) continue;
+    add(subjects, inTf32(plainAttention(e, DType::f32, true)), smallTile);
+    subjects.back().scores = scores;
+  }
+  checkAll("sm80_attention_adversarial", subjects);
 }
 
 TEST_CASE("probabilities are dropped by the coordinates of each, in every tile") {
