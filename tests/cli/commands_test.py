@@ -396,6 +396,15 @@ module {
             'elements; multiples of 8 are copied asynchronously)'
         ])
 
+    def test_recomposed_attention_names_the_op_between_and_why(self):
+        for score, op, kind in ((['--score', 'relative=16'], 'score_biased', 'relative_bias'),
+                                (['--mask', 'document'], 'in_document', 'mask')):
+            self.fails(3, 'select', *CORE, *score, '--attention', 'recomposed', says=[
+                f"ops 'score', 'exponentials' are not fused: 'score', '{op}': F024 no-epilogue "
+                f"('{kind}' reads an operand at other coordinates than its element's",
+                'the nearest alternative is --attention decomposed'
+            ])
+
     def test_fused_attention_that_drops_probabilities_before_wgmma(self):
         for asked in ([*CORE, '--dropout', '0.1'], [*LAYER, '--train'],
                       [*CORE, '--dropout', '0.1', '--dtype', 'f32', '--tf32']):
