@@ -139,10 +139,11 @@ class TableTest(unittest.TestCase):
             return text[1].split()[-2], text[-1]
 
         one, two = self.rows[0].name(), self.rows[1].name()
+        said_of = 'error of weft / of cuDNN, 2 of 3 rows (must: 1.20x):'
         self.assertEqual(said((3e-4, 4e-4), (4.4e-4, 4e-4)), (
-            '0.750x', 'error of weft / of cuDNN, 2 of 3 rows (must: 1.20x): at most 1.100x, ' + two))
+            '0.750x', f'{said_of} at most 1.100x, {two}'))
         self.assertEqual(said((5e-4, 4e-4), (0.0, 0.0)), (
-            '1.250x', f'error of weft / of cuDNN, 2 of 3 rows (must: 1.20x): above in {one} 1.250x'))
+            '1.250x', f'{said_of} above in {one} 1.250x'))
         self.assertIn('above in ' + one + ' infx', said((1e-4, 0.0))[1])
 
     def test_means_by_head_dim(self):
