@@ -11,6 +11,7 @@ MUST = {
     attention_rows.FORWARD: {64: 1.05, 128: 1.0},
     attention_rows.TRAINING: {64: 1.08, 128: 1.03}
 }
+MUST_ERROR = 1.2  # of weft's error over cuDNN's, of every row
 
 
 def record(row, result):
@@ -28,6 +29,17 @@ def ratio(line, rivals):
     """The best of the rivals / weft; None where one of both has no figure."""
     known = line['attention']['ratios']
     return min((known[name] for name in rivals if name in known), default=None)
+
+
+def error_ratio(line):
+    """The relative error of weft's best contender against fp64 over cuDNN's, on the same inputs;
+    None where one of both was not checked. Without an error of cuDNN's: 1 without one of weft's,
+    else infinity."""
+    ours, cudnn = (line['contenders'].get(name, {}).get('error')
+                   for name in (line['attention']['ours'], CUDNN))
+    if ours is None or cudnn is None:
+        return None
+    return ours / cudnn if cudnn else (math.inf if ours else 1.0)
 
 
 def ms_of(line, name):
@@ -49,11 +61,12 @@ def rate(line, name):
 
 
 def times(value):
-    return f'{value:.3f}x' if value else '-'
+    return f'{value:.3f}x' if value is not None else '-'
 
 
 def rows_of(lines):
-    rows = [['TFLOP/s', 'weft ms', 'weft', *RIVALS, 'cuDNN / weft', 'best / weft', 'floor ms']]
+    rows = [['TFLOP/s', 'weft ms', 'weft', *RIVALS, 'cuDNN / weft', 'best / weft',
+             'error / cuDNN', 'floor ms']]
     for line in lines:
         name = line['attention']['ours']
         ours = ms_of(line, name)
@@ -63,6 +76,7 @@ def rows_of(lines):
             rate(line, name), *(rate(line, name) for name in RIVALS),
             times(ratio(line, [CUDNN])),
             times(ratio(line, RIVALS)),
+            times(error_ratio(line)),
             milliseconds(line['floorMs'] / 1e3) if line['floorMs'] else '-'
         ])
     return rows
@@ -107,6 +121,21 @@ def verdicts(lines):
     return said
 
 
+def errors(lines):
+    """One sentence: the rows whose error is above the must, or the largest of all; nothing where no
+    row has both errors."""
+    known = {line['workload']: error_ratio(line) for line in lines}
+    known = {name: value for name, value in known.items() if value is not None}
+    if not known:
+        return []
+    above = [f'{name} {times(value)}' for name, value in known.items() if value > MUST_ERROR]
+    largest = max(known, key=known.get)
+    return [f'error of weft / of cuDNN, {len(known)} of {len(lines)} rows (must: '
+            f'{MUST_ERROR:.2f}x): ' +
+            (f'above in {", ".join(above)}' if above else
+             f'at most {times(known[largest])}, {largest}')]
+
+
 def copy_share(line):
     """A copy of a line reads and writes together as many bytes as the workload moves."""
     return ratio(line, [name for name in line['contenders'] if name.startswith('copy')])
@@ -119,4 +148,4 @@ def text(lines):
     said = []
     for part in MUST:
         said += means([line for line in lines if line['attention']['part'] == part], part)
-    return '\n'.join([align(rows_of(lines)), *said, *verdicts(lines)])
+    return '\n'.join([align(rows_of(lines)), *said, *verdicts(lines), *errors(lines)])

@@ -3,6 +3,7 @@
 // products behind it read.
 #pragma once
 
+#include "weft/attention_dropout.cuh"
 #include "weft/ptx.cuh"
 #include "weft/tile_coverage.cuh"
 #include "weft/types.cuh"
@@ -31,14 +32,6 @@ __device__ __forceinline__ float negatedLogSum(float logSum) {
 __device__ __forceinline__ float probabilityOf(float score, float factor, float negatedLogSum) {
   return ptx::exp2(fmaf(score, factor, negatedLogSum));
 }
-
-/// In the place of dropout bits where nothing is dropped: of the eight elements of a fragment.
-struct AllKept {
-  __device__ __forceinline__ bool at(int) const { return true; }
-};
-struct NoDropout {
-  __device__ __forceinline__ AllKept operator()(int, int, int) const { return {}; }
-};
 
 /// In the place of what stores the gradients of two neighbouring scores, where none are stored.
 struct NoScoreStore {

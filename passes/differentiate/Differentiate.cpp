@@ -78,10 +78,18 @@ private:
         return mlir::emitError(argument.getLoc())
                << "gradient of '" << name << "': its elements are "
                << mlir::getElementTypeOrSelf(argument.getType())
-               << "; only tensors of floats have gradients";
+               << "; only tensors of floats have gradients" << floatArguments();
       wanted.insert(argument);
     }
     return mlir::success();
+  }
+
+  /// " (--gradients-of q,k,v)"; nothing where no argument has a gradient.
+  std::string floatArguments() {
+    std::string names;
+    for (mlir::BlockArgument argument : body.getArguments())
+      if (isFloat(argument)) names += (names.empty() ? "" : ",") + writtenName(argument);
+    return names.empty() ? "" : " (--gradients-of " + names + ")";
   }
 
   /// What depends on a wanted argument through floats.

@@ -156,6 +156,16 @@ bool holdsIndices(const Plan &plan, int tensor) {
   });
 }
 
+/// Whether some kernel reads where sequences begin among tokens from the tensor.
+bool holdsOffsets(const Plan &plan, const PlanTensor &tensor) {
+  return std::ranges::any_of(plan.kernels, [&](const PlanKernel &kernel) {
+    return std::ranges::any_of(kernel.ops, [&](const PlanOp &op) {
+      return (op.kind == OpKind::pack || op.kind == OpKind::unpack) && op.operands.size() > 1 &&
+             op.operands[1] == tensor.logical;
+    });
+  });
+}
+
 /// Throws Error(badInput) naming the first element that is no row of the table, and its position.
 void checkIndices(const PlanTensor &tensor, std::span<const std::byte> elements,
                   const std::string &where) {
@@ -262,6 +272,8 @@ private:
         checkLengths(tensor, elements, request.inputs);
       if (tensor.dtype == DType::i32 && holdsIndices(executor.plan(), input))
         checkIndices(tensor, elements, request.inputs);
+      if (tensor.dtype == DType::i32 && holdsOffsets(executor.plan(), tensor))
+        checkOffsets(tensor, elements, request.inputs);
       executor.write(input, elements);
     }
   }

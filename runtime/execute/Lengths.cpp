@@ -90,6 +90,27 @@ void checkLengths(const PlanTensor &tensor, std::span<const std::byte> elements,
   }
 }
 
+void checkOffsets(const PlanTensor &tensor, std::span<const std::byte> elements,
+                  std::string_view where) {
+  int32_t before = 0;
+  for (size_t n = 0; n < elements.size() / sizeof(int32_t); ++n) {
+    int32_t offset = 0;
+    std::memcpy(&offset, elements.data() + n * sizeof(int32_t), sizeof(int32_t));
+    if (n == 0 && offset != 0)
+      throw Error::badInput("{}: '{}' [0] is {}: offsets of sequences begin at 0", where,
+                            tensor.logical, offset);
+    if (offset < before)
+      throw Error::badInput(
+          "{}: '{}' [{}] is {}, less than {} before it: offsets of sequences "
+          "ascend",
+          where, tensor.logical, n, offset, before);
+    if (offset > tensor.range[1])
+      throw Error::badInput("{}: '{}' [{}] is {}, and there are {} tokens at most", where,
+                            tensor.logical, n, offset, tensor.range[1]);
+    before = offset;
+  }
+}
+
 void setLengths(Executor &executor, const EntryPoint &entry, const std::string &asked,
                 uint64_t seed) {
   for (const int input : entry.inputs)

@@ -35,6 +35,11 @@ std::vector<std::byte> askedLengths(const PlanTensor &tensor, const std::string 
 void checkLengths(const PlanTensor &tensor, std::span<const std::byte> elements,
                   std::string_view where);
 
+/// Throws Error(badInput) that names the first of offsets of sequences that lies before the one in
+/// front of it, or that the first is not 0, or the last beyond all tokens.
+void checkOffsets(const PlanTensor &tensor, std::span<const std::byte> elements,
+                  std::string_view where);
+
 /// Of the inputs of the entry point that count tokens.
 void setLengths(Executor &executor, const EntryPoint &entry, const std::string &asked,
                 uint64_t seed);

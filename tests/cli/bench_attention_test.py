@@ -103,9 +103,10 @@ class RowsTest(CommandTest):
                 })
 
 
-def line_of(row, **milliseconds):
+def line_of(row, errors=(), **milliseconds):
     """The JSON line of a row with these figures; 'copy' stands for a copy of as many bytes."""
     result = report.Result(row.workload())
+    result.errors.update(errors)
     for name, value in milliseconds.items():
         result.samples[name.replace('_', '-')] = [1e-3 * value] * 3
     result.record['attention'] = attention_table.record(row, result)
@@ -124,8 +125,26 @@ class TableTest(unittest.TestCase):
     def test_a_row(self):
         line = line_of(self.rows[1], weft=1.0, cuDNN=1.25, flash_2=2.0, FA4=1.1)
         cells = attention_table.text([line]).splitlines()[1].split()
-        self.assertEqual(cells[-8:], ['1.000', '550', '440', '275', '500', '1.250x', '1.100x',
-                                      '0.7854'])
+        self.assertEqual(cells[-9:], ['1.000', '550', '440', '275', '500', '1.250x', '1.100x',
+                                      '-', '0.7854'])
+
+    def test_errors_beside_those_of_cudnn(self):
+        def said(*errors):
+            lines = [
+                line_of(row, {'weft': ours, 'cuDNN': cudnn}, weft=1.0, cuDNN=1.2)
+                for row, (ours, cudnn) in zip(self.rows, errors)
+            ]
+            lines.append(line_of(self.rows[9], weft=1.0))
+            text = attention_table.text(lines).splitlines()
+            return text[1].split()[-2], text[-1]
+
+        one, two = self.rows[0].name(), self.rows[1].name()
+        said_of = 'error of weft / of cuDNN, 2 of 3 rows (must: 1.20x):'
+        self.assertEqual(said((3e-4, 4e-4), (4.4e-4, 4e-4)), (
+            '0.750x', f'{said_of} at most 1.100x, {two}'))
+        self.assertEqual(said((5e-4, 4e-4), (0.0, 0.0)), (
+            '1.250x', f'{said_of} above in {one} 1.250x'))
+        self.assertIn('above in ' + one + ' infx', said((1e-4, 0.0))[1])
 
     def test_means_by_head_dim(self):
         lines = self.forward(weft=1.0, cuDNN=1.2, flash_2=2.0, FA4=0.9)

@@ -389,10 +389,28 @@ module {
                    says=['--deterministic maybe: unknown value', 'on, off'])
 
     def test_fused_attention_that_no_family_takes(self):
-        self.fails(3, 'select', *LAYER, '--attention', 'fused', says=[
-            'F028 attention-off (attention-sm90: values of 16 columns; at least 24 are taken; '
-            'attention-sm80: drops probabilities)'
+        odd = [{'p=16': 'p=12', 'i=32': 'i=24'}.get(one, one) for one in LAYER]
+        self.fails(3, 'select', *odd, '--attention', 'fused', says=[
+            'F028 attention-off (attention-sm90: rows of queries are no neighbours that start at '
+            'multiples of 16 bytes, which TMA asks for; attention-sm80: heads of 12 and 12 '
+            'elements; multiples of 8 are copied asynchronously)'
         ])
+
+    def test_recomposed_attention_names_the_op_between_and_why(self):
+        for score, op, kind in ((['--score', 'relative=16'], 'score_biased', 'relative_bias'),
+                                (['--mask', 'document'], 'in_document', 'mask')):
+            self.fails(3, 'select', *CORE, *score, '--attention', 'recomposed', says=[
+                f"ops 'score', 'exponentials' are not fused: 'score', '{op}': F024 no-epilogue "
+                f"('{kind}' reads an operand at other coordinates than its element's",
+                'the nearest alternative is --attention decomposed'
+            ])
+
+    def test_fused_attention_that_drops_probabilities_before_wgmma(self):
+        for asked in ([*CORE, '--dropout', '0.1'], [*LAYER, '--train'],
+                      [*CORE, '--dropout', '0.1', '--dtype', 'f32', '--tf32']):
+            plan = self.weft('select', *asked, '--device', 'a100', '--attention', 'fused',
+                             '--json').json()['plan']
+            self.assertIn('fuse-attention', plan['variant'])
 
     def test_infeasible_pin_names_the_nearest(self):
         message = self.fails(3, 'select', *CORE, '--pin', 'score=kjbh',

@@ -105,6 +105,10 @@ class WrittenGraphs(CommandTest):
         self.assertIn('--gradients-of q,k,v', error)
         self.assertNotIn('see current operation', error)
         self.weft('import', *scored, '--gradients-of', 'q,k,v')
+        counted = ('attention', '--dim', 'j=16', '--mask', 'padding', '--train')
+        error = self.weft('import', *counted, '--gradients-of', 'lengths', code=2).err
+        self.assertIn("gradient of 'lengths': its elements are 'i32'", error)
+        self.assertIn('(--gradients-of q,k,v)', error)
 
     def test_no_more_is_offered_than_is_legal(self):
         plan = self.weft('compile', 'attention', '--dim', 'b=2', '--dim', 'h=4', '--dim', 'j=256',

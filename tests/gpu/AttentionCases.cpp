@@ -16,34 +16,42 @@ using samples::AttentionExtents;
 constexpr const char *ofAllHeads = "fixed(block=32,stride=3,summary=1)",
                      *ofEachHead = "bigbird(block=16,window=3,global=0,random=1,seed=0,heads=each)";
 
-std::vector<Kernel> kindsOf(const AttentionExtents &extents, DType type) {
-  return {samples::plainAttention(extents, type),
-          samples::plainAttention(extents, type, true),
-          samples::causalAttention(extents, type, true),
-          samples::windowAttention(extents, type, 17, 40),
-          samples::windowAttention(extents, type, 9, 9, 33),
-          samples::paddedAttention(extents, type),
-          samples::paddedAttention(extents, type, true),
-          samples::biasedAttention(extents, type),
-          samples::cappedAttention(extents, type),
-          samples::droppedAttention(extents, type, {.p = 0.3, .stream = 5}),
-          samples::blockAttention(extents, type, ofAllHeads),
-          samples::blockAttention(extents, type, ofEachHead, true, true, true)};
+/// Block masks are empty at some short extents, which no kernel takes.
+std::vector<Kernel> kindsOf(const AttentionExtents &extents, DType type, bool hasBlocks = true) {
+  std::vector<Kernel> kinds = {samples::plainAttention(extents, type),
+                               samples::plainAttention(extents, type, true),
+                               samples::causalAttention(extents, type, true),
+                               samples::windowAttention(extents, type, 17, 40),
+                               samples::windowAttention(extents, type, 9, 9, 33),
+                               samples::paddedAttention(extents, type),
+                               samples::paddedAttention(extents, type, true),
+                               samples::biasedAttention(extents, type),
+                               samples::cappedAttention(extents, type),
+                               samples::droppedAttention(extents, type, {.p = 0.3, .stream = 5})};
+  if (hasBlocks) {
+    kinds.push_back(samples::blockAttention(extents, type, ofAllHeads));
+    kinds.push_back(samples::blockAttention(extents, type, ofEachHead, true, true, true));
+  }
+  return kinds;
 }
 
-std::vector<Kernel> backwardsOf(const AttentionExtents &extents, DType type) {
+std::vector<Kernel> backwardsOf(const AttentionExtents &extents, DType type,
+                                bool hasBlocks = true) {
   const Dropout dropout{.p = 0.3, .stream = 5};
-  return {samples::plainBackward(extents, type),
-          samples::causalBackward(extents, type),
-          samples::plainBackward(extents, type, dropout),
-          samples::causalBackward(extents, type, dropout),
-          samples::windowBackward(extents, type, 17, 40),
-          samples::paddedBackward(extents, type),
-          samples::biasedBackward(extents, type),
-          samples::biasedBackward(extents, type, true),
-          samples::cappedBackward(extents, type),
-          samples::blockBackward(extents, type, ofAllHeads),
-          samples::blockBackward(extents, type, ofEachHead, true, true)};
+  std::vector<Kernel> kinds = {samples::plainBackward(extents, type),
+                               samples::causalBackward(extents, type),
+                               samples::plainBackward(extents, type, dropout),
+                               samples::causalBackward(extents, type, dropout),
+                               samples::windowBackward(extents, type, 17, 40),
+                               samples::paddedBackward(extents, type),
+                               samples::biasedBackward(extents, type),
+                               samples::biasedBackward(extents, type, true),
+                               samples::cappedBackward(extents, type)};
+  if (hasBlocks) {
+    kinds.push_back(samples::blockBackward(extents, type, ofAllHeads));
+    kinds.push_back(samples::blockBackward(extents, type, ofEachHead, true, true));
+  }
+  return kinds;
 }
 bool isApart(const Knobs &any) {
   const auto *knobs = any.getIf<Sm90AttentionBackwardKnobs>();
@@ -138,6 +146,77 @@ void addAttentions(Collector &collect) {
             for (const Configuration &configuration : collect.drawDecoding(kinds[kind], 2))
               collect.add("attention-decoding", kinds[kind], type, configuration);
       }
+}
+
+void addHardAttentions(Collector &collect) {
+  for (const samples::ScoreKind scores : samples::adversarialScores)
+    for (const DType type : {DType::f16, DType::bf16})
+      for (const int64_t width : {64, 128}) {
+        const AttentionExtents extents{
+            .b = 2, .h = 2, .g = 2, .j = 333, .k = 777, .p = width, .w = width};
+        for (const Kernel &kernel : {samples::plainAttention(extents, type, true),
+                                     samples::windowAttention(extents, type, 3, 0)})
+          for (const Knobs &family : {Knobs(Sm90AttentionKnobs{}), Knobs(Sm80AttentionKnobs{})})
+            for (const Configuration &configuration : collect.drawFamily(kernel, family, 2))
+              collect.add("attention-hard", kernel, type, configuration, Inputs::hard, scores);
+      }
+}
+
+namespace {
+
+/// Extents, a mask or score op, dropout and layouts by the dice of the collector.
+AttentionExtents drawExtents(Collector &collect, int64_t mostWidth) {
+  const auto draw = [&](int64_t least, int64_t most) {
+    return least + int64_t(collect.below(size_t(most - least + 1)));
+  };
+  // Short and long lengths alike.
+  const auto length = [&] { return draw(1, int64_t(1) << draw(3, 10)); };
+  AttentionExtents extents{.b = draw(1, 3),
+                           .h = draw(1, 4),
+                           .g = draw(0, 2) == 0 ? draw(2, 4) : 1,
+                           .j = length(),
+                           .k = length()};
+  extents.p = 8 * draw(1, mostWidth / 8);
+  extents.w = draw(0, 2) == 0 ? 8 * draw(1, mostWidth / 8) : extents.p;
+  return extents;
+}
+
+}  // namespace
+
+void addDrawnAttentions(Collector &collect) {
+  constexpr size_t forward = 1000, backward = 500;
+  const auto hasBlocks = [](const AttentionExtents &extents) {
+    return std::min(extents.j, extents.k) > 128;
+  };
+  const auto isDone = [](size_t made, size_t wanted, size_t attempt) {
+    return made >= wanted || attempt >= 8 * wanted;
+  };
+  size_t made = 0;
+  for (size_t attempt = 0; !isDone(made, forward, attempt); ++attempt) {
+    const DType type = collect.below(2) == 0 ? DType::f16 : DType::bf16;
+    const AttentionExtents extents = drawExtents(collect, 256);
+    const std::vector<Kernel> kinds = kindsOf(extents, type, hasBlocks(extents));
+    const Kernel &kernel = kinds[collect.below(kinds.size())];
+    const Knobs family =
+        collect.below(2) == 0 ? Knobs(Sm90AttentionKnobs{}) : Knobs(Sm80AttentionKnobs{});
+    for (const Configuration &configuration : collect.drawFamily(kernel, family, 1)) {
+      collect.add("attention-drawn", kernel, type, configuration);
+      ++made;
+    }
+  }
+  made = 0;
+  for (size_t attempt = 0; !isDone(made, backward, attempt); ++attempt) {
+    const DType type = collect.below(2) == 0 ? DType::f16 : DType::bf16;
+    const AttentionExtents extents = drawExtents(collect, 128);
+    const std::vector<Kernel> kinds = backwardsOf(extents, type, hasBlocks(extents));
+    const Kernel &kernel = kinds[collect.below(kinds.size())];
+    const Knobs family = collect.below(2) == 0 ? Knobs(Sm90AttentionBackwardKnobs{})
+                                               : Knobs(Sm80AttentionBackwardKnobs{});
+    for (const Configuration &configuration : collect.drawFamily(kernel, family, 1)) {
+      collect.add("attention-backward-drawn", kernel, type, configuration);
+      ++made;
+    }
+  }
 }
 
 void addAttentionBackwards(Collector &collect) {

@@ -116,6 +116,8 @@ std::vector<Case> allCases() {
   addCasts(collect);
   addSplitAttentionBackwards(collect);
   addUnorderedAttentionBackwards(collect);
+  addHardAttentions(collect);
+  addDrawnAttentions(collect);
   std::mt19937_64 random(23);
   for (size_t n = cases.size(); n > 1; --n) std::swap(cases[n - 1], cases[random() % n]);
   return cases;

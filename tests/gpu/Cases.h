@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernel/Configuration.h"
+#include "tests/unit/samples/AdversarialScores.h"
 
 #include <string>
 #include <vector>
@@ -15,13 +16,15 @@ namespace weft::gputest {
 ///           must the result be
 ///   spread  of every order of magnitude that the type has, beyond it too
 ///   masked  as usual, but "mask" is 0 or -inf (samples::isSeen)
-enum class Inputs { usual, whole, spread, masked };
+///   hard    as usual, but "q" and "keys" give the adversarial scores of Case::scores
+enum class Inputs { usual, whole, spread, masked, hard };
 
 struct Case {
   std::string name;  ///< "extents/softmax_f16/k127 hbjk -> hbjk, vector 8 ..."
   Kernel kernel;
   Configuration configuration;
   Inputs inputs = Inputs::usual;
+  samples::ScoreKind scores = samples::ScoreKind::usual;
 };
 
 /// Every case, in an order that mixes the groups, so that a run that stops early has seen something
@@ -55,8 +58,11 @@ struct Case {
 ///                 ops and several queries to a key's head; attention-long: thousands of keys;
 ///                 attention-packed: over packed tokens; attention-tf32 and
 ///                 attention-backward-tf32: of f32 read as tf32
+///   attention-hard      scores that are equal, huge, of the type's end, low or tiny
 ///   attention-backward  their backward pass; attention-backward-apart: without sums in a
 ///                 workspace; attention-backward-unordered: with these in any order
+///   attention-drawn     1,000 forward, shapes, masks, score ops, dropout and configurations drawn
+///                 by a fixed seed; attention-backward-drawn: 500 backward
 ///   casts         to and from 8-bit floats, of all orders of magnitude
 ///   float8        products of 8-bit floats: every tile, pair of formats and result; odd and tiny
 ///                 extents, with scales; float8-views: padded

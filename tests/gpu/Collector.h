@@ -48,15 +48,17 @@ public:
   explicit Collector(std::vector<Case> &cases) : cases(cases) {}
 
   void add(const std::string &group, const Kernel &kernel, std::string_view types,
-           const Configuration &configuration, Inputs inputs = Inputs::usual) {
+           const Configuration &configuration, Inputs inputs = Inputs::usual,
+           samples::ScoreKind scores = samples::ScoreKind::usual) {
     cases.push_back({fmt::format("{}/{}_{} [{}] {}, {}", group, kernel.name, types,
                                  extentsText(kernel), layoutsText(kernel, configuration),
                                  weft::describe(kernel, configuration.knobs)),
-                     kernel, configuration, inputs});
+                     kernel, configuration, inputs, scores});
   }
   void add(const std::string &group, const Kernel &kernel, DType dtype,
-           const Configuration &configuration, Inputs inputs = Inputs::usual) {
-    add(group, kernel, nameOf(dtype), configuration, inputs);
+           const Configuration &configuration, Inputs inputs = Inputs::usual,
+           samples::ScoreKind scores = samples::ScoreKind::usual) {
+    add(group, kernel, nameOf(dtype), configuration, inputs, scores);
   }
 
   /// `count` configurations: kinds of knobs in turn, knobs and layouts drawn.
@@ -141,10 +143,11 @@ public:
       }
   }
 
+  size_t below(size_t bound) { return size_t(random() % bound); }
+
   const Device &device = findDevice("h200");
 
 private:
-  size_t below(size_t bound) { return size_t(random() % bound); }
   LayoutTuple drawLayouts(const ConfigurationSpace &space) {
     if (!space.tuples.empty()) return space.tuples[below(space.tuples.size())];
     LayoutTuple layouts;
@@ -173,6 +176,10 @@ void addContractions(Collector &collect);
 /// All cases of fused attention (AttentionCases.cpp).
 void addAttentions(Collector &collect);
 void addAttentionBackwards(Collector &collect);
+/// Those of adversarial scores.
+void addHardAttentions(Collector &collect);
+/// Forward and backward, all drawn.
+void addDrawnAttentions(Collector &collect);
 /// Those of attention-backward-sm90 that sum queries' gradients in any order.
 void addUnorderedAttentionBackwards(Collector &collect);
 /// Those of attention-backward-sm90 whose gradients are apart.

@@ -135,7 +135,8 @@ std::string writtenAround(const std::vector<TensorImage> &outputs) {
 }
 
 /// Inputs of a case.
-void fillInputs(const Kernel &kernel, Inputs kind, std::vector<TensorImage> &inputs) {
+void fillInputs(const Kernel &kernel, Inputs kind, samples::ScoreKind scores,
+                std::vector<TensorImage> &inputs) {
   constexpr uint64_t seed = 7;
   const std::vector<runtime::InputRule> rules = runtime::inputRules(kernel);
   for (size_t n = 0; n < inputs.size(); ++n) {
@@ -149,15 +150,22 @@ void fillInputs(const Kernel &kernel, Inputs kind, std::vector<TensorImage> &inp
         return samples::isSeen(at % keys) ? 0.0 : -std::numeric_limits<double>::infinity();
       });
     }
+    const std::vector<int64_t> &shape = inputs[n].shape();
+    const auto placeOf = [&](int64_t at) {
+      std::vector<int64_t> place(shape.size());
+      for (size_t d = shape.size(); d-- > 0; at /= shape[d]) place[d] = at % shape[d];
+      return place;
+    };
+    const std::string &name = kernel.values[size_t(kernel.inputs[n])].name;
+    if (kind == Inputs::hard && (name == "q" || name == "keys"))
+      inputs[n].fill([&](int64_t at) {
+        return samples::adversarialElement(scores, name == "keys", placeOf(at), shape.back());
+      });
     if (kind != Inputs::spread) continue;
     const TensorImage bells = inputs[n];
     constexpr int64_t least = -18, orders = 37;  // 2^-18 to 2^18
-    const std::vector<int64_t> &shape = bells.shape();
     inputs[n].fill([&](int64_t at) {
-      std::vector<int64_t> place(shape.size());
-      int64_t rest = at;
-      for (size_t d = shape.size(); d-- > 0; rest /= shape[d]) place[d] = rest % shape[d];
-      return std::ldexp(bells.at(place), int(least + at * 7 % orders));
+      return std::ldexp(bells.at(placeOf(at)), int(least + at * 7 % orders));
     });
   }
 }
@@ -170,7 +178,7 @@ std::string runCase(const Built &built, const Options &options, const runtime::c
   std::vector<TensorImage> inputs, outputs;
   for (size_t n = 0; n < kernel.inputs.size(); ++n)
     inputs.emplace_back(kernel, kernel.inputs[n], configuration.inputs[n]);
-  fillInputs(kernel, built.one->inputs, inputs);
+  fillInputs(kernel, built.one->inputs, built.one->scores, inputs);
   for (size_t n = 0; n < kernel.outputs.size(); ++n)
     outputs.emplace_back(kernel, kernel.outputs[n], configuration.outputs[n]);
   if (options.notNumbers) plantNotNumbers(inputs);

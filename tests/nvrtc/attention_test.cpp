@@ -87,6 +87,8 @@ std::vector<Case> decoding() {
   result.push_back({"few, biased", biasedAttention(extents, DType::f16)});
   result.push_back({"few, sloped", slopedAttention(extents, DType::bf16)});
   result.push_back({"few, capped", cappedAttention(extents, DType::f16, true)});
+  result.push_back(
+      {"few, dropped", droppedAttention(extents, DType::f16, {.p = 0.1, .stream = 1}, true)});
   for (const auto &[width, page] :
        {std::pair<int64_t, int64_t>{64, 64}, {80, 48}, {128, 16}, {128, 128}, {256, 16}})
     result.push_back(
@@ -195,9 +197,11 @@ TEST_CASE("every tile of fused attention of f32 read as tf32 compiles without sp
   all.push_back({"few, causal", causalAttention(few, DType::f32)});
   all.push_back({"few, wide", plainAttention(wide, DType::f32, true)});
   all.push_back({"few, biased", biasedAttention(few, DType::f32)});
+  all.push_back({"few, dropped", droppedAttention(few, DType::f32, {.p = 0.1, .stream = 1}, true)});
+  all.push_back({"many, dropped", droppedAttention({.j = 777, .k = 777}, DType::f32, {.p = 0.1})});
   for (size_t i = 0; i < all.size(); ++i) {
     const Case &one = all[i];
-    if (i % 7 != 0 && i + 3 < all.size()) continue;  // widths, masks and score ops, some of each
+    if (i % 7 != 0 && i + 5 < all.size()) continue;  // widths, masks and score ops, some of each
     std::set<Knobs> seen;
     const Kernel kernel = inTf32(one.kernel);
     forEachConfiguration(kernel, findDevice("a100"), {}, [&](const Configuration &own) {

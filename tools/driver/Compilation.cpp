@@ -610,6 +610,30 @@ const FusionRecord *rejectionOf(const std::pair<int, int> &pair, const FusionRes
   return best;
 }
 
+/// Of a pair that no rule ever held at once, what was said against the ops between them: the
+/// smallest attempt that held one of the two and an op between.
+const FusionRecord *rejectionBetween(const std::pair<int, int> &pair, const FusionResult &fusions) {
+  const FusionRecord *best = nullptr;
+  for (const FusionRecord &record : fusions.records) {
+    const auto holds = [&](int op) { return std::ranges::count(record.ops, op) > 0; };
+    const bool isBetween = std::ranges::any_of(
+        record.ops, [&](int op) { return op > pair.first && op < pair.second; });
+    if (!record.accepted && isBetween && (holds(pair.first) || holds(pair.second)) &&
+        (!best || record.ops.size() < best->ops.size()))
+      best = &record;
+  }
+  return best;
+}
+
+/// "'score', 'biased'"
+std::string labelsOf(const std::vector<int> &ops, const ProposedVariant &variant) {
+  std::vector<std::string> labels;
+  for (const int op : ops)
+    for (const FlowOp &own : variant.counted.ops)
+      if (own.number == op) labels.push_back(fmt::format("'{}'", own.label));
+  return fmt::format("{}", fmt::join(labels, ", "));
+}
+
 /// Why a variant cannot fuse what --fuse names; empty if it can.
 std::string rejectedPair(const ProposedVariant &variant) {
   for (const std::pair<int, int> &pair : variant.forced) {
@@ -618,9 +642,12 @@ std::string rejectedPair(const ProposedVariant &variant) {
           return holdsBoth(candidate.ops, pair);
         }))
       continue;
-    const FusionRecord *record = rejectionOf(pair, variant.fusions);
-    return fmt::format("variant {}: ops {} and {} are not fused: {}", variant.name(), pair.first,
-                       pair.second, record ? describe(*record) : "no fusion pattern joins them");
+    std::string reason = "no fusion pattern joins them";
+    if (const FusionRecord *record = rejectionOf(pair, variant.fusions)) reason = describe(*record);
+    else if (const FusionRecord *between = rejectionBetween(pair, variant.fusions))
+      reason = fmt::format("{}: {}", labelsOf(between->ops, variant), describe(*between));
+    return fmt::format("variant {}: ops {} are not fused: {}", variant.name(),
+                       labelsOf({pair.first, pair.second}, variant), reason);
   }
   return "";
 }

@@ -2,6 +2,7 @@
 #include "codegen/families/attention_sm80/Sm80Attention.h"
 
 #include "codegen/EntryName.h"
+#include "codegen/families/attention/AttentionDropout.h"
 #include "codegen/families/attention/AttentionPlaces.h"
 #include "codegen/families/attention/AttentionScore.h"
 #include "codegen/families/attention_sm80/Sm80AttentionTile.h"
@@ -10,6 +11,7 @@
 #include "kernel/Error.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 namespace weft::codegen {
@@ -33,6 +35,7 @@ AttentionProblem checkedProblem(const Kernel &kernel, const AttentionRegion &reg
   const Expected<AttentionProblem> answer = attentionProblem(kernel, region, configuration);
   if (!answer) check(answer.error().what());
   check(sm80AttentionLayoutRejection(*answer));
+  check(attentionDropoutRejection(kernel, region, *answer));
   check(sm80AttentionTileRejection(*answer, knobs, sm80ScoreNeeds(kernel, region, *answer)));
   if (const int64_t blocks = sm80AttentionBlocks(*answer, knobs);
       blocks > std::numeric_limits<int32_t>::max())
@@ -231,6 +234,17 @@ private:
     return name;
   }
 
+  void addDropout(std::vector<NamedArgument> &arguments) {
+    AttentionDropout dropout = attentionDropout(kernel, region, problem, names, axes);
+    program.headers.push_back("weft/dropout.cuh");
+    std::ranges::sort(program.headers);
+    std::ranges::move(dropout.parameters, std::back_inserter(program.parameters));
+    program.constants.push_back(dropout.constants);
+    std::ranges::move(dropout.body, std::back_inserter(program.body));
+    arguments.push_back({"dropout", dropout.kept});
+    arguments.push_back({"keepScale", dropout.keepScale});
+  }
+
   void call(const AttentionScore &score, const std::string &places) {
     std::vector<NamedArgument> arguments = {{"q", inputs[problem.q.operand]},
                                             {"k", inputs[problem.k.operand]},
@@ -244,6 +258,7 @@ private:
     if (score.hasMasks) arguments.push_back({"coverage", score.coverage});
     if (knobs.splits > 1) arguments.push_back({"partials", "&" + addPartials()});
     if (problem.paged) arguments.push_back({"table", inputs[problem.paged->table]});
+    if (region.hasDropout) addDropout(arguments);
     program.body.push_back(
         skeletonCall(isTf32 ? fmt::format("weft::sm80::tf32Attention<{}, {}>", shape, tile)
                             : fmt::format("weft::sm80::attention<{}, {}, {}>",

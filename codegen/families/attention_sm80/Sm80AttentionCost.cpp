@@ -17,8 +17,10 @@ namespace weft {
 namespace {
 
 /// Instructions of a score, as a share of the FMA units' rate, that an exponential and the maxima
-/// and sums cost; what a value op and a mask add (estimates).
-constexpr double scoreInstructions = 8, valueOpInstructions = 6, maskInstructions = 4;
+/// and sums cost; what a value op and a mask add, and dropout: a mix of words for eight scores, and
+/// a comparison and a choice for each (estimates).
+constexpr double scoreInstructions = 8, valueOpInstructions = 6, maskInstructions = 4,
+                 dropoutInstructions = 6;
 /// Share of the lesser of tensor and score time that the greater does not hide, with one block a
 /// multiprocessor and with several (estimates).
 constexpr double exposedAlone = 0.9, exposedShared = 0.5;
@@ -43,7 +45,7 @@ struct TileSeconds {
 };
 
 TileSeconds tileSecondsOf(const AttentionProblem &problem, const Sm80AttentionKnobs &knobs,
-                          const VisibleScores &visible, const Device &device) {
+                          const VisibleScores &visible, bool hasDropout, const Device &device) {
   const double share =
       codegen::hasWgmma(device.architecture) ? analytic::sm80ShareOfWgmma : analytic::sm80Share;
   const double tensorRate =
@@ -53,7 +55,8 @@ TileSeconds tileSecondsOf(const AttentionProblem &problem, const Sm80AttentionKn
   const auto padded = [&](int64_t columns) { return double((columns + unit - 1) / unit * unit); };
   const double scores = double(knobs.tileQueries) * knobs.tileKeys;
   return {.tensor = 2 * scores * (padded(problem.headDim) + padded(problem.valueDim)) / tensorRate,
-          .scores = scores * ((scoreInstructions + valueOpInstructions * visible.valueOps) /
+          .scores = scores * ((scoreInstructions + valueOpInstructions * visible.valueOps +
+                               (hasDropout ? dropoutInstructions : 0)) /
                                   instructionRate +
                               scatteredLoadSeconds * visible.scatteredInputs)};
 }
@@ -62,15 +65,18 @@ TileSeconds tileSecondsOf(const AttentionProblem &problem, const Sm80AttentionKn
 struct SeenKeys {
   double tiles = 0;
   VisibleScores visible = {};
+  bool hasDropout = false;
 };
 SeenKeys seenKeys(const Kernel &kernel, const AttentionRegion &region,
                   const AttentionProblem &problem, const Sm80AttentionKnobs &knobs) {
   const VisibleScores visible = visibleScores(kernel, region, problem);
   const double all = std::ceil(double(problem.keys) / knobs.tileKeys);
-  if (!visible.hasMasks) return {.tiles = all, .visible = visible};
+  if (!visible.hasMasks) return {.tiles = all, .visible = visible, .hasDropout = region.hasDropout};
   const int64_t queries = std::max<int64_t>(1, knobs.tileQueries / sm80PackedHeads(problem, knobs));
   const double seen = visibleBlocks(kernel, region, problem, queries, knobs.tileKeys).mean;
-  return {.tiles = std::clamp(std::ceil(seen), 1.0, all), .visible = visible};
+  return {.tiles = std::clamp(std::ceil(seen), 1.0, all),
+          .visible = visible,
+          .hasDropout = region.hasDropout};
 }
 
 struct DecodingCost {
@@ -108,7 +114,7 @@ DecodingCost decodingCost(const AttentionProblem &problem, const Sm80AttentionKn
   };
   DecodingCost cost;
   cost.memory = waves * secondsOf(resident * multiprocessors) + (left > 0 ? secondsOf(left) : 0);
-  const TileSeconds tile = tileSecondsOf(problem, knobs, seen.visible, device);
+  const TileSeconds tile = tileSecondsOf(problem, knobs, seen.visible, seen.hasDropout, device);
   const double ofMultiprocessor = waves * resident + leftResident;
   cost.compute = std::max(ofMultiprocessor * tilesOfBlock * tile.exposed(exposedShared),
                           (waves + (left > 0 ? 1 : 0)) * tilesOfBlock * tileLatencySeconds);
@@ -155,7 +161,8 @@ Cost sm80AttentionCost(const Kernel &kernel, const Configuration &configuration,
                                                    : Bound::tensor};
   }
 
-  const TileSeconds tile = tileSecondsOf(problem, knobs, visible, device);
+  const TileSeconds tile =
+      tileSecondsOf(problem, knobs, visible, recognised.region->hasDropout, device);
   const double scores = double(knobs.tileQueries) * knobs.tileKeys;
   const double instructionRate = device.fmaFlops / 2 / device.multiprocessors;
   const double resident =
@@ -203,7 +210,8 @@ std::vector<Sm80AttentionKnobs> sm80DecodingChoices(const Kernel &kernel,
   if (!isDecoding(problem)) return {};
   constexpr int mostSplits = 256;
   const Sm80ScoreNeeds needs = sm80ScoreNeeds(kernel, region, problem);
-  const int64_t rows = problem.queries * problem.headsOfGroup;
+  const bool isPacked = problem.headsOfGroup > 1 && !region.hasDropout;
+  const int64_t rows = problem.queries * (isPacked ? problem.headsOfGroup : 1);
   std::vector<Sm80AttentionKnobs> choices;
   for (const int tileQueries : {16, 32, 64, 128}) {
     // The least tile that has all rows; of more rows the two largest.
@@ -214,7 +222,7 @@ std::vector<Sm80AttentionKnobs> sm80DecodingChoices(const Kernel &kernel,
         Sm80AttentionKnobs knobs{.tileQueries = tileQueries,
                                  .tileKeys = tileKeys,
                                  .stages = stages,
-                                 .packed = problem.headsOfGroup > 1 ? 1 : 0};
+                                 .packed = isPacked ? 1 : 0};
         if (!sm80AttentionTileRejection(problem, knobs, needs).empty()) continue;
         const SeenKeys seen = seenKeys(kernel, region, problem, knobs);
         const auto leastFrom = [&](int first) {

@@ -2,6 +2,7 @@
 #include "codegen/families/attention_sm80/Sm80AttentionKnobs.h"
 
 #include "codegen/Targets.h"
+#include "codegen/families/attention/AttentionDropout.h"
 #include "codegen/families/attention/AttentionLayouts.h"
 #include "codegen/families/attention/AttentionScore.h"
 #include "codegen/families/attention_sm80/Sm80Attention.h"
@@ -70,7 +71,6 @@ std::string kernelRejection(const Kernel &kernel, const AttentionRegion &region,
                             const Device &device) {
   if (std::string reason = attentionTypeRejection(kernel, region, device, true); !reason.empty())
     return reason;
-  if (region.hasDropout) return "drops probabilities";
   return codegen::scoreRejection(kernel, region);
 }
 
@@ -93,6 +93,8 @@ SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
     const Expected<AttentionProblem> problem =
         attentionProblem(kernel, region, toConfiguration(kernel, tuple, Sm80AttentionKnobs{}));
     if (!problem) return {.reason = problem.error().what()};
+    if (std::string reason = attentionDropoutRejection(kernel, region, *problem); !reason.empty())
+      return {.reason = std::move(reason)};
     if (std::string reason = sm80AttentionLayoutRejection(*problem); !reason.empty()) {
       rejection = std::move(reason);
       continue;
@@ -136,6 +138,9 @@ std::string rejection(const Kernel &kernel, const Configuration &configuration, 
   const Expected<AttentionProblem> problem =
       attentionProblem(kernel, *recognised.region, configuration);
   if (!problem) return problem.error().what();
+  if (std::string reason = attentionDropoutRejection(kernel, *recognised.region, *problem);
+      !reason.empty())
+    return reason;
   if (std::string reason = sm80AttentionLayoutRejection(*problem); !reason.empty()) return reason;
   return sm80AttentionTileRejection(*problem, configuration.knobs.get<Sm80AttentionKnobs>(),
                                     sm80ScoreNeeds(kernel, *recognised.region, *problem));

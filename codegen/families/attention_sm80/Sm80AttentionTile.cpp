@@ -14,8 +14,10 @@ namespace {
 constexpr int warpSize = 32, queriesOfWarp = 16;
 constexpr int64_t mostSharedBytes = 99 * 1024;  // dynamic, of every target from sm_80 on
 constexpr int64_t widest = 256, chunk = 8, chunkBytes = 16;
-/// Registers of a thread, and those that are no scores, outputs or queries (tests/nvrtc).
-constexpr int64_t mostRegisters = 255, ownRegisters = 48, valueOpRegisters = 16;
+/// Registers of a thread, those that are no scores, outputs or queries, and what value ops and
+/// draws of dropout add (tests/nvrtc).
+constexpr int64_t mostRegisters = 255, ownRegisters = 48, valueOpRegisters = 16,
+                  dropoutRegisters = 16;
 constexpr int64_t registersOfMultiprocessor = 65536;
 /// Of a kernel's own device memory.
 constexpr int64_t mostPartialBytes = 64 << 20;
@@ -122,7 +124,8 @@ Sm80ScoreNeeds sm80ScoreNeeds(const Kernel &kernel, const AttentionRegion &regio
                               const AttentionProblem &problem) {
   const std::vector<bool> isMask = codegen::scoreMasks(kernel, region, problem);
   return {.hasValueOps = std::ranges::find(isMask, false) != isMask.end(),
-          .gatheredTables = gatheredTables(kernel, region, problem)};
+          .gatheredTables = gatheredTables(kernel, region, problem),
+          .hasDropout = region.hasDropout};
 }
 
 std::string sm80AttentionTileRejection(const AttentionProblem &problem,
@@ -139,6 +142,8 @@ std::string sm80AttentionTileRejection(const AttentionProblem &problem,
     return fmt::format("{} stages; 2 to 4 are taken", knobs.stages);
   if (knobs.packed != 0 && problem.headsOfGroup == 1)
     return "no heads share keys and values: there is nothing to pack";
+  if (knobs.packed != 0 && needs.hasDropout)
+    return "rows of packed heads, whose probabilities are not drawn a fragment at a time";
   if (const int64_t packed = rows(problem, knobs); packed > mostRows)
     return fmt::format("{} rows of packed heads; at most {} are taken", packed, mostRows);
   if (const int64_t tiles = (problem.keys + knobs.tileKeys - 1) / knobs.tileKeys;
@@ -156,7 +161,8 @@ std::string sm80AttentionTileRejection(const AttentionProblem &problem,
         "{} keys of a warp, whose scores gather from {} tables; at most {} fit the "
         "registers",
         keys, needs.gatheredTables, mostKeysOfGathers);
-  const int64_t most = mostRegisters - (needs.hasValueOps ? valueOpRegisters : 0);
+  const int64_t most = mostRegisters - (needs.hasValueOps ? valueOpRegisters : 0) -
+                       (needs.hasDropout ? dropoutRegisters : 0);
   if (const int64_t needed = registers(problem, knobs); needed > most)
     return fmt::format("{} registers a thread for {} keys a tile; {} are free: take fewer keys",
                        needed, knobs.tileKeys, most);

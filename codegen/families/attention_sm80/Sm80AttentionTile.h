@@ -30,6 +30,7 @@ int sm80AttentionResidentBlocks(const AttentionProblem &problem, const Sm80Atten
 struct Sm80ScoreNeeds {
   bool hasValueOps = false;  ///< any of them is no mask
   int gatheredTables = 0;    ///< VisibleScores.h
+  bool hasDropout = false;   ///< of the exponentials
 };
 Sm80ScoreNeeds sm80ScoreNeeds(const Kernel &kernel, const AttentionRegion &region,
                               const AttentionProblem &problem);

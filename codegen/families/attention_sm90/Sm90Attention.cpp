@@ -2,12 +2,12 @@
 #include "codegen/families/attention_sm90/Sm90Attention.h"
 
 #include "codegen/EntryName.h"
+#include "codegen/families/attention/AttentionDropout.h"
 #include "codegen/families/attention/AttentionPlaces.h"
 #include "codegen/families/attention/AttentionScore.h"
 #include "codegen/families/attention_sm90/Sm90AttentionTile.h"
 #include "codegen/families/contraction/ContractionTexts.h"
 #include "codegen/families/loop/LoopOps.h"
-#include "kernel/Dropout.h"
 #include "kernel/Error.h"
 
 #include <fmt/ranges.h>
@@ -34,8 +34,8 @@ AttentionProblem checkedProblem(const Kernel &kernel, const AttentionRegion &reg
                                 const Configuration &configuration) {
   const Expected<AttentionProblem> answer = attentionProblem(kernel, region, configuration);
   if (!answer) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.error().what());
-  for (const std::string &reason : {sm90AttentionLayoutRejection(*answer),
-                                    sm90AttentionDropoutRejection(kernel, region, *answer)})
+  for (const std::string &reason :
+       {sm90AttentionLayoutRejection(*answer), attentionDropoutRejection(kernel, region, *answer)})
     if (!reason.empty()) throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
   return *answer;
 }
@@ -358,56 +358,15 @@ private:
     arguments.push_back({"pageOf", name});
   }
 
-  std::string argument(Parameter::Kind kind, std::string_view type, int index) {
-    const std::string name = names.reserve(std::string(nameOf(kind)));
-    program.parameters.push_back(
-        {.kind = kind, .index = index, .name = name, .type = std::string(type)});
-    return name;
-  }
-
-  /// The slice of the probabilities that a head is, over their axes but the last two.
-  std::string outerOf(const std::string &head) const {
-    std::string outer = "0";
-    const std::vector<AxisId> &own = kernel.values[size_t(region.folded)].axes;
-    for (size_t i = 0; i + 2 < own.size(); ++i) {
-      if (kernel.axes[size_t(own[i])].extent == 1) continue;
-      const std::string coordinate = headCoordinate(problem, axes, head, own[i]).str();
-      outer = outer == "0" ? coordinate
-                           : fmt::format("({}) * {} + {}", outer, axes[size_t(own[i])], coordinate);
-    }
-    return outer;
-  }
-
-  /// One mix of words for the eight elements of a fragment of exponentials (ir/SPEC.md, "Dropout
-  /// bits"): sm90AttentionDropoutRejection() is empty.
   void addDropout(std::vector<NamedArgument> &arguments) {
-    const BodyOp &fold = kernel.body[region.fold];
-    const double p = dropoutOf(fold)->p;
+    AttentionDropout dropout = attentionDropout(kernel, region, problem, names, axes);
     program.headers.push_back("weft/dropout.cuh");
     std::ranges::sort(program.headers);
-    const std::string pointer = argument(Parameter::Kind::dropoutKey, "weft::DropoutKey", 0),
-                      stream =
-                          argument(Parameter::Kind::dropoutStream, "unsigned", int(region.fold)),
-                      key = names.reserve("dropoutSeedAndStep"),
-                      threshold = names.reserve("dropThreshold"), kept = names.reserve("kept");
-    std::string outer = outerOf("head");
-    if (fold.attributes.contains("outer"))  // the slices before this part of an outer axis
-      outer = (outer == "0" ? "" : outer + " + ") +
-              argument(Parameter::Kind::dropoutOuter, "unsigned", int(region.fold));
-    program.constants.push_back({"unsigned",
-                                 {{threshold, fmt::format("{}u", std::llround(p * 65536))}},
-                                 fmt::format("{} of 65536 draws", p)});
-    program.body.push_back(
-        declare("const weft::DropoutKey", key, "*" + pointer, "a replay must not repeat masks"));
-    program.body.push_back(
-        {.kind = Statement::Kind::function,
-         .type = "int head, int query, int key",
-         .name = kept,
-         .body = {{.kind = Statement::Kind::evaluate,
-                   .value = fmt::format("return weft::keptFragment({}, {}, {}, query, key, {})",
-                                        key, stream, outer, threshold)}}});
-    arguments.push_back({"dropout", kept});
-    arguments.push_back({"keepScale", floatLiteral(dropoutScale(p)).str()});
+    std::ranges::move(dropout.parameters, std::back_inserter(program.parameters));
+    program.constants.push_back(dropout.constants);
+    std::ranges::move(dropout.body, std::back_inserter(program.body));
+    arguments.push_back({"dropout", dropout.kept});
+    arguments.push_back({"keepScale", dropout.keepScale});
   }
 
   const Kernel &kernel;

@@ -2,6 +2,7 @@
 #include "codegen/families/attention_sm90/Sm90AttentionKnobs.h"
 
 #include "codegen/Targets.h"
+#include "codegen/families/attention/AttentionDropout.h"
 #include "codegen/families/attention/AttentionLayouts.h"
 #include "codegen/families/attention/AttentionScore.h"
 #include "codegen/families/attention_sm90/Sm90Attention.h"
@@ -123,8 +124,7 @@ SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
     const Expected<AttentionProblem> problem =
         attentionProblem(kernel, region, toConfiguration(kernel, tuple, Sm90AttentionKnobs{}));
     if (!problem) return {.reason = problem.error().what()};
-    if (std::string reason = sm90AttentionDropoutRejection(kernel, region, *problem);
-        !reason.empty())
+    if (std::string reason = attentionDropoutRejection(kernel, region, *problem); !reason.empty())
       return {.reason = std::move(reason)};
     if (std::string reason = sm90AttentionLayoutRejection(*problem); !reason.empty()) {
       rejection = std::move(reason);

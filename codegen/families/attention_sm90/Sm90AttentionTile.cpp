@@ -347,18 +347,6 @@ std::string sm90AttentionLayoutRejection(const AttentionProblem &problem) {
   return reason;
 }
 
-std::string sm90AttentionDropoutRejection(const Kernel &kernel, const AttentionRegion &region,
-                                          const AttentionProblem &problem) {
-  if (!region.hasDropout) return "";
-  const Value &probabilities = kernel.values[size_t(region.folded)];
-  const size_t rank = probabilities.axes.size();
-  if (rank >= 2 && probabilities.axes[rank - 2] == problem.queryAxis &&
-      probabilities.axes[rank - 1] == problem.keyAxis)
-    return "";
-  return fmt::format("'{}' is dropped by other last axes than queries and keys",
-                     probabilities.name);
-}
-
 namespace {
 /// Tiles whose consumers share rows, where there are too few to fill the multiprocessors twice. Two
 /// of them: three took as long (H100, 12 heads of 616 queries and keys, d = 64: 7.9 and 7.8 us).

@@ -57,11 +57,6 @@ std::string sm90AttentionTileRejection(const AttentionProblem &problem,
 /// start at multiples of 16 bytes, more strides than a tensor map has. Empty if they are.
 std::string sm90AttentionLayoutRejection(const AttentionProblem &problem);
 
-/// Why probabilities cannot be dropped a fragment at a time: their last two logical axes are not
-/// those of queries and keys. Empty if they can, or if none are dropped.
-std::string sm90AttentionDropoutRejection(const Kernel &kernel, const AttentionRegion &region,
-                                          const AttentionProblem &problem);
-
 /// The tiles worth trying for these head dimensions.
 std::vector<Sm90AttentionKnobs> sm90AttentionTileChoices(const AttentionProblem &problem,
                                                          const ScoreNeeds &needs,

@@ -548,7 +548,8 @@ TEST_CASE("what has no gradient is named where it stands") {
       "!tokens -> !rows\n"
       "weft.return %y : !rows\n}";
   CHECK(messageOf(gather, {.withRespectTo = {"n"}, .recompute = {}}) ==
-        "2: gradient of 'n': its elements are 'i32'; only tensors of floats have gradients");
+        "2: gradient of 'n': its elements are 'i32'; only tensors of floats have gradients "
+        "(--gradients-of t)");
   CHECK_THAT(messageOf(gather, {.withRespectTo = {"tt"}, .recompute = {}}),
              Catch::Contains("no such argument (known: t, n)"));
   CHECK_THAT(messageOf(gather, {.withRespectTo = {}, .recompute = {"y"}}),

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <functional>
 
 #include <sys/wait.h>
 
@@ -43,7 +44,9 @@ Outcome weftRun(const std::string &arguments, const std::string &environment = "
 /// behaves as `settings` say.
 class StandInRun {
 public:
-  explicit StandInRun(const std::string &settings = "", const std::string &second = "copy 1024") {
+  explicit StandInRun(
+      const std::string &settings = "", const std::string &second = "copy 1024",
+      const std::function<void(Plan &)> &change = [](Plan &) {}) {
     std::filesystem::create_directory(folder / "driver");
     std::filesystem::create_symlink(WEFT_BINARY_DIR "/tests/fakecuda/libcuda.so.1",
                                     folder / "driver/libcuda.so.1");
@@ -51,6 +54,7 @@ public:
     runtime::Artifact artifact = exampleArtifact();
     const std::string cubin = "first copy 1024\nsecond " + second + "\n";
     artifact.plan.target = "sm_90a";
+    change(artifact.plan);
     artifact.cubins = {{runtime::cubinName(cubin), cubin}};
     for (PlanKernel &kernel : artifact.plan.kernels) kernel.cubin = runtime::cubinName(cubin);
     runtime::writeArtifact(artifact, folder / "out");
@@ -115,6 +119,38 @@ TEST_CASE("inputs that do not fit are named") {
   runtime::writeFile(in, "short");
   CHECK(run("--inputs " + in).code == 2);
   CHECK(run("--inputs " + in + ".none").code == 2);
+}
+
+TEST_CASE("offsets of sequences that do not ascend from 0 are named") {
+  const StandInRun run("", "copy 1024", [](Plan &plan) {
+    PlanTensor &offsets = plan.tensors[0];
+    offsets.dtype = DType::i32;
+    offsets.axes = {"o"}, offsets.extents = {256}, offsets.order = {0}, offsets.strides = {1};
+    offsets.range = {0, 2550}, offsets.initial = {};
+    plan.kernels[0].ops = {{.kind = OpKind::unpack, .results = {"2"}, .operands = {"1", "x"}}};
+    plan.kernels[0].inputLayouts = {"o"};
+  });
+  const std::string in = (run.folder / "in.safetensors").string();
+  const auto with = [&](size_t place, int32_t offset) {
+    std::vector<int32_t> offsets(256);
+    for (size_t n = 0; n < offsets.size(); ++n) offsets[n] = int32_t(n * 7);
+    offsets[place] = offset;
+    const std::span<const std::byte> bytes = std::as_bytes(std::span(offsets));
+    const runtime::TensorToWrite tensor{
+        .name = "x", .dtype = DType::i32, .shape = {256}, .elements = {bytes.begin(), bytes.end()}};
+    runtime::writeSafetensors(in, std::span(&tensor, 1));
+    return run("--inputs " + in);
+  };
+  const auto rejects = [&](size_t place, int32_t offset, const char *says) {
+    const Outcome outcome = with(place, offset);
+    CHECK(outcome.code == 2);
+    CHECK_THAT(outcome.output, Catch::Contains(says));
+  };
+  rejects(2, 3, "'x' [2] is 3, less than 7 before it: offsets of sequences ascend");
+  rejects(0, 4, "'x' [0] is 4: offsets of sequences begin at 0");
+  rejects(255, 2551, "'x' [255] is 2551, and there are 2550 tokens at most");
+  const Outcome empty = with(3, 14);  // a sequence without tokens
+  CHECK(empty.code == 0);
 }
 
 TEST_CASE("what the driver cannot do is said, with exit code 3") {

@@ -7,27 +7,23 @@
 #include "codegen/families/attention_backward_sm80/Sm80AttentionBackwardTile.h"
 #include "kernel/Error.h"
 #include "tests/emulate/AttentionDocuments.h"
+#include "tests/emulate/AttentionScores.h"
 #include "tests/emulate/EmittedRun.h"
 #include "tests/unit/samples/SampleAttentionBackwards.h"
 #include "tests/unit/samples/SampleTf32.h"
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 using namespace weft;
 using namespace weft::samples;
 
 namespace {
 
-/// Elements of queries and of keys, whatever the rest.
-enum class Elements { usual, equal, oneHuge, extreme };
-
 struct Subject {
   Kernel kernel;
   Configuration configuration;
   std::vector<double> lengths = {};  ///< of the input of that name
-  Elements scores = Elements::usual;
+  ScoreKind scores = ScoreKind::usual;
   std::vector<double> segments = {};  ///< of the input of that name
   int64_t hidden = 0;                 ///< keys that no query may see, nor a kernel read
   codegen::EmittedKernel emitted = {};
@@ -52,44 +48,6 @@ void add(std::vector<Subject> &subjects, const Kernel &kernel,
   subjects.push_back({.kernel = kernel,
                       .configuration = configurationOf(kernel, knobs, 37 * subjects.size()),
                       .lengths = lengths});
-}
-
-double elementOf(Elements scores, bool isKey, std::span<const int64_t> at) {
-  const int64_t position = at[at.size() - 2], column = at[at.size() - 1];
-  if (scores == Elements::equal) return 0.5;
-  if (scores == Elements::oneHuge)
-    return isKey && position == 7 ? 8 : double((position * 5 + column * 3) % 7) / 8;
-  // Products of +-6e4, as large as f16 holds.
-  return isKey ? (position % 3 == 0 ? 150 : -150) : (position % 2 == 0 ? 100 : -100);
-}
-
-/// What forward stores of its rows: the logarithm of the sum of exponentials, -inf where masks
-/// leave nothing.
-void fillLogSums(const Kernel &kernel, std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
-  const AttentionBackwardRegion region = attentionBackwardRegion(kernel).region.value();
-  Kernel scored = kernel;
-  scored.outputs = {kernel.body[region.probability].operands[0]};
-  std::vector<reference::ElementReader> readers;
-  for (size_t i = 0; i < kernel.inputs.size(); ++i)
-    readers.push_back(
-        [tensor = tensors[i].get()](std::span<const int64_t> at) { return (*tensor)(at); });
-  reference::PointEvaluator evaluator(scored, readers, {});
-  const size_t input =
-      size_t(std::ranges::find(kernel.inputs, region.logSums) - kernel.inputs.begin());
-  const emulate::Tensor &logSums = *tensors[input];
-  const int64_t keys = kernel.axes[size_t(region.keyAxis)].extent;
-  logSums.forEach([&](std::span<const int64_t> row) {
-    std::vector<int64_t> at(row.begin(), row.end());
-    at.push_back(0);
-    std::vector<double> scores;
-    for (at.back() = 0; at.back() < keys; ++at.back())
-      scores.push_back(evaluator.output(0, at).value);
-    const double largest = *std::ranges::max_element(scores);
-    double sum = 0;
-    for (const double score : scores) sum += std::isinf(largest) ? 0 : std::exp(score - largest);
-    reference::storeElement(logSums.type, logSums.at(row),
-                            std::isinf(largest) ? largest : largest + std::log(sum));
-  });
 }
 
 /// Keys and values that no query sees.
@@ -135,16 +93,11 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
         });
         return true;
       }
-      if (subject.scores == Elements::usual || (own != "q" && own != "keys")) return false;
-      tensor.forEach([&](std::span<const int64_t> at) {
-        reference::storeElement(tensor.type, tensor.at(at),
-                                elementOf(subject.scores, own == "keys", at));
-      });
-      return true;
+      return emulate::fillScores(subject.scores, own, tensor);
     };
     const auto fillRest = [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
       emulate::fillDocuments(subject.kernel, subject.segments, tensors);
-      fillLogSums(subject.kernel, tensors);
+      emulate::fillLogSums(subject.kernel, tensors);
       fillHidden(subject, NAN, tensors);
     };
     const auto restore = [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
@@ -290,7 +243,7 @@ TEST_CASE("backward attention drops what its forward pass dropped") {
 
 TEST_CASE("scores that are equal, one that is huge, and scores as large as the type holds") {
   std::vector<Subject> subjects;
-  for (const Elements scores : {Elements::equal, Elements::oneHuge, Elements::extreme})
+  for (const ScoreKind scores : adversarialScores)
     for (const DType type : {DType::f16, DType::bf16})
       for (const bool isCausal : {false, true}) {
         const AttentionExtents e{.b = 1, .h = 1, .j = 50, .k = 60, .p = 32, .w = 32};

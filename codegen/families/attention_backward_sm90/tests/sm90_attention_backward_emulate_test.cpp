@@ -6,6 +6,7 @@
 #include "codegen/families/attention_backward_sm90/Sm90AttentionBackwardTile.h"
 #include "kernel/Error.h"
 #include "tests/emulate/AttentionDocuments.h"
+#include "tests/emulate/AttentionScores.h"
 #include "tests/emulate/EmittedRun.h"
 #include "tests/unit/samples/SampleAttentionBackwards.h"
 
@@ -22,6 +23,7 @@ struct Subject {
   std::vector<double> lengths = {};   ///< of the input of that name
   std::vector<double> segments = {};  ///< of the input of that name
   int64_t hidden = 0;                 ///< keys that no query may see, nor a kernel read
+  ScoreKind scores = ScoreKind::usual;
   codegen::EmittedKernel emitted = {};
 };
 
@@ -80,8 +82,8 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
                              << "\n"
                              << subject.emitted.readable);
     const auto fill = [&](size_t input, const emulate::Tensor &tensor) {
-      if (subject.kernel.values[size_t(subject.kernel.inputs[input])].name != "lengths")
-        return false;
+      const std::string &own = subject.kernel.values[size_t(subject.kernel.inputs[input])].name;
+      if (own != "lengths") return emulate::fillScores(subject.scores, own, tensor);
       size_t place = 0;
       tensor.forEach([&](std::span<const int64_t> at) {
         reference::storeElement(tensor.type, tensor.at(at), subject.lengths.at(place++));
@@ -93,6 +95,7 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
         subject.emitted.launch.grid, subject.emitted.launch.block, fill,
         [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
           emulate::fillDocuments(subject.kernel, subject.segments, tensors);
+          if (subject.scores != ScoreKind::usual) emulate::fillLogSums(subject.kernel, tensors);
           fillHidden(subject, NAN, tensors);
         },
         [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
@@ -144,6 +147,21 @@ TEST_CASE("the backward pass of attention under masks, with tiles that nothing s
   add(subjects, paddedBackward({.b = 3, .h = 1, .j = 70, .k = 270, .p = 64, .w = 64}, DType::f16),
       knobs, {270, 5, 0});
   checkAll("sm90_attention_backward_masks", subjects);
+}
+
+TEST_CASE("the backward pass of adversarial scores: equal, one huge, as large as f16 holds, tiny") {
+  std::vector<Subject> subjects;
+  const AttentionExtents e{.b = 1, .h = 1, .j = 70, .k = 140, .p = 64, .w = 64};
+  for (const ScoreKind scores : adversarialScores) {
+    const DType type = subjects.size() % 4 == 0 ? DType::f16 : DType::bf16;
+    add(subjects, plainBackward(e, type), {.tileQueries = 64, .headGroup = 1, .blocks = 2});
+    subjects.back().scores = scores;
+    // Most scores are -inf.
+    add(subjects, windowBackward(e, type == DType::f16 ? DType::bf16 : DType::f16, 3, 0),
+        apart(128, 2));
+    subjects.back().scores = scores;
+  }
+  checkAll("sm90_attention_backward_adversarial", subjects);
 }
 
 TEST_CASE("the backward pass of attention skips tiles between documents") {

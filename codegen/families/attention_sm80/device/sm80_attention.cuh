@@ -3,7 +3,7 @@
 // (maximum, sum, output) over the tiles of keys that masks do not exclude:
 //
 //    copies   keys and values of later tiles ──cp.async──> ring of stages
-//    a tile   S = Q K^T ──score ops──> maxima ──exponentials──> P ──> O += P V
+//    a tile   S = Q K^T ──score ops──> maxima ──exponentials──> sums ──dropout──> P ──> O += P V
 //
 // Scores and P stay in the registers of the warp: accumulators of one mma.sync lie as the left
 // operand of the next. A row that masks exclude throughout gives zeros, and -inf as the logarithm
@@ -25,6 +25,7 @@
 // warps in shared memory and over the splits in device memory (sm80_attention_join.cuh).
 #pragma once
 
+#include "weft/attention_dropout.cuh"
 #include "weft/fragment.cuh"
 #include "weft/online_softmax.cuh"
 #include "weft/seen_steps.cuh"
@@ -35,10 +36,12 @@
 
 namespace weft::sm80 {
 
-/// The arguments by name: tensors, the places of a head in them, and the functions of score ops.
+/// The arguments by name: tensors, the places of a head in them, the functions of score ops, and
+/// dropout (head, query, key), which gives of the eight elements of a fragment whether they are
+/// kept: Kept<8> (dropout.cuh). Rows of packed heads are not dropped.
 template <typename T, typename PlacesOfHead, typename Score = UnchangedScore,
           typename ScoreWithoutMasks = UnchangedScore, typename Coverage = FullCoverage,
-          typename Partials = NoPartials>
+          typename Partials = NoPartials, typename Dropout = NoDropout>
 struct AttentionArgs {
   const T *q, *k, *v;
   T *output;
@@ -49,6 +52,8 @@ struct AttentionArgs {
   Coverage coverage = {};
   Partials *partials = nullptr;  // AttentionPartials, of several splits
   const int *table = nullptr;    // of keys and values in pages
+  Dropout dropout = {};          // of exponentials, behind their sum
+  float keepScale = 1;           // of the output
 };
 
 /// S = Q K^T of a warp. `loadQueries`: 16 columns of its queries; firstKey: its first key in the
@@ -122,12 +127,12 @@ __device__ __forceinline__ void multiplyValues(float (&output)[count],
   }
 }
 
-/// Divides by the sums and stores the output by way of shared memory, in rows, which all threads
-/// have read; and the logarithms of the sums.
+/// Divides by the sums, with `keepScale` above them, and stores the output by way of shared memory,
+/// in rows, which all threads have read; and the logarithms of the sums.
 template <AttentionShape shape, AttentionTile tile, typename T, int count>
 __device__ __forceinline__ void storeOutput(const float (&accumulators)[count],
-                                            OnlineSoftmax &softmax, float factor, T *output,
-                                            float *logSums, const AttentionPlace &at,
+                                            OnlineSoftmax &softmax, float factor, float keepScale,
+                                            T *output, float *logSums, const AttentionPlace &at,
                                             SharedAddress shared) {
   using P = AttentionConfig<shape, tile>;
   using Rows = typename P::ValueRows;
@@ -139,7 +144,7 @@ __device__ __forceinline__ void storeOutput(const float (&accumulators)[count],
     if (logSums != nullptr && lane % 4 == 0 && query <= at.lastRow)
       logSums[query * shape.rowLogSums] = softmax.logSum(half, factor);
   }
-  const float scaling[2] = {softmax.scaling(0), softmax.scaling(1)};
+  const float scaling[2] = {softmax.scaling(0) * keepScale, softmax.scaling(1) * keepScale};
 #pragma unroll
   for (int o = 0; o < count; o += 2) {
     const int e = o % 8, row = ownRow + rowInFragment(e);
@@ -166,9 +171,12 @@ __device__ __forceinline__ void storeOutput(const float (&accumulators)[count],
 
 /// The whole kernel; launched with AttentionConfig::threads, ::sharedBytes and ::blocks.
 template <typename T, AttentionShape shape, AttentionTile tile, typename PlacesOfHead,
-          typename Score, typename ScoreWithoutMasks, typename Coverage, typename Partials>
+          typename Score, typename ScoreWithoutMasks, typename Coverage, typename Partials,
+          typename Dropout>
 __device__ __forceinline__ void attention(
-    const AttentionArgs<T, PlacesOfHead, Score, ScoreWithoutMasks, Coverage, Partials> &args) {
+    const AttentionArgs<T, PlacesOfHead, Score, ScoreWithoutMasks, Coverage, Partials, Dropout>
+        &args) {
+  static_assert(tile.packedHeads == 1 || __is_base_of(NoDropout, Dropout));
   using P = AttentionConfig<shape, tile>;
   constexpr float factor = (shape.scalesLast ? shape.scale : 1.0f) * 1.44269504f;
   constexpr int blocksOfGroup = P::queryTiles * tile.splits;
@@ -272,6 +280,7 @@ __device__ __forceinline__ void attention(
     softmax.add(scores, factor, older);
 #pragma unroll
     for (int o = 0; o < P::outputs; ++o) output[o] *= older[o / 2 % 2];
+    dropExponentials(scores, args.dropout, at.firstHead, row, firstColumn);
     unsigned p[P::keysOfWarp / 16][4];
     packExponentials<T, P::scores>(p, scores);
     multiplyValues<shape, T>(output, p, keys + P::keyBytes, warpKey);
@@ -281,7 +290,7 @@ __device__ __forceinline__ void attention(
   if constexpr (P::joins) {
     joinRows<shape, tile>(output, softmax, factor, args, at, split);
   } else {
-    storeOutput<shape, tile>(output, softmax, factor, args.output + places.output,
+    storeOutput<shape, tile>(output, softmax, factor, args.keepScale, args.output + places.output,
                              args.logSums == nullptr ? nullptr : args.logSums + places.logSums, at,
                              dynamicShared());
   }

@@ -119,7 +119,7 @@ __device__ __forceinline__ void storeRow(const PartOfRow &part, float factor, co
   if (args.logSums != nullptr && column == 0)
     args.logSums[places.logSums + place.query * shape.rowLogSums] =
         part.sum == 0 ? negativeInfinity : (part.maximum * factor + log2f(part.sum)) * ln2;
-  const float scaling = part.sum == 0 ? 0.0f : 1.0f / part.sum;
+  const float scaling = part.sum == 0 ? 0.0f : args.keepScale / part.sum;
   auto *to = args.output + places.output + place.query * shape.rowOutput + column;
   if constexpr (shape.isOutputAligned) {
     Vec<float, 4> four;

@@ -32,9 +32,9 @@ struct Tf32AttentionConfig : AttentionConfig<halvesOf<shape>, tile> {
 /// of the sums.
 template <AttentionShape shape, AttentionTile tile, int count>
 __device__ __forceinline__ void storeTf32Output(const float (&accumulators)[count],
-                                                OnlineSoftmax &softmax, float factor, float *output,
-                                                float *logSums, const AttentionPlace &at,
-                                                int warpRow) {
+                                                OnlineSoftmax &softmax, float factor,
+                                                float keepScale, float *output, float *logSums,
+                                                const AttentionPlace &at, int warpRow) {
   const int lane = threadIdx.x % 32;
   softmax.joinSums();
 #pragma unroll
@@ -44,15 +44,17 @@ __device__ __forceinline__ void storeTf32Output(const float (&accumulators)[coun
     if (logSums != nullptr && lane % 4 == 0)
       logSums[query * shape.rowLogSums] = softmax.logSum(half, factor);
     storeTf32Row<shape.isOutputAligned>(output + query * shape.rowOutput, accumulators, half,
-                                        softmax.scaling(half));
+                                        softmax.scaling(half) * keepScale);
   }
 }
 
 /// The whole kernel; launched with Tf32AttentionConfig::threads, ::sharedBytes and ::blocks.
 template <AttentionShape shape, AttentionTile tile, typename PlacesOfHead, typename Score,
-          typename ScoreWithoutMasks, typename Coverage, typename Partials>
+          typename ScoreWithoutMasks, typename Coverage, typename Partials, typename Dropout>
 __device__ __forceinline__ void tf32Attention(
-    const AttentionArgs<float, PlacesOfHead, Score, ScoreWithoutMasks, Coverage, Partials> &args) {
+    const AttentionArgs<float, PlacesOfHead, Score, ScoreWithoutMasks, Coverage, Partials, Dropout>
+        &args) {
+  static_assert(tile.packedHeads == 1 || __is_base_of(NoDropout, Dropout));
   using P = Tf32AttentionConfig<shape, tile>;
   constexpr AttentionShape halves = halvesOf<shape>;
   constexpr float factor = (shape.scalesLast ? shape.scale : 1.0f) * 1.44269504f;
@@ -159,6 +161,7 @@ __device__ __forceinline__ void tf32Attention(
     softmax.add(scores, factor, older);
 #pragma unroll
     for (int o = 0; o < P::outputs; ++o) output[o] *= older[o / 2 % 2];
+    dropExponentials(scores, args.dropout, at.firstHead, row, firstColumn);
     multiplyTf32Columns<shape.valueDim>(output, scores, keys + P::keyBytes, warpKey);
   }
   waitForCopies<0>();
@@ -166,9 +169,9 @@ __device__ __forceinline__ void tf32Attention(
   if constexpr (P::joins) {
     joinRows<shape, tile>(output, softmax, factor, args, at, split);
   } else {
-    storeTf32Output<shape, tile>(output, softmax, factor, args.output + places.output,
-                                 args.logSums == nullptr ? nullptr : args.logSums + places.logSums,
-                                 at, warpRow);
+    storeTf32Output<shape, tile>(
+        output, softmax, factor, args.keepScale, args.output + places.output,
+        args.logSums == nullptr ? nullptr : args.logSums + places.logSums, at, warpRow);
   }
 }
 

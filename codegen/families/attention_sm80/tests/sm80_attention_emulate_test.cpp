@@ -2,11 +2,13 @@
 // extents that cut it everywhere, all head dimensions, masks that leave rows and tiles empty, score
 // ops, groups of heads, layouts; of halves, and of f32 that is read as tf32. Compared with single
 // elements in fp64.
+#include "codegen/families/attention/AttentionDropout.h"
 #include "codegen/families/attention/AttentionLayouts.h"
 #include "codegen/families/attention_sm80/Sm80AttentionTile.h"
 #include "kernel/Error.h"
 #include "tests/emulate/AttentionDocuments.h"
 #include "tests/emulate/AttentionPages.h"
+#include "tests/emulate/AttentionScores.h"
 #include "tests/emulate/EmittedRun.h"
 #include "tests/unit/samples/SampleAttentions.h"
 #include "tests/unit/samples/SampleTf32.h"
@@ -24,6 +26,7 @@ struct Subject {
   std::vector<double> lengths = {};   ///< of the input of that name
   std::vector<double> segments = {};  ///< of the input of that name
   int64_t hidden = 0;                 ///< keys that no query may see, nor a kernel read
+  ScoreKind scores = ScoreKind::usual;
   codegen::EmittedKernel emitted = {};
 };
 
@@ -36,7 +39,9 @@ Configuration configurationOf(const Kernel &kernel, const Sm80AttentionKnobs &kn
     const Configuration configuration =
         toConfiguration(kernel, tuples[(number + n) % tuples.size()], knobs);
     const auto problem = attentionProblem(kernel, region, configuration);
-    if (problem && sm80AttentionLayoutRejection(*problem).empty()) return configuration;
+    if (problem && sm80AttentionLayoutRejection(*problem).empty() &&
+        attentionDropoutRejection(kernel, region, *problem).empty())
+      return configuration;
   }
   throw Error::checkFailed("no layouts");
 }
@@ -70,6 +75,8 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
                              << "\n"
                              << subject.emitted.readable);
     const auto fill = [&](size_t input, const emulate::Tensor &tensor) {
+      const std::string &own = subject.kernel.values[size_t(subject.kernel.inputs[input])].name;
+      if (emulate::fillScores(subject.scores, own, tensor)) return true;
       size_t place = 0;
       if (tensor.type == DType::f32) {  // all bits of the fraction: a product traps on them
         tensor.forEach([&](std::span<const int64_t> at) {
@@ -78,8 +85,7 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
         });
         return true;
       }
-      if (subject.kernel.values[size_t(subject.kernel.inputs[input])].name != "lengths")
-        return false;
+      if (own != "lengths") return false;
       tensor.forEach([&](std::span<const int64_t> at) {
         reference::storeElement(tensor.type, tensor.at(at), subject.lengths.at(place++));
       });
@@ -205,6 +211,57 @@ TEST_CASE("biases by position and documents") {
   add(subjects, disentangledAttention(e, DType::bf16, true), {.tileQueries = 128, .tileKeys = 32},
       {90, 37});
   checkAll("sm80_attention_positions", subjects);
+}
+
+TEST_CASE("adversarial scores: equal, one huge, as large as f16 holds, all low, tiny") {
+  std::vector<Subject> subjects;
+  const AttentionExtents e{.b = 1, .h = 1, .j = 75, .k = 133, .p = 64, .w = 64};
+  for (const ScoreKind scores : adversarialScores) {
+    for (const DType type : {DType::f16, DType::bf16}) {
+      add(subjects, plainAttention(e, type, true), smallTile);
+      subjects.back().scores = scores;
+      // Most scores are -inf.
+      add(subjects, windowAttention(e, type, 3, 0),
+          {.tileQueries = 16, .tileKeys = 64, .stages = 2, .splits = 2});
+      subjects.back().scores = scores;
+    }
+    // Of tf32, scores of 6e4 are uncertain by more than any exponential bears.
+    if (scores == ScoreKind::extreme || scores == ScoreKind::lowest) continue;
+    add(subjects, inTf32(plainAttention(e, DType::f32, true)), smallTile);
+    subjects.back().scores = scores;
+  }
+  checkAll("sm80_attention_adversarial", subjects);
+}
+
+TEST_CASE("probabilities are dropped by the coordinates of each, in every tile") {
+  std::vector<Subject> subjects;
+  const AttentionExtents odd{.b = 2, .h = 2, .g = 3, .j = 75, .k = 93, .p = 24, .w = 40},
+      square{.b = 1, .h = 2, .j = 131, .k = 131, .p = 16, .w = 16},
+      few{.b = 2, .h = 3, .j = 5, .k = 333, .p = 24, .w = 40},
+      one{.b = 1, .h = 1, .j = 1, .k = 1, .p = 8, .w = 8};
+  const Dropout quarter{.p = 0.25, .stream = 3}, most{.p = 0.9, .stream = 3};
+  for (const int tileKeys : {32, 64})
+    for (const int tileQueries : {64, 128}) {
+      const Sm80AttentionKnobs knobs{tileQueries, tileKeys, 2};
+      add(subjects, droppedAttention(odd, DType::f16, quarter, false, true), knobs);
+      add(subjects, droppedAttention(square, DType::bf16, most, true, tileKeys == 64), knobs);
+      // Warps and blocks that share rows.
+      for (const int splits : {1, 3})
+        add(subjects, droppedAttention(few, DType::f16, quarter, splits == 3, true),
+            {.tileQueries = tileQueries / 4, .tileKeys = tileKeys, .stages = 3, .splits = splits});
+    }
+  add(subjects, droppedAttention(one, DType::f16, quarter), smallTile);
+  // The part of an outer axis that comes behind others.
+  Kernel behind = droppedAttention(odd, DType::bf16, quarter);
+  behind.body[attentionRegion(behind).region->fold].attributes["outer"] = int64_t(3);
+  add(subjects, behind, smallTile);
+  for (const int tileQueries : {32, 64}) {
+    const Sm80AttentionKnobs knobs{tileQueries, 32, 2};
+    add(subjects, inTf32(droppedAttention(odd, DType::f32, quarter, false, true)), knobs);
+    add(subjects, inTf32(droppedAttention(few, DType::f32, most, true)),
+        {.tileQueries = 16, .tileKeys = tileQueries, .stages = 2, .splits = tileQueries / 16 - 1});
+  }
+  checkAll("sm80_attention_dropped", subjects);
 }
 
 TEST_CASE("heads of a group share keys and values, one query has them as rows") {

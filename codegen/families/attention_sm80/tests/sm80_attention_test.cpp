@@ -86,9 +86,6 @@ TEST_CASE("what attention by mma.sync does not take is said") {
   CHECK(has(exclusion(plainAttention({.p = 264, .w = 264}, DType::f16)), "at most 256"));
   CHECK(has(exclusion(plainAttention({.p = 36, .w = 64}, DType::f16)), "multiples of 8"));
   CHECK(has(exclusion(plainAttention(e, DType::f16), "v100"), "sm_80 and later"));
-  CHECK(exclusion(droppedAttention(e, DType::f16, {.p = 0.1, .stream = 3})) ==
-        "drops probabilities");
-  CHECK_FALSE(own(droppedAttention(e, DType::f16, {.p = 0, .stream = 3})).empty());
   // On sm_90a it has what TMA does not load or store: sums in another order.
   CHECK(has(exclusion(plainAttention(e, DType::f16), "h200"), "attention-sm90 takes"));
   CHECK(!own(plainAttention(e, DType::f16, true), "h200").empty());
@@ -150,6 +147,39 @@ TEST_CASE("emitted attention by mma.sync says where heads lie, and what masks le
   CHECK(has(causal, ".scalesLast = true"));
   CHECK(has(biased, ".scoreWithoutMasks = "));
   CHECK(has(biased, ".scalesLast = false"));
+}
+
+TEST_CASE("attention by mma.sync draws dropped probabilities a fragment at a time") {
+  const AttentionExtents e{.b = 2, .h = 3, .j = 100, .k = 90},
+      grouped{.h = 4, .g = 4, .j = 3, .k = 3000};
+  const Dropout dropout{.p = 0.25, .stream = 3};
+  for (const Kernel &kernel :
+       {droppedAttention(e, DType::f16, dropout), droppedAttention(e, DType::bf16, dropout, true),
+        inTf32(droppedAttention(e, DType::f32, dropout))})
+    for (const char *device : {"a100", "rtx3090"}) CHECK_FALSE(own(kernel, device).empty());
+  const Kernel kernel = droppedAttention(e, DType::f16, dropout);
+  const codegen::EmittedKernel emitted = codegen::emit(kernel, own(kernel)[0], "sm_80");
+  CHECK(has(emitted.readable, ".dropout = kept"));
+  CHECK(has(emitted.readable, ".keepScale = 1.3333334f"));
+  CHECK(has(emitted.readable, "dropThreshold = 16384u"));
+  // A share of zero is none.
+  const Kernel none = droppedAttention(e, DType::f16, {.p = 0, .stream = 3});
+  CHECK(!has(codegen::emit(none, logicalOrder(none, {}), "sm_80").readable, "dropout"));
+  // Rows of several heads are fragments of none.
+  const Kernel few = droppedAttention(grouped, DType::f16, dropout);
+  for (const Configuration &configuration : nonEmpty(own(few)))
+    CHECK(configuration.knobs.get<Sm80AttentionKnobs>().packed == 0);
+  const Sm80AttentionKnobs packed{.tileQueries = 16, .packed = 1};
+  CHECK(sm80AttentionTileRejection(problemOf(few, logicalOrder(few, packed)), packed,
+                                   {.hasDropout = true}) ==
+        "rows of packed heads, whose probabilities are not drawn a fragment at a time");
+  CHECK_FALSE(isLegal(few, logicalOrder(few, packed), findDevice("a100")));
+  // Draws take the time of some instructions a score.
+  const AttentionExtents far{.b = 4, .h = 16, .j = 4096, .k = 4096};
+  const double plain = best(plainAttention(far, DType::f16)),
+               dropped = best(droppedAttention(far, DType::f16, dropout));
+  CHECK(dropped > 1.1 * plain);
+  CHECK(dropped < 1.8 * plain);
 }
 
 TEST_CASE("the price of attention by mma.sync follows its work") {

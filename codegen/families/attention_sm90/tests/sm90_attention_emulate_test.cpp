@@ -1,11 +1,13 @@
 // Fused attention by TMA and WGMMA on the host, down to the PTX of its device headers: tiles and
 // stages on extents that cut them, masks, head dimensions, groups of heads, dropout. Compared with
 // single elements in fp64.
+#include "codegen/families/attention/AttentionDropout.h"
 #include "codegen/families/attention/AttentionLayouts.h"
 #include "codegen/families/attention_sm90/Sm90AttentionTile.h"
 #include "kernel/Error.h"
 #include "tests/emulate/AttentionDocuments.h"
 #include "tests/emulate/AttentionPages.h"
+#include "tests/emulate/AttentionScores.h"
 #include "tests/emulate/EmittedRun.h"
 #include "tests/unit/samples/SampleAttentions.h"
 
@@ -22,6 +24,7 @@ struct Subject {
   std::vector<double> lengths = {}, offsets = {};  ///< of the inputs of these names
   std::vector<double> segments = {};               ///< of the input of that name
   int64_t hidden = 0;  ///< keys that no query may see, nor a kernel read
+  ScoreKind scores = ScoreKind::usual;
   codegen::EmittedKernel emitted = {};
 };
 
@@ -35,7 +38,7 @@ Configuration configurationOf(const Kernel &kernel, const Sm90AttentionKnobs &kn
         toConfiguration(kernel, tuples[(number + n) % tuples.size()], knobs);
     const auto problem = attentionProblem(kernel, region, configuration);
     if (problem && sm90AttentionLayoutRejection(*problem).empty() &&
-        sm90AttentionDropoutRejection(kernel, region, *problem).empty())
+        attentionDropoutRejection(kernel, region, *problem).empty())
       return configuration;
   }
   throw Error::checkFailed("no layouts");
@@ -72,7 +75,8 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
                              << subject.emitted.readable);
     const auto fill = [&](size_t input, const emulate::Tensor &tensor) {
       const std::string &name = subject.kernel.values[size_t(subject.kernel.inputs[input])].name;
-      if (name != "lengths" && name != "offsets") return false;
+      if (name != "lengths" && name != "offsets")
+        return emulate::fillScores(subject.scores, name, tensor);
       const std::vector<double> &own = name == "lengths" ? subject.lengths : subject.offsets;
       size_t place = 0;
       tensor.forEach([&](std::span<const int64_t> at) {
@@ -298,6 +302,23 @@ TEST_CASE("a document mask with bounds skips tiles between documents, in any ord
     subjects.back().hidden = 128;
   }
   checkAll("sm90_attention_documents", subjects);
+}
+
+TEST_CASE("adversarial scores: equal, one huge, as large as f16 holds, all low, tiny") {
+  std::vector<Subject> subjects;
+  const AttentionExtents e{.b = 1, .h = 1, .j = 75, .k = 133, .p = 64, .w = 64};
+  for (const ScoreKind scores : adversarialScores) {
+    for (const DType type : {DType::f16, DType::bf16}) {
+      add(subjects, plainAttention(e, type, true),
+          {.tileQueries = 64, .tileKeys = 64, .stages = 2});
+      subjects.back().scores = scores;
+      // Most scores are -inf.
+      add(subjects, windowAttention(e, type, 3, 0),
+          {.tileQueries = 128, .tileKeys = 64, .stages = 2});
+      subjects.back().scores = scores;
+    }
+  }
+  checkAll("sm90_attention_adversarial", subjects);
 }
 
 TEST_CASE("score ops and dropout see the coordinates of every score") {
