@@ -281,7 +281,7 @@ TEST_CASE("a packed layer turns its tokens by their positions, and attends to th
   // Positions in the sequences, not among the tokens, and attention that reads packed tokens.
   std::vector<std::string> words = {"llama-3-8b", "--ragged",  "j",    "--lengths",
                                     "mean=0.6",   "--profile", "none", "--no-library"};
-  for (const char *dim : {"b=3", "j=20", "h=4", "g=2", "p=16", "i=64", "u=40"})
+  for (const char *dim : {"b=3", "j=40", "h=4", "g=2", "p=64", "i=64", "u=40"})
     words.insert(words.end(), {"--dim", dim});
   Machine machine(words);
   const json said = machine.verify(0);
@@ -293,6 +293,7 @@ TEST_CASE("a packed layer turns its tokens by their positions, and attends to th
                                [&](const std::string &name) { return name.starts_with(prefix); });
   };
   CHECK(startsWith("rotary"));
+  CHECK(startsWith("attention_unpack"));
 }
 
 TEST_CASE("layers that append to caches agree, whole on small extents, too") {
