@@ -179,7 +179,7 @@ mlir::LogicalResult DropoutOp::verifyOwnConstraints() {
   return checkDropout(*this, getP().convertToDouble(), static_cast<int64_t>(getStream()));
 }
 
-/// One start along an axis that is neither that of positions nor that of pairs.
+/// One start along an axis that is not that of pairs; of packed tokens that of positions.
 mlir::LogicalResult RotaryOp::verifyStarts() {
   const mlir::Type x = getX().getType();
   if (mlir::failed(
@@ -192,8 +192,7 @@ mlir::LogicalResult RotaryOp::verifyStarts() {
     return broken(*this, "rotary_c8") << "starts and 'along', the one axis that they run along, go "
                                          "together";
   const int64_t along = (*getAlong())[0];
-  if (mlir::failed(checkAxes(*this, "rotary_c8", "along",
-                             {int64_t(getPosition()), int64_t(getDim()), along}, x)))
+  if (mlir::failed(checkAxes(*this, "rotary_c8", "along", {int64_t(getDim()), along}, x)))
     return mlir::failure();
   const mlir::Type starts = getStarts().getType();
   return allOf(

@@ -130,6 +130,7 @@ Expression RotaryOp::expression() {
                            .isReverse = isReverse(),
                            .isShort = isShort,
                            .hasStarts = getStarts() != nullptr,
+                           .isPacked = getAlong() && getAlong()->front() == int64_t(getPosition()),
                            .dimension = dimension,
                            .position = static_cast<int>(getPosition()),
                            .rank = static_cast<int>(rankOf(getX().getType())),

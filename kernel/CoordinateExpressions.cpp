@@ -161,10 +161,13 @@ Expression rotaryExpression(const RotaryShape &rotary) {
     places.push_back(other == rotary.dimension ? partnerPlace : E::coordinate(other));
   const E x = E::operand(0), partner = E::element(0, places),
           minusPartner = E::unary(ScalarOperator::negate, partner);
+  const E coordinate = E::coordinate(rotary.position),
+          position = rotary.isPacked    ? E::binary(ScalarOperator::subtract, coordinate,
+                                                    E::operand(1, ScalarType::i32))
+                     : rotary.hasStarts ? fromStart(coordinate)
+                                        : coordinate;
   const E turn = E::call(rotary.isShort ? shortRotation : "weft::rotation",
-                         {rotary.hasStarts ? fromStart(E::coordinate(rotary.position))
-                                           : E::coordinate(rotary.position),
-                          rotaryFrequency(rotary, pair)});
+                         {position, rotaryFrequency(rotary, pair)});
   const E rotated = E::binary(
       ScalarOperator::add, E::binary(ScalarOperator::multiply, x, E::member("cosine", turn)),
       E::binary(ScalarOperator::multiply,

@@ -68,6 +68,9 @@ struct RotaryShape {
   bool isShort = false;
   /// Positions count from the start of their sequence, the op's second operand.
   bool hasStarts = false;
+  /// The starts run along positions, of packed tokens: a token's position is its distance from the
+  /// start of its sequence.
+  bool isPacked = false;
   int dimension = 0, position = 0;  ///< dimensions: of the pairs, and of the angle's factor
   int rank = 1;                     ///< dimensions of the operand
   int64_t extent = 2;               ///< of `dimension`

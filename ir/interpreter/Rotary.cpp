@@ -31,7 +31,9 @@ TensorValue rotary(const TensorValue &x, const RotaryForm &form, const SequenceS
     const bool halved = form.style == RotaryStyle::halved;
     const bool second = halved ? here >= half : here % 2 != 0;
     const int64_t pair = halved ? here % half : here / 2;
-    const double angle = double(at[form.position] + starts.of(at)) * frequencyOf(form, pair);
+    const bool isPacked = starts.isGiven() && starts.along == form.position;
+    const int64_t start = starts.of(at), position = at[form.position] + (isPacked ? -start : start);
+    const double angle = double(position) * frequencyOf(form, pair);
     const int64_t distance =
         (halved ? half : 1) * strides[form.dim];  // between the two elements of a pair
     const Real own = Real(x.elements[n]),

@@ -1,5 +1,5 @@
 // Where the positions of each sequence start to count: what rotary embeddings and masks of queries
-// add to a position.
+// add to a position, and rotary embeddings of packed tokens take from it.
 #pragma once
 
 #include "ir/interpreter/Tensor.h"

@@ -173,7 +173,12 @@ Point PointEvaluator::rotary(const BodyOp &op, size_t, const Coordinates &at) {
   Coordinates partner = at;
   partner[dimension] = halved ? (isSecond ? here - half : here + half) : here ^ 1;
   const double base = number(op, "base", 10000.0);
-  const auto position = double(at[size_t(integer(op, "position"))] + startOf(op, at));
+  const auto dimensionOfPositions = size_t(integer(op, "position"));
+  // Starts along positions are those of packed tokens.
+  const bool isPacked =
+      op.operands.size() > 1 && size_t(list(op, "along").at(0)) == dimensionOfPositions;
+  const int64_t start = startOf(op, at);
+  const auto position = double(at[dimensionOfPositions] + (isPacked ? -start : start));
   const double frequency = std::pow(base, -2.0 * double(pair) / double(size)),
                slowed = frequency / number(op, "factor", 1.0);
   double angle = position * slowed, amplified = 1;

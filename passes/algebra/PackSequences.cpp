@@ -5,8 +5,10 @@
 // tensor that holds the same tokens: keys, values, queries, the layer's input and output. A tensor
 // with one such pair holds tokens; one with two (scores, probabilities) holds pairs of tokens, and
 // stays padded. What runs along positions alone, such as a table of them that all sequences share,
-// is repeated for each sequence and packed where tokens read it. A contraction that makes more of
-// tokens which are unpacked anyway, for ops on padded tensors alone, reads them unpacked, too.
+// is repeated for each sequence and packed where tokens read it. A rotary embedding reads where the
+// sequence of each token starts, and turns the token by its distance from there. A contraction that
+// makes more of tokens which are unpacked anyway, for ops on padded tensors alone, reads them
+// unpacked, too.
 //
 //   %k = contract "phi,bji->phbj" %wk, %x           %offsets = offsets %lengths
 //   %s = contract "phbk,phbj->hbjk" %k, %q     ->   %xt = pack %x, %offsets over b, j
@@ -97,6 +99,7 @@ public:
     if (std::string reason = findLengths(); !reason.empty()) return reason;
     spread();
     if (std::string reason = axisRejection(axis); !reason.empty()) return reason;
+    positionsName = axis;
     for (mlir::Operation &op : body.without_terminator())
       if (isPacked(&op)) chosen.insert(&op);
     const std::vector<mlir::Operation *> larger = largerThanOperands();
@@ -193,9 +196,18 @@ private:
            mlir::cast<WeftOp>(op).operatorClass() == OperatorClass::elementwise;
   }
 
+  /// A rotary embedding of tokens by their positions: packed, it reads where their sequences start.
+  bool turnsTokens(mlir::Operation *op) const {
+    auto rotary = mlir::dyn_cast<RotaryOp>(op);
+    if (!rotary || rotary.getStarts()) return false;
+    const std::optional<TokenPair> own = pairOfTokens(rotary.getX());
+    return own && int64_t(rotary.getPosition()) == own->positions &&
+           int64_t(rotary.getDim()) != own->sequences;
+  }
+
   /// Whether an op computes each token of its results from that token alone.
   bool isPacked(mlir::Operation *op) const {
-    if (!ignoresPlaces(op)) return false;
+    if (!ignoresPlaces(op) && !turnsTokens(op)) return false;
     const std::vector<mlir::Value> tensors = tensorsOf(op);
     const Axes axes(op);
     const int first = static_cast<int>(op->getNumOperands());
@@ -274,6 +286,8 @@ private:
     std::vector<mlir::Operation *> ops;
     for (mlir::Operation &op : body)
       if (&op != offsets.getDefiningOp()) ops.push_back(&op);
+    if (llvm::any_of(chosen, [](mlir::Operation *op) { return mlir::isa<RotaryOp>(op); }))
+      starts = startsOfTokens(builder);
     for (mlir::Operation *op : ops)
       if (auto mask = mlir::dyn_cast<MaskOp>(op); mask && mask.getKind() == "padding")
         maskQueries(builder, mask);
@@ -286,6 +300,22 @@ private:
     }
     for (mlir::Operation *op : llvm::reverse(ops))
       if (chosen.contains(op)) op->erase();
+  }
+
+  /// Where the sequence of each token starts among the tokens.
+  mlir::Value startsOfTokens(mlir::OpBuilder &builder) {
+    const auto location = [&](const char *name) {
+      return mlir::NameLoc::get(builder.getStringAttr(name), graph.getLoc());
+    };
+    const int64_t sequences = extents(lengths.getType()).front();
+    const mlir::Value first =
+        SliceOp::create(builder, location("sequence_starts"), offsets, 0, 0, sequences);
+    const mlir::Value every = BroadcastOp::create(
+        builder, location("starts_of_sequences"), first, llvm::ArrayRef<int64_t>{0},
+        makeTensor(builder.getContext(), {axisNames(lengths.getType()).front(), positionsName},
+                   {sequences, length}, mlir::getElementTypeOrSelf(offsets)));
+    return PackOp::create(builder, location("token_starts"), every, offsets,
+                          llvm::ArrayRef<int64_t>{0, 1});
   }
 
   /// Scores of queries that are padding become what those of keys are.
@@ -432,8 +462,8 @@ private:
   }
 
   /// Attributes that name dimensions of the first operand, of one that has no positions.
-  static void setAttributes(mlir::OpBuilder &builder, mlir::Operation *op, mlir::Operation *clone,
-                            const std::vector<std::optional<TokenPair>> &of) {
+  void setAttributes(mlir::OpBuilder &builder, mlir::Operation *op, mlir::Operation *clone,
+                     const std::vector<std::optional<TokenPair>> &of) const {
     if (auto contraction = mlir::dyn_cast<ContractOp>(clone)) {
       Einsum einsum = parseEinsum(contraction.getSpec().str());
       std::string *terms[] = {&einsum.a, &einsum.b, &einsum.result};
@@ -452,6 +482,14 @@ private:
     if (!of[0]) return;  // a gather's table
     const int positions = of[0]->positions;
     const int64_t tokens = of[0]->sequences - (of[0]->sequences > positions ? 1 : 0);
+    if (auto rotary = mlir::dyn_cast<RotaryOp>(clone)) {
+      const int64_t dim = rotary.getDim();
+      rotary.setDim(dim - (dim > positions ? 1 : 0));
+      rotary.setPosition(tokens);
+      rotary.setAlong(llvm::ArrayRef<int64_t>{tokens});
+      rotary.getStartsMutable().assign(starts);
+      return;
+    }
     for (const char *name : {"along", "axes", "permutation"})
       if (auto list = op->getAttrOfType<mlir::DenseI64ArrayAttr>(name)) {
         std::vector<int64_t> kept;
@@ -471,7 +509,9 @@ private:
   GraphOp graph;
   mlir::Block &body;
   mlir::Value lengths, offsets;
+  mlir::Value starts;  ///< of the sequence of each token; null where no rotary embedding reads them
   int64_t length = 0;  ///< the bound: positions of a padded sequence
+  std::string positionsName;  ///< of their axis
   llvm::MapVector<mlir::Value, std::set<TokenPair>> pairs;
   llvm::SetVector<mlir::Operation *> chosen;  ///< in graph order
   llvm::DenseMap<mlir::Value, mlir::Value> packedOf, paddedOf;

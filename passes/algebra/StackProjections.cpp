@@ -268,12 +268,18 @@ private:
     return slices;
   }
 
-  /// The rotary embedding that alone reads a value; null where there is none, or its positions come
-  /// with the input.
+  /// The rotary embedding that alone reads a value; null where there is none, or where sequences
+  /// start comes with the input. Packed tokens have the start of their sequence beside them.
   static RotaryOp rotaryOf(mlir::Value value) {
     auto rotary =
         value.hasOneUse() ? mlir::dyn_cast<RotaryOp>(*value.user_begin()) : RotaryOp(nullptr);
-    return rotary && rotary.getX() == value && !rotary.getStarts() ? rotary : RotaryOp(nullptr);
+    return rotary && rotary.getX() == value && (!rotary.getStarts() || isPacked(rotary))
+               ? rotary
+               : RotaryOp(nullptr);
+  }
+
+  static bool isPacked(RotaryOp rotary) {
+    return rotary.getAlong() && rotary.getAlong()->front() == int64_t(rotary.getPosition());
   }
 
   /// Neighbouring slices that turn alike are turned as one, and cut then: not along what they turn,
@@ -284,6 +290,7 @@ private:
       const auto isAlike = [&](SliceOp slice) {
         RotaryOp rotary = rotaryOf(slice.getResult());
         return rotary && rotary->getAttrDictionary() == like->getAttrDictionary() &&
+               rotary.getStarts() == like.getStarts() &&
                mlir::getElementTypeOrSelf(rotary.getType()) ==
                    mlir::getElementTypeOrSelf(stacked.getType());
       };
@@ -352,6 +359,7 @@ private:
     turned->setOperand(0, split.getX());
     turned.setPosition(before(rotary.getPosition()));
     turned.setDim(before(rotary.getDim()));
+    if (isPacked(rotary)) turned.setAlong(llvm::ArrayRef<int64_t>(int64_t(turned.getPosition())));
     turned.getResult().setType(split.getX().getType());
     const std::string name = writtenName(rotary.getResult());
     if (!name.empty()) turned->setLoc(mlir::NameLoc::get(builder.getStringAttr(name + "_merged")));

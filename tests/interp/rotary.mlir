@@ -34,3 +34,24 @@ weft.graph @scaled() {
   weft.expect_close %back, %x : !wide
   weft.return
 }
+
+// Packed tokens of sequences of two, none and one token: each turns by its distance from the start
+// of its sequence, as the rows of a padded tensor do by their positions.
+!starts = tensor<3xi32, #weft.axes<t>>
+!tp = tensor<3x4xf32, #weft.axes<t, p>>
+!pt = tensor<4x3xf32, #weft.axes<p, t>>
+weft.graph @packed() {
+  %x = weft.constant dense<[[9.0, 8.0, 7.0, 6.0], [5.0, 6.0, 7.0, 8.0], [1.0, 2.0, 3.0, 4.0]]> : !tp
+  %starts = weft.constant dense<[0, 0, 2]> : !starts
+  %turned = weft.rotary %x, %starts along (t) {position = t, dim = p, base = 100.0} : !tp, !starts -> !tp
+  %expected = weft.constant dense<[[9.0, 8.0, 7.0, 6.0], [-3.18878537, 5.17135767, 7.98947104, 8.55903383],
+                                   [1.0, 2.0, 3.0, 4.0]]> : !tp
+  weft.expect_close %turned, %expected {absolute = 1.0e-6} : !tp
+
+  // The same with the rotated axis in front, and back.
+  %t = weft.transpose %turned {permutation = [p, t]} : !tp -> !pt
+  %back = weft.rotary %t, %starts along (t) {position = t, dim = p, base = 100.0, direction = reverse} : !pt, !starts -> !pt
+  %rows = weft.transpose %back {permutation = [t, p]} : !pt -> !tp
+  weft.expect_close %rows, %x : !tp
+  weft.return
+}

@@ -277,6 +277,25 @@ std::vector<std::string> raggedModel(const std::string &preset, const std::strin
 
 }  // namespace
 
+TEST_CASE("a packed layer turns its tokens by their positions, and attends to them in groups") {
+  // Positions in the sequences, not among the tokens, and attention that reads packed tokens.
+  std::vector<std::string> words = {"llama-3-8b", "--ragged",  "j",    "--lengths",
+                                    "mean=0.6",   "--profile", "none", "--no-library"};
+  for (const char *dim : {"b=3", "j=40", "h=4", "g=2", "p=64", "i=64", "u=40"})
+    words.insert(words.end(), {"--dim", dim});
+  Machine machine(words);
+  const json said = machine.verify(0);
+  CHECK(said["failed"] == 0);
+  CHECK(said["unchecked"].empty());
+  CHECK(said["whole"]["passed"] == true);
+  const auto startsWith = [&](const char *prefix) {
+    return std::ranges::any_of(machine.launched(),
+                               [&](const std::string &name) { return name.starts_with(prefix); });
+  };
+  CHECK(startsWith("rotary"));
+  CHECK(startsWith("attention_unpack"));
+}
+
 TEST_CASE("layers that append to caches agree, whole on small extents, too") {
   const auto cached = [](const std::string &preset, std::vector<std::string> more) {
     more.insert(more.begin(), {preset, "--cache", "48", "--no-library", "--profile", "none"});

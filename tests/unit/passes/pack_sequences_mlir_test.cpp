@@ -280,6 +280,54 @@ TEST_CASE("what cannot be packed says why") {
         "graph is imported");
 }
 
+TEST_CASE("rotary embeddings of packed tokens turn by the distance from their sequence's start") {
+  // Sequences behind positions; pairs before both, or behind them; a part of them in either style.
+  const auto text = [](const std::string &x, const std::string &spec, const std::string &back,
+                       const std::string &more) {
+    return fmt::format(R"(
+!x = tensor<{}>
+!s = tensor<3x5x5xf32, #weft.axes<b, j, k>>
+!n = tensor<3xi32, #weft.axes<b>>
+weft.graph @g(%x: !x, %lengths: !n) -> !x {{
+  %q = weft.rotary %x {{position = j, dim = i{}}} : !x
+  %s = weft.contract "{}" %q, %q : !x, !x -> !s
+  %m = weft.mask padding %s, %lengths along (b) {{key = k}} : !s, !n -> !s
+  %w = weft.softmax %m over k : !s
+  %y = weft.contract "{}" %w, %q : !s, !x -> !x
+  %z = weft.rotary %y {{position = j, dim = i, direction = reverse}} : !x
+  weft.return %z : !x
+}})",
+                       x, more, spec, back);
+  };
+  const std::string behind = "5x3x4xf32, #weft.axes<j, b, i>",
+                    before = "4x3x5xf32, #weft.axes<i, b, j>";
+  for (const std::string &graph :
+       {text(behind, "jbi,kbi->bjk", "bjk,kbi->jbi", ""),
+        text(behind, "jbi,kbi->bjk", "bjk,kbi->jbi", ", style = interleaved, factor = 2.0"),
+        text(before, "ibj,ibk->bjk", "bjk,ibk->ibj", ", turned = 2")}) {
+    const auto padded = parse(graph), packed = parse(graph);
+    REQUIRE(packSequences(packed->graph(), "j") == "");
+    CHECK(countOf<RotaryOp>(packed->graph()) == 2);
+    for (RotaryOp rotary : packed->graph().getBody().front().getOps<RotaryOp>())
+      CHECK(rotary.getStarts() != nullptr);
+    std::vector<TensorValue> arguments = randomArguments(padded->graph(), 5);
+    for (const std::vector<double> &lengths : lengthsOfRuns) {
+      arguments[1].elements = lengths;
+      for (double &length : arguments[1].elements) length = std::min(length, 5.0);
+      TensorValue expected = evaluated(padded->graph(), arguments).front();
+      const TensorValue actual = evaluated(packed->graph(), arguments).front();
+      const bool isBehind = expected.shape[0] == 5;
+      for (size_t n = 0; n < expected.elements.size(); ++n) {
+        const auto at = int64_t(n);
+        const int64_t sequence = isBehind ? at / 4 % 3 : at / 5 % 3,
+                      position = isBehind ? at / 12 : at % 5;
+        if (double(position) >= arguments[1].elements[size_t(sequence)]) expected.elements[n] = 0;
+      }
+      CHECK(distance(actual, expected, 1e-9, 1e-9) <= 1.0);
+    }
+  }
+}
+
 TEST_CASE("a table of positions that all sequences share is packed where tokens read it") {
   // Sequences behind positions, and the table's axes in another order than the tokens'.
   const std::string text = R"(
