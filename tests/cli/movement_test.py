@@ -32,7 +32,7 @@ CONTRADICTIONS = {
 
 
 class CountedWork(CommandTest):
-    """What is counted is what is priced: the expected lengths, and the scores that a mask leaves."""
+    """Work is counted as it is priced: at the expected lengths, of the scores that masks leave."""
     def compiled(self, *flags):
         self.weft('compile', *flags, '--profile', 'none', '--stop-after', 'emit', '-o', 'out',
                   '--overwrite')
