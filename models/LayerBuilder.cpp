@@ -367,7 +367,8 @@ mlir::Value LayerBuilder::maskBlocks(mlir::Value x) {
   std::vector<int64_t> heads;
   int64_t count = 1;
   for (const char axis : axes) heads.push_back(position(x, axis)), count *= dim(axis);
-  const std::string text = blockMaskOf(*specification_.blocks, count, dim(queryAxis_), dim('k'));
+  const std::string text = blockMaskOf(*specification_.blocks, count, axes == "h" ? 1 : dim('r'),
+                                       dim(queryAxis_), dim('k'));
   if (!BlockPattern::parse(text).isByHead) heads.clear();
   return MaskOp::byPattern(builder_, named("in_blocks"), x, position(x, queryAxis_),
                            position(x, 'k'), heads, text);

@@ -116,7 +116,18 @@ std::string parseBlocks(const std::string &word) {
   });
 }
 
-BlockPattern patternOfFile(const BlockFile &file, int64_t heads, int64_t queries, int64_t keys) {
+/// Each of the tables as often as there are heads for it.
+std::vector<bool> repeated(const std::vector<bool> &tables, size_t tilesOfTable, int64_t times) {
+  std::vector<bool> all;
+  for (size_t first = 0; first < tables.size(); first += tilesOfTable)
+    for (int64_t n = 0; n < times; ++n)
+      all.insert(all.end(), tables.begin() + std::ptrdiff_t(first),
+                 tables.begin() + std::ptrdiff_t(first + tilesOfTable));
+  return all;
+}
+
+BlockPattern patternOfFile(const BlockFile &file, int64_t heads, int64_t headsOfGroup,
+                           int64_t queries, int64_t keys) {
   const BoolArray array = readBoolArray(file.path);
   const auto &shape = array.shape;
   if (shape.size() != 2 && shape.size() != 3)
@@ -126,8 +137,12 @@ BlockPattern patternOfFile(const BlockFile &file, int64_t heads, int64_t queries
         fmt::join(shape, ", "));
   const bool isByHead = shape.size() == 3;
   const int64_t rows = shape[isByHead ? 1 : 0], columns = shape[isByHead ? 2 : 1];
-  if (isByHead && shape[0] != 1 && shape[0] != heads)
-    throw Error::badInput("tables of {} heads; there are {} heads", shape[0], heads);
+  const int64_t groups = heads / headsOfGroup;
+  const bool isByGroup = isByHead && shape[0] == groups && shape[0] != heads && shape[0] > 1;
+  if (isByHead && shape[0] != 1 && shape[0] != heads && !isByGroup)
+    throw Error::badInput(
+        "tables of {} heads; there are {} heads{}", shape[0], heads,
+        headsOfGroup > 1 ? fmt::format(" in {} groups that share keys", groups) : "");
   std::vector<int64_t> fitting;
   for (int64_t size = 16; size <= 128; size *= 2)
     if ((queries + size - 1) / size == rows && (keys + size - 1) / size == columns)
@@ -142,8 +157,11 @@ BlockPattern patternOfFile(const BlockFile &file, int64_t heads, int64_t queries
   if (!file.block && fitting.size() > 1)
     throw Error::badInput("tiles of {} fit; choose with {}(block={})",
                           fmt::join(fitting, " and of "), file.path, fitting.back());
-  return BlockPattern::ofTable(file.block.value_or(fitting[0]), isByHead ? shape[0] : 1, rows,
-                               columns, array.elements);
+  const int64_t block = file.block.value_or(fitting[0]);
+  if (isByGroup)
+    return BlockPattern::ofTable(block, heads, rows, columns,
+                                 repeated(array.elements, size_t(rows * columns), headsOfGroup));
+  return BlockPattern::ofTable(block, isByHead ? shape[0] : 1, rows, columns, array.elements);
 }
 
 }  // namespace
@@ -155,11 +173,12 @@ std::vector<std::string> scoreMaskWords() {
   return words;
 }
 
-std::string blockMaskOf(const std::string &blocks, int64_t heads, int64_t queries, int64_t keys) {
+std::string blockMaskOf(const std::string &blocks, int64_t heads, int64_t headsOfGroup,
+                        int64_t queries, int64_t keys) {
   return ofWord(blocks, [&] {
-    const BlockPattern pattern = isBlockFile(blocks)
-                                     ? patternOfFile(parseBlockFile(blocks), heads, queries, keys)
-                                     : BlockPattern::parse(blocks);
+    const BlockPattern pattern = isBlockFile(blocks) ? patternOfFile(parseBlockFile(blocks), heads,
+                                                                     headsOfGroup, queries, keys)
+                                                     : BlockPattern::parse(blocks);
     std::string text = pattern.text();
     blockTable(text, heads, queries, keys);
     return text;

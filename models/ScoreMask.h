@@ -28,8 +28,11 @@ ScoreMask parseScoreMask(const std::vector<std::string> &texts);
 /// What --mask takes, for lists of what is known.
 std::vector<std::string> scoreMaskWords();
 /// The block mask of a graph with so many heads, queries and keys as text of a pattern: as it is,
-/// or read from its file. Throws Error(badInput) that names the word where it does not fit.
-std::string blockMaskOf(const std::string &blocks, int64_t heads, int64_t queries, int64_t keys);
+/// or read from its file. Heads that share keys are neighbours, `headsOfGroup` of them; a file's
+/// tables are one for all heads, one a head, or one a group. Throws Error(badInput) that names the
+/// word where it does not fit.
+std::string blockMaskOf(const std::string &blocks, int64_t heads, int64_t headsOfGroup,
+                        int64_t queries, int64_t keys);
 /// "causal,window=128"; empty: none.
 std::string textOf(const ScoreMask &mask);
 

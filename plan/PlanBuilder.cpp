@@ -8,6 +8,7 @@
 #include "kernel/Error.h"
 #include "kernel/Format.h"
 #include "kernel/TrainingNames.h"
+#include "kernel/VisibleWork.h"
 #include "passes/configure/Families.h"
 #include "passes/configure/FamilyConfigurations.h"
 #include "passes/configure/Packing.h"
@@ -285,6 +286,7 @@ private:
     if (chosen.kernel.name.empty()) chosen.kernel.name = candidate.name;
     chosen.proposedBy = candidate.proposedBy;
     chosen.graphOps = candidate.ops;
+    chosen.cost.flop *= visibleShare(chosen.kernel);
     return chosen;
   }
 

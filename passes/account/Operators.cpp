@@ -6,6 +6,7 @@
 #include "passes/account/OperatorGroups.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -16,6 +17,18 @@ int64_t elementsOf(const FlowTensor &tensor) {
   int64_t elements = 1;
   for (const Axis &axis : tensor.axes) elements *= axis.extent;
   return elements;
+}
+
+/// Of a tensor's elements, those that count; a sum goes by the name of the tensor that it becomes.
+int64_t counted(const AccountedOps &accounted, const WorkShares &shares, int tensor) {
+  const FlowTensor &one = accounted.tensor(tensor);
+  if (shares.tensors.empty()) return elementsOf(one);
+  const auto &known = accounted.flow.tensors;
+  const auto at =
+      size_t(tensor) < known.size()
+          ? size_t(tensor)
+          : size_t(std::ranges::find(known, one.name, &FlowTensor::name) - known.begin());
+  return int64_t(std::llround(double(elementsOf(one)) * shares.tensors.at(at)));
 }
 
 /// Whether the tensor is known outside of the ops that are marked as inside.
@@ -32,14 +45,15 @@ OperatorClass heavier(OperatorClass a, OperatorClass b) {
 }  // in order of the enumeration
 
 /// The factor of the contraction that feeds a softmax: 1 flop an element, counted with the softmax.
-double foldedFactor(const Dataflow &flow, const FlowOp &op) {
+double foldedFactor(const AccountedOps &accounted, const FlowOp &op, const WorkShares &shares) {
   if (op.kind != OpKind::softmax) return 0;
+  const Dataflow &flow = accounted.flow;
   const FlowTensor &scores = flow.tensors[size_t(op.operands.at(0))];
   if (scores.producer < 0) return 0;
   const auto &attributes = flow.ops[size_t(scores.producer)].attributes;
   const auto scale = attributes.find("scale");
   const double *factor = scale == attributes.end() ? nullptr : std::get_if<double>(&scale->second);
-  return factor && *factor != 1 ? double(elementsOf(scores)) : 0;
+  return factor && *factor != 1 ? double(counted(accounted, shares, op.operands.at(0))) : 0;
 }
 
 std::string joinedKinds(const Dataflow &flow, const std::vector<int> &ops) {
@@ -51,7 +65,8 @@ std::string joinedKinds(const Dataflow &flow, const std::vector<int> &ops) {
   return text;
 }
 
-Operator accountFor(const AccountedOps &accounted, const std::vector<int> &ops) {
+Operator accountFor(const AccountedOps &accounted, const std::vector<int> &ops,
+                    const WorkShares &shares) {
   const Dataflow &flow = accounted.flow;
   Operator result{.kind = joinedKinds(flow, ops),
                   .results = {},
@@ -64,7 +79,8 @@ Operator accountFor(const AccountedOps &accounted, const std::vector<int> &ops) 
     const FlowOp &flowOp = flow.ops[size_t(op)];
     result.operatorClass = heavier(result.operatorClass, flowOp.operatorClass);
     if (!view.isInsideSum) {
-      result.flop += flowOp.flop + foldedFactor(flow, flowOp);
+      result.flop += flowOp.flop * (shares.ops.empty() ? 1 : shares.ops[size_t(op)]) +
+                     foldedFactor(accounted, flowOp, shares);
       for (const int tensor : flowOp.results)
         result.results.push_back(flow.tensors[size_t(tensor)].name);
     }
@@ -74,23 +90,23 @@ Operator accountFor(const AccountedOps &accounted, const std::vector<int> &ops) 
     result.elementsWritten += view.masksWritten;
   }
   for (const int tensor : read)
-    if (!written.contains(tensor)) result.elementsRead += elementsOf(accounted.tensor(tensor));
+    if (!written.contains(tensor)) result.elementsRead += counted(accounted, shares, tensor);
   for (const int tensor : written)
     if (leaves(accounted, tensor, inside))
-      result.elementsWritten += elementsOf(accounted.tensor(tensor));
+      result.elementsWritten += counted(accounted, shares, tensor);
   return result;
 }
 
 }  // namespace
 
-std::vector<Operator> operatorsOf(const Dataflow &flow) {
+std::vector<Operator> operatorsOf(const Dataflow &flow, const WorkShares &shares) {
   const AccountedOps accounted = groupOps(flow);
   std::map<int, std::vector<int>> groups;  // by the first op of each
   for (size_t op = 0; op < flow.ops.size(); ++op)
     if (flow.ops[op].operatorClass != OperatorClass::movement)
       groups[accounted.ops[op].group].push_back(int(op));
   std::vector<Operator> operators;
-  for (const auto &[first, ops] : groups) operators.push_back(accountFor(accounted, ops));
+  for (const auto &[first, ops] : groups) operators.push_back(accountFor(accounted, ops, shares));
   return operators;
 }
 

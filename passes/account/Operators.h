@@ -12,6 +12,10 @@
 // Ops that only move data are no operators: where a plan copies, the copy is a separate kernel in
 // the ledger.
 //
+// Where shares of work are given, scores that masks by position hide count neither flop nor
+// elements: no kernel needs them. Ops apart move them all the same, which the ledger of bytes
+// counts.
+//
 // Elements are those of distinct tensors that enter and leave, statistics included. A dropout's
 // mask counts as a tensor where the graph uses it twice, as where masks are stored: written by the
 // first dropout of a stream, read by the others.
@@ -37,8 +41,17 @@ struct Operator {
   bool operator==(const Operator &) const = default;
 };
 
+/// What counts of the flop of each op and of the elements of each tensor: less than all where masks
+/// hide scores, and at the lengths that are expected of sequences. Empty: all.
+struct WorkShares {
+  std::vector<double> ops, tensors;
+};
+/// What masks by position leave (kernel/VisibleWork.h), times what `tokens` (the mean of lengths,
+/// as a share of the longest) and `pairs` (of their squares) leave of axes of tokens and positions.
+WorkShares workShares(const Dataflow &flow, double tokens, double pairs);
+
 /// Every op that computes stands in one operator; in order of their first ops.
-std::vector<Operator> operatorsOf(const Dataflow &flow);
+std::vector<Operator> operatorsOf(const Dataflow &flow, const WorkShares &shares = {});
 
 /// Flop of each class, in the order of OperatorClass.
 struct ClassShare {

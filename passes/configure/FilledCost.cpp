@@ -29,6 +29,23 @@ int64_t shortened(int64_t extent, double share, int64_t step) {
   return std::clamp<int64_t>(wanted, 1, extent);
 }
 
+bool runsAlong(const Kernel &kernel, const BodyOp &op, AxisId axis) {
+  const auto has = [&](const std::vector<ValueId> &values) {
+    return std::ranges::any_of(values, [&](ValueId value) {
+      return std::ranges::count(kernel.values[size_t(value)].axes, axis) > 0;
+    });
+  };
+  return has(op.operands) || has(op.results) || std::ranges::count(op.reducedAxes, axis) > 0;
+}
+
+/// The axis with another extent, and flop in proportion.
+void shorten(Kernel &kernel, AxisId axis, int64_t extent) {
+  for (BodyOp &op : kernel.body)
+    if (runsAlong(kernel, op, axis))
+      op.flop *= double(extent) / double(kernel.axes[size_t(axis)].extent);
+  kernel.axes[size_t(axis)].extent = extent;
+}
+
 int64_t bytesStored(const Kernel &kernel) {
   int64_t bytes = 0;
   for (const ValueId output : kernel.outputs) bytes += kernel.bytes(output);
@@ -91,15 +108,16 @@ std::optional<Kernel> shortenedKernel(const Kernel &kernel, const ExpectedFill &
     if (storesZeros && !areUnusedUnread(kernel))
       share += (1 - share) * double(bytesStored(kernel)) / double(kernel.necessaryBytes());
     Kernel result = kernel;
-    int64_t &extent = result.axes[size_t(unused->axis)].extent;
-    extent = shortened(extent, share, tokensStep);
+    shorten(result, unused->axis,
+            shortened(result.axes[size_t(unused->axis)].extent, share, tokensStep));
     return result;
   }
   if (!isAttention(kernel)) return std::nullopt;
   if (const std::optional<CachedAxes> cached = cachedAxes(kernel)) {
     Kernel result = kernel;
-    int64_t &extent = result.axes[size_t(cached->keys)].extent;
-    extent = shortened(extent, fill.tokens, positionsStep);
+    const int64_t extent =
+        shortened(result.axes[size_t(cached->keys)].extent, fill.tokens, positionsStep);
+    shorten(result, cached->keys, extent);
     for (const BodyOp &op : kernel.body) {  // entries of a table of pages
       if (op.kind != OpKind::gatherPages) continue;
       const int64_t positions =
@@ -112,10 +130,9 @@ std::optional<Kernel> shortenedKernel(const Kernel &kernel, const ExpectedFill &
   const std::set<AxisId> axes = paddedAxes(kernel);
   if (axes.size() != 2) return std::nullopt;
   Kernel result = kernel;
-  for (const AxisId axis : axes) {
-    int64_t &extent = result.axes[size_t(axis)].extent;
-    extent = shortened(extent, std::sqrt(fill.pairs), positionsStep);
-  }
+  for (const AxisId axis : axes)
+    shorten(result, axis,
+            shortened(result.axes[size_t(axis)].extent, std::sqrt(fill.pairs), positionsStep));
   for (const BodyOp &op : kernel.body) {  // packed tensors around a fused attention
     if (op.kind != OpKind::unpack && op.kind != OpKind::pack) continue;
     const ValueId packed = op.kind == OpKind::unpack ? op.operands[0] : op.results[0],

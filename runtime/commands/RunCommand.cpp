@@ -8,6 +8,7 @@
 #include "kernel/TextTable.h"
 #include "runtime/commands/TrainCommand.h"
 #include "runtime/cuda/Driver.h"
+#include "runtime/execute/Arguments.h"
 #include "runtime/execute/Executor.h"
 #include "runtime/execute/Lengths.h"
 #include "runtime/execute/Pages.h"
@@ -22,7 +23,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <set>
 
 namespace weft::runtime {
@@ -147,41 +147,16 @@ private:
   bool asJson;
 };
 
-/// Whether some kernel reads rows of a table at the tensor's elements.
-bool holdsIndices(const Plan &plan, int tensor) {
-  return std::ranges::any_of(plan.kernels, [&](const PlanKernel &kernel) {
-    return std::ranges::count(kernel.inputs, tensor) > 0 &&
-           std::ranges::any_of(kernel.ops,
-                               [](const PlanOp &op) { return op.kind == OpKind::gather; });
-  });
-}
-
-/// Whether some kernel reads where sequences begin among tokens from the tensor.
-bool holdsOffsets(const Plan &plan, const PlanTensor &tensor) {
-  return std::ranges::any_of(plan.kernels, [&](const PlanKernel &kernel) {
-    return std::ranges::any_of(kernel.ops, [&](const PlanOp &op) {
-      return (op.kind == OpKind::pack || op.kind == OpKind::unpack) && op.operands.size() > 1 &&
-             op.operands[1] == tensor.logical;
-    });
-  });
-}
-
-/// Throws Error(badInput) naming the first element that is no row of the table, and its position.
-void checkIndices(const PlanTensor &tensor, std::span<const std::byte> elements,
-                  const std::string &where) {
-  for (size_t n = 0; n < elements.size() / sizeof(int32_t); ++n) {
-    int32_t index = 0;
-    std::memcpy(&index, elements.data() + n * sizeof(int32_t), sizeof(int32_t));
-    if (index >= tensor.range[0] && index <= tensor.range[1]) continue;
-    std::vector<int64_t> at(tensor.extents.size());
-    size_t rest = n;
-    for (size_t dimension = at.size(); dimension-- > 0;) {
-      at[dimension] = int64_t(rest) % tensor.extents[dimension];
-      rest /= size_t(tensor.extents[dimension]);
-    }
-    throw Error::badInput("{}: '{}' [{}] is {}, and its table has rows {} to {}", where,
-                          tensor.logical, fmt::join(at, ", "), index, tensor.range[0],
-                          tensor.range[1]);
+/// What the file has of lengths and indices, before a GPU is looked for.
+void checkInputs(const Plan &plan, const std::string &path, bool areLengthsAsked) {
+  const SafetensorsFile file(path);
+  for (size_t tensor = 0; tensor < plan.tensors.size(); ++tensor) {
+    const PlanTensor &one = plan.tensors[tensor];
+    if (one.role != TensorRole::argument || !file.entries().contains(one.logical) ||
+        !isChecked(plan, int(tensor)) || (one.countsTokens && areLengthsAsked))
+      continue;
+    file.requireTensor(one);
+    checkInteger(plan, int(tensor), file.read(one.logical), path);
   }
 }
 
@@ -236,12 +211,21 @@ private:
     for (int launch = 0; launch < request.repeat; ++launch)
       for (const EntryPoint *call : calls) executor.launch(*call, stream.handle());
     stream.synchronize();
+    for (const EntryPoint *call : calls) checkArguments(*call);
     for (const int output : entry.outputs) add(output);
     for (const int kernel : entry.kernels)
       if (const int cache = cacheOf(executor.plan(), executor.plan().kernels[size_t(kernel)]);
           cache >= 0)
         add(cache);
     if (!request.outputs.empty()) writeSafetensors(request.outputs, results);
+  }
+
+  /// As they are on the GPU now: what kernels read, whatever was written there.
+  void checkArguments(const EntryPoint &call) const {
+    for (const int input : call.inputs)
+      if (executor.plan().tensors[size_t(input)].role == TensorRole::argument &&
+          isChecked(executor.plan(), input))
+        checkInteger(executor.plan(), input, executor.read(input), "after the run");
   }
 
   static std::string describeCalls(const std::vector<const EntryPoint *> &calls) {
@@ -267,14 +251,7 @@ private:
       if (!request.weights) executor.setParameter(name, file.read(name));
     for (const int input : arguments) {
       const PlanTensor &tensor = executor.plan().tensors[size_t(input)];
-      const std::vector<std::byte> elements = file.read(tensor.logical);
-      if (tensor.countsTokens && request.lengths.empty())
-        checkLengths(tensor, elements, request.inputs);
-      if (tensor.dtype == DType::i32 && holdsIndices(executor.plan(), input))
-        checkIndices(tensor, elements, request.inputs);
-      if (tensor.dtype == DType::i32 && holdsOffsets(executor.plan(), tensor))
-        checkOffsets(tensor, elements, request.inputs);
-      executor.write(input, elements);
+      executor.write(input, file.read(tensor.logical));
     }
   }
 
@@ -370,6 +347,7 @@ int runArtifact(const RunRequest &request) {
   setConcurrent(artifact.plan, request.concurrent);
   verifyDerived(artifact.plan, request.folder + "/plan.json");
   checkAskedLengths(artifact.plan, request.lengths);
+  if (!request.inputs.empty()) checkInputs(artifact.plan, request.inputs, !request.lengths.empty());
   if (request.check) return check(artifact, request.json);
   return ArtifactRun(request, std::move(artifact)).run();
 }

@@ -128,6 +128,15 @@ class BlockMaskTest(CommandTest):
         self.assertIn('along (g, r)', text)
         self.assertIn('heads=6,rows=2,columns=3,bits=565656565600', text)
 
+    def test_a_table_a_group_of_heads_serves_each_of_its_heads(self):
+        tiles, first = [[True, False, True], [False, True, True]], [[True, False, False]] * 2
+        groups = TILED['g']
+        each = 6 // groups
+        tables = [first] + [tiles] * (groups - 1)
+        text = self.graph(numpy_file(self.folder / 'groups.npy', tables))
+        self.assertIn('along (g, r)', text)
+        self.assertIn('heads=6,rows=2,columns=3,bits=' + '11' * each + '56' * (6 - each), text)
+
     def test_compiles_and_trains_unfused_and_fused(self):
         dims = [*TILED_DIMS[:10], '--dim', 'p=16', '--dim', 'w=16']
         for flags in (['--attention', 'unfused'], ['--attention', 'decomposed'],

@@ -1,5 +1,7 @@
 """explain --movement: Table A.1 and Table 1 of "Data Movement Is All You Need" from the graph
 alone, and the ledger of bytes."""
+import json
+import re
 import sys
 import unittest
 
@@ -27,6 +29,60 @@ CONTRADICTIONS = {
     ('d_wq d_wk d_wv', 'input'): (16.78, 'three gradients (12.58) and x (4.19)'),
     ('d_wq d_wk d_wv', 'output'): (3.15, 'three weights of 1.05'),
 }
+
+
+class CountedWork(CommandTest):
+    """Work is counted as it is priced: at the expected lengths, of the scores that masks leave."""
+    def compiled(self, *flags):
+        self.weft('compile', *flags, '--profile', 'none', '--stop-after', 'emit', '-o', 'out',
+                  '--overwrite')
+        load = lambda name: json.loads((self.folder / 'out' / name).read_text())
+        return load('plan.json'), load('report.json')['movement']
+
+    def assert_below_peak(self, movement):
+        """The model's rates are those of measurements, up to 5% above the sustained rate."""
+        for name, percent in movement['percentOfPeak'].items():
+            self.assertLess(percent, 106, name)
+        shown = re.findall(r'(\d+)% (?:TC|FMA|DRAM) ', self.weft('explain', 'out').out)
+        self.assertTrue(shown)
+        self.assertLess(max(map(int, shown)), 106)
+
+    def operators(self, movement):
+        return {one['results'][0]: one for one in movement['operators']}
+
+    def test_expected_lengths(self):
+        layer = ['llama-3-8b', '--dim', 'j=512', '--ragged', 'j']
+        before, movement = self.compiled(*layer)
+        full = self.operators(movement)
+        plan, movement = self.compiled(*layer, '--lengths', 'mean=0.25')
+        self.assert_below_peak(movement)
+        pairs = 0.25**2 + 0.25**2 / 3  # evenly from 0 to twice the mean
+        compared = 0
+        for name, one in self.operators(movement).items():  # stacked or not in either plan
+            if name in full and one['class'] == 'contraction':
+                share = pairs if name in ('score', 'weighted') else 0.25
+                self.assertAlmostEqual(one['flop'] / full[name]['flop'], share, msg=name)
+                compared += 1
+        self.assertGreater(compared, 3)
+        score = self.operators(movement)['score']
+        self.assertAlmostEqual(score['elementsWritten'] / full['score']['elementsWritten'], pairs,
+                               places=4)
+        product = self.operators(movement)['attention_unmasked']  # which reads its weight whole
+        self.assertEqual(product['elementsRead'], 4096 * 4096 + 128 * 4096)
+        flop = lambda plan: next(kernel['flop'] for kernel in plan['kernels']
+                                 if kernel['name'].startswith('attention_projection'))
+        self.assertLess(flop(plan), 0.26 * flop(before))
+
+    def test_scores_that_a_mask_hides(self):
+        _, movement = self.compiled('bigbird-large', '--attention', 'fused')
+        self.assert_below_peak(movement)
+        score = self.operators(movement)['score']
+        masked = self.operators(movement)['in_blocks']
+        share = masked['elementsWritten'] / (16 * 4096 * 4096)
+        self.assertLess(share, 0.2)
+        self.assertGreater(share, 0.1)
+        dense = 2 * 64 * 16 * 4096 * 4096
+        self.assertAlmostEqual(score['flop'] / dense, share, places=3)
 
 
 class TableA1(CommandTest):

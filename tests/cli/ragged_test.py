@@ -188,7 +188,9 @@ class ExpectedLengthsTest(CommandTest):
         rejects('mean=0', '--lengths mean=0: the mean is a share of the longest')
         rejects('missing.txt', 'missing.txt')
         rejects(str(self.write('empty.txt', '')), 'the file holds no lengths')
-        rejects(str(self.write('long.txt', '3 257')), 'length 257 is above the longest')
+        rejects(str(self.write('long.txt', '3 257')),
+                'length 257 of sequence 1 is above the longest (at least 0, at most 256)')
+        rejects(str(self.write('negative.txt', '-3 7')), 'length -3 of sequence 0 is negative')
         self.fails(2, 'select', *LAYER, '--lengths', 'mean=0.5',
                    says=['--lengths mean=0.5: no argument of the graph counts tokens; --ragged '])
 
@@ -217,6 +219,15 @@ class LengthsTest(CommandTest):
                 self.rejects(str(self.write('lengths.txt', text)), says)
         self.rejects('missing.txt', 'missing.txt')
         self.weft('run', 'out', '--check', '--lengths', self.write('good.txt', '0\n16\n'))
+
+    def test_files_of_inputs(self):
+        inputs = lambda lengths: str(safetensors_file.write(
+            self.folder / 'inputs', {'lengths': ('I32', [2], lengths)}))
+        self.weft('run', 'out', '--check', '--inputs', inputs([0, 16]))
+        self.fails(2, 'run', 'out', '--check', '--inputs', inputs([3, 17]),
+                   says=['length 17 of sequence 1 of \'lengths\' is above the longest'])
+        self.fails(2, 'run', 'out', '--inputs', inputs([-1, 3]),
+                   says=['length -1 of sequence 0 of \'lengths\' is negative'])
 
     def test_means(self):
         for mean in ('0', '-0.5', '1.5', 'x', '', '0.5x', 'nan'):

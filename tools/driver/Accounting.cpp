@@ -70,7 +70,8 @@ json toJson(const PhaseBytes &phase) {
 }
 
 json accountReport(const Account &account, const std::vector<AccountedKernel> &kernels) {
-  const std::vector<Operator> operators = operatorsOf(account.flow);
+  const std::vector<Operator> operators =
+      operatorsOf(account.flow, workShares(account.flow, account.fill.tokens, account.fill.pairs));
   json phases = json::array();
   for (const PhaseBytes &phase : account.phases) phases.push_back(toJson(phase));
   phases.push_back(toJson(afterFusion(account.flow, kernels)));

@@ -3,6 +3,7 @@
 // the ledger of bytes from phase to phase. No MLIR.
 #pragma once
 
+#include "passes/configure/FilledCost.h"
 #include "passes/fuse/Dataflow.h"
 
 #include <nlohmann/json.hpp>
@@ -23,6 +24,7 @@ struct PhaseBytes {
 struct Account {
   Dataflow flow;
   std::vector<PhaseBytes> phases;
+  ExpectedFill fill = {};  ///< at which work is counted
 };
 
 /// A kernel and its ops, as indices of the graph.

@@ -183,7 +183,8 @@ void Compilation::noteBytes(Phase phase) {
 
 Account Compilation::account(const ProposedVariant &variant) const {
   mlir::Operation *graph = graphOf(mlir::ModuleOp(variant.module.get()));
-  Account result{.flow = variant.counted, .phases = importedBytes};
+  Account result{
+      .flow = variant.counted, .phases = importedBytes, .fill = fill.value_or(ExpectedFill())};
   if (isLayered()) result.phases.push_back(bytesAfter(Phase::attention, graph));
   if (isLayered() || firstPhase > Phase::attention) return result;
   const ProposedVariant *nearest = nullptr;  // the variant before attention: of those whose

@@ -642,10 +642,12 @@ ExpectedFill ChoiceFlags::expectedFill(int64_t longest) const {
   const std::vector<int32_t> given = runtime::readLengths(lengths);
   if (given.empty()) throw Error::badInput("--lengths {}: the file holds no lengths", lengths);
   ExpectedFill result{.tokens = 0, .pairs = 0};
-  for (const int32_t length : given) {
+  for (size_t sequence = 0; sequence < given.size(); ++sequence) {
+    const int32_t length = given[sequence];
     if (length < 0 || length > longest)
-      throw Error::badInput("--lengths {}: length {} is {} (at least 0, at most {})", lengths,
-                            length, length < 0 ? "negative" : "above the longest", longest);
+      throw Error::badInput("--lengths {}: length {} of sequence {} is {} (at least 0, at most {})",
+                            lengths, length, sequence,
+                            length < 0 ? "negative" : "above the longest", longest);
     const double share = double(length) / double(longest);
     result.tokens += share / double(given.size());
     result.pairs += share * share / double(given.size());

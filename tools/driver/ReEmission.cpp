@@ -8,6 +8,7 @@
 #include "codegen/families/view/ViewKnobs.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
+#include "kernel/VisibleWork.h"
 #include "passes/configure/Family.h"
 #include "passes/configure/StridedViews.h"
 #include "plan/Buffers.h"
@@ -115,6 +116,7 @@ void checkLegal(const Kernel &kernel, const Configuration &configuration, const 
 
 void price(PlanKernel &entry, ChosenKernel &chosen, const CostModel &costModel) {
   chosen.cost = costWithStridedViews(costModel, chosen.kernel, chosen.configuration);
+  chosen.cost.flop *= visibleShare(chosen.kernel);
   if (chosen.configuration.knobs.is<ViewKnobs>()) chosen.cost.bytesNecessary = 0;  // nothing runs
   entry.configuration = describe(chosen.kernel, chosen.configuration.knobs);
   entry.family = chosen.configuration.knobs.family();

@@ -1,8 +1,8 @@
 // Roofline of a graph; see Roofline.h.
 #include "tools/driver/Roofline.h"
 
+#include "kernel/VisibleWork.h"
 #include "passes/configure/CostModel.h"
-#include "tools/driver/VisibleWork.h"
 
 #include <algorithm>
 
@@ -24,6 +24,24 @@ int64_t bytesRead(const select::Problem &problem, int tensor,
   return std::min(all, gathered);  // what nobody reads needs not be moved
 }
 
+/// By op of the problem, of which `alone` has the kernels.
+std::vector<double> visibleWork(const select::Problem &problem,
+                                const std::vector<const select::Candidate *> &alone) {
+  std::vector<PlacedTensor> tensors;
+  for (const select::Tensor &tensor : problem.tensors)
+    tensors.push_back({.extents = tensor.extents(), .isResult = tensor.isResult});
+  std::vector<PlacedOp> ops;
+  for (size_t op = 0; op < problem.ops.size(); ++op) {
+    const Kernel *const kernel = alone[op] ? &alone[op]->kernel : nullptr;
+    const BodyOp *const body = kernel && kernel->body.size() == 1 ? &kernel->body.front() : nullptr;
+    ops.push_back({.kernel = kernel,
+                   .body = body,
+                   .inputs = problem.opInputs[op],
+                   .outputs = problem.opOutputs[op]});
+  }
+  return visibleShares(ops, tensors).ops;
+}
+
 }  // namespace
 
 double rooflineSeconds(const select::Problem &problem, const Device &device,
@@ -39,7 +57,7 @@ double rooflineSeconds(const select::Problem &problem, const Device &device,
     if (problem.tensors[tensor].isResult) bytes += problem.tensors[tensor].bytes();
   }
   double contractions = 0, others = 0;
-  const std::vector<double> visible = visibleWork(problem);
+  const std::vector<double> visible = visibleWork(problem, alone);
   for (size_t op = 0; op < alone.size(); ++op)
     if (const select::Candidate *const candidate = alone[op]) {
       const bool isOfTokens =

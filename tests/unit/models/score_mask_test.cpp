@@ -87,7 +87,7 @@ TEST_CASE("block masks, whose parameters commas separate, too") {
   CHECK(parseScoreMask({"butterfly"}).blocks == "butterfly(block=64)");
   CHECK(parseScoreMask({"tiles.npy"}).blocks == "tiles.npy");
   CHECK(parseScoreMask({"tiles.npy(block=32)"}).blocks == "tiles.npy(block=32)");
-  CHECK(blockMaskOf("butterfly(block=64)", 4, 100, 100) == "butterfly(block=64)");
+  CHECK(blockMaskOf("butterfly(block=64)", 4, 1, 100, 100) == "butterfly(block=64)");
 }
 
 TEST_CASE("paths of tables may hold commas and parentheses") {
@@ -122,7 +122,7 @@ TEST_CASE("block masks that are none") {
   CHECK(errorOf({"bigbrid(seed=0)"}).find("nearest is 'bigbird(..)'") != std::string::npos);
   const auto errorOfTable = [](const std::string &word) -> std::string {
     try {
-      return blockMaskOf(word, 4, 100, 100);
+      return blockMaskOf(word, 4, 1, 100, 100);
     } catch (const Error &error) {
       return error.what();
     }

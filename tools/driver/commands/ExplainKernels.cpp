@@ -279,7 +279,7 @@ std::string ofPeak(const PlanKernel &kernel, const json &report, const Device &d
   const json peaks =
       report.value("movement", json::object()).value("percentOfPeak", json::object());
   const double flop = peaks.value(kernel.name, 0.0),
-               bytes = 100 * double(kernel.bytesMoved) / kernel.seconds / device.copyBandwidth;
+               bytes = 100 * double(kernel.bytesNecessary) / kernel.seconds / device.copyBandwidth;
   if (bytes >= flop) return fmt::format("{:.0f}% DRAM", bytes);
   return fmt::format("{:.0f}% {}", flop, kernel.bound == nameOf(Bound::fma) ? "FMA" : "TC");
 }

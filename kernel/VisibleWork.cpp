@@ -1,12 +1,13 @@
 // Masks followed through ops that keep the place of every score; see VisibleWork.h.
-#include "tools/driver/VisibleWork.h"
+#include "kernel/VisibleWork.h"
 
 #include "kernel/BlockMask.h"
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 
-namespace weft::driver {
+namespace weft {
 namespace {
 
 /// A mask op alone, with what it is asked for at every score.
@@ -39,6 +40,8 @@ public:
     return key >= position - left && key <= position + right;
   }
 
+  bool operator==(const PositionMask &) const = default;
+
   const BlockTable *table = nullptr;
   bool isKnown = false;
   int64_t queries = 1, keys = 1;
@@ -50,7 +53,7 @@ private:
 using Masks = std::vector<PositionMask>;
 
 /// The share of scores that all masks leave.
-double shareOf(const Masks &masks) {
+double countedShare(const Masks &masks) {
   if (masks.empty()) return 1;
   int64_t heads = 1;
   for (const PositionMask &mask : masks)
@@ -69,68 +72,66 @@ double shareOf(const Masks &masks) {
   return double(seen) / (double(heads) * double(rows) * double(keys));
 }
 
+/// Layers of a model have the same masks: each is counted once. Tables live as long as the program.
+double shareOf(const Masks &masks) {
+  static std::mutex mutex;
+  static std::vector<std::pair<Masks, double>> known;
+  const std::lock_guard lock(mutex);
+  const auto found = std::ranges::find(known, masks, &std::pair<Masks, double>::first);
+  if (found != known.end()) return found->second;
+  return known.emplace_back(masks, countedShare(masks)).second;
+}
+
 class VisibleWork {
 public:
-  explicit VisibleWork(const select::Problem &problem)
-      : problem(problem),
-        kernels(problem.ops.size(), nullptr),
-        share(problem.tensors.size(), 1),
-        needed(problem.tensors.size(), 0) {
-    for (const select::Candidate &candidate : problem.candidates)
-      if (candidate.ops.size() == 1) kernels[size_t(candidate.ops.front())] = &candidate.kernel;
-  }
+  VisibleWork(const std::vector<PlacedOp> &ops, const std::vector<PlacedTensor> &tensors)
+      : ops(ops), tensors(tensors), share(tensors.size(), 1), needed(tensors.size(), 0) {}
 
-  std::vector<double> run() {
-    for (size_t op = 0; op < problem.ops.size(); ++op) follow(op);
-    for (size_t tensor = 0; tensor < problem.tensors.size(); ++tensor)
-      if (problem.tensors[tensor].isResult) needed[tensor] = 1;
-    for (size_t op = problem.ops.size(); op-- > 0;) ask(op);
+  VisibleShares run() {
+    for (const PlacedOp &op : ops) follow(op);
+    for (size_t tensor = 0; tensor < tensors.size(); ++tensor)
+      if (tensors[tensor].isResult) needed[tensor] = 1;
+    for (size_t op = ops.size(); op-- > 0;) ask(ops[op]);
     std::vector<double> shares;
-    for (size_t op = 0; op < problem.ops.size(); ++op) {
-      double least = isContraction(op) ? needed[size_t(problem.opOutputs[op].front())] : 1;
+    for (const PlacedOp &op : ops) {
+      double least = isContraction(op) ? needed[size_t(op.outputs.front())] : 1;
       if (isContraction(op))
-        for (const int tensor : problem.opInputs[op])
-          least = std::min(least, share[size_t(tensor)]);
+        for (const int tensor : op.inputs) least = std::min(least, share[size_t(tensor)]);
       shares.push_back(least);
     }
-    return shares;
+    return {.ops = std::move(shares), .tensors = std::move(share)};
   }
 
 private:
-  const BodyOp *bodyOf(size_t op) const {
-    return kernels[op] && kernels[op]->body.size() == 1 ? &kernels[op]->body.front() : nullptr;
-  }
-  bool isContraction(size_t op) const {
-    return bodyOf(op) && bodyOf(op)->operatorClass == OperatorClass::contraction;
+  static bool isContraction(const PlacedOp &op) {
+    return op.body && op.body->operatorClass == OperatorClass::contraction;
   }
   /// Whether an operand has the extents of the result.
-  bool hasPlacesOf(size_t op, int tensor) const {
-    return problem.tensors[size_t(tensor)].extents() ==
-           problem.tensors[size_t(problem.opOutputs[op].front())].extents();
+  bool hasPlacesOf(const PlacedOp &op, int tensor) const {
+    return tensors[size_t(tensor)].extents == tensors[size_t(op.outputs.front())].extents;
   }
 
   /// What of the op's first result is hidden because its operands are.
-  void follow(size_t op) {
-    const BodyOp *const body = bodyOf(op);
-    if (!body || problem.opInputs[op].empty()) return;
-    const int result = problem.opOutputs[op].front();
+  void follow(const PlacedOp &op) {
+    if (!op.body || op.inputs.empty()) return;
+    const int result = op.outputs.front();
     const auto take = [&](int tensor) {
       if (!masks.contains(tensor) || share[size_t(tensor)] >= share[size_t(result)]) return;
       masks[result] = masks[tensor], share[size_t(result)] = share[size_t(tensor)];
     };
-    switch (body->kind) {
+    switch (op.body->kind) {
       case OpKind::mask: {
-        const int scores = problem.opInputs[op].front();
+        const int scores = op.inputs.front();
         Masks own = masks.contains(scores) ? masks[scores] : Masks();
-        if (PositionMask mask(*kernels[op], *body); mask.isKnown) own.push_back(std::move(mask));
+        if (PositionMask mask(*op.kernel, *op.body); mask.isKnown) own.push_back(std::move(mask));
         share[size_t(result)] = shareOf(own);
         if (!own.empty()) masks[result] = std::move(own);
         break;
       }
       // A product is zero where one factor is; a softmax, where its row has the score hidden.
       default:
-        if (isHiddenAsOperands(body->kind))
-          for (const int tensor : problem.opInputs[op])
+        if (isHiddenAsOperands(op.body->kind))
+          for (const int tensor : op.inputs)
             if (hasPlacesOf(op, tensor)) take(tensor);
     }
   }
@@ -146,39 +147,63 @@ private:
   }
 
   /// What the op needs of its operands, where its result is needed in part alone.
-  void ask(size_t op) {
+  void ask(const PlacedOp &op) {
     const auto require = [&](int tensor, double part) {
       needed[size_t(tensor)] = std::max(needed[size_t(tensor)], part);
     };
-    for (const int tensor : problem.opInputs[op]) {
+    for (const int tensor : op.inputs) {
       if (isContraction(op)) {
         require(tensor, share[size_t(tensor)]);
         continue;
       }
-      const BodyOp *const body = bodyOf(op);
-      const int result = problem.opOutputs[op].front();
+      const int result = op.outputs.front();
       double part = 1;
-      if (body && hasPlacesOf(op, tensor)) {
-        if (isSoftmax(body->kind)) part = share[size_t(result)];
-        else if (body->operatorClass == OperatorClass::elementwise &&
-                 problem.opOutputs[op].size() == 1)
+      if (op.body && hasPlacesOf(op, tensor)) {
+        if (isSoftmax(op.body->kind)) part = share[size_t(result)];
+        else if (op.body->operatorClass == OperatorClass::elementwise && op.outputs.size() == 1)
           part = std::min(needed[size_t(result)], share[size_t(result)]);
       }
       require(tensor, part);
     }
   }
 
-  const select::Problem &problem;
-  std::vector<const Kernel *> kernels;  ///< of each op alone
-  std::map<int, Masks> masks;           ///< of tensors
-  std::vector<double> share;            ///< of a tensor's elements that are not hidden
+  const std::vector<PlacedOp> &ops;
+  const std::vector<PlacedTensor> &tensors;
+  std::map<int, Masks> masks;  ///< of tensors
+  std::vector<double> share;   ///< of a tensor's elements that are not hidden
   std::vector<double> needed;
 };
 
 }  // namespace
 
-std::vector<double> visibleWork(const select::Problem &problem) {
-  return VisibleWork(problem).run();
+VisibleShares visibleShares(const std::vector<PlacedOp> &ops,
+                            const std::vector<PlacedTensor> &tensors) {
+  return VisibleWork(ops, tensors).run();
 }
 
-}  // namespace weft::driver
+double visibleShare(const Kernel &kernel) {
+  const double all = kernel.flop();
+  if (!(all > 0) ||
+      std::ranges::none_of(kernel.body, [](const BodyOp &op) { return op.kind == OpKind::mask; }))
+    return 1;
+  std::vector<PlacedTensor> tensors;
+  for (const Value &value : kernel.values) {
+    PlacedTensor tensor;
+    for (const AxisId axis : value.axes) tensor.extents.push_back(kernel.axes[size_t(axis)].extent);
+    tensors.push_back(std::move(tensor));
+  }
+  for (const ValueId output : kernel.outputs) tensors[size_t(output)].isResult = true;
+  std::vector<PlacedOp> ops;
+  for (const BodyOp &op : kernel.body) {
+    PlacedOp placed{.kernel = &kernel, .body = &op, .inputs = {}, .outputs = {}};
+    for (const ValueId operand : op.operands) placed.inputs.push_back(int(operand));
+    for (const ValueId result : op.results) placed.outputs.push_back(int(result));
+    ops.push_back(std::move(placed));
+  }
+  const VisibleShares shares = visibleShares(ops, tensors);
+  double visible = 0;
+  for (size_t op = 0; op < ops.size(); ++op) visible += shares.ops[op] * kernel.body[op].flop;
+  return visible / all;
+}
+
+}  // namespace weft

@@ -1,0 +1,84 @@
+// See Arguments.h.
+#include "runtime/execute/Arguments.h"
+
+#include "kernel/Error.h"
+#include "runtime/execute/Lengths.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace weft::runtime {
+namespace {
+
+/// Whether some kernel reads rows of a table at the tensor's elements, or at those that another
+/// moves elsewhere, e.g. packs.
+bool holdsIndices(const Plan &plan, int tensor) {
+  std::vector<int> reached = {tensor};
+  for (size_t next = 0; next < reached.size(); ++next) {
+    if (plan.tensors[size_t(reached[next])].dtype != DType::i32) continue;
+    for (const PlanKernel &kernel : plan.kernels) {
+      if (std::ranges::count(kernel.inputs, reached[next]) == 0) continue;
+      if (std::ranges::any_of(kernel.ops,
+                              [](const PlanOp &op) { return op.kind == OpKind::gather; }))
+        return true;
+      const std::string &name = plan.tensors[size_t(reached[next])].logical;
+      const bool isMoved = std::ranges::any_of(kernel.ops, [&](const PlanOp &op) {
+        return !op.operands.empty() && op.operands[0] == name;  // what others are is no element
+      });
+      for (const int output : kernel.outputs)
+        if (isMoved && std::ranges::count(reached, output) == 0) reached.push_back(output);
+    }
+  }
+  return false;
+}
+
+/// Whether some kernel reads where sequences begin among tokens from the tensor.
+bool holdsOffsets(const Plan &plan, int tensor) {
+  const PlanTensor &one = plan.tensors[size_t(tensor)];
+  if (one.dtype != DType::i32) return false;
+  return std::ranges::any_of(plan.kernels, [&](const PlanKernel &kernel) {
+    return std::ranges::any_of(kernel.ops, [&](const PlanOp &op) {
+      return (op.kind == OpKind::pack || op.kind == OpKind::unpack) && op.operands.size() > 1 &&
+             op.operands[1] == one.logical;
+    });
+  });
+}
+
+void checkIndices(const PlanTensor &tensor, std::span<const std::byte> elements,
+                  std::string_view where) {
+  for (size_t n = 0; n < elements.size() / sizeof(int32_t); ++n) {
+    int32_t index = 0;
+    std::memcpy(&index, elements.data() + n * sizeof(int32_t), sizeof(int32_t));
+    if (index >= tensor.range[0] && index <= tensor.range[1]) continue;
+    std::vector<int64_t> at(tensor.extents.size());
+    size_t rest = n;
+    for (size_t dimension = at.size(); dimension-- > 0;) {
+      at[dimension] = int64_t(rest) % tensor.extents[dimension];
+      rest /= size_t(tensor.extents[dimension]);
+    }
+    throw Error::badInput("{}: '{}' [{}] is {}, and its table has rows {} to {}", where,
+                          tensor.logical, fmt::join(at, ", "), index, tensor.range[0],
+                          tensor.range[1]);
+  }
+}
+
+}  // namespace
+
+bool isChecked(const Plan &plan, int tensor) {
+  return plan.tensors[size_t(tensor)].countsTokens || holdsIndices(plan, tensor) ||
+         holdsOffsets(plan, tensor);
+}
+
+void checkInteger(const Plan &plan, int tensor, std::span<const std::byte> elements,
+                  std::string_view where) {
+  const PlanTensor &one = plan.tensors[size_t(tensor)];
+  if (one.countsTokens) checkLengths(one, elements, where);
+  if (!one.countsTokens && holdsIndices(plan, tensor)) checkIndices(one, elements, where);
+  if (holdsOffsets(plan, tensor)) checkOffsets(one, elements, where);
+}
+
+}  // namespace weft::runtime
