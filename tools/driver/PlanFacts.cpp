@@ -3,8 +3,10 @@
 
 #include "codegen/families/transpose/TransposeKnobs.h"
 #include "kernel/Device.h"
+#include "kernel/Error.h"
 #include "kernel/Format.h"
 #include "kernel/LayerNames.h"
+#include "kernel/Nearest.h"
 #include "plan/PlanBuilder.h"
 #include "plan/PlanChunks.h"
 #include "plan/PlanFigures.h"
@@ -523,6 +525,29 @@ std::vector<std::string> warningsOf(const Plan &plan, const json &report,
 
 std::string shortName(const PlanKernel &kernel) {
   return kernel.label.empty() ? nameOfWhole(kernel) : kernel.label;
+}
+
+const PlanKernel &findKernel(const Plan &plan, const std::string &name) {
+  std::vector<const PlanKernel *> labelled, beginning;
+  std::vector<std::string> names;
+  for (const PlanKernel &kernel : plan.kernels) {
+    if (kernel.name == name) return kernel;
+    const std::string label = shortName(kernel);
+    if (label == name || withoutLayers(label) == name || nameOfWhole(kernel) == name)
+      labelled.push_back(&kernel);
+    if (kernel.name.starts_with(name)) beginning.push_back(&kernel);
+    names.push_back(kernel.name);
+  }
+  const std::vector<const PlanKernel *> &meant = labelled.empty() ? beginning : labelled;
+  if (meant.size() == 1) return *meant.front();
+  if (meant.empty()) throw Error::badInput("no kernel '{}'{}", name, nearestAndKnown(name, names));
+  constexpr size_t shown = 12;
+  std::vector<std::string> matches;
+  for (const PlanKernel *kernel : meant)
+    if (matches.size() < shown) matches.push_back(kernel->name);
+  throw Error::badInput(
+      "kernel '{}' may mean {} kernels: {}{}", name, meant.size(), fmt::join(matches, ", "),
+      meant.size() > shown ? fmt::format(", and {} more", meant.size() - shown) : "");
 }
 
 std::string attentionForm(const Plan &plan) {

@@ -120,6 +120,10 @@ std::vector<std::string> warningsOf(const Plan &plan, const nlohmann::json &repo
 /// A kernel's label, or where the plan has none, from before labels, its name.
 std::string shortName(const PlanKernel &kernel);
 
+/// The kernel of that name, else the only one of that label, as tables print it, else the only one
+/// whose name begins so. Throws Error(badInput) with those that the name may mean, or the nearest.
+const PlanKernel &findKernel(const Plan &plan, const std::string &name);
+
 /// "fused attention", "recomposed attention", "decomposed attention", "unfused attention", or empty
 /// for plans without.
 std::string attentionForm(const Plan &plan);

@@ -4,6 +4,7 @@
 #include "codegen/families/transpose/TransposeKnobs.h"
 #include "codegen/families/view/ViewKnobs.h"
 #include "kernel/Device.h"
+#include "kernel/Error.h"
 #include "kernel/TextWidth.h"
 #include "tests/support/NonEmpty.h"
 #include "tools/driver/EstimateError.h"
@@ -422,4 +423,42 @@ TEST_CASE("first lines keep within their screen, whatever the plan") {
   CHECK(hasLine(text, "1 of 2 kernels estimated"));
   CHECK(hasLine(text, "[F024]"));  // the figure and the code are never cut
   CHECK(hasLine(text, "wrote out"));
+}
+
+TEST_CASE("a kernel is found by its name, its label, or how its name begins") {
+  Plan plan;
+  const auto add = [&](const std::string &name) {
+    plan.kernels.push_back(kernel(name, "contract", {0}, 1, 30));
+  };
+  for (const char *name : {"attention__h_b_j", "attention_projection_bias__b_j", "norm",
+                           "norm__b_j", "layer1_gelu__b_j", "layer2_gelu__b_j"})
+    add(name);
+  for (const int start : {0, 8}) {
+    add("score__h_b_j_k__h" + std::to_string(start));
+    plan.kernels.back().chunk = PlanChunk{.axis = "h", .start = start};
+  }
+  const auto found = [&](const std::string &name) { return findKernel(plan, name).name; };
+  CHECK(found("norm") == "norm");
+  CHECK(found("norm__b") == "norm__b_j");
+  CHECK(found("attention") == "attention__h_b_j");  // a label, which begins another name as well
+  CHECK(found("attention_p") == "attention_projection_bias__b_j");
+  CHECK(found("layer2_gelu") == "layer2_gelu__b_j");
+  CHECK(found("score__h_b_j_k__h8") == "score__h_b_j_k__h8");
+  const auto rejection = [&](const std::string &name) {
+    try {
+      findKernel(plan, name);
+    } catch (const Error &error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(rejection("gelu") ==
+        "kernel 'gelu' may mean 2 kernels: layer1_gelu__b_j, layer2_gelu__b_j");
+  for (const char *chunks : {"score", "score__h_b_j_k"})  // the label, and the whole's name
+    CHECK_THAT(rejection(chunks),
+               Catch::EndsWith("2 kernels: score__h_b_j_k__h0, score__h_b_j_k__h8"));
+  CHECK_THAT(rejection("att"), Catch::Contains("may mean 2 kernels: attention__h_b_j, "));
+  CHECK_THAT(rejection("gelo__b_j"), Catch::StartsWith("no kernel 'gelo__b_j'"));
+  for (int each = 0; each < 20; ++each) add("many_" + std::to_string(each));
+  CHECK_THAT(rejection("many"), Catch::EndsWith("many_11, and 8 more"));
 }

@@ -4,7 +4,6 @@
 #include "kernel/Device.h"
 #include "kernel/Error.h"
 #include "kernel/LayerNames.h"
-#include "kernel/Nearest.h"
 #include "plan/ConcurrentLaunches.h"
 #include "plan/PlanFigures.h"
 #include "runtime/artifact/Artifact.h"
@@ -447,19 +446,6 @@ std::string details(const runtime::Artifact &artifact, const runtime::BelievedRe
 }
 
 }  // namespace
-
-const PlanKernel &findKernel(const Plan &plan, const std::string &name) {
-  std::vector<const PlanKernel *> beginning;
-  std::vector<std::string> names;
-  for (const PlanKernel &kernel : plan.kernels) {
-    if (kernel.name == name) return kernel;
-    if (kernel.name.starts_with(name)) beginning.push_back(&kernel);
-    names.push_back(kernel.name);
-  }
-  if (beginning.size() == 1) return *beginning.front();
-  throw Error::badInput("{} kernel '{}'{}", beginning.empty() ? "no" : "more than one", name,
-                        nearestAndKnown(name, names));
-}
 
 std::string familyLabel(const FamilyId &family) {
   return fmt::format("{}{}", family, family == fmaGemmFamily ? " (placeholder)" : "");
