@@ -38,7 +38,8 @@ std::vector<int> valuesOf(const ScheduleField &field, int usual) {
   std::vector<int> values = {usual};
   switch (field.kind) {
     case Kind::integer:
-      values.insert(values.end(), {int(field.least), int(field.most), int(field.least) + 3});
+      values.insert(values.end(), {int(field.least), int(field.most),
+                                   int(std::min(field.least + 3, field.most))});
       break;
     case Kind::axis: values.insert(values.end(), {-1, 0, 1, 2}); break;
     case Kind::choice:
@@ -138,6 +139,27 @@ TEST_CASE("every value of every field comes back from plan.json") {
           (!field.isOptional || field.get(knobs) != field.get(family.defaults())));
     CHECK(knobsFromJson(object, sample, "a test") == knobs);
   });
+}
+
+TEST_CASE("a number outside of a field's range is rejected with the range, its default is inside") {
+  const Kernel sample = kernel();
+  for (const Family *each : nonEmpty(families()))
+    for (const ScheduleField &field : each->schedule) {  // may be empty: a view has no fields
+      if (field.kind != Kind::integer) continue;
+      INFO(each->name << " " << field.name);
+      CHECK(field.least < field.most);
+      CHECK(field.get(each->defaults()) >= field.least);
+      CHECK(field.get(each->defaults()) <= field.most);
+      for (const int64_t value : {field.least - 1, field.most + 1}) {
+        nlohmann::json object = toJson(each->defaults(), sample);
+        object[field.name] = value;
+        for (const nlohmann::json &written : {object, nlohmann::json::parse(object.dump())})
+          CHECK_THROWS_WITH(
+              knobsFromJson(written, sample, "a test"),
+              Catch::Contains(fmt::format("knob '{}' must be an integer from {} to {}, not {}",
+                                          field.name, field.least, field.most, value)));
+      }
+    }
 }
 
 TEST_CASE("every value of every field comes back from a profile's row") {
