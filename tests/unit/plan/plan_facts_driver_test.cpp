@@ -73,6 +73,11 @@ runtime::BelievedRecords recorded(const std::vector<runtime::VerificationRecord>
 
 const runtime::BelievedRecords none({}, {});
 
+std::vector<std::string> warningTexts(const Plan &plan, const json &report,
+                                      const runtime::BelievedRecords &records) {
+  return textsOf(warningsOf(plan, report, records));
+}
+
 /// x -> contract -> y -> view -> s -> layer_norm -> z: one kernel each; y is read through a view.
 Plan chain() {
   Plan plan;
@@ -277,9 +282,9 @@ TEST_CASE(
 
 TEST_CASE("estimates, edits, missing plans and unverified texts are warnings") {
   Plan plan = chain();
-  CHECK(
-      warningsOf(plan, report(), recorded({agreement(plan.kernels[0]), agreement(plan.kernels[2])}))
-          .empty());
+  CHECK(warningTexts(plan, report(),
+                     recorded({agreement(plan.kernels[0]), agreement(plan.kernels[2])}))
+            .empty());
   plan.kernels[2].measured = false;
   plan.notes = {
       {.kind = NoteKind::build, .text = "cubins: skipped, no NVRTC"},
@@ -289,7 +294,7 @@ TEST_CASE("estimates, edits, missing plans and unverified texts are warnings") {
   json given = report();
   given["variants"].push_back({{"name", "c"}, {"noPlan", "too large"}});
   const std::vector<std::string> warnings =
-      warningsOf(plan, given, recorded({agreement(plan.kernels[0])}));
+      warningTexts(plan, given, recorded({agreement(plan.kernels[0])}));
   REQUIRE(warnings.size() == 5);
   CHECK(warnings[1] == fmt::format("1 of 2 kernels estimated, typical error {:.0f}% of f16 kernels "
                                    "profiled on h200 (weft profile DIR)",
@@ -301,11 +306,22 @@ TEST_CASE("estimates, edits, missing plans and unverified texts are warnings") {
   CHECK(warnings[4] == "1 of 2 kernels never verified on a GPU (weft verify DIR)");
 }
 
+TEST_CASE("the summary says why there are no cubins once, whatever the words") {
+  Plan plan = chain();
+  plan.notes = {
+      {.kind = NoteKind::build, .text = "no compiler is there"},
+      {.kind = NoteKind::serialized, .text = "cubins: a kernel is slower than its price"}};
+  const std::string text = summaryText(plan, report(), none, {}, "out");
+  CHECK(hasLine(text, "wrote out (no compiler is there)"));
+  CHECK_FALSE(hasLine(text, "! no compiler is there"));
+  CHECK(hasLine(text, "! cubins: a kernel is slower than its price"));
+}
+
 TEST_CASE("a search that its limits cut short is a warning, with what was left out and a remedy") {
   const Plan plan = chain();
   json given = report();
   given["searchLimits"] = {{"reached", false}, {"leftOut", json::array()}};
-  const auto said = [&] { return warningsOf(plan, given, none).front(); };
+  const auto said = [&] { return warningTexts(plan, given, none).front(); };
   CHECK(said().find("--search-memory") == std::string::npos);
   given["searchLimits"] = {{"reached", true}, {"leftOut", {"7 variants were left out"}}};
   CHECK(said() ==
@@ -341,7 +357,7 @@ TEST_CASE("one kernel is one kernel") {
 
 TEST_CASE("the error of an estimate is said of the kernels alone of which it is known") {
   const auto warning = [](const Plan &plan) {
-    const std::vector<std::string> warnings = warningsOf(plan, report(), none);
+    const std::vector<std::string> warnings = warningTexts(plan, report(), none);
     return nonEmpty(warnings).front();
   };
   Plan plan = chain();
@@ -360,11 +376,11 @@ TEST_CASE("the error of an estimate is said of the kernels alone of which it is 
 TEST_CASE("a plan that is larger than its GPU says so, with both sizes") {
   Plan plan = chain();
   plan.tensors[0] = tensor("x", 200'000'000'000, 0, TensorRole::argument);
-  const std::vector<std::string> warnings = warningsOf(plan, report(), none);
+  const std::vector<std::string> warnings = warningTexts(plan, report(), none);
   CHECK(nonEmpty(warnings).front() ==
         "takes 200 GB (parameters, arguments, results, workspace); h200 has 141 GB");
   plan.device = "a100";
-  CHECK(warningsOf(plan, report(), none).front().find("a100 has 80.0 GB") != std::string::npos);
+  CHECK(warningTexts(plan, report(), none).front().find("a100 has 80.0 GB") != std::string::npos);
 }
 
 TEST_CASE("records of an older verifier and failures are neither verified nor never verified") {
@@ -374,7 +390,7 @@ TEST_CASE("records of an older verifier and failures are neither verified nor ne
   old.verifier = runtime::verifierVersion - 1;
   failure.verdict = GENERATE(runtime::Verdict::fails, runtime::Verdict::planFails);
   const runtime::BelievedRecords records = recorded({old, failure});
-  CHECK(warningsOf(plan, report(), records) ==
+  CHECK(warningTexts(plan, report(), records) ==
         std::vector<std::string>{
             "1 of 2 kernels FAILED when last verified on a GPU (weft verify DIR)",
             "1 of 2 kernels verified by an older verifier alone (weft verify DIR)"});

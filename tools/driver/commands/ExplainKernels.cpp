@@ -477,7 +477,7 @@ Explanation explainKernels(const runtime::Artifact &artifact, const KernelsView 
                    {"lowerBoundSeconds", plan.lowerBoundSeconds},
                    {"rooflineSeconds", report.value("rooflineSeconds", 0.0)},
                    {"facts", factsOf(plan, report)},
-                   {"warnings", warningsOf(plan, report, records)},
+                   {"warnings", textsOf(warningsOf(plan, report, records))},
                    {"folded", foldedReport(plan)},
                    {"summary", headJson(plan, report, records)},
                    {"costModel", plan.costModel},
@@ -511,7 +511,7 @@ Explanation explainKernel(const runtime::Artifact &artifact, const std::string &
       artifact.report.value("fusionNotes", json::object()).value(kernel.name, json::array());
   for (const json &note : notes) text += "  " + note.get<std::string>() + "\n";
   for (const PlanNote &note : plan.notes)
-    if (note.kind == NoteKind::determinism && note.text.starts_with(kernel.name + " "))
+    if (note.kind == NoteKind::determinism && note.kernel == kernel.name)
       text += "  " + note.text + "\n";
   json object = toJson(kernel, plan.predictedSeconds, records);
   object["fusionNotes"] = notes;
