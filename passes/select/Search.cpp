@@ -63,7 +63,7 @@ public:
   /// `known`: what states must promise to be kept: seconds of a plan that is known, infinite in a
   /// first pass; `path`: its states.
   Search(Selection::Graph &graph, const FinishedOpLattice &lattice, double known, Path path,
-         int64_t multicastB)
+         int64_t divisor)
       : graph(graph),
         problem(graph.problem),
         prices(*graph.prices),
@@ -79,7 +79,7 @@ public:
                                           : std::clamp<int64_t>(share(graph.options.states) / 35,
                                                                 fewestAlternatives,
                                                                 graph.options.alternativeStates)),
-        beam(std::clamp<int64_t>(share(graph.options.states) / multicastB, alternativesHere,
+        beam(std::clamp<int64_t>(share(graph.options.states) / divisor, alternativesHere,
                                  graph.options.beam)) {}
 
   void run() {
@@ -535,7 +535,7 @@ void noteWork(Selection::Graph &graph, const Search &search) {
 void searchRoughly(Selection::Graph &graph) {
   if (!graph.lagrangianBound) openBound(graph);
   if (!graph.isExcluded) graph.lagrangianBound->raise();
-  Search search(graph, *graph.lattice, infinite, {}, multicastB);
+  Search search(graph, *graph.lattice, infinite, {}, layerDivisor);
   search.run();
   graph.roughSeconds = search.seconds();
   graph.roughStates = search.bestStates();
