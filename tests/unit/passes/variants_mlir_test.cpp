@@ -588,6 +588,7 @@ TEST_CASE("a plan written into the graph computes the same, reads back, and keep
       auto op = mlir::cast<KernelOp>(kernels[index]);
       INFO(op.getName().str());
       CHECK(configurationOf(op) == plan.steps[index].configuration);
+      CHECK(isTranspose(op) == (plan.steps[index].candidate < 0));
       if (plan.steps[index].candidate < 0) continue;
       const Kernel &kernel = problem.candidates[plan.steps[index].candidate].kernel;
       CHECK(canonicalText(toKernel({op}, "")) == canonicalText(kernel));
@@ -597,6 +598,8 @@ TEST_CASE("a plan written into the graph computes the same, reads back, and keep
     const auto again = mlir::parseSourceString<mlir::ModuleOp>(text, &loaded->context);
     REQUIRE(again);
     CHECK(print(*again) == text);
+    const std::vector<mlir::Operation *> readBack = numberedOps(graphOf(*again));
+    CHECK(isTranspose(mlir::cast<KernelOp>(readBack.back())));
     requireSame(loaded->graph(), graphOf(*again));
   }
 }
