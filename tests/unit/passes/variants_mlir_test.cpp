@@ -110,6 +110,35 @@ TEST_CASE("attention has a fused form where the target has a kernel for it") {
   }
 }
 
+TEST_CASE("every op that a rewrite makes says which, and no other op does") {
+  const auto loaded = preset("paper-encoder", smallEncoder);
+  VariantOptions options;
+  options.subVectors = {4};
+  options.canFuseAttention = true;
+  options.norms = "auto";
+  std::set<std::string> all;
+  for (const Variant &variant : nonEmpty(proposeVariants(*loaded->module, options))) {
+    INFO(variantName(variant.rewrites));
+    GraphOp graph = graphOf(*variant.module);
+    const std::vector<mlir::Operation *> ops = numberedOps(graph);
+    REQUIRE(variant.rewriteOfOp.size() == ops.size());
+    std::set<std::string> made;
+    for (size_t op = 0; op < ops.size(); ++op) {
+      const std::string &rewrite = variant.rewriteOfOp[op];
+      if (mlir::isa<OnlineSoftmaxContractOp>(ops[op])) CHECK(rewrite == "fuse-attention");
+      if (mlir::isa<LocalSoftmaxOp, GlobalScalingOp>(ops[op]))
+        CHECK_THAT(rewrite, Catch::Contains("compose-softmax-4"));
+      if (mlir::isa<ReluOp>(ops[op])) CHECK(rewrite.empty());
+      if (!rewrite.empty()) made.insert(rewrite);
+    }
+    for (const Rewrite &rewrite : variant.rewrites) CHECK(made.contains(text(rewrite)));
+    CHECK(made.size() == variant.rewrites.size());
+    all.merge(made);
+  }
+  CHECK(all.contains("stack-q_product-k_product-v_product"));
+  CHECK(all.size() > 4);
+}
+
 TEST_CASE("a variant that is fused counts as one more form of attention") {
   const auto loaded = preset("llama-3-8b", smallLlama);
   VariantOptions options;

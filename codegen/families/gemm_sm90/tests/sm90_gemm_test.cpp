@@ -257,8 +257,8 @@ TEST_CASE("blocks load k-tiles of B for each other where rows straddle lines of 
   for (const Configuration &one : nonEmpty(ofFamily(narrow)))  // never of one tile along m
     if (const auto &knobs = one.knobs.get<Sm90GemmKnobs>(); knobs.multicastB > 1)
       CHECK(wgmmaProblem(narrow, one).gemm->m > knobs.tileM);
-  // Of few k-tiles, where the order of tiles is that of stores; beside as many tiles that share nothing as
-  // there are without.
+  // Of few k-tiles, where the order of tiles is that of stores; beside as many tiles that share
+  // nothing as there are without.
   for (const auto &[m, n, k] :
        {std::array<int64_t, 3>{8192, 4096, 120}, {8192, 4096, 72}, {4096, 4088, 1000}}) {
     const Kernel few = contractKernel({{'m', m}, {'n', n}, {'k', k}}, "mk", "nk", "mn");
