@@ -179,10 +179,11 @@ def check_concurrent(runner):
             return f'training-concurrent, {concurrent}: weft-run: exit {code}: {text}'
         stored = path.read_bytes()
         if results and stored != results['off']:
-            return 'training-concurrent: the results of concurrent kernels differ from those without'
+            return 'training-concurrent: concurrent kernels leave other results'
         results[concurrent] = stored
     print(
-        f'training-concurrent: {len(results["on"])} bytes of results, equal with and without concurrent kernels'
+        f'training-concurrent: {len(results["on"])} bytes of results, equal with and without '
+        'concurrent kernels'
     )
     return None
 
@@ -204,9 +205,9 @@ def check_early(runner):
     files, repeats, results = ['--inputs', runner.work / 'chain.in'], 50, {}
     for concurrent in ('on', 'off'):
         path = runner.work / f'chain-{concurrent}.out'
-        code, text = runner.call('weft-run', folder, *files, '--concurrent', concurrent, '--outputs',
-                                 path, '--seed', SEED, '--step', STEP - repeats + 1 + 100,
-                                 '--repeat', repeats)
+        code, text = runner.call('weft-run', folder, *files, '--concurrent', concurrent,
+                                 '--outputs', path, '--seed', SEED, '--step',
+                                 STEP - repeats + 1 + 100, '--repeat', repeats)
         if code == 3:
             print(f'chain: {text.strip()}')
             return None
