@@ -349,14 +349,16 @@ Variant rewrite(mlir::ModuleOp module, const std::vector<Choice> &stackings,
       addRewrite({Rewrite::Kind::stack, choice->name});
     }
   for (size_t index = 0; index < gradients.size(); ++index) {
-    const auto &[group, inputs, weights] = gradients[index];
+    const std::optional<MemberRange> &inputs = gradients[index].inputs,
+                                     &weights = gradients[index].weights;
     const GradientGroup &members = backward[index];
-    if (inputs)
-      variant.rewrites.push_back({Rewrite::Kind::stackInputGradients, members.name(*inputs)});
-    if (weights)
-      variant.rewrites.push_back({Rewrite::Kind::stackWeightGradients, members.name(*weights)});
-    stackGradients(members, inputs, weights);
-    if (inputs || weights) origins.update(graph, text(variant.rewrites.back()));
+    const std::string ofInputs = inputs ? members.name(*inputs) : "",
+                      ofWeights = weights ? members.name(*weights) : "";
+    stackGradients(members, inputs, weights, [&] {
+      addRewrite({Rewrite::Kind::stackInputGradients, ofInputs});
+    });
+    if (weights) addRewrite({Rewrite::Kind::stackWeightGradients, ofWeights});
+    else if (inputs) origins.update(graph, text(variant.rewrites.back()));
   }
   const size_t before = variant.rewrites.size();
   if (attention == AttentionForm::fused) fuseAttention(graph, subVector, variant);

@@ -327,6 +327,14 @@ TEST_CASE("gradients of stacked projections are those of separate ones") {
     INFO(variantName(variant.rewrites));
     CHECK(distinct.insert(variant.rewrites).second);
     requireSame(loaded->graph(), graphOf(*variant.module));
+    const std::vector<mlir::Operation *> ops = numberedOps(graphOf(*variant.module));
+    REQUIRE(variant.rewriteOfOp.size() == ops.size());
+    std::set<std::string> stacked;
+    for (size_t op = 0; op < ops.size(); ++op)
+      if (mlir::isa<ContractOp>(ops[op]) && !variant.rewriteOfOp[op].empty())
+        stacked.insert(variant.rewriteOfOp[op]);
+    const std::vector<std::string> rewrites = textsOf(variant.rewrites);
+    CHECK(stacked == std::set<std::string>(rewrites.begin(), rewrites.end()));
   }
   const auto find = [&](const std::vector<std::string> &rewrites) {
     const auto found = std::find_if(variants.begin(), variants.end(), [&](const Variant &variant) {
