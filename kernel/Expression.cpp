@@ -229,7 +229,7 @@ public:
       case Kind::attribute: return "{" + node.name + "}";
       case Kind::coordinate: return fmt::format("[{}]", node.index);
       case Kind::literal: return literalText(node);
-      case Kind::unary: return "-" + child(node, 0, unaryPrecedence);
+      case Kind::unary: return printUnary(node);
       case Kind::binary: return printBinary(node);
       case Kind::select:
         return fmt::format("{} ? {} : {}", child(node, 0, selectPrecedence + 1),
@@ -253,6 +253,12 @@ private:
   std::string printOperand(const Node &node) const {
     return node.children.empty() ? fmt::format("{{{}}}", node.index)
                                  : fmt::format("{{{}}}[{}]", node.index, list(node));
+  }
+
+  /// "-(-x)": "--x" would count x down.
+  std::string printUnary(const Node &node) const {
+    const std::string text = child(node, 0, unaryPrecedence);
+    return text.starts_with('-') ? fmt::format("-({})", text) : "-" + text;
   }
 
   std::string printBinary(const Node &node) const {
@@ -401,11 +407,18 @@ private:
     return Expression::attribute(std::string(name));
   }
 
+  /// 3, 0.5f, 2f, 1e-07f.
   Expression literal() {
     const size_t begin = at;
-    const std::string_view digits =
-        takeWhile([](char c) { return (c >= '0' && c <= '9') || c == '.'; });
-    if (digits.find('.') == std::string_view::npos && text.substr(at, 1) != "f") {
+    const auto isDigit = [](char c) { return c >= '0' && c <= '9'; };
+    takeWhile([&](char c) { return isDigit(c) || c == '.'; });
+    if (text.substr(at, 1) == "e") {
+      ++at;
+      if (text.substr(at, 1) == "+" || text.substr(at, 1) == "-") ++at;
+      takeWhile(isDigit);
+    }
+    const std::string_view digits = text.substr(begin, at - begin);
+    if (digits.find_first_of(".e") == std::string_view::npos && text.substr(at, 1) != "f") {
       at = begin;
       return Expression::integer(number<int64_t>());
     }

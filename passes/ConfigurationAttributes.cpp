@@ -126,4 +126,11 @@ Configuration configurationOf(mlir::Operation *kernelOp) {
   return configuration;
 }
 
+bool isTranspose(mlir::Operation *kernelOp) {
+  auto kernel = mlir::dyn_cast<KernelOp>(kernelOp);
+  return kernel && kernel->hasAttr(transposeName) &&
+         llvm::hasSingleElement(kernel.getBody().front().without_terminator()) &&
+         mlir::isa<IdentityOp>(kernel.getBody().front().front());
+}
+
 }  // namespace weft

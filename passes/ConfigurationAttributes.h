@@ -24,4 +24,9 @@ void setConfiguration(mlir::Operation *kernelOp, const Kernel &kernel,
 /// not understood.
 Configuration configurationOf(mlir::Operation *kernelOp);
 
+/// Marks a kernel of a materialized graph that moves one tensor from one layout to another: nothing
+/// of the model, unlike an identity that the model has.
+inline constexpr llvm::StringLiteral transposeName = "weft.transpose";
+bool isTranspose(mlir::Operation *kernelOp);
+
 }  // namespace weft

@@ -120,6 +120,7 @@ private:
     mlir::OpBuilder inside = mlir::OpBuilder::atBlockEnd(kernel.getBlock());
     auto copy = IdentityOp::create(inside, kernel.getLoc(), kernel.getBlock()->getArgument(0));
     finishBody(kernel, {copy.getResult()});
+    kernel->setAttr(transposeName, builder.getUnitAttr());
     setConfiguration(kernel, toKernel({kernel}, kernel.getName().str()), step.configuration);
     current[step.tensor] = kernel->getResult(0);
   }

@@ -6,6 +6,7 @@
 
 #include "ir/Weft.h"
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -118,9 +119,11 @@ struct GradientGroup {
 std::optional<GradientGroup> gradientsOf(const ProjectionGroup &group);
 
 /// One GEMM for the gradient of the common input of some members, and one for those of their
-/// weights. What is stacked both ways stands in one tensor.
+/// weights. What is stacked both ways stands in one tensor. `afterInputs`, if any, is called when
+/// the first is there.
 void stackGradients(const GradientGroup &group, const std::optional<MemberRange> &inputs,
-                    const std::optional<MemberRange> &weights);
+                    const std::optional<MemberRange> &weights,
+                    const std::function<void()> &afterInputs = {});
 
 /// softmax -> local_softmax {tile}, reduce_subvectors, global_scaling ("Recomposing Softmax
 /// Layers", section 3.2).

@@ -11,7 +11,9 @@
 #include "passes/SavedTensors.h"
 
 #include <limits>
+#include <map>
 #include <set>
+#include <tuple>
 
 namespace weft {
 namespace {
@@ -283,12 +285,59 @@ bool isPart(const std::vector<Choice> &stackings, const std::vector<ProjectionGr
   });
 }
 
+/// Which rewrite made each op of a graph. An op is the one from before if kind, names and types of
+/// its results are the same; of several alike the first ones are.
+class OpOrigins {
+public:
+  explicit OpOrigins(GraphOp graph) { update(graph, ""); }
+
+  void update(GraphOp graph, const std::string &rewrite) {
+    std::map<Key, std::vector<std::string>> next;
+    list.clear();
+    for (mlir::Operation *op : numberedOps(graph)) {
+      const Key key = keyOf(*op);
+      std::vector<std::string> &seen = next[key];
+      const auto before = ofKey.find(key);
+      const bool isOld = before != ofKey.end() && seen.size() < before->second.size();
+      seen.push_back(isOld ? before->second[seen.size()] : rewrite);
+      list.push_back(seen.back());
+    }
+    ofKey = std::move(next);
+  }
+
+  const std::vector<std::string> &ofOps() const { return list; }
+
+private:
+  /// The types are unique in their context: only whether they are equal matters.
+  using Key = std::tuple<std::string, std::string, std::vector<const void *>>;
+  static Key keyOf(mlir::Operation &op) {
+    std::string names;
+    std::vector<const void *> types;
+    for (const mlir::Value result : op.getResults()) {
+      names += writtenName(result) + ",";
+      types.push_back(result.getType().getAsOpaquePointer());
+    }
+    return {op.getName().getStringRef().str(), names, types};
+  }
+
+  std::map<Key, std::vector<std::string>> ofKey;
+  std::vector<std::string> list;
+};
+
 Variant rewrite(mlir::ModuleOp module, const std::vector<Choice> &stackings,
                 const GradientStackings &gradients, const std::vector<size_t> &recomputed,
                 AttentionForm attention, std::optional<NormSteps> norms, int subVector) {
   Variant variant{.rewrites = {}, .module = mlir::OwningOpRef<mlir::ModuleOp>(module.clone())};
   GraphOp graph = graphOf(*variant.module);
-  if (!recomputed.empty()) recomputeAll(graph, recomputed, variant.rewrites);
+  OpOrigins origins(graph);
+  const auto addRewrite = [&](Rewrite one) {
+    origins.update(graph, text(one));
+    variant.rewrites.push_back(std::move(one));
+  };
+  if (!recomputed.empty()) {
+    recomputeAll(graph, recomputed, variant.rewrites);
+    origins.update(graph, variantName(variant.rewrites));
+  }
   std::vector<FusionRecord> records;
   const std::vector<ProjectionGroup> groups = findProjectionGroups(graph, records);
   std::vector<GradientGroup> backward;
@@ -297,30 +346,39 @@ Variant rewrite(mlir::ModuleOp module, const std::vector<Choice> &stackings,
   for (const Choice &choice : stackings)
     if (choice) {
       stackProjections(groups[choice->group], choice->first, choice->last);
-      variant.rewrites.push_back({Rewrite::Kind::stack, choice->name});
+      addRewrite({Rewrite::Kind::stack, choice->name});
     }
   for (size_t index = 0; index < gradients.size(); ++index) {
-    const auto &[group, inputs, weights] = gradients[index];
+    const std::optional<MemberRange> &inputs = gradients[index].inputs,
+                                     &weights = gradients[index].weights;
     const GradientGroup &members = backward[index];
-    if (inputs)
-      variant.rewrites.push_back({Rewrite::Kind::stackInputGradients, members.name(*inputs)});
-    if (weights)
-      variant.rewrites.push_back({Rewrite::Kind::stackWeightGradients, members.name(*weights)});
-    stackGradients(members, inputs, weights);
+    const std::string ofInputs = inputs ? members.name(*inputs) : "",
+                      ofWeights = weights ? members.name(*weights) : "";
+    stackGradients(members, inputs, weights, [&] {
+      addRewrite({Rewrite::Kind::stackInputGradients, ofInputs});
+    });
+    if (weights) addRewrite({Rewrite::Kind::stackWeightGradients, ofWeights});
+    else if (inputs) origins.update(graph, text(variant.rewrites.back()));
   }
+  const size_t before = variant.rewrites.size();
   if (attention == AttentionForm::fused) fuseAttention(graph, subVector, variant);
   if (attention == AttentionForm::recomposed) recompose(graph, subVector, variant);
   if (attention == AttentionForm::decomposed) {
     for (SoftmaxOp softmax : softmaxesOf(graph)) decomposeSoftmax(softmax, subVector);
     variant.rewrites.push_back({Rewrite::Kind::decomposeSoftmax, std::to_string(subVector)});
   }
+  if (variant.rewrites.size() > before) origins.update(graph, text(variant.rewrites.back()));
   if (norms) {
-    if (hasDecomposableNorm(graph, *norms))
+    const bool hasRewritten = hasDecomposableNorm(graph, *norms);
+    if (hasRewritten)
       variant.rewrites.push_back({*norms == NormSteps::deferred ? Rewrite::Kind::deferNorms
                                                                 : Rewrite::Kind::decomposeNorms});
     variant.norms = decomposeNorms(graph, *norms);
+    if (hasRewritten) origins.update(graph, text(variant.rewrites.back()));
   }
   maskUnusedTokens(graph);
+  origins.update(graph, "");
+  variant.rewriteOfOp = origins.ofOps();
   return variant;
 }
 

@@ -208,7 +208,8 @@ std::string_view nameOf(NoteKind kind);
 struct PlanNote {
   NoteKind kind = NoteKind::unknown;
   std::string text;
-  std::string code = {};  ///< of NoteKind::copy
+  std::string code = {};    ///< of NoteKind::copy
+  std::string kernel = {};  ///< of NoteKind::determinism: the kernel's name
   bool operator==(const PlanNote &) const = default;
 };
 

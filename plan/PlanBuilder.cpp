@@ -470,7 +470,8 @@ void noteDeterminism(PlannedKernels &planned, const CostModel &prices) {
                      : fmt::format("{} sums in any order, so that two launches need not leave the "
                                    "same bits, estimated {}; in a fixed order {} (--deterministic "
                                    "on)",
-                                   name, own, formatSeconds(*other))});
+                                   name, own, formatSeconds(*other)),
+         .kernel = name});
   }
 }
 

@@ -66,9 +66,10 @@ private:
 
   int number(const ScheduleField &field) {
     const json &value = member(field.name);
-    const bool isLarge = value.is_number_unsigned() &&
-                         value.get<uint64_t>() > uint64_t(field.most);  // perhaps of 2^63
-    const bool fits = value.is_number_integer() && !isLarge && value.get<int64_t>() >= field.least;
+    const bool isHuge =
+        value.is_number_unsigned() && value.get<uint64_t>() > uint64_t(field.most);  // 2^63, say
+    const bool fits = value.is_number_integer() && !isHuge && value.get<int64_t>() >= field.least &&
+                      value.get<int64_t>() <= field.most;
     if (!fits)
       throw Error::badInput("{}: knob '{}' must be an integer from {} to {}, not {}", where,
                             field.name, field.least, field.most, value.dump());

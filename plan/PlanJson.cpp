@@ -171,6 +171,7 @@ void members(auto &&visit, Is<PlanNote> auto &note) {
   visit("kind", note.kind);
   visit("text", note.text);
   visit("code", note.code, rare);
+  visit("kernel", note.kernel, rare);
 }
 
 void members(auto &&visit, Is<Plan> auto &plan) {

@@ -398,9 +398,13 @@ std::string GradientGroup::name(const MemberRange &range) const {
 }
 
 void stackGradients(const GradientGroup &group, const std::optional<MemberRange> &inputs,
-                    const std::optional<MemberRange> &weights) {
+                    const std::optional<MemberRange> &weights,
+                    const std::function<void()> &afterInputs) {
   GradientStacker stacker(group);
-  if (inputs) stacker.stackInputs(*inputs);
+  if (inputs) {
+    stacker.stackInputs(*inputs);
+    if (afterInputs) afterInputs();
+  }
   if (weights) stacker.stackWeights(*weights);
   stacker.turnOnce();
 }

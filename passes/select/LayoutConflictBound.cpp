@@ -150,11 +150,11 @@ double LayoutConflictBound::conflictOf(int tensor, int producer, std::set<int> &
 }
 
 LayerConflictBound LayoutConflictBound::of(const Layer &layer) const {
-  LayerConflictBound claims;
+  LayerConflictBound bound;
   std::map<int, int> groups;
   for (const int tensor : layer.tracked) {
     const auto t = static_cast<size_t>(tensor);
-    LayerConflictBound::Tracked &tracked = claims.tracked.emplace_back();
+    LayerConflictBound::Tracked &tracked = bound.tracked.emplace_back();
     tracked.transposes = transposesOut[t];
     const size_t layouts = tracked.transposes.size();
     const auto readerOf = [&](int key) -> LayerConflictBound::Reader & {
@@ -188,13 +188,13 @@ LayerConflictBound LayoutConflictBound::of(const Layer &layer) const {
       continue;
     taken.insert(conflict.groups.begin(), conflict.groups.end());
     LayerConflictBound::Pending &pending =
-        claims.pending.emplace_back(LayerConflictBound::Pending{.seconds = conflict.seconds});
+        bound.pending.emplace_back(LayerConflictBound::Pending{.seconds = conflict.seconds});
     for (const int group : conflict.groups)
       pending.groups.push_back(
           groups.try_emplace(group, static_cast<int>(groups.size())).first->second);
   }
-  claims.groups = static_cast<int>(groups.size());
-  return claims;
+  bound.groups = static_cast<int>(groups.size());
+  return bound;
 }
 
 const LayerConflictBound::Share &LayerConflictBound::shareOf(const Tracked &tracked,

@@ -38,9 +38,9 @@ constexpr int roomyLayer = 32;
 constexpr size_t largeLattice = 256;
 /// However many layers there are.
 constexpr int64_t fewestAlternatives = 8;
-/// What a layer may hold of all states, as a part: of those that could better the plan; and around
-/// a plan that is proven, of those within noise of it.
-constexpr int64_t multicastB = 3, sharersAround = 10;
+/// A layer may hold one in so many of all states: of those that could better the plan; and around a
+/// plan that is proven, of those within noise of it.
+constexpr int64_t layerDivisor = 3, layerDivisorAroundBest = 10;
 /// As accounted: what is kept of each, and what paths over them take.
 constexpr int64_t bytesOfNode = sizeof(Node) + 200, bytesOfEdge = sizeof(Edge) + 60;
 /// States that are never dropped: masks by layer.
@@ -63,7 +63,7 @@ public:
   /// `known`: what states must promise to be kept: seconds of a plan that is known, infinite in a
   /// first pass; `path`: its states.
   Search(Selection::Graph &graph, const FinishedOpLattice &lattice, double known, Path path,
-         int64_t multicastB)
+         int64_t divisor)
       : graph(graph),
         problem(graph.problem),
         prices(*graph.prices),
@@ -79,7 +79,7 @@ public:
                                           : std::clamp<int64_t>(share(graph.options.states) / 35,
                                                                 fewestAlternatives,
                                                                 graph.options.alternativeStates)),
-        beam(std::clamp<int64_t>(share(graph.options.states) / multicastB, alternativesHere,
+        beam(std::clamp<int64_t>(share(graph.options.states) / divisor, alternativesHere,
                                  graph.options.beam)) {}
 
   void run() {
@@ -535,7 +535,7 @@ void noteWork(Selection::Graph &graph, const Search &search) {
 void searchRoughly(Selection::Graph &graph) {
   if (!graph.lagrangianBound) openBound(graph);
   if (!graph.isExcluded) graph.lagrangianBound->raise();
-  Search search(graph, *graph.lattice, infinite, {}, multicastB);
+  Search search(graph, *graph.lattice, infinite, {}, layerDivisor);
   search.run();
   graph.roughSeconds = search.seconds();
   graph.roughStates = search.bestStates();
@@ -565,7 +565,7 @@ void searchExactly(Selection::Graph &graph, double rival) {
   const double known = std::min(graph.roughSeconds, rival),
                reach = isProven ? known * (1 + noise) : known;
   Search search(graph, *graph.lattice, reach, std::move(graph.roughStates),
-                isProven ? sharersAround : multicastB);
+                isProven ? layerDivisorAroundBest : layerDivisor);
   search.run();
   noteWork(graph, search);
   count(graph, search.seconds(), search.cutBound());

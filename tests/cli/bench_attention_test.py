@@ -156,7 +156,7 @@ class TableTest(unittest.TestCase):
             'd=128, 5 rows: geometric mean of cuDNN / weft 1.200x (must: 1.00x), of the best '
             'rival / weft 0.900x'])
 
-    def test_training_has_means_of_its_own(self):
+    def test_training_has_separate_means(self):
         lines = [line_of(row, weft=2.0, cuDNN=2.2) for row in self.rows if row.trains]
         said = attention_table.text(lines).splitlines()
         self.assertEqual(said[-2:], [

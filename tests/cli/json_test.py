@@ -186,7 +186,7 @@ class SchemaTest(JsonTest):
         for kernel in self.some(one for one in verdict['kernels'] if one['checked']):
             self.assertLessEqual(OF_A_CHECK, set(kernel))
 
-    def test_json_is_printed_or_refused_by_every_command(self):
+    def test_json_is_printed_or_rejected_by_every_command(self):
         """Where a command writes text of another kind, --json is rejected with the nearest
         alternative; nothing but one object is ever on standard output."""
         self.weft('compile', *TINY, '-o', 'plan', env=NO_NVRTC)

@@ -69,7 +69,7 @@ weft.graph @twice(%x: !x) -> !x {
         report = json.loads((self.folder / 'padded/report.json').read_text())
         self.assertEqual(report['pins'][0]['layout'], 'j,b,u:4096')
 
-    def test_other_pitches_are_refused(self):
+    def test_other_pitches_are_rejected(self):
         for pin, reason in (
                 ('active=bju:4100', 'rows of \'active\' are padded to 4096 elements, or not at'),
                 ('active=bju:0', "'0' is no number of elements"),

@@ -129,7 +129,7 @@ class SaidOfPlans(CommandTest):
         self.assertIn(', best weft could choose ', drawing)
         self.assertNotIn('lower bound', said + drawing)
 
-    def test_a_number_of_chunks_that_no_plan_takes_is_refused_with_the_nearest(self):
+    def test_a_number_of_chunks_that_no_plan_takes_is_rejected_with_the_nearest(self):
         said = self.fails(3, 'select', 'bert-large', '--chunks', '3', says=[
             'no plan in 3 chunks: ', 'indices are not divisible into 3 chunks', 'legal and nearest'
         ]).err

@@ -46,7 +46,7 @@ class Tf32(CommandTest):
         self.assertFalse(
             [kernel for kernel in full['kernels'] if kernel['family'] == 'gemm-sm90'])
 
-    def test_gradients_and_an_artifact_of_its_own_graph_carry_it(self):
+    def test_gradients_and_an_artifact_of_its_graph_carry_it(self):
         self.plan('--tf32', '--train', '--no-library')
         self.weft('import', 'paper-encoder', *SMALL, '--dtype', 'f32', '--tf32', '-o', 'layer.mlir')
         text = (self.folder / 'layer.mlir').read_text()

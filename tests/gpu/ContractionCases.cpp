@@ -715,9 +715,9 @@ void addTf32(Collector &collect) {
 }
 
 /// Blocks that load k-tiles of B for each other: every such tile in every orientation, a cluster or
-/// several, of one tile a block and of many, groups of the raster that are not whole, clipped
-/// tiles, k of one slice and of more than the stages, batch elements, epilogues that read
-/// panels, that make a second tensor and that sum; 8-bit floats and tf32.
+/// several, of one tile a block and of many, groups along m that are not whole, clipped
+/// tiles, k of one k-tile and of more than the stages, batch elements, epilogues that read
+/// subtiles, that make a second tensor and that sum; 8-bit floats and tf32.
 void addMulticast(Collector &collect) {
   using enum Sm90Schedule;
   struct Extents {

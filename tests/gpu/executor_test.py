@@ -164,31 +164,32 @@ class Runner:
 
 
 def check_concurrent(runner):
-    """On branches and one after the other the same kernels leave the same bits, launch after
+    """Concurrent and one after the other the same kernels leave the same bits, launch after
     launch."""
-    folder = (runner.artifacts or runner.work) / 'training-branches'
+    folder = (runner.artifacts or runner.work) / 'training-concurrent'
     if not runner.artifacts:
         code, text = runner.call('weft', 'compile', *TRAINING, '-o', folder)
-        assert code == 0, f'training-branches: weft compile: exit {code}: {text}'
+        assert code == 0, f'training-concurrent: weft compile: exit {code}: {text}'
     results = {}
-    for branches in ('off', 'on', 'on'):
-        path = runner.work / f'training-{branches}.out'
-        code, text = runner.call('weft-run', folder, '--concurrent', branches, '--outputs', path,
+    for concurrent in ('off', 'on', 'on'):
+        path = runner.work / f'training-{concurrent}.out'
+        code, text = runner.call('weft-run', folder, '--concurrent', concurrent, '--outputs', path,
                                  '--seed', SEED, '--step', STEP, '--repeat', 5)
         if code:
-            return f'training-branches, {branches}: weft-run: exit {code}: {text}'
+            return f'training-concurrent, {concurrent}: weft-run: exit {code}: {text}'
         stored = path.read_bytes()
         if results and stored != results['off']:
-            return 'training-branches: the results with branches differ from those without'
-        results[branches] = stored
+            return 'training-concurrent: concurrent kernels leave other results'
+        results[concurrent] = stored
     print(
-        f'training-branches: {len(results["on"])} bytes of results, equal with and without branches'
+        f'training-concurrent: {len(results["on"])} bytes of results, equal with and without '
+        'concurrent kernels'
     )
     return None
 
 
 def check_early(runner):
-    """Kernels that start early, as they do one after the other and not on branches, agree with the
+    """Kernels that start early, as they do one after the other and not concurrently, agree with the
     interpreter and leave the same bits."""
     folder = (runner.artifacts or runner.work) / 'chain'
     if not runner.artifacts:
@@ -202,17 +203,17 @@ def check_early(runner):
     assert early == 4, f'chain: {early} kernels start early'
     write_inputs(plan, runner.work / 'chain.in')
     files, repeats, results = ['--inputs', runner.work / 'chain.in'], 50, {}
-    for branches in ('on', 'off'):
-        path = runner.work / f'chain-{branches}.out'
-        code, text = runner.call('weft-run', folder, *files, '--concurrent', branches, '--outputs',
-                                 path, '--seed', SEED, '--step', STEP - repeats + 1 + 100,
-                                 '--repeat', repeats)
+    for concurrent in ('on', 'off'):
+        path = runner.work / f'chain-{concurrent}.out'
+        code, text = runner.call('weft-run', folder, *files, '--concurrent', concurrent,
+                                 '--outputs', path, '--seed', SEED, '--step',
+                                 STEP - repeats + 1 + 100, '--repeat', repeats)
         if code == 3:
             print(f'chain: {text.strip()}')
             return None
         if code:
-            return f'chain, branches {branches}: weft-run: exit {code}: {text}'
-        results[branches] = path.read_bytes()
+            return f'chain, concurrent {concurrent}: weft-run: exit {code}: {text}'
+        results[concurrent] = path.read_bytes()
     if results['on'] != results['off']:
         return 'chain: the results of kernels that start early differ'
     code, text = runner.call('weft-interpret', folder / 'graph.mlir', *files, '--expect',

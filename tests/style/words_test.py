@@ -2,7 +2,8 @@
 
 A forbidden word stands there in backticks, left of an arrow. It is searched as whole words, with
 its case where it has a capital; `*` stands for further letters of the word, and a space may be the
-end of a line."""
+end of a line, or of a string literal that the next line goes on with. Names are searched as the
+words that they are made of: "theCopyEngine" and "copy_engine_of" have "copy engine"."""
 import pathlib
 import re
 import subprocess
@@ -18,6 +19,10 @@ LEFT_OUT = ('build/', '.venv/', 'out/', 'tests/fuzz/corpus/', 'runtime/text/', '
             GLOSSARY, 'kernel/ProfileMigration.cpp', 'tests/unit/kernel/kernel_profile_test.cpp',
             'tests/unit/runtime/profile_store_test.cpp', 'tests/style/words_test.py')
 SPACE = r'(?:[ \t]|[ \t]*\n[ \t]*(?://[/!]?<?|#|\*)?[ \t]*)'
+
+NEXT_LITERAL = re.compile(r'(?<!\\)(["\'])[ \t]*\n[ \t]*[fru]?\1')
+NAME = re.compile(r'\b\w*(?:[a-z0-9][A-Z]|_)\w*\b')
+END_OF_WORD = re.compile(r'_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])')
 
 
 def forbidden_words(page):
@@ -52,6 +57,22 @@ def found(words, text):
             for stem, pattern in words if stem in lower for at in pattern.finditer(text)]
 
 
+def found_across_literals(words, text):
+    """Phrases that begin in one string literal and end in the next."""
+    there = {word for _, word in found(words, text)}
+    return [(line, word) for line, word in found(words, NEXT_LITERAL.sub('', text))
+            if word not in there]
+
+
+def found_in_names(words, text):
+    hits = []
+    for name in sorted(set(NAME.findall(text))):
+        parts = ' '.join(END_OF_WORD.split(name)).lower()
+        hits += [(text.count('\n', 0, text.index(name)) + 1, f'{name} ({word})')
+                 for _, word in found(words, parts)]
+    return hits
+
+
 class Words(unittest.TestCase):
 
     def setUp(self):
@@ -68,13 +89,26 @@ class Words(unittest.TestCase):
         hits = []
         for name in files:
             text = (ROOT / name).read_text(encoding='utf-8', errors='replace')
-            hits += [f'{name}:{line}: {word}' for line, word in found(self.words, text)]
+            for search in (found, found_across_literals, found_in_names):
+                hits += [f'{name}:{line}: {word}' for line, word in search(self.words, text)]
         self.assertEqual(hits, [])
 
     def test_a_forbidden_word_is_found(self):
         for text, hits in (('of the copy engine', 1), ('// the copy\n// engine', 1),
                            ('isWhollyByEngineAlone', 1), ('copying engines', 0), ('a product', 0)):
             self.assertEqual(len(found(self.words, text)), hits, text)
+
+    def test_a_forbidden_word_is_found_over_two_literals(self):
+        for text, hits in (('"of the copy "\n    "engine"', 1), ('"copy"\n" engine"', 1),
+                           ("f'the copy '\n    f'engine'", 1), ('"copy", "engine"', 0),
+                           ('"copy\\""\n"engine"', 0), ('"copy engine"', 0)):
+            self.assertEqual(len(found_across_literals(self.words, text)), hits, text)
+
+    def test_a_forbidden_word_is_found_in_a_name(self):
+        for text, hits in (('theCopyEngine()', 1), ('a copy_engine_of', 1), ('FAKE_COPY_ENGINE', 1),
+                           ('CopyEngineOf', 1), ('copying_engines', 0), ('the copy engine', 0),
+                           ('copyEngineOf + copyEngineOf', 1)):
+            self.assertEqual(len(found_in_names(self.words, text)), hits, text)
 
 
 if __name__ == '__main__':

@@ -517,6 +517,7 @@ std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant,
     proposed.rewrites.insert(proposed.rewrites.end(), rewritten.rewrites.begin(),
                              rewritten.rewrites.end());
     proposed.module = std::move(rewritten.module);
+    proposed.rewriteOfOp = std::move(rewritten.rewriteOfOp);
     proposed.leftOut = rewritten.leftOut;
     proposed.stackings = std::move(rewritten.stackings);
     for (const FusionRecord &record : rewritten.norms)

@@ -29,7 +29,8 @@ namespace weft::driver {
 struct ProposedVariant {
   std::vector<Rewrite> rewrites;
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  FusionResult fusions;
+  std::vector<std::string> rewriteOfOp = {};  ///< weft::Variant::rewriteOfOp
+  FusionResult fusions = {};
   std::vector<FusionRecord> stackings =
       {};  ///< attempts to stack projections; op numbers of the imported graph
   std::vector<FusionRecord> norms = {};  ///< attempts to decompose norms, likewise

@@ -214,13 +214,10 @@ std::string lossLine(const Plan &plan, const json &report, size_t columns) {
   return shortened(text, columns - std::min(columns, tail.size())) + tail + "\n";
 }
 
-constexpr std::string_view cubinsNote = "cubins: ";
-
 /// " (cubins: 3 built, 9 from the cache)", or why there are none.
 std::string cubinsText(const BuildSummary &build, const Plan &plan) {
   if (build.built + build.fromCache > 0)
-    return fmt::format(" ({}{} built, {} from the cache)", cubinsNote, build.built,
-                       build.fromCache);
+    return fmt::format(" (cubins: {} built, {} from the cache)", build.built, build.fromCache);
   const auto note = std::ranges::find(plan.notes, NoteKind::build, &PlanNote::kind);
   return note == plan.notes.end() ? "" : fmt::format(" ({})", note->text);
 }
@@ -270,7 +267,7 @@ std::string linesOfWarnings(const std::vector<std::string> &warnings, size_t col
 
 std::string warningLines(const Plan &plan, const json &report, const BelievedRecords &records,
                          size_t columns, size_t lines) {
-  return linesOfWarnings(warningsOf(plan, report, records), columns, lines);
+  return linesOfWarnings(textsOf(warningsOf(plan, report, records)), columns, lines);
 }
 
 std::string summaryText(const Plan &plan, const json &report, const BelievedRecords &records,
@@ -282,11 +279,12 @@ std::string summaryText(const Plan &plan, const json &report, const BelievedReco
   const std::string wrote =
       wrapped(fmt::format("wrote {}{}", folder, cubinsText(build, plan)), summaryColumns) +
       fmt::format("\nnext: weft explain {}\n", folder);
-  std::vector<std::string> warnings = warningsOf(plan, report, records);
-  std::erase_if(warnings,
-                [](const std::string &warning) { return warning.starts_with(cubinsNote); });
+  std::vector<Warning> warnings = warningsOf(plan, report, records);
+  std::erase_if(warnings,  // the last line says it
+                [](const Warning &warning) { return warning.kind == WarningKind::build; });
   return head +
-         linesOfWarnings(warnings, summaryColumns, summaryLines - linesOf(head) - linesOf(wrote)) +
+         linesOfWarnings(textsOf(warnings), summaryColumns,
+                         summaryLines - linesOf(head) - linesOf(wrote)) +
          wrote;
 }
 
@@ -326,7 +324,7 @@ json summaryJson(const Plan &plan, const json &report, const BelievedRecords &re
           {"plan", planFigures(plan)},
           {"summary", headJson(plan, report, records)},
           {"unfusedSeconds", loss ? loss->seconds : 0},
-          {"warnings", warningsOf(plan, report, records)},
+          {"warnings", textsOf(warningsOf(plan, report, records))},
           {"cubins",
            {{"built", build.built},
             {"slowestSeconds", build.slowestSeconds},

@@ -279,6 +279,11 @@ private:
     GraphOp chosen = *variant.module->getOps<GraphOp>().begin();
     variant.fusions = joinedFusions(result.parts, numberedOps(chosen).size());
     variant.rewrites = rewritesOf(result.parts);
+    variant.rewriteOfOp.resize(numberedOps(chosen).size());
+    for (const DecidedPart &part : result.parts)
+      for (const DecidedPart::Place &place : part.places)
+        for (size_t op = 0; op < part.chosen().rewriteOfOp.size(); ++op)
+          variant.rewriteOfOp.at(place.ops.at(op)) = placed(part.chosen().rewriteOfOp[op], place);
     variant.counted = describeGraph(chosen).flow;
     for (const DecidedPart &part : result.parts) {
       for (const FusionRecord &record : part.chosen().stackings)

@@ -3,8 +3,10 @@
 
 #include "codegen/families/transpose/TransposeKnobs.h"
 #include "kernel/Device.h"
+#include "kernel/Error.h"
 #include "kernel/Format.h"
 #include "kernel/LayerNames.h"
+#include "kernel/Nearest.h"
 #include "plan/PlanBuilder.h"
 #include "plan/PlanChunks.h"
 #include "plan/PlanFigures.h"
@@ -470,59 +472,97 @@ std::string searchWarning(const json &report) {
 
 }  // namespace
 
-std::vector<std::string> warningsOf(const Plan &plan, const json &report,
-                                    const runtime::BelievedRecords &records) {
-  std::vector<std::string> warnings;
+std::vector<Warning> warningsOf(const Plan &plan, const json &report,
+                                const runtime::BelievedRecords &records) {
+  std::vector<Warning> warnings;
+  const auto add = [&](WarningKind kind, std::string text) {
+    warnings.push_back({.kind = kind, .text = std::move(text)});
+  };
   const Evidence evidence = evidenceOf(plan, records);
   size_t stale = 0;
   std::string cubins;
   for (const PlanNote &note : plan.notes) {
     stale += note.kind == NoteKind::stale;
     if (note.kind == NoteKind::build) cubins = note.text;
-    if (note.kind == NoteKind::serialized) warnings.push_back(note.text);
+    if (note.kind == NoteKind::serialized) add(WarningKind::kernels, note.text);
   }
-  if (const std::string memory = memoryWarning(plan); !memory.empty()) warnings.push_back(memory);
-  if (const std::string search = searchWarning(report); !search.empty()) warnings.push_back(search);
+  if (const std::string memory = memoryWarning(plan); !memory.empty())
+    add(WarningKind::memory, memory);
+  if (const std::string search = searchWarning(report); !search.empty())
+    add(WarningKind::search, search);
   if (evidence.edited > 0)
-    warnings.push_back(fmt::format("{} edited by hand: not measured, not verified",
-                                   countOf(evidence.edited, "kernel")));
+    add(WarningKind::edits, fmt::format("{} edited by hand: not measured, not verified",
+                                        countOf(evidence.edited, "kernel")));
   if (evidence.failed > 0)
-    warnings.push_back(fmt::format("{} of {} FAILED when last verified on a GPU (weft verify DIR)",
-                                   evidence.failed, countOf(evidence.launched, "kernel")));
-  if (!cubins.empty()) warnings.push_back(cubins);
+    add(WarningKind::verification,
+        fmt::format("{} of {} FAILED when last verified on a GPU (weft verify DIR)",
+                    evidence.failed, countOf(evidence.launched, "kernel")));
+  if (!cubins.empty()) add(WarningKind::build, cubins);
   if (const int estimated =
           evidence.launched - evidence.measured - evidence.edited - evidence.untold;
       estimated > 0)
-    warnings.push_back(fmt::format("{} of {} estimated, {} (weft profile DIR)", estimated,
-                                   countOf(evidence.launched, "kernel"), estimateError(plan)));
+    add(WarningKind::prices,
+        fmt::format("{} of {} estimated, {} (weft profile DIR)", estimated,
+                    countOf(evidence.launched, "kernel"), estimateError(plan)));
   if (stale > 0)
-    warnings.push_back(
+    add(WarningKind::prices,
         fmt::format("{} of an older version (weft profile DIR)", countOf(stale, "time")));
   for (const json &variant : list(report, "variants"))
     if (variant.contains("noPlan"))
-      warnings.push_back(fmt::format("variant {} has no plan: {}",
-                                     variant["name"].get<std::string>(),
-                                     variant["noPlan"].get<std::string>()));
+      add(WarningKind::search,
+          fmt::format("variant {} has no plan: {}", variant["name"].get<std::string>(),
+                      variant["noPlan"].get<std::string>()));
   std::map<std::string, size_t> copies;  // by reason code
   for (const PlanNote &note : plan.notes)
     if (note.kind == NoteKind::copy) ++copies[note.code];
   for (const auto &[code, count] : copies)
-    warnings.push_back(fmt::format(
-        "{} to move a part of a tensor, which could be no view [{}]",
-        count == 1 ? "1 kernel is there" : fmt::format("{} kernels are there", count), code));
+    add(WarningKind::kernels,
+        fmt::format("{} to move a part of a tensor, which could be no view [{}]",
+                    count == 1 ? "1 kernel is there" : fmt::format("{} kernels are there", count),
+                    code));
   if (evidence.older > 0)
-    warnings.push_back(fmt::format("{} of {} verified by an older verifier alone (weft verify DIR)",
-                                   evidence.older, countOf(evidence.launched, "kernel")));
+    add(WarningKind::verification,
+        fmt::format("{} of {} verified by an older verifier alone (weft verify DIR)",
+                    evidence.older, countOf(evidence.launched, "kernel")));
   if (const int never = evidence.launched - evidence.verified - evidence.older - evidence.failed -
                         evidence.edited - evidence.untold;
       never > 0)
-    warnings.push_back(fmt::format("{} of {} never verified on a GPU (weft verify DIR)", never,
-                                   countOf(evidence.launched, "kernel")));
+    add(WarningKind::verification, fmt::format("{} of {} never verified on a GPU (weft verify DIR)",
+                                               never, countOf(evidence.launched, "kernel")));
   return warnings;
+}
+
+std::vector<std::string> textsOf(const std::vector<Warning> &warnings) {
+  std::vector<std::string> texts;
+  for (const Warning &warning : warnings) texts.push_back(warning.text);
+  return texts;
 }
 
 std::string shortName(const PlanKernel &kernel) {
   return kernel.label.empty() ? nameOfWhole(kernel) : kernel.label;
+}
+
+const PlanKernel &findKernel(const Plan &plan, const std::string &name) {
+  std::vector<const PlanKernel *> labelled, beginning;
+  std::vector<std::string> names;
+  for (const PlanKernel &kernel : plan.kernels) {
+    if (kernel.name == name) return kernel;
+    const std::string label = shortName(kernel);
+    if (label == name || withoutLayers(label) == name || nameOfWhole(kernel) == name)
+      labelled.push_back(&kernel);
+    if (kernel.name.starts_with(name)) beginning.push_back(&kernel);
+    names.push_back(kernel.name);
+  }
+  const std::vector<const PlanKernel *> &meant = labelled.empty() ? beginning : labelled;
+  if (meant.size() == 1) return *meant.front();
+  if (meant.empty()) throw Error::badInput("no kernel '{}'{}", name, nearestAndKnown(name, names));
+  constexpr size_t shown = 12;
+  std::vector<std::string> matches;
+  for (const PlanKernel *kernel : meant)
+    if (matches.size() < shown) matches.push_back(kernel->name);
+  throw Error::badInput(
+      "kernel '{}' may mean {} kernels: {}{}", name, meant.size(), fmt::join(matches, ", "),
+      meant.size() > shown ? fmt::format(", and {} more", meant.size() - shown) : "");
 }
 
 std::string attentionForm(const Plan &plan) {

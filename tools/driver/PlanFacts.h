@@ -110,15 +110,27 @@ struct MemoryTrade {
 };
 MemoryTrade memoryTrade(const Plan &plan, const nlohmann::json &report);
 
+/// What a warning is about.
+enum class WarningKind : uint8_t { edits, verification, prices, search, memory, kernels, build };
+
+struct Warning {
+  WarningKind kind = WarningKind::kernels;
+  std::string text;  ///< one line, without the mark
+};
+
 /// What makes the figures less than they seem: a search that its memory cut short, edits, texts
 /// that failed or were never verified, estimates, old measurements, variants without a plan,
-/// missing cubins. Most important first, one line each, without the mark. `model`: for the advice
-/// to measure.
-std::vector<std::string> warningsOf(const Plan &plan, const nlohmann::json &report,
-                                    const runtime::BelievedRecords &records);
+/// missing cubins. Most important first.
+std::vector<Warning> warningsOf(const Plan &plan, const nlohmann::json &report,
+                                const runtime::BelievedRecords &records);
+std::vector<std::string> textsOf(const std::vector<Warning> &warnings);
 
 /// A kernel's label, or where the plan has none, from before labels, its name.
 std::string shortName(const PlanKernel &kernel);
+
+/// The kernel of that name, else the only one of that label, as tables print it, else the only one
+/// whose name begins so. Throws Error(badInput) with those that the name may mean, or the nearest.
+const PlanKernel &findKernel(const Plan &plan, const std::string &name);
 
 /// "fused attention", "recomposed attention", "decomposed attention", "unfused attention", or empty
 /// for plans without.

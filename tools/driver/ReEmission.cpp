@@ -142,7 +142,8 @@ double lowerBoundOf(const runtime::Artifact &artifact, const std::string &prices
 std::string entryPointOf(const Plan &plan, int kernel) {
   for (const auto &[name, kernels] : plan.entryPoints)
     if (name != "all" && std::ranges::count(kernels, kernel) > 0) return name;
-  return "forward";
+  throw Error::checkFailed("kernel '{}' belongs to no entry point",
+                           plan.kernels[size_t(kernel)].name);  // PlanCheck.cpp lets none pass
 }
 
 /// The plan's kernels as the graph and the plan say, without prices; the plan's wiring is checked.

@@ -584,14 +584,20 @@ std::string maskNote(const BlockTable &table, const Kernel &kernel) {
 
 }  // namespace
 
-FusionNotes::FusionNotes(const FusionResult &fusions) : records(fusions.records) {
+FusionNotes::FusionNotes(const ProposedVariant &variant)
+    : records(variant.fusions.records), rewriteOfOp(variant.rewriteOfOp) {
   for (size_t index = 0; index < records.size(); ++index)
     if (!records[index].accepted && !records[index].code.empty())
       for (const int op : records[index].ops) rejectedOf[op].push_back(index);
 }
 
 std::vector<std::string> FusionNotes::of(const ChosenKernel &chosen) const {
-  std::vector<std::string> notes;
+  std::vector<std::string> notes, rewrites;
+  for (const int op : chosen.graphOps)
+    if (size_t(op) < rewriteOfOp.size() && !rewriteOfOp[size_t(op)].empty() &&
+        std::ranges::count(rewrites, rewriteOfOp[size_t(op)]) == 0)
+      rewrites.push_back(rewriteOfOp[size_t(op)]);
+  if (!rewrites.empty()) notes.push_back(fmt::format("made by    {}", fmt::join(rewrites, ", ")));
   if (chosen.graphOps.size() > 1) notes.push_back("fused by   " + chosen.proposedBy);
   std::set<size_t> touching;
   for (const int op : chosen.graphOps)

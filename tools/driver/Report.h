@@ -23,16 +23,18 @@ namespace weft::driver {
 nlohmann::json makeReport(const Compilation &compilation, const DecidedModel &decided,
                           const PlannedKernels &planned);
 
-/// Why kernels are fused as they are. Refers to the fusions, of which a large graph has hundreds of
-/// thousands.
+/// Why kernels are as they are. Refers to the variant's fusions, of which a large graph has
+/// hundreds of thousands.
 class FusionNotes {
 public:
-  explicit FusionNotes(const FusionResult &fusions);
-  /// The pattern that proposed the kernel, and the rejected fusions that touch it, largest first.
+  explicit FusionNotes(const ProposedVariant &variant);
+  /// The rewrites that made ops of the kernel, the pattern that proposed it, and the rejected
+  /// fusions that touch it, largest first.
   std::vector<std::string> of(const ChosenKernel &chosen) const;
 
 private:
   const std::vector<FusionRecord> &records;
+  const std::vector<std::string> &rewriteOfOp;
   std::map<int, std::vector<size_t>> rejectedOf;  ///< op -> records, ascending
 };
 

@@ -238,9 +238,7 @@ std::vector<KernelOp> launchedRegions(GraphOp graph) {
 
 /// The name of a value as the plan has it: a copy in another layout has that of what was copied.
 std::string nameOf(mlir::Value value) {
-  for (auto region = value.getDefiningOp<KernelOp>();
-       region && region.getName().starts_with("transpose_") &&
-       mlir::isa<IdentityOp>(region.getBody().front().front());
+  for (auto region = value.getDefiningOp<KernelOp>(); region && isTranspose(region);
        region = value.getDefiningOp<KernelOp>())
     value = region->getOperand(0);
   return writtenName(value);

@@ -13,17 +13,6 @@
 #include "mlir/Parser/Parser.h"
 
 namespace weft::driver {
-namespace {
-
-/// What Materialize.cpp makes of a transpose between layouts; an identity of the model is another
-/// value.
-bool isTranspose(KernelOp region, const Kernel &kernel) {
-  return kernel.body.size() == 1 && kernel.body[0].kind == OpKind::identity &&
-         region.getName().starts_with("transpose_");
-}
-
-}  // namespace
-
 SelectedGraph::SelectedGraph(const std::string &text, const std::string &where)
     : context(mlir::MLIRContext::Threading::DISABLED), diagnostics(context) {
   context.loadDialect<WeftDialect>();
@@ -50,7 +39,7 @@ void SelectedGraph::addGraph(GraphOp graph) {
                        .results = {},
                        .entryPoint = entryPoints.at(op)};
     for (mlir::Value operand : op->getOperands()) region.operands.push_back(valueOf(operand));
-    region.isTranspose = isTranspose(op, region.kernel);
+    region.isTranspose = isTranspose(op);
     if (region.isTranspose) values[op->getResult(0)] = region.operands.front();
     const bool isPacking = packsParameters(op, region.kernel);
     if (isPacking && !region.isTranspose)

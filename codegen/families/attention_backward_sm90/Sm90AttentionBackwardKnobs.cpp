@@ -91,6 +91,7 @@ const ScheduleField sm90AttentionBackwardFields[] = {
          .rowName = "blocks",
          .meaning = "blocks of the persistent grid, at most",
          .least = 1,
+         .changesText = false,
          .shown = Shown::nowhere})};
 
 std::string describeKnobs(const Kernel &, const Knobs &any) {

@@ -83,6 +83,7 @@ const ScheduleField sm90AttentionFields[] = {
                                                 .rowName = "blocks",
                                                 .meaning = "blocks of the persistent grid, at most",
                                                 .least = 1,
+                                                .changesText = false,
                                                 .shown = Shown::nowhere})};
 
 std::string describeKnobs(const Kernel &, const Knobs &any) {

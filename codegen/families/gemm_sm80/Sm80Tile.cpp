@@ -39,7 +39,8 @@ std::string sm80KnobsRejection(const Sm80GemmKnobs &knobs, int64_t sharedMemoryP
     return fmt::format("k-tiles of {} of k; 32 and 64 are taken", knobs.tileK);
   if (elementBytes == 4 && knobs.tileK != 32)
     return fmt::format("k-tiles of {} of k; 32 are taken of tf32", knobs.tileK);
-  if (knobs.stages < 2 || knobs.groupM < 1) return "less than 2 stages or a raster of less than 1";
+  if (knobs.stages < 2) return fmt::format("{} stages; 2 or more are taken", knobs.stages);
+  if (knobs.groupM < 1) return fmt::format("group-M {}; 1 or more is taken", knobs.groupM);
   const auto divides = [](int tile, int warps) { return warps > 0 && tile % (16 * warps) == 0; };
   if (!divides(knobs.tileM, knobs.warpsM) || !divides(knobs.tileN, knobs.warpsN))
     return fmt::format("{} x {} warps divide a tile of {} x {} into no blocks of 16 x 16",

@@ -105,7 +105,7 @@ std::string streamKRejection(const GemmProblem &gemm, const Sm90GemmKnobs &knobs
   return "";
 }
 
-/// A cluster's tiles are one below the other: in every group of the raster, and in the last one.
+/// A cluster's tiles are one below the other: in every group along m, and in the last one.
 std::string multicastRejection(const GemmProblem &gemm, const Sm90GemmKnobs &knobs) {
   if (!gemm.a.usesTma || !gemm.b.usesTma || gemm.isAnyTransformed())
     return "blocks that share k-tiles of B take operands from memory, whose rows start at "
@@ -367,8 +367,11 @@ std::string sm90KnobsRejection(const Sm90GemmKnobs &knobs, int64_t sharedMemoryP
                               ? singleConsumerKnobsRejection(knobs)
                               : tileRejection(knobs);
   if (!rejection.empty()) return rejection;
-  if (knobs.stages < 2 || knobs.epilogueStages < 1 || knobs.groupM < 1 || knobs.blocks < 1)
-    return "less than 2 stages, or less than 1 epilogue stage, raster or block";
+  if (knobs.stages < 2) return fmt::format("{} stages; 2 or more are taken", knobs.stages);
+  if (knobs.epilogueStages < 1)
+    return fmt::format("{} epilogue stages; 1 or more are taken", knobs.epilogueStages);
+  if (knobs.groupM < 1) return fmt::format("group-M {}; 1 or more is taken", knobs.groupM);
+  if (knobs.blocks < 1) return fmt::format("{} blocks; 1 or more are taken", knobs.blocks);
   if (knobs.splitK != 1 && knobs.splitK != 2 && knobs.splitK != 4 && knobs.splitK != 8)
     return fmt::format("k over {} blocks; clusters of 1, 2, 4 and 8 are taken", knobs.splitK);
   if (knobs.multicastB != 1 && knobs.multicastB != 2)
@@ -376,16 +379,13 @@ std::string sm90KnobsRejection(const Sm90GemmKnobs &knobs, int64_t sharedMemoryP
   if (knobs.multicastB > 1 &&
       (knobs.schedule == Sm90Schedule::singleConsumer || knobs.splitK > 1 || knobs.streamK != 0))
     return "k-tiles of B for several blocks in single-consumer tiles, or beside k over several "
-           "blocks, or in "
-           "stream-K runs of k-tiles; they are for whole tiles";
+           "blocks, or in stream-K runs of k-tiles; they are for whole tiles";
   if (knobs.multicastB > 1 &&
       (knobs.tileN / knobs.multicastB % 64 != 0 || knobs.groupM % knobs.multicastB != 0 ||
        knobs.blocks % knobs.multicastB != 0))
     return fmt::format(
         "tiles of {} columns, group-M {} and {} blocks for {} that share k-tiles of B; each loads "
-        "64 "
-        "columns or a multiple, and raster and "
-        "blocks are multiples",
+        "64 columns or a multiple, and group-M and blocks are multiples of those that share",
         knobs.tileN, knobs.groupM, knobs.blocks, knobs.multicastB);
   if (knobs.streamK != 0 && knobs.streamK != 1)
     return fmt::format("streamK of {}; 0 and 1 are taken", knobs.streamK);

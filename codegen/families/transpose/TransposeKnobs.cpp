@@ -16,14 +16,20 @@ const ScheduleField transposeFields[] = {
         {.name = "tile",
          .rowName = "tile",
          .meaning = "elements of each side of the tile in shared memory",
+         .least = 1,
+         .most = 256,
          .shown = Shown::text}),
     scheduleField<&TransposeKnobs::vectorWidth>({.name = "vectorWidth",
                                                  .rowName = "width",
                                                  .meaning = "elements of an access",
+                                                 .least = 1,
+                                                 .most = 16,
                                                  .shown = Shown::text}),
     scheduleField<&TransposeKnobs::threads>({.name = "threads",
                                              .rowName = "threads",
                                              .meaning = "threads of a block",
+                                             .least = 1,
+                                             .most = 1024,
                                              .shown = Shown::text})};
 
 std::string describeKnobs(const Kernel &kernel, const Knobs &any) {

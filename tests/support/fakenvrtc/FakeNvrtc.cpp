@@ -1,6 +1,6 @@
 // A stand-in for NVRTC: the "cubin" of a text is the text behind a first line "host", by which the
 // stand-in for the driver knows that a test says what its kernels do
-// (tests/support/fakecuda/FakeCuda.h). A text that holds $FAKE_NVRTC_REFUSES is rejected.
+// (tests/support/fakecuda/FakeCuda.h). A text that holds $FAKE_NVRTC_REJECTS is rejected.
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -31,7 +31,7 @@ int nvrtcCreateProgram(void **program, const char *text, const char *, int, cons
 int nvrtcDestroyProgram(void **program) { return delete static_cast<Program *>(*program), ok; }
 int nvrtcCompileProgram(void *handle, int, const char *const *) {
   Program &program = programOf(handle);
-  const char *rejected = std::getenv("FAKE_NVRTC_REFUSES");
+  const char *rejected = std::getenv("FAKE_NVRTC_REJECTS");
   if (rejected && program.text.find(rejected) != std::string::npos)
     return program.log = "kernel.cu(1): error: the stand-in rejects this text\n", compilationFailed;
   program.cubin = "host\n" + program.text;

@@ -612,7 +612,7 @@ TEST_CASE("a plan whose small texts do not build was not checked as a whole") {
     if (line.size() > 20 && all.find(line) == std::string::npos) rejected = line;
   REQUIRE_FALSE(rejected.empty());
   fs::remove_all(cacheFolder());
-  const ScopedVariable rejects("FAKE_NVRTC_REFUSES", rejected);
+  const ScopedVariable rejects("FAKE_NVRTC_REJECTS", rejected);
   const json said = machine.verify(1);
   REQUIRE(said["unchecked"].size() == 1);
   CHECK_THAT(said["unchecked"][0].get<std::string>(),

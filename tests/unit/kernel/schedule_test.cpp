@@ -1,5 +1,9 @@
 // Every field of every schedule through profile rows, key text, plan.json and descriptions; which
 // fields there are comes from the tables alone, so a new one is covered as it is added.
+#include "codegen/families/attention_backward_sm80/Sm80AttentionBackwardKnobs.h"
+#include "codegen/families/attention_backward_sm90/Sm90AttentionBackwardKnobs.h"
+#include "codegen/families/attention_sm80/Sm80AttentionKnobs.h"
+#include "codegen/families/attention_sm90/Sm90AttentionKnobs.h"
 #include "codegen/families/gemm_fma/FmaGemmKnobs.h"
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
@@ -16,6 +20,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <map>
 #include <set>
 
 using namespace weft;
@@ -33,7 +38,8 @@ std::vector<int> valuesOf(const ScheduleField &field, int usual) {
   std::vector<int> values = {usual};
   switch (field.kind) {
     case Kind::integer:
-      values.insert(values.end(), {int(field.least), int(field.most), int(field.least) + 3});
+      values.insert(values.end(), {int(field.least), int(field.most),
+                                   int(std::min(field.least + 3, field.most))});
       break;
     case Kind::axis: values.insert(values.end(), {-1, 0, 1, 2}); break;
     case Kind::choice:
@@ -55,6 +61,25 @@ void forEachSchedule(
         CHECK(field.get(knobs) == value);
         visit(*each, field, knobs);
       }
+}
+
+/// Stands for a member of any type where a struct is initialized.
+struct AnyMember {
+  template <typename Member>
+  operator Member() const;
+};
+
+/// How many members a struct without constructors has: as many as it takes initializers.
+template <typename Struct, typename... Members>
+constexpr size_t memberCount() {
+  if constexpr (requires { Struct{Members{}..., AnyMember{}}; })
+    return memberCount<Struct, Members..., AnyMember>();
+  else return sizeof...(Members);
+}
+
+template <typename Struct>
+std::pair<const std::string_view, size_t> membersOf() {
+  return {Struct::family().name, memberCount<Struct>()};
 }
 
 std::string keyOf(const Kernel &kernel, const Knobs &knobs) {
@@ -87,17 +112,22 @@ TEST_CASE("a family has one name, and each of its fields one name in every forma
 }
 
 TEST_CASE("a table has every member of its struct") {
-  // Members are ints and enumerations of one byte, padded to ints.
-  const auto membersOf = [](size_t bytes) { return bytes / sizeof(int); };
-  const std::pair<const Family *, size_t> sizes[] = {
-      {&loopFamily, membersOf(sizeof(LoopKnobs))},
-      {&transposeFamily, membersOf(sizeof(TransposeKnobs))},
-      {&fmaGemmFamily, membersOf(sizeof(FmaGemmKnobs))},
-      {&libraryFamily, membersOf(sizeof(LibraryKnobs))},
-      {&sm90GemmFamily, membersOf(sizeof(Sm90GemmKnobs))},
-      {&sm80GemmFamily, membersOf(sizeof(Sm80GemmKnobs))}};
-  for (const auto &[family, members] : sizes) CHECK(family->schedule.size() == members);
-  CHECK(viewFamily.schedule.empty());
+  const std::map<std::string_view, size_t> members = {membersOf<ViewKnobs>(),
+                                                      membersOf<TransposeKnobs>(),
+                                                      membersOf<LoopKnobs>(),
+                                                      membersOf<LibraryKnobs>(),
+                                                      membersOf<FmaGemmKnobs>(),
+                                                      membersOf<Sm80GemmKnobs>(),
+                                                      membersOf<Sm90GemmKnobs>(),
+                                                      membersOf<Sm80AttentionKnobs>(),
+                                                      membersOf<Sm90AttentionKnobs>(),
+                                                      membersOf<Sm80AttentionBackwardKnobs>(),
+                                                      membersOf<Sm90AttentionBackwardKnobs>()};
+  for (const Family *family : nonEmpty(families())) {
+    INFO(family->name);
+    REQUIRE(members.contains(family->name));
+    CHECK(family->schedule.size() == members.at(family->name));
+  }
 }
 
 TEST_CASE("every value of every field comes back from plan.json") {
@@ -109,6 +139,27 @@ TEST_CASE("every value of every field comes back from plan.json") {
           (!field.isOptional || field.get(knobs) != field.get(family.defaults())));
     CHECK(knobsFromJson(object, sample, "a test") == knobs);
   });
+}
+
+TEST_CASE("a number outside of a field's range is rejected with the range, its default is inside") {
+  const Kernel sample = kernel();
+  for (const Family *each : nonEmpty(families()))
+    for (const ScheduleField &field : each->schedule) {  // may be empty: a view has no fields
+      if (field.kind != Kind::integer) continue;
+      INFO(each->name << " " << field.name);
+      CHECK(field.least < field.most);
+      CHECK(field.get(each->defaults()) >= field.least);
+      CHECK(field.get(each->defaults()) <= field.most);
+      for (const int64_t value : {field.least - 1, field.most + 1}) {
+        nlohmann::json object = toJson(each->defaults(), sample);
+        object[field.name] = value;
+        for (const nlohmann::json &written : {object, nlohmann::json::parse(object.dump())})
+          CHECK_THROWS_WITH(
+              knobsFromJson(written, sample, "a test"),
+              Catch::Contains(fmt::format("knob '{}' must be an integer from {} to {}, not {}",
+                                          field.name, field.least, field.most, value)));
+      }
+    }
 }
 
 TEST_CASE("every value of every field comes back from a profile's row") {

@@ -110,6 +110,35 @@ TEST_CASE("attention has a fused form where the target has a kernel for it") {
   }
 }
 
+TEST_CASE("every op that a rewrite makes says which, and no other op does") {
+  const auto loaded = preset("paper-encoder", smallEncoder);
+  VariantOptions options;
+  options.subVectors = {4};
+  options.canFuseAttention = true;
+  options.norms = "auto";
+  std::set<std::string> all;
+  for (const Variant &variant : nonEmpty(proposeVariants(*loaded->module, options))) {
+    INFO(variantName(variant.rewrites));
+    GraphOp graph = graphOf(*variant.module);
+    const std::vector<mlir::Operation *> ops = numberedOps(graph);
+    REQUIRE(variant.rewriteOfOp.size() == ops.size());
+    std::set<std::string> made;
+    for (size_t op = 0; op < ops.size(); ++op) {
+      const std::string &rewrite = variant.rewriteOfOp[op];
+      if (mlir::isa<OnlineSoftmaxContractOp>(ops[op])) CHECK(rewrite == "fuse-attention");
+      if (mlir::isa<LocalSoftmaxOp, GlobalScalingOp>(ops[op]))
+        CHECK_THAT(rewrite, Catch::Contains("compose-softmax-4"));
+      if (mlir::isa<ReluOp>(ops[op])) CHECK(rewrite.empty());
+      if (!rewrite.empty()) made.insert(rewrite);
+    }
+    const std::vector<std::string> rewrites = textsOf(variant.rewrites);
+    CHECK(made == std::set<std::string>(rewrites.begin(), rewrites.end()));
+    all.merge(made);
+  }
+  CHECK(all.contains("stack-q_product-k_product-v_product"));
+  CHECK(all.size() > 4);
+}
+
 TEST_CASE("a variant that is fused counts as one more form of attention") {
   const auto loaded = preset("llama-3-8b", smallLlama);
   VariantOptions options;
@@ -298,6 +327,14 @@ TEST_CASE("gradients of stacked projections are those of separate ones") {
     INFO(variantName(variant.rewrites));
     CHECK(distinct.insert(variant.rewrites).second);
     requireSame(loaded->graph(), graphOf(*variant.module));
+    const std::vector<mlir::Operation *> ops = numberedOps(graphOf(*variant.module));
+    REQUIRE(variant.rewriteOfOp.size() == ops.size());
+    std::set<std::string> stacked;
+    for (size_t op = 0; op < ops.size(); ++op)
+      if (mlir::isa<ContractOp>(ops[op]) && !variant.rewriteOfOp[op].empty())
+        stacked.insert(variant.rewriteOfOp[op]);
+    const std::vector<std::string> rewrites = textsOf(variant.rewrites);
+    CHECK(stacked == std::set<std::string>(rewrites.begin(), rewrites.end()));
   }
   const auto find = [&](const std::vector<std::string> &rewrites) {
     const auto found = std::find_if(variants.begin(), variants.end(), [&](const Variant &variant) {
@@ -588,6 +625,7 @@ TEST_CASE("a plan written into the graph computes the same, reads back, and keep
       auto op = mlir::cast<KernelOp>(kernels[index]);
       INFO(op.getName().str());
       CHECK(configurationOf(op) == plan.steps[index].configuration);
+      CHECK(isTranspose(op) == (plan.steps[index].candidate < 0));
       if (plan.steps[index].candidate < 0) continue;
       const Kernel &kernel = problem.candidates[plan.steps[index].candidate].kernel;
       CHECK(canonicalText(toKernel({op}, "")) == canonicalText(kernel));
@@ -597,6 +635,8 @@ TEST_CASE("a plan written into the graph computes the same, reads back, and keep
     const auto again = mlir::parseSourceString<mlir::ModuleOp>(text, &loaded->context);
     REQUIRE(again);
     CHECK(print(*again) == text);
+    const std::vector<mlir::Operation *> readBack = numberedOps(graphOf(*again));
+    CHECK(isTranspose(mlir::cast<KernelOp>(readBack.back())));
     requireSame(loaded->graph(), graphOf(*again));
   }
 }

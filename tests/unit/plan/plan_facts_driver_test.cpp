@@ -4,6 +4,7 @@
 #include "codegen/families/transpose/TransposeKnobs.h"
 #include "codegen/families/view/ViewKnobs.h"
 #include "kernel/Device.h"
+#include "kernel/Error.h"
 #include "kernel/TextWidth.h"
 #include "tests/support/NonEmpty.h"
 #include "tools/driver/EstimateError.h"
@@ -71,6 +72,11 @@ runtime::BelievedRecords recorded(const std::vector<runtime::VerificationRecord>
 }
 
 const runtime::BelievedRecords none({}, {});
+
+std::vector<std::string> warningTexts(const Plan &plan, const json &report,
+                                      const runtime::BelievedRecords &records) {
+  return textsOf(warningsOf(plan, report, records));
+}
 
 /// x -> contract -> y -> view -> s -> layer_norm -> z: one kernel each; y is read through a view.
 Plan chain() {
@@ -276,9 +282,9 @@ TEST_CASE(
 
 TEST_CASE("estimates, edits, missing plans and unverified texts are warnings") {
   Plan plan = chain();
-  CHECK(
-      warningsOf(plan, report(), recorded({agreement(plan.kernels[0]), agreement(plan.kernels[2])}))
-          .empty());
+  CHECK(warningTexts(plan, report(),
+                     recorded({agreement(plan.kernels[0]), agreement(plan.kernels[2])}))
+            .empty());
   plan.kernels[2].measured = false;
   plan.notes = {
       {.kind = NoteKind::build, .text = "cubins: skipped, no NVRTC"},
@@ -288,7 +294,7 @@ TEST_CASE("estimates, edits, missing plans and unverified texts are warnings") {
   json given = report();
   given["variants"].push_back({{"name", "c"}, {"noPlan", "too large"}});
   const std::vector<std::string> warnings =
-      warningsOf(plan, given, recorded({agreement(plan.kernels[0])}));
+      warningTexts(plan, given, recorded({agreement(plan.kernels[0])}));
   REQUIRE(warnings.size() == 5);
   CHECK(warnings[1] == fmt::format("1 of 2 kernels estimated, typical error {:.0f}% of f16 kernels "
                                    "profiled on h200 (weft profile DIR)",
@@ -300,11 +306,22 @@ TEST_CASE("estimates, edits, missing plans and unverified texts are warnings") {
   CHECK(warnings[4] == "1 of 2 kernels never verified on a GPU (weft verify DIR)");
 }
 
+TEST_CASE("the summary says why there are no cubins once, whatever the words") {
+  Plan plan = chain();
+  plan.notes = {
+      {.kind = NoteKind::build, .text = "no compiler is there"},
+      {.kind = NoteKind::serialized, .text = "cubins: a kernel is slower than its price"}};
+  const std::string text = summaryText(plan, report(), none, {}, "out");
+  CHECK(hasLine(text, "wrote out (no compiler is there)"));
+  CHECK_FALSE(hasLine(text, "! no compiler is there"));
+  CHECK(hasLine(text, "! cubins: a kernel is slower than its price"));
+}
+
 TEST_CASE("a search that its limits cut short is a warning, with what was left out and a remedy") {
   const Plan plan = chain();
   json given = report();
   given["searchLimits"] = {{"reached", false}, {"leftOut", json::array()}};
-  const auto said = [&] { return warningsOf(plan, given, none).front(); };
+  const auto said = [&] { return warningTexts(plan, given, none).front(); };
   CHECK(said().find("--search-memory") == std::string::npos);
   given["searchLimits"] = {{"reached", true}, {"leftOut", {"7 variants were left out"}}};
   CHECK(said() ==
@@ -340,7 +357,7 @@ TEST_CASE("one kernel is one kernel") {
 
 TEST_CASE("the error of an estimate is said of the kernels alone of which it is known") {
   const auto warning = [](const Plan &plan) {
-    const std::vector<std::string> warnings = warningsOf(plan, report(), none);
+    const std::vector<std::string> warnings = warningTexts(plan, report(), none);
     return nonEmpty(warnings).front();
   };
   Plan plan = chain();
@@ -359,11 +376,11 @@ TEST_CASE("the error of an estimate is said of the kernels alone of which it is 
 TEST_CASE("a plan that is larger than its GPU says so, with both sizes") {
   Plan plan = chain();
   plan.tensors[0] = tensor("x", 200'000'000'000, 0, TensorRole::argument);
-  const std::vector<std::string> warnings = warningsOf(plan, report(), none);
+  const std::vector<std::string> warnings = warningTexts(plan, report(), none);
   CHECK(nonEmpty(warnings).front() ==
         "takes 200 GB (parameters, arguments, results, workspace); h200 has 141 GB");
   plan.device = "a100";
-  CHECK(warningsOf(plan, report(), none).front().find("a100 has 80.0 GB") != std::string::npos);
+  CHECK(warningTexts(plan, report(), none).front().find("a100 has 80.0 GB") != std::string::npos);
 }
 
 TEST_CASE("records of an older verifier and failures are neither verified nor never verified") {
@@ -373,7 +390,7 @@ TEST_CASE("records of an older verifier and failures are neither verified nor ne
   old.verifier = runtime::verifierVersion - 1;
   failure.verdict = GENERATE(runtime::Verdict::fails, runtime::Verdict::planFails);
   const runtime::BelievedRecords records = recorded({old, failure});
-  CHECK(warningsOf(plan, report(), records) ==
+  CHECK(warningTexts(plan, report(), records) ==
         std::vector<std::string>{
             "1 of 2 kernels FAILED when last verified on a GPU (weft verify DIR)",
             "1 of 2 kernels verified by an older verifier alone (weft verify DIR)"});
@@ -422,4 +439,42 @@ TEST_CASE("first lines keep within their screen, whatever the plan") {
   CHECK(hasLine(text, "1 of 2 kernels estimated"));
   CHECK(hasLine(text, "[F024]"));  // the figure and the code are never cut
   CHECK(hasLine(text, "wrote out"));
+}
+
+TEST_CASE("a kernel is found by its name, its label, or how its name begins") {
+  Plan plan;
+  const auto add = [&](const std::string &name) {
+    plan.kernels.push_back(kernel(name, "contract", {0}, 1, 30));
+  };
+  for (const char *name : {"attention__h_b_j", "attention_projection_bias__b_j", "norm",
+                           "norm__b_j", "layer1_gelu__b_j", "layer2_gelu__b_j"})
+    add(name);
+  for (const int start : {0, 8}) {
+    add("score__h_b_j_k__h" + std::to_string(start));
+    plan.kernels.back().chunk = PlanChunk{.axis = "h", .start = start};
+  }
+  const auto found = [&](const std::string &name) { return findKernel(plan, name).name; };
+  CHECK(found("norm") == "norm");
+  CHECK(found("norm__b") == "norm__b_j");
+  CHECK(found("attention") == "attention__h_b_j");  // a label, which begins another name as well
+  CHECK(found("attention_p") == "attention_projection_bias__b_j");
+  CHECK(found("layer2_gelu") == "layer2_gelu__b_j");
+  CHECK(found("score__h_b_j_k__h8") == "score__h_b_j_k__h8");
+  const auto rejection = [&](const std::string &name) {
+    try {
+      findKernel(plan, name);
+    } catch (const Error &error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(rejection("gelu") ==
+        "kernel 'gelu' may mean 2 kernels: layer1_gelu__b_j, layer2_gelu__b_j");
+  for (const char *chunks : {"score", "score__h_b_j_k"})  // the label, and the whole's name
+    CHECK_THAT(rejection(chunks),
+               Catch::EndsWith("2 kernels: score__h_b_j_k__h0, score__h_b_j_k__h8"));
+  CHECK_THAT(rejection("att"), Catch::Contains("may mean 2 kernels: attention__h_b_j, "));
+  CHECK_THAT(rejection("gelo__b_j"), Catch::StartsWith("no kernel 'gelo__b_j'"));
+  for (int each = 0; each < 20; ++each) add("many_" + std::to_string(each));
+  CHECK_THAT(rejection("many"), Catch::EndsWith("many_11, and 8 more"));
 }

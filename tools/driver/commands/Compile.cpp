@@ -51,7 +51,7 @@ int writeDecided(const Compilation &compilation, const DecidedModel &decided,
     return 0;
   }
   chooseEarlyStarts(planned.plan, flags.choices.earlyStarts(architecture));
-  const FusionNotes fusionNotes(proposed[decision.best().index].fusions);
+  const FusionNotes fusionNotes(proposed[decision.best().index]);
   const EmittedPlan emitted = emitKernels(
       planned, architecture, [&](const ChosenKernel &chosen) { return fusionNotes.of(chosen); });
   setTextHashes(planned.plan, emitted);

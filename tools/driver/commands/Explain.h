@@ -65,10 +65,6 @@ bool meansCodes(const std::string &name);
 /// nearest.
 Explanation explainCodes(const std::string &name);
 
-/// The kernel of that name, or the only one whose name begins so. Throws Error(badInput) with the
-/// nearest.
-const PlanKernel &findKernel(const Plan &plan, const std::string &name);
-
 /// What a plan's family is called for people: the placeholder says that it is one.
 std::string familyLabel(const FamilyId &family);
 

@@ -7,6 +7,7 @@
 #include "runtime/system/Files.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/Emission.h"
+#include "tools/driver/PlanFacts.h"
 #include "tools/driver/ReEmission.h"
 #include "tools/driver/commands/Explain.h"
 

@@ -4,7 +4,6 @@
 #include "kernel/Device.h"
 #include "kernel/Error.h"
 #include "kernel/LayerNames.h"
-#include "kernel/Nearest.h"
 #include "plan/ConcurrentLaunches.h"
 #include "plan/PlanFigures.h"
 #include "runtime/artifact/Artifact.h"
@@ -448,19 +447,6 @@ std::string details(const runtime::Artifact &artifact, const runtime::BelievedRe
 
 }  // namespace
 
-const PlanKernel &findKernel(const Plan &plan, const std::string &name) {
-  std::vector<const PlanKernel *> beginning;
-  std::vector<std::string> names;
-  for (const PlanKernel &kernel : plan.kernels) {
-    if (kernel.name == name) return kernel;
-    if (kernel.name.starts_with(name)) beginning.push_back(&kernel);
-    names.push_back(kernel.name);
-  }
-  if (beginning.size() == 1) return *beginning.front();
-  throw Error::badInput("{} kernel '{}'{}", beginning.empty() ? "no" : "more than one", name,
-                        nearestAndKnown(name, names));
-}
-
 std::string familyLabel(const FamilyId &family) {
   return fmt::format("{}{}", family, family == fmaGemmFamily ? " (placeholder)" : "");
 }
@@ -491,7 +477,7 @@ Explanation explainKernels(const runtime::Artifact &artifact, const KernelsView 
                    {"lowerBoundSeconds", plan.lowerBoundSeconds},
                    {"rooflineSeconds", report.value("rooflineSeconds", 0.0)},
                    {"facts", factsOf(plan, report)},
-                   {"warnings", warningsOf(plan, report, records)},
+                   {"warnings", textsOf(warningsOf(plan, report, records))},
                    {"folded", foldedReport(plan)},
                    {"summary", headJson(plan, report, records)},
                    {"costModel", plan.costModel},
@@ -525,7 +511,7 @@ Explanation explainKernel(const runtime::Artifact &artifact, const std::string &
       artifact.report.value("fusionNotes", json::object()).value(kernel.name, json::array());
   for (const json &note : notes) text += "  " + note.get<std::string>() + "\n";
   for (const PlanNote &note : plan.notes)
-    if (note.kind == NoteKind::determinism && note.text.starts_with(kernel.name + " "))
+    if (note.kind == NoteKind::determinism && note.kernel == kernel.name)
       text += "  " + note.text + "\n";
   json object = toJson(kernel, plan.predictedSeconds, records);
   object["fusionNotes"] = notes;

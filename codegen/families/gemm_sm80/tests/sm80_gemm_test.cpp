@@ -115,7 +115,8 @@ TEST_CASE("knobs that no block has") {
   CHECK(rejection({}) == "");
   CHECK(rejection({.tileM = 96}).find("96 x 128") != std::string::npos);
   CHECK(rejection({.tileK = 16}).find("k-tiles of 16") != std::string::npos);
-  CHECK(rejection({.stages = 1}).find("2 stages") != std::string::npos);
+  CHECK(rejection({.stages = 1}) == "1 stages; 2 or more are taken");
+  CHECK(rejection({.groupM = 0}) == "group-M 0; 1 or more is taken");
   CHECK(rejection({.stages = 7}).find("shared memory") != std::string::npos);
   CHECK(rejection({.tileM = 256, .stages = 2, .warpsM = 4, .warpsN = 1}).find("whole passes") !=
         std::string::npos);

@@ -423,8 +423,8 @@ TEST_CASE("a consumer joins the sums of many tiles") {
 }
 
 TEST_CASE(
-    "kernels of sm_90a make operands on load: slices of TMA in place, all others on "
-    "their way, with zeros beyond the end of k") {
+    "kernels of sm_90a transform operands on load: k-tiles of TMA in place, all others as threads "
+    "copy them, with zeros beyond the end of k") {
   using enum Sm90Schedule;
   constexpr Sm90GemmKnobs tiles[] = {
       {.schedule = pingPong,

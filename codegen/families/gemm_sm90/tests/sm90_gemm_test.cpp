@@ -140,7 +140,10 @@ TEST_CASE("knobs that no kernel has") {
   CHECK(rejection({.tileM = 256, .tileN = 256, .stages = 2}).find("registers") !=
         std::string::npos);
   CHECK(rejection({.stages = 8}).find("shared memory") != std::string::npos);
-  CHECK(rejection({.stages = 1}).find("2 stages") != std::string::npos);
+  CHECK(rejection({.stages = 1}) == "1 stages; 2 or more are taken");
+  CHECK(rejection({.epilogueStages = 0}) == "0 epilogue stages; 1 or more are taken");
+  CHECK(rejection({.groupM = 0}) == "group-M 0; 1 or more is taken");
+  CHECK(rejection({.blocks = 0}) == "0 blocks; 1 or more are taken");
   CHECK(rejection({.splitK = 2}) == "");
   CHECK(rejection({.splitK = 3}).find("clusters of 1, 2, 4 and 8") != std::string::npos);
   CHECK(rejection({.stages = 5, .splitK = 8}).find("shared memory") != std::string::npos);
@@ -254,8 +257,8 @@ TEST_CASE("blocks load k-tiles of B for each other where rows straddle lines of 
   for (const Configuration &one : nonEmpty(ofFamily(narrow)))  // never of one tile along m
     if (const auto &knobs = one.knobs.get<Sm90GemmKnobs>(); knobs.multicastB > 1)
       CHECK(wgmmaProblem(narrow, one).gemm->m > knobs.tileM);
-  // Of few slices, where the raster is that of stores; beside as many tiles that share nothing as
-  // there are without.
+  // Of few k-tiles, where the order of tiles is that of stores; beside as many tiles that share
+  // nothing as there are without.
   for (const auto &[m, n, k] :
        {std::array<int64_t, 3>{8192, 4096, 120}, {8192, 4096, 72}, {4096, 4088, 1000}}) {
     const Kernel few = contractKernel({{'m', m}, {'n', n}, {'k', k}}, "mk", "nk", "mn");

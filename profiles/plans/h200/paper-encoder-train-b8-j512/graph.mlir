@@ -27,7 +27,7 @@ module {
       %bq_bk_bv_7 = weft.concat %bq_4, %bk_5, %bv_6 {axis = h} : !ph, !ph, !wh -> !ph1
       weft.yield %bq_bk_bv_7 : !ph1
     }
-    %wq_wk_wv_0 = weft.kernel @transpose_wq_wk_wv (%wq_wk_wv_4 = %wq_wk_wv : !phi1) -> !phi1 layouts ([p, h, i] -> [i, p, h]) attributes {config = {family = "view"}} {
+    %wq_wk_wv_0 = weft.kernel @transpose_wq_wk_wv (%wq_wk_wv_4 = %wq_wk_wv : !phi1) -> !phi1 layouts ([p, h, i] -> [i, p, h]) attributes {config = {family = "view"}, weft.transpose} {
       %wq_wk_wv_5 = weft.identity %wq_wk_wv_4 : !phi1
       weft.yield %wq_wk_wv_5 : !phi1
     }
@@ -61,7 +61,7 @@ module {
       %weighted_6 = weft.contract "whbk,hbjk->whbj" %v_4, %kept_5 : !whbk, !hbjk -> !whbj
       weft.yield %weighted_6 : !whbj
     }
-    %wo_1 = weft.kernel @transpose_wo (%wo_4 = %wo : !whi) -> !whi layouts ([w, h, i] -> [i, w, h]) attributes {config = {family = "view"}} {
+    %wo_1 = weft.kernel @transpose_wo (%wo_4 = %wo : !whi) -> !whi layouts ([w, h, i] -> [i, w, h]) attributes {config = {family = "view"}, weft.transpose} {
       %wo_5 = weft.identity %wo_4 : !whi
       weft.yield %wo_5 : !whi
     }
@@ -83,7 +83,7 @@ module {
       %active_kept_7 = weft.dropout %active {p = 0.1, stream = 2} : !bju
       weft.yield %active_kept_7 : !bju
     }
-    %w2_2 = weft.kernel @transpose_w2 (%w2_4 = %w2 : !iu) -> !iu layouts ([i, u] -> [u, i]) attributes {config = {family = "view"}} {
+    %w2_2 = weft.kernel @transpose_w2 (%w2_4 = %w2 : !iu) -> !iu layouts ([i, u] -> [u, i]) attributes {config = {family = "view"}, weft.transpose} {
       %w2_5 = weft.identity %w2_4 : !iu
       weft.yield %w2_5 : !iu
     }
@@ -126,7 +126,7 @@ module {
       %d_w1_6 = weft.contract "bju,bji->ui" %d_hidden_4, %norm1_5 : !bju, !bji -> !ui
       weft.yield %d_w1_6 : !ui
     }
-    %w1_3 = weft.kernel @transpose_w1 (%w1_4 = %w1 : !ui) -> !ui layouts ([u, i] -> [i, u]) attributes {config = {family = "view"}} {
+    %w1_3 = weft.kernel @transpose_w1 (%w1_4 = %w1 : !ui) -> !ui layouts ([u, i] -> [i, u]) attributes {config = {family = "view"}, weft.transpose} {
       %w1_5 = weft.identity %w1_4 : !ui
       weft.yield %w1_5 : !ui
     }

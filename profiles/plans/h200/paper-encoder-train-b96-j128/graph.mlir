@@ -75,7 +75,7 @@ module {
       %active_kept_5 = weft.dropout %active {p = 0.1, stream = 2} : !bju
       weft.yield %active_kept_5 : !bju
     }
-    %w2_0 = weft.kernel @transpose_w2 (%w2_2 = %w2 : !iu) -> !iu layouts ([i, u] -> [u, i]) attributes {config = {family = "view"}} {
+    %w2_0 = weft.kernel @transpose_w2 (%w2_2 = %w2 : !iu) -> !iu layouts ([i, u] -> [u, i]) attributes {config = {family = "view"}, weft.transpose} {
       %w2_3 = weft.identity %w2_2 : !iu
       weft.yield %w2_3 : !iu
     }
@@ -141,7 +141,7 @@ module {
       %d_wo_4 = weft.contract "bji,whbj->whi" %d_attention_2, %weighted_3 : !bji, !whbj -> !whi
       weft.yield %d_wo_4 : !whi
     }
-    %wo_1 = weft.kernel @transpose_wo (%wo_2 = %wo : !whi) -> !whi layouts ([w, h, i] -> [i, w, h]) attributes {config = {family = "view"}} {
+    %wo_1 = weft.kernel @transpose_wo (%wo_2 = %wo : !whi) -> !whi layouts ([w, h, i] -> [i, w, h]) attributes {config = {family = "view"}, weft.transpose} {
       %wo_3 = weft.identity %wo_2 : !whi
       weft.yield %wo_3 : !whi
     }

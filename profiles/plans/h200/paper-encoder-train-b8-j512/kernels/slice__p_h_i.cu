@@ -5,6 +5,7 @@
 //   reads      d_wq_d_wk_d_wv[p,h,i] f16    6.29 MB
 //   writes     d_wq[p,h2,i] f16    2.10 MB
 //   config     vector 8 x f16 along i, 256 threads a block    launch <<<512, 256>>>
+//   made by    stack-dW-wq-wk-wv
 //   not fused  contract, slice: F024 no-epilogue ('slice' is of class movement; an epilogue is element-wise)
 //   not fused  slice, slice: F060 movement-op (d_wq)
 #include "weft/types.cuh"

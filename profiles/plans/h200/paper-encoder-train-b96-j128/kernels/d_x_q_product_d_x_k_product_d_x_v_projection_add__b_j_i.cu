@@ -7,6 +7,7 @@
 //   writes     d_x[b,j,i] f16    25.2 MB
 //   flop       77.3 Gflop
 //   config     wgmma, ping-pong tiles of 128 x 128, 5 stages, 4 epilogue stages, group-M 4    launch <<<132, 384>>>
+//   made by    stack-dX-wq-wk-wv
 //   fused by   fuse: reduction-consumer
 //   not fused  add, layer_norm_dx, dropout, add: F030 would-create-cycle (d_weighted)
 //   not fused  concat, contract: F060 movement-op (d_q_d_k_d_v)

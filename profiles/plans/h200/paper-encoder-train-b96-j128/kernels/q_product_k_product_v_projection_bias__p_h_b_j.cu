@@ -7,6 +7,7 @@
 //   writes     q_k_v[p,h,b,j] f16    75.5 MB
 //   flop       77.3 Gflop
 //   config     wgmma, ping-pong tiles of 128 x 192, 4 stages, 4 epilogue stages, group-M 4    launch <<<132, 384>>>
+//   made by    stack-q_product-k_product-v_product
 //   fused by   fuse: reduction-consumer
 //   not fused  contract, bias, slice: F024 no-epilogue ('slice' is of class movement; an epilogue is element-wise)
 //   not fused  contract, bias, slice: F024 no-epilogue ('slice' is of class movement; an epilogue is element-wise)
