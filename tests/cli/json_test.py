@@ -80,7 +80,7 @@ class JsonTest(CommandTest):
         return {'LD_LIBRARY_PATH': str(self.driver)}
 
     def artifacts(self):
-        self.weft('compile', *LAYER, '-o', 'a', env=NO_NVRTC)
+        self.weft('compile', *LAYER, '--attention', 'unfused', '-o', 'a', env=NO_NVRTC)
         self.weft('compile', *TINY, '--fuse-rules', 'none', '-o', 'b', env=NO_NVRTC)
         self.weft('compile', *TINY, '--train', '--norms', 'decomposed', '-o', 'train', env=NO_NVRTC)
         self.weft('compile', *CORE, '--attention', 'unfused', '--chunks', '2', '-o', 'chunks',
