@@ -392,8 +392,12 @@ std::vector<Sm90AttentionKnobs> sm90AttentionTileChoices(const AttentionProblem 
         constexpr int64_t bytesInL2 = 24 << 20;  // of keys and values
         const int64_t bytesOfHead =
             problem.keys * (problem.headDim + problem.valueDim) * sizeOf(problem.operandType);
+        // Where all fit, the same number whatever the extents: it makes one group of them.
+        constexpr int64_t mostTogether = 128;
+        const int64_t keyHeads = problem.heads / problem.headsOfGroup,
+                      fitting = std::min(bytesInL2 / bytesOfHead, mostTogether);
         knobs.headGroup =
-            int(headsTogether(problem.heads / problem.headsOfGroup, bytesInL2 / bytesOfHead) *
+            int((keyHeads <= fitting ? mostTogether : headsTogether(keyHeads, fitting)) *
                 problem.headsOfGroup);
       }
       knobs.blocks = multiprocessors * sm90AttentionResidentBlocks(problem, knobs);
