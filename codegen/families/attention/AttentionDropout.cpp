@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace weft {
 
@@ -77,6 +79,17 @@ AttentionDropout attentionDropout(const Kernel &kernel, const AttentionRegion &r
                                       stream, outer, threshold)}}});
   result.keepScale = floatLiteral(dropoutScale(p)).str();
   return result;
+}
+
+void addAttentionDropout(AttentionDropout dropout, Program &program,
+                         std::vector<NamedArgument> &arguments) {
+  program.headers.push_back("weft/dropout.cuh");
+  std::ranges::sort(program.headers);
+  std::ranges::move(dropout.parameters, std::back_inserter(program.parameters));
+  program.constants.push_back(dropout.constants);
+  std::ranges::move(dropout.body, std::back_inserter(program.body));
+  arguments.push_back({"dropout", dropout.kept});
+  arguments.push_back({"keepScale", dropout.keepScale});
 }
 
 }  // namespace codegen

@@ -4,6 +4,7 @@
 
 #include "codegen/Program.h"
 #include "codegen/families/attention/AttentionProblem.h"
+#include "codegen/families/contraction/ContractionTexts.h"
 #include "codegen/families/loop/LoopOps.h"
 
 #include <string>
@@ -34,5 +35,8 @@ struct AttentionDropout {
 AttentionDropout attentionDropout(const Kernel &kernel, const AttentionRegion &region,
                                   const AttentionProblem &problem, Names &names,
                                   const std::vector<std::string> &axes);
+/// The same in front of a kernel's call, whose arguments it becomes.
+void addAttentionDropout(AttentionDropout dropout, Program &program,
+                         std::vector<NamedArgument> &arguments);
 
 }  // namespace weft::codegen

@@ -234,17 +234,6 @@ private:
     return name;
   }
 
-  void addDropout(std::vector<NamedArgument> &arguments) {
-    AttentionDropout dropout = attentionDropout(kernel, region, problem, names, axes);
-    program.headers.push_back("weft/dropout.cuh");
-    std::ranges::sort(program.headers);
-    std::ranges::move(dropout.parameters, std::back_inserter(program.parameters));
-    program.constants.push_back(dropout.constants);
-    std::ranges::move(dropout.body, std::back_inserter(program.body));
-    arguments.push_back({"dropout", dropout.kept});
-    arguments.push_back({"keepScale", dropout.keepScale});
-  }
-
   void call(const AttentionScore &score, const std::string &places) {
     std::vector<NamedArgument> arguments = {{"q", inputs[problem.q.operand]},
                                             {"k", inputs[problem.k.operand]},
@@ -258,7 +247,9 @@ private:
     if (score.hasMasks) arguments.push_back({"coverage", score.coverage});
     if (knobs.splits > 1) arguments.push_back({"partials", "&" + addPartials()});
     if (problem.paged) arguments.push_back({"table", inputs[problem.paged->table]});
-    if (region.hasDropout) addDropout(arguments);
+    if (region.hasDropout)
+      addAttentionDropout(attentionDropout(kernel, region, problem, names, axes), program,
+                          arguments);
     program.body.push_back(
         skeletonCall(isTf32 ? fmt::format("weft::sm80::tf32Attention<{}, {}>", shape, tile)
                             : fmt::format("weft::sm80::attention<{}, {}, {}>",

@@ -291,7 +291,9 @@ private:
     else if (score.hasValueOps) arguments.push_back({"score", score.scoreWithoutMasks});
     if (score.hasValueOps) arguments.push_back({"scoreWithoutMasks", score.scoreWithoutMasks});
     if (score.hasMasks) arguments.push_back({"coverage", score.coverage});
-    if (region.hasDropout) addDropout(arguments);
+    if (region.hasDropout)
+      addAttentionDropout(attentionDropout(kernel, region, problem, names, axes), program,
+                          arguments);
     addOrder(arguments);
     addPacked(arguments);
     addPages(arguments);
@@ -356,17 +358,6 @@ private:
                    .value = fmt::format("return key < {} ? {}[{}] : -1", extentOf(problem.keyAxis),
                                         inputs.at(paged.table), entry)}}});
     arguments.push_back({"pageOf", name});
-  }
-
-  void addDropout(std::vector<NamedArgument> &arguments) {
-    AttentionDropout dropout = attentionDropout(kernel, region, problem, names, axes);
-    program.headers.push_back("weft/dropout.cuh");
-    std::ranges::sort(program.headers);
-    std::ranges::move(dropout.parameters, std::back_inserter(program.parameters));
-    program.constants.push_back(dropout.constants);
-    std::ranges::move(dropout.body, std::back_inserter(program.body));
-    arguments.push_back({"dropout", dropout.kept});
-    arguments.push_back({"keepScale", dropout.keepScale});
   }
 
   const Kernel &kernel;
