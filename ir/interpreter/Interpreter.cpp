@@ -158,7 +158,7 @@ private:
     const std::vector<double> magnitudes = termMagnitudes(op, operands);
     for (size_t n = 0; n < value.elements.size(); ++n) {
       const double share = double(random() >> 11) * 0x1p-52 - 1;  // from -1 to 1
-      const double error = reference::roundingError(dtype, value.elements[n]) +
+      const double error = 2 * reference::roundingError(dtype, value.elements[n]) +
                            (magnitudes.empty() ? 0 : fp32Loss * magnitudes[n]);
       if (std::isfinite(error)) value.elements[n] += share * error;
     }

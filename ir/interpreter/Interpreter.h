@@ -23,7 +23,7 @@ struct InterpreterOptions {
   /// Operands of contractions alone, to their element types: what products read where a kernel
   /// computes an operand itself.
   bool roundFactors = false;
-  /// Beside roundToStorage: moves every value by up to a rounding error of its type, and sums of a
+  /// Beside roundToStorage: moves every value by up to a unit in its last place, and sums of a
   /// contraction or reduction by what fp32 may lose of their terms, at random by this seed. It
   /// shows what a graph makes of rounding that is in no pattern: exact cancellations are none then.
   std::optional<uint64_t> perturbation = std::nullopt;

@@ -889,21 +889,19 @@ TEST_CASE("a result outside one path's roundings is measured by several, and the
 
 TEST_CASE("where terms cancel exactly, a result is bounded by what fp32 loses of them") {
   const auto checked = [](double left) {
+    // Rounded alike, both terms cancel on every path; what a plan computes of them need not.
     const std::string text = R"(
-      !t = tensor<4x2xf32, #weft.axes<i, k>>
-      !s = tensor<4xf32, #weft.axes<i>>
-      weft.graph @cancel(%x: !t) -> !s {
-        %p = weft.softmax %x over k : !t
-        %one = weft.constant dense<1.0> : !s
-        %sum = weft.reduce sum %p over k : !t -> !s
-        %y = weft.sub %sum, %one : !s, !s
-        weft.return %y : !s
+      !t = tensor<64xf32, #weft.axes<i>>
+      weft.graph @cancel(%x: !t) -> !t {
+        %minus = weft.scale %x {factor = -1.0} : !t
+        %y = weft.add %x, %minus : !t, !t
+        weft.return %y : !t
       })";
     return checkReference({.kernels = {}, .results = {"y"}, .ops = text}, 1,
                           [&](double exact, double) { return exact + left; })
         .front();
   };
-  CHECK(checked(1e-7).passed);
+  CHECK(checked(5e-8).passed);
   CHECK(checked(1e-5).failed());
 }
 
