@@ -12,6 +12,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <random>
 
@@ -84,8 +85,14 @@ public:
   /// A value as its element type stores it, if the options ask for that; in fp32 otherwise, if they
   /// ask for that.
   Shared stored(mlir::Type type, TensorValue value) const {
-    if (options.roundToStorage) reference::roundTo(*toDType(type), value);
-    else if (options.precision == Precision::f32) reference::roundTo(DType::f32, value);
+    if (options.roundToStorage) {
+      const DType dtype = *toDType(type);
+      reference::roundTo(dtype, value);
+      if (options.rangeShare < 1 && dtype != DType::i32 && dtype != DType::i1)
+        for (double &element : value.elements)
+          if (std::isinf(reference::roundTo(dtype, element / options.rangeShare)))
+            element = std::copysign(std::numeric_limits<double>::infinity(), element);
+    } else if (options.precision == Precision::f32) reference::roundTo(DType::f32, value);
     return std::make_shared<const TensorValue>(std::move(value));
   }
 

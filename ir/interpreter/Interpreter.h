@@ -27,6 +27,9 @@ struct InterpreterOptions {
   /// contraction or reduction by what fp32 may lose of their terms, at random by this seed. It
   /// shows what a graph makes of rounding that is in no pattern: exact cancellations are none then.
   std::optional<uint64_t> perturbation = std::nullopt;
+  /// Beside roundToStorage: what is stored becomes infinite from the range's end times this on. It
+  /// shows what would leave the range if other roundings made it a little larger.
+  double rangeShare = 1;
   uint64_t seed = 1, step = 0;  ///< of dropout
 };
 

@@ -89,6 +89,20 @@ class SpaceTest(ProfileTest):
         self.assertNotIn('layer_norm', whole)
         self.fails(2, 'profile', *train, '--only', 'nothing', says=["kernels contains 'nothing'"])
 
+    def test_only_configurations_of_a_family(self):
+        layer = ['paper-encoder', '--dim', 'b=1', '--dim', 'j=128', '--dry-run', '--store', 'a.db']
+        fused = self.weft('profile', *layer, '--family', 'attention-sm90').out
+        self.assertRegex(fused, r'\n1 distinct kernels|^1 distinct kernels')
+        self.assertNotIn('attention_projection', fused)
+        self.fails(2, 'profile', *layer, '--family', 'attention', says=['known: ', 'attention-sm90'])
+        self.fails(
+            2,
+            'profile',
+            *layer,
+            '--family',
+            'attention-backward-sm90',
+            says=['none of', 'attention-backward-sm90'])
+
 
 class LostTest(ProfileTest):
     def test_a_gpu_that_goes_keeps_what_was_measured(self):

@@ -95,18 +95,17 @@ public:
     // What warps multiply runs on every target from sm_80 on, but an H200 is offered little of it.
     const bool isOfWarps = family.is<Sm80GemmKnobs>() || family.is<Sm80AttentionKnobs>() ||
                            family.is<Sm80AttentionBackwardKnobs>();
-    for (const ConfigurationSpace &space :
-         configurationSpaces(kernel, isOfWarps ? findDevice("a100") : device)) {
-      if (space.family != &family.family()) continue;
-      std::vector<Knobs> wanted;
-      std::ranges::copy_if(space.knobs, std::back_inserter(wanted), isWanted);
-      if (wanted.empty()) continue;
-      for (size_t attempt = 0; attempt < 4 * count && chosen.size() < count; ++attempt) {
-        const LayoutTuple layouts = drawLayouts(space);
-        const Knobs &knobs = wanted[attempt % wanted.size()];
-        if (isUseful(kernel, layouts, knobs))
-          chosen.insert(configurationOf(kernel, layouts, knobs));
-      }
+    const SpaceOrRejection answer =
+        family.family().space(kernel, isOfWarps ? findDevice("a100") : device);
+    if (!answer.space) return {};
+    const ConfigurationSpace &space = *answer.space;
+    std::vector<Knobs> wanted;
+    std::ranges::copy_if(space.knobs, std::back_inserter(wanted), isWanted);
+    for (size_t attempt = 0; attempt < 4 * count && chosen.size() < count && !wanted.empty();
+         ++attempt) {
+      const LayoutTuple layouts = drawLayouts(space);
+      const Knobs &knobs = wanted[attempt % wanted.size()];
+      if (isUseful(kernel, layouts, knobs)) chosen.insert(configurationOf(kernel, layouts, knobs));
     }
     return {chosen.begin(), chosen.end()};
   }
@@ -115,12 +114,12 @@ public:
   /// keys, knobs and layouts drawn.
   std::vector<Configuration> drawDecoding(const Kernel &kernel, size_t count) {
     std::set<Configuration> chosen;
-    for (const ConfigurationSpace &space : configurationSpaces(kernel, findDevice("h200"))) {
-      if (space.family != &sm80AttentionFamily) continue;
-      for (size_t attempt = 0; attempt < 4 * count && chosen.size() < count; ++attempt) {
-        const LayoutTuple layouts = drawLayouts(space);
-        chosen.insert(configurationOf(kernel, layouts, space.knobs[below(space.knobs.size())]));
-      }
+    const SpaceOrRejection answer = sm80AttentionFamily.space(kernel, findDevice("h200"));
+    if (!answer.space) return {};
+    const ConfigurationSpace &space = *answer.space;
+    for (size_t attempt = 0; attempt < 4 * count && chosen.size() < count; ++attempt) {
+      const LayoutTuple layouts = drawLayouts(space);
+      chosen.insert(configurationOf(kernel, layouts, space.knobs[below(space.knobs.size())]));
     }
     return {chosen.begin(), chosen.end()};
   }

@@ -251,6 +251,7 @@ int runAll(const Options &options, const std::string &architecture) {
   const runtime::cuda::Stream stream;
   fmt::print("{} kernels for {} ({}), chosen after {:.1f} s\n", cases.size(), context.gpu().name,
              architecture, elapsed());
+  std::fflush(stdout);
   const auto batchAt = [&](size_t begin) {
     return std::async(std::launch::async, [&, begin] {
       return buildBatch(std::span(cases).subspan(begin, std::min(batchSize, cases.size() - begin)),

@@ -122,11 +122,12 @@ public:
     space.kernel = kernel;
     space.name = kernel.name;
     for (const ConfigurationSpace &family : everySpace(kernel, model.device())) {
-      if (family.family->isView) continue;
+      if (family.family->isView || !isAsked(*family.family)) continue;
       space.legal += countConfigurations(kernel, family);
       if (!family.tuples.empty()) addTuples(family);
       else if (!family.choices.empty()) addCombinations(family);
     }
+    if (families.empty() && !options.families.empty()) return;
     space.combinations = places.size();
     std::erase_if(places, [&](const Place &place) { return !(place.seconds < select::infinite); });
     std::stable_sort(places.begin(), places.end(),
@@ -148,6 +149,11 @@ private:
     double seconds;                  ///< of the best knobs
     std::vector<size_t> knobs = {};  ///< those worth pricing, best first
   };
+
+  bool isAsked(const Family &family) const {
+    return options.families.empty() ||
+           std::ranges::find(options.families, family.name) != options.families.end();
+  }
 
   bool isTranspose(const LayoutTuple &tuple) const {
     return tuple.size() == 2 && tuple[0] != tuple[1] && gathered.transposed.contains(tuple[0]) &&
@@ -447,6 +453,10 @@ ProfileSpace profileSpace(const std::vector<select::Problem> &problems,
                           const ProfileSpaceOptions &options) {
   ProfileSpace result;
   result.options = options;
+  for (const std::string &name : options.families)
+    if (!familyNamed(name))
+      throw Error::badInput("no kernel family is named '{}' (known: {})", name,
+                            fmt::join(familyNames(), ", "));
   const auto isAsked = [&](const std::string &name) {
     return options.names.empty() ||
            std::ranges::any_of(options.names, [&](const std::string &part) {
@@ -458,6 +468,9 @@ ProfileSpace profileSpace(const std::vector<select::Problem> &problems,
     ++kernels;
     if (isAsked(gathered.kernel.name)) KernelPruning(gathered, model, options, result).run();
   }
+  if (result.kernels.empty() && kernels > 0 && !options.families.empty())
+    throw Error::badInput("none of {} kernels is taken by {}; weft profile --dry-run lists them",
+                          kernels, fmt::join(options.families, " or "));
   if (result.kernels.empty() && kernels > 0)
     throw Error::badInput("no name of {} kernels contains '{}'; weft profile --dry-run lists them",
                           kernels, fmt::join(options.names, "' or '"));

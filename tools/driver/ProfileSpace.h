@@ -27,6 +27,8 @@ struct ProfileSpaceOptions {
   size_t mostKnobs = 4;     ///< of them, at most
   std::vector<std::string> names =
       {};  ///< kernels whose name contains one of these alone; empty: all
+  std::vector<std::string> families =
+      {};  ///< configurations of kernel families of these names alone; empty: all
 };
 
 /// One configuration to be built and measured.

@@ -31,6 +31,7 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <sstream>
 
 #include <dlfcn.h>
@@ -931,6 +932,16 @@ TEST_CASE("what the reference itself cannot hold was not checked, and did not fa
   CHECK_FALSE(lost.passed);
   CHECK_FALSE(lost.failed());
   CHECK_THAT(lost.unchecked, Catch::Contains("leave the range of f16"));
+  // Beyond half of the range's end, what rounds otherwise may leave it.
+  const auto infinite = [](double exact, double rounded) {
+    return std::abs(exact) > 350 ? std::numeric_limits<double>::infinity() : rounded;
+  };
+  const ResultCheck near = checked("1.4e+04", infinite);
+  CHECK_FALSE(near.failed());
+  CHECK_THAT(near.unchecked, Catch::Contains("leave the range of f16"));
+  CHECK(checked("1.0e+03", [](double, double) {
+          return std::numeric_limits<double>::infinity();
+        }).failed());
   ArtifactVerdict verdict;
   verdict.whole.results = {checked("1.0e+03"), lost};
   CHECK_FALSE(verdict.whole.failed());

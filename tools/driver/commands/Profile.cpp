@@ -415,6 +415,11 @@ Action addProfile(CLI::App &command) {
       ->delimiter(',')
       ->type_name("TEXT,..");
   command
+      .add_option("--family", flags->space.families,
+                  "measure only configurations of these kernel families, e.g. attention-sm90")
+      ->delimiter(',')
+      ->type_name("NAME,..");
+  command
       .add_option("--layouts", flags->space.mostLayouts, "layout combinations of a kernel, at most")
       ->capture_default_str()
       ->type_name("N");
