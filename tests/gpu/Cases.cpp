@@ -6,6 +6,11 @@
 #include "tests/unit/samples/SampleFloat8.h"
 
 #include <algorithm>
+#include <future>
+#include <iterator>
+#include <random>
+#include <utility>
+#include <vector>
 
 namespace weft::gputest {
 namespace {
@@ -103,23 +108,33 @@ void addCasts(Collector &collect) {
 }  // namespace
 
 std::vector<Case> allCases() {
+  using Add = void (*)(Collector &);
+  constexpr Add parts[] = {addExamples,
+                           addScatters,
+                           addExtents,
+                           addLarge,
+                           addLayouts,
+                           addContractions,
+                           addAttentions,
+                           addAttentionBackwards,
+                           addCasts,
+                           addSplitAttentionBackwards,
+                           addUnorderedAttentionBackwards,
+                           addHardAttentions,
+                           addDrawnAttentions};
+  std::vector<std::future<std::vector<Case>>> drawn;
+  for (const Add add : parts)
+    drawn.push_back(std::async(std::launch::async, [add] {
+      std::vector<Case> cases;
+      Collector collect(cases);
+      add(collect);
+      return cases;
+    }));
   std::vector<Case> cases;
-  Collector collect(cases);
-  addExamples(collect);
-  addScatters(collect);
-  addExtents(collect);
-  addLarge(collect);
-  addLayouts(collect);
-  addContractions(collect);
-  addAttentions(collect);
-  addAttentionBackwards(collect);
-  addCasts(collect);
-  addSplitAttentionBackwards(collect);
-  addUnorderedAttentionBackwards(collect);
-  addHardAttentions(collect);
-  addDrawnAttentions(collect);
-  std::mt19937_64 random(23);
-  for (size_t n = cases.size(); n > 1; --n) std::swap(cases[n - 1], cases[random() % n]);
+  for (std::future<std::vector<Case>> &part : drawn)
+    std::ranges::move(part.get(), std::back_inserter(cases));
+  std::mt19937_64 dice(23);
+  for (size_t n = cases.size(); n > 1; --n) std::swap(cases[n - 1], cases[dice() % n]);
   return cases;
 }
 
