@@ -193,8 +193,13 @@ int64_t sm90AttentionSharedBytes(const AttentionProblem &problem, const Sm90Atte
 
 int sm90AttentionResidentBlocks(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
   if (knobs.residents > 0) return knobs.residents;
+  // Two blocks leave a thread 128 registers; one product into 240 columns takes 150 by ptxas.
+  constexpr int64_t mostColumnsOfTwo = 192;
   const int64_t bytes = sm90AttentionSharedBytes(problem, knobs) + reservedBytes;
-  return consumersOf(knobs) == 1 && 2 * bytes <= sharedBytesOfMultiprocessor ? 2 : 1;
+  return consumersOf(knobs) == 1 && problem.valueDim <= mostColumnsOfTwo &&
+                 2 * bytes <= sharedBytesOfMultiprocessor
+             ? 2
+             : 1;
 }
 
 int64_t sm90AttentionTiles(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
