@@ -19,15 +19,21 @@ class Layer:
     dropout: float = 0.0
     epsilon: float = 0.0
     shares: bool = False  # weights between the layers of a model
+    causal: bool = False
+    label: str = ''  # of a preset at other sizes, which are then all named; empty: the preset's
 
     def name(self, batch, length):
-        return f'{self.preset} B={batch} L={length}'
+        return f'{self.label or self.preset} B={batch} L={length}'
 
     def training_name(self, batch, length):
-        return f'{self.preset} training B={batch} L={length}'
+        return f'{self.label or self.preset} training B={batch} L={length}'
 
     def compile_arguments(self, batch, length):
-        return [self.preset, '--dim', f'b={batch}', '--dim', f'j={length}']
+        dims = {'b': batch, 'j': length}
+        if self.label:
+            dims.update(i=self.hidden, h=self.heads, u=self.feed_forward)
+        named = [word for axis, extent in dims.items() for word in ('--dim', f'{axis}={extent}')]
+        return [self.preset, *named, *(['--mask', 'causal'] if self.causal else [])]
 
     def weight_elements(self):
         """Of matrices, biases and, in an encoder layer, two norms."""
@@ -39,8 +45,9 @@ class Layer:
         """Of the products of a forward pass: projections, scores, weighted sum, output, and what
         feeds forward."""
         tokens = batch * length
+        seen = (length + 1) / 2 if self.causal else length  # keys of a query, in the mean
         return 2 * tokens * self.hidden * (
-            4 * self.hidden + 2 * self.feed_forward) + 4 * tokens * length * self.hidden
+            4 * self.hidden + 2 * self.feed_forward) + 4 * tokens * seen * self.hidden
 
     def workload(self, batch, length):
         """Bytes of input, output and weights once."""
@@ -69,8 +76,13 @@ ALBERT_BASE = Layer('albert-base', hidden=768, heads=12, feed_forward=3072, acti
 DISTILBERT = Layer('distilbert', hidden=768, heads=12, feed_forward=3072, activation='gelu',
                    epsilon=1e-12)
 
+# GPT-Neo-1.3B's global layer as the rivals' protocol has it: post-norm, with the scale.
+GPT_NEO = Layer('bert-large', hidden=2048, heads=16, feed_forward=8192, activation='gelu',
+                epsilon=1e-12, causal=True, label='gpt-neo global')
+
 SHAPES = [(8, 512), (96, 128)]
 SWEEP = [(1, length) for length in (128, 256, 512, 1024, 2048, 4096)]
 FORWARD = [(layer, *shape) for shape in SHAPES + SWEEP for layer in (PAPER, BERT_BASE, BERT_LARGE)]
 FORWARD += [(PAPER_ATTENTION, *shape) for shape in SHAPES]
+FORWARD += [(BERT_LARGE, 8, 4096), (GPT_NEO, 1, 4096), (GPT_NEO, 8, 4096)]
 TRAINING = [(layer, *shape) for layer in (PAPER, PAPER_ATTENTION) for shape in SHAPES]

@@ -72,21 +72,24 @@ def layer_norm(x, gamma, beta, epsilon):
     return (x - mean) * torch.rsqrt(variance + epsilon) * gamma + beta
 
 
-def attention(t, dropout):
+def attention(t, dropout, causal=False):
     """Multi-head attention by the graph's names and axes (wq[p,h,i], wo[w,h,i], x[b,j,i]); dropout
     of probabilities is stream 0."""
     project = lambda w, b: torch.einsum('phi,bji->phbj', t[w], t['x']) + t[b][:, :, None, None]
     q, k, v = project('wq', 'bq'), project('wk', 'bk'), project('wv', 'bv')
     score = torch.einsum('phbk,phbj->hbjk', k, q) / math.sqrt(q.shape[0])
+    if causal:
+        hidden = torch.ones(score.shape[-2:], device=score.device, dtype=torch.bool).triu(1)
+        score.masked_fill_(hidden, -math.inf)
     weighted = torch.einsum('whbk,hbjk->whbj', v, dropout(torch.softmax(score, -1), 0))
     return torch.einsum('whi,whbj->bji', t['wo'], weighted) + t['bo']
 
 
-def encoder(t, activation, epsilon, dropout):
+def encoder(t, activation, epsilon, dropout, causal=False):
     """The post-norm encoder layer by its own names: axes as in the graph (w1[u,i], w2[i,u],
     ...)."""
     middle = layer_norm(
-        dropout(attention(t, dropout), 1) + t['x'], t['gamma1'], t['beta1'], epsilon)
+        dropout(attention(t, dropout, causal), 1) + t['x'], t['gamma1'], t['beta1'], epsilon)
     hidden = torch.einsum('ui,bji->bju', t['w1'], middle) + t['b1']
     active = torch.relu(hidden) if activation == 'relu' else torch.nn.functional.gelu(
         hidden, approximate='tanh' if activation == 'gelu_tanh' else 'none')
@@ -97,8 +100,8 @@ def encoder(t, activation, epsilon, dropout):
 def result_of(layer, tensors, dropout, dtype=torch.float64):
     """What a layers.Layer computes, all in `dtype`."""
     t = {name: value.to(dtype) for name, value in tensors.items()}
-    return encoder(t, layer.activation, layer.epsilon,
-                   dropout) if layer.feed_forward else attention(t, dropout)
+    return encoder(t, layer.activation, layer.epsilon, dropout,
+                   layer.causal) if layer.feed_forward else attention(t, dropout, layer.causal)
 
 
 class WrongResult(Exception):

@@ -13,9 +13,9 @@ from . import timing
 class Attention(torch.nn.Module):
     """Multi-head attention with biases and dropout of the probabilities; `sdpa` chooses fused
     attention, else softmax between two products."""
-    def __init__(self, hidden, heads, dropout=0.0, sdpa=True):
+    def __init__(self, hidden, heads, dropout=0.0, sdpa=True, causal=False):
         super().__init__()
-        self.heads, self.dropout, self.sdpa = heads, dropout, sdpa
+        self.heads, self.dropout, self.sdpa, self.causal = heads, dropout, sdpa, causal
         self.qkv = torch.nn.Linear(hidden, 3 * hidden)
         self.out = torch.nn.Linear(hidden, hidden)
 
@@ -25,8 +25,12 @@ class Attention(torch.nn.Module):
     def mixed(self, q, k, v):
         if self.sdpa:
             return F.scaled_dot_product_attention(q, k, v,
-                                                  dropout_p=self.dropout if self.training else 0.0)
+                                                  dropout_p=self.dropout if self.training else 0.0,
+                                                  is_causal=self.causal)
         score = (q @ k.transpose(-1, -2)) / math.sqrt(q.shape[-1])
+        if self.causal:
+            hidden = torch.ones(score.shape[-2:], device=q.device, dtype=torch.bool).triu(1)
+            score = score.masked_fill(hidden, -math.inf)
         return self.drop(torch.softmax(score, -1)) @ v
 
     def attention(self, x):
@@ -55,8 +59,8 @@ class Attention(torch.nn.Module):
 class EncoderLayer(Attention):
     """Post-norm encoder layer."""
     def __init__(self, hidden, heads, feed_forward, activation='relu', dropout=0.0, epsilon=1e-5,
-                 sdpa=True):
-        super().__init__(hidden, heads, dropout, sdpa)
+                 sdpa=True, causal=False):
+        super().__init__(hidden, heads, dropout, sdpa, causal)
         self.activation = F.relu if activation == 'relu' else F.gelu
         self.up = torch.nn.Linear(hidden, feed_forward)
         self.down = torch.nn.Linear(feed_forward, hidden)
@@ -84,7 +88,7 @@ def module_of(layer):
     if not layer.feed_forward:
         return Attention(layer.hidden, layer.heads, layer.dropout)
     return EncoderLayer(layer.hidden, layer.heads, layer.feed_forward, layer.activation,
-                        layer.dropout, layer.epsilon)
+                        layer.dropout, layer.epsilon, causal=layer.causal)
 
 
 def twin(module, sdpa):
@@ -166,6 +170,8 @@ def jax_layer(layer, tensors, x, dy=None):
         batch, length, _ = y.shape
         qkv = (y @ w['wqkv'] + w['bqkv']).reshape(batch, length, 3, heads, head)
         score = jnp.einsum('blhd,bmhd->bhlm', qkv[:, :, 0], qkv[:, :, 1]) / math.sqrt(head)
+        if layer.causal:
+            score = jnp.where(jnp.tril(jnp.ones((length, length), bool)), score, -jnp.inf)
         probability = drop(jax.nn.softmax(score.astype(jnp.float32), -1).astype(y.dtype), key)
         mixed = jnp.einsum('bhlm,bmhd->blhd', probability, qkv[:, :,
                                                                2]).reshape(batch, length, hidden)
