@@ -133,6 +133,25 @@ TEST_CASE("every tile of fused attention compiles without spills") {
   batch.buildAndCheck(60, 1);
 }
 
+TEST_CASE("tiles of attention-sm90 whose rows are of packed heads compile without spills") {
+  Batch batch;
+  const auto addPacked = [&](const Case &one) {
+    for (const Configuration &configuration : tilesOf(one.kernel))
+      if (configuration.knobs.get<Sm90AttentionKnobs>().packed != 0)
+        batch.add(one.name, one.kernel, configuration, "sm_90a");
+  };
+  for (const Case &one : cases(DType::f16)) addPacked(one);
+  for (const Case &one : decoding()) addPacked(one);
+  // Groups that leave rows of none, and one that fills a consumer's rows with a query.
+  for (const int64_t group : {3, 6, 64})
+    for (const int64_t width : {64, 128}) {
+      const AttentionExtents extents{
+          .b = 16, .h = 4, .g = group, .j = 17, .k = 1000, .p = width, .w = width};
+      addPacked({fmt::format("group of {}", group), causalAttention(extents, DType::bf16, true)});
+    }
+  batch.buildAndCheck(60, 1);
+}
+
 TEST_CASE("fused attention waits for WGMMAs where it says so alone") {
   runtime::BuildOptions options;
   options.headers = codegen::deviceHeaders();
