@@ -133,9 +133,16 @@ void addAttentions(Collector &collect) {
               samples::packedAttention(extents, type, true),
               samples::packedAttention(extents, type, true, true),
               samples::packedAttention(extents, type, true, false, Dropout{.p = 0.3, .stream = 5})})
+          for (const Knobs &family : families)
+            for (const Configuration &configuration :
+                 collect.drawFamily(kernel, family, headDim == 64 ? 4 : 1))
+              collect.add("attention-packed", kernel, type, configuration);
+        const Kernel kernel =
+            samples::inTf32(samples::packedAttention(extents, DType::f32, true, true));
+        if (type == DType::f16)
           for (const Configuration &configuration :
-               collect.drawFamily(kernel, Sm90AttentionKnobs{}, headDim == 64 ? 4 : 1))
-            collect.add("attention-packed", kernel, type, configuration);
+               collect.drawFamily(kernel, Sm80AttentionKnobs{}, 1))
+            collect.add("attention-packed", kernel, nameOf(samples::tf32Types), configuration);
       }
   // Few queries and many keys: packed heads, warps of keys, splits.
   for (const auto &[headDim, valueDim] : widths)

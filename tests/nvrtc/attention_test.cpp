@@ -233,6 +233,29 @@ TEST_CASE("every tile of fused attention of f32 read as tf32 compiles without sp
   batch.buildAndCheck(20);
 }
 
+TEST_CASE("attention-sm80 over packed tokens compiles without spills") {
+  Batch batch;
+  size_t turn = 0;
+  for (const int64_t width : {40, 64, 128, 256})
+    for (const DType type : {DType::f16, DType::bf16, DType::f32}) {
+      const AttentionExtents extents{
+          .b = 4, .h = 3, .g = 2, .j = 500, .k = 500, .p = width, .w = width, .tokens = 1500};
+      std::set<Knobs> seen;
+      const bool isTf32 = type == DType::f32;
+      const std::optional<Dropout> dropout =
+          width == 64 ? std::optional(Dropout{.p = 0.1, .stream = 1}) : std::nullopt;
+      const Kernel halves = packedAttention(extents, type, true, width % 128 == 0, dropout),
+                   kernel = isTf32 ? inTf32(halves) : halves;
+      forEachConfiguration(kernel, findDevice("a100"), {}, [&](const Configuration &own) {
+        if (own.knobs.is<Sm80AttentionKnobs>() && seen.insert(own.knobs).second)
+          batch.add(fmt::format("packed {}", width), kernel, own,
+                    nvrtctest::architectures[turn++ % nvrtctest::architectures.size()]);
+        return true;
+      });
+    }
+  batch.buildAndCheck(40, 2);
+}
+
 TEST_CASE("tiles of few queries and many keys compile without spills") {
   Batch batch;
   size_t turn = 0;

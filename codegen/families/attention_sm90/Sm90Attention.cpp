@@ -333,10 +333,10 @@ private:
                                         placeOfHead(problem, output, "head"), output.rowStride)}}});
     arguments.push_back(
         {"sequences",
-         fmt::format("weft::sm90::PackedSequences<{}, {}, {}, {}, {}>{{{}}}",
-                     problem.packed->sequences, problem.packed->divisor,
-                     problem.packed->offsetStride, axes[size_t(problem.queryAxis)],
-                     axes[size_t(region.packed->output)], inputs.at(region.packed->input))});
+         fmt::format("weft::PackedSequences<{}, {}, {}, {}, {}>{{{}}}", problem.packed->sequences,
+                     problem.packed->divisor, problem.packed->offsetStride,
+                     axes[size_t(problem.queryAxis)], axes[size_t(region.packed->output)],
+                     inputs.at(region.packed->input))});
     arguments.push_back({"outputRow", row});
     addPrefetches();
     arguments.push_back({"zeroesUnused", "true"});

@@ -530,7 +530,7 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
   if (isLeader) waitForStoresToRead<0>();
   if constexpr (problem.isPacked)
     if (args.zeroesUnused)
-      zeroUnused<problem.valueDim, problem.heads>(
+      zeroUnused<problem.valueDim, problem.heads, true>(
           args.sequences, args.outputRow, consumer * warpgroup + thread, C::consumers * warpgroup);
 }
 
