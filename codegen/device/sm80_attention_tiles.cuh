@@ -22,6 +22,7 @@ struct AttentionShape {
   int pagePositions = 0;  // 0: no pages
   int pages = 0;
   Offset pageK = 0, pageV = 0, strideOfEntry = 1;
+  bool isPacked = false;  // rows are of packed tokens; `queries` and `keys` are bounds
 };
 
 /// queries: rows of a block, 16 a warp; keys: positions of a key tile; stages: key tiles, with
@@ -38,7 +39,8 @@ struct AttentionTile {
   int splits = 1;
 };
 
-/// The first elements of one head, of pages those of page 0; and the first entry of its sequence.
+/// The first elements of one head, of packed tokens those of its sequence, of pages those of page
+/// 0; and the first entry of its sequence.
 struct HeadPlaces {
   Offset q, k, v, output, logSums, table;
 };
@@ -140,7 +142,8 @@ __device__ __forceinline__ void copyQueries(SharedAddress to, const T *q,
   using P = AttentionConfig<shape, tile>;
   if constexpr (tile.packedHeads == 1) {
     copyPositions<tile.queries, shape.headDim, P::threads, shape.rowQ>(
-        to, q + placesOfHead(at.firstHead).q, at.firstRow, shape.queries);
+        to, q + placesOfHead(at.firstHead).q, at.firstRow,
+        shape.isPacked ? at.lastRow + 1 : shape.queries);
   } else {
     constexpr int chunks = P::HeadRows::chunks;
 #pragma unroll 1

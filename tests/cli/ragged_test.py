@@ -56,6 +56,21 @@ class RaggedTest(CommandTest):
         gelu, = (kernel for kernel in launched if 'gelu' in kernel['name'])
         self.assertIn('weft::geluForHalf(', (self.folder / 'out' / gelu['source']).read_text())
 
+    def test_attention_reads_packed_tokens_without_wgmma(self):
+        """The layer is packed and unpacked at its ends alone, on a target of mma.sync, too."""
+        self.weft('compile', 'bert-base', '--ragged', 'j', '--device', 'a100', '--stop-after',
+                  'emit', '-o', 'out')
+        plan = json.loads((self.folder / 'out/plan.json').read_text())
+        launched = [kernel for kernel in plan['kernels'] if kernel['family'] != 'view']
+        names = [kernel['name'] for kernel in launched]
+        self.assertEqual([name for name in names if name.startswith('pack')], ['pack__t_i'])
+        self.assertEqual([name for name in names if name.startswith('unpack')], ['unpack__b_j_i'])
+        attention, = (kernel for kernel in launched
+                      if kernel['name'].startswith('attention_unpack'))
+        self.assertEqual(attention['family'], 'attention-sm80')
+        self.assertIn('weft::PackedSequences<',
+                      (self.folder / 'out' / attention['source']).read_text())
+
     def test_attention_of_grouped_heads_reads_tokens_that_a_rotary_embedding_turned(self):
         """Tokens turn by their positions in sequences without being unpacked, keys and queries of
         one stacked product at once; the layer is packed and unpacked at its ends alone."""

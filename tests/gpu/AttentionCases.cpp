@@ -57,6 +57,10 @@ bool isApart(const Knobs &any) {
   const auto *knobs = any.getIf<Sm90AttentionBackwardKnobs>();
   return knobs && knobs->gradients == BackwardGradients::apart;
 }
+bool arePacked(const Knobs &any) {
+  const auto *knobs = any.getIf<Sm90AttentionKnobs>();
+  return knobs && knobs->packed != 0;
+}
 bool isNotApart(const Knobs &any) { return !isApart(any); }
 
 }  // namespace
@@ -129,9 +133,16 @@ void addAttentions(Collector &collect) {
               samples::packedAttention(extents, type, true),
               samples::packedAttention(extents, type, true, true),
               samples::packedAttention(extents, type, true, false, Dropout{.p = 0.3, .stream = 5})})
+          for (const Knobs &family : families)
+            for (const Configuration &configuration :
+                 collect.drawFamily(kernel, family, headDim == 64 ? 4 : 1))
+              collect.add("attention-packed", kernel, type, configuration);
+        const Kernel kernel =
+            samples::inTf32(samples::packedAttention(extents, DType::f32, true, true));
+        if (type == DType::f16)
           for (const Configuration &configuration :
-               collect.drawFamily(kernel, Sm90AttentionKnobs{}, headDim == 64 ? 4 : 1))
-            collect.add("attention-packed", kernel, type, configuration);
+               collect.drawFamily(kernel, Sm80AttentionKnobs{}, 1))
+            collect.add("attention-packed", kernel, nameOf(samples::tf32Types), configuration);
       }
   // Few queries and many keys: packed heads, warps of keys, splits.
   for (const auto &[headDim, valueDim] : widths)
@@ -145,6 +156,23 @@ void addAttentions(Collector &collect) {
           if ((kind + turn) % 4 == 0)
             for (const Configuration &configuration : collect.drawDecoding(kinds[kind], 2))
               collect.add("attention-decoding", kinds[kind], type, configuration);
+      }
+  // The same by WGMMA: groups that divide the 64 rows of a consumer, and others.
+  for (const auto &[headDim, valueDim] : widths)
+    for (const int64_t group : {2, 3, 4, 8, 48})
+      for (const int64_t queries : {5, 16, 63}) {
+        AttentionExtents extents{
+            .b = 5, .h = 3, .g = group, .j = queries, .k = 1000, .p = headDim, .w = valueDim};
+        const DType type = ++turn % 2 == 0 ? DType::f16 : DType::bf16;
+        std::vector<Kernel> kinds = kindsOf(extents, type, queries > 16);
+        extents.distance = 20;
+        kinds.push_back(samples::relativeAttention(extents, type, true));
+        kinds.push_back(samples::alibiAttention(extents, type));
+        for (size_t kind = 0; kind < kinds.size(); ++kind)
+          if ((kind + turn) % 3 == 0)
+            for (const Configuration &configuration :
+                 collect.drawFamily(kinds[kind], Sm90AttentionKnobs{}, 2, arePacked))
+              collect.add("attention-packed-heads", kinds[kind], type, configuration);
       }
 }
 

@@ -133,6 +133,25 @@ TEST_CASE("every tile of fused attention compiles without spills") {
   batch.buildAndCheck(60, 1);
 }
 
+TEST_CASE("tiles of attention-sm90 whose rows are of packed heads compile without spills") {
+  Batch batch;
+  const auto addPacked = [&](const Case &one) {
+    for (const Configuration &configuration : tilesOf(one.kernel))
+      if (configuration.knobs.get<Sm90AttentionKnobs>().packed != 0)
+        batch.add(one.name, one.kernel, configuration, "sm_90a");
+  };
+  for (const Case &one : cases(DType::f16)) addPacked(one);
+  for (const Case &one : decoding()) addPacked(one);
+  // Groups that leave rows of none, and one that fills a consumer's rows with a query.
+  for (const int64_t group : {3, 6, 64})
+    for (const int64_t width : {64, 128}) {
+      const AttentionExtents extents{
+          .b = 16, .h = 4, .g = group, .j = 17, .k = 1000, .p = width, .w = width};
+      addPacked({fmt::format("group of {}", group), causalAttention(extents, DType::bf16, true)});
+    }
+  batch.buildAndCheck(60, 1);
+}
+
 TEST_CASE("fused attention waits for WGMMAs where it says so alone") {
   runtime::BuildOptions options;
   options.headers = codegen::deviceHeaders();
@@ -212,6 +231,29 @@ TEST_CASE("every tile of fused attention of f32 read as tf32 compiles without sp
     });
   }
   batch.buildAndCheck(20);
+}
+
+TEST_CASE("attention-sm80 over packed tokens compiles without spills") {
+  Batch batch;
+  size_t turn = 0;
+  for (const int64_t width : {40, 64, 128, 256})
+    for (const DType type : {DType::f16, DType::bf16, DType::f32}) {
+      const AttentionExtents extents{
+          .b = 4, .h = 3, .g = 2, .j = 500, .k = 500, .p = width, .w = width, .tokens = 1500};
+      std::set<Knobs> seen;
+      const bool isTf32 = type == DType::f32;
+      const std::optional<Dropout> dropout =
+          width == 64 ? std::optional(Dropout{.p = 0.1, .stream = 1}) : std::nullopt;
+      const Kernel halves = packedAttention(extents, type, true, width % 128 == 0, dropout),
+                   kernel = isTf32 ? inTf32(halves) : halves;
+      forEachConfiguration(kernel, findDevice("a100"), {}, [&](const Configuration &own) {
+        if (own.knobs.is<Sm80AttentionKnobs>() && seen.insert(own.knobs).second)
+          batch.add(fmt::format("packed {}", width), kernel, own,
+                    nvrtctest::architectures[turn++ % nvrtctest::architectures.size()]);
+        return true;
+      });
+    }
+  batch.buildAndCheck(40, 2);
 }
 
 TEST_CASE("tiles of few queries and many keys compile without spills") {

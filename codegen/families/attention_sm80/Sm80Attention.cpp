@@ -72,7 +72,9 @@ public:
     describeTile();
     addChecks();
     program.body.insert(program.body.end(), score.functions.begin(), score.functions.end());
-    call(score, addPlaces());
+    const std::string sequences = addSequences();
+    call(score, addPlaces(sequences), sequences);
+    if (problem.packed) zeroUnused(sequences);
     program.launchBounds = fmt::format("{}, {}", sm80AttentionThreads(knobs), residentBlocks());
     program.launch = {.grid = {sm80AttentionBlocks(problem, knobs), 1, 1},
                       .block = {sm80AttentionThreads(knobs), 1, 1},
@@ -134,7 +136,8 @@ private:
                problem.v.rowStride, problem.output.rowStride,
                problem.logSums ? problem.logSums->rowStride : 0,
                problem.output.hasAlignedRows(sizeOf(problem.outputType), 16),
-               floatLiteral(problem.scale), scalesLast, pagesText())}},
+               floatLiteral(problem.scale), scalesLast,
+               problem.packed ? ",\n    .isPacked = true" : pagesText())}},
          ""});
   }
 
@@ -201,8 +204,40 @@ private:
                       what));
   }
 
+  /// Where sequences lie among packed tokens; returns its name, of none an empty one.
+  std::string addSequences() {
+    if (!problem.packed) return "";
+    const std::string name = names.reserve("sequences");
+    program.body.push_back(
+        {.kind = Statement::Kind::declare,
+         .type = fmt::format("const weft::PackedSequences<{}, {}, {}, {}, {}>",
+                             problem.packed->sequences, problem.packed->divisor,
+                             problem.packed->offsetStride, extentOf(problem.queryAxis),
+                             axes[size_t(region.packed->output)]),
+         .name = name,
+         .value = fmt::format("{{{}}}", inputs.at(region.packed->input))});
+    return name;
+  }
+
+  /// Rows of the output that are of no sequence become zeros.
+  void zeroUnused(const std::string &sequences) {
+    const AttentionTensor &output = problem.output;
+    const std::string row = names.reserve("outputRow");
+    program.body.push_back(
+        {.kind = Statement::Kind::function,
+         .type = "int head, int token",
+         .name = row,
+         .body = {evaluate(fmt::format("return {} + {} + weft::Offset(token) * {}",
+                                       outputs.at(output.operand - inputs.size()),
+                                       placeOfHead(problem, output, "head"), output.rowStride))}});
+    program.body.push_back(evaluate(
+        fmt::format("weft::zeroUnused<{}, {}, {}.isOutputAligned>({}, {}, threadIdx.x, {})",
+                    extentOf(problem.valueDimAxis), extentText(kernel, problem.headAxes, axes),
+                    shape, sequences, row, sm80AttentionThreads(knobs))));
+  }
+
   /// A function of a head that says where its elements begin; returns its name.
-  std::string addPlaces() {
+  std::string addPlaces(const std::string &sequences) {
     const std::string name = names.reserve("placesOfHead"), head = names.reserve("number");
     std::string members;
     for (const auto &[member, tensor] :
@@ -214,13 +249,20 @@ private:
              {"logSums", problem.logSums ? &*problem.logSums : nullptr}})
       if (tensor)
         members += fmt::format("{}.{} = {}", members.empty() ? "" : ", ", member,
-                               placeOfHead(problem, *tensor, head));
+                               placeOfHead(problem, *tensor, head)) +
+                   (sequences.empty() ? "" : fmt::format(" + first * {}", tensor->rowStride));
+    Block body;
+    if (!sequences.empty())
+      body.push_back({.kind = Statement::Kind::declare,
+                      .type = "const weft::Offset",
+                      .name = "first",
+                      .value = fmt::format("{}.of({}).first", sequences, head)});
     if (problem.paged) members += fmt::format(", .table = {}", placeOfSequence(problem, head));
-    program.body.push_back(
-        {.kind = Statement::Kind::function,
-         .type = fmt::format("int {}", head),
-         .name = name,
-         .body = {evaluate(fmt::format("return weft::sm80::HeadPlaces{{{}}}", members))}});
+    body.push_back(evaluate(fmt::format("return weft::sm80::HeadPlaces{{{}}}", members)));
+    program.body.push_back({.kind = Statement::Kind::function,
+                            .type = fmt::format("int {}", head),
+                            .name = name,
+                            .body = std::move(body)});
     return name;
   }
 
@@ -234,7 +276,7 @@ private:
     return name;
   }
 
-  void call(const AttentionScore &score, const std::string &places) {
+  void call(const AttentionScore &score, const std::string &places, const std::string &sequences) {
     std::vector<NamedArgument> arguments = {{"q", inputs[problem.q.operand]},
                                             {"k", inputs[problem.k.operand]},
                                             {"v", inputs[problem.v.operand]},
@@ -250,6 +292,7 @@ private:
     if (region.hasDropout)
       addAttentionDropout(attentionDropout(kernel, region, problem, names, axes), program,
                           arguments);
+    if (problem.packed) arguments.push_back({"sequences", sequences});
     program.body.push_back(
         skeletonCall(isTf32 ? fmt::format("weft::sm80::tf32Attention<{}, {}>", shape, tile)
                             : fmt::format("weft::sm80::attention<{}, {}, {}>",

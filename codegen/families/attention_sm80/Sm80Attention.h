@@ -18,6 +18,8 @@
 // memory of the module; the last block to arrive joins them in one order, so results have the same
 // bits in every launch.
 //
+// Packed tokens: the rows of a head are those of its sequence (device/packed_sequences.cuh).
+//
 // Invariant: configurations, price and emission agree on strides and shared memory, because only
 // AttentionProblem and Sm80AttentionTile compute these; emitted text asserts what plan.json has.
 #pragma once

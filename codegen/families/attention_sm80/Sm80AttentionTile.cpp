@@ -174,7 +174,6 @@ std::string sm80AttentionTileRejection(const AttentionProblem &problem,
 }
 
 std::string sm80AttentionLayoutRejection(const AttentionProblem &problem) {
-  if (problem.packed) return "queries, keys and values are packed tokens";
   if (problem.headDim % chunk != 0 || problem.valueDim % chunk != 0)
     return fmt::format("heads of {} and {} elements; multiples of {} are copied asynchronously",
                        problem.headDim, problem.valueDim, chunk);

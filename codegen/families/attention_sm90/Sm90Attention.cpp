@@ -18,7 +18,7 @@
 namespace weft::codegen {
 namespace {
 
-constexpr int columnsOfBox = 64;
+constexpr int columnsOfBox = 64, rowsOfPart = 64;
 constexpr const char *mapType = "weft::sm90::TensorMap";
 
 AttentionRegion checkedRegion(const Kernel &kernel) {
@@ -53,16 +53,13 @@ public:
 
   Program run() {
     program.entry = names.reserve(entryName(kernel));
+    check(sm90AttentionTileRejection(problem, knobs, scoreNeeds(kernel, region, problem)));
+    if (knobs.packed != 0) check(sm90PackedLayoutRejection(problem));
     nameAxes();
     nameTensors();
     describeProblem();
     describeTile();
-    AttentionScore score = addScore();
-    if (const std::string reason =
-            sm90AttentionTileRejection(problem, knobs, scoreNeeds(kernel, region, problem));
-        !reason.empty())
-      throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
-    call(score);
+    call(addScore());
     program.launchBounds = fmt::format("{}, {}", sm90AttentionThreads(knobs),
                                        sm90AttentionResidentBlocks(problem, knobs));
     program.launch = {.grid = {sm90AttentionBlocks(problem, knobs), 1, 1},
@@ -74,6 +71,10 @@ public:
   }
 
 private:
+  void check(const std::string &rejection) const {
+    if (!rejection.empty()) throw Error::unsupported("kernel '{}': {}", kernel.name, rejection);
+  }
+
   void nameAxes() {
     ConstantLine extents{.type = "int", .entries = {}, .note = "extents"};
     for (const Axis &axis : kernel.axes) {
@@ -90,7 +91,7 @@ private:
          {std::tuple(&problem.q, problem.headDim, knobs.tileQueries),
           std::tuple(&problem.k, problem.headDim, knobs.tileKeys),
           std::tuple(&problem.v, problem.valueDim, knobs.tileKeys),
-          std::tuple(&problem.output, problem.valueDim, 64)}) {
+          std::tuple(&problem.output, problem.valueDim, rowsOfPart)}) {
       if (tensor->value != value) continue;
       const bool isPaged = problem.paged && (tensor == &problem.k || tensor == &problem.v);
       const int rows = isPaged ? std::min<int>(boxRows, int(problem.paged->positions)) : boxRows;
@@ -98,7 +99,13 @@ private:
                     .extents = {columns, tensor->rows},
                     .strides = {tensor->rowStride},
                     .box = {columnsOfBox, rows}};
-      for (const HeadDimension &dimension : headDimensions(problem, *tensor)) {
+      const int64_t packedHeads = sm90PackedHeads(problem, knobs);
+      if (knobs.packed != 0 && (tensor == &problem.q || tensor == &problem.output)) {
+        map.extents.insert(map.extents.begin() + 1, packedHeads);
+        map.strides.insert(map.strides.begin(), strideOfGroup(problem, *tensor).value());
+        map.box = {columnsOfBox, int(packedHeads), int(rowsOfPart / packedHeads)};
+      }
+      for (const HeadDimension &dimension : headDimensions(problem, *tensor, packedHeads)) {
         map.extents.push_back(dimension.extent);
         map.strides.push_back(dimension.stride);
         map.box.push_back(1);
@@ -150,7 +157,8 @@ private:
   /// Where heads lie in a map: "{4, {1, 16}, {16, 8}}".
   std::string headMap(const AttentionTensor &tensor) const {
     std::vector<int64_t> divisors, extents;
-    for (const HeadDimension &dimension : headDimensions(problem, tensor)) {
+    for (const HeadDimension &dimension :
+         headDimensions(problem, tensor, sm90PackedHeads(problem, knobs))) {
       divisors.push_back(dimension.divisor);
       extents.push_back(dimension.extent);
     }
@@ -166,7 +174,8 @@ private:
                                          {"k", &problem.k},
                                          {"v", &problem.v},
                                          {"output", &problem.output}}) {
-      const std::vector<HeadDimension> dimensions = headDimensions(problem, *tensor);
+      const std::vector<HeadDimension> dimensions =
+          headDimensions(problem, *tensor, sm90PackedHeads(problem, knobs));
       for (size_t d = 0; d < dimensions.size(); ++d)
         terms.push_back(fmt::format("{0}.{1}.divisors[{2}] == {3} && {0}.{1}.extents[{2}] == {4}",
                                     shape, member, d, dimensions[d].divisor, dimensions[d].extent));
@@ -204,6 +213,10 @@ private:
     if (order.longTiles > 0) text += fmt::format(", .longTiles = {}", order.longTiles);
     if (knobs.residents > 0) text += fmt::format(", .residents = {}", knobs.residents);
     if (knobs.keyConsumers > 0) text += fmt::format(", .keyConsumers = {}", knobs.keyConsumers);
+    if (knobs.packed != 0)
+      text +=
+          fmt::format(", .packedHeads = {}{}", problem.headsOfGroup,
+                      masksDifferInGroup(kernel, region, problem) ? ", .masksDiffer = true" : "");
     program.constants.push_back({"weft::sm90::AttentionTile", {{tile, text + "}"}}, ""});
   }
 
@@ -222,7 +235,7 @@ private:
   }
 
   bool leavesWholeTiles() const {
-    return scoreNeeds(kernel, region, problem).leavesWholeTiles(knobs);
+    return scoreNeeds(kernel, region, problem).leavesWholeTiles(problem, knobs);
   }
 
   AttentionScore addScore() {
@@ -266,6 +279,8 @@ private:
       tileTerms.push_back(fmt::format("{}.residents == {}", tile, knobs.residents));
     if (knobs.keyConsumers > 0)
       tileTerms.push_back(fmt::format("{}.keyConsumers == {}", tile, knobs.keyConsumers));
+    if (knobs.packed != 0)
+      tileTerms.push_back(fmt::format("{}.packedHeads == {}", tile, problem.headsOfGroup));
     Block checks = {evaluate(fmt::format("static_assert({}::sharedBytes == {})", config,
                                          sm90AttentionSharedBytes(problem, knobs))),
                     launchCheckOf({fmt::format("{}.queries == {}", shape, problem.queries),
@@ -318,10 +333,10 @@ private:
                                         placeOfHead(problem, output, "head"), output.rowStride)}}});
     arguments.push_back(
         {"sequences",
-         fmt::format("weft::sm90::PackedSequences<{}, {}, {}, {}, {}>{{{}}}",
-                     problem.packed->sequences, problem.packed->divisor,
-                     problem.packed->offsetStride, axes[size_t(problem.queryAxis)],
-                     axes[size_t(region.packed->output)], inputs.at(region.packed->input))});
+         fmt::format("weft::PackedSequences<{}, {}, {}, {}, {}>{{{}}}", problem.packed->sequences,
+                     problem.packed->divisor, problem.packed->offsetStride,
+                     axes[size_t(problem.queryAxis)], axes[size_t(region.packed->output)],
+                     inputs.at(region.packed->input))});
     arguments.push_back({"outputRow", row});
     addPrefetches();
     arguments.push_back({"zeroesUnused", "true"});

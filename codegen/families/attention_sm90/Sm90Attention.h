@@ -12,6 +12,9 @@
 // (score, head, query, key) (families/attention/AttentionScore.h): where masks leave a block of
 // keys empty it is skipped, where they leave it whole they are not computed.
 //
+// Where queries are few and heads of a group share keys and values, the rows of a tile may be the
+// queries of all of these heads (`packed`, device/sm90_packed_heads.cuh), as price decides.
+//
 // Invariant: configurations, price and emission agree on strides, maps and shared memory, because
 // only AttentionProblem and Sm90AttentionTile compute these; emitted text asserts what plan.json
 // has.

@@ -87,9 +87,9 @@ Cost sm90AttentionCost(const Kernel &kernel, const Configuration &configuration,
 
   const double keyBlocks = std::ceil(double(problem.keys) / knobs.tileKeys);
   const VisibleBlocks blocks =
-      visible.hasMasks
-          ? visibleBlocks(kernel, *recognised.region, problem, knobs.tileQueries, knobs.tileKeys)
-          : VisibleBlocks{.mean = keyBlocks, .most = keyBlocks, .mixed = 0};
+      visible.hasMasks ? visibleBlocks(kernel, *recognised.region, problem,
+                                       sm90QueriesOfTile(problem, knobs), knobs.tileKeys)
+                       : VisibleBlocks{.mean = keyBlocks, .most = keyBlocks, .mixed = 0};
   // Consumers that share rows take as many blocks each: the last turn may be that of few.
   const double joinSeconds =
       (together - 1) * joinSecondsOfColumn * double(problem.valueDim) * slower;

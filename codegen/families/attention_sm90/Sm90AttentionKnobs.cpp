@@ -79,6 +79,14 @@ const ScheduleField sm90AttentionFields[] = {
          .most = 3,
          .isOptional = true,
          .shown = Shown::text}),
+    scheduleField<&Sm90AttentionKnobs::packed>(
+        {.name = "packed",
+         .rowName = "packed",
+         .meaning = "1: rows are the queries of all heads that share keys and values",
+         .least = 0,
+         .most = 1,
+         .isOptional = true,
+         .shown = Shown::text}),
     scheduleField<&Sm90AttentionKnobs::blocks>({.name = "blocks",
                                                 .rowName = "blocks",
                                                 .meaning = "blocks of the persistent grid, at most",
@@ -89,9 +97,9 @@ const ScheduleField sm90AttentionFields[] = {
 std::string describeKnobs(const Kernel &, const Knobs &any) {
   const auto &knobs = any.get<Sm90AttentionKnobs>();
   return fmt::format(
-      "fused attention by wgmma, {} query rows x {} keys, {} stages, {} of queries{}{}{}{}",
-      knobs.tileQueries, knobs.tileKeys, knobs.stages, knobs.queryStages,
-      knobs.ordered == 1 ? ", ordered consumers" : "",
+      "fused attention by wgmma, {} {} x {} keys, {} stages, {} of queries{}{}{}{}",
+      knobs.tileQueries, knobs.packed != 0 ? "rows of packed heads" : "query rows", knobs.tileKeys,
+      knobs.stages, knobs.queryStages, knobs.ordered == 1 ? ", ordered consumers" : "",
       knobs.residents == 3 ? ", three blocks a multiprocessor" : "",
       knobs.keyConsumers == 0
           ? ""
@@ -154,8 +162,22 @@ std::string rejection(const Kernel &kernel, const Configuration &configuration, 
       attentionProblem(kernel, *recognised.region, configuration);
   if (!problem) return problem.error().what();
   if (std::string reason = sm90AttentionLayoutRejection(*problem); !reason.empty()) return reason;
-  return sm90AttentionTileRejection(*problem, configuration.knobs.get<Sm90AttentionKnobs>(),
-                                    scoreNeeds(kernel, *recognised.region, *problem));
+  const auto &knobs = configuration.knobs.get<Sm90AttentionKnobs>();
+  if (std::string reason = sm90AttentionTileRejection(
+          *problem, knobs, scoreNeeds(kernel, *recognised.region, *problem));
+      !reason.empty())
+    return reason;
+  return knobs.packed != 0 ? sm90PackedLayoutRejection(*problem) : "";
+}
+
+/// Heads of a group are rows of one box where they lie at one stride.
+bool fitsLayouts(const Kernel &kernel, const LayoutTuple &layouts, const Knobs &knobs) {
+  if (knobs.get<Sm90AttentionKnobs>().packed == 0) return true;
+  const AttentionRegionOrRejection recognised = attentionRegion(kernel);
+  if (!recognised.region) return false;
+  const Expected<AttentionProblem> problem =
+      attentionProblem(kernel, *recognised.region, toConfiguration(kernel, layouts, knobs));
+  return problem && sm90PackedLayoutRejection(*problem).empty();
 }
 
 Cost price(const Kernel &kernel, const Configuration &configuration, const Device &device) {
@@ -183,6 +205,7 @@ const Family sm90AttentionFamily = {
     .compare = compareKnobs<Sm90AttentionKnobs>,
     .describe = describeKnobs,
     .space = spaceOf,
+    .isUseful = fitsLayouts,
     .rejection = rejection,
     .price = price,
     .lower = lower,

@@ -18,6 +18,7 @@ struct Sm90AttentionKnobs {
                       ///< registers; 0: two of one consumer where shared memory allows, else one
   int keyConsumers = 0;  ///< consumers that share 64 query rows and take blocks of keys in turn: 2
                          ///< or 3; 0: none do
+  int packed = 0;        ///< 1: rows are the queries of all heads that share keys and values
   int blocks = 132;      ///< of the persistent grid, at most
   static const Family &family();
   auto operator<=>(const Sm90AttentionKnobs &) const = default;

@@ -36,6 +36,10 @@ constexpr int maskRegisters = 8, inputRegisters = 16, valueOpRegisters = 12, dro
 /// What block masks need beside, by consumers, and more where each head has a table.
 constexpr int tableRegistersOfThree = 36, tableRegistersOfTwo = 52, tableRegistersOfOne = 46,
               tableOfHeadRegisters = 10;
+/// What rows of several heads need beside where score ops read tensors at the head of each, and
+/// where these are no masks: with one consumer and with two.
+constexpr int packedInputRegisters = 36, packedValueRegistersOfOne = 28,
+              packedValueRegistersOfTwo = 52;
 /// Of 16 columns, some kernels of several blocks of keys were wrong on an H200 (cause unknown);
 /// attention-sm80 takes them.
 constexpr int64_t narrowestValues = 24;
@@ -68,6 +72,27 @@ std::string gatherRejection(const AttentionProblem &problem, const Sm90Attention
       knobs.tileKeys > most)
     return fmt::format("{}{} keys a block leave no registers; at most {} are taken", gathers,
                        knobs.tileKeys, most);
+  return "";
+}
+
+/// Why the rows of a tile are no queries of several heads.
+std::string packedRejection(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs,
+                            const ScoreNeeds &needs) {
+  if (problem.headsOfGroup == 1) return "no heads share keys and values: there is nothing to pack";
+  if (problem.headsOfGroup > subtileSide)
+    return fmt::format("{} heads share keys and values; at most {} are packed into a tile's rows",
+                       problem.headsOfGroup, subtileSide);
+  if (problem.packed) return "rows of packed heads over packed tokens";
+  if (needs.hasDropout)
+    return "rows of packed heads, whose probabilities are not drawn a fragment at a time";
+  if (consumersOf(knobs) == 3 || knobs.residents == 3)
+    return fmt::format("{} leave no registers for rows of packed heads",
+                       knobs.residents == 3 ? "three blocks a multiprocessor" : "three consumers");
+  if (knobs.keyConsumers > 0 && needs.hasTablesOfHeads)
+    return "consumers that share rows of packed heads have no registers for a block mask of each";
+  if (knobs.headGroup % problem.headsOfGroup != 0)
+    return fmt::format("tiles of {} heads together, of which {} are packed", knobs.headGroup,
+                       problem.headsOfGroup);
   return "";
 }
 
@@ -178,6 +203,13 @@ ScoreNeeds scoreNeeds(const Kernel &kernel, const AttentionRegion &region,
           .wholeTile = areAllTables ? wholeTile : 0};
 }
 
+bool ScoreNeeds::leavesWholeTiles(const AttentionProblem &problem,
+                                  const Sm90AttentionKnobs &knobs) const {
+  if (knobs.packed != 0 && hasTablesOfHeads) return false;  // one head sees what another does not
+  return wholeTile > 0 && wholeTile % sm90QueriesOfTile(problem, knobs) == 0 &&
+         wholeTile % knobs.tileKeys == 0;
+}
+
 int sm90AttentionThreads(const Sm90AttentionKnobs &knobs) {
   return (consumersOf(knobs) + 1) * warpgroup;
 }
@@ -202,8 +234,19 @@ int sm90AttentionResidentBlocks(const AttentionProblem &problem, const Sm90Atten
              : 1;
 }
 
+int64_t sm90PackedHeads(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
+  return knobs.packed != 0 ? problem.headsOfGroup : 1;
+}
+
+int64_t sm90QueriesOfTile(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
+  return knobs.tileQueries / subtileSide *
+         std::max<int64_t>(subtileSide / sm90PackedHeads(problem, knobs), 1);
+}
+
 int64_t sm90AttentionTiles(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
-  return (problem.queries + knobs.tileQueries - 1) / knobs.tileQueries * problem.heads;
+  const int64_t queries = sm90QueriesOfTile(problem, knobs);
+  return (problem.queries + queries - 1) / queries *
+         (problem.heads / sm90PackedHeads(problem, knobs));
 }
 
 int64_t sm90AttentionBlocks(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
@@ -212,8 +255,9 @@ int64_t sm90AttentionBlocks(const AttentionProblem &problem, const Sm90Attention
 
 TileOrder sm90AttentionTileOrder(const Kernel &kernel, const AttentionRegion &region,
                                  const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
-  return longestTilesFirst(seenByTiles(kernel, region, problem, knobs.tileQueries, knobs.tileKeys),
-                           true);
+  return longestTilesFirst(
+      seenByTiles(kernel, region, problem, sm90QueriesOfTile(problem, knobs), knobs.tileKeys),
+      true);
 }
 
 std::string sm90AttentionTileRejection(const AttentionProblem &problem,
@@ -223,6 +267,8 @@ std::string sm90AttentionTileRejection(const AttentionProblem &problem,
   if (knobs.tileQueries % subtileSide != 0 || knobs.tileQueries < subtileSide ||
       knobs.tileQueries > 3 * subtileSide)
     return fmt::format("{} query rows a tile; 64, 128 and 192 are taken", knobs.tileQueries);
+  if (knobs.packed != 0)
+    if (std::string reason = packedRejection(problem, knobs, needs); !reason.empty()) return reason;
   if (knobs.keyConsumers == 1 || knobs.keyConsumers > 3)
     return fmt::format("{} consumers that share rows; 2 and 3 are taken, or 0", knobs.keyConsumers);
   if (knobs.keyConsumers > 0 &&
@@ -266,7 +312,7 @@ std::string sm90AttentionTileRejection(const AttentionProblem &problem,
   if (knobs.residents != 0 && (knobs.residents != 3 || consumers != 1))
     return fmt::format("{} blocks of {} consumers a multiprocessor; 3 of one are taken, or 0",
                        knobs.residents, consumers);
-  const bool readsTables = needs.hasTables && !needs.leavesWholeTiles(knobs);
+  const bool readsTables = needs.hasTables && !needs.leavesWholeTiles(problem, knobs);
   if (consumers == 3 && readsTables && needs.hasTablesOfHeads)
     return "three consumers have no registers for a block mask of each head";
   if (consumers == 3 && needs.hasBounds)
@@ -287,6 +333,10 @@ std::string sm90AttentionTileRejection(const AttentionProblem &problem,
                              : tableRegistersOfOne;
   if (readsTables && needs.hasTablesOfHeads) most -= tableOfHeadRegisters;
   if (needs.hasValueOps) most -= valueOpRegisters;
+  if (knobs.packed != 0 && needs.readsInputs)
+    most -= packedInputRegisters + (!needs.hasValueOps ? 0
+                                    : consumers == 2   ? packedValueRegistersOfTwo
+                                                       : packedValueRegistersOfOne);
   if (needs.hasDropout) most -= dropoutRegisters;
   if (const int needed = registers(problem, knobs); needed > most)
     return fmt::format(
@@ -307,12 +357,12 @@ std::string sm90AttentionTileRejection(const AttentionProblem &problem,
 }
 
 std::vector<HeadDimension> headDimensions(const AttentionProblem &problem,
-                                          const AttentionTensor &tensor) {
+                                          const AttentionTensor &tensor, int64_t packedHeads) {
   std::vector<HeadDimension> dimensions;
   int64_t divisor = 1;
   for (size_t axis = problem.headAxes.size(); axis-- > 0;) {
     const int64_t extent = problem.headExtents[axis], stride = tensor.headStrides[axis];
-    if (stride != 0) {
+    if (stride != 0 && divisor >= packedHeads) {
       HeadDimension *last = dimensions.empty() ? nullptr : &dimensions.back();
       if (last && last->divisor * last->extent == divisor && last->stride * last->extent == stride)
         last->extent *= extent;
@@ -321,6 +371,34 @@ std::vector<HeadDimension> headDimensions(const AttentionProblem &problem,
     divisor *= extent;
   }
   return dimensions;
+}
+
+std::optional<int64_t> strideOfGroup(const AttentionProblem &problem,
+                                     const AttentionTensor &tensor) {
+  std::optional<int64_t> least;
+  int64_t divisor = 1;
+  for (size_t axis = problem.headAxes.size(); axis-- > 0 && divisor < problem.headsOfGroup;) {
+    const int64_t stride = tensor.headStrides[axis];
+    if (!least) least = stride;
+    else if (stride != *least * divisor) return std::nullopt;
+    divisor *= problem.headExtents[axis];
+  }
+  return least;
+}
+
+std::string sm90PackedLayoutRejection(const AttentionProblem &problem) {
+  for (const auto &[tensor, what] :
+       {std::pair(&problem.q, "queries"), {&problem.output, "the output"}}) {
+    if (!strideOfGroup(problem, *tensor))
+      return fmt::format("heads of a group of {} lie at several strides; packed ones lie at one",
+                         what);
+    if (const size_t count = headDimensions(problem, *tensor, problem.headsOfGroup).size() + 1;
+        count > mostHeadDimensions)
+      return fmt::format(
+          "packed heads of {} have {} strides; a tensor map has {} beside rows and columns", what,
+          count, mostHeadDimensions);
+  }
+  return "";
 }
 
 std::string sm90AttentionLayoutRejection(const AttentionProblem &problem) {
@@ -353,10 +431,18 @@ std::string sm90AttentionLayoutRejection(const AttentionProblem &problem) {
 }
 
 namespace {
+/// Whether rows are of one head, or those of a group fill fewer tiles.
+bool paysToPack(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
+  Sm90AttentionKnobs apart = knobs;
+  apart.packed = 0;
+  return knobs.packed == 0 ||
+         sm90AttentionTiles(problem, knobs) < sm90AttentionTiles(problem, apart);
+}
+
 /// Tiles whose consumers share rows, where there are too few to fill the multiprocessors twice. Two
 /// of them: three took as long (H100, 12 heads of 616 queries and keys, d = 64: 7.9 and 7.8 us).
 void addSharedRows(std::vector<Sm90AttentionKnobs> &choices, const AttentionProblem &problem,
-                   const ScoreNeeds &needs, int multiprocessors) {
+                   const ScoreNeeds &needs, int packed, int multiprocessors) {
   constexpr int widest = 128, narrowest = 64, together = 2;
   bool hasWidest = false;
   for (int tileKeys = widest; tileKeys >= narrowest; tileKeys -= 16) {
@@ -367,7 +453,9 @@ void addSharedRows(std::vector<Sm90AttentionKnobs> &choices, const AttentionProb
                              .queryStages = 1,
                              .ordered = 0,
                              .keyConsumers = together,
+                             .packed = packed,
                              .blocks = multiprocessors};
+    if (!paysToPack(problem, knobs)) return;
     if (sm90AttentionTiles(problem, knobs) > 2 * multiprocessors) return;
     if (problem.keys <= (together - 1) * tileKeys) continue;
     if (!sm90AttentionTileRejection(problem, knobs, needs).empty()) knobs.stages = together;
@@ -376,21 +464,22 @@ void addSharedRows(std::vector<Sm90AttentionKnobs> &choices, const AttentionProb
     hasWidest = true;
   }
 }
-}  // namespace
 
-std::vector<Sm90AttentionKnobs> sm90AttentionTileChoices(const AttentionProblem &problem,
-                                                         const ScoreNeeds &needs,
-                                                         int multiprocessors) {
+/// Tiles whose consumers do not share rows, packed or not.
+void addTiles(std::vector<Sm90AttentionKnobs> &choices, const AttentionProblem &problem,
+              const ScoreNeeds &needs, int packed, int multiprocessors) {
   // Wider blocks than 128 lose to it where both fit (H200: 409 against 470 TFLOP/s at 128 x 192 of
   // d = 64, 572 against 645 at 128 x 144 of d = 128).
   constexpr int widest = 128, narrowest = 32;
-  std::vector<Sm90AttentionKnobs> choices;
   for (const int consumers : {3, 2, 1}) {
+    if (consumers == 3 && packed != 0) continue;
     for (int tileKeys = widest; tileKeys >= narrowest; tileKeys -= 16) {
       Sm90AttentionKnobs knobs{.tileQueries = consumers * subtileSide,
                                .tileKeys = tileKeys,
                                .queryStages = 2,
-                               .ordered = consumers > 1 && problem.valueDim <= 128 ? 1 : 0};
+                               .ordered = consumers > 1 && problem.valueDim <= 128 ? 1 : 0,
+                               .packed = packed};
+      if (!paysToPack(problem, knobs)) break;
       if (!sm90AttentionTileRejection(problem, knobs, needs).empty()) knobs.queryStages = 1;
       if (!sm90AttentionTileRejection(problem, knobs, needs).empty()) continue;
       if (needs.hasMasks && !problem.packed) {
@@ -423,7 +512,17 @@ std::vector<Sm90AttentionKnobs> sm90AttentionTileChoices(const AttentionProblem 
       break;
     }
   }
-  addSharedRows(choices, problem, needs, multiprocessors);
+}
+}  // namespace
+
+std::vector<Sm90AttentionKnobs> sm90AttentionTileChoices(const AttentionProblem &problem,
+                                                         const ScoreNeeds &needs,
+                                                         int multiprocessors) {
+  std::vector<Sm90AttentionKnobs> choices;
+  for (const int packed : {0, 1}) {
+    addTiles(choices, problem, needs, packed, multiprocessors);
+    addSharedRows(choices, problem, needs, packed, multiprocessors);
+  }
   return choices;
 }
 

@@ -6,6 +6,7 @@
 #include "codegen/families/attention/TileOrder.h"
 #include "codegen/families/attention_sm90/Sm90AttentionKnobs.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,10 @@ int sm90AttentionResidentBlocks(const AttentionProblem &problem, const Sm90Atten
 /// Whether the output leaves through the place of the queries, since there is none beside it.
 bool sm90AttentionStaysInQ(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs);
 int64_t sm90AttentionSharedBytes(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs);
+/// Heads whose queries are rows of one tile; and queries of each that a tile has: whole ones of all
+/// these heads in 64 rows, so that some rows are of none where 64 is no multiple.
+int64_t sm90PackedHeads(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs);
+int64_t sm90QueriesOfTile(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs);
 int64_t sm90AttentionTiles(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs);
 int64_t sm90AttentionBlocks(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs);
 
@@ -41,9 +46,7 @@ struct ScoreNeeds {
   /// all; else 0.
   int64_t wholeTile = 0;
   /// Whether masks decide no score of a tile one by one.
-  bool leavesWholeTiles(const Sm90AttentionKnobs &knobs) const {
-    return wholeTile > 0 && wholeTile % knobs.tileQueries == 0 && wholeTile % knobs.tileKeys == 0;
-  }
+  bool leavesWholeTiles(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) const;
 };
 ScoreNeeds scoreNeeds(const Kernel &kernel, const AttentionRegion &region,
                       const AttentionProblem &problem);
@@ -57,6 +60,10 @@ std::string sm90AttentionTileRejection(const AttentionProblem &problem,
 /// start at multiples of 16 bytes, more strides than a tensor map has. Empty if they are.
 std::string sm90AttentionLayoutRejection(const AttentionProblem &problem);
 
+/// Why the heads of a group cannot be rows of one box of TMA: queries or outputs of these lie at
+/// several strides, or a tensor map has too few dimensions beside. Empty if they can.
+std::string sm90PackedLayoutRejection(const AttentionProblem &problem);
+
 /// The tiles worth trying for these head dimensions.
 std::vector<Sm90AttentionKnobs> sm90AttentionTileChoices(const AttentionProblem &problem,
                                                          const ScoreNeeds &needs,
@@ -68,8 +75,11 @@ struct HeadDimension {
   bool operator==(const HeadDimension &) const = default;
 };
 /// Those of a tensor, neighbouring head axes merged where they lie so; without axes that the tensor
-/// lacks. Fastest first.
+/// lacks, and those of packed heads, which have a dimension to themselves. Fastest first.
 std::vector<HeadDimension> headDimensions(const AttentionProblem &problem,
-                                          const AttentionTensor &tensor);
+                                          const AttentionTensor &tensor, int64_t packedHeads = 1);
+/// The stride from a head of a group to the next; nothing where there are several.
+std::optional<int64_t> strideOfGroup(const AttentionProblem &problem,
+                                     const AttentionTensor &tensor);
 
 }  // namespace weft

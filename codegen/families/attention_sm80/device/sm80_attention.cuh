@@ -21,6 +21,9 @@
 //                    own keys of a tile
 //    splits          several blocks share the key tiles of one tile of rows
 //
+// **Packed tokens.** Rows of a head are then those of its sequence: a block whose first row is
+// behind the last token has nothing to do, and keys behind it load as zeros.
+//
 // Each warp folds (maximum, sum, output) over its keys; these are joined behind the loop, over the
 // warps in shared memory and over the splits in device memory (sm80_attention_join.cuh).
 #pragma once
@@ -28,6 +31,7 @@
 #include "weft/attention_dropout.cuh"
 #include "weft/fragment.cuh"
 #include "weft/online_softmax.cuh"
+#include "weft/packed_sequences.cuh"
 #include "weft/seen_steps.cuh"
 #include "weft/sm80_attention_join.cuh"
 #include "weft/sm80_attention_pages.cuh"
@@ -41,7 +45,8 @@ namespace weft::sm80 {
 /// kept: Kept<8> (dropout.cuh). Rows of packed heads are not dropped.
 template <typename T, typename PlacesOfHead, typename Score = UnchangedScore,
           typename ScoreWithoutMasks = UnchangedScore, typename Coverage = FullCoverage,
-          typename Partials = NoPartials, typename Dropout = NoDropout>
+          typename Partials = NoPartials, typename Dropout = NoDropout,
+          typename Sequences = WholeSequences>
 struct AttentionArgs {
   const T *q, *k, *v;
   T *output;
@@ -54,7 +59,25 @@ struct AttentionArgs {
   const int *table = nullptr;    // of keys and values in pages
   Dropout dropout = {};          // of exponentials, behind their sum
   float keepScale = 1;           // of the output
+  Sequences sequences = {};      // of packed tokens: PackedSequences
 };
+
+/// The tokens of a head's sequence; all keys where none are packed.
+template <AttentionShape shape, typename Args>
+__device__ __forceinline__ int tokensOf(const Args &args, int head) {
+  if constexpr (shape.isPacked) {
+    const Sequence sequence = args.sequences.of(head);
+    return smaller(sequence.count, args.sequences.rows - sequence.first);
+  } else {
+    return shape.keys;
+  }
+}
+/// The rows of this block, of packed tokens those that there are.
+template <AttentionShape shape, AttentionTile tile>
+__device__ __forceinline__ AttentionPlace placeOfBlock(int head, int firstRow, int tokens) {
+  const int rows = (shape.isPacked ? tokens : shape.queries) * tile.packedHeads;
+  return {head, firstRow, smaller(firstRow + tile.queries, rows) - 1};
+}
 
 /// S = Q K^T of a warp. `loadQueries`: 16 columns of its queries; firstKey: its first key in the
 /// tile.
@@ -156,7 +179,8 @@ __device__ __forceinline__ void storeOutput(const float (&accumulators)[count],
   constexpr int chunks = shape.valueDim / chunk;
   for (int piece = threadIdx.x; piece < tile.queries * chunks; piece += P::threads) {
     const int row = piece / chunks, column = piece % chunks;
-    if (shape.queries % tile.queries != 0 && at.firstRow + row > at.lastRow) break;
+    constexpr bool hasPart = shape.isPacked || shape.queries % tile.queries != 0;
+    if (hasPart && at.firstRow + row > at.lastRow) break;
     const SharedAddress from = shared + Rows::placeOf(row, column);
     T *to = output + (at.firstRow + row) * shape.rowOutput + column * chunk;
     if constexpr (shape.isOutputAligned) {
@@ -172,10 +196,10 @@ __device__ __forceinline__ void storeOutput(const float (&accumulators)[count],
 /// The whole kernel; launched with AttentionConfig::threads, ::sharedBytes and ::blocks.
 template <typename T, AttentionShape shape, AttentionTile tile, typename PlacesOfHead,
           typename Score, typename ScoreWithoutMasks, typename Coverage, typename Partials,
-          typename Dropout>
+          typename Dropout, typename Sequences>
 __device__ __forceinline__ void attention(
-    const AttentionArgs<T, PlacesOfHead, Score, ScoreWithoutMasks, Coverage, Partials, Dropout>
-        &args) {
+    const AttentionArgs<T, PlacesOfHead, Score, ScoreWithoutMasks, Coverage, Partials, Dropout,
+                        Sequences> &args) {
   static_assert(tile.packedHeads == 1 || __is_base_of(NoDropout, Dropout));
   using P = AttentionConfig<shape, tile>;
   constexpr float factor = (shape.scalesLast ? shape.scale : 1.0f) * 1.44269504f;
@@ -186,8 +210,10 @@ __device__ __forceinline__ void attention(
                                                       : dynamicShared();
   const int firstRow = (P::queryTiles - 1 - int(blockIdx.x) % P::queryTiles) * tile.queries;
   const int split = int(blockIdx.x) / P::queryTiles % tile.splits;
-  const AttentionPlace at{int(blockIdx.x) / blocksOfGroup * tile.packedHeads, firstRow,
-                          smaller(firstRow + tile.queries, P::rows) - 1};
+  const int firstHead = int(blockIdx.x) / blocksOfGroup * tile.packedHeads,
+            tokens = tokensOf<shape>(args, firstHead);
+  const AttentionPlace at = placeOfBlock<shape, tile>(firstHead, firstRow, tokens);
+  if (shape.isPacked && firstRow > at.lastRow) return;
   const HeadPlaces places = args.placesOfHead(at.firstHead);
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int warpRow = warp % P::rowWarps * 16, warpKey = warp / P::rowWarps * P::keysOfWarp;
@@ -222,9 +248,9 @@ __device__ __forceinline__ void attention(
         else copyValues(pagesOfValues);
       } else {
         copyPositions<tile.keys, shape.headDim, P::threads, shape.rowK>(to, args.k + places.k,
-                                                                        firstKey, shape.keys);
+                                                                        firstKey, tokens);
         copyPositions<tile.keys, shape.valueDim, P::threads, shape.rowV>(
-            to + P::keyBytes, args.v + places.v, firstKey, shape.keys);
+            to + P::keyBytes, args.v + places.v, firstKey, tokens);
       }
     }
     commitCopies();

@@ -50,10 +50,11 @@ __device__ __forceinline__ void storeTf32Output(const float (&accumulators)[coun
 
 /// The whole kernel; launched with Tf32AttentionConfig::threads, ::sharedBytes and ::blocks.
 template <AttentionShape shape, AttentionTile tile, typename PlacesOfHead, typename Score,
-          typename ScoreWithoutMasks, typename Coverage, typename Partials, typename Dropout>
+          typename ScoreWithoutMasks, typename Coverage, typename Partials, typename Dropout,
+          typename Sequences>
 __device__ __forceinline__ void tf32Attention(
-    const AttentionArgs<float, PlacesOfHead, Score, ScoreWithoutMasks, Coverage, Partials, Dropout>
-        &args) {
+    const AttentionArgs<float, PlacesOfHead, Score, ScoreWithoutMasks, Coverage, Partials, Dropout,
+                        Sequences> &args) {
   static_assert(tile.packedHeads == 1 || __is_base_of(NoDropout, Dropout));
   using P = Tf32AttentionConfig<shape, tile>;
   constexpr AttentionShape halves = halvesOf<shape>;
@@ -65,8 +66,10 @@ __device__ __forceinline__ void tf32Attention(
                                                       : dynamicShared();
   const int firstRow = (P::queryTiles - 1 - int(blockIdx.x) % P::queryTiles) * tile.queries;
   const int split = int(blockIdx.x) / P::queryTiles % tile.splits;
-  const AttentionPlace at{int(blockIdx.x) / blocksOfGroup * tile.packedHeads, firstRow,
-                          smaller(firstRow + tile.queries, P::rows) - 1};
+  const int firstHead = int(blockIdx.x) / blocksOfGroup * tile.packedHeads,
+            tokens = tokensOf<shape>(args, firstHead);
+  const AttentionPlace at = placeOfBlock<shape, tile>(firstHead, firstRow, tokens);
+  if (shape.isPacked && firstRow > at.lastRow) return;
   const HeadPlaces places = args.placesOfHead(at.firstHead);
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int warpRow = warp % P::rowWarps * 16, warpKey = warp / P::rowWarps * P::keysOfWarp;
@@ -101,9 +104,9 @@ __device__ __forceinline__ void tf32Attention(
         else copyValues(pagesOfValues);
       } else {
         copyFloatPositions<tile.keys, shape.headDim, P::threads, shape.rowK>(to, args.k + places.k,
-                                                                             firstKey, shape.keys);
+                                                                             firstKey, tokens);
         copyFloatPositions<tile.keys, shape.valueDim, P::threads, shape.rowV>(
-            to + P::keyBytes, args.v + places.v, firstKey, shape.keys);
+            to + P::keyBytes, args.v + places.v, firstKey, tokens);
       }
     }
     commitCopies();

@@ -17,11 +17,12 @@ Golden golden(const char *name, Kernel kernel, const Sm80AttentionKnobs &knobs) 
 
 /// Causal, heads in groups, with the logarithms of sums; then a bias for every score, and values
 /// wider than keys; then two queries of packed heads and many keys, which blocks share; then f32
-/// that is read as tf32; then dropped probabilities.
+/// that is read as tf32; then dropped probabilities; then packed tokens.
 std::vector<Golden> goldens() {
   const AttentionExtents groups{.b = 2, .h = 8, .g = 4, .j = 512, .k = 640, .p = 128, .w = 128},
       odd{.b = 8, .h = 12, .g = 1, .j = 197, .k = 333, .p = 40, .w = 64},
-      few{.b = 1, .h = 8, .g = 4, .j = 2, .k = 32768, .p = 128, .w = 128};
+      few{.b = 1, .h = 8, .g = 4, .j = 2, .k = 32768, .p = 128, .w = 128},
+      tokens{.b = 16, .h = 12, .j = 512, .k = 512, .tokens = 8192};
   return {
       golden("attention_causal_sm80_bf16", samples::causalAttention(groups, DType::bf16, true),
              {.tileQueries = 128, .tileKeys = 64, .stages = 2}),
@@ -34,7 +35,9 @@ std::vector<Golden> goldens() {
              {.tileQueries = 64, .tileKeys = 32, .stages = 3}),
       golden("attention_dropped_sm80_bf16",
              samples::droppedAttention(groups, DType::bf16, {.p = 0.1, .stream = 1}, true, true),
-             {.tileQueries = 128, .tileKeys = 32, .stages = 2})};
+             {.tileQueries = 128, .tileKeys = 32, .stages = 2}),
+      golden("attention_packed_sm80_f16", samples::packedAttention(tokens, DType::f16, true, true),
+             {.tileQueries = 64, .tileKeys = 32, .stages = 2})};
 }
 
 const GoldenRegistration registered("codegen/families/attention_sm80", goldens);

@@ -23,9 +23,9 @@ namespace {
 struct Subject {
   Kernel kernel;
   Configuration configuration;
-  std::vector<double> lengths = {};   ///< of the input of that name
-  std::vector<double> segments = {};  ///< of the input of that name
-  int64_t hidden = 0;                 ///< keys that no query may see, nor a kernel read
+  std::vector<double> lengths = {}, offsets = {};  ///< of the inputs of these names
+  std::vector<double> segments = {};               ///< of the input of that name
+  int64_t hidden = 0;  ///< keys that no query may see, nor a kernel read
   ScoreKind scores = ScoreKind::usual;
   codegen::EmittedKernel emitted = {};
 };
@@ -47,10 +47,11 @@ Configuration configurationOf(const Kernel &kernel, const Sm80AttentionKnobs &kn
 }
 
 void add(std::vector<Subject> &subjects, const Kernel &kernel, const Sm80AttentionKnobs &knobs,
-         const std::vector<double> &lengths = {}) {
+         const std::vector<double> &lengths = {}, const std::vector<double> &offsets = {}) {
   subjects.push_back({.kernel = kernel,
                       .configuration = configurationOf(kernel, knobs, 37 * subjects.size()),
-                      .lengths = lengths});
+                      .lengths = lengths,
+                      .offsets = offsets});
 }
 
 /// Keys and values that no query sees.
@@ -60,6 +61,23 @@ void fillHidden(const Subject &subject, double value,
   const AttentionRegion region = attentionRegion(subject.kernel).region.value();
   for (const size_t input : {region.kInput, region.vInput})
     emulate::fillKeys(subject.kernel, input, region.keyAxis, subject.hidden, value, tensors);
+}
+
+/// Packed tokens in front of the first one and behind the last one.
+void fillUnused(const Subject &subject, double value,
+                std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
+  const auto packed = attentionRegion(subject.kernel).region.value().packed;
+  for (size_t input = 0; packed && input < subject.kernel.inputs.size(); ++input) {
+    const std::vector<AxisId> &axes =
+        subject.kernel.values[size_t(subject.kernel.inputs[input])].axes;
+    for (const int tokens : {packed->q, packed->k, packed->v})
+      if (const auto along = std::ranges::find(axes, tokens); along != axes.end())
+        tensors[input]->forEach([&](std::span<const int64_t> at) {
+          if (const double token = double(at[size_t(along - axes.begin())]);
+              token < subject.offsets.front() || token >= subject.offsets.back())
+            reference::storeElement(tensors[input]->type, tensors[input]->at(at), value);
+        });
+  }
 }
 
 void checkAll(const std::string &name, std::vector<Subject> &subjects) {
@@ -85,9 +103,10 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
         });
         return true;
       }
-      if (own != "lengths") return false;
+      if (own != "lengths" && own != "offsets") return false;
+      const std::vector<double> &words = own == "lengths" ? subject.lengths : subject.offsets;
       tensor.forEach([&](std::span<const int64_t> at) {
-        reference::storeElement(tensor.type, tensor.at(at), subject.lengths.at(place++));
+        reference::storeElement(tensor.type, tensor.at(at), words.at(place++));
       });
       return true;
     };
@@ -98,6 +117,7 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
           emulate::fillPages(subject.kernel, subject.lengths, tensors);
           emulate::fillDocuments(subject.kernel, subject.segments, tensors);
           fillHidden(subject, NAN, tensors);
+          fillUnused(subject, NAN, tensors);
         },
         [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
           fillHidden(subject, 0, tensors);
@@ -462,4 +482,50 @@ TEST_CASE("few queries of f32 that is read as tf32: packed heads, splits, pages"
       addDecoding(subjects, inTf32(cachedAttention(paged, DType::f32)), splits, {0, 77, 333});
     }
   checkAll("sm80_attention_tf32_decoding", subjects);
+}
+
+TEST_CASE("attention over packed tokens reads and writes those of each sequence alone") {
+  std::vector<Subject> subjects;
+  const Sm80AttentionKnobs three{.tileQueries = 128, .tileKeys = 64, .stages = 3},
+      joined{.tileQueries = 32, .tileKeys = 32, .stages = 2, .splits = 3},
+      grouped{.tileQueries = 64, .tileKeys = 32, .stages = 2, .packed = 1, .splits = 2};
+  const AttentionExtents e{.b = 4, .h = 2, .j = 150, .k = 150, .p = 64, .w = 64, .tokens = 330},
+      groups{.b = 3, .h = 2, .g = 2, .j = 80, .k = 80, .p = 40, .w = 72, .tokens = 100};
+  // Tiles that end within a sequence, a sequence of one token, one of none, one at full length.
+  const std::vector<double> lengths = {70, 0, 1, 150}, offsets = {0, 70, 70, 71, 221};
+  for (const DType type : {DType::f16, DType::bf16}) {
+    add(subjects, packedAttention(e, type, true), smallTile, lengths, offsets);
+    add(subjects, packedAttention(e, type, true, true), three, lengths, offsets);
+    add(subjects, packedAttention(e, type, true), joined, lengths, offsets);
+    // Keys behind the last one count, as zeros: nothing hides them. Rows of no sequence in front,
+    // and of one that is cut at its bound.
+    add(subjects, packedAttention(e, type, false), smallTile, {}, {13, 40, 40, 241, 300});
+    // Groups of heads, also as rows of one tile; lengths that are none of the offsets'.
+    for (const Sm80AttentionKnobs &knobs : {smallTile, grouped})
+      add(subjects, packedAttention(groups, type, true, true), knobs, {30, 200, 9},
+          {0, 40, 87, 100});
+    add(subjects, packedAttention(e, type, true, false, Dropout{.p = 0.3, .stream = 3}), smallTile,
+        lengths, offsets);
+  }
+  // More sequences than there are tiles of one; tokens up to the last row.
+  std::vector<double> many = {0}, counts;
+  for (int i = 0; i < 35; ++i) {
+    counts.push_back(double(i * 7 % 13));
+    many.push_back(many.back() + counts.back());
+  }
+  add(subjects,
+      packedAttention(
+          {.b = 35, .h = 1, .j = 12, .k = 12, .p = 32, .w = 32, .tokens = int64_t(many.back())},
+          DType::f16, true),
+      smallTile, counts, many);
+  // A table of tiles along positions of a sequence.
+  FusedAttention blocks("packed_blocks", e, DType::f16);
+  const int seen = blocks.blocks(blocks.scores(), "fixed(block=32,stride=3,summary=1)", false);
+  add(subjects, blocks.build(blocks.causal(seen)), smallTile, {}, offsets);
+  // f32 that is read as tf32.
+  for (const Sm80AttentionKnobs &knobs :
+       {Sm80AttentionKnobs{.tileQueries = 64, .tileKeys = 32, .stages = 2}, joined})
+    add(subjects, inTf32(packedAttention(e, DType::f32, true)), knobs, lengths, offsets);
+  add(subjects, inTf32(packedAttention(groups, DType::f32, false)), grouped, {}, {3, 43, 90, 97});
+  checkAll("sm80_attention_packed", subjects);
 }

@@ -344,6 +344,29 @@ TEST_CASE("emitted attention says how many heads are packed and blocks share key
   CHECK(!has(text(biasedAttention(e, DType::f16), packed), "masksDiffer"));
 }
 
+TEST_CASE("packed tokens are taken in every layout of whole rows, and sequences named") {
+  const Kernel kernel = packedAttention({.b = 4, .h = 3, .g = 2, .j = 150, .k = 150, .tokens = 330},
+                                        DType::f16, true, true);
+  const std::vector<Configuration> configurations = own(kernel);
+  for (const Configuration &configuration : nonEmpty(configurations)) {
+    const AttentionProblem problem = problemOf(kernel, configuration);
+    REQUIRE(problem.packed);
+    // Rows are tokens, of all sequences, so that no head begins elsewhere for its sequence.
+    CHECK(problem.q.rows == 330);
+    CHECK(problem.q.headStrides.front() == 0);
+  }
+  const std::string text =
+      codegen::emit(kernel, logicalOrder(kernel, {.tileQueries = 64, .tileKeys = 32}), "sm_80")
+          .readable;
+  CHECK(has(text, ".isPacked = true"));
+  CHECK(has(text, "const weft::PackedSequences<4, 6, 1, j, "));
+  CHECK(has(text, "const weft::Offset first = sequences.of(number).first;"));
+  CHECK(has(text, ".sequences = sequences"));
+  CHECK(has(text,
+            "weft::zeroUnused<w, b * h * g, shape.isOutputAligned>(sequences, outputRow, "
+            "threadIdx.x, 128);"));
+}
+
 TEST_CASE("scores that gather from two tables have tiles of few keys, on sm_90a too") {
   const Kernel kernel = disentangledAttention({.distance = 32}, DType::f16);
   for (const char *device : {"a100", "h200"}) {

@@ -11,7 +11,8 @@
 // with the GEMM of the other; ordered consumers issue their GEMMs in turn, so that one has the
 // tensor cores while another computes exponentials. Where tiles are few, consumers share rows and
 // take blocks of keys in turn (sm90_key_consumers.cuh). The producer runs ahead into the next tile
-// while outputs are stored. Of packed tokens sm90_packed_tokens.cuh says where sequences lie.
+// while outputs are stored. Of packed tokens sm90_packed_tokens.cuh says where sequences lie, of
+// heads that are packed into the rows of a tile sm90_packed_heads.cuh how these are numbered.
 #pragma once
 
 #include "weft/grid_memory.cuh"
@@ -22,6 +23,7 @@
 #include "weft/sm90_fragment_shared.cuh"
 #include "weft/sm90_heads.cuh"
 #include "weft/sm90_key_consumers.cuh"
+#include "weft/sm90_packed_heads.cuh"
 #include "weft/sm90_packed_tokens.cuh"
 #include "weft/sm90_registers.cuh"
 #include "weft/sm90_tma.cuh"
@@ -103,7 +105,8 @@ __device__ __forceinline__ Sequence sequenceOf(const Args &args, int head) {
 /// ask for the coverage of 32 blocks at once; all of them call advance() together.
 template <AttentionProblem problem, AttentionTile tile, typename Coverage>
 struct KeyBlocks {
-  static constexpr int count = AttentionConfig<problem, tile>::keyTiles, lanes = 32;
+  using C = AttentionConfig<problem, tile>;
+  static constexpr int count = C::keyTiles, lanes = 32;
   static constexpr bool hasTail = problem.keys % tile.keys != 0;
   const Coverage &coverage;
   int head, firstQuery;
@@ -143,10 +146,16 @@ struct KeyBlocks {
   __device__ __forceinline__ void askFor(int block) {
     // Rows of no token are not stored: masks of queries need not leave them out.
     const int rows = problem.isPacked ? tokens : problem.queries;
-    const int lastQuery = smaller(firstQuery + tile.queries, rows) - 1, first = block * tile.keys,
-              last = smaller(first + tile.keys, problem.keys) - 1;
-    const TileCoverage covered =
+    const int lastQuery = smaller(firstQuery + C::queriesOfTile, rows) - 1,
+              first = block * tile.keys, last = smaller(first + tile.keys, problem.keys) - 1;
+    TileCoverage covered =
         block < count ? coverage(head, firstQuery, lastQuery, first, last) : TileCoverage::empty;
+    if constexpr (tile.packedHeads > 1 && tile.masksDiffer) {
+#pragma unroll 1
+      for (int other = 1; block < count && other < tile.packedHeads; ++other)
+        if (coverage(head + other, firstQuery, lastQuery, first, last) != covered)
+          covered = TileCoverage::mixed;
+    }
     seen = __ballot_sync(~0u, covered != TileCoverage::empty);
     mixed = __ballot_sync(~0u, covered == TileCoverage::mixed || isPart(block));
   }
@@ -239,12 +248,20 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
     if (hasBlocks) loadKeys();  // their place is free before that of the queries
     if (isLeader) {
       wait(shared.qEmpty(query.stage), query.parity ^ 1);
-      arriveExpecting(shared.qFull(query.stage), C::queryBytes);
+      arriveExpecting(shared.qFull(query.stage), C::loadedQueryBytes);
 #pragma unroll
-      for (int panel = 0; panel < C::queryPanels; ++panel)
-        loadHead<problem.q>(shared.q(query.stage) + panel * tile.queries * rowBytes, args.q,
-                            shared.qFull(query.stage), panel * 64, sequence.first + at.firstQuery,
-                            at.head);
+      for (int panel = 0; panel < C::queryPanels; ++panel) {
+        const SharedAddress to = shared.q(query.stage) + panel * tile.queries * rowBytes;
+        if constexpr (tile.packedHeads == 1)
+          loadHead<problem.q>(to, args.q, shared.qFull(query.stage), panel * 64,
+                              sequence.first + at.firstQuery, at.head);
+        else
+#pragma unroll
+          for (int part = 0; part < C::rowParts; ++part)
+            loadPackedHeads<problem.q>(to + part * subtileBytes, args.q, shared.qFull(query.stage),
+                                       panel * 64, at.firstQuery + part * C::queriesOfPart,
+                                       at.head);
+      }
     }
     if (hasBlocks) {
       int previous = blocks.index;
@@ -300,7 +317,13 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
     const Sequence sequence = sequenceOf<problem>(args, at.head);
     KeyBlocks<problem, tile, decltype(args.coverage)> blocks{args.coverage, at.head, at.firstQuery,
                                                              sequence.count};
-    const int firstRow = at.firstQuery + rowPart * 64 + warp * 16 + lane / 4;
+    const int firstOfPart = at.firstQuery + rowPart * C::queriesOfPart;
+    const int ownRow = warp * 16 + lane / 4, firstRow = firstOfPart + ownRow;
+    // The first of this thread's two rows, or the second.
+    const auto placeOf = [&](int half) -> RowPlace {
+      if constexpr (tile.packedHeads == 1) return {at.head, firstRow + half * 8};
+      else return placeOfPackedRow<tile.packedHeads>(at.head, firstOfPart, ownRow + half * 8);
+    };
     // Goes to the next block of this consumer, past `others` that are not.
     const auto advance = [&](int others) {
       if constexpr (keyConsumers > 1)
@@ -360,25 +383,26 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
         const auto each = [&](const auto &function) {
 #pragma unroll
           for (int i = 0; i < tile.keys / 2; ++i) {
-            scores[i] = function(scores[i], firstRow + i / 2 % 2 * 8,
-                                 block * tile.keys + i / 4 * 8 + lane % 4 * 2 + i % 2);
+            const RowPlace row = placeOf(i / 2 % 2);
+            scores[i] =
+                function(scores[i], row, block * tile.keys + i / 4 * 8 + lane % 4 * 2 + i % 2);
             asm volatile("" : "+f"(scores[i]));  // one after the other, for few registers
           }
         };
         const float scale = scalesFirst ? args.scale : 1.0f;
         if (isMixed) {
-          each([&](float score, int row, int column) {
+          each([&](float score, const RowPlace &row, int column) {
             if (problem.isPacked && column >= sequence.count) score = 0;  // a key of zeros
             if constexpr (IsUnchanged<decltype(args.score)>)
               return column < problem.keys ? score : negativeInfinity;
             else
               return problem.keys % tile.keys == 0 || column < problem.keys
-                         ? args.score(score * scale, at.head, row, column)
+                         ? args.score(score * scale, row.head, row.query, column)
                          : negativeInfinity;
           });
         } else if constexpr (scalesFirst) {
-          each([&](float score, int row, int column) {
-            return args.scoreWithoutMasks(score * scale, at.head, row, column);
+          each([&](float score, const RowPlace &row, int column) {
+            return args.scoreWithoutMasks(score * scale, row.head, row.query, column);
           });
         }
       };
@@ -466,7 +490,6 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
     }
     fenceForAsync();
     synchronize(consumerBarrier + consumer, warpgroup);
-    const int firstOfPart = at.firstQuery + rowPart * 64;
     bool isWhole = true;  // no row is of another sequence
     if constexpr (problem.isPacked) {
       const int left = sequence.count - firstOfPart;
@@ -480,9 +503,14 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
     if (isLeader) {
       if (isWhole && firstOfPart < problem.queries)
 #pragma unroll
-        for (int panel = 0; panel < C::valuePanels; ++panel)
-          storeHead<problem.output>(args.output, staged + panel * tile.queries * rowBytes,
-                                    panel * 64, sequence.first + firstOfPart, at.head);
+        for (int panel = 0; panel < C::valuePanels; ++panel) {
+          const SharedAddress from = staged + panel * tile.queries * rowBytes;
+          if constexpr (tile.packedHeads == 1)
+            storeHead<problem.output>(args.output, from, panel * 64, sequence.first + firstOfPart,
+                                      at.head);
+          else
+            storePackedHeads<problem.output>(args.output, from, panel * 64, firstOfPart, at.head);
+        }
       commitStores();
       if constexpr (tile.staysInQ) {
         waitForStoresToRead<0>();
@@ -492,15 +520,17 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
     ++tiles;
     if (args.logSums && lane % 4 == 0)
 #pragma unroll
-      for (int row = 0; row < 2; ++row)
-        if (firstRow + row * 8 < problem.queries)
-          args.logSums[static_cast<Offset>(at.head) * problem.queries + firstRow + row * 8] =
+      for (int row = 0; row < 2; ++row) {
+        const RowPlace place = placeOf(row);
+        if (place.query < problem.queries && ownRow + row * 8 < C::usedRows)
+          args.logSums[static_cast<Offset>(place.head) * problem.queries + place.query] =
               softmax.logSum(row, factor);
+      }
   }
   if (isLeader) waitForStoresToRead<0>();
   if constexpr (problem.isPacked)
     if (args.zeroesUnused)
-      zeroUnused<problem.valueDim, problem.heads>(
+      zeroUnused<problem.valueDim, problem.heads, true>(
           args.sequences, args.outputRow, consumer * warpgroup + thread, C::consumers * warpgroup);
 }
 
@@ -508,6 +538,7 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
 template <typename T, AttentionProblem problem, AttentionTile tile, typename Args>
 __device__ __forceinline__ void attention(const Args &args) {
   using C = AttentionConfig<problem, tile>;
+  static_assert(tile.packedHeads == 1 || DropsNothing<decltype(args.dropout)>);
   extern __shared__ __align__(1024) unsigned char memory[];
   const AttentionShared<problem, tile> shared{sharedAddress(memory)};
   if (threadIdx.x == 0) {

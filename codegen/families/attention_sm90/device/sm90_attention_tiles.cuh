@@ -1,8 +1,9 @@
 // What a fused attention and its tiles are, their places in shared memory, and the order in which
 // blocks take tiles.
 //
-// A tile is some query rows of one head; its keys are walked in blocks of `keys`. Rows of queries,
-// keys, values and output lie in panels of 64 columns (128 bytes, swizzled): panel p of n rows is n
+// A tile is some query rows of one head, or of the heads of a group together
+// (sm90_packed_heads.cuh); its keys are walked in blocks of `keys`. Rows of queries, keys, values
+// and output lie in panels of 64 columns (128 bytes, swizzled): panel p of n rows is n
 // * 128 bytes at p * n * 128. Columns past a tensor's own are zero.
 #pragma once
 
@@ -39,6 +40,11 @@ struct AttentionTile {
   /// Consumers that share 64 rows and take blocks of keys in turn (sm90_key_consumers.cuh); 0: each
   /// consumer has other rows.
   int keyConsumers = 0;
+  /// Neighbouring heads that share keys and values and whose queries are rows of one tile
+  /// (sm90_packed_heads.cuh); 1: rows are the queries of one head. masksDiffer: masks are not the
+  /// same for all of these heads.
+  int packedHeads = 1;
+  bool masksDiffer = false;
 };
 
 template <AttentionProblem problem, AttentionTile tile>
@@ -50,18 +56,27 @@ struct AttentionConfig {
   static constexpr int ringStages = tile.stages / keyConsumers;
   static_assert(keyConsumers == 1 || (rowParts == 1 && !tile.isOrdered));
   static_assert(tile.stages % keyConsumers == 0);
+  /// Whole queries of all packed heads in the 64 rows of a part, in as many of its rows; of a tile.
+  static constexpr int queriesOfPart = 64 / tile.packedHeads,
+                       usedRows = queriesOfPart * tile.packedHeads,
+                       queriesOfTile = rowParts * queriesOfPart;
+  static_assert(tile.packedHeads == 1 || !problem.isPacked);
+  static_assert(problem.heads % tile.packedHeads == 0 && tile.headGroup % tile.packedHeads == 0,
+                "whole groups of heads");
   static constexpr int queryPanels = panelsOf(problem.headDim),
                        valuePanels = panelsOf(problem.valueDim);
   /// Columns of the WGMMAs that make the output, and steps of 16 that make scores.
   static constexpr int valueColumns = (problem.valueDim + 15) / 16 * 16,
                        headSteps = (problem.headDim + 15) / 16;
-  static constexpr int queryTiles = (problem.queries + tile.queries - 1) / tile.queries,
+  static constexpr int queryTiles = (problem.queries + queriesOfTile - 1) / queriesOfTile,
                        keyTiles = (problem.keys + tile.keys - 1) / tile.keys,
-                       tiles = queryTiles * problem.heads;
+                       tiles = queryTiles * (problem.heads / tile.packedHeads);
   static constexpr int queryBytes = queryPanels * tile.queries * rowBytes,
                        keyBytes = queryPanels * tile.keys * rowBytes,
                        valueBytes = valuePanels * tile.keys * rowBytes,
                        outputBytes = tile.staysInQ ? 0 : valuePanels * tile.queries * rowBytes;
+  /// What TMA brings of a tile of queries.
+  static constexpr int loadedQueryBytes = queryPanels * rowParts * usedRows * rowBytes;
   /// What a consumer that shares rows has summed, in floats: statistics and output of each thread.
   static constexpr int partBytes = warpgroup * (4 + valueColumns / 2) * 4,
                        partsBytes = (keyConsumers - 1) * partBytes;
@@ -178,7 +193,7 @@ struct AttentionShared {
 };
 
 struct AttentionTilePlace {
-  int head, firstQuery;
+  int head, firstQuery;  // of packed heads the first
 };
 /// Tile `index`. Head by head where all tiles take equally long; else the heads of a group
 /// together, those tiles first that see most keys.
@@ -186,17 +201,19 @@ template <AttentionProblem problem, AttentionTile tile, typename Order>
 __device__ __forceinline__ AttentionTilePlace attentionTile(int index, const Order &order) {
   using C = AttentionConfig<problem, tile>;
   if constexpr (tile.headGroup == 0 || problem.isPacked)
-    return {index / C::queryTiles, index % C::queryTiles * tile.queries};
+    return {index / C::queryTiles * tile.packedHeads, index % C::queryTiles * C::queriesOfTile};
+  constexpr int heads = problem.heads / tile.packedHeads;  // packed ones count as one
   const auto placeOf = [&](int head, int rank) {
-    return AttentionTilePlace{head, order.template at<C::queryTiles>(rank) * tile.queries};
+    return AttentionTilePlace{head * tile.packedHeads,
+                              order.template at<C::queryTiles>(rank) * C::queriesOfTile};
   };
-  constexpr int firstOnes = tile.longTiles * problem.heads;
+  constexpr int firstOnes = tile.longTiles * heads;
   if constexpr (firstOnes > 0)
-    if (index < firstOnes) return placeOf(index % problem.heads, index / problem.heads);
-  constexpr int group = tile.headGroup == 0 ? 1 : tile.headGroup,
+    if (index < firstOnes) return placeOf(index % heads, index / heads);
+  constexpr int group = tile.headGroup == 0 ? 1 : tile.headGroup / tile.packedHeads,
                 left = C::queryTiles - tile.longTiles;
   const int other = index - firstOnes, firstHead = other / (group * left) * group,
-            size = smaller(group, problem.heads - firstHead), inGroup = other - firstHead * left;
+            size = smaller(group, heads - firstHead), inGroup = other - firstHead * left;
   return placeOf(firstHead + inGroup % size, tile.longTiles + inGroup / size);
 }
 

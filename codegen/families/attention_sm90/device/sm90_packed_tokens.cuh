@@ -1,49 +1,18 @@
-// Fused attention over packed tokens: where the sequence of a head begins and how many tokens it
-// has, the order in which blocks take tiles, and rows of a sequence that share a box with those of
-// another one.
+// Fused attention over packed tokens (packed_sequences.cuh): the order in which blocks take tiles,
+// and rows of a sequence that share a box with those of another one.
 //
 // Sequences are taken 32 at a time, one a lane of the producer's warp, those of most tokens first;
 // of each, all heads, tile by tile from the last one. So tiles without tokens are never taken, and
 // the longest ones begin first.
 #pragma once
 
+#include "weft/packed_sequences.cuh"
 #include "weft/sm90_attention_tiles.cuh"
 #include "weft/sm90_barrier.cuh"
 #include "weft/sm90_shared.cuh"
 #include "weft/sm90_swizzle.cuh"
 
 namespace weft::sm90 {
-
-/// Tokens of a head's sequence, among all that are packed.
-struct Sequence {
-  int first, count;
-};
-
-/// Every head has all rows of its tensors.
-struct WholeSequences {
-  static constexpr bool arePacked = false;
-};
-
-/// Head h is of sequence h / divisor % sequences; sequence s has the tokens from offsets[s *
-/// stride] up to the next one's, `length` at most, of `tokens` that the tensors have room for.
-template <int sequences, int divisor, int stride, int length, int tokens>
-struct PackedSequences {
-  static constexpr bool arePacked = true;
-  static constexpr int count = sequences, rows = tokens;
-  const int *offsets;
-
-  /// Behind the last one: where all of them end.
-  __device__ __forceinline__ Sequence at(int sequence) const {
-    const int first = offsets[sequence * stride];
-    if (sequence == sequences) return {first, 0};
-    return {first, smaller(larger(offsets[(sequence + 1) * stride] - first, 0), length)};
-  }
-  __device__ __forceinline__ Sequence of(int head) const { return at(head / divisor % sequences); }
-  /// The head of a sequence among those of the same number.
-  __device__ __forceinline__ int headOf(int sequence, int other) const {
-    return other / divisor * (divisor * sequences) + sequence * divisor + other % divisor;
-  }
-};
 
 /// Asks L2 for `count` words, a line a thread: loads that wait for one another find them there.
 __device__ __forceinline__ void prefetchWords(const int *words, int count) {
@@ -211,39 +180,6 @@ __device__ __forceinline__ void storeRows(SharedAddress staged, const RowAt &row
     loadChunk(words, staged + chunk / 8 * rows * rowBytes + swizzled(row, chunk % 8));
     storeRowChunk<columns>(rowAt(head, token + row), chunk * 8, words);
   }
-}
-
-/// Zeroes rows of the output from `first` up to `end`, by threads that are told their number.
-template <int columns, int heads, typename Sequences, typename RowAt>
-__device__ __forceinline__ void zeroTokens(const RowAt &rowAt, const Sequences &sequences,
-                                           int first, int end, int thread, int threads) {
-  constexpr int chunksOfRow = (columns + 7) / 8, headsOfSequence = heads / Sequences::count;
-  const unsigned zeros[4] = {};
-  first = larger(first, 0), end = smaller(end, Sequences::rows);
-  for (Offset place = thread; place < Offset(end - first) * headsOfSequence * chunksOfRow;
-       place += threads) {
-    const int row = int(place / (headsOfSequence * chunksOfRow)),
-              rest = int(place % (headsOfSequence * chunksOfRow));
-    storeRowChunk<columns>(rowAt(sequences.headOf(0, rest / chunksOfRow), first + row),
-                           rest % chunksOfRow * 8, zeros);
-  }
-}
-
-/// Zeroes what is of no sequence, by all consumers of a grid: what lies in front of the first one,
-/// behind a sequence that is cut at its bound, and behind the last token. `thread` of a block.
-template <int columns, int heads, typename Sequences, typename RowAt>
-__device__ __forceinline__ void zeroUnused(const Sequences &sequences, const RowAt &rowAt,
-                                           int thread, int threads) {
-  const auto zero = [&](int first, int end, int own, int together) {
-    zeroTokens<columns, heads>(rowAt, sequences, first, end, own, together);
-  };
-  for (int sequence = int(blockIdx.x); sequence < Sequences::count; sequence += int(gridDim.x)) {
-    const Sequence own = sequences.at(sequence), next = sequences.at(sequence + 1);
-    if (sequence == 0) zero(0, own.first, thread, threads);
-    zero(own.first + own.count, next.first, thread, threads);
-  }
-  zero(sequences.at(Sequences::count).first, Sequences::rows, int(blockIdx.x) * threads + thread,
-       int(gridDim.x) * threads);
 }
 
 }  // namespace weft::sm90

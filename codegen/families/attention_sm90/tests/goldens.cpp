@@ -51,16 +51,25 @@ Golden sharedGolden() {
           {}};
 }
 
+/// Few queries of many keys: rows of a tile are of all heads of a group.
+Golden packedHeadsGolden() {
+  return {"attention_packed_heads_sm90_f16",
+          samples::causalAttention(
+              {.b = 16, .h = 8, .g = 4, .j = 16, .k = 4096, .p = 128, .w = 128}, DType::f16, true),
+          {}};
+}
+
 std::vector<Golden> goldens() {
-  std::vector<Golden> all = {plainGolden(),  causalGolden(), slopedGolden(),
-                             paddedGolden(), blockGolden(),  sharedGolden()};
+  std::vector<Golden> all = {plainGolden(), causalGolden(), slopedGolden(),     paddedGolden(),
+                             blockGolden(), sharedGolden(), packedHeadsGolden()};
   const Sm90AttentionKnobs knobs[] = {
       {.tileQueries = 192, .tileKeys = 128, .queryStages = 2},
       {.tileQueries = 128, .tileKeys = 128, .headGroup = 16},
       {.tileQueries = 128, .tileKeys = 128, .queryStages = 2, .headGroup = 8},
       {.tileQueries = 64, .tileKeys = 128, .queryStages = 2, .ordered = 0, .blocks = 264},
       {.tileQueries = 128, .tileKeys = 64, .queryStages = 2, .ordered = 0, .headGroup = 4},
-      {.tileQueries = 64, .tileKeys = 128, .stages = 4, .ordered = 0, .keyConsumers = 2}};
+      {.tileQueries = 64, .tileKeys = 128, .stages = 4, .ordered = 0, .keyConsumers = 2},
+      {.tileQueries = 64, .tileKeys = 128, .ordered = 0, .headGroup = 512, .packed = 1}};
   for (size_t i = 0; i < all.size(); ++i)
     all[i].configuration = examples::rowMajorConfiguration(all[i].kernel, knobs[i]);
   return all;

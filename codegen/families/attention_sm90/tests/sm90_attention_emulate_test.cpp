@@ -23,7 +23,8 @@ struct Subject {
   Configuration configuration;
   std::vector<double> lengths = {}, offsets = {};  ///< of the inputs of these names
   std::vector<double> segments = {};               ///< of the input of that name
-  int64_t hidden = 0;  ///< keys that no query may see, nor a kernel read
+  int64_t hidden = 0;  ///< keys that no query may see, nor a kernel read, from
+  int64_t firstHidden = 0;
   ScoreKind scores = ScoreKind::usual;
   codegen::EmittedKernel emitted = {};
 };
@@ -38,7 +39,8 @@ Configuration configurationOf(const Kernel &kernel, const Sm90AttentionKnobs &kn
         toConfiguration(kernel, tuples[(number + n) % tuples.size()], knobs);
     const auto problem = attentionProblem(kernel, region, configuration);
     if (problem && sm90AttentionLayoutRejection(*problem).empty() &&
-        attentionDropoutRejection(kernel, region, *problem).empty())
+        attentionDropoutRejection(kernel, region, *problem).empty() &&
+        (knobs.packed == 0 || sm90PackedLayoutRejection(*problem).empty()))
       return configuration;
   }
   throw Error::checkFailed("no layouts");
@@ -58,7 +60,8 @@ void fillHidden(const Subject &subject, double value,
   if (subject.hidden == 0) return;
   const AttentionRegion region = attentionRegion(subject.kernel).region.value();
   for (const size_t input : {region.kInput, region.vInput})
-    emulate::fillKeys(subject.kernel, input, region.keyAxis, subject.hidden, value, tensors);
+    emulate::fillKeys(subject.kernel, input, region.keyAxis, subject.hidden, value, tensors,
+                      subject.firstHidden);
 }
 
 void checkAll(const std::string &name, std::vector<Subject> &subjects) {
@@ -355,6 +358,100 @@ TEST_CASE("heads of a group share keys and values") {
   add(subjects, plainAttention({.b = 1, .h = 1, .j = 1, .k = 1, .p = 32, .w = 32}, DType::f16),
       knobs);
   checkAll("sm90_attention_groups", subjects);
+}
+
+TEST_CASE("heads of a group are rows of one tile, whatever their number") {
+  std::vector<Subject> subjects;
+  const auto knobs = [](int tileQueries, int blocks) {
+    return Sm90AttentionKnobs{.tileQueries = tileQueries,
+                              .tileKeys = 64,
+                              .queryStages = 2,
+                              .ordered = tileQueries > 64 ? 1 : 0,
+                              .packed = 1,
+                              .blocks = blocks};
+  };
+  // Groups that divide the 64 rows of a consumer and groups that leave some of none; fewer queries
+  // than a tile, as many, and several tiles, of which the last one is cut; two panels of columns.
+  for (const auto &[g, j, tileQueries] : {std::tuple<int64_t, int64_t, int>{2, 33, 64},
+                                          {3, 5, 64},
+                                          {3, 50, 128},
+                                          {4, 16, 64},
+                                          {5, 40, 128},
+                                          {7, 20, 64},
+                                          {8, 16, 128},
+                                          {64, 3, 128},
+                                          {48, 2, 64}}) {
+    const AttentionExtents e{.b = 2, .h = 2, .g = g, .j = j, .k = 171, .p = 32, .w = 72};
+    add(subjects, plainAttention(e, DType::f16, true), knobs(tileQueries, 3));
+    Sm90AttentionKnobs together = knobs(tileQueries, 2);
+    together.headGroup = int(2 * g);
+    add(subjects, causalAttention(e, DType::bf16, true), together);
+  }
+  // The output leaves through the place of the queries.
+  const Kernel wide =
+      plainAttention({.h = 1, .g = 6, .j = 30, .k = 99, .p = 256, .w = 256}, DType::bf16, true);
+  Sm90AttentionKnobs widest = knobs(128, 1);
+  widest.tileKeys = 80, widest.queryStages = 1, widest.ordered = 0;
+  const AttentionProblem problem = valueOrThrow(attentionProblem(
+      wide, attentionRegion(wide).region.value(), configurationOf(wide, widest, 0)));
+  REQUIRE(sm90AttentionStaysInQ(problem, widest));
+  add(subjects, wide, widest);
+  checkAll("sm90_attention_packed_heads", subjects);
+}
+
+TEST_CASE("rows of packed heads see their own masks, score ops, counts and pages") {
+  std::vector<Subject> subjects;
+  const Sm90AttentionKnobs one{
+      .tileQueries = 64, .tileKeys = 64, .ordered = 0, .packed = 1, .blocks = 3},
+      two{.tileQueries = 128, .tileKeys = 32, .queryStages = 2, .packed = 1, .blocks = 2};
+  for (const int64_t g : {3, 4}) {
+    const AttentionExtents e{
+        .b = 2, .h = 2, .g = g, .j = 25, .k = 203, .p = 32, .w = 40, .distance = 20};
+    add(subjects, windowAttention(e, DType::f16, 20, 7), one);
+    add(subjects, biasedAttention(e, DType::bf16), two);
+    add(subjects, cappedAttention(e, DType::f16, true), one);
+    add(subjects, alibiAttention(e, DType::bf16), one);
+    add(subjects, relativeAttention(e, DType::f16), two);
+    // What lies behind the counts is no number.
+    for (const Sm90AttentionKnobs &knobs : {one, two}) {
+      add(subjects, paddedAttention(e, DType::f16, true), knobs, {0, 121});
+      subjects.back().firstHidden = 128, subjects.back().hidden = e.k - 128;
+    }
+    // A table for each head of a group, so that one skips what another sees; and for all.
+    for (const bool isByHead : {false, true})
+      add(subjects,
+          blockAttention(e, DType::bf16,
+                         isByHead ? "random(block=16,density=0.2,seed=3,heads=each)"
+                                  : "random(block=16,density=0.2,seed=3)",
+                         isByHead, false, true),
+          isByHead ? two : one);
+    // Counts of each head: a block that the first one sees whole is a part of another's, or none.
+    FusedAttention byHead("keys_of_head", e, DType::f16);
+    const int lengths = byHead.input("lengths", "hg", DType::i32);
+    std::vector<double> counts;
+    for (int64_t head = 0; head < e.h * g; ++head) counts.push_back(double(head * 67 % 204));
+    add(subjects, byHead.build(byHead.padding(byHead.scores(), lengths, {1, 2})), one, counts);
+    AttentionExtents bounded = e;
+    bounded.hasBounds = true;
+    add(subjects, documentAttention(bounded, DType::f16, true), one);
+    subjects.back().segments = emulate::segmentsOf(e.b, e.k, 40);
+  }
+  // A tile of the table is whole in every tile of scores; of packed heads it is a part of one.
+  add(subjects,
+      blockAttention({.h = 1, .g = 3, .j = 128, .k = 256, .p = 32, .w = 32}, DType::f16,
+                     "fixed(block=64,stride=3,summary=1)"),
+      one);
+  add(subjects,
+      cachedAttention(
+          {.b = 2, .h = 2, .g = 4, .j = 9, .k = 176, .p = 64, .w = 64, .page = 16, .pages = 22},
+          DType::f16),
+      one, {0, 77});
+  // Consumers that share the rows.
+  Sm90AttentionKnobs shared = one;
+  shared.stages = 4, shared.keyConsumers = 2;
+  add(subjects, causalAttention({.b = 2, .h = 1, .g = 5, .j = 31, .k = 300}, DType::f16, true),
+      shared);
+  checkAll("sm90_attention_packed_masks", subjects);
 }
 
 TEST_CASE("attention over packed tokens reads and writes those of each sequence alone") {

@@ -227,6 +227,105 @@ TEST_CASE("consumers share rows where tiles are few, and take less time there") 
   CHECK(has(rejection({.tileQueries = 64, .ordered = 0, .keyConsumers = 1}), "2 and 3 are taken"));
 }
 
+TEST_CASE("heads of a group are packed where their queries fill fewer tiles, and take less time") {
+  const auto packing = [](const Kernel &kernel) {
+    double packed = std::numeric_limits<double>::infinity(), apart = packed;
+    const Device &device = findDevice("h200");
+    for (const Configuration &configuration : nonEmpty(own(kernel))) {
+      const auto &knobs = configuration.knobs.get<Sm90AttentionKnobs>();
+      double &least = knobs.packed != 0 ? packed : apart;
+      least = std::min(least, sm90AttentionCost(kernel, configuration, knobs, device).seconds);
+    }
+    return std::pair(packed, apart);
+  };
+  // 16 queries of 4 heads are the 64 rows of a consumer; apart each head has a tile, of which a
+  // quarter is filled.
+  const AttentionExtents e{.b = 16, .h = 8, .g = 4, .j = 16, .k = 32768, .p = 128, .w = 128};
+  for (const Kernel &kernel :
+       {plainAttention(e, DType::f16), causalAttention(e, DType::bf16, true)}) {
+    const auto [packed, apart] = packing(kernel);
+    CHECK(packed < 0.75 * apart);
+    // Keys and values are read once: 2.1 GB.
+    const Device &device = findDevice("h200");
+    CHECK(packed >= 2 * 16.0 * 8 * 32768 * 128 * 2 / device.copyBandwidth);
+  }
+  // Tiles that are full without packing have none to save; neither have heads of no group.
+  CHECK(std::isinf(
+      packing(plainAttention({.b = 2, .h = 2, .g = 4, .j = 1536, .k = 512}, DType::f16)).first));
+  CHECK(std::isinf(packing(plainAttention({.b = 2, .h = 8, .j = 16, .k = 512}, DType::f16)).first));
+  CHECK(std::isinf(
+      packing(plainAttention({.b = 2, .h = 1, .g = 65, .j = 66, .k = 512}, DType::f16)).first));
+  CHECK(std::isinf(
+      packing(droppedAttention({.g = 4, .j = 16, .k = 512}, DType::f16, {.p = 0.1})).first));
+
+  const auto rejection = [&](const AttentionExtents &extents, const Sm90AttentionKnobs &knobs,
+                             const ScoreNeeds &needs = {}) {
+    const Kernel kernel = plainAttention(extents, DType::f16);
+    return sm90AttentionTileRejection(problemOf(kernel, logicalOrder(kernel, knobs)), knobs, needs);
+  };
+  const Sm90AttentionKnobs knobs{.tileQueries = 64, .tileKeys = 64, .ordered = 0, .packed = 1};
+  const AttentionExtents grouped{.b = 2, .g = 4, .j = 16, .k = 300};
+  CHECK(rejection(grouped, knobs).empty());
+  CHECK(rejection({.b = 2, .j = 16, .k = 300}, knobs) ==
+        "no heads share keys and values: there is nothing to pack");
+  CHECK(rejection({.g = 65, .j = 66, .k = 300}, knobs) ==
+        "65 heads share keys and values; at most 64 are packed into a tile's rows");
+  CHECK(has(rejection(grouped, knobs, {.hasDropout = true}), "not drawn a fragment at a time"));
+  Sm90AttentionKnobs others = knobs;
+  others.headGroup = 6;
+  CHECK(rejection(grouped, others) == "tiles of 6 heads together, of which 4 are packed");
+  others = knobs, others.tileQueries = 192;
+  CHECK(rejection(grouped, others) ==
+        "three consumers leave no registers for rows of packed heads");
+  others = knobs, others.residents = 3;
+  CHECK(has(rejection(grouped, others), "three blocks a multiprocessor leave no registers"));
+  const Kernel tokens =
+      packedAttention({.b = 4, .h = 2, .g = 2, .j = 16, .k = 16, .tokens = 64}, DType::f16, false);
+  CHECK(sm90AttentionTileRejection(problemOf(tokens, logicalOrder(tokens, knobs)), knobs, {}) ==
+        "rows of packed heads over packed tokens");
+}
+
+TEST_CASE("packed heads have a dimension of a map to themselves") {
+  const Kernel kernel =
+      causalAttention({.b = 4, .h = 3, .g = 2, .j = 20, .k = 100}, DType::f16, true);
+  const Sm90AttentionKnobs knobs{.tileQueries = 128, .tileKeys = 64, .packed = 1};
+  const AttentionProblem problem = problemOf(kernel, logicalOrder(kernel, knobs));
+  CHECK(strideOfGroup(problem, problem.q) == 1280);
+  CHECK(headDimensions(problem, problem.q, 2) ==
+        std::vector<HeadDimension>{{.divisor = 2, .extent = 12, .stride = 2560}});
+  CHECK(sm90QueriesOfTile(problem, knobs) == 64);
+  CHECK(sm90AttentionTiles(problem, knobs) == 12);
+  const codegen::EmittedKernel emitted =
+      codegen::emit(kernel, logicalOrder(kernel, knobs), "sm_90a");
+  CHECK(has(emitted.readable, ".packedHeads = 2}"));
+  int maps = 0;
+  for (const codegen::Parameter &parameter : nonEmpty(emitted.parameters))
+    if (parameter.map && (parameter.name == "q_map" || parameter.name == "output_map")) {
+      CHECK(parameter.map->extents == std::vector<int64_t>{64, 2, 20, 12});
+      CHECK(parameter.map->strides == std::vector<int64_t>{1280, 64, 2560});
+      CHECK(parameter.map->box == std::vector<int>{64, 2, 32, 1});
+      ++maps;
+    }
+  CHECK(maps == 2);
+  // Masks of the heads of a group that differ, and the same for all.
+  FusedAttention byHead("keys_of_head", {.b = 2, .h = 4, .g = 3, .j = 5, .k = 301}, DType::f16);
+  const int lengths = byHead.input("lengths", "hg", DType::i32);
+  const Kernel differing = byHead.build(byHead.padding(byHead.scores(), lengths, {1, 2}));
+  CHECK(has(codegen::emit(differing, logicalOrder(differing, knobs), "sm_90a").readable,
+            ".packedHeads = 3, .masksDiffer = true}"));
+  // A group of two axes that lie at several strides: no box has its heads.
+  AttentionProblem apart = problem;
+  apart.headExtents = {4, 3, 2, 2}, apart.headAxes = {0, 1, 2, 3}, apart.headsOfGroup = 4;
+  apart.heads = 48;
+  apart.q.headStrides = {15360, 5120, 1280, 2560}, apart.output.headStrides = apart.q.headStrides;
+  CHECK(
+      has(sm90PackedLayoutRejection(apart), "heads of a group of queries lie at several strides"));
+  apart.q.headStrides = {15360, 5120, 2560, 1280};
+  CHECK(has(sm90PackedLayoutRejection(apart), "of the output lie at several strides"));
+  apart.output.headStrides = apart.q.headStrides;
+  CHECK(sm90PackedLayoutRejection(apart).empty());
+}
+
 TEST_CASE("heads are taken together so that few are never left to the end") {
   CHECK(headsTogether(18, 20) == 18);
   CHECK(headsTogether(33, 24) == 17);
