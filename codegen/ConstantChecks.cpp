@@ -165,6 +165,7 @@ private:
 
   static std::string subjectOf(const ConstantLine &line) {
     if (line.type == "weft::SubVectors") return "sub-vectors";
+    if (line.type == "weft::sm90::RotaryPairs") return "pairs of a rotary embedding";
     if (line.type == "weft::sm90::MapDimensions") return "map " + line.note;
     if (line.type == "weft::sm90::FactorPlaces") return "places " + line.note;
     return line.type == "weft::FmaGemmShape" ? "strides of operands and result"

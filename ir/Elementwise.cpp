@@ -201,6 +201,23 @@ mlir::LogicalResult RotaryOp::verifyStarts() {
                        fromDType(getContext(), DType::i32)));
 }
 
+/// A range of an axis that is not that of pairs.
+mlir::LogicalResult RotaryOp::verifyRange() {
+  const mlir::Type x = getX().getType();
+  const int given = getAmong().has_value() + getBegin().has_value() + getEnd().has_value();
+  if (given == 0) return mlir::success();
+  if (given != 3) return broken(*this, "rotary_c9") << "'among', 'begin' and 'end' go together";
+  const auto among = static_cast<int64_t>(*getAmong()), begin = static_cast<int64_t>(*getBegin()),
+             end = static_cast<int64_t>(*getEnd());
+  if (mlir::failed(checkAxes(*this, "rotary_c9", "among", {int64_t(getDim()), among}, x)))
+    return mlir::failure();
+  if (begin < 0 || begin >= end || end > extents(x)[size_t(among)])
+    return broken(*this, "rotary_c9")
+           << "elements " << begin << " up to " << end << " of axis " << axisNames(x)[size_t(among)]
+           << "; it has " << extents(x)[size_t(among)];
+  return mlir::success();
+}
+
 mlir::LogicalResult RotaryOp::verifyOwnConstraints() {
   const mlir::Type x = getX().getType();
   const int64_t position = getPosition(), dim = getDim();
@@ -219,7 +236,7 @@ mlir::LogicalResult RotaryOp::verifyOwnConstraints() {
   if (getDirection() && getDirection() != "reverse")
     return broken(*this, "rotary_c5")
            << "unknown direction \"" << *getDirection() << "\"; supported: reverse, or none";
-  if (mlir::failed(verifyStarts())) return mlir::failure();
+  if (mlir::failed(verifyStarts()) || mlir::failed(verifyRange())) return mlir::failure();
   if (getTurned() &&
       (turnedExtent() < 2 || turnedExtent() % 2 != 0 || turnedExtent() > extents(x)[dim]))
     return broken(*this, "rotary_c6")

@@ -319,7 +319,8 @@ def Weft_DropoutOp : Weft_Elementwise<"dropout", "", 1, "std::numeric_limits<dou
 }
 
 // Rotates pairs of the `dim` axis by position * base^(-2 i / extent), or back by it. `starts`:
-// positions count from that of their sequence, one `along` an axis.
+// positions count from that of their sequence, one `along` an axis. `among` an axis only elements
+// from `begin` up to `end` are rotated, the others stay.
 def Weft_RotaryOp : Weft_Elementwise<"rotary", "", 3, "std::numeric_limits<double>::quiet_NaN()",
     ["turnedBack(dy)"]> {
   let ownExpression = 1;
@@ -331,11 +332,14 @@ def Weft_RotaryOp : Weft_Elementwise<"rotary", "", 3, "std::numeric_limits<doubl
                        DefaultValuedStrAttr<StrAttr, "halved">:$style,
                            OptionalAttr<StrAttr>:$direction, OptionalAttr<I64Attr>:$turned,
                        OptionalAttr<F64Attr>:$factor, OptionalAttr<I64Attr>:$original,
-                       OptionalAttr<F64Attr>:$low, OptionalAttr<F64Attr>:$high);
+                       OptionalAttr<F64Attr>:$low, OptionalAttr<F64Attr>:$high,
+                       OptionalAttr<I64Attr>:$among, OptionalAttr<I64Attr>:$begin,
+                       OptionalAttr<I64Attr>:$end);
   let extraMembers = [{
     bool isReverse() { return getDirection() == "reverse"; }
     int64_t turnedExtent();
     ::llvm::LogicalResult verifyStarts();
+    ::llvm::LogicalResult verifyRange();
     ::weft::Term turnedBack(const ::weft::Term &x);
   }];
   let builders = [OpBuilder<(ins "::mlir::Value":$x, "int64_t":$position, "int64_t":$dim,

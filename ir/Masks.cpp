@@ -140,7 +140,10 @@ Expression RotaryOp::expression() {
                            .factor = number(getFactor(), 1),
                            .original = static_cast<int64_t>(getOriginal().value_or(0)),
                            .low = number(getLow(), 0),
-                           .high = number(getHigh(), 0)});
+                           .high = number(getHigh(), 0),
+                           .among = getAmong() ? static_cast<int>(*getAmong()) : -1,
+                           .begin = static_cast<int64_t>(getBegin().value_or(0)),
+                           .end = static_cast<int64_t>(getEnd().value_or(0))});
 }
 
 //===-- Derivative ----------------------------------------------------------------------------===//

@@ -37,7 +37,9 @@ const std::map<llvm::StringRef, Notation> &vocabulary() {
       {"empty_row", Notation::word},   {"pattern", Notation::word},
       {"turned", Notation::integer},   {"original", Notation::integer},
       {"low", Notation::real},         {"high", Notation::real},
-      {"bound", Notation::integer},    {"spec", Notation::spec}};
+      {"bound", Notation::integer},    {"among", Notation::dimension},
+      {"begin", Notation::integer},    {"end", Notation::integer},
+      {"spec", Notation::spec}};
   return words;
 }
 

@@ -2,6 +2,7 @@
 #include "kernel/ContractionRegion.h"
 
 #include "kernel/ConfigurationText.h"
+#include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
 #include "kernel/ReduceKind.h"
 #include "kernel/UnusedTokens.h"
@@ -30,6 +31,7 @@ public:
     if (rejection.empty()) rejection = addInputs();
     if (rejection.empty() && region.isSum(0)) rejection = rejectionOfFirstOutput();
     if (rejection.empty() && region.softmax) rejection = rejectionBesideSoftmax();
+    if (rejection.empty() && region.rotary) rejection = rejectionOfUnturned();
     if (!rejection.empty()) return {.rejection = std::move(rejection)};
     region.storesAccumulator = std::ranges::find(kernel.outputs, region.c) != kernel.outputs.end();
     return {.region = std::move(region)};
@@ -64,6 +66,12 @@ private:
     if (region.softmax) return addBehindSoftmax(index);
     if (op.kind == OpKind::reduce) return addSum(index);
     if (op.kind == OpKind::localSoftmax) return addSoftmax(index);
+    const auto isUnturned = [&](ValueId operand) { return unturned.contains(operand); };
+    if (const auto found = std::ranges::find_if(op.operands, isUnturned);
+        found != op.operands.end())
+      return cannotStand(op, fmt::format("reads '{}', which a rotary embedding has turned",
+                                         kernel.values[size_t(*found)].name));
+    if (op.kind == OpKind::rotary && dependent.contains(op.operands[0])) return addRotary(index);
     if (std::string rejection = epilogueRejection(op); !rejection.empty()) return rejection;
     const auto dependsOnGemm = [&](ValueId operand) { return dependent.contains(operand); };
     if (std::ranges::none_of(op.operands, dependsOnGemm))
@@ -75,6 +83,83 @@ private:
     dependent.insert(result);
     region.epilogue.push_back(index);
     return "";
+  }
+
+  std::string addRotary(OpId index) {
+    const BodyOp &op = kernel.body[index];
+    if (op.expression.empty() || !op.attributes.contains("dim") ||
+        !op.attributes.contains("position"))
+      return epilogueRejection(op);
+    const auto number = [&](const char *name, int64_t absent) {
+      const auto found = op.attributes.find(name);
+      return found == op.attributes.end() ? absent : std::get<int64_t>(found->second);
+    };
+    const std::vector<AxisId> &axes = kernel.values[size_t(op.operands[0])].axes;
+    const auto axisOf = [&](const char *name) { return axes[size_t(number(name, 0))]; };
+    EpilogueRotary rotary{.op = index, .pairs = axisOf("dim"), .position = axisOf("position")};
+    rotary.extent = kernel.axes[size_t(rotary.pairs)].extent;
+    rotary.turned = number("turned", rotary.extent);
+    const auto style = op.attributes.find("style");
+    rotary.isHalved =
+        style == op.attributes.end() || std::get<std::string>(style->second) == "halved";
+    rotary.isReverse = op.attributes.contains("direction");
+    if (op.attributes.contains("among")) {
+      rotary.among = axisOf("among");
+      rotary.begin = number("begin", 0), rotary.end = number("end", 0);
+    }
+    if (region.rotary) return cannotStand(op, "stands twice behind the contraction");
+    if (region.prologue)
+      return cannotStand(op, "stands in one kernel with ops before the contraction");
+    for (const OpId before : region.epilogue)
+      if (!turnsAlike(kernel.body[before], rotary.pairs))
+        return cannotStand(op, fmt::format("follows '{}'; partners are elements of what the "
+                                           "contraction gives",
+                                           nameOf(kernel.body[before].kind)));
+    if (!region.reductions.empty())
+      return cannotStand(op, "stands beside a sum of what the contraction gives");
+    for (size_t operand = 1; operand < op.operands.size(); ++operand)
+      if (std::ranges::count(kernel.inputs, op.operands[operand]) == 0)
+        return cannotStand(op, "reads starts that the kernel computes");
+    const ContractionGroups groups = contractionGroups(kernel, {region.a, region.b, region.c});
+    const auto isIn = [&](ContractionGroup group, AxisId axis) {
+      return std::ranges::find(groups[group], axis) != groups[group].end();
+    };
+    const ContractionGroup side = isIn(nGroup, rotary.pairs) ? nGroup : mGroup;
+    if (!isIn(side, rotary.pairs))
+      return cannotStand(op, fmt::format("turns pairs along '{}', of the GEMM's batch",
+                                         kernel.axes[size_t(rotary.pairs)].name));
+    if (isIn(side, rotary.position) && kernel.axes[size_t(rotary.position)].extent > 1)
+      return cannotStand(op, "has positions on the side of the GEMM that its pairs are of");
+    if (rotary.among >= 0 && !isIn(side, rotary.among))
+      return cannotStand(op, fmt::format("turns a part of '{}', which is not of the side of pairs",
+                                         kernel.axes[size_t(rotary.among)].name));
+    if (longAxes(op.results[0]) != resultAxes)
+      return cannotStand(op, "gives other axes than the contraction's result");
+    unturned = dependent;
+    dependent = {op.results[0]};
+    region.epilogue.push_back(index);
+    region.rotary = rotary;
+    return "";
+  }
+
+  /// Whether it may as well stand behind a rotary embedding: zeros or no numbers for rows that it
+  /// masks, partners together.
+  bool turnsAlike(const BodyOp &op, AxisId pairs) const {
+    if (!isTokenMask(op)) return false;
+    const auto fill = op.attributes.find("fill");
+    const auto key = size_t(std::get<int64_t>(op.attributes.at("key")));
+    return (isUnreadMask(op) ||
+            (fill != op.attributes.end() && std::get<double>(fill->second) == 0)) &&
+           kernel.values[size_t(op.results[0])].axes[key] != pairs;
+  }
+
+  std::string rejectionOfUnturned() const {
+    const auto stored = std::ranges::find_if(
+        kernel.outputs, [&](ValueId output) { return unturned.contains(output); });
+    if (stored == kernel.outputs.end()) return "";
+    return cannotStand(kernel.body[region.rotary->op],
+                       fmt::format("turns '{}', which is stored as it is, too",
+                                   kernel.values[size_t(*stored)].name));
   }
 
   std::string addSum(OpId index) {
@@ -236,6 +321,7 @@ private:
   ContractionRegion region;
   std::set<AxisId> resultAxes;
   std::set<ValueId> dependent;
+  std::set<ValueId> unturned;  ///< what depended on the contraction before a rotary embedding
 };
 
 }  // namespace
@@ -450,12 +536,14 @@ int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region) {
   constexpr int fragment = 8, addresses = 4, vector = 4, draws = 4, partialRegisters = 20;
   constexpr int ofSubVectors = 16;  // places, maxima and sums, of two rows
   constexpr int coordinates = 4;  // of two rows and of the column, and what they are compared with
+  constexpr int ofRotary = 12;    // positions of a lane's rows, a frequency, an angle and a pair
   constexpr int ofTokens = 4;     // their number, and whether the tile has any
   constexpr int ofJoiners = 16;   // used by the producer warps instead, which add up to two
                                   // reductions: reducesInProducer in sm90_epilogue.cuh
   if (region.isPlain()) return 0;
   int registers = fragment + (fragment + 2 * addresses) * int(region.wholeOutputs(kernel) - 1);
   if (region.softmax) registers += ofSubVectors;
+  if (region.rotary) registers += ofRotary;
   registers += partialRegisters * int(region.reductions.size());
   if (region.reductions.size() == 1 || region.reductions.size() == 2) registers += ofJoiners;
   // The first tensor of the result's shape is loaded through shared memory, the first vector into

@@ -12,7 +12,8 @@
 // Invariant: every op after the contraction except reductions and the local softmax reads C or a
 // value computed from C and writes a tensor over exactly the axes of C (perhaps in another logical
 // order); what else it reads is an input over some of these axes, or the element's coordinates
-// along them (masks). So a kernel that has the accumulators of C in registers computes the epilogue
+// along them (masks). A rotary embedding, at the start, reads the partner of its element besides.
+// So a kernel that has the accumulators of C in registers computes the epilogue
 // element by element. No op reads a reduction, which is complete only when all of C is. A local
 // softmax is the last op, but for a dropout of its exponentials.
 #pragma once
@@ -77,6 +78,22 @@ struct EpilogueSoftmax {
   bool operator==(const EpilogueSoftmax &) const = default;
 };
 
+/// A rotary embedding of what the contraction gives: the only op that reads another element than
+/// its own, its partner along the axis of pairs. It comes first, but for masks of tokens, which
+/// turn with what they mask.
+struct EpilogueRotary {
+  OpId op = 0;           ///< in Kernel::body, one of ContractionRegion::epilogue
+  AxisId pairs = -1;     ///< along which partners lie, on one side of the GEMM
+  AxisId position = -1;  ///< that the angle is a multiple of: of the other side, or the batch
+  AxisId among = -1;     ///< an axis of which [begin, end) alone is turned, on the side of pairs
+  int64_t begin = 0, end = 0;
+  int64_t extent = 2;    ///< of `pairs`
+  int64_t turned = 2;    ///< elements of it that are pairs
+  bool isHalved = true;  ///< pairs are (i, i + turned / 2), else (2 i, 2 i + 1)
+  bool isReverse = false;
+  bool operator==(const EpilogueRotary &) const = default;
+};
+
 struct ContractionRegion {
   OpId contraction = 0;            ///< in Kernel::body; the first op but those of the prologue
   GemmInputs operands;             ///< positions of A and B in Kernel::inputs; for the operand of a
@@ -89,6 +106,7 @@ struct ContractionRegion {
   std::vector<EpilogueReduction>
       reductions;  ///< in the order of the body; only GEMMs without a batch have them
   std::optional<EpilogueSoftmax> softmax = {};  ///< nothing but its results is stored then
+  std::optional<EpilogueRotary> rotary = {};
   bool storesAccumulator = false;  ///< C itself is an output, besides values computed from it
   bool operator==(const ContractionRegion &) const = default;
 

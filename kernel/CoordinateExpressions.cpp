@@ -174,8 +174,21 @@ Expression rotaryExpression(const RotaryShape &rotary) {
                 rotary.isReverse ? E::select(isFirst, partner, minusPartner)
                                  : E::select(isFirst, minusPartner, partner),
                 E::member("sine", turn)));
-  if (rotary.turned == rotary.extent) return rotated;
-  return E::select(E::binary(ScalarOperator::less, here, E::integer(rotary.turned)), rotated, x);
+  std::vector<E> conditions;
+  if (rotary.turned < rotary.extent)
+    conditions.push_back(E::binary(ScalarOperator::less, here, E::integer(rotary.turned)));
+  if (rotary.among >= 0) {
+    const E member = E::coordinate(rotary.among);
+    if (rotary.begin > 0)
+      conditions.push_back(
+          E::binary(ScalarOperator::greaterEqual, member, E::integer(rotary.begin)));
+    conditions.push_back(E::binary(ScalarOperator::less, member, E::integer(rotary.end)));
+  }
+  if (conditions.empty()) return rotated;
+  E all = conditions.front();
+  for (size_t next = 1; next < conditions.size(); ++next)
+    all = E::binary(ScalarOperator::both, all, conditions[next]);
+  return E::select(all, rotated, x);
 }
 
 bool hasShortRotations(const Expression &expression) {

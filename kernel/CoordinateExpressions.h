@@ -79,6 +79,9 @@ struct RotaryShape {
   double factor = 1;
   int64_t original = 0;      ///< positions
   double low = 0, high = 0;  ///< turns in as many positions
+  /// A dimension of which the elements from `begin` up to `end` alone are turned; -1: all are.
+  int among = -1;
+  int64_t begin = 0, end = 0;
 };
 Expression rotaryExpression(const RotaryShape &rotary);
 /// Whether this is such an expression with short rotations.

@@ -142,10 +142,12 @@ inline constexpr ReasonCode forwardAndBackward{
     "none by a flag: entry points are called one by one, with the loss between them"};
 inline constexpr ReasonCode partnerAccess{
     "F040", "partner-access",
-    "a rotary op reads the partner of each element, so its operand must come from memory, not from "
-    "the same kernel",
-    "contract -> rotary: an element's partner lies half a head away, in another thread's registers",
-    "none by a flag: the GEMM is stored, and the rotary op is a separate kernel or joins what "
+    "a rotary op reads the partner of each element, so its operand must come from memory, and not "
+    "from the same kernel, unless it is the contraction right before it: the detail says what is "
+    "in "
+    "the way",
+    "norm of each head -> rotary: the partner of an element lies half a head away",
+    "none by a flag: the operand is stored, and the rotary op is a separate kernel or joins what "
     "follows it"};
 inline constexpr ReasonCode subVectorAccess{
     "F042", "sub-vector-access",

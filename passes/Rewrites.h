@@ -89,7 +89,13 @@ std::vector<ProjectionGroup> findProjectionGroups(GraphOp graph,
 /// stays; a pair of head axes is merged first, see algebra/Projection.h), results are slices.
 /// Biases that follow every member are concatenated too and added once, before slicing.
 /// Concatenations of parameters happen once, at load.
-void stackProjections(const ProjectionGroup &group, size_t first, size_t last);
+/// turnsInStack: rotary embeddings of some members become one of the whole stack that turns these
+/// alone, so that it may stand behind the contraction in one kernel; else of their slices.
+void stackProjections(const ProjectionGroup &group, size_t first, size_t last,
+                      bool turnsInStack = false);
+
+/// Whether rotary embeddings turn some projections of a group, and not all.
+bool isTurnedInPart(const ProjectionGroup &group);
 
 /// One projection of a group in the backward pass: the gradient of its result, and the products
 /// that it is an operand of.

@@ -22,6 +22,7 @@ namespace {
 struct Stacking {
   size_t group = 0, first = 0, last = 0;
   std::string name;
+  bool turnsInStack = false;
 };
 using Choice = std::optional<Stacking>;
 
@@ -32,18 +33,23 @@ std::string namesOf(const ProjectionGroup &group, size_t first, size_t last) {
   return part.name();
 }
 
-/// separate; every two neighbours (q with k, k with v); all. A group of two has no third way.
+/// separate; every two neighbours (q with k, k with v); all, twice where rotary embeddings may turn
+/// some of them in the stack. A group of two has no third way.
 std::vector<Choice> stackingChoices(const ProjectionGroup &group, size_t index,
-                                    const std::string &mode) {
+                                    const VariantOptions &options) {
+  const std::string &mode = options.stacking;
   const size_t size = group.projections.size();
   std::vector<Choice> choices;
-  const auto stack = [&](size_t first, size_t last) {
-    choices.push_back(Stacking{index, first, last, namesOf(group, first, last)});
+  const auto stack = [&](size_t first, size_t last, bool turnsInStack = false) {
+    choices.push_back(Stacking{index, first, last, namesOf(group, first, last), turnsInStack});
   };
   if (mode == "auto" || mode == "separate") choices.push_back(std::nullopt);
   if (mode == "auto" || mode == "two")
     for (size_t first = 0; first + 1 < size; ++first) stack(first, first + 1);
-  if (mode == "three" || (mode == "auto" && size > 2)) stack(0, size - 1);
+  if (mode == "three" || (mode == "auto" && size > 2)) {
+    if (options.canTurnBehindGemm && isTurnedInPart(group)) stack(0, size - 1, true);
+    stack(0, size - 1);
+  }
   return choices;
 }
 
@@ -345,8 +351,10 @@ Variant rewrite(mlir::ModuleOp module, const std::vector<Choice> &stackings,
     backward.push_back(*gradientsOf(groups[stacking.group]));
   for (const Choice &choice : stackings)
     if (choice) {
-      stackProjections(groups[choice->group], choice->first, choice->last);
+      stackProjections(groups[choice->group], choice->first, choice->last, choice->turnsInStack);
       addRewrite({Rewrite::Kind::stack, choice->name});
+      if (choice->turnsInStack)
+        variant.rewrites.push_back({Rewrite::Kind::other, "turn-in-" + choice->name});
     }
   for (size_t index = 0; index < gradients.size(); ++index) {
     const std::optional<MemberRange> &inputs = gradients[index].inputs,
@@ -407,7 +415,7 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
   const std::vector<ProjectionGroup> groups = findProjectionGroups(graph, records);
   std::vector<std::vector<Choice>> stackings;
   for (size_t index = 0; index < groups.size(); ++index)
-    stackings.push_back(stackingChoices(groups[index], index, options.stacking));
+    stackings.push_back(stackingChoices(groups[index], index, options));
   const std::vector<AttentionForm> forms = attentionForms(graph, options);
   const std::vector<GradientStackings> gradients = gradientChoices(groups, options.stacking);
   const std::vector<std::vector<size_t>> recomputations =

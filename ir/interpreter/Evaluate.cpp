@@ -196,7 +196,10 @@ struct Evaluator {
          .factor = number(embedding.getFactor(), 1),
          .original = int64_t(embedding.getOriginal().value_or(0)),
          .low = number(embedding.getLow(), 0),
-         .high = number(embedding.getHigh(), 0)},
+         .high = number(embedding.getHigh(), 0),
+         .among = embedding.getAmong() ? int64_t(*embedding.getAmong()) : -1,
+         .begin = int64_t(embedding.getBegin().value_or(0)),
+         .end = int64_t(embedding.getEnd().value_or(0))},
         starts()));
   }
   Results operator()(AlibiOp bias) const {

@@ -28,6 +28,7 @@ TensorValue rotary(const TensorValue &x, const RotaryForm &form, const SequenceS
     const Shape at = coordinatesOf(n, x.shape);
     const int64_t here = at[form.dim];
     if (here >= form.turned) continue;
+    if (form.among >= 0 && (at[form.among] < form.begin || at[form.among] >= form.end)) continue;
     const bool halved = form.style == RotaryStyle::halved;
     const bool second = halved ? here >= half : here % 2 != 0;
     const int64_t pair = halved ? here % half : here / 2;

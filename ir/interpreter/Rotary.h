@@ -18,6 +18,8 @@ struct RotaryForm {
   int64_t original = 0;  ///< positions; 0: all frequencies are divided
   double low = 0,        ///< a pair with fewer turns in so many positions is slowed by the factor
       high = 0;          ///< one with more is not, those between are mixed
+  int64_t among = -1;    ///< a dimension of which elements in [begin, end) alone are rotated, or -1
+  int64_t begin = 0, end = 0;
 };
 
 /// Rotates pair i of the `dim` axis by position * frequency, back by it if reverse; frequencies are

@@ -167,6 +167,10 @@ Point PointEvaluator::rotary(const BodyOp &op, size_t, const Coordinates &at) {
       op.attributes.contains("turned") ? integer(op, "turned") : extent(op.results[0], dimension);
   const int64_t half = size / 2, here = at[dimension];
   if (here >= size) return operand(op, 0, at);
+  if (op.attributes.contains("among")) {
+    const int64_t member = at[size_t(integer(op, "among"))];
+    if (member < integer(op, "begin") || member >= integer(op, "end")) return operand(op, 0, at);
+  }
   const bool halved = text(op, "style") == "halved";
   const bool isSecond = halved ? here >= half : here % 2 == 1;
   const int64_t pair = halved ? here % half : here / 2;

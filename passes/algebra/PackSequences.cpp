@@ -199,7 +199,7 @@ private:
   /// A rotary embedding of tokens by their positions: packed, it reads where their sequences start.
   bool turnsTokens(mlir::Operation *op) const {
     auto rotary = mlir::dyn_cast<RotaryOp>(op);
-    if (!rotary || rotary.getStarts()) return false;
+    if (!rotary || rotary.getStarts() || rotary.getAmong()) return false;
     const std::optional<TokenPair> own = pairOfTokens(rotary.getX());
     return own && int64_t(rotary.getPosition()) == own->positions &&
            int64_t(rotary.getDim()) != own->sequences;

@@ -272,8 +272,8 @@ private:
     const auto isOfPair = [&](int64_t dimension) {
       return dimension == pair || dimension == pair + 1;
     };
-    if (!rotary || rotary.getStarts() || isOfPair(int64_t(rotary.getPosition())) ||
-        isOfPair(int64_t(rotary.getDim())))
+    if (!rotary || rotary.getStarts() || rotary.getAmong() ||
+        isOfPair(int64_t(rotary.getPosition())) || isOfPair(int64_t(rotary.getDim())))
       return merged = merge(member.gradient, size_t(pair));
     const auto behind = [&](uint64_t dimension) {
       return dimension > uint64_t(pair) ? dimension - 1 : dimension;

@@ -153,8 +153,12 @@ bool alignWith(const FollowingBias &a, const FollowingBias &b) {
 
 class Stacker {
 public:
-  Stacker(std::vector<Projection> members, size_t dimension)
-      : members(std::move(members)), dimension(dimension), builder(this->members.front().op) {
+  /// turnsInStack: rotary embeddings turn their members where they lie in the stack.
+  Stacker(std::vector<Projection> members, size_t dimension, bool turnsInStack)
+      : members(std::move(members)),
+        dimension(dimension),
+        turnsInStack(turnsInStack),
+        builder(this->members.front().op) {
     const Projection &first = this->members.front();
     axis = static_cast<int64_t>(first.resultTerm.find(first.weightTerm[dimension]));
   }
@@ -273,7 +277,8 @@ private:
   static RotaryOp rotaryOf(mlir::Value value) {
     auto rotary =
         value.hasOneUse() ? mlir::dyn_cast<RotaryOp>(*value.user_begin()) : RotaryOp(nullptr);
-    return rotary && rotary.getX() == value && (!rotary.getStarts() || isPacked(rotary))
+    return rotary && rotary.getX() == value && !rotary.getAmong() &&
+                   (!rotary.getStarts() || isPacked(rotary))
                ? rotary
                : RotaryOp(nullptr);
   }
@@ -283,8 +288,11 @@ private:
   }
 
   /// Neighbouring slices that turn alike are turned as one, and cut then: not along what they turn,
-  /// nor along positions.
+  /// nor along positions. In the stack, if those of one run are all that turn: the others are cut
+  /// of the result, too.
   void turnTogether(mlir::Value stacked, const std::vector<SliceOp> &slices) {
+    std::vector<std::pair<size_t, size_t>> runs;
+    size_t turned = 0;
     for (size_t first = 0, next = 0; first < slices.size(); first = next) {
       RotaryOp like = rotaryOf(SliceOp(slices[first]).getResult());
       const auto isAlike = [&](SliceOp slice) {
@@ -294,17 +302,33 @@ private:
                mlir::getElementTypeOrSelf(rotary.getType()) ==
                    mlir::getElementTypeOrSelf(stacked.getType());
       };
-      const bool isCutElsewhere =
-          like && int64_t(like.getDim()) != axis && int64_t(like.getPosition()) != axis;
+      const bool isCutElsewhere = like && int64_t(like.getDim()) != axis &&
+                                  int64_t(like.getPosition()) != axis && isAlike(slices[first]);
       for (next = first + 1; isCutElsewhere && next < slices.size() && isAlike(slices[next]);)
         ++next;
-      if (next - first > 1)
-        turnAsOne(stacked,
-                  std::vector(slices.begin() + int64_t(first), slices.begin() + int64_t(next)));
+      if (like) ++turned;
+      if (isCutElsewhere) runs.emplace_back(first, next);
+    }
+    for (const auto &[first, next] : runs) {
+      const std::vector<SliceOp> alike(slices.begin() + int64_t(first),
+                                       slices.begin() + int64_t(next));
+      const bool isInStack = turnsInStack && turned == 1 && runs.size() == 1;
+      if (!isInStack && next - first == 1) continue;
+      const mlir::Value whole = turnAsOne(stacked, alike, isInStack);
+      for (size_t index = 0; isInStack && index < slices.size(); ++index)
+        if (index < first || index >= next) moveBehind(whole, slices[index]);
     }
   }
 
-  void turnAsOne(mlir::Value stacked, const std::vector<SliceOp> &slices) {
+  /// A part of the stack that does not turn, cut of what turns others.
+  void moveBehind(mlir::Value turned, SliceOp slice) {
+    slice->setOperand(0, turned);
+    if (slice->isBeforeInBlock(turned.getDefiningOp())) slice->moveAfter(turned.getDefiningOp());
+    for (mlir::Operation *user : llvm::to_vector(slice.getResult().getUsers()))
+      if (mlir::isa<SplitAxisOp>(user) && user->isBeforeInBlock(slice)) user->moveAfter(slice);
+  }
+
+  mlir::Value turnAsOne(mlir::Value stacked, const std::vector<SliceOp> &slices, bool isInStack) {
     std::vector<mlir::Value> parts, results;
     int64_t size = 0;
     for (SliceOp slice : slices) {
@@ -314,14 +338,21 @@ private:
     }
     const mlir::OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointAfterValue(parts.back());
-    const int64_t start = int64_t(SliceOp(slices.front()).getStart());
+    const int64_t begin = int64_t(SliceOp(slices.front()).getStart()),
+                  start = isInStack ? 0 : begin;
+    const bool isPart = size < extents(stacked.getType())[size_t(axis)];
     mlir::Value whole = stacked;
-    if (size < extents(stacked.getType())[size_t(axis)])
+    if (isPart && !isInStack)
       whole = SliceOp::create(builder, named(parts), stacked, axis, start, size);
     auto turned = mlir::cast<RotaryOp>(builder.clone(*results.front().getDefiningOp()));
     turned->setLoc(named(results));
     turned->setOperand(0, whole);
     turned.getResult().setType(mlir::cast<mlir::RankedTensorType>(whole.getType()));
+    if (isPart && isInStack) {
+      turned.setAmong(uint64_t(axis));
+      turned.setBegin(uint64_t(begin));
+      turned.setEnd(uint64_t(begin + size));
+    }
     for (size_t index = 0; index < slices.size(); ++index) {
       SliceOp slice = slices[index];
       mlir::Value old = results[index];
@@ -333,6 +364,7 @@ private:
       old.getDefiningOp()->erase();
       slice->erase();
     }
+    return turned.getResult();
   }
 
   /// A rotary embedding that alone reads the split part reads the slice instead, and its result is
@@ -384,6 +416,7 @@ private:
   std::vector<Projection> members;
   size_t dimension;  ///< of the weights
   int64_t axis = 0;  ///< of the results
+  bool turnsInStack;
   mlir::OpBuilder builder;
 };
 
@@ -435,14 +468,26 @@ std::vector<ProjectionGroup> findProjectionGroups(GraphOp graph,
   return groups;
 }
 
-void stackProjections(const ProjectionGroup &group, size_t first, size_t last) {
+bool isTurnedInPart(const ProjectionGroup &group) {
+  const auto isTurned = [](ContractOp projection) {
+    if (!projection.getResult().hasOneUse()) return false;
+    mlir::Operation *reader = *projection.getResult().user_begin();
+    if (mlir::isa<BiasOp, AddOp>(reader) && reader->hasOneUse())
+      reader = *reader->getResult(0).user_begin();
+    auto rotary = mlir::dyn_cast<RotaryOp>(reader);
+    return rotary && !rotary.getAmong();
+  };
+  return llvm::any_of(group.projections, isTurned) && !llvm::all_of(group.projections, isTurned);
+}
+
+void stackProjections(const ProjectionGroup &group, size_t first, size_t last, bool turnsInStack) {
   std::vector<Projection> members;
   for (size_t index = first; index <= last; ++index)
     members.push_back(
         projectionOf(group.projections[index], *weightOperandOf(group.projections[index])));
   const std::optional<std::vector<Projection>> same = asOneGemm(members);
   if (const std::optional<size_t> dimension = same ? stackedDimension(*same) : std::nullopt)
-    Stacker(*same, *dimension).run();
+    Stacker(*same, *dimension, turnsInStack).run();
 }
 
 }  // namespace weft

@@ -129,6 +129,9 @@ constexpr double epilogueSeconds = 3e-12, epilogueFlopSeconds = 11e-12,
                  epilogueOperandSeconds = 56e-12, epilogueFurtherOperandSeconds = 140e-12,
                  epilogueResultSeconds = 50e-12, epilogueReductionElementSeconds = 46e-12,
                  epilogueSoftmaxSeconds = 56e-12;
+/// An element that a rotary embedding turns in registers (an estimate: for two of them a sine, a
+/// cosine and about 16 further instructions, and a frequency for several rows).
+constexpr double epilogueRotarySeconds = 60e-12;
 /// One that each element loads by itself, as what follows the first of the result; by coordinates
 /// that are divisions (12 x 320 x 2880 x 80 with the statistic of a row, H100: 103 us with
 /// divisions of 64 bits; with those of 32, an estimate).

@@ -104,7 +104,8 @@ private:
     if (std::optional<Rejection> chosen = rules.rejectByChoice(both)) return chosen;
     if (std::optional<int> between = rules.opBetween(both))
       return Rejection{reasons::wouldCreateCycle, flow.ops[*between].label};
-    if (std::optional<Rejection> partner = rules.rejectPartnerAccess(both)) return partner;
+    // A rotary embedding right behind the contraction is recognised; others are not.
+    std::optional<Rejection> partner = rules.rejectPartnerAccess(both);
     Kernel kernel;
     try {
       kernel = bindKernel(flow, both).kernel;
@@ -112,8 +113,10 @@ private:
       return Rejection{reasons::accessTwice, error.what()};
     }
     if (const ContractionRegionOrRejection answer = contractionRegion(elementwisePart(kernel));
-        !answer.region)
-      return Rejection{reasons::noEpilogue, answer.rejection};
+        !answer.region || (partner && !answer.region->rotary))
+      return partner ? Rejection{partner->code,
+                                 fmt::format("{}: {}", partner->detail, answer.rejection)}
+                     : Rejection{reasons::noEpilogue, answer.rejection};
     if (std::string rejection = options.epilogueRejection(kernel); !rejection.empty())
       return Rejection{reasons::contractionEpilogueOff, std::move(rejection)};
     return std::nullopt;

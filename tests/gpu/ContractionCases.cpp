@@ -13,6 +13,7 @@
 #include "tests/unit/samples/SampleContractions.h"
 #include "tests/unit/samples/SampleFloat8.h"
 #include "tests/unit/samples/SamplePrologues.h"
+#include "tests/unit/samples/SampleRotary.h"
 #include "tests/unit/samples/SampleSoftmaxes.h"
 #include "tests/unit/samples/SampleStrides.h"
 #include "tests/unit/samples/SampleTf32.h"
@@ -187,6 +188,34 @@ void addFused(Collector &collect) {
         for (const Configuration &one :
              collect.drawFamily(kernel, Sm90GemmKnobs{}, dtype == DType::f16 ? 3 : 1))
           collect.add("fused", kernel, dtype, one);
+}
+
+/// Heads that a rotary embedding turns in registers: of one subtile, of parts of it and of several,
+/// all of them and some, both styles and directions, positions of sequences that start anywhere,
+/// and of packed tokens; rows and columns that no tile ends with.
+void addRotary(Collector &collect) {
+  const samples::RotaryExtents several[] = {{.b = 2, .j = 200, .g = 6, .p = 128, .i = 264},
+                                            {.b = 3, .j = 50, .g = 5, .p = 64, .i = 72},
+                                            {.b = 1, .j = 1000, .g = 7, .p = 32, .i = 136},
+                                            {.b = 2, .j = 333, .g = 3, .p = 96, .i = 200},
+                                            {.b = 1, .j = 64, .g = 4, .p = 64, .i = 4096}};
+  const samples::RotaryForm forms[] = {{},
+                                       {.isHalved = false, .isReverse = true},
+                                       {.begin = 1, .end = 3, .hasResidual = true},
+                                       {.end = 2, .hasStarts = true},
+                                       {.turned = 32, .factor = 4, .isStretched = true}};
+  for (const DType dtype : {DType::f16, DType::bf16})
+    for (const samples::RotaryExtents &extents : several) {
+      for (const samples::RotaryForm &form : forms) {
+        const Kernel kernel = samples::turnedProjection(extents, dtype, form);
+        for (const Configuration &one :
+             collect.drawFamily(kernel, Sm90GemmKnobs{}, dtype == DType::f16 ? 6 : 2))
+          collect.add("fused-rotary", kernel, dtype, one);
+      }
+      const Kernel packed = samples::turnedTokens(extents, dtype, {.end = 2});
+      for (const Configuration &one : collect.drawFamily(packed, Sm90GemmKnobs{}, 3))
+        collect.add("fused-rotary", packed, dtype, one);
+    }
 }
 
 /// The same on mma.sync: every tile, drawn orientations, aligned and odd rows, views; f32
@@ -841,6 +870,7 @@ void addContractions(Collector &collect) {
   addSingleConsumer(collect);
   addSingleConsumerFused(collect);
   addFused(collect);
+  addRotary(collect);
   addWarpsFused(collect);
   addReductionOutputs(collect);
   addLocalSoftmaxes(collect);

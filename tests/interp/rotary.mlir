@@ -55,3 +55,24 @@ weft.graph @packed() {
   weft.expect_close %rows, %x : !tp
   weft.return
 }
+
+// Of three heads the second and the third turn; and back.
+!jgp = tensor<3x3x4xf32, #weft.axes<j, g, p>>
+!two = tensor<3x2x4xf32, #weft.axes<j, g, p>>
+!one = tensor<3x1x4xf32, #weft.axes<j, g, p>>
+weft.graph @among() {
+  %rows = weft.constant dense<[[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0], [9.0, 10.0, 11.0, 12.0]]> : !jp
+  %flat = weft.concat %rows, %rows, %rows {axis = p} : !jp, !jp, !jp -> tensor<3x12xf32, #weft.axes<j, p>>
+  %x = weft.split_axis %flat {axis = p, sizes = [3, 4]} : tensor<3x12xf32, #weft.axes<j, p>> -> !jgp
+  %turned = weft.rotary %x {position = j, dim = p, base = 100.0, among = g, begin = 1, end = 3} : !jgp
+  %all = weft.rotary %x {position = j, dim = p, base = 100.0} : !jgp
+  %first = weft.slice %turned {axis = g, start = 0, size = 1} : !jgp -> !one
+  %firstExpected = weft.slice %x {axis = g, start = 0, size = 1} : !jgp -> !one
+  weft.expect_close %first, %firstExpected {absolute = 0.0} : !one
+  %others = weft.slice %turned {axis = g, start = 1, size = 2} : !jgp -> !two
+  %othersExpected = weft.slice %all {axis = g, start = 1, size = 2} : !jgp -> !two
+  weft.expect_close %others, %othersExpected {absolute = 0.0} : !two
+  %back = weft.rotary %turned {position = j, dim = p, base = 100.0, direction = reverse, among = g, begin = 1, end = 3} : !jgp
+  weft.expect_close %back, %x : !jgp
+  weft.return
+}

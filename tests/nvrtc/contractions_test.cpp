@@ -9,6 +9,7 @@
 #include "tests/unit/samples/SampleContractions.h"
 #include "tests/unit/samples/SampleFloat8.h"
 #include "tests/unit/samples/SamplePrologues.h"
+#include "tests/unit/samples/SampleRotary.h"
 #include "tests/unit/samples/SampleSoftmaxes.h"
 #include "tests/unit/samples/SampleStrides.h"
 #include "tests/unit/samples/SampleTf32.h"
@@ -359,6 +360,23 @@ TEST_CASE("tensor-core contractions of sm_90a with epilogues") {
       addEachTile(batch, kernel, tiles);
   CHECK(tiles.size() >= 4);
   batch.buildAndCheck(50, 1);
+}
+
+TEST_CASE("tensor-core contractions of sm_90a that turn heads: every tile") {
+  Batch batch;
+  std::set<std::string> tiles;
+  const samples::RotaryExtents large{.b = 2, .j = 2048, .g = 48, .p = 128, .i = 4096},
+      usual{.b = 8, .j = 512, .g = 48, .p = 64, .i = 1024},
+      few{.b = 1, .j = 64, .g = 8, .p = 64, .i = 4096};
+  for (const samples::RotaryForm &form : {samples::RotaryForm{.end = 40},
+                                          {.hasStarts = true, .hasResidual = true},
+                                          {.isHalved = false, .turned = 32}})
+    for (const samples::RotaryExtents &extents : {large, usual})
+      addEachTile(batch, samples::turnedProjection(extents, DType::f16, form), tiles);
+  addSplits(batch, "few heads", samples::turnedProjection(few, DType::bf16, {}));
+  addSm90(batch, "tokens", samples::turnedTokens(large, DType::f16, {.end = 40}), 4);
+  CHECK(tiles.size() >= 6);
+  batch.buildAndCheck(30, 1);
 }
 
 /// As many tensors as an epilogue takes beside 128 accumulators a thread, and a mask.

@@ -1,6 +1,7 @@
 // Import and proposals of one compilation; see Compilation.h.
 #include "tools/driver/Compilation.h"
 
+#include "codegen/Targets.h"
 #include "ir/Weft.h"
 #include "kernel/Error.h"
 #include "kernel/LayerNames.h"
@@ -503,6 +504,8 @@ std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant,
   options.canFuseAttention =
       asked.chunks <= 1 && asked.slices() <= 1 && offersFusedAttention(prices->device());
   options.canFuseAttentionBackward = bool(attentionBackwardRejection);
+  options.canTurnBehindGemm =
+      prices->device().offers("gemm-sm90") && codegen::hasWgmma(prices->device().architecture);
   options.recompute = choosesRecomputed ? "auto" : "none";
   // Weights that change every step are not packed at load: to stack them is a copy a step.
   if (!modelFlags.optimizer.empty() && options.stacking == "auto") options.stacking = "separate";

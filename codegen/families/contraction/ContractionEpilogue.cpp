@@ -48,11 +48,18 @@ public:
     for (const EpilogueInput &input : context.region.inputs) {
       if (context.subtileInput == input.input) subtile = addHandedOver(input);
       else if (context.vectorInput == input.input) vector = addHandedOver(input);
-      else addInput(input);
+      else if (!isOfRotaryAlone(input.value)) addInput(input);
     }
-    for (const OpId op : context.region.epilogue) addOp(op);
+    for (const OpId op : context.region.epilogue)
+      if (context.region.rotary && op == context.region.rotary->op) addRotary(op);
+      else addOp(op);
     addReductionOutputs();
     addOutputs();
+    if (elements.empty() && context.region.rotary) {  // stored as it turns them
+      addBehind();
+      result.headers.assign(headers.begin(), headers.end());
+      return std::move(result);
+    }
     Block body = std::move(values);
     body.push_back(loop(e, std::to_string(count()), 0, std::move(elements)));
     body.insert(body.end(), stores.begin(), stores.end());
@@ -391,6 +398,86 @@ private:
     elements.push_back(
         declare("const float", name, text, op.number >= 0 ? fmt::format("%{}", op.number) : ""));
     reference[size_t(value)] = name;
+  }
+
+  /// What turns accumulators in front of everything else: an element of the result is then that of
+  /// the operand, of which only masks of tokens may have been taken.
+  void addRotary(OpId index) {
+    const BodyOp &op = kernel.body[index];
+    const EpilogueRotary &rotary = context.region.rotary.value();
+    reference[size_t(op.results[0])] = reference[size_t(op.operands[0])];
+    headers.insert("weft/sm90_rotary.cuh");
+    headers.merge(op.expression.headers());
+    const std::string place = fmt::format("const {} &{}", context.fragmentType, at);
+    std::string position = coordinate(rotary.position, {.isNarrow = true});
+    if (op.operands.size() > 1) {
+      const auto input =
+          std::ranges::find(context.region.inputs, op.operands[1], &EpilogueInput::value);
+      const bool isPacked =
+          std::ranges::count(kernel.values[size_t(input->value)].axes, rotary.position) > 0;
+      position = fmt::format("{} {} weft::loadOne({} + {})", asOperand(position).str(),
+                             isPacked ? "-" : "+", context.inputs.at(input->input),
+                             placeText(*input, {.isNarrow = true, .isClamped = true}));
+    }
+    addRotaryFunction("position", place, position,
+                      op.number >= 0 ? fmt::format("%{}", op.number) : "");
+    const std::string pair = context.names.reserve("pair");
+    addRotaryFunction("frequency", "const int " + pair, frequencyText(op, pair));
+    if (rotary.among < 0) {
+      result.rotaryArguments += ", weft::sm90::AllHeads{}";
+      return;
+    }
+    const std::string member = asOperand(coordinate(rotary.among, {.isNarrow = true})).str();
+    addRotaryFunction("isTurned", place,
+                      rotary.begin > 0
+                          ? fmt::format("{0} >= {1} && {0} < {2}", member, rotary.begin, rotary.end)
+                          : fmt::format("{} < {}", member, rotary.end));
+  }
+
+  void addRotaryFunction(const std::string &wish, const std::string &arguments,
+                         const std::string &value, const std::string &note = "") {
+    const std::string name = context.names.reserve(wish);
+    Statement statement = evaluate("return " + value);
+    statement.note = note;
+    result.rotaryFunctions.push_back(
+        {.kind = Statement::Kind::function, .type = arguments, .name = name, .body = {statement}});
+    result.rotaryArguments += (result.rotaryArguments.empty() ? "" : ", ") + name;
+  }
+
+  /// The frequency of a pair as the op's expression has it.
+  std::string frequencyText(const BodyOp &op, const std::string &pair) {
+    using Kind = ExpressionNode::Kind;
+    const Expression &expression = op.expression;
+    const auto isNamed = [&](const ExpressionNode &node, std::string_view name) {
+      return node.kind == Kind::call && node.function->name == name;
+    };
+    int frequency = -1, place = -1, exponent = -1;
+    for (int node = 0; node <= expression.root(); ++node) {
+      const ExpressionNode &own = expression[node];
+      if (own.kind == Kind::call && own.function->result == ScalarType::rotation)
+        frequency = own.children[1];
+      if (isNamed(own, "weft::rotaryFrequency") || isNamed(own, "weft::scaledFrequency"))
+        place = own.children[0], exponent = own.children[1];
+    }
+    const std::string scale =
+        constant("float", "frequencyScale", floatLiteral(expression[exponent].value).str(),
+                 fmt::format("-2 log2({}) / {}", numberOf(op, "base", 10000.0),
+                             context.region.rotary->turned));
+    return codeOf(expression, frequency,
+                  [&](int node) -> std::optional<Code> {
+                    if (node == place) return Code(pair);
+                    if (node == exponent) return Code(scale);
+                    return std::nullopt;
+                  })
+        .str();
+  }
+
+  /// Whether nothing but the rotary embedding reads it: where sequences start.
+  bool isOfRotaryAlone(ValueId value) const {
+    return context.region.rotary && std::ranges::all_of(context.region.epilogue, [&](OpId op) {
+             return op == context.region.rotary->op ||
+                    std::ranges::count(kernel.body[op].operands, value) == 0;
+           });
   }
 
   std::string expression(const BodyOp &op, const std::vector<std::string> &operands) {

@@ -12,6 +12,13 @@
 // Invariant: every op reads its operands at the coordinates of the accumulator alone, and no op
 // reads a reduction. What `kernel/ContractionRegion.h` recognises has this form.
 //
+// **A rotary embedding** of what the contraction gives (`gemm-sm90` alone) turns accumulators
+// before the function is called (`sm90_rotary.cuh`): a tile has whole heads, whose pairs lie in
+// registers of one lane. The function then begins with the turned elements. Which angle an element
+// has follows from its row (the position, less or plus the start of a sequence) and its column (the
+// frequency), by the functions that a loop kernel calls. Heads that are not turned, the values of a
+// stacked projection, are those of columns beyond a range.
+//
 // **Masks** compare the element's coordinates along axes of the kernel, which the builder computes
 // from row, column and batch element of the GEMM: where a group has several axes, by divisions by
 // their extents. A padding mask also reads lengths of i32, once for a fragment where they differ by
@@ -158,6 +165,11 @@ struct ContractionEpilogue {
             .body = behind};
   }
   bool accessesMemory = false;  ///< it loads operands or stores results itself
+  /// Of a rotary embedding, which turns all accumulators before the function is called: the
+  /// functions of its angles, and the arguments of weft::sm90::turned before that of the epilogue.
+  /// Empty: none.
+  Block rotaryFunctions = {};
+  std::string rotaryArguments = {};
   /// Of a kernel with unused tokens: the name of their number, a constant int of the prologue.
   /// Empty: none, or loaded per tile.
   std::string tokens = {};

@@ -67,6 +67,8 @@ std::string warpEpilogueRejection(const Kernel &kernel, const ContractionRegion 
   if (region.softmax && gemmTypes(kernel).areTf32())
     return fmt::format("'{}' follows a GEMM of tf32; mma.sync end so where operands have 16 bits",
                        nameOf(kernel.body[region.softmax->op].kind));
+  if (region.rotary)
+    return "'rotary' reads the partner of each element; a lane of mma.sync need not hold it";
   if (region.reductions.empty()) return "";
   const std::string &name =
       kernel.values[size_t(kernel.body[region.reductions[0].op].results[0])].name;

@@ -90,6 +90,15 @@ double sm90ElementSeconds(const Kernel &kernel, const ContractionRegion &region)
   double seconds = analytic::epilogueSeconds;
   const double elements = double(kernel.elements(region.c));
   for (const OpId op : region.elementwiseOps()) {
+    if (region.rotary && op == region.rotary->op) {
+      const double share = region.rotary->among < 0
+                               ? 1
+                               : double(region.rotary->end - region.rotary->begin) /
+                                     double(kernel.axes[size_t(region.rotary->among)].extent);
+      seconds += analytic::epilogueRotarySeconds * share * double(region.rotary->turned) /
+                 double(region.rotary->extent);
+      continue;
+    }
     const bool isFree = isTokenMask(kernel.body[op]) && areUnusedUnread(kernel);  // no instruction
     if (!isFree) seconds += analytic::epilogueFlopSeconds * kernel.body[op].flop / elements;
   }
@@ -123,6 +132,14 @@ double drawSeconds(const Kernel &kernel, const ContractionRegion &region,
   return seconds;
 }
 
+/// Whether nothing but a rotary embedding reads it: where sequences start.
+bool isOfRotaryAlone(const Kernel &kernel, const ContractionRegion &region, ValueId value) {
+  return region.rotary && std::ranges::all_of(region.epilogue, [&](OpId op) {
+           return op == region.rotary->op ||
+                  std::ranges::count(kernel.body[op].operands, value) == 0;
+         });
+}
+
 /// What operands add to an element that lie neither as the result nor along its rows or columns:
 /// each element's is loaded by itself, and its coordinates are divisions where several axes make a
 /// row or a column.
@@ -139,6 +156,7 @@ double scatteredSeconds(const Kernel &kernel, const ContractionRegion &region,
   double seconds = 0;
   for (const EpilogueInput &input : region.inputs) {
     if (input.role == EpilogueRole::result || input.role == EpilogueRole::scalar) continue;
+    if (isOfRotaryAlone(kernel, region, input.value)) continue;  // one a row
     if (input.role != EpilogueRole::mixed &&
         isContiguous(kernel, groups, input, configuration.inputs[input.input]))
       continue;

@@ -13,6 +13,7 @@
 #include "codegen/families/gemm_sm90/Sm90Strides.h"
 #include "codegen/families/gemm_sm90/Sm90Tile.h"
 #include "codegen/families/loop/LoopOps.h"
+#include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
 #include "kernel/UnusedTokens.h"
 
@@ -401,6 +402,16 @@ private:
       behind = names.reserve("behind");
       program.body.push_back(epilogue.functionBehind(behind));
     }
+    const std::string behindRotary = addEpilogueFunction(epilogue);
+    if (epilogue.rotaryArguments.empty()) return behindRotary;
+    program.body.insert(program.body.end(), epilogue.rotaryFunctions.begin(),
+                        epilogue.rotaryFunctions.end());
+    return fmt::format("weft::sm90::turned<{}>({}, {})", rotaryText(), epilogue.rotaryArguments,
+                       behindRotary.empty() ? "weft::sm90::Unchanged{}" : behindRotary);
+  }
+
+  /// Nothing where the accumulators are stored as they are, or as a rotary embedding turns them.
+  std::string addEpilogueFunction(ContractionEpilogue &epilogue) {
     if (epilogue.isEmpty()) return "";
     const std::string epilogueOp = names.reserve("epilogueOp");
     program.body.push_back({.kind = Statement::Kind::function,
@@ -409,6 +420,21 @@ private:
                             .body = std::move(epilogue.body)});
     return epilogue.accessesMemory ? fmt::format("weft::sm90::PerThreadEpilogue{{{}}}", epilogueOp)
                                    : epilogueOp;
+  }
+
+  /// A constant that says which elements of a head are pairs; returns its name.
+  std::string rotaryText() {
+    const EpilogueRotary &rotary = region.rotary.value();
+    const std::string name = names.reserve("pairs");
+    program.constants.push_back(
+        {"weft::sm90::RotaryPairs",
+         {{name,
+           fmt::format("{{.extent = {}, .turned = {}, .isHalved = {}, .isReverse = {}, .isShort = "
+                       "{}}}",
+                       axes[size_t(rotary.pairs)], rotary.turned, rotary.isHalved, rotary.isReverse,
+                       hasShortRotations(kernel.body[rotary.op].expression))}},
+         ""});
+    return name;
   }
 
   /// The grid may be any number of whole clusters; maps of tensors and device memory between blocks

@@ -137,6 +137,8 @@ std::string addKnobs(const GemmProblem &gemm, const ContractionRegion &region,
       if (!candidate || !sm90TileRejection(gemm, *candidate, epilogueRegisters).empty()) return;
       if (std::string reason = sm90ReductionRejection(region, gemm, *candidate); !reason.empty())
         rejection = std::move(reason);
+      else if (reason = sm90RotaryTileRejection(region, *candidate); !reason.empty())
+        rejection = std::move(reason);
       else
         priced.emplace_back(sm90TensorSeconds(gemm, *candidate, elementSeconds, device),
                             *candidate);
@@ -275,6 +277,13 @@ struct Legal {
       if (std::string reason =
               softmaxRejection(kernel, toConfiguration(kernel, tuple, Sm90GemmKnobs{}), region,
                                !answer.gemm->isSwapped);
+          !reason.empty()) {
+        rejection = std::move(reason);
+        continue;
+      }
+      if (std::string reason =
+              sm90RotaryRejection(kernel, toConfiguration(kernel, tuple, Sm90GemmKnobs{}), region,
+                                  answer.gemm->isSwapped);
           !reason.empty()) {
         rejection = std::move(reason);
         continue;

@@ -282,10 +282,45 @@ std::string singleConsumerEpilogueRejection(const Kernel &kernel, const Contract
   if (!region.reductions.empty())
     return "single-consumer tiles sum nothing: take others where accumulators follow the GEMM";
   if (region.softmax) return "single-consumer tiles end with no local softmax: take others";
+  if (region.rotary)
+    return "the partner of a rotary embedding may lie in another single-consumer tile: take others";
   for (const OpId op : region.epilogue)
     if (kernel.body[op].kind == OpKind::dropout)
       return "single-consumer tiles draw no dropout behind the GEMM: take others, or a loop kernel "
              "behind it";
+  return "";
+}
+
+std::string sm90RotaryRejection(const Kernel &kernel, const Configuration &configuration,
+                                const ContractionRegion &region, bool isSwapped) {
+  if (!region.rotary) return "";
+  constexpr int64_t group = 8;  // columns of which a lane has two
+  const EpilogueRotary &rotary = *region.rotary;
+  const std::string &axis = kernel.axes[size_t(rotary.pairs)].name;
+  const int64_t distance = rotary.isHalved ? rotary.turned / 2 : rotary.turned;
+  if (distance % group != 0)
+    return fmt::format(
+        "{} of '{}' are turned in pairs of neighbours or of halves; a lane holds partners where "
+        "{} are a multiple of {}",
+        rotary.turned, axis, rotary.isHalved ? "half of them" : "they", group);
+  const ContractionGroups groups = groupsAsLaidOut(kernel, region, configuration.outputs[0]);
+  const std::vector<AxisId> &columns = groups[isSwapped ? mGroup : nGroup];
+  const std::map<AxisId, int64_t> strides =
+      stridesByAxis(kernel, kernel.outputs[0], configuration.outputs[0]);
+  if (columns.empty() || columns.back() != rotary.pairs || strides.at(rotary.pairs) != 1)
+    return fmt::format("the result is not contiguous along '{}', whose pairs are turned", axis);
+  return "";
+}
+
+std::string sm90RotaryTileRejection(const ContractionRegion &region, const Sm90GemmKnobs &knobs) {
+  constexpr int subtile = 64;
+  if (!region.rotary || knobs.schedule == Sm90Schedule::singleConsumer) return "";
+  if (knobs.tileN % region.rotary->extent != 0)
+    return fmt::format("tiles of {} columns cut heads of {}, whose pairs are turned", knobs.tileN,
+                       region.rotary->extent);
+  if (knobs.splitK > 1 && subtile % region.rotary->extent != 0)
+    return fmt::format("k over {} blocks, which finish {} columns each; heads of {} are turned",
+                       knobs.splitK, subtile, region.rotary->extent);
   return "";
 }
 
@@ -324,6 +359,12 @@ std::string sm90Rejection(const Kernel &kernel, const Configuration &configurati
         !reason.empty())
       return reason;
   if (std::string reason = sm90ReductionRejection(*recognised.region, *answer.gemm, knobs);
+      !reason.empty())
+    return reason;
+  if (std::string reason = sm90RotaryTileRejection(*recognised.region, knobs); !reason.empty())
+    return reason;
+  if (std::string reason =
+          sm90RotaryRejection(kernel, configuration, *recognised.region, answer.gemm->isSwapped);
       !reason.empty())
     return reason;
   if (recognised.region->softmax && knobs.splitK > 1)

@@ -34,6 +34,11 @@ std::string sm90TileRejection(const GemmProblem &gemm, const Sm90GemmKnobs &knob
                               int epilogueRegisters);
 /// Why no single-consumer tile supports the epilogue, whatever its layouts; empty if one does.
 std::string singleConsumerEpilogueRejection(const Kernel &kernel, const ContractionRegion &region);
+/// Why accumulators of a lane do not hold both of each pair that a rotary embedding behind the GEMM
+/// turns, by layouts, and by tiles; empty if they do, or if there is none.
+std::string sm90RotaryRejection(const Kernel &kernel, const Configuration &configuration,
+                                const ContractionRegion &region, bool isSwapped);
+std::string sm90RotaryTileRejection(const ContractionRegion &region, const Sm90GemmKnobs &knobs);
 /// Why this configuration of a kernel is not emitted: its layouts, its knobs, or both together.
 /// Empty if it is.
 std::string sm90Rejection(const Kernel &kernel, const Configuration &configuration,

@@ -177,6 +177,30 @@ weft.graph @rotary_c7_order(%x: tensor<2x4x6xf32, #weft.axes<b, j, i>>) {
 
 // -----
 
+weft.graph @rotary_c9(%x: tensor<2x4x6xf32, #weft.axes<b, j, i>>) {
+  // expected-error @+1 {{rotary_c9: 'among', 'begin' and 'end' go together}}
+  %r = weft.rotary %x {position = j, dim = i, among = b, end = 1} : tensor<2x4x6xf32, #weft.axes<b, j, i>>
+  weft.return
+}
+
+// -----
+
+weft.graph @rotary_c9_range(%x: tensor<2x4x6xf32, #weft.axes<b, j, i>>) {
+  // expected-error @+1 {{rotary_c9: elements 1 up to 3 of axis b; it has 2}}
+  %r = weft.rotary %x {position = j, dim = i, among = b, begin = 1, end = 3} : tensor<2x4x6xf32, #weft.axes<b, j, i>>
+  weft.return
+}
+
+// -----
+
+weft.graph @rotary_c9_axis(%x: tensor<2x4x6xf32, #weft.axes<b, j, i>>) {
+  // expected-error @+1 {{rotary_c9: 'among' has axis i twice}}
+  %r = weft.rotary %x {position = j, dim = i, among = i, begin = 1, end = 3} : tensor<2x4x6xf32, #weft.axes<b, j, i>>
+  weft.return
+}
+
+// -----
+
 weft.graph @rotary_c8(%x: tensor<2x4x6xf32, #weft.axes<b, j, i>>, %s: tensor<2xi32, #weft.axes<b>>) {
   // expected-error @+1 {{rotary_c8: starts and 'along', the one axis that they run along, go together}}
   %r = weft.rotary %x, %s {position = j, dim = i} : tensor<2x4x6xf32, #weft.axes<b, j, i>>, tensor<2xi32, #weft.axes<b>> -> tensor<2x4x6xf32, #weft.axes<b, j, i>>

@@ -5,6 +5,7 @@
 #include "kernel/CoordinateExpressions.h"
 #include "tests/unit/samples/SampleContractions.h"
 #include "tests/unit/samples/SampleKernels.h"
+#include "tests/unit/samples/SampleRotary.h"
 #include "tests/unit/samples/SampleSoftmaxes.h"
 
 #include <catch2/catch.hpp>
@@ -448,4 +449,72 @@ TEST_CASE("where a local softmax cannot end an epilogue") {
   CHECK(rejectionOf(
             samples::scoresLocalSoftmax({.b = 1, .h = 1, .j = 1, .k = 200, .p = 8}, DType::f16))
             .empty());
+}
+
+TEST_CASE("a rotary embedding stands right behind a contraction, or behind masks of tokens") {
+  const RotaryExtents extents{.b = 2, .j = 6, .g = 5, .p = 16, .i = 8};
+  const Kernel kernel = turnedProjection(extents, DType::f16,
+                                         {.isReverse = true,
+                                          .turned = 8,
+                                          .begin = 1,
+                                          .end = 4,
+                                          .hasStarts = true,
+                                          .hasResidual = true});
+  const ContractionRegion region = contractionRegion(kernel).region.value();
+  REQUIRE(region.rotary);
+  const auto nameOfAxis = [&](AxisId axis) { return kernel.axes[size_t(axis)].name; };
+  CHECK(nameOfAxis(region.rotary->pairs) == "p");
+  CHECK(nameOfAxis(region.rotary->position) == "j");
+  CHECK(nameOfAxis(region.rotary->among) == "g");
+  CHECK(region.rotary->begin == 1);
+  CHECK(region.rotary->end == 4);
+  CHECK(region.rotary->extent == 16);
+  CHECK(region.rotary->turned == 8);
+  CHECK(region.rotary->isHalved);
+  CHECK(region.rotary->isReverse);
+  CHECK(region.epilogue == std::vector<OpId>{1, 2});
+  CHECK(region.inputs.size() == 2);
+  CHECK(contractionRegion(turnedTokens(extents, DType::f16, {})).region.value().epilogue.size() ==
+        3);
+  CHECK(!contractionRegion(gemmBias({}, DType::f16)).region.value().rotary);
+}
+
+TEST_CASE("what keeps a rotary embedding from standing behind a contraction") {
+  const std::map<char, int64_t> sizes{{'b', 2}, {'g', 3}, {'i', 8}, {'j', 6}, {'p', 16}};
+  const auto rejected = [&](const auto &add) {
+    KernelBuilder builder("turned", sizes);
+    const int w = builder.input("w", "gpi"), x = builder.input("x", "bji"),
+              bias = builder.input("bias", "gp");
+    const int heads =
+        builder.op("contract", OperatorClass::contraction, {w, x}, "heads", "bjgp", "i");
+    builder.last().attributes = {{"spec", std::string("gpi,bji->bjgp")}};
+    return rejectionOf(add(builder, heads, bias));
+  };
+  const auto turn = [](KernelBuilder &builder, int of, int position = 1) {
+    const int turned = builder.op("rotary", OperatorClass::elementwise, {of}, "turned", "bjgp");
+    describeRotary(builder, {}, 16, position, 4, DType::f16, false);
+    return turned;
+  };
+  const auto map = [](KernelBuilder &builder, std::vector<ValueId> operands) {
+    const int y = builder.op("add", OperatorClass::elementwise, std::move(operands), "y", "bjgp");
+    builder.last().expression = Expression::parse("{0} + {1}");
+    return y;
+  };
+  CHECK(rejected([&](KernelBuilder &builder, int heads, int bias) {
+          return builder.build({turn(builder, map(builder, {heads, bias}))});
+        }) == "'rotary' follows 'add'; partners are elements of what the contraction gives");
+  CHECK(rejected([&](KernelBuilder &builder, int heads, int) {
+          const int turned = turn(builder, heads);
+          return builder.build({turned, heads});
+        }) == "'rotary' turns 'heads', which is stored as it is, too");
+  CHECK(rejected([&](KernelBuilder &builder, int heads, int) {
+          const int turned = turn(builder, heads);
+          return builder.build({map(builder, {turned, heads})});
+        }) == "'add' reads 'heads', which a rotary embedding has turned");
+  CHECK(rejected([&](KernelBuilder &builder, int heads, int) {
+          return builder.build({turn(builder, heads, 2)});
+        }) == "'rotary' has positions on the side of the GEMM that its pairs are of");
+  CHECK(rejected([&](KernelBuilder &builder, int heads, int bias) {
+          return builder.build({map(builder, {turn(builder, heads), bias})});
+        }).empty());
 }

@@ -143,7 +143,21 @@ weft.graph @g(%x: !bji, %w: !ip {weft.parameter}) -> !bjp {
   %r = weft.rotary %p {position = j, dim = p} : !bjp
   weft.return %r : !bjp
 })";
-  CHECK(verdictOf(turned, {0, 1}, taking) == "F040 partner-access (p)");
+  CHECK(verdictOf(turned, {0, 1}, taking) == "accepted");
+
+  const std::string moved = types + R"(
+!bjp = tensor<2x3x8xf32, #weft.axes<b, j, p>>
+!ip = tensor<8x8xf32, #weft.axes<i, p>>
+!p = tensor<8xf32, #weft.axes<p>>
+weft.graph @g(%x: !bji, %w: !ip {weft.parameter}, %beta: !p {weft.parameter}) -> !bjp {
+  %p = weft.contract "bji,ip->bjp" %x, %w : !bji, !ip -> !bjp
+  %b = weft.bias %p, %beta along (p) : !bjp, !p
+  %r = weft.rotary %b {position = j, dim = p} : !bjp
+  weft.return %r : !bjp
+})";
+  CHECK(verdictOf(moved, {0, 1, 2}, taking) ==
+        "F040 partner-access (b: 'rotary' follows 'bias'; partners are elements of what the "
+        "contraction gives)");
 
   const std::string around = types + R"(
 !ii = tensor<8x8xf32, #weft.axes<u, i>>

@@ -110,6 +110,39 @@ TEST_CASE("attention has a fused form where the target has a kernel for it") {
   }
 }
 
+TEST_CASE("queries and keys are turned in the stack, whose values stay, if a GEMM may turn them") {
+  for (const bool isTrained : {false, true}) {
+    const auto loaded = preset("llama-3-8b", smallLlama);
+    if (isTrained) REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
+    VariantOptions options;
+    options.subVectors = {4};
+    const auto isTurned = [](const Variant &variant) {
+      return std::ranges::count(variant.rewrites, Rewrite{Rewrite::Kind::other, "turn-in-q-k-v"}) >
+             0;
+    };
+    CHECK(std::ranges::none_of(nonEmpty(proposeVariants(*loaded->module, options)), isTurned));
+    options.canTurnBehindGemm = true;
+    size_t count = 0;
+    for (const Variant &variant : nonEmpty(proposeVariants(*loaded->module, options))) {
+      if (!isTurned(variant)) continue;
+      ++count;
+      INFO(variantName(variant.rewrites));
+      GraphOp graph = graphOf(*variant.module);
+      size_t inStack = 0;
+      for (RotaryOp rotary : graph.getBody().front().getOps<RotaryOp>()) {
+        if (!rotary.getAmong()) continue;
+        ++inStack;
+        CHECK(mlir::isa<ContractOp>(rotary.getX().getDefiningOp()));
+        CHECK(rotary.getX().hasOneUse());
+        CHECK(rotary.getBegin() == 0u);
+      }
+      CHECK(inStack == 1);
+      requireSame(loaded->graph(), graph);
+    }
+    CHECK(count >= 2);
+  }
+}
+
 TEST_CASE("every op that a rewrite makes says which, and no other op does") {
   const auto loaded = preset("paper-encoder", smallEncoder);
   VariantOptions options;

@@ -6,6 +6,7 @@
 #include "tests/unit/samples/SampleContractions.h"
 #include "tests/unit/samples/SampleFloat8.h"
 #include "tests/unit/samples/SamplePrologues.h"
+#include "tests/unit/samples/SampleRotary.h"
 #include "tests/unit/samples/SampleSoftmaxes.h"
 #include "tests/unit/samples/SampleStrides.h"
 #include "tests/unit/samples/SampleTf32.h"
@@ -154,6 +155,18 @@ Golden sm90RowReductionGolden() {
           examples::rowMajorConfiguration(kernel, knobs)};
 }
 
+/// A stacked projection whose queries and keys are turned, and whose values are not.
+Golden sm90RotaryGolden() {
+  const Kernel kernel = samples::turnedProjection({.b = 1, .j = 2048, .g = 48, .p = 128, .i = 4096},
+                                                  DType::f16, {.end = 40});
+  const Sm90GemmKnobs knobs{.schedule = Sm90Schedule::cooperative,
+                            .tileM = 128,
+                            .tileN = 256,
+                            .stages = 4,
+                            .epilogueStages = 2};
+  return {"turned_projection_sm90_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
+}
+
 /// Scores of a decoder's attention: a mask of coordinates, then a local softmax.
 Golden sm90MaskGolden() {
   const Kernel kernel =
@@ -240,6 +253,7 @@ std::vector<Golden> goldens() {
       sm90KeptGolden(),
       sm90ColumnReductionGolden(),
       sm90RowReductionGolden(),
+      sm90RotaryGolden(),
       sm90MaskGolden(),
       sm90Float8Golden(),
       sm90Tf32Golden(false),

@@ -15,6 +15,7 @@
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleContractions.h"
 #include "tests/unit/samples/SamplePrologues.h"
+#include "tests/unit/samples/SampleRotary.h"
 #include "tests/unit/samples/SampleSoftmaxes.h"
 #include "tests/unit/samples/SampleStrides.h"
 
@@ -151,6 +152,42 @@ TEST_CASE(
   }
   CHECK(subjects.size() > 80);
   checkAll("sm90_epilogue", subjects);
+}
+
+/// Halves and neighbours, both ways, of all heads and of some, of whole heads and of their first
+/// elements; widths of one subtile, of parts of it and of several; positions of sequences that
+/// start anywhere, and of packed tokens.
+TEST_CASE("kernels of sm_90a turn heads by a rotary embedding before their epilogues") {
+  using enum Sm90Schedule;
+  constexpr Sm90GemmKnobs tiles[] = {
+      {.schedule = pingPong, .tileM = 64, .tileN = 64, .stages = 2, .epilogueStages = 1},
+      {.schedule = pingPong, .tileM = 64, .tileN = 192, .stages = 2, .epilogueStages = 2},
+      {.schedule = pingPong, .tileM = 128, .tileN = 128, .stages = 2, .epilogueStages = 2},
+      {.schedule = cooperative, .tileM = 128, .tileN = 256, .stages = 2, .epilogueStages = 2}};
+  const samples::RotaryExtents wide{.b = 2, .j = 40, .g = 3, .p = 128, .i = 16},
+      usual{.b = 3, .j = 50, .g = 5, .p = 64, .i = 16},
+      narrow{.b = 1, .j = 9, .g = 7, .p = 32, .i = 16},
+      odd{.b = 2, .j = 33, .g = 3, .p = 96, .i = 8};
+  std::vector<Sm90Subject> subjects;
+  const auto add = [&](const samples::RotaryExtents &extents, DType type,
+                       const samples::RotaryForm &form) {
+    const size_t before = subjects.size();
+    addSm90(samples::turnedProjection(extents, type, form), tiles, subjects);
+    INFO(extents.p);
+    CHECK(subjects.size() > before);
+  };
+  for (const samples::RotaryExtents &extents : {wide, usual, narrow, odd})
+    for (const bool isHalved : {true, false}) {
+      add(extents, DType::f16, {.isHalved = isHalved});
+      add(extents, DType::bf16, {.isHalved = isHalved, .isReverse = true, .end = 2});
+    }
+  add(usual, DType::f16, {.begin = 1, .end = 4, .hasStarts = true, .hasResidual = true});
+  add(usual, DType::f16, {.turned = 32, .factor = 4, .isStretched = true});
+  add(wide, DType::bf16, {.isHalved = false, .turned = 40, .hasResidual = true, .factor = 2});
+  for (const samples::RotaryExtents &extents : {wide, usual})
+    addSm90(samples::turnedTokens(extents, DType::f16, {.end = 2}), tiles, subjects);
+  CHECK(subjects.size() > 40);
+  checkAll("sm90_rotary", subjects);
 }
 
 /// Sub-vectors of every length, whole and short, seen and not; rows that start at multiples of 16

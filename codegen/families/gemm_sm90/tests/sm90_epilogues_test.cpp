@@ -9,6 +9,7 @@
 #include "kernel/Error.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/EmittedText.h"
+#include "tests/unit/samples/SampleRotary.h"
 #include "tests/unit/samples/SampleSoftmaxes.h"
 #include "tests/unit/samples/Sm90Family.h"
 
@@ -263,4 +264,52 @@ TEST_CASE("TMA loads an epilogue subtile in several boxes, and stores the result
                          written = boxOf(Parameter::Kind::outputMap, 0);
   CHECK(read[0] == written[0]);
   CHECK((read[1] < written[1] && written[1] % read[1] == 0));
+}
+
+TEST_CASE("tiles hold whole heads of a rotary embedding, contiguous along its pairs") {
+  const auto widths = [](const Kernel &kernel) {
+    std::set<int> found;
+    for (const Configuration &one : ofFamily(kernel)) {
+      const auto &knobs = one.knobs.get<Sm90GemmKnobs>();
+      CHECK(knobs.schedule != Sm90Schedule::singleConsumer);
+      CHECK(one.outputs[0].order.back() == 3);
+      found.insert(knobs.tileN);
+      if (kernel.axes[4].extent > 64) CHECK(knobs.splitK == 1);
+    }
+    return found;
+  };
+  const auto projection = [](int64_t p, const RotaryForm &form = {}, int64_t j = 512) {
+    return turnedProjection({.b = 1, .j = j, .g = 24, .p = p, .i = 1024}, DType::f16, form);
+  };
+  for (const int width : nonEmpty(widths(projection(128)))) CHECK(width % 128 == 0);
+  for (const int width : nonEmpty(widths(projection(96)))) CHECK(width % 96 == 0);
+  CHECK(widths(projection(64)).contains(192));
+  CHECK(widths(projection(80)).empty());
+  CHECK(!widths(projection(128, {.turned = 16})).empty());
+  CHECK(widths(projection(128, {.turned = 8})).empty());  // partners four columns away
+  CHECK(!widths(projection(128, {.isHalved = false, .turned = 8})).empty());
+  const Kernel one = projection(128);
+  Configuration configuration = ofFamily(one).front();
+  configuration.knobs =
+      Sm90GemmKnobs{.schedule = Sm90Schedule::pingPong, .tileM = 64, .tileN = 192};
+  const auto reason = [&](const Configuration &of) {
+    return sm90Rejection(one, of, of.knobs.get<Sm90GemmKnobs>(), 227 * 1024);
+  };
+  CHECK_THAT(reason(configuration), Catch::StartsWith("tiles of 192 columns cut heads of 128"));
+  configuration.knobs = Sm90GemmKnobs{
+      .schedule = Sm90Schedule::pingPong, .tileM = 64, .tileN = 128, .stages = 4, .splitK = 2};
+  CHECK_THAT(reason(configuration), Catch::StartsWith("k over 2 blocks"));
+}
+
+TEST_CASE("a rotary embedding behind a GEMM has a price, by how many heads it turns") {
+  const auto seconds = [](const RotaryForm &form) {
+    const Kernel kernel =
+        turnedProjection({.b = 1, .j = 2048, .g = 48, .p = 128, .i = 4096}, DType::f16, form);
+    return sm90ElementSeconds(kernel, contractionRegion(kernel).region.value());
+  };
+  const double all = seconds({}), some = seconds({.end = 24}), few = seconds({.end = 1});
+  CHECK(all > some);
+  CHECK(some > few);
+  CHECK(all - some == Approx(some - few).epsilon(0.1));
+  CHECK(seconds({.turned = 64}) == Approx(some));
 }
