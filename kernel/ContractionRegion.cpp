@@ -23,16 +23,16 @@ class Recognition {
 public:
   explicit Recognition(const Kernel &kernel) : kernel(kernel) {}
 
-  ContractionRegionOrRejection answer() {
+  Expected<ContractionRegion, Reason> answer() {
     std::string rejection = rejectionOfGemm();
     for (int op = region.contraction + 1; rejection.empty() && op < std::ssize(kernel.body); ++op)
       rejection = addOp(op);
     if (rejection.empty()) rejection = addInputs();
     if (rejection.empty() && region.isSum(0)) rejection = rejectionOfFirstOutput();
     if (rejection.empty() && region.softmax) rejection = rejectionBesideSoftmax();
-    if (!rejection.empty()) return {.rejection = std::move(rejection)};
+    if (!rejection.empty()) return rejected(std::move(rejection));
     region.storesAccumulator = std::ranges::find(kernel.outputs, region.c) != kernel.outputs.end();
-    return {.region = std::move(region)};
+    return std::move(region);
   }
 
 private:
@@ -42,9 +42,9 @@ private:
     std::tie(region.a, region.b, region.c) = std::tuple_cat(*values);
     if (region.a == region.b) return "both operands of the contraction are one tensor";
     region.contraction = *contractionIndex(kernel);
-    ContractionPrologueOrRejection before = contractionPrologue(kernel);
-    if (!before.rejection.empty()) return std::move(before.rejection);
-    region.prologue = std::move(before.prologue);
+    Expected<std::optional<ContractionPrologue>, Reason> before = contractionPrologue(kernel);
+    if (!before) return std::move(before.error().text);
+    region.prologue = *std::move(before);
     region.operands = gemmInputs(kernel);
     resultAxes = longAxes(region.c);
     dependent.insert(region.c);
@@ -362,13 +362,13 @@ bool isContiguous(const Kernel &kernel, const ContractionGroups &groups, const E
 }
 
 std::string contractionForm(const Kernel &kernel, const Configuration &configuration) {
-  const ContractionRegionOrRejection answer = contractionRegion(kernel);
+  const Expected<ContractionRegion, Reason> answer = contractionRegion(kernel);
   const auto gemm = stridedBatchedGemm(kernel, configuration);
   const auto factored = gemm ? std::nullopt : multiStrideGemm(kernel, configuration);
-  if (!answer.region || (!gemm && !factored))
+  if (!answer || (!gemm && !factored))
     throw Error::checkFailed("kernel '{}': these layouts are no GEMM with an epilogue",
                              kernel.name);
-  const ContractionRegion &region = *answer.region;
+  const ContractionRegion &region = *answer;
   const ContractionGroups groups = groupsAsLaidOut(kernel, region, configuration.outputs[0]);
   const std::map<AxisId, int64_t> result =
       stridesByAxis(kernel, kernel.outputs[0], configuration.outputs[0]);
@@ -480,7 +480,7 @@ int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region) {
   return registers;
 }
 
-ContractionRegionOrRejection contractionRegion(const Kernel &kernel) {
+Expected<ContractionRegion, Reason> contractionRegion(const Kernel &kernel) {
   return Recognition(kernel).answer();
 }
 

@@ -111,9 +111,10 @@ private:
     } catch (const Error &error) {
       return Rejection{reasons::accessTwice, error.what()};
     }
-    if (const ContractionRegionOrRejection answer = contractionRegion(elementwisePart(kernel));
-        !answer.region)
-      return Rejection{reasons::noEpilogue, answer.rejection};
+    if (const Expected<ContractionRegion, Reason> answer =
+            contractionRegion(elementwisePart(kernel));
+        !answer)
+      return Rejection{reasons::noEpilogue, answer.error().text};
     if (std::string rejection = options.epilogueRejection(kernel); !rejection.empty())
       return Rejection{reasons::contractionEpilogueOff, std::move(rejection)};
     return std::nullopt;

@@ -29,6 +29,7 @@ TensorMap mapOf(DType dtype, const MapGroups &groups, int rows);
 /// The GEMM if any tensor has several strides along a group, or why this is not supported: names
 /// the operand, the axes and the limit. Elements have 16 bits, TMA moves whole tensors, and m, n
 /// and k are above 1.
-GemmProblemOrRejection multiStrideProblem(const Kernel &kernel, const Configuration &configuration);
+Expected<GemmProblem, Reason> multiStrideProblem(const Kernel &kernel,
+                                                 const Configuration &configuration);
 
 }  // namespace weft

@@ -12,7 +12,8 @@ struct ContractionRegion;
 
 /// The GEMM as WGMMA takes it, also with several strides along a group of axes (Sm90Strides.h): the
 /// operand of such a group must begin at multiples of 16 bytes.
-GemmProblemOrRejection wgmmaProblem(const Kernel &kernel, const Configuration &configuration);
+Expected<GemmProblem, Reason> wgmmaProblem(const Kernel &kernel,
+                                           const Configuration &configuration);
 /// Whether a prologue rewrites k-tiles of an operand that TMA loads.
 bool isTransformedInPlace(const GemmProblem &gemm);
 
