@@ -109,11 +109,6 @@ struct ContractionRegion {
 /// epilogue over the axes of C, or reductions; the first is no reduction.
 Expected<ContractionRegion, Reason> contractionRegion(const Kernel &kernel);
 
-/// Registers of a thread that an epilogue needs for the eight elements of a fragment
-/// (codegen/device/fragment.cuh), by what it reads, draws and stores: an estimate, such that
-/// tiles that leave as many do not spill (tests/nvrtc). 0 if plain.
-int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region);
-
 /// The groups of axes of the region's GEMM, each from slowest to fastest as the first output has
 /// them in `layout`.
 ContractionGroups groupsAsLaidOut(const Kernel &kernel, const ContractionRegion &region,

@@ -1,6 +1,7 @@
 // Limits of tiles on sm_90a, and the GEMM as WGMMA takes it; see Sm90Tile.h.
 #include "codegen/families/gemm_sm90/Sm90Tile.h"
 
+#include "codegen/families/contraction/EpilogueLimits.h"
 #include "codegen/families/gemm_sm90/Sm90EpilogueReduction.h"
 #include "codegen/families/gemm_sm90/Sm90Strides.h"
 #include "kernel/ContractionPrologue.h"

@@ -1,5 +1,6 @@
 // Fused contractions: which kernels are one, the role of what their epilogues read, and every
 // rejection.
+#include "codegen/families/contraction/EpilogueLimits.h"
 #include "codegen/families/gemm_fma/FmaGemmKnobs.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/CoordinateExpressions.h"

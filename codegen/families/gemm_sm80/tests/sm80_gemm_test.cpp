@@ -1,6 +1,7 @@
 // Tensor-core contractions from sm_80 on: which contractions, epilogues, layouts and targets they
 // take, what is emitted, and their price between the library's and plain FMA's.
 #include "codegen/Emit.h"
+#include "codegen/families/contraction/EpilogueLimits.h"
 #include "codegen/families/gemm_fma/FmaGemmKnobs.h"
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
 #include "codegen/families/gemm_sm80/Sm80Tile.h"

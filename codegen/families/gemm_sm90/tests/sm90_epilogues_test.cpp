@@ -1,6 +1,7 @@
 // What follows a tensor-core contraction of sm_90a: which epilogues tiles have room for, sums and
 // local softmaxes, what is rejected and why.
 #include "codegen/Emit.h"
+#include "codegen/families/contraction/EpilogueLimits.h"
 #include "codegen/families/gemm_sm90/Sm90Cost.h"
 #include "codegen/families/gemm_sm90/Sm90EpilogueReduction.h"
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
