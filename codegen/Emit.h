@@ -3,10 +3,10 @@
 // .cpp a family.
 #pragma once
 
+#include "codegen/tma/TensorMap.h"
 #include "kernel/Configuration.h"
 #include "kernel/Device.h"
 #include "kernel/ParameterKind.h"
-#include "kernel/TensorMap.h"
 
 #include <array>
 #include <map>

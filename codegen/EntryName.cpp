@@ -125,7 +125,7 @@ std::vector<int64_t> extentsOf(const Kernel &kernel) {
 }  // namespace
 
 std::string entryName(const Kernel &kernel, std::string_view copy) {
-  if (const auto region = attentionRegion(kernel).region)
+  if (const auto region = attentionRegion(kernel))
     return fmt::format("{}_{}_{}",
                        attentionText(kernel,
                                      region->packed  ? "attention_packed"
@@ -134,7 +134,7 @@ std::string entryName(const Kernel &kernel, std::string_view copy) {
                                      region->scoreOps),
                        region->readsTf32 ? std::string(nameOf(DType::tf32)) : typeText(kernel),
                        fmt::join(extentsOf(kernel, *region), "x"));
-  if (const auto region = attentionBackwardRegion(kernel).region)
+  if (const auto region = attentionBackwardRegion(kernel))
     return fmt::format(
         "{}_{}_{}", attentionText(kernel, "attention_backward", region->scoreOps),
         nameOf(region->readsTf32 ? DType::tf32 : kernel.values[size_t(region->dQ)].dtype),

@@ -30,7 +30,7 @@ class Recognition {
 public:
   explicit Recognition(const Kernel &kernel) : kernel(kernel) {}
 
-  AttentionBackwardRegionOrRejection answer() {
+  Expected<AttentionBackwardRegion, Reason> answer() {
     std::string rejection = findProbability();
     if (rejection.empty()) rejection = sortContractions();
     if (rejection.empty()) rejection = findScores();
@@ -48,8 +48,8 @@ public:
     if (rejection.empty() && region.headDim.empty())
       rejection = cannotStand(kernel.body[region.scoresContraction],
                               "sums over no axis that queries and keys have in common");
-    if (!rejection.empty()) return {.rejection = std::move(rejection)};
-    return {.region = std::move(region)};
+    if (!rejection.empty()) return rejected(std::move(rejection));
+    return std::move(region);
   }
 
 private:
@@ -329,7 +329,7 @@ private:
 
 }  // namespace
 
-AttentionBackwardRegionOrRejection attentionBackwardRegion(const Kernel &kernel) {
+Expected<AttentionBackwardRegion, Reason> attentionBackwardRegion(const Kernel &kernel) {
   return Recognition(kernel).answer();
 }
 

@@ -28,6 +28,7 @@
 #pragma once
 
 #include "kernel/AttentionRegion.h"
+#include "kernel/Expected.h"
 
 namespace weft {
 
@@ -66,10 +67,7 @@ struct AttentionBackwardRegion {
   bool operator==(const AttentionBackwardRegion &) const = default;
 };
 
-struct AttentionBackwardRegionOrRejection {
-  std::optional<AttentionBackwardRegion> region = {};
-  std::string rejection = {};  ///< why there is none: names the op, axis or tensor
-};
-AttentionBackwardRegionOrRejection attentionBackwardRegion(const Kernel &kernel);
+/// Or why there is none: names the op, axis or tensor.
+Expected<AttentionBackwardRegion, Reason> attentionBackwardRegion(const Kernel &kernel);
 
 }  // namespace weft

@@ -30,7 +30,7 @@ class Recognition {
 public:
   explicit Recognition(const Kernel &kernel) : kernel(kernel) {}
 
-  AttentionRegionOrRejection answer() {
+  Expected<AttentionRegion, Reason> answer() {
     std::string rejection = findMoved();
     if (rejection.empty()) rejection = findContraction();
     if (rejection.empty()) rejection = findFold();
@@ -47,8 +47,8 @@ public:
                               "sums over no axis that queries and keys have in common");
     if (rejection.empty()) rejection = addPacked();
     if (rejection.empty()) rejection = addPaged();
-    if (!rejection.empty()) return {.rejection = std::move(rejection)};
-    return {.region = std::move(region)};
+    if (!rejection.empty()) return rejected(std::move(rejection));
+    return std::move(region);
   }
 
 private:
@@ -374,7 +374,7 @@ private:
 
 }  // namespace
 
-AttentionRegionOrRejection attentionRegion(const Kernel &kernel) {
+Expected<AttentionRegion, Reason> attentionRegion(const Kernel &kernel) {
   return Recognition(kernel).answer();
 }
 

@@ -23,6 +23,7 @@
 // them, both through the same table; then the tensors in memory are the pages.
 #pragma once
 
+#include "kernel/Expected.h"
 #include "kernel/Kernel.h"
 
 #include <optional>
@@ -87,11 +88,8 @@ struct AttentionRegion {
   bool operator==(const AttentionRegion &) const = default;
 };
 
-struct AttentionRegionOrRejection {
-  std::optional<AttentionRegion> region = {};
-  std::string rejection = {};  ///< why there is none: names the op, axis or tensor
-};
-AttentionRegionOrRejection attentionRegion(const Kernel &kernel);
+/// Or why there is none: names the op, axis or tensor.
+Expected<AttentionRegion, Reason> attentionRegion(const Kernel &kernel);
 
 /// Why an op cannot stand between scores and fold, by what it is alone; empty if it can.
 std::string scoreOpRejection(const BodyOp &op);

@@ -32,15 +32,15 @@ public:
     prologue.contraction = contraction;
   }
 
-  ContractionPrologueOrRejection answer() {
+  Expected<std::optional<ContractionPrologue>, Reason> answer() {
     std::string rejection = findOperand();
     for (int before = 0; rejection.empty() && before < prologue.contraction; ++before)
       rejection = addOp(kernel.body[before]);
     if (rejection.empty()) rejection = checkReaders();
     for (size_t input = 0; rejection.empty() && input < kernel.inputs.size(); ++input)
       rejection = addInput(input);
-    if (!rejection.empty()) return {.rejection = std::move(rejection)};
-    return {.prologue = std::move(prologue)};
+    if (!rejection.empty()) return rejected(std::move(rejection));
+    return std::move(prologue);
   }
 
 private:
@@ -205,7 +205,7 @@ private:
 
 }  // namespace
 
-ContractionPrologueOrRejection contractionPrologue(const Kernel &kernel) {
+Expected<std::optional<ContractionPrologue>, Reason> contractionPrologue(const Kernel &kernel) {
   const OpId contraction = contractionIndex(kernel).value();
   if (contraction == 0) return {};
   return Recognition(kernel, contraction).answer();

@@ -12,6 +12,7 @@
 // instead (ir/SPEC.md, "Contraction").
 #pragma once
 
+#include "kernel/Expected.h"
 #include "kernel/StridedBatchedGemm.h"
 
 #include <map>
@@ -45,14 +46,9 @@ struct ContractionPrologue {
   bool operator==(const ContractionPrologue &) const = default;
 };
 
-struct ContractionPrologueOrRejection {
-  std::optional<ContractionPrologue> prologue =
-      {};  ///< also none where the contraction is the first op
-  std::string rejection =
-      {};  ///< why the ops before the contraction are no prologue: names the op or tensor
-};
-/// Of a kernel that has contractionValues().
-ContractionPrologueOrRejection contractionPrologue(const Kernel &kernel);
+/// Of a kernel that has contractionValues(): nothing where the contraction is the first op, or why
+/// the ops before it are no prologue, naming the op or tensor.
+Expected<std::optional<ContractionPrologue>, Reason> contractionPrologue(const Kernel &kernel);
 
 /// Why an op cannot stand in a prologue, by what it is alone; empty if it can. Ops whose meaning is
 /// a scalar expression can, and a global_scaling of whole vectors of eight.

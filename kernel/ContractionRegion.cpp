@@ -24,7 +24,7 @@ class Recognition {
 public:
   explicit Recognition(const Kernel &kernel) : kernel(kernel) {}
 
-  ContractionRegionOrRejection answer() {
+  Expected<ContractionRegion, Reason> answer() {
     std::string rejection = rejectionOfGemm();
     for (int op = region.contraction + 1; rejection.empty() && op < std::ssize(kernel.body); ++op)
       rejection = addOp(op);
@@ -32,9 +32,9 @@ public:
     if (rejection.empty() && region.isSum(0)) rejection = rejectionOfFirstOutput();
     if (rejection.empty() && region.softmax) rejection = rejectionBesideSoftmax();
     if (rejection.empty() && region.rotary) rejection = rejectionOfUnturned();
-    if (!rejection.empty()) return {.rejection = std::move(rejection)};
+    if (!rejection.empty()) return rejected(std::move(rejection));
     region.storesAccumulator = std::ranges::find(kernel.outputs, region.c) != kernel.outputs.end();
-    return {.region = std::move(region)};
+    return std::move(region);
   }
 
 private:
@@ -44,9 +44,9 @@ private:
     std::tie(region.a, region.b, region.c) = std::tuple_cat(*values);
     if (region.a == region.b) return "both operands of the contraction are one tensor";
     region.contraction = *contractionIndex(kernel);
-    ContractionPrologueOrRejection before = contractionPrologue(kernel);
-    if (!before.rejection.empty()) return std::move(before.rejection);
-    region.prologue = std::move(before.prologue);
+    Expected<std::optional<ContractionPrologue>, Reason> before = contractionPrologue(kernel);
+    if (!before) return std::move(before.error().text);
+    region.prologue = *std::move(before);
     region.operands = gemmInputs(kernel);
     resultAxes = longAxes(region.c);
     dependent.insert(region.c);
@@ -448,13 +448,13 @@ bool isContiguous(const Kernel &kernel, const ContractionGroups &groups, const E
 }
 
 std::string contractionForm(const Kernel &kernel, const Configuration &configuration) {
-  const ContractionRegionOrRejection answer = contractionRegion(kernel);
+  const Expected<ContractionRegion, Reason> answer = contractionRegion(kernel);
   const auto gemm = stridedBatchedGemm(kernel, configuration);
   const auto factored = gemm ? std::nullopt : multiStrideGemm(kernel, configuration);
-  if (!answer.region || (!gemm && !factored))
+  if (!answer || (!gemm && !factored))
     throw Error::checkFailed("kernel '{}': these layouts are no GEMM with an epilogue",
                              kernel.name);
-  const ContractionRegion &region = *answer.region;
+  const ContractionRegion &region = *answer;
   const ContractionGroups groups = groupsAsLaidOut(kernel, region, configuration.outputs[0]);
   const std::map<AxisId, int64_t> result =
       stridesByAxis(kernel, kernel.outputs[0], configuration.outputs[0]);
@@ -532,43 +532,7 @@ std::string epilogueRejection(const BodyOp &op) {
   return "";
 }
 
-int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region) {
-  constexpr int fragment = 8, addresses = 4, vector = 4, draws = 4, partialRegisters = 20;
-  constexpr int ofSubVectors = 16;  // places, maxima and sums, of two rows
-  constexpr int coordinates = 4;  // of two rows and of the column, and what they are compared with
-  constexpr int ofRotary = 12;    // positions of a lane's rows, a frequency, an angle and a pair
-  constexpr int ofTokens = 4;     // their number, and whether the tile has any
-  constexpr int ofJoiners = 16;   // used by the producer warps instead, which add up to two
-                                  // reductions: reducesInProducer in sm90_epilogue.cuh
-  if (region.isPlain()) return 0;
-  int registers = fragment + (fragment + 2 * addresses) * int(region.wholeOutputs(kernel) - 1);
-  if (region.softmax) registers += ofSubVectors;
-  if (region.rotary) registers += ofRotary;
-  registers += partialRegisters * int(region.reductions.size());
-  if (region.reductions.size() == 1 || region.reductions.size() == 2) registers += ofJoiners;
-  // The first tensor of the result's shape is loaded through shared memory, the first vector into
-  // registers.
-  bool isSubtileSeen = false, isVectorSeen = false;
-  for (const EpilogueInput &input : region.inputs) {
-    const bool isVector = input.role == EpilogueRole::m || input.role == EpilogueRole::n;
-    bool &isSeen = isVector ? isVectorSeen : isSubtileSeen;
-    const bool isFirst = (isVector || input.role == EpilogueRole::result) && !isSeen;
-    isSeen = isSeen || isFirst;
-    if (input.role == EpilogueRole::scalar) registers += 1;
-    else registers += isFirst ? isVector ? vector : fragment : fragment + addresses;
-  }
-  if (std::ranges::any_of(region.elementwiseOps(),
-                          [&](OpId op) { return kernel.body[op].kind == OpKind::dropout; }))
-    registers += draws;
-  if (std::ranges::any_of(region.epilogue,
-                          [&](OpId op) { return kernel.body[op].expression.usesCoordinates(); }))
-    registers += coordinates;
-  if (std::ranges::any_of(region.epilogue, [&](OpId op) { return isTokenMask(kernel.body[op]); }))
-    registers += ofTokens;
-  return registers;
-}
-
-ContractionRegionOrRejection contractionRegion(const Kernel &kernel) {
+Expected<ContractionRegion, Reason> contractionRegion(const Kernel &kernel) {
   return Recognition(kernel).answer();
 }
 

@@ -19,6 +19,7 @@
 #pragma once
 
 #include "kernel/ContractionPrologue.h"
+#include "kernel/Expected.h"
 
 #include <map>
 #include <optional>
@@ -122,18 +123,9 @@ struct ContractionRegion {
   size_t wholeOutputs(const Kernel &kernel) const;
 };
 
-struct ContractionRegionOrRejection {
-  std::optional<ContractionRegion> region = {};
-  std::string rejection = {};  ///< why there is none: names the op or tensor
-};
-/// All of Kernel::outputs are C, values of the epilogue over the axes of C, or reductions; the
-/// first is no reduction.
-ContractionRegionOrRejection contractionRegion(const Kernel &kernel);
-
-/// Registers of a thread that an epilogue needs for the eight elements of a fragment
-/// (codegen/device/fragment.cuh), by what it reads, draws and stores: an estimate, such that
-/// tiles that leave as many do not spill (tests/nvrtc). 0 if plain.
-int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region);
+/// Or why there is none: names the op or tensor. All of Kernel::outputs are C, values of the
+/// epilogue over the axes of C, or reductions; the first is no reduction.
+Expected<ContractionRegion, Reason> contractionRegion(const Kernel &kernel);
 
 /// The groups of axes of the region's GEMM, each from slowest to fastest as the first output has
 /// them in `layout`.

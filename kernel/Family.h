@@ -8,6 +8,7 @@
 
 #include "kernel/Configuration.h"
 #include "kernel/Device.h"
+#include "kernel/Expected.h"
 #include "kernel/Schedule.h"
 
 #include <fmt/format.h>
@@ -22,8 +23,7 @@
 namespace weft {
 
 struct ConfigurationSpace;  // passes/configure/Family.h
-struct SpaceOrRejection;
-struct Cost;  // passes/configure/CostModel.h
+struct Cost;                // passes/configure/CostModel.h
 namespace codegen {
 struct Program;  // codegen/Program.h
 }
@@ -56,7 +56,7 @@ struct Family {
   std::string (*describe)(const Kernel &, const Knobs &) = nullptr;
 
   /// The configurations of a kernel, or why there are none.
-  SpaceOrRejection (*space)(const Kernel &, const Device &) = nullptr;
+  Expected<ConfigurationSpace, Reason> (*space)(const Kernel &, const Device &) = nullptr;
   /// Further layouts, with several strides along a group of axes: all, or those that agree with
   /// `fixed`, and those of a fixed result that has several strides itself. None: the family
   /// supports one stride.

@@ -83,16 +83,4 @@ std::optional<StridedBatchedGemm> gemmOfResult(const Kernel &kernel,
                             .strideCn = stride(nGroup)};
 }
 
-std::optional<std::vector<int>> boxSides(const GroupFactors &factors, int64_t side) {
-  std::vector<int> sides;
-  for (size_t i = 0; i < factors.size(); ++i) {
-    const int64_t extent = factors[i].extent;
-    const bool isLast = i + 1 == factors.size();
-    if (!isLast && extent % side != 0 && side % extent != 0) return std::nullopt;
-    sides.push_back(int(isLast ? side : std::min(side, extent)));
-    side /= sides.back();
-  }
-  return sides;
-}
-
 }  // namespace weft

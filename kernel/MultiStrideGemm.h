@@ -40,9 +40,4 @@ std::optional<MultiStrideGemm> multiStrideGemm(const Kernel &kernel,
 std::optional<StridedBatchedGemm> gemmOfResult(const Kernel &kernel,
                                                const Configuration &configuration);
 
-/// The box that TMA moves for `side` neighbouring indices of a group: its extent along each factor.
-/// Nothing where a range that begins at a multiple of `side` is no box: at a factor that is not the
-/// slowest, neither its extent nor what is left of `side` divides the other.
-std::optional<std::vector<int>> boxSides(const GroupFactors &factors, int64_t side);
-
 }  // namespace weft

@@ -6,11 +6,11 @@
 
 #include "codegen/families/library/LibraryGemm.h"
 #include "codegen/families/library/LibraryKnobs.h"
+#include "codegen/tma/TensorMap.h"
 #include "kernel/DType.h"
 #include "kernel/Family.h"
 #include "kernel/InitialValue.h"
 #include "kernel/ParameterKind.h"
-#include "kernel/TensorMap.h"
 #include "plan/PlanOp.h"
 
 #include <nlohmann/json.hpp>

@@ -135,7 +135,7 @@ Problem problemOf(const Shape &shape, DType dtype) {
     problem.emitted.push_back(codegen::emit(kernel, problem.configurations.back(), "sm_90a"));
   }
   if (problem.emitted.empty() &&
-      mmaSyncProblem(kernel, {.inputs = {x, y}, .outputs = {z}, .knobs = Sm80GemmKnobs{}}).gemm)
+      mmaSyncProblem(kernel, {.inputs = {x, y}, .outputs = {z}, .knobs = Sm80GemmKnobs{}}))
     for (const Knobs &one : ofWarps) {  // where the family of sm_90a takes no such operands
       problem.configurations.push_back({.inputs = {x, y}, .outputs = {z}, .knobs = one});
       problem.emitted.push_back(codegen::emit(kernel, problem.configurations.back(), "sm_90a"));

@@ -54,7 +54,7 @@ Problem problemOf(const Kernel &kernel, const samples::ContractionExtents &exten
   }
   problem.rest =
       contendersOf(partOf(kernel, 1, kernel.body.size(), kernel.outputs), loopFamily, mostLoops);
-  if (const ContractionRegion region = contractionRegion(kernel).region.value();
+  if (const ContractionRegion region = contractionRegion(kernel).value();
       !region.reductions.empty()) {
     std::vector<ValueId> whole, sums;
     for (size_t output = 0; output < kernel.outputs.size(); ++output)

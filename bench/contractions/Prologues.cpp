@@ -28,7 +28,7 @@ struct Problem {
 
 Problem problemOf(const Kernel &kernel) {
   constexpr size_t mostTiles = 12, mostLoops = 8;
-  const ContractionPrologue prologue = contractionPrologue(kernel).prologue.value();
+  const ContractionPrologue prologue = contractionPrologue(kernel).value().value();
   const Kernel gemm = partOf(kernel, prologue.contraction, prologue.contraction + 1,
                              kernel.body[prologue.contraction].results);
   Problem problem{.kernel = kernel,

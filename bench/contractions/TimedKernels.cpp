@@ -229,17 +229,18 @@ Kernel asLibraryHas(Kernel kernel) {
 std::unique_ptr<LibraryRows> libraryEpilogueRows(const Kernel &kernel, Configuration configuration,
                                                  const CublasLt &library, const Tensors &tensors,
                                                  cuda::DevicePointer workspace) {
-  const std::optional<LibraryForm> form = libraryForm(asLibraryHas(kernel)).form;
+  const auto form = libraryForm(asLibraryHas(kernel));
   if (!form) return nullptr;
   configuration.knobs = LibraryKnobs{};
-  const LibraryGemmOrRejection answer = asLibraryGemm(asLibraryHas(kernel), *form, configuration);
-  if (!answer.gemm) return nullptr;
+  const Expected<LibraryGemm, Reason> answer =
+      asLibraryGemm(asLibraryHas(kernel), *form, configuration);
+  if (!answer) return nullptr;
   const auto value = [&](int number) {
     return number < 0 ? nullptr : &kernel.values[size_t(number)];
   };
   const BodyOp &contraction = kernel.body[0];
   return std::make_unique<LibraryRows>(
-      *answer.gemm, library, tensors,
+      *answer, library, tensors,
       std::array{value(contraction.operands[0]), value(contraction.operands[1]),
                  value(form->result), value(form->residual), value(form->auxiliary),
                  value(form->bias >= 0 ? form->bias : form->gradient)},

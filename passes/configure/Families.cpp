@@ -81,9 +81,9 @@ std::vector<ConfigurationSpace> configurationSpaces(const Kernel &kernel, const 
                                                     std::vector<Exclusion> *excluded) {
   std::vector<ConfigurationSpace> spaces;
   for (const Family *family : families()) {
-    SpaceOrRejection answer = family->space(kernel, device);
-    if (answer.space) spaces.push_back(std::move(*answer.space));
-    else if (excluded) excluded->push_back({std::string(family->name), answer.reason});
+    Expected<ConfigurationSpace, Reason> answer = family->space(kernel, device);
+    if (answer) spaces.push_back(std::move(*answer));
+    else if (excluded) excluded->push_back({std::string(family->name), answer.error().text});
   }
   return spaces;
 }
@@ -125,12 +125,12 @@ std::function<std::string(const Kernel &)> rejections(const Device &device, bool
     std::vector<std::string> reasons;
     for (const Family *family : families()) {
       if (!(family->*takes)) continue;
-      const SpaceOrRejection answer = family->space(kernel, device);
-      if (answer.space) {
+      const Expected<ConfigurationSpace, Reason> answer = family->space(kernel, device);
+      if (answer) {
         taken->insert(std::move(text));
         return std::string();
       }
-      reasons.push_back(fmt::format("{}: {}", family->name, answer.reason));
+      reasons.push_back(fmt::format("{}: {}", family->name, answer.error().text));
     }
     return fmt::format("{}", fmt::join(reasons, "; "));
   };
@@ -235,8 +235,8 @@ void forEachConfiguration(const Kernel &kernel, const Device &device,
 void forEachConfigurationOf(const Family &family, const Kernel &kernel, const Device &device,
                             const LayoutConstraints &constraints,
                             const std::function<bool(const Configuration &)> &visit) {
-  SpaceOrRejection answer = family.space(kernel, device);
-  if (answer.space && !forEachIn(*answer.space, kernel, constraints, visit)) return;
+  Expected<ConfigurationSpace, Reason> answer = family.space(kernel, device);
+  if (answer && !forEachIn(*answer, kernel, constraints, visit)) return;
   if (!family.severalStrides || !fixesEveryLayout(kernel, constraints)) return;
   if (auto space = severalStridesSpace(kernel, device); space && space->family == &family)
     forEachIn(*space, kernel, constraints, visit);

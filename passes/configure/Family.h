@@ -27,12 +27,6 @@ struct ConfigurationSpace {
   bool isEmpty() const { return knobs.empty() || (choices.empty() && tuples.empty()); }
 };
 
-/// Either the space of one family, or why the family does not take the kernel.
-struct SpaceOrRejection {
-  std::optional<ConfigurationSpace> space = {};
-  std::string reason = {};  ///< names the op, axis or tensor and the limit
-};
-
 /// The layouts besides in which an operand has several strides along a group of axes, of the family
 /// that takes such (Family::severalStrides). Nothing where none takes the kernel so.
 std::optional<ConfigurationSpace> severalStridesSpace(const Kernel &kernel, const Device &device);

@@ -133,7 +133,7 @@ private:
   }
 
   static bool isFused(const Kernel &kernel, const Family &family) {
-    return family.isGemm && !isTimedAsGemm(kernel, family) && contractionRegion(kernel).region;
+    return family.isGemm && !isTimedAsGemm(kernel, family) && contractionRegion(kernel);
   }
 
   /// Rows of one family by their form, each list with the fastest first.

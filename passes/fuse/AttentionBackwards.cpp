@@ -115,11 +115,11 @@ private:
     } catch (const Error &error) {
       return Rejection{reasons::accessTwice, error.what()};
     }
-    if (AttentionBackwardRegionOrRejection answer = attentionBackwardRegion(kernel);
-        !answer.region) {
+    if (Expected<AttentionBackwardRegion, Reason> answer = attentionBackwardRegion(kernel);
+        !answer) {
       std::string detail = readElsewhere(set);
       return Rejection{reasons::attentionBackwardRegion,
-                       detail.empty() ? std::move(answer.rejection) : std::move(detail)};
+                       detail.empty() ? std::move(answer.error().text) : std::move(detail)};
     }
     if (std::string rejection = options.attentionBackwardRejection(kernel); !rejection.empty())
       return Rejection{reasons::attentionBackwardOff, std::move(rejection)};

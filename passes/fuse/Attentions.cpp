@@ -144,8 +144,8 @@ private:
     } catch (const Error &error) {
       return Rejection{reasons::accessTwice, error.what()};
     }
-    if (AttentionRegionOrRejection answer = attentionRegion(kernel); !answer.region)
-      return Rejection{reasons::attentionRegion, std::move(answer.rejection)};
+    if (Expected<AttentionRegion, Reason> answer = attentionRegion(kernel); !answer)
+      return Rejection{reasons::attentionRegion, std::move(answer.error().text)};
     if (std::string rejection = options.attentionRejection(kernel); !rejection.empty())
       return Rejection{reasons::attentionOff, std::move(rejection)};
     return std::nullopt;

@@ -112,11 +112,13 @@ private:
     } catch (const Error &error) {
       return Rejection{reasons::accessTwice, error.what()};
     }
-    if (const ContractionRegionOrRejection answer = contractionRegion(elementwisePart(kernel));
-        !answer.region || (partner && !answer.region->rotary))
-      return partner ? Rejection{partner->code,
-                                 fmt::format("{}: {}", partner->detail, answer.rejection)}
-                     : Rejection{reasons::noEpilogue, answer.rejection};
+    if (const Expected<ContractionRegion, Reason> answer =
+            contractionRegion(elementwisePart(kernel));
+        !answer || (partner && !answer->rotary)) {
+      const std::string reason = answer ? "" : answer.error().text;
+      return partner ? Rejection{partner->code, fmt::format("{}: {}", partner->detail, reason)}
+                     : Rejection{reasons::noEpilogue, reason};
+    }
     if (std::string rejection = options.epilogueRejection(kernel); !rejection.empty())
       return Rejection{reasons::contractionEpilogueOff, std::move(rejection)};
     return std::nullopt;

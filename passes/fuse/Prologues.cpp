@@ -113,8 +113,8 @@ private:
     } catch (const Error &error) {
       return Rejection{reasons::accessTwice, error.what()};
     }
-    if (const ContractionRegionOrRejection answer = contractionRegion(kernel); !answer.region)
-      return Rejection{reasons::noPrologue, answer.rejection};
+    if (const Expected<ContractionRegion, Reason> answer = contractionRegion(kernel); !answer)
+      return Rejection{reasons::noPrologue, answer.error().text};
     if (std::string rejection = options.prologueRejection(kernel); !rejection.empty())
       return Rejection{reasons::contractionPrologueOff, std::move(rejection)};
     return std::nullopt;

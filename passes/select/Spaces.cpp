@@ -135,8 +135,8 @@ void Prices::openSpaces(int index, SharedSpaces &shared) {
 /// the contraction meets; they are unmeasured.
 void Prices::openSeveralStrides(const Candidate &candidate, const KernelSpaces &known,
                                 CandidatePrices &prices) {
-  if (!contractionValues(candidate.kernel) || attentionRegion(candidate.kernel).region ||
-      attentionBackwardRegion(candidate.kernel).region)
+  if (!contractionValues(candidate.kernel) || attentionRegion(candidate.kernel) ||
+      attentionBackwardRegion(candidate.kernel))
     return;
   const auto reaches = [&](const LayoutTuple &tuple) {
     return reachesPins(prices.operands, tuple);

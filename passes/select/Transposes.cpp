@@ -65,9 +65,9 @@ void Prices::priceTransposes(int tensor) {
 /// Of the tensor between the layouts that it keeps: offered and counted beside those of candidates.
 double Prices::legalTransposes(int tensor) const {
   const Kernel kernel = transposeKernel(tensorOf(tensor));
-  const SpaceOrRejection answer = transposeFamily.space(kernel, model.device());
-  if (!answer.space) return 0;
-  ConfigurationSpace space = *answer.space;
+  const Expected<ConfigurationSpace, Reason> answer = transposeFamily.space(kernel, model.device());
+  if (!answer) return 0;
+  ConfigurationSpace space = *answer;
   space.tuples.clear();
   for (const Layout &from : layouts(tensor))
     for (const Layout &to : layouts(tensor))
@@ -97,8 +97,8 @@ bool Prices::offerMeasuredTransposes(int tensor) {
 /// Prices the pairs that have no price yet; returns how many.
 int64_t Prices::offerModelledTransposes(int tensor) {
   const Kernel kernel = transposeKernel(tensorOf(tensor));
-  const SpaceOrRejection answer = transposeFamily.space(kernel, model.device());
-  if (!answer.space) return 0;
+  const Expected<ConfigurationSpace, Reason> answer = transposeFamily.space(kernel, model.device());
+  if (!answer) return 0;
   const CostModel &pricer = model.modelled();
   const size_t count = layouts(tensor).size();
   int64_t pairs = 0;
@@ -108,7 +108,7 @@ int64_t Prices::offerModelledTransposes(int tensor) {
       if (from == to || price.seconds < infinite) continue;
       ++pairs;
       const LayoutTuple tuple = {layouts(tensor)[from], layouts(tensor)[to]};
-      for (const Knobs &knobs : answer.space->knobs) {
+      for (const Knobs &knobs : answer->knobs) {
         if (!isUseful(kernel, tuple, knobs)) continue;
         ++statistics.configurations;
         const double seconds = pricer.cost(kernel, toConfiguration(kernel, tuple, knobs)).seconds;

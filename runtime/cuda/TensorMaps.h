@@ -2,7 +2,7 @@
 // by the driver.
 #pragma once
 
-#include "kernel/TensorMap.h"
+#include "codegen/tma/TensorMap.h"
 #include "runtime/cuda/Cuda.h"
 
 #include <array>

@@ -8,9 +8,9 @@
 
 #include "codegen/families/library/LibraryGemm.h"
 #include "codegen/families/library/LibraryKnobs.h"
+#include "codegen/tma/TensorMap.h"
 #include "kernel/ParameterKind.h"
 #include "kernel/Profile.h"
-#include "kernel/TensorMap.h"
 
 #include <array>
 #include <optional>

@@ -37,7 +37,7 @@ double meanLogSum(const Kernel &kernel, const BodyOp &op) {
   for (const AxisId axis : kernel.values[size_t(op.operands[0])].axes)
     if (std::ranges::find(rows, axis) == rows.end())
       keys *= double(kernel.axes[size_t(axis)].extent);
-  if (const auto region = attentionBackwardRegion(kernel).region) {
+  if (const auto region = attentionBackwardRegion(kernel)) {
     variance = region->scoresScale * region->scoresScale;
     for (const AxisId axis : region->headDim) variance *= double(kernel.axes[size_t(axis)].extent);
   }

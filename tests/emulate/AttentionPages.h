@@ -12,7 +12,7 @@ namespace weft::emulate {
 /// queries, which run along the axis j. Nothing of any other kernel.
 inline void fillPages(const Kernel &kernel, const std::vector<double> &lengths,
                       std::span<const std::unique_ptr<Tensor>> tensors) {
-  const AttentionRegion region = attentionRegion(kernel).region.value();
+  const AttentionRegion region = attentionRegion(kernel).value();
   if (!region.paged) return;
   const auto extent = [&](AxisId axis) { return kernel.axes[size_t(axis)].extent; };
   const int64_t pages = extent(region.paged->kPages), positions = extent(region.paged->kPositions),

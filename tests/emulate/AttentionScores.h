@@ -24,7 +24,7 @@ inline bool fillScores(samples::ScoreKind scores, std::string_view input, const 
 /// What forward stores of its rows: the logarithm of the sum of exponentials, -inf where masks
 /// leave nothing.
 inline void fillLogSums(const Kernel &kernel, std::span<const std::unique_ptr<Tensor>> tensors) {
-  const AttentionBackwardRegion region = attentionBackwardRegion(kernel).region.value();
+  const AttentionBackwardRegion region = attentionBackwardRegion(kernel).value();
   Kernel scored = kernel;
   scored.outputs = {kernel.body[region.probability].operands[0]};
   std::vector<reference::ElementReader> readers;

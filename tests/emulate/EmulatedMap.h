@@ -1,7 +1,7 @@
 // A driver's tensor map as the emulator has it, in the place of the driver's 128 bytes.
 #pragma once
 
-#include "kernel/TensorMap.h"
+#include "codegen/tma/TensorMap.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -117,7 +117,7 @@ std::string describeCase(const Case &one) {
 }
 
 bool readsPrologue(const Kernel &kernel, const Configuration &configuration) {
-  const auto prologue = contractionPrologue(kernel).prologue;
+  const auto prologue = contractionPrologue(kernel).value_or(std::nullopt);
   return !prologue || prologueLayoutRejection(kernel, configuration, *prologue).empty();
 }
 
@@ -129,7 +129,7 @@ void addViews(const Kernel &kernel, std::vector<Configuration> &configurations) 
   for (size_t n = 0; n < count; n += some)
     if (const Configuration views = asViews(kernel, configurations[n], paddings[n / some % 3]);
         !contractionValues(kernel) ||
-        (views.knobs.is<Sm80GemmKnobs>() && mmaSyncProblem(kernel, views).gemm &&
+        (views.knobs.is<Sm80GemmKnobs>() && mmaSyncProblem(kernel, views) &&
          readsPrologue(kernel, views)))
       configurations.push_back(views);
 }

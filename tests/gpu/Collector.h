@@ -95,10 +95,10 @@ public:
     // What warps multiply runs on every target from sm_80 on, but an H200 is offered little of it.
     const bool isOfWarps = family.is<Sm80GemmKnobs>() || family.is<Sm80AttentionKnobs>() ||
                            family.is<Sm80AttentionBackwardKnobs>();
-    const SpaceOrRejection answer =
+    const Expected<ConfigurationSpace, Reason> answer =
         family.family().space(kernel, isOfWarps ? findDevice("a100") : device);
-    if (!answer.space) return {};
-    const ConfigurationSpace &space = *answer.space;
+    if (!answer) return {};
+    const ConfigurationSpace &space = *answer;
     std::vector<Knobs> wanted;
     std::ranges::copy_if(space.knobs, std::back_inserter(wanted), isWanted);
     for (size_t attempt = 0; attempt < 4 * count && chosen.size() < count && !wanted.empty();
@@ -114,9 +114,10 @@ public:
   /// keys, knobs and layouts drawn.
   std::vector<Configuration> drawDecoding(const Kernel &kernel, size_t count) {
     std::set<Configuration> chosen;
-    const SpaceOrRejection answer = sm80AttentionFamily.space(kernel, findDevice("h200"));
-    if (!answer.space) return {};
-    const ConfigurationSpace &space = *answer.space;
+    const Expected<ConfigurationSpace, Reason> answer =
+        sm80AttentionFamily.space(kernel, findDevice("h200"));
+    if (!answer) return {};
+    const ConfigurationSpace &space = *answer;
     for (size_t attempt = 0; attempt < 4 * count && chosen.size() < count; ++attempt) {
       const LayoutTuple layouts = drawLayouts(space);
       chosen.insert(configurationOf(kernel, layouts, space.knobs[below(space.knobs.size())]));

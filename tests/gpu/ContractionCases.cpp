@@ -49,7 +49,7 @@ void addTensorContractions(Collector &collect, const std::string &group, const K
         for (size_t n = 0; n < drawn.size(); ++n) {
           collect.add(group, kernel, dtype, drawn[n]);
           const Configuration views = emulate::asViews(kernel, drawn[n], n % 2 == 0 ? 8 : 3);
-          if (!stridedBatchedGemm(kernel, views) || !wgmmaProblem(kernel, views).gemm) continue;
+          if (!stridedBatchedGemm(kernel, views) || !wgmmaProblem(kernel, views)) continue;
           const auto *tile =
               views.knobs.getIf<Sm90GemmKnobs>();  // some take no operands that threads copy
           if (!tile ||
@@ -110,7 +110,7 @@ void forEachSingleConsumerTile(const Kernel &kernel, const Visit &visit) {
   forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
     const auto *knobs = configuration.knobs.getIf<Sm90GemmKnobs>();
     if (!knobs || knobs->schedule != Sm90Schedule::singleConsumer) return true;
-    const GemmProblem gemm = *wgmmaProblem(kernel, configuration).gemm;
+    const GemmProblem gemm = *wgmmaProblem(kernel, configuration);
     const std::string text = fmt::format("{} {}{}{}", describe(kernel, *knobs), gemm.a.isAlongK(),
                                          gemm.b.isAlongK(), gemm.isSwapped);
     if (seen.insert(text).second) visit(configuration, seen.size());
@@ -233,7 +233,7 @@ void addWarpsFused(Collector &collect) {
     for (size_t n = 0; n < drawn.size(); ++n) {
       collect.add("warps-fused", kernel, types, drawn[n]);
       const Configuration views = emulate::asViews(kernel, drawn[n], n % 2 == 0 ? 8 : 3);
-      if (n % 3 == 0 && mmaSyncProblem(kernel, views).gemm)
+      if (n % 3 == 0 && mmaSyncProblem(kernel, views))
         collect.add("warps-fused-views", kernel, types, views);
     }
   };
@@ -543,7 +543,7 @@ void addPrologues(Collector &collect) {
       {.b = 1, .h = 1, .j = 1, .k = 7, .i = 1, .p = 1, .u = 3}};
   const auto isRead = [](const Kernel &kernel, const Configuration &configuration) {
     return prologueLayoutRejection(kernel, configuration,
-                                   contractionPrologue(kernel).prologue.value())
+                                   contractionPrologue(kernel).value().value())
         .empty();
   };
   size_t scaled = 0;
@@ -557,10 +557,10 @@ void addPrologues(Collector &collect) {
             collect.drawFamily(kernel, Sm90GemmKnobs{}, dtype == DType::f16 ? 12 : 5);
         for (size_t n = 0; n < drawn.size(); ++n) {
           collect.add("prologue", kernel, dtype, drawn[n]);
-          scaled += wgmmaProblem(kernel, drawn[n]).gemm->isScaled();
+          scaled += wgmmaProblem(kernel, drawn[n])->isScaled();
           const Configuration views = emulate::asViews(kernel, drawn[n], n % 2 == 0 ? 8 : 3);
           const auto &tile = views.knobs.get<Sm90GemmKnobs>();
-          if (wgmmaProblem(kernel, views).gemm &&
+          if (wgmmaProblem(kernel, views) &&
               sm90Rejection(kernel, views, tile, collect.device.sharedMemoryPerBlock).empty())
             collect.add("prologue-views", kernel, dtype, views);
         }
@@ -571,7 +571,7 @@ void addPrologues(Collector &collect) {
         for (size_t n = 0; n < drawn.size(); ++n) {
           collect.add("prologue-warps", kernel, dtype, drawn[n]);
           const Configuration views = emulate::asViews(kernel, drawn[n], n % 2 == 0 ? 8 : 3);
-          if (mmaSyncProblem(kernel, views).gemm && isRead(kernel, views))
+          if (mmaSyncProblem(kernel, views) && isRead(kernel, views))
             collect.add("prologue-warps-views", kernel, dtype, views);
         }
       }
@@ -586,7 +586,7 @@ void addPrologues(Collector &collect) {
 void addFloat8View(Collector &collect, const Kernel &kernel, const std::string &types,
                    const Configuration &configuration, int64_t padding) {
   const Configuration views = emulate::asViews(kernel, configuration, padding);
-  if (!wgmmaProblem(kernel, views).gemm) return;
+  if (!wgmmaProblem(kernel, views)) return;
   if (sm90Rejection(kernel, views, views.knobs.get<Sm90GemmKnobs>(),
                     findDevice("h200").sharedMemoryPerBlock)
           .empty())
@@ -704,7 +704,7 @@ void addTf32(Collector &collect) {
         collect.add("tf32", kernel, name, drawn[n]);
         collect.add("tf32-whole", kernel, name, drawn[n], Inputs::whole);
         const Configuration views = emulate::asViews(kernel, drawn[n], n % 2 == 0 ? 4 : 3);
-        if (wgmmaProblem(kernel, views).gemm &&
+        if (wgmmaProblem(kernel, views) &&
             sm90Rejection(kernel, views, views.knobs.get<Sm90GemmKnobs>(),
                           findDevice("h200").sharedMemoryPerBlock)
                 .empty())
@@ -728,7 +728,7 @@ void addTf32(Collector &collect) {
         collect.add("tf32-warps", kernel, nameOf(samples::tf32Types), drawn[n],
                     n % 2 == 0 ? Inputs::usual : Inputs::whole);
         const Configuration views = emulate::asViews(kernel, drawn[n], n % 2 == 0 ? 4 : 3);
-        if (mmaSyncProblem(kernel, views).gemm)
+        if (mmaSyncProblem(kernel, views))
           collect.add("tf32-warps-views", kernel, nameOf(samples::tf32Types), views);
       }
       kernel.body[0].attributes["scale"] = 0.125;

@@ -53,7 +53,7 @@ public:
   explicit Subject(Kernel given, double spread = 1)
       : kernel(std::move(given)),
         type(kernel.values[size_t(kernel.outputs[0])].dtype),
-        form(libraryForm(kernel).form.value()) {
+        form(libraryForm(kernel).value()) {
     std::mt19937 random(17);
     std::uniform_real_distribution<double> uniform(-spread, spread);
     for (size_t input = 0; input < kernel.inputs.size(); ++input) {

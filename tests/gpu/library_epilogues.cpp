@@ -24,7 +24,7 @@ const DType types[] = {DType::f16, DType::bf16, DType::f32};
 
 std::string textOf(const FusedGemm &gemm) {
   const Kernel kernel = fusedGemm(gemm);
-  return fmt::format("{} {}{}", nameOf(gemm.type), describe(*libraryForm(kernel).form),
+  return fmt::format("{} {}{}", nameOf(gemm.type), describe(*libraryForm(kernel)),
                      gemm.bias.empty() ? "" : " " + gemm.bias);
 }
 
@@ -64,8 +64,7 @@ std::vector<Configuration> allConfigurations(const Subject &subject) {
   std::vector<Configuration> result;
   for (const LayoutTuple &tuple : contractionTuples(subject.kernel)) {
     const Configuration configuration = toConfiguration(subject.kernel, tuple, LibraryKnobs{});
-    if (asLibraryGemm(subject.kernel, subject.form, configuration).gemm)
-      result.push_back(configuration);
+    if (asLibraryGemm(subject.kernel, subject.form, configuration)) result.push_back(configuration);
   }
   return result;
 }
@@ -88,7 +87,7 @@ void tryAll(const FusedGemm &gemm, Tally &tally) {
   for (const Configuration &configuration : all) {  // may be empty: odd extents; Tally::layouts
     INFO(textOf(gemm) << " " << layoutsText(configuration));
     ++tally.layouts;
-    const LibraryGemm asked = *asLibraryGemm(subject.kernel, subject.form, configuration).gemm;
+    const LibraryGemm asked = *asLibraryGemm(subject.kernel, subject.form, configuration);
     const bool isOffered = precisionRejection(asked).empty();
     tally.offered += isOffered;
     const PreparedGemm prepared = library().prepare(asked, LibraryKnobs{}, subject.kernel.name);
@@ -151,7 +150,7 @@ TEST_CASE("batches share one bias, and residuals and operands of GELU have their
       bool isTaken = false;
       for (const auto &extents : shapes) {
         gemm.extents = extents;
-        if (!libraryForm(fusedGemm(gemm)).form) continue;
+        if (!libraryForm(fusedGemm(gemm))) continue;
         isTaken = true;
         tryAll(gemm, tally);
       }
@@ -173,7 +172,7 @@ TEST_CASE(
       const std::vector<Configuration> all = allConfigurations(subject);
       REQUIRE(!all.empty());
       const Configuration &configuration = all.front();
-      const LibraryGemm asked = *asLibraryGemm(subject.kernel, subject.form, configuration).gemm;
+      const LibraryGemm asked = *asLibraryGemm(subject.kernel, subject.form, configuration);
       const bool isOffered = precisionRejection(asked).empty();
       Placed placed(subject, configuration);
       const std::vector<LibraryKnobs> list = library().candidates(asked);
@@ -213,7 +212,7 @@ TEST_CASE(
                                         .outputs = {rowMajor(2)},
                                         .knobs = LibraryKnobs{}};
       const PreparedGemm prepared = library().prepare(
-          *asLibraryGemm(kernel, subject.form, configuration).gemm, LibraryKnobs{}, kernel.name);
+          *asLibraryGemm(kernel, subject.form, configuration), LibraryKnobs{}, kernel.name);
       const auto results = Placed(subject, configuration).run(prepared);
       int64_t missing = 0, strange = 0;
       for (int64_t m = 0; m < 64; ++m)

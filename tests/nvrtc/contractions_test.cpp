@@ -31,7 +31,7 @@ void addOrientations(Batch &batch, const std::string &name, const Kernel &kernel
         knobs->groupM != Sm90GemmKnobs{}.groupM || knobs->multicastB > 1 ||
         (knobs->splitK > 1) != isSplit)
       return true;
-    const GemmProblem gemm = *wgmmaProblem(kernel, configuration).gemm;
+    const GemmProblem gemm = *wgmmaProblem(kernel, configuration);
     const std::string text =
         fmt::format("{} {}{} {} {}{}{}", describe(kernel, *knobs), gemm.a.isAlongK() ? 'k' : 'o',
                     gemm.b.isAlongK() ? 'k' : 'o', nameOf(kernel.values[0].dtype), gemm.a.usesTma,
@@ -75,7 +75,7 @@ void addEachWarpTile(Batch &batch, const std::string &name, const Kernel &kernel
   std::set<std::string> seen;
   forEachConfiguration(kernel, findDevice("a100"), {}, [&](const Configuration &configuration) {
     if (!configuration.knobs.is<Sm80GemmKnobs>()) return true;
-    const GemmProblem gemm = *mmaSyncProblem(kernel, configuration).gemm;
+    const GemmProblem gemm = *mmaSyncProblem(kernel, configuration);
     const std::string tile = describe(kernel, configuration.knobs),
                       key = fmt::format("{} {}", tile, gemm.isSwapped);
     if (seen.insert(fmt::format("{} {}{}", key, gemm.a.isAlongK(), gemm.b.isAlongK())).second)
@@ -98,7 +98,7 @@ size_t addEachTile(Batch &batch, const Kernel &kernel, std::set<std::string> &ti
   forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
     const auto *knobs = configuration.knobs.getIf<Sm90GemmKnobs>();
     if (!knobs || knobs->groupM != Sm90GemmKnobs{}.groupM) return true;
-    const GemmProblem gemm = *wgmmaProblem(kernel, configuration).gemm;
+    const GemmProblem gemm = *wgmmaProblem(kernel, configuration);
     const std::string way =
         gemm.isScaled() ? fmt::format(", scaled, {}{}", gemm.a.isAlongK(), gemm.b.isAlongK()) : "";
     if (!seen.insert(fmt::format("{} {}{}", describe(kernel, *knobs), gemm.isSwapped, way)).second)
@@ -129,7 +129,7 @@ TEST_CASE(
       for (Value &value : kernel.values) value.dtype = dtype;
       forEachConfiguration(kernel, findDevice("a100"), {}, [&](const Configuration &configuration) {
         if (!configuration.knobs.is<Sm80GemmKnobs>()) return true;
-        const GemmProblem gemm = *wgmmaProblem(kernel, configuration).gemm;
+        const GemmProblem gemm = *wgmmaProblem(kernel, configuration);
         const std::string text =
             fmt::format("{} {}{} {}", describe(kernel, configuration.knobs), gemm.a.isAlongK(),
                         gemm.b.isAlongK(), gemm.a.usesTma && gemm.b.usesTma);
@@ -207,7 +207,7 @@ TEST_CASE(
       forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
         const auto *knobs = configuration.knobs.getIf<Sm90GemmKnobs>();
         if (!knobs || knobs->schedule != Sm90Schedule::singleConsumer) return true;
-        const GemmProblem gemm = *wgmmaProblem(kernel, configuration).gemm;
+        const GemmProblem gemm = *wgmmaProblem(kernel, configuration);
         const std::string text = fmt::format("{} {}{} {}{}", knobs->tileM, knobs->tileN,
                                              nameOf(dtype), gemm.a.isAlongK(), gemm.b.isAlongK());
         if (seen.insert(text).second) batch.add("narrow", kernel, configuration, "sm_90a");
@@ -330,7 +330,7 @@ TEST_CASE("products of tf32 from sm_80 on: every tile in every orientation for e
     for (Value &value : kernel.values) value.dtype = DType::f32;
     forEachConfiguration(kernel, findDevice("a100"), {}, [&](const Configuration &configuration) {
       if (!configuration.knobs.is<Sm80GemmKnobs>()) return true;
-      const GemmProblem gemm = *mmaSyncProblem(kernel, configuration).gemm;
+      const GemmProblem gemm = *mmaSyncProblem(kernel, configuration);
       const std::string text =
           fmt::format("{} {}{} {}{}", describe(kernel, configuration.knobs), gemm.a.isAlongK(),
                       gemm.b.isAlongK(), gemm.a.usesTma, gemm.b.usesTma);
@@ -491,8 +491,8 @@ TEST_CASE("contractions with several strides along a group of axes") {
           const Configuration configuration = samples::stridedConfiguration(
               kernel, space->knobs[(turn++ + step) % space->knobs.size()]);
           INFO(fmt::to_string(turn));
-          REQUIRE(wgmmaProblem(kernel, configuration).rejection == "");
-          strided += wgmmaProblem(kernel, configuration).gemm->hasSeveralStrides() ? 1 : 0;
+          REQUIRE(reasonOf(wgmmaProblem(kernel, configuration)) == "");
+          strided += wgmmaProblem(kernel, configuration)->hasSeveralStrides() ? 1 : 0;
           batch.add(fmt::format("strides {} {}", kernel.name,
                                 std::get<std::string>(kernel.body[0].attributes.at("spec"))),
                     kernel, configuration, "sm_90a");
@@ -538,7 +538,7 @@ TEST_CASE("contractions whose blocks load k-tiles of B for each other") {
       forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
         const auto *knobs = configuration.knobs.getIf<Sm90GemmKnobs>();
         if (!knobs || knobs->multicastB == 1) return true;
-        const GemmProblem gemm = *wgmmaProblem(kernel, configuration).gemm;
+        const GemmProblem gemm = *wgmmaProblem(kernel, configuration);
         if (seen.insert(fmt::format("{} {}{}", describe(kernel, configuration.knobs),
                                     gemm.a.isAlongK(), gemm.b.isAlongK()))
                 .second)

@@ -65,12 +65,12 @@ struct Attention {
   AttentionProblem problem;
 };
 std::optional<Attention> attentionOf(const ChosenKernel &chosen) {
-  const AttentionRegionOrRejection found = attentionRegion(chosen.kernel);
-  if (!found.region) return {};
+  const Expected<AttentionRegion, Reason> found = attentionRegion(chosen.kernel);
+  if (!found) return {};
   const Expected<AttentionProblem> problem =
-      attentionProblem(chosen.kernel, *found.region, chosen.configuration);
+      attentionProblem(chosen.kernel, *found, chosen.configuration);
   if (!problem) return {};
-  return Attention{.region = *found.region, .problem = *problem};
+  return Attention{.region = *found, .problem = *problem};
 }
 
 /// Queries and output once, keys and values for every tile of queries: `keysSeen` of them.
@@ -134,8 +134,8 @@ int64_t gemmL2Bytes(const ChosenKernel &chosen, const BodyOp &contraction) {
   const Kernel &kernel = chosen.kernel;
   const TileOfC tile = gemmTile(chosen.configuration.knobs);
   GemmExtents extents = extentsOf(kernel, contraction);
-  if (const GemmProblemOrRejection found = gemmProblem(kernel, chosen.configuration, true);
-      found.gemm && found.gemm->isSwapped)
+  if (const Expected<GemmProblem, Reason> found = gemmProblem(kernel, chosen.configuration, true);
+      found && found->isSwapped)
     std::swap(extents.m, extents.n);
   const int64_t bytes = sizeOf(kernel.values[size_t(contraction.operands[0])].dtype);
   const int64_t rows = std::min(tile.m, extents.m), columns = std::min(tile.n, extents.n);

@@ -36,7 +36,7 @@ PlanParameter planParameter(const Parameter &parameter, const PlanKernel &entry,
 PlanLibraryGemm libraryEntry(const PlanKernel &entry, const ChosenKernel &chosen) {
   const Kernel &kernel = chosen.kernel;
   const LibraryGemm gemm = libraryGemm(kernel, chosen.configuration);
-  const LibraryForm form = libraryForm(kernel).form.value();
+  const LibraryForm form = libraryForm(kernel).value();
   const auto tensorOf = [&](int value) {
     const auto input = std::ranges::find(kernel.inputs, value),
                output = std::ranges::find(kernel.outputs, value);

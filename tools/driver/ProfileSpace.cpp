@@ -266,8 +266,7 @@ private:
   /// Whether layouts of the same form were kept before: their measurements serve these, too.
   bool isOfKeptForm(const Place &place) {
     const Family &family = *families[place.family].family;
-    if (!family.isGemm || isTimedAsGemm(kernel, family) || !contractionRegion(kernel).region)
-      return false;
+    if (!family.isGemm || isTimedAsGemm(kernel, family) || !contractionRegion(kernel)) return false;
     const Configuration configuration =
         toConfiguration(kernel, place.tuple, families[place.family].knobs.front());
     if (keptForms.insert(fmt::format("{} {}", family, contractionForm(kernel, configuration)))

@@ -16,11 +16,11 @@ namespace weft::codegen {
 namespace {
 
 AttentionBackwardRegion checkedRegion(const Kernel &kernel) {
-  AttentionBackwardRegionOrRejection answer = attentionBackwardRegion(kernel);
-  if (!answer.region)
+  Expected<AttentionBackwardRegion, Reason> answer = attentionBackwardRegion(kernel);
+  if (!answer)
     throw Error::unsupported("kernel '{}': no backward pass of an attention: {}", kernel.name,
-                             answer.rejection);
-  return std::move(*answer.region);
+                             answer.error().text);
+  return std::move(*answer);
 }
 
 AttentionBackwardProblem checkedProblem(const Kernel &kernel, const AttentionBackwardRegion &region,

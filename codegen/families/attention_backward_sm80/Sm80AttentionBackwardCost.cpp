@@ -36,10 +36,10 @@ constexpr double threadsOfMultiprocessor = 256;  // at 255 registers
 
 Cost sm80AttentionBackwardCost(const Kernel &kernel, const Configuration &configuration,
                                const Sm80AttentionBackwardKnobs &knobs, const Device &device) {
-  const AttentionBackwardRegionOrRejection recognised = attentionBackwardRegion(kernel);
-  if (!recognised.region)
-    throw Error::unsupported("kernel '{}': {}", kernel.name, recognised.rejection);
-  const AttentionBackwardRegion &region = *recognised.region;
+  const Expected<AttentionBackwardRegion, Reason> recognised = attentionBackwardRegion(kernel);
+  if (!recognised)
+    throw Error::unsupported("kernel '{}': {}", kernel.name, recognised.error().text);
+  const AttentionBackwardRegion &region = *recognised;
   const Expected<AttentionBackwardProblem> answer =
       attentionBackwardProblem(kernel, region, configuration);
   if (!answer) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.error().what());

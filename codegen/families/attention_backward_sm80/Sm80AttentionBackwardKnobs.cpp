@@ -45,25 +45,26 @@ std::string describeKnobs(const Kernel &, const Knobs &any) {
                      knobs.tileRows, knobs.tileColumns, knobs.stages);
 }
 
-SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
-  if (!device.offers(sm80AttentionBackwardFamily.name)) return {.reason = "it is switched off"};
+Expected<ConfigurationSpace, Reason> spaceOf(const Kernel &kernel, const Device &device) {
+  if (!device.offers(sm80AttentionBackwardFamily.name)) return rejected("it is switched off");
   if (!codegen::hasMmaSync(device.architecture))
-    return {.reason = fmt::format("{} has no asynchronous copies and mma.sync as this family "
-                                  "takes; sm_80 and later have",
-                                  device.architecture)};
-  const AttentionBackwardRegionOrRejection recognised = attentionBackwardRegion(kernel);
-  if (!recognised.region) return {.reason = recognised.rejection};
-  const AttentionBackwardRegion &region = *recognised.region;
+    return rejected(
+        fmt::format("{} has no asynchronous copies and mma.sync as this family "
+                    "takes; sm_80 and later have",
+                    device.architecture));
+  const Expected<AttentionBackwardRegion, Reason> recognised = attentionBackwardRegion(kernel);
+  if (!recognised) return rejected(recognised.error().text);
+  const AttentionBackwardRegion &region = *recognised;
   if (std::string reason = attentionBackwardTypeRejection(kernel, region, device, true);
       !reason.empty())
-    return {.reason = std::move(reason)};
+    return rejected(std::move(reason));
   const int rowFloats = codegen::rowFloatsOf(kernel, region);
   ConfigurationSpace space{.family = &sm80AttentionBackwardFamily};
   std::string rejection;
   for (LayoutTuple &tuple : attentionBackwardTuples(kernel, region)) {
     const Expected<AttentionBackwardProblem> problem = attentionBackwardProblem(
         kernel, region, toConfiguration(kernel, tuple, Sm80AttentionBackwardKnobs{}));
-    if (!problem) return {.reason = problem.error().what()};
+    if (!problem) return rejected(problem.error().what());
     if (std::string reason = sm80AttentionBackwardLayoutRejection(*problem); !reason.empty()) {
       rejection = std::move(reason);
       continue;
@@ -71,23 +72,23 @@ SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
     if (space.knobs.empty()) {
       if (std::string reason = codegen::gradientRejection(kernel, region, *problem);
           !reason.empty())
-        return {.reason = std::move(reason)};
+        return rejected(std::move(reason));
       const auto tiles = sm80AttentionBackwardTileChoices(*problem, rowFloats);
       if (tiles.empty())
-        return {.reason = sm80AttentionBackwardTileRejection(
-                    *problem, sm80SmallestBackwardTile(*problem), rowFloats)};
+        return rejected(sm80AttentionBackwardTileRejection(
+            *problem, sm80SmallestBackwardTile(*problem), rowFloats));
       space.knobs.assign(tiles.begin(), tiles.end());
     }
     space.tuples.push_back(std::move(tuple));
   }
-  if (space.tuples.empty()) return {.reason = std::move(rejection)};
-  return {.space = std::move(space)};
+  if (space.tuples.empty()) return rejected(std::move(rejection));
+  return space;
 }
 
 std::string rejection(const Kernel &kernel, const Configuration &configuration, const Device &) {
-  const AttentionBackwardRegionOrRejection recognised = attentionBackwardRegion(kernel);
-  if (!recognised.region) return recognised.rejection;
-  const AttentionBackwardRegion &region = *recognised.region;
+  const Expected<AttentionBackwardRegion, Reason> recognised = attentionBackwardRegion(kernel);
+  if (!recognised) return recognised.error().text;
+  const AttentionBackwardRegion &region = *recognised;
   const Expected<AttentionBackwardProblem> problem =
       attentionBackwardProblem(kernel, region, configuration);
   if (!problem) return problem.error().what();

@@ -23,11 +23,11 @@ constexpr int columnsOfBox = 64;
 constexpr const char *mapType = "weft::sm90::TensorMap";
 
 AttentionBackwardRegion checkedRegion(const Kernel &kernel) {
-  AttentionBackwardRegionOrRejection answer = attentionBackwardRegion(kernel);
-  if (!answer.region)
+  Expected<AttentionBackwardRegion, Reason> answer = attentionBackwardRegion(kernel);
+  if (!answer)
     throw Error::unsupported("kernel '{}': no fused attention backward: {}", kernel.name,
-                             answer.rejection);
-  return std::move(*answer.region);
+                             answer.error().text);
+  return std::move(*answer);
 }
 
 AttentionBackwardProblem checkedProblem(const Kernel &kernel, const AttentionBackwardRegion &region,

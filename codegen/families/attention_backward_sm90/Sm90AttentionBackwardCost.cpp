@@ -204,14 +204,14 @@ double apartSeconds(const Priced &priced) {
 
 Cost sm90AttentionBackwardCost(const Kernel &kernel, const Configuration &configuration,
                                const Sm90AttentionBackwardKnobs &knobs, const Device &device) {
-  const AttentionBackwardRegionOrRejection recognised = attentionBackwardRegion(kernel);
-  if (!recognised.region)
-    throw Error::unsupported("kernel '{}': {}", kernel.name, recognised.rejection);
+  const Expected<AttentionBackwardRegion, Reason> recognised = attentionBackwardRegion(kernel);
+  if (!recognised)
+    throw Error::unsupported("kernel '{}': {}", kernel.name, recognised.error().text);
   const Expected<AttentionBackwardProblem> answer =
-      attentionBackwardProblem(kernel, *recognised.region, configuration);
+      attentionBackwardProblem(kernel, *recognised, configuration);
   if (!answer) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.error().what());
   const AttentionProblem &problem = answer->attention;
-  const AttentionRegion scores = attentionOf(kernel, *recognised.region);
+  const AttentionRegion scores = attentionOf(kernel, *recognised);
   const Priced priced{.kernel = kernel,
                       .problem = *answer,
                       .scores = scores,

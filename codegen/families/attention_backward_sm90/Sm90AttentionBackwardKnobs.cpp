@@ -110,15 +110,15 @@ std::string describeKnobs(const Kernel &, const Knobs &any) {
   return text;
 }
 
-SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
-  if (!device.offers(sm90AttentionBackwardFamily.name)) return {.reason = "it is switched off"};
+Expected<ConfigurationSpace, Reason> spaceOf(const Kernel &kernel, const Device &device) {
+  if (!device.offers(sm90AttentionBackwardFamily.name)) return rejected("it is switched off");
   if (!codegen::hasWgmma(device.architecture))
-    return {.reason = fmt::format("{} has no WGMMA", device.architecture)};
-  const AttentionBackwardRegionOrRejection recognised = attentionBackwardRegion(kernel);
-  if (!recognised.region) return {.reason = recognised.rejection};
-  const AttentionBackwardRegion &region = *recognised.region;
+    return rejected(fmt::format("{} has no WGMMA", device.architecture));
+  const Expected<AttentionBackwardRegion, Reason> recognised = attentionBackwardRegion(kernel);
+  if (!recognised) return rejected(recognised.error().text);
+  const AttentionBackwardRegion &region = *recognised;
   if (std::string reason = attentionBackwardTypeRejection(kernel, region, device); !reason.empty())
-    return {.reason = std::move(reason)};
+    return rejected(std::move(reason));
   const int rowFloats = mostRowFloats(kernel, region);
   const bool readsScores =
       region.storesScores || std::ranges::any_of(region.inputs, [&](const ScoreInput &input) {
@@ -130,9 +130,9 @@ SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
   for (LayoutTuple &tuple : attentionBackwardTuples(kernel, region)) {
     const Expected<AttentionBackwardProblem> problem = attentionBackwardProblem(
         kernel, region, toConfiguration(kernel, tuple, Sm90AttentionBackwardKnobs{}));
-    if (!problem) return {.reason = problem.error().what()};
+    if (!problem) return rejected(problem.error().what());
     if (std::string reason = codegen::gradientRejection(kernel, region, *problem); !reason.empty())
-      return {.reason = std::move(reason)};
+      return rejected(std::move(reason));
     if (std::string reason = sm90AttentionBackwardLayoutRejection(*problem); !reason.empty()) {
       rejection = std::move(reason);
       continue;
@@ -154,27 +154,26 @@ SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
           if (isOffered && (one.headsOfTile != 1 || !hasTables)) space.knobs.push_back(knobs);
         }
       if (space.knobs.empty())
-        return {.reason = sm90AttentionBackwardTileRejection(
-                    *problem, Sm90AttentionBackwardKnobs{.tileQueries = 64}, rowFloats,
-                    region.hasDropout)};
+        return rejected(sm90AttentionBackwardTileRejection(
+            *problem, Sm90AttentionBackwardKnobs{.tileQueries = 64}, rowFloats, region.hasDropout));
     }
     space.tuples.push_back(std::move(tuple));
   }
-  if (space.tuples.empty()) return {.reason = std::move(rejection)};
-  return {.space = std::move(space)};
+  if (space.tuples.empty()) return rejected(std::move(rejection));
+  return space;
 }
 
 std::string rejection(const Kernel &kernel, const Configuration &configuration, const Device &) {
-  const AttentionBackwardRegionOrRejection recognised = attentionBackwardRegion(kernel);
-  if (!recognised.region) return recognised.rejection;
+  const Expected<AttentionBackwardRegion, Reason> recognised = attentionBackwardRegion(kernel);
+  if (!recognised) return recognised.error().text;
   const Expected<AttentionBackwardProblem> problem =
-      attentionBackwardProblem(kernel, *recognised.region, configuration);
+      attentionBackwardProblem(kernel, *recognised, configuration);
   if (!problem) return problem.error().what();
   if (std::string reason = sm90AttentionBackwardLayoutRejection(*problem); !reason.empty())
     return reason;
   return sm90AttentionBackwardTileRejection(
       *problem, configuration.knobs.get<Sm90AttentionBackwardKnobs>(),
-      mostRowFloats(kernel, *recognised.region), recognised.region->hasDropout);
+      mostRowFloats(kernel, *recognised), recognised->hasDropout);
 }
 
 Cost price(const Kernel &kernel, const Configuration &configuration, const Device &device) {
@@ -183,10 +182,10 @@ Cost price(const Kernel &kernel, const Configuration &configuration, const Devic
 }
 
 int64_t workspaceBytes(const Kernel &kernel, const Configuration &configuration) {
-  const AttentionBackwardRegionOrRejection recognised = attentionBackwardRegion(kernel);
-  if (!recognised.region) return 0;
+  const Expected<AttentionBackwardRegion, Reason> recognised = attentionBackwardRegion(kernel);
+  if (!recognised) return 0;
   const Expected<AttentionBackwardProblem> problem =
-      attentionBackwardProblem(kernel, *recognised.region, configuration);
+      attentionBackwardProblem(kernel, *recognised, configuration);
   return problem ? sm90AttentionBackwardWorkspaceBytes(
                        *problem, configuration.knobs.get<Sm90AttentionBackwardKnobs>())
                  : 0;

@@ -140,18 +140,17 @@ DecodingCost decodingCost(const AttentionProblem &problem, const Sm80AttentionKn
 
 Cost sm80AttentionCost(const Kernel &kernel, const Configuration &configuration,
                        const Sm80AttentionKnobs &knobs, const Device &device) {
-  const AttentionRegionOrRejection recognised = attentionRegion(kernel);
-  if (!recognised.region)
-    throw Error::unsupported("kernel '{}': {}", kernel.name, recognised.rejection);
-  const Expected<AttentionProblem> answer =
-      attentionProblem(kernel, *recognised.region, configuration);
+  const Expected<AttentionRegion, Reason> recognised = attentionRegion(kernel);
+  if (!recognised)
+    throw Error::unsupported("kernel '{}': {}", kernel.name, recognised.error().text);
+  const Expected<AttentionProblem> answer = attentionProblem(kernel, *recognised, configuration);
   if (!answer) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.error().what());
   const AttentionProblem &problem = *answer;
-  const VisibleScores visible = visibleScores(kernel, *recognised.region, problem);
+  const VisibleScores visible = visibleScores(kernel, *recognised, problem);
 
   if (sm80AttentionJoins(knobs)) {
     const DecodingCost cost =
-        decodingCost(problem, knobs, seenKeys(kernel, *recognised.region, problem, knobs), device);
+        decodingCost(problem, knobs, seenKeys(kernel, *recognised, problem, knobs), device);
     const double busy = (std::max(cost.memory, cost.compute) + cost.combine) *
                         (codegen::hasWgmma(device.architecture) ? analytic::sm80Unmeasured : 1.0);
     return {.seconds = device.launchSeconds + analytic::sm80StartSeconds + busy,
@@ -161,8 +160,7 @@ Cost sm80AttentionCost(const Kernel &kernel, const Configuration &configuration,
                                                    : Bound::tensor};
   }
 
-  const TileSeconds tile =
-      tileSecondsOf(problem, knobs, visible, recognised.region->hasDropout, device);
+  const TileSeconds tile = tileSecondsOf(problem, knobs, visible, recognised->hasDropout, device);
   const double scores = double(knobs.tileQueries) * knobs.tileKeys;
   const double instructionRate = device.fmaFlops / 2 / device.multiprocessors;
   const double resident =
@@ -176,7 +174,7 @@ Cost sm80AttentionCost(const Kernel &kernel, const Configuration &configuration,
       .mean = std::min(keyTiles, visible.share * keyTiles + (visible.hasMasks ? 1.0 : 0.0)),
       .mixed = visible.hasMasks ? std::min(2.0, keyTiles) : 0};
   if (visible.hasTables)
-    counted = visibleBlocks(kernel, *recognised.region, problem, knobs.tileQueries, knobs.tileKeys);
+    counted = visibleBlocks(kernel, *recognised, problem, knobs.tileQueries, knobs.tileKeys);
   const double ofBlock = counted.mean * tileSeconds +
                          counted.mixed * scores * maskInstructions / instructionRate +
                          blockSeconds / resident;

@@ -74,17 +74,18 @@ std::string kernelRejection(const Kernel &kernel, const AttentionRegion &region,
   return codegen::scoreRejection(kernel, region);
 }
 
-SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
-  if (!device.offers(sm80AttentionFamily.name)) return {.reason = "it is switched off"};
+Expected<ConfigurationSpace, Reason> spaceOf(const Kernel &kernel, const Device &device) {
+  if (!device.offers(sm80AttentionFamily.name)) return rejected("it is switched off");
   if (!codegen::hasMmaSync(device.architecture))
-    return {.reason = fmt::format("{} has no asynchronous copies and mma.sync as this family "
-                                  "takes; sm_80 and later have",
-                                  device.architecture)};
-  const AttentionRegionOrRejection recognised = attentionRegion(kernel);
-  if (!recognised.region) return {.reason = recognised.rejection};
-  const AttentionRegion &region = *recognised.region;
+    return rejected(
+        fmt::format("{} has no asynchronous copies and mma.sync as this family "
+                    "takes; sm_80 and later have",
+                    device.architecture));
+  const Expected<AttentionRegion, Reason> recognised = attentionRegion(kernel);
+  if (!recognised) return rejected(recognised.error().text);
+  const AttentionRegion &region = *recognised;
   if (std::string reason = kernelRejection(kernel, region, device); !reason.empty())
-    return {.reason = std::move(reason)};
+    return rejected(std::move(reason));
   ConfigurationSpace space{.family = &sm80AttentionFamily};
   std::string rejection;
   std::vector<Sm80AttentionKnobs> tiles, decoding;
@@ -92,9 +93,9 @@ SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
   for (LayoutTuple &tuple : attentionTuples(kernel, region)) {
     const Expected<AttentionProblem> problem =
         attentionProblem(kernel, region, toConfiguration(kernel, tuple, Sm80AttentionKnobs{}));
-    if (!problem) return {.reason = problem.error().what()};
+    if (!problem) return rejected(problem.error().what());
     if (std::string reason = attentionDropoutRejection(kernel, region, *problem); !reason.empty())
-      return {.reason = std::move(reason)};
+      return rejected(std::move(reason));
     if (std::string reason = sm80AttentionLayoutRejection(*problem); !reason.empty()) {
       rejection = std::move(reason);
       continue;
@@ -120,30 +121,29 @@ SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
     if (tiles.empty()) {
       tiles = sm80AttentionTileChoices(*problem, needs);
       if (tiles.empty())
-        return {.reason = sm80AttentionTileRejection(*problem, sm80SmallestTile(*problem), needs)};
+        return rejected(sm80AttentionTileRejection(*problem, sm80SmallestTile(*problem), needs));
     }
     space.tuples.push_back(std::move(tuple));
   }
-  if (space.tuples.empty()) return {.reason = std::move(rejection)};
+  if (space.tuples.empty()) return rejected(std::move(rejection));
   if (!hasOther) space.knobs.assign(tiles.begin(), tiles.end());
   for (const Sm80AttentionKnobs &knobs : decoding)
     if (std::ranges::find(space.knobs, Knobs(knobs)) == space.knobs.end())
       space.knobs.emplace_back(knobs);
-  return {.space = std::move(space)};
+  return space;
 }
 
 std::string rejection(const Kernel &kernel, const Configuration &configuration, const Device &) {
-  const AttentionRegionOrRejection recognised = attentionRegion(kernel);
-  if (!recognised.region) return recognised.rejection;
-  const Expected<AttentionProblem> problem =
-      attentionProblem(kernel, *recognised.region, configuration);
+  const Expected<AttentionRegion, Reason> recognised = attentionRegion(kernel);
+  if (!recognised) return recognised.error().text;
+  const Expected<AttentionProblem> problem = attentionProblem(kernel, *recognised, configuration);
   if (!problem) return problem.error().what();
-  if (std::string reason = attentionDropoutRejection(kernel, *recognised.region, *problem);
+  if (std::string reason = attentionDropoutRejection(kernel, *recognised, *problem);
       !reason.empty())
     return reason;
   if (std::string reason = sm80AttentionLayoutRejection(*problem); !reason.empty()) return reason;
   return sm80AttentionTileRejection(*problem, configuration.knobs.get<Sm80AttentionKnobs>(),
-                                    sm80ScoreNeeds(kernel, *recognised.region, *problem));
+                                    sm80ScoreNeeds(kernel, *recognised, *problem));
 }
 
 Cost price(const Kernel &kernel, const Configuration &configuration, const Device &device) {

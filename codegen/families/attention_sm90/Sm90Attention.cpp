@@ -22,12 +22,13 @@ constexpr int columnsOfBox = 64, rowsOfPart = 64;
 constexpr const char *mapType = "weft::sm90::TensorMap";
 
 AttentionRegion checkedRegion(const Kernel &kernel) {
-  AttentionRegionOrRejection answer = attentionRegion(kernel);
-  if (!answer.region)
-    throw Error::unsupported("kernel '{}': no fused attention: {}", kernel.name, answer.rejection);
-  if (const std::string reason = scoreRejection(kernel, *answer.region); !reason.empty())
+  Expected<AttentionRegion, Reason> answer = attentionRegion(kernel);
+  if (!answer)
+    throw Error::unsupported("kernel '{}': no fused attention: {}", kernel.name,
+                             answer.error().text);
+  if (const std::string reason = scoreRejection(kernel, *answer); !reason.empty())
     throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
-  return std::move(*answer.region);
+  return std::move(*answer);
 }
 
 AttentionProblem checkedProblem(const Kernel &kernel, const AttentionRegion &region,

@@ -51,11 +51,10 @@ constexpr double referenceTensorFlops = 690e12 / 132;
 
 Cost sm90AttentionCost(const Kernel &kernel, const Configuration &configuration,
                        const Sm90AttentionKnobs &knobs, const Device &device) {
-  const AttentionRegionOrRejection recognised = attentionRegion(kernel);
-  if (!recognised.region)
-    throw Error::unsupported("kernel '{}': {}", kernel.name, recognised.rejection);
-  const Expected<AttentionProblem> answer =
-      attentionProblem(kernel, *recognised.region, configuration);
+  const Expected<AttentionRegion, Reason> recognised = attentionRegion(kernel);
+  if (!recognised)
+    throw Error::unsupported("kernel '{}': {}", kernel.name, recognised.error().text);
+  const Expected<AttentionProblem> answer = attentionProblem(kernel, *recognised, configuration);
   if (!answer) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.error().what());
   const AttentionProblem &problem = *answer;
 
@@ -70,7 +69,7 @@ Cost sm90AttentionCost(const Kernel &kernel, const Configuration &configuration,
                            ? std::max(leastExponentialOfTwo, exponentialOfTwo * narrow * narrow)
                            : exponentialOfOne;
   if (consumers == 2 && knobs.ordered == 0) exponential += unorderedExponential;
-  const VisibleScores visible = visibleScores(kernel, *recognised.region, problem);
+  const VisibleScores visible = visibleScores(kernel, *recognised, problem);
   exponential *= 1 + valueOpShare * visible.valueOps;
   double blockSeconds =
       2 * scores * double(problem.headDim + problem.valueDim) / flops +
@@ -87,7 +86,7 @@ Cost sm90AttentionCost(const Kernel &kernel, const Configuration &configuration,
 
   const double keyBlocks = std::ceil(double(problem.keys) / knobs.tileKeys);
   const VisibleBlocks blocks =
-      visible.hasMasks ? visibleBlocks(kernel, *recognised.region, problem,
+      visible.hasMasks ? visibleBlocks(kernel, *recognised, problem,
                                        sm90QueriesOfTile(problem, knobs), knobs.tileKeys)
                        : VisibleBlocks{.mean = keyBlocks, .most = keyBlocks, .mixed = 0};
   // Consumers that share rows take as many blocks each: the last turn may be that of few.

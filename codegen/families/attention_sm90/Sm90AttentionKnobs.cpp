@@ -117,24 +117,24 @@ std::string kernelRejection(const Kernel &kernel, const AttentionRegion &region,
   return codegen::scoreRejection(kernel, region);
 }
 
-SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
-  if (!device.offers(sm90AttentionFamily.name)) return {.reason = "it is switched off"};
+Expected<ConfigurationSpace, Reason> spaceOf(const Kernel &kernel, const Device &device) {
+  if (!device.offers(sm90AttentionFamily.name)) return rejected("it is switched off");
   if (!codegen::hasWgmma(device.architecture))
-    return {.reason = fmt::format("{} has no WGMMA", device.architecture)};
-  const AttentionRegionOrRejection recognised = attentionRegion(kernel);
-  if (!recognised.region) return {.reason = recognised.rejection};
-  const AttentionRegion &region = *recognised.region;
+    return rejected(fmt::format("{} has no WGMMA", device.architecture));
+  const Expected<AttentionRegion, Reason> recognised = attentionRegion(kernel);
+  if (!recognised) return rejected(recognised.error().text);
+  const AttentionRegion &region = *recognised;
   if (std::string reason = kernelRejection(kernel, region, device); !reason.empty())
-    return {.reason = std::move(reason)};
+    return rejected(std::move(reason));
   ConfigurationSpace space{.family = &sm90AttentionFamily};
   std::set<Knobs> knobs;
   std::string rejection;
   for (LayoutTuple &tuple : attentionTuples(kernel, region)) {
     const Expected<AttentionProblem> problem =
         attentionProblem(kernel, region, toConfiguration(kernel, tuple, Sm90AttentionKnobs{}));
-    if (!problem) return {.reason = problem.error().what()};
+    if (!problem) return rejected(problem.error().what());
     if (std::string reason = attentionDropoutRejection(kernel, region, *problem); !reason.empty())
-      return {.reason = std::move(reason)};
+      return rejected(std::move(reason));
     if (std::string reason = sm90AttentionLayoutRejection(*problem); !reason.empty()) {
       rejection = std::move(reason);
       continue;
@@ -145,26 +145,25 @@ SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
            sm90AttentionTileChoices(*problem, needs, device.multiprocessors))
         knobs.insert(one);
       if (knobs.empty())
-        return {.reason = sm90AttentionTileRejection(
-                    *problem, Sm90AttentionKnobs{.tileQueries = 64, .tileKeys = 32}, needs)};
+        return rejected(sm90AttentionTileRejection(
+            *problem, Sm90AttentionKnobs{.tileQueries = 64, .tileKeys = 32}, needs));
     }
     space.tuples.push_back(std::move(tuple));
   }
-  if (space.tuples.empty()) return {.reason = std::move(rejection)};
+  if (space.tuples.empty()) return rejected(std::move(rejection));
   space.knobs.assign(knobs.begin(), knobs.end());
-  return {.space = std::move(space)};
+  return space;
 }
 
 std::string rejection(const Kernel &kernel, const Configuration &configuration, const Device &) {
-  const AttentionRegionOrRejection recognised = attentionRegion(kernel);
-  if (!recognised.region) return recognised.rejection;
-  const Expected<AttentionProblem> problem =
-      attentionProblem(kernel, *recognised.region, configuration);
+  const Expected<AttentionRegion, Reason> recognised = attentionRegion(kernel);
+  if (!recognised) return recognised.error().text;
+  const Expected<AttentionProblem> problem = attentionProblem(kernel, *recognised, configuration);
   if (!problem) return problem.error().what();
   if (std::string reason = sm90AttentionLayoutRejection(*problem); !reason.empty()) return reason;
   const auto &knobs = configuration.knobs.get<Sm90AttentionKnobs>();
-  if (std::string reason = sm90AttentionTileRejection(
-          *problem, knobs, scoreNeeds(kernel, *recognised.region, *problem));
+  if (std::string reason =
+          sm90AttentionTileRejection(*problem, knobs, scoreNeeds(kernel, *recognised, *problem));
       !reason.empty())
     return reason;
   return knobs.packed != 0 ? sm90PackedLayoutRejection(*problem) : "";
@@ -173,10 +172,10 @@ std::string rejection(const Kernel &kernel, const Configuration &configuration, 
 /// Heads of a group are rows of one box where they lie at one stride.
 bool fitsLayouts(const Kernel &kernel, const LayoutTuple &layouts, const Knobs &knobs) {
   if (knobs.get<Sm90AttentionKnobs>().packed == 0) return true;
-  const AttentionRegionOrRejection recognised = attentionRegion(kernel);
-  if (!recognised.region) return false;
+  const Expected<AttentionRegion, Reason> recognised = attentionRegion(kernel);
+  if (!recognised) return false;
   const Expected<AttentionProblem> problem =
-      attentionProblem(kernel, *recognised.region, toConfiguration(kernel, layouts, knobs));
+      attentionProblem(kernel, *recognised, toConfiguration(kernel, layouts, knobs));
   return problem && sm90PackedLayoutRejection(*problem).empty();
 }
 

@@ -223,8 +223,9 @@ std::vector<AxisId> subVectorOrder(const Kernel &kernel, AxisId subVectorAxis,
 std::vector<LayoutTuple> allTuples(const Kernel &kernel, const AddTuples &add) {
   const std::array<ValueId, 3> values = contractionValues(kernel).value();
   const GemmInputs inputs = gemmInputs(kernel);
-  const std::optional<ContractionPrologue> prologue = contractionPrologue(kernel).prologue;
-  const ContractionRegionOrRejection recognised = contractionRegion(kernel);
+  const std::optional<ContractionPrologue> prologue =
+      contractionPrologue(kernel).value_or(std::nullopt);
+  const Expected<ContractionRegion, Reason> recognised = contractionRegion(kernel);
   std::set<LayoutTuple> tuples;
   forEachOrder(contractionGroups(kernel, values), 0,
                [&](const Groups &groups) { add(kernel, values, groups, tuples); });
@@ -240,8 +241,8 @@ std::vector<LayoutTuple> allTuples(const Kernel &kernel, const AddTuples &add) {
       for (const PrologueInput &input : prologue->inputs)
         operands[input.input] = layoutAlong(kernel, input.value, orderOfRead);
     }
-    if (recognised.region && recognised.region->softmax) {
-      const EpilogueSoftmax &softmax = *recognised.region->softmax;
+    if (recognised && recognised->softmax) {
+      const EpilogueSoftmax &softmax = *recognised->softmax;
       const Groups groups = contractionGroups(kernel, values);
       const bool isOfN = softmax.role == EpilogueRole::n;
       const std::vector<AxisId> &divided = groups[isOfN ? nGroup : mGroup],
@@ -293,10 +294,10 @@ std::vector<LayoutTuple> withPaddedRows(const Kernel &kernel, std::vector<Layout
   const Groups groups = contractionGroups(kernel, contractionValues(kernel).value());
   const std::vector<ValueId> values = operandValues(kernel);
   // Results of the shape of C lie alike; sums and statistics of it are not padded.
-  const ContractionRegionOrRejection recognised = contractionRegion(kernel);
+  const Expected<ContractionRegion, Reason> recognised = contractionRegion(kernel);
   std::vector<size_t> results;
   for (size_t output = 0; output < kernel.outputs.size(); ++output)
-    if (!recognised.region || recognised.region->isWhole(output))
+    if (!recognised || recognised->isWhole(output))
       results.push_back(kernel.inputs.size() + output);
   const size_t dense = tuples.size();
   for (size_t t = 0; t < dense; ++t) {

@@ -1,6 +1,7 @@
 // Types and numbers of tensors; see EpilogueLimits.h.
 #include "codegen/families/contraction/EpilogueLimits.h"
 
+#include "kernel/UnusedTokens.h"
 #include "passes/configure/Family.h"
 
 #include <fmt/format.h>
@@ -56,6 +57,42 @@ std::string epilogueTensorsRejection(const Kernel &kernel, const ContractionRegi
   if (const size_t outputs = region.wholeOutputs(kernel); outputs > mostTensors)
     return fmt::format("the epilogue has {} outputs; {} are taken", outputs, mostTensors);
   return "";
+}
+
+int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region) {
+  constexpr int fragment = 8, addresses = 4, vector = 4, draws = 4, partialRegisters = 20;
+  constexpr int ofSubVectors = 16;  // places, maxima and sums, of two rows
+  constexpr int coordinates = 4;  // of two rows and of the column, and what they are compared with
+  constexpr int ofRotary = 12;    // positions of a lane's rows, a frequency, an angle and a pair
+  constexpr int ofTokens = 4;     // their number, and whether the tile has any
+  constexpr int ofJoiners = 16;   // used by the producer warps instead, which add up to two
+                                  // reductions: reducesInProducer in sm90_epilogue.cuh
+  if (region.isPlain()) return 0;
+  int registers = fragment + (fragment + 2 * addresses) * int(region.wholeOutputs(kernel) - 1);
+  if (region.softmax) registers += ofSubVectors;
+  if (region.rotary) registers += ofRotary;
+  registers += partialRegisters * int(region.reductions.size());
+  if (region.reductions.size() == 1 || region.reductions.size() == 2) registers += ofJoiners;
+  // The first tensor of the result's shape is loaded through shared memory, the first vector into
+  // registers.
+  bool isSubtileSeen = false, isVectorSeen = false;
+  for (const EpilogueInput &input : region.inputs) {
+    const bool isVector = input.role == EpilogueRole::m || input.role == EpilogueRole::n;
+    bool &isSeen = isVector ? isVectorSeen : isSubtileSeen;
+    const bool isFirst = (isVector || input.role == EpilogueRole::result) && !isSeen;
+    isSeen = isSeen || isFirst;
+    if (input.role == EpilogueRole::scalar) registers += 1;
+    else registers += isFirst ? isVector ? vector : fragment : fragment + addresses;
+  }
+  if (std::ranges::any_of(region.elementwiseOps(),
+                          [&](OpId op) { return kernel.body[op].kind == OpKind::dropout; }))
+    registers += draws;
+  if (std::ranges::any_of(region.epilogue,
+                          [&](OpId op) { return kernel.body[op].expression.usesCoordinates(); }))
+    registers += coordinates;
+  if (std::ranges::any_of(region.epilogue, [&](OpId op) { return isTokenMask(kernel.body[op]); }))
+    registers += ofTokens;
+  return registers;
 }
 
 }  // namespace weft

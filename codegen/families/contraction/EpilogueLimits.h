@@ -1,5 +1,5 @@
-// What the epilogue of a tensor-core kernel may read and store, whatever its family: a lane holds
-// fragments of all these tensors at the same time, in fp32.
+// What the epilogue of a tensor-core kernel may read and store, whatever its family, and the
+// registers that it needs: a lane holds fragments of all these tensors at the same time, in fp32.
 #pragma once
 
 #include "kernel/ContractionRegion.h"
@@ -17,5 +17,10 @@ std::string epilogueTypesRejection(const Kernel &kernel, const ContractionRegion
 /// Why no epilogue supports so many tensors of several axes: it reads and stores at most three
 /// each.
 std::string epilogueTensorsRejection(const Kernel &kernel, const ContractionRegion &region);
+
+/// Registers of a thread that an epilogue needs for the eight elements of a fragment
+/// (codegen/device/fragment.cuh), by what it reads, draws and stores: an estimate, such that
+/// tiles that leave as many do not spill (tests/nvrtc). 0 if plain.
+int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region);
 
 }  // namespace weft

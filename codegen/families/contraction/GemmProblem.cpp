@@ -59,12 +59,10 @@ std::optional<GemmOperand> operandOf(const Matrix &matrix, int64_t elementBytes)
   return operand;
 }
 
-GemmProblemOrRejection rejected(std::string reason) { return {.rejection = std::move(reason)}; }
-
 }  // namespace
 
-GemmProblemOrRejection gemmProblem(const Kernel &kernel, const Configuration &configuration,
-                                   bool takesEveryOrder) {
+Expected<GemmProblem, Reason> gemmProblem(const Kernel &kernel, const Configuration &configuration,
+                                          bool takesEveryOrder) {
   const auto shape = stridedBatchedGemm(kernel, configuration);
   if (!shape) return rejected("the layouts map to no batched strided GEMM");
   if (std::min({shape->batch, shape->m, shape->n, shape->k}) < 1)
@@ -114,7 +112,7 @@ GemmProblemOrRejection gemmProblem(const Kernel &kernel, const Configuration &co
   }
   gemm.usesTma = bytesC == 2 && areWholeUnits(gemm.strideCm, gemm.batch, gemm.batchStrideC, bytesC,
                                               configuration.outputs[0]);
-  return {.gemm = gemm};
+  return gemm;
 }
 
 }  // namespace weft

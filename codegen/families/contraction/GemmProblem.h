@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernel/Configuration.h"
+#include "kernel/Expected.h"
 #include "kernel/MultiStrideGemm.h"
 
 #include <numeric>
@@ -66,19 +67,15 @@ struct GemmProblem {
   int64_t depth() const { return 128 / sizeOf(operandType); }
 };
 
-struct GemmProblemOrRejection {
-  std::optional<GemmProblem> gemm = {};
-  std::string rejection = {};  ///< why there is none: names the operand and the limit
-};
-/// Under the layouts of a configuration, of operands and results of the types that the family
-/// takes. Rows that start at other addresses than multiples of 16 bytes take a slower path and are
-/// no rejection. `takesEveryOrder`: operands that are read as tf32 may be contiguous along their
-/// outer axis, as mma.sync takes them.
-GemmProblemOrRejection gemmProblem(const Kernel &kernel, const Configuration &configuration,
-                                   bool takesEveryOrder);
+/// Or why there is none, naming the operand and the limit. Under the layouts of a configuration, of
+/// operands and results of the types that the family takes. Rows that start at other addresses than
+/// multiples of 16 bytes take a slower path and are no rejection. `takesEveryOrder`: operands that
+/// are read as tf32 may be contiguous along their outer axis, as mma.sync takes them.
+Expected<GemmProblem, Reason> gemmProblem(const Kernel &kernel, const Configuration &configuration,
+                                          bool takesEveryOrder);
 /// The same for mma.sync (sm80_gemm.cuh).
-inline GemmProblemOrRejection mmaSyncProblem(const Kernel &kernel,
-                                             const Configuration &configuration) {
+inline Expected<GemmProblem, Reason> mmaSyncProblem(const Kernel &kernel,
+                                                    const Configuration &configuration) {
   return gemmProblem(kernel, configuration, true);
 }
 

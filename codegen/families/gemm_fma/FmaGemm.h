@@ -6,7 +6,7 @@
 
 namespace weft {
 
-SpaceOrRejection fmaGemmSpace(const Kernel &kernel, const Device &device);
+Expected<ConfigurationSpace, Reason> fmaGemmSpace(const Kernel &kernel, const Device &device);
 Cost fmaGemmCost(const Kernel &kernel, const Configuration &configuration, const Device &device);
 
 namespace codegen {

@@ -18,12 +18,12 @@ constexpr FmaGemmKnobs tiles[] = {
 
 }  // namespace
 
-SpaceOrRejection fmaGemmSpace(const Kernel &kernel, const Device &) {
+Expected<ConfigurationSpace, Reason> fmaGemmSpace(const Kernel &kernel, const Device &) {
   if (std::string reason = contractionRejection(kernel); !reason.empty())
-    return {.reason = std::move(reason)};
-  return {.space = ConfigurationSpace{.family = &fmaGemmFamily,
-                                      .tuples = contractionTuples(kernel),
-                                      .knobs = {std::begin(tiles), std::end(tiles)}}};
+    return rejected(std::move(reason));
+  return ConfigurationSpace{.family = &fmaGemmFamily,
+                            .tuples = contractionTuples(kernel),
+                            .knobs = {std::begin(tiles), std::end(tiles)}};
 }
 
 }  // namespace weft

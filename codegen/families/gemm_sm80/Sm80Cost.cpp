@@ -53,18 +53,18 @@ Cost libraryCostOfGemm(Kernel kernel, const Configuration &configuration, const 
 
 Cost sm80Cost(const Kernel &kernel, const Configuration &configuration, const Sm80GemmKnobs &knobs,
               const Device &device) {
-  const GemmProblemOrRejection answer = mmaSyncProblem(kernel, configuration);
-  if (!answer.gemm) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.rejection);
+  const Expected<GemmProblem, Reason> answer = mmaSyncProblem(kernel, configuration);
+  if (!answer) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.error().text);
   // The warps that multiply make the operand between two kTiles.
-  const double waves = std::ceil(double(sm80Tiles(*answer.gemm, knobs)) / device.multiprocessors);
-  const double depth = std::ceil(double(answer.gemm->k) / knobs.tileK) * knobs.tileK;
+  const double waves = std::ceil(double(sm80Tiles(*answer, knobs)) / device.multiprocessors);
+  const double depth = std::ceil(double(answer->k) / knobs.tileK) * knobs.tileK;
   const double tensorSeconds =
-      sm80TensorSeconds(*answer.gemm, knobs, gemmTypes(kernel).a, device) +
-      waves * transformSeconds(kernel, *answer.gemm, knobs.tileM, knobs.tileN, depth,
+      sm80TensorSeconds(*answer, knobs, gemmTypes(kernel).a, device) +
+      waves * transformSeconds(kernel, *answer, knobs.tileM, knobs.tileN, depth,
                                analytic::sm80TransformShare, device);
   const auto necessary = double(kernel.necessaryBytes());
   const double memorySeconds = necessary / device.copyBandwidth;
-  const double exposed = std::min(1.0, analytic::libraryDepthStep / double(answer.gemm->k));
+  const double exposed = std::min(1.0, analytic::libraryDepthStep / double(answer->k));
   const double busySeconds =
       std::max(memorySeconds, tensorSeconds) + exposed * std::min(memorySeconds, tensorSeconds);
   Cost cost{.seconds = device.launchSeconds + analytic::sm80StartSeconds + busySeconds,
@@ -79,7 +79,7 @@ Cost sm80Cost(const Kernel &kernel, const Configuration &configuration, const Sm
         isLast ? 0 : std::max(0.0, necessary - double(library.bytesMoved)) / device.copyBandwidth;
     cost.seconds = std::max(cost.seconds, analytic::sm80Unmeasured * library.seconds + others);
   }
-  cost.seconds *= prologueFactor(*answer.gemm);
+  cost.seconds *= prologueFactor(*answer);
   return cost;
 }
 

@@ -8,6 +8,7 @@
 #include "codegen/families/contraction/ContractionEpilogue.h"
 #include "codegen/families/contraction/ContractionPrologue.h"
 #include "codegen/families/contraction/ContractionTexts.h"
+#include "codegen/families/contraction/EpilogueLimits.h"
 #include "codegen/families/contraction/TokenTiles.h"
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
 #include "codegen/families/gemm_sm80/Sm80Tile.h"
@@ -25,14 +26,14 @@ constexpr int64_t mostSharedBytes = 99 * 1024;  // dynamic, of every target from
 
 GemmProblem checkedProblem(const Kernel &kernel, const Configuration &configuration,
                            const Sm80GemmKnobs &knobs) {
-  const ContractionRegionOrRejection recognised = contractionRegion(kernel);
-  if (!recognised.region)
+  const Expected<ContractionRegion, Reason> recognised = contractionRegion(kernel);
+  if (!recognised)
     throw Error::unsupported("kernel '{}': no contraction of warps: {}", kernel.name,
-                             recognised.rejection);
-  if (const std::string reason = warpEpilogueRejection(kernel, *recognised.region); !reason.empty())
+                             recognised.error().text);
+  if (const std::string reason = warpEpilogueRejection(kernel, *recognised); !reason.empty())
     throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
   const GemmTypes types = gemmTypes(kernel);
-  const ContractionRegion &region = *recognised.region;
+  const ContractionRegion &region = *recognised;
   const BodyOp &contraction = kernel.body[region.contraction];
   if (region.prologue)
     if (const std::string reason = prologueLayoutRejection(kernel, configuration, *region.prologue);
@@ -45,8 +46,8 @@ GemmProblem checkedProblem(const Kernel &kernel, const Configuration &configurat
       throw Error::unsupported(
           "kernel '{}': '{}' is {}; f16, bf16, and f32 at precision tf32 are taken", kernel.name,
           value.name, nameOf(value.dtype));
-  const GemmProblemOrRejection answer = mmaSyncProblem(kernel, configuration);
-  if (!answer.gemm) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.rejection);
+  const Expected<GemmProblem, Reason> answer = mmaSyncProblem(kernel, configuration);
+  if (!answer) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.error().text);
   if (const std::string reason = sm80KnobsRejection(knobs, mostSharedBytes, sizeOf(types.a));
       !reason.empty())
     throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
@@ -56,14 +57,13 @@ GemmProblem checkedProblem(const Kernel &kernel, const Configuration &configurat
   if (const std::string reason = sm80SoftmaxRejection(knobs, region); !reason.empty())
     throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
   if (const std::string reason =
-          softmaxRejection(kernel, configuration, region, !answer.gemm->isSwapped);
+          softmaxRejection(kernel, configuration, region, !answer->isSwapped);
       !reason.empty())
     throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
-  if (const int64_t tiles = sm80Tiles(*answer.gemm, knobs);
-      tiles > std::numeric_limits<int32_t>::max())
+  if (const int64_t tiles = sm80Tiles(*answer, knobs); tiles > std::numeric_limits<int32_t>::max())
     throw Error::unsupported("kernel '{}': {} tiles; the limit is {}: take larger ones",
                              kernel.name, tiles, std::numeric_limits<int32_t>::max());
-  return *answer.gemm;
+  return *answer;
 }
 
 class Sm80Lowering {
@@ -73,7 +73,7 @@ public:
         configuration(configuration),
         knobs(knobs),
         gemm(checkedProblem(kernel, configuration, knobs)),
-        region(contractionRegion(kernel).region.value()),
+        region(contractionRegion(kernel).value()),
         groups(contractionGroups(kernel, {region.a, region.b, region.c})),
         isTf32(gemmTypes(kernel).areTf32()),
         type(cudaNameOf(kernel.values[size_t(kernel.outputs[0])].dtype)) {}

@@ -96,56 +96,57 @@ void addKnobs(const GemmProblem &gemm, const ContractionRegion &region, int epil
 
 }  // namespace
 
-SpaceOrRejection sm80GemmSpace(const Kernel &kernel, const Device &device) {
+Expected<ConfigurationSpace, Reason> sm80GemmSpace(const Kernel &kernel, const Device &device) {
   if (!codegen::hasMmaSync(device.architecture))
-    return {.reason = fmt::format("{} has no asynchronous copies and mma.sync as this "
-                                  "family takes; sm_80 and later have",
-                                  device.architecture)};
-  const ContractionRegionOrRejection recognised = contractionRegion(kernel);
-  if (!recognised.region) return {.reason = recognised.rejection};
-  if (std::string reason = kernelRejection(kernel, *recognised.region, device); !reason.empty())
-    return {.reason = std::move(reason)};
+    return rejected(
+        fmt::format("{} has no asynchronous copies and mma.sync as this "
+                    "family takes; sm_80 and later have",
+                    device.architecture));
+  const Expected<ContractionRegion, Reason> recognised = contractionRegion(kernel);
+  if (!recognised) return rejected(recognised.error().text);
+  if (std::string reason = kernelRejection(kernel, *recognised, device); !reason.empty())
+    return rejected(std::move(reason));
   const DType dtype = gemmTypes(kernel).a;
-  const int registers = epilogueRegisters(kernel, *recognised.region);
+  const int registers = epilogueRegisters(kernel, *recognised);
   ConfigurationSpace space{.family = &sm80GemmFamily};
   std::set<Knobs> knobs;
   std::set<std::pair<int64_t, int64_t>> shapes;
   std::string rejection;
   for (LayoutTuple &tuple : contractionTuples(kernel)) {
     const Configuration configuration = toConfiguration(kernel, tuple, Sm80GemmKnobs{});
-    const GemmProblemOrRejection answer = mmaSyncProblem(kernel, configuration);
-    if (!answer.gemm) {
-      rejection = answer.rejection;
+    const Expected<GemmProblem, Reason> answer = mmaSyncProblem(kernel, configuration);
+    if (!answer) {
+      rejection = answer.error().text;
       continue;
     }
-    if (recognised.region->prologue)
+    if (recognised->prologue)
       if (std::string reason =
-              prologueLayoutRejection(kernel, configuration, *recognised.region->prologue);
+              prologueLayoutRejection(kernel, configuration, *recognised->prologue);
           !reason.empty()) {
         rejection = std::move(reason);
         continue;
       }
     if (std::string reason =
-            softmaxRejection(kernel, configuration, *recognised.region, !answer.gemm->isSwapped);
+            softmaxRejection(kernel, configuration, *recognised, !answer->isSwapped);
         !reason.empty()) {
       if (rejection.empty()) rejection = std::move(reason);
       continue;
     }
-    if (codegen::hasWgmma(device.architecture) && answer.gemm->a.usesTma &&
-        answer.gemm->b.usesTma && wgmmaProblem(kernel, configuration).gemm) {
+    if (codegen::hasWgmma(device.architecture) && answer->a.usesTma && answer->b.usesTma &&
+        wgmmaProblem(kernel, configuration)) {
       rejection = "gemm-sm90 takes operands whose rows start at multiples of 16 bytes";
       continue;
     }
-    if (shapes.emplace(answer.gemm->m, answer.gemm->n).second)
-      addKnobs(*answer.gemm, *recognised.region, registers, dtype, device, knobs);
+    if (shapes.emplace(answer->m, answer->n).second)
+      addKnobs(*answer, *recognised, registers, dtype, device, knobs);
     space.tuples.push_back(std::move(tuple));
   }
-  if (space.tuples.empty()) return {.reason = std::move(rejection)};
+  if (space.tuples.empty()) return rejected(std::move(rejection));
   if (knobs.empty())
-    return {.reason =
-                fmt::format("the epilogue needs {} registers; no tile leaves as many", registers)};
+    return rejected(
+        fmt::format("the epilogue needs {} registers; no tile leaves as many", registers));
   space.knobs.assign(knobs.begin(), knobs.end());
-  return {.space = std::move(space)};
+  return space;
 }
 
 std::string sm80Rejection(const Kernel &kernel, const Configuration &configuration,
@@ -153,7 +154,7 @@ std::string sm80Rejection(const Kernel &kernel, const Configuration &configurati
   const auto &knobs = configuration.knobs.get<Sm80GemmKnobs>();
   std::string reason =
       sm80KnobsRejection(knobs, device.sharedMemoryPerBlock, sizeOf(gemmTypes(kernel).a));
-  const auto region = contractionRegion(kernel).region;
+  const auto region = contractionRegion(kernel);
   if (reason.empty() && region) reason = sm80SoftmaxRejection(knobs, *region);
   if (reason.empty() && region)
     reason = sm80RegistersRejection(knobs, epilogueRegisters(kernel, *region));

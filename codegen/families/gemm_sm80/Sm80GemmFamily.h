@@ -5,7 +5,7 @@
 
 namespace weft {
 
-SpaceOrRejection sm80GemmSpace(const Kernel &kernel, const Device &device);
+Expected<ConfigurationSpace, Reason> sm80GemmSpace(const Kernel &kernel, const Device &device);
 /// Family::rejection.
 std::string sm80Rejection(const Kernel &kernel, const Configuration &configuration,
                           const Device &device);

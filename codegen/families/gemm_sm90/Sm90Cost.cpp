@@ -81,7 +81,7 @@ double loadSeconds(const GemmProblem &gemm, const Sm90GemmKnobs &knobs, double d
 double partialBytes(const Kernel &kernel, const GemmProblem &gemm, const Sm90GemmKnobs &knobs) {
   if (std::ranges::none_of(kernel.body, [](const BodyOp &op) { return op.kind == OpKind::reduce; }))
     return 0;
-  return 2 * double(sm90PartialBytes(contractionRegion(kernel).region.value(), gemm, knobs));
+  return 2 * double(sm90PartialBytes(contractionRegion(kernel).value(), gemm, knobs));
 }
 
 }  // namespace
@@ -247,43 +247,42 @@ double sm90TensorSeconds(const GemmProblem &gemm, const Sm90GemmKnobs &knobs, do
 
 Cost sm90Cost(const Kernel &kernel, const Configuration &configuration, const Sm90GemmKnobs &knobs,
               const Device &device) {
-  const GemmProblemOrRejection answer = wgmmaProblem(kernel, configuration);
-  if (!answer.gemm) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.rejection);
-  const ContractionRegion region = contractionRegion(kernel).region.value();
-  const double multiplySeconds =
-      sm90TensorSeconds(*answer.gemm, knobs,
-                        sm90ElementSeconds(kernel, region) +
-                            drawSeconds(kernel, region, configuration, *answer.gemm) +
-                            scatteredSeconds(kernel, region, configuration) +
-                            statisticSeconds(kernel, region, configuration) +
-                            storeSeconds(*answer.gemm, kernel.values[size_t(region.c)].dtype),
-                        device);
+  const Expected<GemmProblem, Reason> answer = wgmmaProblem(kernel, configuration);
+  if (!answer) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.error().text);
+  const ContractionRegion region = contractionRegion(kernel).value();
+  const double multiplySeconds = sm90TensorSeconds(
+      *answer, knobs,
+      sm90ElementSeconds(kernel, region) + drawSeconds(kernel, region, configuration, *answer) +
+          scatteredSeconds(kernel, region, configuration) +
+          statisticSeconds(kernel, region, configuration) +
+          storeSeconds(*answer, kernel.values[size_t(region.c)].dtype),
+      device);
   // Slices are made while others are multiplied.
-  const double waves = std::ceil(double(sm90Tiles(*answer.gemm, knobs)) /
-                                 std::min(knobs.blocks, device.multiprocessors));
-  const double depth = double(sm90KTiles(*answer.gemm) * answer.gemm->depth());
-  const double transform = waves * transformSeconds(kernel, *answer.gemm, knobs.tileM, knobs.tileN,
+  const double waves =
+      std::ceil(double(sm90Tiles(*answer, knobs)) / std::min(knobs.blocks, device.multiprocessors));
+  const double depth = double(sm90KTiles(*answer) * answer->depth());
+  const double transform = waves * transformSeconds(kernel, *answer, knobs.tileM, knobs.tileN,
                                                     depth, analytic::sm90TransformShare, device);
   const double tensorSeconds = std::max(multiplySeconds, transform);
-  const double partial = partialBytes(kernel, *answer.gemm, knobs),
+  const double partial = partialBytes(kernel, *answer, knobs),
                necessary = double(kernel.necessaryBytes()) + partial;
   const double busy =
-      double(std::min<int64_t>(sm90Blocks(*answer.gemm, knobs), device.multiprocessors)) /
+      double(std::min<int64_t>(sm90Blocks(*answer, knobs), device.multiprocessors)) /
       device.multiprocessors;
   const double memorySeconds =
       necessary / (device.copyBandwidth * std::min(1.0, analytic::sm90ShareOfMemory * busy));
-  const double exposed = analytic::sm90ExposedShare *
-                         std::min(1.0, analytic::libraryDepthStep / double(answer.gemm->k));
+  const double exposed =
+      analytic::sm90ExposedShare * std::min(1.0, analytic::libraryDepthStep / double(answer->k));
   const double busySeconds =
       std::max(memorySeconds, tensorSeconds) + exposed * std::min(memorySeconds, tensorSeconds);
   Cost cost{.seconds = device.launchSeconds + analytic::sm90StartSeconds + busySeconds,
             .bytesMoved = int64_t(necessary),
             .bound = memorySeconds > tensorSeconds ? Bound::memory : Bound::tensor};
   if (partial > 0) cost.seconds += analytic::epilogueReductionSeconds;
-  cost.seconds *= prologueFactor(*answer.gemm);
-  if (answer.gemm->hasSeveralStrides()) cost.seconds += analytic::sm90StridesSeconds;
+  cost.seconds *= prologueFactor(*answer);
+  if (answer->hasSeveralStrides()) cost.seconds += analytic::sm90StridesSeconds;
   if (device.launchSeconds > busySeconds) cost.bound = Bound::launch;
-  return margins::added(cost, marginOf(kernel, region, *answer.gemm, knobs));
+  return margins::added(cost, marginOf(kernel, region, *answer, knobs));
 }
 
 }  // namespace weft

@@ -64,15 +64,15 @@ GemmProblem checkedProblem(const Kernel &kernel, const Configuration &configurat
   if (const std::string reason = sm90Rejection(kernel, configuration, knobs, mostSharedBytes);
       !reason.empty())
     throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
-  return wgmmaProblem(kernel, configuration).gemm.value();
+  return wgmmaProblem(kernel, configuration).value();
 }
 
 ContractionRegion checkedRegion(const Kernel &kernel) {
-  const ContractionRegionOrRejection answer = contractionRegion(kernel);
-  if (!answer.region)
+  const Expected<ContractionRegion, Reason> answer = contractionRegion(kernel);
+  if (!answer)
     throw Error::unsupported("kernel '{}': no contraction of a warpgroup: {}", kernel.name,
-                             answer.rejection);
-  return *answer.region;
+                             answer.error().text);
+  return *answer;
 }
 
 class Sm90Lowering {

@@ -14,8 +14,8 @@
 // `codegen/families/contraction/GemmProblem.h` computes these.
 //
 // **Loads and stores.** What TMA moves is a parameter of kind `inputMap` or `outputMap`: a
-// `TensorMap` (`kernel/TensorMap.h`) as plain data in plan.json, which the driver encodes with the
-// tensor's address at every launch that is captured (`runtime/cuda/TensorMaps.h`). Threads copy
+// `TensorMap` (`codegen/tma/TensorMap.h`) as plain data in plan.json, which the driver encodes with
+// the tensor's address at every launch that is captured (`runtime/cuda/TensorMaps.h`). Threads copy
 // tensors whose rows do not start at multiples of 16 bytes. The size of the persistent grid is a
 // knob (`blocks`), so a plan's launch is data like any other. Which epilogues a tile has registers
 // for is an estimate that `tests/nvrtc` checks (`epilogueRegisters`, `sm90TileRejection`).

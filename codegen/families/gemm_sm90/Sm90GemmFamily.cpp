@@ -238,12 +238,12 @@ void addSingleConsumerKnobs(const std::vector<GemmProblem> &problems, const Gemm
 }
 
 /// Why the family does not take the kernel, whatever its layouts.
-std::string kernelRejection(const Kernel &kernel, const ContractionRegionOrRejection &recognised,
+std::string kernelRejection(const Kernel &kernel,
+                            const Expected<ContractionRegion, Reason> &recognised,
                             const Device &device) {
-  if (!recognised.region) return recognised.rejection;
-  if (std::string reason = typeRejection(kernel, *recognised.region); !reason.empty())
-    return reason;
-  if (std::string reason = epilogueTensorsRejection(kernel, *recognised.region); !reason.empty())
+  if (!recognised) return recognised.error().text;
+  if (std::string reason = typeRejection(kernel, *recognised); !reason.empty()) return reason;
+  if (std::string reason = epilogueTensorsRejection(kernel, *recognised); !reason.empty())
     return reason;
   if (const DType operands = gemmTypes(kernel).a; !device.tensorFlops.contains(operands))
     return fmt::format("{} names no flop rate of GEMMs of {}", device.name, nameOf(operands));
@@ -262,35 +262,32 @@ struct Legal {
   Legal(const Kernel &kernel, const ContractionRegion &region, std::vector<LayoutTuple> all,
         bool usesTmaOnly) {
     for (LayoutTuple &tuple : all) {
-      GemmProblemOrRejection answer =
+      Expected<GemmProblem, Reason> answer =
           wgmmaProblem(kernel, toConfiguration(kernel, tuple, Sm90GemmKnobs{}));
-      if (!answer.gemm) {
-        rejection = std::move(answer.rejection);
+      if (!answer) {
+        rejection = std::move(answer.error().text);
         continue;
       }
-      if (usesTmaOnly && !(answer.gemm->a.usesTma && answer.gemm->b.usesTma)) continue;
+      if (usesTmaOnly && !(answer->a.usesTma && answer->b.usesTma)) continue;
       if (region.prologue) {
         rejection = prologueLayoutRejection(kernel, toConfiguration(kernel, tuple, Sm90GemmKnobs{}),
                                             *region.prologue);
         if (!rejection.empty()) continue;
       }
-      if (std::string reason =
-              softmaxRejection(kernel, toConfiguration(kernel, tuple, Sm90GemmKnobs{}), region,
-                               !answer.gemm->isSwapped);
+      if (std::string reason = softmaxRejection(
+              kernel, toConfiguration(kernel, tuple, Sm90GemmKnobs{}), region, !answer->isSwapped);
           !reason.empty()) {
         rejection = std::move(reason);
         continue;
       }
-      if (std::string reason =
-              sm90RotaryRejection(kernel, toConfiguration(kernel, tuple, Sm90GemmKnobs{}), region,
-                                  answer.gemm->isSwapped);
+      if (std::string reason = sm90RotaryRejection(
+              kernel, toConfiguration(kernel, tuple, Sm90GemmKnobs{}), region, answer->isSwapped);
           !reason.empty()) {
         rejection = std::move(reason);
         continue;
       }
-      shapes.emplace(std::tuple(answer.gemm->m, answer.gemm->n, answer.gemm->isScaled()),
-                     *answer.gemm);
-      problems.push_back(*std::move(answer.gemm));
+      shapes.emplace(std::tuple(answer->m, answer->n, answer->isScaled()), *answer);
+      problems.push_back(*std::move(answer));
       tuples.push_back(std::move(tuple));
     }
   }
@@ -337,26 +334,26 @@ std::string addTiles(const Kernel &kernel, const ContractionRegion &region, cons
 
 }  // namespace
 
-SpaceOrRejection sm90GemmSpace(const Kernel &kernel, const Device &device) {
+Expected<ConfigurationSpace, Reason> sm90GemmSpace(const Kernel &kernel, const Device &device) {
   if (!codegen::hasWgmma(device.architecture))
-    return {.reason = fmt::format("{} has no WGMMA; sm_90a has", device.architecture)};
-  const ContractionRegionOrRejection recognised = contractionRegion(kernel);
+    return rejected(fmt::format("{} has no WGMMA; sm_90a has", device.architecture));
+  const Expected<ContractionRegion, Reason> recognised = contractionRegion(kernel);
   if (std::string reason = kernelRejection(kernel, recognised, device); !reason.empty())
-    return {.reason = std::move(reason)};
-  Legal legal(kernel, *recognised.region, contractionTuples(kernel), false);
-  if (legal.tuples.empty()) return {.reason = std::move(legal.rejection)};
+    return rejected(std::move(reason));
+  Legal legal(kernel, *recognised, contractionTuples(kernel), false);
+  if (legal.tuples.empty()) return rejected(std::move(legal.rejection));
   std::set<Knobs> knobs;
-  std::string rejection = addTiles(kernel, *recognised.region, legal, mostTiles, device, knobs);
-  if (singleConsumerEpilogueRejection(kernel, *recognised.region).empty())
+  std::string rejection = addTiles(kernel, *recognised, legal, mostTiles, device, knobs);
+  if (singleConsumerEpilogueRejection(kernel, *recognised).empty())
     for (const auto &[extents, gemm] : legal.shapes)
       addSingleConsumerKnobs(legal.problems, gemm, device, knobs);
-  if (knobs.empty() && !rejection.empty()) return {.reason = std::move(rejection)};
+  if (knobs.empty() && !rejection.empty()) return rejected(std::move(rejection));
   if (knobs.empty())
-    return {.reason = fmt::format("the epilogue needs {} registers; no tile leaves as many",
-                                  epilogueRegisters(kernel, *recognised.region))};
-  return {.space = ConfigurationSpace{.family = &sm90GemmFamily,
-                                      .tuples = std::move(legal.tuples),
-                                      .knobs = {knobs.begin(), knobs.end()}}};
+    return rejected(fmt::format("the epilogue needs {} registers; no tile leaves as many",
+                                epilogueRegisters(kernel, *recognised)));
+  return ConfigurationSpace{.family = &sm90GemmFamily,
+                            .tuples = std::move(legal.tuples),
+                            .knobs = {knobs.begin(), knobs.end()}};
 }
 
 namespace {
@@ -365,14 +362,14 @@ std::optional<ConfigurationSpace> spaceOf(
     const Kernel &kernel, const Device &device,
     const std::function<std::vector<LayoutTuple>()> &layouts) {
   if (!codegen::hasWgmma(device.architecture)) return std::nullopt;
-  const ContractionRegionOrRejection recognised = contractionRegion(kernel);
-  if (!kernelRejection(kernel, recognised, device).empty() || recognised.region->prologue ||
+  const Expected<ContractionRegion, Reason> recognised = contractionRegion(kernel);
+  if (!kernelRejection(kernel, recognised, device).empty() || recognised->prologue ||
       !isHalf(gemmTypes(kernel).a))
     return std::nullopt;
-  Legal legal(kernel, *recognised.region, layouts(), true);
+  Legal legal(kernel, *recognised, layouts(), true);
   if (legal.tuples.empty()) return std::nullopt;
   std::set<Knobs> knobs;
-  addTiles(kernel, *recognised.region, legal, fewestTiles, device, knobs);
+  addTiles(kernel, *recognised, legal, fewestTiles, device, knobs);
   if (knobs.empty()) return std::nullopt;
   return ConfigurationSpace{.family = &sm90GemmFamily,
                             .tuples = std::move(legal.tuples),
@@ -401,18 +398,18 @@ std::optional<ConfigurationSpace> sm90SeveralStridesSpace(const Kernel &kernel,
 
 std::vector<Sm90GemmKnobs> streamKTiles(const Kernel &kernel, const LayoutTuple &layouts,
                                         const Device &device) {
-  const GemmProblemOrRejection answer =
+  const Expected<GemmProblem, Reason> answer =
       wgmmaProblem(kernel, toConfiguration(kernel, layouts, Sm90GemmKnobs{}));
   std::vector<std::pair<double, Sm90GemmKnobs>> priced;
   for (Sm90GemmKnobs one : tiles) {
     one.schedule = cooperative, one.streamK = 1, one.blocks = device.multiprocessors;
     const auto tile = fitted(one, 1, false, device);
-    if (!answer.gemm || !tile ||
-        !sm90TileRejection(*answer.gemm, *tile,
-                           epilogueRegisters(kernel, contractionRegion(kernel).region.value()))
+    if (!answer || !tile ||
+        !sm90TileRejection(*answer, *tile,
+                           epilogueRegisters(kernel, contractionRegion(kernel).value()))
              .empty())
       continue;
-    priced.emplace_back(sm90TensorSeconds(*answer.gemm, *tile, analytic::epilogueSeconds, device),
+    priced.emplace_back(sm90TensorSeconds(*answer, *tile, analytic::epilogueSeconds, device),
                         *tile);
   }
   std::ranges::sort(priced);
@@ -433,24 +430,23 @@ bool isUsefulSm90Tile(const Kernel &kernel, const LayoutTuple &layouts, const Kn
     return axis.extent > 1 && axis.extent % chunk != 0;
   });
   if (!isSingleConsumer && tile.multicastB == 1 && !isBehindOps && !mayBeCopied) return true;
-  const GemmProblemOrRejection answer =
+  const Expected<GemmProblem, Reason> answer =
       wgmmaProblem(kernel, toConfiguration(kernel, layouts, knobs));
-  if (!answer.gemm) return false;
+  if (!answer) return false;
   // A kernel has knobs of several layouts: those of operands along k are not for the others.
-  if (isSingleConsumer) return sm90TileRejection(*answer.gemm, tile, 0).empty();
+  if (isSingleConsumer) return sm90TileRejection(*answer, tile, 0).empty();
   if (tile.multicastB > 1) {
     // Only for k-tiles that arrive slowly, and for an even number of tiles: both depend on the
     // layouts.
-    if (!sm90TileRejection(*answer.gemm, tile, 0).empty()) return false;
-    const int64_t bytes = sizeOf(answer.gemm->operandType);
-    return answer.gemm->a.straddlesLines(bytes) || answer.gemm->b.straddlesLines(bytes);
+    if (!sm90TileRejection(*answer, tile, 0).empty()) return false;
+    const int64_t bytes = sizeOf(answer->operandType);
+    return answer->a.straddlesLines(bytes) || answer->b.straddlesLines(bytes);
   }
   // Whether accumulators are scaled, and an operand is transformed on load or copied by threads,
   // depends on the layouts; which tiles fit into registers depends on that.
-  const ContractionRegionOrRejection recognised = contractionRegion(kernel);
-  return recognised.region &&
-         sm90TileRejection(*answer.gemm, tile, epilogueRegisters(kernel, *recognised.region))
-             .empty();
+  const Expected<ContractionRegion, Reason> recognised = contractionRegion(kernel);
+  return recognised &&
+         sm90TileRejection(*answer, tile, epilogueRegisters(kernel, *recognised)).empty();
 }
 
 }  // namespace weft

@@ -8,7 +8,7 @@
 
 namespace weft {
 
-SpaceOrRejection sm90GemmSpace(const Kernel &kernel, const Device &device);
+Expected<ConfigurationSpace, Reason> sm90GemmSpace(const Kernel &kernel, const Device &device);
 /// Family::severalStrides.
 std::optional<ConfigurationSpace> sm90SeveralStridesSpace(const Kernel &kernel,
                                                           const Device &device,

@@ -116,7 +116,7 @@ std::string describeKnobs(const Kernel &kernel, const Knobs &any) {
 }
 
 bool takesStrides(const Kernel &kernel, const LayoutTuple &layouts) {
-  return wgmmaProblem(kernel, toConfiguration(kernel, layouts, Sm90GemmKnobs{})).gemm.has_value();
+  return wgmmaProblem(kernel, toConfiguration(kernel, layouts, Sm90GemmKnobs{})).has_value();
 }
 
 std::string rejection(const Kernel &kernel, const Configuration &configuration,

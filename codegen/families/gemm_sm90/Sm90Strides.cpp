@@ -38,6 +38,19 @@
 #include <limits>
 
 namespace weft {
+
+std::optional<std::vector<int>> boxSides(const GroupFactors &factors, int64_t side) {
+  std::vector<int> sides;
+  for (size_t i = 0; i < factors.size(); ++i) {
+    const int64_t extent = factors[i].extent;
+    const bool isLast = i + 1 == factors.size();
+    if (!isLast && extent % side != 0 && side % extent != 0) return std::nullopt;
+    sides.push_back(int(isLast ? side : std::min(side, extent)));
+    side /= sides.back();
+  }
+  return sides;
+}
+
 namespace {
 
 constexpr int64_t subtileSide =
@@ -46,8 +59,6 @@ constexpr int64_t unit = 8;  // elements of 16 bytes
 constexpr int64_t longestStride = int64_t(1) << 39;  // elements, of a tensor map
 constexpr size_t mostDimensions = 5;                 // of a tensor map
 constexpr int64_t mostElements = std::numeric_limits<int32_t>::max() - 512;
-
-GemmProblemOrRejection rejected(std::string reason) { return {.rejection = std::move(reason)}; }
 
 std::string axesText(const Kernel &kernel, const StrideFactor &factor) {
   std::string text;
@@ -100,7 +111,7 @@ public:
         factored(factored),
         inputs(gemmInputs(kernel)) {}
 
-  GemmProblemOrRejection answer() {
+  Expected<GemmProblem, Reason> answer() {
     const GemmTypes types = gemmTypes(kernel);
     if (!types.isUniform() || sizeOf(types.a) != 2)
       return rejected(fmt::format(
@@ -127,7 +138,7 @@ public:
     if (gemm.isSwapped) std::swap(gemm.a, gemm.b), std::swap(gemm.m, gemm.n);
     if (std::string rejection = placeResult(); !rejection.empty())
       return rejected(std::move(rejection));
-    return {.gemm = std::move(gemm)};
+    return gemm;
   }
 
 private:
@@ -210,8 +221,8 @@ TensorMap mapOf(DType dtype, const MapGroups &groups, int rows) {
   return map;
 }
 
-GemmProblemOrRejection multiStrideProblem(const Kernel &kernel,
-                                          const Configuration &configuration) {
+Expected<GemmProblem, Reason> multiStrideProblem(const Kernel &kernel,
+                                                 const Configuration &configuration) {
   const auto factored = multiStrideGemm(kernel, configuration);
   if (!factored) return rejected("the layouts map to no batched strided GEMM");
   return Derivation(kernel, configuration, *factored).answer();

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "codegen/families/contraction/GemmProblem.h"
-#include "kernel/TensorMap.h"
+#include "codegen/tma/TensorMap.h"
 
 namespace weft {
 
@@ -29,6 +29,12 @@ TensorMap mapOf(DType dtype, const MapGroups &groups, int rows);
 /// The GEMM if any tensor has several strides along a group, or why this is not supported: names
 /// the operand, the axes and the limit. Elements have 16 bits, TMA moves whole tensors, and m, n
 /// and k are above 1.
-GemmProblemOrRejection multiStrideProblem(const Kernel &kernel, const Configuration &configuration);
+Expected<GemmProblem, Reason> multiStrideProblem(const Kernel &kernel,
+                                                 const Configuration &configuration);
+
+/// The box that TMA moves for `side` neighbouring indices of a group: its extent along each factor.
+/// Nothing where a range that begins at a multiple of `side` is no box: at a factor that is not the
+/// slowest, neither its extent nor what is left of `side` divides the other.
+std::optional<std::vector<int>> boxSides(const GroupFactors &factors, int64_t side);
 
 }  // namespace weft

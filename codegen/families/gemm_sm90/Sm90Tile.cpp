@@ -1,6 +1,7 @@
 // Limits of tiles on sm_90a, and the GEMM as WGMMA takes it; see Sm90Tile.h.
 #include "codegen/families/gemm_sm90/Sm90Tile.h"
 
+#include "codegen/families/contraction/EpilogueLimits.h"
 #include "codegen/families/gemm_sm90/Sm90EpilogueReduction.h"
 #include "codegen/families/gemm_sm90/Sm90Strides.h"
 #include "kernel/ContractionPrologue.h"
@@ -140,7 +141,8 @@ namespace {
 bool scalesKTiles(const Kernel &kernel, const GemmProblem &gemm) {
   if (!gemm.a.isTransformed || !gemm.a.usesTma || !gemm.b.usesTma || sizeOf(gemm.operandType) != 2)
     return false;
-  const std::optional<ContractionPrologue> prologue = contractionPrologue(kernel).prologue;
+  const std::optional<ContractionPrologue> prologue =
+      contractionPrologue(kernel).value_or(std::nullopt);
   if (!prologue || prologue->contraction != 1 || prologue->inputs.size() != 1) return false;
   const auto typeOf = [&](ValueId value) { return kernel.values[size_t(value)].dtype; };
   const PrologueInput &factors = prologue->inputs[0];
@@ -152,21 +154,22 @@ bool scalesKTiles(const Kernel &kernel, const GemmProblem &gemm) {
 
 /// A prologue of such factors scales the accumulators. Any other is computed by the threads that
 /// copy the operand, or by the spare warps of the producer warpgroup where TMA loads it.
-GemmProblemOrRejection wgmmaProblem(const Kernel &kernel, const Configuration &configuration) {
+Expected<GemmProblem, Reason> wgmmaProblem(const Kernel &kernel,
+                                           const Configuration &configuration) {
   if (!stridedBatchedGemm(kernel, configuration)) {
     if (!readsTransformedOperand(kernel)) return multiStrideProblem(kernel, configuration);
-    return {.rejection =
-                "the layouts give a group of axes several strides, which an operand that "
-                "is transformed on load does not take"};
+    return rejected(
+        "the layouts give a group of axes several strides, which an operand that "
+        "is transformed on load does not take");
   }
-  GemmProblemOrRejection answer = gemmProblem(kernel, configuration, false);
-  if (!answer.gemm) return answer;
-  if (scalesKTiles(kernel, *answer.gemm)) {
-    answer.gemm->a.isTransformed = false, answer.gemm->a.isScaled = true;
+  Expected<GemmProblem, Reason> answer = gemmProblem(kernel, configuration, false);
+  if (!answer) return answer;
+  if (scalesKTiles(kernel, *answer)) {
+    answer->a.isTransformed = false, answer->a.isScaled = true;
     return answer;
   }
-  const bool areAllTma = answer.gemm->a.usesTma && answer.gemm->b.usesTma;
-  for (GemmOperand *operand : {&answer.gemm->a, &answer.gemm->b})
+  const bool areAllTma = answer->a.usesTma && answer->b.usesTma;
+  for (GemmOperand *operand : {&answer->a, &answer->b})
     if (operand->isTransformed) operand->usesTma = areAllTma;
   return answer;
 }
@@ -326,19 +329,18 @@ std::string sm90RotaryTileRejection(const ContractionRegion &region, const Sm90G
 
 std::string sm90Rejection(const Kernel &kernel, const Configuration &configuration,
                           const Sm90GemmKnobs &knobs, int64_t sharedMemoryPerBlock) {
-  const ContractionRegionOrRejection recognised = contractionRegion(kernel);
-  if (!recognised.region) return recognised.rejection;
+  const Expected<ContractionRegion, Reason> recognised = contractionRegion(kernel);
+  if (!recognised) return recognised.error().text;
   if (std::string reason = sm90KnobsRejection(knobs, sharedMemoryPerBlock); !reason.empty())
     return reason;
-  const GemmProblemOrRejection answer = wgmmaProblem(kernel, configuration);
-  if (!answer.gemm) return answer.rejection;
-  if (const int64_t bytes = sm90SharedBytes(knobs, isTransformedInPlace(*answer.gemm));
+  const Expected<GemmProblem, Reason> answer = wgmmaProblem(kernel, configuration);
+  if (!answer) return answer.error().text;
+  if (const int64_t bytes = sm90SharedBytes(knobs, isTransformedInPlace(*answer));
       bytes > sharedMemoryPerBlock)
     return fmt::format("{} bytes of shared memory; the limit is {}: take fewer stages", bytes,
                        sharedMemoryPerBlock);
-  if (recognised.region->prologue)
-    if (std::string reason =
-            prologueLayoutRejection(kernel, configuration, *recognised.region->prologue);
+  if (recognised->prologue)
+    if (std::string reason = prologueLayoutRejection(kernel, configuration, *recognised->prologue);
         !reason.empty())
       return reason;
   // A subtile of the operand is loaded while the previous one is stored from the other buffer.
@@ -348,40 +350,36 @@ std::string sm90Rejection(const Kernel &kernel, const Configuration &configurati
     return input.role == EpilogueRole::result;
   };
   if (knobs.epilogueStages < 2 && subtiles > knobs.splitK &&
-      std::any_of(recognised.region->inputs.begin(), recognised.region->inputs.end(), isWhole))
+      std::any_of(recognised->inputs.begin(), recognised->inputs.end(), isWhole))
     return "1 epilogue stage for an epilogue that reads a tensor of the result's shape; 2 are "
            "needed";
-  if (answer.gemm->resultHasSeveralStrides() && !recognised.region->isPlain())
+  if (answer->resultHasSeveralStrides() && !recognised->isPlain())
     return "the result has several strides along a group of its axes; an epilogue takes one of one "
            "stride";
   if (knobs.schedule == Sm90Schedule::singleConsumer)
-    if (std::string reason = singleConsumerEpilogueRejection(kernel, *recognised.region);
-        !reason.empty())
+    if (std::string reason = singleConsumerEpilogueRejection(kernel, *recognised); !reason.empty())
       return reason;
-  if (std::string reason = sm90ReductionRejection(*recognised.region, *answer.gemm, knobs);
-      !reason.empty())
+  if (std::string reason = sm90ReductionRejection(*recognised, *answer, knobs); !reason.empty())
     return reason;
-  if (std::string reason = sm90RotaryTileRejection(*recognised.region, knobs); !reason.empty())
+  if (std::string reason = sm90RotaryTileRejection(*recognised, knobs); !reason.empty())
     return reason;
   if (std::string reason =
-          sm90RotaryRejection(kernel, configuration, *recognised.region, answer.gemm->isSwapped);
+          sm90RotaryRejection(kernel, configuration, *recognised, answer->isSwapped);
       !reason.empty())
     return reason;
-  if (recognised.region->softmax && knobs.splitK > 1)
+  if (recognised->softmax && knobs.splitK > 1)
     return fmt::format(
         "k over {} blocks beside a local softmax of the result; it takes whole tiles",
         knobs.splitK);
-  if (std::string reason =
-          softmaxRejection(kernel, configuration, *recognised.region, !answer.gemm->isSwapped);
+  if (std::string reason = softmaxRejection(kernel, configuration, *recognised, !answer->isSwapped);
       !reason.empty())
     return reason;
-  const ContractionGroups groups =
-      groupsAsLaidOut(kernel, *recognised.region, configuration.outputs[0]);
-  for (const EpilogueReduction &sum : recognised.region->reductions)
+  const ContractionGroups groups = groupsAsLaidOut(kernel, *recognised, configuration.outputs[0]);
+  for (const EpilogueReduction &sum : recognised->reductions)
     if (!isContiguous(kernel, groups, sum, configuration.outputs[sum.output]))
       return fmt::format("'{}', a sum, does not lie as its axes do in the result",
                          kernel.values[size_t(kernel.outputs[sum.output])].name);
-  return sm90TileRejection(*answer.gemm, knobs, epilogueRegisters(kernel, *recognised.region));
+  return sm90TileRejection(*answer, knobs, epilogueRegisters(kernel, *recognised));
 }
 
 namespace {

@@ -12,7 +12,8 @@ struct ContractionRegion;
 
 /// The GEMM as WGMMA takes it, also with several strides along a group of axes (Sm90Strides.h): the
 /// operand of such a group must begin at multiples of 16 bytes.
-GemmProblemOrRejection wgmmaProblem(const Kernel &kernel, const Configuration &configuration);
+Expected<GemmProblem, Reason> wgmmaProblem(const Kernel &kernel,
+                                           const Configuration &configuration);
 /// Whether a prologue rewrites k-tiles of an operand that TMA loads.
 bool isTransformedInPlace(const GemmProblem &gemm);
 
@@ -29,7 +30,7 @@ SingleConsumerSides singleConsumerSides(const Sm90GemmKnobs &knobs);
 /// Why no kernel has such knobs, whatever it computes; empty if they are legal.
 std::string sm90KnobsRejection(const Sm90GemmKnobs &knobs, int64_t sharedMemoryPerBlock);
 /// Why this GEMM has no kernel with such knobs, which are legal by themselves; empty if it has.
-/// `epilogueRegisters`: see kernel/ContractionRegion.h.
+/// `epilogueRegisters`: see codegen/families/contraction/EpilogueLimits.h.
 std::string sm90TileRejection(const GemmProblem &gemm, const Sm90GemmKnobs &knobs,
                               int epilogueRegisters);
 /// Why no single-consumer tile supports the epilogue, whatever its layouts; empty if one does.

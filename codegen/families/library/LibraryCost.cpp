@@ -113,7 +113,7 @@ double bestSeconds(const StridedBatchedGemm &shape, const Units &units, const De
 /// What an epilogue makes of the time, by the operands of the result's shape that it reads.
 double epilogueFactor(const Kernel &kernel) {
   double factor = analytic::libraryEpilogueFactor;
-  if (const auto region = contractionRegion(kernel).region)
+  if (const auto region = contractionRegion(kernel))
     for (const EpilogueInput &input : region->inputs)
       if (input.role == EpilogueRole::result) factor += analytic::libraryEpilogueOperandShare;
   return factor;

@@ -17,7 +17,7 @@
 
 namespace weft {
 
-SpaceOrRejection librarySpace(const Kernel &kernel, const Device &device);
+Expected<ConfigurationSpace, Reason> librarySpace(const Kernel &kernel, const Device &device);
 
 /// Bytes and flop are left to the caller. Throws Error(unsupported) where the layouts are no
 /// library GEMM.

@@ -35,7 +35,7 @@ constexpr std::array<LibraryEpilogueTraits, 12> allEpilogues = {{
     {.epilogue = Epilogue::bgradB, .name = "bgradb", .writesGradient = true},
 }};
 
-std::string rejected(const BodyOp &op, std::string_view why) {
+std::string opRejection(const BodyOp &op, std::string_view why) {
   return fmt::format("'{}' {}", nameOf(op.kind), why);
 }
 
@@ -43,23 +43,22 @@ class Matching {
 public:
   explicit Matching(const Kernel &whole) : kernel(whole) {}
 
-  LibraryFormOrRejection answer() {
-    if (std::string rejection = match(); !rejection.empty())
-      return {.rejection = std::move(rejection)};
-    return {.form = form};
+  Expected<LibraryForm, Reason> answer() {
+    if (std::string rejection = match(); !rejection.empty()) return rejected(std::move(rejection));
+    return form;
   }
 
 private:
   std::string match() {
     if (std::string rejection = takeGradient(); !rejection.empty()) return rejection;
-    ContractionRegionOrRejection recognised = contractionRegion(kernel);
-    if (!recognised.region) return std::move(recognised.rejection);
-    region = std::move(*recognised.region);
+    Expected<ContractionRegion, Reason> recognised = contractionRegion(kernel);
+    if (!recognised) return std::move(recognised.error().text);
+    region = std::move(*recognised);
     if (region.softmax)
-      return rejected(kernel.body[region.softmax->op],
-                      "follows the GEMM; the library has no such epilogue");
+      return opRejection(kernel.body[region.softmax->op],
+                         "follows the GEMM; the library has no such epilogue");
     if (region.prologue)
-      return rejected(
+      return opRejection(
           kernel.body[0],
           "stands before the contraction; the library reads its operands as they are in memory");
     const auto &attributes = kernel.body[0].attributes;
@@ -81,18 +80,19 @@ private:
     const auto isReduction = [](const BodyOp &op) { return op.kind == OpKind::reduce; };
     const auto found = std::ranges::find_if(kernel.body, isReduction);
     if (found == kernel.body.end()) return "";
-    if (reduceKind(*found) != ReduceKind::sum) return rejected(*found, "is no sum");
+    if (reduceKind(*found) != ReduceKind::sum) return opRejection(*found, "is no sum");
     if (std::ranges::count_if(kernel.body, isReduction) > 1)
-      return rejected(*found, "stands twice; the library has one sum beside a GEMM");
+      return opRejection(*found, "stands twice; the library has one sum beside a GEMM");
     reduction = *found;
     form.gradient = found->results[0];
-    if (std::erase(kernel.outputs, form.gradient) == 0) return rejected(reduction, "is not stored");
+    if (std::erase(kernel.outputs, form.gradient) == 0)
+      return opRejection(reduction, "is not stored");
     const auto readsSum = [&](const BodyOp &op) {
       return std::ranges::find(op.operands, form.gradient) != op.operands.end();
     };
     if (const auto reader = std::ranges::find_if(kernel.body, readsSum);
         reader != kernel.body.end())
-      return rejected(*reader, "follows the sum");
+      return opRejection(*reader, "follows the sum");
     kernel.body.erase(found);
     return "";
   }
@@ -103,13 +103,13 @@ private:
     const bool isOfA = summed == region.a, isOfB = summed == region.b;
     if (isOfA || isOfB) {
       if (form.epilogue != Epilogue::none || form.residual >= 0 || form.alpha != 1)
-        return rejected(
+        return opRejection(
             reduction, fmt::format("of '{}' stands beside a plain GEMM only", nameOfValue(summed)));
       form.epilogue = isOfA ? Epilogue::bgradA : Epilogue::bgradB;
       return rejectionOfVector(isOfA ? EpilogueRole::m : EpilogueRole::n);
     }
     if (summed != form.result || form.epilogue != Epilogue::dgelu)
-      return rejected(
+      return opRejection(
           reduction,
           fmt::format("is over '{}'; the library sums an operand, or the derivative of GELU",
                       nameOfValue(summed)));
@@ -122,9 +122,9 @@ private:
     const bool isVector = wanted == EpilogueRole::m || wanted == EpilogueRole::n;
     const ContractionGroups groups = contractionGroups(kernel, {region.a, region.b, region.c});
     if (isVector && roleOf(form.gradient) == wanted && groups[batchGroup].empty()) return "";
-    return rejected(reduction,
-                    fmt::format("to '{}' leaves not just the axes of one side of the GEMM",
-                                nameOfValue(form.gradient)));
+    return opRejection(reduction,
+                       fmt::format("to '{}' leaves not just the axes of one side of the GEMM",
+                                   nameOfValue(form.gradient)));
   }
 
   EpilogueRole roleOf(ValueId value) const {
@@ -144,10 +144,11 @@ private:
   // --- what is applied element by element ---
 
   std::string absorb(const BodyOp &op) {
-    if (hasFunction()) return rejected(op, "follows the function; the library has one at the end");
+    if (hasFunction())
+      return opRejection(op, "follows the function; the library has one at the end");
     const auto isChain = [&](ValueId operand) { return operand == form.result; };
     if (std::ranges::count_if(op.operands, isChain) != 1)
-      return rejected(op, "reads not just the value before it");
+      return opRejection(op, "reads not just the value before it");
     std::string rejection = op.kind == OpKind::scale        ? multiply(op)
                             : op.kind == OpKind::geluTanhDx ? applySlope(op)
                             : op.kind == OpKind::relu || op.kind == OpKind::geluTanh
@@ -161,7 +162,7 @@ private:
   bool hasFunction() const { return isRelu || isGelu || isSlope; }
 
   std::string multiply(const BodyOp &op) {
-    if (form.bias >= 0) return rejected(op, "multiplies a bias that was added");
+    if (form.bias >= 0) return opRejection(op, "multiplies a bias that was added");
     const double factor = std::get<double>(op.attributes.at("factor"));
     form.alpha *= factor;
     form.beta *= factor;
@@ -178,28 +179,29 @@ private:
     const ValueId other = op.operands[isFirst ? 1 : 0];
     const auto input = std::ranges::find(region.inputs, other, &EpilogueInput::value);
     if (input == region.inputs.end())
-      return rejected(op, fmt::format("adds '{}', which is no input", nameOfValue(other)));
+      return opRejection(op, fmt::format("adds '{}', which is no input", nameOfValue(other)));
     if (isDifference && !isFirst) {
-      if (form.bias >= 0) return rejected(op, "subtracts a bias");
+      if (form.bias >= 0) return opRejection(op, "subtracts a bias");
       form.alpha = -form.alpha;
       form.beta = -form.beta;
     }
     const double sign = isDifference && isFirst ? -1 : 1;
     if (input->role == EpilogueRole::result) return addResidual(op, other, sign);
     if (input->role != EpilogueRole::m && input->role != EpilogueRole::n)
-      return rejected(op, fmt::format("adds '{}', which runs along neither all axes of the result "
-                                      "nor those of one operand alone",
-                                      nameOfValue(other)));
-    if (sign < 0) return rejected(op, "subtracts a bias");
+      return opRejection(op,
+                         fmt::format("adds '{}', which runs along neither all axes of the result "
+                                     "nor those of one operand alone",
+                                     nameOfValue(other)));
+    if (sign < 0) return opRejection(op, "subtracts a bias");
     if (form.bias >= 0)
-      return rejected(op, fmt::format("adds '{}', a second bias", nameOfValue(other)));
+      return opRejection(op, fmt::format("adds '{}', a second bias", nameOfValue(other)));
     form.bias = other;
     return "";
   }
 
   std::string addResidual(const BodyOp &op, ValueId other, double sign) {
     if (form.residual >= 0)
-      return rejected(
+      return opRejection(
           op, fmt::format("adds '{}', a second tensor of the result's shape", nameOfValue(other)));
     form.residual = other;
     form.beta = sign;
@@ -215,9 +217,9 @@ private:
     const auto input = std::ranges::find(region.inputs, op.operands[1], &EpilogueInput::value);
     if (op.operands[0] != form.result || input == region.inputs.end() ||
         input->role != EpilogueRole::result)
-      return rejected(op, "takes its gradient not from the GEMM");
+      return opRejection(op, "takes its gradient not from the GEMM");
     if (form.bias >= 0 || form.residual >= 0)
-      return rejected(op, "is of a sum; the library's derivative is of the GEMM alone");
+      return opRejection(op, "is of a sum; the library's derivative is of the GEMM alone");
     form.auxiliary = op.operands[1];
     isSlope = true;
     return "";
@@ -225,10 +227,12 @@ private:
 
   static std::string noForm(const BodyOp &op) {
     if (op.kind == OpKind::gelu || op.kind == OpKind::geluDx)
-      return rejected(op, "is of the error function; the library's GELU is the tanh approximation");
+      return opRejection(op,
+                         "is of the error function; the library's GELU is the tanh approximation");
     if (op.kind == OpKind::reluDx)
-      return rejected(op, "reads a tensor; the library's derivative of ReLU reads a mask of bits");
-    return rejected(op, "is none of the library's epilogues");
+      return opRejection(op,
+                         "reads a tensor; the library's derivative of ReLU reads a mask of bits");
+    return opRejection(op, "is none of the library's epilogues");
   }
 
   std::string matchOutputs() {
@@ -277,7 +281,9 @@ std::optional<LibraryEpilogue> parseLibraryEpilogue(std::string_view name) {
   return found == allEpilogues.end() ? std::nullopt : std::optional(found->epilogue);
 }
 
-LibraryFormOrRejection libraryForm(const Kernel &kernel) { return Matching(kernel).answer(); }
+Expected<LibraryForm, Reason> libraryForm(const Kernel &kernel) {
+  return Matching(kernel).answer();
+}
 
 std::string describe(const LibraryForm &form) {
   std::string text =

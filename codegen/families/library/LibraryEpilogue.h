@@ -8,6 +8,7 @@
 // keeps bits, which no tensor of ours holds.
 #pragma once
 
+#include "kernel/Expected.h"
 #include "kernel/Kernel.h"
 
 #include <optional>
@@ -62,13 +63,9 @@ struct LibraryForm {
   bool operator==(const LibraryForm &) const = default;
 };
 
-struct LibraryFormOrRejection {
-  std::optional<LibraryForm> form = {};
-  std::string rejection = {};  ///< why there is none: names the op or tensor
-};
-/// Of a kernel that opens with a contraction of two operands. Layouts, element types and precision
-/// are not looked at: LibraryGemm.h.
-LibraryFormOrRejection libraryForm(const Kernel &kernel);
+/// Or why there is none, naming the op or tensor. Of a kernel that opens with a contraction of two
+/// operands. Layouts, element types and precision are not looked at: LibraryGemm.h.
+Expected<LibraryForm, Reason> libraryForm(const Kernel &kernel);
 
 /// "gelu_aux_bias", "bias + residual"; empty for the GEMM alone.
 std::string describe(const LibraryForm &form);

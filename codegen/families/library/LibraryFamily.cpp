@@ -28,23 +28,22 @@
 
 namespace weft {
 
-SpaceOrRejection librarySpace(const Kernel &kernel, const Device &device) {
-  if (!contractionValues(kernel)) return {.reason = contractionRejection(kernel)};
-  if (!device.offers(libraryFamily.name)) return {.reason = "library GEMMs are switched off"};
-  const LibraryFormOrRejection form = libraryForm(kernel);
-  if (!form.form) return {.reason = form.rejection};
+Expected<ConfigurationSpace, Reason> librarySpace(const Kernel &kernel, const Device &device) {
+  if (!contractionValues(kernel)) return rejected(contractionRejection(kernel));
+  if (!device.offers(libraryFamily.name)) return rejected("library GEMMs are switched off");
+  const Expected<LibraryForm, Reason> form = libraryForm(kernel);
+  if (!form) return rejected(form.error().text);
   ConfigurationSpace space{.family = &libraryFamily, .knobs = {LibraryKnobs{}}};
   std::string rejection;
   for (LayoutTuple &tuple : contractionTuples(kernel)) {
-    LibraryGemmOrRejection answer =
-        asLibraryGemm(kernel, *form.form, toConfiguration(kernel, tuple, LibraryKnobs{}));
-    std::string reason =
-        answer.gemm ? precisionRejection(*answer.gemm) : std::move(answer.rejection);
+    Expected<LibraryGemm, Reason> answer =
+        asLibraryGemm(kernel, *form, toConfiguration(kernel, tuple, LibraryKnobs{}));
+    std::string reason = answer ? precisionRejection(*answer) : std::move(answer.error().text);
     if (reason.empty()) space.tuples.push_back(std::move(tuple));
     else rejection = std::move(reason);
   }
-  if (space.tuples.empty()) return {.reason = std::move(rejection)};
-  return {.space = std::move(space)};
+  if (space.tuples.empty()) return rejected(std::move(rejection));
+  return space;
 }
 
 }  // namespace weft

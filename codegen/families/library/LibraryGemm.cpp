@@ -229,11 +229,11 @@ public:
   Placement(const Kernel &kernel, const LibraryForm &form, const Configuration &configuration)
       : kernel(kernel), form(form), configuration(configuration) {}
 
-  LibraryGemmOrRejection answer() {
+  Expected<LibraryGemm, Reason> answer() {
     if (std::string rejection = typeRejection(kernel); !rejection.empty())
-      return {.rejection = std::move(rejection)};
+      return rejected(std::move(rejection));
     const auto shape = stridedBatchedGemm(kernel, configuration);
-    if (!shape) return {.rejection = "its layouts map to no batched strided GEMM"};
+    if (!shape) return rejected("its layouts map to no batched strided GEMM");
     gemm = {.shape = *shape,
             .dtype = kernel.values[size_t(form.result)].dtype,
             .alpha = form.alpha,
@@ -244,13 +244,13 @@ public:
     for (const auto place :
          {&Placement::placeResult, &Placement::placeResidual, &Placement::placeAuxiliary})
       if (!(this->*place)())
-        return {.rejection = "a tensor of the epilogue does not lie as the GEMM's axes do"};
+        return rejected("a tensor of the epilogue does not lie as the GEMM's axes do");
     if (std::string rejection = libraryRejection(gemm); !rejection.empty())
-      return {.rejection = std::move(rejection)};
+      return rejected(std::move(rejection));
     for (const ValueId vector : {form.bias, form.gradient})
       if (std::string rejection = vectorRejection(vector); !rejection.empty())
-        return {.rejection = std::move(rejection)};
-    return {.gemm = gemm};
+        return rejected(std::move(rejection));
+    return gemm;
   }
 
 private:
@@ -308,20 +308,20 @@ private:
 
 }  // namespace
 
-LibraryGemmOrRejection asLibraryGemm(const Kernel &kernel, const LibraryForm &form,
-                                     const Configuration &configuration) {
+Expected<LibraryGemm, Reason> asLibraryGemm(const Kernel &kernel, const LibraryForm &form,
+                                            const Configuration &configuration) {
   return Placement(kernel, form, configuration).answer();
 }
 
 LibraryGemm libraryGemm(const Kernel &kernel, const Configuration &configuration) {
-  const LibraryFormOrRejection form = libraryForm(kernel);
-  if (!form.form)
-    throw Error::unsupported("kernel '{}': no library GEMM: {}", kernel.name, form.rejection);
-  const LibraryGemmOrRejection answer = asLibraryGemm(kernel, *form.form, configuration);
-  const std::string rejection = answer.gemm ? precisionRejection(*answer.gemm) : answer.rejection;
+  const Expected<LibraryForm, Reason> form = libraryForm(kernel);
+  if (!form)
+    throw Error::unsupported("kernel '{}': no library GEMM: {}", kernel.name, form.error().text);
+  const Expected<LibraryGemm, Reason> answer = asLibraryGemm(kernel, *form, configuration);
+  const std::string rejection = answer ? precisionRejection(*answer) : answer.error().text;
   if (!rejection.empty())
     throw Error::unsupported("kernel '{}': no library GEMM: {}", kernel.name, rejection);
-  return *answer.gemm;
+  return *answer;
 }
 
 }  // namespace weft

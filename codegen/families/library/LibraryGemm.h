@@ -8,6 +8,7 @@
 #pragma once
 
 #include "codegen/families/library/LibraryEpilogue.h"
+#include "kernel/Expected.h"
 #include "kernel/StridedBatchedGemm.h"
 
 #include <optional>
@@ -57,12 +58,8 @@ std::string libraryRejection(const LibraryGemm &gemm);
 std::string precisionRejection(const LibraryGemm &gemm);
 
 /// The GEMM that a kernel is under its layouts, whatever its precision, or why it is none.
-struct LibraryGemmOrRejection {
-  std::optional<LibraryGemm> gemm = {};
-  std::string rejection = {};
-};
-LibraryGemmOrRejection asLibraryGemm(const Kernel &kernel, const LibraryForm &form,
-                                     const Configuration &configuration);
+Expected<LibraryGemm, Reason> asLibraryGemm(const Kernel &kernel, const LibraryForm &form,
+                                            const Configuration &configuration);
 /// Throws Error(unsupported) naming the kernel and the reason when it is no single GEMM under
 /// these layouts, or a less precise one.
 LibraryGemm libraryGemm(const Kernel &kernel, const Configuration &configuration);

@@ -60,8 +60,8 @@ std::string libraryAttributesText(const LibraryKnobs &knobs) {
 
 std::string epilogueText(const Kernel &kernel) {
   if (kernel.body.size() < 2) return "";
-  const LibraryFormOrRejection answer = libraryForm(kernel);
-  return answer.form ? ", epilogue " + describe(*answer.form) : "";
+  const Expected<LibraryForm, Reason> answer = libraryForm(kernel);
+  return answer ? ", epilogue " + describe(*answer) : "";
 }
 
 std::string describeKnobs(const Kernel &kernel, const Knobs &any) {

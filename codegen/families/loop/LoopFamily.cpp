@@ -414,9 +414,9 @@ int64_t accumulatorsOf(const Kernel &kernel) {
   return count;
 }
 
-SpaceOrRejection loopSpace(const Kernel &kernel, const Device &device) {
+Expected<ConfigurationSpace, Reason> loopSpace(const Kernel &kernel, const Device &device) {
   const LoopSpace iteration = iterationSpace(kernel);
-  if (!iteration.reason.empty()) return {.reason = iteration.reason};
+  if (!iteration.reason.empty()) return rejected(iteration.reason);
   ConfigurationSpace space{.family = &loopFamily};
   for (ValueId value : operandValues(kernel)) space.choices.push_back(layoutsOf(kernel, value));
   const bool isScatter = kernel.body[0].kind == OpKind::scatterAdd;
@@ -427,7 +427,7 @@ SpaceOrRejection loopSpace(const Kernel &kernel, const Device &device) {
   std::stable_sort(space.knobs.begin(), space.knobs.end(), [](const Knobs &a, const Knobs &b) {
     return preference(a.get<LoopKnobs>()) < preference(b.get<LoopKnobs>());
   });
-  return {.space = std::move(space)};
+  return space;
 }
 
 }  // namespace weft

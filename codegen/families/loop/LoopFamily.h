@@ -5,7 +5,7 @@
 
 namespace weft {
 
-SpaceOrRejection loopSpace(const Kernel &kernel, const Device &device);
+Expected<ConfigurationSpace, Reason> loopSpace(const Kernel &kernel, const Device &device);
 /// Family::price: LoopPricer's (LoopCost.h), operand by operand.
 Cost loopCost(const Kernel &kernel, const Configuration &configuration, const Device &device);
 

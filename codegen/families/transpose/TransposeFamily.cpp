@@ -16,12 +16,12 @@ bool isIdentity(const Kernel &kernel) {
 
 }  // namespace
 
-SpaceOrRejection transposeSpace(const Kernel &kernel, const Device &) {
-  if (!isIdentity(kernel)) return {.reason = "the body is not one identity"};
+Expected<ConfigurationSpace, Reason> transposeSpace(const Kernel &kernel, const Device &) {
+  if (!isIdentity(kernel)) return rejected("the body is not one identity");
   const Value &value = kernel.values[kernel.inputs[0]];
   if (kernel.values[kernel.outputs[0]].axes != value.axes ||
       kernel.values[kernel.outputs[0]].dtype != value.dtype)
-    return {.reason = "operand and result types differ"};
+    return rejected("operand and result types differ");
   ConfigurationSpace space{.family = &transposeFamily};
   const std::vector<Layout> layouts = distinctAndPaddedLayouts(kernel, kernel.inputs[0]);
   for (const Layout &from : layouts)
@@ -31,8 +31,8 @@ SpaceOrRejection transposeSpace(const Kernel &kernel, const Device &) {
     for (int width : widths)
       if (width * sizeOf(value.dtype) <= maximumAccessBytes)
         space.knobs.push_back(TransposeKnobs{.tile = tile, .vectorWidth = width, .threads = 256});
-  if (space.isEmpty()) return {.reason = "the tensor has one layout only"};
-  return {.space = std::move(space)};
+  if (space.isEmpty()) return rejected("the tensor has one layout only");
+  return space;
 }
 
 }  // namespace weft

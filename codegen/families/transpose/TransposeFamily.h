@@ -5,7 +5,7 @@
 
 namespace weft {
 
-SpaceOrRejection transposeSpace(const Kernel &kernel, const Device &device);
+Expected<ConfigurationSpace, Reason> transposeSpace(const Kernel &kernel, const Device &device);
 /// Both sides move whole rows of a tile; one shorter than a sector wastes the rest of it.
 Cost transposeCost(const Kernel &kernel, const Configuration &configuration, const Device &device);
 

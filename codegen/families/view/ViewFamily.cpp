@@ -165,18 +165,18 @@ std::vector<LayoutTuple> regroupTuples(const Kernel &kernel) {
 
 }  // namespace
 
-SpaceOrRejection viewSpace(const Kernel &kernel, const Device &) {
+Expected<ConfigurationSpace, Reason> viewSpace(const Kernel &kernel, const Device &) {
   if (kernel.body.size() != 1 || kernel.body[0].operatorClass != OperatorClass::movement)
-    return {.reason = "the body is not one movement op"};
+    return rejected("the body is not one movement op");
   const OpKind op = kernel.body[0].kind;
   if (!mayBeView(op))
-    return {.reason = "'" + std::string(nameOf(op)) + "' moves elements in every layout"};
+    return rejected("'" + std::string(nameOf(op)) + "' moves elements in every layout");
   ConfigurationSpace space{.family = &viewFamily, .knobs = {ViewKnobs{}}};
   if (op == OpKind::slice) space.tuples = sliceTuples(kernel);
   else if (op == OpKind::concat) space.tuples = concatTuples(kernel);
   else space.tuples = regroupTuples(kernel);
-  if (space.isEmpty()) return {.reason = "no layout makes '" + std::string(nameOf(op)) + "' free"};
-  return {.space = std::move(space)};
+  if (space.isEmpty()) return rejected("no layout makes '" + std::string(nameOf(op)) + "' free");
+  return space;
 }
 
 std::string CopyReason::text() const {

@@ -9,7 +9,7 @@
 
 namespace weft {
 
-SpaceOrRejection viewSpace(const Kernel &kernel, const Device &device);
+Expected<ConfigurationSpace, Reason> viewSpace(const Kernel &kernel, const Device &device);
 
 /// A stable code, V001 to V005, and what of the configuration it is about.
 struct CopyReason {

@@ -34,8 +34,8 @@ Kernel joinHeads(int64_t q, int64_t r, int64_t j, DType type = DType::f16) {
 }
 
 std::vector<LayoutTuple> viewsOf(const Kernel &kernel) {
-  const SpaceOrRejection answer = viewSpace(kernel, device());
-  return answer.space ? answer.space->tuples : std::vector<LayoutTuple>{};
+  const Expected<ConfigurationSpace, Reason> answer = viewSpace(kernel, device());
+  return answer ? answer->tuples : std::vector<LayoutTuple>{};
 }
 
 std::set<std::vector<int>> ordersOf(const std::vector<LayoutTuple> &tuples) {

@@ -115,7 +115,7 @@ TEST_CASE(
     CHECK(!all.empty());
     std::set<bool> orders;
     for (const Configuration &one : nonEmpty(all)) {
-      const GemmProblem gemm = *wgmmaProblem(kernel, one).gemm;
+      const GemmProblem gemm = *wgmmaProblem(kernel, one);
       CHECK((gemm.a.isAlongK() && gemm.b.isAlongK() && gemm.a.usesTma && gemm.b.usesTma));
       CHECK(gemm.usesTma == (result != DType::f32));
       CHECK((gemm.depth() == 32 && sm90KTiles(gemm) == 3));
@@ -132,7 +132,7 @@ TEST_CASE(
   }
   const Configuration one = rowMajorGemm(Sm90GemmKnobs{});
   const auto tmaOperands = [&](int64_t k) {
-    const GemmProblem gemm = *wgmmaProblem(tf32Gemm({.m = 33, .n = 40, .k = k}), one).gemm;
+    const GemmProblem gemm = *wgmmaProblem(tf32Gemm({.m = 33, .n = 40, .k = k}), one);
     return gemm.a.usesTma && gemm.b.usesTma;
   };
   CHECK(tmaOperands(36));
@@ -155,7 +155,7 @@ TEST_CASE("why other products of f32 have none there") {
   Configuration outer = rowMajorGemm(Sm90GemmKnobs{});
   outer.inputs[1].order = {0, 2, 1};
   const Kernel kernel = tf32Gemm({.m = 64, .n = 48, .k = 80});
-  CHECK(wgmmaProblem(kernel, outer).rejection ==
+  CHECK(reasonOf(wgmmaProblem(kernel, outer)) ==
         "operand B is not contiguous along k; WGMMA takes tf32 in no other order");
   CHECK_THROWS_WITH(codegen::emit(kernel, outer, "sm_90a"),
                     Catch::Contains("operand B is not contiguous along k"));

@@ -73,17 +73,17 @@ struct Attention {
 };
 
 AttentionRegion regionOf(const Kernel &kernel) {
-  const AttentionRegionOrRejection answer = attentionRegion(kernel);
-  INFO(answer.rejection);
-  REQUIRE(answer.region);
-  CHECK(answer.rejection.empty());
-  return *answer.region;
+  const Expected<AttentionRegion, Reason> answer = attentionRegion(kernel);
+  INFO(reasonOf(answer));
+  REQUIRE(answer);
+  CHECK(reasonOf(answer).empty());
+  return *answer;
 }
 
 std::string rejectionOf(const Kernel &kernel) {
-  const AttentionRegionOrRejection answer = attentionRegion(kernel);
-  CHECK(answer.region.has_value() == answer.rejection.empty());
-  return answer.rejection;
+  const Expected<AttentionRegion, Reason> answer = attentionRegion(kernel);
+  CHECK(answer.has_value() == reasonOf(answer).empty());
+  return reasonOf(answer);
 }
 
 }  // namespace
@@ -213,13 +213,13 @@ TEST_CASE("operands stand in any place among the inputs") {
 TEST_CASE("a fused attention is no GEMM with an epilogue, and says why") {
   Attention a;
   a.fold(a.contract());
-  CHECK(contractionRegion(a.builder.build({a.output})).rejection ==
+  CHECK(reasonOf(contractionRegion(a.builder.build({a.output}))) ==
         "'online_softmax_contract' is of class contraction; an epilogue is element-wise");
   KernelBuilder alone("fold", extents);
   const int scores = alone.input("scores", "bjk"), v = alone.input("v", "bkw");
   const int output = alone.op("online_softmax_contract", OperatorClass::contraction, {scores, v},
                               "output", "bjw", "k");
-  CHECK(contractionRegion(alone.build({output})).rejection ==
+  CHECK(reasonOf(contractionRegion(alone.build({output}))) ==
         "the body does not open with a contraction of two operands");
 }
 

@@ -1,5 +1,6 @@
 // Fused contractions: which kernels are one, the role of what their epilogues read, and every
 // rejection.
+#include "codegen/families/contraction/EpilogueLimits.h"
 #include "codegen/families/gemm_fma/FmaGemmKnobs.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/CoordinateExpressions.h"
@@ -52,9 +53,9 @@ int reduce(Projection &p, int of, const std::string &kind, const std::string &le
 }
 
 std::string rejectionOf(const Kernel &kernel) {
-  const ContractionRegionOrRejection answer = contractionRegion(kernel);
-  CHECK(answer.region.has_value() == answer.rejection.empty());
-  return answer.rejection;
+  const Expected<ContractionRegion, Reason> answer = contractionRegion(kernel);
+  CHECK(answer.has_value() == reasonOf(answer).empty());
+  return reasonOf(answer);
 }
 
 }  // namespace
@@ -62,11 +63,11 @@ std::string rejectionOf(const Kernel &kernel) {
 TEST_CASE("a contraction alone is a region without an epilogue") {
   const auto answer =
       contractionRegion(contractKernel({{'m', 4}, {'n', 5}, {'k', 6}}, "mk", "kn", "mn"));
-  REQUIRE(answer.region);
-  CHECK(answer.region->isPlain());
-  CHECK(answer.region->inputs.empty());
-  CHECK(answer.region->storesAccumulator);
-  CHECK(answer.region->operands == GemmInputs{0, 1});
+  REQUIRE(answer);
+  CHECK(answer->isPlain());
+  CHECK(answer->inputs.empty());
+  CHECK(answer->storesAccumulator);
+  CHECK(answer->operands == GemmInputs{0, 1});
 }
 
 TEST_CASE("inputs of an epilogue have roles, outputs may be intermediate") {
@@ -84,8 +85,8 @@ TEST_CASE("inputs of an epilogue have roles, outputs may be intermediate") {
             last = p.map("mul", {masked, factor}, "last");
   const int end = p.map("sub", {last, row}, "end");
   const auto answer = contractionRegion(p.builder.build({biased, end}));
-  REQUIRE(answer.region);
-  const ContractionRegion &region = *answer.region;
+  REQUIRE(answer);
+  const ContractionRegion &region = *answer;
   CHECK(region.epilogue == std::vector<OpId>{1, 2, 3, 4, 5, 6, 7});
   CHECK_FALSE(region.storesAccumulator);
   CHECK(region.c == p.c);
@@ -101,16 +102,16 @@ TEST_CASE("masks of coordinates stand in an epilogue, before a local softmax, to
   const Kernel causal = samples::gemmCausal(extents, DType::f16),
                padding = samples::gemmWindowPadding(extents, DType::f16),
                batched = samples::batchedPadding(extents, DType::f16);
-  const ContractionRegion ofCausal = contractionRegion(causal).region.value();
+  const ContractionRegion ofCausal = contractionRegion(causal).value();
   CHECK(ofCausal.epilogue == std::vector<OpId>{1});
   CHECK(ofCausal.inputs.empty());
   CHECK_FALSE(ofCausal.isPlain());
-  CHECK(contractionRegion(padding).region.value().inputs ==
+  CHECK(contractionRegion(padding).value().inputs ==
         std::vector<EpilogueInput>{{2, 2, EpilogueRole::mixed}, {3, 3, EpilogueRole::n}});
-  CHECK(contractionRegion(batched).region.value().inputs ==
+  CHECK(contractionRegion(batched).value().inputs ==
         std::vector<EpilogueInput>{{2, 2, EpilogueRole::mixed}});
   const Kernel scores = samples::windowLocalSoftmax({}, DType::f16);
-  const ContractionRegion ofScores = contractionRegion(scores).region.value();
+  const ContractionRegion ofScores = contractionRegion(scores).value();
   CHECK(ofScores.epilogue == std::vector<OpId>{1, 2});
   CHECK(ofScores.softmax);
   // Coordinates take registers beside the accumulators.
@@ -125,9 +126,9 @@ TEST_CASE("the GEMM itself may be stored; results may lie in another logical ord
   p.contract();
   const int gated = p.map("mul", {up, p.c}, "gated", "ubj");
   const auto answer = contractionRegion(p.builder.build({p.c, gated}));
-  REQUIRE(answer.region);
-  CHECK(answer.region->storesAccumulator);
-  CHECK(answer.region->inputs.front().role == EpilogueRole::result);
+  REQUIRE(answer);
+  CHECK(answer->storesAccumulator);
+  CHECK(answer->inputs.front().role == EpilogueRole::result);
 }
 
 TEST_CASE("operands stand in any place among the inputs") {
@@ -139,8 +140,8 @@ TEST_CASE("operands stand in any place among the inputs") {
   builder.last().expression = Expression::parse("{0} + {1}");
   const Kernel kernel = builder.build({biased});
   const auto answer = contractionRegion(kernel);
-  REQUIRE(answer.region);
-  CHECK(answer.region->operands == GemmInputs{2, 1});
+  REQUIRE(answer);
+  CHECK(answer->operands == GemmInputs{2, 1});
   const Configuration configuration{.inputs = {rowMajor(1), rowMajor(2), rowMajor(3)},
                                     .outputs = {rowMajor(3)},
                                     .knobs = FmaGemmKnobs{}};
@@ -240,8 +241,8 @@ TEST_CASE("sums of what follows a contraction keep the axes of one side of the G
   const int columns = reduce(p, biased, "sum", "u", "bj", "columns"),
             rows = reduce(p, square, "sum", "jb", "u", "rows");
   const auto answer = contractionRegion(p.builder.build({biased, rows, columns}));
-  REQUIRE(answer.region);
-  const ContractionRegion &region = *answer.region;
+  REQUIRE(answer);
+  const ContractionRegion &region = *answer;
   CHECK(region.epilogue == std::vector<OpId>{1, 2});
   CHECK(region.reductions == std::vector<EpilogueReduction>{{3, 2, biased, EpilogueRole::n},
                                                             {4, 1, square, EpilogueRole::m}});
@@ -256,11 +257,11 @@ TEST_CASE("a sum of the GEMM alone makes its region no plain one, and takes regi
   const int columns = reduce(p, p.c, "sum", "u", "bj");
   const Kernel kernel = p.builder.build({p.c, columns});
   const auto answer = contractionRegion(kernel);
-  REQUIRE(answer.region);
-  CHECK(answer.region->epilogue.empty());
-  CHECK_FALSE(answer.region->isPlain());
-  CHECK(answer.region->storesAccumulator);
-  CHECK(epilogueRegisters(kernel, *answer.region) > 0);
+  REQUIRE(answer);
+  CHECK(answer->epilogue.empty());
+  CHECK_FALSE(answer->isPlain());
+  CHECK(answer->storesAccumulator);
+  CHECK(epilogueRegisters(kernel, *answer) > 0);
 }
 
 TEST_CASE(
@@ -275,8 +276,8 @@ TEST_CASE(
           reduce(p, p.c, "sum", n % 2 ? "bj" : "u", n % 2 ? "u" : "bj", "sum" + std::to_string(n)));
     const Kernel kernel = p.builder.build(outputs);
     const auto answer = contractionRegion(kernel);
-    REQUIRE(answer.region);
-    return epilogueRegisters(kernel, *answer.region);
+    REQUIRE(answer);
+    return epilogueRegisters(kernel, *answer);
   };
   const int one = registersOf(1), two = registersOf(2), three = registersOf(3), ofSum = two - one;
   CHECK(three - two == ofSum - 16);  // 232 registers of a consumer and not 216
@@ -346,8 +347,8 @@ TEST_CASE("a local softmax ends an epilogue: its group, its sub-vectors, its out
   for (const bool startsWithKeys : {false, true}) {
     const Kernel kernel = samples::scoresLocalSoftmax(extents, DType::f16, startsWithKeys);
     const auto answer = contractionRegion(kernel);
-    REQUIRE(answer.region);
-    const ContractionRegion &region = *answer.region;
+    REQUIRE(answer);
+    const ContractionRegion &region = *answer;
     const ValueId score = kernel.body[0].results[0];
     const AxisId subVectors = kernel.values[size_t(kernel.outputs[1])].axes[3];
     CHECK(region.softmax ==
@@ -389,21 +390,21 @@ TEST_CASE("a local softmax ends an epilogue: its group, its sub-vectors, its out
   const Configuration one{.inputs = {rowMajor(4), rowMajor(4)},
                           .outputs = {rowMajor(4), rowMajor(4), rowMajor(4)},
                           .knobs = FmaGemmKnobs{}};
-  CHECK(softmaxRejection(kernel, one, *contractionRegion(kernel).region, true) ==
+  CHECK(softmaxRejection(kernel, one, *contractionRegion(kernel), true) ==
         "'local_softmax' has sub-vectors of 24 elements; 16, 32 and 64 are taken behind a GEMM");
 }
 
 TEST_CASE("a dropout of exponentials may follow their local softmax, and nothing else") {
   const Kernel kernel = samples::droppedLocalSoftmax({}, DType::f16);
   const auto answer = contractionRegion(kernel);
-  REQUIRE(answer.region);
-  CHECK(answer.region->softmax->dropped == EpilogueSoftmax::Dropped{.op = 3, .output = 3});
-  CHECK((answer.region->isWhole(0) && !answer.region->isWhole(2) && answer.region->isWhole(3)));
-  CHECK(answer.region->wholeOutputs(kernel) == 2);
-  CHECK(answer.region->elementwiseOps() == std::vector<OpId>{1, 3});
+  REQUIRE(answer);
+  CHECK(answer->softmax->dropped == EpilogueSoftmax::Dropped{.op = 3, .output = 3});
+  CHECK((answer->isWhole(0) && !answer->isWhole(2) && answer->isWhole(3)));
+  CHECK(answer->wholeOutputs(kernel) == 2);
+  CHECK(answer->elementwiseOps() == std::vector<OpId>{1, 3});
   const Kernel without = samples::causalLocalSoftmax({}, DType::f16);
-  CHECK(epilogueRegisters(kernel, *answer.region) >
-        epilogueRegisters(without, *contractionRegion(without).region));
+  CHECK(epilogueRegisters(kernel, *answer) >
+        epilogueRegisters(without, *contractionRegion(without)));
   const auto changed = [&](const auto &change) {
     Kernel other = kernel;
     change(other);

@@ -76,7 +76,7 @@ TEST_CASE("five contractions and what lies between them are one candidate, by it
   CHECK(std::ranges::count(with, whole) == 1);
   REQUIRE(asked.size() == 1);
   CHECK(asked[0].name == "attention_backward_tanh");
-  const auto region = attentionBackwardRegion(asked[0]).region;
+  const auto region = attentionBackwardRegion(asked[0]);
   REQUIRE(region);
   CHECK(asked[0].values[size_t(region->dScores)].name == "d_scores");
   CHECK(asked[0].values[size_t(region->logSums)].name == "log_sums");
@@ -144,7 +144,7 @@ TEST_CASE("the gradient of the dot products is one result more where something r
     CHECK(verdict(proposeFusions(layer.graph.build(layer.results), options), whole) == "accepted");
     REQUIRE(asked.size() == 1);
     CHECK(asked[0].outputs.size() == 4);
-    CHECK(attentionBackwardRegion(asked[0]).region.value().storesScores);
+    CHECK(attentionBackwardRegion(asked[0]).value().storesScores);
   }
 }
 

@@ -54,7 +54,7 @@ TEST_CASE("the contraction, what follows it and the fold are one candidate, name
   CHECK(verdict(result, {1, 2, 3, 4}) == "accepted");
   REQUIRE(asked.size() == 1);
   CHECK(asked[0].name == "attention_add_tanh");
-  CHECK(attentionRegion(asked[0]).region);
+  CHECK(attentionRegion(asked[0]));
   // Scores, biased and capped scores are neither written nor read.
   for (const FusionRecord &record : nonEmpty(result.records))
     if (record.ops == std::vector{1, 2, 3, 4})

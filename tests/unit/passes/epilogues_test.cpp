@@ -150,7 +150,7 @@ TEST_CASE(
   FuseOptions options;
   options.epilogueRejection = [&](const Kernel &kernel) {
     asked.push_back(kernel);
-    return libraryForm(kernel).rejection;
+    return reasonOf(libraryForm(kernel));
   };
   const FusionResult result = proposeFusions(flow, options);
   CHECK(candidatesWith(result, 1) == std::vector<std::vector<int>>{{0, 1}});
@@ -197,7 +197,7 @@ TEST_CASE(
                                "'part' leaves not just the axes"));
   REQUIRE(!taken.empty());
   for (const Kernel &kernel : nonEmpty(taken)) {
-    CHECK(contractionRegion(kernel).region);
+    CHECK(contractionRegion(kernel));
     CHECK(kernel.values[size_t(kernel.outputs[0])].axes.size() == 3);
   }
 }

@@ -116,7 +116,7 @@ TEST_CASE("what no family takes is not proposed, and says why") {
   Normalized all;
   FuseOptions options = takingAll();
   options.prologueRejection = [](const Kernel &kernel) {
-    return contractionRegion(kernel).region->prologue->contraction > 1 ? "one op is enough" : "";
+    return contractionRegion(kernel)->prologue->contraction > 1 ? "one op is enough" : "";
   };
   const FusionResult result = proposeFusions(all.graph.build({all.biased}), options);
   CHECK(verdict(result, {0, 1, 2, 3, 4}) == "F026 contraction-prologue-off (one op is enough)");

@@ -41,23 +41,24 @@ std::string describe(const Kernel &, const Knobs &knobs) {
 
 /// Of a kernel that was recognised.
 template <typename Struct>
-SpaceOrRejection spaceOf(const Kernel &kernel, const std::string &rejection, bool isOffered) {
-  if (!rejection.empty()) return {.reason = rejection};
-  if (!isOffered) return {.reason = "it is switched off"};
+Expected<ConfigurationSpace, Reason> spaceOf(const Kernel &kernel, const std::string &rejection,
+                                             bool isOffered) {
+  if (!rejection.empty()) return rejected(rejection);
+  if (!isOffered) return rejected("it is switched off");
   LayoutTuple tuple;
   for (const ValueId value : operandValues(kernel))
     tuple.push_back(
         normalized(rowMajor(kernel.values[size_t(value)].axes.size()), extentsOf(kernel, value)));
-  return {.space = ConfigurationSpace{
-              .family = &Struct::family(), .tuples = {std::move(tuple)}, .knobs = {Struct{}}}};
+  return ConfigurationSpace{
+      .family = &Struct::family(), .tuples = {std::move(tuple)}, .knobs = {Struct{}}};
 }
 
-inline SpaceOrRejection space(const Kernel &kernel, const Device &) {
-  return spaceOf<SampleAttentionKnobs>(kernel, attentionRegion(kernel).rejection,
+inline Expected<ConfigurationSpace, Reason> space(const Kernel &kernel, const Device &) {
+  return spaceOf<SampleAttentionKnobs>(kernel, reasonOf(attentionRegion(kernel)),
                                        setting().isOffered);
 }
-inline SpaceOrRejection backwardSpace(const Kernel &kernel, const Device &) {
-  return spaceOf<SampleAttentionBackwardKnobs>(kernel, attentionBackwardRegion(kernel).rejection,
+inline Expected<ConfigurationSpace, Reason> backwardSpace(const Kernel &kernel, const Device &) {
+  return spaceOf<SampleAttentionBackwardKnobs>(kernel, reasonOf(attentionBackwardRegion(kernel)),
                                                setting().isBackwardOffered);
 }
 

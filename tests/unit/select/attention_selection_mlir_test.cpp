@@ -164,7 +164,7 @@ weft.graph @g(%q: !q, %k: !k, %v: !v) -> (!y, !l) {
   REQUIRE(kernelsOf(selection) == std::vector<std::string>{"attention"});
   const Kernel &kernel =
       selection.problem().candidates[size_t(selection.best().steps[0].candidate)].kernel;
-  CHECK(attentionRegion(kernel).region.value().logSums == kernel.outputs.at(1));
+  CHECK(attentionRegion(kernel).value().logSums == kernel.outputs.at(1));
 }
 
 TEST_CASE("without a family the error names the op, each family's reason, and the record") {
@@ -245,7 +245,7 @@ TEST_CASE("a trained attention is one kernel forward and one backward, with the 
   const select::Step &last = selection.best().steps.back();
   CHECK(last.configuration.knobs.is<SampleAttentionBackwardKnobs>());
   const Kernel &kernel = problem.candidates[size_t(last.candidate)].kernel;
-  CHECK(attentionBackwardRegion(kernel).region.value().hasDropout);
+  CHECK(attentionBackwardRegion(kernel).value().hasDropout);
   CHECK(kernel.outputs.size() == 3);
   const auto module = materialize(*variant.module, problem, selection.best());
   test::requireSame(loaded->graph(), test::graphOf(*module));
@@ -278,7 +278,7 @@ weft.graph @g(%q: !q, %k: !k, %v: !v, %bias: !bias) -> !y {{
     });
     REQUIRE(backward != steps.end());
     const Kernel &kernel = problem.candidates[size_t(backward->candidate)].kernel;
-    CHECK(attentionBackwardRegion(kernel).region.value().storesScores);
+    CHECK(attentionBackwardRegion(kernel).value().storesScores);
     CHECK(std::ranges::count(kernelsOf(selection), "reduce") == int(isBroadcast));
     const auto module = materialize(*variant.module, problem, selection.best());
     test::requireSame(loaded->graph(), test::graphOf(*module));

@@ -20,7 +20,7 @@ using weft::test::nonEmpty;
 
 namespace {
 
-AttentionRegion regionOf(const Kernel &kernel) { return attentionRegion(kernel).region.value(); }
+AttentionRegion regionOf(const Kernel &kernel) { return attentionRegion(kernel).value(); }
 
 Configuration rowMajorConfiguration(const Kernel &kernel) {
   LayoutTuple tuple;

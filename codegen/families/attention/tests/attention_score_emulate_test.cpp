@@ -74,7 +74,7 @@ constexpr const char *harness = R"(
 
 void emitText(Subject &subject) {
   const Kernel &kernel = subject.kernel;
-  const AttentionRegion region = attentionRegion(kernel).region.value();
+  const AttentionRegion region = attentionRegion(kernel).value();
   LayoutTuple tuple;
   for (const ValueId value : operandValues(kernel))
     tuple.push_back(distinctLayouts(extentsOf(kernel, value)).back());
@@ -156,7 +156,7 @@ Outcome runOn(const Subject &subject, const emulate::HostKernel &host) {
     pointers.push_back(tensor.buffer.bytes().data());
   }
   const AttentionProblem problem = valueOrThrow(
-      attentionProblem(kernel, attentionRegion(kernel).region.value(), subject.configuration));
+      attentionProblem(kernel, attentionRegion(kernel).value(), subject.configuration));
   Outcome outcome{.scores =
                       std::vector<float>(size_t(problem.heads * problem.queries * problem.keys))};
   pointers.push_back(outcome.scores.data());
@@ -261,7 +261,7 @@ TEST_CASE("coverage of a block mask is exact in every tile, and scores follow it
     CHECK(subject.score.hasMasks);
     CHECK(!subject.score.hasValueOps);
     CHECK(subject.score.scoreWithoutMasks == "weft::UnchangedScore{}");
-    const AttentionRegion region = attentionRegion(subject.kernel).region.value();
+    const AttentionRegion region = attentionRegion(subject.kernel).value();
     const BlockTable &table =
         *blockTableOf(subject.kernel, subject.kernel.body[region.scoreOps[0]]);
     int wrong = 0;

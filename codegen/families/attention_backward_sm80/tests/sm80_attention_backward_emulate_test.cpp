@@ -32,7 +32,7 @@ struct Subject {
 /// Layouts by number among all that the family takes.
 Configuration configurationOf(const Kernel &kernel, const Sm80AttentionBackwardKnobs &knobs,
                               size_t number) {
-  const AttentionBackwardRegion region = attentionBackwardRegion(kernel).region.value();
+  const AttentionBackwardRegion region = attentionBackwardRegion(kernel).value();
   const std::vector<LayoutTuple> tuples = attentionBackwardTuples(kernel, region);
   for (size_t n = 0; n < tuples.size(); ++n) {
     const Configuration configuration =
@@ -55,7 +55,7 @@ void fillHidden(const Subject &subject, double value,
                 std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
   if (subject.hidden == 0) return;
   const Kernel &kernel = subject.kernel;
-  const AttentionBackwardRegion region = attentionBackwardRegion(kernel).region.value();
+  const AttentionBackwardRegion region = attentionBackwardRegion(kernel).value();
   for (const int input : {region.k, region.v})
     emulate::fillKeys(kernel,
                       size_t(std::ranges::find(kernel.inputs, input) - kernel.inputs.begin()),
@@ -84,7 +84,7 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
         return true;
       }
       const bool isTf32 = own != "log_sums" && tensor.type == DType::f32 &&
-                          attentionBackwardRegion(subject.kernel).region.value().readsTf32;
+                          attentionBackwardRegion(subject.kernel).value().readsTf32;
       if (isTf32) {  // all bits of the fraction: a product traps on them
         int64_t place = 0;
         tensor.forEach([&](std::span<const int64_t> at) {

@@ -38,8 +38,8 @@ std::string exclusion(const Kernel &kernel, const char *device = "a100") {
 }
 
 AttentionBackwardProblem problemOf(const Kernel &kernel, const Configuration &configuration) {
-  return valueOrThrow(attentionBackwardProblem(
-      kernel, attentionBackwardRegion(kernel).region.value(), configuration));
+  return valueOrThrow(
+      attentionBackwardProblem(kernel, attentionBackwardRegion(kernel).value(), configuration));
 }
 
 Configuration logicalOrder(const Kernel &kernel, const Sm80AttentionBackwardKnobs &knobs) {
@@ -152,7 +152,7 @@ TEST_CASE("tiles of backward attention by mma.sync fit registers and shared memo
 
 TEST_CASE("the gradient of queries lies in step with that of keys, whatever the output's does") {
   const Kernel kernel = plainBackward({.b = 2, .h = 3}, DType::f16);
-  const AttentionBackwardRegion region = attentionBackwardRegion(kernel).region.value();
+  const AttentionBackwardRegion region = attentionBackwardRegion(kernel).value();
   const std::vector<ValueId> operands = operandValues(kernel);
   const auto placeOf = [&](ValueId value) {
     return size_t(std::ranges::find(operands, value) - operands.begin());
@@ -174,7 +174,7 @@ TEST_CASE("the gradient of queries lies in step with that of keys, whatever the 
 
 TEST_CASE("layouts of backward attention: heads in any order, few enough of them") {
   const Kernel grouped = plainBackward({.b = 2, .h = 3, .g = 4}, DType::f16);
-  const AttentionBackwardRegion region = attentionBackwardRegion(grouped).region.value();
+  const AttentionBackwardRegion region = attentionBackwardRegion(grouped).value();
   const std::vector<LayoutTuple> tuples = attentionBackwardTuples(grouped, region);
   CHECK(tuples.size() <= mostAttentionTuples);
   CHECK(tuples.size() > 20);
@@ -188,7 +188,7 @@ TEST_CASE("layouts of backward attention: heads in any order, few enough of them
   CHECK(ofK.size() == 6);
   // Of few axes everything is free.
   const Kernel single = plainBackward({.b = 1, .h = 2}, DType::f16);
-  const auto all = attentionBackwardTuples(single, attentionBackwardRegion(single).region.value());
+  const auto all = attentionBackwardTuples(single, attentionBackwardRegion(single).value());
   CHECK(all.size() >= 128);
 }
 

@@ -30,7 +30,7 @@ struct Subject {
 /// Layouts by number among all that the family takes.
 Configuration configurationOf(const Kernel &kernel, const Sm90AttentionBackwardKnobs &knobs,
                               size_t number) {
-  const AttentionBackwardRegion region = attentionBackwardRegion(kernel).region.value();
+  const AttentionBackwardRegion region = attentionBackwardRegion(kernel).value();
   const std::vector<LayoutTuple> tuples = attentionBackwardTuples(kernel, region);
   for (size_t n = 0; n < tuples.size(); ++n) {
     const Configuration configuration =
@@ -62,7 +62,7 @@ void fillHidden(const Subject &subject, double value,
                 std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
   if (subject.hidden == 0) return;
   const Kernel &kernel = subject.kernel;
-  const AttentionBackwardRegion region = attentionBackwardRegion(kernel).region.value();
+  const AttentionBackwardRegion region = attentionBackwardRegion(kernel).value();
   for (const int input : {region.k, region.v})
     emulate::fillKeys(kernel,
                       size_t(std::ranges::find(kernel.inputs, input) - kernel.inputs.begin()),

@@ -36,7 +36,7 @@ std::string exclusion(const Kernel &kernel, const char *device = "h200") {
 }
 
 AttentionBackwardProblem problemOf(const Kernel &kernel, const Configuration &configuration) {
-  return *attentionBackwardProblem(kernel, *attentionBackwardRegion(kernel).region, configuration);
+  return *attentionBackwardProblem(kernel, *attentionBackwardRegion(kernel), configuration);
 }
 
 Configuration logicalOrder(const Kernel &kernel, const Sm90AttentionBackwardKnobs &knobs) {

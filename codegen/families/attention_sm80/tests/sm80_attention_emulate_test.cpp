@@ -33,7 +33,7 @@ struct Subject {
 /// Layouts by number among all that the family takes.
 Configuration configurationOf(const Kernel &kernel, const Sm80AttentionKnobs &knobs,
                               size_t number) {
-  const AttentionRegion region = attentionRegion(kernel).region.value();
+  const AttentionRegion region = attentionRegion(kernel).value();
   const std::vector<LayoutTuple> tuples = attentionTuples(kernel, region);
   for (size_t n = 0; n < tuples.size(); ++n) {
     const Configuration configuration =
@@ -58,7 +58,7 @@ void add(std::vector<Subject> &subjects, const Kernel &kernel, const Sm80Attenti
 void fillHidden(const Subject &subject, double value,
                 std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
   if (subject.hidden == 0) return;
-  const AttentionRegion region = attentionRegion(subject.kernel).region.value();
+  const AttentionRegion region = attentionRegion(subject.kernel).value();
   for (const size_t input : {region.kInput, region.vInput})
     emulate::fillKeys(subject.kernel, input, region.keyAxis, subject.hidden, value, tensors);
 }
@@ -66,7 +66,7 @@ void fillHidden(const Subject &subject, double value,
 /// Packed tokens in front of the first one and behind the last one.
 void fillUnused(const Subject &subject, double value,
                 std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
-  const auto packed = attentionRegion(subject.kernel).region.value().packed;
+  const auto packed = attentionRegion(subject.kernel).value().packed;
   for (size_t input = 0; packed && input < subject.kernel.inputs.size(); ++input) {
     const std::vector<AxisId> &axes =
         subject.kernel.values[size_t(subject.kernel.inputs[input])].axes;
@@ -273,7 +273,7 @@ TEST_CASE("probabilities are dropped by the coordinates of each, in every tile")
   add(subjects, droppedAttention(one, DType::f16, quarter), smallTile);
   // The part of an outer axis that comes behind others.
   Kernel behind = droppedAttention(odd, DType::bf16, quarter);
-  behind.body[attentionRegion(behind).region->fold].attributes["outer"] = int64_t(3);
+  behind.body[attentionRegion(behind)->fold].attributes["outer"] = int64_t(3);
   add(subjects, behind, smallTile);
   for (const int tileQueries : {32, 64}) {
     const Sm80AttentionKnobs knobs{tileQueries, 32, 2};
@@ -310,7 +310,7 @@ void addDecoding(std::vector<Subject> &subjects, const Kernel &kernel, int split
                  const std::vector<double> &lengths = {}) {
   const Configuration any = configurationOf(kernel, Sm80AttentionKnobs{}, 0);
   const AttentionProblem problem =
-      valueOrThrow(attentionProblem(kernel, attentionRegion(kernel).region.value(), any));
+      valueOrThrow(attentionProblem(kernel, attentionRegion(kernel).value(), any));
   Sm80AttentionKnobs knobs{.tileQueries = subjects.size() % 3 == 2 ? 32 : 16,
                            .tileKeys = subjects.size() % 2 == 0 ? 32 : 64,
                            .stages = 2 + int(subjects.size() % 3),
@@ -427,7 +427,7 @@ TEST_CASE("packed tiles of every number of rows have every head dimension") {
                                      .packed = 1,
                                      .splits = 2};
       const AttentionProblem problem = valueOrThrow(attentionProblem(
-          kernel, attentionRegion(kernel).region.value(), configurationOf(kernel, knobs, 0)));
+          kernel, attentionRegion(kernel).value(), configurationOf(kernel, knobs, 0)));
       if (sm80AttentionTileRejection(problem, knobs, {}).empty()) add(subjects, kernel, knobs);
       else CHECK(tileQueries == 128);
     }

@@ -36,8 +36,7 @@ std::string exclusion(const Kernel &kernel, const char *device = "a100") {
 }
 
 AttentionProblem problemOf(const Kernel &kernel, const Configuration &configuration) {
-  return valueOrThrow(
-      attentionProblem(kernel, attentionRegion(kernel).region.value(), configuration));
+  return valueOrThrow(attentionProblem(kernel, attentionRegion(kernel).value(), configuration));
 }
 
 Configuration logicalOrder(const Kernel &kernel, const Sm80AttentionKnobs &knobs) {
@@ -375,8 +374,7 @@ TEST_CASE("scores that gather from two tables have tiles of few keys, on sm_90a 
   }
   const Sm80AttentionKnobs knobs{.tileQueries = 64, .tileKeys = 64, .stages = 2};
   const AttentionProblem problem = problemOf(kernel, logicalOrder(kernel, knobs));
-  const Sm80ScoreNeeds needs =
-      sm80ScoreNeeds(kernel, attentionRegion(kernel).region.value(), problem);
+  const Sm80ScoreNeeds needs = sm80ScoreNeeds(kernel, attentionRegion(kernel).value(), problem);
   CHECK(sm80AttentionTileRejection(problem, knobs, needs) ==
         "64 keys of a warp, whose scores gather from 2 tables; at most 32 fit the registers");
 }

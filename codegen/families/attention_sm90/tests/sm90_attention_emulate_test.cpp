@@ -32,7 +32,7 @@ struct Subject {
 /// Layouts by number among all that the family takes.
 Configuration configurationOf(const Kernel &kernel, const Sm90AttentionKnobs &knobs,
                               size_t number) {
-  const AttentionRegion region = attentionRegion(kernel).region.value();
+  const AttentionRegion region = attentionRegion(kernel).value();
   const std::vector<LayoutTuple> tuples = attentionTuples(kernel, region);
   for (size_t n = 0; n < tuples.size(); ++n) {
     const Configuration configuration =
@@ -58,7 +58,7 @@ void add(std::vector<Subject> &subjects, const Kernel &kernel, const Sm90Attenti
 void fillHidden(const Subject &subject, double value,
                 std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
   if (subject.hidden == 0) return;
-  const AttentionRegion region = attentionRegion(subject.kernel).region.value();
+  const AttentionRegion region = attentionRegion(subject.kernel).value();
   for (const size_t input : {region.kInput, region.vInput})
     emulate::fillKeys(subject.kernel, input, region.keyAxis, subject.hidden, value, tensors,
                       subject.firstHidden);
@@ -92,7 +92,7 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
       emulate::fillPages(subject.kernel, subject.lengths, tensors);
       emulate::fillDocuments(subject.kernel, subject.segments, tensors);
       fillHidden(subject, NAN, tensors);
-      const auto packed = attentionRegion(subject.kernel).region.value().packed;
+      const auto packed = attentionRegion(subject.kernel).value().packed;
       for (size_t input = 0; packed && input < subject.kernel.inputs.size(); ++input) {
         const std::vector<AxisId> &axes =
             subject.kernel.values[size_t(subject.kernel.inputs[input])].axes;
@@ -171,8 +171,8 @@ TEST_CASE("consumers that share rows take blocks of keys in turn") {
   const Kernel wide = plainAttention({.h = 1, .j = 150, .k = 99, .p = 256, .w = 256}, DType::bf16);
   const Sm90AttentionKnobs narrow{
       .tileQueries = 64, .tileKeys = 64, .stages = 2, .ordered = 0, .keyConsumers = 2, .blocks = 1};
-  const AttentionProblem problem = valueOrThrow(attentionProblem(
-      wide, attentionRegion(wide).region.value(), configurationOf(wide, narrow, 0)));
+  const AttentionProblem problem = valueOrThrow(
+      attentionProblem(wide, attentionRegion(wide).value(), configurationOf(wide, narrow, 0)));
   REQUIRE(sm90AttentionStaysInQ(problem, narrow));
   add(subjects, wide, narrow);
   checkAll("sm90_attention_key_consumers", subjects);
@@ -213,8 +213,8 @@ TEST_CASE("attention of every number of panels of columns") {
   // No place for the output but that of the queries.
   const Kernel wide = plainAttention({.h = 1, .j = 150, .k = 99, .p = 256, .w = 256}, DType::bf16);
   const Sm90AttentionKnobs widest{.tileQueries = 128, .tileKeys = 80, .ordered = 0, .blocks = 1};
-  const AttentionProblem problem = valueOrThrow(attentionProblem(
-      wide, attentionRegion(wide).region.value(), configurationOf(wide, widest, 0)));
+  const AttentionProblem problem = valueOrThrow(
+      attentionProblem(wide, attentionRegion(wide).value(), configurationOf(wide, widest, 0)));
   REQUIRE(sm90AttentionStaysInQ(problem, widest));
   add(subjects, wide, widest);
   checkAll("sm90_attention_dimensions", subjects);
@@ -393,7 +393,7 @@ TEST_CASE("heads of a group are rows of one tile, whatever their number") {
   Sm90AttentionKnobs widest = knobs(128, 1);
   widest.tileKeys = 80, widest.queryStages = 1, widest.ordered = 0;
   const AttentionProblem problem = valueOrThrow(attentionProblem(
-      wide, attentionRegion(wide).region.value(), configurationOf(wide, widest, 0)));
+      wide, attentionRegion(wide).value(), configurationOf(wide, widest, 0)));
   REQUIRE(sm90AttentionStaysInQ(problem, widest));
   add(subjects, wide, widest);
   checkAll("sm90_attention_packed_heads", subjects);

@@ -41,7 +41,7 @@ std::string exclusion(const Kernel &kernel, const char *device = "h200") {
 }
 
 AttentionProblem problemOf(const Kernel &kernel, const Configuration &configuration) {
-  return *attentionProblem(kernel, *attentionRegion(kernel).region, configuration);
+  return *attentionProblem(kernel, *attentionRegion(kernel), configuration);
 }
 
 Configuration logicalOrder(const Kernel &kernel, const Sm90AttentionKnobs &knobs) {
@@ -355,7 +355,7 @@ TEST_CASE("heads are taken together so that few are never left to the end") {
 
 TEST_CASE("blocks that a tile sees are counted") {
   const auto blocks = [](const Kernel &kernel, int64_t queries, int64_t keys) {
-    return visibleBlocks(kernel, *attentionRegion(kernel).region,
+    return visibleBlocks(kernel, *attentionRegion(kernel),
                          problemOf(kernel, logicalOrder(kernel, {})), queries, keys);
   };
   const AttentionExtents extents{.j = 1024, .k = 1024};
@@ -372,7 +372,7 @@ TEST_CASE("blocks that a tile sees are counted") {
 
 TEST_CASE("what masks leave of the scores is estimated") {
   const auto share = [](const Kernel &kernel) {
-    return visibleScores(kernel, *attentionRegion(kernel).region,
+    return visibleScores(kernel, *attentionRegion(kernel),
                          problemOf(kernel, logicalOrder(kernel, {})));
   };
   const AttentionExtents extents{.j = 1024, .k = 1024};
@@ -390,11 +390,11 @@ TEST_CASE("what masks leave of the scores is estimated") {
 
 TEST_CASE("blocks and scores that block masks leave are counted from their tables") {
   const auto countsOf = [](const Kernel &kernel, int64_t queries, int64_t keys) {
-    return visibleBlocks(kernel, *attentionRegion(kernel).region,
+    return visibleBlocks(kernel, *attentionRegion(kernel),
                          problemOf(kernel, logicalOrder(kernel, {})), queries, keys);
   };
   const auto shareOf = [](const Kernel &kernel) {
-    return visibleScores(kernel, *attentionRegion(kernel).region,
+    return visibleScores(kernel, *attentionRegion(kernel),
                          problemOf(kernel, logicalOrder(kernel, {})));
   };
   const AttentionExtents extents{.h = 4, .j = 4096, .k = 4096};
@@ -428,7 +428,7 @@ TEST_CASE("blocks and scores that block masks leave are counted from their table
   }
   // The two that see all come first, and before other heads; without a table there is no order.
   const auto orderOf = [&](const Kernel &kernel) {
-    return sm90AttentionTileOrder(kernel, *attentionRegion(kernel).region,
+    return sm90AttentionTileOrder(kernel, *attentionRegion(kernel),
                                   problemOf(kernel, logicalOrder(kernel, {})),
                                   {.tileQueries = 64, .tileKeys = 64});
   };
@@ -469,7 +469,7 @@ TEST_CASE(
     const auto rejection = [&](const Sm90AttentionKnobs &knobs) {
       const AttentionProblem problem = problemOf(kernel, logicalOrder(kernel, knobs));
       return sm90AttentionTileRejection(
-          problem, knobs, scoreNeeds(kernel, attentionRegion(kernel).region.value(), problem));
+          problem, knobs, scoreNeeds(kernel, attentionRegion(kernel).value(), problem));
     };
     CHECK(
         has(rejection({.tileQueries = 192, .tileKeys = 32}), "three consumers leave no registers"));

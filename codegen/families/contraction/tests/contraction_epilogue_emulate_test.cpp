@@ -175,7 +175,7 @@ std::string bodyText(const Subject &subject, const std::vector<std::string> &out
   }
 )";
   const std::string place = "at.batch * gemm.batchStrideC + row * gemm.strideCm + column";
-  const ContractionRegion region = contractionRegion(subject.kernel).region.value();
+  const ContractionRegion region = contractionRegion(subject.kernel).value();
   std::string added;
   for (size_t n = 0; n < region.reductions.size(); ++n) {
     const bool isOfRows = (region.reductions[n].role == EpilogueRole::n) == subject.rowsAlongN;
@@ -200,7 +200,7 @@ std::string bodyText(const Subject &subject, const std::vector<std::string> &out
 
 void emitText(Subject &subject) {
   const Kernel &kernel = subject.kernel;
-  const ContractionRegion region = contractionRegion(kernel).region.value();
+  const ContractionRegion region = contractionRegion(kernel).value();
   Names names;
   for (const char *word : {"gemm", "lane", "operand", "epilogueOp", "Fragment", "GemmProblem"})
     names.reserve(word);
@@ -293,7 +293,7 @@ void check(const Subject &subject, const emulate::HostKernel &host) {
   uint32_t stream = 3;
   std::vector<void *> pointers, arguments;
   for (const auto &tensor : tensors) pointers.push_back(tensor->buffer.bytes().data());
-  const ContractionRegion region = contractionRegion(kernel).region.value();
+  const ContractionRegion region = contractionRegion(kernel).value();
   for (const EpilogueReduction &sum : region.reductions)
     std::ranges::fill(tensors[kernel.inputs.size() + sum.output]->buffer.bytes(), std::byte{0});
   for (void *&pointer : pointers) arguments.push_back(&pointer);
@@ -370,7 +370,7 @@ TEST_CASE("a contraction without an epilogue leaves its sums as they are") {
   const Configuration configuration{
       .inputs = {rowMajor(2), rowMajor(2)}, .outputs = {rowMajor(2)}, .knobs = FmaGemmKnobs{}};
   Names names;
-  const ContractionRegion region = contractionRegion(kernel).region.value();
+  const ContractionRegion region = contractionRegion(kernel).value();
   const EpilogueContext context{.kernel = kernel,
                                 .configuration = configuration,
                                 .region = region,

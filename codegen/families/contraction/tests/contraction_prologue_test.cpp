@@ -44,9 +44,9 @@ struct Projection {
 };
 
 std::string rejectionOf(const Kernel &kernel) {
-  const ContractionRegionOrRejection answer = contractionRegion(kernel);
-  CHECK(answer.region.has_value() == answer.rejection.empty());
-  return answer.rejection;
+  const Expected<ContractionRegion, Reason> answer = contractionRegion(kernel);
+  CHECK(answer.has_value() == reasonOf(answer).empty());
+  return reasonOf(answer);
 }
 std::string rejectionWith(const std::string &name, const std::string &axes,
                           DType type = DType::f16) {
@@ -78,16 +78,16 @@ TEST_CASE(
     "a normalization before a contraction is its prologue, and every other input has a role") {
   const Kernel kernel = normalizedProjection({}, DType::bf16);
   const auto answer = contractionRegion(kernel);
-  REQUIRE(answer.region);
-  REQUIRE(answer.region->prologue);
-  const ContractionPrologue &prologue = *answer.region->prologue;
+  REQUIRE(answer);
+  REQUIRE(answer->prologue);
+  const ContractionPrologue &prologue = *answer->prologue;
   CHECK(prologue.contraction == 4);
-  CHECK(answer.region->contraction == 4);
-  CHECK(answer.region->isPlain());
+  CHECK(answer->contraction == 4);
+  CHECK(answer->isPlain());
   CHECK(prologue.isOfA);
   CHECK(prologue.read == kernel.inputs[0]);
-  CHECK(answer.region->a == kernel.inputs[0]);
-  CHECK(answer.region->operands == GemmInputs{0, 5});
+  CHECK(answer->a == kernel.inputs[0]);
+  CHECK(answer->operands == GemmInputs{0, 5});
   CHECK(prologue.made == kernel.body[4].operands[0]);
   const std::vector<PrologueInput> expected = {
       {.input = 1, .value = kernel.inputs[1], .isOverOuter = true},
@@ -102,9 +102,9 @@ TEST_CASE("prologue inputs may be per row, per sub-vector of k or scalar, for ei
   const Kernel scaled = scaledContext({}, DType::f16),
                recomposed = recomposedContext({}, DType::f16),
                cast = castProjection({}, DType::f16, DType::f8e4m3);
-  const ContractionPrologue ofScaled = contractionPrologue(scaled).prologue.value(),
-                            ofRecomposed = contractionPrologue(recomposed).prologue.value(),
-                            ofCast = contractionPrologue(cast).prologue.value();
+  const ContractionPrologue ofScaled = contractionPrologue(scaled).value().value(),
+                            ofRecomposed = contractionPrologue(recomposed).value().value(),
+                            ofCast = contractionPrologue(cast).value().value();
   CHECK(ofScaled.inputs == std::vector<PrologueInput>{
                                {.input = 1, .value = 1, .isOverBatch = true, .isOverOuter = true}});
   CHECK_FALSE(ofRecomposed.isOfA);
@@ -122,7 +122,7 @@ TEST_CASE("a single row: gains along k are no second tensor of the operand's sha
   const int gain = made.input("gain", "i"), x = made.input("x", "bi"), w = made.input("w", "iu");
   const Kernel kernel = made.build(
       made.contract(made.map("mul", "{0} * {1}", {x, gain}, "y", "bi"), w, "bi,iu->bu", "i"));
-  const auto prologue = contractionRegion(kernel).region.value().prologue.value();
+  const auto prologue = contractionRegion(kernel).value().prologue.value();
   CHECK(prologue.read == x);
   CHECK(prologue.inputs ==
         std::vector<PrologueInput>{{.input = 0, .value = gain, .isOverK = true}});
@@ -130,7 +130,7 @@ TEST_CASE("a single row: gains along k are no second tensor of the operand's sha
 
 TEST_CASE("an epilogue is recognised behind a prologue") {
   const Kernel kernel = scaledBiasedProjection({}, DType::f16);
-  const ContractionRegion region = contractionRegion(kernel).region.value();
+  const ContractionRegion region = contractionRegion(kernel).value();
   CHECK(region.prologue);
   CHECK(region.contraction == 1);
   CHECK(region.epilogue == std::vector<OpId>{2});
@@ -306,9 +306,9 @@ TEST_CASE("a norm may be a prologue that reads the sums of its rows") {
     const Kernel kernel = reducedProjection({}, DType::f16, isRms);
     INFO(kernel.name);
     const auto answer = contractionRegion(kernel);
-    REQUIRE(answer.region);
-    REQUIRE(answer.region->prologue);
-    CHECK(answer.region->prologue->read == kernel.inputs[0]);
+    REQUIRE(answer);
+    REQUIRE(answer->prologue);
+    CHECK(answer->prologue->read == kernel.inputs[0]);
     std::vector<PrologueInput> expected = {
         {.input = 1, .value = kernel.inputs[1], .isOverOuter = true},
         {.input = 2, .value = kernel.inputs[2], .isOverK = true}};
@@ -316,7 +316,7 @@ TEST_CASE("a norm may be a prologue that reads the sums of its rows") {
       expected[1] = {.input = 2, .value = kernel.inputs[2], .isOverOuter = true};
       expected.push_back({.input = 3, .value = kernel.inputs[3], .isOverK = true});
     }
-    CHECK(answer.region->prologue->inputs == expected);
+    CHECK(answer->prologue->inputs == expected);
   }
 }
 
@@ -339,7 +339,7 @@ TEST_CASE("every kind of prologue accepts row-major tensors") {
 
 TEST_CASE("the axes of a prologue's input have the order of the GEMM's axes") {
   const Kernel kernel = scaledContext({}, DType::f16);
-  const ContractionPrologue prologue = contractionPrologue(kernel).prologue.value();
+  const ContractionPrologue prologue = contractionPrologue(kernel).value().value();
   Configuration configuration = rowMajorConfiguration(kernel, Sm80GemmKnobs{});
   CHECK(prologueLayoutRejection(kernel, configuration, prologue).empty());
   CHECK(prologueStrides(kernel, configuration, prologue, prologue.inputs[0]) ==
@@ -357,7 +357,7 @@ TEST_CASE("the axes of a prologue's input have the order of the GEMM's axes") {
   CHECK_THROWS_WITH(codegen::emit(kernel, configuration, "sm_90a"),
                     Catch::Contains("does not lie as the GEMM's axes do"));
   const Kernel recomposed = recomposedContext({}, DType::f16);
-  const ContractionPrologue subVectors = contractionPrologue(recomposed).prologue.value();
+  const ContractionPrologue subVectors = contractionPrologue(recomposed).value().value();
   CHECK(prologueStrides(recomposed, rowMajorConfiguration(recomposed, Sm80GemmKnobs{}), subVectors,
                         subVectors.inputs[0]) ==
         PrologueStrides{.batch = 72 * 5, .outer = 5, .k = 1});
@@ -366,7 +366,7 @@ TEST_CASE("the axes of a prologue's input have the order of the GEMM's axes") {
 TEST_CASE(
     "sm_90a transforms a TMA operand in shared memory, any other in the threads that copy it") {
   const auto problemOf = [](const Kernel &kernel) {
-    return wgmmaProblem(kernel, rowMajorConfiguration(kernel, Sm90GemmKnobs{})).gemm.value();
+    return wgmmaProblem(kernel, rowMajorConfiguration(kernel, Sm90GemmKnobs{})).value();
   };
   const GemmProblem aligned = problemOf(normalizedProjection({}, DType::f16)),
                     odd = problemOf(normalizedProjection({.i = 135}, DType::f16)),
@@ -398,7 +398,7 @@ TEST_CASE("accumulators are scaled instead of an operand only for rows of A in w
     Configuration configuration = rowMajorConfiguration(kernel, Sm90GemmKnobs{});
     if (isSwapped)
       std::ranges::swap(configuration.outputs[0].order[2], configuration.outputs[0].order[3]);
-    return wgmmaProblem(kernel, configuration).gemm.value();
+    return wgmmaProblem(kernel, configuration).value();
   };
   const PrologueExtents extents{.b = 2, .h = 2, .j = 72, .k = 192, .p = 64};
   const GemmProblem rows = problemOf(recomposedRows(extents, DType::f16, 64, true), false);
@@ -457,11 +457,11 @@ TEST_CASE("factors of sub-vectors have the layout of the operand, or have its ro
 TEST_CASE("an operand with a prologue has one stride along each group of axes") {
   const Kernel kernel = normalizedProjection({}, DType::f16);
   Configuration configuration = rowMajorConfiguration(kernel, Sm90GemmKnobs{});
-  CHECK(wgmmaProblem(kernel, configuration).gemm);
+  CHECK(wgmmaProblem(kernel, configuration));
   configuration.outputs[0].order = {1, 0, 2};  // rows (b,j) of x do not merge in it
-  const GemmProblemOrRejection answer = wgmmaProblem(kernel, configuration);
-  CHECK_FALSE(answer.gemm);
-  CHECK(answer.rejection ==
+  const Expected<GemmProblem, Reason> answer = wgmmaProblem(kernel, configuration);
+  CHECK_FALSE(answer);
+  CHECK(reasonOf(answer) ==
         "the layouts give a group of axes several strides, which an operand that is transformed on "
         "load "
         "does not take");

@@ -144,9 +144,9 @@ TEST_CASE("a result that lacks the mask keeps every tile") {
   CHECK(kernel.axes[size_t(unused->axis)].name == "t");
   CHECK(kernel.values[size_t(unused->offsets)].name == "offsets");
   CHECK(unused->element == 3);
-  CHECK(tokenSide(kernel, contractionRegion(kernel).region.value(), false) == TokenSide::columns);
-  CHECK(tokenSide(kernel, contractionRegion(kernel).region.value(), true) == TokenSide::rows);
+  CHECK(tokenSide(kernel, contractionRegion(kernel).value(), false) == TokenSide::columns);
+  CHECK(tokenSide(kernel, contractionRegion(kernel).value(), true) == TokenSide::rows);
   kernel.outputs[1] = kernel.body[1].results[0];
   CHECK(!unusedTokens(kernel));
-  CHECK(tokenSide(kernel, contractionRegion(kernel).region.value(), false) == TokenSide::none);
+  CHECK(tokenSide(kernel, contractionRegion(kernel).value(), false) == TokenSide::none);
 }

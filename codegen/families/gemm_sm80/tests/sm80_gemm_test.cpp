@@ -1,6 +1,7 @@
 // Tensor-core contractions from sm_80 on: which contractions, epilogues, layouts and targets they
 // take, what is emitted, and their price between the library's and plain FMA's.
 #include "codegen/Emit.h"
+#include "codegen/families/contraction/EpilogueLimits.h"
 #include "codegen/families/gemm_fma/FmaGemmKnobs.h"
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
 #include "codegen/families/gemm_sm80/Sm80Tile.h"
@@ -86,7 +87,7 @@ TEST_CASE(
   const Kernel odd = gemm(64, 64, 63);
   CHECK(!own(odd, "h200").empty());
   for (const Configuration &one : nonEmpty(own(odd, "h200"))) {
-    const GemmProblem shape = *wgmmaProblem(odd, one).gemm;
+    const GemmProblem shape = *wgmmaProblem(odd, one);
     CHECK_FALSE((shape.a.usesTma && shape.b.usesTma));
   }
 }
@@ -136,7 +137,7 @@ TEST_CASE("every configuration is emitted for every target from sm_80 on: a bloc
                        "hbjk")})
     for (const Configuration &one : nonEmpty(own(kernel))) {
       const auto &knobs = one.knobs.get<Sm80GemmKnobs>();
-      const GemmProblem shape = *wgmmaProblem(kernel, one).gemm;
+      const GemmProblem shape = *wgmmaProblem(kernel, one);
       for (const char *architecture : {"sm_80", "sm_86", "sm_89", "sm_90a"}) {
         const codegen::EmittedKernel emitted = codegen::emit(kernel, one, architecture);
         CHECK(emitted.parameters.size() == 3);
@@ -162,7 +163,7 @@ TEST_CASE(
         CHECK(epilogueRejections(findDevice("a100"))(kernel).empty());
         std::set<std::string> orientations;
         for (const Configuration &one : nonEmpty(own(kernel))) {
-          const GemmProblem shape = *mmaSyncProblem(kernel, one).gemm;
+          const GemmProblem shape = *mmaSyncProblem(kernel, one);
           const std::string orientation =
               fmt::format("{}{}{}", shape.isSwapped, shape.a.isAlongK(), shape.b.isAlongK());
           if (!orientations.insert(orientation).second) continue;
@@ -223,7 +224,7 @@ TEST_CASE(
     for (const Configuration &one : nonEmpty(all)) {
       const auto &tile = one.knobs.get<Sm80GemmKnobs>();
       CHECK(tile.tileN / tile.warpsN % length == 0);
-      CHECK(mmaSyncProblem(kernel, one).gemm->isSwapped);  // keys are the first operand
+      CHECK(mmaSyncProblem(kernel, one)->isSwapped);  // keys are the first operand
       requireAllTensors(codegen::emit(kernel, one, "sm_80"),
                         kernel);  // exponentials, maxima and sums
     }
@@ -279,7 +280,7 @@ TEST_CASE("a tile leaves an epilogue the registers that its sums do not take") {
   for (const int one : rows)
     scaled = vectors.map("mul", "{0} * {1}", {scaled, one}, "scaled" + std::to_string(one));
   const Kernel kernel = vectors.build({scaled});
-  CHECK(epilogueRegisters(kernel, *contractionRegion(kernel).region) >= leastRejected(large));
+  CHECK(epilogueRegisters(kernel, *contractionRegion(kernel)) >= leastRejected(large));
   CHECK(!own(kernel).empty());
   for (const Configuration &one : nonEmpty(own(kernel))) {
     const auto &knobs = one.knobs.get<Sm80GemmKnobs>();

@@ -75,7 +75,7 @@ TEST_CASE("every tile finishes its sums as the ops say, results in both orders")
             for (size_t n = 0; n < tuples.size(); ++n) {
               const Configuration configuration =
                   toConfiguration(kernel, tuples[(n + 5 * subjects.size()) % tuples.size()], tile);
-              const auto gemm = mmaSyncProblem(kernel, configuration).gemm;
+              const auto gemm = mmaSyncProblem(kernel, configuration);
               if (!gemm || gemm->isSwapped != isSwapped) continue;
               seen.insert(fmt::format("{} {}", nameOf(type), describe(kernel, tile)));
               subjects.push_back(
@@ -99,13 +99,13 @@ TEST_CASE("every tile that holds whole sub-vectors ends with a local softmax") {
     for (const Kernel &kernel :
          samples::localSoftmaxes(extents, extents.length == 32 ? DType::bf16 : DType::f16))
       for (const Knobs &tile : tiles(DType::f16)) {
-        const ContractionRegion region = contractionRegion(kernel).region.value();
+        const ContractionRegion region = contractionRegion(kernel).value();
         if (!sm80SoftmaxRejection(tile.get<Sm80GemmKnobs>(), region).empty()) continue;
         const std::vector<LayoutTuple> tuples = contractionTuples(kernel);
         for (size_t n = 0; n < tuples.size(); ++n) {
           const Configuration configuration =
               toConfiguration(kernel, tuples[(n + 5 * subjects.size()) % tuples.size()], tile);
-          const auto gemm = mmaSyncProblem(kernel, configuration).gemm;
+          const auto gemm = mmaSyncProblem(kernel, configuration);
           if (!gemm || !softmaxRejection(kernel, configuration, region, !gemm->isSwapped).empty())
             continue;
           seen.emplace(describe(kernel, tile), extents.length);

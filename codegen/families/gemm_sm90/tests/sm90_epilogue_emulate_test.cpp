@@ -78,7 +78,7 @@ void addSm90(const Kernel &kernel, std::span<const Sm90GemmKnobs> tiles,
   for (const LayoutTuple &tuple : contractionTuples(kernel))
     for (const Sm90GemmKnobs &tile : tiles) {
       Sm90Subject subject{.kernel = kernel, .configuration = toConfiguration(kernel, tuple, tile)};
-      const auto gemm = wgmmaProblem(kernel, subject.configuration).gemm;
+      const auto gemm = wgmmaProblem(kernel, subject.configuration);
       if (!gemm || !sm90Rejection(kernel, subject.configuration, tile,
                                   findDevice("h200").sharedMemoryPerBlock)
                         .empty())
@@ -98,7 +98,7 @@ void addTransformed(const Kernel &kernel, std::span<const Sm90GemmKnobs> tiles,
     Sm90Subject subject{
         .kernel = kernel,
         .configuration = toConfiguration(kernel, tuple, tiles[seen.size() % tiles.size()])};
-    const auto gemm = wgmmaProblem(kernel, subject.configuration).gemm;
+    const auto gemm = wgmmaProblem(kernel, subject.configuration);
     if (!gemm || !sm90Rejection(kernel, subject.configuration, subject.tile(),
                                 findDevice("h200").sharedMemoryPerBlock)
                       .empty())
@@ -230,7 +230,7 @@ TEST_CASE("kernels of sm_90a end with a local softmax") {
     Sm90Subject subject{
         .kernel = kernel,
         .configuration = toConfiguration(kernel, tuple, tiles[orders.size() % std::size(tiles)])};
-    const auto gemm = wgmmaProblem(kernel, subject.configuration).gemm;
+    const auto gemm = wgmmaProblem(kernel, subject.configuration);
     const std::pair order{tuple[0].order, tuple[2].order};
     if (orders.size() == 12 || !gemm || !gemm->a.hasSeveralStrides() || orders.contains(order) ||
         !sm90Rejection(kernel, subject.configuration, subject.tile(),
@@ -249,7 +249,7 @@ TEST_CASE("kernels of sm_90a end with a local softmax") {
   CHECK(exchanged > 0);
   std::set<bool> orientations;
   for (const Sm90Subject &subject : subjects) {
-    orientations.insert(wgmmaProblem(subject.kernel, subject.configuration).gemm->isSwapped);
+    orientations.insert(wgmmaProblem(subject.kernel, subject.configuration)->isSwapped);
   }
   CHECK(orientations.size() == 2);
   checkAll("sm90_softmax", subjects);
@@ -283,9 +283,9 @@ TEST_CASE("kernels of sm_90a scale the sums of products in the place of an opera
           Sm90Subject subject{.kernel = kernel,
                               .configuration = toConfiguration(
                                   kernel, tuple, tiles[seen.size() % std::size(tiles)])};
-          const auto gemm = wgmmaProblem(kernel, subject.configuration).gemm;
+          const auto gemm = wgmmaProblem(kernel, subject.configuration);
           if (!gemm || !gemm->isScaled()) continue;
-          const int factors = contractionPrologue(kernel).prologue->inputs.at(0).input;
+          const int factors = contractionPrologue(kernel).value()->inputs.at(0).input;
           if (!seen.insert(fmt::format("{} {} {} {}", kernel.name, nameOf(type), gemm->isSwapped,
                                        fmt::join(tuple[size_t(factors)].order, "")))
                    .second)
@@ -330,7 +330,7 @@ TEST_CASE("single-consumer tiles of sm_90a read and store beside their sums what
   std::set<std::pair<bool, bool>> orientations;
   for (const Sm90Subject &subject : subjects) {
     orientations.emplace(singleConsumerSides(subject.tile()).isAlongM,
-                         wgmmaProblem(subject.kernel, subject.configuration).gemm->isSwapped);
+                         wgmmaProblem(subject.kernel, subject.configuration)->isSwapped);
   }
   CHECK(subjects.size() > 200);
   CHECK(orientations.size() == 4);
@@ -373,15 +373,14 @@ TEST_CASE("kernels of sm_90a load and store tensors with several strides along a
       INFO(nameOf(kernel.body[0].kind)
            << " " << std::get<std::string>(kernel.body[0].attributes.at("spec")));
       const bool mayMerge = extents.at('h') == 1;
-      CHECK((mayMerge || wgmmaProblem(kernel, subject.configuration).gemm->hasSeveralStrides()));
+      CHECK((mayMerge || wgmmaProblem(kernel, subject.configuration)->hasSeveralStrides()));
       subject.emitted = emit(kernel, subject.configuration, "sm_90a");
       subjects.push_back(std::move(subject));
     }
   }
   size_t strided = 0;
   for (const Sm90Subject &subject : subjects)
-    strided +=
-        wgmmaProblem(subject.kernel, subject.configuration).gemm->hasSeveralStrides() ? 1 : 0;
+    strided += wgmmaProblem(subject.kernel, subject.configuration)->hasSeveralStrides() ? 1 : 0;
   checkAll("sm90_strides", subjects);
   CHECK(strided > subjects.size() / 2);
 }
@@ -454,8 +453,8 @@ TEST_CASE("a consumer joins the sums of many tiles") {
     }
   CHECK(subjects.size() > 5);
   for (const Sm90Subject &subject : nonEmpty(subjects))
-    CHECK(sm90Tiles(wgmmaProblem(subject.kernel, subject.configuration).gemm.value(),
-                    subject.tile()) > 32);
+    CHECK(sm90Tiles(wgmmaProblem(subject.kernel, subject.configuration).value(), subject.tile()) >
+          32);
   checkAll("hopper_arrivals", subjects, 1);
 }
 
@@ -487,8 +486,7 @@ TEST_CASE(
         addTransformed(kernel, tiles, subjects);
   size_t inPlace = 0;
   for (const Sm90Subject &subject : subjects) {
-    inPlace +=
-        isTransformedInPlace(wgmmaProblem(subject.kernel, subject.configuration).gemm.value());
+    inPlace += isTransformedInPlace(wgmmaProblem(subject.kernel, subject.configuration).value());
   }
   CHECK(inPlace > 30);
   CHECK(subjects.size() - inPlace > 60);

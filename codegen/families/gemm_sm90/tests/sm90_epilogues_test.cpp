@@ -1,6 +1,7 @@
 // What follows a tensor-core contraction of sm_90a: which epilogues tiles have room for, sums and
 // local softmaxes, what is rejected and why.
 #include "codegen/Emit.h"
+#include "codegen/families/contraction/EpilogueLimits.h"
 #include "codegen/families/gemm_sm90/Sm90Cost.h"
 #include "codegen/families/gemm_sm90/Sm90EpilogueReduction.h"
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
@@ -44,8 +45,7 @@ TEST_CASE("the more registers an epilogue needs, the fewer accumulators its wide
        {gemmBias(extents, DType::f16), gemmGeluGradient(extents, DType::f16),
         gemmBiasReluDropout(extents, DType::f16), gemmBiasDropoutResidual(extents, DType::f16),
         gemmBiasGelu(extents, DType::f16, true), gemmScaleRowsGate(extents, DType::f16)})
-    byRegisters.emplace(epilogueRegisters(kernel, *contractionRegion(kernel).region),
-                        widest(kernel));
+    byRegisters.emplace(epilogueRegisters(kernel, *contractionRegion(kernel)), widest(kernel));
   int before = alone;
   for (const auto &[registers, sums] : nonEmpty(byRegisters)) {
     INFO(registers << " registers, " << sums << " sums");
@@ -163,7 +163,7 @@ TEST_CASE("an epilogue with a local softmax needs sub-vectors that are contiguou
     for (const Configuration &one : nonEmpty(all)) {
       const auto &tile = one.knobs.get<Sm90GemmKnobs>();
       CHECK((tile.splitK == 1 && tile.schedule != Sm90Schedule::singleConsumer));
-      CHECK(wgmmaProblem(kernel, one).gemm->isSwapped == startsWithKeys);
+      CHECK(wgmmaProblem(kernel, one)->isSwapped == startsWithKeys);
       requireAllTensors(codegen::emit(kernel, one, "sm_90a"),
                         kernel);  // exponentials, maxima and sums
     }
@@ -197,7 +197,7 @@ TEST_CASE("an epilogue with a local softmax needs sub-vectors that are contiguou
 
 TEST_CASE("statistics of sub-vectors that are scattered over memory have a price") {
   const Kernel kernel = scoresLocalSoftmax({.b = 1, .h = 16, .j = 1024, .k = 1024}, DType::f16);
-  const ContractionRegion region = contractionRegion(kernel).region.value();
+  const ContractionRegion region = contractionRegion(kernel).value();
   const Device &device = findDevice("h200");
   double adjacent = std::numeric_limits<double>::infinity(), scattered = adjacent;
   for (const Configuration &one : nonEmpty(ofFamily(kernel))) {
@@ -213,10 +213,10 @@ TEST_CASE("statistics of sub-vectors that are scattered over memory have a price
 
 TEST_CASE("an epilogue reduction is of rows or of columns as the GEMM is swapped or not") {
   const Kernel kernel = gemmBiasBothReductions({.b = 2, .j = 256, .i = 512, .u = 1024}, DType::f16);
-  const ContractionRegion region = *contractionRegion(kernel).region;
+  const ContractionRegion region = *contractionRegion(kernel);
   bool isSwapped = false, isStraight = false;
   for (const Configuration &one : nonEmpty(ofFamily(kernel))) {
-    const GemmProblem gemm = *wgmmaProblem(kernel, one).gemm;
+    const GemmProblem gemm = *wgmmaProblem(kernel, one);
     (gemm.isSwapped ? isSwapped : isStraight) = true;
     CHECK(isOfRows(region.reductions[0], gemm) == gemm.isSwapped);  // to u, of group n
     CHECK(isOfRows(region.reductions[1], gemm) != gemm.isSwapped);
@@ -305,7 +305,7 @@ TEST_CASE("a rotary embedding behind a GEMM has a price, by how many heads it tu
   const auto seconds = [](const RotaryForm &form) {
     const Kernel kernel =
         turnedProjection({.b = 1, .j = 2048, .g = 48, .p = 128, .i = 4096}, DType::f16, form);
-    return sm90ElementSeconds(kernel, contractionRegion(kernel).region.value());
+    return sm90ElementSeconds(kernel, contractionRegion(kernel).value());
   };
   const double all = seconds({}), some = seconds({.end = 24}), few = seconds({.end = 1});
   CHECK(all > some);

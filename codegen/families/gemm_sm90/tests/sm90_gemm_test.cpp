@@ -89,12 +89,12 @@ TEST_CASE("why other contractions and targets have none") {
 TEST_CASE("a result contiguous along m is computed transposed") {
   const Kernel kernel = gemm(48, 32, 16);
   Configuration configuration = rowMajorGemm();
-  const GemmProblem straight = *wgmmaProblem(kernel, configuration).gemm;
+  const GemmProblem straight = *wgmmaProblem(kernel, configuration);
   CHECK((!straight.isSwapped && straight.m == 48 && straight.n == 32 && straight.strideCm == 32));
   CHECK((straight.a.isAlongK() && straight.a.outer == 16 && !straight.b.isAlongK() &&
          straight.b.k == 32 && straight.b.outer == 1));
   configuration.outputs[0].order = {1, 0};
-  const GemmProblem swapped = *wgmmaProblem(kernel, configuration).gemm;
+  const GemmProblem swapped = *wgmmaProblem(kernel, configuration);
   CHECK((swapped.isSwapped && swapped.m == 32 && swapped.n == 48 && swapped.strideCm == 48));
   CHECK((swapped.a.input == 1 && swapped.b.input == 0 && !swapped.a.isAlongK() &&
          swapped.b.isAlongK()));
@@ -103,7 +103,7 @@ TEST_CASE("a result contiguous along m is computed transposed") {
 TEST_CASE("TMA moves what starts at multiples of 16 bytes, threads the rest") {
   const auto tmaOperands = [](int64_t m, int64_t n, int64_t k,
                               const Configuration &configuration = rowMajorGemm()) {
-    const GemmProblem one = *wgmmaProblem(gemm(m, n, k), configuration).gemm;
+    const GemmProblem one = *wgmmaProblem(gemm(m, n, k), configuration);
     return std::vector<bool>{one.a.usesTma, one.b.usesTma, one.usesTma, one.storesOnlyByTma()};
   };
   CHECK(tmaOperands(33, 40, 24) == std::vector<bool>{true, true, true, true});
@@ -122,7 +122,7 @@ TEST_CASE("extents of 1 have a pitch") {
     for (const int64_t n : {1, 9})
       for (const int64_t k : {1, 9})
         for (const Configuration &one : nonEmpty(ofFamily(gemm(m, n, k)))) {
-          const GemmProblem shape = *wgmmaProblem(gemm(m, n, k), one).gemm;
+          const GemmProblem shape = *wgmmaProblem(gemm(m, n, k), one);
           CHECK((shape.a.outer == 1) != (shape.a.k == 1));
           CHECK((shape.b.outer == 1) != (shape.b.k == 1));
           CHECK(shape.a.pitch() > 1);
@@ -167,7 +167,7 @@ TEST_CASE("every configuration is emitted, with a map for each tensor that TMA m
     for (const Configuration &one : nonEmpty(ofFamily(kernel))) {
       const auto &knobs = one.knobs.get<Sm90GemmKnobs>();
       const codegen::EmittedKernel emitted = codegen::emit(kernel, one, "sm_90a");
-      const GemmProblem shape = *wgmmaProblem(kernel, one).gemm;
+      const GemmProblem shape = *wgmmaProblem(kernel, one);
       const auto count = [&](Parameter::Kind kind) {
         return std::ranges::count(emitted.parameters, kind, &Parameter::kind);
       };
@@ -219,7 +219,7 @@ TEST_CASE("blocks share k where tiles are few and k is long") {
     int splitK = 0;
     for (const Configuration &one : nonEmpty(ofFamily(gemm(m, n, k)))) {
       const auto &knobs = one.knobs.get<Sm90GemmKnobs>();
-      const GemmProblem shape = *wgmmaProblem(gemm(m, n, k), one).gemm;
+      const GemmProblem shape = *wgmmaProblem(gemm(m, n, k), one);
       CHECK(knobs.splitK <= sm90KTiles(shape));
       if (knobs.splitK > 1)
         CHECK(sm90Blocks(shape, knobs) == sm90Tiles(shape, knobs) * knobs.splitK);
@@ -256,7 +256,7 @@ TEST_CASE("blocks load k-tiles of B for each other where rows straddle lines of 
   const Kernel narrow = gemm(100, 4088, 1000);
   for (const Configuration &one : nonEmpty(ofFamily(narrow)))  // never of one tile along m
     if (const auto &knobs = one.knobs.get<Sm90GemmKnobs>(); knobs.multicastB > 1)
-      CHECK(wgmmaProblem(narrow, one).gemm->m > knobs.tileM);
+      CHECK(wgmmaProblem(narrow, one)->m > knobs.tileM);
   // Of few k-tiles, where the order of tiles is that of stores; beside as many tiles that share
   // nothing as there are without.
   for (const auto &[m, n, k] :
@@ -274,7 +274,7 @@ TEST_CASE("blocks load k-tiles of B for each other where rows straddle lines of 
   const Sm90GemmKnobs tile{.schedule = Sm90Schedule::pingPong, .stages = 6, .multicastB = 2};
   CHECK(sm90Rejection(kernel, rowMajorGemm(tile), tile, h200().sharedMemoryPerBlock) ==
         "5 tiles along m for 2 blocks that share k-tiles of B; they take a multiple");
-  const GemmProblem shape = *wgmmaProblem(gemm(1280, 1000, 1000), rowMajorGemm(tile)).gemm;
+  const GemmProblem shape = *wgmmaProblem(gemm(1280, 1000, 1000), rowMajorGemm(tile));
   CHECK(sm90Blocks(shape, tile) == 80);
   const Kernel alongK = contractKernel({{'i', 1280}, {'k', 1000}, {'n', 1000}}, "ik", "nk", "in");
   const codegen::EmittedKernel emitted = codegen::emit(alongK, rowMajorGemm(tile), "sm_90a");
@@ -297,7 +297,7 @@ TEST_CASE(
   const Sm90GemmKnobs pingPong{.schedule = Sm90Schedule::pingPong, .stages = 6}, wide{.tileN = 256};
   const auto seconds = [&](int64_t n, int64_t k, Sm90GemmKnobs tile, int multicastB) {
     tile.multicastB = multicastB;
-    return sm90TensorSeconds(*wgmmaProblem(gemm(4096, n, k), rowMajorGemm(tile)).gemm, tile,
+    return sm90TensorSeconds(*wgmmaProblem(gemm(4096, n, k), rowMajorGemm(tile)), tile,
                              analytic::epilogueSeconds, device);
   };
   // Measured, us: 50.3; 74.9 and 53.0; 99.9 and 75.8; 64.0 and 54.0 (128 x 256).
@@ -395,8 +395,7 @@ TEST_CASE(
   for (const Configuration &one : nonEmpty(ofFamily(kernel), isSingleConsumer)) {
     const auto &tile = one.knobs.get<Sm90GemmKnobs>();
     const codegen::EmittedKernel text = codegen::emit(kernel, one, "sm_90a");
-    orientations.emplace(singleConsumerSides(tile).isAlongM,
-                         wgmmaProblem(kernel, one).gemm->isSwapped);
+    orientations.emplace(singleConsumerSides(tile).isAlongM, wgmmaProblem(kernel, one)->isSwapped);
     requireAllTensors(text, kernel);
     requireEveryOp(kernel, one, "sm_90a");
     CHECK(std::ranges::count(text.parameters, Parameter::Kind::outputMap, &Parameter::kind) == 0);
@@ -465,7 +464,7 @@ TEST_CASE(
     const Kernel kernel = gemm(m, n, k);
     for (const Configuration &one : nonEmpty(ofFamily(kernel))) {
       const Sm90GemmKnobs &knobs = one.knobs.get<Sm90GemmKnobs>();
-      const GemmProblem problem = *wgmmaProblem(kernel, one).gemm;
+      const GemmProblem problem = *wgmmaProblem(kernel, one);
       CHECK(sm90TileRejection(problem, knobs, 0) == "");
       if (problem.a.usesTma && problem.b.usesTma) tiles.emplace(knobs.tileM, knobs.tileN);
     }
@@ -523,7 +522,7 @@ TEST_CASE("8-bit floats: operands along k alone, results of 16 and 32 bits") {
     CHECK(!all.empty());
     std::set<bool> orders;
     for (const Configuration &one : nonEmpty(all)) {
-      const GemmProblem gemm = *wgmmaProblem(kernel, one).gemm;
+      const GemmProblem gemm = *wgmmaProblem(kernel, one);
       CHECK((gemm.a.isAlongK() && gemm.b.isAlongK() && gemm.a.usesTma && gemm.b.usesTma));
       CHECK(gemm.usesTma == (types.c != DType::f32));
       CHECK((gemm.depth() == 128 && sm90KTiles(gemm) == 1));
@@ -549,7 +548,7 @@ TEST_CASE("why other contractions of 8-bit floats have none") {
   Configuration outer{
       .inputs = {rowMajor(3), rowMajor(3)}, .outputs = {rowMajor(3)}, .knobs = Sm90GemmKnobs{}};
   outer.inputs[1].order = {0, 2, 1};
-  CHECK(wgmmaProblem(kernel, outer).rejection ==
+  CHECK(reasonOf(wgmmaProblem(kernel, outer)) ==
         "operand B is not contiguous along k; WGMMA takes f8e4m3 in no other order");
   CHECK_THROWS_WITH(codegen::emit(kernel, outer, "sm_90a"),
                     Catch::Contains("operand B is not contiguous along k"));
@@ -568,7 +567,7 @@ TEST_CASE("8-bit rows that start anywhere, and single columns of k, are copied b
   const auto tmaOperands = [](int64_t m, int64_t n, int64_t k, const GemmTypes &types) {
     const Configuration one{
         .inputs = {rowMajor(3), rowMajor(3)}, .outputs = {rowMajor(3)}, .knobs = Sm90GemmKnobs{}};
-    const GemmProblem gemm = *wgmmaProblem(float8Gemm({.m = m, .n = n, .k = k}, types), one).gemm;
+    const GemmProblem gemm = *wgmmaProblem(float8Gemm({.m = m, .n = n, .k = k}, types), one);
     return std::vector<bool>{gemm.a.usesTma, gemm.b.usesTma, gemm.usesTma};
   };
   CHECK(tmaOperands(33, 40, 48, float8Types[0]) == std::vector<bool>{true, true, true});
@@ -580,7 +579,7 @@ TEST_CASE("8-bit rows that start anywhere, and single columns of k, are copied b
 
 TEST_CASE("scales of 8-bit floats are scalars of the epilogue, read once") {
   const Kernel kernel = scaledFloat8Gemm({.m = 256, .n = 512, .k = 1024}, float8Types[1]);
-  const ContractionRegion region = *contractionRegion(kernel).region;
+  const ContractionRegion region = *contractionRegion(kernel);
   REQUIRE(region.inputs.size() == 3);
   CHECK((region.inputs[0].role == EpilogueRole::scalar &&
          region.inputs[1].role == EpilogueRole::scalar));

@@ -37,7 +37,7 @@ void add(const Kernel &kernel, std::span<const Sm90GemmKnobs> tiles, std::vector
     Subject subject{
         .kernel = kernel,
         .configuration = toConfiguration(kernel, tuple, tiles[seen.size() % tiles.size()])};
-    const auto gemm = wgmmaProblem(kernel, subject.configuration).gemm;
+    const auto gemm = wgmmaProblem(kernel, subject.configuration);
     if (!gemm || !sm90Rejection(kernel, subject.configuration,
                                 subject.configuration.knobs.get<Sm90GemmKnobs>(),
                                 findDevice("h200").sharedMemoryPerBlock)

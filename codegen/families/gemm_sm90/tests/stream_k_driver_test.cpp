@@ -80,8 +80,7 @@ TEST_CASE("stream-K is accepted for few tiles in no whole waves, else rejected w
 TEST_CASE(
     "stream-K launches one CTA for each block asked for, with device memory for its partials") {
   const Kernel kernel = gradient();
-  const GemmProblem gemm =
-      *wgmmaProblem(kernel, samples::stridedConfiguration(kernel, streamed)).gemm;
+  const GemmProblem gemm = *wgmmaProblem(kernel, samples::stridedConfiguration(kernel, streamed));
   CHECK(sm90Blocks(gemm, streamed) == 132);
   CHECK(streamKBytes(gemm, streamed) == 132 * 2 * 128 * 128 * 4 + 192 * 2 * 4);
   CHECK(streamKBytes(gemm, with(&Sm90GemmKnobs::streamK, 0)) == 0);

@@ -187,7 +187,7 @@ TEST_CASE("boxes hold the elements of merged groups in their order, and nothing 
   for (const auto &extents : {small, wide})
     for (const samples::StridedGemmCase &one : stridedGemmCases) {
       const Kernel kernel = stridedKernel(one, extents);
-      const GemmProblem gemm = *wgmmaProblem(kernel, stridedConfiguration(kernel, usual)).gemm;
+      const GemmProblem gemm = *wgmmaProblem(kernel, stridedConfiguration(kernel, usual));
       INFO(one.what);
       CHECK(gemm.hasSeveralStrides());
       for (const GemmOperand *operand : {&gemm.a, &gemm.b})
@@ -198,7 +198,7 @@ TEST_CASE("boxes hold the elements of merged groups in their order, and nothing 
       if (gemm.resultHasSeveralStrides()) checkBoxes(mapGroups(gemm), 64);
     }
   const Kernel kernel = projection(wide);  // 192 rows are no tiles of 128, but three boxes of 64
-  const GemmProblem gemm = *wgmmaProblem(kernel, stridedConfiguration(kernel, usual)).gemm;
+  const GemmProblem gemm = *wgmmaProblem(kernel, stridedConfiguration(kernel, usual));
   CHECK(boxRows(mapGroups(gemm.a), 128) == 64);
   CHECK(boxRows(mapGroups(gemm.a), 192) == 192);
   CHECK(boxRows(mapGroups(gemm.a), 64) == 64);
@@ -285,7 +285,7 @@ TEST_CASE("other families and an epilogue on such a result say that they take on
   const Kernel kernel = projection();
   CHECK_THROWS_WITH(libraryGemm(kernel, stridedConfiguration(kernel, LibraryKnobs{})),
                     Catch::Contains("its layouts map to no batched strided GEMM"));
-  CHECK(mmaSyncProblem(kernel, stridedConfiguration(kernel, Sm80GemmKnobs{})).rejection ==
+  CHECK(reasonOf(mmaSyncProblem(kernel, stridedConfiguration(kernel, Sm80GemmKnobs{}))) ==
         "the layouts map to no batched strided GEMM");
   CHECK_THROWS_WITH(configurationLine(kernel, stridedConfiguration(kernel, FmaGemmKnobs{})),
                     Catch::Contains("not one strided GEMM"));
@@ -334,7 +334,7 @@ TEST_CASE(
       merged.insert(plain.begin(), plain.end());
       for (const LayoutTuple &tuple : nonEmpty(space->tuples)) {
         CHECK_FALSE(merged.contains(tuple));
-        const GemmProblem gemm = *wgmmaProblem(kernel, toConfiguration(kernel, tuple, usual)).gemm;
+        const GemmProblem gemm = *wgmmaProblem(kernel, toConfiguration(kernel, tuple, usual));
         CHECK((gemm.a.hasSeveralStrides() || gemm.b.hasSeveralStrides()));
         CHECK_FALSE(gemm.resultHasSeveralStrides());
         CHECK((gemm.a.usesTma && gemm.b.usesTma));
@@ -376,8 +376,7 @@ TEST_CASE("a result of several strides is for whoever fixes it") {
   CHECK(space->hasSeveralStrides);
   for (const LayoutTuple &tuple : nonEmpty(space->tuples)) {
     CHECK((tuple[1] == rows && tuple[2] == rows));
-    CHECK(wgmmaProblem(kernel, toConfiguration(kernel, tuple, usual))
-              .gemm->resultHasSeveralStrides());
+    CHECK(wgmmaProblem(kernel, toConfiguration(kernel, tuple, usual))->resultHasSeveralStrides());
     for (const Knobs &knobs : nonEmpty(space->knobs))
       CHECK(rejectionOf(kernel, toConfiguration(kernel, tuple, knobs)) == "");
   }
@@ -391,8 +390,8 @@ TEST_CASE("a result of several strides is for whoever fixes it") {
   REQUIRE(ofOperand);
   for (const LayoutTuple &tuple : nonEmpty(ofOperand->tuples)) {
     CHECK(tuple[1] == rows);
-    CHECK_FALSE(wgmmaProblem(kernel, toConfiguration(kernel, tuple, usual))
-                    .gemm->resultHasSeveralStrides());
+    CHECK_FALSE(
+        wgmmaProblem(kernel, toConfiguration(kernel, tuple, usual))->resultHasSeveralStrides());
   }
 }
 

@@ -28,12 +28,12 @@ namespace {
 const std::map<char, int64_t> even{{'m', 64}, {'n', 48}, {'k', 32}};
 
 std::string formOf(const FusedGemm &gemm) {
-  const LibraryFormOrRejection answer = libraryForm(fusedGemm(gemm));
-  return answer.form ? describe(*answer.form) : "";
+  const Expected<LibraryForm, Reason> answer = libraryForm(fusedGemm(gemm));
+  return answer ? describe(*answer) : "";
 }
 std::string rejectionOf(const Kernel &kernel) {
-  const LibraryFormOrRejection answer = libraryForm(kernel);
-  return answer.form ? "" : answer.rejection;
+  const Expected<LibraryForm, Reason> answer = libraryForm(kernel);
+  return answer ? "" : reasonOf(answer);
 }
 std::string rejectionOf(const FusedGemm &gemm) { return rejectionOf(fusedGemm(gemm)); }
 
@@ -53,10 +53,9 @@ Configuration configurationOf(const Kernel &kernel, bool isColumnMajor = false) 
   return configuration;
 }
 
-LibraryGemmOrRejection problemOf(const FusedGemm &gemm, bool isColumnMajor = false) {
+Expected<LibraryGemm, Reason> problemOf(const FusedGemm &gemm, bool isColumnMajor = false) {
   const Kernel kernel = fusedGemm(gemm);
-  return asLibraryGemm(kernel, libraryForm(kernel).form.value(),
-                       configurationOf(kernel, isColumnMajor));
+  return asLibraryGemm(kernel, libraryForm(kernel).value(), configurationOf(kernel, isColumnMajor));
 }
 
 std::vector<Configuration> libraryConfigurations(const Kernel &kernel) {
@@ -70,7 +69,7 @@ std::vector<Configuration> libraryConfigurations(const Kernel &kernel) {
 
 TEST_CASE("kernels that the library computes by one of its epilogues") {
   CHECK(formOf({.extents = even}) == "");
-  CHECK(libraryForm(fusedGemm({.extents = even})).form.has_value());
+  CHECK(libraryForm(fusedGemm({.extents = even})).has_value());
   for (const char *bias : {"m", "n"}) {
     CHECK(formOf({.extents = even, .bias = bias}) == "bias");
     CHECK(formOf({.extents = even, .bias = bias, .function = "relu"}) == "relu_bias");
@@ -98,7 +97,7 @@ TEST_CASE("factors before and behind a residual become alpha and beta") {
       libraryForm(
           fusedGemm(
               {.extents = even, .alpha = 0.5, .residual = "sub", .factor = 0.25, .bias = "n"}))
-          .form.value();
+          .value();
   CHECK(form.alpha == 0.125);
   CHECK(form.beta == -0.25);
   // residual - GEMM
@@ -108,7 +107,7 @@ TEST_CASE("factors before and behind a residual become alpha and beta") {
   const int c = builder.op("contract", OperatorClass::contraction, {a, b}, "c", "mn", "k");
   const int d = builder.op("sub", OperatorClass::elementwise, {residual, c}, "d", "mn");
   builder.last().expression = Expression::parse(spellingOf("sub"));
-  const LibraryForm difference = libraryForm(builder.build({d})).form.value();
+  const LibraryForm difference = libraryForm(builder.build({d})).value();
   CHECK(difference.alpha == -1);
   CHECK(difference.beta == 1);
   CHECK(difference.residual == residual);
@@ -231,19 +230,18 @@ TEST_CASE("vectors run along the axis in which the result is contiguous") {
   for (const char *function : {"", "relu", "gelu_tanh"})
     for (const bool isColumnMajor : {false, true})
       for (const std::string bias : {"m", "n"}) {
-        const LibraryGemmOrRejection answer =
+        const Expected<LibraryGemm, Reason> answer =
             problemOf({.extents = even, .bias = bias, .function = function}, isColumnMajor);
-        INFO(function << " " << isColumnMajor << " " << bias << " " << answer.rejection);
-        REQUIRE(answer.gemm.has_value() == (bias == (isColumnMajor ? "m" : "n")));
-        if (answer.gemm) CHECK(vectorExtent(*answer.gemm) == even.at(bias[0]));
-        else CHECK_THAT(answer.rejection, Catch::Contains("'bias' does not run along"));
+        INFO(function << " " << isColumnMajor << " " << bias << " " << reasonOf(answer));
+        REQUIRE(answer.has_value() == (bias == (isColumnMajor ? "m" : "n")));
+        if (answer) CHECK(vectorExtent(*answer) == even.at(bias[0]));
+        else CHECK_THAT(reasonOf(answer), Catch::Contains("'bias' does not run along"));
       }
-  CHECK_THAT(
-      problemOf({.extents = even, .function = "gelu_tanh_dx", .summed = "y", .gradient = "m"})
-          .rejection,
-      Catch::Contains("'gradient'"));
+  CHECK_THAT(reasonOf(problemOf(
+                 {.extents = even, .function = "gelu_tanh_dx", .summed = "y", .gradient = "m"})),
+             Catch::Contains("'gradient'"));
   CHECK(problemOf({.extents = even, .function = "gelu_tanh_dx", .summed = "y", .gradient = "n"})
-            .gemm.has_value());
+            .has_value());
 }
 
 TEST_CASE(
@@ -252,36 +250,34 @@ TEST_CASE(
   for (const bool isColumnMajor : {false, true}) {
     CHECK(vectorExtent(
               problemOf({.extents = even, .a = "km", .summed = "a", .gradient = "m"}, isColumnMajor)
-                  .gemm.value()) == even.at('m'));
+                  .value()) == even.at('m'));
     CHECK(vectorExtent(
               problemOf({.extents = even, .b = "kn", .summed = "b", .gradient = "n"}, isColumnMajor)
-                  .gemm.value()) == even.at('n'));
-    CHECK_THAT(
-        problemOf({.extents = even, .a = "mk", .summed = "a", .gradient = "m"}, isColumnMajor)
-            .rejection,
-        Catch::Contains("summed over k"));
-    CHECK_THAT(
-        problemOf({.extents = even, .b = "nk", .summed = "b", .gradient = "n"}, isColumnMajor)
-            .rejection,
-        Catch::Contains("summed over k"));
+                  .value()) == even.at('n'));
+    CHECK_THAT(reasonOf(problemOf({.extents = even, .a = "mk", .summed = "a", .gradient = "m"},
+                                  isColumnMajor)),
+               Catch::Contains("summed over k"));
+    CHECK_THAT(reasonOf(problemOf({.extents = even, .b = "nk", .summed = "b", .gradient = "n"},
+                                  isColumnMajor)),
+               Catch::Contains("summed over k"));
   }
 }
 
 TEST_CASE("what the library computes less precisely than kernels of ours is no configuration") {
   for (const char *function : {"gelu_tanh", "gelu_tanh_dx"}) {
     const FusedGemm one{.extents = even, .function = function};
-    REQUIRE(problemOf(one).gemm.has_value());
-    CHECK_THAT(precisionRejection(*problemOf(one).gemm), Catch::Contains("GELU"));
+    REQUIRE(problemOf(one).has_value());
+    CHECK_THAT(precisionRejection(*problemOf(one)), Catch::Contains("GELU"));
     CHECK(libraryConfigurations(fusedGemm(one)).empty());
     CHECK_THROWS_WITH(libraryGemm(fusedGemm(one), configurationOf(fusedGemm(one))),
                       Catch::Contains("GELU"));
   }
   // Rows of 45 elements of 2 bytes.
   const std::map<char, int64_t> odd{{'m', 64}, {'n', 45}, {'k', 32}};
-  CHECK_THAT(precisionRejection(*problemOf({.extents = odd, .bias = "n"}).gemm),
+  CHECK_THAT(precisionRejection(*problemOf({.extents = odd, .bias = "n"})),
              Catch::Contains("multiples of 16 bytes"));
   CHECK_THAT(
-      precisionRejection(*problemOf({.extents = odd, .residual = "add", .function = "relu"}).gemm),
+      precisionRejection(*problemOf({.extents = odd, .residual = "add", .function = "relu"})),
       Catch::Contains("multiples of 16 bytes"));
   for (const FusedGemm &one : {FusedGemm{.extents = odd},
                                {.extents = odd, .function = "relu"},
@@ -289,32 +285,32 @@ TEST_CASE("what the library computes less precisely than kernels of ours is no c
                                {.extents = odd, .summed = "b", .gradient = "n"},
                                {.extents = even, .bias = "n", .function = "relu"},
                                {.extents = even, .residual = "add", .bias = "n"}})
-    CHECK(precisionRejection(*problemOf(one).gemm).empty());
+    CHECK(precisionRejection(*problemOf(one)).empty());
 }
 
 TEST_CASE("operands of GELU have rows of multiples of 8 elements") {
   const std::map<char, int64_t> odd{{'m', 64}, {'n', 44}, {'k', 32}};
-  CHECK_THAT(problemOf({.extents = odd, .function = "gelu_tanh", .keepsOperand = true}).rejection,
+  CHECK_THAT(reasonOf(problemOf({.extents = odd, .function = "gelu_tanh", .keepsOperand = true})),
              Catch::Contains("44 elements") && Catch::Contains("multiples of 8"));
-  CHECK_THAT(problemOf({.extents = odd, .function = "gelu_tanh_dx"}).rejection,
+  CHECK_THAT(reasonOf(problemOf({.extents = odd, .function = "gelu_tanh_dx"})),
              Catch::Contains("multiples of 8"));
-  CHECK(problemOf({.extents = odd, .function = "gelu_tanh", .keepsOperand = true}, true)
-            .gemm.has_value());
-  CHECK(problemOf({.extents = odd, .function = "gelu_tanh"}).gemm.has_value());
+  CHECK(
+      problemOf({.extents = odd, .function = "gelu_tanh", .keepsOperand = true}, true).has_value());
+  CHECK(problemOf({.extents = odd, .function = "gelu_tanh"}).has_value());
 }
 
 TEST_CASE("residuals have a separate place, contiguous where the result is") {
   const Kernel kernel = fusedGemm({.extents = even, .residual = "add"});
   Configuration configuration = configurationOf(kernel);
-  const LibraryForm form = libraryForm(kernel).form.value();
-  CHECK(asLibraryGemm(kernel, form, configuration).gemm->residual == GroupStrides{.m = 48, .n = 1});
+  const LibraryForm form = libraryForm(kernel).value();
+  CHECK(asLibraryGemm(kernel, form, configuration)->residual == GroupStrides{.m = 48, .n = 1});
   configuration.inputs[2].strides = {100, 1};  // part of a larger tensor
-  const LibraryGemm gemm = asLibraryGemm(kernel, form, configuration).gemm.value();
+  const LibraryGemm gemm = asLibraryGemm(kernel, form, configuration).value();
   CHECK(gemm.residual == GroupStrides{.m = 100, .n = 1});
   CHECK(gemm.shape.strideCm == 48);
   CHECK(columnMajorBeside(gemm.shape, gemm.residual).leadingDimension == 100);
   configuration.inputs[2] = {.order = {1, 0}};
-  CHECK_THAT(asLibraryGemm(kernel, form, configuration).rejection,
+  CHECK_THAT(reasonOf(asLibraryGemm(kernel, form, configuration)),
              Catch::Contains("residual is not contiguous along the rows"));
 }
 
@@ -346,9 +342,8 @@ TEST_CASE("everything has one element type") {
   const int y = builder.op("bias", OperatorClass::elementwise, {c, bias}, "y", "mn");
   builder.last().expression = Expression::parse(spellingOf("bias"));
   const Kernel kernel = builder.build({y});
-  CHECK_THAT(
-      asLibraryGemm(kernel, libraryForm(kernel).form.value(), configurationOf(kernel)).rejection,
-      Catch::Contains("'bias' is f32, the result f16"));
+  CHECK_THAT(reasonOf(asLibraryGemm(kernel, libraryForm(kernel).value(), configurationOf(kernel))),
+             Catch::Contains("'bias' is f32, the result f16"));
   CHECK(libraryConfigurations(kernel).empty());
 }
 
@@ -392,7 +387,7 @@ TEST_CASE("products with epilogues reach the measuring process as they are") {
         {.extents = even, .bias = "n", .function = "gelu_tanh", .keepsOperand = true},
         {.extents = even, .summed = "b", .gradient = "n"}}) {
     const runtime::MeasureGroup group{
-        .gemm = runtime::GemmJob{.gemm = problemOf(one).gemm.value(), .candidates = 16}};
+        .gemm = runtime::GemmJob{.gemm = problemOf(one).value(), .candidates = 16}};
     CHECK(runtime::measureGroupFrom(runtime::toBody(group)) == group);
   }
 }

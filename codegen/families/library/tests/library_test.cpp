@@ -92,18 +92,18 @@ TEST_CASE(
     Configuration one{
         .inputs = {rowMajor(3), rowMajor(3)}, .outputs = {rowMajor(3)}, .knobs = LibraryKnobs{}};
     one.inputs[1].order = orderOfB;
-    return asLibraryGemm(kernel, libraryForm(kernel).form.value(), one);
+    return asLibraryGemm(kernel, libraryForm(kernel).value(), one);
   };
   const GemmTypes good{DType::f8e4m3, DType::f8e5m2, DType::bf16};
-  CHECK(answer({.m = 1000, .n = 784, .k = 560}, good).gemm->types() == good);
-  CHECK(answer({.b = 3, .m = 9, .n = 16, .k = 32}, good).gemm->types() == good);
-  CHECK(answer({.m = 64, .n = 64, .k = 64}, {DType::f8e5m2, DType::f8e5m2, DType::f16}).rejection ==
+  CHECK(answer({.m = 1000, .n = 784, .k = 560}, good)->types() == good);
+  CHECK(answer({.b = 3, .m = 9, .n = 16, .k = 32}, good)->types() == good);
+  CHECK(reasonOf(answer({.m = 64, .n = 64, .k = 64}, {DType::f8e5m2, DType::f8e5m2, DType::f16})) ==
         "both operands are f8e5m2; the library takes one");
-  CHECK(answer({.m = 64, .n = 64, .k = 64}, good, {0, 2, 1})
-            .rejection.find("operand B is not contiguous along k") != std::string::npos);
+  CHECK(reasonOf(answer({.m = 64, .n = 64, .k = 64}, good, {0, 2, 1}))
+            .find("operand B is not contiguous along k") != std::string::npos);
   for (const samples::Float8Extents &extents :
        {samples::Float8Extents{.m = 64, .n = 64, .k = 40}, {.m = 64, .n = 63, .k = 64}})
-    CHECK(answer(extents, good).rejection.find("no multiple of 16 bytes") != std::string::npos);
+    CHECK(reasonOf(answer(extents, good)).find("no multiple of 16 bytes") != std::string::npos);
   CHECK(exclusion(typedContraction(DType::f8e4m3, DType::f16, DType::f16), h200()) ==
         "'x' is f8e4m3, the result f16; a library GEMM has one element type");
   LibraryGemm gemm;

@@ -25,14 +25,14 @@ inline std::string describe(const Kernel &, const Knobs &knobs) {
   return fmt::format("dense copy by {} threads a block", knobs.get<DummyKnobs>().threads);
 }
 
-inline SpaceOrRejection space(const Kernel &kernel, const Device &) {
+inline Expected<ConfigurationSpace, Reason> space(const Kernel &kernel, const Device &) {
   if (kernel.body.size() != 1 || kernel.body[0].kind != OpKind::identity)
-    return {.reason = "the body is not one copy"};
+    return rejected("the body is not one copy");
   ConfigurationSpace space{.family = &DummyKnobs::family(),
                            .knobs = {DummyKnobs{}, DummyKnobs{256}}};
   for (const Layout &layout : distinctLayouts(extentsOf(kernel, kernel.inputs[0])))
     space.tuples.push_back({layout, layout});
-  return {.space = std::move(space)};
+  return space;
 }
 
 /// Cheaper than whatever moves the elements.

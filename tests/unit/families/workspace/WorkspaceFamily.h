@@ -27,14 +27,14 @@ inline std::string describe(const Kernel &, const Knobs &knobs) {
   return fmt::format("relu through a workspace in {} rounds", knobs.get<WorkspaceKnobs>().rounds);
 }
 
-inline SpaceOrRejection space(const Kernel &kernel, const Device &) {
+inline Expected<ConfigurationSpace, Reason> space(const Kernel &kernel, const Device &) {
   if (kernel.body.size() != 1 || kernel.body[0].kind != OpKind::relu || kernel.axes.size() != 2)
-    return {.reason = "the body is not one relu of a matrix"};
+    return rejected("the body is not one relu of a matrix");
   ConfigurationSpace space{.family = &WorkspaceKnobs::family(),
                            .knobs = {WorkspaceKnobs{}, WorkspaceKnobs{2}}};
   for (const Layout &layout : distinctLayouts(extentsOf(kernel, kernel.inputs[0])))
     space.tuples.push_back({layout, layout});
-  return {.space = std::move(space)};
+  return space;
 }
 
 /// Cheaper than whatever moves the elements; one round is the cheapest.

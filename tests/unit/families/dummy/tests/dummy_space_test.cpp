@@ -15,16 +15,16 @@ const Device &device() { return findDevice("h200"); }
 }  // namespace
 
 TEST_CASE("a dense copy has every layout and two numbers of threads") {
-  const SpaceOrRejection answer =
+  const Expected<ConfigurationSpace, Reason> answer =
       dummyFamily.space(samples::identityKernel({{'b', 3}, {'j', 5}}, "bj"), device());
-  REQUIRE(answer.space);
-  CHECK(answer.space->tuples.size() == 2);
-  CHECK(answer.space->knobs.size() == 2);
+  REQUIRE(answer);
+  CHECK(answer->tuples.size() == 2);
+  CHECK(answer->knobs.size() == 2);
 }
 
 TEST_CASE("other bodies are rejected") {
-  const SpaceOrRejection answer =
+  const Expected<ConfigurationSpace, Reason> answer =
       dummyFamily.space(samples::reluKernel({{'b', 3}, {'j', 5}}, "bj"), device());
-  CHECK(!answer.space);
-  CHECK(answer.reason == "the body is not one copy");
+  CHECK(!answer);
+  CHECK(reasonOf(answer) == "the body is not one copy");
 }
