@@ -151,6 +151,10 @@ bool alignWith(const FollowingBias &a, const FollowingBias &b) {
                               mlir::getElementTypeOrSelf(b.parameter.getType());
 }
 
+bool isPacked(RotaryOp rotary) {
+  return rotary.getAlong() && rotary.getAlong()->front() == int64_t(rotary.getPosition());
+}
+
 class Stacker {
 public:
   /// turnsInStack: rotary embeddings turn their members where they lie in the stack.
@@ -283,10 +287,6 @@ private:
                : RotaryOp(nullptr);
   }
 
-  static bool isPacked(RotaryOp rotary) {
-    return rotary.getAlong() && rotary.getAlong()->front() == int64_t(rotary.getPosition());
-  }
-
   /// Neighbouring slices that turn alike are turned as one, and cut then: not along what they turn,
   /// nor along positions. In the stack, if those of one run are all that turn: the others are cut
   /// of the result, too.
@@ -317,6 +317,34 @@ private:
       const mlir::Value whole = turnAsOne(stacked, alike, isInStack);
       for (size_t index = 0; isInStack && index < slices.size(); ++index)
         if (index < first || index >= next) moveBehind(whole, slices[index]);
+      if (isInStack) splitBeforeSlices(whole);
+    }
+  }
+
+  /// Parts of the turned stack whose axis is split are cut of the split stack, where that has whole
+  /// ones: parts with gaps are views, and are not split without a copy.
+  void splitBeforeSlices(mlir::Value turned) {
+    const int64_t all = extents(turned.getType())[size_t(axis)];
+    for (mlir::Operation *user : llvm::to_vector(turned.getUsers())) {
+      auto slice = mlir::dyn_cast<SliceOp>(user);
+      if (!slice || !slice.getResult().hasOneUse()) continue;
+      auto split = mlir::dyn_cast<SplitAxisOp>(*slice.getResult().user_begin());
+      if (!split || int64_t(split.getAxis()) != axis || split.getSizes().size() != 2) continue;
+      const int64_t inner = split.getSizes()[1], start = int64_t(slice.getStart());
+      if (all % inner != 0 || start % inner != 0) continue;
+      const mlir::OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPoint(split);
+      const std::vector<std::string> names = axisNames(split.getResult().getType());
+      auto whole = SplitAxisOp::create(
+          builder, named({turned, split.getResult()}), turned, axis,
+          llvm::ArrayRef<int64_t>{all / inner, inner},
+          llvm::ArrayRef<std::string>{names[size_t(axis)], names[size_t(axis) + 1]});
+      auto part = SliceOp::create(builder, split.getLoc(), whole.getResult(), axis, start / inner,
+                                  split.getSizes()[0]);
+      part.getResult().setType(split.getResult().getType());
+      split.getResult().replaceAllUsesWith(part.getResult());
+      split->erase();
+      slice->erase();
     }
   }
 
@@ -475,7 +503,7 @@ bool isTurnedInPart(const ProjectionGroup &group) {
     if (mlir::isa<BiasOp, AddOp>(reader) && reader->hasOneUse())
       reader = *reader->getResult(0).user_begin();
     auto rotary = mlir::dyn_cast<RotaryOp>(reader);
-    return rotary && !rotary.getAmong();
+    return rotary && !rotary.getAmong() && (!rotary.getStarts() || isPacked(rotary));
   };
   return llvm::any_of(group.projections, isTurned) && !llvm::all_of(group.projections, isTurned);
 }

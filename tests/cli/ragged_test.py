@@ -72,8 +72,8 @@ class RaggedTest(CommandTest):
                       (self.folder / 'out' / attention['source']).read_text())
 
     def test_attention_of_grouped_heads_reads_tokens_that_a_rotary_embedding_turned(self):
-        """Tokens turn by their positions in sequences without being unpacked, keys and queries of
-        one stacked product at once; the layer is packed and unpacked at its ends alone."""
+        """Tokens turn by their positions in sequences without being unpacked, keys and queries in
+        the epilogue of one stacked product; the layer is packed and unpacked at its ends alone."""
         self.weft('compile', 'llama-3-8b', '--dim', 'b=8', '--dim', 'j=1024', '--ragged', 'j',
                   '--lengths', 'mean=0.6', '--stop-after', 'emit', '-o', 'out')
         plan = json.loads((self.folder / 'out/plan.json').read_text())
@@ -82,7 +82,12 @@ class RaggedTest(CommandTest):
         attention, = (kernel for kernel in plan['kernels']
                       if kernel['name'].startswith('attention_unpack'))
         self.assertEqual(attention['family'], 'attention-sm90')
-        self.assertEqual(len([name for name in names if name.startswith('rotary')]), 1)
+        self.assertFalse([name for name in names if name.startswith('rotary')])
+        turned, = (kernel for kernel in plan['kernels'] if 'rotary' in kernel['name'])
+        self.assertEqual(turned['family'], 'gemm-sm90')
+        text = (self.folder / 'out' / turned['source']).read_text()
+        self.assertIn('weft::sm90::turned<', text)
+        self.assertIn('- weft::loadOne(token_starts', text)
 
     def test_a_graph_with_a_padding_mask(self):
         graph = self.write(

@@ -54,7 +54,9 @@ weft.graph @unary(%x: !bji) -> !bji {
   %13 = weft.identity %12 : !bji
   // CHECK: weft.rotary %{{.*}} {base = 10000.0, dim = i, direction = reverse, position = j, style = halved} : !f32_bji
   %14 = weft.rotary %13 {position = j, dim = i, direction = reverse} : !bji
-  weft.return %14 : !bji
+  // CHECK: weft.rotary %{{.*}} {among = b, base = 10000.0, begin = 1, dim = i, end = 2, position = j, style = halved} : !f32_bji
+  %15 = weft.rotary %14 {position = j, dim = i, among = b, begin = 1, end = 2} : !bji
+  weft.return %15 : !bji
 }
 
 // CHECK-LABEL: @binary

@@ -129,7 +129,7 @@ TEST_CASE("queries and keys are turned in the stack, whose values stay, if a GEM
       INFO(variantName(variant.rewrites));
       GraphOp graph = graphOf(*variant.module);
       size_t inStack = 0;
-      for (RotaryOp rotary : graph.getBody().front().getOps<RotaryOp>()) {
+      for (RotaryOp rotary : nonEmpty(graph.getBody().front().getOps<RotaryOp>())) {
         if (!rotary.getAmong()) continue;
         ++inStack;
         CHECK(mlir::isa<ContractOp>(rotary.getX().getDefiningOp()));
