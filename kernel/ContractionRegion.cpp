@@ -73,6 +73,12 @@ private:
                                          kernel.values[size_t(*found)].name));
     if (op.kind == OpKind::rotary && dependent.contains(op.operands[0])) return addRotary(index);
     if (std::string rejection = epilogueRejection(op); !rejection.empty()) return rejection;
+    for (size_t n = 0; n < op.operands.size(); ++n)
+      if (op.expression.readsElsewhere(int(n)) && !isTokenMask(op) &&
+          std::ranges::count(kernel.inputs, op.operands[n]) == 0)
+        return cannotStand(op, fmt::format("reads '{}', which the kernel computes, at other "
+                                           "coordinates than its element's",
+                                           kernel.values[size_t(op.operands[n])].name));
     const auto dependsOnGemm = [&](ValueId operand) { return dependent.contains(operand); };
     if (std::ranges::none_of(op.operands, dependsOnGemm))
       return cannotStand(op, "does not depend on the contraction's result");
@@ -273,6 +279,14 @@ private:
         return cannotStand(*reader, fmt::format("reads '{}', an operand of the contraction",
                                                 kernel.values[value].name));
       if (isOfGemm || !reader) continue;
+      if (const BodyOp *gatherer = readerOf(value, true)) {
+        if (readerOf(value, false))
+          return cannotStand(*gatherer, fmt::format("reads '{}' at other coordinates than another "
+                                                    "read of it",
+                                                    kernel.values[size_t(value)].name));
+        region.inputs.push_back({.input = input, .value = value, .role = EpilogueRole::gathered});
+        continue;
+      }
       const std::set<AxisId> axes = isOneElement(value) ? std::set<AxisId>() : longAxes(value);
       if (!std::ranges::includes(resultAxes, axes))
         return cannotStand(
@@ -287,6 +301,20 @@ private:
     for (const OpId op : region.epilogue)
       if (std::ranges::find(kernel.body[op].operands, value) != kernel.body[op].operands.end())
         return &kernel.body[op];
+    return nullptr;
+  }
+
+  /// The op, no mask of tokens, that reads it at coordinates that it computes, or at its element's.
+  const BodyOp *readerOf(ValueId value, bool elsewhere) const {
+    for (const OpId index : region.epilogue) {
+      const BodyOp &op = kernel.body[index];
+      const bool isTurned = region.rotary && index == region.rotary->op;
+      const bool reads = std::ranges::any_of(op.expression.all(), [&](const ExpressionNode &node) {
+        return node.kind == ExpressionNode::Kind::operand &&
+               op.operands[size_t(node.index)] == value && node.children.empty() != elsewhere;
+      });
+      if (reads && !isTokenMask(op) && !isTurned) return &op;
+    }
     return nullptr;
   }
 
@@ -403,6 +431,7 @@ std::string_view nameOf(EpilogueRole role) {
     case EpilogueRole::n: return "n";
     case EpilogueRole::scalar: return "scalar";
     case EpilogueRole::mixed: return "mixed";
+    case EpilogueRole::gathered: return "gathered";
   }
   return "?";
 }
@@ -525,10 +554,18 @@ std::string epilogueRejection(const BodyOp &op) {
   if (op.results.size() != 1) return cannotStand(op, "has several results");
   if (op.kind == OpKind::dropout) return "";
   if (op.expression.empty()) return cannotStand(op, "is no function of single elements");
-  if (op.expression.readsElsewhere() && !isTokenMask(op))
-    return cannotStand(op,
-                       "reads an operand at other coordinates than its element's; an epilogue has "
-                       "the elements at its own");
+  if (isTokenMask(op)) return "";
+  for (const ExpressionNode &node : op.expression.all()) {
+    if (node.type == ScalarType::rotation)
+      return cannotStand(
+          op,
+          "reads an operand at other coordinates than its element's; an epilogue has "
+          "the elements at its own");
+    if (node.kind == ExpressionNode::Kind::operand &&
+        std::ranges::any_of(node.children,
+                            [&](int child) { return op.expression.readsOperand(child); }))
+      return cannotStand(op, "reads elements at coordinates that are themselves read");
+  }
   return "";
 }
 

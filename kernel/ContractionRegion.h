@@ -30,12 +30,13 @@ namespace weft {
 
 /// Along which axes of C an input of the epilogue runs; axes of extent 1 do not count.
 enum class EpilogueRole : uint8_t {
-  result,  ///< all of them: one element for each of C (residual, the operand of a derivative, a
-           ///< mask)
-  m,       ///< those of group m: one element a row of the GEMM
-  n,       ///< those of group n: one element a column
-  scalar,  ///< none
-  mixed,   ///< any others: part of a group, the batch, or several groups
+  result,    ///< all of them: one element for each of C (residual, the operand of a derivative, a
+             ///< mask)
+  m,         ///< those of group m: one element a row of the GEMM
+  n,         ///< those of group n: one element a column
+  scalar,    ///< none
+  mixed,     ///< any others: part of a group, the batch, or several groups
+  gathered,  ///< not at C's coordinates: ops compute where they read it, in any axes
 };
 /// "result", "m".
 std::string_view nameOf(EpilogueRole role);

@@ -481,6 +481,12 @@ bool Expression::readsElsewhere(std::optional<int> operand) const {
   });
 }
 
+bool Expression::readsOperand(int node) const {
+  const Node &own = nodes[size_t(node)];
+  return own.kind == Kind::operand ||
+         std::ranges::any_of(own.children, [&](int child) { return readsOperand(child); });
+}
+
 bool Expression::callsFunction() const {
   return std::ranges::any_of(nodes, [](const Node &node) { return node.function != nullptr; });
 }

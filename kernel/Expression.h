@@ -137,6 +137,8 @@ public:
   bool usesCoordinates() const;
   /// Whether it reads this operand, or any, at other coordinates than its element's.
   bool readsElsewhere(std::optional<int> operand = {}) const;
+  /// Whether a node is, or has below it, an operand.
+  bool readsOperand(int node) const;
   /// Whether it calls a function of the device library.
   bool callsFunction() const;
   /// Whether it adds or subtracts, and multiplies or divides: what is rounded on the way may be

@@ -11,13 +11,6 @@ namespace {
 
 using Kind = ExpressionNode::Kind;
 
-bool readsOperand(const Expression &expression, int node) {
-  const ExpressionNode &own = expression[node];
-  return own.kind == Kind::operand || std::ranges::any_of(own.children, [&](int child) {
-           return readsOperand(expression, child);
-         });
-}
-
 class ScoreBuilder {
 public:
   explicit ScoreBuilder(const ScoreContext &context)
@@ -110,7 +103,7 @@ std::string scoreRejection(const Kernel &kernel, const AttentionRegion &region) 
         return fmt::format("'{}' between scores and softmax rotates pairs", nameOf(op.kind));
       if (node.kind != Kind::operand) continue;
       if (std::ranges::any_of(node.children,
-                              [&](int child) { return readsOperand(op.expression, child); }))
+                              [&](int child) { return op.expression.readsOperand(child); }))
         return fmt::format("'{}' reads elements at coordinates that are themselves read",
                            nameOf(op.kind));
     }

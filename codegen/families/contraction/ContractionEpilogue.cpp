@@ -221,6 +221,7 @@ private:
 
   void addInput(const EpilogueInput &input) {
     if (!isInteger(input)) checkType(input.value);
+    if (input.role == EpilogueRole::gathered) return;  // loaded where an op reads it
     const std::string &pointer = context.inputs.at(input.input);
     const Value &value = kernel.values[size_t(input.value)];
     if (isSingleConsumer()) return addAsked(input, pointer);
@@ -390,7 +391,10 @@ private:
   void addOp(OpId index) {
     const BodyOp &op = kernel.body[index];
     std::vector<std::string> operands;
-    for (ValueId operand : op.operands) operands.push_back(asOperand(reference[size_t(operand)]));
+    for (ValueId operand : op.operands) {
+      const std::string &name = reference[size_t(operand)];
+      operands.push_back(name.empty() ? "" : asOperand(name).str());
+    }
     const ValueId value = op.results[0];
     const std::string text =
         op.kind == OpKind::dropout ? dropout(op, index, operands[0]) : expression(op, operands);
@@ -488,11 +492,48 @@ private:
         attributeConstants(op, [&](const std::string &wish, const std::string &value) {
           return constant("float", wish, value);
         });
-    return expressionText(
-        expression, constants, [&](int operand) { return operands[size_t(operand)]; },
-        [&](AxisId axis) {
-          return asOperand(coordinate(axis, {.inside = &elements, .isNarrow = true}));
-        });
+    using Kind = ExpressionNode::Kind;
+    return codeOf(expression, expression.root(),
+                  [&](int index) -> std::optional<Code> {
+                    const ExpressionNode &node = expression[index];
+                    if (node.kind == Kind::operand && !node.children.empty())
+                      return gathered(op, expression, node);
+                    if (node.kind == Kind::operand) return operands[size_t(node.index)];
+                    if (node.kind == Kind::attribute) return constants.at(node.name);
+                    if (node.kind == Kind::coordinate)
+                      return asOperand(
+                          coordinate(node.index, {.inside = &elements, .isNarrow = true}));
+                    return std::nullopt;
+                  })
+        .str();
+  }
+
+  /// The name of an element that lies where the op computes it, loaded in front of the op. Beyond
+  /// the last row or column it is that of the last one, so that no load leaves the tensor.
+  std::string gathered(const BodyOp &op, const Expression &expression, const ExpressionNode &node) {
+    const ValueId value = op.operands[size_t(node.index)];
+    const auto input = std::ranges::find(context.region.inputs, value, &EpilogueInput::value);
+    std::vector<int64_t> extents;
+    for (const AxisId axis : kernel.values[size_t(value)].axes) extents.push_back(extent(axis));
+    const std::vector<int64_t> strides =
+        stridesOf(context.configuration.inputs[input->input], extents);
+    std::string place = context.inputs.at(input->input);
+    for (size_t d = 0; d < strides.size(); ++d) {
+      if (extent(kernel.values[size_t(value)].axes[d]) == 1) continue;
+      const Code index =
+          codeOf(expression, node.children[d], [&](int inner) -> std::optional<Code> {
+            if (expression[inner].kind != ExpressionNode::Kind::coordinate) return std::nullopt;
+            return asOperand(
+                coordinate(expression[inner].index,
+                           {.inside = &elements, .isNarrow = true, .isClamped = true}));
+          });
+      place += strides[d] == 1 ? fmt::format(" + {}", asOperand(index.str()).str())
+                               : fmt::format(" + weft::Offset({}) * {}", index.str(), strides[d]);
+    }
+    usesFragments();
+    const std::string name = context.names.reserve(kernel.values[size_t(value)].name + "_v");
+    elements.push_back(declare(typeOf(*input), name, fmt::format("weft::loadOne({})", place)));
+    return name;
   }
 
   std::string argument(Parameter::Kind kind, size_t op) {

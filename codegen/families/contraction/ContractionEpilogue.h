@@ -9,8 +9,13 @@
 //          operand of C's shape  │       └──> local softmax: exponentials, maxima, sums
 //               vectors, scalars
 //
-// Invariant: every op reads its operands at the coordinates of the accumulator alone, and no op
-// reads a reduction. What `kernel/ContractionRegion.h` recognises has this form.
+// Invariant: every op reads what the kernel computes at the coordinates of the accumulator alone,
+// and no op reads a reduction. What `kernel/ContractionRegion.h` recognises has this form.
+//
+// **Gathered operands** (`EpilogueRole::gathered`) lie in memory, and an op computes where it reads
+// them from its element's coordinates: the bias of a distance, the segments of two positions. Each
+// element is a load of its own, in the loop over the eight, beyond the last row or column that of
+// the last one. Where attention is not fused, scores get such terms in the product's epilogue.
 //
 // **A rotary embedding** of what the contraction gives (`gemm-sm90` alone) turns accumulators
 // before the function is called (`sm90_rotary.cuh`): a tile has whole heads, whose pairs lie in

@@ -157,11 +157,12 @@ double scatteredSeconds(const Kernel &kernel, const ContractionRegion &region,
   for (const EpilogueInput &input : region.inputs) {
     if (input.role == EpilogueRole::result || input.role == EpilogueRole::scalar) continue;
     if (isOfRotaryAlone(kernel, region, input.value)) continue;  // one a row
-    if (input.role != EpilogueRole::mixed &&
-        isContiguous(kernel, groups, input, configuration.inputs[input.input]))
+    const bool isVector = input.role == EpilogueRole::m || input.role == EpilogueRole::n;
+    if (isVector && isContiguous(kernel, groups, input, configuration.inputs[input.input]))
       continue;
     seconds += analytic::epilogueScatteredSeconds;
-    if (divides(input.value, mGroup) || divides(input.value, nGroup))
+    const ValueId placed = input.role == EpilogueRole::gathered ? region.c : input.value;
+    if (divides(placed, mGroup) || divides(placed, nGroup))
       seconds += analytic::epilogueDivisionSeconds;
   }
   return seconds;

@@ -287,6 +287,10 @@ std::string singleConsumerEpilogueRejection(const Kernel &kernel, const Contract
   if (region.softmax) return "single-consumer tiles end with no local softmax: take others";
   if (region.rotary)
     return "the partner of a rotary embedding may lie in another single-consumer tile: take others";
+  for (const EpilogueInput &input : region.inputs)
+    if (input.role == EpilogueRole::gathered)
+      return "single-consumer tiles load operands before they multiply, at their own coordinates "
+             "alone: take others";
   for (const OpId op : region.epilogue)
     if (kernel.body[op].kind == OpKind::dropout)
       return "single-consumer tiles draw no dropout behind the GEMM: take others, or a loop kernel "
