@@ -169,9 +169,9 @@ void addAttentions(Collector &collect) {
         kinds.push_back(samples::relativeAttention(extents, type, true));
         kinds.push_back(samples::alibiAttention(extents, type));
         for (size_t kind = 0; kind < kinds.size(); ++kind)
-          if ((kind + turn) % 3 == 0)
+          if ((kind + turn) % 4 == 0)
             for (const Configuration &configuration :
-                 collect.drawFamily(kinds[kind], Sm90AttentionKnobs{}, 2, arePacked))
+                 collect.drawFamily(kinds[kind], Sm90AttentionKnobs{}, 1, arePacked))
               collect.add("attention-packed-heads", kinds[kind], type, configuration);
       }
 }

@@ -56,7 +56,8 @@ struct Case {
 ///   sm80        the same from sm_80 on, sm80-views likewise
 ///   attention     fused attention of every family, head width and mask at odd lengths, with score
 ///                 ops and several queries to a key's head; attention-long: thousands of keys;
-///                 attention-packed: over packed tokens; attention-tf32 and
+///                 attention-packed: over packed tokens; attention-packed-heads: by WGMMA, rows of
+///                 tiles of all heads of a group; attention-tf32 and
 ///                 attention-backward-tf32: of f32 read as tf32
 ///   attention-hard      scores that are equal, huge, of the type's end, low or tiny
 ///   attention-backward  their backward pass; attention-backward-apart: without sums in a

@@ -152,14 +152,18 @@ TEST_CASE("tiles of attention-sm90 whose rows are of packed heads compile withou
   batch.buildAndCheck(60, 1);
 }
 
-TEST_CASE("fused attention waits for WGMMAs where it says so alone") {
+namespace {
+
+/// Of tiles of which `isChecked`.
+void checkWaits(const std::vector<Case> &all, bool (*isChecked)(const Sm90AttentionKnobs &)) {
   runtime::BuildOptions options;
   options.headers = codegen::deviceHeaders();
   std::vector<runtime::BuildRequest> requests;
   std::vector<int> products;
   std::vector<bool> hasOneBlock;
-  for (const Case &one : cases(DType::f16))
+  for (const Case &one : all)
     for (const Configuration &configuration : tilesOf(one.kernel)) {
+      if (!isChecked(configuration.knobs.get<Sm90AttentionKnobs>())) continue;
       codegen::EmittedKernel emitted = codegen::emit(one.kernel, configuration, "sm_90a");
       const auto &knobs = configuration.knobs.get<Sm90AttentionKnobs>();
       const auto columns = [&](const char *axis) {
@@ -188,6 +192,16 @@ TEST_CASE("fused attention waits for WGMMAs where it says so alone") {
     CHECK(code.starts <= 5);
     CHECK(code.waits <= 5);
   }
+}
+
+}  // namespace
+
+TEST_CASE("fused attention waits for WGMMAs where it says so alone") {
+  checkWaits(cases(DType::f16), [](const Sm90AttentionKnobs &knobs) { return knobs.packed == 0; });
+}
+
+TEST_CASE("fused attention of packed heads waits for WGMMAs where it says so alone") {
+  checkWaits(cases(DType::f16), [](const Sm90AttentionKnobs &knobs) { return knobs.packed != 0; });
 }
 
 TEST_CASE("every tile of fused attention by mma.sync compiles without spills") {
