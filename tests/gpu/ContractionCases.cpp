@@ -197,11 +197,11 @@ void addRotary(Collector &collect) {
   const samples::RotaryExtents several[] = {{.b = 2, .j = 200, .g = 6, .p = 128, .i = 264},
                                             {.b = 3, .j = 50, .g = 5, .p = 64, .i = 72},
                                             {.b = 1, .j = 1000, .g = 7, .p = 32, .i = 136},
-                                            {.b = 2, .j = 333, .g = 3, .p = 96, .i = 200},
+                                            {.b = 2, .j = 333, .g = 4, .p = 96, .i = 200},
                                             {.b = 1, .j = 64, .g = 4, .p = 64, .i = 4096}};
   const samples::RotaryForm forms[] = {{},
                                        {.isHalved = false, .isReverse = true},
-                                       {.begin = 1, .end = 3, .hasResidual = true},
+                                       {.begin = 2, .end = 4, .hasResidual = true},
                                        {.end = 2, .hasStarts = true},
                                        {.turned = 32, .factor = 4, .isStretched = true}};
   for (const DType dtype : {DType::f16, DType::bf16})

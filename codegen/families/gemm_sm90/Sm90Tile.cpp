@@ -316,15 +316,24 @@ std::string sm90RotaryRejection(const Kernel &kernel, const Configuration &confi
       stridesByAxis(kernel, kernel.outputs[0], configuration.outputs[0]);
   if (columns.empty() || columns.back() != rotary.pairs || strides.at(rotary.pairs) != 1)
     return fmt::format("the result is not contiguous along '{}', whose pairs are turned", axis);
+  std::vector<AxisId> heads = columns;
+  std::erase_if(heads, [&](AxisId one) { return kernel.axes[size_t(one)].extent == 1; });
+  if (rotary.among >= 0 && (heads.size() != 2 || heads.front() != rotary.among))
+    return fmt::format("a part of '{}' is turned, which is not all that heads lie along",
+                       kernel.axes[size_t(rotary.among)].name);
   return "";
 }
 
 std::string sm90RotaryTileRejection(const ContractionRegion &region, const Sm90GemmKnobs &knobs) {
   constexpr int subtile = 64;
   if (!region.rotary || knobs.schedule == Sm90Schedule::singleConsumer) return "";
-  if (knobs.tileN % region.rotary->extent != 0)
-    return fmt::format("tiles of {} columns cut heads of {}, whose pairs are turned", knobs.tileN,
+  const int width = knobs.tileN;
+  if (width % region.rotary->extent != 0)
+    return fmt::format("tiles of {} columns cut heads of {}, whose pairs are turned", width,
                        region.rotary->extent);
+  if (region.rotary->among >= 0 && (region.rotary->begin * region.rotary->extent % width != 0 ||
+                                    region.rotary->end * region.rotary->extent % width != 0))
+    return fmt::format("tiles of {} columns hold heads that are turned and others", width);
   if (knobs.splitK > 1 && subtile % region.rotary->extent != 0)
     return fmt::format("k over {} blocks, which finish {} columns each; heads of {} are turned",
                        knobs.splitK, subtile, region.rotary->extent);

@@ -25,7 +25,7 @@ struct RotaryPairs {
   bool isHalved = true, isReverse = false, isShort = false;
 };
 
-/// That every head is turned; else a function that says of a place whether its head is.
+/// That every head is turned; else a function that says whether those of a tile are.
 struct AllHeads {
   __device__ __forceinline__ constexpr bool operator()(const Fragment &) const { return true; }
 };
@@ -47,8 +47,7 @@ __device__ __forceinline__ Turned<pairs, Position, Frequency, IsTurned, Epilogue
   return {position, frequency, isTurned, epilogue};
 }
 
-/// Turns the accumulators of a tile. Where heads differ, what others keep is selected, since all
-/// lanes take one path.
+/// Turns the accumulators of a tile, all of whose heads are turned or none.
 template <RotaryPairs pairs, GemmProblem gemm, Tile tile, typename Rotary>
 __device__ __forceinline__ void turnAccumulators(Accumulators<gemm, tile> &accumulators,
                                                  const Subtiles<gemm, tile> &subtiles,
@@ -74,25 +73,22 @@ __device__ __forceinline__ void turnAccumulators(Accumulators<gemm, tile> &accum
         isShared ? Subtiles<gemm, tile>::ofStep(part) : part * Subtiles<gemm, tile>::across;
     const Fragment first{subtiles.at.batch, subtiles.row(subtile) + ownRow,
                          subtiles.column(subtile)};
-    bool areTurned[headsOfPart], isAnyTurned = false;
-#pragma unroll
-    for (int head = 0; head < headsOfPart; ++head) {
-      areTurned[head] =
-          rotary.isTurned(Fragment{first.batch, first.row, first.column + head * pairs.extent});
-      isAnyTurned = isAnyTurned || areTurned[head];
-    }
-    if (!isAnyTurned) continue;
+    const int isTurned = rotary.isTurned(first);
     const int positions[2] = {rotary.position(first),
                               rotary.position(Fragment{first.batch, first.row + 8, first.column})};
     float *own = isShared ? accumulators[part / Subtiles<gemm, tile>::across] +
                                 part % Subtiles<gemm, tile>::across * 32
                           : accumulators[part];
 #pragma unroll
-    for (int at = 0; at < groups; ++at)
+    for (int at = 0; at < groups; ++at) {
+      // Asked again for every group: the compiler would have angles of as many as it finds
+      // registers for, and spill accumulators.
+      if (opaque(isTurned, 0) == 0) continue;
+      const int ownPair = lane % 4;
 #pragma unroll
       for (int column = 0; column < (pairs.isHalved ? 2 : 1); ++column) {
         const int pair =
-            pairs.isHalved ? at * group + lane % 4 * 2 + column : at * group / 2 + lane % 4;
+            pairs.isHalved ? at * group + ownPair * 2 + column : at * group / 2 + ownPair;
         const float frequency = rotary.frequency(pair);
 #pragma unroll
         for (int lower = 0; lower < 2; ++lower) {
@@ -104,11 +100,12 @@ __device__ __forceinline__ void turnAccumulators(Accumulators<gemm, tile> &accum
             const int place = (head * pairs.extent / group + at) * 4 + lower * 2 + column,
                       partner = place + (pairs.isHalved ? distance / group * 4 : 1);
             const float a = own[place], b = own[partner];
-            own[place] = areTurned[head] ? a * turn.cosine - b * sine : a;
-            own[partner] = areTurned[head] ? b * turn.cosine + a * sine : b;
+            own[place] = a * turn.cosine - b * sine;
+            own[partner] = b * turn.cosine + a * sine;
           }
         }
       }
+    }
   }
 }
 

@@ -285,6 +285,9 @@ TEST_CASE("tiles hold whole heads of a rotary embedding, contiguous along its pa
   for (const int width : nonEmpty(widths(projection(96)))) CHECK(width % 96 == 0);
   CHECK(widths(projection(64)).contains(192));
   CHECK_THAT(exclusion(projection(80)), Catch::Contains("columns cut heads of 80"));
+  for (const int width : nonEmpty(widths(projection(64, {.end = 2})))) CHECK(128 % width == 0);
+  CHECK_THAT(exclusion(projection(32, {.begin = 1, .end = 6})),
+             Catch::Contains("columns hold heads that are turned and others"));
   CHECK(!widths(projection(128, {.turned = 16})).empty());
   CHECK_THAT(exclusion(projection(128, {.turned = 8})), Catch::Contains("a lane holds partners"));
   CHECK(!widths(projection(128, {.isHalved = false, .turned = 8})).empty());
