@@ -157,6 +157,11 @@ std::string rejection(const Kernel &kernel, const Configuration &configuration, 
                                     scoreNeeds(kernel, *recognised, *problem));
 }
 
+BlockTile blockTile(const Knobs &any) {
+  const auto &knobs = any.get<Sm90AttentionKnobs>();
+  return {.rows = knobs.tileQueries, .columns = knobs.tileKeys};
+}
+
 Cost price(const Kernel &kernel, const Configuration &configuration, const Device &device) {
   return sm90AttentionCost(kernel, configuration, configuration.knobs.get<Sm90AttentionKnobs>(),
                            device);
@@ -184,6 +189,7 @@ const Family sm90AttentionFamily = {
     .space = spaceOf,
     .rejection = rejection,
     .price = price,
+    .blockTile = blockTile,
     .lower = lower,
     .targetRejection = targetRejection,
 };
