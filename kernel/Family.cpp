@@ -1,6 +1,7 @@
 // What families have in common; see Family.h.
 #include "kernel/Family.h"
 
+#include "kernel/Append.h"
 #include "kernel/Error.h"
 
 #include <algorithm>
@@ -11,6 +12,9 @@ const Family &Knobs::family() const {
   if (!owner) throw Error::checkFailed("a configuration without knobs");
   return *owner;
 }
+
+bool Knobs::isView() const { return owner && owner->isView; }
+bool Knobs::isLibrary() const { return owner && owner->isLibrary; }
 
 void Knobs::throwOtherFamily(const Family &asked) const {
   throw Error::checkFailed("knobs of {} where those of {} are needed",
@@ -30,6 +34,21 @@ int64_t workspaceBytesOf(const Kernel &kernel, const Configuration &configuratio
     throw Error::checkFailed("kernel '{}': the family {} asks for a workspace of {} bytes",
                              kernel.name, family, bytes);
   return bytes;
+}
+
+std::vector<size_t> overwritableInputs(const Kernel &kernel, const Configuration &configuration) {
+  if (const BodyOp *const append = appendOf(kernel)) {
+    const ValueId cache = append->operands[appendedCache];
+    return {size_t(std::ranges::find(kernel.inputs, cache) - kernel.inputs.begin())};
+  }
+  const auto rule = configuration.knobs.family().overwritableInputs;
+  return rule ? rule(kernel, configuration) : std::vector<size_t>();
+}
+
+const Family &familyWith(bool Family::*property) {
+  const auto found = std::ranges::find(families(), true, property);
+  if (found == families().end()) throw Error::checkFailed("no family has what is asked for");
+  return **found;
 }
 
 const Family *familyNamed(std::string_view name) {

@@ -6,6 +6,7 @@
 // `Family` and its functions; and one line in the registry.
 #pragma once
 
+#include "kernel/BlockCombine.h"
 #include "kernel/Configuration.h"
 #include "kernel/Device.h"
 #include "kernel/Expected.h"
@@ -13,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,6 +26,8 @@ namespace weft {
 
 struct ConfigurationSpace;  // passes/configure/Family.h
 struct Cost;                // passes/configure/CostModel.h
+struct CopyReason;          // passes/configure/CopyReason.h
+class OperandSums;          // passes/configure/OperandSums.h
 namespace codegen {
 struct Program;  // codegen/Program.h
 }
@@ -32,6 +36,19 @@ struct Program;  // codegen/Program.h
 using LayoutTuple = std::vector<Layout>;
 /// Of every operand, in that order, the layout that it has to have, or none.
 using FixedLayouts = std::vector<std::optional<Layout>>;
+
+/// What one block computes of a result: rows and columns of C, or queries and keys of scores.
+struct BlockTile {
+  int64_t rows = 0, columns = 0;
+  int64_t multicast = 1;  ///< blocks of a cluster that load what belongs to the columns once
+};
+
+/// What tells knobs apart beside the number of threads.
+struct KnobStructure {
+  std::vector<int> fields;
+  int vectorWidth = 1;
+  bool reducesRows = false;
+};
 
 struct Family {
   std::string_view name;  ///< "gemm-sm90": in plans, profiles, graphs and messages
@@ -42,6 +59,15 @@ struct Family {
   bool isGemm = false;
   /// Whether its kernels are views, which launch nothing.
   bool isView = false;
+  /// Whether its kernels are calls of a library. Its space lists layouts alone: which algorithms
+  /// the library has depends on the GPU, and its knobs name one.
+  bool isLibrary = false;
+  /// Whether its kernels change the layout of one tensor and do nothing else.
+  bool isTranspose = false;
+  /// Whether it is slow wherever another family takes the kernel: messages say so.
+  bool isPlaceholder = false;
+  /// Whether its space lists all knobs that are legal: others in a profile are not used.
+  bool listsEveryKnob = false;
   bool takesEpilogues = false;  ///< of contractions (kernel/ContractionRegion.h)
   bool takesPrologues = false;
   bool takesAttention = false;  ///< fused attentions (kernel/AttentionRegion.h)
@@ -73,8 +99,28 @@ struct Family {
   /// Why a configuration that a user names is not emitted; empty if it is. None: what the space has
   /// is emitted.
   std::string (*rejection)(const Kernel &, const Configuration &, const Device &) = nullptr;
+  /// Whether a configuration is emitted though the space does not list it, because a kernel
+  /// template takes more than enumeration offers. None: it is not.
+  bool (*takesUnlisted)(const Kernel &, const Configuration &, const Device &) = nullptr;
+  /// Knobs that no space has and a profile measures, best first, for a GEMM alone under these
+  /// layouts. None: there are none.
+  std::vector<Knobs> (*unlistedKnobs)(const Kernel &, const LayoutTuple &,
+                                      const Device &) = nullptr;
   /// The estimate for a configuration of the space; the caller fills in bytesNecessary and flop.
   Cost (*price)(const Kernel &, const Configuration &, const Device &) = nullptr;
+  /// The same of all configurations of a space whose layouts are a product, where the estimate
+  /// under fixed knobs is a sum of one term an operand; `margin`: CostModel::separableMargin. None:
+  /// they are priced one by one.
+  std::unique_ptr<OperandSums> (*operandSums)(const Kernel &, const Device &, double margin,
+                                              const ConfigurationSpace &,
+                                              const std::vector<std::vector<Layout>> &) = nullptr;
+
+  /// How the threads of a block combine what they have of a row; nothing: no block shares one.
+  std::optional<BlockCombine> (*blockCombine)(const Knobs &) = nullptr;
+  /// None: the family has no knobs that differ in threads alone.
+  KnobStructure (*structure)(const Knobs &) = nullptr;
+  /// Of GEMMs and fused attentions. None: the family does not say.
+  BlockTile (*blockTile)(const Knobs &) = nullptr;
 
   /// Kernel and configuration to kernel program; the kernel comes with the names to be used. None:
   /// its kernels are not emitted by weft.
@@ -86,6 +132,15 @@ struct Family {
   /// parameter of kind `workspace`. What lies in it before a launch is undefined, after it lost. 0,
   /// or no function: none. A text that starts early waits before it touches it.
   int64_t (*workspaceBytes)(const Kernel &, const Configuration &) = nullptr;
+
+  /// The same where the knobs alone say it, as those of a library do: the plan then has it in its
+  /// knobs. None: `workspaceBytes` says it.
+  int64_t (*workspaceOfKnobs)(const Knobs &) = nullptr;
+  /// Positions of the inputs in whose memory output 0 may lie (weft::overwritableInputs). None: of
+  /// no input.
+  std::vector<size_t> (*overwritableInputs)(const Kernel &, const Configuration &) = nullptr;
+  /// Of the family of views: why a kernel that might be one moves elements in this configuration.
+  std::optional<CopyReason> (*whyCopied)(const Kernel &, const Configuration &) = nullptr;
 
   bool hasText() const { return lower != nullptr; }
   bool operator==(const Family &other) const { return this == &other; }
@@ -102,10 +157,14 @@ std::strong_ordering compareKnobs(const Knobs &a, const Knobs &b) {
   return a.get<Struct>() <=> b.get<Struct>();
 }
 
-/// Bytes that a launch of the configuration works in (Family::workspaceBytes); 0: none. Of a
-/// library GEMM the knobs say so instead. Throws Error(checkFailed) if the family names less than
-/// none.
+/// Bytes that a launch of the configuration works in (Family::workspaceBytes); 0: none, and of a
+/// family whose knobs say it (Family::workspaceOfKnobs). Throws Error(checkFailed) if the family
+/// names less than none.
 int64_t workspaceBytesOf(const Kernel &kernel, const Configuration &configuration);
+
+/// Positions of the inputs in whose memory the kernel's output 0 may lie, ascending: of an append
+/// the cache alone, else those that the family names.
+std::vector<size_t> overwritableInputs(const Kernel &kernel, const Configuration &configuration);
 
 /// All families, in the order of enumeration: cheapest first, and ties of prices go to the first.
 /// The registry defines it.
@@ -115,6 +174,9 @@ struct FamilyRegistration {
   explicit FamilyRegistration(const Family &family);
 };
 
+/// The first family of which this holds, as &Family::isView. Throws Error(checkFailed) where there
+/// is none.
+const Family &familyWith(bool Family::*property);
 /// The family of a name; nothing if there is none.
 const Family *familyNamed(std::string_view name);
 /// "cublaslt, gemm-sm80, ...": sorted by name, for messages.
@@ -128,6 +190,12 @@ public:
   /// Empty where there is none.
   std::string_view name() const { return family ? family->name : std::string_view(); }
   bool isView() const { return family && family->isView; }
+  bool isLibrary() const { return family && family->isLibrary; }
+  bool isTranspose() const { return family && family->isTranspose; }
+  bool isPlaceholder() const { return family && family->isPlaceholder; }
+  std::span<const ScheduleField> schedule() const {
+    return family ? family->schedule : std::span<const ScheduleField>();
+  }
   bool operator==(const FamilyId &) const = default;
   friend bool operator==(const FamilyId &a, const Family &b) { return a.family == &b; }
 

@@ -35,6 +35,9 @@ public:
 
   /// Throws Error(checkFailed) where there is none.
   const Family &family() const;
+  /// Family::isView and Family::isLibrary; false where there is no family.
+  bool isView() const;
+  bool isLibrary() const;
 
   template <FamilyKnobs Struct>
   const Struct *getIf() const {

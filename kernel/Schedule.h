@@ -45,6 +45,9 @@ struct ScheduleField {
   /// Of Kind::choice: with this value two launches need not leave the same bits; -1: with all they
   /// do.
   int nondeterministic = -1;
+  /// Of Kind::choice: with this value the text waits by itself for what it reads, so that its
+  /// kernel may start early; -1: with none.
+  int waitsItself = -1;
   bool isOptional = false;  ///< left out of plan.json and graph.mlir where it is the default
   bool changesText = true;  ///< of the emitted kernel; else it is passed at launch or load
   Shown shown = Shown::suffix;

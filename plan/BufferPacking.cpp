@@ -1,7 +1,6 @@
 // Placing buffers by their lifetimes; see BufferPacking.h.
 #include "plan/BufferPacking.h"
 
-#include "codegen/families/view/ViewKnobs.h"
 #include "kernel/Configuration.h"
 #include "plan/PlanLiveness.h"
 #include "plan/PlanMemory.h"
@@ -114,7 +113,7 @@ std::vector<Block> allBlocks(const Plan &plan, const PlanMemory &memory) {
         block.users.push_back(int(kernel));
       block.entryPoints.insert(entryOf[kernel]);
     };
-    if (one.family == viewFamily) continue;
+    if (one.family.isView()) continue;
     for (const int input : one.inputs) use(plan.tensors[size_t(input)].buffer);
     for (const int output : one.outputs) use(plan.tensors[size_t(output)].buffer);
     if (one.workspaceBuffer < 0) continue;

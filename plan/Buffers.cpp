@@ -1,7 +1,6 @@
 // Buffers and dependencies of a plan; see Buffers.h.
 #include "plan/Buffers.h"
 
-#include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Configuration.h"
 #include "plan/BufferPacking.h"
 #include "plan/PlanLiveness.h"
@@ -120,8 +119,8 @@ void assignBuffers(Plan &plan, const std::vector<int> &viewOf,
 
 void resizeWorkspace(Plan &plan, PlanKernel &kernel, int64_t bytes) {
   const int64_t before = kernel.workspaceBytes;
-  kernel.workspaceBytes = kernel.family == libraryFamily ? 0 : bytes;
-  if (kernel.family == libraryFamily) return;
+  kernel.workspaceBytes = kernel.family.isLibrary() ? 0 : bytes;
+  if (kernel.family.isLibrary()) return;
   if (bytes == 0 || bytes > before)
     std::erase_if(plan.memoryPlan, [&](const BufferAllocation &one) {
       return one.buffer == kernel.workspaceBuffer;

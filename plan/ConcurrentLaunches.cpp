@@ -1,7 +1,6 @@
 // Dependencies between launches; see ConcurrentLaunches.h.
 #include "plan/ConcurrentLaunches.h"
 
-#include "codegen/families/view/ViewKnobs.h"
 #include "kernel/Configuration.h"
 #include "kernel/Error.h"
 #include "plan/PlanLiveness.h"
@@ -61,7 +60,7 @@ std::vector<Launch> launchesOf(const Plan &plan) {
   std::vector<int> kernels(plan.kernels.size());
   std::iota(kernels.begin(), kernels.end(), 0);
   return launchesOf(plan, kernels,
-                    [&](int kernel) { return plan.kernels[size_t(kernel)].family != viewFamily; });
+                    [&](int kernel) { return !plan.kernels[size_t(kernel)].family.isView(); });
 }
 
 void setConcurrent(Plan &plan, const std::string &choice) {

@@ -1,8 +1,6 @@
 // By predicted times alone; docs/experiments/launches.md has the figures.
 #include "plan/EarlyStarts.h"
 
-#include "codegen/families/view/ViewKnobs.h"
-
 namespace weft {
 namespace {
 
@@ -13,7 +11,7 @@ bool hasShortKernels(const Plan &plan) {
   double seconds = 0;
   int launches = 0;
   for (const PlanKernel &kernel : plan.kernels) {
-    if (kernel.family == viewFamily) continue;
+    if (kernel.family.isView()) continue;
     seconds += kernel.seconds;
     ++launches;
   }

@@ -11,7 +11,6 @@
 // device. No other measurement has been held against it.
 #include "plan/GraphPrediction.h"
 
-#include "codegen/families/view/ViewKnobs.h"
 #include "kernel/Configuration.h"
 #include "plan/ConcurrentLaunches.h"
 #include "plan/PlanMemory.h"
@@ -202,9 +201,7 @@ GraphPrediction predictGraph(const Plan &plan, const std::vector<int> &kernels,
   GraphPrediction prediction;
   for (const int index : kernels) prediction.sumSeconds += plan.kernels[size_t(index)].seconds;
   // isView asks for text, which a plan that is priced may not have yet.
-  const auto isLaunched = [&](int kernel) {
-    return plan.kernels[size_t(kernel)].family != viewFamily;
-  };
+  const auto isLaunched = [&](int kernel) { return !plan.kernels[size_t(kernel)].family.isView(); };
   std::vector<int> order;
   std::ranges::copy_if(kernels, std::back_inserter(order), isLaunched);
   if (const size_t slices = sliceCount(plan, order); plan.concurrent && slices > 1) {

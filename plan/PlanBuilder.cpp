@@ -1,14 +1,12 @@
 // From a selected path to a plan; see PlanBuilder.h.
 #include "plan/PlanBuilder.h"
 
-#include "codegen/families/loop/InPlace.h"
-#include "codegen/families/view/ViewFamily.h"
-#include "codegen/families/view/ViewKnobs.h"
 #include "kernel/Append.h"
 #include "kernel/Error.h"
 #include "kernel/Format.h"
 #include "kernel/TrainingNames.h"
 #include "kernel/VisibleWork.h"
+#include "passes/configure/CopyReason.h"
 #include "passes/configure/Families.h"
 #include "passes/configure/FamilyConfigurations.h"
 #include "passes/configure/Packing.h"
@@ -109,7 +107,7 @@ private:
   /// them.
   bool isPacking(const select::Step &step) const {
     const std::vector<int> inputs = inputsOf(step);
-    return step.configuration.knobs.is<ViewKnobs>() &&
+    return step.configuration.knobs.isView() &&
            (step.candidate < 0 ||
             isPackedAtLoad(problem.candidates[size_t(step.candidate)].kernel)) &&
            std::all_of(inputs.begin(), inputs.end(), [&](int tensor) {
@@ -255,7 +253,7 @@ private:
           addTensor(outputs[index], step.configuration.outputs[index], TensorRole::temporary));
       entry.outputLayouts.push_back(printLayout(result.plan.tensors[size_t(entry.outputs.back())]));
     }
-    if (step.configuration.knobs.is<ViewKnobs>()) aliasViews(entry, step.configuration);
+    if (step.configuration.knobs.isView()) aliasViews(entry, step.configuration);
     if (const BodyOp *const append = appendOf(chosen.kernel))
       keepInCache(chosen.kernel, *append, entry);
     const PlanTensor &first = result.plan.tensors[size_t(entry.outputs.front())];
@@ -276,7 +274,7 @@ private:
                         .graphOps = {},
                         .entryPoint = problem.entryPoints[size_t(step.entry)],
                         .step = int(&step - path.steps.data())};
-    if (step.configuration.knobs.is<ViewKnobs>()) chosen.cost.bytesNecessary = 0;  // nothing runs
+    if (step.configuration.knobs.isView()) chosen.cost.bytesNecessary = 0;  // nothing runs
     if (step.candidate < 0) {
       chosen.kernel = select::transposeKernel(problem.tensors[size_t(step.tensor)]);
       return chosen;
@@ -381,9 +379,7 @@ private:
       describeCost(chosen, result.plan.kernels[index]);
     }
   }
-  static bool runs(const ChosenKernel &chosen) {
-    return !chosen.configuration.knobs.is<ViewKnobs>();
-  }
+  static bool runs(const ChosenKernel &chosen) { return !chosen.configuration.knobs.isView(); }
 
   /// The last version of every result is what the caller gets.
   void nameResults() {
@@ -418,6 +414,7 @@ PlannedKernels buildPlan(const select::Problem &problem, const select::Selection
 void noteCopies(PlannedKernels &planned) {
   std::erase_if(planned.plan.notes,
                 [](const PlanNote &note) { return note.kind == NoteKind::copy; });
+  const auto whyCopied = familyWith(&Family::isView).whyCopied;
   for (const ChosenKernel &chosen : planned.kernels)
     if (const std::optional<CopyReason> reason = whyCopied(chosen.kernel, chosen.configuration))
       planned.plan.notes.push_back(
@@ -480,7 +477,7 @@ void checkOverwriting(const PlannedKernels &planned, const std::string &where) {
   const PlanMemory memory(planned.plan);
   for (size_t index = 0; index < planned.plan.kernels.size(); ++index) {
     const PlanKernel &kernel = planned.plan.kernels[index];
-    if (kernel.family == viewFamily) continue;
+    if (kernel.family.isView()) continue;
     for (const int output : kernel.outputs)
       for (const int input : kernel.inputs) {
         const PlanTensor &from = planned.plan.tensors[size_t(input)],

@@ -48,8 +48,8 @@ void noteCopies(PlannedKernels &planned);
 /// another one is legal, or in any order, and what the other way is predicted to take: the price of
 /// determinism. Both by the model, measured or not.
 void noteDeterminism(PlannedKernels &planned, const CostModel &prices);
-/// A result may lie where an operand was only as codegen/families/loop/InPlace.h allows. Throws
-/// Error(badInput) naming `where`, the kernel, both tensors and the buffer.
+/// A result may lie where an operand was only as overwritableInputs() (kernel/Family.h) allows.
+/// Throws Error(badInput) naming `where`, the kernel, both tensors and the buffer.
 void checkOverwriting(const PlannedKernels &planned, const std::string &where);
 /// What priced the plan's kernels: the cost model's description, or, if none of them was measured,
 /// the analytic model's.

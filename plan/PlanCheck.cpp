@@ -2,8 +2,7 @@
 // that do not overflow (PlanBounds.h), kernels stand in a topological order, every tensor is
 // written once and read later, and what shares memory lives apart. The runtime relies on exactly
 // this.
-#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
-#include "codegen/families/view/ViewKnobs.h"
+#include "kernel/Family.h"
 #include "plan/Plan.h"
 
 #include "codegen/families/library/GemmFields.h"
@@ -23,6 +22,27 @@
 namespace weft {
 
 namespace {
+
+/// Whether a field of its schedule has the value with which texts wait by themselves.
+bool waitsItself(const PlanKernel &kernel) {
+  if (!kernel.knobs.is_object()) return false;
+  return std::ranges::any_of(kernel.family.schedule(), [&](const ScheduleField &field) {
+    const std::string name(field.name);
+    return field.waitsItself >= 0 && kernel.knobs.contains(name) &&
+           kernel.knobs.at(name) == field.choices[size_t(field.waitsItself)];
+  });
+}
+
+/// "single-consumer tiles of gemm-sm90": what such schedules are, of all families.
+std::string waitingTiles() {
+  std::vector<std::string> tiles;
+  for (const Family *family : families())
+    for (const ScheduleField &field : family->schedule)
+      if (field.waitsItself >= 0)
+        tiles.push_back(
+            fmt::format("{} tiles of {}", field.choices[size_t(field.waitsItself)], *family));
+  return fmt::format("{}", fmt::join(tiles, " or "));
+}
 
 class PlanChecker {
 public:
@@ -87,7 +107,7 @@ private:
                           kernel.knobs["family"].dump()));
     require(!isView(kernel) || kernel.workspaceBytes == 0, place,
             "it is a view, and works in a workspace");
-    require(isView(kernel) == (kernel.family == viewFamily), place,
+    require(isView(kernel) == kernel.family.isView(), place,
             isView(kernel) ? "it has neither source nor library GEMM, and is no view"
                            : "it is a view, and has a source or a library GEMM");
   }
@@ -132,17 +152,14 @@ private:
         place, "a launch extent is not positive");
     require(kernel.source.empty() || !kernel.entry.empty(), place,
             "it has a source but no entry symbol");
-    // Texts that wait by themselves: those of single-consumer tiles
-    // (codegen/families/gemm_sm90/device/sm90_single_consumer.cuh), and those whose entry point
-    // says so, which no other cubin has.
-    const bool isSingleConsumer = kernel.family == sm90GemmFamily && kernel.knobs.is_object() &&
-                                  kernel.knobs.contains("schedule") &&
-                                  kernel.knobs["schedule"] == nameOf(Sm90Schedule::singleConsumer);
-    require(isSingleConsumer || kernel.entry.ends_with(earlyEntrySuffix) || !kernel.startsEarly,
-            place,
-            fmt::format("it starts early, and its text does not wait for what it reads: it has no "
-                        "single-consumer tiles of gemm-sm90, and its entry point no suffix '{}'",
-                        earlyEntrySuffix));
+    // Texts that wait by themselves: those whose schedule says so, and those whose entry point
+    // does, which no other cubin has.
+    require(
+        waitsItself(kernel) || kernel.entry.ends_with(earlyEntrySuffix) || !kernel.startsEarly,
+        place,
+        fmt::format("it starts early, and its text does not wait for what it reads: it has no {}, "
+                    "and its entry point no suffix '{}'",
+                    waitingTiles(), earlyEntrySuffix));
     if (kernel.library) checkLibrary(kernel, *kernel.library, place + ": library");
   }
 

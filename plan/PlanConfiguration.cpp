@@ -1,21 +1,12 @@
 // Knobs and layouts between plan.json and configurations; see PlanConfiguration.h.
 #include "plan/PlanConfiguration.h"
 
-#include "codegen/families/attention_sm80/Sm80AttentionKnobs.h"
-#include "codegen/families/contraction/GemmProblem.h"
-#include "codegen/families/gemm_fma/FmaGemmKnobs.h"
-#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
-#include "codegen/families/library/LibraryGemm.h"
-#include "codegen/families/library/LibraryKnobs.h"
-#include "codegen/families/loop/LoopKnobs.h"
-#include "codegen/families/view/ViewKnobs.h"
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
 #include "kernel/Schedule.h"
 #include "passes/configure/FamilyConfigurations.h"
 
 #include <algorithm>
-#include <bit>
 #include <set>
 
 namespace weft {
@@ -144,45 +135,6 @@ bool hasPaddedRows(const PlanTensor &tensor) {
   return true;
 }
 
-bool isLibraryGemm(const Kernel &kernel, const Configuration &configuration) {
-  try {
-    return libraryRejection(libraryGemm(kernel, configuration)).empty();
-  } catch (const Error &) {
-    return false;
-  }
-}
-
-/// Its kernel template accepts any strides that make a GEMM and any tile within the limits: more
-/// than enumeration offers, views too.
-bool isTensorCoreGemm(const Kernel &kernel, const Configuration &configuration,
-                      const Device &device) {
-  if (!configuration.knobs.is<Sm90GemmKnobs>() ||
-      !sm90GemmFamily.rejection(kernel, configuration, device).empty())
-    return false;
-  bool isTaken = false;
-  const LayoutConstraints any{.inputs = std::vector<std::optional<Layout>>(kernel.inputs.size()),
-                              .outputs = std::vector<std::optional<Layout>>(kernel.outputs.size())};
-  forEachConfigurationOf(sm90GemmFamily, kernel, device, any, [&](const Configuration &) {
-    isTaken = true;
-    return false;
-  });
-  return isTaken;
-}
-
-/// Whether they are those of enumeration but for the threads of a block that reduces a row: a block
-/// takes up to 1,024, more than selection tries. Halving steps take powers of two.
-bool isOtherBlock(const Knobs &asked, const Knobs &enumerated) {
-  constexpr int least = 32, most = 1024;
-  if (!asked.is<LoopKnobs>() || !enumerated.is<LoopKnobs>()) return false;
-  LoopKnobs knobs = enumerated.get<LoopKnobs>();
-  const int threads = asked.get<LoopKnobs>().threads;
-  if (knobs.reduction != ReductionMapping::block || knobs.threadsPerRow != knobs.threads ||
-      threads < least || threads > most || !std::has_single_bit(unsigned(threads)))
-    return false;
-  knobs.threads = knobs.threadsPerRow = threads;
-  return asked == Knobs(knobs);
-}
-
 LayoutConstraints layoutsOf(const Configuration &configuration) {
   LayoutConstraints constraints;
   constraints.inputs.assign(configuration.inputs.begin(), configuration.inputs.end());
@@ -216,25 +168,14 @@ Knobs knobsFromJson(const json &object, const Kernel &kernel, const std::string 
 
 bool isLegal(const Kernel &kernel, const Configuration &configuration, const Device &device) {
   const Knobs &asked = configuration.knobs;
-  // The library says at load which algorithms it has. It also accepts views, which enumeration does
-  // not offer.
-  if (asked.is<LibraryKnobs>() && isLibraryGemm(kernel, configuration)) return true;
-  if (isTensorCoreGemm(kernel, configuration, device)) return true;
-  // Which tiles a plain GEMM takes, its emitter says; which tiles and splits an attention by
-  // mma.sync takes, its family.
-  const bool isAnyTaken = asked.family() == fmaGemmFamily ||
-                          (asked.is<Sm80AttentionKnobs>() &&
-                           sm80AttentionFamily.rejection(kernel, configuration, device).empty());
-  // Sums in any order are offered where a plan may have them, and legal where it has.
-  Device offering = device;
-  offering.mayBeNondeterministic |= !isDeterministic(asked);
+  if (const auto takesUnlisted = asked.family().takesUnlisted;
+      takesUnlisted && takesUnlisted(kernel, configuration, device))
+    return true;
   bool isTaken = false;
-  forEachConfigurationOf(asked.family(), kernel, offering, layoutsOf(configuration),
-                         [&](const Configuration &candidate) {
-                           isTaken = isAnyTaken || isOtherBlock(asked, candidate.knobs) ||
-                                     candidate.knobs == asked;
-                           return !isTaken;
-                         });
+  forEachConfigurationLike(kernel, configuration, device, [&](const Configuration &candidate) {
+    isTaken = candidate.knobs == asked;
+    return !isTaken;
+  });
   return isTaken;
 }
 
@@ -282,7 +223,7 @@ Configuration configurationOf(const Plan &plan, const PlanKernel &planKernel,
       .outputs = {},
       .knobs = knobsFromJson(planKernel.knobs, kernel, "kernel '" + planKernel.name + "'")};
   // Only views are about offsets; every other kernel is given the address of element zero.
-  const bool isView = configuration.knobs.is<ViewKnobs>();
+  const bool isView = configuration.knobs.isView();
   const auto layout = [&](int tensor) {
     Layout result = layoutOf(plan.tensors.at(size_t(tensor)));
     if (!isView) result.offset = 0;

@@ -1,7 +1,6 @@
 // Live ranges of tensors in shared memory; see PlanLiveness.h.
 #include "plan/PlanLiveness.h"
 
-#include "codegen/families/view/ViewKnobs.h"
 #include "kernel/Configuration.h"
 #include "kernel/Error.h"
 #include "plan/PlanBounds.h"
@@ -16,7 +15,7 @@ namespace weft {
 namespace {
 
 /// Views, also before emission has given the other kernels their text.
-bool touchesNothing(const PlanKernel &kernel) { return kernel.family == viewFamily; }
+bool touchesNothing(const PlanKernel &kernel) { return kernel.family.isView(); }
 
 /// Tensors that views make one, and a cache with what an append makes of it, by the least of them.
 class Views {

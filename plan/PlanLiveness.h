@@ -5,7 +5,7 @@
 // the memory that an algorithm of a library works in; kernels may use disjoint ranges of it in any
 // order. Two live ranges may share bytes if the dependencies (`after`) order all kernels of one
 // before those of the other; a result may also share the bytes of an operand of its kernel, if the
-// kernel may run in place (codegen/families/loop/InPlace.h).
+// kernel may run in place (overwritableInputs in kernel/Family.h).
 #pragma once
 
 #include "plan/PlanMemory.h"

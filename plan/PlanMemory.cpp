@@ -1,7 +1,6 @@
 // Sizes, kinds and places of a plan's buffers; see PlanMemory.h.
 #include "plan/PlanMemory.h"
 
-#include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Configuration.h"
 #include "kernel/Error.h"
 #include "kernel/Format.h"
@@ -30,14 +29,13 @@ int64_t endOf(const PlanTensor &tensor) {
 }
 
 int64_t libraryBytesOf(const PlanKernel &kernel) {
-  return kernel.family == libraryFamily ? workspaceBytesOf(kernel) : 0;
+  return kernel.family.isLibrary() ? workspaceBytesOf(kernel) : 0;
 }
 
 }  // namespace
 
 int64_t workspaceBytesOf(const PlanKernel &kernel) {
-  return kernel.family == libraryFamily ? libraryKnobs(kernel).workspaceBytes
-                                        : kernel.workspaceBytes;
+  return kernel.family.isLibrary() ? libraryKnobs(kernel).workspaceBytes : kernel.workspaceBytes;
 }
 
 int64_t alignedBytes(int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
@@ -109,7 +107,7 @@ void PlanMemory::place(const BufferAllocation &allocation) {
       user != plan.kernels.end())
     throw Error::badInput(
         "buffer {} is what {} works in: it lies in the workspace, which is aligned to {} bytes",
-        number, user->family == libraryFamily ? "a library" : "'" + user->name + "'", alignment);
+        number, user->family.isLibrary() ? "a library" : "'" + user->name + "'", alignment);
   for (size_t index = 0; index < plan.tensors.size(); ++index) {
     const PlanTensor &result = plan.tensors[index];
     if (result.name != allocation.in || result.role != TensorRole::result || !direct[index])

@@ -242,6 +242,17 @@ void forEachConfigurationOf(const Family &family, const Kernel &kernel, const De
     forEachIn(*space, kernel, constraints, visit);
 }
 
+void forEachConfigurationLike(const Kernel &kernel, const Configuration &configuration,
+                              const Device &device,
+                              const std::function<bool(const Configuration &)> &visit) {
+  LayoutConstraints layouts;
+  layouts.inputs.assign(configuration.inputs.begin(), configuration.inputs.end());
+  layouts.outputs.assign(configuration.outputs.begin(), configuration.outputs.end());
+  Device offering = device;
+  offering.mayBeNondeterministic |= !isDeterministic(configuration.knobs);
+  forEachConfigurationOf(configuration.knobs.family(), kernel, offering, layouts, visit);
+}
+
 Configurations enumerate(const Kernel &kernel, const Device &device,
                          const LayoutConstraints &constraints) {
   Configurations result;

@@ -12,4 +12,10 @@ void forEachConfigurationOf(const Family &family, const Kernel &kernel, const De
                             const LayoutConstraints &constraints,
                             const std::function<bool(const Configuration &)> &visit);
 
+/// What is visited of the configuration's family under its layouts, sums in any order where its
+/// knobs add so: they are offered where a plan may have them, and legal where it has.
+void forEachConfigurationLike(const Kernel &kernel, const Configuration &configuration,
+                              const Device &device,
+                              const std::function<bool(const Configuration &)> &visit);
+
 }  // namespace weft

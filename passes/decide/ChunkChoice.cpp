@@ -1,7 +1,6 @@
 // Chunking by time and memory; see ChunkChoice.h.
 #include "passes/decide/ChunkChoice.h"
 
-#include "codegen/families/view/ViewKnobs.h"
 #include "kernel/Error.h"
 #include "passes/decide/FrameworkMemory.h"
 #include "passes/decide/PathPlan.h"
@@ -47,7 +46,7 @@ std::vector<NearBestPath> nearBestPaths(const Options &options, const Decision &
 
 bool isMeasured(const PlannedKernels &planned) {
   return std::ranges::all_of(planned.kernels, [](const ChosenKernel &kernel) {
-    return kernel.cost.measured || kernel.configuration.knobs.is<ViewKnobs>();
+    return kernel.cost.measured || kernel.configuration.knobs.isView();
   });
 }
 

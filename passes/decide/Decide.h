@@ -7,7 +7,7 @@
 // once and honours every pin.
 #pragma once
 
-#include "codegen/families/loop/LoopKnobs.h"
+#include "kernel/BlockCombine.h"
 #include "kernel/Expected.h"
 #include "kernel/SearchMemory.h"
 #include "passes/decide/PathPlan.h"

@@ -1,12 +1,9 @@
 // Legal spaces, measurements as spaces, and the cache of both.
 #include "passes/select/KernelSpaces.h"
 
-#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
-#include "codegen/families/library/LibraryKnobs.h"
-#include "codegen/families/loop/LoopKnobs.h"
-#include "codegen/families/view/ViewKnobs.h"
 #include "kernel/CanonicalNames.h"
 #include "kernel/StridedBatchedGemm.h"
+#include "passes/configure/OperandSums.h"
 #include "passes/select/Prices.h"
 
 #include <fmt/ranges.h>
@@ -38,8 +35,7 @@ void combineSoftmax(const Kernel &kernel, BlockCombine combine, ConfigurationSpa
   if (std::none_of(kernel.body.begin(), kernel.body.end(), isSoftmax)) return;
   std::vector<Knobs> asked;
   for (const Knobs &knobs : space.knobs) {
-    const auto *loop = knobs.getIf<LoopKnobs>();
-    if (loop && loop->reduction == ReductionMapping::block && loop->combine == combine)
+    if (space.family->blockCombine && space.family->blockCombine(knobs) == combine)
       asked.push_back(knobs);
   }
   if (!asked.empty()) space.knobs = std::move(asked);
@@ -70,22 +66,21 @@ double withoutMeasurements(const KernelSpaces &spaces, const ConfigurationSpace 
     const ConfigurationSpace &measured = *spaces.measured[static_cast<size_t>(point.space)];
     if (measured.family != space.family || point.hasSeveralStrides != space.hasSeveralStrides)
       continue;
-    const bool isLibrary = space.family == &libraryFamily;
-    count += !isLibrary || tuples.insert(point.tuple).second ? 1 : 0;
+    count += !space.family->isLibrary || tuples.insert(point.tuple).second ? 1 : 0;
   }
   return std::max(0.0, configurations - count);
 }
 
 /// Turns measurements into spaces of layout tuples, one for each family.
 void addMeasured(const Kernel &kernel, const std::vector<PricedConfiguration> &measurements,
-                 const std::set<Knobs> &loopKnobs, int64_t mostWorkspace, KernelSpaces &result) {
+                 const std::set<Knobs> &listed, int64_t mostWorkspace, KernelSpaces &result) {
   std::vector<ConfigurationSpace> spaces;
   std::map<const Family *, int> spaceOf;
   std::map<std::pair<int, LayoutTuple>, int> tupleOf;
   std::map<std::pair<int, Knobs>, int> knobsOf;
   for (const PricedConfiguration &measurement : measurements) {
     const Knobs &measuredKnobs = measurement.configuration.knobs;
-    if (measuredKnobs.is<LoopKnobs>() && !loopKnobs.contains(measuredKnobs))
+    if (measuredKnobs.family().listsEveryKnob && !listed.contains(measuredKnobs))
       continue;  // not wanted by these options, or no longer legal
     if (launchWorkspaceBytes(kernel, measurement.configuration) > mostWorkspace) continue;
     const Family &family = measuredKnobs.family();
@@ -123,8 +118,7 @@ bool waitsForMeasurements(const Kernel &kernel, const ConfigurationSpace &space,
   const bool leavesStatistics = std::ranges::any_of(kernel.body, [](const BodyOp &op) {
     return op.kind == OpKind::reduce || op.kind == OpKind::localSoftmax;
   });
-  return space.family == &libraryFamily || leavesStatistics ||
-         contractionIndex(kernel).value_or(0) > 0;
+  return space.family->isLibrary || leavesStatistics || contractionIndex(kernel).value_or(0) > 0;
 }
 
 Bests measuredBestsOf(const Kernel &kernel, const KernelSpaces &spaces) {
@@ -162,10 +156,12 @@ void Bests::offerModelled(const Kernel &kernel, const ConfigurationSpace &space,
   const CostModel &pricer = model.modelled();
   const double configurations =
       combinations(space.choices) * static_cast<double>(space.knobs.size());
-  if (space.tuples.empty() &&
+  if (space.family->operandSums && space.tuples.empty() &&
       (pricer.isSeparable(kernel) || configurations > maximumPricedOneByOne)) {
     const Kernel priced = pricer.separableKernel(kernel);
-    const LoopTable table(priced, model.device(), pricer.separableMargin(), space, space.choices);
+    const std::unique_ptr<OperandSums> sums = space.family->operandSums(
+        priced, model.device(), pricer.separableMargin(), space, space.choices);
+    const OperandSums &table = *sums;
     for (size_t row = 0; row < table.knobsCount(); ++row) {
       seconds = std::min(seconds, table.best(row, -1, 0));
       for (size_t operand = 0; operand < space.choices.size(); ++operand)
@@ -199,24 +195,24 @@ Bests modelledBestsOf(const Kernel &kernel, const CostModel &model, const Kernel
 }  // namespace
 
 int64_t launchWorkspaceBytes(const Kernel &kernel, const Configuration &configuration) {
-  if (const auto *library = configuration.knobs.getIf<LibraryKnobs>())
-    return library->workspaceBytes;
+  if (const auto ofKnobs = configuration.knobs.family().workspaceOfKnobs)
+    return ofKnobs(configuration.knobs);
   return workspaceBytesOf(kernel, configuration);
 }
 
 KernelSpaces spacesOf(const Kernel &kernel, const CostModel &model, const SpaceLimits &limits) {
   KernelSpaces result;
-  std::set<Knobs> loopKnobs;
+  std::set<Knobs> listed;
   std::vector<ConfigurationSpace> spaces = everySpace(kernel, model.device());
   for (ConfigurationSpace &space : spaces) {
     if (limits.softmax) combineSoftmax(kernel, *limits.softmax, space);
     limitWorkspace(kernel, limits.mostWorkspace, space);
-    if (space.family == &loopFamily) loopKnobs.insert(space.knobs.begin(), space.knobs.end());
+    if (space.family->listsEveryKnob) listed.insert(space.knobs.begin(), space.knobs.end());
   }
   std::erase_if(spaces, [](const ConfigurationSpace &space) {
     return space.family->workspaceBytes && space.knobs.empty();
   });
-  addMeasured(kernel, model.measured(kernel), loopKnobs, limits.mostWorkspace, result);
+  addMeasured(kernel, model.measured(kernel), listed, limits.mostWorkspace, result);
   for (ConfigurationSpace &space : spaces) {
     const double configurations = countConfigurations(kernel, space);
     const double unmeasured = withoutMeasurements(result, space, configurations);

@@ -5,7 +5,7 @@
 // share these spaces.
 #pragma once
 
-#include "codegen/families/loop/LoopKnobs.h"
+#include "kernel/BlockCombine.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Family.h"
 

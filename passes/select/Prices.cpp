@@ -1,7 +1,6 @@
 // The steps from a problem to its tables, and what the search asks of them.
 #include "passes/select/Prices.h"
 
-#include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Error.h"
 
 #include <algorithm>
@@ -166,7 +165,7 @@ Configuration Prices::configuration(int index, size_t entry) const {
 int64_t Prices::workspaceBytes(int index, size_t entry) const {
   const CandidatePrices &prices = candidates[static_cast<size_t>(index)];
   const Family &family = *prices.space(prices.table[entry].space).family;
-  if (!family.workspaceBytes && &family != &libraryFamily) return 0;
+  if (!family.workspaceBytes && !family.workspaceOfKnobs) return 0;
   const auto [known, isNew] = workspaces.try_emplace({index, entry}, 0);
   if (isNew)
     known->second = launchWorkspaceBytes(problem.candidates[static_cast<size_t>(index)].kernel,

@@ -4,7 +4,6 @@
 // Layouts are numbered per tensor; the tables speak of numbers only.
 #pragma once
 
-#include "codegen/families/loop/LoopCost.h"
 #include "passes/configure/Family.h"
 #include "passes/select/KernelSpaces.h"
 #include "passes/select/Selection.h"
@@ -221,40 +220,6 @@ private:
     return transposes[static_cast<size_t>(tensor)]
                      [static_cast<size_t>(from) * count + static_cast<size_t>(to)];
   }
-};
-
-/// For one loop space: the seconds of every knob and operand layout, so that combinations are sums.
-class LoopTable {
-  struct Term {
-    double seconds;
-    bool isVector;
-  };
-  struct Row {
-    int knobs;
-    int width;
-    double share, issueSeconds, launchSeconds, margin;
-    std::vector<std::vector<Term>> terms = {};  ///< operand, layout
-    std::vector<double> cheapest = {};          ///< operand
-    double total(double operandSeconds) const {
-      return loopSeconds(launchSeconds, operandSeconds / share, issueSeconds) * (1 + margin);
-    }
-  };
-
-public:
-  /// `margin`: of the estimates (CostModel::separableMargin).
-  LoopTable(const Kernel &kernel, const Device &device, double margin,
-            const ConfigurationSpace &space, const std::vector<std::vector<Layout>> &layouts);
-
-  size_t knobsCount() const { return rows.size(); }
-  /// Index into the space's knobs.
-  int knobsOf(size_t row) const { return rows[row].knobs; }
-  /// Seconds with one layout an operand; infinite where the knobs are a disguise of others.
-  double seconds(size_t row, const std::vector<int> &choice) const;
-  /// The best over all combinations with operand `fixed` in its layout `choice`; -1: none fixed.
-  double best(size_t row, int fixed, int choice) const;
-
-private:
-  std::vector<Row> rows;
 };
 
 }  // namespace weft::select

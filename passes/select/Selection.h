@@ -8,7 +8,7 @@
 // so that the k best plans, the regret of a pin and "what if" queries need no new search.
 #pragma once
 
-#include "codegen/families/loop/LoopKnobs.h"
+#include "kernel/BlockCombine.h"
 #include "kernel/InitialValue.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
@@ -103,7 +103,7 @@ struct Options {
   std::optional<BlockCombine> softmax = {};
 };
 
-/// One step of a plan. A "transpose" of a parameter has ViewKnobs and costs nothing: it is packed
+/// One step of a plan. A "transpose" of a parameter is a view and costs nothing: it is packed
 /// at load. Layouts of view configurations carry the offset into the operand (slice) or result
 /// (concat); other configurations never do. Where a concat's operands are strided views of its
 /// result, all steps that write or read them carry the strides. `cost` is the contiguous one.

@@ -1,6 +1,6 @@
 // The price of a candidate under every combination of kept layouts. What is offered here is what
 // the search chooses among, so it is counted here.
-#include "codegen/families/view/ViewKnobs.h"
+#include "passes/configure/OperandSums.h"
 #include "passes/select/Prices.h"
 
 #include <algorithm>
@@ -105,7 +105,8 @@ PricedTable Prices::priceTable(const Kernel &kernel, const CandidatePrices &pric
   const KnownSeconds known =
       prices.measured.empty() ? knownSeconds(kernel, prices) : KnownSeconds();
   for (size_t s = 0; s < prices.pricedSpaces; ++s)
-    if (prices.spaces[s]->tuples.empty() && model.modelled().isSeparable(kernel))
+    if (prices.spaces[s]->family->operandSums && prices.spaces[s]->tuples.empty() &&
+        model.modelled().isSeparable(kernel))
       offerSums(kernel, prices, s, known, result);
     else offerOneByOne(kernel, prices, s, known, result);
   return result;
@@ -131,8 +132,9 @@ void Prices::buildFolded(CandidatePrices &prices) const {
     tuple.push_back(*pins[static_cast<size_t>(tensor)]);
     prices.choices.push_back({numberOf(tensor, tuple.back())});
   }
+  const Family &views = familyWith(&Family::isView);
   prices.spaces = {std::make_shared<ConfigurationSpace>(
-      ConfigurationSpace{.family = &viewFamily, .tuples = {tuple}, .knobs = {ViewKnobs{}}})};
+      ConfigurationSpace{.family = &views, .tuples = {tuple}, .knobs = {views.defaults()}})};
   prices.pricedSpaces = 1;
   PricedTable table{.entries = std::vector<Price>(1)};
   table.entries[0].offer(0, 0, 0, 0);
@@ -253,8 +255,10 @@ void Prices::offerMeasured(const CandidatePrices &prices, PricedTable &result) c
 void Prices::offerSums(const Kernel &kernel, const CandidatePrices &prices, size_t s,
                        const KnownSeconds &known, PricedTable &result) const {
   const Kernel priced = model.modelled().separableKernel(kernel);
-  const LoopTable table(priced, model.device(), model.modelled().separableMargin(),
-                        *prices.spaces[s], chosenLayouts(prices));
+  const ConfigurationSpace &space = *prices.spaces[s];
+  const std::unique_ptr<OperandSums> sums = space.family->operandSums(
+      priced, model.device(), model.modelled().separableMargin(), space, chosenLayouts(prices));
+  const OperandSums &table = *sums;
   std::vector<std::pair<double, size_t>> rows;
   for (size_t row = 0; row < table.knobsCount(); ++row)
     rows.emplace_back(table.best(row, -1, 0), row);

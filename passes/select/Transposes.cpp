@@ -2,8 +2,6 @@
 // measured kernels are chosen among their measurements. Transposes of other tensors are priced by
 // the model. If no plan exists without the pruned pairs of layouts, admitModelledTransposes() adds
 // them all again and notes it.
-#include "codegen/families/transpose/TransposeKnobs.h"
-#include "codegen/families/view/ViewKnobs.h"
 #include "passes/select/Prices.h"
 
 #include <fmt/format.h>
@@ -38,7 +36,7 @@ void Prices::priceTransposes(int tensor) {
   std::vector<TransposePrice> &prices = transposes.emplace_back(count * count);
   prunedPairs.push_back(0);
   if (freeToPack[static_cast<size_t>(tensor)]) {
-    prices.assign(count * count, {.seconds = 0, .knobs = ViewKnobs{}});
+    prices.assign(count * count, {.seconds = 0, .knobs = familyWith(&Family::isView).defaults()});
     return;
   }
   if (count < 2) return;
@@ -65,7 +63,8 @@ void Prices::priceTransposes(int tensor) {
 /// Of the tensor between the layouts that it keeps: offered and counted beside those of candidates.
 double Prices::legalTransposes(int tensor) const {
   const Kernel kernel = transposeKernel(tensorOf(tensor));
-  const Expected<ConfigurationSpace, Reason> answer = transposeFamily.space(kernel, model.device());
+  const Expected<ConfigurationSpace, Reason> answer =
+      familyWith(&Family::isTranspose).space(kernel, model.device());
   if (!answer) return 0;
   ConfigurationSpace space = *answer;
   space.tuples.clear();
@@ -97,7 +96,8 @@ bool Prices::offerMeasuredTransposes(int tensor) {
 /// Prices the pairs that have no price yet; returns how many.
 int64_t Prices::offerModelledTransposes(int tensor) {
   const Kernel kernel = transposeKernel(tensorOf(tensor));
-  const Expected<ConfigurationSpace, Reason> answer = transposeFamily.space(kernel, model.device());
+  const Expected<ConfigurationSpace, Reason> answer =
+      familyWith(&Family::isTranspose).space(kernel, model.device());
   if (!answer) return 0;
   const CostModel &pricer = model.modelled();
   const size_t count = layouts(tensor).size();

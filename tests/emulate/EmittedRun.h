@@ -115,7 +115,7 @@ inline void checkEmitted(const Kernel &kernel, const Configuration &configuratio
                          const std::array<int64_t, 3> &blocks,
                          const std::array<int64_t, 3> &threads, const FillInput &fill = {},
                          const FillRest &fillRest = {}, const FillRest &restore = {}) {
-  const std::optional<ContractionRegion> region = contractionRegion(kernel);
+  const Expected<ContractionRegion, Reason> region = contractionRegion(kernel);
   const bool isTransformed = region && region->prologue;
   std::vector<std::unique_ptr<Tensor>> tensors;
   for (size_t i = 0; i < kernel.inputs.size(); ++i) {

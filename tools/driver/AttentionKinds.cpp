@@ -3,14 +3,7 @@
 
 #include "codegen/families/attention/AttentionProblem.h"
 #include "codegen/families/attention/VisibleScores.h"
-#include "codegen/families/attention_sm80/Sm80AttentionKnobs.h"
-#include "codegen/families/attention_sm90/Sm90AttentionKnobs.h"
 #include "codegen/families/contraction/GemmProblem.h"
-#include "codegen/families/gemm_fma/FmaGemmKnobs.h"
-#include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
-#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
-#include "codegen/families/library/LibraryGemm.h"
-#include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Error.h"
 #include "kernel/StridedBatchedGemm.h"
 #include "passes/attention/RecomposedSites.h"
@@ -36,28 +29,19 @@ double unitOf(DType type) {
   }
 }
 
-struct TileRows {
-  int64_t queries = 0, keys = 0;
-};
-std::optional<TileRows> attentionTile(const Knobs &knobs) {
-  if (const auto *sm90 = knobs.getIf<Sm90AttentionKnobs>())
-    return TileRows{.queries = sm90->tileQueries, .keys = sm90->tileKeys};
-  if (const auto *sm80 = knobs.getIf<Sm80AttentionKnobs>())
-    return TileRows{.queries = sm80->tileQueries, .keys = sm80->tileKeys};
-  return {};
+/// Queries and keys of a tile; nothing of other families.
+std::optional<BlockTile> attentionTile(const Knobs &knobs) {
+  const Family &family = knobs.family();
+  if (!family.takesAttention || !family.blockTile) return {};
+  return family.blockTile(knobs);
 }
 
 /// Every tile of C loads its rows of A and its columns of B. Tiles of the library are taken as
 /// 128 x 128.
-struct TileOfC {
-  int64_t m = 128, n = 128, multicast = 1;  ///< of B: blocks of a cluster that load it once
-};
-TileOfC gemmTile(const Knobs &knobs) {
-  if (const auto *sm90 = knobs.getIf<Sm90GemmKnobs>())
-    return {.m = sm90->tileM, .n = sm90->tileN, .multicast = sm90->multicastB};
-  if (const auto *sm80 = knobs.getIf<Sm80GemmKnobs>()) return {.m = sm80->tileM, .n = sm80->tileN};
-  if (const auto *fma = knobs.getIf<FmaGemmKnobs>()) return {.m = fma->tileM, .n = fma->tileN};
-  return {};
+BlockTile gemmTile(const Knobs &knobs) {
+  const Family &family = knobs.family();
+  if (family.isGemm && family.blockTile) return family.blockTile(knobs);
+  return {.rows = 128, .columns = 128};
 }
 
 struct Attention {
@@ -132,14 +116,15 @@ GemmExtents extentsOf(const Kernel &kernel, const BodyOp &contraction) {
 
 int64_t gemmL2Bytes(const ChosenKernel &chosen, const BodyOp &contraction) {
   const Kernel &kernel = chosen.kernel;
-  const TileOfC tile = gemmTile(chosen.configuration.knobs);
+  const BlockTile tile = gemmTile(chosen.configuration.knobs);
   GemmExtents extents = extentsOf(kernel, contraction);
   if (const Expected<GemmProblem, Reason> found = gemmProblem(kernel, chosen.configuration, true);
       found && found->isSwapped)
     std::swap(extents.m, extents.n);
   const int64_t bytes = sizeOf(kernel.values[size_t(contraction.operands[0])].dtype);
-  const int64_t rows = std::min(tile.m, extents.m), columns = std::min(tile.n, extents.n);
-  const int64_t tiles = extents.batch * ceilOf(extents.m, tile.m) * ceilOf(extents.n, tile.n);
+  const int64_t rows = std::min(tile.rows, extents.m), columns = std::min(tile.columns, extents.n);
+  const int64_t tiles =
+      extents.batch * ceilOf(extents.m, tile.rows) * ceilOf(extents.n, tile.columns);
   int64_t operands = 0;
   for (const int operand : contraction.operands)
     if (std::ranges::count(kernel.inputs, operand) > 0) operands += kernel.bytes(operand);
@@ -191,17 +176,16 @@ std::vector<PricedTile> tilesOf(const ChosenKernel &chosen, const CostModel &pri
   std::map<std::pair<int64_t, int64_t>, PricedTile> best;
   bool isAnyMeasured = false;
   forEachConfiguration(chosen.kernel, prices.device(), fixed, [&](const Configuration &one) {
-    const std::optional<TileRows> tile = attentionTile(one.knobs);
+    const std::optional<BlockTile> tile = attentionTile(one.knobs);
     if (!tile || &one.knobs.family() != &chosen.configuration.knobs.family()) return true;
     const Cost cost = prices.cost(chosen.kernel, one);
     isAnyMeasured = isAnyMeasured || cost.measured;
-    const PricedTile priced{
-        .queries = tile->queries,
-        .keys = tile->keys,
-        .seconds = cost.seconds,
-        .isMeasured = cost.measured,
-        .l2Bytes = attentionL2Bytes(problem, tile->queries, double(problem.keys))};
-    const auto [known, isNew] = best.try_emplace({tile->queries, tile->keys}, priced);
+    const PricedTile priced{.queries = tile->rows,
+                            .keys = tile->columns,
+                            .seconds = cost.seconds,
+                            .isMeasured = cost.measured,
+                            .l2Bytes = attentionL2Bytes(problem, tile->rows, double(problem.keys))};
+    const auto [known, isNew] = best.try_emplace({tile->rows, tile->columns}, priced);
     if (!isNew && std::pair(!priced.isMeasured, priced.seconds) <
                       std::pair(!known->second.isMeasured, known->second.seconds))
       known->second = priced;
@@ -237,13 +221,13 @@ KindFigures figuresOf(const PlannedKernels &planned, const CostModel &prices,
       const RoundingBound bound = roundingsOf(chosen.kernel, site.output);
       figures.error.constant += bound.constant, figures.error.perScore += bound.perScore;
     }
-    const std::optional<TileRows> tile = attentionTile(chosen.configuration.knobs);
+    const std::optional<BlockTile> tile = attentionTile(chosen.configuration.knobs);
     const std::optional<Attention> attention = tile ? attentionOf(chosen) : std::nullopt;
     if (!attention) continue;
-    figures.tileRows = tile->queries;
+    figures.tileRows = tile->rows;
     figures.tiles = tilesOf(chosen, prices, attention->problem);
     figures.l2Theory =
-        attentionL2Bytes(attention->problem, tile->queries, double(attention->problem.keys));
+        attentionL2Bytes(attention->problem, tile->rows, double(attention->problem.keys));
   }
   figures.dramBytes = int64_t(std::max(0.0, moved));
   figures.softmax = softmaxAccount(planned, site);
@@ -281,15 +265,16 @@ Expected<KindFigures> decideKind(const Request &request, const AttentionSite &si
 }  // namespace
 
 int64_t l2BytesOf(const ChosenKernel &chosen) {
-  if (const std::optional<TileRows> tile = attentionTile(chosen.configuration.knobs))
+  if (const std::optional<BlockTile> tile = attentionTile(chosen.configuration.knobs))
     if (const std::optional<Attention> attention = attentionOf(chosen)) {
       const VisibleBlocks blocks = visibleBlocks(chosen.kernel, attention->region,
-                                                 attention->problem, tile->queries, tile->keys);
+                                                 attention->problem, tile->rows, tile->columns);
       const bool hasMasks =
           visibleScores(chosen.kernel, attention->region, attention->problem).hasMasks;
       const double keys = double(attention->problem.keys);
-      return attentionL2Bytes(attention->problem, tile->queries,
-                              hasMasks ? std::min(keys, blocks.mean * double(tile->keys)) : keys);
+      return attentionL2Bytes(
+          attention->problem, tile->rows,
+          hasMasks ? std::min(keys, blocks.mean * double(tile->columns)) : keys);
     }
   for (const BodyOp &op : chosen.kernel.body)
     if (op.kind == OpKind::contract) return gemmL2Bytes(chosen, op);

@@ -3,9 +3,6 @@
 
 #include "codegen/Emit.h"
 #include "codegen/SourceHash.h"
-#include "codegen/families/library/LibraryGemm.h"
-#include "codegen/families/library/LibraryKnobs.h"
-#include "codegen/families/view/ViewKnobs.h"
 #include "kernel/ConfigurationText.h"
 #include "kernel/Profile.h"
 #include "passes/configure/Families.h"
@@ -27,9 +24,9 @@ public:
 
   /// `isSpecial`: no measurement of another kernel serves it.
   void add(const ChosenKernel &chosen, bool isSpecial) {
-    if (chosen.configuration.knobs.is<LibraryKnobs>()) {
+    if (chosen.configuration.knobs.isLibrary()) {
       if (isSpecial) addGemm(chosen);
-    } else if (!chosen.configuration.knobs.is<ViewKnobs>()) {
+    } else if (!chosen.configuration.knobs.isView()) {
       if (isSpecial) addKernel(chosen);
       if (isOfOlderText(chosen)) addAgain(chosen);
     }

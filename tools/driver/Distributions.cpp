@@ -1,8 +1,6 @@
 // Rows of a profile as distributions; see Distributions.h.
 #include "tools/driver/Distributions.h"
 
-#include "codegen/families/transpose/TransposeKnobs.h"
-#include "codegen/families/view/ViewKnobs.h"
 #include "passes/configure/Family.h"
 #include "tools/driver/Console.h"
 
@@ -17,8 +15,7 @@ namespace weft::driver {
 namespace {
 
 bool isTimed(const ChosenKernel &chosen) {
-  return !chosen.configuration.knobs.is<ViewKnobs>() &&
-         !chosen.configuration.knobs.is<TransposeKnobs>();
+  return !chosen.configuration.knobs.isView() && !chosen.configuration.knobs.family().isTranspose;
 }
 
 Distribution distributionOf(const ChosenKernel &chosen, const ProfileSubject &subject,

@@ -120,7 +120,7 @@ std::optional<codegen::EmittedKernel> describeText(PlanKernel &entry, const Chos
                                                    const codegen::EmitOptions &options) {
   entry.key = runtime::sha256(canonicalText(chosen.kernel, chosen.configuration, architecture));
   entry.library.reset();
-  if (chosen.configuration.knobs.is<LibraryKnobs>()) entry.library = libraryEntry(entry, chosen);
+  if (chosen.configuration.knobs.isLibrary()) entry.library = libraryEntry(entry, chosen);
   if (!chosen.configuration.knobs.family().hasText()) {
     removeText(entry);
     return std::nullopt;

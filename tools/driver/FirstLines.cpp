@@ -1,7 +1,6 @@
 // First lines of a plan; see FirstLines.h.
 #include "tools/driver/FirstLines.h"
 
-#include "codegen/families/transpose/TransposeKnobs.h"
 #include "kernel/PlainText.h"
 #include "kernel/TextWidth.h"
 #include "plan/PlanFigures.h"
@@ -144,7 +143,7 @@ std::string coverageLines(const Coverage &coverage, size_t columns) {
 
 std::string planLines(const Plan &plan, const Evidence &evidence, size_t columns) {
   const auto transposes =
-      std::ranges::count(plan.kernels, FamilyId(transposeFamily), &PlanKernel::family);
+      std::ranges::count_if(plan.kernels, &FamilyId::isTranspose, &PlanKernel::family);
   std::vector<std::string> items{
       fmt::format("{} launch{}", evidence.launched, evidence.launched == 1 ? "" : "es")};
   if (const std::string attention = attentionForm(plan); !attention.empty())

@@ -2,10 +2,9 @@
 #include "tools/driver/Flags.h"
 
 #include "codegen/Targets.h"
-#include "codegen/families/library/LibraryKnobs.h"
-#include "codegen/families/loop/LoopKnobs.h"
 #include "kernel/ByteText.h"
 #include "kernel/Error.h"
+#include "kernel/Family.h"
 #include "kernel/Nearest.h"
 #include "kernel/Pages.h"
 #include "runtime/execute/Lengths.h"
@@ -560,7 +559,8 @@ Device TargetFlags::device() const {
   requireOneOf("--deterministic", deterministic, {"on", "off"});
   Device device = findDevice(deviceName);
   device.mayBeNondeterministic = deterministic == "off";
-  if (noLibrary) device.familiesTakenAway.emplace(libraryFamily.name);
+  for (const Family *family : families())
+    if (noLibrary && family->isLibrary) device.familiesTakenAway.emplace(family->name);
   return device;
 }
 

@@ -3,7 +3,7 @@
 // our errors name the nearest alternative.
 #pragma once
 
-#include "codegen/families/loop/LoopKnobs.h"
+#include "kernel/BlockCombine.h"
 #include "kernel/Configuration.h"
 #include "kernel/Device.h"
 #include "kernel/SearchMemory.h"

@@ -1,7 +1,6 @@
 // Facts of a plan; see PlanFacts.h.
 #include "tools/driver/PlanFacts.h"
 
-#include "codegen/families/transpose/TransposeKnobs.h"
 #include "kernel/Device.h"
 #include "kernel/Error.h"
 #include "kernel/Format.h"
@@ -186,7 +185,7 @@ struct Transposes {
 Transposes transposesOf(const Plan &plan) {
   Transposes all;
   for (const PlanKernel &kernel : plan.kernels)
-    if (kernel.family == transposeFamily) all.seconds += kernel.seconds, ++all.count;
+    if (kernel.family.isTranspose()) all.seconds += kernel.seconds, ++all.count;
   return all;
 }
 

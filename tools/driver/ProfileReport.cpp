@@ -1,8 +1,8 @@
 // Correlations and failures; see ProfileReport.h.
 #include "tools/driver/ProfileReport.h"
 
-#include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/ConfigurationText.h"
+#include "kernel/Family.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/RankCorrelation.h"
 
@@ -43,7 +43,7 @@ std::map<std::string, PairsByKernel> pairsByFamily(const ProfileSpace &space,
   for (const ProfileGemm &gemm : space.gemms) {
     const auto kernel = profile.kernels.find(gemm.subject);
     if (kernel == profile.kernels.end()) continue;
-    const std::string family(libraryFamily.name);
+    const std::string family(familyWith(&Family::isLibrary).name);
     if (const auto best = fastest(kernel->second, family + " " + gemm.place + " "))
       families[family][gemm.subject].emplace_back(gemm.modelled, *best);
   }

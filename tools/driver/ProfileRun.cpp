@@ -4,10 +4,10 @@
 
 #include "codegen/Emit.h"
 #include "codegen/SourceHash.h"
-#include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Append.h"
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
+#include "kernel/Family.h"
 #include "kernel/Format.h"
 #include "passes/configure/StridedViews.h"
 #include "runtime/system/Environment.h"
@@ -185,7 +185,8 @@ private:
     }
     for (size_t i = 0; i < space.gemms.size(); ++i) {
       const auto kernel = have.kernels.find(space.gemms[i].subject);
-      const std::string prefix = fmt::format("{} {}", libraryFamily, space.gemms[i].place);
+      const std::string prefix =
+          fmt::format("{} {}", familyWith(&Family::isLibrary), space.gemms[i].place);
       const auto measurement =
           kernel == have.kernels.end()
               ? std::map<std::string, ProfileMeasurement, std::less<>>::const_iterator()
@@ -465,7 +466,7 @@ private:
       stored.kernel = gemm.subject;
       stored.kernelName = gemm.name;
       stored.configuration = gemmLine(gemm.place, result.knobs);
-      measurement.familyVersion = libraryFamily.version;
+      measurement.familyVersion = familyWith(&Family::isLibrary).version;
     } else {
       const ProfileItem &item = space.items[done.work.items.at(result.job)];
       stored.kernel = item.subject;

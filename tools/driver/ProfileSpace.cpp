@@ -1,16 +1,12 @@
 // What to measure; see ProfileSpace.h.
 #include "tools/driver/ProfileSpace.h"
 
-#include "codegen/families/gemm_sm90/Sm90GemmFamily.h"
-#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
-#include "codegen/families/library/LibraryKnobs.h"
-#include "codegen/families/loop/LoopKnobs.h"
-#include "codegen/families/view/ViewKnobs.h"
 #include "kernel/CanonicalNames.h"
 #include "kernel/ConfigurationText.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 #include "kernel/Profile.h"
+#include "passes/configure/OperandSums.h"
 #include "passes/select/Prices.h"
 #include "tools/driver/Console.h"
 
@@ -97,14 +93,24 @@ std::map<std::string, Gathered> gatherAll(const std::vector<select::Problem> &pr
   return kernels;
 }
 
-/// Knobs that differ only in the number of threads: the model tells them apart least well.
-std::array<int, 6> structureOf(const Knobs &knobs) {
-  const auto *loop = knobs.getIf<LoopKnobs>();
-  if (!loop) return {};
-  const bool isShared = isRowMapping(loop->reduction) || isColumnMapping(loop->reduction);
-  return {loop->vectorAxis,   loop->vectorWidth,
-          loop->laneAxis,     int(loop->reduction),
-          int(loop->combine), isShared ? loop->threadsPerRow * 65536 + loop->blocksPerRow - 1 : 0};
+/// Knobs that differ only in the number of threads have one: the model tells them apart least well.
+/// Nothing where the family has no such knobs.
+std::optional<KnobStructure> structureOf(const Knobs &knobs) {
+  const auto structure = knobs.family().structure;
+  if (!structure) return std::nullopt;
+  return structure(knobs);
+}
+
+/// A space that lists its layouts in place of their product.
+ConfigurationSpace listed(ConfigurationSpace space) {
+  std::vector<LayoutTuple> tuples;
+  forEachTuple(space, [&](const LayoutTuple &tuple) {
+    tuples.push_back(tuple);
+    return true;
+  });
+  space.choices.clear();
+  space.tuples = std::move(tuples);
+  return space;
 }
 
 /// Prunes the space of one kernel.
@@ -125,7 +131,9 @@ public:
       if (family.family->isView || !isAsked(*family.family)) continue;
       space.legal += countConfigurations(kernel, family);
       if (!family.tuples.empty()) addTuples(family);
-      else if (!family.choices.empty()) addCombinations(family);
+      else if (family.choices.empty()) continue;
+      else if (family.family->operandSums) addCombinations(family);
+      else addTuples(listed(family));
     }
     if (families.empty() && !options.families.empty()) return;
     space.combinations = places.size();
@@ -206,8 +214,13 @@ private:
         if (isWanted(operand, layout)) lists.back().push_back(layout);
       if (lists.back().empty()) return;
     }
-    trim(lists, select::LoopTable(kernel, model.device(), model.separableMargin(), family, lists));
-    const select::LoopTable table(kernel, model.device(), model.separableMargin(), family, lists);
+    const auto sumsOf = [&] {
+      return family.family->operandSums(kernel, model.device(), model.separableMargin(), family,
+                                        lists);
+    };
+    trim(lists, *sumsOf());
+    const std::unique_ptr<OperandSums> sums = sumsOf();
+    const OperandSums &table = *sums;
     std::vector<int> choice(lists.size(), 0);
     for (bool more = true; more; more = advance(choice, lists)) {
       std::vector<std::pair<double, size_t>> rows;
@@ -229,7 +242,7 @@ private:
 
   /// Leaves each operand's best layouts, and those that are pinned, so that all combinations can be
   /// visited.
-  void trim(std::vector<std::vector<Layout>> &lists, const select::LoopTable &table) const {
+  void trim(std::vector<std::vector<Layout>> &lists, const OperandSums &table) const {
     constexpr double mostCombinations = 8192;
     for (size_t operand = 0; operand < lists.size(); ++operand) {
       std::vector<std::tuple<bool, double, Layout>> ranked;  // pinned ones first
@@ -279,9 +292,7 @@ private:
   bool hasSeveralStrides(const Place &place) const {
     return families[place.family].hasSeveralStrides;
   }
-  bool isLibrary(const Place &place) const {
-    return families[place.family].family == &libraryFamily;
-  }
+  bool isLibrary(const Place &place) const { return families[place.family].family->isLibrary; }
 
   /// The places near the best, the best of those that meet the pins, and every transpose. A
   /// library's places are all kept: equal GEMMs are measured once.
@@ -311,7 +322,7 @@ private:
     best = places.front().seconds;
     for (const Place &place : places)
       if (isLibrary(place)) addLibraryGemm(place);
-      else addItems(place), addStreamK(place);
+      else addItems(place), addUnlisted(place);
     const auto own = std::find_if(places.begin(), places.end(),
                                   [&](const Place &place) { return !isLibrary(place); });
     if (own != places.end()) addEveryReduction(*own);
@@ -322,18 +333,18 @@ private:
   /// Vectors of the two widest kinds, as slower ones never won.
   void addEveryReduction(const Place &place) {
     const ConfigurationSpace &family = families[place.family];
-    std::map<std::array<int, 6>, std::pair<double, size_t>> bestOf;
+    std::map<std::vector<int>, std::pair<double, size_t>> bestOf;
     int widest = 1;
     for (const Knobs &knobs : family.knobs)
-      if (const auto *loop = knobs.getIf<LoopKnobs>()) widest = std::max(widest, loop->vectorWidth);
+      if (const auto structure = structureOf(knobs))
+        widest = std::max(widest, structure->vectorWidth);
     for (size_t k = 0; k < family.knobs.size(); ++k) {
-      const auto *loop = family.knobs[k].getIf<LoopKnobs>();
-      if (!loop || loop->reduction == ReductionMapping::none || 2 * loop->vectorWidth < widest)
-        continue;
+      const std::optional<KnobStructure> structure = structureOf(family.knobs[k]);
+      if (!structure || !structure->reducesRows || 2 * structure->vectorWidth < widest) continue;
       if (!isUseful(kernel, place.tuple, family.knobs[k])) continue;
       const double seconds =
           model.cost(kernel, toConfiguration(kernel, place.tuple, family.knobs[k])).seconds;
-      const auto [entry, isNew] = bestOf.try_emplace(structureOf(family.knobs[k]), seconds, k);
+      const auto [entry, isNew] = bestOf.try_emplace(structure->fields, seconds, k);
       if (!isNew) entry->second = std::min(entry->second, std::pair(seconds, k));
     }
     for (const auto &[structure, one] : bestOf)
@@ -355,26 +366,26 @@ private:
       priced.emplace_back(model.cost(kernel, configuration).seconds, knobs);
     }
     std::sort(priced.begin(), priced.end());
-    std::map<std::array<int, 6>, int> perStructure;
+    std::map<std::vector<int>, int> perStructure;
     const size_t most = mostKnobsOf(place);
     size_t taken = 0;
     for (const auto &[seconds, knobs] : priced) {
       if (taken > 0 && (taken >= most || seconds > place.seconds * options.knobFactor)) break;
       constexpr int mostPerStructure = 2;
-      if (family.knobs[knobs].is<LoopKnobs>() &&
-          ++perStructure[structureOf(family.knobs[knobs])] > mostPerStructure)
+      if (const auto structure = structureOf(family.knobs[knobs]);
+          structure && ++perStructure[structure->fields] > mostPerStructure)
         continue;
       ++taken;
       addItem(toConfiguration(kernel, place.tuple, family.knobs[knobs]), seconds);
     }
   }
 
-  /// For a contraction alone, the two best stream-K tiles, which no space has.
-  void addStreamK(const Place &place) {
+  /// For a contraction alone, the two best knobs that no space has.
+  void addUnlisted(const Place &place) {
     constexpr size_t most = 2;
     const Family &family = *families[place.family].family;
-    if (family != sm90GemmFamily || !isTimedAsGemm(kernel, family)) return;
-    const std::vector<Sm90GemmKnobs> tiles = streamKTiles(kernel, place.tuple, model.device());
+    if (!family.unlistedKnobs || !isTimedAsGemm(kernel, family)) return;
+    const std::vector<Knobs> tiles = family.unlistedKnobs(kernel, place.tuple, model.device());
     for (size_t i = 0; i < std::min(most, tiles.size()); ++i) {
       Configuration configuration = toConfiguration(kernel, place.tuple, tiles[i]);
       const double seconds = model.cost(kernel, configuration).seconds;
@@ -386,21 +397,23 @@ private:
   /// one.
   size_t mostKnobsOf(const Place &place) const {
     if (!isTranspose(place.tuple)) return options.mostKnobs;
-    return families[place.family].family == &loopFamily
-               ? 1
-               : std::max<size_t>(options.mostKnobs, 2) - 1;
+    return families[place.family].family->isTranspose ? std::max<size_t>(options.mostKnobs, 2) - 1
+                                                      : 1;
   }
 
   /// The given knobs and those that differ from them in threads only.
   static std::vector<size_t> withThreadVariants(const ConfigurationSpace &family,
                                                 const std::vector<size_t> &knobs) {
-    std::set<std::array<int, 6>> structures;
-    for (const size_t k : knobs) structures.insert(structureOf(family.knobs[k]));
+    std::set<std::vector<int>> structures;
+    for (const size_t k : knobs)
+      if (const auto structure = structureOf(family.knobs[k])) structures.insert(structure->fields);
     std::vector<size_t> all;
-    for (size_t k = 0; k < family.knobs.size(); ++k)
-      if (family.knobs[k].is<LoopKnobs>() ? structures.contains(structureOf(family.knobs[k]))
-                                          : std::find(knobs.begin(), knobs.end(), k) != knobs.end())
+    for (size_t k = 0; k < family.knobs.size(); ++k) {
+      const auto structure = structureOf(family.knobs[k]);
+      if (structure ? structures.contains(structure->fields)
+                    : std::find(knobs.begin(), knobs.end(), k) != knobs.end())
         all.push_back(k);
+    }
     return all;
   }
 

@@ -1,11 +1,6 @@
 // From an artifact back to planned kernels; see ReEmission.h.
 #include "tools/driver/ReEmission.h"
 
-#include "codegen/families/contraction/GemmProblem.h"
-#include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
-#include "codegen/families/gemm_sm80/Sm80Tile.h"
-#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
-#include "codegen/families/view/ViewKnobs.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 #include "kernel/VisibleWork.h"
@@ -117,7 +112,7 @@ void checkLegal(const Kernel &kernel, const Configuration &configuration, const 
 void price(PlanKernel &entry, ChosenKernel &chosen, const CostModel &costModel) {
   chosen.cost = costWithStridedViews(costModel, chosen.kernel, chosen.configuration);
   chosen.cost.flop *= visibleShare(chosen.kernel);
-  if (chosen.configuration.knobs.is<ViewKnobs>()) chosen.cost.bytesNecessary = 0;  // nothing runs
+  if (chosen.configuration.knobs.isView()) chosen.cost.bytesNecessary = 0;  // nothing runs
   entry.configuration = describe(chosen.kernel, chosen.configuration.knobs);
   entry.family = chosen.configuration.knobs.family();
   entry.familyVersion = chosen.configuration.knobs.family().version;

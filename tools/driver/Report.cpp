@@ -1,7 +1,6 @@
 // The report of one compilation; see Report.h.
 #include "tools/driver/Report.h"
 
-#include "codegen/families/view/ViewKnobs.h"
 #include "kernel/BlockMask.h"
 #include "kernel/ReasonCodes.h"
 #include "passes/account/Stages.h"
@@ -299,7 +298,7 @@ json movementClasses(const select::Problem &problem, const PlannedKernels &plann
         chosen.graphOps.empty() ? "transpose" : std::string(nameOf(chosen.kernel.operatorClass()));
     add(name, "fused", chosen.cost.bytesNecessary);
     add(name, "moved", chosen.cost.bytesMoved);
-    if (chosen.configuration.knobs.is<ViewKnobs>()) continue;
+    if (chosen.configuration.knobs.isView()) continue;
     add(name, "kernels", 1);
     add(name, "measured", chosen.cost.measured);
     classes[name]["seconds"] = classes[name]["seconds"].get<double>() + chosen.cost.seconds;
@@ -314,7 +313,7 @@ json movementReport(const Compilation &compilation, const ProposedVariant &propo
   json peaks = json::object();
   std::set<std::vector<int>> accounted;  // a kernel that runs in chunks is one
   for (const ChosenKernel &chosen : planned.kernels) {
-    if (!chosen.configuration.knobs.is<ViewKnobs>()) ++moved.ops;
+    if (!chosen.configuration.knobs.isView()) ++moved.ops;
     moved.bytes += chosen.cost.bytesMoved;
     peaks[chosen.kernel.name] =
         percentOfPeak(chosen.cost, chosen.kernel, compilation.costModel().device());

@@ -1,7 +1,6 @@
 // Types rewritten by axis name, kernels dissolved; see ScaledGraph.h.
 #include "tools/driver/ScaledGraph.h"
 
-#include "codegen/families/view/ViewKnobs.h"
 #include "ir/Weft.h"
 #include "kernel/BlockMask.h"
 #include "kernel/Error.h"
@@ -227,7 +226,7 @@ std::vector<KernelOp> launchedRegions(GraphOp graph) {
     return argument ? graph.isParameter(argument.getArgNumber()) : packed.contains(value);
   };
   for (KernelOp region : graph.getBody().front().getOps<KernelOp>()) {
-    const bool isView = configurationOf(region.getOperation()).knobs.is<ViewKnobs>();
+    const bool isView = configurationOf(region.getOperation()).knobs.isView();
     if (isView && isPackedAtLoad(toKernel({region.getOperation()}, "")) &&
         llvm::all_of(region->getOperands(), isPacked))
       packed.insert(region->result_begin(), region->result_end());

@@ -1,7 +1,6 @@
 // From the text of a selected graph to its wiring; see SelectedGraph.h.
 #include "tools/driver/SelectedGraph.h"
 
-#include "codegen/families/view/ViewKnobs.h"
 #include "kernel/Error.h"
 #include "kernel/Nesting.h"
 #include "passes/ConfigurationAttributes.h"
@@ -83,7 +82,7 @@ int SelectedGraph::valueOf(mlir::Value value) {
 }
 
 bool SelectedGraph::packsParameters(KernelOp region, const Kernel &kernel) const {
-  const bool isView = weft::configurationOf(region.getOperation()).knobs.is<ViewKnobs>();
+  const bool isView = weft::configurationOf(region.getOperation()).knobs.isView();
   return isView && isPackedAtLoad(kernel) &&
          llvm::all_of(region->getOperands(), [&](mlir::Value operand) {
            const GraphValue::Origin origin = wires.values[size_t(values.lookup(operand))].origin;

@@ -11,6 +11,7 @@
 #include "codegen/families/attention_sm90/Sm90AttentionTile.h"
 #include "codegen/families/contraction/EpilogueLimits.h"
 #include "passes/configure/Family.h"
+#include "passes/configure/FamilyConfigurations.h"
 
 #include <algorithm>
 
@@ -146,6 +147,22 @@ std::string rejection(const Kernel &kernel, const Configuration &configuration, 
                                     sm80ScoreNeeds(kernel, *recognised, *problem));
 }
 
+/// Any tile and split within the limits, under layouts that the space has.
+bool takesUnlisted(const Kernel &kernel, const Configuration &configuration, const Device &device) {
+  if (!rejection(kernel, configuration, device).empty()) return false;
+  bool isTaken = false;
+  forEachConfigurationLike(kernel, configuration, device, [&](const Configuration &) {
+    isTaken = true;
+    return false;
+  });
+  return isTaken;
+}
+
+BlockTile blockTile(const Knobs &any) {
+  const auto &knobs = any.get<Sm80AttentionKnobs>();
+  return {.rows = knobs.tileQueries, .columns = knobs.tileKeys};
+}
+
 Cost price(const Kernel &kernel, const Configuration &configuration, const Device &device) {
   return sm80AttentionCost(kernel, configuration, configuration.knobs.get<Sm80AttentionKnobs>(),
                            device);
@@ -172,7 +189,9 @@ const Family sm80AttentionFamily = {
     .describe = describeKnobs,
     .space = spaceOf,
     .rejection = rejection,
+    .takesUnlisted = takesUnlisted,
     .price = price,
+    .blockTile = blockTile,
     .lower = lower,
     .targetRejection = targetRejection,
 };

@@ -179,6 +179,11 @@ bool fitsLayouts(const Kernel &kernel, const LayoutTuple &layouts, const Knobs &
   return problem && sm90PackedLayoutRejection(*problem).empty();
 }
 
+BlockTile blockTile(const Knobs &any) {
+  const auto &knobs = any.get<Sm90AttentionKnobs>();
+  return {.rows = knobs.tileQueries, .columns = knobs.tileKeys};
+}
+
 Cost price(const Kernel &kernel, const Configuration &configuration, const Device &device) {
   return sm90AttentionCost(kernel, configuration, configuration.knobs.get<Sm90AttentionKnobs>(),
                            device);
@@ -207,6 +212,7 @@ const Family sm90AttentionFamily = {
     .isUseful = fitsLayouts,
     .rejection = rejection,
     .price = price,
+    .blockTile = blockTile,
     .lower = lower,
     .targetRejection = targetRejection,
 };

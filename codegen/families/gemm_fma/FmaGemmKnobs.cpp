@@ -2,6 +2,7 @@
 #include "codegen/families/gemm_fma/FmaGemmKnobs.h"
 
 #include "codegen/families/gemm_fma/FmaGemm.h"
+#include "passes/configure/FamilyConfigurations.h"
 
 namespace weft {
 namespace {
@@ -47,6 +48,21 @@ std::string describeKnobs(const Kernel &kernel, const Knobs &any) {
                      knobs.tileK, knobs.threadM, knobs.threadN);
 }
 
+/// Which tiles are emitted, lowering says: any under layouts that the family takes.
+bool takesAnyTile(const Kernel &kernel, const Configuration &configuration, const Device &device) {
+  bool isTaken = false;
+  forEachConfigurationLike(kernel, configuration, device, [&](const Configuration &) {
+    isTaken = true;
+    return false;
+  });
+  return isTaken;
+}
+
+BlockTile blockTile(const Knobs &any) {
+  const auto &knobs = any.get<FmaGemmKnobs>();
+  return {.rows = knobs.tileM, .columns = knobs.tileN};
+}
+
 codegen::Program lower(const Kernel &kernel, const Configuration &configuration) {
   return codegen::lowerFmaGemm(kernel, configuration, configuration.knobs.get<FmaGemmKnobs>());
 }
@@ -56,12 +72,15 @@ codegen::Program lower(const Kernel &kernel, const Configuration &configuration)
 const Family fmaGemmFamily = {
     .name = "gemm-fma",
     .isGemm = true,
+    .isPlaceholder = true,
     .schedule = fmaGemmFields,
     .defaults = defaultKnobs<FmaGemmKnobs>,
     .compare = compareKnobs<FmaGemmKnobs>,
     .describe = describeKnobs,
     .space = fmaGemmSpace,
+    .takesUnlisted = takesAnyTile,
     .price = fmaGemmCost,
+    .blockTile = blockTile,
     .lower = lower,
 };
 

@@ -72,6 +72,11 @@ Cost price(const Kernel &kernel, const Configuration &configuration, const Devic
   return sm80Cost(kernel, configuration, configuration.knobs.get<Sm80GemmKnobs>(), device);
 }
 
+BlockTile blockTile(const Knobs &any) {
+  const auto &knobs = any.get<Sm80GemmKnobs>();
+  return {.rows = knobs.tileM, .columns = knobs.tileN};
+}
+
 codegen::Program lower(const Kernel &kernel, const Configuration &configuration) {
   return codegen::lowerSm80Gemm(kernel, configuration, configuration.knobs.get<Sm80GemmKnobs>());
 }
@@ -90,6 +95,7 @@ const Family sm80GemmFamily = {
     .space = sm80GemmSpace,
     .rejection = rejection,
     .price = price,
+    .blockTile = blockTile,
     .lower = lower,
 };
 

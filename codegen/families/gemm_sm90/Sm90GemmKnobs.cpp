@@ -7,6 +7,7 @@
 #include "codegen/families/gemm_sm90/Sm90GemmFamily.h"
 #include "codegen/families/gemm_sm90/Sm90Tile.h"
 #include "passes/configure/Family.h"
+#include "passes/configure/FamilyConfigurations.h"
 
 namespace weft {
 
@@ -34,6 +35,7 @@ const ScheduleField sm90GemmFields[] = {
          .kind = Kind::choice,
          .choices = sm90ScheduleNames,
          .noun = "schedule",
+         .waitsItself = int(Sm90Schedule::singleConsumer),
          .shown = Shown::text}),
     scheduleField<&Sm90GemmKnobs::tileM>({.name = "tileM",
                                           .rowName = "tileM",
@@ -125,6 +127,31 @@ std::string rejection(const Kernel &kernel, const Configuration &configuration,
                        device.sharedMemoryPerBlock);
 }
 
+/// The kernel template accepts any strides that make a GEMM and any tile within the limits: more
+/// than enumeration offers, views too.
+bool takesUnlisted(const Kernel &kernel, const Configuration &configuration, const Device &device) {
+  if (!rejection(kernel, configuration, device).empty()) return false;
+  bool isTaken = false;
+  const LayoutConstraints any{.inputs = std::vector<std::optional<Layout>>(kernel.inputs.size()),
+                              .outputs = std::vector<std::optional<Layout>>(kernel.outputs.size())};
+  forEachConfigurationOf(sm90GemmFamily, kernel, device, any, [&](const Configuration &) {
+    isTaken = true;
+    return false;
+  });
+  return isTaken;
+}
+
+std::vector<Knobs> unlistedKnobs(const Kernel &kernel, const LayoutTuple &layouts,
+                                 const Device &device) {
+  const std::vector<Sm90GemmKnobs> tiles = streamKTiles(kernel, layouts, device);
+  return {tiles.begin(), tiles.end()};
+}
+
+BlockTile blockTile(const Knobs &any) {
+  const auto &knobs = any.get<Sm90GemmKnobs>();
+  return {.rows = knobs.tileM, .columns = knobs.tileN, .multicast = knobs.multicastB};
+}
+
 Cost price(const Kernel &kernel, const Configuration &configuration, const Device &device) {
   return sm90Cost(kernel, configuration, configuration.knobs.get<Sm90GemmKnobs>(), device);
 }
@@ -154,7 +181,10 @@ const Family sm90GemmFamily = {
     .isUseful = isUsefulSm90Tile,
     .takesStrides = takesStrides,
     .rejection = rejection,
+    .takesUnlisted = takesUnlisted,
+    .unlistedKnobs = unlistedKnobs,
     .price = price,
+    .blockTile = blockTile,
     .lower = lower,
     .targetRejection = targetRejection,
 };

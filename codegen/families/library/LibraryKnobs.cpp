@@ -4,6 +4,7 @@
 #include "codegen/families/library/LibraryCost.h"
 #include "codegen/families/library/LibraryEpilogue.h"
 #include "codegen/families/library/LibraryGemm.h"
+#include "kernel/Error.h"
 #include "passes/configure/Family.h"
 
 #include <limits>
@@ -74,6 +75,18 @@ std::string describeKnobs(const Kernel &kernel, const Knobs &any) {
                      libraryAttributesText(attributes));
 }
 
+/// The library says at load which algorithms it has. It also accepts views, which enumeration does
+/// not offer.
+bool takesUnlisted(const Kernel &kernel, const Configuration &configuration, const Device &) {
+  try {
+    return libraryRejection(libraryGemm(kernel, configuration)).empty();
+  } catch (const Error &) {
+    return false;
+  }
+}
+
+int64_t workspaceOfKnobs(const Knobs &knobs) { return knobs.get<LibraryKnobs>().workspaceBytes; }
+
 Cost price(const Kernel &kernel, const Configuration &configuration, const Device &device) {
   return libraryCost(kernel, configuration, configuration.knobs.get<LibraryKnobs>(), device);
 }
@@ -83,13 +96,16 @@ Cost price(const Kernel &kernel, const Configuration &configuration, const Devic
 const Family libraryFamily = {
     .name = "cublaslt",
     .isGemm = true,
+    .isLibrary = true,
     .takesEpilogues = true,
     .schedule = libraryFields,
     .defaults = defaultKnobs<LibraryKnobs>,
     .compare = compareKnobs<LibraryKnobs>,
     .describe = describeKnobs,
     .space = librarySpace,
+    .takesUnlisted = takesUnlisted,
     .price = price,
+    .workspaceOfKnobs = workspaceOfKnobs,
 };
 
 }  // namespace weft

@@ -4,8 +4,6 @@
 #include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/families/loop/RowPasses.h"
 
-#include "kernel/Append.h"
-
 #include <algorithm>
 
 namespace weft {
@@ -68,13 +66,10 @@ bool isStoredBeforeLastPass(const Kernel &kernel) {
 
 }  // namespace
 
-std::vector<size_t> overwritableInputs(const Kernel &kernel, const Configuration &configuration) {
-  if (const BodyOp *const append = appendOf(kernel)) {
-    const ValueId cache = append->operands[appendedCache];
-    return {size_t(std::ranges::find(kernel.inputs, cache) - kernel.inputs.begin())};
-  }
-  const auto *knobs = configuration.knobs.getIf<LoopKnobs>();
-  if (!knobs || !staysAtItsCoordinates(kernel) || repeatsLastRow(kernel, *knobs) ||
+std::vector<size_t> loopOverwritableInputs(const Kernel &kernel,
+                                           const Configuration &configuration) {
+  const auto &knobs = configuration.knobs.get<LoopKnobs>();
+  if (!staysAtItsCoordinates(kernel) || repeatsLastRow(kernel, knobs) ||
       isStoredBeforeLastPass(kernel))
     return {};
   const ValueId output = kernel.outputs.front();

@@ -1,21 +1,20 @@
-// Which operand a kernel may write its result over. MLIR-free.
+// Which operand a loop kernel may write its result over. MLIR-free.
 //
 // A loop kernel reads every element of an input of its result's shape and layout in the very thread
 // that later writes that element, and rows are read by others only before the barrier that ends a
 // reduction. So the result may take the place of the input, and a plan needs one buffer less: the
-// probabilities of an unfused softmax lie where the scores were. An append writes the tokens alone,
-// and its result always lies where the cache was.
+// probabilities of an unfused softmax lie where the scores were.
 #pragma once
 
-#include "kernel/Configuration.h"
+#include "kernel/Family.h"
 
 namespace weft {
 
-/// Positions of the inputs in whose memory the kernel's output 0 may lie, ascending. Empty unless
-/// the configuration is of the loop family, every op works on its own coordinates or reduces whole
+/// Family::overwritableInputs. Empty unless every op works on its own coordinates or reduces whole
 /// rows, output 0 is the only result of its shape, and it is stored in the last pass that reads a
 /// row. An input qualifies if it has the output's dtype, axes and layout, and stands among the
 /// inputs once.
-std::vector<size_t> overwritableInputs(const Kernel &kernel, const Configuration &configuration);
+std::vector<size_t> loopOverwritableInputs(const Kernel &kernel,
+                                           const Configuration &configuration);
 
 }  // namespace weft

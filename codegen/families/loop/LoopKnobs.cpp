@@ -2,11 +2,16 @@
 #include "codegen/families/loop/LoopKnobs.h"
 
 #include "codegen/Targets.h"
+#include "codegen/families/loop/InPlace.h"
 #include "codegen/families/loop/Loop.h"
 #include "codegen/families/loop/LoopFamily.h"
+#include "codegen/families/loop/LoopTable.h"
 #include "kernel/Device.h"
 #include "kernel/Error.h"
 #include "passes/configure/Family.h"
+#include "passes/configure/FamilyConfigurations.h"
+
+#include <bit>
 
 namespace weft {
 
@@ -31,15 +36,6 @@ bool isRowMapping(ReductionMapping mapping) {
 bool isColumnMapping(ReductionMapping mapping) {
   return mapping == ReductionMapping::warpColumns || mapping == ReductionMapping::blockColumns ||
          mapping == ReductionMapping::clusterColumns || mapping == ReductionMapping::gridColumns;
-}
-
-std::string_view nameOf(BlockCombine combine) {
-  switch (combine) {
-    case BlockCombine::shuffle: return "shuffle";
-    case BlockCombine::tree: return "tree";
-    case BlockCombine::linear: return "linear";
-  }
-  return "";
 }
 
 namespace {
@@ -179,6 +175,41 @@ std::pair<int, int> vectorAccess(const Knobs &any) {
   return {knobs.vectorAxis, knobs.vectorWidth};
 }
 
+std::optional<BlockCombine> blockCombine(const Knobs &any) {
+  const auto &knobs = any.get<LoopKnobs>();
+  if (knobs.reduction != ReductionMapping::block) return std::nullopt;
+  return knobs.combine;
+}
+
+KnobStructure structure(const Knobs &any) {
+  const auto &knobs = any.get<LoopKnobs>();
+  const bool isShared = isRowMapping(knobs.reduction) || isColumnMapping(knobs.reduction);
+  return {.fields = {knobs.vectorAxis, knobs.vectorWidth, knobs.laneAxis, int(knobs.reduction),
+                     int(knobs.combine),
+                     isShared ? knobs.threadsPerRow * 65536 + knobs.blocksPerRow - 1 : 0},
+          .vectorWidth = knobs.vectorWidth,
+          .reducesRows = knobs.reduction != ReductionMapping::none};
+}
+
+/// Whether the space lists them but for the threads of a block that reduces a row: a block takes up
+/// to 1,024, more than selection tries. Halving steps take powers of two.
+bool takesOtherBlock(const Kernel &kernel, const Configuration &configuration,
+                     const Device &device) {
+  constexpr int least = 32, most = 1024;
+  const Knobs &asked = configuration.knobs;
+  const int threads = asked.get<LoopKnobs>().threads;
+  if (threads < least || threads > most || !std::has_single_bit(unsigned(threads))) return false;
+  bool isTaken = false;
+  forEachConfigurationLike(kernel, configuration, device, [&](const Configuration &listed) {
+    LoopKnobs knobs = listed.knobs.get<LoopKnobs>();
+    if (knobs.reduction == ReductionMapping::block && knobs.threadsPerRow == knobs.threads)
+      knobs.threads = knobs.threadsPerRow = threads;
+    isTaken = asked == Knobs(knobs);
+    return !isTaken;
+  });
+  return isTaken;
+}
+
 codegen::Program lower(const Kernel &kernel, const Configuration &configuration) {
   return codegen::lowerLoop(kernel, configuration, configuration.knobs.get<LoopKnobs>());
 }
@@ -194,6 +225,7 @@ std::string targetRejection(const Kernel &, const Knobs &knobs, std::string_view
 
 const Family loopFamily = {
     .name = "loop",
+    .listsEveryKnob = true,
     .schedule = loopFields,
     .defaults = defaultKnobs<LoopKnobs>,
     .compare = compareKnobs<LoopKnobs>,
@@ -201,9 +233,14 @@ const Family loopFamily = {
     .space = loopSpace,
     .isUseful = isUsefulVector,
     .vectorAccess = vectorAccess,
+    .takesUnlisted = takesOtherBlock,
     .price = loopCost,
+    .operandSums = loopSums,
+    .blockCombine = blockCombine,
+    .structure = structure,
     .lower = lower,
     .targetRejection = targetRejection,
+    .overwritableInputs = loopOverwritableInputs,
 };
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 // in any layout. Its fields stand in LoopKnobs.cpp, its configurations in LoopFamily.cpp.
 #pragma once
 
+#include "kernel/BlockCombine.h"
 #include "kernel/Family.h"
 
 namespace weft {
@@ -29,13 +30,6 @@ inline constexpr ReductionMapping reductionMappings[] = {
     ReductionMapping::none,           ReductionMapping::sequential,  ReductionMapping::warp,
     ReductionMapping::block,          ReductionMapping::warpColumns, ReductionMapping::blockColumns,
     ReductionMapping::clusterColumns, ReductionMapping::gridColumns};
-
-/// How a block-mapped reduction combines the partial results of its threads: warp shuffles and then
-/// shared memory, a tree in shared memory, or one thread that walks the shared array.
-enum class BlockCombine : uint8_t { shuffle, tree, linear };
-std::string_view nameOf(BlockCombine combine);
-inline constexpr BlockCombine blockCombines[] = {BlockCombine::shuffle, BlockCombine::tree,
-                                                 BlockCombine::linear};
 
 /// Loop family: element-wise, normalization, reduction kernels in any layout.
 struct LoopKnobs {

@@ -59,6 +59,7 @@ codegen::Program lower(const Kernel &kernel, const Configuration &configuration)
 
 const Family transposeFamily = {
     .name = "transpose",
+    .isTranspose = true,
     .schedule = transposeFields,
     .defaults = defaultKnobs<TransposeKnobs>,
     .compare = compareKnobs<TransposeKnobs>,

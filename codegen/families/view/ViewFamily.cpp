@@ -179,12 +179,8 @@ Expected<ConfigurationSpace, Reason> viewSpace(const Kernel &kernel, const Devic
   return space;
 }
 
-std::string CopyReason::text() const {
-  return fmt::format("{} {} ({})", code.code, code.reason, detail);
-}
-
 std::optional<CopyReason> whyCopied(const Kernel &kernel, const Configuration &configuration) {
-  if (kernel.body.size() != 1 || configuration.knobs.is<ViewKnobs>()) return std::nullopt;
+  if (kernel.body.size() != 1 || configuration.knobs.isView()) return std::nullopt;
   const OpKind op = kernel.body[0].kind;
   if (op != OpKind::slice && op != OpKind::concat) return std::nullopt;
   const bool isSlice = op == OpKind::slice;

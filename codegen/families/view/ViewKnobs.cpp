@@ -22,6 +22,7 @@ const Family viewFamily = {
     .describe = describeKnobs,
     .space = viewSpace,
     .price = price,
+    .whyCopied = whyCopied,
 };
 
 }  // namespace weft

@@ -6,7 +6,8 @@ include beside their own folder: folders of ours, and MLIR (which stands for LLV
 folder that contains a file decides. `all` allows everything that has a row. A quoted include is
 spelled from the root of the repository: one that starts in no folder of the table is a violation
 everywhere, so that no spelling escapes the rules. Device headers are included as weft/NAME.cuh from
-wherever they lie: those of a kernel family by that family alone."""
+wherever they lie: those of a kernel family by that family alone. Other headers of one family are
+included by its folder, by tests and by the bench, and by the files that ONE_FAMILY lists."""
 import fnmatch
 import pathlib
 import re
@@ -20,6 +21,21 @@ MLIR = ('mlir/', 'llvm/', 'mlir-c/', 'llvm-c/')
 # its include path, and begin with what the host compiler needs of CUDA.
 DEVICE = 'weft/'
 FAMILY = re.compile(r'codegen/families/\w+/')
+# Files that include headers of one family, and why: no more are to come.
+A_GEMM_OF_THE_LIBRARY = 'a GEMM of cuBLASLt has no text: its form and its algorithm are data'
+ONE_FAMILY = {
+    path: ('library', f'{A_GEMM_OF_THE_LIBRARY} {of}')
+    for of, paths in {
+        'of a plan': ('plan/Plan.h', 'plan/PlanCheck.cpp', 'plan/PlanJson.cpp',
+                      'tools/driver/Emission.cpp'),
+        'that the runtime hands to cuBLASLt': ('runtime/cuda/CublasLt.h',
+                                               'runtime/cuda/CublasLt.cpp'),
+        'that a profile times': ('runtime/measure/MeasureJobs.h', 'runtime/measure/MeasureJobs.cpp',
+                                 'runtime/measure/MeasureWorker.cpp',
+                                 'tools/driver/ProfileSpace.h'),
+        'whose version weft env prints': ('tools/driver/commands/Env.cpp', ),
+    }.items() for path in paths
+}
 EMULATED = 'tests/emulate/host/weft/'
 KEYWORDS = 'emulate_keywords.h'
 
@@ -100,6 +116,33 @@ def violations(root: pathlib.Path, table: dict[str, set[str]]) -> list[str]:
     return found
 
 
+def family_folders(root: pathlib.Path) -> set[str]:
+    """Folders that define a family; the others hold what families share."""
+    defined = re.compile(r'^const Family \w+ = \{', re.MULTILINE)
+    return {
+        file.parent.name
+        for file in (root / 'codegen' / 'families').glob('*/*.cpp')
+        if defined.search(file.read_text(encoding='utf-8'))
+    }
+
+
+def includes_of_one_family(root: pathlib.Path, table: dict[str, set[str]]) -> set[tuple[str, str]]:
+    """Files outside the families, tests and the bench, and the family that they include."""
+    families = family_folders(root)
+    tops = {folder.split('/')[0] for folder in table} - {'tests', 'bench'}
+    found = set()
+    for file in sorted(file for top in tops for file in (root / top).rglob('*')):
+        path = file.relative_to(root).as_posix()
+        if file.suffix not in {'.h', '.cpp', '.cuh'} or path.startswith('codegen/families/'):
+            continue
+        for line in file.read_text(encoding='utf-8').splitlines():
+            match = INCLUDE.match(line)
+            family = match and FAMILY.match(match[2])
+            if family and family[0].split('/')[2] in families:
+                found.add((path, family[0].split('/')[2]))
+    return found
+
+
 def folder_cycles(root: pathlib.Path, table: dict[str, set[str]]) -> list[list[str]]:
     """Folders whose files include each other, also by way of others; each such set sorted."""
     includes: dict[str, set[str]] = {}
@@ -144,6 +187,28 @@ class IncludeRules(unittest.TestCase):
 
     def test_the_sources_keep_the_rules(self):
         self.assertEqual(violations(ROOT, self.table), [])
+
+    def test_only_what_is_listed_includes_one_family(self):
+        self.assertEqual(includes_of_one_family(ROOT, self.table),
+                         {(path, family) for path, (family, _) in ONE_FAMILY.items()})
+
+    def test_every_family_of_the_registry_is_known_by_its_folder(self):
+        registry = (ROOT / 'codegen/families/Registry.cpp').read_text(encoding='utf-8')
+        self.assertEqual(len(family_folders(ROOT)), len(re.findall(r'\bfamily\(\w+\)', registry)))
+
+    def test_an_include_of_one_family_is_found_and_of_what_families_share_is_none(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for path, text in (('codegen/families/mine/Mine.cpp', 'const Family mineFamily = {\n'),
+                               ('codegen/families/shared/Shared.cpp', 'int shared = 0;\n'),
+                               ('plan/Bad.cpp', '#include "codegen/families/mine/Mine.h"\n'),
+                               ('plan/Good.cpp', '#include "codegen/families/shared/Shared.h"\n'),
+                               ('bench/Good.cpp', '#include "codegen/families/mine/Mine.h"\n'),
+                               ('codegen/families/other/Good.cpp',
+                                '#include "codegen/families/mine/Mine.h"\n')):
+                (root / path).parent.mkdir(parents=True, exist_ok=True)
+                (root / path).write_text(text)
+            self.assertEqual(includes_of_one_family(root, self.table), {('plan/Bad.cpp', 'mine')})
 
     def test_folders_do_not_include_each_other_in_a_circle(self):
         self.assertEqual(folder_cycles(ROOT, self.table), [])

@@ -130,6 +130,70 @@ TEST_CASE("a table has every member of its struct") {
   }
 }
 
+TEST_CASE("code that names no family finds each by what it says of itself") {
+  CHECK(familyWith(&Family::isView) == viewFamily);
+  CHECK(familyWith(&Family::isTranspose) == transposeFamily);
+  CHECK(familyWith(&Family::isLibrary) == libraryFamily);
+  CHECK(familyWith(&Family::isPlaceholder) == fmaGemmFamily);
+  CHECK(Knobs(ViewKnobs{}).isView());
+  CHECK_FALSE(Knobs(LoopKnobs{}).isView());
+  CHECK(Knobs(LibraryKnobs{}).isLibrary());
+  CHECK_FALSE(Knobs().isView());
+  CHECK_FALSE(Knobs().isLibrary());
+  for (const Family *each : nonEmpty(families())) {
+    INFO(each->name);
+    CHECK(each->isView + each->isTranspose + each->isLibrary + each->isPlaceholder <= 1);
+    CHECK((each->isLibrary == (each->workspaceOfKnobs != nullptr)));
+    CHECK((each->isView == (each->whyCopied != nullptr)));
+    if (each->isGemm || each->takesAttention) CHECK((each->blockTile || each->isLibrary));
+  }
+  CHECK(libraryFamily.workspaceOfKnobs(LibraryKnobs{.workspaceBytes = 4096}) == 4096);
+}
+
+TEST_CASE("tiles of GEMMs and attentions are asked of their families") {
+  const BlockTile wide =
+      sm90GemmFamily.blockTile(Sm90GemmKnobs{.tileM = 128, .tileN = 256, .multicastB = 2});
+  CHECK(wide.rows == 128);
+  CHECK(wide.columns == 256);
+  CHECK(wide.multicast == 2);
+  CHECK(sm80GemmFamily.blockTile(Sm80GemmKnobs{.tileM = 64, .tileN = 32}).columns == 32);
+  CHECK(fmaGemmFamily.blockTile(FmaGemmKnobs{.tileM = 64, .tileN = 32}).rows == 64);
+  const BlockTile scores =
+      sm90AttentionFamily.blockTile(Sm90AttentionKnobs{.tileQueries = 192, .tileKeys = 80});
+  CHECK(scores.rows == 192);
+  CHECK(scores.columns == 80);
+  CHECK(sm80AttentionFamily.blockTile(Sm80AttentionKnobs{.tileQueries = 64, .tileKeys = 48})
+            .columns == 48);
+}
+
+TEST_CASE("loops that differ in threads alone have one structure, and blocks combine in one way") {
+  const LoopKnobs one{.vectorAxis = 1,
+                      .vectorWidth = 4,
+                      .laneAxis = 1,
+                      .reduction = ReductionMapping::sequential,
+                      .threads = 128};
+  LoopKnobs other = one;
+  other.threads = 256;
+  CHECK(loopFamily.structure(one).fields == loopFamily.structure(other).fields);
+  CHECK(loopFamily.structure(one).vectorWidth == 4);
+  CHECK(loopFamily.structure(one).reducesRows);
+  CHECK_FALSE(loopFamily.blockCombine(one));
+  other.reduction = ReductionMapping::block;
+  other.combine = BlockCombine::tree;
+  CHECK(loopFamily.structure(one).fields != loopFamily.structure(other).fields);
+  CHECK(loopFamily.blockCombine(other) == BlockCombine::tree);
+  CHECK_FALSE(loopFamily.structure(LoopKnobs{}).reducesRows);
+}
+
+TEST_CASE("only single-consumer tiles wait by themselves") {
+  std::map<std::string, std::string> waiting;
+  for (const Family *each : nonEmpty(families()))
+    for (const ScheduleField &field : each->schedule)
+      if (field.waitsItself >= 0)
+        waiting.emplace(each->name, field.choices[size_t(field.waitsItself)]);
+  CHECK(waiting == std::map<std::string, std::string>{{"gemm-sm90", "single-consumer"}});
+}
+
 TEST_CASE("every value of every field comes back from plan.json") {
   const Kernel sample = kernel();
   forEachSchedule([&](const Family &family, const ScheduleField &field, const Knobs &knobs) {

@@ -1,6 +1,5 @@
 // weft explain --distributions: measured times of every kernel of a plan over its layouts and
 // configurations, as a table, data and violins.
-#include "codegen/families/transpose/TransposeKnobs.h"
 #include "kernel/Error.h"
 #include "runtime/artifact/Artifact.h"
 #include "runtime/measure/ProfileStore.h"
@@ -112,7 +111,7 @@ Explanation explainDistributions(const runtime::Artifact &artifact, const std::s
   std::map<TimeSource, std::vector<std::string>> otherTexts;
   for (const PlanKernel &kernel : artifact.plan.kernels) {
     const TimeSource source = timeSourceOf(kernel);
-    if (source == TimeSource::estimated && kernel.family != transposeFamily)
+    if (source == TimeSource::estimated && !kernel.family.isTranspose())
       without.push_back(kernel.name);
     if (source != TimeSource::edited && source != TimeSource::unknown) continue;
     otherTexts[source].push_back(kernel.name);

@@ -1,8 +1,7 @@
 // weft explain DIR and --kernel: one screen about the plan, or one kernel in full.
-#include "codegen/families/gemm_fma/FmaGemmKnobs.h"
-#include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Device.h"
 #include "kernel/Error.h"
+#include "kernel/Family.h"
 #include "kernel/LayerNames.h"
 #include "plan/ConcurrentLaunches.h"
 #include "plan/PlanFigures.h"
@@ -52,7 +51,7 @@ json toJson(const PlanKernel &kernel, double total, const runtime::BelievedRecor
   return {{"name", kernel.name},
           {"ops", kernel.ops},
           {"family", kernel.family.name()},
-          {"placeholder", kernel.family == fmaGemmFamily},
+          {"placeholder", kernel.family.isPlaceholder()},
           {"configuration", kernel.configuration},
           {"inputLayouts", kernel.inputLayouts},
           {"outputLayouts", kernel.outputLayouts},
@@ -103,17 +102,16 @@ std::string verificationLines(const Plan &plan, const runtime::BelievedRecords &
 std::string footnotes(const Plan &plan, const runtime::BelievedRecords &records) {
   std::string text =
       fmt::format("prices: {}; the MUE of an estimated time is an estimate\n", plan.costModel);
-  const auto uses = [&](const Family &family) {
-    return std::count_if(plan.kernels.begin(), plan.kernels.end(),
-                         [&](const auto &k) { return k.family == family; });
-  };
-  if (const auto count = uses(fmaGemmFamily))
-    text += fmt::format(
-        "{} kernels are of the placeholder family gemm-fma: correct everywhere, without "
-        "tensor "
-        "cores\n",
-        count);
-  if (const auto count = uses(libraryFamily))
+  for (const Family *family : families())
+    if (const auto count = std::ranges::count(plan.kernels, FamilyId(*family), &PlanKernel::family);
+        count > 0 && family->isPlaceholder)
+      text += fmt::format(
+          "{} kernels are of the placeholder family {}: correct everywhere, without "
+          "tensor "
+          "cores\n",
+          count, *family);
+  if (const auto count =
+          std::ranges::count_if(plan.kernels, &FamilyId::isLibrary, &PlanKernel::family))
     text += fmt::format(
         "{} of cuBLASLt: NVIDIA's library, no text of ours; --no-library does without\n",
         count == 1 ? std::string("1 kernel is a GEMM")
@@ -448,7 +446,7 @@ std::string details(const runtime::Artifact &artifact, const runtime::BelievedRe
 }  // namespace
 
 std::string familyLabel(const FamilyId &family) {
-  return fmt::format("{}{}", family, family == fmaGemmFamily ? " (placeholder)" : "");
+  return fmt::format("{}{}", family, family.isPlaceholder() ? " (placeholder)" : "");
 }
 
 Explanation explainKernels(const runtime::Artifact &artifact, const KernelsView &view) {

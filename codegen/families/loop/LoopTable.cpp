@@ -1,13 +1,20 @@
 // Sums instead of configurations: a loop kernel with six operands of 24 layouts has 10^8
 // combinations, but only 6 x 24 terms.
-#include "codegen/families/loop/LoopKnobs.h"
-#include "passes/select/Prices.h"
+#include "codegen/families/loop/LoopTable.h"
 
-#include "codegen/families/loop/LoopCost.h"
+#include "codegen/families/loop/LoopKnobs.h"
 
 #include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
 
-namespace weft::select {
+namespace weft {
+namespace {
+
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
+}  // namespace
 
 LoopTable::LoopTable(const Kernel &kernel, const Device &device, double margin,
                      const ConfigurationSpace &space,
@@ -80,4 +87,10 @@ double LoopTable::best(size_t index, int fixed, int choice) const {
   return row.total(sum);
 }
 
-}  // namespace weft::select
+std::unique_ptr<OperandSums> loopSums(const Kernel &kernel, const Device &device, double margin,
+                                      const ConfigurationSpace &space,
+                                      const std::vector<std::vector<Layout>> &layouts) {
+  return std::make_unique<LoopTable>(kernel, device, margin, space, layouts);
+}
+
+}  // namespace weft

@@ -1,0 +1,24 @@
+// How the threads of a block combine what each has of a row.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace weft {
+
+/// Warp shuffles and then shared memory, a tree in shared memory, or one thread that walks the
+/// shared array.
+enum class BlockCombine : uint8_t { shuffle, tree, linear };
+inline constexpr BlockCombine blockCombines[] = {BlockCombine::shuffle, BlockCombine::tree,
+                                                 BlockCombine::linear};
+
+constexpr std::string_view nameOf(BlockCombine combine) {
+  switch (combine) {
+    case BlockCombine::shuffle: return "shuffle";
+    case BlockCombine::tree: return "tree";
+    case BlockCombine::linear: return "linear";
+  }
+  return "";
+}
+
+}  // namespace weft

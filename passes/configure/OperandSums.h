@@ -1,0 +1,24 @@
+// Estimates of a whole configuration space as sums: where a family's layouts are a product and its
+// estimate under fixed knobs has one term an operand, a kernel of six operands with 24 layouts each
+// has 10^8 configurations, but only 6 x 24 terms for each row of knobs (Family::operandSums).
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace weft {
+
+class OperandSums {
+public:
+  virtual ~OperandSums() = default;
+  /// Rows: knobs of the space, without those that are never the fastest.
+  virtual size_t knobsCount() const = 0;
+  /// Index into the space's knobs.
+  virtual int knobsOf(size_t row) const = 0;
+  /// Seconds with one layout an operand; infinite where the knobs are a disguise of others.
+  virtual double seconds(size_t row, const std::vector<int> &choice) const = 0;
+  /// The best over all combinations with operand `fixed` in its layout `choice`; -1: none fixed.
+  virtual double best(size_t row, int fixed, int choice) const = 0;
+};
+
+}  // namespace weft
