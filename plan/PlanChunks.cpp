@@ -1,6 +1,7 @@
 // A chain of kernels, chunk by chunk; see PlanChunks.h.
 #include "plan/PlanChunks.h"
 
+#include "kernel/ChunkOrigins.h"
 #include "kernel/Error.h"
 #include "passes/configure/Families.h"
 #include "plan/PlanBuilder.h"
@@ -37,9 +38,11 @@ int dimensionOf(const Kernel &kernel, ValueId value, AxisId axis) {
   return found == axes.end() ? -1 : int(found - axes.begin());
 }
 
-/// Masks compare coordinates of queries and keys, slopes follow from the number of the head, and so
-/// do block masks with a table for each: none may be counted from another origin.
+/// Of an op without an expression: masks compare coordinates of queries and keys, slopes follow
+/// from the number of the head, and so do block masks with a table for each; rotations turn pairs.
 bool comparesAlong(const BodyOp &op, const Kernel &kernel, AxisId axis) {
+  if (!op.expression.empty()) return false;
+  if (op.kind == OpKind::rotary) return true;
   const std::vector<AxisId> &axes = kernel.values[size_t(op.results.front())].axes;
   for (const char *name : {"query", "key"})
     if (const auto found = op.attributes.find(name); found != op.attributes.end())
@@ -50,6 +53,11 @@ bool comparesAlong(const BodyOp &op, const Kernel &kernel, AxisId axis) {
   if (heads == op.attributes.end()) return false;
   return std::ranges::any_of(std::get<std::vector<int64_t>>(heads->second),
                              [&](int64_t dimension) { return axes[size_t(dimension)] == axis; });
+}
+
+bool isFusedAttention(const Kernel &kernel) {
+  return std::ranges::count(kernel.body, OperatorClass::contraction, &BodyOp::operatorClass) > 1 ||
+         std::ranges::count(kernel.body, OpKind::onlineSoftmaxContract, &BodyOp::kind) > 0;
 }
 
 /// Whether pages are gathered for each index of the axis as for any other: heads, and elements.
@@ -460,11 +468,14 @@ Kernel onChunk(const Kernel &kernel, const std::string &axisName, int64_t start,
     throw Error::badInput("kernel '{}': {} indices of axis {} from {} on, of {}", kernel.name, size,
                           axisName, start, extent);
   extent = size;
+  // What a fused attention makes of a mask is about whole queries and keys: which tiles it skips.
+  const bool isFused = isFusedAttention(kernel);
   for (BodyOp &op : chunk.body) {
     const bool isReduced = std::ranges::find(op.reducedAxes, axis) != op.reducedAxes.end();
     const bool isMoved = op.operatorClass == OperatorClass::movement &&
                          op.kind != OpKind::identity && !gathersEachAlike(op, kernel, axis);
-    if (isReduced || isMoved || op.kind == OpKind::rotary || comparesAlong(op, kernel, axis))
+    const bool isCounted = comparesAlong(op, kernel, axis) || countsAlong(kernel, op, axis);
+    if (isReduced || isMoved || (isCounted && (isFused || !countFrom(kernel, op, axis, start))))
       throw Error::badInput("kernel '{}': {} does not run on chunks of axis {}", kernel.name,
                             nameOf(op.kind), axisName);
     op.flop *= double(size) / double(kernel.axes[size_t(axis)].extent);

@@ -2,7 +2,9 @@
 #include "codegen/Emit.h"
 #include "codegen/SourceHash.h"
 #include "codegen/families/loop/LoopKnobs.h"
+#include "kernel/ChunkOrigins.h"
 #include "kernel/Error.h"
+#include "kernel/VisibleWork.h"
 #include "kernel/reference/PointEvaluator.h"
 #include "passes/configure/Families.h"
 #include "plan/Buffers.h"
@@ -11,6 +13,7 @@
 #include "plan/PlanLiveness.h"
 #include "plan/PlanMemory.h"
 #include "tests/support/NonEmpty.h"
+#include "tests/unit/samples/SampleCounting.h"
 #include "tests/unit/samples/SampleKernels.h"
 #include "tests/unit/samples/SamplePrologues.h"
 #include "tests/unit/samples/SampleSoftmaxes.h"
@@ -403,6 +406,101 @@ TEST_CASE("a chunk draws the dropout masks of the whole") {
         }
   CHECK(dropped > 1000);
   CHECK(differentFromStart > 1000);
+}
+
+namespace {
+
+/// Where an element of a chunk lies in the whole.
+std::vector<int64_t> placed(const Kernel &kernel, ValueId value, std::span<const int64_t> at,
+                            const std::string &axis, int64_t start) {
+  std::vector<int64_t> place(at.begin(), at.end());
+  const std::vector<AxisId> &axes = kernel.values[size_t(value)].axes;
+  for (size_t dimension = 0; dimension < axes.size(); ++dimension)
+    if (kernel.axes[size_t(axes[dimension])].name == axis) place[dimension] += start;
+  return place;
+}
+
+/// How many elements of a chunk are not those of the whole. `isCounted`: from where it starts.
+int differences(const Kernel &whole, const std::string &axis, int64_t start, bool isCounted) {
+  const Kernel cut = onChunk(whole, axis, start, extents.at(axis[0]) / 2);
+  Kernel chunk = cut;
+  if (!isCounted) chunk.body[0].attributes.erase("origins");
+  const auto element = [](size_t input, std::span<const int64_t> at) {
+    int64_t number = int64_t(input) + 1;
+    for (const int64_t place : at) number = number * 37 + place;
+    return input == 0 ? 1 + double(number % 101) / 8 : double(number % 5);
+  };
+  std::vector<reference::ElementReader> ofWhole, ofChunk;
+  for (size_t input = 0; input < whole.inputs.size(); ++input) {
+    ofWhole.push_back([=](std::span<const int64_t> at) { return element(input, at); });
+    ofChunk.push_back([=, &whole](std::span<const int64_t> at) {
+      return element(input, placed(whole, whole.inputs[input], at, axis, start));
+    });
+  }
+  reference::PointEvaluator of(whole, ofWhole, {}), ofPart(chunk, ofChunk, {});
+  int different = 0;
+  const auto extent = [&](size_t dimension) { return chunk.axes[dimension].extent; };
+  for (int64_t b = 0; b < extent(0); ++b)
+    for (int64_t h = 0; h < extent(1); ++h)
+      for (int64_t j = 0; j < extent(2); ++j)
+        for (int64_t k = 0; k < extent(3); ++k) {
+          const std::vector<int64_t> at{b, h, j, k};
+          different += ofPart.output(0, at).value !=
+                       of.output(0, placed(whole, whole.outputs[0], at, axis, start)).value;
+        }
+  return different;
+}
+
+}  // namespace
+
+TEST_CASE("masks, slopes and rotations count from where their chunk starts") {
+  for (const auto &[name, whole] : nonEmpty(samples::countingKernels(extents)))
+    for (const char *axis : {"b", "h", "j"}) {
+      INFO(name << " along " << axis);
+      const bool isCounted = axis[0] == 'j' || (axis[0] == 'h' && name == "alibi");
+      const AxisId index =
+          int(std::ranges::find(whole.axes, axis, &Axis::name) - whole.axes.begin());
+      CHECK(countsAlong(whole, whole.body[0], index) == isCounted);
+      const int64_t half = extents.at(axis[0]) / 2;
+      for (const int64_t start : {int64_t(0), half})
+        CHECK(differences(whole, axis, start, true) == 0);
+      CHECK((differences(whole, axis, half, false) > 0) == isCounted);
+    }
+}
+
+TEST_CASE("the expression of a chunk says where it starts, and its key differs by that") {
+  const Kernel whole = samples::countingKernels(extents).front().whole;  // causal
+  const Kernel first = onChunk(whole, "j", 0, 8), last = onChunk(whole, "j", 24, 8);
+  CHECK(first.body[0].expression.text() == whole.body[0].expression.text());
+  CHECK_THAT(last.body[0].expression.text(), Catch::Contains("[2] + 24"));
+  CHECK(canonicalText(first) != canonicalText(last));
+  CHECK(onChunk(whole, "h", 1, 2).body[0].attributes == whole.body[0].attributes);
+}
+
+TEST_CASE("of a causal mask the last chunk of queries leaves most") {
+  samples::KernelBuilder builder("scores", only("hjkp"));
+  const int q = builder.input("q", "hjp"), keys = builder.input("keys", "hkp");
+  const int gemm =
+      builder.op("contract", OperatorClass::contraction, {q, keys}, "gemm", "hjk", "p");
+  builder.last().attributes = {{"spec", std::string("hjp,hkp->hjk")}};
+  builder.last().flop = 1e6;
+  const int y = builder.op("mask", OperatorClass::elementwise, {gemm}, "y", "hjk");
+  builder.last().attributes = {
+      {"kind", std::string("causal")}, {"query", int64_t(1)}, {"key", int64_t(2)}};
+  builder.compute(maskExpression({.key = 2, .query = 1}));
+  const Kernel whole = builder.build({y});
+  CHECK(visibleShare(whole) == Approx(33.0 / 64));
+  CHECK(visibleShare(onChunk(whole, "j", 0, 8)) == Approx(4.5 / 32));
+  CHECK(visibleShare(onChunk(whole, "j", 24, 8)) == Approx(28.5 / 32));
+}
+
+TEST_CASE("what reads an operand beyond its chunk runs on none") {
+  for (const auto &[name, whole] : nonEmpty(samples::countingKernels(extents))) {
+    if (name != "document" && name != "rotary") continue;
+    INFO(name);
+    CHECK_THAT(rejectionOf([&, &whole = whole] { onChunk(whole, "k", 0, 16); }),
+               Catch::Contains("does not run on chunks of axis k"));
+  }
 }
 
 namespace {
