@@ -81,10 +81,10 @@ private:
 
   /// A view launches nothing, and nothing else does so.
   void checkFamily(const PlanKernel &kernel, const std::string &place) const {
-    if (kernel.knobs.is_object() && kernel.knobs.contains("family"))
-      require(kernel.knobs["family"] == kernel.family.name(), place,
-              fmt::format("its family is {}, but its knobs are of {}", kernel.family,
-                          kernel.knobs["family"].dump()));
+    if (kernel.knobs != PlanKnobs())
+      require(kernel.family == kernel.knobs.knobs.family(), place,
+              fmt::format("its family is {}, but its knobs are of \"{}\"", kernel.family,
+                          kernel.knobs.knobs.family()));
     require(!isView(kernel) || kernel.workspaceBytes == 0, place,
             "it is a view, and works in a workspace");
     require(isView(kernel) == (kernel.family == viewFamily), place,
@@ -135,9 +135,9 @@ private:
     // Texts that wait by themselves: those of single-consumer tiles
     // (codegen/families/gemm_sm90/device/sm90_single_consumer.cuh), and those whose entry point
     // says so, which no other cubin has.
-    const bool isSingleConsumer = kernel.family == sm90GemmFamily && kernel.knobs.is_object() &&
-                                  kernel.knobs.contains("schedule") &&
-                                  kernel.knobs["schedule"] == nameOf(Sm90Schedule::singleConsumer);
+    const auto *gemm = kernel.knobs.knobs.getIf<Sm90GemmKnobs>();
+    const bool isSingleConsumer =
+        kernel.family == sm90GemmFamily && gemm && gemm->schedule == Sm90Schedule::singleConsumer;
     require(isSingleConsumer || kernel.entry.ends_with(earlyEntrySuffix) || !kernel.startsEarly,
             place,
             fmt::format("it starts early, and its text does not wait for what it reads: it has no "
@@ -397,14 +397,14 @@ private:
            {&plan.kernels[size_t(kernel)].inputs, &plan.kernels[size_t(kernel)].outputs})
         for (const int tensor : *tensors) users[plan.tensors[size_t(tensor)].buffer].insert(name);
     for (const BufferAllocation &allocation : plan.memoryPlan) {
-      if (allocation.in == "workspace") continue;
-      const auto host = std::ranges::find(plan.tensors, allocation.in, &PlanTensor::name);
+      if (allocation.in.isWorkspace()) continue;
+      const auto host = std::ranges::find(plan.tensors, *allocation.in.result, &PlanTensor::name);
       std::set<std::string> both = users[allocation.buffer];
       both.insert(users[host->buffer].begin(), users[host->buffer].end());
       require(both.size() == 1, "memoryPlan",
               fmt::format("buffer {} lies in '{}', but entry points {} use them: a caller of one "
                           "need not bring it",
-                          allocation.buffer, allocation.in, fmt::join(both, ", ")));
+                          allocation.buffer, *allocation.in.result, fmt::join(both, ", ")));
     }
   }
 

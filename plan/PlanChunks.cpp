@@ -26,11 +26,6 @@ AxisId axisNamed(const Kernel &kernel, const std::string &name) {
   return int(found - kernel.axes.begin());
 }
 
-/// What a chunk's name has behind that of the whole: "__h4".
-std::string suffixOf(const PlanChunk &chunk) {
-  return fmt::format("__{}{}", chunk.axis, chunk.start);
-}
-
 /// The position of an axis among a value's; -1 if the value has none.
 int dimensionOf(const Kernel &kernel, ValueId value, AxisId axis) {
   const std::vector<AxisId> &axes = kernel.values[size_t(value)].axes;
@@ -277,8 +272,9 @@ private:
                             .axis = axisName,
                             .start = start,
                             .size = size,
+                            .whole = entry.name,
                             .isSlice = chunks.isPipelined};
-    entry.name = chosen.kernel.name = entry.name + suffixOf(*entry.chunk);
+    entry.name = chosen.kernel.name = entry.name + chunkSuffix(axisName, start);
     const auto place = [&](std::vector<int> &tensors, const std::vector<ValueId> &values,
                            std::vector<Layout> &layouts) {
       for (size_t n = 0; n < tensors.size(); ++n) {
@@ -365,7 +361,7 @@ private:
 
   void describe(PlanKernel &entry, const ChosenKernel &chosen) const {
     entry.configuration = weft::describe(chosen.kernel, chosen.configuration.knobs);
-    entry.knobs = toJson(chosen.configuration.knobs, chosen.kernel);
+    entry.knobs = planKnobs(chosen.configuration.knobs, chosen.kernel);
     entry.workspaceBytes = workspaceBytesOf(chosen.kernel, chosen.configuration);
     entry.seconds = chosen.cost.seconds;
     entry.measured = chosen.cost.measured;
@@ -374,7 +370,7 @@ private:
     entry.flop = chosen.cost.flop;
     entry.mue =
         chosen.cost.seconds > 0 ? memoryUsageEfficiency(chosen.cost, chunks.prices->device()) : 0;
-    entry.bound = nameOf(boundOf(chosen.cost, chosen.kernel, chunks.prices->device()));
+    entry.bound = boundOf(chosen.cost, chosen.kernel, chunks.prices->device());
     entry.runnerUp.clear();
     entry.runnerUpLoss = 0;
   }
@@ -385,7 +381,8 @@ private:
       return found->second;
     const bool isOwn = isInner(index);
     PlanTensor chunk = tensor(index);
-    chunk.name = fmt::format("{}__{}{}", chunk.name, chunk.axes[size_t(dimension)], start);
+    chunk.chunkOf = chunk.name;
+    chunk.name += chunkSuffix(chunk.axes[size_t(dimension)], start);
     chunk.role = TensorRole::temporary;
     chunk.extents[size_t(dimension)] = size;
     chunk.bytes = chunk.bytes / tensor(index).extents[size_t(dimension)] * size;
@@ -482,16 +479,6 @@ Kernel onChunk(const Kernel &kernel, const std::string &axisName, int64_t start,
     if (dropoutOf(op)) shiftDropout(op, kernel, axis, start);
   }
   return chunk;
-}
-
-std::string wholeName(const PlanKernel &chunk) {
-  const std::string suffix = chunk.chunk ? suffixOf(*chunk.chunk) : "";
-  return chunk.name.ends_with(suffix) ? chunk.name.substr(0, chunk.name.size() - suffix.size())
-                                      : chunk.name;
-}
-
-std::string chunkName(const std::string &whole, const PlanChunk &chunk) {
-  return whole + suffixOf(chunk);
 }
 
 void runInChunks(PlannedKernels &planned, std::vector<int> &viewOf, const Chunking &chunks) {

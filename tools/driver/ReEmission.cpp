@@ -129,7 +129,7 @@ void price(PlanKernel &entry, ChosenKernel &chosen, const CostModel &costModel) 
   entry.bytesNecessary = chosen.cost.bytesNecessary;
   entry.flop = chosen.cost.flop;
   entry.mue = chosen.cost.seconds > 0 ? memoryUsageEfficiency(chosen.cost, costModel.device()) : 0;
-  entry.bound = nameOf(boundOf(chosen.cost, chosen.kernel, costModel.device()));
+  entry.bound = boundOf(chosen.cost, chosen.kernel, costModel.device());
 }
 
 /// The bound is selection's, over all variants: it holds for the model that selected, and no edit

@@ -204,7 +204,7 @@ std::string optionAgainstOther(const SelectedVariant &variant, const ProposedVar
           std::ranges::count(fewest->ops, pair.second) > 0)
         return pairFlag("--no-fuse", problem, pair) + " forbids their common kernel";
   if (fewest->code == reasons::rulesNone.code || fewest->code == reasons::contractionRule.code)
-    return fmt::format("--fuse-rules {} forbids it", choices.fuseRules);
+    return fmt::format("--fuse-rules {} forbids it", choices.fuseRules.text);
   return "";
 }
 

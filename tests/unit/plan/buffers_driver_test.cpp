@@ -92,10 +92,7 @@ Plan randomPlan(uint64_t seed) {
     addKernel(plan, {inputs.begin(), inputs.end()}, outputs,
               isLibrarys ? libraryFamily : loopFamily);
     if (!isLibrarys) continue;
-    plan.kernels.back().knobs = {{"family", "cublaslt"}};
-    for (const ScheduleField &field : libraryFamily.schedule)
-      plan.kernels.back().knobs[field.name] = field.get(LibraryKnobs{});
-    plan.kernels.back().knobs["workspaceBytes"] = 1 << below(14);
+    plan.kernels.back().knobs = {LibraryKnobs{.workspaceBytes = 1 << below(14)}};
   }
   return plan;
 }
@@ -235,10 +232,7 @@ TEST_CASE(
   addKernel(plan, {t}, {b}, libraryFamily);
   addKernel(plan, {b}, {y});
   for (const size_t kernel : {1, 2}) {
-    plan.kernels[kernel].knobs = {{"family", "cublaslt"}};
-    for (const ScheduleField &field : libraryFamily.schedule)
-      plan.kernels[kernel].knobs[field.name] = field.get(LibraryKnobs{});
-    plan.kernels[kernel].knobs["workspaceBytes"] = 4096;
+    plan.kernels[kernel].knobs = {LibraryKnobs{.workspaceBytes = 4096}};
   }
   assignBuffers(plan, std::vector<int>(plan.tensors.size(), -1), {{}, {}, {t}, {}});
   orderKernels(plan);
@@ -328,10 +322,7 @@ TEST_CASE("a library's workspace lives as long as its kernel") {
   Plan plan = chain({256, 256, 256, 256});
   for (const size_t kernel : {1, 3}) {
     plan.kernels[kernel].family = libraryFamily;
-    plan.kernels[kernel].knobs = {{"family", "cublaslt"}};
-    for (const ScheduleField &field : libraryFamily.schedule)
-      plan.kernels[kernel].knobs[field.name] = field.get(LibraryKnobs{});
-    plan.kernels[kernel].knobs["workspaceBytes"] = 4096;
+    plan.kernels[kernel].knobs = {LibraryKnobs{.workspaceBytes = 4096}};
   }
   assign(plan);
   CHECK(plan.workspaceBytes == 4096 + 512);  // the two share; of the temporaries one lies in y
@@ -489,10 +480,7 @@ TEST_CASE("what does not fit says what cuBLASLt needs, and the batch that fits")
   plan.model = "model";
   plan.dims = {{"b", 16}};
   plan.kernels[1].family = libraryFamily;
-  plan.kernels[1].knobs = {{"family", "cublaslt"}};
-  for (const ScheduleField &field : libraryFamily.schedule)
-    plan.kernels[1].knobs[field.name] = field.get(LibraryKnobs{});
-  plan.kernels[1].knobs["workspaceBytes"] = 1 << 20;
+  plan.kernels[1].knobs = {LibraryKnobs{.workspaceBytes = 1 << 20}};
   assign(plan);
   const PlanMemory memory(plan);
   const int64_t needed = memory.bytes();

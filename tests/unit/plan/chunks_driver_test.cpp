@@ -106,7 +106,7 @@ protected:
     });
     REQUIRE(chosen.configuration.outputs.size() == outputs.size());
     entry.family = chosen.configuration.knobs.family();
-    entry.knobs = toJson(chosen.configuration.knobs, kernel);
+    entry.knobs = planKnobs(chosen.configuration.knobs, kernel);
     planned.plan.kernels.push_back(std::move(entry));
     planned.kernels.push_back(std::move(chosen));
   }
@@ -601,7 +601,7 @@ TEST_CASE("a chunk takes the fastest of its rows, and without any the whole's kn
   runInChunks(chunks.planned, chunks.viewOf, {.count = 2, .prices = measured.get()});
   CHECK(chunks.planned.kernels[1].configuration.knobs == rows[1].knobs);
   CHECK(chunks.planned.plan.kernels[1].knobs ==
-        toJson(rows[1].knobs, chunks.planned.kernels[1].kernel));
+        planKnobs(rows[1].knobs, chunks.planned.kernels[1].kernel));
   CHECK(chunks.planned.plan.kernels[1].measured);
   CHECK(chunks.planned.plan.kernels[1].seconds == 1e-6);
   CHECK_FALSE(chunks.planned.plan.kernels[0].measured);

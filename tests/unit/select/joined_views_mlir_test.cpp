@@ -25,7 +25,7 @@ const std::string stacked =
 
 ChoiceFlags choices(const std::string &variant, const std::vector<std::string> &pins) {
   ChoiceFlags flags;
-  flags.attention = "unfused";
+  flags.attention = AttentionChoice::unfused;
   flags.variant = variant;
   flags.pins = pins;
   return flags;
