@@ -14,8 +14,7 @@
 #include "kernel/Error.h"
 #include "kernel/StridedBatchedGemm.h"
 #include "passes/attention/RecomposedSites.h"
-#include "passes/configure/Families.h"
-#include "plan/GraphPrediction.h"
+#include "passes/decide/KernelPrices.h"
 #include "plan/PlanFigures.h"
 #include "tools/driver/PlanFacts.h"
 
@@ -186,15 +185,11 @@ RoundingBound roundingsOf(const Kernel &kernel, const std::string &output) {
 /// Under the layouts of the kernel that was chosen.
 std::vector<PricedTile> tilesOf(const ChosenKernel &chosen, const CostModel &prices,
                                 const AttentionProblem &problem) {
-  LayoutConstraints fixed;
-  fixed.inputs.assign(chosen.configuration.inputs.begin(), chosen.configuration.inputs.end());
-  fixed.outputs.assign(chosen.configuration.outputs.begin(), chosen.configuration.outputs.end());
   std::map<std::pair<int64_t, int64_t>, PricedTile> best;
   bool isAnyMeasured = false;
-  forEachConfiguration(chosen.kernel, prices.device(), fixed, [&](const Configuration &one) {
-    const std::optional<TileRows> tile = attentionTile(one.knobs);
-    if (!tile || &one.knobs.family() != &chosen.configuration.knobs.family()) return true;
-    const Cost cost = prices.cost(chosen.kernel, one);
+  for (const auto &[configuration, cost] : decision::pricedInItsLayouts(chosen, prices)) {
+    const std::optional<TileRows> tile = attentionTile(configuration.knobs);
+    if (!tile) continue;
     isAnyMeasured = isAnyMeasured || cost.measured;
     const PricedTile priced{
         .queries = tile->queries,
@@ -206,8 +201,7 @@ std::vector<PricedTile> tilesOf(const ChosenKernel &chosen, const CostModel &pri
     if (!isNew && std::pair(!priced.isMeasured, priced.seconds) <
                       std::pair(!known->second.isMeasured, known->second.seconds))
       known->second = priced;
-    return true;
-  });
+  }
   std::vector<PricedTile> tiles;
   for (const auto &[size, tile] : best)
     if (tile.isMeasured || !isAnyMeasured) tiles.push_back(tile);
@@ -216,9 +210,8 @@ std::vector<PricedTile> tilesOf(const ChosenKernel &chosen, const CostModel &pri
 
 KindFigures figuresOf(const PlannedKernels &planned, const CostModel &prices,
                       const AttentionSite &site) {
-  const Device &device = prices.device();
   const Plan &plan = planned.plan;
-  const GraphPrediction graph = predictGraph(plan, device);
+  const GraphPrediction graph = decision::graphOf(plan);
   KindFigures figures{.seconds = plan.predictedSeconds,
                       .graphSeconds = graph.seconds(),
                       .workspaceBytes = plan.workspaceBytes,

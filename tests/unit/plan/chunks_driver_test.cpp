@@ -7,6 +7,7 @@
 #include "kernel/VisibleWork.h"
 #include "kernel/reference/PointEvaluator.h"
 #include "passes/configure/Families.h"
+#include "passes/decide/ChunkSpace.h"
 #include "plan/Buffers.h"
 #include "plan/PlanChunks.h"
 #include "plan/PlanConfiguration.h"
@@ -17,7 +18,7 @@
 #include "tests/unit/samples/SampleKernels.h"
 #include "tests/unit/samples/SamplePrologues.h"
 #include "tests/unit/samples/SampleSoftmaxes.h"
-#include "tools/driver/ChunkSpace.h"
+#include "tools/driver/Emission.h"
 
 #include <catch2/catch.hpp>
 
@@ -30,6 +31,8 @@ using weft::test::nonEmpty;
 using namespace weft::driver;
 
 namespace {
+
+bool ofOlderText(const ChosenKernel &chosen) { return isOfOlderText(chosen, "sm_90a"); }
 
 const std::map<char, int64_t> extents = {{'b', 2},  {'h', 6}, {'j', 32},
                                          {'k', 32}, {'p', 8}, {'w', 8}};
@@ -617,16 +620,16 @@ TEST_CASE("a profile for plans in chunks has every kernel of theirs once") {
     runInChunks(chunks.planned, chunks.viewOf, {.count = count, .prices = model.get()});
     plans.push_back(chunks.planned);
   }
-  const ProfileSpace space = chunkSpace(plans, *model, {}, "sm_90a");
+  const decision::ProfileSpace space = decision::chunkSpace(plans, *model, {}, ofOlderText);
   std::vector<Kernel> softmaxes, contractions;
-  for (const ProfileKernelSpace &one : space.kernels)
+  for (const decision::ProfileKernelSpace &one : space.kernels)
     (contractionValues(one.kernel) ? contractions : softmaxes).push_back(one.kernel);
   REQUIRE(softmaxes.size() == 2);  // on a batch, and on a head of all batches
   CHECK(softmaxes[0].axes != softmaxes[1].axes);
   CHECK(contractions.size() == 4);  // of the two before and behind it
   CHECK(space.items.size() >= 8);
   std::set<std::string> lines;
-  for (const ProfileItem &item : nonEmpty(space.items))
+  for (const decision::ProfileItem &item : nonEmpty(space.items))
     CHECK(lines.insert(item.subject + item.line).second);
 }
 
@@ -642,8 +645,8 @@ TEST_CASE("kernels of a profile go by their candidate's name, whatever character
         chosen.candidateName + "__b_h_j_k";
   }
   runInChunks(chunks.planned, chunks.viewOf, {.count = 2, .prices = model.get()});
-  for (const ProfileKernelSpace &one :
-       nonEmpty(chunkSpace({chunks.planned}, *model, {}, "sm_90a").kernels))
+  for (const decision::ProfileKernelSpace &one :
+       nonEmpty(decision::chunkSpace({chunks.planned}, *model, {}, ofOlderText).kernels))
     CHECK(candidates.contains(one.name));
 }
 
@@ -654,9 +657,10 @@ TEST_CASE("what was measured of an older text is measured again, as it was chose
   softmax.cost.measured = true;
   softmax.cost.source =
       codegen::sourceHash(codegen::emit(softmax.kernel, softmax.configuration, "sm_90a").timedText);
-  CHECK(chunkSpace({whole.planned}, *analytic, {}, "sm_90a").items.empty());
+  CHECK(decision::chunkSpace({whole.planned}, *analytic, {}, ofOlderText).items.empty());
   softmax.cost.source = "0123456789abcdef";
-  const ProfileSpace space = chunkSpace({whole.planned, whole.planned}, *analytic, {}, "sm_90a");
+  const decision::ProfileSpace space =
+      decision::chunkSpace({whole.planned, whole.planned}, *analytic, {}, ofOlderText);
   REQUIRE(space.items.size() == 1);
   CHECK(space.items.front().again);
   CHECK(space.items.front().configuration == softmax.configuration);
