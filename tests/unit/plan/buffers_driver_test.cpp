@@ -182,7 +182,7 @@ TEST_CASE(
     int64_t separate = 0;
     for (const BufferAllocation &one : plan.memoryPlan) {
       separate += PlanMemory(plan).buffers()[size_t(one.buffer)].bytes;
-      hosted += one.in != "workspace";
+      hosted += !one.in.isWorkspace();
     }
     packed += plan.workspaceBytes < separate;
     CHECK(plan.workspaceBytes <= separate);
@@ -310,7 +310,7 @@ TEST_CASE("a result holds temporaries until it is written, if that makes the wor
   assign(plan);
   const PlanMemory memory(plan);
   CHECK(plan.workspaceBytes == 512);  // two live at a time, one of them in y
-  CHECK(std::ranges::count(plan.memoryPlan, "y", &BufferAllocation::in) >= 1);
+  CHECK(std::ranges::count(plan.memoryPlan, BufferHost{.result = "y"}, &BufferAllocation::in) >= 1);
   // The last one is read while y is written.
   CHECK_FALSE(memory.rangeOf(plan.tensors[3]).overlaps(memory.rangeOf(plan.tensors[4])));
   Plan larger = chain({512, 512});  // do not fit into y
@@ -331,7 +331,7 @@ TEST_CASE("a library's workspace lives as long as its kernel") {
            one.buffer == plan.kernels[3].workspaceBuffer;
   };
   for (const BufferAllocation &one : nonEmpty(plan.memoryPlan, isOfLibrary))
-    CHECK(one.in == "workspace");
+    CHECK(one.in.isWorkspace());
 }
 
 TEST_CASE("a result lies over an operand that nothing else reads") {
@@ -396,11 +396,11 @@ TEST_CASE("lives that share bytes by hand") {
                Catch::Contains("kernels[4] (k4): it writes 'late' over the result 'y'"));
   }
   SECTION("in an argument") {
-    place(1).in = "x";
+    place(1).in = {.result = "x"};
     CHECK_THAT(rejection(), Catch::Contains("\"x\" is neither \"workspace\" nor a result"));
   }
   SECTION("beyond a result") {
-    place(1).in = "y";
+    place(1).in = {.result = "y"};
     place(1).offset = 256;
     CHECK_THAT(rejection(), Catch::Contains("reaches beyond the 512 bytes of 'y'"));
   }

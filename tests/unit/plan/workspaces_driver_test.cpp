@@ -228,7 +228,8 @@ TEST_CASE("a workspace that is not what the kernel takes is rejected") {
              Catch::Contains("its workspace shares memory with 't0'"));
   CHECK_THAT(rejected([](PlanKernel &one, Plan &plan) {
                for (BufferAllocation &place : plan.memoryPlan)
-                 if (place.buffer == one.workspaceBuffer) place.in = "y", place.offset = 0;
+                 if (place.buffer == one.workspaceBuffer)
+                   place.in = {.result = "y"}, place.offset = 0;
              }),
              Catch::Contains("works in: it lies in the workspace"));
 }
