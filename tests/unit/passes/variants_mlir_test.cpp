@@ -561,19 +561,18 @@ TEST_CASE("stacking options choose how many projections share a GEMM") {
     return std::distance(ops.begin(), ops.end());
   };
   const auto before = contractions(*loaded->module);
-  const auto with = [&](const std::string &stacking) {
+  const auto with = [&](StackingChoice stacking) {
     VariantOptions options;
-    options.stacking = parseSpelled<StackingChoice>(stacking).value();
+    options.stacking = stacking;
     options.attention = AttentionChoice::unfused;
     return proposeVariants(*loaded->module, options);
   };
-  CHECK(with("separate").size() == 1);
-  REQUIRE(with("two").size() == 2);
-  CHECK(contractions(*with("two").front().module) == before - 1);
-  REQUIRE(with("three").size() == 1);
-  CHECK(contractions(*with("three").front().module) == before - 2);
-  CHECK(with("three").front().rewrites.size() == 1);
-  CHECK_THROWS_AS(with("four"), Error);
+  CHECK(with(StackingChoice::separate).size() == 1);
+  REQUIRE(with(StackingChoice::two).size() == 2);
+  CHECK(contractions(*with(StackingChoice::two).front().module) == before - 1);
+  REQUIRE(with(StackingChoice::three).size() == 1);
+  CHECK(contractions(*with(StackingChoice::three).front().module) == before - 2);
+  CHECK(with(StackingChoice::three).front().rewrites.size() == 1);
 }
 
 TEST_CASE("packed parameters are parameters, and biases are added before slicing") {

@@ -60,7 +60,7 @@ module {
   }
 }
 )");
-  return artifactOf({.model = file}, {.fuseRules = "none"}, "h200");
+  return artifactOf({.model = file}, {.fuseRules = FuseRules::none}, "h200");
 }
 
 /// Together they have packed parameters, views, a backward pass, parts, maps, dropout, library
