@@ -2,6 +2,8 @@
 #include "codegen/EntryName.h"
 
 #include "kernel/AttentionBackwardRegion.h"
+#include "kernel/CoordinateExpressions.h"
+#include "kernel/MaskKind.h"
 #include "kernel/StridedBatchedGemm.h"
 
 #include <fmt/ranges.h>
@@ -59,10 +61,8 @@ std::string attentionText(const Kernel &kernel, std::string text,
                           const std::vector<OpId> &scoreOps) {
   for (size_t place = 0; place < scoreOps.size(); ++place) {
     const BodyOp &op = kernel.body[scoreOps[place]];
-    const auto kind = op.attributes.find("kind");
-    const std::string word = op.kind == OpKind::mask && kind != op.attributes.end()
-                                 ? std::get<std::string>(kind->second)
-                                 : std::string(nameOf(op.kind));
+    const std::optional<MaskShape::Kind> mask = maskKind(op);
+    const std::string word(mask ? nameOf(*mask) : nameOf(op.kind));
     if (text.size() + 1 + word.size() > mostOpColumns)
       return fmt::format("{}_and_{}_more", text, scoreOps.size() - place);
     text += "_" + word;

@@ -15,6 +15,11 @@ MaskOp makeMask(mlir::OpBuilder &builder, mlir::Location location, mlir::Value x
   return MaskOp::create(builder, location, x, kind, key, query, aux);
 }
 
+/// What the verifier knows it to be; a mask that it has not seen yet may have any word.
+MaskShape::Kind kindOf(MaskOp mask) {
+  return maskKindNamed(std::string_view(mask.getKind())).value_or(MaskShape::Kind::causal);
+}
+
 }  // namespace
 
 MaskOp MaskOp::causal(mlir::OpBuilder &builder, mlir::Location location, mlir::Value x,
@@ -78,38 +83,27 @@ void MaskOp::setBounds(mlir::Value bounds) { getOthersMutable().assign({getAux()
 //===-- Expression ----------------------------------------------------------------------------===//
 
 Expression MaskOp::expression() {
-  MaskShape mask{.key = static_cast<int>(getKey())};
-  if (getKind() == "padding") mask.kind = MaskShape::Kind::padding;
+  using Kind = MaskShape::Kind;
+  MaskShape mask{.kind = kindOf(*this), .key = static_cast<int>(getKey())};
   if (getQuery()) mask.query = static_cast<int>(*getQuery());
   if (getFill()) mask.fill = getFill()->convertToDouble();
-  if (getKind() == "block") {
-    mask.kind = MaskShape::Kind::block;
-    mask.size = static_cast<int64_t>(*getSize());
-  }
-  if (getKind() == "window") {
-    mask.kind = MaskShape::Kind::window;
+  if (mask.kind == Kind::block) mask.size = static_cast<int64_t>(*getSize());
+  if (mask.kind == Kind::window) {
     mask.left = static_cast<int64_t>(*getLeft()), mask.right = static_cast<int64_t>(*getRight());
     mask.global = static_cast<int64_t>(getGlobal().value_or(0));
   }
-  if (getKind() == "pattern") {
-    mask.kind = MaskShape::Kind::pattern;
+  if (mask.kind == Kind::pattern)
     for (const int64_t dimension : getAlong().value_or(llvm::ArrayRef<int64_t>())) {
       mask.heads.push_back(static_cast<int>(dimension));
       mask.headExtents.push_back(extents(getX().getType())[size_t(dimension)]);
     }
-  }
-  if (getKind() == "document") {
-    mask.kind = MaskShape::Kind::document;
-    mask.batch = static_cast<int>(getAlong()->front());
-  }
-  if (isTokensMask(std::string_view(getKind()))) {
-    mask.kind = *maskKindNamed(std::string_view(getKind()));
+  if (mask.kind == Kind::document) mask.batch = static_cast<int>(getAlong()->front());
+  if (mask.kind == Kind::tokens || mask.kind == Kind::unread)
     mask.sequences = extents(getAux().getType())[0] - 1;
-  }
-  if (getKind() == "window" || getKind() == "causal" || getKind() == "document") {
+  if (mask.kind == Kind::window || mask.kind == Kind::causal || mask.kind == Kind::document) {
     const std::vector<int64_t> sizes = extents(getX().getType());
     mask.shift = sizes[static_cast<size_t>(mask.key)] - sizes[static_cast<size_t>(mask.query)];
-    mask.hasStarts = getKind() != "document" && getAux();
+    mask.hasStarts = mask.kind != Kind::document && getAux();
   }
   return maskExpression(mask);
 }
@@ -235,13 +229,13 @@ mlir::LogicalResult MaskOp::verifyOwnConstraints() {
           checkPresent(*this, getKind(), "second operand", getAux() != nullptr,
                        has.aux.value_or(getAux() != nullptr)),
           checkPresent(*this, getKind(), "third operand", getBounds() != nullptr,
-                       getKind() == "document" && getBounds() != nullptr))))
+                       kindOf(*this) == MaskShape::Kind::document && getBounds() != nullptr))))
     return mlir::failure();
   if (getOthers().size() > 2)
     return broken(*this, "mask_c2") << "a " << getKind() << " mask has no fourth operand";
   if (getFill() && !getFill()->isFinite())
     return broken(*this, "mask_c7") << "'fill' must be finite; leave it out for -inf";
-  if (getFill() && getKind() == "unread")
+  if (getFill() && kindOf(*this) == MaskShape::Kind::unread)
     return broken(*this, "mask_c7") << "an unread mask has no 'fill'";
   return allOf(verifyAxesAndSizes(), checkFloatResult());
 }
@@ -265,10 +259,10 @@ mlir::LogicalResult MaskOp::verifyAxesAndSizes() {
     if (value &&
         mlir::failed(checkRange(*this, "mask_c4", name, static_cast<int64_t>(*value), least)))
       return mlir::failure();
-  if (getKind() == "pattern") return verifyPattern();
+  if (kindOf(*this) == MaskShape::Kind::pattern) return verifyPattern();
   if (!getAux()) return mlir::success();
   const mlir::Type aux = getAux().getType();
-  if (getKind() == "block") {
+  if (kindOf(*this) == MaskShape::Kind::block) {
     const int64_t size = *getSize();
     return allOf(
         checkExtents(*this, "mask_c5", "the table", aux,
@@ -285,7 +279,7 @@ mlir::LogicalResult MaskOp::verifyAxesAndSizes() {
   if (getAlong()->size() != 1 || (*getAlong())[0] == key)
     return broken(*this, "mask_c5") << "'along' must be one axis other than the key axis";
   if (mlir::failed(checkAxes(*this, "mask_c5", "along", *getAlong(), x))) return mlir::failure();
-  if (getKind() == "document") return verifySegments();
+  if (kindOf(*this) == MaskShape::Kind::document) return verifySegments();
   if ((*getAlong())[0] == query)
     return broken(*this, "mask_c5") << "'along' must be one axis other than the query axis";
   const char *const what = getQuery() ? "the tensor of starts" : "the tensor of lengths";

@@ -1,5 +1,6 @@
 // Softmax, norms and reductions: building, verification, spaces, flop.
 #include "ir/Constraints.h"
+#include "kernel/ReduceKind.h"
 
 namespace weft {
 namespace {
@@ -202,7 +203,7 @@ void ReduceOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, llvm
   properties.axes = builder.getDenseI64ArrayAttr(axes);
 }
 mlir::LogicalResult ReduceOp::verifyConstraints() {
-  if (getKind() != "sum" && getKind() != "max")
+  if (!reduceKindNamed(std::string_view(getKind())))
     return broken(*this, "reduce_c2")
            << "unknown kind \"" << getKind() << "\"; supported: sum, max";
   if (getAxes().empty()) return broken(*this, "reduce_c1") << "'axes' is empty";
@@ -228,11 +229,11 @@ mlir::LogicalResult ReduceOp::differentiate(Derivation &derivation) {
     if (!llvm::is_contained(getAxes(), dimension)) kept.push_back(dimension);
   const Term dy = derivation.upstream(), x = derivation.operand(0), y = derivation.result();
   derivation.give(0, [&] {
-    if (getKind() == "sum")
+    if (reduceKindNamed(std::string_view(getKind())) == ReduceKind::sum)
       return make<BroadcastOp>(dy, llvm::ArrayRef<int64_t>(kept), getX().getType());
     const Term attains = make<EqualOp>(x, y, llvm::ArrayRef<int64_t>(kept));
-    auto ties = ReduceOp::create(derivation.builder(), derivation.location(), "sum", attains.value,
-                                 getAxes());
+    auto ties = ReduceOp::create(derivation.builder(), derivation.location(),
+                                 nameOf(ReduceKind::sum), attains.value, getAxes());
     const Term share = dy / Term{&derivation, ties.getResult(), {}};
     return attains *
            Term{&derivation, share.value, mlir::DenseI64ArrayAttr::get(getContext(), kept)};

@@ -1,6 +1,7 @@
 // Patterns of tiles to tables of bits; see BlockMask.h.
 #include "kernel/BlockMask.h"
 
+#include "kernel/ChunkOrigins.h"
 #include "kernel/Error.h"
 #include "kernel/Kernel.h"
 #include "kernel/Nearest.h"
@@ -527,9 +528,8 @@ const BlockTable *blockTableOf(const Kernel &kernel, const BodyOp &op) {
   };
   const Attribute *const pattern = op.kind == OpKind::mask ? attribute("pattern") : nullptr;
   if (!pattern) return nullptr;
-  const std::vector<AxisId> &axes = kernel.values[size_t(op.operands[0])].axes;
   const auto extent = [&](int64_t dimension) {
-    return kernel.axes[size_t(axes[size_t(dimension)])].extent;
+    return extentOfWhole(kernel, op, size_t(dimension));
   };
   int64_t heads = 1;
   if (const Attribute *const along = attribute("along"))

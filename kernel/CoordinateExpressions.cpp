@@ -1,6 +1,8 @@
 // Masks and rotary embedding as trees; see CoordinateExpressions.h.
 #include "kernel/CoordinateExpressions.h"
 
+#include "kernel/MaskKind.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -102,24 +104,20 @@ Expression maskExpression(const MaskShape &mask) {
   return E::select(visible(mask), E::operand(0), E::literal(fill));
 }
 
-namespace {
-
-bool isMaskOf(const BodyOp &op, MaskShape::Kind own) {
+std::optional<MaskShape::Kind> maskKind(const BodyOp &op) {
   const auto kind = op.attributes.find("kind");
-  return op.kind == OpKind::mask && kind != op.attributes.end() &&
-         std::get<std::string>(kind->second) == nameOf(own);
+  if (op.kind != OpKind::mask || kind == op.attributes.end()) return std::nullopt;
+  return maskKindNamed(std::get<std::string>(kind->second));
 }
 
-}  // namespace
-
-bool isDocumentMask(const BodyOp &op) { return isMaskOf(op, MaskShape::Kind::document); }
+bool isDocumentMask(const BodyOp &op) { return maskKind(op) == MaskShape::Kind::document; }
 bool isTokensMask(const BodyOp &op) {
-  return isMaskOf(op, MaskShape::Kind::tokens) || isUnreadMask(op);
+  return maskKind(op) == MaskShape::Kind::tokens || isUnreadMask(op);
 }
 bool isTokensMask(std::string_view kind) {
   return kind == nameOf(MaskShape::Kind::tokens) || kind == nameOf(MaskShape::Kind::unread);
 }
-bool isUnreadMask(const BodyOp &op) { return isMaskOf(op, MaskShape::Kind::unread); }
+bool isUnreadMask(const BodyOp &op) { return maskKind(op) == MaskShape::Kind::unread; }
 
 namespace {
 

@@ -2,6 +2,9 @@
 #include "kernel/VisibleWork.h"
 
 #include "kernel/BlockMask.h"
+#include "kernel/ChunkOrigins.h"
+#include "kernel/CoordinateExpressions.h"
+#include "kernel/MaskKind.h"
 
 #include <algorithm>
 #include <map>
@@ -23,19 +26,27 @@ public:
     const auto extent = [&](int64_t dimension) {
       return kernel.axes[size_t(axes[size_t(dimension)])].extent;
     };
-    const std::string &kind = std::get<std::string>(op.attributes.at("kind"));
-    keys = extent(*integer("key"));
-    if (integer("query")) queries = extent(*integer("query"));
+    const std::optional<MaskShape::Kind> kind = maskKind(op);
+    const auto key = size_t(*integer("key"));
+    keys = extent(int64_t(key));
+    firstKey = placeInWhole(op, key, 0), allKeys = extentOfWhole(kernel, op, key);
+    if (integer("query")) {
+      const auto query = size_t(*integer("query"));
+      queries = extent(int64_t(query));
+      firstQuery = placeInWhole(op, query, 0), allQueries = extentOfWhole(kernel, op, query);
+    }
     const bool hasStarts = op.operands.size() > 1;
-    isKnown = table || ((kind == "causal" || kind == "window") && !hasStarts);
-    left = integer("left").value_or(keys + queries);
+    isKnown = table ||
+              ((kind == MaskShape::Kind::causal || kind == MaskShape::Kind::window) && !hasStarts);
+    left = integer("left").value_or(allKeys + allQueries);
     right = integer("right").value_or(0);
     global = integer("global").value_or(0);
   }
 
   bool sees(int64_t head, int64_t query, int64_t key) const {
+    query += firstQuery, key += firstKey;
     if (table) return table->sees(std::min(head, table->heads - 1), query, key);
-    const int64_t position = query + keys - queries;
+    const int64_t position = query + allKeys - allQueries;
     if (global > 0 && std::min(key, position) < global) return true;
     return key >= position - left && key <= position + right;
   }
@@ -48,6 +59,7 @@ public:
 
 private:
   int64_t left = 0, right = 0, global = 0;
+  int64_t allQueries = 1, allKeys = 1, firstQuery = 0, firstKey = 0;  ///< of a chunk's whole
 };
 
 using Masks = std::vector<PositionMask>;

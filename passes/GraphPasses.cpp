@@ -195,10 +195,9 @@ void detachFusions(mlir::Operation *graph) {
 }
 
 FuseRules parseFuseRules(const std::string &text) {
-  if (text == "paper") return FuseRules::paper;
-  if (text == "default") return FuseRules::standard;
-  if (text == "none") return FuseRules::none;
-  throw Error::badInput("fuse rules '{}' are not one of paper, default, none", text);
+  if (const std::optional<FuseRules> rules = parseSpelled<FuseRules>(text)) return *rules;
+  throw Error::badInput("fuse rules '{}' are not one of {}", text,
+                        fmt::join(allSpellings<FuseRules>(), ", "));
 }
 
 namespace {

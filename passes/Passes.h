@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernel/Kernel.h"
+#include "passes/Choices.h"
 #include "passes/fuse/Fusion.h"
 #include "passes/select/Selection.h"
 
@@ -39,10 +40,10 @@ struct Variant {
       0;  ///< variants that VariantOptions::most did not admit, of all; the same in each
 };
 struct VariantOptions {
-  std::string attention = "auto";  ///< auto | unfused | decomposed | recomposed | fused
-  std::string norms = "fused";     ///< auto | fused | decomposed | deferred
-  std::string stacking = "auto";   ///< auto | separate | two | three
-  std::string recompute = "auto";  ///< auto | none
+  AttentionChoice attention = AttentionChoice::automatic;
+  NormChoice norms = NormChoice::fused;
+  StackingChoice stacking = StackingChoice::automatic;
+  RecomputeChoice recompute = RecomputeChoice::automatic;
   /// T of the softmax decomposition, elements; the first is decomposed beside every stacking.
   std::vector<int> subVectors = {64};
   bool canFuseAttention = false;  ///< whether a kernel family of the target takes a fused attention

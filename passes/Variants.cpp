@@ -37,16 +37,17 @@ std::string namesOf(const ProjectionGroup &group, size_t first, size_t last) {
 /// some of them in the stack. A group of two has no third way.
 std::vector<Choice> stackingChoices(const ProjectionGroup &group, size_t index,
                                     const VariantOptions &options) {
-  const std::string &mode = options.stacking;
+  const StackingChoice mode = options.stacking;
   const size_t size = group.projections.size();
   std::vector<Choice> choices;
   const auto stack = [&](size_t first, size_t last, bool turnsInStack = false) {
     choices.push_back(Stacking{index, first, last, namesOf(group, first, last), turnsInStack});
   };
-  if (mode == "auto" || mode == "separate") choices.push_back(std::nullopt);
-  if (mode == "auto" || mode == "two")
+  if (mode == StackingChoice::automatic || mode == StackingChoice::separate)
+    choices.push_back(std::nullopt);
+  if (mode == StackingChoice::automatic || mode == StackingChoice::two)
     for (size_t first = 0; first + 1 < size; ++first) stack(first, first + 1);
-  if (mode == "three" || (mode == "auto" && size > 2)) {
+  if (mode == StackingChoice::three || (mode == StackingChoice::automatic && size > 2)) {
     if (options.canTurnBehindGemm && isTurnedInPart(group)) stack(0, size - 1, true);
     stack(0, size - 1);
   }
@@ -133,9 +134,9 @@ std::string recomposedRejection(SoftmaxOp softmax) {
 std::vector<AttentionForm> attentionForms(GraphOp graph, const VariantOptions &options) {
   const std::vector<SoftmaxOp> softmaxes = softmaxesOf(graph);
   if (softmaxes.empty()) return {AttentionForm::unfused};
-  if (options.attention == "unfused") return {AttentionForm::unfused};
-  if (options.attention == "decomposed") return {AttentionForm::decomposed};
-  if (options.attention == "recomposed") {
+  if (options.attention == AttentionChoice::unfused) return {AttentionForm::unfused};
+  if (options.attention == AttentionChoice::decomposed) return {AttentionForm::decomposed};
+  if (options.attention == AttentionChoice::recomposed) {
     std::vector<std::string> reasons;
     for (SoftmaxOp softmax : softmaxes) reasons.push_back(recomposedRejection(softmax));
     if (std::ranges::none_of(reasons, &std::string::empty))
@@ -148,7 +149,7 @@ std::vector<AttentionForm> attentionForms(GraphOp graph, const VariantOptions &o
     if (std::string rejection = fusedRejection(softmax); !rejection.empty())
       rejections.push_back(std::move(rejection));
   const bool hasSite = rejections.size() < softmaxes.size();
-  if (options.attention == "fused") {
+  if (options.attention == AttentionChoice::fused) {
     constexpr std::string_view nearest =
         "; the nearest alternative is --attention decomposed, --attention auto prices all forms";
     if (!hasSite) throw Error::unsupported("{}{}", rejections.front(), nearest);
@@ -217,18 +218,18 @@ using GradientStackings = std::vector<GradientStacking>;  ///< of different grou
 
 /// None stacked; one group in every way; and, where there are several, every group whole.
 std::vector<GradientStackings> gradientChoices(const std::vector<ProjectionGroup> &groups,
-                                               const std::string &mode) {
+                                               StackingChoice mode) {
   std::vector<GradientStackings> choices;
   GradientStackings whole;
-  if (mode == "auto" || mode == "separate") choices.emplace_back();
-  for (size_t index = 0; index < groups.size() && mode != "separate"; ++index) {
+  if (mode == StackingChoice::automatic || mode == StackingChoice::separate) choices.emplace_back();
+  for (size_t index = 0; index < groups.size() && mode != StackingChoice::separate; ++index) {
     const size_t size = groups[index].projections.size();
     if (!gradientsOf(groups[index])) continue;
     std::vector<MemberRange> ranges;
-    if (mode != "three" || size == 2) ranges.push_back({0, 1});
-    if (mode != "two" && size > 2) ranges.push_back({0, size - 1});
+    if (mode != StackingChoice::three || size == 2) ranges.push_back({0, 1});
+    if (mode != StackingChoice::two && size > 2) ranges.push_back({0, size - 1});
     for (const MemberRange &range : ranges) {
-      if (mode == "auto") {
+      if (mode == StackingChoice::automatic) {
         choices.push_back({{index, range, std::nullopt}});
         choices.push_back({{index, std::nullopt, range}});
       }
@@ -256,10 +257,11 @@ bool isWhole(const GradientStackings &stackings, const std::vector<ProjectionGro
 constexpr size_t mostRecomputed = 3;
 
 /// Which of the graph's recomputations are made: none; each alone; all of them.
-std::vector<std::vector<size_t>> recomputeChoices(GraphOp graph, const std::string &mode) {
+std::vector<std::vector<size_t>> recomputeChoices(GraphOp graph, RecomputeChoice mode) {
   std::vector<std::vector<size_t>> choices(1);
-  const size_t count =
-      mode == "none" ? 0 : std::min(findRecomputations(graph).size(), mostRecomputed);
+  const size_t count = mode == RecomputeChoice::none
+                           ? 0
+                           : std::min(findRecomputations(graph).size(), mostRecomputed);
   std::vector<size_t> all;
   for (size_t index = 0; index < count; ++index) {
     choices.push_back({index});
@@ -391,15 +393,6 @@ Variant rewrite(mlir::ModuleOp module, const std::vector<Choice> &stackings,
 }
 
 void check(const VariantOptions &options) {
-  const auto oneOf = [](const std::string &what, const std::string &value,
-                        const std::set<std::string> &known) {
-    if (!known.count(value))
-      throw Error::badInput("{} '{}' is not one of {}", what, value, fmt::join(known, ", "));
-  };
-  oneOf("norms", options.norms, {"auto", "fused", "decomposed", "deferred"});
-  oneOf("stacking", options.stacking, {"auto", "separate", "two", "three"});
-  oneOf("attention", options.attention, {"auto", "unfused", "decomposed", "recomposed", "fused"});
-  oneOf("recompute", options.recompute, {"auto", "none"});
   if (options.subVectors.empty()) throw Error::badInput("no length of sub-vectors");
   for (const int subVector : options.subVectors)
     if (subVector < 1)
@@ -429,8 +422,8 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
           ? (ways - static_cast<int64_t>(forward.size())) * static_cast<int64_t>(forms.size())
           : 0;
   std::optional<NormSteps> normSteps;
-  if (options.norms == "decomposed" || options.norms == "deferred")
-    normSteps = options.norms == "deferred" ? NormSteps::deferred : NormSteps::decomposed;
+  if (options.norms == NormChoice::decomposed || options.norms == NormChoice::deferred)
+    normSteps = options.norms == NormChoice::deferred ? NormSteps::deferred : NormSteps::decomposed;
   std::vector<Variant> variants;
   int subVector = options.subVectors.front();
   const auto add = [&](const std::vector<Choice> &choice, const GradientStackings &backward,
@@ -489,7 +482,7 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
   // projections stacked.
   const std::vector<AttentionForm> besideNorms = formsBesideNorms(graph, forms);
   for (const NormSteps steps : {NormSteps::decomposed, NormSteps::deferred})
-    if (options.norms == "auto" && hasDecomposableNorm(graph, steps))
+    if (options.norms == NormChoice::automatic && hasDecomposableNorm(graph, steps))
       for (const AttentionForm form : besideNorms)
         for (size_t index : beside) add(forward[index], gradients.front(), {}, form, steps);
   for (Variant &variant : variants) variant.leftOut = leftOut;

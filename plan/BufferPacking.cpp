@@ -258,12 +258,11 @@ void packBuffers(Plan &plan) {
   const Packing packing = pack(
       fillHosts(temporaries(blocks, memory), hosts, neighbours, plan.kernels.size()), neighbours);
   for (const Placed &one : packing.placed)
-    plan.memoryPlan.push_back(
-        {.buffer = one.block->buffer, .in = "workspace", .offset = one.offset});
+    plan.memoryPlan.push_back({.buffer = one.block->buffer, .in = {}, .offset = one.offset});
   for (const Host &host : hosts)
     for (const Placed &one : host.placed)
       plan.memoryPlan.push_back(
-          {.buffer = one.block->buffer, .in = host.name, .offset = one.offset});
+          {.buffer = one.block->buffer, .in = {.result = host.name}, .offset = one.offset});
   std::ranges::sort(plan.memoryPlan, {}, &BufferAllocation::buffer);
   plan.workspaceBytes = packing.bytes;
 }

@@ -11,6 +11,7 @@
 #include "kernel/Family.h"
 #include "kernel/InitialValue.h"
 #include "kernel/ParameterKind.h"
+#include "plan/PlanKnobs.h"
 #include "plan/PlanOp.h"
 
 #include <nlohmann/json.hpp>
@@ -22,6 +23,8 @@
 #include <vector>
 
 namespace weft {
+
+enum class Bound : uint8_t;  // passes/configure/CostModel.h
 
 /// Whose memory a tensor lies in, and who writes it.
 enum class TensorRole : uint8_t {
@@ -63,6 +66,8 @@ struct PlanTensor {
   int64_t pagePositions = 0;
   /// Of an argument that training may start from: what it holds before the first step.
   std::optional<InitialValue> initial = {};
+  /// Of what kernels in chunks read or write in place of a whole tensor: what the whole is called.
+  std::string chunkOf = {};
   bool operator==(const PlanTensor &) const = default;
 };
 
@@ -110,6 +115,7 @@ struct PlanChunk {
                      ///< other kernels, in order
   std::string axis;  ///< of the kernel
   int64_t start = 0, size = 0;
+  std::string whole = {};  ///< what the kernel that this is a chunk of would be called
   /// A slice of a pipelined plan: no slice waits for another, and none shares memory that it writes
   /// with another. Else chunks run one after another and may share their temporaries.
   bool isSlice = false;
@@ -130,7 +136,7 @@ struct PlanKernel {
   std::vector<int> inputs, outputs;                      ///< tensors
   std::vector<std::string> inputLayouts, outputLayouts;  ///< "hbjk"
   std::string configuration;                             ///< describe()
-  nlohmann::json knobs;
+  PlanKnobs knobs;
   std::string key;     ///< hash of the canonical text
   std::string source;  ///< "kernels/NAME.cu"; empty for views and library GEMMs
   std::string cubin;   ///< "cubin/HASH.cubin"; empty when skipped
@@ -157,7 +163,7 @@ struct PlanKernel {
   bool isUntold = false;
   int64_t bytesMoved = 0, bytesNecessary = 0;
   double flop = 0, mue = 0;
-  std::string bound;
+  std::optional<Bound> bound = {};  ///< what limits its speed; nothing (null): not priced
   int registers = -1, spillBytes = -1, staticSharedBytes = -1;  ///< -1: not built
   std::string runnerUp;
   double runnerUpLoss = 0;
@@ -178,12 +184,19 @@ struct PlanMeasurement {
   bool operator==(const PlanMeasurement &) const = default;
 };
 
+/// What a buffer of temporaries lies in: the workspace, or a result until that is written.
+struct BufferHost {
+  std::optional<std::string> result = {};  ///< its name; nothing (null): the workspace
+  bool isWorkspace() const { return !result; }
+  bool operator==(const BufferHost &) const = default;
+};
+
 /// Where a buffer of temporaries lies. Buffers may overlap if `after` keeps apart the lives of all
 /// that lies in them.
 struct BufferAllocation {
   int buffer = -1;
-  std::string in = "workspace";  ///< or a result's name: there until the result is written
-  int64_t offset = 0;            ///< bytes, a multiple of 256
+  BufferHost in = {};
+  int64_t offset = 0;  ///< bytes, a multiple of 256
   bool operator==(const BufferAllocation &) const = default;
 };
 
@@ -258,6 +271,12 @@ TimeSource timeSourceOf(const PlanKernel &kernel);
 const char *nameOf(TimeSource source);
 /// The algorithm of a library GEMM. Throws Error(badInput) naming the kernel and the knob.
 LibraryKnobs libraryKnobs(const PlanKernel &kernel);
+/// What limits a kernel's speed, for tables and JSON: "memory"; empty where it is not priced.
+std::string_view boundName(const PlanKernel &kernel);
+/// The name of a kernel, or of the one that it is a chunk of.
+const std::string &wholeName(const PlanKernel &kernel);
+/// What the name of a chunk, of a kernel or of a tensor, has behind that of the whole: "__h4".
+std::string chunkSuffix(const std::string &axis, int64_t start);
 /// What a kernel works in at its workspaceBuffer; 0: nothing. Throws as libraryKnobs does.
 int64_t workspaceBytesOf(const PlanKernel &kernel);
 /// The GEMM without its tensors.

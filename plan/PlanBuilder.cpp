@@ -301,7 +301,7 @@ private:
   void describeCost(const ChosenKernel &chosen, PlanKernel &entry) const {
     const Cost &cost = chosen.cost;
     entry.configuration = describe(chosen.kernel, chosen.configuration.knobs);
-    entry.knobs = toJson(chosen.configuration.knobs, chosen.kernel);
+    entry.knobs = planKnobs(chosen.configuration.knobs, chosen.kernel);
     entry.workspaceBytes = workspaceBytesOf(chosen.kernel, chosen.configuration);
     entry.seconds = cost.seconds;
     entry.measured = cost.measured;
@@ -309,7 +309,7 @@ private:
     entry.bytesNecessary = cost.bytesNecessary;
     entry.flop = cost.flop;
     entry.mue = cost.seconds > 0 ? memoryUsageEfficiency(cost, device) : 0;
-    entry.bound = nameOf(boundOf(cost, chosen.kernel, device));
+    entry.bound = boundOf(cost, chosen.kernel, device);
   }
 
   /// A view moves nothing: slices lie in their operand's buffer, the operands of a concatenation in

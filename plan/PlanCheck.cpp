@@ -25,11 +25,10 @@ namespace {
 
 /// Whether a field of its schedule has the value with which texts wait by themselves.
 bool waitsItself(const PlanKernel &kernel) {
-  if (!kernel.knobs.is_object()) return false;
-  return std::ranges::any_of(kernel.family.schedule(), [&](const ScheduleField &field) {
-    const std::string name(field.name);
-    return field.waitsItself >= 0 && kernel.knobs.contains(name) &&
-           kernel.knobs.at(name) == field.choices[size_t(field.waitsItself)];
+  const Knobs &knobs = kernel.knobs.knobs;
+  if (kernel.knobs == PlanKnobs() || !(kernel.family == knobs.family())) return false;
+  return std::ranges::any_of(knobs.family().schedule, [&](const ScheduleField &field) {
+    return field.waitsItself >= 0 && field.get(knobs) == field.waitsItself;
   });
 }
 
@@ -101,10 +100,10 @@ private:
 
   /// A view launches nothing, and nothing else does so.
   void checkFamily(const PlanKernel &kernel, const std::string &place) const {
-    if (kernel.knobs.is_object() && kernel.knobs.contains("family"))
-      require(kernel.knobs["family"] == kernel.family.name(), place,
-              fmt::format("its family is {}, but its knobs are of {}", kernel.family,
-                          kernel.knobs["family"].dump()));
+    if (kernel.knobs != PlanKnobs())
+      require(kernel.family == kernel.knobs.knobs.family(), place,
+              fmt::format("its family is {}, but its knobs are of \"{}\"", kernel.family,
+                          kernel.knobs.knobs.family()));
     require(!isView(kernel) || kernel.workspaceBytes == 0, place,
             "it is a view, and works in a workspace");
     require(isView(kernel) == kernel.family.isView(), place,
@@ -414,14 +413,14 @@ private:
            {&plan.kernels[size_t(kernel)].inputs, &plan.kernels[size_t(kernel)].outputs})
         for (const int tensor : *tensors) users[plan.tensors[size_t(tensor)].buffer].insert(name);
     for (const BufferAllocation &allocation : plan.memoryPlan) {
-      if (allocation.in == "workspace") continue;
-      const auto host = std::ranges::find(plan.tensors, allocation.in, &PlanTensor::name);
+      if (allocation.in.isWorkspace()) continue;
+      const auto host = std::ranges::find(plan.tensors, *allocation.in.result, &PlanTensor::name);
       std::set<std::string> both = users[allocation.buffer];
       both.insert(users[host->buffer].begin(), users[host->buffer].end());
       require(both.size() == 1, "memoryPlan",
               fmt::format("buffer {} lies in '{}', but entry points {} use them: a caller of one "
                           "need not bring it",
-                          allocation.buffer, allocation.in, fmt::join(both, ", ")));
+                          allocation.buffer, *allocation.in.result, fmt::join(both, ", ")));
     }
   }
 

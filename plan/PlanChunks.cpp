@@ -1,6 +1,7 @@
 // A chain of kernels, chunk by chunk; see PlanChunks.h.
 #include "plan/PlanChunks.h"
 
+#include "kernel/ChunkOrigins.h"
 #include "kernel/Error.h"
 #include "passes/configure/Families.h"
 #include "plan/PlanBuilder.h"
@@ -25,11 +26,6 @@ AxisId axisNamed(const Kernel &kernel, const std::string &name) {
   return int(found - kernel.axes.begin());
 }
 
-/// What a chunk's name has behind that of the whole: "__h4".
-std::string suffixOf(const PlanChunk &chunk) {
-  return fmt::format("__{}{}", chunk.axis, chunk.start);
-}
-
 /// The position of an axis among a value's; -1 if the value has none.
 int dimensionOf(const Kernel &kernel, ValueId value, AxisId axis) {
   const std::vector<AxisId> &axes = kernel.values[size_t(value)].axes;
@@ -37,9 +33,11 @@ int dimensionOf(const Kernel &kernel, ValueId value, AxisId axis) {
   return found == axes.end() ? -1 : int(found - axes.begin());
 }
 
-/// Masks compare coordinates of queries and keys, slopes follow from the number of the head, and so
-/// do block masks with a table for each: none may be counted from another origin.
+/// Of an op without an expression: masks compare coordinates of queries and keys, slopes follow
+/// from the number of the head, and so do block masks with a table for each; rotations turn pairs.
 bool comparesAlong(const BodyOp &op, const Kernel &kernel, AxisId axis) {
+  if (!op.expression.empty()) return false;
+  if (op.kind == OpKind::rotary) return true;
   const std::vector<AxisId> &axes = kernel.values[size_t(op.results.front())].axes;
   for (const char *name : {"query", "key"})
     if (const auto found = op.attributes.find(name); found != op.attributes.end())
@@ -50,6 +48,11 @@ bool comparesAlong(const BodyOp &op, const Kernel &kernel, AxisId axis) {
   if (heads == op.attributes.end()) return false;
   return std::ranges::any_of(std::get<std::vector<int64_t>>(heads->second),
                              [&](int64_t dimension) { return axes[size_t(dimension)] == axis; });
+}
+
+bool isFusedAttention(const Kernel &kernel) {
+  return std::ranges::count(kernel.body, OperatorClass::contraction, &BodyOp::operatorClass) > 1 ||
+         std::ranges::count(kernel.body, OpKind::onlineSoftmaxContract, &BodyOp::kind) > 0;
 }
 
 /// Whether pages are gathered for each index of the axis as for any other: heads, and elements.
@@ -269,8 +272,9 @@ private:
                             .axis = axisName,
                             .start = start,
                             .size = size,
+                            .whole = entry.name,
                             .isSlice = chunks.isPipelined};
-    entry.name = chosen.kernel.name = entry.name + suffixOf(*entry.chunk);
+    entry.name = chosen.kernel.name = entry.name + chunkSuffix(axisName, start);
     const auto place = [&](std::vector<int> &tensors, const std::vector<ValueId> &values,
                            std::vector<Layout> &layouts) {
       for (size_t n = 0; n < tensors.size(); ++n) {
@@ -357,7 +361,7 @@ private:
 
   void describe(PlanKernel &entry, const ChosenKernel &chosen) const {
     entry.configuration = weft::describe(chosen.kernel, chosen.configuration.knobs);
-    entry.knobs = toJson(chosen.configuration.knobs, chosen.kernel);
+    entry.knobs = planKnobs(chosen.configuration.knobs, chosen.kernel);
     entry.workspaceBytes = workspaceBytesOf(chosen.kernel, chosen.configuration);
     entry.seconds = chosen.cost.seconds;
     entry.measured = chosen.cost.measured;
@@ -366,7 +370,7 @@ private:
     entry.flop = chosen.cost.flop;
     entry.mue =
         chosen.cost.seconds > 0 ? memoryUsageEfficiency(chosen.cost, chunks.prices->device()) : 0;
-    entry.bound = nameOf(boundOf(chosen.cost, chosen.kernel, chunks.prices->device()));
+    entry.bound = boundOf(chosen.cost, chosen.kernel, chunks.prices->device());
     entry.runnerUp.clear();
     entry.runnerUpLoss = 0;
   }
@@ -377,7 +381,8 @@ private:
       return found->second;
     const bool isOwn = isInner(index);
     PlanTensor chunk = tensor(index);
-    chunk.name = fmt::format("{}__{}{}", chunk.name, chunk.axes[size_t(dimension)], start);
+    chunk.chunkOf = chunk.name;
+    chunk.name += chunkSuffix(chunk.axes[size_t(dimension)], start);
     chunk.role = TensorRole::temporary;
     chunk.extents[size_t(dimension)] = size;
     chunk.bytes = chunk.bytes / tensor(index).extents[size_t(dimension)] * size;
@@ -460,27 +465,20 @@ Kernel onChunk(const Kernel &kernel, const std::string &axisName, int64_t start,
     throw Error::badInput("kernel '{}': {} indices of axis {} from {} on, of {}", kernel.name, size,
                           axisName, start, extent);
   extent = size;
+  // What a fused attention makes of a mask is about whole queries and keys: which tiles it skips.
+  const bool isFused = isFusedAttention(kernel);
   for (BodyOp &op : chunk.body) {
     const bool isReduced = std::ranges::find(op.reducedAxes, axis) != op.reducedAxes.end();
     const bool isMoved = op.operatorClass == OperatorClass::movement &&
                          op.kind != OpKind::identity && !gathersEachAlike(op, kernel, axis);
-    if (isReduced || isMoved || op.kind == OpKind::rotary || comparesAlong(op, kernel, axis))
+    const bool isCounted = comparesAlong(op, kernel, axis) || countsAlong(kernel, op, axis);
+    if (isReduced || isMoved || (isCounted && (isFused || !countFrom(kernel, op, axis, start))))
       throw Error::badInput("kernel '{}': {} does not run on chunks of axis {}", kernel.name,
                             nameOf(op.kind), axisName);
     op.flop *= double(size) / double(kernel.axes[size_t(axis)].extent);
     if (dropoutOf(op)) shiftDropout(op, kernel, axis, start);
   }
   return chunk;
-}
-
-std::string wholeName(const PlanKernel &chunk) {
-  const std::string suffix = chunk.chunk ? suffixOf(*chunk.chunk) : "";
-  return chunk.name.ends_with(suffix) ? chunk.name.substr(0, chunk.name.size() - suffix.size())
-                                      : chunk.name;
-}
-
-std::string chunkName(const std::string &whole, const PlanChunk &chunk) {
-  return whole + suffixOf(chunk);
 }
 
 void runInChunks(PlannedKernels &planned, std::vector<int> &viewOf, const Chunking &chunks) {

@@ -27,10 +27,6 @@ struct Chunking {
 /// elements from other coordinates.
 Kernel onChunk(const Kernel &kernel, const std::string &axis, int64_t start, int64_t size);
 
-/// The name of the kernel that a chunk is of, and the other way round.
-std::string wholeName(const PlanKernel &chunk);
-std::string chunkName(const std::string &whole, const PlanChunk &chunk);
-
 /// Replaces the kernels around the largest temporary of a plan without buffers: chunk by chunk,
 /// operands and results of the whole as views (`viewOf`, by tensor). Slices are cut along an outer
 /// axis of the temporary alone, such as batch or heads: each holds whole matrices. Throws

@@ -1,21 +1,13 @@
-// Between a plan's text and configurations: knobs as JSON, layouts as the tensors' orders. A layout
-// stands once, on the plan's tensor; knobs stand once, on the plan's kernel. Editing either and
-// `weft emit` is the override path.
+// Between a plan and configurations: layouts are the tensors' orders, knobs the kernels'
+// (plan/PlanKnobs.h). A layout stands once, on the plan's tensor; knobs stand once, on the plan's
+// kernel. Editing either and `weft emit` is the override path.
 #pragma once
 
 #include "kernel/Configuration.h"
 #include "kernel/Device.h"
 #include "plan/Plan.h"
 
-#include <nlohmann/json.hpp>
-
 namespace weft {
-
-/// {"family": "loop", "vectorAxis": "i", "vectorWidth": 8, ...}: axes by name.
-nlohmann::json toJson(const Knobs &knobs, const Kernel &kernel);
-/// Throws Error(badInput) naming `where`, the member and what it must be; unknown members are
-/// rejected.
-Knobs knobsFromJson(const nlohmann::json &json, const Kernel &kernel, const std::string &where);
 
 /// The layout that a plan's tensor has.
 Layout layoutOf(const PlanTensor &tensor);

@@ -8,7 +8,7 @@
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
 #include "kernel/PlainText.h"
-#include "kernel/Schedule.h"
+#include "passes/configure/CostModel.h"
 
 #include <algorithm>
 #include <array>
@@ -52,6 +52,7 @@ void members(auto &&visit, Is<PlanTensor> auto &tensor) {
   visit("countsTokens", tensor.countsTokens, rare);
   visit("pagePositions", tensor.pagePositions, rare);
   visit("initial", tensor.initial, rare);
+  visit("chunkOf", tensor.chunkOf, rare);
 }
 
 void members(auto &&visit, Is<TensorMap> auto &map) {
@@ -107,6 +108,7 @@ void members(auto &&visit, Is<PlanChunk> auto &chunk) {
   visit("axis", chunk.axis);
   visit("start", chunk.start);
   visit("size", chunk.size);
+  visit("whole", chunk.whole, mayLack);
   visit("isSlice", chunk.isSlice, rare);
   visit("deviceShare", chunk.deviceShare, rare);
 }
@@ -231,6 +233,9 @@ json write(const DType &type);
 json write(const GemmTypes &types);
 json write(const LibraryEpilogue &epilogue);
 json write(const InitialValue &value);
+json write(const PlanKnobs &knobs);
+json write(const BufferHost &host);
+json write(const std::optional<Bound> &bound);
 template <NamedEnum Enum>
 json write(const Enum &value);
 
@@ -243,6 +248,12 @@ json write(const FamilyId &family) { return family.name(); }
 json write(const GemmTypes &types) { return nameOf(types); }
 json write(const LibraryEpilogue &epilogue) { return traitsOf(epilogue).name; }
 json write(const InitialValue &value) { return text(value); }
+json write(const PlanKnobs &knobs) { return toJson(knobs); }
+constexpr std::string_view workspaceName = "workspace";
+json write(const BufferHost &host) { return host.result.value_or(std::string(workspaceName)); }
+json write(const std::optional<Bound> &bound) {
+  return bound ? nameOf(*bound) : std::string_view();
+}
 template <NamedEnum Enum>
 json write(const Enum &value) {
   return namesOf<Enum>.at(size_t(value));
@@ -334,10 +345,6 @@ void read(const json &from, Integer &to, const Place &place) {
   if (!fits) place.fail(sizeof(Integer) == 8 ? "a 64-bit integer" : "a 32-bit integer", from);
   to = from.get<Integer>();
 }
-void read(const json &from, json &to, const Place &place) {
-  if (hasControls(from)) place.fail("free of control characters", from);
-  to = from;
-}
 void read(const json &from, DType &to, const Place &place) {
   const auto type = from.is_string() ? parseDType(from.get<std::string>()) : std::nullopt;
   if (!type) place.failText("an element type", from);
@@ -359,6 +366,25 @@ void read(const json &from, InitialValue &to, const Place &place) {
   const auto value = from.is_string() ? parseInitialValue(from.get<std::string>()) : std::nullopt;
   if (!value) place.failText(initialValueForms, from);
   to = *value;
+}
+void read(const json &from, PlanKnobs &to, const Place &place) {
+  if (hasControls(from)) place.fail("free of control characters", from);
+  to = planKnobsFromJson(from, "kernel '" + place.owner + "'");
+}
+void read(const json &from, BufferHost &to, const Place &place) {
+  std::string name;
+  read(from, name, place);
+  if (name != workspaceName) to.result = name;
+}
+void read(const json &from, std::optional<Bound> &to, const Place &place) {
+  constexpr std::array known = {Bound::memory, Bound::tensor, Bound::fma, Bound::launch};
+  std::string name;
+  read(from, name, place);
+  if (name.empty()) return to.reset();
+  std::vector<std::string_view> names;
+  for (const Bound bound : known)
+    if (names.push_back(nameOf(bound)); names.back() == name) return void(to = bound);
+  place.failName(name, names);
 }
 void read(const json &from, LibraryEpilogue &to, const Place &place) {
   std::string name;
@@ -485,6 +511,26 @@ PlanNote noteOfOldPlan(const std::string &text) {
   return {.kind = NoteKind::unknown, .text = text};
 }
 
+/// Plans of this format once said what a chunk is of by its name alone: that of the whole, and what
+/// chunkSuffix() adds.
+void nameWholesOfOldPlan(Plan &plan) {
+  const auto wholeOf = [](const std::string &name, const std::string &suffix) {
+    return name.ends_with(suffix) ? name.substr(0, name.size() - suffix.size()) : name;
+  };
+  for (PlanKernel &kernel : plan.kernels) {
+    if (!kernel.chunk || !kernel.chunk->whole.empty()) continue;
+    const std::string suffix = chunkSuffix(kernel.chunk->axis, kernel.chunk->start);
+    kernel.chunk->whole = wholeOf(kernel.name, suffix);
+    for (const std::vector<int> *operands : {&kernel.inputs, &kernel.outputs})
+      for (const int index : *operands) {
+        if (index < 0 || size_t(index) >= plan.tensors.size()) continue;  // verify() says so
+        PlanTensor &tensor = plan.tensors[size_t(index)];
+        if (const std::string whole = wholeOf(tensor.name, suffix); whole != tensor.name)
+          tensor.chunkOf = whole;
+      }
+  }
+}
+
 void read(const json &from, PlanNote &to, const Place &place) {
   if (!from.is_string()) return read<PlanNote>(from, to, place);
   std::string text;
@@ -522,18 +568,22 @@ const char *nameOf(TimeSource source) {
   throw Error::checkFailed("unknown source of a time {}", int(source));
 }
 
+std::string_view boundName(const PlanKernel &kernel) {
+  return kernel.bound ? nameOf(*kernel.bound) : std::string_view();
+}
+
+const std::string &wholeName(const PlanKernel &kernel) {
+  return kernel.chunk ? kernel.chunk->whole : kernel.name;
+}
+
+std::string chunkSuffix(const std::string &axis, int64_t start) {
+  return fmt::format("__{}{}", axis, start);
+}
+
 LibraryKnobs libraryKnobs(const PlanKernel &kernel) {
-  const Place place{"kernel '" + kernel.name + "'", "knobs"};
-  if (!kernel.knobs.is_object()) place.fail("an object", kernel.knobs);
-  Knobs knobs = LibraryKnobs{};
-  for (const ScheduleField &field : libraryFamily.schedule) {
-    if (!kernel.knobs.contains(field.name))
-      throw Error::badInput("{}: knob '{}' is missing", place.file, field.name);
-    int value = 0;
-    read(kernel.knobs.at(std::string(field.name)), value, place.member(std::string(field.name)));
-    field.set(knobs, value);
-  }
-  return knobs.get<LibraryKnobs>();
+  if (const auto *knobs = kernel.knobs.knobs.getIf<LibraryKnobs>()) return *knobs;
+  throw Error::badInput("kernel '{}': its knobs are of no library GEMM, but {}", kernel.name,
+                        toJson(kernel.knobs).dump());
 }
 
 LibraryGemm libraryGemm(const PlanLibraryGemm &gemm) {
@@ -560,6 +610,7 @@ Plan planFromJson(const json &from, const std::string &where) {
     throw Error::badInput("{}: a plan must be an object, not {}", where, from.type_name());
   Plan plan;
   read(from, plan, place);
+  nameWholesOfOldPlan(plan);
   return plan;
 }
 

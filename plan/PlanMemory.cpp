@@ -102,7 +102,7 @@ void PlanMemory::place(const BufferAllocation &allocation) {
     throw Error::badInput("offset {} is no multiple of {} bytes", allocation.offset, alignment);
   isPlaced[size_t(number)] = true;
   buffer.offset = allocation.offset;
-  if (allocation.in == "workspace") return;
+  if (allocation.in.isWorkspace()) return;
   if (const auto user = std::ranges::find(plan.kernels, number, &PlanKernel::workspaceBuffer);
       user != plan.kernels.end())
     throw Error::badInput(
@@ -110,7 +110,7 @@ void PlanMemory::place(const BufferAllocation &allocation) {
         number, user->family.isLibrary() ? "a library" : "'" + user->name + "'", alignment);
   for (size_t index = 0; index < plan.tensors.size(); ++index) {
     const PlanTensor &result = plan.tensors[index];
-    if (result.name != allocation.in || result.role != TensorRole::result || !direct[index])
+    if (result.name != *allocation.in.result || result.role != TensorRole::result || !direct[index])
       continue;
     if (allocation.offset + buffer.bytes > spanBytes(result))
       throw Error::badInput("buffer {}, {} bytes at offset {}, reaches beyond the {} bytes of '{}'",
@@ -120,7 +120,7 @@ void PlanMemory::place(const BufferAllocation &allocation) {
     return;
   }
   throw Error::badInput("\"{}\" is neither \"workspace\" nor a result that is alone in its buffer",
-                        allocation.in);
+                        *allocation.in.result);
 }
 
 void PlanMemory::placeOthers() {

@@ -1,10 +1,10 @@
 // weft-estimate-bench: what choosing by estimates costs on the kernels of the profiled workloads
-// (tools/driver/EstimateRegret.h), and on whole layers: the plan that estimates choose, priced by
-// the profile, beside the plan that the profile chooses. Needs no GPU.
+// (passes/configure/EstimateRegret.h), and on whole layers: the plan that estimates choose, priced
+// by the profile, beside the plan that the profile chooses. Needs no GPU.
 #include "kernel/CanonicalNames.h"
 #include "kernel/Error.h"
+#include "passes/configure/EstimateRegret.h"
 #include "tools/driver/Compilation.h"
-#include "tools/driver/EstimateRegret.h"
 #include "tools/driver/ProfileModel.h"
 
 #include <fmt/format.h>

@@ -15,7 +15,9 @@
 #include "ir/interpreter/Ragged.h"
 #include "ir/interpreter/Rotary.h"
 #include "ir/interpreter/ScoreBiases.h"
+#include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
+#include "kernel/ReduceKind.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -64,7 +66,9 @@ struct Evaluator {
     return results(std::move(all.y), std::move(all.rstd));
   }
   Results operator()(ReduceOp reduction) const {
-    const Reduction kind = reduction.getKind() == "sum" ? Reduction::sum : Reduction::maximum;
+    const Reduction kind = reduceKindNamed(std::string_view(reduction.getKind())) == ReduceKind::sum
+                               ? Reduction::sum
+                               : Reduction::maximum;
     return results(reduce<Real>(operand(0), kind, reduction.getAxes()));
   }
   Results operator()(LocalSoftmaxOp local) const {
@@ -219,26 +223,32 @@ struct Evaluator {
     const int64_t key = mask.getKey(), query = mask.getQuery().value_or(0);
     const double fill = mask.getFill() ? mask.getFill()->convertToDouble()
                                        : -std::numeric_limits<double>::infinity();
-    if (kind == "causal") return results(maskCausal(operand(0), query, key, fill, starts()));
-    if (kind == "window")
-      return results(maskWindow(operand(0), query, key, *mask.getLeft(), *mask.getRight(),
-                                int64_t(mask.getGlobal().value_or(0)), fill, starts()));
-    if (kind == "padding")
-      return results(maskPadding(operand(0), key, operand(1), along()[0], fill));
-    if (kind == "tokens") return results(maskTokens(operand(0), key, operand(1), fill));
-    if (kind == "unread") return results(maskTokens(operand(0), key, operand(1), std::nan("")));
-    if (kind == "block")
-      return results(maskBlock(operand(0), query, key, *mask.getSize(), operand(1), fill));
-    if (kind == "pattern") {
-      const TensorValue &x = operand(0);
-      const BlockTable &table =
-          blockTable(mask.getPattern()->str(), mask.countHeads(), x.shape[query], x.shape[key]);
-      const llvm::ArrayRef<int64_t> heads = mask.getAlong().value_or(llvm::ArrayRef<int64_t>());
-      return results(maskPattern(x, query, key, heads.vec(), table, fill));
+    using Kind = MaskShape::Kind;
+    const std::optional<Kind> known = maskKindNamed(std::string_view(kind));
+    if (!known)
+      throw Error::unsupported("mask of kind '{}' has no reference evaluation", kind.str());
+    switch (*known) {
+      case Kind::causal: return results(maskCausal(operand(0), query, key, fill, starts()));
+      case Kind::window:
+        return results(maskWindow(operand(0), query, key, *mask.getLeft(), *mask.getRight(),
+                                  int64_t(mask.getGlobal().value_or(0)), fill, starts()));
+      case Kind::padding:
+        return results(maskPadding(operand(0), key, operand(1), along()[0], fill));
+      case Kind::tokens: return results(maskTokens(operand(0), key, operand(1), fill));
+      case Kind::unread: return results(maskTokens(operand(0), key, operand(1), std::nan("")));
+      case Kind::block:
+        return results(maskBlock(operand(0), query, key, *mask.getSize(), operand(1), fill));
+      case Kind::pattern: {
+        const TensorValue &x = operand(0);
+        const BlockTable &table =
+            blockTable(mask.getPattern()->str(), mask.countHeads(), x.shape[query], x.shape[key]);
+        const llvm::ArrayRef<int64_t> heads = mask.getAlong().value_or(llvm::ArrayRef<int64_t>());
+        return results(maskPattern(x, query, key, heads.vec(), table, fill));
+      }
+      case Kind::document:
+        return results(maskDocument(operand(0), query, key, operand(1), along()[0], fill));
     }
-    if (kind == "document")
-      return results(maskDocument(operand(0), query, key, operand(1), along()[0], fill));
-    throw Error::unsupported("mask of kind '{}' has no reference evaluation", kind.str());
+    throw Error::checkFailed("a mask of no kind");
   }
 
   /// Element-wise by the op's own scalar meaning; smaller operands are broadcast along `along`, and

@@ -91,9 +91,10 @@ int64_t highestInteger(mlir::Value value) {
       high = std::min(
           high, positionsOf(append) - extents(append.getTokens().getType())[append.getAxis()]);
     if (auto mask = mlir::dyn_cast<MaskOp>(use.getOwner()))
-      high = std::min(high, mask.getKind() == "document"
-                                ? mostRandomSegment
-                                : extents(mask.getX().getType())[mask.getKey()]);
+      high = std::min(high,
+                      maskKindNamed(std::string_view(mask.getKind())) == MaskShape::Kind::document
+                          ? mostRandomSegment
+                          : extents(mask.getX().getType())[mask.getKey()]);
   });
   return high;
 }

@@ -1,8 +1,10 @@
 // Maps: by the scalar meaning of the op's record, or by coordinates (dropout, masks, rotary
 // embeddings).
 #include "kernel/BlockMask.h"
+#include "kernel/ChunkOrigins.h"
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
+#include "kernel/MaskKind.h"
 #include "kernel/ShortFunction.h"
 #include "kernel/reference/PointEvaluator.h"
 
@@ -104,19 +106,20 @@ int64_t PointEvaluator::startOf(const BodyOp &op, const Coordinates &at) {
 /// Excluded elements are -inf, or `fill`. Queries are aligned to the end of the keys, or stand from
 /// the start of their sequence on.
 Point PointEvaluator::mask(const BodyOp &op, size_t, const Coordinates &at) {
-  const std::optional<MaskShape::Kind> kind = maskKindNamed(text(op, "kind"));
+  const std::optional<MaskShape::Kind> kind = maskKind(op);
   if (!kind)
     throw Error::unsupported("kernel '{}': mask of kind '{}' has no reference evaluation",
                              kernel.name, text(op, "kind"));
   const size_t keyDimension = size_t(integer(op, "key"));
-  const int64_t key = at[keyDimension];
-  const auto query = [&] { return at[size_t(integer(op, "query"))]; };
+  const auto place = [&](size_t dimension) { return placeInWhole(op, dimension, at[dimension]); };
+  const int64_t key = place(keyDimension);
+  const auto query = [&] { return place(size_t(integer(op, "query"))); };
   // Of a key from the query, if the last query stands at the last key.
   const auto distance = [&] {
     if (*kind != MaskShape::Kind::document && op.operands.size() > 1)
       return key - (query() + startOf(op, at));
-    return key - (query() + extent(op.results[0], keyDimension) -
-                  extent(op.results[0], size_t(integer(op, "query"))));
+    return key - (query() + extentOfWhole(kernel, op, keyDimension) -
+                  extentOfWhole(kernel, op, size_t(integer(op, "query"))));
   };
   const auto isVisible = [&] {
     switch (*kind) {
@@ -144,7 +147,7 @@ Point PointEvaluator::mask(const BodyOp &op, size_t, const Coordinates &at) {
         int64_t head = 0;
         if (op.attributes.contains("along"))
           for (const int64_t dimension : list(op, "along"))
-            head = head * extent(op.results[0], size_t(dimension)) + at[size_t(dimension)];
+            head = head * extentOfWhole(kernel, op, size_t(dimension)) + place(size_t(dimension));
         return table->sees(head, query(), key);
       }
       case MaskShape::Kind::document: {
@@ -182,7 +185,8 @@ Point PointEvaluator::rotary(const BodyOp &op, size_t, const Coordinates &at) {
   const bool isPacked =
       op.operands.size() > 1 && size_t(list(op, "along").at(0)) == dimensionOfPositions;
   const int64_t start = startOf(op, at);
-  const auto position = double(at[dimensionOfPositions] + (isPacked ? -start : start));
+  const auto position = double(placeInWhole(op, dimensionOfPositions, at[dimensionOfPositions]) +
+                               (isPacked ? -start : start));
   const double frequency = std::pow(base, -2.0 * double(pair) / double(size)),
                slowed = frequency / number(op, "factor", 1.0);
   double angle = position * slowed, amplified = 1;

@@ -1,4 +1,5 @@
 // Biases of attention scores by the distance of key and query, and tables of them.
+#include "kernel/ChunkOrigins.h"
 #include "kernel/Error.h"
 #include "kernel/ScoreBias.h"
 #include "kernel/reference/PointEvaluator.h"
@@ -10,14 +11,17 @@ namespace weft::reference {
 
 int64_t PointEvaluator::distance(const BodyOp &op, const Coordinates &at) const {
   const auto key = size_t(integer(op, "key")), query = size_t(integer(op, "query"));
-  return at[key] - (at[query] + extent(op.results[0], key) - extent(op.results[0], query));
+  return placeInWhole(op, key, at[key]) -
+         (placeInWhole(op, query, at[query]) + extentOfWhole(kernel, op, key) -
+          extentOfWhole(kernel, op, query));
 }
 
 Point PointEvaluator::alibi(const BodyOp &op, size_t, const Coordinates &at) {
   int64_t head = 0, heads = 1;
   for (const int64_t dimension : list(op, "heads")) {
-    const int64_t count = extent(op.results[0], size_t(dimension));
-    head = head * count + at[size_t(dimension)], heads *= count;
+    const int64_t count = extentOfWhole(kernel, op, size_t(dimension));
+    head = head * count + placeInWhole(op, size_t(dimension), at[size_t(dimension)]);
+    heads *= count;
   }
   const double bias =
       alibiSlope(head, heads, number(op, "steepness", 8)) * double(distance(op, at));

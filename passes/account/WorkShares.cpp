@@ -59,12 +59,13 @@ struct TokenAxes {
       }
       if (op.kind != OpKind::mask) continue;
       using Kind = MaskShape::Kind;
-      const std::string &kind = std::get<std::string>(op.attributes.at("kind"));
+      const std::optional<Kind> kind =
+          maskKindNamed(std::get<std::string>(op.attributes.at("kind")));
       const FlowTensor &masked = flow.tensors[size_t(op.operands.front())];
-      const bool isCached = kind == nameOf(Kind::causal) && op.operands.size() > 1;
-      if (kind == nameOf(Kind::padding) || isCached)
+      const bool isCached = kind == Kind::causal && op.operands.size() > 1;
+      if (kind == Kind::padding || isCached)
         add(positions, masked, std::get<int64_t>(op.attributes.at("key")));
-      if (kind == nameOf(Kind::tokens) || kind == nameOf(Kind::unread))
+      if (kind == Kind::tokens || kind == Kind::unread)
         add(tokens, masked, std::get<int64_t>(op.attributes.at("key")));
     }
   }

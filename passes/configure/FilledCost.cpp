@@ -5,6 +5,7 @@
 #include "kernel/CanonicalNames.h"
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
+#include "kernel/MaskKind.h"
 #include "kernel/UnusedTokens.h"
 #include "passes/configure/Family.h"
 
@@ -79,7 +80,7 @@ struct CachedAxes {
 std::optional<CachedAxes> cachedAxes(const Kernel &kernel) {
   for (const BodyOp &op : kernel.body) {
     if (op.kind != OpKind::mask || op.operands.size() < 2 || !op.attributes.contains("query") ||
-        std::get<std::string>(op.attributes.at("kind")) != nameOf(MaskShape::Kind::causal))
+        maskKind(op) != MaskShape::Kind::causal)
       continue;
     const std::vector<AxisId> &scores = kernel.values[size_t(op.operands[0])].axes;
     return CachedAxes{.keys = scores[size_t(std::get<int64_t>(op.attributes.at("key")))],

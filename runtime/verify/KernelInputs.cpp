@@ -3,6 +3,7 @@
 #include "kernel/Append.h"
 #include "kernel/AttentionBackwardRegion.h"
 #include "kernel/CoordinateExpressions.h"
+#include "kernel/MaskKind.h"
 #include "kernel/Pages.h"
 #include "kernel/PositiveValues.h"
 #include "kernel/ScoreBias.h"
@@ -48,8 +49,7 @@ double meanLogSum(const Kernel &kernel, const BodyOp &op) {
 /// of a bias that nothing takes off again leave the range of f16. Empty without such a bias.
 std::vector<double> biasLogSums(const Kernel &kernel, const BodyOp &op) {
   const auto isCausal = [](const BodyOp &other) {
-    return other.kind == OpKind::mask && other.attributes.contains("kind") &&
-           std::get<std::string>(other.attributes.at("kind")) == nameOf(MaskShape::Kind::causal);
+    return maskKind(other) == MaskShape::Kind::causal;
   };
   const auto alibi = std::ranges::find(kernel.body, OpKind::alibi, &BodyOp::kind);
   if (alibi == kernel.body.end() || std::ranges::any_of(kernel.body, isCausal)) return {};

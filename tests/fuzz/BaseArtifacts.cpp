@@ -89,9 +89,9 @@ std::string makeBaseProfile(const fs::path &graph) {
   compilation.import(driver::Phase::import);
   const std::vector<select::Problem> problems =
       compilation.problems(compilation.propose(driver::Phase::import));
-  const driver::ProfileSpaceOptions few{.mostLayouts = 2, .mostStrided = 1, .mostKnobs = 1};
+  const decision::ProfileSpaceOptions few{.mostLayouts = 2, .mostStrided = 1, .mostKnobs = 1};
   return printProfile(
-      samples::completeProfile(driver::profileSpace(problems, {}, compilation.costModel(), few)));
+      samples::completeProfile(decision::profileSpace(problems, {}, compilation.costModel(), few)));
 }
 
 }  // namespace weft::fuzz

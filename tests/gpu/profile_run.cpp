@@ -69,7 +69,7 @@ runtime::KernelJob jobOf(const std::string &entry, const std::string &text) {
 
 TEST_CASE("a chain of kernels is profiled, plausibly and only once") {
   const Device &device = findDevice("h200");
-  const ProfileSpace space = profileSpace({chain()}, {}, *analyticCostModel(device), {});
+  const ProfileSpace space = decision::profileSpace({chain()}, {}, *analyticCostModel(device), {});
   TestStore test;
   const ProfileOutcome outcome = runProfile(space, test.store, gpuOptions());
   const ProfileReport report = reportOf(space, test.store.read());
@@ -119,7 +119,7 @@ TEST_CASE("a GEMM's candidates are measured in every orientation") {
   select::Options options;
   options.free = true;
   const ProfileSpace space =
-      profileSpace({problem}, options, *analyticCostModel(findDevice("h200")), {});
+      decision::profileSpace({problem}, options, *analyticCostModel(findDevice("h200")), {});
   CHECK(space.gemms.size() == 8);
   TestStore test;
   const ProfileOutcome outcome = runProfile(space, test.store, gpuOptions());

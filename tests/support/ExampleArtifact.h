@@ -31,7 +31,7 @@ inline PlanKernel kernelOf(const std::string &name, int input, int output) {
   kernel.inputs = {input};
   kernel.outputs = {output};
   kernel.inputLayouts = kernel.outputLayouts = {"ib"};
-  kernel.knobs = {{"vectorWidth", 8}};
+  kernel.knobs = {LoopKnobs{.vectorWidth = 8}};
   kernel.source = "kernels/" + name + ".cu";
   kernel.parameters = {
       {.kind = ParameterKind::input,

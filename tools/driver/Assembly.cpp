@@ -2,12 +2,11 @@
 #include "tools/driver/Assembly.h"
 
 #include "kernel/Format.h"
-#include "plan/GraphPrediction.h"
+#include "passes/decide/KernelPrices.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
-#include <numeric>
 
 namespace weft::driver {
 
@@ -28,18 +27,14 @@ std::string measurementLine(const Plan &plan) {
 }
 
 nlohmann::json graphJson(const Plan &plan) {
-  std::vector<int> inOrder(plan.kernels.size());
-  std::iota(inOrder.begin(), inOrder.end(), 0);
-  const GraphPrediction graph = predictGraph(plan, inOrder);
+  const GraphPrediction graph = decision::graphOf(plan);
   return {{"seconds", graph.seconds()},
           {"reusedBytes", graph.reusedBytes},
           {"overwrittenBytes", graph.overwrittenBytes}};
 }
 
 std::string graphLine(const Plan &plan) {
-  std::vector<int> inOrder(plan.kernels.size());
-  std::iota(inOrder.begin(), inOrder.end(), 0);
-  const GraphPrediction graph = predictGraph(plan, inOrder);
+  const GraphPrediction graph = decision::graphOf(plan);
   if (graph.reuseSeconds <= 0 && graph.overlapSeconds == 0) return "";
   const std::string overlap = graph.overlapSeconds == 0
                                   ? ""

@@ -7,8 +7,7 @@
 #include "kernel/Error.h"
 #include "kernel/StridedBatchedGemm.h"
 #include "passes/attention/RecomposedSites.h"
-#include "passes/configure/Families.h"
-#include "plan/GraphPrediction.h"
+#include "passes/decide/KernelPrices.h"
 #include "plan/PlanFigures.h"
 #include "tools/driver/PlanFacts.h"
 
@@ -69,17 +68,18 @@ int64_t attentionL2Bytes(const AttentionProblem &problem, int64_t tileQueries, d
 }
 
 /// The choices under which one kind is decided for an attention alone.
-ChoiceFlags choicesFor(const Request &request, const std::string &kind) {
+ChoiceFlags choicesFor(const Request &request, AttentionChoice kind) {
   ChoiceFlags choices;
   choices.attention = kind;
-  if (kind == "decomposed" || kind == "recomposed") choices.subVector = request.choices.subVector;
+  if (kind == AttentionChoice::decomposed || kind == AttentionChoice::recomposed)
+    choices.subVector = request.choices.subVector;
   choices.softmax = request.choices.softmax;
   choices.fuseRules = request.choices.fuseRules;
   choices.memoryTrade = request.choices.memoryTrade;
   choices.searchMemory = request.choices.searchMemory;
   choices.free = true;
   choices.chunks = 0;
-  choices.concurrent = "off";
+  choices.concurrent = decision::Concurrency::off;
   return choices;
 }
 
@@ -170,15 +170,11 @@ RoundingBound roundingsOf(const Kernel &kernel, const std::string &output) {
 /// Under the layouts of the kernel that was chosen.
 std::vector<PricedTile> tilesOf(const ChosenKernel &chosen, const CostModel &prices,
                                 const AttentionProblem &problem) {
-  LayoutConstraints fixed;
-  fixed.inputs.assign(chosen.configuration.inputs.begin(), chosen.configuration.inputs.end());
-  fixed.outputs.assign(chosen.configuration.outputs.begin(), chosen.configuration.outputs.end());
   std::map<std::pair<int64_t, int64_t>, PricedTile> best;
   bool isAnyMeasured = false;
-  forEachConfiguration(chosen.kernel, prices.device(), fixed, [&](const Configuration &one) {
-    const std::optional<BlockTile> tile = attentionTile(one.knobs);
-    if (!tile || &one.knobs.family() != &chosen.configuration.knobs.family()) return true;
-    const Cost cost = prices.cost(chosen.kernel, one);
+  for (const auto &[configuration, cost] : decision::pricedInItsLayouts(chosen, prices)) {
+    const std::optional<BlockTile> tile = attentionTile(configuration.knobs);
+    if (!tile || &configuration.knobs.family() != &chosen.configuration.knobs.family()) continue;
     isAnyMeasured = isAnyMeasured || cost.measured;
     const PricedTile priced{.queries = tile->rows,
                             .keys = tile->columns,
@@ -189,8 +185,7 @@ std::vector<PricedTile> tilesOf(const ChosenKernel &chosen, const CostModel &pri
     if (!isNew && std::pair(!priced.isMeasured, priced.seconds) <
                       std::pair(!known->second.isMeasured, known->second.seconds))
       known->second = priced;
-    return true;
-  });
+  }
   std::vector<PricedTile> tiles;
   for (const auto &[size, tile] : best)
     if (tile.isMeasured || !isAnyMeasured) tiles.push_back(tile);
@@ -199,9 +194,8 @@ std::vector<PricedTile> tilesOf(const ChosenKernel &chosen, const CostModel &pri
 
 KindFigures figuresOf(const PlannedKernels &planned, const CostModel &prices,
                       const AttentionSite &site) {
-  const Device &device = prices.device();
   const Plan &plan = planned.plan;
-  const GraphPrediction graph = predictGraph(plan, device);
+  const GraphPrediction graph = decision::graphOf(plan);
   KindFigures figures{.seconds = plan.predictedSeconds,
                       .graphSeconds = graph.seconds(),
                       .workspaceBytes = plan.workspaceBytes,
@@ -235,7 +229,7 @@ KindFigures figuresOf(const PlannedKernels &planned, const CostModel &prices,
 }
 
 Expected<KindFigures> decideKind(const Request &request, const AttentionSite &site,
-                                 const std::string &graph, const std::string &kind,
+                                 const std::string &graph, AttentionChoice kind,
                                  const std::string &profile) {
   TargetFlags target = request.target;
   target.profile = profile;
@@ -250,7 +244,7 @@ Expected<KindFigures> decideKind(const Request &request, const AttentionSite &si
   };
   auto compilation = compile();
   std::vector<ProposedVariant> proposed = compilation->propose(Phase::algebra);
-  if (kind == "decomposed") {
+  if (kind == AttentionChoice::decomposed) {
     choices.noFuse = recomposedPairs(proposed.front().counted);
     proposed.clear();  // they live in the context of their compilation
     compilation = compile();
@@ -281,7 +275,7 @@ int64_t l2BytesOf(const ChosenKernel &chosen) {
   return chosen.cost.bytesMoved;
 }
 
-PricedKind priceKind(const Request &request, const AttentionSite &site, const std::string &kind,
+PricedKind priceKind(const Request &request, const AttentionSite &site, AttentionChoice kind,
                      int64_t queries, int64_t keys) {
   PricedKind priced{.kind = kind, .figures = {}, .rejection = ""};
   try {
@@ -320,7 +314,7 @@ bool fusedWins(const Request &request, const AttentionSite &site, const PricedKi
     return fused.figures->graphSeconds <= other.figures->graphSeconds;
   Request estimated = request;
   estimated.target.profile = "none";
-  const PricedKind again = priceKind(estimated, site, "fused", queries, keys);
+  const PricedKind again = priceKind(estimated, site, AttentionChoice::fused, queries, keys);
   return again.figures && again.figures->graphSeconds <= other.figures->graphSeconds;
 }
 
@@ -328,14 +322,14 @@ std::vector<Crossover> crossoversOf(const Request &request, const AttentionSite 
                                     const std::vector<PricedKind> &kinds) {
   std::vector<Crossover> crossovers;
   for (const PricedKind &kind : kinds)
-    if (kind.kind != "fused")
+    if (kind.kind != AttentionChoice::fused)
       crossovers.push_back({.kind = kind.kind, .length = {}, .whyNone = kind.rejection});
   for (int64_t keys = leastLength; keys <= mostLength; keys *= 2) {
     const int64_t queries = site.queries == site.keys ? keys : site.queries;
     std::optional<PricedKind> fused;
     for (Crossover &one : crossovers) {
       if (one.length || !one.whyNone.empty()) continue;
-      if (!fused) fused = priceKind(request, site, "fused", queries, keys);
+      if (!fused) fused = priceKind(request, site, AttentionChoice::fused, queries, keys);
       if (!fused->figures) {
         one.whyNone = fused->rejection;
         continue;
@@ -352,15 +346,15 @@ std::vector<Crossover> crossoversOf(const Request &request, const AttentionSite 
 
 SitePrices priceSite(const Request &request, const AttentionSite &site) {
   SitePrices prices{.site = site, .kinds = {}, .crossovers = {}, .whyNoLengths = ""};
-  for (const char *kind : pricedKinds)
+  for (const AttentionChoice kind : pricedKinds)
     prices.kinds.push_back(priceKind(request, site, kind, site.queries, site.keys));
   if (!prices.kinds.back().figures) {
     prices.whyNoLengths = "no fused plan: " + prices.kinds.back().rejection;
     return prices;
   }
   try {
-    atLengths(site, "fused", site.queries == site.keys ? 2 * site.keys : site.queries,
-              2 * site.keys);
+    atLengths(site, AttentionChoice::fused,
+              site.queries == site.keys ? 2 * site.keys : site.queries, 2 * site.keys);
   } catch (const Error &error) {
     if (error.kind != ErrorKind::unsupported) throw;
     prices.whyNoLengths = error.what();

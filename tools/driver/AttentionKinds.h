@@ -21,8 +21,8 @@
 
 namespace weft::driver {
 
-constexpr std::array<const char *, 4> pricedKinds = {"unfused", "decomposed", "recomposed",
-                                                     "fused"};
+constexpr std::array pricedKinds = {AttentionChoice::unfused, AttentionChoice::decomposed,
+                                    AttentionChoice::recomposed, AttentionChoice::fused};
 
 /// A bound of the error of one element of the output against exact arithmetic on the same inputs,
 /// over the greatest magnitude of the values: constant + perScore x the greatest magnitude of a
@@ -61,14 +61,14 @@ struct KindFigures {
 };
 
 struct PricedKind {
-  std::string kind;
+  AttentionChoice kind;
   std::optional<KindFigures> figures;
   std::string rejection;  ///< why there are none
 };
 
 /// From which length on the fused kind is at least as fast as another.
 struct Crossover {
-  std::string kind;
+  AttentionChoice kind;
   std::optional<int64_t> length;  ///< of keys; nothing: at none that was asked
   std::string whyNone;
 };
@@ -84,7 +84,7 @@ struct SitePrices {
 constexpr int64_t leastLength = 64, mostLength = 65536;
 
 /// The price of a kind of a site at a length of queries and keys.
-PricedKind priceKind(const Request &request, const AttentionSite &site, const std::string &kind,
+PricedKind priceKind(const Request &request, const AttentionSite &site, AttentionChoice kind,
                      int64_t queries, int64_t keys);
 SitePrices priceSite(const Request &request, const AttentionSite &site);
 

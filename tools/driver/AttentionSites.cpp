@@ -306,7 +306,7 @@ std::vector<AttentionSite> attentionSites(const std::string &graph, int64_t subV
   return sites;
 }
 
-std::string atLengths(const AttentionSite &site, std::string_view kind, int64_t queries,
+std::string atLengths(const AttentionSite &site, AttentionChoice kind, int64_t queries,
                       int64_t keys) {
   Parsed parsed(site.graphOf(kind));
   const auto resized = [&](mlir::Type type) -> mlir::Type {

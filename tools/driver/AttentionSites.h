@@ -11,6 +11,7 @@
 #pragma once
 
 #include "kernel/DType.h"
+#include "passes/Choices.h"
 
 #include <cstdint>
 #include <string>
@@ -29,9 +30,9 @@ struct AttentionSite {
   int64_t queries = 1, keys = 1;
   int64_t heads = 1;  ///< query heads of all batch elements
   int64_t headDim = 1, valueDim = 1;
-  const std::string &graphOf(std::string_view kind) const {
-    if (kind == "fused" && !fused.empty()) return fused;
-    return kind == "recomposed" && !recomposed.empty() ? recomposed : graph;
+  const std::string &graphOf(AttentionChoice kind) const {
+    if (kind == AttentionChoice::fused && !fused.empty()) return fused;
+    return kind == AttentionChoice::recomposed && !recomposed.empty() ? recomposed : graph;
   }
   /// Arguments and results of the cut-out graph, each once: what any kind must move. Of that of the
   /// fused kind where there is one.
@@ -45,7 +46,7 @@ std::vector<AttentionSite> attentionSites(const std::string &graph, int64_t subV
 
 /// The graph of a kind with other extents of queries and keys. Throws Error(unsupported) with the
 /// verifier's message where the graph holds on to an extent.
-std::string atLengths(const AttentionSite &site, std::string_view kind, int64_t queries,
+std::string atLengths(const AttentionSite &site, AttentionChoice kind, int64_t queries,
                       int64_t keys);
 
 }  // namespace weft::driver

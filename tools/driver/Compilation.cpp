@@ -486,15 +486,16 @@ std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant,
     result.push_back(std::move(whole));
     return result;
   }
-  VariantOptions options{
-      .attention = asked.attention, .norms = asked.norms, .stacking = asked.stacking};
+  VariantOptions options{.attention = asked.attention.value(),
+                         .norms = asked.norms.value(),
+                         .stacking = asked.stacking.value()};
   options.subVectors = asked.subVectors();
-  if (asked.attention == "fused" && asked.chunks > 1)
+  if (asked.attention == AttentionChoice::fused && asked.chunks > 1)
     throw Error::unsupported(
         "--attention fused: --chunks {} asks for stored scores, of which a fused attention has "
         "none; the nearest alternative is --chunks 1, or --attention decomposed",
         asked.chunks);
-  if (asked.attention == "fused" && asked.slices() > 1)
+  if (asked.attention == AttentionChoice::fused && asked.slices() > 1)
     throw Error::unsupported(
         "--attention fused: --pipeline {} asks for kernels around stored scores, of which a fused "
         "attention has none; the nearest alternative is --pipeline auto, or --attention unfused",
@@ -506,14 +507,16 @@ std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant,
   options.canFuseAttentionBackward = bool(attentionBackwardRejection);
   options.canTurnBehindGemm =
       prices->device().offers("gemm-sm90") && codegen::hasWgmma(prices->device().architecture);
-  options.recompute = choosesRecomputed ? "auto" : "none";
+  options.recompute = choosesRecomputed ? RecomputeChoice::automatic : RecomputeChoice::none;
   // Weights that change every step are not packed at load: to stack them is a copy a step.
-  if (!modelFlags.optimizer.empty() && options.stacking == "auto") options.stacking = "separate";
+  if (!modelFlags.optimizer.empty() && options.stacking == StackingChoice::automatic)
+    options.stacking = StackingChoice::separate;
   options.most = memory.mostVariants(size_t(
       std::ranges::distance(graphOf(mlir::ModuleOp(variant.module.get()))->getRegion(0).front())));
-  if (last < Phase::attention) options.attention = "unfused", options.norms = "fused";
-  if (first >= Phase::attention) options.recompute = "none";
-  if (first >= Phase::attention) options.stacking = "separate";
+  if (last < Phase::attention)
+    options.attention = AttentionChoice::unfused, options.norms = NormChoice::fused;
+  if (first >= Phase::attention) options.recompute = RecomputeChoice::none;
+  if (first >= Phase::attention) options.stacking = StackingChoice::separate;
   for (Variant &rewritten : proposeVariants(*variant.module, options)) {
     ProposedVariant proposed;
     proposed.rewrites = variant.rewrites;
@@ -557,7 +560,7 @@ std::vector<ProposedVariant> Compilation::rewrite(Phase first, Phase last) const
     throw diagnostics.error(
         ErrorKind::unsupported,
         fmt::format("no variant of the graph has --attention {} and --stacking {}",
-                    choices.attention, choices.stacking));
+                    choices.attention.text, choices.stacking.text));
   if (!choices.variant.empty() && !isVariantChosen) keepVariant(result, choices.variant);
   return result;
 }
@@ -578,7 +581,7 @@ FuseOptions Compilation::fuseOptions(ProposedVariant &variant, size_t variants,
   missing.clear();  // a graph without the op does not fuse it
   resolve(choices.fused(), variant.forced);
   const FuseOptions unlimited;
-  return {.rules = parseFuseRules(choices.fuseRules),
+  return {.rules = choices.fuseRules.value(),
           .forced = variant.forced,
           .forbidden = variant.forbidden,
           .maxCandidates = std::min(unlimited.maxCandidates, memory.mostCandidates(variants)),
@@ -734,7 +737,7 @@ std::vector<ProposedVariant> Compilation::proposeRecomputed(
   if (mlir::failed(recompute(mlir::cast<GraphOp>(graphOf(*again.module)), names)))
     throw diagnostics.error(ErrorKind::badInput, "recomputed names");
   ChoiceFlags asked = choices;
-  if (asked.stacking == "auto") asked.stacking = "three";
+  if (asked.stacking == StackingChoice::automatic) asked.stacking = StackingChoice::three;
   return withFusions(rewriteOne(again, asked, false, Phase::algebra, Phase::attention),
                      Phase::algebra);
 }
@@ -749,7 +752,8 @@ std::vector<ProposedVariant> Compilation::withFusions(std::vector<ProposedVarian
     variant.counted = describeGraph(graphOf(*variant.module)).flow;
     for (const FlowOp &op : variant.counted.ops) labels.insert(op.label);
     std::vector<RecomposedSite> recomposed;
-    if (choices.attention == "recomposed") recomposed = recomposedSites(variant.counted);
+    if (choices.attention == AttentionChoice::recomposed)
+      recomposed = recomposedSites(variant.counted);
     for (const RecomposedSite &site : recomposed)
       for (const auto &pair : site.pairs()) variant.forced.insert(pair);
     const FuseOptions options = fuseOptions(variant, rewritten.size(), missing);
@@ -767,12 +771,12 @@ std::vector<ProposedVariant> Compilation::withFusions(std::vector<ProposedVarian
                                                 : proposeFusions(graph, options);
     detachFusions(graph);
     if (const std::string reason = unfusedReason(variant);
-        choices.attention == "fused" && !reason.empty())
+        choices.attention == AttentionChoice::fused && !reason.empty())
       throw Error::unsupported(
           "--attention fused: {}; the nearest alternative is --attention decomposed, --attention "
           "auto prices all forms",
           reason);
-    if (choices.attention == "recomposed" && first < Phase::configure)
+    if (choices.attention == AttentionChoice::recomposed && first < Phase::configure)
       if (std::string reason = leaveApart(variant, recomposed); !reason.empty()) {
         apart.push_back(std::move(reason));
         continue;
@@ -815,7 +819,9 @@ bool Compilation::variantHasTensor(const ProposedVariant &variant, const std::st
 
 std::vector<select::Problem> Compilation::everyProblem() const {
   ChoiceFlags all = choices;
-  all.attention = all.norms = all.stacking = "auto";
+  all.attention = AttentionChoice::automatic;
+  all.norms = NormChoice::automatic;
+  all.stacking = StackingChoice::automatic;
   std::vector<select::Problem> result;
   for (const Variant &variant : imported)
     for (const ProposedVariant &proposed :
@@ -874,12 +880,12 @@ Compilation::KnownWithoutPins Compilation::knownWithoutPins(
   for (const Variant &variant : imported) known.add(print(*variant.module));
   for (const ProposedVariant &variant : proposed) known.add(variant.name());
   known.add(fmt::format("{} {} {} {} {} {} {}", nameOf(std::max(firstPhase, Phase::algebra)),
-                        choices.free, choices.softmax, choices.fuseRules,
+                        choices.free, choices.softmax.text, choices.fuseRules.text,
                         fmt::join(choices.fuse, " "), fmt::join(choices.noFuse, " "),
                         choices.searchMemory));
   KnownTimes ofPlan = known;
   ofPlan.add(fmt::format("{} {} {} {} {} {} {}", wholePlan, choices.maxMemory,
-                         choices.memoryTradeShare(), choices.chunks, choices.concurrent,
+                         choices.memoryTradeShare(), choices.chunks, choices.concurrent.text,
                          choices.pipeline, choices.alternatives));
   return {.variants = std::move(known), .plan = std::move(ofPlan)};
 }
@@ -893,8 +899,8 @@ decision::Options Compilation::options(const std::vector<ProposedVariant> &propo
           .maxMemory = choices.maxMemoryBytes(),
           .maxMemoryText = choices.maxMemory,
           .memoryTrade = choices.memoryTradeShare(),
-          .concurrent = choices.concurrency(),
-          .softmax = choices.softmaxCombine(),
+          .concurrent = choices.concurrent.value(),
+          .softmax = choices.softmax.value(),
           .searchMemory = memory,
           .strict = targetFlags.strict,
           .recall = [known]() -> std::optional<decision::WithoutPins> {

@@ -279,6 +279,14 @@ PlanKernel derivedEntry(const PlanKernel &entry, const ChosenKernel &chosen,
   return derived;
 }
 
+bool isOfOlderText(const ChosenKernel &chosen, const std::string &architecture) {
+  if (!chosen.cost.measured || chosen.cost.source == Cost().source) return false;
+  return chosen.cost.stale ||
+         chosen.cost.source !=
+             codegen::sourceHash(
+                 codegen::emit(chosen.kernel, chosen.configuration, architecture).timedText);
+}
+
 EmittedPlan emitKernels(PlannedKernels &planned, const std::string &architecture,
                         const NotesOf &notesOf) {
   EmittedPlan emitted;

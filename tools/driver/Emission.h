@@ -33,6 +33,9 @@ using NotesOf = std::function<std::vector<std::string>(const ChosenKernel &chose
 PlanKernel derivedEntry(const PlanKernel &entry, const ChosenKernel &chosen,
                         const std::string &architecture);
 
+/// Whether a kernel that was measured has another text now, for an architecture, than it had then.
+bool isOfOlderText(const ChosenKernel &chosen, const std::string &architecture);
+
 /// Emits every kernel and fills its entry, key, source, launch and parameters in the plan.
 EmittedPlan emitKernels(PlannedKernels &planned, const std::string &architecture,
                         const NotesOf &notesOf);

@@ -275,7 +275,7 @@ void ChoiceFlags::declare(CLI::App &command) {
   const OptionGroup group(command, "Choices");
   command
       .add_option(
-          "--attention", attention,
+          "--attention", attention.text,
           "auto; unfused; decomposed: softmax in local softmax, reduction of sub-vectors and "
           "global scaling; recomposed: the first of them in the epilogue of the scores' "
           "GEMM and the last in the prologue of the next one; or fused")
@@ -295,13 +295,13 @@ void ChoiceFlags::declare(CLI::App &command) {
 void ChoiceFlags::declareProposals(CLI::App &command) {
   const OptionGroup group(command, "Choices");
   command
-      .add_option("--norms", norms,
+      .add_option("--norms", norms.text,
                   "fused; decomposed: sums of rows, and their application; deferred: of RMS norms, "
                   "behind the GEMMs that read them; or auto, which prices all")
       ->capture_default_str()
       ->type_name("KIND");
   command
-      .add_option("--stacking", stacking,
+      .add_option("--stacking", stacking.text,
                   "of the Q, K, V projections: auto, separate, two or three")
       ->capture_default_str()
       ->type_name("KIND");
@@ -309,7 +309,7 @@ void ChoiceFlags::declareProposals(CLI::App &command) {
       .add_option("--variant", variant,
                   "only this variant, of those in a file of several, else of those proposed")
       ->type_name("NAME");
-  command.add_option("--fuse-rules", fuseRules, "paper, default or none")
+  command.add_option("--fuse-rules", fuseRules.text, "paper, default or none")
       ->capture_default_str()
       ->type_name("RULES");
   command.add_option("--fuse", fuse, "two ops that must share a kernel")->type_name("A,B");
@@ -332,7 +332,7 @@ void ChoiceFlags::declareProposals(CLI::App &command) {
 void ChoiceFlags::declareDecisions(CLI::App &command) {
   const OptionGroup group(command, "Choices");
   command
-      .add_option("--softmax", softmax,
+      .add_option("--softmax", softmax.text,
                   "how softmax kernels reduce a row: auto, or by a block: shuffle, tree or linear")
       ->capture_default_str()
       ->type_name("KIND");
@@ -356,7 +356,7 @@ void ChoiceFlags::declareDecisions(CLI::App &command) {
       ->type_name("PERCENT");
   chunks = 0;
   command.add_option(
-      "--concurrent", concurrent,
+      "--concurrent", concurrent.text,
       "kernels that do not wait for each other run at once, on parallel paths of the CUDA "
       "graph: on, off, or auto: where "
       "--measure finds the plan faster with them");
@@ -368,7 +368,7 @@ void ChoiceFlags::declareDecisions(CLI::App &command) {
       ->capture_default_str()
       ->type_name("N|auto");
   command.add_option(
-      "--early-start", earlyStart,
+      "--early-start", earlyStart.text,
       "kernels are launched while the one before them ends and wait by themselves for what it "
       "writes (programmatic dependent launch, sm_90a): on, off, or auto: all of "
       "plans whose mean launch is predicted below 5 us, none of others and with --concurrent on");
@@ -420,29 +420,30 @@ std::vector<Pin> ChoiceFlags::pinned() const {
 
 void ChoiceFlags::check() const {
   memoryTradeShare();
-  requireOneOf("--attention", attention, {attentionKinds.begin(), attentionKinds.end()});
+  attention.check("--attention");
   subVectors();
   if (const ChoiceFlags usual;
-      subVector != usual.subVector && (attention == "unfused" || attention == "fused"))
+      subVector != usual.subVector &&
+      (attention == AttentionChoice::unfused || attention == AttentionChoice::fused))
     throw Error::badInput(
         "--sub-vector {} with --attention {}: no softmax is decomposed there; leave one of them "
         "out, or take --attention decomposed or recomposed",
-        subVector, attention);
-  requireOneOf("--norms", norms, {"auto", "fused", "decomposed", "deferred"});
-  requireOneOf("--stacking", stacking, {"auto", "separate", "two", "three"});
-  requireOneOf("--concurrent", concurrent, {"auto", "on", "off"});
-  requireOneOf("--early-start", earlyStart, {"auto", "on", "off"});
-  if (earlyStart == "on" && concurrent == "on")
+        subVector, attention.text);
+  norms.check("--norms");
+  stacking.check("--stacking");
+  concurrent.check("--concurrent");
+  earlyStart.check("--early-start");
+  if (earlyStart == EarlyStarts::all && concurrent == decision::Concurrency::on)
     throw Error::badInput(
         "--early-start on with --concurrent on: a kernel starts early behind one other, not behind "
         "several; leave one of them out");
-  requireOneOf("--softmax", softmax, {"auto", "shuffle", "tree", "linear"});
-  requireOneOf("--fuse-rules", fuseRules, {"paper", "default", "none"});
-  if (const ChoiceFlags usual; attention == "fused" && fuseRules != usual.fuseRules)
+  softmax.check("--softmax");
+  fuseRules.check("--fuse-rules");
+  if (const ChoiceFlags usual; attention == AttentionChoice::fused && fuseRules != usual.fuseRules)
     throw Error::badInput(
         "--attention fused with --fuse-rules {}: these rules take no attention into one kernel; "
         "leave one of them out",
-        fuseRules);
+        fuseRules.text);
   checkPipeline();
 }
 
@@ -465,21 +466,14 @@ void ChoiceFlags::checkPipeline() const {
         "--pipeline {} with --chunks {}: slices run at once, each with separate memory, chunks one "
         "after another; leave one of them out",
         pipeline, chunks);
-  if (concurrent == "off")
+  if (concurrent == decision::Concurrency::off)
     throw Error::badInput(
         "--pipeline {} with --concurrent off: slices run at once; leave one of them out", pipeline);
-  if (earlyStart == "on")
+  if (earlyStart == EarlyStarts::all)
     throw Error::badInput(
         "--pipeline {} with --early-start on: a kernel starts early behind one other, and slices "
         "run at once; leave one of them out",
         pipeline);
-}
-
-std::optional<BlockCombine> ChoiceFlags::softmaxCombine() const {
-  for (const BlockCombine combine :
-       {BlockCombine::shuffle, BlockCombine::tree, BlockCombine::linear})
-    if (softmax == nameOf(combine)) return combine;
-  return std::nullopt;
 }
 
 std::optional<int64_t> ChoiceFlags::maxMemoryBytes() const {
@@ -513,14 +507,7 @@ double ChoiceFlags::memoryTradeShare() const {
 }
 
 EarlyStarts ChoiceFlags::earlyStarts(std::string_view architecture) const {
-  if (earlyStart == "off" || !codegen::hasWgmma(architecture)) return EarlyStarts::none;
-  return earlyStart == "on" ? EarlyStarts::all : EarlyStarts::shortPlans;
-}
-
-decision::Concurrency ChoiceFlags::concurrency() const {
-  return concurrent == "on"     ? decision::Concurrency::on
-         : concurrent == "auto" ? decision::Concurrency::measured
-                                : decision::Concurrency::off;
+  return codegen::hasWgmma(architecture) ? earlyStart.value() : EarlyStarts::none;
 }
 
 SearchMemory ChoiceFlags::memoryOfSearch() const {

@@ -9,10 +9,12 @@
 #include "kernel/SearchMemory.h"
 #include "models/ScoreForm.h"
 #include "models/ScoreMask.h"
+#include "passes/Choices.h"
 #include "passes/configure/FilledCost.h"
 #include "passes/decide/Decide.h"
 #include "plan/EarlyStarts.h"
 #include "tools/driver/Phase.h"
+#include "tools/driver/WordFlag.h"
 
 #include <array>
 #include <map>
@@ -24,6 +26,28 @@
 namespace CLI {
 class App;  // its header takes seconds to compile
 }
+
+namespace weft {
+
+/// How softmax kernels combine the threads of a block; nothing: whatever is fastest.
+using SoftmaxCombine = std::optional<BlockCombine>;
+template <>
+inline constexpr std::array<Spelling<SoftmaxCombine>, 4> spellings<SoftmaxCombine>{
+    {{"auto", std::nullopt},
+     {"shuffle", BlockCombine::shuffle},
+     {"tree", BlockCombine::tree},
+     {"linear", BlockCombine::linear}}};
+/// auto leaves it to measuring, and is off without.
+template <>
+inline constexpr std::array<Spelling<decision::Concurrency>, 3> spellings<decision::Concurrency>{
+    {{"auto", decision::Concurrency::measured},
+     {"on", decision::Concurrency::on},
+     {"off", decision::Concurrency::off}}};
+template <>
+inline constexpr std::array<Spelling<EarlyStarts>, 3> spellings<EarlyStarts>{
+    {{"auto", EarlyStarts::shortPlans}, {"on", EarlyStarts::all}, {"off", EarlyStarts::none}}};
+
+}  // namespace weft
 
 namespace weft::driver {
 
@@ -94,20 +118,17 @@ decision::NamedLayout parseLayout(const std::string &layout);
 /// Two ops by name, or by number as printed ("7" or "%7").
 using OpPair = std::pair<std::string, std::string>;
 
-/// The values of --attention.
-constexpr std::array<const char *, 5> attentionKinds = {"auto", "unfused", "decomposed",
-                                                        "recomposed", "fused"};
 /// Elements of a sub-vector that --sub-vector takes.
 constexpr std::array<int, 4> subVectorLengths = {16, 32, 64, 128};
 
 /// What the passes propose and what selection may choose.
 struct ChoiceFlags {
-  std::string attention = "auto";
+  WordFlag<AttentionChoice> attention = AttentionChoice::automatic;
   std::string subVector = "64";  ///< or auto
-  std::string norms = "fused";
-  std::string stacking = "auto";
-  std::string fuseRules = "default";
-  std::string softmax = "auto";
+  WordFlag<NormChoice> norms = NormChoice::fused;
+  WordFlag<StackingChoice> stacking = StackingChoice::automatic;
+  WordFlag<FuseRules> fuseRules = FuseRules::standard;
+  WordFlag<SoftmaxCombine> softmax = SoftmaxCombine();
   std::string variant;  ///< empty: all
   std::vector<std::string> fuse, noFuse, pins;
   bool free = false;
@@ -115,9 +136,9 @@ struct ChoiceFlags {
   std::string memoryTrade = "0";  ///< percent
   std::string searchMemory;       ///< empty: half of the machine's
   int chunks = 1;                 ///< 0: chosen (ChunkChoice.h)
-  std::string concurrent = "auto";
+  WordFlag<decision::Concurrency> concurrent = decision::Concurrency::measured;
   std::string pipeline = "1";  ///< slices that run at once, or auto
-  std::string earlyStart = "auto";
+  WordFlag<EarlyStarts> earlyStart = EarlyStarts::shortPlans;
   int alternatives = 8;
   std::string lengths;                 ///< expected at run time: mean=R or a file; empty: full
   std::optional<ExpectedFill> fill{};  ///< what was made of them for a plan that is asked again
@@ -142,14 +163,10 @@ struct ChoiceFlags {
   int slices() const;
   /// Of --sub-vector; of auto all lengths, the default first. Throws Error(badInput) for others.
   std::vector<int> subVectors() const;
-  /// --concurrent auto leaves it to measuring, and is off without.
-  decision::Concurrency concurrency() const;
   /// Throws Error(badInput) for a flag that --pipeline excludes.
   void checkPipeline() const;
   /// What --early-start asks of plans for an architecture.
   EarlyStarts earlyStarts(std::string_view architecture) const;
-  /// How softmax kernels combine the threads of a block; nothing: whatever is fastest.
-  std::optional<BlockCombine> softmaxCombine() const;
 
 private:
   void declareDecisions(CLI::App &command);

@@ -32,9 +32,7 @@ constexpr double leastShown = 5e-9;
 /// Of the plan's time: what a layout must save to be worth a line.
 constexpr double notableShare = 0.002;
 
-std::string nameOfWhole(const PlanKernel &kernel) {
-  return kernel.chunk ? wholeName(kernel) : kernel.name;
-}
+std::string nameOfWhole(const PlanKernel &kernel) { return wholeName(kernel); }
 
 bool contracts(const PlanKernel &kernel) {
   return std::ranges::count(kernel.ops, OpKind::contract, &PlanOp::kind) > 0;

@@ -259,7 +259,7 @@ private:
              print(content));
       hold(kernel.outputs[output], content);
     }
-    if (kernel.knobs.is_object() && kernel.knobs.value("family", nlohmann::json()) == "view")
+    if (kernel.knobs != PlanKnobs() && FamilyId(kernel.knobs.knobs.family()).isView())
       checkView(index);
   }
 

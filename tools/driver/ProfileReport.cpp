@@ -108,9 +108,44 @@ std::string print(const ProfileReport &report) {
   return text;
 }
 
+std::string describe(const ProfileSpace &space, bool eachKernel) {
+  double legal = 0;
+  size_t combinations = 0, layouts = 0, pairs = 0;
+  for (const decision::ProfileKernelSpace &kernel : space.kernels) {
+    pairs += kernel.pairs;
+    legal += kernel.legal;
+    combinations += kernel.combinations;
+    layouts += kernel.layouts;
+  }
+  std::string text = fmt::format(
+      "{} distinct kernels, {:.2g} legal configurations\n"
+      "layouts: {} combinations of those that tensors keep, {} within {}x of their kernel's best "
+      "by the model (at most {}) or transposes\n"
+      "transposes: every pair of layouts that a tensor keeps, {}\n"
+      "knobs: within {}x of the layouts' best, at most {}: {} configurations to measure, {} "
+      "duplicates left out\n"
+      "GEMMs: {} distinct, every candidate that cuBLASLt lists\n",
+      space.kernels.size(), legal, formatCount(int64_t(combinations)),
+      formatCount(int64_t(layouts)), space.options.layoutFactor, space.options.mostLayouts,
+      formatCount(int64_t(pairs)), space.options.knobFactor, space.options.mostKnobs,
+      formatCount(int64_t(space.items.size())), formatCount(int64_t(space.duplicates)),
+      space.gemms.size());
+  if (!eachKernel) return text;
+  Table table({{"kernel", Table::Align::left},
+               {"legal", Table::Align::right},
+               {"layouts", Table::Align::right},
+               {"kept", Table::Align::right},
+               {"measured", Table::Align::right}});
+  for (const decision::ProfileKernelSpace &kernel : space.kernels)
+    table.addRow({kernel.name, fmt::format("{:.3g}", kernel.legal),
+                  formatCount(int64_t(kernel.combinations)), formatCount(int64_t(kernel.layouts)),
+                  formatCount(int64_t(kernel.configurations))});
+  return text + table.print();
+}
+
 nlohmann::json toJson(const ProfileSpace &space) {
   nlohmann::json kernels = nlohmann::json::array();
-  for (const ProfileKernelSpace &kernel : space.kernels)
+  for (const decision::ProfileKernelSpace &kernel : space.kernels)
     kernels.push_back({{"kernel", kernel.name},
                        {"legal", kernel.legal},
                        {"layoutCombinations", kernel.combinations},

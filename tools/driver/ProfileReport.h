@@ -1,8 +1,8 @@
 // What a profile run tells: how well the model ranks what was measured, and what failed.
 #pragma once
 
+#include "passes/decide/ProfileSpace.h"
 #include "tools/driver/ProfileRun.h"
-#include "tools/driver/ProfileSpace.h"
 
 #include <nlohmann/json.hpp>
 
@@ -27,6 +27,8 @@ struct ProfileReport {
 ProfileReport reportOf(const ProfileSpace &space, const Profile &profile);
 std::string print(const ProfileReport &report);
 
+/// "84 kernels, 5.2e+09 legal configurations -> ..." and one line a kernel.
+std::string describe(const ProfileSpace &space, bool eachKernel);
 nlohmann::json toJson(const ProfileSpace &space);
 nlohmann::json toJson(const ProfileOutcome &outcome, const ProfileReport &report,
                       const std::string &store);

@@ -6,15 +6,19 @@
 // budget or an interrupt ends compilers at once and measuring processes after a grace of seconds.
 #pragma once
 
+#include "passes/decide/ProfileSpace.h"
 #include "runtime/build/Build.h"
 #include "runtime/measure/MeasureProcess.h"
 #include "runtime/measure/ProfileStore.h"
-#include "tools/driver/ProfileSpace.h"
 
 #include <atomic>
 #include <functional>
 
 namespace weft::driver {
+
+using decision::ProfileGemm;
+using decision::ProfileItem;
+using decision::ProfileSpace;
 
 struct ProfileProgress {
   size_t done = 0, total = 0;                 ///< configurations and GEMMs

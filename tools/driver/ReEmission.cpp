@@ -3,9 +3,8 @@
 
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
-#include "kernel/VisibleWork.h"
 #include "passes/configure/Family.h"
-#include "passes/configure/StridedViews.h"
+#include "passes/decide/KernelPrices.h"
 #include "plan/Buffers.h"
 #include "plan/PlanChunks.h"
 #include "plan/PlanConfiguration.h"
@@ -109,24 +108,6 @@ void checkLegal(const Kernel &kernel, const Configuration &configuration, const 
         knobsRejection(kernel, configuration, device), fmt::join(others, "; "));
 }
 
-void price(PlanKernel &entry, ChosenKernel &chosen, const CostModel &costModel) {
-  chosen.cost = costWithStridedViews(costModel, chosen.kernel, chosen.configuration);
-  chosen.cost.flop *= visibleShare(chosen.kernel);
-  if (chosen.configuration.knobs.isView()) chosen.cost.bytesNecessary = 0;  // nothing runs
-  entry.configuration = describe(chosen.kernel, chosen.configuration.knobs);
-  entry.family = chosen.configuration.knobs.family();
-  entry.familyVersion = chosen.configuration.knobs.family().version;
-  entry.ops = planOps(chosen.kernel);
-  entry.seconds = chosen.cost.seconds;
-  entry.measured = chosen.cost.measured;
-  entry.edited = entry.isUntold = false;  // text and price are derived here
-  entry.bytesMoved = chosen.cost.bytesMoved;
-  entry.bytesNecessary = chosen.cost.bytesNecessary;
-  entry.flop = chosen.cost.flop;
-  entry.mue = chosen.cost.seconds > 0 ? memoryUsageEfficiency(chosen.cost, costModel.device()) : 0;
-  entry.bound = nameOf(boundOf(chosen.cost, chosen.kernel, costModel.device()));
-}
-
 /// The bound is selection's, over all variants: it holds for the model that selected, and no edit
 /// of the plan changes it.
 double lowerBoundOf(const runtime::Artifact &artifact, const std::string &prices) {
@@ -196,7 +177,7 @@ Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel,
     PlanKernel &entry = planned.plan.kernels[index];
     ChosenKernel &chosen = planned.kernels[index];
     checkLegal(chosen.kernel, chosen.configuration, costModel.device());
-    price(entry, chosen, costModel);
+    decision::priceAgain(entry, chosen, costModel);
     if (!entry.chunk)
       graph.configure(regions[index], chosen.configuration);  // a graph has the whole
   }

@@ -4,7 +4,7 @@
 #include "kernel/BlockMask.h"
 #include "kernel/ReasonCodes.h"
 #include "passes/account/Stages.h"
-#include "passes/configure/StridedViews.h"
+#include "passes/decide/KernelPrices.h"
 #include "passes/decide/PathPlan.h"
 #include "passes/layers/Layers.h"
 #include "plan/PlanFigures.h"
@@ -203,7 +203,7 @@ std::string optionAgainstOther(const SelectedVariant &variant, const ProposedVar
           std::ranges::count(fewest->ops, pair.second) > 0)
         return pairFlag("--no-fuse", problem, pair) + " forbids their common kernel";
   if (fewest->code == reasons::rulesNone.code || fewest->code == reasons::contractionRule.code)
-    return fmt::format("--fuse-rules {} forbids it", choices.fuseRules);
+    return fmt::format("--fuse-rules {} forbids it", choices.fuseRules.text);
   return "";
 }
 
@@ -448,14 +448,11 @@ namespace {
 /// At which lengths the plan was priced, and what its kernels take at full length.
 json lengthsReport(const Compilation &compilation, const PlannedKernels &planned) {
   const std::unique_ptr<CostModel> full = compilation.pricesAtFullLength();
-  double seconds = 0;
-  for (const ChosenKernel &chosen : planned.kernels)
-    seconds += costWithStridedViews(*full, chosen.kernel, chosen.configuration).seconds;
   const ExpectedFill &fill = *compilation.expectedFill();
   return {{"asked", compilation.choiceFlags().lengths},
           {"tokens", fill.tokens},
           {"pairs", fill.pairs},
-          {"fullSeconds", seconds}};
+          {"fullSeconds", decision::secondsBy(*full, planned.kernels)}};
 }
 
 /// What fusionPricesReport says of a part, of a place of the whole.

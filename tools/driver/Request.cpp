@@ -24,11 +24,11 @@ ModelFlags modelFrom(const json &object) {
 }
 
 json toJson(const ChoiceFlags &flags) {
-  json object = {{"attention", flags.attention},
-                 {"norms", flags.norms},
-                 {"stacking", flags.stacking},
-                 {"fuseRules", flags.fuseRules},
-                 {"softmax", flags.softmax},
+  json object = {{"attention", flags.attention.text},
+                 {"norms", flags.norms.text},
+                 {"stacking", flags.stacking.text},
+                 {"fuseRules", flags.fuseRules.text},
+                 {"softmax", flags.softmax.text},
                  {"variant", flags.variant},
                  {"fuse", flags.fuse},
                  {"noFuse", flags.noFuse},
@@ -36,7 +36,7 @@ json toJson(const ChoiceFlags &flags) {
                  {"free", flags.free},
                  {"maxMemory", flags.maxMemory},
                  {"chunks", flags.chunks},
-                 {"concurrent", flags.concurrent},
+                 {"concurrent", flags.concurrent.text},
                  {"alternatives", flags.alternatives},
                  {"searchMemory", flags.searchMemory}};
   if (flags.memoryTradeShare() > 0) object["memoryTrade"] = flags.memoryTrade;  // absent: 0
@@ -49,11 +49,11 @@ json toJson(const ChoiceFlags &flags) {
 
 ChoiceFlags choicesFrom(const json &object) {
   ChoiceFlags flags;
-  object.at("attention").get_to(flags.attention);
-  object.at("norms").get_to(flags.norms);
-  object.at("stacking").get_to(flags.stacking);
-  object.at("fuseRules").get_to(flags.fuseRules);
-  object.at("softmax").get_to(flags.softmax);
+  object.at("attention").get_to(flags.attention.text);
+  object.at("norms").get_to(flags.norms.text);
+  object.at("stacking").get_to(flags.stacking.text);
+  object.at("fuseRules").get_to(flags.fuseRules.text);
+  object.at("softmax").get_to(flags.softmax.text);
   object.at("variant").get_to(flags.variant);
   object.at("fuse").get_to(flags.fuse);
   object.at("noFuse").get_to(flags.noFuse);
@@ -61,7 +61,7 @@ ChoiceFlags choicesFrom(const json &object) {
   object.at("free").get_to(flags.free);
   object.at("maxMemory").get_to(flags.maxMemory);
   object.at("chunks").get_to(flags.chunks);
-  object.at("concurrent").get_to(flags.concurrent);
+  object.at("concurrent").get_to(flags.concurrent.text);
   object.at("alternatives").get_to(flags.alternatives);
   object.at("searchMemory").get_to(flags.searchMemory);
   if (object.contains("memoryTrade")) object.at("memoryTrade").get_to(flags.memoryTrade);

@@ -21,21 +21,36 @@
 namespace weft::driver {
 namespace {
 
-using nlohmann::json;
-
 /// The most operations that the interpreter is asked for, some seconds of it; more where chunks and
 /// boxes of rows leave no fewer.
 constexpr std::array mostFlop = {4e8, 8e8, 1.6e9};
 
-/// How far knobs are from others of their family: numbers by their ratio, everything else by being
-/// another.
-double distance(const json &a, const json &b) {
-  double sum = 0;
-  for (const auto &[name, value] : a.items()) {
-    const json other = b.value(name, json());
-    if (value.is_number() && other.is_number())
-      sum += std::abs(std::log2((value.get<double>() + 1) / (other.get<double>() + 1)));
-    else if (value != other) sum += 4;
+/// The field of a name, where a plan states it: optional ones other than their default alone.
+const ScheduleField *statedField(const Knobs &knobs, std::string_view name) {
+  const auto &fields = knobs.family().schedule;
+  const auto field = std::ranges::find(fields, name, &ScheduleField::name);
+  if (field == fields.end()) return nullptr;
+  const bool isUsual = field->get(knobs) == field->get(knobs.family().defaults());
+  return field->isOptional && isUsual ? nullptr : &*field;
+}
+
+/// How far knobs are from others: numbers by their ratio, everything else by being another. What
+/// optional fields have by default makes no difference.
+double distance(const Knobs &a, const Knobs &b) {
+  constexpr double another = 4;
+  const auto textOf = [](const Knobs &knobs, const ScheduleField *field) {
+    return field
+               ? valueText(*field, field->get(knobs), [](int axis) { return std::to_string(axis); })
+               : "-";  // as of an axis that is none
+  };
+  double sum = a.family() == b.family() ? 0 : another;
+  for (const ScheduleField &each : a.family().schedule) {
+    const ScheduleField *own = statedField(a, each.name), *other = statedField(b, each.name);
+    constexpr auto integer = ScheduleField::Kind::integer;
+    if (!own) continue;
+    if (own->kind == integer && other && other->kind == integer)
+      sum += std::abs(std::log2((double(own->get(a)) + 1) / (double(other->get(b)) + 1)));
+    else if (textOf(a, own) != textOf(b, other)) sum += another;
   }
   return sum;
 }
@@ -46,11 +61,10 @@ std::optional<Configuration> nearestLegal(const Kernel &kernel, const Configurat
   LayoutConstraints constraints;
   constraints.inputs.assign(own.inputs.begin(), own.inputs.end());
   constraints.outputs.assign(own.outputs.begin(), own.outputs.end());
-  const json wanted = toJson(own.knobs, kernel);
   std::optional<std::pair<double, Configuration>> best;
   forEachConfiguration(kernel, device, constraints, [&](const Configuration &candidate) {
     constexpr double otherFamily = 1e6;
-    const double far = distance(wanted, toJson(candidate.knobs, kernel)) +
+    const double far = distance(own.knobs, candidate.knobs) +
                        (candidate.knobs.family() == own.knobs.family() ? 0 : otherFamily);
     if (!best || far < best->first) best.emplace(far, candidate);
     return true;
@@ -130,11 +144,10 @@ private:
             axis->extent, axis->name);
       return index * axis->extent / whole;
     };
-    const std::string name = wholeName(entry);
     entry.chunk->start = scaled(entry.chunk->start);
     entry.chunk->size = scaled(entry.chunk->size);
     kernel = onChunk(kernel, entry.chunk->axis, entry.chunk->start, entry.chunk->size);
-    entry.name = chunkName(name, *entry.chunk);
+    entry.name = wholeName(entry) + chunkSuffix(entry.chunk->axis, entry.chunk->start);
   }
 
   /// As the kernels have them; of the operands of a packed parameter, which no kernel touches, by
@@ -199,7 +212,7 @@ private:
                                            ? "its family does not offer them at these extents"
                                            : reason.substr(2)});
     chosen.configuration.knobs = nearest->knobs;
-    entry.knobs = toJson(nearest->knobs, chosen.kernel);
+    entry.knobs = planKnobs(nearest->knobs, chosen.kernel);
     entry.family = nearest->knobs.family();
     entry.configuration = describe(chosen.kernel, nearest->knobs);
   }

@@ -120,9 +120,10 @@ void keepMemoryPlan(Plan &plan) {
   const std::vector<BufferAllocation> memoryPlan = std::exchange(plan.memoryPlan, {});
   const PlanMemory sizes(plan);
   for (const BufferAllocation &placement : memoryPlan) {
-    const auto result = std::ranges::find(plan.tensors, placement.in, &PlanTensor::name);
+    const auto result = std::ranges::find_if(
+        plan.tensors, [&](const PlanTensor &tensor) { return tensor.name == placement.in.result; });
     const bool fits =
-        placement.in == "workspace" ||
+        placement.in.isWorkspace() ||
         (result != plan.tensors.end() &&
          placement.offset + sizes.buffers()[size_t(placement.buffer)].bytes <= spanBytes(*result));
     if (fits) plan.memoryPlan.push_back(placement);

@@ -8,10 +8,10 @@
 #include "codegen/Emit.h"
 #include "kernel/Error.h"
 #include "kernel/Profile.h"
+#include "passes/decide/ProfileSpace.h"
 #include "runtime/measure/ProfileStore.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Flags.h"
-#include "tools/driver/ProfileSpace.h"
 
 #include <fmt/format.h>
 
@@ -84,13 +84,13 @@ public:
     compilation.import(Phase::import);
     const std::vector<select::Problem> problems =
         compilation.problems(compilation.propose(Phase::import));
-    ProfileSpaceOptions options;
+    decision::ProfileSpaceOptions options;
     options.mostKnobs = 1;
     options.layoutFactor = 10;
     options.mostLayouts = 4096;
-    const ProfileSpace space =
-        profileSpace(problems, {}, compilation.costModel(), std::move(options));
-    for (const ProfileItem &item : space.items)
+    const decision::ProfileSpace space =
+        decision::profileSpace(problems, {}, compilation.costModel(), std::move(options));
+    for (const decision::ProfileItem &item : space.items)
       emitAll(space.kernels[item.kernel].kernel, item.configuration, item.subject);
     for (const select::Problem &problem : problems)
       for (const select::Candidate &candidate : problem.candidates) emitParsed(candidate.kernel);

@@ -21,9 +21,9 @@ select::Problem problemOf(const std::string &model, std::vector<std::string> dim
   flags.model = model;
   flags.dims = std::move(dims);
   ChoiceFlags choices;
-  choices.stacking = stacking;
-  choices.attention = attention;
-  choices.norms = norms;
+  choices.stacking.text = stacking;
+  choices.attention.text = attention;
+  choices.norms.text = norms;
   TargetFlags target;
   target.profile = "none";
   Compilation compilation(flags, choices, target);
@@ -64,16 +64,16 @@ TEST_CASE("neither are they where attention is a fold over its keys") {
   for (const char *model : {"bert-base", "gpt2"}) {
     INFO(model);
     const auto loaded = test::preset(model, {{"b", 1}, {"j", 512}});
-    const auto bytes = [&](const char *attention) {
+    const auto bytes = [&](AttentionChoice attention) {
       const std::vector<Variant> variants = proposeVariants(
           *loaded->module,
-          {.attention = attention, .stacking = "separate", .canFuseAttention = true});
+          {.attention = attention, .stacking = StackingChoice::separate, .canFuseAttention = true});
       REQUIRE(variants.size() == 1);
       GraphOp graph = test::graphOf(*variants.front().module);
       return frameworkBytes(
           toProblem(graph, variants.front().rewrites, proposeFusions(graph, FuseOptions{})));
     };
-    CHECK(bytes("fused") == bytes("unfused"));
+    CHECK(bytes(AttentionChoice::fused) == bytes(AttentionChoice::unfused));
   }
 }
 

@@ -1,14 +1,13 @@
 // Choices by estimate on a profile of two GEMMs.
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "codegen/families/library/LibraryKnobs.h"
+#include "passes/configure/EstimateRegret.h"
 #include "passes/configure/Margins.h"
 #include "tests/unit/samples/SampleKernels.h"
-#include "tools/driver/EstimateRegret.h"
 
 #include <catch2/catch.hpp>
 
 using namespace weft;
-using namespace weft::driver;
 using namespace weft::samples;
 
 namespace {

@@ -48,8 +48,8 @@ std::string alternatingConfig(const test::TemporaryTestFolder &folder) {
 
 ChoiceFlags fewVariants(const std::string &attention) {
   ChoiceFlags choices;
-  choices.stacking = "three";
-  choices.attention = attention;
+  choices.stacking = StackingChoice::three;
+  choices.attention.text = attention;
   choices.chunks = 1;
   return choices;
 }
@@ -134,7 +134,7 @@ Compilation trained(const std::string &preset, const std::string &part, const st
   flags.gradientsOf = gradientsOf;
   if (preset == "bert-base" && attention == "unfused") flags.dropout = "0.1";
   ChoiceFlags choices = fewVariants(attention);
-  choices.stacking = stacking;
+  choices.stacking.text = stacking;
   choices.maxMemory = maxMemory;
   return {flags, choices, byModel()};
 }
@@ -208,7 +208,7 @@ TEST_CASE("packed layers and layers that share weights are trained as their grap
   flags.recompute = {"none"};
   if (isPacked) flags.ragged = "j";
   ChoiceFlags choices = fewVariants("unfused");
-  choices.stacking = "separate";
+  choices.stacking = StackingChoice::separate;
   Compilation compilation(flags, choices, byModel());
   const DecidedModel model = decided(compilation);
   checkComputes(compilation, model, 1 + 1 + (isPacked ? 2 : 1) * 16);
@@ -349,7 +349,7 @@ TEST_CASE("what lies between packed layers is packed") {
 TEST_CASE("weights that layers share are there once, stacked ones too") {
   for (const char *stacking : {"separate", "three"}) {
     ChoiceFlags choices = fewVariants("fused");
-    choices.stacking = stacking;
+    choices.stacking.text = stacking;
     Compilation compilation(flagsOf("albert-base", "model", "4", "f16"), choices, byModel());
     const DecidedModel model = decided(compilation);
     std::map<std::string, int> parameters;

@@ -24,7 +24,7 @@ namespace {
 select::Problem chain() { return profiledChain(64, 256); }
 
 ProfileSpace chainSpace() {
-  return profileSpace({chain(), chain()}, {}, *analyticCostModel(findDevice("h200")), {});
+  return decision::profileSpace({chain(), chain()}, {}, *analyticCostModel(findDevice("h200")), {});
 }
 
 /// Times follow from the size of the cubin text; every 7th kernel fails, and every 5th of the
@@ -76,7 +76,8 @@ TEST_CASE(
     "equal kernels of several variants are measured once, best first, and every kernel has "
     "something") {
   const ProfileSpace space = chainSpace();
-  const ProfileSpace once = profileSpace({chain()}, {}, *analyticCostModel(findDevice("h200")), {});
+  const ProfileSpace once =
+      decision::profileSpace({chain()}, {}, *analyticCostModel(findDevice("h200")), {});
   CHECK(space.items.size() == once.items.size());
   REQUIRE(space.items.size() > 50);
   CHECK(std::is_sorted(space.items.begin(), space.items.end(),
@@ -89,19 +90,19 @@ TEST_CASE(
     ++perKernel[item.kernel];
   }
   CHECK(perKernel.size() == space.kernels.size());
-  for (const ProfileKernelSpace &kernel : nonEmpty(space.kernels))
+  for (const decision::ProfileKernelSpace &kernel : nonEmpty(space.kernels))
     CHECK(kernel.configurations <= kernel.legal);
-  CHECK(space.describe(true).find("legal configurations") != std::string::npos);
+  CHECK(describe(space, true).find("legal configurations") != std::string::npos);
 }
 
 TEST_CASE("narrower factors measure less, and the best is never pruned") {
   const auto model = analyticCostModel(findDevice("h200"));
-  const ProfileSpace wide =
-      profileSpace({chain()}, {}, *model,
-                   {.layoutFactor = 100, .mostLayouts = 1000, .knobFactor = 100, .mostKnobs = 100});
-  const ProfileSpace narrow =
-      profileSpace({chain()}, {}, *model,
-                   {.layoutFactor = 1.01, .mostLayouts = 1, .knobFactor = 1.01, .mostKnobs = 1});
+  const ProfileSpace wide = decision::profileSpace(
+      {chain()}, {}, *model,
+      {.layoutFactor = 100, .mostLayouts = 1000, .knobFactor = 100, .mostKnobs = 100});
+  const ProfileSpace narrow = decision::profileSpace(
+      {chain()}, {}, *model,
+      {.layoutFactor = 1.01, .mostLayouts = 1, .knobFactor = 1.01, .mostKnobs = 1});
   CHECK(narrow.items.size() < wide.items.size());
   for (size_t kernel = 0; kernel < wide.kernels.size(); ++kernel) {
     const auto best = [&](const ProfileSpace &space) {

@@ -137,8 +137,8 @@ TEST_CASE("what shared memory keeps its place, unless a result is too small for 
                   tensorOf("b", {"j"}, {1024}, {0}, {1}, 1),
                   tensorOf("y", {"i"}, {4096}, {0}, {1}, 2)};
   plan.tensors[2].role = TensorRole::result;
-  plan.memoryPlan = {{.buffer = 0, .in = "workspace", .offset = 4096},
-                     {.buffer = 1, .in = "y", .offset = 2048}};
+  plan.memoryPlan = {{.buffer = 0, .in = {}, .offset = 4096},
+                     {.buffer = 1, .in = {.result = "y"}, .offset = 2048}};
   scaleTensors(plan, {{200}, {200}, {4096}});
   CHECK(plan.memoryPlan.size() == 2);
   scaleTensors(plan, {{200}, {200}, {512}});

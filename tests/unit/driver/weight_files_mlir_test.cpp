@@ -256,7 +256,7 @@ std::vector<PlanTensor> parametersOf(const std::string &preset) {
   if (preset == "longformer-large") flags.dims.insert(flags.dims.end(), {"a=2", "s=2"});
   if (preset == "llama-3-8b") flags.dims.insert(flags.dims.end(), {"g=2", "p=8"});
   ChoiceFlags choices;
-  choices.stacking = "three";
+  choices.stacking = StackingChoice::three;
   choices.chunks = 1;
   TargetFlags target;
   target.profile = "none";

@@ -62,8 +62,8 @@ TEST_CASE("its configurations are listed, priced, and told why not") {
 TEST_CASE("its schedule comes back from plan.json and from a profile's row, and is in the key") {
   const Kernel kernel = copy();
   const Configuration configuration = configurationOf(kernel, 256);
-  CHECK(knobsFromJson(toJson(configuration.knobs, kernel), kernel, "a test") ==
-        configuration.knobs);
+  CHECK(knobsOf(planKnobsFromJson(toJson(planKnobs(configuration.knobs, kernel)), "a test"), kernel,
+                "a test") == configuration.knobs);
   const std::string line = configurationLine(kernel, configuration);
   CHECK(line == "dummy 01>01 threads=256");
   CHECK(parseConfiguration(line, kernel) == configuration);

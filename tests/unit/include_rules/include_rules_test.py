@@ -38,6 +38,11 @@ ONE_FAMILY = {
 }
 EMULATED = 'tests/emulate/host/weft/'
 KEYWORDS = 'emulate_keywords.h'
+# What prices, selects or builds plans: functions, a cost model's answer, and selection's tables.
+DECIDING = re.compile(r'\b(?:buildPlan|selectVariants|select::select|planOf|runInChunks|'
+                      r'chooseChunks|chooseWithinMemory|chooseByMeasuring|costWithStridedViews|'
+                      r'predictGraph|boundOf|memoryUsageEfficiency)\(|(?:\.|->)cost\('
+                      r'|\bselect::(?:Prices|LoopTable)\b')
 
 
 def rules(architecture: str) -> dict[str, set[str]]:
@@ -231,14 +236,25 @@ class IncludeRules(unittest.TestCase):
 
     def test_commands_decide_nothing(self):
         """What prices, selects or builds plans is called by the phase that decides alone."""
-        deciding = re.compile(r'\b(buildPlan|selectVariants|select::select|planOf|runInChunks|'
-                              r'chooseChunks|chooseWithinMemory|chooseByMeasuring)\(')
         found = [
-            f'{file.relative_to(ROOT)}: {call}' for file in sorted((ROOT / 'tools').rglob('*.cpp'))
-            if 'words' not in file.parts
-            for call in deciding.findall(file.read_text(encoding='utf-8'))
+            f'{file.relative_to(ROOT)}: {call}' for file in sorted((ROOT / 'tools').rglob('*'))
+            if file.suffix in {'.h', '.cpp'} and 'words' not in file.parts
+            for call in DECIDING.findall(file.read_text(encoding='utf-8'))
         ]
         self.assertEqual(found, [])
+
+    def test_a_deciding_call_is_found(self):
+        for text in ('x = buildPlan(path);', 'select::select(problem, model);',
+                     'const double s = model.cost(kernel, one).seconds;',
+                     'analytic->cost(kernel, one)', 'costWithStridedViews(*full, k, c)',
+                     'const select::Prices prices(problem, model);',
+                     'select::LoopTable table(kernel);', 'predictGraph(plan, order)',
+                     'entry.bound = boundOf(cost, kernel, device);',
+                     'memoryUsageEfficiency(cost, device)'):
+            self.assertTrue(DECIDING.search(text), text)
+        for text in ('decision::graphOf(plan)', 'chosen.cost.flop', 'compilation.costModel()',
+                     'decision::priceAgain(entry, chosen, prices);'):
+            self.assertFalse(DECIDING.search(text), text)
 
     def test_names_of_test_cases_can_be_wrapped(self):
         """Catch indents the rest of a name by the width before ': ', and prints without end where

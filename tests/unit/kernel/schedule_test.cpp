@@ -14,7 +14,7 @@
 #include "kernel/ConfigurationText.h"
 #include "kernel/Error.h"
 #include "kernel/Family.h"
-#include "plan/PlanConfiguration.h"
+#include "plan/PlanKnobs.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleKernels.h"
 
@@ -198,10 +198,10 @@ TEST_CASE("every value of every field comes back from plan.json") {
   const Kernel sample = kernel();
   forEachSchedule([&](const Family &family, const ScheduleField &field, const Knobs &knobs) {
     INFO(family.name << " " << field.name << " " << field.get(knobs));
-    const nlohmann::json object = toJson(knobs, sample);
+    const nlohmann::json object = toJson(planKnobs(knobs, sample));
     CHECK(object.contains(field.name) ==
           (!field.isOptional || field.get(knobs) != field.get(family.defaults())));
-    CHECK(knobsFromJson(object, sample, "a test") == knobs);
+    CHECK(knobsOf(planKnobsFromJson(object, "a test"), sample, "a test") == knobs);
   });
 }
 
@@ -215,11 +215,11 @@ TEST_CASE("a number outside of a field's range is rejected with the range, its d
       CHECK(field.get(each->defaults()) >= field.least);
       CHECK(field.get(each->defaults()) <= field.most);
       for (const int64_t value : {field.least - 1, field.most + 1}) {
-        nlohmann::json object = toJson(each->defaults(), sample);
+        nlohmann::json object = toJson(planKnobs(each->defaults(), sample));
         object[field.name] = value;
         for (const nlohmann::json &written : {object, nlohmann::json::parse(object.dump())})
           CHECK_THROWS_WITH(
-              knobsFromJson(written, sample, "a test"),
+              planKnobsFromJson(written, "a test"),
               Catch::Contains(fmt::format("knob '{}' must be an integer from {} to {}, not {}",
                                           field.name, field.least, field.most, value)));
       }
@@ -262,11 +262,11 @@ TEST_CASE("a message about an unknown choice lists every choice, in every format
   for (const Family *each : nonEmpty(families()))
     for (const ScheduleField &field : each->schedule) {  // may be empty: a view has no fields
       if (field.kind != Kind::choice) continue;
-      nlohmann::json object = toJson(each->defaults(), sample);
+      nlohmann::json object = toJson(planKnobs(each->defaults(), sample));
       object[field.name] = "nonsense";
       std::string json, row;
       try {
-        knobsFromJson(object, sample, "a test");
+        planKnobsFromJson(object, "a test");
       } catch (const Error &error) {
         json = error.what();
       }

@@ -132,7 +132,8 @@ TEST_CASE(
                          ? Dims{{"b", 1}, {"j", 6}, {"h", 2}, {"p", 4}, {"i", 8}, {"u", 12}}
                          : smallLlama);
     const auto proposed = [&](const std::string &norms) {
-      return proposeVariants(*loaded->module, {.attention = "unfused", .norms = norms});
+      return proposeVariants(*loaded->module, {.attention = AttentionChoice::unfused,
+                                               .norms = parseSpelled<NormChoice>(norms).value()});
     };
     const auto isDecomposed = [](const Variant &variant) {
       return std::ranges::count(variant.rewrites, Rewrite::Kind::decomposeNorms, &Rewrite::kind) ==
@@ -220,9 +221,9 @@ TEST_CASE("in training the backward pass reads statistics: nothing is decomposed
   const auto loaded = preset("paper-encoder", smallEncoder);
   REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
   const size_t fused = proposeVariants(*loaded->module, {}).size();
-  CHECK(proposeVariants(*loaded->module, {.norms = "auto"}).size() == fused);
+  CHECK(proposeVariants(*loaded->module, {.norms = NormChoice::automatic}).size() == fused);
   for (const Variant &variant :
-       nonEmpty(proposeVariants(*loaded->module, {.norms = "decomposed"}))) {
+       nonEmpty(proposeVariants(*loaded->module, {.norms = NormChoice::decomposed}))) {
     CHECK(std::ranges::count(variant.rewrites, Rewrite::Kind::decomposeNorms, &Rewrite::kind) == 0);
     REQUIRE(variant.norms.size() == 2);
     CHECK_THAT(describe(variant.norms[0]), Catch::StartsWith("N010 statistics-are-read"));

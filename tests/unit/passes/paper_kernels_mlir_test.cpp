@@ -223,7 +223,7 @@ TEST_CASE(
   const auto loaded = trained("paper-encoder", smallEncoder);
   size_t stacked = 0;
   for (const Variant &variant :
-       nonEmpty(proposeVariants(*loaded->module, {.attention = "unfused"}))) {
+       nonEmpty(proposeVariants(*loaded->module, {.attention = AttentionChoice::unfused}))) {
     INFO(variantName(variant.rewrites));
     GraphOp graph = graphOf(*variant.module);
     const FusionResult fusions = proposeFusions(graph, FuseOptions{});

@@ -40,7 +40,7 @@ TEST_CASE("no plan of a preset copies the parts of a stacked result") {
     const auto loaded = preset(known.name, {{"b", 8}, {"j", 512}});
     const bool isCut = !loaded->graph().getBody().front().getOps<SliceOp>().empty();
     VariantOptions options;
-    options.attention = "unfused";
+    options.attention = AttentionChoice::unfused;
     for (const Variant &variant : nonEmpty(proposeVariants(*loaded->module, options))) {
       GraphOp graph = graphOf(*variant.module);
       const select::Selection selection = select::select(

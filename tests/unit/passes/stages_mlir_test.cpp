@@ -26,7 +26,7 @@ std::vector<Dataflow> flowsOf(const std::string &model, std::vector<std::string>
   flags.train = train;
   flags.optimizer = optimizer;
   ChoiceFlags choices;
-  choices.norms = norms;
+  choices.norms.text = norms;
   TargetFlags target;
   target.profile = "none";
   Compilation compilation(flags, choices, target);

@@ -92,10 +92,7 @@ Plan randomPlan(uint64_t seed) {
     addKernel(plan, {inputs.begin(), inputs.end()}, outputs,
               isLibrarys ? libraryFamily : loopFamily);
     if (!isLibrarys) continue;
-    plan.kernels.back().knobs = {{"family", "cublaslt"}};
-    for (const ScheduleField &field : libraryFamily.schedule)
-      plan.kernels.back().knobs[field.name] = field.get(LibraryKnobs{});
-    plan.kernels.back().knobs["workspaceBytes"] = 1 << below(14);
+    plan.kernels.back().knobs = {LibraryKnobs{.workspaceBytes = 1 << below(14)}};
   }
   return plan;
 }
@@ -185,7 +182,7 @@ TEST_CASE(
     int64_t separate = 0;
     for (const BufferAllocation &one : plan.memoryPlan) {
       separate += PlanMemory(plan).buffers()[size_t(one.buffer)].bytes;
-      hosted += one.in != "workspace";
+      hosted += !one.in.isWorkspace();
     }
     packed += plan.workspaceBytes < separate;
     CHECK(plan.workspaceBytes <= separate);
@@ -235,10 +232,7 @@ TEST_CASE(
   addKernel(plan, {t}, {b}, libraryFamily);
   addKernel(plan, {b}, {y});
   for (const size_t kernel : {1, 2}) {
-    plan.kernels[kernel].knobs = {{"family", "cublaslt"}};
-    for (const ScheduleField &field : libraryFamily.schedule)
-      plan.kernels[kernel].knobs[field.name] = field.get(LibraryKnobs{});
-    plan.kernels[kernel].knobs["workspaceBytes"] = 4096;
+    plan.kernels[kernel].knobs = {LibraryKnobs{.workspaceBytes = 4096}};
   }
   assignBuffers(plan, std::vector<int>(plan.tensors.size(), -1), {{}, {}, {t}, {}});
   orderKernels(plan);
@@ -316,7 +310,7 @@ TEST_CASE("a result holds temporaries until it is written, if that makes the wor
   assign(plan);
   const PlanMemory memory(plan);
   CHECK(plan.workspaceBytes == 512);  // two live at a time, one of them in y
-  CHECK(std::ranges::count(plan.memoryPlan, "y", &BufferAllocation::in) >= 1);
+  CHECK(std::ranges::count(plan.memoryPlan, BufferHost{.result = "y"}, &BufferAllocation::in) >= 1);
   // The last one is read while y is written.
   CHECK_FALSE(memory.rangeOf(plan.tensors[3]).overlaps(memory.rangeOf(plan.tensors[4])));
   Plan larger = chain({512, 512});  // do not fit into y
@@ -328,10 +322,7 @@ TEST_CASE("a library's workspace lives as long as its kernel") {
   Plan plan = chain({256, 256, 256, 256});
   for (const size_t kernel : {1, 3}) {
     plan.kernels[kernel].family = libraryFamily;
-    plan.kernels[kernel].knobs = {{"family", "cublaslt"}};
-    for (const ScheduleField &field : libraryFamily.schedule)
-      plan.kernels[kernel].knobs[field.name] = field.get(LibraryKnobs{});
-    plan.kernels[kernel].knobs["workspaceBytes"] = 4096;
+    plan.kernels[kernel].knobs = {LibraryKnobs{.workspaceBytes = 4096}};
   }
   assign(plan);
   CHECK(plan.workspaceBytes == 4096 + 512);  // the two share; of the temporaries one lies in y
@@ -340,7 +331,7 @@ TEST_CASE("a library's workspace lives as long as its kernel") {
            one.buffer == plan.kernels[3].workspaceBuffer;
   };
   for (const BufferAllocation &one : nonEmpty(plan.memoryPlan, isOfLibrary))
-    CHECK(one.in == "workspace");
+    CHECK(one.in.isWorkspace());
 }
 
 TEST_CASE("a result lies over an operand that nothing else reads") {
@@ -405,11 +396,11 @@ TEST_CASE("lives that share bytes by hand") {
                Catch::Contains("kernels[4] (k4): it writes 'late' over the result 'y'"));
   }
   SECTION("in an argument") {
-    place(1).in = "x";
+    place(1).in = {.result = "x"};
     CHECK_THAT(rejection(), Catch::Contains("\"x\" is neither \"workspace\" nor a result"));
   }
   SECTION("beyond a result") {
-    place(1).in = "y";
+    place(1).in = {.result = "y"};
     place(1).offset = 256;
     CHECK_THAT(rejection(), Catch::Contains("reaches beyond the 512 bytes of 'y'"));
   }
@@ -489,10 +480,7 @@ TEST_CASE("what does not fit says what cuBLASLt needs, and the batch that fits")
   plan.model = "model";
   plan.dims = {{"b", 16}};
   plan.kernels[1].family = libraryFamily;
-  plan.kernels[1].knobs = {{"family", "cublaslt"}};
-  for (const ScheduleField &field : libraryFamily.schedule)
-    plan.kernels[1].knobs[field.name] = field.get(LibraryKnobs{});
-  plan.kernels[1].knobs["workspaceBytes"] = 1 << 20;
+  plan.kernels[1].knobs = {LibraryKnobs{.workspaceBytes = 1 << 20}};
   assign(plan);
   const PlanMemory memory(plan);
   const int64_t needed = memory.bytes();

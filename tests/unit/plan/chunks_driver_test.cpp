@@ -2,19 +2,23 @@
 #include "codegen/Emit.h"
 #include "codegen/SourceHash.h"
 #include "codegen/families/loop/LoopKnobs.h"
+#include "kernel/ChunkOrigins.h"
 #include "kernel/Error.h"
+#include "kernel/VisibleWork.h"
 #include "kernel/reference/PointEvaluator.h"
 #include "passes/configure/Families.h"
+#include "passes/decide/ChunkSpace.h"
 #include "plan/Buffers.h"
 #include "plan/PlanChunks.h"
 #include "plan/PlanConfiguration.h"
 #include "plan/PlanLiveness.h"
 #include "plan/PlanMemory.h"
 #include "tests/support/NonEmpty.h"
+#include "tests/unit/samples/SampleCounting.h"
 #include "tests/unit/samples/SampleKernels.h"
 #include "tests/unit/samples/SamplePrologues.h"
 #include "tests/unit/samples/SampleSoftmaxes.h"
-#include "tools/driver/ChunkSpace.h"
+#include "tools/driver/Emission.h"
 
 #include <catch2/catch.hpp>
 
@@ -27,6 +31,8 @@ using weft::test::nonEmpty;
 using namespace weft::driver;
 
 namespace {
+
+bool ofOlderText(const ChosenKernel &chosen) { return isOfOlderText(chosen, "sm_90a"); }
 
 const std::map<char, int64_t> extents = {{'b', 2},  {'h', 6}, {'j', 32},
                                          {'k', 32}, {'p', 8}, {'w', 8}};
@@ -103,7 +109,7 @@ protected:
     });
     REQUIRE(chosen.configuration.outputs.size() == outputs.size());
     entry.family = chosen.configuration.knobs.family();
-    entry.knobs = toJson(chosen.configuration.knobs, kernel);
+    entry.knobs = planKnobs(chosen.configuration.knobs, kernel);
     planned.plan.kernels.push_back(std::move(entry));
     planned.kernels.push_back(std::move(chosen));
   }
@@ -407,6 +413,101 @@ TEST_CASE("a chunk draws the dropout masks of the whole") {
 
 namespace {
 
+/// Where an element of a chunk lies in the whole.
+std::vector<int64_t> placed(const Kernel &kernel, ValueId value, std::span<const int64_t> at,
+                            const std::string &axis, int64_t start) {
+  std::vector<int64_t> place(at.begin(), at.end());
+  const std::vector<AxisId> &axes = kernel.values[size_t(value)].axes;
+  for (size_t dimension = 0; dimension < axes.size(); ++dimension)
+    if (kernel.axes[size_t(axes[dimension])].name == axis) place[dimension] += start;
+  return place;
+}
+
+/// How many elements of a chunk are not those of the whole. `isCounted`: from where it starts.
+int differences(const Kernel &whole, const std::string &axis, int64_t start, bool isCounted) {
+  const Kernel cut = onChunk(whole, axis, start, extents.at(axis[0]) / 2);
+  Kernel chunk = cut;
+  if (!isCounted) chunk.body[0].attributes.erase("origins");
+  const auto element = [](size_t input, std::span<const int64_t> at) {
+    int64_t number = int64_t(input) + 1;
+    for (const int64_t place : at) number = number * 37 + place;
+    return input == 0 ? 1 + double(number % 101) / 8 : double(number % 5);
+  };
+  std::vector<reference::ElementReader> ofWhole, ofChunk;
+  for (size_t input = 0; input < whole.inputs.size(); ++input) {
+    ofWhole.push_back([=](std::span<const int64_t> at) { return element(input, at); });
+    ofChunk.push_back([=, &whole](std::span<const int64_t> at) {
+      return element(input, placed(whole, whole.inputs[input], at, axis, start));
+    });
+  }
+  reference::PointEvaluator of(whole, ofWhole, {}), ofPart(chunk, ofChunk, {});
+  int different = 0;
+  const auto extent = [&](size_t dimension) { return chunk.axes[dimension].extent; };
+  for (int64_t b = 0; b < extent(0); ++b)
+    for (int64_t h = 0; h < extent(1); ++h)
+      for (int64_t j = 0; j < extent(2); ++j)
+        for (int64_t k = 0; k < extent(3); ++k) {
+          const std::vector<int64_t> at{b, h, j, k};
+          different += ofPart.output(0, at).value !=
+                       of.output(0, placed(whole, whole.outputs[0], at, axis, start)).value;
+        }
+  return different;
+}
+
+}  // namespace
+
+TEST_CASE("masks, slopes and rotations count from where their chunk starts") {
+  for (const auto &[name, whole] : nonEmpty(samples::countingKernels(extents)))
+    for (const char *axis : {"b", "h", "j"}) {
+      INFO(name << " along " << axis);
+      const bool isCounted = axis[0] == 'j' || (axis[0] == 'h' && name == "alibi");
+      const AxisId index =
+          int(std::ranges::find(whole.axes, axis, &Axis::name) - whole.axes.begin());
+      CHECK(countsAlong(whole, whole.body[0], index) == isCounted);
+      const int64_t half = extents.at(axis[0]) / 2;
+      for (const int64_t start : {int64_t(0), half})
+        CHECK(differences(whole, axis, start, true) == 0);
+      CHECK((differences(whole, axis, half, false) > 0) == isCounted);
+    }
+}
+
+TEST_CASE("the expression of a chunk says where it starts, and its key differs by that") {
+  const Kernel whole = samples::countingKernels(extents).front().whole;  // causal
+  const Kernel first = onChunk(whole, "j", 0, 8), last = onChunk(whole, "j", 24, 8);
+  CHECK(first.body[0].expression.text() == whole.body[0].expression.text());
+  CHECK_THAT(last.body[0].expression.text(), Catch::Contains("[2] + 24"));
+  CHECK(canonicalText(first) != canonicalText(last));
+  CHECK(onChunk(whole, "h", 1, 2).body[0].attributes == whole.body[0].attributes);
+}
+
+TEST_CASE("of a causal mask the last chunk of queries leaves most") {
+  samples::KernelBuilder builder("scores", only("hjkp"));
+  const int q = builder.input("q", "hjp"), keys = builder.input("keys", "hkp");
+  const int gemm =
+      builder.op("contract", OperatorClass::contraction, {q, keys}, "gemm", "hjk", "p");
+  builder.last().attributes = {{"spec", std::string("hjp,hkp->hjk")}};
+  builder.last().flop = 1e6;
+  const int y = builder.op("mask", OperatorClass::elementwise, {gemm}, "y", "hjk");
+  builder.last().attributes = {
+      {"kind", std::string("causal")}, {"query", int64_t(1)}, {"key", int64_t(2)}};
+  builder.compute(maskExpression({.key = 2, .query = 1}));
+  const Kernel whole = builder.build({y});
+  CHECK(visibleShare(whole) == Approx(33.0 / 64));
+  CHECK(visibleShare(onChunk(whole, "j", 0, 8)) == Approx(4.5 / 32));
+  CHECK(visibleShare(onChunk(whole, "j", 24, 8)) == Approx(28.5 / 32));
+}
+
+TEST_CASE("what reads an operand beyond its chunk runs on none") {
+  for (const auto &[name, whole] : nonEmpty(samples::countingKernels(extents))) {
+    if (name != "document" && name != "rotary") continue;
+    INFO(name);
+    CHECK_THAT(rejectionOf([&, &whole = whole] { onChunk(whole, "k", 0, 16); }),
+               Catch::Contains("does not run on chunks of axis k"));
+  }
+}
+
+namespace {
+
 /// softmax(x) over k, dropped, times v.
 Kernel droppedFold(const std::string &lettersOfX) {
   samples::KernelBuilder builder("fold", extents);
@@ -503,7 +604,7 @@ TEST_CASE("a chunk takes the fastest of its rows, and without any the whole's kn
   runInChunks(chunks.planned, chunks.viewOf, {.count = 2, .prices = measured.get()});
   CHECK(chunks.planned.kernels[1].configuration.knobs == rows[1].knobs);
   CHECK(chunks.planned.plan.kernels[1].knobs ==
-        toJson(rows[1].knobs, chunks.planned.kernels[1].kernel));
+        planKnobs(rows[1].knobs, chunks.planned.kernels[1].kernel));
   CHECK(chunks.planned.plan.kernels[1].measured);
   CHECK(chunks.planned.plan.kernels[1].seconds == 1e-6);
   CHECK_FALSE(chunks.planned.plan.kernels[0].measured);
@@ -519,16 +620,16 @@ TEST_CASE("a profile for plans in chunks has every kernel of theirs once") {
     runInChunks(chunks.planned, chunks.viewOf, {.count = count, .prices = model.get()});
     plans.push_back(chunks.planned);
   }
-  const ProfileSpace space = chunkSpace(plans, *model, {}, "sm_90a");
+  const decision::ProfileSpace space = decision::chunkSpace(plans, *model, {}, ofOlderText);
   std::vector<Kernel> softmaxes, contractions;
-  for (const ProfileKernelSpace &one : space.kernels)
+  for (const decision::ProfileKernelSpace &one : space.kernels)
     (contractionValues(one.kernel) ? contractions : softmaxes).push_back(one.kernel);
   REQUIRE(softmaxes.size() == 2);  // on a batch, and on a head of all batches
   CHECK(softmaxes[0].axes != softmaxes[1].axes);
   CHECK(contractions.size() == 4);  // of the two before and behind it
   CHECK(space.items.size() >= 8);
   std::set<std::string> lines;
-  for (const ProfileItem &item : nonEmpty(space.items))
+  for (const decision::ProfileItem &item : nonEmpty(space.items))
     CHECK(lines.insert(item.subject + item.line).second);
 }
 
@@ -544,8 +645,8 @@ TEST_CASE("kernels of a profile go by their candidate's name, whatever character
         chosen.candidateName + "__b_h_j_k";
   }
   runInChunks(chunks.planned, chunks.viewOf, {.count = 2, .prices = model.get()});
-  for (const ProfileKernelSpace &one :
-       nonEmpty(chunkSpace({chunks.planned}, *model, {}, "sm_90a").kernels))
+  for (const decision::ProfileKernelSpace &one :
+       nonEmpty(decision::chunkSpace({chunks.planned}, *model, {}, ofOlderText).kernels))
     CHECK(candidates.contains(one.name));
 }
 
@@ -556,9 +657,10 @@ TEST_CASE("what was measured of an older text is measured again, as it was chose
   softmax.cost.measured = true;
   softmax.cost.source =
       codegen::sourceHash(codegen::emit(softmax.kernel, softmax.configuration, "sm_90a").timedText);
-  CHECK(chunkSpace({whole.planned}, *analytic, {}, "sm_90a").items.empty());
+  CHECK(decision::chunkSpace({whole.planned}, *analytic, {}, ofOlderText).items.empty());
   softmax.cost.source = "0123456789abcdef";
-  const ProfileSpace space = chunkSpace({whole.planned, whole.planned}, *analytic, {}, "sm_90a");
+  const decision::ProfileSpace space =
+      decision::chunkSpace({whole.planned, whole.planned}, *analytic, {}, ofOlderText);
   REQUIRE(space.items.size() == 1);
   CHECK(space.items.front().again);
   CHECK(space.items.front().configuration == softmax.configuration);

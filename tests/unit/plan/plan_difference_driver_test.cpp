@@ -177,7 +177,7 @@ TEST_CASE("chunks of a kernel are one") {
   for (int chunk = 0; chunk < 2; ++chunk) {
     b.kernel("work__i" + std::to_string(4 * chunk), {"x"}, {"y"}, {"%0 = relu %x"}, 3e-6);
     b.artifact.plan.kernels.back().chunk =
-        PlanChunk{.region = 0, .axis = "i", .start = 4 * chunk, .size = 4};
+        PlanChunk{.region = 0, .axis = "i", .start = 4 * chunk, .size = 4, .whole = "work"};
   }
   const PlanDifference difference = differenceOf(a.artifact, b.artifact);
   REQUIRE(difference.groups.size() == 1);

@@ -6,6 +6,7 @@
 #include "kernel/Device.h"
 #include "kernel/Error.h"
 #include "kernel/TextWidth.h"
+#include "passes/configure/CostModel.h"
 #include "tests/support/NonEmpty.h"
 #include "tools/driver/EstimateError.h"
 #include "tools/driver/FirstLines.h"
@@ -54,8 +55,8 @@ PlanKernel kernel(const std::string &name, const std::string &op, std::vector<in
   kernel.measured = measured;
   kernel.key = name;
   if (op != "slice") kernel.textHash = "text of " + name;
-  kernel.bound = "memory";
-  kernel.knobs = op == "slice" ? json{{"family", "view"}} : json{{"family", "loop"}};
+  kernel.bound = Bound::memory;
+  kernel.knobs = op == "slice" ? PlanKnobs{ViewKnobs{}} : PlanKnobs{LoopKnobs{}};
   return kernel;
 }
 
@@ -158,7 +159,8 @@ TEST_CASE("chunks and repeats are one row, other kernels are not") {
   Plan plan = chain();
   for (const int64_t start : {0, 8}) {
     PlanKernel one = kernel(fmt::format("score__h_b__h{}", start), "contract", {0}, 1, 5);
-    one.chunk = PlanChunk{.region = 0, .axis = "h", .start = start, .size = 8};
+    one.chunk =
+        PlanChunk{.region = 0, .axis = "h", .start = start, .size = 8, .whole = "score__h_b"};
     plan.kernels.push_back(one);
   }
   plan.kernels.push_back(kernel("norm__b_j_2", "layer_norm", {2}, 3, 10));
@@ -451,7 +453,7 @@ TEST_CASE("a kernel is found by its name, its label, or how its name begins") {
     add(name);
   for (const int start : {0, 8}) {
     add("score__h_b_j_k__h" + std::to_string(start));
-    plan.kernels.back().chunk = PlanChunk{.axis = "h", .start = start};
+    plan.kernels.back().chunk = PlanChunk{.axis = "h", .start = start, .whole = "score__h_b_j_k"};
   }
   const auto found = [&](const std::string &name) { return findKernel(plan, name).name; };
   CHECK(found("norm") == "norm");

@@ -60,7 +60,7 @@ module {
   }
 }
 )");
-  return artifactOf({.model = file}, {.fuseRules = "none"}, "h200");
+  return artifactOf({.model = file}, {.fuseRules = FuseRules::none}, "h200");
 }
 
 /// Together they have packed parameters, views, a backward pass, parts, maps, dropout, library
@@ -70,11 +70,14 @@ const std::vector<runtime::Artifact> &samples() {
                                  tiles = {"b=2", "j=64", "h=2", "p=64", "i=128", "u=256"};
   static const std::vector<runtime::Artifact> artifacts = {
       artifactOf({.model = "paper-encoder", .train = true, .dims = small},
-                 {.attention = "unfused", .stacking = "three"}, "h200"),
+                 {.attention = AttentionChoice::unfused, .stacking = StackingChoice::three},
+                 "h200"),
       artifactOf({.model = "paper-encoder", .dims = small},
-                 {.attention = "unfused", .stacking = "separate"}, "a100", 2),
+                 {.attention = AttentionChoice::unfused, .stacking = StackingChoice::separate},
+                 "a100", 2),
       artifactOf({.model = "paper-encoder", .dims = tiles},
-                 {.attention = "unfused", .stacking = "three"}, "h200"),
+                 {.attention = AttentionChoice::unfused, .stacking = StackingChoice::three},
+                 "h200"),
       workspaceArtifact()};
   return artifacts;
 }

@@ -228,7 +228,8 @@ TEST_CASE("a workspace that is not what the kernel takes is rejected") {
              Catch::Contains("its workspace shares memory with 't0'"));
   CHECK_THAT(rejected([](PlanKernel &one, Plan &plan) {
                for (BufferAllocation &place : plan.memoryPlan)
-                 if (place.buffer == one.workspaceBuffer) place.in = "y", place.offset = 0;
+                 if (place.buffer == one.workspaceBuffer)
+                   place.in = {.result = "y"}, place.offset = 0;
              }),
              Catch::Contains("works in: it lies in the workspace"));
 }
@@ -263,10 +264,7 @@ TEST_CASE("a workspace that has grown lies behind all temporaries; one that is g
 TEST_CASE("a library GEMM names its workspace by its knobs alone") {
   PlanKernel gemm;
   gemm.family = libraryFamily;
-  gemm.knobs = {{"family", "cublaslt"}};
-  for (const ScheduleField &field : libraryFamily.schedule)
-    gemm.knobs[field.name] = field.get(LibraryKnobs{});
-  gemm.knobs["workspaceBytes"] = 4096;
+  gemm.knobs = {LibraryKnobs{.workspaceBytes = 4096}};
   gemm.workspaceBuffer = 3;
   CHECK(workspaceBytesOf(gemm) == 4096);
   Plan plan;

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+#include "codegen/families/view/ViewKnobs.h"
 #include "kernel/Error.h"
 #include "runtime/artifact/Artifact.h"
 #include "runtime/system/Files.h"
@@ -155,10 +156,64 @@ TEST_CASE(
   CHECK_THAT(errorOf(ErrorKind::badInput, [&] { verify(plan, "p"); }),
              Catch::Contains("kernels[1] (second): it starts early"));
   plan.kernels[1].family = sm90GemmFamily;
-  plan.kernels[1].knobs = {{"family", "gemm-sm90"}, {"schedule", "single-consumer"}};
+  plan.kernels[1].knobs = {Sm90GemmKnobs{.schedule = Sm90Schedule::singleConsumer}};
   CHECK_NOTHROW(verify(plan, "p"));
-  plan.kernels[1].knobs["schedule"] = "ping-pong";
+  plan.kernels[1].knobs = {Sm90GemmKnobs{.schedule = Sm90Schedule::pingPong}};
   CHECK_THROWS_AS(verify(plan, "p"), Error);
+}
+
+TEST_CASE("a plan says what its chunks are of, whatever they are called") {
+  Plan plan = exampleArtifact().plan;
+  plan.kernels[0].name = "renamed__by_hand";
+  plan.kernels[0].chunk = PlanChunk{.axis = "i", .start = 8, .size = 8, .whole = "first"};
+  plan.tensors[1].name = "t__i8", plan.tensors[1].chunkOf = "t";
+  const Plan read = planFromJson(toJson(plan), "p");
+  CHECK(read == plan);
+  CHECK(wholeName(read.kernels[0]) == "first");
+  CHECK(wholeName(read.kernels[1]) == "second");
+  plan.tensors[1].name = "u__i8", plan.tensors[1].chunkOf = "";  // which is no chunk of u
+  CHECK(planFromJson(toJson(plan), "p").tensors[1].chunkOf == "");
+  // Plans from before say it by their names.
+  json old = toJson(plan);
+  old["kernels"][0]["name"] = "first__i8";
+  old["kernels"][0]["chunk"].erase("whole");
+  const Plan told = planFromJson(old, "p");
+  CHECK(wholeName(told.kernels[0]) == "first");
+  CHECK(told.tensors[1].chunkOf == "u");
+}
+
+TEST_CASE("knobs of plan.json are those of a family, and axes stand by their names") {
+  const Plan plan = exampleArtifact().plan;
+  json text = toJson(plan);
+  json &knobs = text["kernels"][0]["knobs"];
+  CHECK(knobs["family"] == "loop");
+  CHECK(knobs["vectorWidth"] == 8);
+  knobs["vectorAxis"] = "i", knobs["laneAxis"] = "b";
+  const Plan edited = planFromJson(text, "p");
+  CHECK(edited.kernels[0].knobs.axes == std::vector<std::string>{"i", "b"});
+  CHECK(toJson(edited) == text);
+  const auto rejected = [&](const char *name, const json &value) {
+    json broken = text;
+    broken["kernels"][0]["knobs"][name] = value;
+    return errorOf(ErrorKind::badInput, [&] { planFromJson(broken, "p"); });
+  };
+  CHECK_THAT(rejected("vectorWidht", 8),
+             Catch::Contains("kernel 'first': unknown knob") && Catch::Contains("'vectorWidth'"));
+  CHECK_THAT(rejected("family", "lop"), Catch::Contains("unknown family 'lop'"));
+  CHECK_THAT(rejected("threads", -5), Catch::Contains("'threads' must be an integer from"));
+  CHECK_THAT(rejected("vectorAxis", 3), Catch::Contains("must name an axis, not 3"));
+}
+
+TEST_CASE("what limits a kernel is one of four, or nothing") {
+  json text = toJson(exampleArtifact().plan);
+  CHECK(text["kernels"][0]["bound"] == "");
+  for (const char *bound : {"memory", "tensor", "fma", "launch"}) {
+    text["kernels"][0]["bound"] = bound;
+    CHECK(boundName(planFromJson(text, "p").kernels[0]) == bound);
+  }
+  text["kernels"][0]["bound"] = "cache";
+  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { planFromJson(text, "p"); }),
+             Catch::Contains("\"cache\" is none of memory, tensor, fma, launch"));
 }
 
 TEST_CASE("an initial value is written where a tensor has one; plans from before have none") {
@@ -377,7 +432,7 @@ TEST_CASE("what emission derives must stand in a plan that runs") {
         expected = "kernels[0] (first): it has neither source nor library GEMM";
   }
   SECTION("family") {
-    plan.kernels[0].knobs["family"] = "view", expected = "kernels[0] (first): its family is loop";
+    plan.kernels[0].knobs = {ViewKnobs{}}, expected = "kernels[0] (first): its family is loop";
   }
   REQUIRE_NOTHROW(verify(plan, "p"));
   CHECK_THAT(errorOf(ErrorKind::badInput, [&] { verifyDerived(plan, "p"); }),

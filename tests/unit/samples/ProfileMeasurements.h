@@ -4,7 +4,7 @@
 
 #include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Profile.h"
-#include "tools/driver/ProfileSpace.h"
+#include "passes/decide/ProfileSpace.h"
 
 namespace weft::samples {
 
@@ -16,19 +16,19 @@ inline double pretendedSeconds(double modelled, const std::string &subject,
 }
 
 /// A measurement for every item of the space, and for every GEMM some algorithms.
-inline Profile completeProfile(const driver::ProfileSpace &space) {
+inline Profile completeProfile(const decision::ProfileSpace &space) {
   Profile profile{.device = "h200", .protocols = {{1, "pretended"}}, .kernels = {}};
   const auto measurement = [](double seconds, const Family &family) {
     return ProfileMeasurement{
         .seconds = seconds, .n = 9, .spread = 0.01, .familyVersion = family.version};
   };
-  for (const driver::ProfileItem &item : space.items) {
+  for (const decision::ProfileItem &item : space.items) {
     const Kernel &kernel = space.kernels[item.kernel].kernel;
     addMeasurement(profile, kernel, item.configuration,
                    measurement(pretendedSeconds(item.modelled, item.subject, item.line),
                                item.configuration.knobs.family()));
   }
-  for (const driver::ProfileGemm &gemm : space.gemms)
+  for (const decision::ProfileGemm &gemm : space.gemms)
     for (const int tile : {17, 20, 35}) {
       const LibraryKnobs knobs{.libraryVersion = 130100, .algorithm = 66, .tile = tile};
       const std::string line = gemmLine(gemm.place, knobs);

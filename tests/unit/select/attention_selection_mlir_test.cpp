@@ -104,8 +104,10 @@ weft.graph @g(%q: !q, %k: !k, %v: !v) -> !y {
 
 /// The fused variant of a trained graph.
 Variant fusedVariant(Loaded &loaded) {
-  std::vector<Variant> variants = proposeVariants(
-      *loaded.module, {.attention = "fused", .stacking = "separate", .canFuseAttention = true});
+  std::vector<Variant> variants =
+      proposeVariants(*loaded.module, {.attention = AttentionChoice::fused,
+                                       .stacking = StackingChoice::separate,
+                                       .canFuseAttention = true});
   REQUIRE(variants.size() == 1);
   return std::move(variants.front());
 }

@@ -79,8 +79,9 @@ void checkKernels(const decision::SelectedVariant &variant) {
 }
 
 void checkChosen(const std::string &batch, const std::string &length) {
-  Compilation compilation({.model = "paper-encoder", .train = true, .dims = {batch, length}},
-                          {.attention = "unfused", .stacking = "separate"}, {});
+  Compilation compilation(
+      {.model = "paper-encoder", .train = true, .dims = {batch, length}},
+      {.attention = AttentionChoice::unfused, .stacking = StackingChoice::separate}, {});
   compilation.import();
   checkKernels(compilation.decide(compilation.propose(Phase::import)).best());
 }

@@ -3,13 +3,14 @@
 #include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/families/view/ViewKnobs.h"
 #include "passes/configure/StridedViews.h"
+#include "passes/decide/ChunkSpace.h"
 #include "passes/decide/PathPlan.h"
 #include "plan/TensorLayout.h"
 #include "runtime/system/Files.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/support/TemporaryTestFolder.h"
 #include "tests/unit/samples/PlanResults.h"
-#include "tools/driver/ChunkSpace.h"
+#include "tools/driver/Emission.h"
 
 #include <fmt/ranges.h>
 #include <catch2/catch.hpp>
@@ -20,12 +21,14 @@ using namespace weft::driver;
 
 namespace {
 
+bool ofOlderText(const ChosenKernel &chosen) { return isOfOlderText(chosen, "sm_90a"); }
+
 const std::string stacked =
     "stack-q_product-k_product-v_product+stack-dX-wq-wk-wv+stack-dW-wq-wk-wv";
 
 ChoiceFlags choices(const std::string &variant, const std::vector<std::string> &pins) {
   ChoiceFlags flags;
-  flags.attention = "unfused";
+  flags.attention = AttentionChoice::unfused;
   flags.variant = variant;
   flags.pins = pins;
   return flags;
@@ -487,11 +490,11 @@ TEST_CASE("a strict cost model admits contiguous views and no strided ones") {
 TEST_CASE("a plan uses the measurements of strided views that a profile of its chunk space has") {
   const Body &body = *std::ranges::find(bodies, std::string("along the inner axis"), &Body::name);
   const Written before(textOf(body), body.pins);
-  const ProfileSpace space =
-      chunkSpace({before.planned}, *analyticCostModel(findDevice("h200")), {}, "sm_90a");
+  const decision::ProfileSpace space = decision::chunkSpace(
+      {before.planned}, *analyticCostModel(findDevice("h200")), {}, ofOlderText);
   REQUIRE_FALSE(space.items.empty());
   Profile profile{.device = "h200", .protocols = {{1, "pretended"}}, .kernels = {}};
-  for (const ProfileItem &item : nonEmpty(space.items)) {
+  for (const decision::ProfileItem &item : nonEmpty(space.items)) {
     const Kernel &kernel = space.kernels[item.kernel].kernel;
     CHECK(hasStridedView(kernel, item.configuration));
     addMeasurement(profile, kernel, item.configuration,

@@ -42,7 +42,7 @@ select::Problem pair() {
 }
 
 Profile profileOf(const select::Problem &problem) {
-  return completeProfile(profileSpace({problem}, {}, *analyticCostModel(device()), {}));
+  return completeProfile(decision::profileSpace({problem}, {}, *analyticCostModel(device()), {}));
 }
 
 std::unique_ptr<CostModel> modelOf(Profile profile, bool strict = false) {
@@ -72,13 +72,14 @@ size_t transposesIn(const select::SelectionResult &plan) {
 }  // namespace
 
 TEST_CASE("every pair of layouts that a tensor keeps is an item of the space") {
-  const ProfileSpace space = profileSpace({chain()}, {}, *analyticCostModel(device()),
-                                          {.layoutFactor = 1, .mostLayouts = 1, .mostKnobs = 1});
+  const decision::ProfileSpace space =
+      decision::profileSpace({chain()}, {}, *analyticCostModel(device()),
+                             {.layoutFactor = 1, .mostLayouts = 1, .mostKnobs = 1});
   const select::Problem problem = chain();
   const std::string subject =
       profileHash(kernelSubject(select::transposeKernel(problem.tensors.at(2))).text);
   std::set<std::string> pairs;
-  for (const ProfileItem &item : space.items)
+  for (const decision::ProfileItem &item : space.items)
     if (item.subject == subject) pairs.insert(std::string(splitLine(item.line).layouts));
   CHECK(pairs == std::set<std::string>{"01>10", "10>01"});
 }

@@ -20,7 +20,8 @@ void checkCovered(const std::string &preset, std::vector<std::string> dims) {
   compilation.import();
   const std::vector<select::Problem> problems =
       compilation.problems(compilation.propose(Phase::import));
-  const ProfileSpace space = profileSpace(problems, {}, compilation.costModel(), {});
+  const decision::ProfileSpace space =
+      decision::profileSpace(problems, {}, compilation.costModel(), {});
   const Profile profile = completeProfile(space);
   const auto whole = measuredCostModel(findDevice("h200"), profile, "profile p", true);
   const auto thin = measuredCostModel(findDevice("h200"), thinned(profile, 1), "profile p", true);

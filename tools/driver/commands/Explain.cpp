@@ -216,7 +216,7 @@ Explanation explain(const ExplainFlags &flags) {
 /// The folder may stand behind --attention, which takes a kind for models alone.
 void sortAttention(ExplainFlags &flags) {
   const std::string &value = flags.attention;
-  const bool isKind = std::ranges::count(attentionKinds, value) > 0;
+  const bool isKind = parseSpelled<AttentionChoice>(value).has_value();
   if (flags.model.model.empty() && !value.empty() && !isKind)
     flags.model.model = std::exchange(flags.attention, "");
   if (flags.model.model.empty())
@@ -226,8 +226,8 @@ void sortAttention(ExplainFlags &flags) {
   if (isModel) {
     if (flags.attention.empty())
       throw Error::badInput("--attention: explain MODEL --movement takes a kind: {}",
-                            fmt::join(attentionKinds, ", "));
-    flags.choices.attention = flags.attention;
+                            fmt::join(allSpellings<AttentionChoice>(), ", "));
+    flags.choices.attention.text = flags.attention;
   } else if (!flags.attention.empty()) {
     throw Error::badInput(
         "explain {}: --attention {} chooses, and explain shows what was chosen; nearest: explain "

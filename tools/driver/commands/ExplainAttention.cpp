@@ -21,7 +21,7 @@ constexpr auto left = Table::Align::left, right = Table::Align::right;
 
 /// The plan of the whole model with every attention in one kind.
 struct WholePlan {
-  std::string kind;
+  AttentionChoice kind;
   double seconds = 0;  ///< as one graph
   int64_t workspaceBytes = 0;
   std::string rejection;  ///< why there is none
@@ -29,7 +29,7 @@ struct WholePlan {
 
 std::vector<WholePlan> wholePlans(const Request &request) {
   std::vector<WholePlan> plans;
-  for (const char *kind : pricedKinds) {
+  for (const AttentionChoice kind : pricedKinds) {
     ChoiceFlags choices = request.choices;
     choices.attention = kind;
     WholePlan whole{.kind = kind, .rejection = ""};
@@ -60,24 +60,24 @@ bool holds(const PlanKernel &kernel, OpKind kind) {
 }
 
 /// The kind in which the plan computes an attention: by the kernel that writes its output.
-std::string chosenKind(const Plan &plan, const AttentionSite &site) {
+AttentionChoice chosenKind(const Plan &plan, const AttentionSite &site) {
   for (const PlanKernel &kernel : plan.kernels)
     for (const int tensor : kernel.outputs) {
       if (plan.tensors[size_t(tensor)].logical != site.output) continue;
       if (holds(kernel, OpKind::identity) && kernel.ops.size() == 1) continue;  // a transpose
-      if (holds(kernel, OpKind::onlineSoftmaxContract)) return "fused";
-      if (holds(kernel, OpKind::globalScaling)) return "recomposed";
+      if (holds(kernel, OpKind::onlineSoftmaxContract)) return AttentionChoice::fused;
+      if (holds(kernel, OpKind::globalScaling)) return AttentionChoice::recomposed;
     }
   const bool isDecomposed = std::ranges::any_of(
       plan.kernels, [](const PlanKernel &kernel) { return holds(kernel, OpKind::localSoftmax); });
-  return isDecomposed ? "decomposed" : "unfused";
+  return isDecomposed ? AttentionChoice::decomposed : AttentionChoice::unfused;
 }
 
 /// Why a kind was chosen: it was asked for, it is the fastest here, or the whole plan is.
-std::string whyChosen(const std::string &chosen, const Request &request, const SitePrices &prices,
+std::string whyChosen(AttentionChoice chosen, const Request &request, const SitePrices &prices,
                       const std::vector<WholePlan> &wholes) {
-  if (request.choices.attention != "auto")
-    return fmt::format("--attention {} asked for it", request.choices.attention);
+  if (request.choices.attention != AttentionChoice::automatic)
+    return fmt::format("--attention {} asked for it", request.choices.attention.text);
   const PricedKind *own = nullptr, *best = nullptr;
   for (const PricedKind &kind : prices.kinds) {
     if (!kind.figures || !kind.figures->notConsidered.empty()) continue;
@@ -94,8 +94,8 @@ std::string whyChosen(const std::string &chosen, const Request &request, const S
   }
   if (same && same->seconds <= fastest->seconds)
     return fmt::format("the whole plan is the fastest with it{}",
-                       best ? fmt::format(", though {} is faster here", best->kind) : "");
-  return best ? fmt::format("{} is faster here by today's prices", best->kind)
+                       best ? fmt::format(", though {} is faster here", spelled(best->kind)) : "");
+  return best ? fmt::format("{} is faster here by today's prices", spelled(best->kind))
               : "no other kind is considered here";
 }
 
@@ -117,8 +117,8 @@ std::string sweepsText(const SitePrices &prices) {
   std::vector<std::string> kinds;
   for (const PricedKind &kind : prices.kinds)
     if (kind.figures)
-      kinds.push_back(
-          fmt::format("{} {:.3g}", kind.kind, std::round(10 * kind.figures->softmax.sweeps) / 10));
+      kinds.push_back(fmt::format("{} {:.3g}", spelled(kind.kind),
+                                  std::round(10 * kind.figures->softmax.sweeps) / 10));
   return kinds.empty() ? "" : fmt::format("sweeps of the scores: {}\n", fmt::join(kinds, ", "));
 }
 
@@ -141,7 +141,7 @@ std::string stepsText(const SoftmaxAccount &own) {
       100 * own.statisticsShare);
 }
 
-std::string siteText(const SitePrices &prices, const std::string &chosen, const std::string &why) {
+std::string siteText(const SitePrices &prices, AttentionChoice chosen, const std::string &why) {
   const AttentionSite &site = prices.site;
   std::string text = fmt::format(
       "{}: {} heads, {} queries, {} keys, head dim {}{}, {}; compulsory {}\n", site.output,
@@ -161,34 +161,36 @@ std::string siteText(const SitePrices &prices, const std::string &chosen, const 
   for (const PricedKind &kind : prices.kinds) {
     const std::string mark = kind.kind == chosen ? "*" : "";
     if (!kind.figures) {
-      table.addRow({mark, kind.kind, "-", "-", "-", "-", "-", "-", "no plan"});
-      notes += fmt::format("{}: no plan: {}\n", kind.kind, kind.rejection);
+      table.addRow(
+          {mark, std::string(spelled(kind.kind)), "-", "-", "-", "-", "-", "-", "no plan"});
+      notes += fmt::format("{}: no plan: {}\n", spelled(kind.kind), kind.rejection);
       continue;
     }
     const KindFigures &figures = *kind.figures;
-    table.addRow({mark, kind.kind, formatSeconds(figures.graphSeconds),
+    table.addRow({mark, std::string(spelled(kind.kind)), formatSeconds(figures.graphSeconds),
                   formatBytes(figures.dramBytes), formatBytes(figures.l2Bytes),
                   formatBytes(figures.workspaceBytes), errorText(figures.error),
                   std::to_string(figures.launches), pricesText(figures)});
     if (!figures.notConsidered.empty())
-      notes += fmt::format("* {}: not considered, estimated by the model alone: {}\n", kind.kind,
-                           figures.notConsidered);
+      notes += fmt::format("* {}: not considered, estimated by the model alone: {}\n",
+                           spelled(kind.kind), figures.notConsidered);
     if (figures.softmax.subVector > 0)
-      notes += fmt::format("{}: {}\n", kind.kind, stepsText(figures.softmax));
+      notes += fmt::format("{}: {}\n", spelled(kind.kind), stepsText(figures.softmax));
     if (figures.tileRows > 0)
       notes += fmt::format(
           "fused, theory of L2: keys and values of a head once for every {} queries, with queries "
           "and output: {}\n",
           figures.tileRows, formatBytes(figures.l2Theory));
   }
-  text += table.print() + fmt::format("chosen: {}: {}\n", chosen, why) + sweepsText(prices) + notes;
+  text += table.print() + fmt::format("chosen: {}: {}\n", spelled(chosen), why) +
+          sweepsText(prices) + notes;
   if (!prices.whyNoLengths.empty())
     return text + fmt::format("no crossover over length: {}\n", prices.whyNoLengths);
   std::vector<std::string> lengths;
   for (const Crossover &one : prices.crossovers)
-    lengths.push_back(one.length            ? fmt::format("{} from {} on", one.kind, *one.length)
-                      : one.whyNone.empty() ? fmt::format("{} at no length", one.kind)
-                                            : fmt::format("{} (no plan)", one.kind));
+    lengths.push_back(one.length ? fmt::format("{} from {} on", spelled(one.kind), *one.length)
+                      : one.whyNone.empty() ? fmt::format("{} at no length", spelled(one.kind))
+                                            : fmt::format("{} (no plan)", spelled(one.kind)));
   return text + fmt::format("fused is as fast as, of the powers of two from {} to {} {}: {}\n",
                             leastLength, mostLength,
                             site.queries == site.keys ? "queries and keys" : "keys",
@@ -206,11 +208,11 @@ json tilesJson(const std::vector<PricedTile> &tiles) {
   return list;
 }
 
-json toJson(const SitePrices &prices, const std::string &chosen, const std::string &why) {
+json toJson(const SitePrices &prices, AttentionChoice chosen, const std::string &why) {
   const AttentionSite &site = prices.site;
   json kinds = json::array(), crossovers = json::array();
   for (const PricedKind &kind : prices.kinds) {
-    json one = {{"kind", kind.kind}, {"chosen", kind.kind == chosen}};
+    json one = {{"kind", spelled(kind.kind)}, {"chosen", kind.kind == chosen}};
     if (!kind.figures) {
       one["rejected"] = kind.rejection;
     } else {
@@ -241,7 +243,7 @@ json toJson(const SitePrices &prices, const std::string &chosen, const std::stri
     kinds.push_back(std::move(one));
   }
   for (const Crossover &one : prices.crossovers)
-    crossovers.push_back({{"kind", one.kind},
+    crossovers.push_back({{"kind", spelled(one.kind)},
                           {"length", one.length ? json(*one.length) : json()},
                           {"whyNone", one.whyNone}});
   return {{"softmax", site.softmax},
@@ -253,7 +255,7 @@ json toJson(const SitePrices &prices, const std::string &chosen, const std::stri
           {"headDim", site.headDim},
           {"valueDim", site.valueDim},
           {"compulsoryBytes", site.compulsoryBytes},
-          {"chosen", chosen},
+          {"chosen", spelled(chosen)},
           {"why", why},
           {"kinds", kinds},
           {"crossovers", crossovers},
@@ -263,10 +265,10 @@ json toJson(const SitePrices &prices, const std::string &chosen, const std::stri
 std::string wholesText(const std::vector<WholePlan> &wholes) {
   std::vector<std::string> texts;
   for (const WholePlan &whole : wholes)
-    texts.push_back(whole.rejection.empty()
-                        ? fmt::format("{} {} in {}", whole.kind, formatSeconds(whole.seconds),
-                                      formatBytes(whole.workspaceBytes))
-                        : fmt::format("{} none", whole.kind));
+    texts.push_back(whole.rejection.empty() ? fmt::format("{} {} in {}", spelled(whole.kind),
+                                                          formatSeconds(whole.seconds),
+                                                          formatBytes(whole.workspaceBytes))
+                                            : fmt::format("{} none", spelled(whole.kind)));
   return fmt::format(
       "the whole plan as one graph, all attentions in one kind, and its workspace: "
       "{}\n",
@@ -296,17 +298,17 @@ Explanation explainAttention(const runtime::Artifact &artifact, const std::strin
   json list = json::array(), plans = json::array();
   for (const AttentionSite &site : sites) {
     const SitePrices prices = priceSite(request, site);
-    const std::string chosen = chosenKind(artifact.plan, site);
+    const AttentionChoice chosen = chosenKind(artifact.plan, site);
     const std::string why = whyChosen(chosen, request, prices, wholes);
     text += siteText(prices, chosen, why) + "\n";
     list.push_back(toJson(prices, chosen, why));
   }
   for (const WholePlan &whole : wholes)
     plans.push_back(whole.rejection.empty()
-                        ? json{{"kind", whole.kind},
+                        ? json{{"kind", spelled(whole.kind)},
                                {"graphSeconds", whole.seconds},
                                {"workspaceBytes", whole.workspaceBytes}}
-                        : json{{"kind", whole.kind}, {"rejected", whole.rejection}});
+                        : json{{"kind", spelled(whole.kind)}, {"rejected", whole.rejection}});
   text += wholesText(wholes) +
           "each kind as decided for the attention alone, its arguments and results in any layout; "
           "DRAM without what kernels find in L2; error bound: over the greatest value, |s|: the "

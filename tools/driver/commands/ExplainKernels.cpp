@@ -64,7 +64,7 @@ json toJson(const PlanKernel &kernel, double total, const runtime::BelievedRecor
           {"bytesNecessary", kernel.bytesNecessary},
           {"flop", kernel.flop},
           {"mue", kernel.mue},
-          {"bound", kernel.bound},
+          {"bound", boundName(kernel)},
           {"registers", kernel.registers},
           {"spillBytes", kernel.spillBytes},
           {"runnerUp", kernel.runnerUp},
@@ -186,11 +186,11 @@ std::string gemmLine(const PlanLibraryGemm &gemm, const Plan &plan) {
 std::string priceLines(const PlanKernel &kernel, const Plan &plan,
                        const runtime::BelievedRecords &records) {
   std::string text =
-      isView(kernel)
-          ? "  time       none: nothing is launched for a view\n"
-          : fmt::format("  time       {} {}, {}-bound, {:.1f}% of the plan\n",
-                        formatSeconds(kernel.seconds), nameOf(timeSourceOf(kernel)), kernel.bound,
-                        100 * kernel.seconds / std::max(plan.predictedSeconds, 1e-12));
+      isView(kernel) ? "  time       none: nothing is launched for a view\n"
+                     : fmt::format("  time       {} {}, {}-bound, {:.1f}% of the plan\n",
+                                   formatSeconds(kernel.seconds), nameOf(timeSourceOf(kernel)),
+                                   boundName(kernel),
+                                   100 * kernel.seconds / std::max(plan.predictedSeconds, 1e-12));
   text += fmt::format("  moves      {} of which {} necessary, {}; MUE {:.0f}\n",
                       formatBytes(kernel.bytesMoved), formatBytes(kernel.bytesNecessary),
                       formatFlop(kernel.flop), kernel.mue);
@@ -278,7 +278,7 @@ std::string ofPeak(const PlanKernel &kernel, const json &report, const Device &d
   const double flop = peaks.value(kernel.name, 0.0),
                bytes = 100 * double(kernel.bytesNecessary) / kernel.seconds / device.copyBandwidth;
   if (bytes >= flop) return fmt::format("{:.0f}% DRAM", bytes);
-  return fmt::format("{:.0f}% {}", flop, kernel.bound == nameOf(Bound::fma) ? "FMA" : "TC");
+  return fmt::format("{:.0f}% {}", flop, kernel.bound == Bound::fma ? "FMA" : "TC");
 }
 
 constexpr size_t screenRows = 22, screenWarnings = 4;
@@ -377,7 +377,7 @@ std::string wideTable(const Plan &plan) {
                   fmt::format("{:.1f}%", share), formatBytes(kernel.bytesMoved),
                   formatBytes(kernel.bytesNecessary),
                   isView(kernel) ? "-" : fmt::format("{:.0f}", kernel.mue),
-                  isView(kernel) ? "-" : kernel.bound, known(kernel.registers),
+                  isView(kernel) ? "-" : std::string(boundName(kernel)), known(kernel.registers),
                   kernel.spillBytes < 0 ? "-" : formatBytes(kernel.spillBytes),
                   familyLabel(kernel.family), runnerUp(kernel)});
   }

@@ -58,7 +58,8 @@ std::string operatorsText(const json &movement, const Plan *plan) {
                                                  ? fmt::format(" {}", nameOf(timeSourceOf(*kernel)))
                                                  : ""),
            fmt::format("{:.1f}", movement["percentOfPeak"].value(kernel->name, 0.0)),
-           kernel->measured ? fmt::format("{:.0f}", kernel->mue) : "-", kernel->bound});
+           kernel->measured ? fmt::format("{:.0f}", kernel->mue) : "-",
+           std::string(boundName(*kernel))});
     else if (plan) cells.insert(cells.end(), 4, again ? "\"" : "-");
     table.addRow(cells);
     last = name;
@@ -186,7 +187,7 @@ Explanation explainMovement(const json &movement, const Plan *plan) {
                               {"measured", kernel.measured},
                               {"timeSource", nameOf(timeSourceOf(kernel))},
                               {"mue", kernel.mue},
-                              {"bound", kernel.bound},
+                              {"bound", boundName(kernel)},
                               {"percentOfPeak", movement["percentOfPeak"].value(kernel.name, 0.0)}};
     object["kernels"] = kernels;
   }

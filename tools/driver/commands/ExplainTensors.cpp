@@ -31,19 +31,6 @@ struct Version {
   std::vector<int> chunks = {};   ///< what kernels in chunks read or write of it
 };
 
-/// "v" of "v__h8", which a kernel in chunks reads or writes; empty for what is no chunk.
-std::string wholeOfChunk(const Plan &plan, int tensor) {
-  for (const PlanKernel &kernel : plan.kernels) {
-    if (!kernel.chunk) continue;
-    const std::string suffix = fmt::format("__{}{}", kernel.chunk->axis, kernel.chunk->start);
-    const std::string &name = plan.tensors[size_t(tensor)].name;
-    for (const std::vector<int> *operands : {&kernel.inputs, &kernel.outputs})
-      if (std::ranges::count(*operands, tensor) > 0 && name.ends_with(suffix))
-        return name.substr(0, name.size() - suffix.size());
-  }
-  return "";
-}
-
 /// `name`: of the graph, or of one tensor of the plan.
 std::vector<Version> versionsOf(const Plan &plan, const std::string &name) {
   std::vector<Version> versions;
@@ -53,8 +40,8 @@ std::vector<Version> versionsOf(const Plan &plan, const std::string &name) {
   };
   for (size_t index = 0; index < plan.tensors.size(); ++index) {
     const std::string &own = plan.tensors[index].name;
-    if (own != name && !own.starts_with(name + "__")) continue;
-    const std::string whole = wholeOfChunk(plan, int(index));
+    const std::string &whole = plan.tensors[index].chunkOf;
+    if (own != name && plan.tensors[index].logical != name && whole != name) continue;
     if (whole.empty()) versionOf(own).tensors.push_back(int(index));
     else versionOf(whole).chunks.push_back(int(index));
   }
@@ -70,7 +57,7 @@ std::vector<std::string> kernelsOf(const Plan &plan, const std::vector<int> &ten
                                    std::vector<int> PlanKernel::*operands) {
   std::vector<std::string> names;
   for (const PlanKernel &kernel : plan.kernels) {
-    const std::string name = kernel.chunk ? wholeName(kernel) : kernel.name;
+    const std::string &name = wholeName(kernel);
     if (std::ranges::any_of(tensors, [&](int one) { return holds(kernel.*operands, one); }) &&
         std::ranges::count(names, name) == 0)
       names.push_back(name);

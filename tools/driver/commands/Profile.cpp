@@ -2,14 +2,15 @@
 // into a store; export, import and merge move measurements between stores and texts.
 #include "kernel/Error.h"
 #include "passes/decide/ChunkChoice.h"
+#include "passes/decide/ChunkSpace.h"
 #include "passes/decide/PathPlan.h"
 #include "runtime/artifact/Artifact.h"
 #include "runtime/cuda/Driver.h"
 #include "runtime/measure/ProfileStore.h"
 #include "runtime/system/Streams.h"
-#include "tools/driver/ChunkSpace.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Console.h"
+#include "tools/driver/Emission.h"
 #include "tools/driver/ProfileReport.h"
 #include "tools/driver/ProfileRun.h"
 #include "tools/driver/ReportShape.h"
@@ -40,7 +41,7 @@ struct ProfileFlags {
   double budgetSeconds = 0;
   int timeoutSeconds = 60;
   bool dryRun = false, chunksOnly = false, again = false;
-  ProfileSpaceOptions space;
+  decision::ProfileSpaceOptions space;
   nlohmann::json report;  ///< of the artifact that stands in the model's place; null: none does
 };
 
@@ -213,7 +214,7 @@ ProfileSpace wholeSpace(const ProfileFlags &flags) {
   select::Options selection;
   selection.free = flags.choices.free;
   selection.searchBytes = flags.choices.memoryOfSearch().bytesOfSearch(problems.size());
-  return profileSpace(problems, selection, compilation.costModel(), flags.space);
+  return decision::profileSpace(problems, selection, compilation.costModel(), flags.space);
 }
 
 /// What the plan that the prices of `profile` choose needs to run in chunks (ChunkChoice.h), and to
@@ -225,8 +226,10 @@ ProfileSpace spaceOfChunks(const ProfileFlags &flags, const std::string &profile
   constexpr int mostChunks = 16;  // smaller ones are chosen for want of memory alone
   const std::vector<PlannedKernels> plans = decision::plansInChunks(
       compilation.planContext(), decision, flags.choices.chunks, mostChunks);
-  return chunkSpace(plans, *analyticCostModel(compilation.costModel().device()), flags.space,
-                    flags.target.architecture());
+  const std::string architecture = flags.target.architecture();
+  return decision::chunkSpace(
+      plans, *analyticCostModel(compilation.costModel().device()), flags.space,
+      [&](const ChosenKernel &chosen) { return isOfOlderText(chosen, architecture); });
 }
 
 struct MeasuredSpace {
@@ -237,7 +240,7 @@ struct MeasuredSpace {
 /// Measures the space into the store, and says what it is.
 MeasuredSpace measureInto(runtime::ProfileStore &store, ProfileSpace space,
                           const ProfileFlags &flags, double budgetSeconds) {
-  runtime::say(space.describe(false));
+  runtime::say(describe(space, false));
   const Device &device = flags.target.device();
   const std::string architecture = flags.target.architecture();
   ProfileConsole console;
@@ -282,7 +285,7 @@ int measure(const ProfileFlags &flags, bool json) {
     if (std::error_code none; std::filesystem::exists(path, none))
       runtime::ProfileStore(path, runtime::ProfileStore::Mode::read, device).read();
     if (json) printResult(toJson(space));
-    else printResult(space.describe(true));
+    else printResult(describe(space, true));
     return 0;
   }
   runtime::ProfileStore store(path, runtime::ProfileStore::Mode::create, device);

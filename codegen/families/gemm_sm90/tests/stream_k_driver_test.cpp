@@ -113,9 +113,9 @@ TEST_CASE("measurements and plans carry the knob streamK only if it is set") {
   CHECK(configurationLine(kernel, other).find("streamK") == std::string::npos);
   CHECK(canonicalText(kernel, configuration, "sm_90a") != canonicalText(kernel, other, "sm_90a"));
   CHECK(canonicalText(kernel, other, "sm_90a").find("streamK") == std::string::npos);
-  CHECK(knobsFromJson(toJson(configuration.knobs, kernel), kernel, "a test") ==
-        configuration.knobs);
-  CHECK_FALSE(toJson(other.knobs, kernel).contains("streamK"));
+  CHECK(knobsOf(planKnobsFromJson(toJson(planKnobs(configuration.knobs, kernel)), "a test"), kernel,
+                "a test") == configuration.knobs);
+  CHECK_FALSE(toJson(planKnobs(other.knobs, kernel)).contains("streamK"));
   CHECK(isLegal(kernel, configuration, device()));
 }
 

@@ -425,8 +425,7 @@ Plan planOf(LibraryEpilogue kind) {
   kernel.outputs = {4, 2};
   kernel.inputLayouts = {"rc", "rc", "c", "rc"};
   kernel.outputLayouts = {"rc", "rc"};
-  for (const ScheduleField &field : libraryFamily.schedule)
-    kernel.knobs[field.name] = field.get(LibraryKnobs{});
+  kernel.knobs = {LibraryKnobs{}};
   kernel.library = {.a = 0,
                     .b = 1,
                     .c = 2,

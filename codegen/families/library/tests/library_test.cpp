@@ -3,6 +3,7 @@
 #include "codegen/families/gemm_fma/FmaGemmKnobs.h"
 #include "codegen/families/library/LibraryGemm.h"
 #include "codegen/families/library/LibraryKnobs.h"
+#include "codegen/families/view/ViewKnobs.h"
 #include "kernel/Error.h"
 #include "kernel/Schedule.h"
 #include "passes/configure/CostModel.h"
@@ -355,8 +356,7 @@ Plan planOfGemm() {
   kernel.outputs = {2};
   kernel.inputLayouts = {"rc", "rc"};
   kernel.outputLayouts = {"rc"};
-  for (const ScheduleField &field : nonEmpty(libraryFamily.schedule))
-    kernel.knobs[field.name] = field.get(LibraryKnobs{});
+  kernel.knobs = {LibraryKnobs{}};
   kernel.library = {.a = 0,
                     .b = 1,
                     .c = 2,
@@ -472,8 +472,12 @@ TEST_CASE("plans with broken library GEMMs are rejected by name") {
              Catch::Contains("alpha"));
   CHECK_THAT(rejection([](auto &plan) { plan.kernels[0].library->shape.strideAk = 2; }, verify),
              Catch::Contains("operand A"));
-  CHECK_THAT(rejection([](auto &plan) { plan.kernels[0].knobs.erase("tile"); }, verify),
-             Catch::Contains("'tile' is missing"));
+  nlohmann::json lacking = toJson(planOfGemm());
+  lacking["kernels"][0]["knobs"].erase("tile");
+  CHECK_THROWS_WITH(planFromJson(lacking, "plan.json"),
+                    Catch::Contains("kernel 'gemm': knob 'tile' is missing"));
+  CHECK_THAT(rejection([](auto &plan) { plan.kernels[0].knobs = {ViewKnobs{}}; }, verify),
+             Catch::Contains("of no library GEMM"));
   CHECK_THAT(rejection(
                  [](auto &plan) {
                    plan.kernels[0].source = "kernels/gemm.cu", plan.kernels[0].entry = "p";

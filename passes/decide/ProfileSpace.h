@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace weft::driver {
+namespace weft::decision {
 
 struct ProfileSpaceOptions {
   double layoutFactor = 2.5;  ///< layouts of all operands: the best modelled time within this
@@ -70,8 +70,6 @@ struct ProfileSpace {
   std::vector<ProfileItem> items;  ///< by rank, without duplicates
   std::vector<ProfileGemm> gemms;  ///< without duplicates
   size_t duplicates = 0;           ///< configurations that are equal to another kernel's
-  /// "84 kernels, 5.2e+09 legal configurations -> ..." and one line a kernel.
-  std::string describe(bool eachKernel) const;
   ProfileSpaceOptions options;
 };
 
@@ -79,4 +77,4 @@ ProfileSpace profileSpace(const std::vector<select::Problem> &problems,
                           const select::Options &selection, const CostModel &model,
                           const ProfileSpaceOptions &options);
 
-}  // namespace weft::driver
+}  // namespace weft::decision

@@ -1,24 +1,24 @@
 // Kernels in chunks or with strided views, without duplicates; see ChunkSpace.h.
-#include "tools/driver/ChunkSpace.h"
+#include "passes/decide/ChunkSpace.h"
 
 #include "codegen/Emit.h"
 #include "codegen/SourceHash.h"
 #include "kernel/ConfigurationText.h"
 #include "kernel/Profile.h"
-#include "passes/configure/Families.h"
 #include "passes/configure/StridedViews.h"
+#include "passes/decide/KernelPrices.h"
 
 #include <algorithm>
 #include <set>
 
-namespace weft::driver {
+namespace weft::decision {
 namespace {
 
 class Collector {
 public:
   Collector(const CostModel &model, const ProfileSpaceOptions &options,
-            const std::string &architecture)
-      : model(model), architecture(architecture) {
+            const IsOfOlderText &isOfOlderText)
+      : model(model), isOfOlderText(isOfOlderText) {
     space.options = options;
   }
 
@@ -39,14 +39,6 @@ private:
     ProfileGemm gemm = profileGemm(chosen.kernel, chosen.configuration,
                                    model.cost(chosen.kernel, chosen.configuration).seconds);
     if (seen.insert(gemm.subject + gemm.place).second) space.gemms.push_back(std::move(gemm));
-  }
-
-  bool isOfOlderText(const ChosenKernel &chosen) const {
-    if (!chosen.cost.measured || chosen.cost.source == Cost().source) return false;
-    return chosen.cost.stale ||
-           chosen.cost.source !=
-               codegen::sourceHash(
-                   codegen::emit(chosen.kernel, chosen.configuration, architecture).timedText);
   }
 
   void addAgain(const ChosenKernel &chosen) {
@@ -74,27 +66,17 @@ private:
   }
 
   void addKernel(const ChosenKernel &chosen) {
-    LayoutConstraints layouts;
-    layouts.inputs.assign(chosen.configuration.inputs.begin(), chosen.configuration.inputs.end());
-    layouts.outputs.assign(chosen.configuration.outputs.begin(),
-                           chosen.configuration.outputs.end());
-    std::vector<std::pair<double, Configuration>> ranked;
-    forEachConfiguration(
-        chosen.kernel, model.device(), layouts, [&](const Configuration &candidate) {
-          if (candidate.knobs.family() == chosen.configuration.knobs.family())
-            ranked.emplace_back(model.cost(chosen.kernel, candidate).seconds, candidate);
-          return true;
-        });
-    std::ranges::stable_sort(ranked, {}, [](const auto &one) { return one.first; });
+    std::vector<PricedConfiguration> ranked = pricedInItsLayouts(chosen, model);
+    std::ranges::stable_sort(ranked, {}, [](const auto &one) { return one.cost.seconds; });
     if (ranked.empty()) return;
-    const double best = ranked.front().first;
+    const double best = ranked.front().cost.seconds;
     ProfileKernelSpace kernel{.kernel = chosen.kernel,
                               .name = chosen.candidateName,
                               .legal = double(ranked.size()),
                               .combinations = 1,
                               .layouts = 1};
     size_t taken = 0;
-    for (const auto &[seconds, configuration] : ranked) {
+    for (const auto &[configuration, cost] : ranked) {
       if (taken >= space.options.mostKnobs && configuration.knobs != chosen.configuration.knobs)
         continue;
       ++taken;
@@ -102,8 +84,8 @@ private:
                        .configuration = configuration,
                        .subject = profileHash(subjectOf(chosen.kernel, configuration).text),
                        .line = configurationLine(chosen.kernel, configuration),
-                       .modelled = seconds,
-                       .rank = seconds / best};
+                       .modelled = cost.seconds,
+                       .rank = cost.seconds / best};
       if (!seen.insert(item.subject + item.line).second) continue;
       ++kernel.configurations;
       space.items.push_back(std::move(item));
@@ -112,15 +94,15 @@ private:
   }
 
   const CostModel &model;
-  const std::string &architecture;
+  const IsOfOlderText &isOfOlderText;
   std::set<std::string> seen;
 };
 
 }  // namespace
 
 ProfileSpace chunkSpace(const std::vector<PlannedKernels> &plans, const CostModel &model,
-                        const ProfileSpaceOptions &options, const std::string &architecture) {
-  Collector collector(model, options, architecture);
+                        const ProfileSpaceOptions &options, const IsOfOlderText &isOfOlderText) {
+  Collector collector(model, options, isOfOlderText);
   for (const PlannedKernels &planned : plans)
     for (size_t kernel = 0; kernel < planned.kernels.size(); ++kernel) {
       const ChosenKernel &chosen = planned.kernels[kernel];
@@ -131,4 +113,4 @@ ProfileSpace chunkSpace(const std::vector<PlannedKernels> &plans, const CostMode
   return std::move(collector.space);
 }
 
-}  // namespace weft::driver
+}  // namespace weft::decision

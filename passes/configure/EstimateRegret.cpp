@@ -1,5 +1,5 @@
 // Choices by estimate beside measurements; see EstimateRegret.h.
-#include "tools/driver/EstimateRegret.h"
+#include "passes/configure/EstimateRegret.h"
 
 #include "kernel/ConfigurationText.h"
 #include "kernel/Profile.h"
@@ -12,7 +12,7 @@
 #include <map>
 #include <set>
 
-namespace weft::driver {
+namespace weft {
 namespace {
 
 /// Of samples, the fastest by a member.
@@ -123,4 +123,4 @@ std::string print(const std::vector<FamilyRegret> &regrets, const std::vector<Es
   return text;
 }
 
-}  // namespace weft::driver
+}  // namespace weft

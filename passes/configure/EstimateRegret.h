@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace weft::driver {
+namespace weft {
 
 /// One measured configuration and its estimate.
 struct EstimateSample {
@@ -55,4 +55,4 @@ std::vector<EstimateBias> biases(const std::vector<EstimateSample> &samples);
 std::string print(const std::vector<FamilyRegret> &regrets, const std::vector<EstimateBias> &biases,
                   size_t worst);
 
-}  // namespace weft::driver
+}  // namespace weft

@@ -1,5 +1,5 @@
 // What to measure; see ProfileSpace.h.
-#include "tools/driver/ProfileSpace.h"
+#include "passes/decide/ProfileSpace.h"
 
 #include "kernel/CanonicalNames.h"
 #include "kernel/ConfigurationText.h"
@@ -8,7 +8,6 @@
 #include "kernel/Profile.h"
 #include "passes/configure/OperandSums.h"
 #include "passes/select/Prices.h"
-#include "tools/driver/Console.h"
 
 #include <algorithm>
 #include <map>
@@ -16,7 +15,7 @@
 #include <optional>
 #include <set>
 
-namespace weft::driver {
+namespace weft::decision {
 namespace {
 
 /// A distinct kernel with the layouts that its tensors keep in any variant.
@@ -495,38 +494,4 @@ ProfileSpace profileSpace(const std::vector<select::Problem> &problems,
   return result;
 }
 
-std::string ProfileSpace::describe(bool eachKernel) const {
-  double legal = 0;
-  size_t combinations = 0, layouts = 0, pairs = 0;
-  for (const ProfileKernelSpace &kernel : kernels) {
-    pairs += kernel.pairs;
-    legal += kernel.legal;
-    combinations += kernel.combinations;
-    layouts += kernel.layouts;
-  }
-  std::string text = fmt::format(
-      "{} distinct kernels, {:.2g} legal configurations\n"
-      "layouts: {} combinations of those that tensors keep, {} within {}x of their kernel's best "
-      "by the model (at most {}) or transposes\n"
-      "transposes: every pair of layouts that a tensor keeps, {}\n"
-      "knobs: within {}x of the layouts' best, at most {}: {} configurations to measure, {} "
-      "duplicates left out\n"
-      "GEMMs: {} distinct, every candidate that cuBLASLt lists\n",
-      kernels.size(), legal, formatCount(int64_t(combinations)), formatCount(int64_t(layouts)),
-      options.layoutFactor, options.mostLayouts, formatCount(int64_t(pairs)), options.knobFactor,
-      options.mostKnobs, formatCount(int64_t(items.size())), formatCount(int64_t(duplicates)),
-      gemms.size());
-  if (!eachKernel) return text;
-  Table table({{"kernel", Table::Align::left},
-               {"legal", Table::Align::right},
-               {"layouts", Table::Align::right},
-               {"kept", Table::Align::right},
-               {"measured", Table::Align::right}});
-  for (const ProfileKernelSpace &kernel : kernels)
-    table.addRow({kernel.name, fmt::format("{:.3g}", kernel.legal),
-                  formatCount(int64_t(kernel.combinations)), formatCount(int64_t(kernel.layouts)),
-                  formatCount(int64_t(kernel.configurations))});
-  return text + table.print();
-}
-
-}  // namespace weft::driver
+}  // namespace weft::decision

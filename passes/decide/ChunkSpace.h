@@ -4,16 +4,20 @@
 // with an older text, in the chosen configuration.
 #pragma once
 
+#include "passes/decide/ProfileSpace.h"
 #include "plan/PlanBuilder.h"
-#include "tools/driver/ProfileSpace.h"
 
-namespace weft::driver {
+#include <functional>
+
+namespace weft::decision {
+
+/// Whether a measured kernel would get another text now than the one that was measured.
+using IsOfOlderText = std::function<bool(const ChosenKernel &)>;
 
 /// The kernels of the plans that run in chunks or have strided views, in the plan's layouts: for
 /// emitted kernels the plan's knobs and the model's `mostKnobs` best, for library GEMMs every
-/// algorithm. Of other kernels the configurations whose measured text differs from what
-/// `architecture` gets now.
+/// algorithm. Of other kernels the measured configurations that are of an older text.
 ProfileSpace chunkSpace(const std::vector<PlannedKernels> &plans, const CostModel &model,
-                        const ProfileSpaceOptions &options, const std::string &architecture);
+                        const ProfileSpaceOptions &options, const IsOfOlderText &isOfOlderText);
 
-}  // namespace weft::driver
+}  // namespace weft::decision

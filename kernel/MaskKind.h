@@ -1,0 +1,11 @@
+// Which mask an op is.
+#pragma once
+
+#include "kernel/CoordinateExpressions.h"
+
+namespace weft {
+
+/// That of a mask; nothing for every other op, and for a word that names none.
+std::optional<MaskShape::Kind> maskKind(const BodyOp &op);
+
+}  // namespace weft

@@ -1,0 +1,47 @@
+// What may be asked of the passes that propose, as values: `automatic` proposes every way, and
+// selection decides. No MLIR.
+#pragma once
+
+#include "kernel/Spelling.h"
+#include "passes/fuse/Fusion.h"
+
+#include <array>
+#include <cstdint>
+
+namespace weft {
+
+/// How attentions are computed (docs/glossary.md).
+enum class AttentionChoice : uint8_t { automatic, unfused, decomposed, recomposed, fused };
+template <>
+inline constexpr std::array<Spelling<AttentionChoice>, 5> spellings<AttentionChoice>{
+    {{"auto", AttentionChoice::automatic},
+     {"unfused", AttentionChoice::unfused},
+     {"decomposed", AttentionChoice::decomposed},
+     {"recomposed", AttentionChoice::recomposed},
+     {"fused", AttentionChoice::fused}}};
+
+enum class NormChoice : uint8_t { automatic, fused, decomposed, deferred };
+template <>
+inline constexpr std::array<Spelling<NormChoice>, 4> spellings<NormChoice>{
+    {{"auto", NormChoice::automatic},
+     {"fused", NormChoice::fused},
+     {"decomposed", NormChoice::decomposed},
+     {"deferred", NormChoice::deferred}}};
+
+/// Of projections of one input: apart, two of them, or three as one GEMM.
+enum class StackingChoice : uint8_t { automatic, separate, two, three };
+template <>
+inline constexpr std::array<Spelling<StackingChoice>, 4> spellings<StackingChoice>{
+    {{"auto", StackingChoice::automatic},
+     {"separate", StackingChoice::separate},
+     {"two", StackingChoice::two},
+     {"three", StackingChoice::three}}};
+
+/// Whether the backward pass may compute saved tensors again.
+enum class RecomputeChoice : uint8_t { automatic, none };
+
+template <>
+inline constexpr std::array<Spelling<FuseRules>, 3> spellings<FuseRules>{
+    {{"paper", FuseRules::paper}, {"default", FuseRules::standard}, {"none", FuseRules::none}}};
+
+}  // namespace weft
