@@ -369,7 +369,7 @@ void read(const json &from, InitialValue &to, const Place &place) {
 }
 void read(const json &from, PlanKnobs &to, const Place &place) {
   if (hasControls(from)) place.fail("free of control characters", from);
-  to = planKnobsFromJson(from, "kernel '" + place.owner + "'");
+  to = planKnobsFromJson(from, fmt::format("{}: kernel '{}'", place.file, place.owner));
 }
 void read(const json &from, BufferHost &to, const Place &place) {
   std::string name;

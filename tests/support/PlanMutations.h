@@ -26,7 +26,9 @@ struct PlanMutation {
   std::function<std::string(nlohmann::json &plan)> apply;
 };
 
-inline const std::set<std::string> toldMembers = {"model",
+inline const std::set<std::string> toldMembers = {"tensors.chunkOf",
+                                                  "kernels.chunk.whole",
+                                                  "model",
                                                   "variant",
                                                   "rewrites",
                                                   "costModel",
