@@ -73,12 +73,16 @@ private:
                                          kernel.values[size_t(*found)].name));
     if (op.kind == OpKind::rotary && dependent.contains(op.operands[0])) return addRotary(index);
     if (std::string rejection = epilogueRejection(op); !rejection.empty()) return rejection;
-    for (size_t n = 0; n < op.operands.size(); ++n)
-      if (op.expression.readsElsewhere(int(n)) && !isTokenMask(op) &&
-          std::ranges::count(kernel.inputs, op.operands[n]) == 0)
+    for (size_t n = 0; n < op.operands.size(); ++n) {
+      if (!op.expression.readsElsewhere(int(n)) || isTokenMask(op)) continue;
+      const Value &value = kernel.values[size_t(op.operands[n])];
+      if (value.dtype == DType::i1)
+        return cannotStand(op, "reads a table of blocks, at other coordinates than its element's");
+      if (std::ranges::count(kernel.inputs, op.operands[n]) == 0)
         return cannotStand(op, fmt::format("reads '{}', which the kernel computes, at other "
                                            "coordinates than its element's",
-                                           kernel.values[size_t(op.operands[n])].name));
+                                           value.name));
+    }
     const auto dependsOnGemm = [&](ValueId operand) { return dependent.contains(operand); };
     if (std::ranges::none_of(op.operands, dependsOnGemm))
       return cannotStand(op, "does not depend on the contraction's result");

@@ -188,6 +188,14 @@ void addFused(Collector &collect) {
         for (const Configuration &one :
              collect.drawFamily(kernel, Sm90GemmKnobs{}, dtype == DType::f16 ? 3 : 1))
           collect.add("fused", kernel, dtype, one);
+  // Operands that are read where an op computes it: no fewer keys than queries.
+  for (DType dtype : {DType::f16, DType::bf16})
+    for (const samples::ContractionExtents &extents :
+         {several[1], several[2], several[3], several[4]})
+      for (const Kernel &kernel : samples::gatheredContractions(extents, dtype))
+        for (const Knobs &family : {Knobs(Sm90GemmKnobs{}), Knobs(Sm80GemmKnobs{})})
+          for (const Configuration &one : collect.drawFamily(kernel, family, 4))
+            collect.add("fused-gathered", kernel, dtype, one);
 }
 
 /// Heads that a rotary embedding turns in registers: of one subtile, of parts of it and of several,

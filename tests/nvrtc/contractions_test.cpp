@@ -356,7 +356,7 @@ TEST_CASE("tensor-core contractions of sm_90a with epilogues") {
   for (const samples::ContractionExtents &extents :
        {samples::ContractionExtents{.b = 8, .j = 512, .i = 64, .u = 1024},
         {.b = 3, .j = 50, .i = 72, .u = 331}})
-    for (const Kernel &kernel : samples::maskedContractions(extents, DType::f16))
+    for (const Kernel &kernel : samples::coordinateContractions(extents, DType::f16))
       addEachTile(batch, kernel, tiles);
   CHECK(tiles.size() >= 4);
   batch.buildAndCheck(50, 1);
@@ -424,7 +424,7 @@ TEST_CASE(
   for (const Kernel &kernel : samples::fusedContractions(anywhere, DType::bf16))
     addEachWarpTile(batch, kernel.name + " anywhere", kernel, odd);
   for (const samples::ContractionExtents &extents : {large, anywhere})
-    for (const Kernel &kernel : samples::maskedContractions(extents, DType::f16))
+    for (const Kernel &kernel : samples::coordinateContractions(extents, DType::f16))
       addEachWarpTile(batch, kernel.name, kernel, extents.j == 331 ? odd : tiles);
   for (const Kernel &kernel : samples::fusedContractions(large, DType::f32))
     addEachWarpTile(batch, kernel.name + " tf32", samples::inTf32(kernel), tf32);

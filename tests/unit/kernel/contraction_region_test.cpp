@@ -188,8 +188,22 @@ TEST_CASE("what is no region says why") {
     const int y = p.map("mask", {p.c, table}, "y");
     p.builder.compute(maskExpression({.kind = MaskShape::Kind::block, .key = 2, .query = 1}));
     CHECK(rejectionOf(p.builder.build({y})) ==
-          "'mask' reads an operand at other coordinates than its element's; an epilogue has the "
-          "elements at its own");
+          "'mask' reads a table of blocks, at other coordinates than its element's");
+  }
+  {
+    Projection p;
+    const int table = p.builder.input("table", "u");
+    p.contract();
+    const int y = p.map("add", {p.c, table}, "y");
+    const auto rejection = [&](const char *expression) {
+      p.builder.last().expression = Expression::parse(expression);
+      return rejectionOf(p.builder.build({y}));
+    };
+    CHECK(rejection("{0} + {1}[weft::clampedIndex([1] - [2], 10)]") == "");
+    CHECK(rejection("{1} + {0}[[0], [1], weft::clampedIndex([2] + 1, 10)]") ==
+          "'add' reads 'c', which the kernel computes, at other coordinates than its element's");
+    CHECK(rejection("{0} + {1} + {1}[weft::clampedIndex([2] + 1, 10)]") ==
+          "'add' reads 'table' at other coordinates than another read of it");
   }
   {
     Projection p;

@@ -132,8 +132,8 @@ weft.graph @g(%q: !hji, %k: !hki, %table: !table) -> !hjk {
   weft.return %b : !hjk
 })";
   CHECK(verdictOf(byBlocks, {0, 1}, taking) ==
-        "F024 no-epilogue ('mask' reads an operand at other coordinates than its element's; an "
-        "epilogue has the elements at its own)");
+        "F024 no-epilogue ('mask' reads a table of blocks, at other coordinates than its "
+        "element's)");
 
   const std::string turned = types + R"(
 !bjp = tensor<2x3x8xf32, #weft.axes<b, j, p>>

@@ -262,6 +262,55 @@ inline std::vector<Kernel> maskedContractions(const ContractionExtents &extents,
   return {gemmCausal(extents, type), gemmWindowPadding(extents, type),
           batchedPadding(extents, type)};
 }
+/// What scores read at other coordinates than their own: the bias of a distance by member of the
+/// GEMM's batch, or alike for all of rows of two axes, and segments of positions. Keys are along u,
+/// no fewer than queries along j.
+inline std::vector<Kernel> gatheredContractions(const ContractionExtents &extents, DType type) {
+  constexpr int64_t farthest = 5, distances = 2 * farthest + 1;
+  const int64_t shift = extents.u - extents.j;
+  std::vector<Kernel> kernels;
+  for (const bool isBatched : {true, false}) {
+    KernelBuilder builder(
+        isBatched ? "batched_relative" : "product_relative",
+        {{'b', extents.b}, {'i', extents.i}, {'j', extents.j}, {'u', extents.u}, {'z', distances}});
+    const int w = builder.input("w", isBatched ? "bui" : "ui", type),
+              x = builder.input("x", "bji", type),
+              table = builder.input("table", isBatched ? "bz" : "z", type),
+              segments = builder.input("segments", "bu", DType::i32);
+    const int gemm =
+        builder.op("contract", OperatorClass::contraction, {x, w}, "gemm", "bju", "i", type);
+    builder.last().attributes = {{"spec", std::string(isBatched ? "bji,bui->bju" : "bji,ui->bju")}};
+    const std::vector<int> along = isBatched ? std::vector<int>{0} : std::vector<int>{};
+    const int biased = builder.op("relative_bias", OperatorClass::elementwise, {gemm, table},
+                                  "biased", "bju", "", type);
+    builder.last().attributes = {{"along", std::vector<int64_t>(along.begin(), along.end())},
+                                 {"query", int64_t(1)},
+                                 {"key", int64_t(2)},
+                                 {"distance", farthest}};
+    builder.compute(relativeBiasExpression({.along = along,
+                                            .query = 1,
+                                            .key = 2,
+                                            .shift = shift,
+                                            .distance = farthest,
+                                            .distances = distances}));
+    const int seen =
+        builder.op("mask", OperatorClass::elementwise, {biased, segments}, "seen", "bju", "", type);
+    builder.last().attributes = {{"kind", std::string("document")},
+                                 {"query", int64_t(1)},
+                                 {"key", int64_t(2)},
+                                 {"along", std::vector<int64_t>{0}}};
+    builder.compute(
+        maskExpression({.kind = MaskShape::Kind::document, .key = 2, .query = 1, .shift = shift}));
+    kernels.push_back(builder.build({seen, biased}));
+  }
+  return kernels;
+}
+/// What computes with coordinates: masks, and what is gathered. Of no fewer u than j.
+inline std::vector<Kernel> coordinateContractions(const ContractionExtents &extents, DType type) {
+  std::vector<Kernel> kernels = maskedContractions(extents, type);
+  for (Kernel &kernel : gatheredContractions(extents, type)) kernels.push_back(std::move(kernel));
+  return kernels;
+}
 /// What decoding has behind its products, and every role of an operand: without dropout and sums,
 /// so that single-consumer tiles take all of them.
 inline std::vector<Kernel> singleConsumerEpilogues(const ContractionExtents &extents, DType type) {

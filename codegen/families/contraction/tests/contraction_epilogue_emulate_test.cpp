@@ -365,6 +365,26 @@ TEST_CASE("masks know the coordinates of the kernel's axes, wherever the result'
   }
 }
 
+TEST_CASE("elements are gathered from where an op computes them, wherever the result's axes lie") {
+  std::vector<Subject> subjects;
+  for (const samples::ContractionExtents &extents :
+       {samples::ContractionExtents{.b = 2, .j = 9, .i = 5, .u = 21},
+        {.b = 3, .j = 19, .i = 4, .u = 19},
+        {.b = 1, .j = 20, .i = 4, .u = 22}})
+    for (const Kernel &kernel : samples::gatheredContractions(extents, DType::f16)) {
+      const ContractionRegion region = contractionRegion(kernel).value();
+      CHECK(std::ranges::count(region.inputs, EpilogueRole::gathered, &EpilogueInput::role) == 2);
+      addSubjects(kernel, subjects);
+    }
+  std::vector<emulate::Source> sources;
+  for (const Subject &subject : nonEmpty(subjects)) sources.push_back(subject.source);
+  const emulate::HostLibrary library("contraction_epilogue_gathered", sources);
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    INFO(subjects[i].source.text);
+    check(subjects[i], library.kernel(i));
+  }
+}
+
 TEST_CASE("a contraction without an epilogue leaves its sums as they are") {
   const Kernel kernel = samples::contractKernel({{'m', 4}, {'n', 5}, {'k', 6}}, "mk", "kn", "mn");
   const Configuration configuration{

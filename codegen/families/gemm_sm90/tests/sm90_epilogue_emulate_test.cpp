@@ -147,7 +147,7 @@ TEST_CASE(
     addSm90(samples::gemmBiasGelu(extents, DType::bf16, true), std::span(tiles).first(1), subjects);
     addSm90(samples::gemmBiasDropoutResidual(extents, DType::f16), std::span(tiles).first(1),
             subjects);
-    for (const Kernel &kernel : samples::maskedContractions(extents, DType::f16))
+    for (const Kernel &kernel : samples::coordinateContractions(extents, DType::f16))
       addSm90(kernel, std::span(tiles).subspan(1, 2), subjects);
   }
   CHECK(subjects.size() > 80);

@@ -96,6 +96,15 @@ TEST_CASE(
     CHECK(reasonOf(kernel, "cublaslt") == "'mask' is none of the library's epilogues");
     CHECK(reasonOf(kernel, "gemm-fma") == "'mask' follows the contraction; no fused epilogues");
   }
+  for (const Kernel &kernel : nonEmpty(gatheredContractions(extents, DType::f16))) {
+    CHECK(reasonOf(kernel, "gemm-sm90").empty());
+    CHECK(reasonOf(kernel, "cublaslt") == "'relative_bias' is none of the library's epilogues");
+    for (const ConfigurationSpace &space : configurationSpaces(kernel, findDevice("h200")))
+      CHECK(std::ranges::none_of(space.knobs, [](const Knobs &knobs) {
+        const auto *tile = knobs.getIf<Sm90GemmKnobs>();
+        return tile && tile->schedule == Sm90Schedule::singleConsumer;
+      }));
+  }
   CHECK(reasonOf(causalLocalSoftmax({}, DType::f16), "gemm-sm90").empty());
   CHECK(reasonOf(windowLocalSoftmax({}, DType::f16), "gemm-sm90").empty());
   // Lengths that are read as a number, not compared with coordinates.
