@@ -475,7 +475,7 @@ TEST_CASE("a rotary embedding stands right behind a contraction, or behind masks
                                           .end = 4,
                                           .hasStarts = true,
                                           .hasResidual = true});
-  const ContractionRegion region = contractionRegion(kernel).region.value();
+  const ContractionRegion region = contractionRegion(kernel).value();
   REQUIRE(region.rotary);
   const auto nameOfAxis = [&](AxisId axis) { return kernel.axes[size_t(axis)].name; };
   CHECK(nameOfAxis(region.rotary->pairs) == "p");
@@ -489,9 +489,8 @@ TEST_CASE("a rotary embedding stands right behind a contraction, or behind masks
   CHECK(region.rotary->isReverse);
   CHECK(region.epilogue == std::vector<OpId>{1, 2});
   CHECK(region.inputs.size() == 2);
-  CHECK(contractionRegion(turnedTokens(extents, DType::f16, {})).region.value().epilogue.size() ==
-        3);
-  CHECK(!contractionRegion(gemmBias({}, DType::f16)).region.value().rotary);
+  CHECK(contractionRegion(turnedTokens(extents, DType::f16, {})).value().epilogue.size() == 3);
+  CHECK(!contractionRegion(gemmBias({}, DType::f16)).value().rotary);
 }
 
 TEST_CASE("what keeps a rotary embedding from standing behind a contraction") {

@@ -14,7 +14,7 @@
 
 using namespace weft;
 using weft::test::nonEmpty;
-using namespace weft::driver;
+using namespace weft::decision;
 using namespace weft::samples;
 
 namespace {

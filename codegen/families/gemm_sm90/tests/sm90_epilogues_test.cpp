@@ -8,6 +8,7 @@
 #include "codegen/families/gemm_sm90/Sm90Tile.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
+#include "passes/configure/Family.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/EmittedText.h"
 #include "tests/unit/samples/SampleRotary.h"
@@ -16,6 +17,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -99,12 +101,21 @@ TEST_CASE(
   for (const Kernel &kernel : nonEmpty(gatheredContractions(extents, DType::f16))) {
     CHECK(reasonOf(kernel, "gemm-sm90").empty());
     CHECK(reasonOf(kernel, "cublaslt") == "'relative_bias' is none of the library's epilogues");
-    for (const ConfigurationSpace &space : configurationSpaces(kernel, findDevice("h200")))
-      CHECK(std::ranges::none_of(space.knobs, [](const Knobs &knobs) {
-        const auto *tile = knobs.getIf<Sm90GemmKnobs>();
-        return tile && tile->schedule == Sm90Schedule::singleConsumer;
-      }));
   }
+  const auto offersSingleConsumer = [](const Kernel &kernel) {
+    return std::ranges::any_of(configurationSpaces(kernel, findDevice("h200")),
+                               [](const ConfigurationSpace &space) {
+                                 return std::ranges::any_of(space.knobs, [](const Knobs &knobs) {
+                                   const auto *tile = knobs.getIf<Sm90GemmKnobs>();
+                                   return tile && tile->schedule == Sm90Schedule::singleConsumer;
+                                 });
+                               });
+  };
+  const ContractionExtents few{.b = 1, .j = 16, .i = 1024, .u = 1024};
+  for (const Kernel &kernel : nonEmpty(maskedContractions(few, DType::f16)))
+    CHECK(offersSingleConsumer(kernel));
+  for (const Kernel &kernel : nonEmpty(gatheredContractions(few, DType::f16)))
+    CHECK_FALSE(offersSingleConsumer(kernel));
   CHECK(reasonOf(causalLocalSoftmax({}, DType::f16), "gemm-sm90").empty());
   CHECK(reasonOf(windowLocalSoftmax({}, DType::f16), "gemm-sm90").empty());
   // Lengths that are read as a number, not compared with coordinates.
