@@ -106,12 +106,22 @@ void scaleMask(MaskOp mask, const Scaling &scaling) {
                       .text());
 }
 
+/// Heads that are turned keep their share of the axis.
+void scaleRotary(RotaryOp rotary, const Scaling &scaling) {
+  if (!rotary.getAmong()) return;
+  const std::string axis = axisNames(rotary.getX().getType())[size_t(*rotary.getAmong())];
+  if (rotary.getBegin())
+    rotary.setBegin(uint64_t(scaling.extent(axis, int64_t(*rotary.getBegin()))));
+  if (rotary.getEnd()) rotary.setEnd(uint64_t(scaling.extent(axis, int64_t(*rotary.getEnd()))));
+}
+
 /// Extents that stand in attributes. Before types change: they are read by the axis' name.
 void scaleAttributes(mlir::Operation *op, const Scaling &scaling) {
   mlir::Builder builder(op->getContext());
   if (auto slice = mlir::dyn_cast<SliceOp>(op)) scaleSlice(slice, scaling);
   if (auto pad = mlir::dyn_cast<PadOp>(op)) scalePad(pad, scaling);
   if (auto mask = mlir::dyn_cast<MaskOp>(op)) scaleMask(mask, scaling);
+  if (auto rotary = mlir::dyn_cast<RotaryOp>(op)) scaleRotary(rotary, scaling);
   if (auto split = mlir::dyn_cast<SplitAxisOp>(op)) {
     const std::vector<std::string> names = axisNames(split.getResult().getType());
     llvm::SmallVector<int64_t> sizes(split.getSizes());

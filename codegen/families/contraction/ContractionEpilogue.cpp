@@ -335,7 +335,7 @@ private:
       terms.push_back(stride == 1 ? asOperand(index).str()
                                   : fmt::format("weft::Offset({}) * {}", index, stride));
     }
-    return fmt::format("{}", fmt::join(terms, " + "));
+    return terms.empty() ? "0" : fmt::format("{}", fmt::join(terms, " + "));
   }
   std::string typeOf(const EpilogueInput &input) const {
     return isInteger(input) ? "const int" : "const float";

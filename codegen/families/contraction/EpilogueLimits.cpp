@@ -64,6 +64,7 @@ int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region) {
   constexpr int ofSubVectors = 16;  // places, maxima and sums, of two rows
   constexpr int coordinates = 4;  // of two rows and of the column, and what they are compared with
   constexpr int ofRotary = 20;    // positions of a lane's rows, frequencies, angles and pairs
+  constexpr int ofGathered = 60;  // elements, places and what they are computed of, by ptxas
   constexpr int ofTokens = 4;     // their number, and whether the tile has any
   constexpr int ofJoiners = 16;   // used by the producer warps instead, which add up to two
                                   // reductions: reducesInProducer in sm90_epilogue.cuh
@@ -82,6 +83,7 @@ int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region) {
     const bool isFirst = (isVector || input.role == EpilogueRole::result) && !isSeen;
     isSeen = isSeen || isFirst;
     if (input.role == EpilogueRole::scalar) registers += 1;
+    else if (input.role == EpilogueRole::gathered) registers += ofGathered;
     else registers += isFirst ? isVector ? vector : fragment : fragment + addresses;
   }
   if (std::ranges::any_of(region.elementwiseOps(),

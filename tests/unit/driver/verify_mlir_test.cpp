@@ -860,6 +860,21 @@ TEST_CASE("constants are cut to the small extents, kernels that hold them includ
   CHECK(checkReference(scaled, 1).front().passed);
 }
 
+TEST_CASE("heads that a rotary embedding turns keep their share of the small axis") {
+  const ScaledGraph scaled = scaledGraph(R"(
+    !x = tensor<48x6x8xf16, #weft.axes<g, j, p>>
+    module {
+      weft.graph @turned(%x: !x) -> !x {
+        %y = weft.rotary %x {dim = p, position = j, base = 100.0, among = g, begin = 0, end = 40} : !x
+        weft.return %y : !x
+      }
+    })",
+                                         Scaling({{"g", 8}, {"j", 6}}, {{"g", 2}, {"j", 3}}));
+  CHECK_THAT(scaled.ops, Catch::Contains("tensor<12x3x8xf16"));
+  CHECK_THAT(scaled.ops, Catch::Contains("end = 10"));
+  CHECK(checkReference(scaled, 1).front().passed);
+}
+
 TEST_CASE("a result outside one path's roundings is measured by several, and then fails or not") {
   const auto checked = [](int maps, double factor) {
     std::string text = R"(
