@@ -64,7 +64,7 @@ int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region) {
   constexpr int ofSubVectors = 16;  // places, maxima and sums, of two rows
   constexpr int coordinates = 4;  // of two rows and of the column, and what they are compared with
   constexpr int ofRotary = 20;    // positions of a lane's rows, frequencies, angles and pairs
-  constexpr int ofGathered = 60;  // elements, places and what they are computed of, by ptxas
+  constexpr int ofGathered = 36;  // elements, places and what they are computed of, by ptxas
   constexpr int ofTokens = 4;     // their number, and whether the tile has any
   constexpr int ofJoiners = 16;   // used by the producer warps instead, which add up to two
                                   // reductions: reducesInProducer in sm90_epilogue.cuh

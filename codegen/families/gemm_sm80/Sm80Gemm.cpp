@@ -51,7 +51,8 @@ GemmProblem checkedProblem(const Kernel &kernel, const Configuration &configurat
   if (const std::string reason = sm80KnobsRejection(knobs, mostSharedBytes, sizeOf(types.a));
       !reason.empty())
     throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
-  if (const std::string reason = sm80RegistersRejection(knobs, epilogueRegisters(kernel, region));
+  if (const std::string reason =
+          sm80RegistersRejection(knobs, sm80EpilogueRegisters(kernel, region));
       !reason.empty())
     throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
   if (const std::string reason = sm80SoftmaxRejection(knobs, region); !reason.empty())

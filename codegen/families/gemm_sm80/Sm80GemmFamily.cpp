@@ -107,7 +107,7 @@ Expected<ConfigurationSpace, Reason> sm80GemmSpace(const Kernel &kernel, const D
   if (std::string reason = kernelRejection(kernel, *recognised, device); !reason.empty())
     return rejected(std::move(reason));
   const DType dtype = gemmTypes(kernel).a;
-  const int registers = epilogueRegisters(kernel, *recognised);
+  const int registers = sm80EpilogueRegisters(kernel, *recognised);
   ConfigurationSpace space{.family = &sm80GemmFamily};
   std::set<Knobs> knobs;
   std::set<std::pair<int64_t, int64_t>> shapes;
@@ -157,7 +157,7 @@ std::string sm80Rejection(const Kernel &kernel, const Configuration &configurati
   const auto region = contractionRegion(kernel);
   if (reason.empty() && region) reason = sm80SoftmaxRejection(knobs, *region);
   if (reason.empty() && region)
-    reason = sm80RegistersRejection(knobs, epilogueRegisters(kernel, *region));
+    reason = sm80RegistersRejection(knobs, sm80EpilogueRegisters(kernel, *region));
   return reason;
 }
 

@@ -1,6 +1,7 @@
 // Limits of the tiles of gemm-sm80; see Sm80Tile.h.
 #include "codegen/families/gemm_sm80/Sm80Tile.h"
 
+#include "codegen/families/contraction/EpilogueLimits.h"
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
 
 #include <fmt/format.h>
@@ -86,6 +87,13 @@ std::string sm80SoftmaxRejection(const Sm80GemmKnobs &knobs, const ContractionRe
         "fewer warps along n",
         columns, region.softmax->length);
   return "";
+}
+
+int sm80EpilogueRegisters(const Kernel &kernel, const ContractionRegion &region) {
+  constexpr int ofGathered = 26;  // beside what EpilogueLimits counts
+  const auto gathered =
+      std::ranges::count(region.inputs, EpilogueRole::gathered, &EpilogueInput::role);
+  return epilogueRegisters(kernel, region) + ofGathered * int(gathered);
 }
 
 std::string sm80RegistersRejection(const Sm80GemmKnobs &knobs, int epilogueRegisters) {

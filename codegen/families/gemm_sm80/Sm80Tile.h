@@ -30,6 +30,9 @@ std::string warpEpilogueRejection(const Kernel &kernel, const ContractionRegion 
 /// Why warps of a tile do not hold whole sub-vectors of a local softmax; empty if they do, or if
 /// there is none.
 std::string sm80SoftmaxRejection(const Sm80GemmKnobs &knobs, const ContractionRegion &region);
+/// What the epilogue takes of a thread: ptxas puts what is gathered for several fragments in front
+/// of all of them here.
+int sm80EpilogueRegisters(const Kernel &kernel, const ContractionRegion &region);
 /// Why a tile leaves too few registers for an epilogue that needs `epilogueRegisters`; empty if it
 /// leaves enough.
 std::string sm80RegistersRejection(const Sm80GemmKnobs &knobs, int epilogueRegisters);
