@@ -14,7 +14,7 @@
 //
 // **Gathered operands** (`EpilogueRole::gathered`) lie in memory, and an op computes where it reads
 // them from its element's coordinates: the bias of a distance, the segments of two positions. Each
-// element is a load of its own, in the loop over the eight, beyond the last row or column that of
+// element is a separate load, in the loop over the eight, beyond the last row or column that of
 // the last one. Where attention is not fused, scores get such terms in the product's epilogue.
 //
 // **A rotary embedding** of what the contraction gives (`gemm-sm90` alone) turns accumulators

@@ -865,7 +865,8 @@ TEST_CASE("heads that a rotary embedding turns keep their share of the small axi
     !x = tensor<48x6x8xf16, #weft.axes<g, j, p>>
     module {
       weft.graph @turned(%x: !x) -> !x {
-        %y = weft.rotary %x {dim = p, position = j, base = 100.0, among = g, begin = 0, end = 40} : !x
+        %y = weft.rotary %x
+            {dim = p, position = j, base = 100.0, among = g, begin = 0, end = 40} : !x
         weft.return %y : !x
       }
     })",

@@ -392,8 +392,8 @@ TEST_CASE("heads of a group are rows of one tile, whatever their number") {
       plainAttention({.h = 1, .g = 6, .j = 30, .k = 99, .p = 256, .w = 256}, DType::bf16, true);
   Sm90AttentionKnobs widest = knobs(128, 1);
   widest.tileKeys = 80, widest.queryStages = 1, widest.ordered = 0;
-  const AttentionProblem problem = valueOrThrow(attentionProblem(
-      wide, attentionRegion(wide).value(), configurationOf(wide, widest, 0)));
+  const AttentionProblem problem = valueOrThrow(
+      attentionProblem(wide, attentionRegion(wide).value(), configurationOf(wide, widest, 0)));
   REQUIRE(sm90AttentionStaysInQ(problem, widest));
   add(subjects, wide, widest);
   checkAll("sm90_attention_packed_heads", subjects);
