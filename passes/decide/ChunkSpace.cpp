@@ -1,8 +1,6 @@
 // Kernels in chunks or with strided views, without duplicates; see ChunkSpace.h.
 #include "passes/decide/ChunkSpace.h"
 
-#include "codegen/Emit.h"
-#include "codegen/SourceHash.h"
 #include "kernel/ConfigurationText.h"
 #include "kernel/Profile.h"
 #include "passes/configure/StridedViews.h"

@@ -397,13 +397,17 @@ module {
         ])
 
     def test_recomposed_attention_names_the_op_between_and_why(self):
-        for score, op, kind in ((['--score', 'relative=16'], 'score_biased', 'relative_bias'),
-                                (['--mask', 'document'], 'in_document', 'mask')):
-            self.fails(3, 'select', *CORE, *score, '--attention', 'recomposed', says=[
-                f"ops 'score', 'exponentials' are not fused: 'score', '{op}': F024 no-epilogue "
-                f"('{kind}' reads an operand at other coordinates than its element's",
-                'the nearest alternative is --attention decomposed'
-            ])
+        for score, op in ((['--score', 'relative=16'], 'score_biased'),
+                          (['--mask', 'document'], 'in_document')):
+            plan = self.weft('select', *CORE, *score, '--attention', 'recomposed',
+                             '--json').json()['plan']
+            self.assertIn('recompose-softmax', plan['variant'])
+            self.fails(3, 'select', *CORE, *score, '--attention', 'recomposed', '--dtype', 'f32',
+                       says=[
+                           f"ops 'score', 'exponentials' are not fused: 'score', '{op}': F021 "
+                           'contraction-epilogue-off (gemm-sm90: element type f32;',
+                           'the nearest alternative is --attention decomposed'
+                       ])
 
     def test_fused_attention_that_drops_probabilities_before_wgmma(self):
         for asked in ([*CORE, '--dropout', '0.1'], [*LAYER, '--train'],

@@ -32,7 +32,7 @@ ONE_FAMILY = {
                                                'runtime/cuda/CublasLt.cpp'),
         'that a profile times': ('runtime/measure/MeasureJobs.h', 'runtime/measure/MeasureJobs.cpp',
                                  'runtime/measure/MeasureWorker.cpp',
-                                 'tools/driver/ProfileSpace.h'),
+                                 'passes/decide/ProfileSpace.h'),
         'whose version weft env prints': ('tools/driver/commands/Env.cpp', ),
     }.items() for path in paths
 }
