@@ -289,12 +289,12 @@ TEST_CASE("a packed layer turns its tokens by their positions, and attends to th
   CHECK(said["failed"] == 0);
   CHECK(said["unchecked"].empty());
   CHECK(said["whole"]["passed"] == true);
-  const auto startsWith = [&](const char *prefix) {
-    return std::ranges::any_of(machine.launched(),
-                               [&](const std::string &name) { return name.starts_with(prefix); });
+  const auto launches = [&](const char *part) {
+    return std::ranges::any_of(
+        machine.launched(), [&](const std::string &name) { return name.find(part) != name.npos; });
   };
-  CHECK(startsWith("rotary"));
-  CHECK(startsWith("attention_unpack"));
+  CHECK(launches("rotary"));
+  CHECK(launches("attention_unpack"));
 }
 
 TEST_CASE("layers that append to caches agree, whole on small extents, too") {
