@@ -253,6 +253,16 @@ void forEachConfigurationLike(const Kernel &kernel, const Configuration &configu
   forEachConfigurationOf(configuration.knobs.family(), kernel, offering, layouts, visit);
 }
 
+bool hasConfigurationLike(const Kernel &kernel, const Configuration &configuration,
+                          const Device &device) {
+  bool isVisited = false;
+  forEachConfigurationLike(kernel, configuration, device, [&](const Configuration &) {
+    isVisited = true;
+    return false;
+  });
+  return isVisited;
+}
+
 Configurations enumerate(const Kernel &kernel, const Device &device,
                          const LayoutConstraints &constraints) {
   Configurations result;

@@ -17,5 +17,8 @@ void forEachConfigurationOf(const Family &family, const Kernel &kernel, const De
 void forEachConfigurationLike(const Kernel &kernel, const Configuration &configuration,
                               const Device &device,
                               const std::function<bool(const Configuration &)> &visit);
+/// Whether anything is visited: whether the family takes these layouts.
+bool hasConfigurationLike(const Kernel &kernel, const Configuration &configuration,
+                          const Device &device);
 
 }  // namespace weft

@@ -149,13 +149,8 @@ std::string rejection(const Kernel &kernel, const Configuration &configuration, 
 
 /// Any tile and split within the limits, under layouts that the space has.
 bool takesUnlisted(const Kernel &kernel, const Configuration &configuration, const Device &device) {
-  if (!rejection(kernel, configuration, device).empty()) return false;
-  bool isTaken = false;
-  forEachConfigurationLike(kernel, configuration, device, [&](const Configuration &) {
-    isTaken = true;
-    return false;
-  });
-  return isTaken;
+  return rejection(kernel, configuration, device).empty() &&
+         hasConfigurationLike(kernel, configuration, device);
 }
 
 BlockTile blockTile(const Knobs &any) {

@@ -2,6 +2,7 @@
 // of further outputs, what is summed.
 #include "codegen/families/contraction/ContractionEpilogue.h"
 
+#include "codegen/families/contraction/EpilogueLimits.h"
 #include "codegen/families/loop/ExpressionText.h"
 #include "codegen/families/loop/LoopOps.h"
 #include "kernel/Error.h"
@@ -48,7 +49,7 @@ public:
     for (const EpilogueInput &input : context.region.inputs) {
       if (context.subtileInput == input.input) subtile = addHandedOver(input);
       else if (context.vectorInput == input.input) vector = addHandedOver(input);
-      else if (!isOfRotaryAlone(input.value)) addInput(input);
+      else if (!isOfRotaryAlone(kernel, context.region, input.value)) addInput(input);
     }
     for (const OpId op : context.region.epilogue)
       if (context.region.rotary && op == context.region.rotary->op) addRotary(op);
@@ -474,14 +475,6 @@ private:
                     return std::nullopt;
                   })
         .str();
-  }
-
-  /// Whether nothing but the rotary embedding reads it: where sequences start.
-  bool isOfRotaryAlone(ValueId value) const {
-    return context.region.rotary && std::ranges::all_of(context.region.epilogue, [&](OpId op) {
-             return op == context.region.rotary->op ||
-                    std::ranges::count(kernel.body[op].operands, value) == 0;
-           });
   }
 
   std::string expression(const BodyOp &op, const std::vector<std::string> &operands) {

@@ -59,6 +59,13 @@ std::string epilogueTensorsRejection(const Kernel &kernel, const ContractionRegi
   return "";
 }
 
+bool isOfRotaryAlone(const Kernel &kernel, const ContractionRegion &region, ValueId value) {
+  return region.rotary && std::ranges::all_of(region.epilogue, [&](OpId op) {
+           return op == region.rotary->op ||
+                  std::ranges::count(kernel.body[op].operands, value) == 0;
+         });
+}
+
 int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region) {
   constexpr int fragment = 8, addresses = 4, vector = 4, draws = 4, partialRegisters = 20;
   constexpr int ofSubVectors = 16;  // places, maxima and sums, of two rows

@@ -23,4 +23,7 @@ std::string epilogueTensorsRejection(const Kernel &kernel, const ContractionRegi
 /// tiles that leave as many do not spill (tests/nvrtc). 0 if plain.
 int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region);
 
+/// Whether nothing of the epilogue but its rotary embedding reads the value: where sequences start.
+bool isOfRotaryAlone(const Kernel &kernel, const ContractionRegion &region, ValueId value);
+
 }  // namespace weft

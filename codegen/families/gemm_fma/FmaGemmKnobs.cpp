@@ -48,16 +48,6 @@ std::string describeKnobs(const Kernel &kernel, const Knobs &any) {
                      knobs.tileK, knobs.threadM, knobs.threadN);
 }
 
-/// Which tiles are emitted, lowering says: any under layouts that the family takes.
-bool takesAnyTile(const Kernel &kernel, const Configuration &configuration, const Device &device) {
-  bool isTaken = false;
-  forEachConfigurationLike(kernel, configuration, device, [&](const Configuration &) {
-    isTaken = true;
-    return false;
-  });
-  return isTaken;
-}
-
 BlockTile blockTile(const Knobs &any) {
   const auto &knobs = any.get<FmaGemmKnobs>();
   return {.rows = knobs.tileM, .columns = knobs.tileN};
@@ -78,7 +68,7 @@ const Family fmaGemmFamily = {
     .compare = compareKnobs<FmaGemmKnobs>,
     .describe = describeKnobs,
     .space = fmaGemmSpace,
-    .takesUnlisted = takesAnyTile,
+    .takesUnlisted = hasConfigurationLike,
     .price = fmaGemmCost,
     .blockTile = blockTile,
     .lower = lower,

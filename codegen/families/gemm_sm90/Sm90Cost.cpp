@@ -132,14 +132,6 @@ double drawSeconds(const Kernel &kernel, const ContractionRegion &region,
   return seconds;
 }
 
-/// Whether nothing but a rotary embedding reads it: where sequences start.
-bool isOfRotaryAlone(const Kernel &kernel, const ContractionRegion &region, ValueId value) {
-  return region.rotary && std::ranges::all_of(region.epilogue, [&](OpId op) {
-           return op == region.rotary->op ||
-                  std::ranges::count(kernel.body[op].operands, value) == 0;
-         });
-}
-
 /// What operands add to an element that lie neither as the result nor along its rows or columns:
 /// each element's is loaded by itself, and its coordinates are divisions where several axes make a
 /// row or a column.
