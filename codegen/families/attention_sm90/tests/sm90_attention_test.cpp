@@ -483,3 +483,14 @@ TEST_CASE(
     CHECK(best(kernel) > 2 * 1.4e-10 * scores / 132);
   }
 }
+
+TEST_CASE("one product into more than 192 columns leaves no registers to a second block") {
+  // ptxas wants 150 registers for 240 columns; two blocks of 256 threads have 128.
+  const Sm90AttentionKnobs knobs{.tileQueries = 64, .tileKeys = 48, .stages = 2};
+  const auto blocksOf = [&](int64_t valueDim) {
+    return sm90AttentionResidentBlocks({.headDim = 64, .valueDim = valueDim}, knobs);
+  };
+  CHECK(blocksOf(128) == 2);
+  CHECK(blocksOf(192) == 2);
+  CHECK(blocksOf(240) == 1);
+}
