@@ -170,8 +170,7 @@ def parse(arguments):
 def library_beside(weft):
     beside = pathlib.Path(weft).resolve().parent
     return first_existing(beside / 'libweft_runtime.so',
-                          beside.parent / 'lib' / 'libweft_runtime.so',
-                          *beside.parent.glob('**/libweft_runtime.so'))
+                          beside.parent / 'lib' / 'libweft_runtime.so')
 
 
 def settings_of(chosen, folder):
