@@ -73,6 +73,10 @@ struct Family {
   bool takesAttention = false;  ///< fused attentions (kernel/AttentionRegion.h)
   /// Their backward passes (kernel/AttentionBackwardRegion.h).
   bool takesAttentionBackward = false;
+  /// Of a family whose time hardly depends on layouts: the margin (passes/configure/Margins.h) at
+  /// which a measurement of a kernel, times the ratio of the estimates, prices the kernel under
+  /// layouts that have none. Nothing: it does not.
+  std::optional<double> marginOfOtherLayouts = {};
   /// The fields of its knobs, in the order of the struct.
   std::span<const ScheduleField> schedule = {};
   /// Knobs with every field at its default.

@@ -40,6 +40,18 @@ std::vector<Workload> profiledWorkloads() {
   return all;
 }
 
+/// Those whose attention alone is in the profile.
+std::vector<Workload> attentionWorkloads() {
+  std::vector<Workload> all = {
+      {.preset = "bert-large", .batch = "b=8", .length = "j=4096"},
+      {.preset = "gpt2", .batch = "b=8", .length = "j=512", .train = true},
+      {.preset = "gpt2", .batch = "b=1", .length = "j=1024"},
+      {.preset = "gpt-neo-1.3b", .batch = "b=1", .length = "j=4096"},
+      {.preset = "llama-3-8b", .batch = "b=1", .length = "j=2048"},
+  };
+  return all;
+}
+
 std::unique_ptr<Compilation> imported(const Workload &workload, const std::string &profile) {
   ModelFlags model;
   model.model = workload.preset;
@@ -94,6 +106,14 @@ double pricedByProfile(const select::SelectionResult &path, const select::Proble
   return sum;
 }
 
+/// Every measurement of a family beside its estimate, for fits.
+void printSamples(const std::vector<EstimateSample> &samples, const std::string &family) {
+  for (const EstimateSample &sample : samples)
+    if (sample.family == family)
+      fmt::print("{} {} {:.2f} {:.2f} {}\n", sample.subject, sample.name, sample.measured * 1e6,
+                 sample.estimate * 1e6, sample.line);
+}
+
 void printLayers(const std::vector<Workload> &workloads, const CostModel &prices) {
   std::printf("\nlayer                                by estimates us  by the profile us  ratio\n");
   for (const Workload &workload : workloads) {
@@ -114,14 +134,24 @@ int run(int argc, char **argv) {
   CLI::App app("estimates beside the measurements that ship");
   size_t worst = 10;
   bool hasLayers = false;
+  std::string family;
   app.add_option("--worst", worst, "regrets of single kernels that are shown, a line of families")
       ->capture_default_str();
   app.add_flag("--layers", hasLayers, "whole layers, too");
+  app.add_option("--samples", family,
+                 "instead, every measurement of a family: subject, kernel, measured and estimated "
+                 "us, configuration");
   try {
     app.parse(argc, argv);
     const std::shared_ptr<CostModel> prices = costModelOf(TargetFlags());
     const std::vector<Workload> workloads = profiledWorkloads();
-    const std::vector<EstimateSample> samples = samplesOf(workloads, *prices);
+    std::vector<Workload> all = attentionWorkloads();
+    all.insert(all.begin(), workloads.begin(), workloads.end());
+    const std::vector<EstimateSample> samples = samplesOf(all, *prices);
+    if (!family.empty()) {
+      printSamples(samples, family);
+      return 0;
+    }
     std::printf("%s", print(regrets(samples), biases(samples), worst).c_str());
     if (hasLayers) printLayers(workloads, *prices);
   } catch (const CLI::ParseError &error) {

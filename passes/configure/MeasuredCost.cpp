@@ -2,7 +2,9 @@
 // flop are always modelled.
 //
 // A measurement of a GEMM serves every kernel and every layout that is this GEMM, one of a
-// contraction with an epilogue every layout of the same form (kernel/ContractionRegion.h).
+// contraction with an epilogue every layout of the same form (kernel/ContractionRegion.h). Where a
+// family's time hardly depends on layouts, a measurement also prices the other layouts
+// (Family::marginOfOtherLayouts): those prices are estimates.
 #include "passes/configure/CostModel.h"
 
 #include "kernel/CanonicalNames.h"
@@ -37,8 +39,7 @@ public:
   Cost cost(const Kernel &kernel, const Configuration &configuration) const override {
     const Family &family = configuration.knobs.family();
     const Cost cost = analytic.cost(kernel, configuration);
-    const bool isWhole = family.isView || family.takesAttention || family.takesAttentionBackward;
-    return isWhole ? cost : margins::added(cost, separableMargin());
+    return family.isView ? cost : margins::added(cost, separableMargin());
   }
   const Device &device() const override { return analytic.device(); }
   bool isSeparable(const Kernel &kernel) const override { return analytic.isSeparable(kernel); }
@@ -61,12 +62,16 @@ public:
 
   Cost cost(const Kernel &kernel, const Configuration &configuration) const override {
     if (configuration.knobs.family().isView) return analytic->cost(kernel, configuration);
-    const ProfileMeasurement *measurement = find(kernel, configuration);
-    if (!measurement && strict)
+    if (const ProfileMeasurement *measurement = find(kernel, configuration))
+      return priced(kernel, configuration, *measurement);
+    if (strict)
       throw Error::strictMiss("{} has no measurement for kernel '{}', {}", name, kernel.name,
                               describe(kernel, configuration.knobs));
-    return measurement ? priced(kernel, configuration, *measurement)
-                       : estimates.cost(kernel, configuration);
+    if (configuration.knobs.family().marginOfOtherLayouts)
+      for (const PricedConfiguration &row : measured(kernel))
+        if (row.cost.measured && row.configuration.knobs == configuration.knobs)
+          return asUnder(kernel, configuration, row);
+    return estimates.cost(kernel, configuration);
   }
 
   const std::vector<PricedConfiguration> &measured(const Kernel &kernel) const override {
@@ -212,6 +217,9 @@ private:
     };
     const std::vector<ConfigurationSpace> spaces = configurationSpaces(kernel, device());
     for (const ConfigurationSpace &space : spaces) addSpace(space);
+    if (!strict)
+      for (const ConfigurationSpace &space : spaces)
+        if (space.family->marginOfOtherLayouts) addOtherLayouts(kernel, space, result);
     if (haveSeveralStrides(kernel, spaces))
       if (const auto space = severalStridesSpace(kernel, device())) addSpace(*space);
     return result;
@@ -288,6 +296,49 @@ private:
         const LineFields fields = splitLine(line);
         configuration.knobs = parseKnobs(fields.family, fields.knobs, kernel);
         add(configuration, *measurement);
+      }
+    }
+  }
+
+  /// The estimate times what a measurement of the same knobs is of its own estimate.
+  Cost asUnder(const Kernel &kernel, const Configuration &configuration,
+               const PricedConfiguration &row) const {
+    Cost result = analytic->cost(kernel, configuration);
+    result.margin = 0;
+    result.seconds *= row.cost.seconds / analytic->cost(kernel, row.configuration).seconds;
+    return margins::added(result, configuration.knobs.family().marginOfOtherLayouts.value());
+  }
+
+  /// Under layouts without measurements, what the fastest ones of others say of them.
+  void addOtherLayouts(const Kernel &kernel, const ConfigurationSpace &space,
+                       std::vector<PricedConfiguration> &result) const {
+    const auto layoutsOf = [](const Configuration &configuration) {
+      LayoutTuple layouts = configuration.inputs;
+      layouts.insert(layouts.end(), configuration.outputs.begin(), configuration.outputs.end());
+      return layouts;
+    };
+    std::vector<PricedConfiguration> rows;
+    std::set<LayoutTuple> known;
+    for (const PricedConfiguration &row : result)
+      if (row.configuration.knobs.family() == *space.family) {
+        rows.push_back(row);
+        known.insert(layoutsOf(row.configuration));
+      }
+    std::ranges::stable_sort(rows, {}, [](const auto &row) { return row.cost.seconds; });
+    std::vector<PricedConfiguration> fastest;  // one of each knobs
+    for (const PricedConfiguration &row : rows)
+      if (fastest.size() < keptPerLayouts &&
+          std::ranges::none_of(fastest, [&](const PricedConfiguration &one) {
+            return one.configuration.knobs == row.configuration.knobs;
+          }))
+        fastest.push_back(row);
+    for (const LayoutTuple &tuple : space.tuples) {
+      if (known.contains(tuple)) continue;
+      for (const PricedConfiguration &row : fastest) {
+        if (!isUseful(kernel, tuple, row.configuration.knobs)) continue;
+        Configuration configuration = toConfiguration(kernel, tuple, row.configuration.knobs);
+        const Cost cost = asUnder(kernel, configuration, row);
+        result.push_back({std::move(configuration), cost});
       }
     }
   }

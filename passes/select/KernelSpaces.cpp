@@ -102,6 +102,7 @@ void addMeasured(const Kernel &kernel, const std::vector<PricedConfiguration> &m
                              .tuple = tuple->second,
                              .knobs = knobs->second,
                              .seconds = measurement.cost.seconds,
+                             .isMeasured = measurement.cost.measured,
                              .hasSeveralStrides = hasSeveralStrides});
   }
   for (ConfigurationSpace &space : spaces)

@@ -29,10 +29,11 @@ inline Layout withoutPlace(Layout layout) {
 
 using SharedSpace = std::shared_ptr<const ConfigurationSpace>;
 
-/// A measured configuration as indices into spaces.
+/// A configuration of CostModel::measured() as indices into spaces.
 struct MeasuredPoint {
   int space = -1, tuple = -1, knobs = -1;
   double seconds = infinite;
+  bool isMeasured = false;  ///< itself; else a measurement under other layouts prices it
   bool hasSeveralStrides = false;  ///< along a group of axes of a contraction
 };
 

@@ -247,7 +247,7 @@ void Prices::offerMeasured(const CandidatePrices &prices, PricedTable &result) c
         entryOf(prices, prices.space(point.space).tuples[static_cast<size_t>(point.tuple)]);
     if (!entry) continue;
     ++result.configurations;
-    ++result.measured;
+    result.measured += point.isMeasured ? 1 : 0;
     result.entries[*entry].offer(point.seconds, point.space, point.knobs, point.tuple);
   }
 }

@@ -9,6 +9,7 @@
 #include "codegen/families/attention_backward_sm80/Sm80AttentionBackwardCost.h"
 #include "codegen/families/attention_backward_sm80/Sm80AttentionBackwardTile.h"
 #include "passes/configure/Family.h"
+#include "passes/configure/Margins.h"
 
 #include <algorithm>
 
@@ -121,6 +122,7 @@ std::string targetRejection(const Kernel &, const Knobs &, std::string_view targ
 const Family sm80AttentionBackwardFamily = {
     .name = "attention-backward-sm80",
     .takesAttentionBackward = true,
+    .marginOfOtherLayouts = margins::besideMeasurements,
     .schedule = sm80AttentionBackwardFields,
     .defaults = defaultKnobs<Sm80AttentionBackwardKnobs>,
     .compare = compareKnobs<Sm80AttentionBackwardKnobs>,

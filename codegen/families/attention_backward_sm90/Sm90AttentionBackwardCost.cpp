@@ -52,14 +52,21 @@ constexpr double freeStairs = 4;
 /// kernels that waited for their turns, and has a part of it.
 constexpr double turnSeconds = 1.2e-6, mostOrderShare = 0.1;
 
-/// Of gradients apart, all predicted, none measured yet. What a tile's products do not take: no
-/// gradients of scores and no sums go through shared memory, and the block that shares the
-/// multiprocessor fills gaps.
-constexpr double apartBesideShare = 0.7, apartTileSeconds = 1.0e-6;
+/// What a random number adds to a score, of a multiprocessor: in one kernel (H200, d = 64, 128
+/// heads of 512 and 1536 of 128 keys: 17 us of 88 and 12 of 92), and in each of two (9 us of 89).
+constexpr double dropoutSeconds = 6.5e-11, apartDropoutSeconds = 3.5e-11;
+
+/// Of gradients apart. What a tile's products do not take: no gradients of scores and no sums go
+/// through shared memory, and the block that shares the multiprocessor fills gaps (H200, 96 heads
+/// of 64 columns, 512 causal queries: 39.8 us, of gradients together 45.7). The time of a tile is
+/// an estimate.
+constexpr double apartBesideShare = 0.45, apartTileSeconds = 1.0e-6;
 /// Blocks that a multiprocessor can load from L2 in one second, in bytes.
 constexpr double apartLoadBandwidth = 40e9;
-/// A margin until the form is timed: it is taken where it is expected to win by more.
+/// A margin for wider heads, of which the form has not been timed: it is taken where it is expected
+/// to win by more.
 constexpr double neverTimed = 1.25;
+constexpr double mostTimedWidth = 64;
 
 /// What both forms are priced from.
 struct Priced {
@@ -69,15 +76,20 @@ struct Priced {
   const Sm90AttentionBackwardKnobs &knobs;
   const Device &device;
   const VisibleScores visible;
+  const bool hasDropout;
 
   double flops() const {
     return device.tensorFlops.at(problem.attention.operandType) / device.multiprocessors;
   }
   double elements() const { return double(knobs.tileQueries) * knobs.tileKeys; }
+  double width() const {
+    return double(problem.attention.headDim + problem.attention.valueDim) / 2;
+  }
+  /// Of a block, what its random numbers take.
+  double dropping(double ofScore) const { return hasDropout ? elements() * ofScore : 0; }
   /// What all else adds to five GEMMs, as a share of their time.
   double beside() const {
-    const double width = double(problem.attention.headDim + problem.attention.valueDim) / 2;
-    return columnsOfSameTime / std::max(width, 16.0) * (1 + valueOpShare * visible.valueOps);
+    return columnsOfSameTime / std::max(width(), 16.0) * (1 + valueOpShare * visible.valueOps);
   }
   /// Of a block, GEMMs at the peak.
   double gemmSeconds(int ofHead, int ofValue) const {
@@ -114,6 +126,7 @@ double togetherSeconds(const Priced &priced) {
   const Sm90AttentionBackwardKnobs &knobs = priced.knobs;
   double blockSeconds = priced.gemmSeconds(3, 2) * (1 + priced.beside());
   if (knobs.tileQueries < 128) blockSeconds *= narrowFactor;
+  blockSeconds += priced.dropping(dropoutSeconds);
   // A sum warp adds the gradient of a block beside the GEMMs of the next one.
   blockSeconds =
       std::max(blockSeconds, 4.0 * knobs.tileQueries * double(problem.headDim) / sumBandwidth);
@@ -182,7 +195,8 @@ double apartSeconds(const Priced &priced) {
   double all = 0, longest = 0, mean = 0;
   for (const TilesOf side : {TilesOf::keys, TilesOf::queries}) {
     const bool isOfKeys = side == TilesOf::keys;
-    const double blockSeconds = std::max(loads, priced.gemmSeconds(2, isOfKeys ? 2 : 1) + beside);
+    const double blockSeconds = std::max(loads, priced.gemmSeconds(2, isOfKeys ? 2 : 1) + beside +
+                                                    priced.dropping(apartDropoutSeconds));
     const double heads = isOfKeys ? double(problem.headsOfGroup) : 1.0;
     const VisibleBlocks seen = priced.blocksOf(side, knobs.tileKeys, knobs.tileQueries);
     const double mixed = priced.mixedShare() * seen.mixed;
@@ -197,7 +211,8 @@ double apartSeconds(const Priced &priced) {
     longest = std::max(longest, tileTime(seen.most));
   }
   // The last ones are no longer than the mean: long tiles begin first. A tile runs beside others.
-  return neverTimed * std::max(all + 0.5 * mean, longest * sm90AttentionBackwardResidents(knobs));
+  const double margin = priced.width() > mostTimedWidth ? neverTimed : 1;
+  return margin * std::max(all + 0.5 * mean, longest * sm90AttentionBackwardResidents(knobs));
 }
 
 }  // namespace
@@ -217,7 +232,8 @@ Cost sm90AttentionBackwardCost(const Kernel &kernel, const Configuration &config
                       .scores = scores,
                       .knobs = knobs,
                       .device = device,
-                      .visible = visibleScores(kernel, scores, problem)};
+                      .visible = visibleScores(kernel, scores, problem),
+                      .hasDropout = recognised->hasDropout};
   const bool isApart = knobs.gradients == BackwardGradients::apart;
   const double tensorSeconds = (isApart ? apartSeconds(priced) : togetherSeconds(priced)) +
                                storedScoreSeconds(*answer, device);

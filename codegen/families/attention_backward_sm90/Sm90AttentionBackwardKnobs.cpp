@@ -10,6 +10,7 @@
 #include "codegen/families/attention_backward_sm90/Sm90AttentionBackwardCost.h"
 #include "codegen/families/attention_backward_sm90/Sm90AttentionBackwardTile.h"
 #include "passes/configure/Family.h"
+#include "passes/configure/Margins.h"
 
 #include <algorithm>
 
@@ -206,6 +207,7 @@ std::string targetRejection(const Kernel &, const Knobs &, std::string_view targ
 const Family sm90AttentionBackwardFamily = {
     .name = "attention-backward-sm90",
     .takesAttentionBackward = true,
+    .marginOfOtherLayouts = margins::attentionBackwardLayouts,
     .schedule = sm90AttentionBackwardFields,
     .defaults = defaultKnobs<Sm90AttentionBackwardKnobs>,
     .compare = compareKnobs<Sm90AttentionBackwardKnobs>,

@@ -12,6 +12,7 @@
 #include "codegen/families/contraction/EpilogueLimits.h"
 #include "passes/configure/Family.h"
 #include "passes/configure/FamilyConfigurations.h"
+#include "passes/configure/Margins.h"
 
 #include <algorithm>
 
@@ -178,6 +179,7 @@ std::string targetRejection(const Kernel &, const Knobs &, std::string_view targ
 const Family sm80AttentionFamily = {
     .name = "attention-sm80",
     .takesAttention = true,
+    .marginOfOtherLayouts = margins::besideMeasurements,
     .schedule = sm80AttentionFields,
     .defaults = defaultKnobs<Sm80AttentionKnobs>,
     .compare = compareKnobs<Sm80AttentionKnobs>,

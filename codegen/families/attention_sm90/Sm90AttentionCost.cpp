@@ -18,16 +18,20 @@ namespace {
 
 /// What an exponential adds to the GEMMs' time of its multiprocessor: with three consumers, with
 /// two at d = 64 and as d grows, with two at least, and with one.
-constexpr double exponentialOfThree = 2.1e-11, exponentialOfTwo = 3.8e-11,
+constexpr double exponentialOfThree = 2.1e-11, exponentialOfTwo = 2.5e-11,
                  leastExponentialOfTwo = 0.7e-11, exponentialOfOne = 3.2e-11;
+/// What a random number adds to a score (H200, d = 64, 128 heads of 512 and 1536 of 128 keys: 33.2
+/// us against 25.3 without, and 33.5 against 27.8).
+constexpr double dropoutSeconds = 3.1e-11;
 /// The same where consumers do not take turns.
 constexpr double unorderedExponential = 1.5e-11;
-/// Where one block of one consumer has a multiprocessor to itself: its GEMMs wait for its
-/// exponentials.
-constexpr double loneConsumerFactor = 1.7;
+/// Where one block of one consumer has a multiprocessor to itself, its GEMMs wait for its
+/// exponentials; of two consumers with a block of keys each, less (H200, 12 heads of 64 columns,
+/// 128 to 512 keys: 3.96, 4.81 and 6.58 us, and of two 5.10 and 6.75).
+constexpr double loneConsumerFactor = 1.35, twoOfRowsFactor = 1.15;
 /// Loading queries, the first scores and storing a tile, as far as nothing hides it; the start of a
 /// block; what a value op adds to a score, in shares of an exponential, and masks to a block.
-constexpr double tileSeconds = 0.7e-6, startSeconds = 0.7e-6, valueOpShare = 0.6, maskShare = 0.5;
+constexpr double tileSeconds = 0.7e-6, startSeconds = 0.2e-6, valueOpShare = 0.6, maskShare = 0.5;
 /// What three blocks of one consumer a multiprocessor take of the time that two take (H100, d = 64:
 /// 0.87 under a causal window, 0.89 and 0.91 under tables, 0.92 causal).
 constexpr double threeResidentsFactor = 0.9;
@@ -73,7 +77,8 @@ Cost sm90AttentionCost(const Kernel &kernel, const Configuration &configuration,
   exponential *= 1 + valueOpShare * visible.valueOps;
   double blockSeconds =
       2 * scores * double(problem.headDim + problem.valueDim) / flops +
-      scores * (exponential * slower + scatteredLoadSeconds * visible.scatteredInputs);
+      scores * ((exponential + (recognised->hasDropout ? dropoutSeconds : 0)) * slower +
+                scatteredLoadSeconds * visible.scatteredInputs);
   if (knobs.tileKeys <= narrowKeys) blockSeconds *= narrowFactor;
   const double slots = double(device.multiprocessors),
                tiles = double(sm90AttentionTiles(problem, knobs));
@@ -81,6 +86,7 @@ Cost sm90AttentionCost(const Kernel &kernel, const Configuration &configuration,
   const bool isShared = tiles > slots && residents > 1;
   const int together = std::max(knobs.keyConsumers, 1);
   if (consumers == 1 && together == 1 && !isShared) blockSeconds *= loneConsumerFactor;
+  if (together == 2 && !isShared) blockSeconds *= twoOfRowsFactor;
   if (together > 2) blockSeconds *= threeResidentsFactor;
   if (tiles > 2 * slots && residents > 2) blockSeconds *= threeResidentsFactor;
 

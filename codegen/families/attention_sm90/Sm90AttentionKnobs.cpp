@@ -10,6 +10,7 @@
 #include "codegen/families/attention_sm90/Sm90AttentionTile.h"
 #include "codegen/families/contraction/EpilogueLimits.h"
 #include "passes/configure/Family.h"
+#include "passes/configure/Margins.h"
 
 #include <algorithm>
 #include <set>
@@ -204,6 +205,7 @@ std::string targetRejection(const Kernel &, const Knobs &, std::string_view targ
 const Family sm90AttentionFamily = {
     .name = "attention-sm90",
     .takesAttention = true,
+    .marginOfOtherLayouts = margins::attentionLayouts,
     .schedule = sm90AttentionFields,
     .defaults = defaultKnobs<Sm90AttentionKnobs>,
     .compare = compareKnobs<Sm90AttentionKnobs>,

@@ -89,9 +89,9 @@ bool readsRowsAlone(const ChosenKernel &kernel) {
   });
 }
 
-/// But for fused attention, and the sums of rows that its backward pass reads, of which the shipped
-/// profile has no measurement yet. Other kernels without measurements are considered as estimates,
-/// and none of them is chosen.
+/// But for fused attention, which measurements under other layouts may price, and the sums of rows
+/// that its backward pass reads, of which the shipped profile has no measurement yet. Other kernels
+/// without measurements are considered as estimates, and none of them is chosen.
 void checkMeasured(const Chosen &chosen) {
   int64_t measured = 0, priced = 0;
   for (const decision::SelectedVariant &variant : nonEmpty(chosen.selected.variants)) {

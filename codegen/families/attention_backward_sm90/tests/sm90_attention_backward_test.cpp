@@ -7,6 +7,7 @@
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
 #include "passes/configure/Family.h"
+#include "passes/configure/Margins.h"
 #include "plan/PlanConfiguration.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleAttentionBackwards.h"
@@ -206,10 +207,47 @@ TEST_CASE("measured sums in any order are chosen among where a plan may have the
     Device device = findDevice("h200");
     device.mayBeNondeterministic = isAdmitted;
     const auto prices = measuredCostModel(device, profile, "profile p", false);
-    CHECK(prices->measured(kernel).size() == (isAdmitted ? 2 : 1));
-    CHECK(isDeterministic(prices->measured(kernel).front().configuration.knobs));
+    const std::vector<PricedConfiguration> &rows = prices->measured(kernel);
+    CHECK(std::ranges::count_if(rows, [](const auto &row) { return row.cost.measured; }) ==
+          (isAdmitted ? 2 : 1));
+    CHECK(isDeterministic(rows.front().configuration.knobs));
+    CHECK(std::ranges::any_of(rows, [](const auto &row) {
+            return !isDeterministic(row.configuration.knobs);
+          }) == isAdmitted);
     CHECK(prices->measuredAs(kernel, logicalOrder(kernel, {})).size() == (isAdmitted ? 2 : 1));
   }
+}
+
+TEST_CASE("a measurement prices the layouts that have none, as far as estimates tell them apart") {
+  const Kernel kernel = plainBackward({.b = 1, .h = 2, .j = 512, .k = 512}, DType::f16);
+  const Configuration timed = logicalOrder(kernel, {});
+  Profile profile{.device = "h200", .protocols = {{1, "pretended"}}, .kernels = {}};
+  addMeasurement(profile, kernel, timed,
+                 {.seconds = 1e-4, .n = 9, .familyVersion = sm90AttentionBackwardFamily.version});
+  const Device device = findDevice("h200");
+  const auto prices = measuredCostModel(device, profile, "profile p", false);
+  const auto analytic = analyticCostModel(device);
+  const double ofEstimate = 1e-4 / analytic->cost(kernel, timed).seconds;
+  size_t others = 0;
+  for (const PricedConfiguration &row : nonEmpty(prices->measured(kernel))) {
+    CHECK(row.configuration.knobs == timed.knobs);
+    CHECK(prices->cost(kernel, row.configuration).seconds == row.cost.seconds);
+    if (row.cost.measured) {
+      CHECK(row.cost.seconds == 1e-4);
+      continue;
+    }
+    ++others;
+    CHECK(row.cost.margin == Approx(margins::attentionBackwardLayouts));
+    CHECK(row.cost.seconds ==
+          Approx(ofEstimate * analytic->cost(kernel, row.configuration).seconds *
+                 (1 + margins::attentionBackwardLayouts)));
+  }
+  CHECK(others > 100);
+  // Knobs without a measurement are estimates as before; with --strict nothing else is offered.
+  const Configuration untimed = logicalOrder(kernel, {.tileQueries = 64});
+  CHECK(prices->cost(kernel, untimed).seconds ==
+        Approx(analytic->cost(kernel, untimed).seconds * (1 + margins::besideMeasurements)));
+  CHECK(measuredCostModel(device, profile, "profile p", true)->measured(kernel).size() == 1);
 }
 
 TEST_CASE("a stored gradient of scores takes its bytes and a function") {

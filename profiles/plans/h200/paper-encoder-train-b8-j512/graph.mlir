@@ -206,7 +206,7 @@ module {
       %d_wv_5 = weft.slice %d_wq_d_wk_d_wv_4 {axis = h, size = 16, start = 32} : !phi1 -> !whi
       weft.yield %d_wv_5 : !whi
     }
-    %d_bv, %d_bk, %d_bq = weft.kernel @reduce_x3 (%d_v_4 = %d_v : !whbk, %d_k_5 = %d_k : !phbk, %d_q_6 = %d_q : !phbj1) -> (!wh, !ph, !ph) layouts ([w, h, b, k] strides [196608, 4096, 512, 1], [p, h, b, k] strides [196608, 4096, 512, 1], [p, h, b, j] strides [196608, 4096, 512, 1] -> [w, h], [p, h], [p, h]) attributes {config = {family = "loop", lane_axis = "k", reduction = "block", threads = 256 : i64, threads_per_row = 256 : i64, vector_axis = "k", vector_width = 8 : i64}} {
+    %d_bv, %d_bk, %d_bq = weft.kernel @reduce_x3 (%d_v_4 = %d_v : !whbk, %d_k_5 = %d_k : !phbk, %d_q_6 = %d_q : !phbj1) -> (!wh, !ph, !ph) layouts ([w, h, b, k] strides [196608, 4096, 512, 1], [p, h, b, k] strides [196608, 4096, 512, 1], [p, h, b, j] strides [196608, 4096, 512, 1] -> [w, h], [p, h], [p, h]) attributes {config = {family = "loop", lane_axis = "k", reduction = "block", threads = 128 : i64, threads_per_row = 128 : i64, vector_axis = "k", vector_width = 8 : i64}} {
       %d_bv_7 = weft.reduce sum %d_v_4 over b, k : !whbk -> !wh
       %d_bk_8 = weft.reduce sum %d_k_5 over b, k : !phbk -> !ph
       %d_bq_9 = weft.reduce sum %d_q_6 over b, j : !phbj1 -> !ph
