@@ -300,7 +300,7 @@ private:
     }
   }
 
-  /// The estimate times what a measurement of the same knobs is of its own estimate.
+  /// The estimate, times measured over estimated of the same knobs under other layouts.
   Cost asUnder(const Kernel &kernel, const Configuration &configuration,
                const PricedConfiguration &row) const {
     Cost result = analytic->cost(kernel, configuration);

@@ -33,7 +33,7 @@ using SharedSpace = std::shared_ptr<const ConfigurationSpace>;
 struct MeasuredPoint {
   int space = -1, tuple = -1, knobs = -1;
   double seconds = infinite;
-  bool isMeasured = false;  ///< itself; else a measurement under other layouts prices it
+  bool isMeasured = false;         ///< itself; else a measurement under other layouts prices it
   bool hasSeveralStrides = false;  ///< along a group of axes of a contraction
 };
 
