@@ -210,6 +210,7 @@ std::string sm90AttentionBackwardTileRejection(const AttentionBackwardProblem &p
 std::string sm90AttentionBackwardLayoutRejection(const AttentionBackwardProblem &problem) {
   constexpr int64_t bytes = 16;
   const AttentionProblem &attention = problem.attention;
+  if (attention.packed) return "tokens are packed; attention-backward-sm80 takes them";
   for (const auto &[tensor, what] : {std::pair(&attention.q, "queries"),
                                      {&attention.k, "keys"},
                                      {&attention.v, "values"},
