@@ -11,7 +11,7 @@
 // the contractions around it as well, scores are computed twice and cross memory twice.
 //
 // Between packed tokens (PackSequences.cpp) L is packed and unpacked, too, D is summed of packed
-// tokens, and the backward pass unpacks queries, keys and values by ops of its own: so each pass
+// tokens, and the backward pass unpacks queries, keys and values once more: so each pass
 // has all ops that unpack and pack around its attention to itself, and can take them into its
 // kernel. Behind the last token of a sequence L is then zero; gradients of the output are zero
 // there, and with them all that is computed of finite probabilities.
@@ -265,7 +265,7 @@ private:
     return axes[0] - (axes[0] > axes[1] ? 1 : 0);
   }
 
-  /// The backward pass gets what it reads of queries, keys and values from ops of its own.
+  /// The backward pass gets what it reads of queries, keys and values from further ops.
   void unpackAgain() {
     for (UnpackOp unpack : tokens->operands) {
       mlir::Operation *first = firstBackwardReader();

@@ -2,7 +2,7 @@
 // sm80_attention_backward.cuh and sm80_tf32_attention_backward.cuh where the rows of a head are
 // those of its sequence, which are known at run time alone (packed_sequences.cuh).
 //
-//    blocks        without a token of their own have nothing to do
+//    blocks        that own no token of the sequence end at once
 //    steps         behind the last token of the sequence are empty
 //    a step        that the last token lies in copies zeros behind it; scores of these rows, with
 //                  which P and dS may be anything, give zeros
