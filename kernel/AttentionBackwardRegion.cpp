@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -31,12 +32,14 @@ public:
   explicit Recognition(const Kernel &kernel) : kernel(kernel) {}
 
   Expected<AttentionBackwardRegion, Reason> answer() {
-    std::string rejection = findProbability();
+    std::string rejection = findMoved();
+    if (rejection.empty()) rejection = findProbability();
     if (rejection.empty()) rejection = sortContractions();
     if (rejection.empty()) rejection = findScores();
     if (rejection.empty()) rejection = findOperands();
     for (int op = 0; rejection.empty() && op < std::ssize(kernel.body); ++op)
-      if (kernel.body[op].kind != OpKind::contract) rejection = addElementOp(op);
+      if (kernel.body[op].kind != OpKind::contract && !isMoving(kernel.body[op]))
+        rejection = addElementOp(op);
     for (const OpId op : ofElements)
       if (rejection.empty()) rejection = addGradient(op);
     if (rejection.empty()) rejection = checkGradients();
@@ -48,6 +51,7 @@ public:
     if (rejection.empty() && region.headDim.empty())
       rejection = cannotStand(kernel.body[region.scoresContraction],
                               "sums over no axis that queries and keys have in common");
+    if (rejection.empty()) rejection = addPacked();
     if (!rejection.empty()) return rejected(std::move(rejection));
     return std::move(region);
   }
@@ -62,6 +66,62 @@ private:
     return {axes.begin(), axes.end()};
   }
   bool isInput(ValueId value) const { return holds(kernel.inputs, value); }
+  bool isRead(ValueId value) const { return isInput(value) || unpacked.contains(value); }
+  static bool isMoving(const BodyOp &op) {
+    return op.kind == OpKind::unpack || op.kind == OpKind::pack;
+  }
+
+  /// Where tokens of an unpacked or packed tensor lie.
+  struct Placement {
+    ValueId inMemory = -1, offsets = -1;
+    AxisId sequences = -1, positions = -1, tokens = -1;
+  };
+  static const std::vector<int64_t> &listOf(const BodyOp &op, const char *name) {
+    return std::get<std::vector<int64_t>>(op.attributes.at(name));
+  }
+  AxisId axisOf(ValueId value, size_t dimension) const {
+    return kernel.values[size_t(value)].axes.at(dimension);
+  }
+  ValueId stored(ValueId value) const {
+    for (const std::map<ValueId, Placement> *moved : {&unpacked, &packed})
+      if (const auto found = moved->find(value); found != moved->end())
+        return found->second.inMemory;
+    return value;
+  }
+
+  /// Ops that unpack inputs, and those that pack what others give.
+  std::string findMoved() {
+    for (const BodyOp &op : kernel.body) {
+      if (!isMoving(op)) continue;
+      if (!isInput(op.operands[1]))
+        return cannotStand(op, fmt::format("reads offsets '{}', which the kernel computes",
+                                           nameOfValue(op.operands[1])));
+      if (op.kind == OpKind::pack) {
+        const std::vector<int64_t> &axes = listOf(op, "axes");
+        packed[op.operands[0]] = {
+            .inMemory = op.results[0],
+            .offsets = op.operands[1],
+            .sequences = axisOf(op.operands[0], size_t(axes[0])),
+            .positions = axisOf(op.operands[0], size_t(axes[1])),
+            .tokens = axisOf(op.results[0], size_t(axes[0] - (axes[0] > axes[1] ? 1 : 0)))};
+        continue;
+      }
+      if (!isInput(op.operands[0]))
+        return cannotStand(
+            op, fmt::format("reads '{}', which the kernel computes", nameOfValue(op.operands[0])));
+      if (const auto fill = op.attributes.find("fill");
+          fill != op.attributes.end() && std::get<double>(fill->second) != 0)
+        return cannotStand(op, "fills with another number than zero");
+      const std::vector<int64_t> &into = listOf(op, "into");
+      unpacked[op.results[0]] = {
+          .inMemory = op.operands[0],
+          .offsets = op.operands[1],
+          .sequences = axisOf(op.results[0], size_t(into[0])),
+          .positions = axisOf(op.results[0], size_t(into[1])),
+          .tokens = axisOf(op.operands[0], size_t(std::get<int64_t>(op.attributes.at("axis"))))};
+    }
+    return "";
+  }
 
   std::string findProbability() {
     const auto isProbability = [](const BodyOp &op) {
@@ -75,7 +135,7 @@ private:
     const auto found = std::ranges::find_if(kernel.body, isProbability);
     region.probability = int(found - kernel.body.begin());
     region.logSums = found->operands[1];
-    if (!isInput(region.logSums))
+    if (!isRead(region.logSums))
       return cannotStand(*found, fmt::format("reads log sums '{}', which the kernel computes",
                                              nameOfValue(region.logSums)));
     // Backwards through the body, which is in topological order: what the operand is computed from.
@@ -100,7 +160,7 @@ private:
         return cannotStand(
             op, fmt::format("has {} operands; those of an attention have two", op.operands.size()));
       const std::ptrdiff_t inputs =
-          std::ranges::count_if(op.operands, [&](ValueId operand) { return isInput(operand); });
+          std::ranges::count_if(op.operands, [&](ValueId operand) { return isRead(operand); });
       if (inputs == 0)
         return cannotStand(op,
                            fmt::format("reads '{}' and '{}', which the kernel both computes",
@@ -200,7 +260,7 @@ private:
   /// A contraction of an element-wise op's result. Its other operand says what it gives.
   std::string addGradient(OpId index) {
     const BodyOp &op = kernel.body[index];
-    const size_t ofElements = isInput(op.operands[0]) ? 1 : 0;
+    const size_t ofElements = isRead(op.operands[0]) ? 1 : 0;
     const ValueId elements = op.operands[ofElements], input = op.operands[1 - ofElements];
     struct Gradient {
       std::string_view name;
@@ -250,19 +310,90 @@ private:
     const std::array results = {region.dQ, region.dK, region.dV};
     for (const ValueId output : kernel.outputs)
       if (output == region.dScores) region.storesScores = true;
-      else if (!holds(results, output))
+      else if (std::ranges::none_of(results,
+                                    [&](ValueId result) { return stored(result) == output; }))
         return fmt::format(
             "'{}' is stored; a backward pass stores d_q, d_k, d_v and the gradient "
             "of the dot products, '{}', alone",
             nameOfValue(output), nameOfValue(region.dScores));
     for (const ValueId result : results) {
-      if (!holds(kernel.outputs, result))
+      if (!holds(kernel.outputs, stored(result)))
         return fmt::format("'{}' is not stored", nameOfValue(result));
       for (const BodyOp &op : kernel.body)
-        if (holds(op.operands, result))
+        if (holds(op.operands, result) && !isMoving(op))
           return cannotStand(
               op, fmt::format("reads '{}', a result of a backward pass", nameOfValue(result)));
     }
+    return "";
+  }
+
+  /// Of a kernel that unpacks or packs: all operands of contractions and all gradients are packed,
+  /// by the same offsets, and of other tensors those of rows may be. Then the region names what is
+  /// in memory.
+  std::string addPacked() {
+    if (unpacked.empty() && packed.empty()) return "";
+    const BodyOp &first = *std::ranges::find_if(kernel.body, isMoving);
+    for (const ValueId value : {region.q, region.k, region.v, region.dOutput, region.logSums})
+      if (!unpacked.contains(value))
+        return cannotStand(
+            first, fmt::format("stands in the kernel, and '{}' is not packed", nameOfValue(value)));
+    for (const ValueId value : {region.dQ, region.dK, region.dV})
+      if (!packed.contains(value))
+        return cannotStand(
+            first, fmt::format("stands in the kernel, and '{}' is not packed", nameOfValue(value)));
+    if (packed.size() != 3) return cannotStand(first, "packs something else than gradients");
+    const Placement &queries = unpacked.at(region.q);
+    if (!holds(region.batch, queries.sequences) || !holds(region.queries, queries.positions))
+      return cannotStand(first, "unpacks along other axes than sequences and their positions");
+    const auto liesAlike = [&](const Placement &own, AxisId positions) {
+      return own.offsets == queries.offsets && own.sequences == queries.sequences &&
+             own.positions == positions;
+    };
+    for (const auto &[placement, positions] : {std::pair(&unpacked.at(region.k), region.keyAxis),
+                                               {&unpacked.at(region.v), region.keyAxis},
+                                               {&unpacked.at(region.dOutput), queries.positions},
+                                               {&packed.at(region.dQ), queries.positions},
+                                               {&packed.at(region.dK), region.keyAxis},
+                                               {&packed.at(region.dV), region.keyAxis}})
+      if (!liesAlike(*placement, positions))
+        return cannotStand(first,
+                           "unpacks by other offsets than all other tensors, or along "
+                           "other axes");
+    PackedGradients own{
+        .input = size_t(std::ranges::find(kernel.inputs, queries.offsets) - kernel.inputs.begin()),
+        .offsets = queries.offsets,
+        .sequences = queries.sequences,
+        .positions = queries.positions,
+        .q = queries.tokens,
+        .k = unpacked.at(region.k).tokens,
+        .v = unpacked.at(region.v).tokens,
+        .dOutput = unpacked.at(region.dOutput).tokens,
+        .dQ = packed.at(region.dQ).tokens,
+        .dK = packed.at(region.dK).tokens,
+        .dV = packed.at(region.dV).tokens};
+    const auto addRow = [&](ValueId value) {
+      const Placement &placement = unpacked.at(value);
+      own.rows.push_back({.read = value, .stored = placement.inMemory, .tokens = placement.tokens});
+    };
+    addRow(region.logSums);
+    for (const auto &[value, placement] : unpacked) {
+      if (value == region.logSums || value == region.q || value == region.k || value == region.v ||
+          value == region.dOutput)
+        continue;
+      if (!liesAlike(placement, queries.positions) ||
+          kernel.values[size_t(value)].dtype != DType::f32 ||
+          std::ranges::any_of(axesOf(value), [&](AxisId axis) {
+            return !holds(region.batch, axis) && !holds(region.queries, axis);
+          }))
+        return cannotStand(first, fmt::format("gives '{}', which is neither an operand of a "
+                                              "contraction nor of rows, in f32",
+                                              nameOfValue(value)));
+      addRow(value);
+    }
+    for (ValueId *value : {&region.q, &region.k, &region.v, &region.dOutput, &region.logSums,
+                           &region.dQ, &region.dK, &region.dV})
+      *value = stored(*value);
+    region.packed = std::move(own);
     return "";
   }
 
@@ -322,6 +453,8 @@ private:
 
   const Kernel &kernel;
   AttentionBackwardRegion region;
+  std::map<ValueId, Placement> unpacked;   ///< by the value that ops unpack
+  std::map<ValueId, Placement> packed;     ///< by the value that ops pack
   std::vector<OpId> ofInputs, ofElements;  ///< contractions
   std::set<ValueId> ofScore;    ///< what the probability is computed from, back to contractions
   std::set<ValueId> dependent;  ///< scores, dKept, and what is computed from them

@@ -25,12 +25,35 @@
 // d_scores may be one more: what the gradient of a bias is, or is summed from. So a kernel that has
 // tiles of both products in registers computes what lies between element by element, and nothing
 // else of the extent of scores reaches memory.
+//
+// Packed tokens (kernel/Ragged.h): ops may unpack queries, keys, values, d_output and tensors of
+// rows in front of who reads them, and others pack the three gradients, all by the same offsets;
+// then the tensors in memory are the packed ones.
 #pragma once
 
 #include "kernel/AttentionRegion.h"
 #include "kernel/Expected.h"
 
 namespace weft {
+
+/// A tensor of rows that lies packed: what ops read, and what is in memory.
+struct PackedRow {
+  ValueId read = -1, stored = -1;
+  AxisId tokens = -1;  ///< of what is in memory
+  bool operator==(const PackedRow &) const = default;
+};
+
+/// As PackedTokens of an attention: operands and gradients that lie packed.
+struct PackedGradients {
+  size_t input = 0;       ///< of the offsets: position in Kernel::inputs
+  ValueId offsets = -1;   ///< Kernel::inputs[input]
+  AxisId sequences = -1;  ///< axis of the batch whose elements are the sequences
+  AxisId positions = -1;  ///< of queries in their sequence; those of keys run along keyAxis
+  AxisId q = -1, k = -1, v = -1, dOutput = -1;  ///< the axis of tokens of each
+  AxisId dQ = -1, dK = -1, dV = -1;
+  std::vector<PackedRow> rows = {};  ///< the logarithms of sums come first
+  bool operator==(const PackedGradients &) const = default;
+};
 
 struct AttentionBackwardRegion {
   // In Kernel::body.
@@ -42,7 +65,7 @@ struct AttentionBackwardRegion {
                                  ///< dropouts, the derivatives
   OpId dVContraction = 0, dQContraction = 0, dKContraction = 0;
 
-  // Values.
+  // Values. Of packed tokens the inputs, the gradients and `logSums` are what is in memory.
   ValueId q = -1, k = -1, v = -1, dOutput = -1;  ///< inputs of the kernel
   ValueId logSums = -1;                          ///< input: of probability, f32
   ValueId scores = -1, dKept = -1;               ///< results of the first two contractions
@@ -54,8 +77,9 @@ struct AttentionBackwardRegion {
   bool hasDropout = false;  ///< some dropout among elementOps drops anything
   bool readsTf32 = false;   ///< all five contractions may read f32 as tf32
   /// Inputs of the element-wise ops, in the order of Kernel::inputs; `logSums` and the sums of rows
-  /// are among them.
+  /// are among them, where they are not packed.
   std::vector<ScoreInput> inputs;
+  std::optional<PackedGradients> packed = {};
 
   // Axes of the kernel; each has one role, as in AttentionRegion.
   AxisId keyAxis = -1;           ///< of keys and values; dQ's contraction reduces it

@@ -119,6 +119,15 @@ private:
     }
     return "";
   }
+  /// Of what an op packs.
+  Placement placementOf(const BodyOp &op) const {
+    const std::vector<int64_t> &axes = listOf(op, "axes");
+    return {.inMemory = op.results[0],
+            .offsets = op.operands[1],
+            .sequences = axisOf(op.operands[0], size_t(axes[0])),
+            .positions = axisOf(op.operands[0], size_t(axes[1])),
+            .tokens = axisOf(op.results[0], size_t(axes[0] - (axes[0] > axes[1] ? 1 : 0)))};
+  }
   bool isMoved(ValueId value) const { return unpacked.contains(value) || gathered.contains(value); }
   bool isRead(ValueId value) const { return holds(kernel.inputs, value) || isMoved(value); }
   /// The tensor in memory.
@@ -155,17 +164,15 @@ private:
       return fmt::format("no '{}' reads the scores", nameOf(OpKind::onlineSoftmaxContract));
     region.fold = int(first - kernel.body.begin());
     auto next = first + 1;
-    if (!unpacked.empty() && next != kernel.body.end() && next->kind == OpKind::pack) {
-      if (next->operands[0] != first->results[0] || !holds(kernel.inputs, next->operands[1]))
-        return cannotStand(*next, "packs something else than the output");
-      const std::vector<int64_t> &axes = listOf(*next, "axes");
-      packedOutput = {
-          .inMemory = next->results[0],
-          .offsets = next->operands[1],
-          .sequences = axisOf(first->results[0], size_t(axes[0])),
-          .positions = axisOf(first->results[0], size_t(axes[1])),
-          .tokens = axisOf(next->results[0], size_t(axes[0] - (axes[0] > axes[1] ? 1 : 0)))};
-      ++next;
+    for (; !unpacked.empty() && next != kernel.body.end() && next->kind == OpKind::pack; ++next) {
+      const auto result = std::ranges::find(first->results, next->operands[0]);
+      if (result == first->results.end() || !holds(kernel.inputs, next->operands[1]))
+        return cannotStand(*next, "packs something else than the output and the sums of its rows");
+      std::optional<Placement> &packed =
+          result == first->results.begin() ? packedOutput : packedLogSums;
+      if (packed)
+        return cannotStand(*next, fmt::format("packs '{}' once more", nameOfValue(*result)));
+      packed = placementOf(*next);
     }
     if (next != kernel.body.end())
       return cannotStand(*next,
@@ -218,11 +225,13 @@ private:
       return cannotStand(op, fmt::format("reduces {} axes; one is taken", op.reducedAxes.size()));
     region.keyAxis = op.reducedAxes[0];
     output = op.results[0];
-    if (packedOutput && op.results.size() == 1 &&
-        kernel.outputs == std::vector{packedOutput->inMemory}) {
+    if (packedOutput || packedLogSums) {
+      std::vector<ValueId> stored;
+      for (const std::optional<Placement> *packed : {&packedOutput, &packedLogSums})
+        if (*packed) stored.push_back((*packed)->inMemory);
+      if (stored.size() != op.results.size() || kernel.outputs != stored)
+        return cannotStand(op, "gives results that are not all packed, in their order");
       region.output = packedOutput->inMemory;
-    } else if (packedOutput) {
-      return cannotStand(op, "gives results that are not all packed");
     } else if (kernel.outputs != op.results) {
       const auto isOther = [&](ValueId output) { return !holds(op.results, output); };
       const auto other = std::ranges::find_if(kernel.outputs, isOther);
@@ -232,7 +241,8 @@ private:
                  : cannotStand(op, "gives results that are not all stored in their order");
     }
     if (!packedOutput) region.output = output;
-    if (op.results.size() > 1) region.logSums = op.results[1];
+    if (op.results.size() > 1)
+      region.logSums = packedLogSums ? packedLogSums->inMemory : op.results[1];
     const std::optional<Dropout> dropout = dropoutOf(op);
     region.hasDropout = dropout && dropout->p > 0;
     region.readsTf32 = isTf32(kernel.body[region.contraction]) && isTf32(op);
@@ -289,12 +299,13 @@ private:
                          "unpacks some of queries, keys and values, and not all of them and "
                          "the output lie packed");
     const Placement &queries = unpacked.at(q), &keys = unpacked.at(k), &values = unpacked.at(v);
-    for (const Placement &own : {keys, values, *packedOutput})
+    for (const Placement &own : {keys, values, *packedOutput, packedLogSums.value_or(queries)})
       if (own.offsets != queries.offsets || own.sequences != queries.sequences)
         return cannotStand(first, "unpacks by other offsets than all other tensors");
     if (!holds(region.batch, queries.sequences) || !holds(region.queries, queries.positions) ||
-        packedOutput->positions != queries.positions || keys.positions != region.keyAxis ||
-        values.positions != region.keyAxis)
+        packedOutput->positions != queries.positions ||
+        packedLogSums.value_or(queries).positions != queries.positions ||
+        keys.positions != region.keyAxis || values.positions != region.keyAxis)
       return cannotStand(first, "unpacks along other axes than sequences and their positions");
     region.packed = PackedTokens{.input = inputOf(queries.offsets),
                                  .offsets = queries.offsets,
@@ -303,7 +314,8 @@ private:
                                  .q = queries.tokens,
                                  .k = keys.tokens,
                                  .v = values.tokens,
-                                 .output = packedOutput->tokens};
+                                 .output = packedOutput->tokens,
+                                 .logSums = packedLogSums.value_or(Placement{}).tokens};
     return "";
   }
 
@@ -365,11 +377,11 @@ private:
 
   const Kernel &kernel;
   AttentionRegion region;
-  std::set<ValueId> dependent;                  ///< scores, and what is computed from them
-  std::map<ValueId, Placement> unpacked;        ///< by the value that ops unpack
-  std::map<ValueId, Gathered> gathered;         ///< by the value that ops gather pages to
-  std::optional<Placement> packedOutput;        ///< its tensor in memory
-  ValueId q = -1, k = -1, v = -1, output = -1;  ///< with axes of sequences and positions
+  std::set<ValueId> dependent;                           ///< scores, and what is computed from them
+  std::map<ValueId, Placement> unpacked;                 ///< by the value that ops unpack
+  std::map<ValueId, Gathered> gathered;                  ///< by the value that ops gather pages to
+  std::optional<Placement> packedOutput, packedLogSums;  ///< their tensors in memory
+  ValueId q = -1, k = -1, v = -1, output = -1;           ///< with axes of sequences and positions
 };
 
 }  // namespace

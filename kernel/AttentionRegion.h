@@ -16,8 +16,9 @@
 // element by element, and no score reaches memory.
 //
 // Packed tokens (kernel/Ragged.h): ops may unpack queries, keys and values in front of who reads
-// them, all three by the same offsets, and one pack the output behind the fold; then the tensors in
-// memory are the packed ones, and rows of a sequence lie where its offset says.
+// them, all three by the same offsets, and others pack the output behind the fold, and the row
+// statistic where there is one; then the tensors in memory are the packed ones, and rows of a
+// sequence lie where its offset says.
 //
 // Pages (kernel/Pages.h): ops may gather the pages of keys and of values in front of who reads
 // them, both through the same table; then the tensors in memory are the pages.
@@ -47,6 +48,7 @@ struct PackedTokens {
   AxisId sequences = -1;  ///< axis of the batch whose elements are the sequences
   AxisId positions = -1;  ///< of queries in their sequence; those of keys run along keyAxis
   AxisId q = -1, k = -1, v = -1, output = -1;  ///< the axis of tokens of each
+  AxisId logSums = -1;                         ///< the same; -1 where none are stored
   bool operator==(const PackedTokens &) const = default;
 };
 
@@ -70,7 +72,7 @@ struct AttentionRegion {
   ValueId scores = -1;                        ///< the contraction's result
   ValueId folded = -1;             ///< what the fold reads: `scores`, or the last score op's result
   ValueId output = -1;             ///< the fold's first result, or what packs it
-  ValueId logSums = -1;            ///< its second, -1 if there is none
+  ValueId logSums = -1;            ///< its second, or what packs it; -1 if there is none
   double scale = 1;                ///< of the contraction
   bool hasDropout = false;         ///< the fold drops probabilities; a share of 0 is none
   bool readsTf32 = false;          ///< both contractions may read f32 as tf32

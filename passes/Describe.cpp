@@ -38,9 +38,29 @@ std::string nameInLocation(mlir::Location location, unsigned index) {
   return index < names.size() ? identifier(names[index].trim()) : "";
 }
 
+/// Whether a value is the logarithms of an attention's sums, in or behind a kernel.
+bool areLogSums(mlir::Value value) {
+  while (auto kernel = value.getDefiningOp<KernelOp>())
+    value = kernel.getBody().front().getTerminator()->getOperand(
+        mlir::cast<mlir::OpResult>(value).getResultNumber());
+  auto fold = value.getDefiningOp<OnlineSoftmaxContractOp>();
+  return fold && value != fold->getResult(0);
+}
+
+/// Whether an op packs them, or is a kernel that does so alone.
+bool packsLogSums(mlir::Operation &op) {
+  if (auto kernel = mlir::dyn_cast<KernelOp>(op)) {
+    mlir::Block &body = kernel.getBody().front();
+    return llvm::hasSingleElement(body.without_terminator()) && mlir::isa<PackOp>(body.front()) &&
+           areLogSums(op.getOperand(0));
+  }
+  return mlir::isa<PackOp>(op) && areLogSums(op.getOperand(0));
+}
+
 /// An op belongs to the first entry point that returns what depends on it: `forward` returns the
 /// graph's own results, `backward` gradients, `update` the next values of parameters. A mask of
-/// tokens belongs to what it masks, so that what forward saves is masked there.
+/// tokens belongs to what it masks, so that what forward saves is masked there, and what packs the
+/// logarithms of an attention's sums to the attention.
 llvm::DenseMap<mlir::Operation *, int> entriesOf(GraphOp graph) {
   const auto entryOf = [&](unsigned result) {
     return graph.getResultAttr(result, updateOfName)     ? 2
@@ -63,6 +83,8 @@ llvm::DenseMap<mlir::Operation *, int> entriesOf(GraphOp graph) {
     if (mlir::Operation *masked = mask.getX().getDefiningOp();
         masked && isTokensMask(std::string_view(mask.getKind())))
       entries[mask] = entries[masked];
+  for (mlir::Operation &op : body.without_terminator())
+    if (packsLogSums(op)) entries[&op] = entries[op.getOperand(0).getDefiningOp()];
   return entries;
 }
 

@@ -296,9 +296,17 @@ private:
             place, "an extent of its map is not positive");
     require(std::ranges::all_of(map.strides, [](int64_t stride) { return stride >= 0; }), place,
             "a stride of its map is negative");
-    std::vector<int64_t> strides = {1};
+    std::vector<int64_t> extents = map.extents, strides = {1};
     strides.insert(strides.end(), map.strides.begin(), map.strides.end());
-    require(isWhole(map.extents, strides, tensor), place,
+    if (map.shift != 0) {  // of packed tokens: the last dimension says where a sequence ends
+      int64_t rows = 0;
+      require(rank >= 3 && strides[1] == strides.back() && extents.back() > 1 &&
+                  !__builtin_mul_overflow(extents[1], strides[1], &rows) && map.shift == rows,
+              place, "its map begins in front of the tensor, and is none of packed tokens");
+      extents[1] = extents.back() - 1;
+      extents.pop_back(), strides.pop_back();
+    }
+    require(isWhole(extents, strides, tensor), place,
             fmt::format("extents and strides of its map are not those of {}", tensor.name));
   }
 

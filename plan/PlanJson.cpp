@@ -61,6 +61,7 @@ void members(auto &&visit, Is<TensorMap> auto &map) {
   visit("strides", map.strides);
   visit("box", map.box);
   visit("swizzleBytes", map.swizzleBytes);
+  visit("shift", map.shift, rare);
 }
 
 void members(auto &&visit, Is<PlanParameter> auto &parameter) {

@@ -20,6 +20,12 @@ struct TensorMap {
       box{};  ///< elements of one copy; what is out of bounds is read as zero and not written
   int swizzleBytes =
       128;  ///< span within which shared memory is permuted; the box's innermost side at most
+  /// Elements that the map begins in front of the tensor, where kernels touch nothing: a map of
+  /// packed tokens (codegen/families/attention_backward_sm90/device/
+  /// sm90_packed_attention_backward.cuh) has the rows of the longest sequence as its second
+  /// dimension and the end of a sequence as its last one, of the same stride, and begins as many
+  /// rows in front.
+  int64_t shift = 0;
   bool operator==(const TensorMap &) const = default;
 };
 

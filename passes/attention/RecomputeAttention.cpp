@@ -9,6 +9,12 @@
 // since one mask drops both, and the factor c of the contraction is in both. So what is saved is O
 // and L, and all that is left of the softmax is element-wise. Known downside: unless a kernel holds
 // the contractions around it as well, scores are computed twice and cross memory twice.
+//
+// Between packed tokens (PackSequences.cpp) L is packed and unpacked, too, D is summed of packed
+// tokens, and the backward pass unpacks queries, keys and values once more: so each pass
+// has all ops that unpack and pack around its attention to itself, and can take them into its
+// kernel. Behind the last token of a sequence L is then zero; gradients of the output are zero
+// there, and with them all that is computed of finite probabilities.
 #include "ir/Einsum.h"
 #include "kernel/Error.h"
 #include "passes/Describe.h"
@@ -41,6 +47,7 @@ class Attention {
 public:
   explicit Attention(SoftmaxOp softmax)
       : softmax(softmax),
+        location(softmax.getLoc()),
         graph(mlir::cast<GraphOp>(softmax->getParentOp())),
         lastForward(lastForwardOp(graph)) {}
 
@@ -63,6 +70,8 @@ public:
   }
 
   void rewrite() {
+    tokens = findTokens();
+    if (tokens) unpackAgain();
     mlir::Operation *first = firstBackwardReader();
     mlir::OpBuilder builder(first);
     // The logarithms come of the fold, which is made when forward alone reads the softmax.
@@ -74,7 +83,9 @@ public:
         foldSoftmax(commuteScaling(decomposeSoftmax(softmax, anyTile)), true);
     if (!fold)
       throw Error::checkFailed("a decomposed softmax whose scaling commuted does not fold");
-    placeholder.getResult().replaceAllUsesWith(fold.getLogSums().front());
+    mlir::Value logSums = fold.getLogSums().front();
+    if (tokens) logSums = packedAndUnpacked(logSums, placeholder);
+    placeholder.getResult().replaceAllUsesWith(logSums);
     placeholder->erase();
     listSavedTensors(graph);
   }
@@ -203,6 +214,96 @@ private:
   std::string lettersOfValues() { return isFirst ? einsum().b : einsum().a; }
   mlir::Value values() { return isFirst ? output.getB() : output.getA(); }
 
+  // --- packed tokens ---
+
+  /// Where all tensors of the attention are packed, by the same offsets.
+  struct Tokens {
+    PackOp output;
+    llvm::SmallVector<UnpackOp, 3> operands;  ///< queries, keys and values
+    llvm::SmallVector<int64_t, 2> rowAxes;    ///< of a number a row: sequences and positions
+    mlir::Value offsets() { return output.getOffsets(); }
+  };
+
+  std::optional<Tokens> findTokens() {
+    const auto isContraction = [](mlir::Operation *op) { return mlir::isa<ContractOp>(op); };
+    if (llvm::count_if(scores, isContraction) != 1 || derivatives.empty()) return std::nullopt;
+    Tokens found;
+    for (mlir::Operation *user : output.getResult().getUsers()) {
+      if (isBackward(user)) continue;
+      auto pack = mlir::dyn_cast<PackOp>(user);
+      if (!pack || found.output) return std::nullopt;
+      found.output = pack;
+    }
+    if (!found.output || (output.getScale() && !output.getScale()->isExactlyValue(1)))
+      return std::nullopt;
+    auto product = mlir::cast<ContractOp>(*llvm::find_if(scores, isContraction));
+    for (mlir::Value operand :
+         {mlir::Value(product.getA()), mlir::Value(product.getB()), values()}) {
+      auto unpack = operand.getDefiningOp<UnpackOp>();
+      if (!unpack || unpack.getOffsets() != found.offsets() || !unpack.getFill().isZero())
+        return std::nullopt;
+      found.operands.push_back(unpack);
+    }
+    std::string rowLetters = lettersOfScores();
+    rowLetters.erase(size_t(softmax.getAxis()), 1);
+    for (const int64_t axis : found.output.getAxes()) {
+      const size_t own = rowLetters.find(einsum().result[size_t(axis)]);
+      if (own == std::string::npos) return std::nullopt;
+      found.rowAxes.push_back(int64_t(own));
+    }
+    const bool areGradientsPacked = llvm::all_of(derivatives, [&](const Derivative &derivative) {
+      auto unpack = derivative.dOutput.getDefiningOp<UnpackOp>();
+      return unpack && unpack.getOffsets() == found.offsets() && unpack.getFill().isZero() &&
+             unpack.getInto() == found.output.getAxes() &&
+             int64_t(unpack.getAxis()) == placeOfTokens(found.output.getAxes());
+    });
+    return areGradientsPacked ? std::optional(found) : std::nullopt;
+  }
+
+  /// Of what is packed along sequences and positions.
+  static int64_t placeOfTokens(llvm::ArrayRef<int64_t> axes) {
+    return axes[0] - (axes[0] > axes[1] ? 1 : 0);
+  }
+
+  /// The backward pass gets what it reads of queries, keys and values from further ops.
+  void unpackAgain() {
+    for (UnpackOp unpack : tokens->operands) {
+      mlir::Operation *first = firstBackwardReader();
+      for (mlir::Operation *user : unpack.getResult().getUsers())
+        if (isBackward(user) && user->isBeforeInBlock(first)) first = user;
+      mlir::OpBuilder builder(first);
+      auto again = mlir::cast<UnpackOp>(builder.clone(*unpack));
+      again->setLoc(after(unpack.getResult(), "_again"));
+      unpack.getResult().replaceUsesWithIf(
+          again.getResult(), [&](mlir::OpOperand &use) { return isBackward(use.getOwner()); });
+      unpackedAgain.map(unpack.getResult(), again.getResult());
+    }
+  }
+
+  /// A tensor over `dimensions` of the output, unpacked as the output's gradient is.
+  UnpackOp unpackedRows(mlir::OpBuilder &builder, mlir::Location location, mlir::Value packed,
+                        llvm::ArrayRef<int64_t> axes) {
+    const std::vector<std::string> names = axisNames(tokens->output.getX().getType());
+    const llvm::ArrayRef<int64_t> own = tokens->output.getAxes();
+    return UnpackOp::create(
+        builder, location, packed, tokens->offsets(), placeOfTokens(axes), axes,
+        extents(tokens->output.getX().getType())[size_t(own[1])],
+        llvm::ArrayRef<std::string>{names[size_t(own[0])], names[size_t(own[1])]});
+  }
+
+  /// What the backward pass reads in the place of `logSums`. The softmax and the contraction behind
+  /// it are no more.
+  mlir::Value packedAndUnpacked(mlir::Value logSums, mlir::Operation *reader) {
+    mlir::OpBuilder builder(graph.getContext());
+    builder.setInsertionPointAfter(tokens->output);
+    auto pack = PackOp::create(
+        builder, after(logSums, "_packed"), logSums, tokens->offsets(), tokens->rowAxes,
+        axisNames(
+            tokens->output.getResult().getType())[size_t(placeOfTokens(tokens->output.getAxes()))]);
+    builder.setInsertionPoint(reader);
+    return unpackedRows(builder, after(logSums, "_padded"), pack, tokens->rowAxes);
+  }
+
   // --- the rewrite ---
 
   mlir::Operation *firstBackwardReader() const {
@@ -230,8 +331,8 @@ private:
   }
 
   mlir::Location named(const std::string &name) {
-    return name.empty() ? softmax.getLoc()
-                        : mlir::NameLoc::get(mlir::StringAttr::get(softmax.getContext(), name),
+    return name.empty() ? location
+                        : mlir::NameLoc::get(mlir::StringAttr::get(graph.getContext(), name),
                                              graph.getLoc());
   }
   mlir::Location after(mlir::Value value, const std::string &suffix) {
@@ -242,7 +343,7 @@ private:
   /// A second set of the ops from the scores' contraction to what the contraction of values reads;
   /// the backward pass reads its results.
   void makeAgain(mlir::OpBuilder &builder, ConstantOp logSums) {
-    mlir::IRMapping again;
+    mlir::IRMapping again = unpackedAgain;
     const auto clone = [&](mlir::Operation *op) {
       mlir::Operation *made = builder.clone(*op, again);
       made->setLoc(after(op->getResult(0), "_again"));
@@ -276,19 +377,30 @@ private:
     SoftmaxDxOp op = derivative.op;
     mlir::OpBuilder builder(op);
     const std::string scoreLetters = lettersOfScores(), outputLetters = einsum().result;
-    std::vector<int64_t> along, summed;
-    for (size_t dimension = 0; dimension < outputLetters.size(); ++dimension)
+    std::vector<int64_t> along, summed, places;  // places: of the output's axes among its rows'
+    for (size_t dimension = 0; dimension < outputLetters.size(); ++dimension) {
+      places.push_back(int64_t(along.size()));
       if (const size_t at = scoreLetters.find(outputLetters[dimension]); at != std::string::npos)
         along.push_back(int64_t(at));
       else summed.push_back(int64_t(dimension));
-    mlir::Value wide = derivative.dOutput;
+    }
+    mlir::Value wide = derivative.dOutput, own = output.getResult();
+    if (tokens) {
+      wide = wide.getDefiningOp<UnpackOp>().getX(), own = tokens->output.getResult();
+      for (int64_t &dimension : summed)
+        dimension -= dimension > tokens->output.getAxes()[1] ? 1 : 0;
+    }
     if (*toDType(wide.getType()) != DType::f32)
-      wide = CastOp::create(builder, after(derivative.dOutput, "_wide"), wide, DType::f32);
-    mlir::Value sums =
-        MulOp::create(builder, after(output.getResult(), "_terms"), wide, output.getResult());
+      wide = CastOp::create(builder, after(wide, "_wide"), wide, DType::f32);
+    mlir::Value sums = MulOp::create(builder, after(output.getResult(), "_terms"), wide, own);
     if (!summed.empty())
       sums = ReduceOp::create(builder, after(output.getResult(), "_row_sums"), "sum", sums, summed,
                               DType::f32);
+    if (tokens) {
+      const llvm::ArrayRef<int64_t> axes = tokens->output.getAxes();
+      sums = unpackedRows(builder, after(output.getResult(), "_row_sums_padded"), sums,
+                          {places[size_t(axes[0])], places[size_t(axes[1])]});
+    }
     mlir::Value centered =
         SubOp::create(builder, after(op.getDy(), "_centered"), op.getDy(), sums, along);
     const mlir::Type type = op.getResult().getType();
@@ -306,6 +418,7 @@ private:
   }
 
   SoftmaxOp softmax;
+  mlir::Location location;
   GraphOp graph;
   mlir::Operation *lastForward;
   llvm::DenseMap<mlir::Value, bool> leadsFromContraction;
@@ -315,6 +428,8 @@ private:
   bool isFirst = true;  ///< whether probabilities are its first operand
   std::vector<Derivative> derivatives;
   std::vector<mlir::Operation *> clones;
+  std::optional<Tokens> tokens;
+  mlir::IRMapping unpackedAgain;  ///< by what forward unpacks
 };
 
 }  // namespace

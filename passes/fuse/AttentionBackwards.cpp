@@ -1,5 +1,6 @@
 // From every softmax_from_log_sums down through element-wise ops to the contractions that read
-// them, up from these ops to the contractions that they are computed from, and what lies between.
+// them, up from these ops to the contractions that they are computed from, and what lies between;
+// once more with the ops that unpack and pack tokens around it.
 #include "passes/fuse/AttentionBackwards.h"
 
 #include "kernel/AttentionBackwardRegion.h"
@@ -29,10 +30,32 @@ private:
       // Of other contractions the scores have no ops: their results come from memory.
       std::set<int> others = ofScores;
       others.erase(scores);
-      OpSet set = around(probability, scores, others);
-      std::optional<Rejection> rejection = reject(set);
-      attempts.push_back({std::move(set), std::move(rejection)});
+      const OpSet set = around(probability, scores, others);
+      attempt(set);
+      if (const OpSet packed = withPackedTokens(set); packed.size() > set.size()) attempt(packed);
     }
+  }
+
+  void attempt(OpSet set) {
+    std::optional<Rejection> rejection = reject(set);
+    attempts.push_back({std::move(set), std::move(rejection)});
+  }
+
+  /// With what unpacks tokens for these ops alone, and what packs the gradients.
+  OpSet withPackedTokens(const OpSet &set) const {
+    std::set<int> all(set.begin(), set.end());
+    const auto isOf = [&](int op, OpKind kind) {
+      return op >= 0 && flow.ops[op].kind == kind && !flow.ops[op].region;
+    };
+    for (const int op : set) {
+      for (const int tensor : flow.ops[op].operands)
+        if (const int producer = flow.tensors[tensor].producer; isOf(producer, OpKind::unpack))
+          all.insert(producer);
+      for (const int tensor : flow.ops[op].results)
+        for (const int consumer : flow.tensors[tensor].consumers)
+          if (isOf(consumer, OpKind::pack)) all.insert(consumer);
+    }
+    return {all.begin(), all.end()};
   }
 
   bool isElementwise(int op) const {
@@ -104,8 +127,12 @@ private:
   }
 
   std::optional<Rejection> reject(const OpSet &set) const {
-    // What forward has between its contractions, and as many derivatives.
-    if (std::optional<Rejection> chosen = rules.rejectByChoice(set, 2 * options.maxOps))
+    // What forward has between its contractions, and as many derivatives; and what moves tokens.
+    const auto moved = std::ranges::count_if(set, [&](int op) {
+      return flow.ops[op].kind == OpKind::unpack || flow.ops[op].kind == OpKind::pack;
+    });
+    if (std::optional<Rejection> chosen =
+            rules.rejectByChoice(set, 2 * options.maxOps + int(moved)))
       return chosen;
     if (std::optional<int> between = rules.opBetween(set))
       return Rejection{reasons::wouldCreateCycle, flow.ops[*between].label};
@@ -132,8 +159,9 @@ private:
   std::string readElsewhere(const OpSet &set) const {
     for (const int op : set) {
       const auto isRead = [&](int tensor) {
-        return std::ranges::any_of(flow.tensors[tensor].consumers,
-                                   [&](int consumer) { return contains(set, consumer); });
+        return std::ranges::any_of(flow.tensors[tensor].consumers, [&](int consumer) {
+          return contains(set, consumer) && flow.ops[consumer].kind != OpKind::pack;
+        });
       };
       if (isContraction(op) && std::ranges::none_of(flow.ops[op].results, isRead)) continue;
       for (const int tensor : flow.ops[op].results) {

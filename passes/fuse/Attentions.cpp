@@ -33,21 +33,21 @@ private:
       std::set<int> chain = {contraction, fold};
       addPaths(scores, leadsFrom, chain);
       attempt(chain, fold);
-      if (addPackedTokens(contraction, fold, chain)) attempt(chain, *chain.rbegin());
+      if (addPackedTokens(contraction, fold, chain)) attempt(chain, fold);
       else if (addPages(contraction, fold, chain)) attempt(chain, fold);
     }
     if (contractions.empty()) proposeNothing(fold);
   }
 
-  /// `last` gives what is stored.
-  void attempt(const std::set<int> &chain, int last) {
+  /// What the fold gives is stored, or what packs it.
+  void attempt(const std::set<int> &chain, int fold) {
     OpSet set(chain.begin(), chain.end());
-    std::optional<Rejection> rejection = reject(set, last);
+    std::optional<Rejection> rejection = reject(set, fold);
     attempts.push_back({std::move(set), std::move(rejection)});
   }
 
-  /// Adds what unpacks queries, keys and values, and what packs the output; false if not all of
-  /// them are of packed tokens.
+  /// Adds what unpacks queries, keys and values, and what packs the output and the sums of its
+  /// rows; false if not all of them are of packed tokens.
   bool addPackedTokens(int contraction, int fold, std::set<int> &chain) const {
     std::set<int> own = chain;
     for (const int tensor : {flow.ops[contraction].operands[0], flow.ops[contraction].operands[1],
@@ -57,11 +57,13 @@ private:
         return false;
       own.insert(producer);
     }
-    const std::vector<int> &readers = flow.tensors[flow.ops[fold].results.front()].consumers;
-    if (readers.size() != 1 || flow.ops[readers.front()].kind != OpKind::pack ||
-        flow.ops[readers.front()].region)
-      return false;
-    own.insert(readers.front());
+    for (const int result : flow.ops[fold].results) {
+      const std::vector<int> &readers = flow.tensors[result].consumers;
+      if (readers.size() != 1 || flow.ops[readers.front()].kind != OpKind::pack ||
+          flow.ops[readers.front()].region)
+        return false;
+      own.insert(readers.front());
+    }
     chain = std::move(own);
     return true;
   }
@@ -131,13 +133,17 @@ private:
     return leadsFrom[producer] = isOnPath;
   }
 
-  std::optional<Rejection> reject(const OpSet &set, int last) const {
+  std::optional<Rejection> reject(const OpSet &set, int fold) const {
     if (std::optional<Rejection> chosen = rules.rejectByChoice(set)) return chosen;
     if (std::optional<int> between = rules.opBetween(set))
       return Rejection{reasons::wouldCreateCycle, flow.ops[*between].label};
-    for (const int op : set)
-      if (std::string detail = op == last ? "" : readElsewhere(op, set); !detail.empty())
+    const bool isPacked =
+        std::ranges::any_of(set, [&](int op) { return flow.ops[op].kind == OpKind::pack; });
+    for (const int op : set) {
+      const bool stores = isPacked ? flow.ops[op].kind == OpKind::pack : op == fold;
+      if (std::string detail = stores ? "" : readElsewhere(op, set); !detail.empty())
         return Rejection{reasons::attentionRegion, std::move(detail)};
+    }
     Kernel kernel;
     try {
       kernel = bindKernel(flow, set).kernel;

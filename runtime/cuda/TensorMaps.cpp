@@ -41,7 +41,8 @@ int swizzleOf(int bytes) {
 
 }  // namespace
 
-EncodedTensorMap encode(const TensorMap &map, DevicePointer address) {
+EncodedTensorMap encode(const TensorMap &map, DevicePointer tensor) {
+  const DevicePointer address = tensor - uint64_t(map.shift * sizeOf(map.dtype));
   if (address % uint64_t(tensorMapAlignment) != 0)
     throw Error::badInput(
         "a tensor at address {:#x}; its kernel was built for multiples of {} bytes", address,

@@ -36,11 +36,9 @@ std::string fromBinary(const json &value) {
 
 json toJson(const std::optional<TensorMap> &map) {
   if (!map) return {};
-  return {{"dtype", nameOf(map->dtype)},
-          {"extents", map->extents},
-          {"strides", map->strides},
-          {"box", map->box},
-          {"swizzle", map->swizzleBytes}};
+  return {{"dtype", nameOf(map->dtype)},  {"extents", map->extents},
+          {"strides", map->strides},      {"box", map->box},
+          {"swizzle", map->swizzleBytes}, {"shift", map->shift}};
 }
 
 std::optional<TensorMap> tensorMapFrom(const json &object) {
@@ -51,7 +49,8 @@ std::optional<TensorMap> tensorMapFrom(const json &object) {
                    .extents = object.at("extents"),
                    .strides = object.at("strides"),
                    .box = object.at("box"),
-                   .swizzleBytes = object.at("swizzle")};
+                   .swizzleBytes = object.at("swizzle"),
+                   .shift = object.at("shift")};
 }
 
 json toJson(const KernelJob &job) {

@@ -101,8 +101,15 @@ InputRule ruleOf(const Kernel &kernel, ValueId value) {
   InputRule rule;
   if (dtype == DType::i1) return {.kind = InputRule::Kind::integer, .low = 0, .high = 1};
   if (dtype == DType::i32) rule = {.kind = InputRule::Kind::integer, .low = 0, .high = 8};
+  const auto isUnpacked = [&](ValueId result) {  // what an op unpacks of the value
+    return std::ranges::any_of(kernel.body, [&](const BodyOp &op) {
+      return op.kind == OpKind::unpack && op.operands[0] == value && op.results[0] == result;
+    });
+  };
   for (const BodyOp &op : kernel.body)
     for (size_t n = 0; n < op.operands.size(); ++n) {
+      if (op.kind == OpKind::softmaxFromLogSums && n == 1 && isUnpacked(op.operands[n]))
+        rule.mean = meanLogSum(kernel, op);
       if (op.operands[n] != value) continue;
       if (op.kind == OpKind::softmaxFromLogSums && n == 1) {
         rule.mean = meanLogSum(kernel, op);

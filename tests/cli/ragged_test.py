@@ -71,6 +71,32 @@ class RaggedTest(CommandTest):
         self.assertIn('weft::PackedSequences<',
                       (self.folder / 'out' / attention['source']).read_text())
 
+    def test_attention_that_is_trained_reads_packed_tokens_forward_and_backward(self):
+        """Tokens are packed and unpacked at the ends of the layer and of its gradients alone."""
+        for flags, families in (
+                (['bert-base', '--device', 'a100'], ('attention-sm80', 'attention-backward-sm80')),
+                (['gpt2', '--device', 'a100'], ('attention-sm80', 'attention-backward-sm80')),
+                (['bert-base', '--device', 'h200', '--lengths', 'mean=0.6'],
+                 ('attention-sm90', 'attention-backward-sm90')),
+                (['gpt2', '--device', 'h200', '--lengths', 'mean=0.6', '--dim', 'b=8', '--dim',
+                  'j=512'], ('attention-sm90', 'attention-backward-sm90'))):
+            with self.subTest(flags):
+                self.weft('compile', *flags, '--train', '--ragged', 'j', '--attention', 'fused',
+                          '--stop-after', 'emit', '-o', 'out', '--overwrite')
+                plan = json.loads((self.folder / 'out/plan.json').read_text())
+                launched = [kernel for kernel in plan['kernels'] if kernel['family'] != 'view']
+                names = [kernel['name'] for kernel in launched]
+                moved = [name for name in names if name.startswith(('pack', 'unpack'))]
+                self.assertEqual(sorted(name.split('__')[0] for name in moved),
+                                 ['pack', 'pack', 'unpack', 'unpack'], names)
+                self.assertFalse([name for name in moved if 'h' in name.split('__')[1]], moved)
+                attentions = [kernel for kernel in launched
+                              if kernel['family'].startswith('attention')]
+                self.assertEqual(tuple(kernel['family'] for kernel in attentions), families)
+                for attention in attentions:
+                    self.assertIn('weft::PackedSequences<',
+                                  (self.folder / 'out' / attention['source']).read_text())
+
     def test_attention_of_grouped_heads_reads_tokens_that_a_rotary_embedding_turned(self):
         """Tokens turn by their positions in sequences without being unpacked, keys and queries in
         the epilogue of one stacked product; the layer is packed and unpacked at its ends alone."""

@@ -2,10 +2,13 @@
 #pragma once
 
 #include "kernel/AttentionBackwardRegion.h"
+#include "kernel/Ragged.h"
 #include "tests/emulate/EmittedRun.h"
 #include "tests/unit/samples/AdversarialScores.h"
 
+#include <array>
 #include <cmath>
+#include <optional>
 #include <string_view>
 
 namespace weft::emulate {
@@ -19,6 +22,31 @@ inline bool fillScores(samples::ScoreKind scores, std::string_view input, const 
         samples::adversarialElement(scores, input == "keys", at, tensor.extents.back()));
   });
   return true;
+}
+
+/// The coordinates of a row of scores that a packed row of the logarithms of sums is of; nothing
+/// for a token of no sequence.
+inline std::optional<std::vector<int64_t>> placeOf(
+    const Kernel &kernel, const AttentionBackwardRegion &region, std::span<const int64_t> row,
+    std::span<const std::unique_ptr<Tensor>> tensors) {
+  const PackedRow &own = region.packed->rows.front();
+  const std::vector<AxisId> &stored = kernel.values[size_t(own.stored)].axes;
+  const auto coordinate = [&](AxisId axis) {
+    return row[size_t(std::ranges::find(stored, axis) - stored.begin())];
+  };
+  const auto place =
+      placeOfToken(coordinate(own.tokens), kernel.axes[size_t(region.packed->sequences)].extent,
+                   kernel.axes[size_t(region.packed->positions)].extent, [&](int64_t n) {
+                     const std::array<int64_t, 1> at = {n};
+                     return int64_t((*tensors[region.packed->input])(at));
+                   });
+  if (!place) return std::nullopt;
+  std::vector<int64_t> at;
+  for (const AxisId axis : kernel.values[size_t(own.read)].axes)
+    at.push_back(axis == region.packed->sequences   ? place->sequence
+                 : axis == region.packed->positions ? place->position
+                                                    : coordinate(axis));
+  return at;
 }
 
 /// What forward stores of its rows: the logarithm of the sum of exponentials, -inf where masks
@@ -38,6 +66,11 @@ inline void fillLogSums(const Kernel &kernel, std::span<const std::unique_ptr<Te
   const int64_t keys = kernel.axes[size_t(region.keyAxis)].extent;
   logSums.forEach([&](std::span<const int64_t> row) {
     std::vector<int64_t> at(row.begin(), row.end());
+    if (region.packed) {
+      const auto place = placeOf(kernel, region, row, tensors);
+      if (!place) return reference::storeElement(logSums.type, logSums.at(row), NAN);
+      at = *place;
+    }
     at.push_back(0);
     std::vector<double> scores;
     for (at.back() = 0; at.back() < keys; ++at.back())
@@ -48,6 +81,30 @@ inline void fillLogSums(const Kernel &kernel, std::span<const std::unique_ptr<Te
     reference::storeElement(logSums.type, logSums.at(row),
                             std::isinf(largest) ? largest : largest + std::log(sum));
   });
+}
+
+/// Tokens of no sequence in every packed operand, which no kernel may read.
+inline void poisonUnused(const Kernel &kernel, std::span<const std::unique_ptr<Tensor>> tensors) {
+  const AttentionBackwardRegion region = attentionBackwardRegion(kernel).value();
+  if (!region.packed) return;
+  const PackedGradients &packed = *region.packed;
+  std::vector<AxisId> tokens = {packed.q, packed.k, packed.v, packed.dOutput};
+  for (const PackedRow &row : packed.rows) tokens.push_back(row.tokens);
+  for (size_t input = 0; input < kernel.inputs.size(); ++input) {
+    const std::vector<AxisId> &axes = kernel.values[size_t(kernel.inputs[input])].axes;
+    const auto along = std::ranges::find_first_of(axes, tokens);
+    if (along == axes.end()) continue;
+    const Tensor &tensor = *tensors[input];
+    tensor.forEach([&](std::span<const int64_t> at) {
+      const auto place = placeOfToken(at[size_t(along - axes.begin())],
+                                      kernel.axes[size_t(packed.sequences)].extent,
+                                      kernel.axes[size_t(packed.positions)].extent, [&](int64_t n) {
+                                        const std::array<int64_t, 1> own = {n};
+                                        return int64_t((*tensors[packed.input])(own));
+                                      });
+      if (!place) reference::storeElement(tensor.type, tensor.at(at), NAN);
+    });
+  }
 }
 
 }  // namespace weft::emulate

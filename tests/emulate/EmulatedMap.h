@@ -20,7 +20,7 @@ struct alignas(64) EmulatedMap {
 
   EmulatedMap() = default;
   EmulatedMap(std::byte *start, const TensorMap &map)
-      : start(start),
+      : start(start - map.shift * sizeOf(map.dtype)),
         columns(map.extents[0]),
         rows(map.extents[1]),
         pitch(map.strides[0]),

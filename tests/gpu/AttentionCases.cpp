@@ -63,6 +63,13 @@ bool arePacked(const Knobs &any) {
 }
 bool isNotApart(const Knobs &any) { return !isApart(any); }
 
+/// Of packed tokens: one token a sequence, odd lengths, groups of heads, many sequences.
+constexpr AttentionExtents packedExtents[] = {
+    {.b = 3, .h = 2, .j = 1, .k = 1, .tokens = 3},
+    {.b = 7, .h = 3, .j = 130, .k = 130, .tokens = 910},
+    {.b = 4, .h = 2, .g = 2, .j = 517, .k = 517, .tokens = 2068},
+    {.b = 70, .h = 1, .g = 3, .j = 65, .k = 65, .tokens = 4550}};
+
 }  // namespace
 
 void addAttentions(Collector &collect) {
@@ -120,11 +127,7 @@ void addAttentions(Collector &collect) {
         collect.add("attention-long", kernel, DType::f16, configuration);
   // Packed tokens: offsets ascend by any steps, and lengths have nothing to do with them.
   for (const DType type : {DType::f16, DType::bf16})
-    for (const AttentionExtents &one :
-         {AttentionExtents{.b = 3, .h = 2, .j = 1, .k = 1, .tokens = 3},
-          AttentionExtents{.b = 7, .h = 3, .j = 130, .k = 130, .tokens = 910},
-          AttentionExtents{.b = 4, .h = 2, .g = 2, .j = 517, .k = 517, .tokens = 2068},
-          AttentionExtents{.b = 70, .h = 1, .g = 3, .j = 65, .k = 65, .tokens = 4550}})
+    for (const AttentionExtents &one : packedExtents)
       for (const auto &[headDim, valueDim] : widths) {
         AttentionExtents extents = one;
         extents.p = headDim, extents.w = valueDim;
@@ -285,6 +288,41 @@ void addAttentionBackwards(Collector &collect) {
             collect.add("attention-backward-tf32", kernel, nameOf(samples::tf32Types),
                         configuration);
     }
+}
+
+void addPackedTraining(Collector &collect) {
+  const std::pair<int64_t, int64_t> widths[] = {{64, 64}, {128, 128}, {16, 16}, {32, 48},
+                                                {40, 40}, {72, 72},   {80, 80}, {96, 96}};
+  const Dropout dropout{.p = 0.3, .stream = 5};
+  for (const DType type : {DType::f16, DType::bf16})
+    for (const AttentionExtents &one : packedExtents)
+      for (const auto &[headDim, valueDim] : widths) {
+        AttentionExtents extents = one;
+        extents.p = headDim, extents.w = valueDim;
+        const bool isUsual = headDim == valueDim && (headDim == 64 || headDim == 128);
+        for (const bool isCausal : {false, true})
+          for (const Kernel kernel =
+                   samples::packedAttention(extents, type, true, isCausal, std::nullopt, true);
+               const Knobs &family : {Knobs(Sm90AttentionKnobs{}), Knobs(Sm80AttentionKnobs{})})
+            for (const Configuration &configuration : collect.drawFamily(kernel, family, 1))
+              collect.add("attention-packed-sums", kernel, type, configuration);
+        for (const Kernel &kernel : {samples::packedBackward(extents, type, false),
+                                     samples::packedBackward(extents, type, true),
+                                     samples::packedBackward(extents, type, true, true),
+                                     samples::packedBackward(extents, type, true, false, dropout)})
+          for (const Knobs &family :
+               {Knobs(Sm90AttentionBackwardKnobs{}), Knobs(Sm80AttentionBackwardKnobs{})})
+            for (const Configuration &configuration :
+                 collect.drawFamily(kernel, family, isUsual ? 3 : 1))
+              collect.add("attention-backward-packed", kernel, type, configuration);
+        const Kernel kernel =
+            samples::inTf32(samples::packedBackward(extents, DType::f32, true, true));
+        if (type == DType::f16)
+          for (const Configuration &configuration :
+               collect.drawFamily(kernel, Sm80AttentionBackwardKnobs{}, 1))
+            collect.add("attention-backward-packed", kernel, nameOf(samples::tf32Types),
+                        configuration);
+      }
 }
 
 void addUnorderedAttentionBackwards(Collector &collect) {

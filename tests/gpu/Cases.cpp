@@ -117,6 +117,7 @@ std::vector<Case> allCases() {
                            addContractions,
                            addAttentions,
                            addAttentionBackwards,
+                           addPackedTraining,
                            addCasts,
                            addSplitAttentionBackwards,
                            addUnorderedAttentionBackwards,

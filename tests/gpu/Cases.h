@@ -56,12 +56,14 @@ struct Case {
 ///   sm80        the same from sm_80 on, sm80-views likewise
 ///   attention     fused attention of every family, head width and mask at odd lengths, with score
 ///                 ops and several queries to a key's head; attention-long: thousands of keys;
-///                 attention-packed: over packed tokens; attention-packed-heads: by WGMMA, rows of
-///                 tiles of all heads of a group; attention-tf32 and
-///                 attention-backward-tf32: of f32 read as tf32
+///                 attention-packed: over packed tokens; attention-packed-sums: with the
+///                 logarithms of sums; attention-packed-heads: by WGMMA, rows of tiles of all
+///                 heads of a group; attention-tf32 and attention-backward-tf32: of f32 read as
+///                 tf32
 ///   attention-hard      scores that are equal, huge, of the type's end, low or tiny
-///   attention-backward  their backward pass; attention-backward-apart: without sums in a
-///                 workspace; attention-backward-unordered: with these in any order
+///   attention-backward  their backward pass; attention-backward-packed: over packed tokens;
+///                 attention-backward-apart: without sums in a workspace;
+///                 attention-backward-unordered: with these in any order
 ///   attention-drawn     1,000 forward, shapes, masks, score ops, dropout and configurations drawn
 ///                 by a fixed seed; attention-backward-drawn: 500 backward
 ///   casts         to and from 8-bit floats, of all orders of magnitude

@@ -176,6 +176,7 @@ void addContractions(Collector &collect);
 /// All cases of fused attention (AttentionCases.cpp).
 void addAttentions(Collector &collect);
 void addAttentionBackwards(Collector &collect);
+void addPackedTraining(Collector &collect);
 /// Those of adversarial scores.
 void addHardAttentions(Collector &collect);
 /// Forward and backward, all drawn.

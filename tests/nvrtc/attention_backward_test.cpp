@@ -45,6 +45,13 @@ std::vector<Case> cases(DType type) {
        biasedBackward({.b = 2, .h = 3, .g = 4, .j = 300, .k = 1001, .p = width, .w = width}, type,
                       true, drops ? std::optional(dropout) : std::nullopt)});
   result.push_back({"capped", cappedBackward(extents, type)});
+  for (const int64_t own : {64, 80, 128}) {
+    const AttentionExtents tokens{
+        .b = 4, .h = 3, .g = 2, .j = 777, .k = 777, .p = own, .w = own, .tokens = 3108};
+    result.push_back({fmt::format("packed {}", own),
+                      packedBackward(tokens, type, true, own == 80,
+                                     own == 128 ? std::nullopt : std::optional(dropout))});
+  }
   return result;
 }
 

@@ -65,6 +65,12 @@ std::vector<Case> cases(DType type) {
   result.push_back({"wide blocks of heads",
                     blockAttention(wide, type, "bigbird(block=64,seed=0,heads=each)", true)});
   result.push_back({"dropped", droppedAttention(extents, type, {.p = 0.1, .stream = 1})});
+  for (const int64_t width : {64, 128}) {
+    const AttentionExtents tokens{
+        .b = 4, .h = 3, .g = 2, .j = 777, .k = 777, .p = width, .w = width, .tokens = 3108};
+    result.push_back({fmt::format("packed with sums {}", width),
+                      packedAttention(tokens, type, true, width == 64, std::nullopt, true)});
+  }
   return result;
 }
 

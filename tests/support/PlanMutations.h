@@ -536,6 +536,7 @@ inline std::vector<PlanMutation> planMutations() {
        onMap([](json &map) { map["box"][0] = 2 * map["box"][0].get<int64_t>(); })},
       {"kernels.parameters.map.swizzleBytes", "another",
        onMap([](json &map) { map["swizzleBytes"] = 32; })},
+      {"kernels.parameters.map.shift", "another", onMap([](json &map) { map["shift"] = 8; })},
 
       {"notes.kind", "unknown",
        [](json &plan) -> std::string {

@@ -39,4 +39,14 @@ std::string placeOfSequence(const AttentionProblem &problem, const std::string &
   return fmt::format("weft::Offset({}) * {}", index, paged.sequenceStride);
 }
 
+Statement rowFunction(const std::string &name, const std::string &tensor, const std::string &place,
+                      int64_t rowStride) {
+  return {.kind = Statement::Kind::function,
+          .type = "int head, int token",
+          .name = name,
+          .body = {{.kind = Statement::Kind::evaluate,
+                    .value = fmt::format("return {} + {} + weft::Offset(token) * {}", tensor, place,
+                                         rowStride)}}};
+}
+
 }  // namespace weft::codegen

@@ -103,7 +103,9 @@ public:
                         extent(region.paged->kPages), extent(region.paged->vPages));
       addPaged();
     }
-    if (region.logSums >= 0) problem.logSums = tensor(region.logSums, problem.queryAxis, -1);
+    if (region.logSums >= 0)
+      problem.logSums =
+          tensor(region.logSums, region.packed ? region.packed->logSums : problem.queryAxis, -1);
     return problem;
   }
 

@@ -8,6 +8,16 @@
 namespace weft {
 
 AttentionRegion attentionOf(const Kernel &kernel, const AttentionBackwardRegion &region) {
+  std::optional<PackedTokens> packed;
+  if (const std::optional<PackedGradients> &own = region.packed)
+    packed = PackedTokens{.input = own->input,
+                          .offsets = own->offsets,
+                          .sequences = own->sequences,
+                          .positions = own->positions,
+                          .q = own->q,
+                          .k = own->k,
+                          .v = own->v,
+                          .output = own->dOutput};
   const auto inputOf = [&](ValueId value) {
     return size_t(std::ranges::find(kernel.inputs, value) - kernel.inputs.begin());
   };
@@ -27,6 +37,7 @@ AttentionRegion attentionOf(const Kernel &kernel, const AttentionBackwardRegion 
           .hasDropout = region.hasDropout,
           .readsTf32 = region.readsTf32,
           .inputs = region.inputs,
+          .packed = packed,
           .keyAxis = region.keyAxis,
           .headDim = region.headDim,
           .valueDim = region.valueDim,
@@ -52,9 +63,11 @@ Expected<AttentionBackwardProblem> attentionBackwardProblem(const Kernel &kernel
   const auto tensor = [&](ValueId value, AxisId rowAxis, AxisId columnAxis) {
     return attentionTensor(kernel, configuration, *attention, value, rowAxis, columnAxis);
   };
-  problem.dQ = tensor(region.dQ, attention->queryAxis, attention->headDimAxis);
-  problem.dK = tensor(region.dK, attention->keyAxis, attention->headDimAxis);
-  problem.dV = tensor(region.dV, attention->keyAxis, attention->valueDimAxis);
+  const PackedGradients rows = region.packed.value_or(PackedGradients{
+      .dQ = attention->queryAxis, .dK = attention->keyAxis, .dV = attention->keyAxis});
+  problem.dQ = tensor(region.dQ, rows.dQ, attention->headDimAxis);
+  problem.dK = tensor(region.dK, rows.dK, attention->headDimAxis);
+  problem.dV = tensor(region.dV, rows.dV, attention->valueDimAxis);
   if (region.storesScores)
     problem.dScores = tensor(region.dScores, attention->queryAxis, attention->keyAxis);
   return problem;

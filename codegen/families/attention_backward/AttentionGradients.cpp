@@ -71,8 +71,10 @@ std::map<size_t, MaskForm> masksOf(const Kernel &kernel, const AttentionBackward
   return masks;
 }
 
-/// f32, of rows, read by ops other than the probability, at their own coordinates alone. Values.
-std::vector<ValueId> rowTensorsOf(const Kernel &kernel, const AttentionBackwardRegion &region) {
+/// f32, of rows, read by ops other than the probability, at their own coordinates alone, in one
+/// piece. Values.
+std::vector<ValueId> wholeRowTensorsOf(const Kernel &kernel,
+                                       const AttentionBackwardRegion &region) {
   const auto isOfRow = [&](AxisId axis) {
     return std::ranges::find(region.batch, axis) != region.batch.end() ||
            std::ranges::find(region.queries, axis) != region.queries.end();
@@ -92,6 +94,20 @@ std::vector<ValueId> rowTensorsOf(const Kernel &kernel, const AttentionBackwardR
     }
     if (isRead && !isElsewhere) tensors.push_back(input.value);
   }
+  return tensors;
+}
+
+/// Values that ops read, behind the log sums: of packed rows what unpacks them gives.
+std::vector<ValueId> rowTensorsOf(const Kernel &kernel, const AttentionBackwardRegion &region) {
+  if (!region.packed) return wholeRowTensorsOf(kernel, region);
+  std::vector<ValueId> tensors;
+  for (const PackedRow &row : region.packed->rows)
+    if (std::ranges::any_of(region.elementOps, [&](OpId op) {
+          const std::vector<ValueId> &operands = kernel.body[op].operands;
+          return op != region.probability &&
+                 std::ranges::find(operands, row.read) != operands.end();
+        }))
+      tensors.push_back(row.read);
   return tensors;
 }
 
@@ -152,6 +168,7 @@ private:
     const ScoreOps::Coordinate at = ops.coordinates(head, query, "0");
     std::map<ValueId, Code> names;
     Block body;
+    if (region.packed) return addPackedRow(name);
     std::vector<Code> members = {
         code("weft::negatedLogSum({})",
              ops.operandName(kernel.body[region.probability], 1, names, body, at))};
@@ -165,6 +182,32 @@ private:
       }
     body.push_back(evaluate(code("return {}{{{{{}}}}}", rowType(), joined(members, ", "))));
     addFunction(name, code("int {}, int {}", head, query), std::move(body));
+    result.row = name.str();
+  }
+
+  /// The same of a head and a token, which is one of the head's sequence.
+  void addPackedRow(const Code &name) {
+    const Code token = context.names.reserve("token");
+    Block body;
+    const auto loaded = [&](ValueId read) {
+      const PackedRow &row = *std::ranges::find(region.packed->rows, read, &PackedRow::read);
+      const AttentionTensor tensor = attentionTensor(
+          kernel, context.configuration, context.problem.attention, row.stored, row.tokens, -1);
+      const Code own = context.names.reserve(kernel.values[size_t(row.stored)].name + "_v");
+      body.push_back(
+          {.kind = Statement::Kind::load,
+           .name = own,
+           .value = "0.0f",
+           .pointer = fmt::format("{} + {} + weft::Offset({}) * {}", context.inputs[tensor.operand],
+                                  placeOfHead(context.problem.attention, tensor, head.str()),
+                                  token.str(), tensor.rowStride)});
+      return own;
+    };
+    std::vector<Code> members = {
+        code("weft::negatedLogSum({})", loaded(kernel.body[region.probability].operands[1]))};
+    for (const ValueId value : rowTensors) members.push_back(loaded(value));
+    body.push_back(evaluate(code("return {}{{{{{}}}}}", rowType(), joined(members, ", "))));
+    addFunction(name, code("int {}, int {}", head, token), std::move(body));
     result.row = name.str();
   }
 
@@ -355,6 +398,13 @@ std::string gradientRejection(const Kernel &kernel, const AttentionBackwardRegio
   all.scoreOps = region.elementOps;
   std::erase_if(all.scoreOps, [&](OpId op) { return kernel.body[op].kind == OpKind::dropout; });
   if (std::string reason = scoreRejection(kernel, all); !reason.empty()) return reason;
+  if (region.packed && region.storesScores)
+    return fmt::format("'{}' is stored, over packed tokens",
+                       kernel.values[size_t(region.dScores)].name);
+  if (region.packed)
+    if (const std::vector<ValueId> whole = wholeRowTensorsOf(kernel, region); !whole.empty())
+      return fmt::format("'{}' is of rows and not packed, as queries are",
+                         kernel.values[size_t(whole.front())].name);
   const std::vector<const BodyOp *> dropouts = dropoutsOf(kernel, region);
   for (const BodyOp *op : dropouts) {
     if (op->attributes != dropouts.front()->attributes)

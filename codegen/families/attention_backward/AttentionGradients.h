@@ -47,7 +47,8 @@ struct AttentionGradients {
   std::vector<ConstantLine> constants = {};
   std::vector<Parameter> parameters = {};  ///< of dropout, behind the kernel's tensors
   Block functions = {};                    ///< statements that define what the next names say
-  /// `weft::ScoreRow<rowFloats> (int head, int query)`. A query >= queries reads nothing.
+  /// `weft::ScoreRow<rowFloats> (int head, int query)`. A query >= queries reads nothing. Of packed
+  /// tokens (int head, int token) with a token that there is.
   std::string row;
   int rowFloats = 1;
   /// `weft::ScoreGradients (float s, float dKept, const weft::ScoreRow<rowFloats> &row, int head,

@@ -67,8 +67,9 @@ public:
                                                              .dScores = nameOfScores()});
     rowFloats = gradients.rowFloats;
     program.headers = gradients.headers;
-    program.headers.push_back(isTf32 ? "weft/sm80_tf32_attention_backward.cuh"
-                                     : "weft/sm80_attention_backward.cuh");
+    program.headers.push_back(attention.packed ? "weft/sm80_packed_attention_backward.cuh"
+                              : isTf32         ? "weft/sm80_tf32_attention_backward.cuh"
+                                               : "weft/sm80_attention_backward.cuh");
     std::ranges::sort(program.headers);
     program.parameters.insert(program.parameters.end(), gradients.parameters.begin(),
                               gradients.parameters.end());
@@ -82,7 +83,9 @@ public:
          ""});
     addChecks();
     program.body.insert(program.body.end(), gradients.functions.begin(), gradients.functions.end());
-    call(gradients, addPlaces());
+    const std::string sequences = attention.packed ? addSequences() : "";
+    call(gradients, addPlaces(), sequences);
+    if (attention.packed) zeroUnused(sequences);
     const int threads = sm80AttentionBackwardThreads(knobs);
     program.launchBounds = fmt::format("{}, 1", threads);
     program.launch = {.grid = {sm80AttentionBackwardBlocks(problem, knobs), 1, 1},
@@ -203,7 +206,39 @@ private:
     return name;
   }
 
-  void call(const AttentionGradients &gradients, const std::string &places) {
+  /// Where sequences lie among packed tokens; returns its name.
+  std::string addSequences() {
+    const std::string name = names.reserve("sequences");
+    program.body.push_back(
+        {.kind = Statement::Kind::declare,
+         .type = fmt::format("const weft::PackedSequences<{}, {}, {}, {}, {}>",
+                             attention.packed->sequences, attention.packed->divisor,
+                             attention.packed->offsetStride, extentOf(attention.queryAxis),
+                             axes[size_t(region.packed->q)]),
+         .name = name,
+         .value = fmt::format("{{{}}}", inputs.at(region.packed->input))});
+    return name;
+  }
+
+  /// Rows of gradients that are of no sequence become zeros.
+  void zeroUnused(const std::string &sequences) {
+    for (const auto &[tensor, columns, isAligned] :
+         {std::tuple(&problem.dQ, attention.headDimAxis, "isDQAligned"),
+          {&problem.dK, attention.headDimAxis, "isDKAligned"},
+          {&problem.dV, attention.valueDimAxis, "isDVAligned"}}) {
+      const std::string &name = outputs.at(tensor->operand - inputs.size()),
+                        row = names.reserve(name + "_row");
+      program.body.push_back(
+          rowFunction(row, name, placeOfHead(attention, *tensor, "head"), tensor->rowStride));
+      program.body.push_back(evaluate(
+          fmt::format("weft::zeroUnused<{}, {}, {}.{}>({}, {}, threadIdx.x, {})", extentOf(columns),
+                      extentText(kernel, attention.headAxes, axes), shape, isAligned, sequences,
+                      row, sm80AttentionBackwardThreads(knobs))));
+    }
+  }
+
+  void call(const AttentionGradients &gradients, const std::string &places,
+            const std::string &sequences) {
     const auto output = [&](const AttentionTensor &tensor) {
       return outputs.at(tensor.operand - inputs.size());
     };
@@ -223,11 +258,16 @@ private:
         {"dropout", gradients.dropout},
         {"dropoutTransposed", gradients.dropoutTransposed}};
     if (region.storesScores) arguments.push_back({"storeScores", gradients.storeScores});
-    program.body.push_back(
-        skeletonCall(isTf32 ? fmt::format("weft::sm80::tf32AttentionBackward<{}, {}>", shape, tile)
-                            : fmt::format("weft::sm80::attentionBackward<{}, {}, {}>",
-                                          cudaNameOf(attention.operandType), shape, tile),
-                     "weft::sm80::BackwardArgs", arguments));
+    const std::string type = isTf32 ? "" : fmt::format("{}, ", cudaNameOf(attention.operandType));
+    program.body.push_back(skeletonCall(
+        fmt::format("weft::sm80::{}<{}{}, {}>", functionName(), type, shape, tile),
+        attention.packed ? sequences + ", weft::sm80::BackwardArgs" : "weft::sm80::BackwardArgs",
+        arguments));
+  }
+
+  std::string_view functionName() const {
+    if (attention.packed) return isTf32 ? "packedTf32AttentionBackward" : "packedAttentionBackward";
+    return isTf32 ? "tf32AttentionBackward" : "attentionBackward";
   }
 
   const Kernel &kernel;

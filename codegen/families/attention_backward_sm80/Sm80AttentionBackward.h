@@ -9,7 +9,8 @@
 // All kernels of the family are one kernel template (device/sm80_attention_backward.cuh), one
 // launch without atomics or scratch. An emitted kernel names the backward pass and the tile, says
 // where heads lie, and defines the element-wise ops as functions
-// (families/attention_backward/AttentionGradients.h). The CPU emulates it down to its instructions.
+// (families/attention_backward/AttentionGradients.h). Over packed tokens the template is
+// device/sm80_packed_attention_backward.cuh. The CPU emulates all down to their instructions.
 //
 // Invariant: configurations, price and emission agree on strides and shared memory, because only
 // AttentionBackwardProblem and Sm80AttentionBackwardTile compute these; emitted text asserts what

@@ -3,6 +3,7 @@
 #include "codegen/families/attention_backward_sm90/Sm90AttentionBackward.h"
 
 #include "codegen/EntryName.h"
+#include "codegen/families/attention/AttentionPlaces.h"
 #include "codegen/families/attention/TileOrder.h"
 #include "codegen/families/attention/VisibleScores.h"
 #include "codegen/families/attention_backward/AttentionGradients.h"
@@ -123,6 +124,12 @@ private:
         map.strides.push_back(dimension.stride);
         map.box.push_back(1);
       }
+      if (attention().packed) {
+        map.extents.push_back(one.tensor->rows + 1);
+        map.strides.push_back(one.tensor->rowStride);
+        map.box.push_back(1);
+        map.shift = one.rows * one.tensor->rowStride;
+      }
       return map;
     }
     return std::nullopt;
@@ -138,13 +145,13 @@ private:
                                     .type = mapType,
                                     .map = std::move(tensorMap)});
       mapNames[value] = mapName;
-    } else {
+    }
+    if (!mapNames.contains(value) || (attention().packed && pointer == Parameter::Kind::output))
       program.parameters.push_back(
           {.kind = pointer,
            .index = index,
            .name = name,
            .type = std::string(cudaNameOf(kernel.values[size_t(value)].dtype))});
-    }
     return name;
   }
 
@@ -156,6 +163,7 @@ private:
       const std::string name =
           addTensor(kernel.outputs[i], int(i), Parameter::Kind::outputMap, Parameter::Kind::output);
       if (kernel.outputs[i] == region.dScores) dScores = name;
+      outputs.push_back(name);
     }
     if (isApart()) return;
     sums = names.reserve("sums");
@@ -273,10 +281,12 @@ private:
 
   void addHeaders() {
     const std::string element(nameOf(attention().operandType));
-    for (const std::string &header : {std::string(isApart() ? "weft/sm90_split_backward.cuh"
-                                                            : "weft/sm90_attention_backward.cuh"),
-                                      fmt::format("weft/wgmma_{}_any_n.cuh", element),
-                                      fmt::format("weft/wgmma_{}_rs.cuh", element)})
+    for (const std::string &header :
+         {std::string(isApart()            ? "weft/sm90_split_backward.cuh"
+                      : attention().packed ? "weft/sm90_packed_attention_backward.cuh"
+                                           : "weft/sm90_attention_backward.cuh"),
+          fmt::format("weft/wgmma_{}_any_n.cuh", element),
+          fmt::format("weft/wgmma_{}_rs.cuh", element)})
       program.headers.push_back(header);
     std::ranges::sort(program.headers);
     const auto last = std::ranges::unique(program.headers);
@@ -343,10 +353,40 @@ private:
     addOrder(arguments, "queryOrder", orderOfQueries,
              "tiles of queries, those first that see most keys");
     if (region.storesScores) arguments.push_back({"storeScores", gradients.storeScores});
-    program.body.push_back(skeletonCall(
-        fmt::format("weft::sm90::{}<{}, {}, {}>", isApart() ? "splitBackward" : "attentionBackward",
-                    type, shape, tile),
-        prefix + "Args", arguments));
+    const std::string sequences = attention().packed ? addPacked() + ", " : "",
+                      function = isApart()            ? "splitBackward"
+                                 : attention().packed ? "packedAttentionBackward"
+                                                      : "attentionBackward";
+    program.body.push_back(
+        skeletonCall(fmt::format("weft::sm90::{}<{}, {}, {}>", function, type, shape, tile),
+                     fmt::format("{}{}Args", sequences, prefix), arguments));
+  }
+
+  /// Where sequences lie among packed tokens; returns its name. Rows of gradients that are of none
+  /// become zeros first, as long as all threads have registers.
+  std::string addPacked() {
+    std::string name = names.reserve("sequences");
+    program.body.push_back(
+        {.kind = Statement::Kind::declare,
+         .type = fmt::format("const weft::PackedSequences<{}, {}, {}, {}, {}>",
+                             attention().packed->sequences, attention().packed->divisor,
+                             attention().packed->offsetStride, extentOf(attention().queryAxis),
+                             axes[size_t(region.packed->q)]),
+         .name = name,
+         .value = fmt::format("{{{}}}", inputs.at(region.packed->input))});
+    for (const auto &[tensor, columns] : {std::pair(&problem.dQ, attention().headDimAxis),
+                                          {&problem.dK, attention().headDimAxis},
+                                          {&problem.dV, attention().valueDimAxis}}) {
+      const std::string &output = outputs.at(tensor->operand - inputs.size()),
+                        row = names.reserve(output + "_row");
+      program.body.push_back(
+          rowFunction(row, output, placeOfHead(attention(), *tensor, "head"), tensor->rowStride));
+      program.body.push_back(
+          evaluate(fmt::format("weft::zeroUnused<{}, {}, true>({}, {}, threadIdx.x, {})",
+                               extentOf(columns), extentText(kernel, attention().headAxes, axes),
+                               name, row, sm90AttentionBackwardThreads(knobs))));
+    }
+    return name;
   }
 
   /// What orders the sums of the queries' gradient and counts parts of the keys', and where both
@@ -382,7 +422,7 @@ private:
   const TileOrder orderOfKeys, orderOfQueries;  // of gradients apart
   Names names;
   Program program;
-  std::vector<std::string> axes, inputs;
+  std::vector<std::string> axes, inputs, outputs;
   std::map<ValueId, std::string> mapNames;  // of values that TMA moves
   std::string shape = "shape", tile = "tile", sums, partTurns, dScores;
 };

@@ -151,6 +151,7 @@ int64_t sm90AttentionBackwardWorkspaceBytes(const AttentionBackwardProblem &prob
 }
 
 int mostRowFloats(const Kernel &kernel, const AttentionBackwardRegion &region) {
+  if (region.packed) return int(region.packed->rows.size());
   return 1 + int(std::ranges::count_if(region.inputs, [&](const ScoreInput &input) {
            const Value &value = kernel.values[size_t(input.value)];
            return value.dtype == DType::f32 && input.value != region.logSums &&
@@ -163,6 +164,7 @@ std::string sm90AttentionBackwardTileRejection(const AttentionBackwardProblem &p
                                                int rowFloats, bool hasDropout) {
   const AttentionProblem &attention = problem.attention;
   const bool split = isApart(knobs);
+  if (split && attention.packed) return "gradients apart, over packed tokens";
   if (knobs.tileQueries != 64 && knobs.tileQueries != (split ? 32 : 128))
     return fmt::format("{} queries a block; {} are taken{}", knobs.tileQueries,
                        split ? "32 and 64" : "64 and 128",
@@ -210,6 +212,8 @@ std::string sm90AttentionBackwardTileRejection(const AttentionBackwardProblem &p
 std::string sm90AttentionBackwardLayoutRejection(const AttentionBackwardProblem &problem) {
   constexpr int64_t bytes = 16;
   const AttentionProblem &attention = problem.attention;
+  // Of packed tokens, one dimension of a map says where a sequence ends.
+  const size_t most = mostHeadDimensions - (attention.packed ? 1 : 0);
   for (const auto &[tensor, what] : {std::pair(&attention.q, "queries"),
                                      {&attention.k, "keys"},
                                      {&attention.v, "values"},
@@ -221,9 +225,9 @@ std::string sm90AttentionBackwardLayoutRejection(const AttentionBackwardProblem 
       return fmt::format(
           "rows of {} are no neighbours that start at multiples of {} bytes, which TMA asks for",
           what, bytes);
-    if (const size_t count = headDimensions(attention, *tensor).size(); count > mostHeadDimensions)
+    if (const size_t count = headDimensions(attention, *tensor).size(); count > most)
       return fmt::format("heads of {} have {} strides; a tensor map has {} beside rows and columns",
-                         what, count, mostHeadDimensions);
+                         what, count, most);
   }
   return "";
 }

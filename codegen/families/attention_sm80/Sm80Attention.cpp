@@ -220,21 +220,20 @@ private:
     return name;
   }
 
-  /// Rows of the output that are of no sequence become zeros.
+  /// Rows of the output that are of no sequence become zeros, and the logarithms of their sums.
   void zeroUnused(const std::string &sequences) {
-    const AttentionTensor &output = problem.output;
-    const std::string row = names.reserve("outputRow");
-    program.body.push_back(
-        {.kind = Statement::Kind::function,
-         .type = "int head, int token",
-         .name = row,
-         .body = {evaluate(fmt::format("return {} + {} + weft::Offset(token) * {}",
-                                       outputs.at(output.operand - inputs.size()),
-                                       placeOfHead(problem, output, "head"), output.rowStride))}});
-    program.body.push_back(evaluate(
-        fmt::format("weft::zeroUnused<{}, {}, {}.isOutputAligned>({}, {}, threadIdx.x, {})",
-                    extentOf(problem.valueDimAxis), extentText(kernel, problem.headAxes, axes),
-                    shape, sequences, row, sm80AttentionThreads(knobs))));
+    const auto zero = [&](const AttentionTensor &tensor, std::string row, const std::string &width,
+                          const std::string &isAligned) {
+      row = names.reserve(row);
+      program.body.push_back(rowFunction(row, outputs.at(tensor.operand - inputs.size()),
+                                         placeOfHead(problem, tensor, "head"), tensor.rowStride));
+      program.body.push_back(
+          evaluate(fmt::format("weft::zeroUnused<{}, {}, {}>({}, {}, threadIdx.x, {})", width,
+                               extentText(kernel, problem.headAxes, axes), isAligned, sequences,
+                               row, sm80AttentionThreads(knobs))));
+    };
+    zero(problem.output, "outputRow", extentOf(problem.valueDimAxis), shape + ".isOutputAligned");
+    if (problem.logSums) zero(*problem.logSums, "logSumRow", "1", "false");
   }
 
   /// A function of a head that says where its elements begin; returns its name.
@@ -278,11 +277,12 @@ private:
   }
 
   void call(const AttentionScore &score, const std::string &places, const std::string &sequences) {
-    std::vector<NamedArgument> arguments = {{"q", inputs[problem.q.operand]},
-                                            {"k", inputs[problem.k.operand]},
-                                            {"v", inputs[problem.v.operand]},
-                                            {"output", outputs[0]},
-                                            {"placesOfHead", places}};
+    std::vector<NamedArgument> arguments = {
+        {"q", inputs[problem.q.operand]},
+        {"k", inputs[problem.k.operand]},
+        {"v", inputs[problem.v.operand]},
+        {"output", outputs.at(problem.output.operand - inputs.size())},
+        {"placesOfHead", places}};
     if (problem.logSums)
       arguments.push_back({"logSums", outputs.at(problem.logSums->operand - inputs.size())});
     if (score.hasMasks || score.hasValueOps) arguments.push_back({"score", score.score});

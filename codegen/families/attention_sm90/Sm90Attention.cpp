@@ -261,8 +261,10 @@ private:
   void call(const AttentionScore &score) {
     const std::string type(cudaNameOf(problem.operandType)), element(nameOf(problem.operandType)),
         config = fmt::format("weft::sm90::AttentionConfig<{}, {}>", shape, tile);
+    const bool hasPackedSums = problem.packed && problem.logSums;
     for (const std::string &header :
-         {std::string("weft/sm90_attention.cuh"), fmt::format("weft/wgmma_{}_any_n.cuh", element),
+         {std::string(hasPackedSums ? "weft/sm90_packed_log_sums.cuh" : "weft/sm90_attention.cuh"),
+          fmt::format("weft/wgmma_{}_any_n.cuh", element),
           fmt::format("weft/wgmma_{}_rs.cuh", element)})
       program.headers.push_back(header);
     std::ranges::sort(program.headers);
@@ -301,7 +303,7 @@ private:
                                             {"output", "&" + mapNames.at(problem.output.value)},
                                             {"counter", "&" + counter},
                                             {"scale", floatLiteral(problem.scale).str()}};
-    if (problem.logSums)
+    if (problem.logSums && !hasPackedSums)
       arguments.push_back({"logSums", outputs.at(problem.logSums->operand - inputs.size())});
     if (score.hasMasks && !leavesWholeTiles()) arguments.push_back({"score", score.score});
     else if (score.hasValueOps) arguments.push_back({"score", score.scoreWithoutMasks});
@@ -313,9 +315,20 @@ private:
     addOrder(arguments);
     addPacked(arguments);
     addPages(arguments);
+    const std::string function = hasPackedSums ? "attentionWithLogSums" : "attention",
+                      rowOfSums = hasPackedSums ? addRowOfSums() + ", " : "";
     program.body.push_back(
-        skeletonCall(fmt::format("weft::sm90::attention<{}, {}, {}>", type, shape, tile),
-                     "weft::sm90::AttentionArgs", arguments));
+        skeletonCall(fmt::format("weft::sm90::{}<{}, {}, {}>", function, type, shape, tile),
+                     fmt::format("{}weft::sm90::AttentionArgs", rowOfSums), arguments));
+  }
+
+  /// A function of a head and a token that says where the logarithm of its sum is stored.
+  std::string addRowOfSums() {
+    const AttentionTensor &sums = *problem.logSums;
+    std::string name = names.reserve("logSumOf");
+    program.body.push_back(rowFunction(name, outputs.at(sums.operand - inputs.size()),
+                                       placeOfHead(problem, sums, "head"), sums.rowStride));
+    return name;
   }
 
   /// Where sequences lie among packed tokens, and rows of the output that share a box with those of
@@ -326,12 +339,7 @@ private:
     const std::string &pointer = outputs.at(output.operand - inputs.size()),
                       row = names.reserve("outputRow");
     program.body.push_back(
-        {.kind = Statement::Kind::function,
-         .type = "int head, int token",
-         .name = row,
-         .body = {{.kind = Statement::Kind::evaluate,
-                   .value = fmt::format("return {} + {} + weft::Offset(token) * {}", pointer,
-                                        placeOfHead(problem, output, "head"), output.rowStride)}}});
+        rowFunction(row, pointer, placeOfHead(problem, output, "head"), output.rowStride));
     arguments.push_back(
         {"sequences",
          fmt::format("weft::PackedSequences<{}, {}, {}, {}, {}>{{{}}}", problem.packed->sequences,

@@ -425,7 +425,8 @@ std::string sm90AttentionLayoutRejection(const AttentionProblem &problem) {
   if (reason.empty()) reason = rejection(problem.k, "keys", problem.operandType);
   if (reason.empty()) reason = rejection(problem.v, "values", problem.operandType);
   if (reason.empty()) reason = rejection(problem.output, "the output", problem.outputType);
-  if (reason.empty() && problem.logSums && !liesHeadByHead(problem, *problem.logSums))
+  if (reason.empty() && problem.logSums && !problem.packed &&
+      !liesHeadByHead(problem, *problem.logSums))
     reason = "the logarithms of sums do not lie head by head, query by query";
   return reason;
 }

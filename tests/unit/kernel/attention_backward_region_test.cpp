@@ -6,6 +6,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <functional>
+
 using namespace weft;
 using namespace weft::samples;
 
@@ -373,4 +376,58 @@ TEST_CASE("axes without a role say which tensors have them") {
     CHECK(rejectionOf(parts.build()) ==
           "'contract' gives 'd_kept' over other axes than the scores 'scores'");
   }
+}
+
+TEST_CASE("packed tokens: the region names what is in memory") {
+  const AttentionExtents e{.b = 2, .h = 3, .g = 4, .j = 6, .k = 6, .p = 8, .w = 5, .tokens = 12};
+  const Kernel kernel = packedBackward(e, DType::f16, true, true);
+  const AttentionBackwardRegion region = regionOf(kernel);
+  REQUIRE(region.packed);
+  const PackedGradients &packed = *region.packed;
+  CHECK(nameOf(kernel, packed.offsets) == "offsets");
+  CHECK(kernel.inputs.at(packed.input) == packed.offsets);
+  CHECK(nameOf(kernel, region.q) == "q");
+  CHECK(nameOf(kernel, region.dOutput) == "d_output");
+  CHECK(nameOf(kernel, region.logSums) == "log_sums");
+  CHECK(nameOf(kernel, region.dQ) == "d_q_packed");
+  CHECK(nameOf(kernel, region.dK) == "d_k_packed");
+  CHECK(nameOf(kernel, region.dV) == "d_v_packed");
+  CHECK(packed.sequences == b);
+  CHECK(packed.positions == j);
+  REQUIRE(packed.rows.size() == 2);
+  CHECK(nameOf(kernel, packed.rows[0].read) == "log_sums_padded");
+  CHECK(nameOf(kernel, packed.rows[0].stored) == "log_sums");
+  CHECK(nameOf(kernel, packed.rows[1].stored) == "row_sums");
+  // Of what element-wise ops read, the lengths alone are not packed.
+  REQUIRE(region.inputs.size() == 1);
+  CHECK(nameOf(kernel, region.inputs[0].value) == "lengths");
+  const auto axisNameOf = [&](AxisId axis) { return kernel.axes[size_t(axis)].name; };
+  CHECK(axisNameOf(packed.q) == "s");
+  CHECK(axisNameOf(packed.k) == "t");
+  CHECK(axisNameOf(packed.v) == "u");
+  CHECK(axisNameOf(packed.dOutput) == "y");
+  CHECK(axisNameOf(packed.dQ) == "q");
+}
+
+TEST_CASE("a backward pass over tokens that are not all packed says why") {
+  const AttentionExtents e{.b = 2, .h = 3, .g = 4, .j = 6, .k = 6, .p = 8, .w = 5, .tokens = 12};
+  const auto changed = [&](OpKind kind, size_t number,
+                           const std::function<void(BodyOp &)> &change) {
+    Kernel kernel = packedBackward(e, DType::f16, true);
+    for (BodyOp &op : kernel.body)
+      if (op.kind == kind && number-- == 0) change(op);
+    return rejectionOf(kernel);
+  };
+  CHECK(changed(OpKind::unpack, 1, [](BodyOp &op) { op.attributes["fill"] = 1.0; }) ==
+        "'unpack' fills with another number than zero");
+  // Keys whose positions lie along the axis of sequences.
+  CHECK(changed(OpKind::unpack, 1, [](BodyOp &op) {
+          op.attributes["into"] = std::vector<int64_t>{2, 0};
+        }) == "'unpack' unpacks by other offsets than all other tensors, or along other axes");
+  // A gradient that is stored as it is.
+  Kernel kernel = packedBackward(e, DType::f16, true);
+  const auto pack = std::ranges::find(kernel.body, OpKind::pack, &BodyOp::kind);
+  std::ranges::replace(kernel.outputs, pack->results[0], pack->operands[0]);
+  kernel.body.erase(pack);
+  CHECK(rejectionOf(kernel) == "'unpack' stands in the kernel, and 'd_v' is not packed");
 }

@@ -533,3 +533,20 @@ TEST_CASE("pages of keys alone, and of two tables, are no fused attention") {
           "'gather_pages' gathers keys and values by different tables");
   }
 }
+
+TEST_CASE("packed tokens: output and logarithms of sums are both packed, or neither is") {
+  const AttentionExtents e{.b = 2, .h = 3, .g = 2, .j = 6, .k = 6, .p = 8, .w = 5, .tokens = 12};
+  const Kernel kernel = packedAttention(e, DType::f16, true, false, std::nullopt, true);
+  const Expected<AttentionRegion, Reason> region = attentionRegion(kernel);
+  INFO(reasonOf(region));
+  REQUIRE(region);
+  REQUIRE(region->packed);
+  CHECK(kernel.values[size_t(region->output)].name == "output_packed");
+  CHECK(kernel.values[size_t(region->logSums)].name == "log_sums_packed");
+  CHECK(kernel.axes[size_t(region->packed->logSums)].name == "y");
+  Kernel half = kernel;  // the sums are stored as they are
+  half.outputs[1] = half.body.back().operands[0];
+  half.body.pop_back();
+  CHECK(reasonOf(attentionRegion(half)) ==
+        "'online_softmax_contract' gives results that are not all packed, in their order");
+}

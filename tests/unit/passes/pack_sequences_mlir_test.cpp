@@ -204,6 +204,58 @@ TEST_CASE("gradients of a packed layer are those of valid tokens") {
   }
 }
 
+TEST_CASE(
+    "attention that is computed again packs what a row has, and each pass unpacks for itself") {
+  for (const Layer &layer : layers) {
+    INFO(layer.name);
+    const auto stored = ragged(layer.name, layer.dims, 0.1),
+               again = ragged(layer.name, layer.dims, 0.1);
+    for (Loaded *one : {stored.get(), again.get()}) {
+      REQUIRE(packSequences(one->graph(), "j") == "");
+      REQUIRE(mlir::succeeded(differentiate(one->graph(), {})));
+    }
+    REQUIRE(recomputeAttentions(again->graph()) == 1);
+    for (const std::vector<double> &lengths : lengthsOfRuns) {
+      INFO(fmt::format("{}", fmt::join(lengths, ", ")));
+      std::vector<TensorValue> arguments = randomArguments(stored->graph(), 7);
+      arguments[argumentOf(stored->graph(), DType::i32)].elements = lengths;
+      const std::vector<TensorValue> expected = evaluated(stored->graph(), arguments),
+                                     actual = evaluated(again->graph(), arguments);
+      REQUIRE(actual.size() == expected.size());
+      for (size_t n = 0; n < actual.size(); ++n) {
+        INFO("result " << n);
+        CHECK(distance(actual[n], expected[n], 1e-6, 1e-6) <= 1.0);
+      }
+    }
+    GraphOp graph = again->graph();
+    const auto folds = graph.getBody().front().getOps<OnlineSoftmaxContractOp>();
+    OnlineSoftmaxContractOp fold = *folds.begin();
+    // Output and logarithms of sums are packed, and read by nothing else.
+    for (mlir::Value result : nonEmpty(fold->getResults())) {
+      REQUIRE(result.hasOneUse());
+      CHECK(mlir::isa<PackOp>(*result.getUsers().begin()));
+    }
+    // What forward unpacks for its attention, backward unpacks once more.
+    for (UnpackOp unpack : nonEmpty(graph.getBody().front().getOps<UnpackOp>())) {
+      bool isRead[2] = {false, false};
+      for (mlir::Operation *user : unpack.getResult().getUsers())
+        isRead[fold->isBeforeInBlock(user) ? 1 : 0] = true;
+      CHECK_FALSE((isRead[0] && isRead[1]));
+    }
+    // Sums over rows of the output and its gradient are of tokens.
+    SoftmaxFromLogSumsOp probability =
+        *graph.getBody().front().getOps<SoftmaxFromLogSumsOp>().begin();
+    auto logSums = probability.getLogSums().getDefiningOp<UnpackOp>();
+    REQUIRE(logSums);
+    CHECK(dimensionOf(logSums.getX().getType(), "t").has_value());
+    for (ReduceOp reduce : nonEmpty(graph.getBody().front().getOps<ReduceOp>()))
+      CHECK(dimensionOf(reduce.getX().getType(), "t").has_value());
+    const std::vector<std::string> saved = savedNames(graph);
+    CHECK(std::ranges::none_of(saved,
+                               [](const std::string &name) { return name.ends_with("_padded"); }));
+  }
+}
+
 TEST_CASE("all but attention is packed, and the result keeps its name") {
   const auto loaded = ragged("bert-base", encoderDims, 0.1);
   GraphOp graph = loaded->graph();

@@ -15,6 +15,14 @@ public:
   FusedAttentionBackward(std::string name, const AttentionExtents &e, DType type,
                          double scale = 0.125)
       : builder(std::move(name), axesOf(e)), extents(e), type(type), scale(scale) {
+    if (e.tokens > 0) {
+      q = builder.input("q", "shgp", type), keys = builder.input("keys", "thp", type);
+      v = builder.input("v", "uhw", type), dOutput = builder.input("d_output", "yhgw", type);
+      logSums = builder.input("log_sums", "lhg", DType::f32);
+      rowSums = builder.input("row_sums", "mhg", DType::f32);
+      offsets = builder.input("offsets", "o", DType::i32);
+      return;
+    }
     q = builder.input("q", "bhgjp", type), keys = builder.input("keys", "bhkp", type);
     v = builder.input("v", "bhkw", type), dOutput = builder.input("d_output", "bhgjw", type);
     logSums = builder.input("log_sums", "bhgj", DType::f32);
@@ -35,7 +43,17 @@ public:
     if (factor != 1) builder.last().attributes["scale"] = factor;
     return value;
   }
-  int scores() { return contract(q, "bhgjp", keys, "bhkp", "scores", "bhgjk", scale); }
+  int scores() {
+    if (extents.tokens > 0) {
+      q = unpacked(q, "q_padded", "bhgjp", 3, type);
+      keys = unpacked(keys, "keys_padded", "bhkp", 2, type);
+      v = unpacked(v, "v_padded", "bhkw", 2, type);
+      dOutput = unpacked(dOutput, "d_output_padded", "bhgjw", 3, type);
+      logSums = unpacked(logSums, "log_sums_padded", "bhgj", 3, DType::f32);
+      rowSums = unpacked(rowSums, "row_sums_padded", "bhgj", 3, DType::f32);
+    }
+    return contract(q, "bhgjp", keys, "bhkp", "scores", "bhgjk", scale);
+  }
   int dKept() { return contract(dOutput, "bhgjw", v, "bhkw", "d_kept", "bhgjk"); }
   int map(const std::string &name, const Expression &expression, std::vector<ValueId> operands,
           const std::string &result) {
@@ -90,9 +108,17 @@ public:
     const int centred = map("sub", "{0} - {1}", {dY, rowSums}, "centred");
     return map("mul", "{0} * {1}", {centred, y}, "d_s");
   }
-  int dV(int kept) { return contract(kept, "bhgjk", dOutput, "bhgjw", "d_v", "bhkw"); }
-  int dQ(int dScores) { return contract(dScores, "bhgjk", keys, "bhkp", "d_q", "bhgjp", scale); }
-  int dK(int dScores) { return contract(dScores, "bhgjk", q, "bhgjp", "d_k", "bhkp", scale); }
+  int dV(int kept) {
+    return packed(contract(kept, "bhgjk", dOutput, "bhgjw", "d_v", "bhkw"), "d_v_packed", "nhw", 2);
+  }
+  int dQ(int dScores) {
+    return packed(contract(dScores, "bhgjk", keys, "bhkp", "d_q", "bhgjp", scale), "d_q_packed",
+                  "qhgp", 3);
+  }
+  int dK(int dScores) {
+    return packed(contract(dScores, "bhgjk", q, "bhgjp", "d_k", "bhkp", scale), "d_k_packed", "zhp",
+                  2);
+  }
 
   /// The whole body: score ops, then their derivatives, which get the gradient of what the first
   /// gave. storesScores: the gradient of the dot products is an output, too.
@@ -112,13 +138,34 @@ public:
   Kernel build(std::vector<ValueId> outputs) { return builder.build(std::move(outputs)); }
   BodyOp &last() { return builder.last(); }
 
-  int q = -1, keys = -1, v = -1, dOutput = -1, logSums = -1, rowSums = -1;
+  int q = -1, keys = -1, v = -1, dOutput = -1, logSums = -1, rowSums = -1, offsets = -1;
 
 private:
+  int unpacked(int of, const std::string &name, const std::string &letters, int64_t positions,
+               DType own) {
+    const int value =
+        builder.op("unpack", OperatorClass::movement, {of, offsets}, name, letters, "", own);
+    builder.last().attributes = {{"axis", int64_t(0)},
+                                 {"into", std::vector<int64_t>{0, positions}}};
+    return value;
+  }
+  /// Where tokens are packed; else as it is.
+  int packed(int of, const std::string &name, const std::string &letters, int64_t positions) {
+    if (extents.tokens == 0) return of;
+    const int value =
+        builder.op("pack", OperatorClass::movement, {of, offsets}, name, letters, "", type);
+    builder.last().attributes = {{"axes", std::vector<int64_t>{0, positions}}};
+    return value;
+  }
   static std::map<char, int64_t> axesOf(const AttentionExtents &e) {
     std::map<char, int64_t> axes = {{'b', e.b}, {'g', e.g}, {'h', e.h}, {'j', e.j},
                                     {'k', e.k}, {'p', e.p}, {'w', e.w}};
     if (e.hasBounds) axes['r'] = boundedTiles(e.k), axes['x'] = boundsOfTile;
+    if (e.tokens > 0) {
+      axes['o'] = e.b + 1;
+      // Behind those of scores, whose numbers masks know.
+      for (const char letter : std::string("lmnqstuyz")) axes[letter] = e.tokens;
+    }
     return axes;
   }
   KernelBuilder builder;
@@ -161,6 +208,26 @@ inline Kernel paddedBackward(const AttentionExtents &e, DType type) {
       [&](int d) {
         return backward.masked(shape, {d, lengths}, "d_scores", 0);
       });
+}
+/// The same of packed tokens: "offsets" of sequences, whose keys from "lengths" on are hidden, if
+/// asked for.
+inline Kernel packedBackward(const AttentionExtents &e, DType type, bool isPadded,
+                             bool isCausal = false,
+                             const std::optional<Dropout> &dropout = std::nullopt) {
+  FusedAttentionBackward backward("packed_backward", e, type);
+  const int lengths = isPadded ? backward.input("lengths", "b", DType::i32) : ValueId();
+  const MaskShape padding{.kind = MaskShape::Kind::padding},
+      causal{.kind = MaskShape::Kind::causal};
+  return backward.build(
+      [&](int s) {
+        if (isPadded) s = backward.masked(padding, {s, lengths}, "padded");
+        return isCausal ? backward.masked(causal, {s}, "masked") : s;
+      },
+      [&](int d) {
+        if (isCausal) d = backward.masked(causal, {d}, "d_padded", 0);
+        return isPadded ? backward.masked(padding, {d, lengths}, "d_scores", 0) : d;
+      },
+      dropout);
 }
 /// "segments": the document of each position; "bounds": of their tiles.
 inline Kernel documentBackward(const AttentionExtents &extents, DType type) {

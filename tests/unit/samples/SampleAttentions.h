@@ -129,14 +129,18 @@ public:
       builder.last().attributes["p"] = dropout->p;
       builder.last().attributes["stream"] = dropout->stream;
     }
-    if (extents.tokens > 0) {
-      const int packed = builder.op("pack", OperatorClass::movement, {output, offsets},
-                                    "output_packed", "yhgw", "", type);
+    std::vector<ValueId> results = {output};
+    if (withLogSums) results.push_back(builder.also("log_sums", "bhgj", DType::f32));
+    if (extents.tokens == 0) return builder.build(results);
+    const auto pack = [&](ValueId value, const char *name, const char *letters, DType own) {
+      const int packed =
+          builder.op("pack", OperatorClass::movement, {value, offsets}, name, letters, "", own);
       builder.last().attributes = {{"axes", std::vector<int64_t>{0, queryAxis}}};
-      return builder.build({packed});
-    }
-    if (!withLogSums) return builder.build({output});
-    return builder.build({output, builder.also("log_sums", "bhgj", DType::f32)});
+      return packed;
+    };
+    std::vector<ValueId> stored = {pack(results[0], "output_packed", "yhgw", type)};
+    if (withLogSums) stored.push_back(pack(results[1], "log_sums_packed", "yhg", DType::f32));
+    return builder.build(stored);
   }
   int alibi(int of) {
     const int value = map("alibi",
@@ -288,12 +292,13 @@ inline Kernel attentionOfTokens(const AttentionExtents &e, DType type, bool with
 /// "lengths" on are hidden, if asked for.
 inline Kernel packedAttention(const AttentionExtents &e, DType type, bool isPadded,
                               bool isCausal = false,
-                              const std::optional<Dropout> &dropout = std::nullopt) {
+                              const std::optional<Dropout> &dropout = std::nullopt,
+                              bool withLogSums = false) {
   FusedAttention attention("packed_attention", e, type);
   const int lengths = isPadded ? attention.input("lengths", "b", DType::i32) : ValueId(),
             scores = attention.scores(),
             padded = isPadded ? attention.padding(scores, lengths) : scores;
-  return attention.build(isCausal ? attention.causal(padded) : padded, false, dropout);
+  return attention.build(isCausal ? attention.causal(padded) : padded, withLogSums, dropout);
 }
 /// A block mask by a pattern (kernel/BlockMask.h), with a table for each head where it says so.
 inline Kernel blockAttention(const AttentionExtents &e, DType type, const std::string &pattern,

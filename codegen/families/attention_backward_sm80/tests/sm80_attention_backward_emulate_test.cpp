@@ -26,6 +26,7 @@ struct Subject {
   ScoreKind scores = ScoreKind::usual;
   std::vector<double> segments = {};  ///< of the input of that name
   int64_t hidden = 0;                 ///< keys that no query may see, nor a kernel read
+  std::vector<double> offsets = {};   ///< of the input of that name
   codegen::EmittedKernel emitted = {};
 };
 
@@ -44,10 +45,12 @@ Configuration configurationOf(const Kernel &kernel, const Sm80AttentionBackwardK
 }
 
 void add(std::vector<Subject> &subjects, const Kernel &kernel,
-         const Sm80AttentionBackwardKnobs &knobs, const std::vector<double> &lengths = {}) {
+         const Sm80AttentionBackwardKnobs &knobs, const std::vector<double> &lengths = {},
+         const std::vector<double> &offsets = {}) {
   subjects.push_back({.kernel = kernel,
                       .configuration = configurationOf(kernel, knobs, 37 * subjects.size()),
-                      .lengths = lengths});
+                      .lengths = lengths,
+                      .offsets = offsets});
 }
 
 /// Keys and values that no query sees.
@@ -76,10 +79,11 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
                              << subject.emitted.readable);
     const auto fill = [&](size_t input, const emulate::Tensor &tensor) {
       const std::string &own = subject.kernel.values[size_t(subject.kernel.inputs[input])].name;
-      if (own == "lengths") {
+      if (own == "lengths" || own == "offsets") {
+        const std::vector<double> &words = own == "lengths" ? subject.lengths : subject.offsets;
         size_t place = 0;
         tensor.forEach([&](std::span<const int64_t> at) {
-          reference::storeElement(tensor.type, tensor.at(at), subject.lengths.at(place++));
+          reference::storeElement(tensor.type, tensor.at(at), words.at(place++));
         });
         return true;
       }
@@ -98,6 +102,7 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
     const auto fillRest = [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
       emulate::fillDocuments(subject.kernel, subject.segments, tensors);
       emulate::fillLogSums(subject.kernel, tensors);
+      emulate::poisonUnused(subject.kernel, tensors);
       fillHidden(subject, NAN, tensors);
     };
     const auto restore = [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
@@ -275,4 +280,43 @@ TEST_CASE("f32 is read as tf32: backward attention of every tile, width, mask, w
   addTf32(causalBackward(groups, DType::f32, dropout), smallTile);
   addTf32(paddedBackward(groups, DType::f32), smallTile, {50, 0});
   checkAll("sm80_attention_backward_tf32", subjects);
+}
+
+TEST_CASE("backward attention over packed tokens reads and writes those of each sequence alone") {
+  std::vector<Subject> subjects;
+  const Sm80AttentionBackwardKnobs three{.tileRows = 128, .tileColumns = 16, .stages = 3};
+  const AttentionExtents e{.b = 4, .h = 2, .j = 150, .k = 150, .p = 64, .w = 64, .tokens = 330},
+      groups{.b = 3, .h = 2, .g = 2, .j = 80, .k = 80, .p = 40, .w = 72, .tokens = 100};
+  // Tiles that end within a sequence, a sequence of one token, one of none, one at full length.
+  const std::vector<double> lengths = {70, 0, 1, 150}, offsets = {0, 70, 70, 71, 221};
+  for (const DType type : {DType::f16, DType::bf16}) {
+    add(subjects, packedBackward(e, type, true), smallTile, lengths, offsets);
+    add(subjects, packedBackward(e, type, true, true), three, lengths, offsets);
+    // Nothing hides keys behind the last one, and they change no gradient. Rows of no sequence in
+    // front, and of one that is cut at its bound.
+    add(subjects, packedBackward(e, type, false), smallTile, {}, {13, 40, 40, 241, 300});
+    add(subjects, packedBackward(e, type, false, true), smallTile, {}, {0, 150, 180, 330, 330});
+    // Groups of heads; lengths that are none of the offsets'.
+    add(subjects, packedBackward(groups, type, true, true), smallTile, {30, 200, 9},
+        {0, 40, 87, 100});
+    add(subjects, packedBackward(e, type, true, false, dropout), smallTile, lengths, offsets);
+  }
+  // No token at all.
+  add(subjects, packedBackward(groups, DType::f16, true), smallTile, {0, 0, 0}, {0, 0, 0, 0});
+  // More sequences than there are tiles of one; tokens up to the last row.
+  std::vector<double> many = {0}, counts;
+  for (int i = 0; i < 35; ++i) {
+    counts.push_back(double(i * 7 % 13));
+    many.push_back(many.back() + counts.back());
+  }
+  add(subjects,
+      packedBackward(
+          {.b = 35, .h = 1, .j = 12, .k = 12, .p = 32, .w = 32, .tokens = int64_t(many.back())},
+          DType::f16, true),
+      smallTile, counts, many);
+  // f32 that is read as tf32.
+  add(subjects, inTf32(packedBackward(e, DType::f32, true, true)), smallTile, lengths, offsets);
+  add(subjects, inTf32(packedBackward(groups, DType::f32, false, false, dropout)),
+      {.tileRows = 32, .tileColumns = 16, .stages = 2}, {}, {3, 43, 90, 97});
+  checkAll("sm80_attention_backward_packed", subjects);
 }

@@ -27,6 +27,10 @@ std::vector<Golden> goldens() {
       {"attention_backward_apart_dropped_sm90_bf16",
        samples::causalBackward({.b = 2, .h = 12, .j = 777, .k = 777, .p = 128, .w = 128},
                                DType::bf16, Dropout{.p = 0.1, .stream = 1}),
+       {}},
+      {"attention_backward_packed_sm90_f16",
+       samples::packedBackward({.b = 16, .h = 12, .j = 512, .k = 512, .tokens = 8192}, DType::f16,
+                               true),
        {}}};
   const Sm90AttentionBackwardKnobs knobs[] = {{.tileQueries = 128, .headGroup = 128},
                                               {.tileQueries = 64, .headGroup = 8},
@@ -40,7 +44,8 @@ std::vector<Golden> goldens() {
                                                .tileQueries = 32,
                                                .tileKeys = 64,
                                                .headGroup = 24,
-                                               .blocks = 264}};
+                                               .blocks = 264},
+                                              {.tileQueries = 128, .headGroup = 96}};
   for (size_t i = 0; i < all.size(); ++i)
     all[i].configuration = examples::rowMajorConfiguration(all[i].kernel, knobs[i]);
   return all;

@@ -24,6 +24,7 @@ struct Subject {
   std::vector<double> segments = {};  ///< of the input of that name
   int64_t hidden = 0;                 ///< keys that no query may see, nor a kernel read
   ScoreKind scores = ScoreKind::usual;
+  std::vector<double> offsets = {};  ///< of the input of that name
   codegen::EmittedKernel emitted = {};
 };
 
@@ -42,10 +43,12 @@ Configuration configurationOf(const Kernel &kernel, const Sm90AttentionBackwardK
 }
 
 void add(std::vector<Subject> &subjects, const Kernel &kernel,
-         const Sm90AttentionBackwardKnobs &knobs, const std::vector<double> &lengths = {}) {
+         const Sm90AttentionBackwardKnobs &knobs, const std::vector<double> &lengths = {},
+         const std::vector<double> &offsets = {}) {
   subjects.push_back({.kernel = kernel,
                       .configuration = configurationOf(kernel, knobs, 37 * subjects.size()),
-                      .lengths = lengths});
+                      .lengths = lengths,
+                      .offsets = offsets});
 }
 
 /// Of gradients apart: tiles of so many keys or queries, groups of two heads of keys.
@@ -83,10 +86,12 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
                              << subject.emitted.readable);
     const auto fill = [&](size_t input, const emulate::Tensor &tensor) {
       const std::string &own = subject.kernel.values[size_t(subject.kernel.inputs[input])].name;
-      if (own != "lengths") return emulate::fillScores(subject.scores, own, tensor);
+      if (own != "lengths" && own != "offsets")
+        return emulate::fillScores(subject.scores, own, tensor);
+      const std::vector<double> &words = own == "lengths" ? subject.lengths : subject.offsets;
       size_t place = 0;
       tensor.forEach([&](std::span<const int64_t> at) {
-        reference::storeElement(tensor.type, tensor.at(at), subject.lengths.at(place++));
+        reference::storeElement(tensor.type, tensor.at(at), words.at(place++));
       });
       return true;
     };
@@ -95,7 +100,9 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
         subject.emitted.launch.grid, subject.emitted.launch.block, fill,
         [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
           emulate::fillDocuments(subject.kernel, subject.segments, tensors);
-          if (subject.scores != ScoreKind::usual) emulate::fillLogSums(subject.kernel, tensors);
+          if (subject.scores != ScoreKind::usual || !subject.offsets.empty())
+            emulate::fillLogSums(subject.kernel, tensors);
+          emulate::poisonUnused(subject.kernel, tensors);
           fillHidden(subject, NAN, tensors);
         },
         [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
@@ -317,4 +324,43 @@ TEST_CASE("gradients apart with groups of heads, biases and dropout") {
                     Dropout{.p = 0.25, .stream = 3}),
       apart(64, 2));
   checkAll("sm90_split_backward_others", subjects);
+}
+
+TEST_CASE("the backward pass over packed tokens reads and writes those of each sequence alone") {
+  std::vector<Subject> subjects;
+  const AttentionExtents e{.b = 4, .h = 2, .j = 300, .k = 300, .p = 64, .w = 64, .tokens = 640},
+      narrow{.b = 4, .h = 1, .j = 150, .k = 150, .p = 80, .w = 72, .tokens = 330},
+      groups{.b = 3, .h = 2, .g = 3, .j = 140, .k = 140, .p = 64, .w = 64, .tokens = 270},
+      single{.b = 3, .h = 1, .j = 100, .k = 100, .p = 64, .w = 64, .tokens = 200};
+  // Tiles that end within a sequence, a sequence of one token, one of none, one at full length.
+  const std::vector<double> lengths = {170, 0, 1, 300}, offsets = {0, 170, 170, 171, 471};
+  for (const int tileQueries : {64, 128}) {
+    const Sm90AttentionBackwardKnobs knobs{.tileQueries = tileQueries, .headGroup = 2, .blocks = 3},
+        one{.tileQueries = tileQueries, .headGroup = 1, .blocks = 1};
+    const DType type = tileQueries == 64 ? DType::f16 : DType::bf16;
+    add(subjects, packedBackward(e, type, true), knobs, lengths, offsets);
+    add(subjects, packedBackward(e, type, true, true), one, lengths, offsets);
+    // Nothing hides keys behind the last one, and they change no gradient. Rows of no sequence in
+    // front, and of one that is cut at its bound.
+    add(subjects, packedBackward(e, type, false), one, {}, {13, 40, 40, 400, 640});
+    add(subjects, packedBackward(e, type, false, true), knobs, {}, {0, 300, 330, 630, 640});
+    // Of one tile of keys sums are rounded at once.
+    add(subjects, packedBackward(single, type, true), knobs, {70, 0, 30}, {0, 70, 70, 100});
+    add(subjects, packedBackward(groups, type, true, true), knobs, {140, 1, 100},
+        {0, 140, 141, 241});
+    Sm90AttentionBackwardKnobs parts = knobs;  // of a group
+    parts.headsOfTile = 2;
+    add(subjects, packedBackward(groups, type, true), parts, {30, 200, 9}, {0, 40, 180, 200});
+    add(subjects, packedBackward(e, type, true, false, Dropout{.p = 0.3, .stream = 3}), knobs,
+        lengths, offsets);
+    Sm90AttentionBackwardKnobs unordered = knobs;
+    unordered.sums = GradientSums::unordered;
+    add(subjects, packedBackward(e, type, true), unordered, {1, 0, 0, 0}, {0, 1, 1, 1, 1});
+  }
+  // Columns that fill no panel; no token at all.
+  add(subjects, packedBackward(narrow, DType::f16, true),
+      {.tileQueries = 64, .headGroup = 1, .blocks = 2}, {0, 150, 20, 1}, {0, 0, 150, 170, 171});
+  add(subjects, packedBackward(narrow, DType::f16, true),
+      {.tileQueries = 64, .headGroup = 1, .blocks = 2}, {0, 0, 0, 0}, {0, 0, 0, 0, 0});
+  checkAll("sm90_attention_backward_packed", subjects);
 }

@@ -447,3 +447,54 @@ TEST_CASE("heads in flight that L2 does not hold are charged for what is read ag
       causalBackward({.b = 15, .h = 1, .g = 13, .j = 192, .k = 192, .p = 64, .w = 64}, DType::f16);
   CHECK(price(small, 75, 3) < price(small, 132, 1));
 }
+
+TEST_CASE("maps of packed tokens begin in front of them and say where a sequence ends") {
+  const Kernel kernel = packedBackward(
+      {.b = 16, .h = 6, .g = 2, .j = 512, .k = 512, .tokens = 8192}, DType::f16, true);
+  std::set<Sm90AttentionBackwardKnobs> tiles;
+  for (const Configuration &configuration : nonEmpty(own(kernel))) {
+    const auto &knobs = configuration.knobs.get<Sm90AttentionBackwardKnobs>();
+    CHECK(knobs.gradients == BackwardGradients::together);
+    tiles.insert(knobs);
+  }
+  const Configuration chosen = logicalOrder(kernel, *tiles.begin());
+  CHECK(sm90AttentionBackwardTileRejection(
+            problemOf(kernel, chosen), {.gradients = BackwardGradients::apart, .tileQueries = 64},
+            2, false) == "gradients apart, over packed tokens");
+  const codegen::EmittedKernel emitted = codegen::emit(kernel, chosen, "sm_90a");
+  int maps = 0;
+  for (const codegen::Parameter &parameter : nonEmpty(emitted.parameters)) {
+    if (!parameter.map) continue;
+    ++maps;
+    const TensorMap &map = *parameter.map;
+    CHECK(map.extents.back() == 8192 + 1);
+    CHECK(map.extents[1] == 512);
+    CHECK(map.strides.back() == map.strides[0]);
+    CHECK(map.shift == 512 * map.strides[0]);
+    CHECK(map.box.back() == 1);
+  }
+  CHECK(maps == 7);
+  for (const char *text :
+       {"weft::sm90::packedAttentionBackward<", "weft::zeroUnused<", "weft::PackedSequences<16, "})
+    CHECK(emitted.text.find(text) != std::string::npos);
+  // Without packing no map is shifted.
+  const Kernel plain = plainBackward({.b = 2, .h = 6, .j = 512, .k = 512}, DType::f16);
+  const codegen::EmittedKernel whole = codegen::emit(plain, nonEmpty(own(plain)).front(), "sm_90a");
+  for (const codegen::Parameter &parameter : nonEmpty(whole.parameters))
+    if (parameter.map) CHECK(parameter.map->shift == 0);
+}
+
+TEST_CASE(
+    "packed tokens with another row that is not packed, or a stored gradient, are not taken") {
+  FusedAttentionBackward backward("backward", {.b = 2, .j = 64, .k = 64, .tokens = 128},
+                                  DType::f16);
+  const int more = backward.input("more", "bhgj", DType::f32);
+  const auto same = [](ValueId value) { return value; };
+  const Kernel kernel = backward.build(same, [&](int d) {
+    return backward.map("add", "{0} + {1}", {d, more}, "d_scores");
+  });
+  CHECK(exclusion(kernel) == "'more' is of rows and not packed, as queries are");
+  FusedAttentionBackward storing("backward", {.b = 2, .j = 64, .k = 64, .tokens = 128}, DType::f16);
+  CHECK(exclusion(storing.build(same, same, std::nullopt, true)) ==
+        "'d_s' is stored, over packed tokens");
+}

@@ -529,3 +529,29 @@ TEST_CASE("attention over packed tokens reads and writes those of each sequence 
   add(subjects, inTf32(packedAttention(groups, DType::f32, false)), grouped, {}, {3, 43, 90, 97});
   checkAll("sm80_attention_packed", subjects);
 }
+
+TEST_CASE("logarithms of sums of packed tokens are those of each sequence, and zero elsewhere") {
+  std::vector<Subject> subjects;
+  const Sm80AttentionKnobs joined{.tileQueries = 32, .tileKeys = 32, .stages = 2, .splits = 3},
+      grouped{.tileQueries = 64, .tileKeys = 32, .stages = 2, .packed = 1, .splits = 2};
+  const AttentionExtents e{.b = 4, .h = 2, .j = 150, .k = 150, .p = 64, .w = 64, .tokens = 330},
+      groups{.b = 3, .h = 2, .g = 2, .j = 80, .k = 80, .p = 40, .w = 72, .tokens = 100};
+  // Tiles that end within a sequence, a sequence of one token, one of none, one at full length.
+  const std::vector<double> lengths = {70, 0, 1, 150}, offsets = {0, 70, 70, 71, 221};
+  const auto packed = [](const AttentionExtents &extents, DType type, bool isPadded, bool isCausal,
+                         const std::optional<Dropout> &dropout = std::nullopt) {
+    return packedAttention(extents, type, isPadded, isCausal, dropout, true);
+  };
+  for (const DType type : {DType::f16, DType::bf16}) {
+    add(subjects, packed(e, type, true, true), smallTile, lengths, offsets);
+    add(subjects, packed(e, type, true, false), joined, lengths, offsets);
+    // Rows of no sequence in front, and of one that is cut at its bound.
+    add(subjects, packed(e, type, false, false), smallTile, {}, {13, 40, 40, 241, 300});
+    for (const Sm80AttentionKnobs &knobs : {smallTile, grouped})
+      add(subjects, packed(groups, type, true, true), knobs, {30, 200, 9}, {0, 40, 87, 100});
+    add(subjects, packed(e, type, true, false, Dropout{.p = 0.3, .stream = 3}), smallTile, lengths,
+        offsets);
+  }
+  add(subjects, inTf32(packed(e, DType::f32, true, true)), smallTile, lengths, offsets);
+  checkAll("sm80_attention_packed_sums", subjects);
+}

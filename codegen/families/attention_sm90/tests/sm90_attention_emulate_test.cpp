@@ -491,3 +491,28 @@ TEST_CASE("attention over packed tokens reads and writes those of each sequence 
       one, counts, many);
   checkAll("sm90_attention_packed", subjects);
 }
+
+TEST_CASE("logarithms of sums of packed tokens are those of each sequence, and zero elsewhere") {
+  std::vector<Subject> subjects;
+  const Sm90AttentionKnobs one{.tileQueries = 64, .tileKeys = 32, .ordered = 0, .blocks = 3},
+      two{.tileQueries = 128, .tileKeys = 48, .stages = 2, .queryStages = 1, .blocks = 2};
+  const AttentionExtents e{.b = 4, .h = 2, .j = 150, .k = 150, .p = 64, .w = 64, .tokens = 330};
+  const auto packed = [](const AttentionExtents &extents, DType type, bool isPadded, bool isCausal,
+                         const std::optional<Dropout> &dropout = std::nullopt) {
+    return packedAttention(extents, type, isPadded, isCausal, dropout, true);
+  };
+  // Tiles that end within a sequence, a sequence of one token, one of none, one at full length.
+  const std::vector<double> lengths = {70, 0, 1, 150}, offsets = {0, 70, 70, 71, 221};
+  for (const Sm90AttentionKnobs &knobs : {one, two}) {
+    add(subjects, packed(e, DType::f16, true, true), knobs, lengths, offsets);
+    // Rows of no sequence in front, and of one that is cut at its bound.
+    add(subjects, packed(e, DType::bf16, false, false), knobs, {}, {13, 40, 40, 241, 300});
+    add(subjects, packed(e, DType::f16, true, false, Dropout{.p = 0.3, .stream = 3}), knobs,
+        lengths, offsets);
+  }
+  add(subjects,
+      packed({.b = 3, .h = 2, .g = 2, .j = 80, .k = 80, .p = 40, .w = 72, .tokens = 100},
+             DType::bf16, true, true),
+      one, {30, 200, 9}, {0, 40, 87, 100});
+  checkAll("sm90_attention_packed_sums", subjects);
+}
