@@ -55,6 +55,7 @@ json measuredReport(const std::vector<TimedPath> &timed) {
                     {"predicted", one.predicted},
                     {"predictedGraph", one.predictedGraph},
                     {"different", one.different}});
+                    {"optimistic", one.optimistic},
     if (one.isPipelined) list.back()["pipelined"] = true;
     if (one.measurement)
       list.back().update({{"measured", one.measurement->seconds},
