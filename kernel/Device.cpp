@@ -124,6 +124,11 @@ Device parseDevice(std::string_view text, std::string_view where) {
                 .sources = reader.sources()};
 }
 
+bool Device::isFromDataSheet() const {
+  return std::ranges::none_of(
+      sources, [](const auto &source) { return source.second.starts_with("measured on "); });
+}
+
 const std::vector<Device> &devices() {
   static const std::vector<Device> all = parseEmbedded();
   return all;

@@ -35,8 +35,12 @@ struct Device {
   /// Whether families may offer schedules whose launches need not leave the same bits each time
   /// (--deterministic off).
   bool mayBeNondeterministic = false;
-  std::map<std::string, std::string> sources;  ///< figure -> where it is from
+  std::map<std::string, std::string> sources;  ///< figure -> where it is from: "measured on ..",
+                                               ///< "estimate: ..", or a publication
 
+  /// Whether no figure was measured on this device: it is known by data sheets alone, with what
+  /// other devices lend (docs/extending.md).
+  bool isFromDataSheet() const;
   bool offers(std::string_view family) const { return !familiesTakenAway.contains(family); }
 };
 

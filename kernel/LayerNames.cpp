@@ -5,6 +5,7 @@
 
 #include <cctype>
 #include <charconv>
+#include <iterator>
 
 namespace weft {
 namespace {
@@ -51,6 +52,27 @@ std::string renamed(std::string_view text, const Rename &rename) {
 std::string layerPrefix(int64_t layer) { return fmt::format("{}{}_", word, layer); }
 
 int64_t layerOf(std::string_view name) { return layerAt(name, 0).layer; }
+
+int64_t firstLayerIn(std::string_view text) {
+  int64_t first = 0;
+  renamed(text, [&](int64_t layer) {
+    if (first == 0) first = layer;
+    return std::string();
+  });
+  return first;
+}
+
+std::string layerRanges(const std::set<int64_t> &layers) {
+  std::string result;
+  for (auto from = layers.begin(); from != layers.end();) {
+    auto to = from;
+    while (std::next(to) != layers.end() && *std::next(to) == *to + 1) ++to;
+    result += (result.empty() ? "" : ", ") + std::to_string(*from);
+    if (to != from) result += fmt::format("..{}", *to);
+    from = std::next(to);
+  }
+  return result;
+}
 
 std::string withoutLayers(std::string_view text) {
   return renamed(text, [](int64_t) { return std::string(); });

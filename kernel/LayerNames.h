@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,11 @@ namespace weft {
 std::string layerPrefix(int64_t layer);
 /// 3 of "layer3_q"; 0 of a name of no layer.
 int64_t layerOf(std::string_view name);
+/// The first layer that a text names, at its begin or behind: 3 of "d_layer3_q"; 0 if it names
+/// none.
+int64_t firstLayerIn(std::string_view text);
+/// "1..4, 6", of layers in any order, each once.
+std::string layerRanges(const std::set<int64_t> &layers);
 /// A text without the layers that it names: "q_k" of "layer3_q_layer3_k".
 std::string withoutLayers(std::string_view text);
 /// A text with every layer that it names so many layers further: with 2, "fuse layer1_q, layer2_k"

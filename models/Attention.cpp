@@ -22,7 +22,8 @@ mlir::Value attend(LayerBuilder &layer, mlir::Value q, mlir::Value k, mlir::Valu
 mlir::Value weightedSum(LayerBuilder &layer, mlir::Value scores, mlir::Value v,
                         const std::string &sumSpec) {
   const mlir::Value seen = layer.mask("masked", scores);
-  const mlir::Value probability = layer.dropout("kept", layer.softmax("probability", seen, 'k'));
+  const mlir::Value probability =
+      layer.dropout("kept", layer.softmax("probability", seen, 'k'), &Dropouts::probabilities);
   return layer.contract("weighted", sumSpec, v, probability);
 }
 
@@ -43,7 +44,8 @@ mlir::Value globalAndLocalHeads(LayerBuilder &layer, mlir::Value x) {
   const mlir::Value score =
       layer.scores("score_global", "phbk,phba->hbak", globalK, globalQ, scoreScale(layer));
   const mlir::Value probability =
-      layer.dropout("kept_global", layer.softmax("probability_global", layer.padding(score), 'k'));
+      layer.dropout("kept_global", layer.softmax("probability_global", layer.padding(score), 'k'),
+                    &Dropouts::probabilities);
   const mlir::Value globalResult =
       layer.contract("weighted_global", "whbk,hbak->whba", globalV, probability);
 
@@ -93,7 +95,8 @@ mlir::Value crossAttention(LayerBuilder &layer, mlir::Value x, mlir::Value memor
   const mlir::Value k = layer.project("k", "phi,bmi->phbm", "wk", memory, bias ? "bk" : "");
   const mlir::Value v = layer.project("v", "whi,bmi->whbm", "wv", memory, bias ? "bv" : "");
   const mlir::Value score = layer.contract("score", "phbm,phbj->hbjm", k, q, scoreScale(layer));
-  const mlir::Value probability = layer.dropout("kept", layer.softmax("probability", score, 'm'));
+  const mlir::Value probability =
+      layer.dropout("kept", layer.softmax("probability", score, 'm'), &Dropouts::probabilities);
   const mlir::Value weighted = layer.contract("weighted", "whbm,hbjm->whbj", v, probability);
   const mlir::Value attention =
       layer.project("attention", "whi,whbj->bji", "wo", weighted, outputBias ? "bo" : "");

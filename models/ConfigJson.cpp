@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 namespace weft::models {
 namespace {
@@ -69,8 +70,33 @@ void requireMultiple(const ConfigReader &reader, const std::string &key, int64_t
                        fmt::format("is not divisible by '{}' = {}", divisorKey, divisor));
 }
 
+/// A key of dropout and what the family takes without it.
+struct DropoutKey {
+  const char *key;
+  double usual = 0;
+};
+
+/// Of three keys.
+Dropouts readDropouts(ConfigReader &reader, DropoutKey embedding, DropoutKey probabilities,
+                      DropoutKey stream) {
+  const auto read = [&](const DropoutKey &key) { return reader.probability(key.key, key.usual); };
+  const double added = read(stream);
+  return {.embedding = read(embedding),
+          .probabilities = read(probabilities),
+          .attention = added,
+          .feedForward = added};
+}
+
+/// One key for the embeddings and what is added to the stream, another for probabilities.
+Dropouts readDropouts(ConfigReader &reader, DropoutKey hidden, DropoutKey probabilities) {
+  Dropouts dropout{.probabilities = reader.probability(probabilities.key, probabilities.usual)};
+  dropout.embedding = dropout.attention = dropout.feedForward =
+      reader.probability(hidden.key, hidden.usual);
+  return dropout;
+}
+
 LayerSpecification readBert(ConfigReader &reader, const std::string &usualActivation,
-                            double usualEpsilon = 1e-12) {
+                            double usualEpsilon = 1e-12, double usualDropout = 0.1) {
   const int64_t hidden = reader.requiredInteger({"hidden_size"}),
                 heads = reader.requiredInteger({"num_attention_heads"});
   requireMultiple(reader, "hidden_size", hidden, "num_attention_heads", heads);
@@ -85,15 +111,19 @@ LayerSpecification readBert(ConfigReader &reader, const std::string &usualActiva
                    {"i", hidden},
                    {"u", reader.requiredInteger({"intermediate_size"})}},
           .activation = activation(reader, {"hidden_act"}, usualActivation),
+          .dropout = readDropouts(reader, {"hidden_dropout_prob", usualDropout},
+                                  {"attention_probs_dropout_prob", usualDropout}),
           .epsilon = reader.positiveOr({"layer_norm_eps"}, usualEpsilon),
           .causal = reader.flag("is_decoder", false)};
 }
 
 LayerSpecification readPlainBert(ConfigReader &reader) { return readBert(reader, "gelu"); }
 
-/// One kind of layer that all share: groups of several kinds are other mathematics.
+/// One kind of layer that all share: groups of several kinds are other mathematics. Nothing drops
+/// what the feed-forward adds.
 LayerSpecification readAlbert(ConfigReader &reader) {
-  LayerSpecification specification = readBert(reader, "gelu_new");
+  LayerSpecification specification = readBert(reader, "gelu_new", 1e-12, 0);
+  specification.dropout.feedForward = 0;
   for (const char *key : {"num_hidden_groups", "inner_group_num"})
     if (reader.integerOr(key, 1).value_or(1) != 1)
       throw reader.error(ErrorKind::unsupported, key,
@@ -175,10 +205,13 @@ LayerSpecification readDeberta(ConfigReader &reader) {
   return specification;
 }
 
+/// Nothing drops what attention adds.
 LayerSpecification readDistilBert(ConfigReader &reader) {
   const int64_t hidden = reader.requiredInteger({"dim", "hidden_size"});
   const int64_t heads = reader.requiredInteger({"n_heads", "num_attention_heads"});
   requireMultiple(reader, "dim", hidden, "n_heads", heads);
+  Dropouts dropout = readDropouts(reader, {"dropout", 0.1}, {"attention_dropout", 0.1});
+  dropout.attention = 0;
   return {.family = Family::encoder,
           .dims = {{"b", 8},
                    {"j", 512},
@@ -186,6 +219,7 @@ LayerSpecification readDistilBert(ConfigReader &reader) {
                    {"i", hidden},
                    {"u", reader.requiredInteger({"hidden_dim"})}},
           .activation = activation(reader, {"activation"}, "gelu"),
+          .dropout = dropout,
           .epsilon = 1e-12};
 }
 
@@ -202,6 +236,8 @@ LayerSpecification readGpt2(ConfigReader &reader) {
                    {"i", hidden},
                    {"u", reader.integer({"n_inner"}).value_or(4 * hidden)}},
           .activation = activation(reader, {"activation_function"}, "gelu_new"),
+          .dropout =
+              readDropouts(reader, {"embd_pdrop", 0.1}, {"attn_pdrop", 0.1}, {"resid_pdrop", 0.1}),
           .epsilon = reader.positiveOr({"layer_norm_epsilon"}, 1e-5),
           .causal = true,
           .scaleScores = reader.flag("scale_attn_weights", true)};
@@ -274,6 +310,7 @@ LayerSpecification readGptNeo(ConfigReader &reader) {
                {"i", hidden},
                {"u", reader.integer({"intermediate_size"}).value_or(4 * hidden)}},
       .activation = activation(reader, {"activation_function"}, "gelu_new"),
+      .dropout = readDropouts(reader, {"embed_dropout"}, {"attention_dropout"}, {"resid_dropout"}),
       .epsilon = reader.positiveOr({"layer_norm_epsilon"}, 1e-5),
       .projectionBias = false,
       .causal = true,
@@ -298,6 +335,8 @@ LayerSpecification readBigBird(ConfigReader &reader) {
   if (!isBlockSize(block))
     throw reader.error(ErrorKind::unsupported, "block_size", "supported are 16, 32, 64 and 128");
   if (!isSparse) return specification;
+  specification.dropout.probabilities =
+      0;  // the published code drops those of full attention alone
   specification.blocks =
       fmt::format("bigbird(block={},window=3,global=2,random={},seed=0,heads=each)", block, random);
   reader.note(
@@ -352,17 +391,23 @@ LayerSpecification readBloom(ConfigReader &reader) {
   requireMultiple(reader, "n_embed", hidden, "num_attention_heads", heads);
   reader.rejectFlag("apply_residual_connection_post_layernorm",
                     "residuals that are normalized streams are not supported");
+  Dropouts dropout = readDropouts(reader, {"hidden_dropout"}, {"attention_dropout"});
+  dropout.embedding = 0;
   return {.family = Family::decoder,
           .dims = {{"b", 1}, {"j", 2048}, {"h", heads}, {"i", hidden}, {"u", 4 * hidden}},
           .activation = Activation::geluTanh,
+          .dropout = dropout,
           .epsilon = reader.positiveOr({"layer_norm_epsilon"}, 1e-5),
           .causal = true,
           .score = {.alibi = 8}};
 }
 
-/// The object `attn_config` of MPT: the steepness of its slopes.
-double mptSteepness(ConfigReader &reader) {
-  constexpr double usual = 8;
+/// The object `attn_config` of MPT: the steepness of its slopes and dropout of probabilities.
+struct MptAttention {
+  double steepness = 8, dropout = 0;
+};
+MptAttention mptAttention(ConfigReader &reader) {
+  MptAttention usual;
   const nlohmann::json *object = reader.find("attn_config");
   if (!object) {
     reader.assume("attn_config.alibi", "true");
@@ -381,13 +426,13 @@ double mptSteepness(ConfigReader &reader) {
   inner.rejectFlag("attn_uses_sequence_id", "several sequences in one are not supported");
   inner.rejectValue("clip_qkv", "clipped projections are not supported; supported is null");
   inner.rejectValue("softmax_scale", "another scale of scores is not supported; supported is null");
-  const double steepness = inner.positive({"alibi_bias_max"}, usual);
-  // How it is computed, and dropout, which --dropout sets.
-  for (const char *key : {"attn_impl", "attn_pdrop"}) inner.find(key);
+  const MptAttention attention{.steepness = inner.positive({"alibi_bias_max"}, usual.steepness),
+                               .dropout = inner.probability("attn_pdrop", usual.dropout)};
+  inner.find("attn_impl");  // how it is computed
   if (const std::vector<std::string> others = inner.unread(); !others.empty())
     throw reader.error(ErrorKind::unsupported, "attn_config",
                        fmt::format("unsupported: {}", fmt::join(others, ", ")));
-  return steepness;
+  return attention;
 }
 
 LayerSpecification readMpt(ConfigReader &reader) {
@@ -401,16 +446,22 @@ LayerSpecification readMpt(ConfigReader &reader) {
   if (norm != "low_precision_layernorm" && norm != "layernorm")
     throw reader.error(ErrorKind::unsupported, "norm_type",
                        "supported are \"low_precision_layernorm\" and \"layernorm\"");
+  const MptAttention attention = mptAttention(reader);
+  const double stream = reader.probability("resid_pdrop", 0);
   return {.family = Family::decoder,
           .dims = {{"b", 1}, {"j", 2048}, {"h", heads}, {"i", hidden}, {"u", expansion * hidden}},
           .activation = Activation::gelu,
+          .dropout = {.embedding = reader.probability("emb_pdrop", 0),
+                      .probabilities = attention.dropout,
+                      .attention = stream,
+                      .feedForward = stream},
           .epsilon = reader.positiveOr({"layer_norm_epsilon"}, 1e-5),
           .projectionBias = false,
           .outputBias = false,
           .feedForwardBias = false,
           .causal = true,
           .normBias = false,
-          .score = {.alibi = mptSteepness(reader)}};
+          .score = {.alibi = attention.steepness}};
 }
 
 /// What `feed_forward_proj` says: "relu", "gated-gelu". Newer files say the same twice.
@@ -469,6 +520,7 @@ LayerSpecification readT5(ConfigReader &reader) {
                {"i", reader.requiredInteger({"d_model"})},
                {"u", reader.requiredInteger({"d_ff"})},
                {"n", buckets}},
+      .dropout = Dropouts::everywhere(reader.probability("dropout_rate", 0.1)),
       .epsilon = reader.positiveOr({"layer_norm_epsilon"}, 1e-6),
       .projectionBias = false,
       .outputBias = false,
@@ -590,20 +642,22 @@ LayerSpecification readLlamaLike(ConfigReader &reader, std::optional<int64_t> us
       usualHeadDim ? reader.integerOr("head_dim", *usualHeadDim) : reader.integer({"head_dim"});
   if (!headDim) requireMultiple(reader, "hidden_size", hidden, "num_attention_heads", heads);
   const bool bias = reader.flag("attention_bias", false);
-  LayerSpecification specification{.family = Family::llama,
-                                   .dims = {{"b", 1},
-                                            {"j", 2048},
-                                            {"h", heads},
-                                            {"g", groups},
-                                            {"p", headDim.value_or(hidden / heads)},
-                                            {"i", hidden},
-                                            {"u", reader.requiredInteger({"intermediate_size"})}},
-                                   .activation = activation(reader, {"hidden_act"}, "silu"),
-                                   .epsilon = reader.positiveOr({"rms_norm_eps"}, 1e-6),
-                                   .projectionBias = bias,
-                                   .outputBias = bias,
-                                   .feedForwardBias = reader.flag("mlp_bias", false),
-                                   .causal = true};
+  LayerSpecification specification{
+      .family = Family::llama,
+      .dims = {{"b", 1},
+               {"j", 2048},
+               {"h", heads},
+               {"g", groups},
+               {"p", headDim.value_or(hidden / heads)},
+               {"i", hidden},
+               {"u", reader.requiredInteger({"intermediate_size"})}},
+      .activation = activation(reader, {"hidden_act"}, "silu"),
+      .dropout = {.probabilities = reader.probability("attention_dropout", 0)},
+      .epsilon = reader.positiveOr({"rms_norm_eps"}, 1e-6),
+      .projectionBias = bias,
+      .outputBias = bias,
+      .feedForwardBias = reader.flag("mlp_bias", false),
+      .causal = true};
   readRotary(reader, specification, mayBePartial);
   return specification;
 }
@@ -684,11 +738,14 @@ LayerSpecification readGemma(ConfigReader &reader) {
   return specification;
 }
 
-/// Llama with a sliding window where a key says so; a part of each head may turn.
+/// Llama with a sliding window where a key says so and dropout of the stream; a part of each head
+/// may turn.
 LayerSpecification readPhi3(ConfigReader &reader) {
   rejectMixedLayers(reader);
   const auto window = reader.integer({"sliding_window"});
   LayerSpecification specification = readLlamaLike(reader, {}, {}, true);
+  specification.dropout =
+      readDropouts(reader, {"embd_pdrop"}, {"attention_dropout"}, {"resid_pdrop"});
   specification.window = window;
   return specification;
 }
@@ -709,6 +766,8 @@ LayerSpecification readOpt(ConfigReader &reader) {
     throw reader.error(ErrorKind::unsupported, "word_embed_proj_dim",
                        fmt::format("supported is 'hidden_size' = {}", hidden));
   const bool bias = reader.flag("enable_bias", true);
+  Dropouts dropout = readDropouts(reader, {"dropout", 0.1}, {"attention_dropout"});
+  dropout.embedding = 0;
   return {.family = Family::decoder,
           .dims = {{"b", 1},
                    {"j", 2048},
@@ -716,6 +775,7 @@ LayerSpecification readOpt(ConfigReader &reader) {
                    {"i", hidden},
                    {"u", reader.requiredInteger({"ffn_dim", "intermediate_size"})}},
           .activation = activation(reader, {"activation_function"}, "relu"),
+          .dropout = dropout,
           .projectionBias = bias,
           .outputBias = bias,
           .feedForwardBias = bias,
@@ -869,12 +929,14 @@ Error unknownKey(const ConfigReader &reader, const std::string &key) {
           near.empty() ? "" : fmt::format("; nearest is '{}'", near), key));
 }
 
-/// Dropout is not built from a file, yet a value that is no probability makes the file doubtful.
-void checkProbability(const ConfigReader &reader, const std::string &key) {
+/// Of a key that no layer of the family has, as `layerdrop`, or of a head, which is not built.
+void readOtherDropout(const ConfigReader &reader, const std::string &key, bool isOfHead,
+                      ConfigDescription &description) {
   const nlohmann::json &value = reader.value(key);
-  if (value.is_null() || (value.is_number() && value.get<double>() >= 0 && value.get<double>() < 1))
-    return;
-  throw reader.error(ErrorKind::badInput, key, "must be a probability: at least 0 and below 1");
+  if (!value.is_null() && !isProbability(value))
+    throw reader.error(ErrorKind::badInput, key, noProbability);
+  const bool isOff = isOfHead || value.is_null() || value.get<double>() == 0;
+  (isOff ? description.ignoredKeys : description.otherDropoutKeys).push_back(key);
 }
 
 /// Sorts what nobody read by what it means. Throws for what may change the mathematics.
@@ -886,8 +948,11 @@ void readRest(ConfigReader &reader, const std::string &modelType,
       case KeyMeaning::neutral:
       case KeyMeaning::settled: description.ignoredKeys.push_back(key); break;
       case KeyMeaning::dropout:
-        checkProbability(reader, key);
-        description.dropoutKeys.push_back(key);
+      case KeyMeaning::headDropout:
+        readOtherDropout(
+            reader, key,
+            meaningOf(key, reader.value(key), modelType, family) == KeyMeaning::headDropout,
+            description);
         break;
       case KeyMeaning::doubtful:
         if (!allowed.contains(key))
@@ -1006,7 +1071,19 @@ ConfigDescription parseConfig(std::string_view text, const std::string &where,
   readPositions(reader, description);
   readElementType(reader, description);
   readRest(reader, modelType, allowedKeys, description);
+  description.dropout = std::exchange(description.specification.dropout, {});
+  description.dropoutKeys = reader.probabilityKeys();
+  std::ranges::sort(description.dropoutKeys);
+  // The published code drops probabilities of full attention alone.
+  if (constexpr const char *key = "attention_probs_dropout_prob";
+      description.specification.blocks) {
+    if (std::erase(description.dropoutKeys, key) > 0) description.ignoredKeys.push_back(key);
+    std::erase_if(description.assumedDropouts,
+                  [&](const std::string &text) { return text.starts_with(key); });
+    std::ranges::sort(description.ignoredKeys);
+  }
   description.assumed = reader.assumed();
+  description.assumedDropouts = reader.assumedProbabilities();
   description.notes = reader.notes();
   return description;
 }

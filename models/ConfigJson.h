@@ -16,8 +16,12 @@ namespace weft::models {
 struct ConfigDescription {
   LayerSpecification specification;
   std::vector<std::string> ignoredKeys = {};  ///< present, known, and without influence on a layer
-  std::vector<std::string> dropoutKeys =
-      {};  ///< present: dropout of training, which is not built from a config.json
+  Dropouts dropout = {};                      ///< of training; the specification has none
+  std::vector<std::string> dropoutKeys = {};  ///< present: those that say it
+  std::vector<std::string> otherDropoutKeys =
+      {};  ///< present, not 0, and of no place that layers of the family have
+  std::vector<std::string> assumedDropouts =
+      {};  ///< "hidden_dropout_prob = 0.1": what the family takes for a missing key
   std::vector<std::string> allowedKeys =
       {};  ///< present and not known, left out because the caller allows it
   std::vector<std::string> assumed =

@@ -18,21 +18,20 @@ const std::set<std::string> dropoutKeys = {"activation_dropout",
                                            "attention_dropout",
                                            "attention_probs_dropout_prob",
                                            "attn_pdrop",
-                                           "classifier_dropout",
-                                           "classifier_dropout_prob",
                                            "dropout",
                                            "dropout_rate",
                                            "emb_pdrop",
                                            "embd_pdrop",
                                            "embed_dropout",
-                                           "layerdrop",
-                                           "resid_dropout",
                                            "hidden_dropout",
                                            "hidden_dropout_prob",
-                                           "qa_dropout",
-                                           "resid_pdrop",
-                                           "seq_classif_dropout",
-                                           "summary_first_dropout"};
+                                           "layerdrop",
+                                           "resid_dropout",
+                                           "resid_pdrop"};
+
+const std::set<std::string> headDropoutKeys = {"classifier_dropout", "classifier_dropout_prob",
+                                               "qa_dropout", "seq_classif_dropout",
+                                               "summary_first_dropout"};
 
 const std::set<std::string> neutralKeys = {
     // what the file is
@@ -216,6 +215,7 @@ KeyMeaning meaningOf(const std::string &key, const json &value, const std::strin
     return isDoubtful(key, value, modelType) ? KeyMeaning::doubtful : KeyMeaning::neutral;
   if (neutralKeys.contains(key)) return KeyMeaning::neutral;
   if (dropoutKeys.contains(key)) return KeyMeaning::dropout;
+  if (headDropoutKeys.contains(key)) return KeyMeaning::headDropout;
   const auto own = neutralKeysOf.find(modelType);
   if (own != neutralKeysOf.end() && own->second.contains(key)) return KeyMeaning::neutral;
   const auto found = settledKeys.find(key);
@@ -247,6 +247,7 @@ std::vector<json> settledValues(const std::string &key, Family family) {
 std::vector<std::string> listedKeys() {
   std::set<std::string> keys = neutralKeys;
   keys.insert(dropoutKeys.begin(), dropoutKeys.end());
+  keys.insert(headDropoutKeys.begin(), headDropoutKeys.end());
   for (const auto &[key, doubt] : doubtfulKeys) keys.insert(key);
   for (const auto &[modelType, own] : neutralKeysOf) keys.insert(own.begin(), own.end());
   for (const auto &[key, values] : settledKeys) keys.insert(key);

@@ -13,10 +13,11 @@
 namespace weft::models {
 
 enum class KeyMeaning : uint8_t {
-  neutral,   ///< any value leaves the layer as it is
-  dropout,   ///< a probability of training
-  settled,   ///< changes the mathematics, but this value is what the layer has anyway
-  changes,   ///< changes the mathematics to what no builder expresses
+  neutral,      ///< any value leaves the layer as it is
+  dropout,      ///< a probability of training
+  headDropout,  ///< the same, of a head behind the layers, which is not built
+  settled,      ///< changes the mathematics, but this value is what the layer has anyway
+  changes,      ///< changes the mathematics to what no builder expresses
   doubtful,  ///< its value says that the file may describe another layer; the caller may allow it
   unknown,
 };

@@ -37,6 +37,10 @@ bool isOff(const json &value) {
 
 }  // namespace
 
+bool isProbability(const json &value) {
+  return value.is_number() && value.get<double>() >= 0 && value.get<double>() < 1;
+}
+
 ConfigReader::ConfigReader(std::string_view text, std::string where) : where_(std::move(where)) {
   checkJsonNesting(text, where_);
   std::set<std::string> seen;
@@ -118,6 +122,17 @@ double ConfigReader::positive(const Keys &keys, double absent) {
   if (!(number > 0) || !std::isfinite(number))
     throw error(ErrorKind::badInput, key, "must be finite and above 0");
   return number;
+}
+
+double ConfigReader::probability(const std::string &key, double absent) {
+  if (has(key)) probabilityKeys_.push_back(key);
+  const json *value = find(key);
+  if (!value) {
+    if (absent != 0) assumedProbabilities_.push_back(fmt::format("{} = {}", key, absent));
+    return absent;
+  }
+  if (!isProbability(*value)) throw error(ErrorKind::badInput, key, noProbability);
+  return value->get<double>();
 }
 
 std::optional<int64_t> ConfigReader::integerOr(const std::string &key, int64_t absent) {

@@ -19,6 +19,10 @@ namespace weft::models {
 /// Spellings of one setting, the family's own first ({"n_embd", "hidden_size"}).
 using Keys = std::vector<std::string>;
 
+/// Of dropout: at least 0 and below 1.
+bool isProbability(const nlohmann::json &value);
+inline constexpr const char *noProbability = "must be a probability: at least 0 and below 1";
+
 class ConfigReader {
 public:
   /// Parses a JSON object. Throws Error(badInput) with line and column for malformed or truncated
@@ -30,6 +34,12 @@ public:
   int64_t requiredInteger(const Keys &keys);
   /// A finite number above zero.
   double positive(const Keys &keys, double absent);
+  /// At least 0 and below 1, of dropout. What is taken for a missing key or a null value is
+  /// remembered apart from what is assumed, since training alone asks.
+  double probability(const std::string &key, double absent);
+  /// Keys of probabilities that the object has; "KEY = VALUE" of those taken for missing keys.
+  const std::vector<std::string> &probabilityKeys() const { return probabilityKeys_; }
+  const std::vector<std::string> &assumedProbabilities() const { return assumedProbabilities_; }
   bool flag(const std::string &key, bool absent);
   std::string text(const Keys &keys, const std::string &absent);
   std::string requiredText(const std::string &key);
@@ -75,7 +85,7 @@ private:
   std::string where_;
   nlohmann::json object_;
   std::set<std::string> read_;
-  std::vector<std::string> assumed_, notes_;
+  std::vector<std::string> assumed_, notes_, probabilityKeys_, assumedProbabilities_;
 };
 
 }  // namespace weft::models

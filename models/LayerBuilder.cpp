@@ -215,9 +215,11 @@ mlir::Value LayerBuilder::softmax(const std::string &name, mlir::Value x, char a
   return append<SoftmaxOp>(name, x, position(x, axis));
 }
 
-mlir::Value LayerBuilder::dropout(const std::string &name, mlir::Value x) {
-  if (specification_.dropout == 0) return x;
-  return append<DropoutOp>(name, x, specification_.dropout, streams_++);
+mlir::Value LayerBuilder::dropout(const std::string &name, mlir::Value x,
+                                  double Dropouts::*probability) {
+  const double p = specification_.dropout.*probability;
+  if (p == 0) return x;
+  return append<DropoutOp>(name, x, p, streams_++);
 }
 
 mlir::Value LayerBuilder::residual(const std::string &name, mlir::Value x, mlir::Value skipped) {

@@ -75,8 +75,9 @@ public:
   mlir::Value rmsNorm(const std::string &name, mlir::Value x, const std::string &weightName,
                       char axis = 'i');
   mlir::Value softmax(const std::string &name, mlir::Value x, char axis);
-  /// x itself where the specification has no dropout; each call draws its own stream.
-  mlir::Value dropout(const std::string &name, mlir::Value x);
+  /// x itself where the probability that the specification has there is 0; each call draws its own
+  /// stream.
+  mlir::Value dropout(const std::string &name, mlir::Value x, double Dropouts::*probability);
   mlir::Value residual(const std::string &name, mlir::Value x, mlir::Value skipped);
   mlir::Value activate(const std::string &name, mlir::Value x);
   mlir::Value multiply(const std::string &name, mlir::Value a, mlir::Value b);

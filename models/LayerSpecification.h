@@ -62,6 +62,17 @@ struct ModelSpecification {
   bool operator==(const ModelSpecification &) const = default;
 };
 
+/// Probabilities of dropout by what is dropped; 0 leaves the op out.
+struct Dropouts {
+  double embedding = 0;      ///< of a whole model: what its first layer reads
+  double probabilities = 0;  ///< of attention, behind the softmax
+  double attention = 0;      ///< what attention adds to the residual stream
+  double activation = 0;   ///< within a feed-forward: its activation, times a gate's if it has one
+  double feedForward = 0;  ///< what a feed-forward adds to the residual stream
+  static Dropouts everywhere(double p) { return {p, p, p, p, p}; }
+  bool operator==(const Dropouts &) const = default;
+};
+
 struct LayerSpecification {
   std::string name = {};
   Family family = Family::encoder;
@@ -69,7 +80,7 @@ struct LayerSpecification {
       false;  ///< part=attention: projections, attention, output projection; no residual, no norm
   Dims dims = {};  ///< defaults; p, k, w, g may be absent and then follow others (resolveDims)
   Activation activation = Activation::gelu;
-  double dropout = 0;           ///< probability; 0 leaves the dropout ops out
+  Dropouts dropout = {};
   double epsilon = 1e-5;        ///< of every normalization
   bool normStatistics = false;  ///< layer_norm also yields mean and rstd, which training needs
   bool projectionBias = true;   ///< on q, k and v

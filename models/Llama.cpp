@@ -34,11 +34,13 @@ mlir::Value groupedAttention(LayerBuilder &layer, mlir::Value x) {
 
 mlir::Value llamaLayer(LayerBuilder &layer, mlir::Value x) {
   const mlir::Value attention = groupedAttention(layer, layer.rmsNorm("norm1", x, "gamma1"));
-  const mlir::Value attended =
-      layer.residual("residual1", layer.dropout("attention_kept", attention), x);
+  const mlir::Value attended = layer.residual(
+      "residual1", layer.dropout("attention_kept", attention, &Dropouts::attention), x);
   const mlir::Value transformed =
       gatedFeedForward(layer, layer.rmsNorm("norm2", attended, "gamma2"));
-  return layer.residual("residual2", layer.dropout("feed_forward_kept", transformed), attended);
+  return layer.residual("residual2",
+                        layer.dropout("feed_forward_kept", transformed, &Dropouts::feedForward),
+                        attended);
 }
 
 mlir::Value buildLlama(LayerBuilder &layer) {

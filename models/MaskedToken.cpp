@@ -13,7 +13,8 @@ mlir::Value buildMaskedToken(LayerBuilder &layer) {
       layer.gather("embedded", layer.parameter("token_table", "vi", LayerBuilder::drawn), tokens);
   const mlir::Value positioned =
       layer.bias("positioned", embedded, "position_table", "ji", LayerBuilder::drawn);
-  mlir::Value x = layer.dropout("embedding_kept", layer.layerNorm("norm0", positioned, "0"));
+  mlir::Value x = layer.dropout("embedding_kept", layer.layerNorm("norm0", positioned, "0"),
+                                &Dropouts::embedding);
   for (int64_t number = 1; number <= layer.specification().layers; ++number) {
     layer.setPrefix(fmt::format("layer{}_", number));
     x = encoderLayer(layer, x, x);

@@ -143,6 +143,38 @@ std::string elementTypeNote(const ConfigDescription &described, DType built, boo
   return fmt::format("{}, which are {} here", asked, nameOf(built));
 }
 
+/// A file's dropout is of training; a preset has what its publication computes.
+void setDropout(ConfigDescription &described, const Request &request, bool isConfig) {
+  Dropouts &dropout = described.specification.dropout;
+  if (request.dropout) dropout = Dropouts::everywhere(*request.dropout);
+  if (request.dropout || !isConfig || !request.training) return;
+  dropout = described.dropout;
+  if (!described.otherDropoutKeys.empty())
+    throw Error::unsupported(
+        "{}: key '{}': drops in training what layers of this model do not drop here; supported is "
+        "0, and --dropout P sets the probability of every dropout",
+        request.model, described.otherDropoutKeys.front());
+}
+
+/// What became of the dropout that a config.json names.
+std::string dropoutNote(const ConfigDescription &described, const Request &request) {
+  std::vector<std::string> keys = described.dropoutKeys;
+  if (!request.training || request.dropout) {
+    keys.insert(keys.end(), described.otherDropoutKeys.begin(), described.otherDropoutKeys.end());
+    std::ranges::sort(keys);
+  }
+  if (request.dropout)
+    return keys.empty() ? ""
+                        : fmt::format("dropout of training, which --dropout {} overrides: {}",
+                                      *request.dropout, fmt::join(keys, ", "));
+  if (!request.training)
+    return keys.empty()
+               ? ""
+               : fmt::format("dropout of training, built with --train: {}", fmt::join(keys, ", "));
+  keys.insert(keys.end(), described.assumedDropouts.begin(), described.assumedDropouts.end());
+  return keys.empty() ? "" : fmt::format("dropout of training: {}", fmt::join(keys, ", "));
+}
+
 /// The request's masks beside the model's own: a query sees what all of them let it see.
 void setMask(LayerSpecification &specification, const Request &request) {
   const ScoreMask &mask = request.mask;
@@ -301,7 +333,8 @@ Model buildDescribed(const Request &request, mlir::MLIRContext &context) {
   if (specification.family == Family::maskedToken) checkMaskedToken(request);
   if (request.part == "attention") specification.attentionOnly = true;
   setLayers(specification, request);
-  if (request.dropout) specification.dropout = *request.dropout;
+  const bool isConfig = !findPreset(request.model);
+  setDropout(described, request, isConfig);
   setMask(specification, request);
   setRagged(specification, request);
   setCache(specification, request);
@@ -328,7 +361,8 @@ Model buildDescribed(const Request &request, mlir::MLIRContext &context) {
       .weightNames = specification.model.weightNames,
       .isWhole = specification.isWhole,
       .isTrained = isTrained(specification),
-      .dtypeNote = elementTypeNote(described, dtype, !findPreset(request.model))};
+      .dtypeNote = elementTypeNote(described, dtype, isConfig),
+      .dropoutNote = dropoutNote(described, request)};
   checkPositions(described, model.description.dims);
   Dims dims = model.description.dims;
   if (specification.isWhole) dims["e"] = dims.at("i");  // what a pooler's square weight ends in

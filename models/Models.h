@@ -47,7 +47,7 @@ struct Description {
   std::map<std::string, int64_t> dims;  ///< every dimension after overrides
   std::vector<std::string> ignoredKeys =
       {};  ///< config.json keys that do not change the mathematics
-  std::vector<std::string> dropoutKeys = {};  ///< of a config.json: dropout of training, not built
+  std::vector<std::string> dropoutKeys = {};  ///< of a config.json: of dropout, built in training
   std::vector<std::string> allowedKeys =
       {};  ///< of a config.json: not known, left out because the request allows it
   std::vector<std::string> assumed =
@@ -60,6 +60,7 @@ struct Description {
   bool isWhole = false;          ///< with what the model has around its layers
   bool isTrained = true;         ///< the family has a derivative (Support.h); of a file nobody asks
   std::string dtypeNote = {};    ///< of a config.json: what it asks for, and what it gets
+  std::string dropoutNote = {};  ///< of a config.json: what became of its dropout
 };
 
 struct Model {

@@ -15,7 +15,7 @@ LayerSpecification paperEncoder(std::string name, bool attentionOnly) {
           .attentionOnly = attentionOnly,
           .dims = {{"b", 8}, {"j", 512}, {"h", 16}, {"i", 1024}, {"u", 4096}},
           .activation = Activation::relu,
-          .dropout = 0.1,
+          .dropout = Dropouts::everywhere(0.1),
           .normStatistics = true};
 }
 
@@ -213,7 +213,7 @@ LayerSpecification maskedToken() {
           .family = Family::maskedToken,
           .dims = {{"b", 32}, {"j", 64}, {"h", 4}, {"i", 128}, {"u", 512}, {"v", 256}},
           .activation = Activation::gelu,
-          .dropout = 0.1,
+          .dropout = Dropouts::everywhere(0.1),
           .normStatistics = true,
           .layers = 4,
           .model = {.layers = 4}};

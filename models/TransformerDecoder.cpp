@@ -9,14 +9,15 @@ mlir::Value buildTransformerDecoder(LayerBuilder &layer) {
   const mlir::Value attention = multiHeadAttention(layer, x, x);
   if (layer.specification().attentionOnly) return attention;
 
-  const mlir::Value attended =
-      layer.residual("residual1", layer.dropout("attention_kept", attention), x);
+  const mlir::Value attended = layer.residual(
+      "residual1", layer.dropout("attention_kept", attention, &Dropouts::attention), x);
   const mlir::Value queries = layer.layerNorm("norm1", attended, "1");
   const mlir::Value crossed = crossAttention(layer, queries, layer.argument("memory", "bmi"));
-  const mlir::Value informed =
-      layer.residual("residual2", layer.dropout("cross_kept", crossed), queries);
+  const mlir::Value informed = layer.residual(
+      "residual2", layer.dropout("cross_kept", crossed, &Dropouts::attention), queries);
   const mlir::Value middle = layer.layerNorm("norm2", informed, "2");
-  const mlir::Value transformed = layer.dropout("feed_forward_kept", feedForward(layer, middle));
+  const mlir::Value transformed =
+      layer.dropout("feed_forward_kept", feedForward(layer, middle), &Dropouts::feedForward);
   return layer.layerNorm("norm3", layer.residual("residual3", transformed, middle), "3");
 }
 

@@ -2,6 +2,7 @@
 #include "models/WeightNames.h"
 
 #include "kernel/LayerNames.h"
+#include "kernel/Nearest.h"
 
 #include <fmt/format.h>
 
@@ -359,6 +360,23 @@ bool isWeightName(std::string_view names, std::string_view name) {
          std::ranges::any_of(known->others, [&](std::string_view other) {
            return other.ends_with('.') ? general.starts_with(other) : general == other;
          });
+}
+
+std::string nearestWeightName(std::string_view names, std::string_view name) {
+  const Names *known = namesOf(names);
+  if (!known) return "";
+  const std::string general = withoutNumber(name);
+  std::vector<std::string> all;
+  for (const Row &row : known->rows) all.emplace_back(row.name);
+  for (const std::string_view other : known->others)
+    if (!other.ends_with('.')) all.emplace_back(other);
+  std::string near = nearest(general, all);
+  if (const size_t number = near.find('#'), at = general.find('#');
+      number != near.npos && at != general.npos) {
+    const size_t end = name.find('.', at);
+    near.replace(number, 1, name.substr(at, end - at));
+  }
+  return near;
 }
 
 }  // namespace weft::models

@@ -32,5 +32,8 @@ std::string withoutModelPrefix(std::string_view names, std::string_view name);
 /// Whether a checkpoint of these models may have a tensor of that name, whatever the number of its
 /// layer; buffers that are no weights, and heads of other tasks, included. Without its prefix.
 bool isWeightName(std::string_view names, std::string_view name);
+/// Of the names that isWeightName() knows the nearest to one that it does not know, of the same
+/// layer; empty if none is near.
+std::string nearestWeightName(std::string_view names, std::string_view name);
 
 }  // namespace weft::models

@@ -26,10 +26,10 @@ mlir::Value embed(LayerBuilder &layer, mlir::Value table) {
   }
   if (model.hasPositions)
     x = layer.bias("positioned", x, "position_table", "j"s + columns, LayerBuilder::drawn);
-  if (model.dropsBeforeNorm) x = layer.dropout("embedding_kept", x);
+  if (model.dropsBeforeNorm) x = layer.dropout("embedding_kept", x, &Dropouts::embedding);
   if (layer.specification().family == Family::encoder || model.normalizesEmbeddings)
     x = layer.layerNorm("norm0", x, "0", columns);
-  if (!model.dropsBeforeNorm) x = layer.dropout("embedding_kept", x);
+  if (!model.dropsBeforeNorm) x = layer.dropout("embedding_kept", x, &Dropouts::embedding);
   if (model.embedding == 0) return x;
   return layer.project("widened", "id,bjd->bji", "w_embedding", x, "b_embedding");
 }

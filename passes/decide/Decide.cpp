@@ -4,6 +4,7 @@
 
 #include "kernel/Format.h"
 #include "kernel/Nearest.h"
+#include "passes/configure/OptimisticCost.h"
 #include "passes/decide/ChunkChoice.h"
 #include "passes/decide/MeasuredChoice.h"
 #include "passes/decide/MemoryLimit.h"
@@ -315,7 +316,13 @@ Expected<Decision> decide(const Problem &problem, const Options &options, const 
       }
     }
     if (measure) {
-      chooseByMeasuring(problem.context, options, decision, measure);
+      Problem asked = problem;
+      const auto prices = optimisticCostModel(*problem.context.prices);
+      asked.context.prices = prices.get();
+      asked.context.spaces = nullptr;
+      const Decision optimistic = selectAll(asked, options, options.pins, {});
+      chooseByMeasuring(problem.context, options, decision,
+                        {.prices = *prices, .decision = optimistic}, measure);
       decision.planned = chosenPlan(problem, decision);
       for (const TimedPath &timed : decision.timed)
         if (timed.chosen) decision.planned.plan.measurement = timed.measurement;

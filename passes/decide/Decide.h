@@ -111,7 +111,8 @@ struct TimedPath {
   bool concurrent = false;
   bool isPipelined = false;   ///< the chunks are slices
   double predicted = 0;       ///< seconds, of its kernels one by one
-  double predictedGraph = 0;  ///< seconds, of the whole graph, by which plans are ordered
+  double predictedGraph = 0;  ///< seconds, of the whole graph
+  double optimistic = 0;      ///< the same with estimates at their optimistic end: their order
   bool chosen = false;
   std::optional<PlanMeasurement> measurement = {};
   std::string problem = {};  ///< why there is no measurement
@@ -139,7 +140,8 @@ struct Decision {
       searchCuts;  ///< what the limits of the search left out; then the plan is the best found
   std::vector<Pin> asked;  ///< pins, which the chosen plan honours
   std::vector<PinRegret> pins;
-  std::vector<TimedPath> timed;  ///< by predicted time; empty unless plans were timed
+  std::vector<TimedPath> timed;  ///< the chosen first, then by TimedPath::optimistic; empty unless
+                                 ///< plans were timed
   double lowerBound =
       0;  ///< seconds that no plan of any variant beats, those dropped for their memory among them
   size_t chosen = 0;  ///< the variant that the plan is of

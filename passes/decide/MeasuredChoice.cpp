@@ -1,6 +1,7 @@
 // Plans of several paths, compared by measuring; see MeasuredChoice.h.
 #include "passes/decide/MeasuredChoice.h"
 
+#include "passes/configure/OptimisticCost.h"
 #include "passes/decide/ChunkChoice.h"
 #include "passes/select/StepText.h"
 #include "plan/ConcurrentLaunches.h"
@@ -37,31 +38,82 @@ std::vector<std::string> otherSteps(const select::Problem &problem,
   return different;
 }
 
+/// The path priced at the other end of its estimates' margins.
+select::SelectionResult atOtherEnd(select::SelectionResult path) {
+  path.seconds = 0;
+  for (select::Step &step : path.steps) {
+    step.cost = weft::atOtherEnd(std::move(step.cost));
+    path.seconds += step.cost.seconds;
+  }
+  return path;
+}
+
+/// A path whose estimates are at their optimistic end, at the prices that everything else has.
+select::SelectionResult priced(select::SelectionResult path, const select::Problem &problem,
+                               const CostModel &prices) {
+  path.seconds = 0;
+  for (select::Step &step : path.steps) {
+    if (step.cost.margin != 0) {
+      const Kernel kernel = step.candidate >= 0
+                                ? problem.candidates[size_t(step.candidate)].kernel
+                                : select::transposeKernel(problem.tensors[size_t(step.tensor)]);
+      step.cost = prices.cost(kernel, step.configuration);
+    }
+    path.seconds += step.cost.seconds;
+  }
+  return path;
+}
+
+/// Of `decision` the variant that another decision on the same problem calls so.
+std::optional<size_t> sameVariant(const Decision &decision, const SelectedVariant &other) {
+  const auto found = std::ranges::find(decision.variants, other.index, &SelectedVariant::index);
+  if (found == decision.variants.end()) return std::nullopt;
+  return size_t(found - decision.variants.begin());
+}
+
 }  // namespace
 
 std::vector<RankedPath> plansToMeasure(const PlanContext &context, const Options &options,
-                                       const Decision &decision, int count) {
+                                       const Decision &decision, const OptimisticPaths &optimistic,
+                                       int count) {
   std::vector<RankedPath> found;
   std::set<std::string> seen;
+  PlanContext atOptimisticEnd = context;
+  atOptimisticEnd.prices = &optimistic.prices;
+  atOptimisticEnd.spaces = nullptr;
   const auto take = [&](size_t variant, const select::SelectionResult &path, int chunks, int most,
                         bool isPipelined = false) {
     if (int(found.size()) >= most) return;
-    const Expected<PlannedKernels> planned = planOf(context, decision.variants[variant], path,
-                                                    chunks, options.isConcurrent(), isPipelined);
-    if (!planned && planned.error().kind == ErrorKind::unsupported)
-      return;  // not in so many chunks
-    if (!planned) throw planned.error();
-    const Plan &plan = planned->plan;
+    const auto planned = [&](const PlanContext &priced, const select::SelectionResult &way) {
+      return planOf(priced, decision.variants[variant], way, chunks, options.isConcurrent(),
+                    isPipelined);
+    };
+    const Expected<PlannedKernels> own = planned(context, path);
+    if (!own && own.error().kind == ErrorKind::unsupported) return;  // not in so many chunks
+    if (!own) throw own.error();
+    const Plan &plan = own->plan;
     if ((options.maxMemory && plan.workspaceBytes > *options.maxMemory) ||
         !seen.insert(launches(plan)).second)
       return;
+    const Plan best = valueOrThrow(planned(atOptimisticEnd, atOtherEnd(path))).plan;
     found.push_back({.variant = variant,
                      .path = path,
                      .chunks = chunks,
                      .concurrent = options.isConcurrent() || isPipelined,
                      .isPipelined = isPipelined,
                      .seconds = predictGraph(plan, context.prices->device()).seconds(),
-                     .sumSeconds = plan.predictedSeconds});
+                     .sumSeconds = plan.predictedSeconds,
+                     .optimistic = predictGraph(best, context.prices->device()).seconds()});
+  };
+  const auto takeOptimistic = [&](const select::SelectionResult &path) {
+    const auto variant = sameVariant(decision, optimistic.decision.variants.front());
+    if (!variant) return;
+    const select::SelectionResult own =
+        priced(path, decision.variants[*variant].selection.problem(), *context.prices);
+    const size_t before = found.size();
+    take(*variant, own, decision.chunks, count, decision.isPipelined);
+    const bool mayBeWhole = options.chunks == 0 && decision.chunks > 1 && !decision.isPipelined;
+    if (found.size() == before && mayBeWhole) take(*variant, own, 1, count);
   };
   const auto takeVariants = [&](int most) {
     for (size_t variant = 0; variant < decision.variants.size(); ++variant) {
@@ -72,6 +124,8 @@ std::vector<RankedPath> plansToMeasure(const PlanContext &context, const Options
     }
   };
   take(decision.chosen, decision.path(), decision.chunks, count, decision.isPipelined);
+  const select::Selection &bestAtOptimisticEnd = optimistic.decision.variants.front().selection;
+  takeOptimistic(bestAtOptimisticEnd.best());
   if (options.slices == 0) {
     std::vector<PricedChunking> pipelines = decision.pricedPipelines;
     std::ranges::stable_sort(pipelines, {}, &PricedChunking::seconds);
@@ -85,11 +139,15 @@ std::vector<RankedPath> plansToMeasure(const PlanContext &context, const Options
   for (const PricedChunking &other : others)
     if (options.slices <= 1) take(decision.chosen, decision.path(), other.chunks, (count + 1) / 2);
   takeVariants((3 * count + 3) / 4);
-  for (const select::SelectionResult &path : decision.best().selection.kBest(count))
-    take(decision.chosen, path, decision.chunks, count, decision.isPipelined);
+  const std::vector<select::SelectionResult> next = decision.best().selection.kBest(count),
+                                             nextOptimistic = bestAtOptimisticEnd.kBest(count);
+  for (size_t n = 0; n < std::max(next.size(), nextOptimistic.size()); ++n) {
+    if (n < nextOptimistic.size()) takeOptimistic(nextOptimistic[n]);
+    if (n < next.size())
+      take(decision.chosen, next[n], decision.chunks, count, decision.isPipelined);
+  }
   takeVariants(count);
-  std::stable_sort(found.begin() + 1, found.end(),
-                   [](const RankedPath &a, const RankedPath &b) { return a.seconds < b.seconds; });
+  std::ranges::stable_sort(found.begin() + 1, found.end(), {}, &RankedPath::optimistic);
   return found;
 }
 
@@ -125,6 +183,7 @@ size_t compare(const PlanContext &context, Decision &decision,
                     .isPipelined = ranked[index].isPipelined,
                     .predicted = ranked[index].sumSeconds,
                     .predictedGraph = ranked[index].seconds,
+                    .optimistic = ranked[index].optimistic,
                     .chosen = index == measured.kept,
                     .measurement = measured.times[index].measurement,
                     .problem = measured.times[index].problem,
@@ -147,9 +206,9 @@ bool mayBeConcurrent(const PlanContext &context, const Options &options,
 }  // namespace
 
 void chooseByMeasuring(const PlanContext &context, const Options &options, Decision &decision,
-                       const Measure &measure) {
+                       const OptimisticPaths &optimistic, const Measure &measure) {
   const std::vector<RankedPath> ranked =
-      plansToMeasure(context, options, decision, options.plansToMeasure);
+      plansToMeasure(context, options, decision, optimistic, options.plansToMeasure);
   const size_t index = compare(context, decision, ranked, measure);
   const RankedPath kept = ranked[index];
   if (index > 0) decision.tradedShare = 0, decision.tradedBytes = 0;

@@ -1,5 +1,6 @@
 """Bad models and dimensions: message, exit code, and nothing left behind."""
 import json
+import re
 import unittest
 
 from weft_command import CommandTest, TINY
@@ -131,12 +132,34 @@ class BadModel(CommandTest):
 
     def test_dropout_and_neutral_keys_stand_apart(self):
         self.config(vocab_size=100)
-        lines = self.weft('import', 'config.json').err.splitlines()
+        keys = 'attention_probs_dropout_prob, hidden_dropout_prob'
+
+        def imported(*flags):
+            result = self.weft('import', 'config.json', *flags)
+            streams = set(re.findall(r'weft\.dropout.*stream = (\d+)', result.out))
+            return len(streams), result.err.splitlines()
+
+        ops, lines = imported()
+        self.assertEqual(ops, 0)
         self.assertIn('weft: note: keys that do not change the mathematics: vocab_size', lines)
+        self.assertIn(f'weft: note: dropout of training, built with --train: {keys}', lines)
+        ops, lines = imported('--train')
+        self.assertEqual(ops, 3)
+        self.assertIn(f'weft: note: dropout of training: {keys}', lines)
+        ops, lines = imported('--train', '--dropout', '0')
+        self.assertEqual(ops, 0)
+        self.assertIn(f'weft: note: dropout of training, which --dropout 0 overrides: {keys}',
+                      lines)
+        self.config(hidden_dropout_prob=None)
         self.assertIn(
-            'weft: note: dropout of training, not built: attention_probs_dropout_prob, '
-            'hidden_dropout_prob',
-            lines)
+            'weft: note: dropout of training: attention_probs_dropout_prob, '
+            'hidden_dropout_prob = 0.1',
+            imported('--train')[1])
+
+    def test_dropout_that_no_layer_has(self):
+        self.config(layerdrop=0.1)
+        self.rejects(3, 'config.json', '--train', says=["key 'layerdrop'", '--dropout P'])
+        self.weft('import', 'config.json')
 
     def test_more_steps_than_learned_positions(self):
         self.config()

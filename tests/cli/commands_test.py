@@ -511,6 +511,29 @@ class Views(CommandTest):
         self.compile_with_library()
         self.assertIn('GEMMs of cuBLASLt', self.weft('explain', 'out', '--all').out)
 
+    def test_all_lists_the_variants_with_their_times(self):
+        self.weft('compile', *LAYER, '--stop-after', 'emit', '-o', 'several')
+        report = json.loads((self.folder / 'several/report.json').read_text())
+        text = self.weft('explain', 'several', '--all').out
+        said = self.weft('explain', 'several', '--json').json()
+        self.assertGreater(len(report['variants']), 4)
+        times = [variant['seconds'] for variant in report['variants']]
+        self.assertEqual([variant['seconds'] for variant in said['variants']], times)
+        rows = text.split('\nvariants\n')[1].split('\nnext best paths')[0].splitlines()
+        rows = [row for row in rows if re.search(r' us .* us', row)]  # long names have more lines
+        self.assertEqual(len(rows), len(times))
+        for row, variant in zip(rows, report['variants']):
+            self.assertEqual(row.startswith('* '), variant['chosen'])
+            name = row.removeprefix('* ').split()[0].removesuffix('...')
+            self.assertTrue(variant['name'].startswith(name), row)
+        self.assertIn('next best paths of the chosen variant: +', text)
+        self.assertNotIn('next best paths', self.weft('explain', 'several').out)
+        self.fails(2, 'explain', 'several', '--stacking', 'two',
+                   says=['explain --all lists the variants with their times'])
+        # What has no plan says so in the same table.
+        self.weft('compile', *LAYER, '--pin', 'score=hbjk', '--stop-after', 'emit', '-o', 'pinned')
+        self.assertRegex(self.weft('explain', 'pinned', '--all').prose(), r'- - - no plan: ')
+
     def test_views_are_neither_measured_nor_estimated(self):
         views = [
             row for row in self.weft('explain', 'out', '--json').json()['kernels'] if row['view']

@@ -1,5 +1,6 @@
 """--layers and --part model: what is built, how it is told, and what is rejected."""
 import json
+import re
 import unittest
 
 from weft_command import CommandTest
@@ -55,6 +56,64 @@ class LayersTest(CommandTest):
         self.assertRegex(said, r' q_k_v_projection +x5')
         self.assertIn('5 layers in 6 parts', self.weft('explain', 'out', '--all').prose())
         self.assertIn('of which 4 are decided', self.weft('explain', 'out', '--all').prose())
+
+    def test_select_folds_repeated_layers(self):
+        flags = [*DIMS, '--profile', 'none']
+        said = self.weft('select', 'gpt2', '--layers', '4', *flags).out
+        of_layers = [line for line in said.splitlines() if re.search(r' us +1\.\.4 ', line)]
+        self.assertGreater(len(of_layers), 2, said)
+        for line in of_layers:
+            self.assertNotIn('layer2_', line)
+        # What the rows take is the plan, as the steps are.
+        steps = [variant['steps'] for variant in
+                 self.weft('select', 'gpt2', '--layers', '4', *flags, '--json').json()['variants']
+                 if variant['chosen']][0]
+        table = said.split('runner-up')[1].split('\n\n')[0]
+        times = re.findall(r'^ *([\d.]+) (ns|us|ms) ', table, re.MULTILINE)
+        unit = {'ns': 1e-9, 'us': 1e-6, 'ms': 1e-3}
+        self.assertLess(len(times), len(steps) / 2)
+        self.assertAlmostEqual(sum(float(time) * unit[of] for time, of in times),
+                               sum(step['seconds'] for step in steps), delta=2e-8 * len(times))
+        self.assertNotIn(' layers ', self.weft('select', 'gpt2', *flags).out.split('runner-up')[0])
+
+    def test_diff_folds_repeated_layers(self):
+        flags = [*DIMS, '--profile', 'none', '--stop-after', 'emit']
+        for folder, attention in (('a', 'fused'), ('b', 'unfused')):
+            self.weft('compile', 'gpt2', '--layers', '4', *flags, '--attention', attention, '-o',
+                      folder)
+        said = self.weft('diff', 'a', 'b', '--json', code=1).json()
+        text = self.weft('diff', 'a', 'b', code=1).out
+        repeated = [group for group in said['folded'] if group['groups'] > 1]
+        self.assertTrue(repeated)
+        self.assertEqual(sum(group['groups'] for group in said['folded']), len(said['groups']))
+        for side in ('a', 'b'):
+            self.assertAlmostEqual(sum(group['seconds'][side] for group in said['folded']),
+                                   sum(group['seconds'][side] for group in said['groups']))
+        weighted = [group for group in repeated if group['layers'] == [1, 2, 3, 4]]
+        self.assertTrue(weighted, said['folded'])
+        self.assertIn(f"  {weighted[0]['computes']}, each of layers 1..4: ", text)
+        self.assertRegex(text, r' x4 ')
+        for layer in ('layer2_', 'layer3_', 'layer4_'):
+            self.assertNotIn(layer, text)
+
+    def test_explain_all_prices_the_variants_of_every_part(self):
+        self.compile('gpt2', '--layers', '4', *DIMS[:-2], '--profile', 'none')
+        parts = json.loads((self.folder / 'out/report.json').read_text())['parts']
+        self.assertEqual(sum(part['places'] for part in parts), 5)
+        said = self.weft('explain', 'out', '--all').out
+        self.assertRegex(said, r"variants of layers 1\.\.3: 'layer1_\w+' to 'layer2_norm1'\n")
+        several = [part for part in parts if len(part['variants']) > 1]
+        tables = said.split('\nvariants of ')[1:]
+        self.assertEqual(len(tables), len(self.some(several)))
+        for part, table in zip(several, tables):
+            self.assertEqual(sum(variant['chosen'] for variant in part['variants']), 1)
+            rows = table.split('\n\n')[0]
+            self.assertEqual(len(re.findall(r' us .* us', rows)), len(part['variants']), rows)
+            if len(part['layers']) > 1:
+                self.assertNotIn('layer1_', rows.split('\n', 1)[1])
+        self.assertEqual([len(part['variants']) for part in
+                          self.weft('explain', 'out', '--json').json()['parts']],
+                         [len(part['variants']) for part in parts])
 
     def test_training_runs_through_the_layers_and_back(self):
         workspace = {}

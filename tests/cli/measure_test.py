@@ -40,7 +40,7 @@ class ChoiceTest(MeasureTest):
         plan, timed = self.measure('--measure=6', '--chunks', '1', '--attention', 'unfused',
                                    launchNanoseconds=launch, blockNanoseconds=block)
         self.assertEqual(len(timed), 6)
-        others = [one['predictedGraph'] for one in timed[1:]]  # the first is what selection chose
+        others = [one['optimistic'] for one in timed[1:]]  # the first is what selection chose
         self.assertEqual(others, sorted(others))
         chosen = [one for one in timed if one['chosen']]
         self.assertEqual(len(chosen), 1)

@@ -37,6 +37,7 @@ class SaidOfPlans(CommandTest):
             self.first(*TINY, *flags)
             said = ' '.join(self.weft('explain', 'out', '--json').json()['warnings'])
             self.assertEqual((known in said, unknown in said), (isKnown, not isKnown), said)
+            self.assertEqual(', and a100 is known by its data sheet alone' in said, 'a100' in flags)
 
     def test_a_plan_that_its_gpu_cannot_hold_says_so(self):
         self.assertRegex(

@@ -76,7 +76,7 @@ void noteConfig(const models::Description &description) {
     if (!keys.empty()) printNote(fmt::format("{}: {}", reason, fmt::join(keys, ", ")));
   };
   note("keys that do not change the mathematics", description.ignoredKeys);
-  note("dropout of training, not built", description.dropoutKeys);
+  if (!description.dropoutNote.empty()) printNote(description.dropoutNote);
   note("assumed for missing keys, as the model's family does", description.assumed);
   note("keys left out by --allow-key", description.allowedKeys);
   for (const std::string &text : description.notes) printNote(text);

@@ -437,8 +437,11 @@ std::string estimateError(const Plan &plan) {
       contractionPrecision(plan).empty())
     return fmt::format("typical error {:.0f}% of {} kernels profiled on {}", 100 * known.kernel,
                        nameOf(known.dtype), known.device);
-  return fmt::format("error unknown: it was measured of {} kernels on {} alone",
-                     nameOf(known.dtype), known.device);
+  return fmt::format("error unknown: it was measured of {} kernels on {} alone{}",
+                     nameOf(known.dtype), known.device,
+                     findDevice(plan.device).isFromDataSheet()
+                         ? fmt::format(", and {} is known by its data sheet alone", plan.device)
+                         : "");
 }
 
 /// What does not fit into the GPU, with both figures.

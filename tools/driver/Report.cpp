@@ -2,6 +2,7 @@
 #include "tools/driver/Report.h"
 
 #include "kernel/BlockMask.h"
+#include "kernel/LayerNames.h"
 #include "kernel/ReasonCodes.h"
 #include "passes/account/Stages.h"
 #include "passes/decide/KernelPrices.h"
@@ -54,6 +55,7 @@ json measuredReport(const std::vector<TimedPath> &timed) {
                     {"chosen", one.chosen},
                     {"predicted", one.predicted},
                     {"predictedGraph", one.predictedGraph},
+                    {"optimistic", one.optimistic},
                     {"different", one.different}});
     if (one.isPipelined) list.back()["pipelined"] = true;
     if (one.measurement)
@@ -118,6 +120,30 @@ json variantsReport(const Decision &decision) {
     list.push_back({{"name", variant.name}, {"chosen", false}, {"noPlan", variant.reason}});
   for (const auto &[name, seconds] : decision.skipped)
     list.push_back({{"name", name}, {"chosen", false}, {"withoutPins", seconds}});
+  return list;
+}
+
+/// Of several layers: each distinct part, where it stands, and its variants.
+json partsReport(const DecidedModel &decided) {
+  json list = json::array();
+  for (const DecidedPart &part : decided.parts) {
+    const select::Problem &problem = part.decision.best().selection.problem();
+    std::vector<std::string> names;
+    for (const std::vector<int> &outputs : problem.opOutputs)
+      for (const int output : outputs) names.push_back(problem.tensors[size_t(output)].name);
+    const auto placed = [&](const std::string &name, const DecidedPart::Place &place) {
+      return placedText(name, place.arguments, place.shift);
+    };
+    std::set<int64_t> layers;
+    for (const DecidedPart::Place &place : part.places)
+      if (const int64_t layer = firstLayerIn(placed(names.front(), place)); layer > 0)
+        layers.insert(layer);
+    list.push_back({{"first", placed(names.front(), part.places.front())},
+                    {"last", placed(names.back(), part.places.front())},
+                    {"layers", layers},
+                    {"places", part.places.size()},
+                    {"variants", variantsReport(part.decision)}});
+  }
   return list;
 }
 
@@ -538,6 +564,7 @@ json makeReport(const Compilation &compilation, const DecidedModel &decided,
       {"searchLimits",
        {{"reached", !decision.searchCuts.empty()}, {"leftOut", decision.searchCuts}}},
       {"request", requestReport(compilation)}};
+  if (decided.isByParts()) report["parts"] = partsReport(decided);
   if (compilation.expectedFill()) report["lengths"] = lengthsReport(compilation, planned);
   if (const double allowed = compilation.choiceFlags().memoryTradeShare(); allowed > 0)
     report["memoryTrade"] = memoryTradeReport(decision, allowed);

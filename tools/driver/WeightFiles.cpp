@@ -109,6 +109,16 @@ void copyRow(std::byte *to, DType toType, const std::byte *from, DType fromType,
     else reference::storeElement(toType, to, reference::loadElement(fromType, from) + plus);
 }
 
+/// The first problems, and how many there are beside.
+std::vector<std::string> firstOf(std::vector<std::string> problems, const char *others) {
+  constexpr size_t shown = 12;
+  if (const size_t count = problems.size(); count > shown) {
+    problems.resize(shown);
+    problems.push_back(fmt::format("and {} more {}", count - shown, others));
+  }
+  return problems;
+}
+
 }  // namespace
 
 WeightFiles::WeightFiles(const std::filesystem::path &path, std::string names)
@@ -139,16 +149,19 @@ void WeightFiles::addFolder(const std::filesystem::path &folder) {
                             index.string(), tensor, file.dump());
     shards.insert(name);
   }
-  for (const std::string &shard : shards) {
-    if (!std::filesystem::is_regular_file(folder / shard, none))
-      throw Error::badInput("{}: the shard '{}' is missing in {}", index.string(), shard,
-                            folder.string());
-    addFile(folder / shard);
-  }
+  std::vector<std::string> missing;
+  for (const std::string &shard : shards)
+    if (!std::filesystem::is_regular_file(folder / shard, none)) missing.push_back(shard);
+  if (!missing.empty())
+    throw Error::badInput("{}: the shard{} '{}' {} missing in {}", index.string(),
+                          missing.size() == 1 ? "" : "s", fmt::join(missing, "', '"),
+                          missing.size() == 1 ? "is" : "are", folder.string());
+  for (const std::string &shard : shards) addFile(folder / shard);
   for (const auto &[tensor, file] : map->items())
-    if (!tensors.contains(models::withoutModelPrefix(names, tensor)))
-      throw Error::badInput("{}: '{}' is not in its shard '{}'", index.string(), tensor,
-                            file.get<std::string>());
+    if (const std::string bare = models::withoutModelPrefix(names, tensor);
+        models::isWeightName(names, bare) && !tensors.contains(bare))
+      problems.push_back(fmt::format("'{}' is not in its shard '{}', as {} says", tensor,
+                                     file.get<std::string>(), index.filename().string()));
 }
 
 void WeightFiles::addFile(const std::filesystem::path &file) {
@@ -158,13 +171,17 @@ void WeightFiles::addFile(const std::filesystem::path &file) {
 
 void WeightFiles::addTensor(const SafetensorsFile &file, const std::string &name) {
   const std::string bare = models::withoutModelPrefix(names, name);
-  if (!models::isWeightName(names, bare))
-    throw Error::badInput("--weights {}: tensor '{}' is no weight of a model of {}", path.string(),
-                          name, names);
-  if (const auto [found, isNew] = tensors.try_emplace(bare, Found{.file = &file, .name = name});
-      !isNew)
-    throw Error::badInput("--weights {}: '{}' is there twice, also as '{}'", path.string(), name,
-                          found->second.name);
+  if (!models::isWeightName(names, bare)) {
+    const std::string near = models::nearestWeightName(names, bare),
+                      prefix = name.substr(0, name.size() - bare.size());
+    problems.push_back(
+        fmt::format("tensor '{}' is no weight of a model of {}{}", name, names,
+                    near.empty() ? "" : fmt::format("; nearest is '{}{}'", prefix, near)));
+  } else if (const auto [found, isNew] =
+                 tensors.try_emplace(bare, Found{.file = &file, .name = name});
+             !isNew) {
+    problems.push_back(fmt::format("'{}' is there twice, also as '{}'", name, found->second.name));
+  }
 }
 
 std::string WeightFiles::problemOf(const PlanTensor &parameter) const {
@@ -199,18 +216,16 @@ std::string WeightFiles::problemOf(const PlanTensor &parameter) const {
 }
 
 void WeightFiles::require(const std::vector<const PlanTensor *> &parameters) const {
-  constexpr size_t shown = 12;
-  std::vector<std::string> problems;
+  std::vector<std::string> unfit;
   for (const PlanTensor *parameter : parameters)
     if (std::string problem = problemOf(*parameter);
-        !problem.empty() && std::ranges::find(problems, problem) == problems.end())
-      problems.push_back(std::move(problem));
-  if (problems.empty()) return;
-  const size_t count = problems.size();
-  if (count > shown) problems.resize(shown);
-  throw Error::badInput(
-      "--weights {}: {}{}", path.string(), fmt::join(problems, "\n  "),
-      count > shown ? fmt::format("\n  and {} more that do not fit", count - shown) : "");
+        !problem.empty() && std::ranges::find(unfit, problem) == unfit.end())
+      unfit.push_back(std::move(problem));
+  std::vector<std::string> said = firstOf(std::move(unfit), "that do not fit");
+  for (std::string &problem : firstOf(problems, "that no parameter is read from"))
+    said.push_back(std::move(problem));
+  if (!said.empty())
+    throw Error::badInput("--weights {}: {}", path.string(), fmt::join(said, "\n  "));
 }
 
 std::vector<std::byte> WeightFiles::elements(const PlanTensor &parameter) const {

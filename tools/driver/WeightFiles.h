@@ -18,12 +18,13 @@ namespace weft::driver {
 class WeightFiles {
 public:
   /// `names`: whose names of weights the model has (models/WeightNames.h). Throws Error(badInput)
-  /// for what is no such file or folder, for an index that names a missing file, and for a tensor
-  /// that no model of these names has.
+  /// for what is no such file or folder, and for an index that names missing files.
   WeightFiles(const std::filesystem::path &path, std::string names);
 
   /// Throws Error(badInput) that lists every parameter whose weight is missing or has another shape
-  /// or an element type that is no float, expected against found.
+  /// or an element type that is no float, expected against found; and every tensor that no model of
+  /// these names has, with the nearest name, that is there twice, or that is not where the index
+  /// says.
   void require(const std::vector<const PlanTensor *> &parameters) const;
   /// The parameter's elements, logical row-major, converted to its type. Call require() first.
   std::vector<std::byte> elements(const PlanTensor &parameter) const;
@@ -42,7 +43,8 @@ private:
   std::filesystem::path path;
   std::string names;
   std::vector<std::unique_ptr<runtime::SafetensorsFile>> files;
-  std::map<std::string, Found> tensors;  ///< by name without the model's prefix
+  std::map<std::string, Found> tensors;    ///< by name without the model's prefix
+  std::vector<std::string> problems = {};  ///< of tensors that no parameter asks for
 };
 
 }  // namespace weft::driver

@@ -37,6 +37,24 @@ Problem twoVariants() {
   return problem;
 }
 
+/// HashedPrices in whose place the sum and the relu in one kernel have an estimate with a margin.
+class WithMargin : public CostModel {
+public:
+  explicit WithMargin(double mean) : mean(mean) {}
+  Cost cost(const Kernel &kernel, const Configuration &configuration) const override {
+    Cost cost = prices.cost(kernel, configuration);
+    if (kernel.body.size() < 2) return cost;
+    cost.seconds = mean * (1 + margin), cost.margin = margin;
+    return cost;
+  }
+  const Device &device() const override { return prices.device(); }
+  std::string description() const override { return prices.description(); }
+  static constexpr double margin = 0.3;
+
+private:
+  double mean;
+};
+
 }  // namespace
 
 TEST_CASE("the decision is the fastest variant, and its plan is built of its path") {
@@ -131,4 +149,35 @@ TEST_CASE("the plan that measuring keeps is the decision's, with what was measur
   REQUIRE(plan.measurement);
   CHECK(plan.measurement->gpu == "a GPU");
   CHECK(plan.measurement->ratio == Approx(2e-6 / kept.predictedSeconds));
+}
+
+TEST_CASE("among the plans to measure an estimate competes at its optimistic end") {
+  Problem problem = twoVariants();
+  problem.variants.erase(problem.variants.begin());  // one variant, which has both
+  const double alone = decide(twoVariants(), {.alternatives = 1})->variants[1].path().seconds;
+  std::vector<decision::PlanToMeasure> measured;
+  const decision::Measure measure = [&](std::vector<decision::PlanToMeasure> plans) {
+    measured = plans;
+    decision::MeasuredPlans result{.times = {}, .kept = plans.size() - 1};
+    result.times.resize(plans.size());
+    return result;
+  };
+  const auto kernels = [&](size_t plan) { return measured[plan].planned.plan.kernels.size(); };
+  // Above what the two kernels take with the margin; below it without, above it, too.
+  for (const double mean : {0.9 * alone, 1.4 * alone, 2 * alone}) {
+    const WithMargin prices(mean);
+    problem.context.prices = &prices;
+    measured.clear();
+    const auto decision = decide(problem, {.plansToMeasure = 2}, measure);
+    REQUIRE(decision);
+    REQUIRE(measured.size() == 2);
+    INFO(mean / alone);
+    CHECK(kernels(0) == 2);
+    const bool competes = (1 - WithMargin::margin) * mean < alone;
+    CHECK((kernels(1) == 1) == competes);
+    // What is kept has the price at which it takes part everywhere else.
+    if (competes) CHECK(decision->planned.plan.predictedSeconds == Approx(mean * 1.3));
+    REQUIRE(decision->timed.size() == 2);
+    if (competes) CHECK(decision->timed[1].optimistic < decision->timed[1].predictedGraph);
+  }
 }

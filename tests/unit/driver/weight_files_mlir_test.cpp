@@ -510,9 +510,15 @@ TEST_CASE("shards are read by their index, which must hold what it says") {
   runtime::writeFile(index, "{\"weight_map\": {\"h.0.ln_1.weight\": \"2.safetensors\"}}");
   CHECK_THAT(errorOf([&] { WeightFiles(folder.path(), "gpt2"); }),
              Catch::Contains("the shard '2.safetensors' is missing"));
-  runtime::writeFile(index, "{\"weight_map\": {\"h.1.ln_1.weight\": \"0.safetensors\"}}");
+  runtime::writeFile(index, R"({"weight_map": {"h.0.ln_1.weight": "3.safetensors",
+      "h.0.ln_1.bias": "0.safetensors", "h.0.ln_2.bias": "2.safetensors"}})");
   CHECK_THAT(errorOf([&] { WeightFiles(folder.path(), "gpt2"); }),
-             Catch::Contains("'h.1.ln_1.weight' is not in its shard '0.safetensors'"));
+             Catch::Contains("the shards '2.safetensors', '3.safetensors' are missing"));
+  runtime::writeFile(index, "{\"weight_map\": {\"h.1.ln_1.weight\": \"0.safetensors\"}}");
+  const std::string said =
+      errorOf([&] { WeightFiles(folder.path(), "gpt2").require(pointers(parameters)); });
+  CHECK_THAT(said, Catch::Contains("'h.1.ln_1.weight' is not in its shard '0.safetensors'"));
+  CHECK_THAT(said, Catch::Contains("'h.1.ln_1.weight' is missing"));
 }
 
 TEST_CASE("weights that do not fit are all named, expected against found") {
@@ -533,12 +539,21 @@ TEST_CASE("weights that do not fit are all named, expected against found") {
   CHECK_THAT(problems, Catch::Contains("'h.0.mlp.c_fc.weight' is F32 [40, 32]; expected [32, 40]"));
   CHECK_THAT(problems, Catch::Contains("'wpe.weight' is F32 [7, 32]; expected [at least 8, 32]"));
   tensors = checkpoint("gpt2");
-  tensors["h.0.attn.c_atn.weight"] = {.shape = {2}};
-  CHECK_THAT(said(), Catch::Contains("'h.0.attn.c_atn.weight' is no weight of a model of gpt2"));
+  tensors["transformer.h.1.attn.c_atn.weight"] = {.shape = {2}};
+  tensors["zzzzzzzz"] = {.shape = {2}};
+  tensors["transformer.wte.weight"] = tensors["wte.weight"];
+  tensors["wpe.weight"].shape = {length - 1, hidden};
+  const std::string together = said();
+  CHECK_THAT(together,
+             Catch::Contains("'transformer.h.1.attn.c_atn.weight' is no weight of a model of gpt2; "
+                             "nearest is 'transformer.h.1.attn.c_attn.weight'"));
+  CHECK_THAT(together, Catch::EndsWith("'zzzzzzzz' is no weight of a model of gpt2"));
+  CHECK_THAT(together, Catch::Contains("is there twice"));
+  CHECK_THAT(together, Catch::Contains("'wpe.weight' is F32 [7, 32]; expected"));
   tensors = checkpoint("gpt2");
   tensors["h.0.attn.bias"] = {.shape = {2}};         // a buffer
   tensors["h.7.ln_1.weight"] = {.shape = {hidden}};  // of a layer that is not built
   CHECK(said() == "");
-  tensors["transformer.wte.weight"] = tensors["wte.weight"];
-  CHECK_THAT(said(), Catch::Contains("is there twice"));
+  for (int n = 0; n < 15; ++n) tensors[fmt::format("unknown.{}", n)] = {.shape = {2}};
+  CHECK_THAT(said(), Catch::Contains("and 3 more that no parameter is read from"));
 }

@@ -102,3 +102,13 @@ TEST_CASE("every embedded device is plausible and names the source of each figur
   CHECK_THROWS_WITH(findDevice("h20"), Catch::Contains("unknown device 'h20'") &&
                                            Catch::Contains("nearest is 'h200'"));
 }
+
+TEST_CASE("a device that nothing was measured on is known by its data sheet") {
+  for (const Device &device : nonEmpty(devices()))
+    CHECK(device.isFromDataSheet() == (device.name != "h200"));
+  json device = goodDevice();
+  for (auto &[figure, source] : device["sources"].items()) source = "estimate: a guess";
+  CHECK(parseDevice(device.dump(), "toy.json").isFromDataSheet());
+  device["sources"]["launchSeconds"] = "measured on a toy";
+  CHECK_FALSE(parseDevice(device.dump(), "toy.json").isFromDataSheet());
+}

@@ -24,3 +24,16 @@ TEST_CASE("a text without its layers") {
   CHECK(withoutLayers("layer1_layer1_q_product_layer2_k") == "q_product_k");
   CHECK(withoutLayers("residual_layer_norm__b_j_i") == "residual_layer_norm__b_j_i");
 }
+
+TEST_CASE("the first layer that a text names") {
+  CHECK(firstLayerIn("layer3_q") == 3);
+  CHECK(firstLayerIn("d_layer12_q, layer1_k") == 12);
+  CHECK(firstLayerIn("residual_layer_norm, players3_q") == 0);
+}
+
+TEST_CASE("layers that follow each other are one range") {
+  CHECK(layerRanges({}) == "");
+  CHECK(layerRanges({7}) == "7");
+  CHECK(layerRanges({4, 1, 2, 3}) == "1..4");
+  CHECK(layerRanges({1, 3, 4, 5, 9}) == "1, 3..5, 9");
+}

@@ -160,6 +160,8 @@ TEST_CASE("keys without influence are listed, those of dropout apart") {
                                              "summary_type",      "vocab_size"};
   CHECK(read.ignoredKeys == expected);
   CHECK(read.dropoutKeys == std::vector<std::string>{"attn_pdrop", "embd_pdrop", "resid_pdrop"});
+  CHECK(read.dropout ==
+        Dropouts{.embedding = 0.1, .probabilities = 0.1, .attention = 0.1, .feedForward = 0.1});
 }
 
 TEST_CASE(

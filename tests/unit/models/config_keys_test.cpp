@@ -191,6 +191,15 @@ json fileOf(const std::string &family) {
   return file;
 }
 
+/// The same, or of a family without a file here its sizes alone.
+json anyFileOf(const std::string &family) {
+  if (families.contains(family)) return fileOf(family);
+  return {{"model_type", family},
+          {"hidden_size", 64},
+          {"num_attention_heads", 4},
+          {family == "opt" ? "ffn_dim" : "intermediate_size", 128}};
+}
+
 /// Other values of the same kind, legal ones among them, and one of another kind.
 std::vector<json> mutations(const std::string &key, const json &value) {
   if (value.is_boolean()) return {!value.get<bool>(), "other"};
@@ -207,13 +216,14 @@ std::vector<json> mutations(const std::string &key, const json &value) {
 }
 
 bool isListed(const ConfigDescription &read, const std::string &key) {
-  return std::ranges::count(read.ignoredKeys, key) + std::ranges::count(read.dropoutKeys, key) > 0;
+  return std::ranges::count(read.ignoredKeys, key) > 0;
 }
 
 /// What a file says of a layer, without the lists and without the model around it.
 bool isSameLayer(ConfigDescription a, ConfigDescription b) {
   a.specification.model = b.specification.model = {};
-  return a.specification == b.specification && a.elementTypeName == b.elementTypeName &&
+  return a.specification == b.specification && a.dropout == b.dropout &&
+         a.otherDropoutKeys == b.otherDropoutKeys && a.elementTypeName == b.elementTypeName &&
          a.positions == b.positions && a.notes == b.notes;
 }
 
@@ -225,7 +235,9 @@ std::string outcome(const json &file, const ConfigDescription &before, const std
     const bool same = isSameLayer(before, after);
     if (isListed(after, key))
       return same ? "same" : "listed as without influence, and changes the layer";
-    return same ? "read, and without influence" : "changed";
+    if (!same) return "changed";
+    const bool isSameValue = after.dropout == before.dropout && file.at(key) == 0;
+    return isSameValue ? "same" : "read, and without influence";
   } catch (const Error &error) {
     return std::string(error.what()).find("'" + key + "'") != std::string::npos ? "rejected"
                                                                                 : error.what();
@@ -406,16 +418,107 @@ TEST_CASE("scores in f32 are rejected unless they are allowed to be what they ar
 }
 
 TEST_CASE("a dropout that is no probability is rejected") {
-  const std::vector<std::pair<std::string, std::string>> keys = {
-      {"bert", "hidden_dropout_prob"}, {"gpt2", "attn_pdrop"}, {"llama", "attention_dropout"}};
+  const std::vector<std::pair<std::string, std::string>> keys = {{"bert", "hidden_dropout_prob"},
+                                                                 {"gpt2", "attn_pdrop"},
+                                                                 {"llama", "attention_dropout"},
+                                                                 {"opt", "layerdrop"},
+                                                                 {"gpt2", "summary_first_dropout"}};
   for (const auto &[family, key] : keys)
     for (const json &value : {json(2.0), json(1), json(-0.5), json("a"), json(true)}) {
-      json file = fileOf(family);
+      json file = anyFileOf(family);
       file[key] = value;
       CHECK_THROWS_WITH(
           parseConfig(file.dump(), "config.json"),
           Catch::Contains("key '" + key + "'") && Catch::Contains("at least 0 and below 1"));
     }
+}
+
+TEST_CASE("each family's keys of dropout say what is dropped in training") {
+  struct Expected {
+    std::string family;
+    json keys;
+    Dropouts dropout;
+  };
+  // All values differ, so that no key can stand for another.
+  const std::vector<Expected> families{
+      {"bert",
+       {{"hidden_dropout_prob", 0.2}, {"attention_probs_dropout_prob", 0.3}},
+       {.embedding = 0.2, .probabilities = 0.3, .attention = 0.2, .feedForward = 0.2}},
+      {"albert",
+       {{"hidden_dropout_prob", 0.2}, {"attention_probs_dropout_prob", 0.3}},
+       {.embedding = 0.2, .probabilities = 0.3, .attention = 0.2}},
+      {"big_bird",
+       {{"hidden_dropout_prob", 0.2}, {"attention_probs_dropout_prob", 0.3}},
+       {.embedding = 0.2, .attention = 0.2, .feedForward = 0.2}},
+      {"big_bird",
+       {{"hidden_dropout_prob", 0.2},
+        {"attention_probs_dropout_prob", 0.3},
+        {"attention_type", "original_full"}},
+       {.embedding = 0.2, .probabilities = 0.3, .attention = 0.2, .feedForward = 0.2}},
+      {"longformer",
+       {{"hidden_dropout_prob", 0.2}, {"attention_probs_dropout_prob", 0.3}},
+       {.embedding = 0.2, .probabilities = 0.3, .attention = 0.2, .feedForward = 0.2}},
+      {"distilbert",
+       {{"dropout", 0.2}, {"attention_dropout", 0.3}},
+       {.embedding = 0.2, .probabilities = 0.3, .feedForward = 0.2}},
+      {"gpt2",
+       {{"embd_pdrop", 0.2}, {"attn_pdrop", 0.3}, {"resid_pdrop", 0.4}},
+       {.embedding = 0.2, .probabilities = 0.3, .attention = 0.4, .feedForward = 0.4}},
+      {"gpt_neo",
+       {{"embed_dropout", 0.2}, {"attention_dropout", 0.3}, {"resid_dropout", 0.4}},
+       {.embedding = 0.2, .probabilities = 0.3, .attention = 0.4, .feedForward = 0.4}},
+      {"bloom",
+       {{"hidden_dropout", 0.2}, {"attention_dropout", 0.3}},
+       {.probabilities = 0.3, .attention = 0.2, .feedForward = 0.2}},
+      {"mpt",
+       {{"emb_pdrop", 0.2}, {"attn_config", {{"attn_pdrop", 0.3}}}, {"resid_pdrop", 0.4}},
+       {.embedding = 0.2, .probabilities = 0.3, .attention = 0.4, .feedForward = 0.4}},
+      {"opt",
+       {{"dropout", 0.2}, {"attention_dropout", 0.3}},
+       {.probabilities = 0.3, .attention = 0.2, .feedForward = 0.2}},
+      {"t5", {{"dropout_rate", 0.2}}, Dropouts::everywhere(0.2)},
+      {"llama", {{"attention_dropout", 0.3}}, {.probabilities = 0.3}},
+      {"phi3",
+       {{"embd_pdrop", 0.2}, {"attention_dropout", 0.3}, {"resid_pdrop", 0.4}},
+       {.embedding = 0.2, .probabilities = 0.3, .attention = 0.4, .feedForward = 0.4}}};
+  for (const auto &[family, keys, dropout] : families) {
+    INFO(family);
+    json file = anyFileOf(family);
+    file.update(keys);
+    const ConfigDescription read = parseConfig(file.dump(), "config.json");
+    CHECK(read.dropout == dropout);
+    CHECK(read.specification.dropout == Dropouts());
+  }
+}
+
+TEST_CASE("missing keys of dropout are what the family takes, and are said") {
+  const std::vector<std::pair<std::string, double>> hidden = {
+      {"bert", 0.1}, {"albert", 0}, {"gpt2", 0.1}, {"opt", 0.1}, {"gpt_neo", 0}, {"llama", 0}};
+  for (const auto &[family, usual] : hidden) {
+    INFO(family);
+    json file = anyFileOf(family);
+    for (const char *key :
+         {"hidden_dropout_prob", "attention_probs_dropout_prob", "resid_pdrop", "attn_pdrop",
+          "embd_pdrop", "dropout", "attention_dropout", "resid_dropout", "embed_dropout"})
+      file.erase(key);
+    const ConfigDescription read = parseConfig(file.dump(), "config.json");
+    CHECK(read.dropout.attention == usual);
+    CHECK(read.dropoutKeys.empty());
+    CHECK(read.assumedDropouts.empty() == (usual == 0));
+    CHECK(std::ranges::count(read.assumed, "hidden_dropout_prob = 0.1") == 0);
+  }
+}
+
+TEST_CASE("dropout that no layer of the family has stands apart, unless it is 0 or of a head") {
+  const auto others = [](const std::string &family, const json &keys) {
+    json file = anyFileOf(family);
+    file.update(keys);
+    return parseConfig(file.dump(), "config.json").otherDropoutKeys;
+  };
+  using Names = std::vector<std::string>;
+  CHECK(others("opt", {{"layerdrop", 0.1}}) == Names{"layerdrop"});
+  CHECK(others("opt", {{"layerdrop", 0.0}, {"activation_dropout", 0}}) == Names{});
+  CHECK(others("bert", {{"dropout", 0.1}, {"classifier_dropout", 0.5}}) == Names{"dropout"});
 }
 
 TEST_CASE("the error for a value that a layer cannot have says which it has") {

@@ -2,6 +2,7 @@
 #include "ir/Weft.h"
 #include "kernel/Error.h"
 #include "models/Models.h"
+#include "passes/Describe.h"
 #include "tests/support/NonEmpty.h"
 
 #include "mlir/IR/Verifier.h"
@@ -184,6 +185,56 @@ TEST_CASE("families differ where their mathematics does") {
         Counts{{"contract", 6}, {"bias", 4}, {"softmax", 1}, {"dropout", 1}, {"return", 1}});
   CHECK(histogram(build(context, {.model = "paper-encoder", .part = "attention"})) ==
         histogram(build(context, {.model = "paper-attention"})));
+}
+
+TEST_CASE("dropout of a config.json is built in training, --dropout sets every probability") {
+  const TemporaryFile file("dropout.json",
+                           R"({"model_type": "bert", "hidden_size": 64, "num_attention_heads": 4,
+      "intermediate_size": 128, "num_hidden_layers": 2, "vocab_size": 30, "hidden_act": "gelu",
+      "hidden_dropout_prob": 0.25, "attention_probs_dropout_prob": 0.5})");
+  mlir::MLIRContext context;
+  const auto built = [&](Request request) {
+    request.model = file.path;
+    std::map<std::string, double> probabilities;
+    const Model model = build(context, std::move(request));
+    for (DropoutOp op : graphOf(model).getOps<DropoutOp>())
+      probabilities[writtenName(op.getResult())] = op.getP().convertToDouble();
+    return std::pair(probabilities, model.description.dropoutNote);
+  };
+  using Probabilities = std::map<std::string, double>;
+  const std::string keys = "attention_probs_dropout_prob, hidden_dropout_prob";
+  CHECK(built({}) ==
+        std::pair(Probabilities(), "dropout of training, built with --train: " + keys));
+  const Probabilities layer = {
+      {"kept", 0.5}, {"attention_kept", 0.25}, {"feed_forward_kept", 0.25}};
+  CHECK(built({.training = true}) == std::pair(layer, "dropout of training: " + keys));
+  CHECK(built({.part = "attention", .training = true}).first == Probabilities{{"kept", 0.5}});
+  CHECK(built({.part = "model", .training = true}).first ==
+        Probabilities{{"embedding_kept", 0.25},
+                      {"layer1_kept", 0.5},
+                      {"layer1_attention_kept", 0.25},
+                      {"layer1_feed_forward_kept", 0.25},
+                      {"layer2_kept", 0.5},
+                      {"layer2_attention_kept", 0.25},
+                      {"layer2_feed_forward_kept", 0.25}});
+  const Probabilities everywhere = {{"kept", 0.125},
+                                    {"attention_kept", 0.125},
+                                    {"active_kept", 0.125},
+                                    {"feed_forward_kept", 0.125}};
+  for (const bool training : {false, true})
+    CHECK(built({.dropout = 0.125, .training = training}) ==
+          std::pair(everywhere, "dropout of training, which --dropout 0.125 overrides: " + keys));
+  CHECK(built({.dropout = 0, .training = true}).first == Probabilities());
+}
+
+TEST_CASE("dropout that no layer of a config.json's family has is rejected in training alone") {
+  const std::string text = R"({"model_type": "opt", "hidden_size": 64, "num_attention_heads": 4,
+      "ffn_dim": 128, "layerdrop": 0.125})";
+  const TemporaryFile file("layerdrop.json", text);
+  CHECK(errorOf({.model = file.path}) == "no error");
+  CHECK(errorOf({.model = file.path, .dropout = 0.5, .training = true}) == "no error");
+  CHECK(errorOf({.model = file.path, .training = true})
+            .starts_with("unsupported: " + file.path + ": key 'layerdrop': drops in training"));
 }
 
 TEST_CASE("a sliding window narrows the mask only where it is shorter than the sequence") {

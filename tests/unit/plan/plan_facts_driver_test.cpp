@@ -372,6 +372,9 @@ TEST_CASE("the error of an estimate is said of the kernels alone of which it is 
     change(other);
     CHECK(warning(other).find("error unknown") != std::string::npos);
     CHECK(warning(other).find("typical error") == std::string::npos);
+    const bool isOfSheet = other.device != "h200";
+    CHECK((warning(other).find("a100 is known by its data sheet alone") != std::string::npos) ==
+          isOfSheet);
   }
 }
 

@@ -1,5 +1,6 @@
 // weft diff: what differs between two artifacts, by what their kernels compute (PlanDifference.h),
 // and which decision each difference comes from. Exit 0 when nothing differs, 1 when anything does.
+#include "kernel/LayerNames.h"
 #include "kernel/TextWidth.h"
 #include "runtime/artifact/Artifact.h"
 #include "tools/driver/Console.h"
@@ -15,6 +16,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <set>
 
 namespace weft::driver {
 namespace {
@@ -77,9 +79,9 @@ std::string kernelText(const PairedKernel &kernel) {
                             familyLabel(kernel.family), kernel.configuration);
 }
 
-std::string groupText(const KernelGroup &group) {
+std::string groupText(const KernelGroup &group, const std::string &where = "") {
   std::string result = fmt::format(
-      "  {}: {} -> {}{}, moves {}\n", group.computes, formatSeconds(group.secondsBefore()),
+      "  {}{}: {} -> {}{}, moves {}\n", group.computes, where, formatSeconds(group.secondsBefore()),
       formatSeconds(group.secondsAfter()), percent(group.secondsBefore(), group.secondsAfter()),
       bytesChange(group.bytesBefore(), group.bytesAfter()));
   for (const LayoutChange &change : group.layouts)
@@ -112,6 +114,43 @@ std::vector<const KernelGroup *> different(const PlanDifference &difference) {
     return std::abs(group->secondsAfter() - group->secondsBefore());
   });
   return groups;
+}
+
+/// Groups that differ in the numbers of their layers alone: what differs is the same in each.
+struct FoldedGroups {
+  std::vector<const KernelGroup *> groups;
+  std::set<int64_t> layers;
+  bool areSeveral() const { return groups.size() > 1; }
+  const KernelGroup &first() const { return *groups.front(); }
+  std::string computes() const {
+    return areSeveral() ? withoutLayers(first().computes) : first().computes;
+  }
+  template <typename Value>
+  Value sum(Value (KernelGroup::*of)() const) const {
+    Value result = {};
+    for (const KernelGroup *group : groups) result += (group->*of)();
+    return result;
+  }
+  double change() const {
+    return sum(&KernelGroup::secondsAfter) - sum(&KernelGroup::secondsBefore);
+  }
+};
+
+/// What differs, repeats of layers folded; that whose time changes most first.
+std::vector<FoldedGroups> foldedDifferent(const PlanDifference &difference) {
+  std::vector<FoldedGroups> folded;
+  std::map<std::string, size_t> known;
+  for (const KernelGroup *group : different(difference)) {
+    const int64_t layer = firstLayerIn(group->computes);
+    const std::string text = whyText(*group) + "\n" + groupText(*group);
+    const auto [at, isNew] = known.emplace(layer > 0 ? withoutLayers(text) : text, folded.size());
+    if (isNew) folded.emplace_back();
+    folded[at->second].groups.push_back(group);
+    if (layer > 0) folded[at->second].layers.insert(layer);
+  }
+  std::ranges::stable_sort(folded, std::ranges::greater(),
+                           [](const FoldedGroups &groups) { return std::abs(groups.change()); });
+  return folded;
 }
 
 struct Share {
@@ -147,31 +186,46 @@ std::string sharesText(const PlanDifference &difference) {
 }
 
 std::string groupsTable(const PlanDifference &difference) {
-  Table table({{"what is computed", left},
-               {"kernels", right},
-               {"time a", right},
-               {"time b", right},
-               {"change", right},
-               {"moved", right},
-               {"why", left}});
+  const std::vector<FoldedGroups> folded = foldedDifferent(difference);
+  if (folded.empty()) return "";
+  const bool hasRepeats = std::ranges::any_of(folded, &FoldedGroups::areSeveral);
+  std::vector<std::pair<std::string, Table::Align>> columns = {
+      {"what is computed", left}, {"kernels", right}, {"time a", right}, {"time b", right},
+      {"change", right},          {"moved", right},   {"why", left}};
+  if (hasRepeats) columns.insert(columns.begin() + 1, {"", right});
+  Table table(columns);
   size_t same = 0;
   for (const KernelGroup &group : difference.groups) same += group.why.empty();
-  for (const KernelGroup *group : different(difference)) {
-    const int64_t moved = group->bytesAfter() - group->bytesBefore();
-    table.addRow({group->computes,
-                  fmt::format("{} -> {}", launched(group->before), launched(group->after)),
-                  formatSeconds(group->secondsBefore()), formatSeconds(group->secondsAfter()),
-                  delta(group->secondsBefore(), group->secondsAfter()),
-                  moved == 0 ? "-" : (moved > 0 ? "+" : "-") + formatBytes(std::abs(moved)),
-                  whyText(*group)});
+  for (const FoldedGroups &groups : folded) {
+    const double before = groups.sum(&KernelGroup::secondsBefore),
+                 after = groups.sum(&KernelGroup::secondsAfter);
+    const int64_t moved =
+        groups.sum(&KernelGroup::bytesAfter) - groups.sum(&KernelGroup::bytesBefore);
+    const size_t times = groups.groups.size();
+    std::vector<std::string> row = {
+        groups.computes(),
+        fmt::format("{} -> {}", times * launched(groups.first().before),
+                    times * launched(groups.first().after)),
+        formatSeconds(before),
+        formatSeconds(after),
+        delta(before, after),
+        moved == 0 ? "-" : (moved > 0 ? "+" : "-") + formatBytes(std::abs(moved)),
+        whyText(groups.first())};
+    if (hasRepeats)
+      row.insert(row.begin() + 1, groups.areSeveral() ? fmt::format("x{}", times) : std::string());
+    table.addRow(row);
   }
-  if (different(difference).empty()) return "";
   std::string result = "\n" + table.print();
   if (same > 0)
     result += fmt::format("{} group{} of kernels {} equal\n", same, same == 1 ? "" : "s",
                           same == 1 ? "is" : "are");
-  for (const KernelGroup *group : different(difference))
-    result += (group == different(difference).front() ? "\n" : "") + groupText(*group);
+  result += "\n";
+  for (const FoldedGroups &groups : folded)
+    result +=
+        groups.areSeveral()
+            ? withoutLayers(groupText(
+                  groups.first(), fmt::format(", each of layers {}", layerRanges(groups.layers))))
+            : groupText(groups.first());
   return result;
 }
 
@@ -273,8 +327,14 @@ json toJson(const KernelGroup &group) {
 
 json toJson(const PlanDifference &difference, bool isEqual, const EditLines &edits, const Plan &a,
             const Plan &b) {
-  json groups = json::array(), shares = json::array();
+  json groups = json::array(), shares = json::array(), folded = json::array();
   for (const KernelGroup *group : different(difference)) groups.push_back(toJson(*group));
+  for (const FoldedGroups &repeats : foldedDifferent(difference))
+    folded.push_back({{"computes", repeats.computes()},
+                      {"groups", repeats.groups.size()},
+                      {"layers", repeats.layers},
+                      {"seconds", pair(repeats.sum(&KernelGroup::secondsBefore),
+                                       repeats.sum(&KernelGroup::secondsAfter))}});
   for (const auto &[decision, share] : sharesOf(difference))
     shares.push_back(
         {{"decision", nameOf(decision)}, {"groups", share.groups}, {"seconds", share.seconds}});
@@ -286,6 +346,7 @@ json toJson(const PlanDifference &difference, bool isEqual, const EditLines &edi
           {"workspaceBytes", pair(a.workspaceBytes, b.workspaceBytes)},
           {"why", shares},
           {"groups", groups},
+          {"folded", folded},
           {"equalGroups", difference.groups.size() - groups.size()},
           {"others", difference.others},
           {"edits", pair(edits.first, edits.second)}};

@@ -39,6 +39,11 @@ Explanation explainMemory(const runtime::Artifact &artifact);
 /// `output`: a file for the figure, or empty.
 Explanation explainFrontier(const Compilation &compilation, Phase first, const std::string &command,
                             const std::string &output);
+/// The variants of each search with their times, of several layers those of every distinct part,
+/// and what the next best paths lose.
+std::string variantsLines(const nlohmann::json &report);
+/// The same as members of an object.
+nlohmann::json variantsJson(const nlohmann::json &report);
 /// The table of chunks with the rule by which they were chosen; empty where there was no choice.
 std::string chunksLines(const Plan &plan, const nlohmann::json &report);
 /// Every attention of the plan in every kind (AttentionKinds.h). `profile`: as of explainLayout.

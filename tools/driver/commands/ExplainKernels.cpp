@@ -438,7 +438,7 @@ json factsOf(const Plan &plan, const json &report) {
 std::string details(const runtime::Artifact &artifact, const runtime::BelievedRecords &records) {
   const Plan &plan = artifact.plan;
   const json &report = artifact.report;
-  return graphLine(plan) + concurrencyLine(plan) + measurementLine(plan) +
+  return variantsLines(report) + graphLine(plan) + concurrencyLine(plan) + measurementLine(plan) +
          measuredPlans(list(report, "measuredPlans"), plan) + chunksLines(plan, report) +
          savedLines(list(report, "saved")) + memoryLine(plan) + footnotes(plan, records);
 }
@@ -465,29 +465,30 @@ Explanation explainKernels(const runtime::Artifact &artifact, const KernelsView 
   text += view.all ? details(artifact, records)
                    : "weft explain DIR --all (notes, chunks, memory) or --wide (layouts, "
                      "runners-up); --kernel, --fusion, --layout: one in full\n";
-  return {.text = text,
-          .json = {{"model", plan.model},
-                   {"variant", plan.variant},
-                   {"device", plan.device},
-                   {"kernels", rows},
-                   {"seconds", plan.predictedSeconds},
-                   {"plan", planFigures(plan)},
-                   {"lowerBoundSeconds", plan.lowerBoundSeconds},
-                   {"rooflineSeconds", report.value("rooflineSeconds", 0.0)},
-                   {"facts", factsOf(plan, report)},
-                   {"warnings", textsOf(warningsOf(plan, report, records))},
-                   {"folded", foldedReport(plan)},
-                   {"summary", headJson(plan, report, records)},
-                   {"costModel", plan.costModel},
-                   {"graph", graphJson(plan)},
-                   {"concurrent", plan.concurrent},
-                   {"longestChain", longestChain(plan, launchesOf(plan))},
-                   {"notes", textsOf(plan.notes)},
-                   {"memory", memoryReport(plan)},
-                   {"measurement", toJson(plan)["measurement"]},
-                   {"measuredPlans", list(report, "measuredPlans")},
-                   {"chunks", list(report, "chunks")},
-                   {"saved", list(report, "saved")}}};
+  json object = {{"model", plan.model},
+                 {"variant", plan.variant},
+                 {"device", plan.device},
+                 {"kernels", rows},
+                 {"seconds", plan.predictedSeconds},
+                 {"plan", planFigures(plan)},
+                 {"lowerBoundSeconds", plan.lowerBoundSeconds},
+                 {"rooflineSeconds", report.value("rooflineSeconds", 0.0)},
+                 {"facts", factsOf(plan, report)},
+                 {"warnings", textsOf(warningsOf(plan, report, records))},
+                 {"folded", foldedReport(plan)},
+                 {"summary", headJson(plan, report, records)},
+                 {"costModel", plan.costModel},
+                 {"graph", graphJson(plan)},
+                 {"concurrent", plan.concurrent},
+                 {"longestChain", longestChain(plan, launchesOf(plan))},
+                 {"notes", textsOf(plan.notes)},
+                 {"memory", memoryReport(plan)},
+                 {"measurement", toJson(plan)["measurement"]},
+                 {"measuredPlans", list(report, "measuredPlans")},
+                 {"chunks", list(report, "chunks")},
+                 {"saved", list(report, "saved")}};
+  object.update(variantsJson(report));
+  return {.text = text, .json = object};
 }
 
 Explanation explainKernel(const runtime::Artifact &artifact, const std::string &name) {

@@ -51,7 +51,7 @@ json toJson(const PresetRow &row) {
           {"masks", supportedMasks(specification)},
           {"scores", supportedScoreForms(specification)},
           {"train", isTrained(specification)},
-          {"dropout", specification.dropout},
+          {"dropout", specification.dropout.attention},
           {"causal", specification.causal},
           {"layers", specification.layers}};
 }
@@ -108,7 +108,7 @@ std::string details(const PresetRow &row) {
   result += fmt::format(
       "  --part   {}\n  --dtype  {}\n  --train  {}; --dropout P sets the probability, {} without\n",
       joined(model["parts"]), joined(model["dtypes"]), trainingOf(row.specification),
-      row.specification.dropout);
+      row.specification.dropout.attention);
   if (const int64_t layers = row.specification.model.layers;
       layers > 0 && row.specification.family != Family::maskedToken)
     result += fmt::format("  --layers 1 to {}; 1 without, and all with --part model\n", layers);

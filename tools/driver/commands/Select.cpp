@@ -1,6 +1,7 @@
 // weft select: choose, print the plan and its rivals, or draw the selection graph. Writes no
 // artifact.
 #include "kernel/Error.h"
+#include "kernel/LayerNames.h"
 #include "passes/decide/PathPlan.h"
 #include "passes/select/StepText.h"
 #include "plan/PlanFigures.h"
@@ -14,7 +15,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
+#include <set>
 
 namespace weft::driver {
 namespace {
@@ -140,30 +143,103 @@ std::string whySlower(const Answer &answer) {
          "among them)\n";
 }
 
-std::string stepsTable(const Answer &answer) {
-  Table table({{"time", right},
-               {"chunks", right},
-               {"step", Table::Align::text},
-               {"runner-up", Table::Align::text}});
+/// Steps that differ in the numbers of their layers alone.
+struct FoldedSteps {
+  std::vector<size_t> steps;
+  std::set<int64_t> layers;
+};
+
+/// "1..4", and how many steps these are where a layer has several: "1..4 x8".
+std::string layersText(const FoldedSteps &repeats) {
+  if (repeats.steps.size() == 1) return "";
+  const std::string layers = layerRanges(repeats.layers);
+  return repeats.steps.size() == repeats.layers.size()
+             ? layers
+             : fmt::format("{} x{}", layers, repeats.steps.size());
+}
+
+std::string runnerUpText(const select::Step &step) {
+  return step.runnerUpLoss == 0
+             ? step.runnerUp  // ties, or none
+             : fmt::format("+{} {}", formatSeconds(step.runnerUpLoss), step.runnerUp);
+}
+
+/// In the order of the first of each.
+std::vector<FoldedSteps> foldedSteps(const Answer &answer) {
+  std::vector<FoldedSteps> folded;
+  std::map<std::string, size_t> known;
   const select::SelectionResult &path = answer.decision.path();
+  const select::Problem &problem = answer.decision.best().selection.problem();
   for (size_t index = 0; index < path.steps.size(); ++index) {
-    const select::Step &step = path.steps[index];
-    table.addRow({formatSeconds(answer.steps[index].seconds),
-                  answer.steps[index].chunks > 1 ? std::to_string(answer.steps[index].chunks) : "",
-                  select::printStep(answer.decision.best().selection.problem(), step),
-                  step.runnerUpLoss == 0
-                      ? step.runnerUp  // ties, or none
-                      : fmt::format("+{} {}", formatSeconds(step.runnerUpLoss), step.runnerUp)});
+    const std::string name = select::printStep(problem, path.steps[index]);
+    const int64_t layer = firstLayerIn(name);
+    const std::string text =
+        fmt::format("{} {} {} {}", name, runnerUpText(path.steps[index]),
+                    formatSeconds(answer.steps[index].seconds), answer.steps[index].chunks);
+    const std::string key = layer > 0 ? withoutLayers(text) : fmt::format("{} {}", index, text);
+    const auto [at, isNew] = known.emplace(key, folded.size());
+    if (isNew) folded.emplace_back();
+    folded[at->second].steps.push_back(index);
+    if (layer > 0) folded[at->second].layers.insert(layer);
+  }
+  return folded;
+}
+
+std::string stepsTable(const Answer &answer) {
+  const select::SelectionResult &path = answer.decision.path();
+  const select::Problem &problem = answer.decision.best().selection.problem();
+  const std::vector<FoldedSteps> folded = foldedSteps(answer);
+  const bool hasRepeats = folded.size() < path.steps.size();
+  std::vector<std::pair<std::string, Table::Align>> columns = {{"time", right},
+                                                               {"chunks", right},
+                                                               {"step", Table::Align::text},
+                                                               {"runner-up", Table::Align::text}};
+  if (hasRepeats) columns.insert(columns.begin() + 2, {"layers", left});
+  Table table(columns);
+  for (const FoldedSteps &repeats : folded) {
+    const size_t first = repeats.steps.front();
+    const bool areSeveral = repeats.steps.size() > 1;
+    const auto shown = [&](const std::string &text) {
+      return areSeveral ? withoutLayers(text) : text;
+    };
+    double seconds = 0;
+    for (const size_t step : repeats.steps) seconds += answer.steps[step].seconds;
+    const int chunks = answer.steps[first].chunks;
+    std::vector<std::string> row = {formatSeconds(seconds),
+                                    chunks > 1 ? std::to_string(chunks) : "",
+                                    shown(select::printStep(problem, path.steps[first])),
+                                    shown(runnerUpText(path.steps[first]))};
+    if (hasRepeats) row.insert(row.begin() + 2, layersText(repeats));
+    table.addRow(row);
   }
   return table.print();
+}
+
+/// Lines that differ in the numbers of their layers alone as one, in the place of the first.
+std::vector<std::string> foldedLines(const std::vector<std::string> &lines) {
+  std::map<std::string, std::set<int64_t>> layersOf;
+  for (const std::string &line : lines)
+    if (const int64_t layer = firstLayerIn(line); layer > 0)
+      layersOf[withoutLayers(line)].insert(layer);
+  std::vector<std::string> folded;
+  std::set<std::string> said;
+  for (const std::string &line : lines) {
+    const std::string whole = withoutLayers(line);
+    const auto layers = layersOf.find(whole);
+    if (firstLayerIn(line) == 0 || layers->second.size() == 1) folded.push_back(line);
+    else if (said.insert(whole).second)
+      folded.push_back(fmt::format("layers {}: {}", layerRanges(layers->second), whole));
+  }
+  return folded;
 }
 
 std::string text(const Answer &answer, int alternatives) {
   const decision::Decision &decision = answer.decision;
   const select::Selection &selection = decision.best().selection;
   std::string result = variantsTable(answer) + whySlower(answer) + "\n" + stepsTable(answer) + "\n";
-  for (const std::string &cut : selection.statistics().layoutCuts) result += cut + "\n";
-  for (const std::string &note : selection.statistics().notes) result += note + "\n";
+  for (const std::string &cut : foldedLines(selection.statistics().layoutCuts))
+    result += cut + "\n";
+  for (const std::string &note : foldedLines(selection.statistics().notes)) result += note + "\n";
   const std::vector<select::SelectionResult> plans = selection.kBest(alternatives);
   result +=
       fmt::format("{} best paths of {}, their kernels whole: ", plans.size(), decision.best().name);
