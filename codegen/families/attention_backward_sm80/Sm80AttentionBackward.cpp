@@ -79,6 +79,7 @@ public:
         {"weft::sm80::BackwardTile",
          {{tile, fmt::format("{{.rows = {}, .columns = {}, .stages = {}}}", knobs.tileRows,
                              knobs.tileColumns, knobs.stages)}},
+         "",
          ""});
     addChecks();
     program.body.insert(program.body.end(), gradients.functions.begin(), gradients.functions.end());
@@ -224,7 +225,7 @@ private:
         {"dropoutTransposed", gradients.dropoutTransposed}};
     if (region.storesScores) arguments.push_back({"storeScores", gradients.storeScores});
     program.body.push_back(
-        skeletonCall(isTf32 ? fmt::format("weft::sm80::tf32AttentionBackward<{}, {}>", shape, tile)
+        templateCall(isTf32 ? fmt::format("weft::sm80::tf32AttentionBackward<{}, {}>", shape, tile)
                             : fmt::format("weft::sm80::attentionBackward<{}, {}, {}>",
                                           cudaNameOf(attention.operandType), shape, tile),
                      "weft::sm80::BackwardArgs", arguments));

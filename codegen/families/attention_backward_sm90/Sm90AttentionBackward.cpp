@@ -216,6 +216,7 @@ private:
                        knobs.tileKeys, knobs.headGroup,
                        hasParts() ? fmt::format(", .headsOfTile = {}", knobs.headsOfTile) : "",
                        knobs.sums == GradientSums::unordered ? ", .areSumsOrdered = false" : "")}},
+           "",
            ""});
       return;
     }
@@ -228,7 +229,7 @@ private:
       text += fmt::format(", .longKeyTiles = {}", orderOfKeys.longTiles);
     if (orderOfQueries.longTiles > 0)
       text += fmt::format(", .longQueryTiles = {}", orderOfQueries.longTiles);
-    program.constants.push_back({"weft::sm90::SplitBackwardTile", {{tile, text + "}"}}, ""});
+    program.constants.push_back({"weft::sm90::SplitBackwardTile", {{tile, text + "}"}}, "", ""});
   }
 
   TileOrder orderOf(TilesOf side) const {
@@ -343,7 +344,7 @@ private:
     addOrder(arguments, "queryOrder", orderOfQueries,
              "tiles of queries, those first that see most keys");
     if (region.storesScores) arguments.push_back({"storeScores", gradients.storeScores});
-    program.body.push_back(skeletonCall(
+    program.body.push_back(templateCall(
         fmt::format("weft::sm90::{}<{}, {}, {}>", isApart() ? "splitBackward" : "attentionBackward",
                     type, shape, tile),
         prefix + "Args", arguments));
