@@ -158,18 +158,9 @@ private:
       if (!number) return;
       known.emplace(name, *number);
       add(whatOf(line.note), fmt::format("{} == {}", name, *number));
-    } else if (value.starts_with('{') && !line.type.ends_with("Tile")) {
-      addMembers(subjectOf(line), name, value);
+    } else if (value.starts_with('{') && !line.members.empty()) {
+      addMembers(line.members, name, value);
     }
-  }
-
-  static std::string subjectOf(const ConstantLine &line) {
-    if (line.type == "weft::SubVectors") return "sub-vectors";
-    if (line.type == "weft::sm90::RotaryPairs") return "pairs of a rotary embedding";
-    if (line.type == "weft::sm90::MapDimensions") return "map " + line.note;
-    if (line.type == "weft::sm90::FactorPlaces") return "places " + line.note;
-    return line.type == "weft::FmaGemmShape" ? "strides of operands and result"
-                                             : "strides of the result";
   }
 
   /// "strides of x" of the notes "stride of x along i" and "strides of x".

@@ -93,6 +93,8 @@ struct ConstantLine {
   std::string type;
   std::vector<std::pair<std::string, Code>> entries;
   std::string note;
+  /// Of a struct: what launch checks say that its members are; empty: they check none of them.
+  std::string members = "strides of the result";
   bool operator==(const ConstantLine &) const = default;
 };
 

@@ -204,12 +204,15 @@ Decision selectAll(const Problem &problem, const Options &options, const std::ve
   return result;
 }
 
-/// The plan of what was decided, which alone says the bound: that of the plans of all variants.
-PlannedKernels chosenPlan(const Problem &problem, const Decision &decision) {
+/// The plan of what was decided, which alone says the bound, that of the plans of all variants, and
+/// which of its kernels start early.
+PlannedKernels chosenPlan(const Problem &problem, const Options &options,
+                          const Decision &decision) {
   PlannedKernels planned =
       valueOrThrow(planOf(problem.context, decision.best(), decision.path(), decision.chunks,
                           decision.concurrent, decision.isPipelined));
   planned.plan.lowerBoundSeconds = decision.lowerBound;
+  chooseEarlyStarts(planned.plan, options.earlyStarts);
   checkHonoured(planned.plan, decision.asked);
   if (const std::string line = memoryLine(decision); !line.empty())
     planned.plan.notes.push_back({.kind = NoteKind::searchLimits, .text = line});
@@ -226,7 +229,7 @@ void decideMemory(const Problem &problem, const Options &options, Decision &deci
   if (options.maxMemory) chooseWithinMemory(problem, options, decision, *options.maxMemory);
   else chooseChunks(problem.context, options, decision);
   choosePipeline(problem.context, options, decision);
-  decision.planned = chosenPlan(problem, decision);
+  decision.planned = chosenPlan(problem, options, decision);
 }
 
 Decision decideAmong(const Problem &problem, const Options &options, const std::vector<Pin> &pins,
@@ -323,7 +326,7 @@ Expected<Decision> decide(const Problem &problem, const Options &options, const 
       const Decision optimistic = selectAll(asked, options, options.pins, {});
       chooseByMeasuring(problem.context, options, decision,
                         {.prices = *prices, .decision = optimistic}, measure);
-      decision.planned = chosenPlan(problem, decision);
+      decision.planned = chosenPlan(problem, options, decision);
       for (const TimedPath &timed : decision.timed)
         if (timed.chosen) decision.planned.plan.measurement = timed.measurement;
     }

@@ -13,6 +13,7 @@
 #include "passes/decide/PathPlan.h"
 #include "passes/decide/Pins.h"
 #include "passes/select/Selection.h"
+#include "plan/EarlyStarts.h"
 #include "plan/PlanBuilder.h"
 
 #include <functional>
@@ -62,8 +63,9 @@ struct Options {
   std::string maxMemoryText;         ///< as it was asked for; for messages
   double memoryTrade =
       0;  ///< share by which a plan may be slower for its workspace (ChunkChoice.h)
-  Concurrency concurrent = Concurrency::off;  ///< measured: off unless measuring finds it faster
-  std::optional<BlockCombine> softmax;        ///< nothing: whatever is fastest
+  Concurrency concurrent = Concurrency::off;    ///< measured: off unless measuring finds it faster
+  std::optional<BlockCombine> softmax;          ///< nothing: whatever is fastest
+  EarlyStarts earlyStarts = EarlyStarts::none;  ///< of the decided plan
   SearchMemory searchMemory;
   bool strict = false;     ///< no search may reach its limits
   int plansToMeasure = 0;  ///< with a measure: how many plans are compared

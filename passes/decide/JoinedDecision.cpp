@@ -158,6 +158,7 @@ Decision joinedDecision(const Problem &whole, const Options &options,
   decision.planned =
       valueOrThrow(planOf(whole.context, decision.best(), decision.path(), 1, decision.concurrent));
   decision.planned.plan.lowerBoundSeconds = decision.lowerBound;
+  chooseEarlyStarts(decision.planned.plan, options.earlyStarts);
   if (const std::string line = memoryLine(decision); !line.empty())
     decision.planned.plan.notes.push_back({.kind = NoteKind::searchLimits, .text = line});
   return decision;

@@ -6,6 +6,7 @@
 // Invariant: forward ops stay as they are and in front, apart from statistics that norms now
 // return; backward ops follow.
 #include "kernel/Nearest.h"
+#include "kernel/TrainingNames.h"
 #include "passes/Describe.h"
 #include "passes/Rewrites.h"
 #include "passes/SavedTensors.h"
@@ -235,7 +236,7 @@ private:
   static std::string gradientName(mlir::Value value, const std::string &otherwise) {
     const std::string name = writtenName(value);
     if (name.empty() && otherwise.empty()) return "";
-    return gradientPrefix.str() + (name.empty() ? otherwise : name);
+    return std::string(gradientPrefix) + (name.empty() ? otherwise : name);
   }
 
   /// The first suggestion holds: a gradient that is passed on unchanged keeps the name it got where
@@ -289,8 +290,6 @@ private:
     }
     terminator->setOperands(results);
   }
-
-  static constexpr llvm::StringLiteral gradientPrefix = "d_";
 
   GraphOp graph;
   mlir::Block &body;

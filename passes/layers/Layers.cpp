@@ -4,6 +4,7 @@
 #include "ir/Types.h"
 #include "kernel/Error.h"
 #include "kernel/LayerNames.h"
+#include "kernel/TrainingNames.h"
 #include "passes/Describe.h"
 #include "passes/Passes.h"
 #include "passes/SavedTensors.h"
@@ -102,7 +103,7 @@ int64_t layerOfOp(mlir::Operation *op) {
   return op->getNumResults() == 0 ? 0 : layerOf(writtenName(op->getResult(0)));
 }
 
-constexpr std::string_view carriedName = "carried", gradientPrefix = "d_";
+constexpr std::string_view carriedName = "carried";
 
 /// Computed before, or brought by the caller as floats.
 bool isActivation(GraphOp whole, mlir::Value value) {

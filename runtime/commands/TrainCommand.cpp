@@ -186,7 +186,9 @@ public:
 
 private:
   const Plan &plan() const { return executor.plan(); }
-  int argument(const char *name) const { return tensorNamed(plan(), name, TensorRole::argument); }
+  int argument(const std::string &name) const {
+    return tensorNamed(plan(), name, TensorRole::argument);
+  }
 
   /// The tensor whose memory holds the current value: the argument, or the result, after an odd
   /// number of steps.
@@ -253,7 +255,7 @@ private:
     executor.write(argument("weights"), std::as_bytes(std::span(batch.weights)));
     const double taken = double(state.step - state.skipped + 1);
     const double corrected = std::sqrt(1 - std::pow(beta2, taken));
-    writeScalar("d_loss", lossScale.value());
+    writeScalar(std::string(gradientPrefix) + "loss", lossScale.value());
     if (unscalesGradients(plan())) writeScalar(inverseLossScaleName, 1 / lossScale.value());
     writeScalar("keep", 1 - request.learningRate * request.weightDecay);
     writeScalar("step_size", request.learningRate * corrected / (1 - std::pow(beta1, taken)));
@@ -261,7 +263,7 @@ private:
     executor.setDropoutKey(state.seed, uint64_t(state.step));
   }
 
-  void writeScalar(const char *name, double value) {
+  void writeScalar(const std::string &name, double value) {
     const float rounded = float(value);
     executor.write(argument(name), std::as_bytes(std::span(&rounded, 1)));
   }

@@ -4,7 +4,7 @@ import json
 import re
 import unittest
 
-from weft_command import CommandTest, CORE
+from weft_command import CommandTest, CORE, TINY
 
 SITE = ['attention', '--dim', 'b=2', '--dim', 'h=4', '--dim', 'j=512', '--dim', 'p=64']
 KINDS = ['unfused', 'decomposed', 'recomposed', 'fused']
@@ -178,8 +178,9 @@ class Attention(CommandTest):
         self.assertLess(site['compulsoryBytes'], scores)
         self.assertEqual([plan['kind'] for plan in said['plans'] if 'rejected' not in plan],
                          KINDS)
+        self.compiled(*CORE, '--train', '--attention', 'unfused', folder='small')
         self.assertIn('probabilities or, if it is fused, one number a row',
-                      self.weft('explain', 'out', '--attention').prose())
+                      self.weft('explain', 'small', '--attention').prose())
 
     def test_a_graph_without_attention(self):
         (self.folder / 'relu.mlir').write_text('''
@@ -424,7 +425,7 @@ class MemoryFrontier(CommandTest):
         self.assertEqual(figure.count('class="kept"'), len(plans))
 
     def test_of_an_artifact_that_trains_it_stands_below_the_plan(self):
-        self.weft('compile', *self.MODEL, '--stop-after', 'emit', '-o', 'out')
+        self.weft('compile', *TINY, '--train', '--stop-after', 'emit', '-o', 'out')
         said = self.weft('explain', 'out', '--memory').prose()
         self.assertIn('memory: workspace', said)
         self.assertIn('frontier of time and memory: ', said)

@@ -135,8 +135,10 @@ class Train(CommandTest):
             self.assertIn('%d_loss: tensor<f32, #weft.axes<>>', header)
 
     def test_a_whole_model_with_its_optimizer_compiles(self):
+        # The choices of attention and of what is recomputed have separate tests.
         self.weft('compile', 'masked-token', '--dtype', 'f32', '--train', '--optimizer', 'adamw',
-                  '--stop-after', 'emit', '-o', 'out')
+                  '--attention', 'unfused', '--recompute', 'none', '--stop-after', 'emit', '-o',
+                  'out')
         plan = self.assertWholeArtifact('out')
         ops = self.weft('import', 'masked-token', '--dtype', 'f32', '--train', '--optimizer',
                         'adamw').out.count(' = weft.')

@@ -14,6 +14,8 @@ using nvrtctest::Batch;
 
 namespace {
 
+constexpr const char *mostRegisters = "stored scores";
+
 struct Case {
   std::string name;
   Kernel kernel;
@@ -41,7 +43,7 @@ std::vector<Case> cases(DType type) {
   const bool drops = type == DType::f16;
   const int64_t width = drops ? 96 : 128;
   result.push_back(
-      {"stored scores",
+      {mostRegisters,
        biasedBackward({.b = 2, .h = 3, .g = 4, .j = 300, .k = 1001, .p = width, .w = width}, type,
                       true, drops ? std::optional(dropout) : std::nullopt)});
   result.push_back({"capped", cappedBackward(extents, type)});
@@ -107,25 +109,27 @@ Sm90AttentionBackwardKnobs alikeInRegisters(Sm90AttentionBackwardKnobs knobs) {
   knobs.headsOfTile = std::min(knobs.headsOfTile, 1);
   return knobs;
 }
-/// Every tile of a form, of every case and type; or types and tiles in turn.
-std::vector<BuiltBackward> builtBackwards(BackwardGradients form, bool takesTurns) {
+/// Every tile of a form and of every case, in f16 and bf16 by turns along tiles and along cases: of
+/// both where the case of the type takes most registers.
+std::vector<BuiltBackward> builtBackwards(BackwardGradients form) {
   runtime::BuildOptions options;
   options.headers = codegen::deviceHeaders();
   std::vector<runtime::BuildRequest> requests;
   std::vector<BuiltBackward> built;
   for (const DType type : {DType::f16, DType::bf16}) {
-    size_t turn = 0;
-    for (const Case &one : cases(type)) {
+    const std::vector<Case> all = cases(type);
+    for (size_t i = 0; i < all.size(); ++i) {
+      const Case &one = all[i];
       std::set<Sm90AttentionBackwardKnobs> seen;
       forEachConfiguration(one.kernel, findDevice("h200"), {}, [&](const Configuration &own) {
         const auto *knobs = own.knobs.getIf<Sm90AttentionBackwardKnobs>();
         if (!knobs || knobs->gradients != form || !seen.insert(alikeInRegisters(*knobs)).second)
           return true;
-        const size_t place = turn++;
-        Configuration chosen = own;  // every second one sums in any order
-        if (form == BackwardGradients::together && (place + size_t(type)) % 2 == 1)
+        const size_t tile = seen.size() - 1;
+        if (((i + tile) % 2 == 0) != (type == DType::f16) && one.name != mostRegisters) return true;
+        Configuration chosen = own;
+        if (form == BackwardGradients::together && (i + tile / 2) % 2 == 1)
           chosen.knobs.get<Sm90AttentionBackwardKnobs>().sums = GradientSums::unordered;
-        if (takesTurns && (place % 4 == 1 || place % 4 == 2) != (type == DType::bf16)) return true;
         codegen::EmittedKernel emitted = codegen::emit(one.kernel, chosen, "sm_90a");
         built.push_back({.name = one.name + ", " + describe(one.kernel, chosen.knobs),
                          .knobs = *knobs,
@@ -150,7 +154,7 @@ TEST_CASE("every tile of backward attention by WGMMA compiles, and waits where i
   // 128 queries of 64 columns take all registers: scalars of dropout and of tables of tiles leave
   // them, stored and loaded once a block.
   constexpr int mostSpilledBytes = 96;
-  const std::vector<BuiltBackward> built = builtBackwards(BackwardGradients::together, false);
+  const std::vector<BuiltBackward> built = builtBackwards(BackwardGradients::together);
   REQUIRE(built.size() > 40);
   for (const BuiltBackward &one : built) {
     INFO(one.name << "\n" << one.result.error << "\n" << one.result.log);
@@ -167,12 +171,11 @@ TEST_CASE("every tile of backward attention by WGMMA compiles, and waits where i
 }
 
 TEST_CASE("every tile of gradients apart compiles, and waits where it says so alone") {
-  const std::vector<BuiltBackward> built = builtBackwards(BackwardGradients::apart, true);
+  const std::vector<BuiltBackward> built = builtBackwards(BackwardGradients::apart);
   REQUIRE(built.size() > 20);
   for (const BuiltBackward &one : built) {
     INFO(one.name << "\n" << one.result.error << "\n" << one.result.log);
     REQUIRE(one.result.failure().empty());
-    ;
     CHECK(one.result.spillBytes == 0);
     const nvrtctest::WgmmaCode code = nvrtctest::wgmmaCode(one.result.cubin);
     CHECK(code.products >= 14);

@@ -124,19 +124,31 @@ std::vector<Configuration> tilesOf(const Kernel &kernel) {
   return found;
 }
 
+struct Tiled {
+  Case one;
+  Configuration configuration;
+  const Sm90AttentionKnobs &knobs() const { return configuration.knobs.get<Sm90AttentionKnobs>(); }
+};
+/// Every tile of every case, in f16 and bf16 by turns along tiles and along cases: registers of the
+/// two are the same.
+std::vector<Tiled> everyTile() {
+  const std::vector<Case> halves = cases(DType::f16), bfloats = cases(DType::bf16);
+  std::vector<Tiled> result;
+  for (size_t i = 0; i < halves.size(); ++i) {
+    size_t turn = i;
+    for (const Configuration &configuration : tilesOf(halves[i].kernel))
+      result.push_back({(turn++ % 2 == 0 ? halves : bfloats)[i], configuration});
+  }
+  return result;
+}
+
 }  // namespace
 
 TEST_CASE("every tile of fused attention compiles without spills") {
-  // All of f16, which the next test reads as machine code, and every second one of bf16: registers
-  // of the two are the same.
   Batch batch;
-  size_t turn = 0;
-  for (const DType type : {DType::f16, DType::bf16})
-    for (const Case &one : cases(type))
-      for (const Configuration &configuration : tilesOf(one.kernel))
-        if (type == DType::f16 || turn++ % 2 == 0)
-          batch.add(one.name, one.kernel, configuration, "sm_90a");
-  batch.buildAndCheck(60, 1);
+  for (const Tiled &tiled : everyTile())
+    batch.add(tiled.one.name, tiled.one.kernel, tiled.configuration, "sm_90a");
+  batch.buildAndCheck(200, 1);
 }
 
 TEST_CASE("tiles of attention-sm90 whose rows are of packed heads compile without spills") {
@@ -146,7 +158,9 @@ TEST_CASE("tiles of attention-sm90 whose rows are of packed heads compile withou
       if (configuration.knobs.get<Sm90AttentionKnobs>().packed != 0)
         batch.add(one.name, one.kernel, configuration, "sm_90a");
   };
-  for (const Case &one : cases(DType::f16)) addPacked(one);
+  for (const Tiled &tiled : everyTile())
+    if (tiled.knobs().packed != 0)
+      batch.add(tiled.one.name, tiled.one.kernel, tiled.configuration, "sm_90a");
   for (const Case &one : decoding()) addPacked(one);
   // Groups that leave rows of none, and one that fills a consumer's rows with a query.
   for (const int64_t group : {3, 6, 64})
@@ -161,31 +175,31 @@ TEST_CASE("tiles of attention-sm90 whose rows are of packed heads compile withou
 namespace {
 
 /// Of tiles of which `isChecked`.
-void checkWaits(const std::vector<Case> &all, bool (*isChecked)(const Sm90AttentionKnobs &)) {
+void checkWaits(bool (*isChecked)(const Sm90AttentionKnobs &)) {
   runtime::BuildOptions options;
   options.headers = codegen::deviceHeaders();
   std::vector<runtime::BuildRequest> requests;
   std::vector<int> products;
   std::vector<bool> hasOneBlock;
-  for (const Case &one : all)
-    for (const Configuration &configuration : tilesOf(one.kernel)) {
-      if (!isChecked(configuration.knobs.get<Sm90AttentionKnobs>())) continue;
-      codegen::EmittedKernel emitted = codegen::emit(one.kernel, configuration, "sm_90a");
-      const auto &knobs = configuration.knobs.get<Sm90AttentionKnobs>();
-      const auto columns = [&](const char *axis) {
-        for (const Axis &own : one.kernel.axes)
-          if (own.name == axis) return int(own.extent);
-        return 0;
-      };
-      // Scores of the first block and of the others; the output's GEMM in the loop and behind it.
-      products.push_back(2 * ((columns("p") + 15) / 16 + knobs.tileKeys / 16));
-      hasOneBlock.push_back(columns("k") <= knobs.tileKeys);
-      requests.push_back({.name = one.name + ", " + describe(one.kernel, configuration.knobs),
-                          .text = std::move(emitted.text),
-                          .entry = std::move(emitted.entry),
-                          .architecture = "sm_90a",
-                          .extraFlags = {}});
-    }
+  for (const Tiled &tiled : everyTile()) {
+    const Kernel &kernel = tiled.one.kernel;
+    const Sm90AttentionKnobs &knobs = tiled.knobs();
+    if (!isChecked(knobs)) continue;
+    codegen::EmittedKernel emitted = codegen::emit(kernel, tiled.configuration, "sm_90a");
+    const auto columns = [&](const char *axis) {
+      for (const Axis &own : kernel.axes)
+        if (own.name == axis) return int(own.extent);
+      return 0;
+    };
+    // Scores of the first block and of the others; the output's GEMM in the loop and behind it.
+    products.push_back(2 * ((columns("p") + 15) / 16 + knobs.tileKeys / 16));
+    hasOneBlock.push_back(columns("k") <= knobs.tileKeys);
+    requests.push_back({.name = tiled.one.name + ", " + describe(kernel, tiled.configuration.knobs),
+                        .text = std::move(emitted.text),
+                        .entry = std::move(emitted.entry),
+                        .architecture = "sm_90a",
+                        .extraFlags = {}});
+  }
   const std::vector<runtime::BuildResult> results = runtime::build(requests, options);
   REQUIRE(results.size() > 30);
   for (size_t i = 0; i < results.size(); ++i) {
@@ -203,11 +217,11 @@ void checkWaits(const std::vector<Case> &all, bool (*isChecked)(const Sm90Attent
 }  // namespace
 
 TEST_CASE("fused attention waits for WGMMAs where it says so alone") {
-  checkWaits(cases(DType::f16), [](const Sm90AttentionKnobs &knobs) { return knobs.packed == 0; });
+  checkWaits([](const Sm90AttentionKnobs &knobs) { return knobs.packed == 0; });
 }
 
 TEST_CASE("fused attention of packed heads waits for WGMMAs where it says so alone") {
-  checkWaits(cases(DType::f16), [](const Sm90AttentionKnobs &knobs) { return knobs.packed != 0; });
+  checkWaits([](const Sm90AttentionKnobs &knobs) { return knobs.packed != 0; });
 }
 
 TEST_CASE("every tile of fused attention by mma.sync compiles without spills") {

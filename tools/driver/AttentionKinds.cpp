@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace weft::driver {
 namespace {
@@ -293,11 +294,7 @@ PricedKind priceKind(const Request &request, const AttentionSite &site, Attentio
     const Expected<KindFigures> estimated = decideKind(request, site, graph, kind, "none");
     if (!estimated) return priced;
     priced.figures = *estimated;
-    priced.figures->notConsidered =
-        priced.rejection.find("considered only if measured") != std::string::npos
-            ? "considered only if measured, and no profile has it"
-            : priced.rejection;
-    priced.rejection.clear();
+    priced.figures->notConsidered = std::exchange(priced.rejection, "");
   } catch (const Error &error) {
     if (error.kind != ErrorKind::unsupported && error.kind != ErrorKind::badInput) throw;
     priced.rejection = error.what();

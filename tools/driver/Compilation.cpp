@@ -901,6 +901,8 @@ decision::Options Compilation::options(const std::vector<ProposedVariant> &propo
           .memoryTrade = choices.memoryTradeShare(),
           .concurrent = choices.concurrent.value(),
           .softmax = choices.softmax.value(),
+          .earlyStarts = choices.earlyStarts(
+              targetFlags.target.empty() ? prices->device().architecture : targetFlags.target),
           .searchMemory = memory,
           .strict = targetFlags.strict,
           .recall = [known]() -> std::optional<decision::WithoutPins> {

@@ -2,7 +2,7 @@
 #include "tools/driver/ScaledPlan.h"
 
 #include "kernel/Error.h"
-#include "passes/configure/Families.h"
+#include "passes/decide/NearestConfiguration.h"
 #include "plan/Buffers.h"
 #include "plan/PlanChunks.h"
 #include "plan/PlanConfiguration.h"
@@ -24,54 +24,6 @@ namespace {
 /// The most operations that the interpreter is asked for, some seconds of it; more where chunks and
 /// boxes of rows leave no fewer.
 constexpr std::array mostFlop = {4e8, 8e8, 1.6e9};
-
-/// The field of a name, where a plan states it: optional ones other than their default alone.
-const ScheduleField *statedField(const Knobs &knobs, std::string_view name) {
-  const auto &fields = knobs.family().schedule;
-  const auto field = std::ranges::find(fields, name, &ScheduleField::name);
-  if (field == fields.end()) return nullptr;
-  const bool isUsual = field->get(knobs) == field->get(knobs.family().defaults());
-  return field->isOptional && isUsual ? nullptr : &*field;
-}
-
-/// How far knobs are from others: numbers by their ratio, everything else by being another. What
-/// optional fields have by default makes no difference.
-double distance(const Knobs &a, const Knobs &b) {
-  constexpr double another = 4;
-  const auto textOf = [](const Knobs &knobs, const ScheduleField *field) {
-    return field
-               ? valueText(*field, field->get(knobs), [](int axis) { return std::to_string(axis); })
-               : "-";  // as of an axis that is none
-  };
-  double sum = a.family() == b.family() ? 0 : another;
-  for (const ScheduleField &each : a.family().schedule) {
-    const ScheduleField *own = statedField(a, each.name), *other = statedField(b, each.name);
-    constexpr auto integer = ScheduleField::Kind::integer;
-    if (!own) continue;
-    if (own->kind == integer && other && other->kind == integer)
-      sum += std::abs(std::log2((double(own->get(a)) + 1) / (double(other->get(b)) + 1)));
-    else if (textOf(a, own) != textOf(b, other)) sum += another;
-  }
-  return sum;
-}
-
-/// The nearest knobs under the same layouts, of the same family if it has any.
-std::optional<Configuration> nearestLegal(const Kernel &kernel, const Configuration &own,
-                                          const Device &device) {
-  LayoutConstraints constraints;
-  constraints.inputs.assign(own.inputs.begin(), own.inputs.end());
-  constraints.outputs.assign(own.outputs.begin(), own.outputs.end());
-  std::optional<std::pair<double, Configuration>> best;
-  forEachConfiguration(kernel, device, constraints, [&](const Configuration &candidate) {
-    constexpr double otherFamily = 1e6;
-    const double far = distance(own.knobs, candidate.knobs) +
-                       (candidate.knobs.family() == own.knobs.family() ? 0 : otherFamily);
-    if (!best || far < best->first) best.emplace(far, candidate);
-    return true;
-  });
-  if (!best) return std::nullopt;
-  return std::move(best->second);
-}
 
 /// How many indices the whole of a chunked kernel has along the axis, by its region.
 std::map<int, int64_t> chunkedExtents(const Plan &plan) {
@@ -200,7 +152,7 @@ private:
       return;  // the same part of its whole; which views are worth it at these extents is no matter
     if (isLegal(chosen.kernel, chosen.configuration, device)) return;
     const std::optional<Configuration> nearest =
-        nearestLegal(chosen.kernel, chosen.configuration, device);
+        decision::nearestConfiguration(chosen.kernel, chosen.configuration, device);
     if (!nearest)
       throw Error::unsupported("kernel '{}' has no configuration in its layouts at {}", entry.name,
                                printDims(result.dims));

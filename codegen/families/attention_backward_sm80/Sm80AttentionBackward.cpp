@@ -80,6 +80,7 @@ public:
         {"weft::sm80::BackwardTile",
          {{tile, fmt::format("{{.rows = {}, .columns = {}, .stages = {}}}", knobs.tileRows,
                              knobs.tileColumns, knobs.stages)}},
+         "",
          ""});
     addChecks();
     program.body.insert(program.body.end(), gradients.functions.begin(), gradients.functions.end());
@@ -259,7 +260,7 @@ private:
         {"dropoutTransposed", gradients.dropoutTransposed}};
     if (region.storesScores) arguments.push_back({"storeScores", gradients.storeScores});
     const std::string type = isTf32 ? "" : fmt::format("{}, ", cudaNameOf(attention.operandType));
-    program.body.push_back(skeletonCall(
+    program.body.push_back(templateCall(
         fmt::format("weft::sm80::{}<{}{}, {}>", functionName(), type, shape, tile),
         attention.packed ? sequences + ", weft::sm80::BackwardArgs" : "weft::sm80::BackwardArgs",
         arguments));

@@ -224,6 +224,7 @@ private:
                        knobs.tileKeys, knobs.headGroup,
                        hasParts() ? fmt::format(", .headsOfTile = {}", knobs.headsOfTile) : "",
                        knobs.sums == GradientSums::unordered ? ", .areSumsOrdered = false" : "")}},
+           "",
            ""});
       return;
     }
@@ -236,7 +237,7 @@ private:
       text += fmt::format(", .longKeyTiles = {}", orderOfKeys.longTiles);
     if (orderOfQueries.longTiles > 0)
       text += fmt::format(", .longQueryTiles = {}", orderOfQueries.longTiles);
-    program.constants.push_back({"weft::sm90::SplitBackwardTile", {{tile, text + "}"}}, ""});
+    program.constants.push_back({"weft::sm90::SplitBackwardTile", {{tile, text + "}"}}, "", ""});
   }
 
   TileOrder orderOf(TilesOf side) const {
@@ -358,7 +359,7 @@ private:
                                  : attention().packed ? "packedAttentionBackward"
                                                       : "attentionBackward";
     program.body.push_back(
-        skeletonCall(fmt::format("weft::sm90::{}<{}, {}, {}>", function, type, shape, tile),
+        templateCall(fmt::format("weft::sm90::{}<{}, {}, {}>", function, type, shape, tile),
                      fmt::format("{}{}Args", sequences, prefix), arguments));
   }
 

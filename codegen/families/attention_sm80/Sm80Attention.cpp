@@ -159,7 +159,7 @@ private:
           fmt::format(", .packedHeads = {}{}", problem.headsOfGroup,
                       masksDifferInGroup(kernel, region, problem) ? ", .masksDiffer = true" : "");
     if (knobs.splits > 1) text += fmt::format(", .splits = {}", knobs.splits);
-    program.constants.push_back({"weft::sm80::AttentionTile", {{tile, text + "}"}}, ""});
+    program.constants.push_back({"weft::sm80::AttentionTile", {{tile, text + "}"}}, "", ""});
   }
 
   /// Few rows leave registers for several blocks. Of other tiles one block is named so that the
@@ -295,7 +295,7 @@ private:
                           arguments);
     if (problem.packed) arguments.push_back({"sequences", sequences});
     program.body.push_back(
-        skeletonCall(isTf32 ? fmt::format("weft::sm80::tf32Attention<{}, {}>", shape, tile)
+        templateCall(isTf32 ? fmt::format("weft::sm80::tf32Attention<{}, {}>", shape, tile)
                             : fmt::format("weft::sm80::attention<{}, {}, {}>",
                                           cudaNameOf(problem.operandType), shape, tile),
                      "weft::sm80::AttentionArgs", arguments));

@@ -218,7 +218,7 @@ private:
       text +=
           fmt::format(", .packedHeads = {}{}", problem.headsOfGroup,
                       masksDifferInGroup(kernel, region, problem) ? ", .masksDiffer = true" : "");
-    program.constants.push_back({"weft::sm90::AttentionTile", {{tile, text + "}"}}, ""});
+    program.constants.push_back({"weft::sm90::AttentionTile", {{tile, text + "}"}}, "", ""});
   }
 
   /// The order of tiles as a table in device memory, where masks make one.
@@ -318,7 +318,7 @@ private:
     const std::string function = hasPackedSums ? "attentionWithLogSums" : "attention",
                       rowOfSums = hasPackedSums ? addRowOfSums() + ", " : "";
     program.body.push_back(
-        skeletonCall(fmt::format("weft::sm90::{}<{}, {}, {}>", function, type, shape, tile),
+        templateCall(fmt::format("weft::sm90::{}<{}, {}, {}>", function, type, shape, tile),
                      fmt::format("{}weft::sm90::AttentionArgs", rowOfSums), arguments));
   }
 

@@ -68,11 +68,11 @@ std::string subVectorsText(const Kernel &kernel, const Configuration &configurat
                     sums = strides(softmax.sums);
   const std::string members = fmt::format("{{.length = {},\n    .maxima = {},\n    .sums = {}}}",
                                           softmax.length, maxima, sums);
-  constants.push_back({"weft::SubVectors", {{name, members}}, ""});
+  constants.push_back({"weft::SubVectors", {{name, members}}, "", "sub-vectors"});
   return name;
 }
 
-Statement skeletonCall(std::string_view function, std::string_view args,
+Statement templateCall(std::string_view function, std::string_view args,
                        const std::vector<NamedArgument> &arguments) {
   constexpr size_t tensors = 3, mostColumns = 118;
   std::vector<std::string> members;

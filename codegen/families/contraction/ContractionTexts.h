@@ -62,7 +62,7 @@ struct NamedArgument {
 };
 /// "weft::fmaGemm<shape, Tile>(weft::FmaGemmArgs{.a = x, .b = w, .c = y})": in one line, or with A,
 /// B and C in the second and every other argument in its own.
-Statement skeletonCall(std::string_view function, std::string_view args,
+Statement templateCall(std::string_view function, std::string_view args,
                        const std::vector<NamedArgument> &arguments);
 
 /// The launch check that the GEMM of a kernel template has the extents for which tiles and tensor

@@ -97,7 +97,8 @@ Program lowerFmaGemm(const Kernel &kernel, const Configuration &configuration,
       strideB(gemm->batchStrideB), strideB(gemm->strideBk), strideB(gemm->strideBn),
       strideC(gemm->batchStrideC), strideC(gemm->strideCm), strideC(gemm->strideCn));
   const BodyOp &op = kernel.body[0];
-  program.constants.push_back({"weft::FmaGemmShape", {{shape, members}}, ""});
+  program.constants.push_back(
+      {"weft::FmaGemmShape", {{shape, members}}, "", "strides of operands and result"});
   program.constants.push_back({"float", {{scale, floatLiteral(numberOf(op, "scale", 1.0))}}, ""});
   const std::string tileType = fmt::format("weft::FmaGemmTile<{}, {}, {}, {}, {}>", knobs.tileM,
                                            knobs.tileN, knobs.tileK, knobs.threadM, knobs.threadN);
@@ -108,7 +109,7 @@ Program lowerFmaGemm(const Kernel &kernel, const Configuration &configuration,
       {.kind = Statement::Kind::shared,
        .type = fmt::format("weft::GemmKTiles<{}>", tile),
        .name = kTiles},
-      skeletonCall(fmt::format("weft::fmaGemm<{}, {}>", shape, tile), "weft::FmaGemmArgs",
+      templateCall(fmt::format("weft::fmaGemm<{}, {}>", shape, tile), "weft::FmaGemmArgs",
                    {{"a", pointers[inputA]},
                     {"b", pointers[inputB]},
                     {"c", c},

@@ -88,7 +88,7 @@ public:
     nameTensors();
     describeProblem();
     describeTile();
-    callSkeleton();
+    callTemplate();
     // One block is named so that the compiler spends registers and does not spill for more.
     program.launchBounds = fmt::format("{}, 1", sm80Threads(knobs));
     program.launch = {.grid = {sm80Tiles(gemm, knobs), 1, 1},
@@ -162,7 +162,7 @@ private:
         "{{.m = {}, .n = {}, .k = {}, .stages = {}, .warpsM = {}, .warpsN = {}, .groupM = {}}}",
         knobs.tileM, knobs.tileN, knobs.tileK, knobs.stages, knobs.warpsM, knobs.warpsN,
         knobs.groupM);
-    program.constants.push_back({"weft::sm80::Tile", {{tile, members}}, ""});
+    program.constants.push_back({"weft::sm80::Tile", {{tile, members}}, "", ""});
     if (region.isPlain())
       program.constants.push_back({"float", {{scale, floatLiteral(factor())}}, ""});
   }
@@ -177,7 +177,7 @@ private:
 
   double factor() const { return numberOf(kernel.body[region.contraction], "scale", 1.0); }
 
-  void callSkeleton() {
+  void callTemplate() {
     program.body.push_back(evaluate(
         fmt::format("static_assert(weft::sm80::{}<{}, {}>::sharedBytes == {})",
                     isTf32 ? "Tf32TileConfig" : "TileConfig", shape, tile, sharedBytes())));
@@ -195,7 +195,7 @@ private:
     const std::string function =
         isTf32 ? "sm80Tf32Gemm<"
                : fmt::format("{}<{}, ", region.prologue ? "prologueGemm" : "runGemm", type);
-    program.body.push_back(skeletonCall(
+    program.body.push_back(templateCall(
         fmt::format("weft::sm80::{}{}, {}>", function, shape, tile), "weft::sm80::Args",
         {{"a", inputs[gemm.a.input]},
          {"b", inputs[gemm.b.input]},

@@ -98,7 +98,7 @@ public:
       callSingleConsumer();
     } else {
       describeTile();
-      callSkeleton();
+      callTemplate();
     }
     program.launchBounds = fmt::format("{}, 1", sm90Threads(knobs));
     program.launch = {.grid = {sm90Blocks(gemm, knobs), 1, 1},
@@ -257,7 +257,8 @@ private:
          {{name,
            fmt::format("{{.columns = {{{}}}, .rows = {{{}}}, .batch = {{{}}}, .boxRows = {}}}",
                        list(map.columns), list(map.rows), list(map.batch), rows)}},
-         fmt::format("of {}, fastest first", tensor.name)});
+         fmt::format("of {}, fastest first", tensor.name),
+         fmt::format("map of {}, fastest first", tensor.name)});
     return fmt::format("weft::sm90::Strided<{}, {}>", element, name);
   }
   std::string elementOf(const GemmOperand &operand, int tileSide) {
@@ -324,13 +325,13 @@ private:
         knobs.tileM, knobs.tileN, knobs.stages, knobs.epilogueStages, knobs.groupM, knobs.splitK,
         knobs.schedule == Sm90Schedule::pingPong,
         knobs.multicastB == 1 ? "" : fmt::format(", .multicastB = {}", knobs.multicastB));
-    program.constants.push_back({"weft::sm90::Tile", {{tile, members}}, ""});
+    program.constants.push_back({"weft::sm90::Tile", {{tile, members}}, "", ""});
   }
 
   void describeSingleConsumerTile() {
     const std::string members = fmt::format("{{.m = {}, .n = {}, .stages = {}, .splitK = {}}}",
                                             knobs.tileM, knobs.tileN, knobs.stages, knobs.splitK);
-    program.constants.push_back({"weft::sm90::SingleConsumerTile", {{tile, members}}, ""});
+    program.constants.push_back({"weft::sm90::SingleConsumerTile", {{tile, members}}, "", ""});
   }
 
   void callSingleConsumer() {
@@ -352,7 +353,7 @@ private:
     arguments.insert(arguments.begin(), {{"a", tensors[gemm.a.input].text()},
                                          {"b", tensors[gemm.b.input].text()},
                                          {"c", results[0].text()}});
-    program.body.push_back(skeletonCall(
+    program.body.push_back(templateCall(
         fmt::format("weft::sm90::{}<{}>", function, fmt::join(templateArguments, ", ")),
         isSingleConsumer() ? "weft::sm90::SingleConsumerArgs" : "weft::sm90::Args", arguments));
   }
@@ -433,7 +434,8 @@ private:
                        "{}}}",
                        axes[size_t(rotary.pairs)], rotary.turned, rotary.isHalved, rotary.isReverse,
                        hasShortRotations(kernel.body[rotary.op].expression))}},
-         ""});
+         "",
+         "pairs of a rotary embedding"});
     return name;
   }
 
@@ -450,7 +452,7 @@ private:
         terms, fmt::format("{} blocks and maps of these tiles", sm90Blocks(gemm, knobs))));
   }
 
-  void callSkeleton() {
+  void callTemplate() {
     const bool isTransformed = gemm.isAnyTransformed();
     const std::string plan =
         isTransformed ? fmt::format("PrologueConfig<{}, {}, {}>", shape, tile, gemm.a.isTransformed)
@@ -533,7 +535,8 @@ private:
         {"weft::sm90::FactorPlaces",
          {{name, fmt::format("{{.batch = {}, .row = {}, .run = {}, .kTiles = {}}}", batch, row, run,
                              factors.subVector / gemm.depth())}},
-         fmt::format("of {}", tensors[factors.input].name)});
+         fmt::format("of {}", tensors[factors.input].name),
+         fmt::format("places of {}", tensors[factors.input].name)});
     return fmt::format("weft::sm90::KTileFactors<{}>{{{}}}", name, tensors[factors.input].elements);
   }
 

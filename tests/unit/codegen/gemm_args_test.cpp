@@ -1,5 +1,5 @@
-// A GEMM of every family calls its skeleton with one struct of named arguments: those that the
-// kernel has, and nothing in place of the others.
+// A GEMM of every family calls its kernel template with one struct of named arguments: those that
+// the kernel has, and nothing in place of the others.
 #include "codegen/Emit.h"
 #include "kernel/Family.h"
 #include "passes/configure/Families.h"

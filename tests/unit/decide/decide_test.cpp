@@ -75,6 +75,17 @@ TEST_CASE("the decision is the fastest variant, and its plan is built of its pat
   CHECK(secondsOf(*decision, decision->best()) == plan.predictedSeconds);
 }
 
+TEST_CASE("the decided plan says which kernels start early, and no plan is built without") {
+  const Problem problem = twoVariants();
+  for (const auto &[which, early] :
+       {std::pair(EarlyStarts::none, false), {EarlyStarts::all, true}}) {
+    const auto decision = decide(problem, {.earlyStarts = which});
+    REQUIRE(decision);
+    for (const PlanKernel &kernel : nonEmpty(decision->planned.plan.kernels))
+      CHECK(kernel.startsEarly == early);
+  }
+}
+
 TEST_CASE("what nothing can honour is an error as a result, and bad input is thrown") {
   Problem problem = twoVariants();
   CHECK(decide(problem, {.maxMemory = 1, .maxMemoryText = "1"})->best().name == "fuses");

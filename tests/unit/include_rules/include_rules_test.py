@@ -41,6 +41,7 @@ KEYWORDS = 'emulate_keywords.h'
 # What prices, selects or builds plans: functions, a cost model's answer, and selection's tables.
 DECIDING = re.compile(r'\b(?:buildPlan|selectVariants|select::select|planOf|runInChunks|'
                       r'chooseChunks|chooseWithinMemory|chooseByMeasuring|costWithStridedViews|'
+                      r'chooseEarlyStarts|forEachConfiguration\w*|'
                       r'predictGraph|boundOf|memoryUsageEfficiency)\(|(?:\.|->)cost\('
                       r'|\bselect::(?:Prices|LoopTable)\b')
 
@@ -250,7 +251,9 @@ class IncludeRules(unittest.TestCase):
                      'const select::Prices prices(problem, model);',
                      'select::LoopTable table(kernel);', 'predictGraph(plan, order)',
                      'entry.bound = boundOf(cost, kernel, device);',
-                     'memoryUsageEfficiency(cost, device)'):
+                     'memoryUsageEfficiency(cost, device)', 'chooseEarlyStarts(plan, which);',
+                     'forEachConfiguration(kernel, device, {}, visit);',
+                     'forEachConfigurationOf(family, kernel, device, any, visit);'):
             self.assertTrue(DECIDING.search(text), text)
         for text in ('decision::graphOf(plan)', 'chosen.cost.flop', 'compilation.costModel()',
                      'decision::priceAgain(entry, chosen, prices);'):

@@ -50,7 +50,6 @@ int writeDecided(const Compilation &compilation, const DecidedModel &decided,
     writeText(flags, lowered(planned, architecture));
     return 0;
   }
-  chooseEarlyStarts(planned.plan, flags.choices.earlyStarts(architecture));
   const FusionNotes fusionNotes(proposed[decision.best().index]);
   const EmittedPlan emitted = emitKernels(
       planned, architecture, [&](const ChosenKernel &chosen) { return fusionNotes.of(chosen); });

@@ -261,8 +261,8 @@ TEST_CASE("epilogue reductions with too many partial sums are rejected, and smal
   CHECK(best(with) < best(without) * 1.2);
 }
 
-// That the skeleton asks for boxes of just so many rows is what tests/emulate finds: it copies the
-// boxes of these maps.
+// That the kernel template asks for boxes of just so many rows is what tests/emulate finds: it
+// copies the boxes of these maps.
 TEST_CASE("TMA loads an epilogue subtile in several boxes, and stores the result in one") {
   const Kernel kernel =
       gemmBiasDropoutResidual({.b = 8, .j = 512, .i = 1024, .u = 1024}, DType::f16);

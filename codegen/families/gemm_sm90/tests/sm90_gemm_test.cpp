@@ -610,7 +610,7 @@ TEST_CASE(
 }
 
 TEST_CASE("modelled times against an H200's") {
-  // Best of the skeleton's tiles, both operands along k, interleaved with cuBLASLt.
+  // Best of the family's tiles, both operands along k, interleaved with cuBLASLt.
   CHECK(bestMicroseconds(4096, 4096, 4096) == Approx(204).epsilon(0.1));
   CHECK(bestMicroseconds(4096, 3072, 1024) == Approx(40.0).epsilon(0.15));
   CHECK(bestMicroseconds(4096, 1024, 1024) == Approx(15.2).epsilon(0.15));
