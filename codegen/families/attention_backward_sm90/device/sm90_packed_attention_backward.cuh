@@ -96,8 +96,9 @@ struct PackedScoreGradients {
                                                        int head, int query, int key,
                                                        bool isKept) const {
     const int tokens = sequences.of(head).count;
-    if (query >= tokens || key >= tokens) return {0, 0};
-    return gradients(score, dKept, row, head, query, key, isKept);
+    const ScoreGradients own = gradients(score, dKept, row, head, query, key, isKept);
+    const bool isInside = query < tokens && key < tokens;  // no branch: loads are those of a block
+    return {isInside ? own.kept : 0.0f, isInside ? own.dScore : 0.0f};
   }
 };
 
