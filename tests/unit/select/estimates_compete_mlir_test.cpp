@@ -76,16 +76,19 @@ Chosen choose(const Layer &layer, const std::string &profile) {
           .decision = std::move(decision)};
 }
 
+/// As the search adds it up, transposes like all kernels by these prices; packing parameters when
+/// they are loaded takes nothing.
 double pricedBy(const CostModel &prices, const Chosen &chosen) {
   const select::Selection &selection = chosen.decision.variants.front().selection;
+  const select::Problem &problem = selection.problem();
   double sum = 0;
-  for (const select::Step &step : selection.best().steps)
-    sum += step.candidate < 0 || step.cost.seconds <= 0
-               ? step.cost.seconds
-               : prices
-                     .cost(selection.problem().candidates[size_t(step.candidate)].kernel,
-                           step.configuration)
-                     .seconds;
+  for (const select::Step &step : selection.best().steps) {
+    if (step.cost.seconds <= 0) continue;
+    const Kernel kernel = step.candidate < 0
+                              ? select::transposeKernel(problem.tensors[size_t(step.tensor)])
+                              : problem.candidates[size_t(step.candidate)].kernel;
+    sum += prices.cost(kernel, step.configuration).seconds;
+  }
   return sum;
 }
 
@@ -98,6 +101,6 @@ TEST_CASE("with a profile no plan is slower than without, priced by the profile"
     INFO(layer.name());
     const double with = pricedBy(*prices, choose(layer, "")),
                  without = pricedBy(*prices, choose(layer, "none"));
-    CHECK(with <= without * 1.005);
+    CHECK(with <= without * (1 + 1e-9));  // sums of the same prices in another order
   }
 }
