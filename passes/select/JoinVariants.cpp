@@ -3,6 +3,7 @@
 // candidate lies on one side.
 #include "passes/select/JoinVariants.h"
 
+#include "passes/select/Graph.h"
 #include "passes/select/OpSet.h"
 
 #include <fmt/format.h>
@@ -186,7 +187,7 @@ std::optional<std::set<std::string>> commonResults(const std::vector<Cutter> &va
 class Joiner {
 public:
   explicit Joiner(const Problem &first) {
-    joint.name = first.name;
+    joint.name = "combinations";
     joint.entryPoints = first.entryPoints;
   }
 
@@ -311,20 +312,61 @@ std::optional<JoinedVariants> joinVariants(const std::vector<const Problem *> &v
   return result;
 }
 
-std::vector<size_t> variantsIn(const JoinedVariants &joined, const SelectionResult &plan) {
+std::vector<size_t> variantsIn(const JoinedVariants &joined, const Selection &of) {
   std::vector<size_t> siteOf(joined.problem.ops.size()), alternativeOf(joined.problem.ops.size());
   for (size_t site = 0; site < joined.problem.sites.size(); ++site)
     for (size_t one = 0; one < joined.problem.sites[site].size(); ++one)
       for (const int op : joined.problem.sites[site][one])
         siteOf[static_cast<size_t>(op)] = site, alternativeOf[static_cast<size_t>(op)] = one;
   std::vector<size_t> result(joined.problem.sites.size(), 0);
-  for (const Step &step : plan.steps)
+  for (const Step &step : of.best().steps)
     if (step.candidate >= 0)
-      for (const int op : joined.problem.candidates[static_cast<size_t>(step.candidate)].ops)
+      for (const int op : of.problem().candidates[static_cast<size_t>(step.candidate)].ops)
         result[siteOf[static_cast<size_t>(op)]] =
             joined
                 .variantOf[siteOf[static_cast<size_t>(op)]][alternativeOf[static_cast<size_t>(op)]];
   return result;
+}
+
+std::vector<size_t> plainest(const JoinedVariants &joined, const Selection &of) {
+  std::vector<size_t> chosen = variantsIn(joined, of);
+  const Selection::Graph &graph = *of.graph;
+  const Sites &sites = graph.lattice->sites();
+  const auto secondsOf = [&](const std::vector<size_t> &variantOfSite) {
+    std::vector<bool> isOther;
+    for (const Candidate &candidate : graph.problem.candidates)
+      isOther.push_back(std::ranges::any_of(candidate.ops, [&](int op) {
+        const auto site = static_cast<size_t>(sites.siteOf(op));
+        return sites.alternativeOf(op) != joined.alternativeOf[site][variantOfSite[site]];
+      }));
+    return shortestOver(graph, [&](const Edge &edge) {
+      return edge.candidate < 0 || !isOther[static_cast<size_t>(edge.candidate)];
+    });
+  };
+  constexpr double sameTime = 1 + 1e-9;
+  const double most = of.best().seconds * sameTime;
+  const auto alikeAt = [&](size_t site, size_t variant) {
+    return joined.alternativeOf[site][variant] == joined.alternativeOf[site][chosen[site]];
+  };
+  size_t nearest = 0;
+  std::ptrdiff_t mostAlike = -1;
+  for (size_t v = 0; v < joined.alternativeOf.front().size(); ++v) {
+    std::ptrdiff_t alike = 0;
+    for (size_t site = 0; site < chosen.size(); ++site) alike += alikeAt(site, v);
+    if (alike > mostAlike) nearest = v, mostAlike = alike;
+    if (secondsOf(std::vector<size_t>(chosen.size(), v)) <= most)
+      return std::vector<size_t>(chosen.size(), v);
+  }
+  for (size_t site = 0; site < chosen.size(); ++site) {
+    if (alikeAt(site, nearest)) {
+      chosen[site] = nearest;
+      continue;
+    }
+    std::vector<size_t> plainer = chosen;
+    plainer[site] = nearest;
+    if (secondsOf(plainer) <= most) chosen = std::move(plainer);
+  }
+  return chosen;
 }
 
 std::optional<size_t> variantWith(const JoinedVariants &joined,

@@ -38,8 +38,13 @@ std::vector<int> partsOf(const Problem &problem, const std::set<std::string> &ma
 std::optional<JoinedVariants> joinVariants(const std::vector<const Problem *> &variants,
                                            const std::vector<std::set<std::string>> &mayCross);
 
-/// What a plan of the joint problem has at each site: a variant.
-std::vector<size_t> variantsIn(const JoinedVariants &joined, const SelectionResult &plan);
+/// What the best plan of the joint problem, or of some of its candidates, has at each site: a
+/// variant.
+std::vector<size_t> variantsIn(const JoinedVariants &joined, const Selection &of);
+
+/// The same with as few changes as possible from one of the variants, where that costs nothing.
+/// `of`: the selection of the joint problem.
+std::vector<size_t> plainest(const JoinedVariants &joined, const Selection &of);
 
 /// The one variant that has all these forms, if there is one.
 std::optional<size_t> variantWith(const JoinedVariants &joined,

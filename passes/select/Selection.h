@@ -142,6 +142,7 @@ struct Statistics {
       0;  ///< size of the space they are from: all legal layouts x knobs of all candidates
   int64_t kernels = 0;            ///< candidates
   int64_t states = 0, edges = 0;  ///< of the selection graph
+  int64_t peakStates = 0;         ///< kept at one set of finished ops, at most
   int64_t dominated = 0, beamCut = 0;
   int64_t work = 0;  ///< of the passes of the search, as Options::searchWork counts it
   bool isProven =

@@ -153,7 +153,7 @@ TEST_CASE("the plan of all alternatives is the best over every combination, and 
         select::selectAmongAlternatives(all->problem, shared, everything());
     CHECK(narrowed.best().seconds == Approx(best).epsilon(1e-12));
     // The combination by itself takes what the joint plan says.
-    const std::vector<size_t> chosen = select::variantsIn(*all, together.best());
+    const std::vector<size_t> chosen = select::variantsIn(*all, narrowed);
     mixed += !select::variantWith(*all, chosen);
 
     select::Statistics statistics;
