@@ -595,8 +595,11 @@ void Compilation::checkChoicesHold(const std::vector<ProposedVariant> &rewritten
         choices.stacking.text,
         reasonOf(rewritten.front().stackings, "no two contractions of parameters read one tensor"));
   const NormChoice norms = choices.norms.value();
-  if ((norms == NormChoice::decomposed && !has(Rewrite::Kind::decomposeNorms)) ||
-      (norms == NormChoice::deferred && !has(Rewrite::Kind::deferNorms)))
+  // A graph that trains had its norms decomposed before it was differentiated.
+  const bool isDifferentiated = graphOf(*rewritten.front().module)->hasAttr(savedName);
+  if (!isDifferentiated && (norms == NormChoice::decomposed || norms == NormChoice::deferred) &&
+      !has(norms == NormChoice::decomposed ? Rewrite::Kind::decomposeNorms
+                                           : Rewrite::Kind::deferNorms))
     throw Error::unsupported(
         "--norms {}: no norm can be {}: {}; nearest is --norms auto", choices.norms.text,
         choices.norms.text,
@@ -923,7 +926,7 @@ ProposedVariant Compilation::combined(const std::vector<ProposedVariant> &varian
       lastOf[result.rewriteOfOp.back()] = writtenName(ops[op]->getResult(0));
   }
   // A rewrite that a variant makes everywhere is named with the last tensor that it writes here.
-  const auto isMade = [&](const Rewrite &rewrite, const ProposedVariant &variant) {
+  const auto isPresent = [&](const Rewrite &rewrite, const ProposedVariant &variant) {
     const std::string own = text(rewrite);
     if (lastOf.contains(own)) return true;
     if (rewrite.kind == Rewrite::Kind::recompute) {
@@ -943,7 +946,7 @@ ProposedVariant Compilation::combined(const std::vector<ProposedVariant> &varian
     for (const Rewrite &rewrite : variants[v].rewrites) {
       if (std::ranges::count(result.rewrites, rewrite) > 0) continue;
       const bool isImported = std::ranges::count(imported.front().rewrites, rewrite) > 0;
-      if (!isImported && !isMade(rewrite, variants[v])) continue;
+      if (!isImported && !isPresent(rewrite, variants[v])) continue;
       result.rewrites.push_back(rewrite);
       const bool isWhole = std::ranges::all_of(used, [&](size_t other) {
         return std::ranges::count(variants[other].rewrites, rewrite) > 0;
