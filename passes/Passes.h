@@ -38,6 +38,9 @@ struct Variant {
   std::vector<std::string> unfused = {};
   int64_t leftOut =
       0;  ///< variants that VariantOptions::most did not admit, of all; the same in each
+  /// Where groups of projections in different parts of the graph are stacked alike, a projection of
+  /// each part that has some, by the name of its result; the same in each variant.
+  std::vector<std::string> projectionOfPart = {};
 };
 struct VariantOptions {
   AttentionChoice attention = AttentionChoice::automatic;
@@ -52,8 +55,12 @@ struct VariantOptions {
   /// Whether one takes its backward pass. Where none does, a trained attention is fused only if
   /// that is asked for.
   bool canFuseAttentionBackward = true;
-  /// Where the ways to stack all groups of projections, with those of softmax, are more, all groups
-  /// are stacked alike; and what is still more is left out.
+  /// By op number, in which part of the graph it is. Groups in different parts are stacked alike:
+  /// the search combines what the variants have in each (CombineVariants.h). Asked where there are
+  /// several groups; nothing: all is one part.
+  std::function<std::vector<int>(mlir::ModuleOp)> partOfOp = {};
+  /// Where the ways to stack all groups of a part, with those of softmax, are more, all groups are
+  /// stacked alike; and what is still more is left out.
   int64_t most = std::numeric_limits<int64_t>::max();
 };
 /// Throws Error(unsupported) where fused attention is asked for and no softmax of the graph, or no

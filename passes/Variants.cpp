@@ -1,7 +1,8 @@
-// Variants of the whole graph: all combinations of the choices that reach across it. Each is a
-// rewritten clone; the selector solves each alone, and the fastest wins. There are a few dozen at
-// most: a group of projections is stacked in up to four ways, and in a backward pass in up to seven
-// more for each; attention has four forms; saved tensors are recomputed one by one and all
+// Variants of the whole graph: the combinations of the choices in one part of it, made in all parts
+// alike. Each is a rewritten clone. The selector solves each alone, and all together as one problem
+// (select/JoinVariants.h), in which every part has a choice of its variants. There are a few dozen
+// at most: a group of projections is stacked in up to four ways, and in a backward pass in up to
+// seven more for each; attention has four forms; saved tensors are recomputed one by one and all
 // together; norms are decomposed if an option says so. Choices that matter little to each other are
 // not multiplied.
 #include "kernel/Error.h"
@@ -75,6 +76,51 @@ std::vector<std::vector<Choice>> alike(const std::vector<std::vector<Choice>> &l
   return result;
 }
 
+bool isDifferentiated(GraphOp graph) { return graph->hasAttr(savedName); }
+
+/// Of each group, which others are in the same part of the graph: numbers from 0.
+std::vector<size_t> partsOfGroups(mlir::ModuleOp module, GraphOp graph,
+                                  const std::vector<ProjectionGroup> &groups,
+                                  const VariantOptions &options) {
+  std::vector<size_t> result(groups.size(), 0);
+  if (groups.size() < 2 || !options.partOfOp || isDifferentiated(graph)) return result;
+  const std::vector<int> partOf = options.partOfOp(module);
+  std::map<mlir::Operation *, int> parts;
+  for (mlir::Operation *op : numberedOps(graph)) parts[op] = partOf.at(parts.size());
+  // First and last part of each group; groups whose parts overlap are in one.
+  std::vector<std::tuple<int, int, size_t>> ranges;
+  for (size_t index = 0; index < groups.size(); ++index) {
+    std::vector<int> own;
+    for (ContractOp projection : groups[index].projections)
+      own.push_back(parts.at(projection.getOperation()));
+    const auto [least, most] = std::ranges::minmax(own);
+    ranges.emplace_back(least, most, index);
+  }
+  std::sort(ranges.begin(), ranges.end());
+  size_t part = 0;
+  int end = std::get<1>(ranges.front());
+  for (const auto &[first, last, index] : ranges) {
+    if (first > end) ++part;
+    end = std::max(end, last);
+    result[index] = part;
+  }
+  return result;
+}
+
+/// The first way of every part, the second, ..; the last one of those that have fewer.
+std::vector<std::vector<Choice>> alikeInParts(
+    const std::vector<std::vector<std::vector<Choice>>> &ofParts) {
+  size_t most = 0;
+  for (const std::vector<std::vector<Choice>> &ways : ofParts) most = std::max(most, ways.size());
+  std::vector<std::vector<Choice>> result(most);
+  for (size_t index = 0; index < most; ++index)
+    for (const std::vector<std::vector<Choice>> &ways : ofParts) {
+      const std::vector<Choice> &way = ways[std::min(index, ways.size() - 1)];
+      result[index].insert(result[index].end(), way.begin(), way.end());
+    }
+  return result;
+}
+
 std::vector<std::vector<Choice>> product(const std::vector<std::vector<Choice>> &lists) {
   std::vector<std::vector<Choice>> result{{}};
   for (const std::vector<Choice> &list : lists) {
@@ -101,8 +147,6 @@ std::vector<SoftmaxOp> softmaxesOf(GraphOp graph) {
 }
 
 enum class AttentionForm : uint8_t { unfused, decomposed, recomposed, fused };
-
-bool isDifferentiated(GraphOp graph) { return graph->hasAttr(savedName); }
 
 /// Which op keeps the softmax from its fold as the graph stands; empty if none does.
 std::string otherReaders(SoftmaxOp softmax) {
@@ -413,14 +457,22 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
   const std::vector<GradientStackings> gradients = gradientChoices(groups, options.stacking);
   const std::vector<std::vector<size_t>> recomputations =
       recomputeChoices(graph, options.recompute);
-  const int64_t ways = countGemms(stackings),
-                mostWays = options.most / static_cast<int64_t>(forms.size());
-  const std::vector<std::vector<Choice>> forward =
-      ways > std::max<int64_t>(1, mostWays) ? alike(stackings) : product(stackings);
-  int64_t leftOut =
-      ways > static_cast<int64_t>(forward.size())
-          ? (ways - static_cast<int64_t>(forward.size())) * static_cast<int64_t>(forms.size())
-          : 0;
+  const int64_t mostWays = std::max<int64_t>(1, options.most / static_cast<int64_t>(forms.size()));
+  const std::vector<size_t> partOfGroup = partsOfGroups(module, graph, groups, options);
+  const size_t parts =
+      partOfGroup.empty() ? 1 : *std::max_element(partOfGroup.begin(), partOfGroup.end()) + 1;
+  std::vector<std::vector<std::vector<Choice>>> ofParts;  // every part's ways
+  int64_t leftOut = 0;
+  for (size_t part = 0; part < parts; ++part) {
+    std::vector<std::vector<Choice>> own;
+    for (size_t index = 0; index < groups.size(); ++index)
+      if (partOfGroup[index] == part) own.push_back(stackings[index]);
+    const int64_t ways = countGemms(own);
+    ofParts.push_back(ways > mostWays ? alike(own) : product(own));
+    leftOut +=
+        (ways - static_cast<int64_t>(ofParts.back().size())) * static_cast<int64_t>(forms.size());
+  }
+  const std::vector<std::vector<Choice>> forward = alikeInParts(ofParts);
   std::optional<NormSteps> normSteps;
   if (options.norms == NormChoice::decomposed || options.norms == NormChoice::deferred)
     normSteps = options.norms == NormChoice::deferred ? NormSteps::deferred : NormSteps::decomposed;
@@ -485,7 +537,16 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
     if (options.norms == NormChoice::automatic && hasDecomposableNorm(graph, steps))
       for (const AttentionForm form : besideNorms)
         for (size_t index : beside) add(forward[index], gradients.front(), {}, form, steps);
-  for (Variant &variant : variants) variant.leftOut = leftOut;
+  std::vector<std::string> projectionOfPart;
+  for (size_t part = 0; parts > 1 && part < parts; ++part) {
+    const auto group = std::ranges::find(partOfGroup, part) - partOfGroup.begin();
+    ContractOp projection = groups[static_cast<size_t>(group)].projections.front();
+    projectionOfPart.push_back(writtenName(projection.getResult()));
+  }
+  for (Variant &variant : variants) {
+    variant.leftOut = leftOut;
+    variant.projectionOfPart = projectionOfPart;
+  }
   return variants;
 }
 

@@ -177,6 +177,10 @@ Decision selectAll(const Problem &problem, const Options &options, const std::ve
   }
   // Of what was not even proposed nothing is known.
   result.lowerBound = result.searchCuts.empty() ? selections.lowerBound : 0;
+  if (problem.boundOfCombinations)
+    result.lowerBound = std::min(result.lowerBound, *problem.boundOfCombinations);
+  result.searchCuts.insert(result.searchCuts.end(), problem.cutsOfCombinations.begin(),
+                           problem.cutsOfCombinations.end());
   for (size_t n = 0; n < askedOf.size(); ++n) {
     const Variant &variant = variants[askedOf[n]];
     if (selections.solved[n])

@@ -38,6 +38,10 @@ struct Problem {
   std::vector<Variant> variants;
   PlanContext context;
   int64_t leftOut = 0;  ///< variants that the memory of the search did not admit
+  /// Seconds that no combination of what the variants have in parts of the graph beats, by kernels
+  /// alone; nothing where each combination is a variant.
+  std::optional<double> boundOfCombinations = {};
+  std::vector<std::string> cutsOfCombinations = {};  ///< what the search of these left out
   /// The tensors of all variants that the graph has, whatever the flags leave of them; for
   /// messages.
   std::function<std::vector<select::Problem>()> everyVariant;

@@ -10,6 +10,11 @@
 // kernel that is ready, and `NextCandidates` follows just these steps. So every partition is a
 // path, and of its many permutations few. The order is thus chosen by the number of layers that it
 // leads to.
+//
+// Alternatives. Where the op to look at belongs to a site of which nothing is finished, a plan may
+// have any of its alternatives, and with each its first op: the kernels with these come next. With
+// the first kernel of one alternative the ops of all others count as finished, so that those of
+// sites that lie behind are one set, whichever way they were computed.
 #include "passes/select/FinishedOpLattice.h"
 
 #include "passes/select/OpOrder.h"
@@ -28,10 +33,12 @@ class NextCandidates {
 public:
   /// `opsOf`, `needs`: by candidate; `candidatesOf`: by op.
   NextCandidates(const std::vector<int> &order, const std::vector<OpSet> &opsOf,
-                 const std::vector<OpSet> &needs, const std::vector<std::vector<int>> &candidatesOf)
+                 const std::vector<OpSet> &needs, const std::vector<std::vector<int>> &candidatesOf,
+                 const Sites &sites)
       : length((order.size() + 63) / 64),
         placeOf(order.size()),
         candidatesAt(order.size()),
+        siteAt(order.size(), -1),
         visits(order.size()) {
     for (size_t place = 0; place < order.size(); ++place)
       placeOf[static_cast<size_t>(order[place])] = place;
@@ -40,6 +47,20 @@ public:
         candidatesAt[place].push_back(static_cast<size_t>(candidate));
     for (const OpSet &ops : opsOf) append(ops, own);
     for (const OpSet &ops : needs) append(ops, needed);
+    for (size_t site = 0; site < sites.count(); ++site) {
+      const int number = static_cast<int>(site);
+      append(sites.opsOfSite(number), opsOfSites);
+      std::vector<size_t> &firsts = firstsOf.emplace_back();
+      for (size_t one = 0; one < sites.alternativesOf(number); ++one) {
+        size_t first = order.size();
+        for (const int op : sites.ops(number, one).members()) {
+          const size_t place = placeOf[static_cast<size_t>(op)];
+          if (sites.alternativesOf(number) > 1) siteAt[place] = number;
+          first = std::min(first, place);
+        }
+        firsts.push_back(first);
+      }
+    }
   }
 
   /// Of an incomplete set; ascending.
@@ -68,9 +89,26 @@ private:
     }
   }
 
+  /// Whether none of the site's ops is finished or reserved.
+  bool isOpen(int site, size_t first) const {
+    const uint64_t *ops = &opsOfSites[static_cast<size_t>(site) * length];
+    for (size_t word = 0; word < length; ++word)
+      if (ops[word] & (finished[word] | reserved[first + word])) return false;
+    return true;
+  }
+
+  /// The first op of every alternative where the op at `place` is of an open site, else that op.
+  void collect(size_t place, size_t first) {
+    if (const int site = siteAt[place]; site >= 0 && isOpen(site, first)) {
+      for (const size_t other : firstsOf[static_cast<size_t>(site)]) collectAt(other, first);
+      return;
+    }
+    collectAt(place, first);
+  }
+
   /// Candidates with the op at `place` outside the reserved ops: those that are ready, else what
   /// they wait for. `first`: of the words of the reserved ops, which stay for later visits.
-  void collect(size_t place, size_t first) {
+  void collectAt(size_t place, size_t first) {
     if (reserved[first + place / 64] >> (place % 64) & 1) return;  // waits for itself: not convex
     // More reserved ops leave fewer candidates at every step.
     for (const size_t earlier : visits[place])
@@ -106,7 +144,10 @@ private:
   const size_t length;  ///< words of a set
   std::vector<size_t> placeOf;
   std::vector<std::vector<size_t>> candidatesAt;
-  std::vector<uint64_t> own, needed;  ///< sets by candidate
+  std::vector<int> siteAt;  ///< by place: its site, if that has alternatives; else -1
+  std::vector<std::vector<size_t>> firstsOf;  ///< by site: the first place of every alternative
+  std::vector<uint64_t> own, needed;          ///< sets by candidate
+  std::vector<uint64_t> opsOfSites;           ///< sets by site
   std::vector<uint64_t> finished, reserved;
   std::vector<std::vector<size_t>> visits;  ///< by place: first words of what was reserved
   std::vector<size_t> visited;              ///< places with visits
@@ -116,7 +157,7 @@ private:
 }  // namespace
 
 FinishedOpLattice::FinishedOpLattice(const Problem &problem, const Prices &prices, int64_t most)
-    : problem(problem), prices(prices) {
+    : problem(problem), prices(prices), siteMap(problem) {
   findDependencies();
   std::vector<bool> isLeftOut(problem.candidates.size(), false);
   const std::vector<int> dispensable = leastGainFirst();
@@ -172,7 +213,17 @@ double FinishedOpLattice::boundOfAll() const {
                      prices.candidate(static_cast<int>(c)).bestSeconds /
                          static_cast<double>(problem.candidates[c].ops.size()));
   double sum = 0;
-  for (const double seconds : least) sum += seconds;
+  for (size_t op = 0; op < least.size(); ++op)
+    if (siteMap.siteOf(static_cast<int>(op)) < 0) sum += least[op];
+  for (int site = 0; site < static_cast<int>(siteMap.count()); ++site) {
+    double cheapest = infinite;
+    for (size_t one = 0; one < siteMap.alternativesOf(site); ++one) {
+      double ofOne = 0;
+      for (const int op : siteMap.ops(site, one).members()) ofOne += least[static_cast<size_t>(op)];
+      cheapest = std::min(cheapest, ofOne);
+    }
+    sum += cheapest;
+  }
   return sum;
 }
 
@@ -180,39 +231,75 @@ void FinishedOpLattice::findDependencies() {
   const size_t count = problem.ops.size();
   ancestors.resize(count);
   consumers.resize(problem.tensors.size());
-  producers.resize(problem.tensors.size(), -1);
+  producers.resize(problem.tensors.size());
   for (size_t op = 0; op < count; ++op) {
     for (int tensor : problem.opInputs[op]) {
       consumers[static_cast<size_t>(tensor)].insert(static_cast<int>(op));
-      const int before = producers[static_cast<size_t>(tensor)];
-      if (before < 0) continue;
-      ancestors[op] = ancestors[op] | ancestors[static_cast<size_t>(before)];
-      ancestors[op].insert(before);
+      for (const int before : producers[static_cast<size_t>(tensor)].members()) {
+        ancestors[op] = ancestors[op] | ancestors[static_cast<size_t>(before)];
+        ancestors[op].insert(before);
+      }
     }
     for (int tensor : problem.opOutputs[op])
-      producers[static_cast<size_t>(tensor)] = static_cast<int>(op);
+      producers[static_cast<size_t>(tensor)].insert(static_cast<int>(op));
   }
   for (const Candidate &candidate : problem.candidates) {
     const OpSet own(candidate.ops);
     OpSet needed;
     for (int op : candidate.ops) needed = needed | ancestors[static_cast<size_t>(op)];
+    const OpSet unnecessary = siteMap.unnecessaryBeside(candidate.ops);
     opsOf.push_back(own);
-    needs.push_back(needed - own);
+    needs.push_back(needed - own - unnecessary);
+    finishedBy.push_back(own | unnecessary);
   }
 }
 
-void FinishedOpLattice::chooseOrder() {
-  const size_t count = problem.ops.size();
-  std::vector<OpSet> kernels, direct(count);
+/// `ops`: such as hold no part of a kernel, ascending.
+std::vector<int> FinishedOpLattice::orderOf(const std::vector<int> &ops) const {
+  std::vector<int> numbers(problem.ops.size(), -1);
+  for (size_t n = 0; n < ops.size(); ++n)
+    numbers[static_cast<size_t>(ops[n])] = static_cast<int>(n);
+  std::vector<OpSet> kernels, direct(ops.size());
   std::set<int> offered;
-  for (const std::vector<int> &candidates : candidatesOf)
-    offered.insert(candidates.begin(), candidates.end());
-  for (const int candidate : offered) kernels.push_back(opsOf[static_cast<size_t>(candidate)]);
-  for (size_t op = 0; op < count; ++op)
-    for (int tensor : problem.opInputs[op])
-      if (const int producer = producers[static_cast<size_t>(tensor)]; producer >= 0)
-        direct[op].insert(producer);
-  order = compactOrder(kernels, direct);
+  for (const int op : ops)
+    offered.insert(candidatesOf[static_cast<size_t>(op)].begin(),
+                   candidatesOf[static_cast<size_t>(op)].end());
+  for (const int candidate : offered) {
+    OpSet &kernel = kernels.emplace_back();
+    for (const int op : problem.candidates[static_cast<size_t>(candidate)].ops)
+      kernel.insert(numbers[static_cast<size_t>(op)]);
+  }
+  for (const int op : ops)
+    for (const int tensor : problem.opInputs[static_cast<size_t>(op)])
+      for (const int producer : producers[static_cast<size_t>(tensor)].members())
+        if (const int number = numbers[static_cast<size_t>(producer)]; number >= 0)
+          direct[static_cast<size_t>(numbers[static_cast<size_t>(op)])].insert(number);
+  std::vector<int> result;
+  for (const int number : compactOrder(kernels, direct))
+    result.push_back(ops[static_cast<size_t>(number)]);
+  return result;
+}
+
+/// Where kernels stay within alternatives, each has an order by itself: one after another, as sites
+/// stand, which takes time in proportion to their number.
+void FinishedOpLattice::chooseOrder() {
+  std::vector<std::vector<int>> groups;
+  size_t held = 0;
+  for (int site = 0; site < static_cast<int>(siteMap.count()); ++site)
+    for (size_t one = 0; one < siteMap.alternativesOf(site); ++one) {
+      groups.push_back(siteMap.ops(site, one).members());
+      held += groups.back().size();
+    }
+  const bool isWithin = std::ranges::all_of(problem.candidates, [&](const Candidate &candidate) {
+    return std::ranges::all_of(candidate.ops, [&](int op) {
+      return siteMap.siteOf(op) == siteMap.siteOf(candidate.ops.front());
+    });
+  });
+  if (held != problem.ops.size() || !isWithin)
+    groups = {OpSet::firstOps(static_cast<int>(problem.ops.size())).members()};
+  order.clear();
+  for (const std::vector<int> &group : groups)
+    for (const int op : orderOf(group)) order.push_back(op);
 }
 
 /// False as soon as what it holds takes more than `most` bytes; a way counts with a set, since what
@@ -225,7 +312,7 @@ bool FinishedOpLattice::openLayers(int64_t most) {
   constexpr int64_t bytesOfTracked =
       int64_t(sizeof(int) + sizeof(double) * maximumLayouts);  // a sum each (LagrangianBound.h)
   int64_t bytes = 0;
-  NextCandidates nextCandidates(order, opsOf, needs, candidatesOf);
+  NextCandidates nextCandidates(order, opsOf, needs, candidatesOf, siteMap);
   // Layers as they are numbered. Kernels finish at least one op, so a set has all its ways in
   // before it is looked at.
   struct Opened {
@@ -243,7 +330,7 @@ bool FinishedOpLattice::openLayers(int64_t most) {
     if (isComplete(all.back())) continue;
     for (const int candidate : nextCandidates.after(finished)) {
       bytes += bytesOfWay;
-      OpSet target = finished | opsOf[static_cast<size_t>(candidate)];
+      OpSet target = finished | finishedBy[static_cast<size_t>(candidate)];
       const int size = target.size();
       layer.next.emplace_back(candidate,
                               &opened.try_emplace({size, std::move(target)}).first->second);
@@ -269,8 +356,8 @@ void FinishedOpLattice::findBounds() {
 
 bool FinishedOpLattice::isLive(int tensor, const OpSet &finished) const {
   const Tensor &facts = problem.tensors[static_cast<size_t>(tensor)];
-  const int producer = producers[static_cast<size_t>(tensor)];
-  if (producer >= 0 ? !finished.contains(producer) : !facts.isArgument) return false;
+  const OpSet &writers = producers[static_cast<size_t>(tensor)];
+  if (writers.isEmpty() ? !facts.isArgument : !finished.containsAll(writers)) return false;
   return facts.isResult || !finished.containsAll(consumers[static_cast<size_t>(tensor)]);
 }
 

@@ -1,6 +1,6 @@
-// The layers of the selection graph: sets of finished ops, and the kernels that lead from one to
-// another. Layouts are ignored here, so the cheapest way from a layer to the end is a lower bound
-// for every state of that layer.
+// The layers of the selection graph: sets of finished or unnecessary ops, and the kernels that lead
+// from one to another. Layouts are ignored here, so the cheapest way from a layer to the end is a
+// lower bound for every state of that layer.
 //
 // Invariant: layers are sorted by the number of finished ops, the empty set first; transitions go
 // forward.
@@ -8,6 +8,7 @@
 
 #include "passes/select/OpSet.h"
 #include "passes/select/Prices.h"
+#include "passes/select/Sites.h"
 
 #include <limits>
 #include <map>
@@ -47,10 +48,12 @@ public:
   }
   /// Whether the bytes of a tensor count as the plan's own.
   bool isTemporary(int tensor) const;
+  const Sites &sites() const { return siteMap; }
 
 private:
   void findDependencies();
   void chooseOrder();
+  std::vector<int> orderOf(const std::vector<int> &ops) const;
   std::vector<int> leastGainFirst() const;
   void offer(const std::vector<bool> &isLeftOut);
   bool openLayers(int64_t most);
@@ -60,9 +63,11 @@ private:
 
   const Problem &problem;
   const Prices &prices;
+  const Sites siteMap;
   std::vector<OpSet> ancestors, consumers, opsOf, needs;
-  std::vector<int> producers;
-  std::vector<int> order;  ///< of ops
+  std::vector<OpSet> finishedBy;  ///< candidate: its ops and those that it makes unnecessary
+  std::vector<OpSet> producers;   ///< tensor: one op an alternative of a site
+  std::vector<int> order;         ///< of ops
   std::vector<std::vector<int>> candidatesOf;
   int64_t leftOutCount = 0;
   std::vector<Layer> all;

@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <map>
 #include <set>
 #include <span>
 #include <utility>
@@ -50,26 +51,88 @@ LagrangianBound::LagrangianBound(const Problem &problem, const Prices &prices,
   best = solve(std::vector<double>(count, 0.0), slopes);
 }
 
+/// By reader of a tensor its ops: one, or of a site one of every alternative. The same op of
+/// several alternatives, by its text, is one reader.
+std::vector<std::vector<int>> LagrangianBound::readingOps(int tensor) const {
+  const Sites &sites = lattice.sites();
+  std::vector<std::vector<int>> result;
+  std::map<int, std::vector<std::vector<int>>> ofSites;  // by alternative
+  std::set<std::pair<int, size_t>> writtenIn;
+  bool isWrittenOutside = problem.tensors[static_cast<size_t>(tensor)].isArgument;
+  for (size_t op = 0; op < problem.ops.size(); ++op)
+    if (contains(problem.opOutputs[op], tensor)) {
+      const int site = sites.siteOf(static_cast<int>(op));
+      if (site < 0) isWrittenOutside = true;
+      else writtenIn.insert({site, sites.alternativeOf(static_cast<int>(op))});
+    }
+  for (size_t number = 0; number < problem.ops.size(); ++number) {
+    if (!contains(problem.opInputs[number], tensor)) continue;
+    const int op = static_cast<int>(number), site = sites.siteOf(op);
+    const bool isBesideWriter = !isWrittenOutside && writtenIn.size() == 1 &&
+                                writtenIn.contains({site, sites.alternativeOf(op)});
+    if (site < 0 || sites.alternativesOf(site) == 1 || isBesideWriter) {
+      result.push_back({op});
+      continue;
+    }
+    std::vector<std::vector<int>> &alternatives = ofSites[site];
+    alternatives.resize(sites.alternativesOf(site));
+    alternatives[sites.alternativeOf(op)].push_back(op);
+  }
+  for (auto &[site, alternatives] : ofSites) {
+    size_t fewest = alternatives.front().size();
+    for (const std::vector<int> &ops : alternatives) fewest = std::min(fewest, ops.size());
+    const auto isIn = [&](int op, const std::vector<int> &ops) {
+      return std::ranges::any_of(ops, [&](int other) {
+        return problem.ops[static_cast<size_t>(other)] == problem.ops[static_cast<size_t>(op)];
+      });
+    };
+    const std::vector<std::vector<int>> unsorted = alternatives;
+    for (std::vector<int> &ops : alternatives)
+      std::ranges::stable_sort(
+          ops, {}, [&](int op) {  // those of all alternatives in front, by text
+            const bool isCommon = std::ranges::all_of(
+                unsorted, [&](const std::vector<int> &others) { return isIn(op, others); });
+            return isCommon ? std::pair(0, problem.ops[static_cast<size_t>(op)])
+                            : std::pair(1, std::string());
+          });
+    for (size_t n = 0; n < fewest; ++n) {
+      std::vector<int> &reader = result.emplace_back();
+      for (const std::vector<int> &ops : alternatives) reader.push_back(ops[n]);
+    }
+  }
+  return result;
+}
+
 void LagrangianBound::findReaders() {
-  const auto add = [&](int tensor, int op) {
-    if (prices.isFreeToPack(tensor) || layoutsOf(tensor) < 2) return;
+  const auto add = [&](int tensor, std::vector<int> ops) {
     readersOf[static_cast<size_t>(tensor)].push_back(static_cast<int>(readers.size()));
-    readers.push_back({.tensor = tensor, .op = op, .first = count});
+    readers.push_back({.tensor = tensor, .ops = std::move(ops), .first = count});
     count += layoutsOf(tensor);
   };
-  for (size_t op = 0; op < problem.ops.size(); ++op)
-    for (const int tensor : std::set<int>(problem.opInputs[op].begin(), problem.opInputs[op].end()))
-      add(tensor, static_cast<int>(op));
-  for (size_t tensor = 0; tensor < problem.tensors.size(); ++tensor)
-    if (problem.tensors[tensor].isResult && prices.pinned(static_cast<int>(tensor)))
-      add(static_cast<int>(tensor), -1);
+  const auto mayHave = [&](int tensor) {
+    return !prices.isFreeToPack(tensor) && layoutsOf(tensor) > 1;
+  };
+  const int tensors = static_cast<int>(problem.tensors.size());
+  if (lattice.sites().count() == 0)
+    for (size_t op = 0; op < problem.ops.size(); ++op)
+      for (const int tensor :
+           std::set<int>(problem.opInputs[op].begin(), problem.opInputs[op].end()))
+        if (mayHave(tensor)) add(tensor, {static_cast<int>(op)});
+  for (int tensor = 0; lattice.sites().count() > 0 && tensor < tensors; ++tensor)
+    if (mayHave(tensor))
+      for (std::vector<int> &ops : readingOps(tensor)) add(tensor, std::move(ops));
+  for (int tensor = 0; tensor < tensors; ++tensor)
+    if (problem.tensors[static_cast<size_t>(tensor)].isResult && prices.pinned(tensor) &&
+        mayHave(tensor))
+      add(tensor, {});
 }
 
 void LagrangianBound::addTerms(int candidate, int tensor, bool isOutput, size_t operand,
                                Table &table) const {
   const std::vector<int> &ops = problem.candidates[static_cast<size_t>(candidate)].ops;
   for (const int reader : readersOf[static_cast<size_t>(tensor)])
-    if (contains(ops, readers[static_cast<size_t>(reader)].op) != isOutput)
+    if (std::ranges::any_of(readers[static_cast<size_t>(reader)].ops,
+                            [&](int op) { return contains(ops, op); }) != isOutput)
       table.terms.push_back({.operand = operand, .reader = reader, .sign = isOutput ? 1.0 : -1.0});
 }
 
@@ -279,7 +342,7 @@ LagrangianBound::Solution LagrangianBound::solve(const std::vector<double> &mult
   double callers = 0;
   slopes.assign(count, 0);
   for (const Reader &reader : readers)
-    if (reader.op < 0) {
+    if (reader.ops.empty()) {
       const size_t wanted = reader.first + static_cast<size_t>(*prices.pinned(reader.tensor));
       callers -= multipliers[wanted];
       slopes[wanted] -= 1;
@@ -412,7 +475,9 @@ double LagrangianBound::refunded(int layer, int tensor, LayoutMask mask) const {
   double sum = 0;
   for (const int index : readersOf[static_cast<size_t>(tensor)]) {
     const Reader &reader = readers[static_cast<size_t>(index)];
-    if (reader.op >= 0 && lattice.layers()[static_cast<size_t>(layer)].finished.contains(reader.op))
+    const OpSet &finished = lattice.layers()[static_cast<size_t>(layer)].finished;
+    if (!reader.ops.empty() &&
+        std::ranges::all_of(reader.ops, [&](int op) { return finished.contains(op); }))
       continue;
     double lowest = infinite;
     for (size_t layout = 0; layout < layoutsOf(tensor); ++layout)

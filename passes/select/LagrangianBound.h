@@ -11,6 +11,11 @@
 // tensor may not differ by more than its price. All multipliers with this property give a bound;
 // Polyak's subgradient steps find good ones.
 //
+// Where an op is of a site with alternatives, the plan may lack it, and nobody would be refunded.
+// So the ops of a site that read a tensor from outside are one reader for each of the fewest that
+// an alternative has: of every alternative one op, of which the plan has exactly one. Ops beyond
+// these have no multipliers.
+//
 // Invariant: multipliers are not negative, and never differ by more than a transpose costs.
 #pragma once
 
@@ -40,8 +45,9 @@ public:
 
 private:
   struct Reader {
-    int tensor = -1, op = -1;  ///< -1: the caller, of a result
-    size_t first = 0;          ///< of its multipliers, one a layout
+    int tensor = -1;
+    std::vector<int> ops = {};  ///< of which a plan has one; empty: the caller, of a result
+    size_t first = 0;           ///< of its multipliers, one a layout
   };
   /// Combinations of those operands of a candidate that have multipliers, each at its best.
   struct Table {
@@ -64,6 +70,7 @@ private:
     std::vector<double> multipliers = {}, after = {};  ///< by reader and layout; by layer
   };
   void findReaders();
+  std::vector<std::vector<int>> readingOps(int tensor) const;
   void buildTable(int candidate);
   void addCombinations(const CandidatePrices &from, const std::vector<size_t> &operands,
                        Table &table) const;

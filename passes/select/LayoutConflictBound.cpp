@@ -32,7 +32,7 @@ std::vector<std::vector<double>> lossesOf(const CandidatePrices &prices,
 }  // namespace
 
 LayoutConflictBound::LayoutConflictBound(const Problem &problem, const Prices &prices)
-    : problem(problem), prices(prices) {
+    : problem(problem), prices(prices), sites(problem) {
   findGroups();
   findUses();
   for (size_t tensor = 0; tensor < problem.tensors.size(); ++tensor) {
@@ -125,7 +125,14 @@ double LayoutConflictBound::conflictOf(int tensor, int producer, std::set<int> &
     for (size_t l = 0; l < layouts; ++l) written[l] = std::min(written[l], own[l]);
   }
   add(producer, written);
+  const auto isChoice = [&](int op) {
+    const int site = sites.siteOf(op);
+    return site >= 0 && sites.alternativesOf(site) > 1 &&
+           (site != sites.siteOf(producer) ||
+            sites.alternativeOf(op) != sites.alternativeOf(producer));
+  };
   for (const Use &use : uses[t]) {
+    if (isChoice(use.op)) continue;
     bool isOnChip = false;  // perhaps, in the kernel that writes it
     for (size_t c = 0; c < opsOf.size(); ++c)
       isOnChip = isOnChip || (prices.isUsable(static_cast<int>(c)) && opsOf[c].contains(producer) &&
@@ -166,7 +173,7 @@ LayerConflictBound LayoutConflictBound::of(const Layer &layer) const {
       return *reader;
     };
     for (const Use &use : uses[t]) {
-      if (layer.finished.contains(use.op)) continue;
+      if (layer.finished.contains(use.op) || sites.isOpen(use.op, layer.finished)) continue;
       std::vector<double> least(layouts, infinite);
       for (const ReadOption &readOption : use.readOptions)
         if (!opsOf[static_cast<size_t>(readOption.candidate)].intersects(layer.finished))
@@ -183,7 +190,9 @@ LayerConflictBound LayoutConflictBound::of(const Layer &layer) const {
   }
   std::set<int> taken;
   for (const Conflict &conflict : conflicts) {
-    if (layer.finished.contains(conflict.producer)) continue;
+    if (layer.finished.contains(conflict.producer) ||
+        sites.isOpen(conflict.producer, layer.finished))
+      continue;
     if (std::ranges::any_of(conflict.groups, [&](int group) { return taken.contains(group); }))
       continue;
     taken.insert(conflict.groups.begin(), conflict.groups.end());

@@ -13,6 +13,8 @@
 // they lose together. Which of them loses depends on the layout. So only pending tensors with
 // disjoint groups are counted, and what live tensors cost in these groups is included, not added:
 // no loss of a group and no transpose is counted for two pending tensors.
+//
+// An op of a site with alternatives loses nothing as long as plans may lack it.
 #pragma once
 
 #include "passes/select/FinishedOpLattice.h"
@@ -81,6 +83,7 @@ private:
 
   const Problem &problem;
   const Prices &prices;
+  const Sites sites;
   std::vector<OpSet> opsOf;            ///< candidate
   std::vector<int> parent;             ///< op
   std::vector<std::vector<Use>> uses;  ///< tensor

@@ -84,6 +84,7 @@ public:
 
   void run() {
     graph.nodes.assign(2, {});  // start, goal
+    graph.statistics.peakStates = 0;
     graph.edges.clear();
     cameFrom.assign(2, -1);
     openFirstLayer();
@@ -247,6 +248,8 @@ private:
       ++(mayImprove ? improving : alternatives);
     }
     here.keep(isKept);
+    graph.statistics.peakStates =
+        std::max(graph.statistics.peakStates, static_cast<int64_t>(kept.size()));
   }
 
   /// What one kernel does between two layers.

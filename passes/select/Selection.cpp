@@ -5,6 +5,7 @@
 #include "passes/select/Graph.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <exception>
@@ -346,6 +347,51 @@ double skipSlower(const std::vector<VariantProblem> &variants, const CostModel &
 
 }  // namespace
 
+namespace {
+
+/// With the candidates alone that some plan has which takes at most `slack` times the lower bound,
+/// if layouts are free.
+Problem onlyWithin(const Selection::Graph &graph, double slack) {
+  const std::vector<bool> isWithin = candidatesWithin(graph, slack);
+  Problem result = graph.problem;
+  result.candidates.clear();
+  for (size_t c = 0; c < isWithin.size(); ++c)
+    if (isWithin[c]) result.candidates.push_back(graph.problem.candidates[c]);
+  return result;
+}
+
+/// Seconds of a plan of the problem; infinite where the first pass finds none.
+double secondsOfSome(Problem problem, SharedSpaces &shared, const Options &options) {
+  try {
+    Selection selection = open(std::move(problem), shared.costModel(), options, shared);
+    openTables(*selection.graph);
+    searchOnce(*selection.graph);
+    return selection.graph->roughSeconds;
+  } catch (const Error &error) {
+    if (error.kind != ErrorKind::unsupported) throw;
+    return infinite;
+  }
+}
+
+}  // namespace
+
+Selection selectAmongAlternatives(const Problem &problem, SharedSpaces &shared,
+                                  const Options &options) {
+  const Stopwatch stopwatch;
+  constexpr std::array slacks = {1.005, 1.03, 1.2};
+  const Selection all = open(problem, shared.costModel(), options, shared);
+  double seconds = infinite;
+  if (all.graph->lowerBound < infinite && all.graph->lattice->leftOut() == 0)
+    for (const double slack : slacks)
+      if (!(seconds < infinite))
+        seconds = secondsOfSome(onlyWithin(*all.graph, slack), shared, options);
+  Selection selection = solveOnce(
+      seconds < infinite ? onlyWithin(*all.graph, seconds / all.graph->lowerBound) : problem,
+      shared.costModel(), options, shared);
+  selection.graph->statistics.seconds = stopwatch.seconds();
+  return selection;
+}
+
 VariantSelections selectVariants(std::vector<VariantProblem> variants, const CostModel &model,
                                  const Compared &compared) {
   SharedSpaces shared(model);
@@ -491,6 +537,21 @@ std::optional<SelectionResult> Selection::planIfFused(int opA, int opB, bool fus
 std::optional<double> Selection::whatIfFused(int opA, int opB, bool fused) const {
   const std::optional<SelectionResult> plan = planIfFused(opA, opB, fused);
   return plan ? std::optional(std::max(0.0, plan->seconds - graph->best.seconds)) : std::nullopt;
+}
+
+std::optional<double> Selection::whatIfAlternative(size_t site, size_t alternative) const {
+  if (!graph->lattice) return std::nullopt;
+  const Sites &sites = graph->lattice->sites();
+  std::vector<bool> isOther;  // by candidate
+  for (const Candidate &candidate : graph->problem.candidates)
+    isOther.push_back(std::ranges::any_of(candidate.ops, [&](int op) {
+      return sites.siteOf(op) == static_cast<int>(site) && sites.alternativeOf(op) != alternative;
+    }));
+  const double seconds = shortestOver(*graph, [&](const Edge &edge) {
+    return edge.candidate < 0 || !isOther[static_cast<size_t>(edge.candidate)];
+  });
+  if (!(seconds < infinite)) return std::nullopt;
+  return std::max(0.0, seconds - graph->best.seconds);
 }
 
 bool Selection::waitsForMeasurements(int opA, int opB) const {

@@ -1,11 +1,12 @@
 // Layout, fusion and algorithm selection as one shortest path (design: "Selection, precisely").
 // MLIR-free.
 //
-// A Problem is one variant of the graph. Nodes of the selection graph are (set of finished ops,
-// layout of every live tensor); an edge is a candidate kernel in a configuration, or a transpose;
-// weights are seconds. The shortest path from (nothing finished, arguments in the caller's layouts)
-// to (everything finished, results in the caller's layouts) is the plan. Selection keeps the graph,
-// so that the k best plans, the regret of a pin and "what if" queries need no new search.
+// A Problem is one variant of the graph, or several that differ at some sites. Nodes of the
+// selection graph are (set of finished ops, layout of every live tensor); an edge is a candidate
+// kernel in a configuration, or a transpose; weights are seconds. The shortest path from (nothing
+// finished, arguments in the caller's layouts) to (everything finished, results in the caller's
+// layouts) is the plan. Selection keeps the graph, so that the k best plans, the regret of a pin
+// and "what if" queries need no new search.
 #pragma once
 
 #include "kernel/BlockCombine.h"
@@ -72,6 +73,10 @@ struct Problem {
   std::map<int, std::vector<std::string>> unfusedReasons = {};
   std::vector<Candidate> candidates;             ///< of ops of one entry point each
   std::vector<std::pair<int, int>> tiedTensors;  ///< pairs that share one layout variable
+  /// By site and alternative the ops of which a plan has those of one alternative alone (Sites.h).
+  /// All alternatives of a site write the same tensors for ops outside of it, and no candidate
+  /// holds ops of two of them. Ops of no site are in every plan.
+  std::vector<std::vector<std::vector<int>>> sites = {};
 };
 
 struct Options {
@@ -137,6 +142,7 @@ struct Statistics {
       0;  ///< size of the space they are from: all legal layouts x knobs of all candidates
   int64_t kernels = 0;            ///< candidates
   int64_t states = 0, edges = 0;  ///< of the selection graph
+  int64_t peakStates = 0;         ///< kept at one set of finished ops, at most
   int64_t dominated = 0, beamCut = 0;
   int64_t work = 0;  ///< of the passes of the search, as Options::searchWork counts it
   bool isProven =
@@ -204,6 +210,9 @@ public:
   std::optional<SelectionResult> planIfFused(int opA, int opB, bool fused) const;
   /// Seconds that it loses.
   std::optional<double> whatIfFused(int opA, int opB, bool fused) const;
+  /// Seconds lost by the best plan that computes a site by this alternative; nothing where the
+  /// graph has none.
+  std::optional<double> whatIfAlternative(size_t site, size_t alternative) const;
   /// Whether the ops could share one kernel if the profile had measurements of it: with --strict
   /// some kernels are considered only if measured.
   bool waitsForMeasurements(int opA, int opB) const;
@@ -223,6 +232,12 @@ public:
 /// Throws Error(unsupported) naming the op when no path exists, Error(badInput) when pins
 /// contradict. The result refers to the model, which must outlive it.
 Selection select(Problem problem, const CostModel &model, const Options &options);
+
+/// The same of a problem with sites, in time that their alternatives far from the best do not add
+/// to: a first search among the candidates of plans near the bound finds a plan, and the second is
+/// among those of plans that may be as fast. Nothing that another search could choose is lost.
+Selection selectAmongAlternatives(const Problem &problem, SharedSpaces &shared,
+                                  const Options &options);
 
 /// A selection of one path that was found elsewhere, part by part: it has no other plans, and every
 /// question about another layout, fusion or plan has no answer.

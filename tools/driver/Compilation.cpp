@@ -7,8 +7,10 @@
 #include "kernel/LayerNames.h"
 #include "kernel/Nearest.h"
 #include "kernel/ReasonCodes.h"
+#include "passes/CombineVariants.h"
 #include "passes/Describe.h"
 #include "passes/Rewrites.h"
+#include "passes/SavedTensors.h"
 #include "passes/account/Operators.h"
 #include "passes/attention/RecomposedSites.h"
 #include "passes/configure/Families.h"
@@ -476,7 +478,7 @@ void Compilation::importVariants(Phase first) {
 std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant,
                                                      const ChoiceFlags &asked,
                                                      bool choosesRecomputed, Phase first,
-                                                     Phase last) const {
+                                                     Phase last, bool inParts) const {
   std::vector<ProposedVariant> result;
   if (first >= Phase::fuse || last < Phase::algebra) {
     ProposedVariant whole;
@@ -517,8 +519,10 @@ std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant,
     options.attention = AttentionChoice::unfused, options.norms = NormChoice::fused;
   if (first >= Phase::attention) options.recompute = RecomputeChoice::none;
   if (first >= Phase::attention) options.stacking = StackingChoice::separate;
+  if (inParts) options.partOfOp = [this](mlir::ModuleOp module) { return partsOfOps(module); };
   for (Variant &rewritten : proposeVariants(*variant.module, options)) {
     ProposedVariant proposed;
+    proposed.projectionOfPart = std::move(rewritten.projectionOfPart);
     proposed.rewrites = variant.rewrites;
     proposed.rewrites.insert(proposed.rewrites.end(), rewritten.rewrites.begin(),
                              rewritten.rewrites.end());
@@ -538,6 +542,12 @@ std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant,
 }
 
 std::vector<ProposedVariant> Compilation::rewrite(Phase first, Phase last) const {
+  std::vector<ProposedVariant> result = rewriteAll(first, last, false);
+  if (!choices.variant.empty() && !isVariantChosen) keepVariant(result, choices.variant);
+  return result;
+}
+
+std::vector<ProposedVariant> Compilation::rewriteAll(Phase first, Phase last, bool inParts) const {
   if (isLayered())
     throw Error::unsupported(
         "{}: several layers are decided one by one, and their whole graph is not rewritten or "
@@ -553,7 +563,7 @@ std::vector<ProposedVariant> Compilation::rewrite(Phase first, Phase last) const
           "from the artifact with weft emit",
           modelFlags.model);
     for (ProposedVariant &proposed :
-         rewriteOne(variant, choices, modelFlags.choosesRecomputed(), first, last))
+         rewriteOne(variant, choices, modelFlags.choosesRecomputed(), first, last, inParts))
       result.push_back(std::move(proposed));
   }
   if (result.empty())
@@ -561,8 +571,48 @@ std::vector<ProposedVariant> Compilation::rewrite(Phase first, Phase last) const
         ErrorKind::unsupported,
         fmt::format("no variant of the graph has --attention {} and --stacking {}",
                     choices.attention.text, choices.stacking.text));
-  if (!choices.variant.empty() && !isVariantChosen) keepVariant(result, choices.variant);
+  if (!isPart && first < Phase::attention && last >= Phase::attention) checkChoicesHold(result);
   return result;
+}
+
+/// Throws Error(unsupported) for a form that is asked for and that no variant has. A part of a
+/// model need not have what another one has.
+void Compilation::checkChoicesHold(const std::vector<ProposedVariant> &rewritten) const {
+  const auto has = [&](Rewrite::Kind kind) {
+    return std::ranges::any_of(rewritten, [&](const ProposedVariant &variant) {
+      return std::ranges::count(variant.rewrites, kind, &Rewrite::kind) > 0;
+    });
+  };
+  const auto reasonOf = [](const std::vector<FusionRecord> &records, std::string_view otherwise) {
+    const auto rejected = std::ranges::find(records, false, &FusionRecord::accepted);
+    return rejected == records.end() ? std::string(otherwise) : describe(*rejected);
+  };
+  const StackingChoice stacking = choices.stacking.value();
+  if ((stacking == StackingChoice::two || stacking == StackingChoice::three) &&
+      !has(Rewrite::Kind::stack) && !has(Rewrite::Kind::stackInputGradients))
+    throw Error::unsupported(
+        "--stacking {}: no projections can be stacked: {}; nearest is --stacking auto",
+        choices.stacking.text,
+        reasonOf(rewritten.front().stackings, "no two contractions of parameters read one tensor"));
+  const NormChoice norms = choices.norms.value();
+  // A graph that trains had its norms decomposed before it was differentiated.
+  const bool isDifferentiated = graphOf(*rewritten.front().module)->hasAttr(savedName);
+  if (!isDifferentiated && (norms == NormChoice::decomposed || norms == NormChoice::deferred) &&
+      !has(norms == NormChoice::decomposed ? Rewrite::Kind::decomposeNorms
+                                           : Rewrite::Kind::deferNorms))
+    throw Error::unsupported(
+        "--norms {}: no norm can be {}: {}; nearest is --norms auto", choices.norms.text,
+        choices.norms.text,
+        reasonOf(rewritten.front().norms, norms == NormChoice::deferred
+                                              ? "no contraction reads an RMS norm along its rows"
+                                              : "the graph has none"));
+  const AttentionChoice attention = choices.attention.value();
+  if (attention != AttentionChoice::automatic && attention != AttentionChoice::unfused &&
+      !has(Rewrite::Kind::fuseAttention) && !has(Rewrite::Kind::decomposeSoftmax) &&
+      !has(Rewrite::Kind::recomposeSoftmax))
+    throw Error::unsupported(
+        "--attention {}: the graph has no softmax; nearest is --attention auto",
+        choices.attention.text);
 }
 
 FuseOptions Compilation::fuseOptions(ProposedVariant &variant, size_t variants,
@@ -720,7 +770,197 @@ std::string leaveApart(ProposedVariant &variant, const std::vector<RecomposedSit
 }  // namespace
 
 std::vector<ProposedVariant> Compilation::propose(Phase first) const {
-  return withFusions(rewrite(first, Phase::attention), first);
+  const bool isNamed = !choices.variant.empty() && !isVariantChosen;
+  std::vector<ProposedVariant> rewritten = rewriteAll(first, Phase::attention, true);
+  if (isNamed &&
+      std::ranges::find(rewritten, choices.variant, &ProposedVariant::name) != rewritten.end()) {
+    keepVariant(rewritten, choices.variant);
+    return withFusions(std::move(rewritten), first);
+  }
+  std::vector<ProposedVariant> variants = withFusions(std::move(rewritten), first);
+  if (!addCombination(variants, first)) {
+    rewritten = rewriteAll(first, Phase::attention, false);
+    if (isNamed) keepVariant(rewritten, choices.variant);
+    return withFusions(std::move(rewritten), first);
+  }
+  if (isNamed) keepVariant(variants, choices.variant);
+  return variants;
+}
+
+std::vector<int> Compilation::partsOfOps(mlir::ModuleOp module) const {
+  ProposedVariant variant;
+  variant.module = module.clone();
+  mlir::Operation *graph = graphOf(*variant.module);
+  std::vector<std::string> missing;
+  variant.fusions = proposeFusions(graph, fuseOptions(variant, 1, missing));
+  const std::vector<int> ofProblem = select::partsOf(problemOf(variant), namesThatMayCross(graph));
+  std::vector<int> result(numberedOps(graph).size(), 0);
+  const Dataflow flow = describeGraph(graph).flow;
+  for (size_t op = 0; op < ofProblem.size(); ++op)
+    result[size_t(flow.ops[op].number)] = ofProblem[op];
+  return result;
+}
+
+namespace {
+
+/// Candidates of alternatives that lack a pinned tensor, where others of their site have it, have
+/// no plan.
+void dropLackingPinned(select::Problem &problem, const std::vector<decision::Pin> &pins) {
+  const auto has = [&](const std::vector<int> &ops, const std::string &name) {
+    return std::ranges::any_of(ops, [&](int op) {
+      return std::ranges::any_of(problem.opOutputs[size_t(op)], [&](int tensor) {
+        return problem.tensors[size_t(tensor)].name == name;
+      });
+    });
+  };
+  for (const decision::Pin &pin : pins)
+    for (const std::vector<std::vector<int>> &alternatives : problem.sites) {
+      if (std::ranges::none_of(alternatives, [&](const auto &ops) { return has(ops, pin.tensor); }))
+        continue;
+      for (const std::vector<int> &ops : alternatives)
+        if (!has(ops, pin.tensor))
+          std::erase_if(problem.candidates, [&](const select::Candidate &candidate) {
+            return std::ranges::count(ops, candidate.ops.front()) > 0;
+          });
+    }
+}
+
+/// Pairs of ops of the variants, as numbers in the joint problem.
+std::set<std::pair<int, int>> pairsIn(const select::JoinedVariants &joined,
+                                      const std::vector<ProposedVariant> &variants,
+                                      const std::set<std::pair<int, int>> ProposedVariant::*pairs) {
+  std::set<std::pair<int, int>> result;
+  for (size_t site = 0; site < joined.variantOf.size(); ++site)
+    for (size_t one = 0; one < joined.variantOf[site].size(); ++one) {
+      const size_t variant = joined.variantOf[site][one];
+      const std::vector<int> &own = joined.opsOf[site][variant],
+                             &joint = joined.problem.sites[site][one];
+      for (const auto &[a, b] : variants[variant].*pairs) {
+        const auto first = std::ranges::find(own, a), second = std::ranges::find(own, b);
+        if (first != own.end() && second != own.end())
+          result.insert({joint[size_t(first - own.begin())], joint[size_t(second - own.begin())]});
+      }
+    }
+  return result;
+}
+
+}  // namespace
+
+bool Compilation::addCombination(std::vector<ProposedVariant> &variants, Phase first) const {
+  const std::vector<std::string> projections = variants.front().projectionOfPart;
+  if (variants.size() < 2 || imported.size() > 1 ||
+      graphOf(*variants.front().module)->hasAttr(savedName))
+    return projections.empty();
+  std::vector<select::Problem> own = problems(variants);
+  std::vector<const select::Problem *> joinable;
+  std::vector<std::set<std::string>> mayCross;
+  for (size_t v = 0; v < variants.size(); ++v) {
+    joinable.push_back(&own[v]);
+    mayCross.push_back(namesThatMayCross(graphOf(*variants[v].module)));
+  }
+  std::optional<select::JoinedVariants> joined = select::joinVariants(joinable, mayCross);
+  if (!joined) return projections.empty();
+  std::set<int> sites;
+  for (size_t op = 0; op < own.front().ops.size(); ++op)
+    for (const int tensor : own.front().opOutputs[op])
+      if (std::ranges::count(projections, own.front().tensors[size_t(tensor)].name) > 0)
+        sites.insert(joined->siteOf[op]);
+  if (sites.size() < projections.size()) return false;
+  select::Options options;
+  options.free = choices.free;
+  options.softmax = choices.softmax.value();
+  options.searchBytes = memory.bytesOfSearch(1);
+  options.forceFused = pairsIn(*joined, variants, &ProposedVariant::forced);
+  options.forbidFused = pairsIn(*joined, variants, &ProposedVariant::forbidden);
+  // The price of a pin is against the best without it.
+  std::vector<std::vector<decision::Pin>> questions{{}};
+  if (!choices.pinned().empty()) questions.push_back(choices.pinned());
+  std::vector<std::vector<size_t>> best;
+  ProposedVariant &unchanged = variants.front();
+  for (const std::vector<decision::Pin> &pins : questions) {
+    select::Problem problem = joined->problem;
+    decision::applyPins(problem, pins);
+    dropLackingPinned(problem, pins);
+    try {
+      const select::Selection selection =
+          select::selectAmongAlternatives(problem, *spaces, options);
+      const double bound = selection.best().lowerBound;
+      unchanged.boundOfCombinations =
+          std::min(bound, unchanged.boundOfCombinations.value_or(bound));
+      for (const std::string &cut : selection.statistics().searchCuts)
+        unchanged.cutsOfCombinations.push_back(cut);
+      const std::vector<size_t> chosen = select::plainest(*joined, selection);
+      if (!select::variantWith(*joined, chosen) && std::ranges::count(best, chosen) == 0)
+        best.push_back(chosen);
+    } catch (const Error &error) {  // each variant says by itself what it lacks
+      if (error.kind != ErrorKind::unsupported && error.kind != ErrorKind::strictMiss) throw;
+    }
+  }
+  std::vector<ProposedVariant> added;
+  for (const std::vector<size_t> &chosen : best)
+    added.push_back(combined(variants, *joined, chosen));
+  if (!added.empty())
+    for (ProposedVariant &variant : withFusions(std::move(added), first))
+      variants.push_back(std::move(variant));
+  return true;
+}
+
+ProposedVariant Compilation::combined(const std::vector<ProposedVariant> &variants,
+                                      const select::JoinedVariants &joined,
+                                      const std::vector<size_t> &variantOfSite) const {
+  std::vector<mlir::ModuleOp> modules;
+  for (const ProposedVariant &variant : variants)
+    modules.push_back(mlir::ModuleOp(variant.module.get()));
+  CombinedGraph graph = combineVariants(modules, joined, variantOfSite);
+  ProposedVariant result;
+  result.module = std::move(graph.module);
+  result.stackings = variants.front().stackings;
+  result.leftOut = variants.front().leftOut;
+  const std::vector<mlir::Operation *> ops = numberedOps(graphOf(*result.module));
+  std::map<std::string, std::string> lastOf;  // by rewrite: what the last op of its writes
+  for (size_t op = 0; op < graph.origins.size(); ++op) {
+    const auto &[variant, number] = graph.origins[op];
+    const std::vector<std::string> &rewrites = variants[variant].rewriteOfOp;
+    result.rewriteOfOp.push_back(number < rewrites.size() ? rewrites[number] : "");
+    if (!result.rewriteOfOp.back().empty())
+      lastOf[result.rewriteOfOp.back()] = writtenName(ops[op]->getResult(0));
+  }
+  // A rewrite that a variant makes everywhere is named with the last tensor that it writes here.
+  const auto isPresent = [&](const Rewrite &rewrite, const ProposedVariant &variant) {
+    const std::string own = text(rewrite);
+    if (lastOf.contains(own)) return true;
+    if (rewrite.kind == Rewrite::Kind::recompute) {
+      for (const auto &[made, name] : lastOf)
+        if (fmt::format("+{}+", made).find("+" + own + "+") != std::string::npos) return true;
+      return false;
+    }
+    if (rewrite.kind != Rewrite::Kind::other) return false;
+    for (const Rewrite &other : variant.rewrites)
+      if (other.kind == Rewrite::Kind::stack && own.ends_with(other.subject) &&
+          lastOf.contains(text(other)))
+        return true;
+    return false;
+  };
+  std::set<size_t> used(variantOfSite.begin(), variantOfSite.end());
+  for (const size_t v : used) {
+    for (const Rewrite &rewrite : variants[v].rewrites) {
+      if (std::ranges::count(result.rewrites, rewrite) > 0) continue;
+      const bool isImported = std::ranges::count(imported.front().rewrites, rewrite) > 0;
+      if (!isImported && !isPresent(rewrite, variants[v])) continue;
+      result.rewrites.push_back(rewrite);
+      const bool isWhole = std::ranges::all_of(used, [&](size_t other) {
+        return std::ranges::count(variants[other].rewrites, rewrite) > 0;
+      });
+      if (!isImported && !isWhole && rewrite.kind != Rewrite::Kind::stack &&
+          rewrite.kind != Rewrite::Kind::other && !lastOf[text(rewrite)].empty())
+        result.rewrites.push_back(
+            {.kind = Rewrite::Kind::other, .subject = "for-" + lastOf[text(rewrite)]});
+    }
+    for (const std::string &note : variants[v].notes)
+      if (std::ranges::count(result.notes, note) == 0) result.notes.push_back(note);
+    if (result.norms.empty()) result.norms = variants[v].norms;
+  }
+  return result;
 }
 
 std::vector<std::vector<std::string>> Compilation::recomputableNames() const {
@@ -851,10 +1091,14 @@ decision::PlanContext Compilation::planContext() const {
 }
 
 decision::Problem Compilation::problem(const std::vector<ProposedVariant> &proposed) const {
-  decision::Problem result{.variants = {},
-                           .context = planContext(),
-                           .leftOut = proposed.empty() ? 0 : proposed.front().leftOut,
-                           .everyVariant = [this] { return everyProblem(); }};
+  decision::Problem result{
+      .variants = {},
+      .context = planContext(),
+      .leftOut = proposed.empty() ? 0 : proposed.front().leftOut,
+      .boundOfCombinations = proposed.empty() ? std::nullopt : proposed.front().boundOfCombinations,
+      .cutsOfCombinations =
+          proposed.empty() ? std::vector<std::string>() : proposed.front().cutsOfCombinations,
+      .everyVariant = [this] { return everyProblem(); }};
   std::vector<select::Problem> problems = this->problems(proposed);
   for (size_t index = 0; index < proposed.size(); ++index)
     result.variants.push_back({.problem = std::move(problems[index]),

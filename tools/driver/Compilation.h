@@ -7,6 +7,7 @@
 #include "passes/Passes.h"
 #include "passes/Rewrites.h"
 #include "passes/decide/Decide.h"
+#include "passes/select/JoinVariants.h"
 #include "runtime/artifact/Artifact.h"
 #include "tools/driver/Accounting.h"
 #include "tools/driver/Flags.h"
@@ -38,6 +39,10 @@ struct ProposedVariant {
   Dataflow counted =
       {};  ///< the ops as they are accounted for: before rewrites that the paper does not have
   int64_t leftOut = 0;  ///< variants that the memory of the search did not admit
+  std::vector<std::string> projectionOfPart = {};  ///< weft::Variant::projectionOfPart
+  /// Of the first variant: decision::Problem::boundOfCombinations.
+  std::optional<double> boundOfCombinations = {};
+  std::vector<std::string> cutsOfCombinations = {};  ///< likewise
   std::set<std::pair<int, int>> forced,
       forbidden;             ///< ops of this graph that --fuse and --no-fuse name
   std::string name() const;  ///< rewrites joined by '+'; "unchanged" for none
@@ -155,8 +160,20 @@ private:
   void differentiateImported();
   void noteBytes(Phase phase);
   PhaseBytes bytesAfter(Phase phase, mlir::Operation *graph) const;
+  /// `inParts`: choices in different parts of the graph are made alike (VariantOptions::partOfOp).
   std::vector<ProposedVariant> rewriteOne(const Variant &variant, const ChoiceFlags &asked,
-                                          bool choosesRecomputed, Phase first, Phase last) const;
+                                          bool choosesRecomputed, Phase first, Phase last,
+                                          bool inParts = false) const;
+  std::vector<ProposedVariant> rewriteAll(Phase first, Phase last, bool inParts) const;
+  void checkChoicesHold(const std::vector<ProposedVariant> &rewritten) const;
+  std::vector<int> partsOfOps(mlir::ModuleOp module) const;
+  /// Searches the combinations of what the variants have in parts of the graph, and adds the best
+  /// as one more variant, if it is none of them. False if what they have in different parts
+  /// (ProposedVariant::projectionOfPart) cannot be combined.
+  bool addCombination(std::vector<ProposedVariant> &variants, Phase first) const;
+  ProposedVariant combined(const std::vector<ProposedVariant> &variants,
+                           const select::JoinedVariants &joined,
+                           const std::vector<size_t> &variantOfSite) const;
   /// With their fusions; those that cannot fuse what --fuse names are left out.
   std::vector<ProposedVariant> withFusions(std::vector<ProposedVariant> rewritten,
                                            Phase first) const;

@@ -95,6 +95,7 @@ json statisticsReport(const select::Statistics &statistics) {
           {"isBeyondBest", statistics.isBeyondBest},
           {"mostGain", statistics.mostGain},
           {"states", statistics.states},
+          {"peakStates", statistics.peakStates},
           {"edges", statistics.edges},
           {"dominated", statistics.dominated},
           {"beamCut", statistics.beamCut},

@@ -122,6 +122,7 @@ select::Statistics sumOf(const std::vector<decision::SelectedVariant> &variants)
     total.legalConfigurations += statistics.legalConfigurations;
     total.kernels += statistics.kernels;
     total.states += statistics.states;
+    total.peakStates = std::max(total.peakStates, statistics.peakStates);
     total.seconds += statistics.seconds;
     total.measured += statistics.measured;
     total.unmeasuredKernels += statistics.unmeasuredKernels;
@@ -205,10 +206,10 @@ std::string selectionLines(const decision::Decision &decision) {
                         formatSeconds(decision.lowerBound), seconds / decision.lowerBound);
   else text += "unknown\n";
   return text + evidenceOf(total) +
-         fmt::format("{}, {}, {}, selected in {}{}\n",
+         fmt::format("{}, {}, {}, at most {} at one cut, selected in {}{}\n",
                      countOf(int64_t(decision.variants.size()), "variant"),
                      countOf(total.kernels, "candidate kernel"), countOf(total.states, "state"),
-                     formatSeconds(total.seconds), proof(decision));
+                     formatCount(total.peakStates), formatSeconds(total.seconds), proof(decision));
 }
 
 }  // namespace weft::driver

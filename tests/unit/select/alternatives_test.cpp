@@ -1,0 +1,246 @@
+// Alternatives of sites in one problem: the search, its bounds and its lattice against a search of
+// every combination by itself, and the joining of variants.
+#include "passes/select/JoinVariants.h"
+#include "passes/select/KernelSpaces.h"
+#include "passes/select/LagrangianBound.h"
+#include "passes/select/LayoutConflictBound.h"
+#include "tests/support/NonEmpty.h"
+#include "tests/unit/samples/SampleProblems.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+
+using namespace weft;
+using weft::test::nonEmpty;
+using namespace weft::samples;
+using select::Problem;
+
+namespace {
+
+select::Options everything() {
+  select::Options options;
+  options.nearBest = 1e9;
+  options.beam = options.alternativeStates = 1 << 20;
+  return options;
+}
+
+/// A chain of layers, each in one of several forms: layer n reads what layer n - 1 wrote, and
+/// perhaps the second argument or a second result of that layer, which is live beside it.
+class Layers {
+public:
+  Layers(std::mt19937_64 &random, int layers, int forms) : random(random), layers(layers) {
+    for (int layer = 0; layer < layers; ++layer) {
+      isWide.push_back(pick(2) == 1);
+      seeds.emplace_back();
+      for (int form = 0; form < forms; ++form) seeds.back().push_back(random());
+    }
+  }
+
+  /// `forms`: by layer.
+  Problem with(const std::vector<int> &forms) const {
+    ProblemBuilder builder;
+    const int x = builder.argument("x"), z = builder.argument("z");
+    std::vector<int> live = {x, x};
+    std::vector<std::vector<int>> opsOf;
+    for (int layer = 0; layer < layers; ++layer) {
+      const size_t begin = builder.problem.ops.size();
+      live = addLayer(builder, layer, forms[size_t(layer)], live, z);
+      std::vector<int> &ops = opsOf.emplace_back();
+      for (size_t op = begin; op < builder.problem.ops.size(); ++op) ops.push_back(int(op));
+    }
+    builder.result(live[0]);
+    if (live[1] != live[0]) builder.result(live[1]);
+    builder.everyOpAlone();
+    for (size_t layer = 0; layer < opsOf.size(); ++layer) {
+      std::mt19937_64 of(seeds[layer][size_t(forms[layer])] + 1);
+      for (int extra = 0; extra < 3; ++extra) {
+        std::set<int> members;
+        for (int n = 0; n < 2; ++n) members.insert(opsOf[layer][of() % opsOf[layer].size()]);
+        if (members.size() > 1) builder.candidate({members.begin(), members.end()});
+      }
+    }
+    return builder.problem;
+  }
+
+  std::set<std::string> crossing() const {
+    std::set<std::string> names;
+    for (int layer = 0; layer < layers; ++layer)
+      names.insert({fmt::format("y{}", layer), fmt::format("w{}", layer)});
+    return names;
+  }
+
+private:
+  int pick(size_t count) { return static_cast<int>(random() % count); }
+
+  std::vector<int> addLayer(ProblemBuilder &builder, int layer, int form,
+                            const std::vector<int> &live, int z) const {
+    std::mt19937_64 of(seeds[size_t(layer)][size_t(form)]);
+    const size_t inner = 1 + of() % 2;
+    std::vector<int> own;
+    for (size_t op = 0; op < inner; ++op) {
+      std::set<int> inputs = {op == 0 ? live[1] : own.back()};
+      if (of() % 3 == 0) inputs.insert(z);
+      own.push_back(
+          builder.op(fmt::format("t{}_{}_{}", layer, form, op), {inputs.begin(), inputs.end()}));
+    }
+    // What every form of the layer writes: of all inside, and of what the layer before wrote.
+    const int y = builder.op(fmt::format("y{}", layer), {live[0], own.back()});
+    if (!isWide[size_t(layer)]) return {y, y};
+    return {y, builder.op(fmt::format("w{}", layer), {live[1], own[of() % inner]})};
+  }
+
+  std::mt19937_64 &random;
+  int layers;
+  std::vector<bool> isWide;
+  std::vector<std::vector<uint64_t>> seeds;
+};
+
+/// Of every layer the first form, the second, ..
+std::vector<Problem> alike(const Layers &layers, int count, int forms) {
+  std::vector<Problem> variants;
+  for (int form = 0; form < forms; ++form)
+    variants.push_back(layers.with(std::vector<int>(size_t(count), form)));
+  return variants;
+}
+
+std::optional<select::JoinedVariants> join(const std::vector<Problem> &variants,
+                                           const std::set<std::string> &crossing) {
+  std::vector<const Problem *> all;
+  for (const Problem &variant : variants) all.push_back(&variant);
+  return select::joinVariants(all, std::vector(variants.size(), crossing));
+}
+
+/// Calls `visit` for every combination of forms.
+void forEachCombination(int layers, int forms,
+                        const std::function<void(const std::vector<int> &)> &visit) {
+  std::vector<int> chosen(static_cast<size_t>(layers), 0);
+  for (;;) {
+    visit(chosen);
+    size_t layer = 0;
+    while (layer < chosen.size() && ++chosen[layer] == forms) chosen[layer++] = 0;
+    if (layer == chosen.size()) return;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the plan of all alternatives is the best over every combination, and the bounds hold") {
+  std::mt19937_64 random(3);
+  int joined = 0, mixed = 0, cutSites = 0;
+  for (int round = 0; round < 60; ++round) {
+    INFO("round " << round);
+    const int count = 2 + round % 2, forms = 2 + round % 2;
+    const Layers layers(random, count, forms);
+    const HashedPrices model(random());
+    const std::vector<Problem> variants = alike(layers, count, forms);
+    const std::optional<select::JoinedVariants> all = join(variants, layers.crossing());
+    if (!all) continue;
+    ++joined;
+    cutSites += int(all->choices());
+    double best = INFINITY, bound = INFINITY;
+    forEachCombination(count, forms, [&](const std::vector<int> &chosen) {
+      const select::Selection one = select::select(layers.with(chosen), model, everything());
+      best = std::min(best, one.best().seconds);
+      bound = std::min(bound, one.best().lowerBound);
+    });
+    const select::Selection together = select::select(all->problem, model, everything());
+    CHECK(together.best().seconds == Approx(best).epsilon(1e-12));
+    CHECK(together.best().lowerBound == Approx(bound).epsilon(1e-12));
+    CHECK(together.statistics().isProven);
+    select::SharedSpaces shared(model);
+    const select::Selection narrowed =
+        select::selectAmongAlternatives(all->problem, shared, everything());
+    CHECK(narrowed.best().seconds == Approx(best).epsilon(1e-12));
+    // The combination by itself takes what the joint plan says.
+    const std::vector<size_t> chosen = select::variantsIn(*all, narrowed);
+    mixed += !select::variantWith(*all, chosen);
+
+    select::Statistics statistics;
+    const select::Options options = everything();
+    const select::Prices prices(all->problem, model, options, statistics);
+    const select::FinishedOpLattice lattice(all->problem, prices);
+    const select::Layer &first = lattice.layers().front();
+    select::Masks arriving;
+    for (int tensor : first.tracked)
+      arriving.push_back(select::LayoutMask(1 << *prices.pinned(tensor)));
+    CHECK(first.after + select::LayoutConflictBound(all->problem, prices).of(first).of(arriving) <=
+          best * (1 + 1e-12));
+    select::LagrangianBound lagrangian(all->problem, prices, lattice,
+                                       std::numeric_limits<int64_t>::max());
+    lagrangian.raise(best * 2);
+    CHECK(lagrangian.bound() <= best * (1 + 1e-12));
+    CHECK(lagrangian.bound() >= bound * (1 - 1e-12));
+  }
+  CHECK(joined > 40);
+  CHECK(mixed > 20);
+  CHECK(cutSites > 80);
+}
+
+TEST_CASE("a search of few states among alternatives proves nothing that is not so") {
+  std::mt19937_64 random(17);
+  int proven = 0;
+  for (int round = 0; round < 60; ++round) {
+    INFO("round " << round);
+    const Layers layers(random, 3, 2);
+    const HashedPrices model(random());
+    const auto all = join(alike(layers, 3, 2), layers.crossing());
+    if (!all) continue;
+    const double best = select::select(all->problem, model, everything()).best().seconds;
+    select::Options options = everything();
+    options.alternativeStates = options.states = 1;
+    const select::Selection few = select::select(all->problem, model, options);
+    CHECK(few.best().seconds * (1 - few.statistics().mostGain) <= best * (1 + 1e-12));
+    if (few.statistics().isProven) CHECK(few.best().seconds == Approx(best).epsilon(1e-12));
+    proven += few.statistics().isProven;
+  }
+  CHECK(proven > 15);
+}
+
+TEST_CASE("an alternative not taken has the price of the best combination with it") {
+  std::mt19937_64 random(29);
+  int priced = 0;
+  for (int round = 0; round < 20; ++round) {
+    INFO("round " << round);
+    const Layers layers(random, 2, 3);
+    const HashedPrices model(random());
+    const auto all = join(alike(layers, 2, 3), layers.crossing());
+    if (!all) continue;
+    const select::Selection together = select::select(all->problem, model, everything());
+    for (size_t site = 0; site < all->problem.sites.size(); ++site)
+      for (size_t one = 0; one < all->problem.sites[site].size(); ++one) {
+        Problem without = all->problem;  // the other alternatives have no kernels
+        std::erase_if(without.candidates, [&](const select::Candidate &candidate) {
+          return std::ranges::any_of(candidate.ops, [&](int op) {
+            for (size_t other = 0; other < without.sites[site].size(); ++other)
+              if (other != one && std::ranges::count(without.sites[site][other], op)) return true;
+            return false;
+          });
+        });
+        const double seconds = select::select(without, model, everything()).best().seconds;
+        const std::optional<double> loss = together.whatIfAlternative(site, one);
+        REQUIRE(loss);
+        CHECK(*loss == Approx(seconds - together.best().seconds).margin(1e-12 * seconds));
+        ++priced;
+      }
+  }
+  CHECK(priced > 60);
+}
+
+TEST_CASE("the lattice of a chain grows with its layers, not with the combinations") {
+  std::mt19937_64 random(31);
+  const auto layersOf = [&](int count) {
+    std::mt19937_64 same(77);
+    const Layers layers(same, count, 3);
+    const HashedPrices model(1);
+    const auto all = join(alike(layers, count, 3), layers.crossing());
+    REQUIRE(all);
+    select::Statistics statistics;
+    const select::Options options = everything();
+    const select::Prices prices(all->problem, model, options, statistics);
+    return select::FinishedOpLattice(all->problem, prices).layers().size();
+  };
+  const size_t five = layersOf(5), twenty = layersOf(20);
+  CHECK(twenty < 6 * five);
+  CHECK(twenty > five);
+}
