@@ -536,8 +536,7 @@ TEST_CASE("pages of keys alone, and of two tables, are no fused attention") {
 }
 
 TEST_CASE("packed tokens: output and logarithms of sums are both packed, or neither is") {
-  const AttentionExtents e{
-      .b = 2, .h = 3, .g = 2, .j = 6, .k = 6, .p = 8, .w = 5, .tokens = 12};
+  const AttentionExtents e{.b = 2, .h = 3, .g = 2, .j = 6, .k = 6, .p = 8, .w = 5, .tokens = 12};
   const Kernel kernel = packedAttention(e, DType::f16, true, false, std::nullopt, true);
   const Expected<AttentionRegion, Reason> region = attentionRegion(kernel);
   INFO(reasonOf(region));
