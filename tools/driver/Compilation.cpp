@@ -606,13 +606,6 @@ void Compilation::checkChoicesHold(const std::vector<ProposedVariant> &rewritten
         reasonOf(rewritten.front().norms, norms == NormChoice::deferred
                                               ? "no contraction reads an RMS norm along its rows"
                                               : "the graph has none"));
-  const AttentionChoice attention = choices.attention.value();
-  if (attention != AttentionChoice::automatic && attention != AttentionChoice::unfused &&
-      !has(Rewrite::Kind::fuseAttention) && !has(Rewrite::Kind::decomposeSoftmax) &&
-      !has(Rewrite::Kind::recomposeSoftmax))
-    throw Error::unsupported(
-        "--attention {}: the graph has no softmax; nearest is --attention auto",
-        choices.attention.text);
 }
 
 FuseOptions Compilation::fuseOptions(ProposedVariant &variant, size_t variants,
