@@ -14,6 +14,10 @@ constexpr int64_t mostSharedBytes = 99 * 1024;  // dynamic, of every target from
 constexpr int64_t chunk = 8, chunkBytes = 16;
 /// Registers of a thread, and those that are no scores or gradients (tests/nvrtc).
 constexpr int64_t mostRegisters = 255, ownRegisters = 64;
+/// Of 64 columns a step, what it takes to ask which are of tokens: heads of 80 elements spill, of
+/// 64 do not.
+constexpr int64_t packedRegisters = 56;
+constexpr int widestColumns = 64;
 
 int64_t roundedUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 int64_t tilesOf(int64_t positions, int rows) { return (positions + rows - 1) / rows; }
@@ -31,7 +35,8 @@ int64_t pitchBytes(const AttentionProblem &attention, int64_t columns) {
 /// Both gradients of a block with keys, scores and their gradients.
 int64_t registers(const AttentionProblem &attention, const Sm80AttentionBackwardKnobs &knobs) {
   return (roundedUp(attention.headDim, 16) + roundedUp(attention.valueDim, 16)) / 2 +
-         knobs.tileColumns + ownRegisters;
+         knobs.tileColumns + ownRegisters +
+         (attention.packed && knobs.tileColumns == widestColumns ? packedRegisters : 0);
 }
 
 template <size_t count>

@@ -20,8 +20,9 @@ constexpr size_t mostHeadDimensions = 3;  // of a map of five
 /// Scores, gradients of what is kept, of keys and of values of a thread, in registers, that compile
 /// without a wait behind every WGMMA.
 constexpr int64_t mostRegisters = 192;
-/// The same where two blocks share a multiprocessor; what dropout takes of gradients apart, storing
-/// the gradient of scores of these and of parts of a group, or both where two blocks share it.
+/// The same where two blocks share a multiprocessor; what dropout takes of gradients apart and of
+/// packed tokens, storing the gradient of scores of the former and of parts of a group, or both
+/// where two blocks share it.
 constexpr int64_t mostRegistersOfTwo = 160, crowdedRegisters = 16;
 /// Of 16 columns, ptxas serializes the WGMMAs of blocks of 64 queries beside the table of a mask.
 constexpr int64_t narrowestOf64 = 24;
@@ -195,7 +196,7 @@ std::string sm90AttentionBackwardTileRejection(const AttentionBackwardProblem &p
              stores = problem.dScores.has_value(),
              isCrowded = shares   ? stores && hasDropout
                          : stores ? split || knobs.headsOfTile > 0
-                                  : split && hasDropout;
+                                  : (split || attention.packed) && hasDropout;
   const int64_t free =
       (shares ? mostRegistersOfTwo : mostRegisters) - (isCrowded ? crowdedRegisters : 0);
   if (registers > free)

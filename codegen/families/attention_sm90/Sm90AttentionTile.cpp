@@ -317,6 +317,8 @@ std::string sm90AttentionTileRejection(const AttentionProblem &problem,
     return "three consumers have no registers for a block mask of each head";
   if (consumers == 3 && needs.hasBounds)
     return "three consumers have no registers for bounds of documents";
+  if (consumers == 3 && problem.packed && problem.logSums)
+    return "three consumers have no registers for logarithms of sums of packed tokens";
   int most = knobs.residents == 3 ? mostRegistersOfResidents
              : consumers == 3     ? mostRegistersOfThree
              : consumers == 2     ? mostRegistersOfTwo
