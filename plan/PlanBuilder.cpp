@@ -503,9 +503,9 @@ const PlanTensor *elementsArgument(const Plan &plan) {
   std::set<std::string> names;
   std::map<DType, int> count;
   for (const PlanTensor &tensor : plan.tensors) {
-    if (tensor.role != TensorRole::argument || tensor.dtype == DType::i32 ||
-        tensor.dtype == DType::i1)
-      continue;
+    const bool isGiven =
+        tensor.role == TensorRole::argument || tensor.role == TensorRole::parameter;
+    if (!isGiven || tensor.dtype == DType::i32 || tensor.dtype == DType::i1) continue;
     arguments.push_back(&tensor);
     names.insert(tensor.logical);
     ++count[tensor.dtype];

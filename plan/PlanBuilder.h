@@ -56,7 +56,8 @@ void checkOverwriting(const PlannedKernels &planned, const std::string &where);
 std::string pricesOf(const Plan &plan, const CostModel &costModel);
 
 /// The argument whose element type is the plan's: the first parameter that is a rounding of its
-/// master, else the first of the type of floats that most arguments have; nullptr: there is none.
+/// master, else the first argument or parameter of the type of floats that most of them have;
+/// nullptr: there is none.
 const PlanTensor *elementsArgument(const Plan &plan);
 
 /// Whether other tensors may lie between its elements: chunks of a stack.

@@ -150,6 +150,13 @@ class LayersTest(CommandTest):
         edited = [kernel['name'] for kernel in plan['kernels'] if kernel.get('edited')]
         self.assertEqual(len(edited), 3)
 
+    def test_a_model_of_ids_has_the_type_of_its_weights(self):
+        """Of its arguments, weights of tokens alone hold floats, and f32."""
+        said = self.compile('gpt2', '--part', 'model', '--layers', '1', '--dim', 'b=1', '--dim',
+                            'j=32', '--train').prose()
+        self.assertIn('model, training, f16, for h200', said)
+        self.weft('emit', 'out', '--check')
+
     def test_a_config_is_taken_whole(self):
         (self.folder / 'tiny.json').write_text(json.dumps(CONFIG))
         said = self.compile('tiny.json', '--part', 'model', '--stacking', 'three')
