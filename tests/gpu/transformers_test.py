@@ -83,9 +83,11 @@ def inputs(packages, one, model, plan, packed):
         seen = (torch.arange(length) < ours['lengths'][:, None]).long()
     theirs['attention_mask'] = seen
     if one.tile:
-        tiles = torch.tensor(models.tiles_of(one), dtype=torch.long)
-        theirs['attention_mask'] = tiles.repeat_interleave(one.tile, 0).repeat_interleave(
-            one.tile, 1).expand(batch, length, length)
+        tiles = torch.tensor(models.tiles_of(one), dtype=torch.bool)
+        sees = tiles.repeat_interleave(one.tile, 0).repeat_interleave(one.tile, 1)
+        # What the library adds to scores: a mask of four axes is taken as it is.
+        added = torch.zeros(length, length).masked_fill(~sees, torch.finfo(torch.float).min)
+        theirs['attention_mask'] = added.expand(batch, 1, length, length)
     if one.global_positions:
         theirs['global_attention_mask'] = torch.zeros(one.tokens, dtype=torch.long)
         theirs['global_attention_mask'][:, :one.global_positions] = 1
