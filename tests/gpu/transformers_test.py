@@ -9,8 +9,9 @@ the weights fit is checked first.
                        [--keep FOLDER]
 
 Prints of every result the largest difference, over 1 where the reference is below 1, else over the
-reference."""
+reference, and beside it that of the library's own model in f16."""
 import argparse
+import copy
 import json
 import pathlib
 import subprocess
@@ -34,6 +35,15 @@ class Packages:
         transformers.logging.set_verbosity_error()
 
 
+def halved(model):
+    """A copy in f16. Buffers stay as they are: rounded frequencies of a rotary embedding would
+    turn heads by other angles, which grow with the position."""
+    half = copy.deepcopy(model).half()
+    for own, other in zip(half.buffers(), model.buffers(), strict=True):
+        own.data = other.data.clone()
+    return half
+
+
 def build(packages, one):
     """Its model with random weights that are representable in f16, in f32. As they are drawn, all
     biases are zero and all norms one, which would hide an exchange: they get noise."""
@@ -48,13 +58,13 @@ def build(packages, one):
         for parameter in model.parameters():
             if parameter.dim() == 1:
                 parameter += 0.05 * torch.randn(parameter.shape)
-    return model.half().float()
+            parameter.data = parameter.half().float()
+    return model
 
 
 def save(packages, one, model, folder):
     """config.json and model.safetensors, as published ones are: of f16."""
-    model.half().save_pretrained(folder, safe_serialization=True)
-    model.float()
+    halved(model).save_pretrained(folder, safe_serialization=True)
     mask = folder / 'tiles.npy' if one.tile else None
     if mask:
         mask.write_bytes(models.npy(models.tiles_of(one)))
@@ -94,11 +104,12 @@ def inputs(packages, one, model, plan, packed):
     return ours, theirs, seen.bool()
 
 
-def reference(packages, model, keywords):
+def results_of(packages, model, keywords):
     model.to(packages.device)
+    keywords = {name: value.to(packages.device, model.dtype if value.is_floating_point() else None)
+                for name, value in keywords.items()}
     with packages.torch.no_grad():
-        found = model(**{name: value.to(packages.device) for name, value in keywords.items()},
-                      return_dict=True)
+        found = model(**keywords, return_dict=True)
     return {name: value.float().cpu() for name, value in found.items()
             if name in ('logits', 'last_hidden_state', 'pooler_output')}
 
@@ -142,10 +153,13 @@ class Comparison:
             return []
         if code:
             return [f'{name}: weft run: exit {code}: {text}']
-        expected, failures = reference(self.packages, model, theirs), []
+        expected, failures = results_of(self.packages, model, theirs), []
+        rounded = results_of(self.packages, halved(model), theirs)
         for result, found in self.packages.files.load_file(left).items():
-            far = distance(found, expected[models.output_of(result)], seen)
-            print(f'{name}: {result}: {far:.2e} from {models.output_of(result)}', flush=True)
+            theirs_of = models.output_of(result)
+            far = distance(found, expected[theirs_of], seen)
+            print(f'{name}: {result}: {far:.2e} from {theirs_of}; the library in f16: '
+                  f'{distance(rounded[theirs_of], expected[theirs_of], seen):.2e}', flush=True)
             if not far <= self.most:
                 failures.append(f'{name}: {result} is {far:.2e} away, more than {self.most:g}')
         return failures
