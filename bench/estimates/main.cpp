@@ -21,6 +21,7 @@ using namespace driver;
 struct Workload {
   std::string preset, batch, length;
   bool train = false;
+  std::string heads, width, mask;  ///< of the preset attention
   std::string name() const {
     return fmt::format("{}{} {} {}", preset, train ? " --train" : "", batch, length);
   }
@@ -48,7 +49,34 @@ std::vector<Workload> attentionWorkloads() {
       {.preset = "gpt2", .batch = "b=1", .length = "j=1024"},
       {.preset = "gpt-neo-1.3b", .batch = "b=1", .length = "j=4096"},
       {.preset = "llama-3-8b", .batch = "b=1", .length = "j=2048"},
+      {.preset = "bert-base", .batch = "b=1", .length = "j=512", .train = true},
+      {.preset = "bert-base", .batch = "b=2", .length = "j=384", .train = true},
+      {.preset = "bert-base", .batch = "b=4", .length = "j=256", .train = true},
   };
+  struct Alone {
+    std::string_view batch, heads, length, width;
+    bool isCausal = false;
+  };
+  for (const Alone &one : std::initializer_list<Alone>{
+           {"b=1", "h=4", "j=4096", "p=64"},         {"b=1", "h=8", "j=2048", "p=64"},
+           {"b=1", "h=12", "j=1024", "p=64"},        {"b=4", "h=12", "j=512", "p=64"},
+           {"b=4", "h=12", "j=1024", "p=64"},        {"b=32", "h=32", "j=512", "p=64"},
+           {"b=4", "h=32", "j=4096", "p=64"},        {"b=2", "h=16", "j=600", "p=96"},
+           {"b=1", "h=16", "j=512", "p=128"},        {"b=1", "h=8", "j=1024", "p=128"},
+           {"b=2", "h=16", "j=1024", "p=128"},       {"b=1", "h=16", "j=2048", "p=128"},
+           {"b=1", "h=8", "j=4096", "p=128"},        {"b=32", "h=16", "j=512", "p=128"},
+           {"b=4", "h=16", "j=4096", "p=128"},       {"b=1", "h=16", "j=16384", "p=128"},
+           {"b=1", "h=12", "j=1024", "p=64", true},  {"b=2", "h=16", "j=1024", "p=64", true},
+           {"b=4", "h=32", "j=4096", "p=64", true},  {"b=1", "h=8", "j=1024", "p=128", true},
+           {"b=1", "h=16", "j=2048", "p=128", true}, {"b=4", "h=16", "j=4096", "p=128", true},
+           {"b=1", "h=16", "j=16384", "p=128", true}})
+    all.push_back({.preset = "attention",
+                   .batch = std::string(one.batch),
+                   .length = std::string(one.length),
+                   .train = true,
+                   .heads = std::string(one.heads),
+                   .width = std::string(one.width),
+                   .mask = one.isCausal ? "causal" : ""});
   return all;
 }
 
@@ -57,6 +85,9 @@ std::unique_ptr<Compilation> imported(const Workload &workload, const std::strin
   model.model = workload.preset;
   model.train = workload.train;
   model.dims = {workload.batch, workload.length};
+  for (const std::string &extent : {workload.heads, workload.width})
+    if (!extent.empty()) model.dims.push_back(extent);
+  if (!workload.mask.empty()) model.masks = {workload.mask};
   TargetFlags target;
   target.profile = profile;
   auto compilation = std::make_unique<Compilation>(model, ChoiceFlags(), target);

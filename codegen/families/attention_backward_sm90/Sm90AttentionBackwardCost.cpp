@@ -51,22 +51,24 @@ constexpr double freeStairs = 4;
 /// next one begin (estimate). At most this share of all: what else a block takes was measured of
 /// kernels that waited for their turns, and has a part of it.
 constexpr double turnSeconds = 1.2e-6, mostOrderShare = 0.1;
+/// The same where all tiles run at once, so that nothing hides it (H200, 14 kernels of 48 to 128
+/// tiles of keys: 1.6 to 2.5, more of three with two or three tiles a head).
+constexpr double bareTurnSeconds = 2.3e-6;
 
 /// What a random number adds to a score, of a multiprocessor: in one kernel (H200, d = 64, 128
 /// heads of 512 and 1536 of 128 keys: 17 us of 88 and 12 of 92), and in each of two (9 us of 89).
 constexpr double dropoutSeconds = 6.5e-11, apartDropoutSeconds = 3.5e-11;
 
-/// Of gradients apart. What a tile's products do not take: no gradients of scores and no sums go
-/// through shared memory, and the block that shares the multiprocessor fills gaps (H200, 96 heads
-/// of 64 columns, 512 causal queries: 39.8 us, of gradients together 45.7). The time of a tile is
-/// an estimate.
-constexpr double apartBesideShare = 0.45, apartTileSeconds = 1.0e-6;
+/// Of gradients apart, which nobody waits for: what a tile's products do not take; what a tile
+/// takes besides, of which others hide all but the last; and blocks of 32 queries (H200, 48
+/// measurements, 64, 96 and 128 columns, 256 to 16,384 keys, with a causal mask and without: 7.5%
+/// deviation).
+constexpr double apartBesideShare = 0.25, apartTileSeconds = 1.1e-6, apartLastShare = 0.26,
+                 apartNarrowFactor = 1.13;
+/// Of two tiles that share a multiprocessor, the time of one over that of one alone.
+constexpr double apartSharedFactor = 1.83;
 /// Blocks that a multiprocessor can load from L2 in one second, in bytes.
-constexpr double apartLoadBandwidth = 40e9;
-/// A margin for wider heads, of which the form has not been timed: it is taken where it is expected
-/// to win by more.
-constexpr double neverTimed = 1.25;
-constexpr double mostTimedWidth = 64;
+constexpr double apartLoadBandwidth = 45e9;
 
 /// What both forms are priced from.
 struct Priced {
@@ -112,13 +114,14 @@ struct Priced {
 /// What tiles wait for their turns: those of a head that begin at a time begin with the same block
 /// of queries, each a turn behind the one in front. Under masks later ones see less, and blocks
 /// that end early take others: half of it stays.
-double orderSeconds(const Priced &priced, double keyTiles, double parts, bool areEqual) {
+double orderSeconds(const Priced &priced, double keyTiles, double parts, bool areEqual,
+                    double turn) {
   const Sm90AttentionBackwardKnobs &knobs = priced.knobs;
   const double slots = double(priced.device.multiprocessors),
                together =
                    std::min(double(knobs.headGroup), double(priced.problem.groups()) * parts),
                atOnce = std::min(keyTiles, std::ceil(slots / together));
-  return (atOnce - 1) * turnSeconds * (areEqual ? 1 : 0.5);
+  return (atOnce - 1) * turn * (areEqual ? 1 : 0.5);
 }
 
 double togetherSeconds(const Priced &priced) {
@@ -164,8 +167,11 @@ double togetherSeconds(const Priced &priced) {
   // scores, 238 us, of which it takes 94).
   all = priced.visible.hasTables && isOrdered ? all + longest - tileTime(seen.mean + mixed)
                                               : std::max(all, longest);
-  if (!isOrdered && !priced.visible.hasTables)
-    all -= std::min(orderSeconds(priced, keyTiles, parts, seen.mean == seen.most),
+  const bool areEqual = seen.mean == seen.most;
+  if (!priced.visible.hasTables && tiles <= slots)
+    all += isOrdered ? orderSeconds(priced, keyTiles, parts, areEqual, bareTurnSeconds) : 0;
+  else if (!priced.visible.hasTables && !isOrdered)
+    all -= std::min(orderSeconds(priced, keyTiles, parts, areEqual, turnSeconds),
                     mostOrderShare * all);
   // The last tile of the last keys adds up their parts when all others are done.
   const double columns = double(problem.headDim + problem.valueDim);
@@ -195,8 +201,9 @@ double apartSeconds(const Priced &priced) {
   double all = 0, longest = 0, mean = 0;
   for (const TilesOf side : {TilesOf::keys, TilesOf::queries}) {
     const bool isOfKeys = side == TilesOf::keys;
-    const double blockSeconds = std::max(loads, priced.gemmSeconds(2, isOfKeys ? 2 : 1) + beside +
-                                                    priced.dropping(apartDropoutSeconds));
+    const double products = (priced.gemmSeconds(2, isOfKeys ? 2 : 1) + beside) *
+                            (knobs.tileQueries < 64 ? apartNarrowFactor : 1);
+    const double blockSeconds = std::max(loads, products + priced.dropping(apartDropoutSeconds));
     const double heads = isOfKeys ? double(problem.headsOfGroup) : 1.0;
     const VisibleBlocks seen = priced.blocksOf(side, knobs.tileKeys, knobs.tileQueries);
     const double mixed = priced.mixedShare() * seen.mixed;
@@ -210,9 +217,9 @@ double apartSeconds(const Priced &priced) {
     mean = std::max(mean, tileTime(seen.mean));
     longest = std::max(longest, tileTime(seen.most));
   }
-  // The last ones are no longer than the mean: long tiles begin first. A tile runs beside others.
-  const double margin = priced.width() > mostTimedWidth ? neverTimed : 1;
-  return margin * std::max(all + 0.5 * mean, longest * sm90AttentionBackwardResidents(knobs));
+  // Long tiles begin first.
+  const double alone = sm90AttentionBackwardResidents(knobs) > 1 ? apartSharedFactor : 1;
+  return std::max(all + apartLastShare * mean, longest * alone);
 }
 
 }  // namespace
