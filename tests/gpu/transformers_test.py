@@ -9,7 +9,8 @@ the weights fit is checked first.
                        [--keep FOLDER]
 
 Prints of every result the largest difference, over 1 where the reference is below 1, else over the
-reference, and beside it that of the library's own model in f16."""
+reference, and beside it that of the library's own model in f16. Fails where the first is more than
+--most and more than 1.2 times the second."""
 import argparse
 import copy
 import json
@@ -22,6 +23,9 @@ import transformer_models as models
 
 SKIPPED = 77
 SEED = 20261128
+# Of the library's own distance in f16: deep models with states in f16 are further than --most away,
+# whoever computes them (bench/RESULTS.md, "whole models and packed tokens").
+ITS_SHARE = 1.2
 NO_DEVICE = 3  # exit code of weft run
 
 
@@ -158,10 +162,13 @@ class Comparison:
         for result, found in self.packages.files.load_file(left).items():
             theirs_of = models.output_of(result)
             far = distance(found, expected[theirs_of], seen)
+            library = distance(rounded[theirs_of], expected[theirs_of], seen)
             print(f'{name}: {result}: {far:.2e} from {theirs_of}; the library in f16: '
-                  f'{distance(rounded[theirs_of], expected[theirs_of], seen):.2e}', flush=True)
-            if not far <= self.most:
-                failures.append(f'{name}: {result} is {far:.2e} away, more than {self.most:g}')
+                  f'{library:.2e}' + (f'; more than {self.most:g}' if far > self.most else ''),
+                  flush=True)
+            if not (far <= self.most or far <= ITS_SHARE * library):
+                failures.append(f'{name}: {result} is {far:.2e} away, more than {self.most:g} and '
+                                f'than {ITS_SHARE} times the library in f16, {library:.2e}')
         return failures
 
 
