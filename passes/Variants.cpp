@@ -55,6 +55,24 @@ std::vector<Choice> stackingChoices(const ProjectionGroup &group, size_t index,
   return choices;
 }
 
+/// By group the first one that is like it: as many projections, of equal types, by equal equations.
+/// Layers that repeat have groups that are alike.
+std::vector<size_t> firstsAlike(const std::vector<ProjectionGroup> &groups) {
+  std::map<std::vector<const void *>, size_t> known;
+  std::vector<size_t> firsts;
+  for (size_t index = 0; index < groups.size(); ++index) {
+    std::vector<const void *> key = {groups[index].data.getType().getAsOpaquePointer()};
+    for (ContractOp projection : groups[index].projections) {
+      key.push_back(projection.getSpecAttr().getAsOpaquePointer());
+      for (const mlir::Type type : projection->getOperandTypes())
+        key.push_back(type.getAsOpaquePointer());
+      key.push_back(projection->getResult(0).getType().getAsOpaquePointer());
+    }
+    firsts.push_back(known.try_emplace(std::move(key), index).first->second);
+  }
+  return firsts;
+}
+
 /// How many products() there are; at most the largest number.
 int64_t countGemms(const std::vector<std::vector<Choice>> &lists) {
   int64_t count = 1;
@@ -131,6 +149,32 @@ std::vector<std::vector<Choice>> product(const std::vector<std::vector<Choice>> 
         longer.back().push_back(choice);
       }
     result = std::move(longer);
+  }
+  return result;
+}
+
+/// Every group the choice of the first that is like it, which alone `lists` has several for.
+std::vector<std::vector<Choice>> asFirsts(const std::vector<std::vector<Choice>> &lists,
+                                          const std::vector<ProjectionGroup> &groups,
+                                          const std::vector<size_t> &firsts, bool isAlike) {
+  std::vector<std::vector<Choice>> own;
+  std::vector<size_t> placeOf(groups.size());
+  for (size_t index = 0; index < groups.size(); ++index)
+    if (firsts[index] == index) {
+      placeOf[index] = own.size();
+      own.push_back(lists[index]);
+    }
+  std::vector<std::vector<Choice>> result;
+  for (const std::vector<Choice> &ofFirsts : isAlike ? alike(own) : product(own)) {
+    std::vector<Choice> &all = result.emplace_back();
+    for (size_t index = 0; index < groups.size(); ++index) {
+      Choice choice = ofFirsts[placeOf[firsts[index]]];
+      if (choice) {
+        choice->group = index;
+        choice->name = namesOf(groups[index], choice->first, choice->last);
+      }
+      all.push_back(std::move(choice));
+    }
   }
   return result;
 }
@@ -260,28 +304,41 @@ struct GradientStacking {
 };
 using GradientStackings = std::vector<GradientStacking>;  ///< of different groups
 
-/// None stacked; one group in every way; and, where there are several, every group whole.
+/// None stacked; the groups that are alike in every way; and, where there are others, every group
+/// whole.
 std::vector<GradientStackings> gradientChoices(const std::vector<ProjectionGroup> &groups,
+                                               const std::vector<size_t> &firsts,
                                                StackingChoice mode) {
   std::vector<GradientStackings> choices;
   GradientStackings whole;
   if (mode == StackingChoice::automatic || mode == StackingChoice::separate) choices.emplace_back();
-  for (size_t index = 0; index < groups.size() && mode != StackingChoice::separate; ++index) {
-    const size_t size = groups[index].projections.size();
-    if (!gradientsOf(groups[index])) continue;
+  size_t kinds = 0;
+  for (size_t kind = 0; kind < groups.size() && mode != StackingChoice::separate; ++kind) {
+    if (firsts[kind] != kind) continue;
+    std::vector<size_t> members;
+    for (size_t index = kind; index < groups.size(); ++index)
+      if (firsts[index] == kind && gradientsOf(groups[index])) members.push_back(index);
+    if (members.empty()) continue;
+    ++kinds;
+    const size_t size = groups[kind].projections.size();
     std::vector<MemberRange> ranges;
     if (mode != StackingChoice::three || size == 2) ranges.push_back({0, 1});
     if (mode != StackingChoice::two && size > 2) ranges.push_back({0, size - 1});
+    const auto add = [&](std::optional<MemberRange> inputs, std::optional<MemberRange> weights) {
+      GradientStackings &stackings = choices.emplace_back();
+      for (const size_t index : members) stackings.push_back({index, inputs, weights});
+    };
     for (const MemberRange &range : ranges) {
       if (mode == StackingChoice::automatic) {
-        choices.push_back({{index, range, std::nullopt}});
-        choices.push_back({{index, std::nullopt, range}});
+        add(range, std::nullopt);
+        add(std::nullopt, range);
       }
-      choices.push_back({{index, range, range}});
+      add(range, range);
     }
-    whole.push_back({index, ranges.back(), ranges.back()});
+    for (const size_t index : members) whole.push_back({index, ranges.back(), ranges.back()});
   }
-  if (whole.size() > 1) choices.push_back(std::move(whole));
+  std::ranges::sort(whole, {}, &GradientStacking::group);
+  if (kinds > 1) choices.push_back(std::move(whole));
   if (choices.empty()) choices.emplace_back();
   return choices;
 }
@@ -297,21 +354,47 @@ bool isWhole(const GradientStackings &stackings, const std::vector<ProjectionGro
   });
 }
 
-/// Saved tensors that are offered as recomputed, of those that may pay.
+/// Saved tensors that are offered as recomputed each by itself, of those that may pay; kinds of
+/// them, where there are more.
 constexpr size_t mostRecomputed = 3;
 
-/// Which of the graph's recomputations are made: none; each alone; all of them.
+/// Recomputations by kind: those of equal ops are one.
+std::vector<std::vector<size_t>> kindsOf(const std::vector<Recomputation> &found) {
+  std::map<std::string, size_t> known;
+  std::vector<std::vector<size_t>> kinds;
+  for (size_t index = 0; index < found.size(); ++index) {
+    std::string key;
+    for (mlir::Operation *op : found[index].chain) {
+      key += op->getName().getStringRef();
+      for (const mlir::Value operand : op->getOperands())
+        key += fmt::format(" {}", operand.getType().getAsOpaquePointer());
+      key += ";";
+    }
+    const auto [kind, isNew] = known.try_emplace(std::move(key), kinds.size());
+    if (isNew) kinds.emplace_back();
+    kinds[kind->second].push_back(index);
+  }
+  return kinds;
+}
+
+/// Which of the graph's recomputations are made: none; each alone; all of them. Of more than
+/// `mostRecomputed`, as layers that repeat have, all of one kind together.
 std::vector<std::vector<size_t>> recomputeChoices(GraphOp graph, RecomputeChoice mode) {
   std::vector<std::vector<size_t>> choices(1);
-  const size_t count = mode == RecomputeChoice::none
-                           ? 0
-                           : std::min(findRecomputations(graph).size(), mostRecomputed);
-  std::vector<size_t> all;
-  for (size_t index = 0; index < count; ++index) {
-    choices.push_back({index});
-    all.push_back(index);
+  if (mode == RecomputeChoice::none) return choices;
+  const std::vector<Recomputation> found = findRecomputations(graph);
+  std::vector<std::vector<size_t>> kinds = kindsOf(found);
+  if (found.size() <= mostRecomputed) {
+    kinds.clear();
+    for (size_t index = 0; index < found.size(); ++index) kinds.push_back({index});
   }
-  if (count > 1) choices.push_back(all);
+  if (kinds.size() > mostRecomputed) kinds.resize(mostRecomputed);
+  std::vector<size_t> all;
+  for (const std::vector<size_t> &kind : kinds) {
+    choices.push_back(kind);
+    all.insert(all.end(), kind.begin(), kind.end());
+  }
+  if (kinds.size() > 1) choices.push_back(all);
   return choices;
 }
 
@@ -454,7 +537,9 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
   for (size_t index = 0; index < groups.size(); ++index)
     stackings.push_back(stackingChoices(groups[index], index, options));
   const std::vector<AttentionForm> forms = attentionForms(graph, options);
-  const std::vector<GradientStackings> gradients = gradientChoices(groups, options.stacking);
+  const std::vector<size_t> firsts = firstsAlike(groups);
+  const std::vector<GradientStackings> gradients =
+      gradientChoices(groups, firsts, options.stacking);
   const std::vector<std::vector<size_t>> recomputations =
       recomputeChoices(graph, options.recompute);
   const int64_t mostWays = std::max<int64_t>(1, options.most / static_cast<int64_t>(forms.size()));
@@ -463,14 +548,23 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
       partOfGroup.empty() ? 1 : *std::max_element(partOfGroup.begin(), partOfGroup.end()) + 1;
   std::vector<std::vector<std::vector<Choice>>> ofParts;  // every part's ways
   int64_t leftOut = 0;
-  for (size_t part = 0; part < parts; ++part) {
+  const auto addPart = [&](std::vector<std::vector<Choice>> made, int64_t ways) {
+    leftOut += (ways - std::ssize(made)) * std::ssize(forms);
+    ofParts.push_back(std::move(made));
+  };
+  if (isDifferentiated(graph)) {  // one part, in which layers that repeat are stacked alike
+    std::vector<std::vector<Choice>> own;
+    for (size_t index = 0; index < groups.size(); ++index)
+      if (firsts[index] == index) own.push_back(stackings[index]);
+    const int64_t ways = countGemms(own);
+    addPart(asFirsts(stackings, groups, firsts, ways > mostWays), ways);
+  }
+  for (size_t part = 0; part < parts && !isDifferentiated(graph); ++part) {
     std::vector<std::vector<Choice>> own;
     for (size_t index = 0; index < groups.size(); ++index)
       if (partOfGroup[index] == part) own.push_back(stackings[index]);
     const int64_t ways = countGemms(own);
-    ofParts.push_back(ways > mostWays ? alike(own) : product(own));
-    leftOut +=
-        (ways - static_cast<int64_t>(ofParts.back().size())) * static_cast<int64_t>(forms.size());
+    addPart(ways > mostWays ? alike(own) : product(own), ways);
   }
   const std::vector<std::vector<Choice>> forward = alikeInParts(ofParts);
   std::optional<NormSteps> normSteps;

@@ -131,17 +131,72 @@ private:
     return found;
   }
 
-  /// Pattern launch-merging: maximal sets, pairwise, until nothing merges any more.
+  /// Pattern launch-merging: maximal sets, pairwise, until nothing merges any more. Of sets that
+  /// may merge with many others only runs are tried: graphs of several layers have as many sets of
+  /// a kind as layers, and every choice of them would be one more candidate.
   void mergeLaunches() {
-    std::vector<OpSet> groups = maximalSets();
-    std::deque<OpSet> work(groups.begin(), groups.end());
+    const std::vector<OpSet> groups = maximalSets();
+    const std::vector<Partners> partners = partnersOf(groups);
+    struct Merged {
+      OpSet ops;
+      std::vector<size_t> groups;  ///< ascending
+    };
+    std::deque<Merged> work;
+    for (size_t group = 0; group < groups.size(); ++group) work.push_back({groups[group], {group}});
     while (!work.empty()) {
-      const OpSet set = std::move(work.front());
+      const Merged merged = std::move(work.front());
       work.pop_front();
-      for (const OpSet &other : groups)
-        if (rules.areIndependent(set, other))
-          if (std::optional<OpSet> merged = attempt(set, other)) work.push_back(std::move(*merged));
+      for (size_t other = 0; other < groups.size(); ++other) {
+        if (!rules.areIndependent(merged.ops, groups[other])) continue;
+        std::vector<size_t> numbers = merged.groups;
+        numbers.insert(std::ranges::upper_bound(numbers, other), other);
+        if (!isTried(numbers, partners) && !rules.isForced(unite(merged.ops, groups[other]))) {
+          if (numbers.size() == 2) recordFarApart(merged.ops, groups[other]);
+        } else if (std::optional<OpSet> both = attempt(merged.ops, groups[other])) {
+          work.push_back({std::move(*both), std::move(numbers)});
+        }
+      }
     }
+  }
+
+  /// The sets that one may share a kernel with.
+  struct Partners {
+    size_t count = 0;
+    std::vector<size_t> behind = {};  ///< ascending
+  };
+
+  std::vector<Partners> partnersOf(const std::vector<OpSet> &groups) const {
+    std::vector<Partners> partners(groups.size());
+    for (size_t group = 0; group < groups.size(); ++group)
+      for (size_t other = group + 1; other < groups.size(); ++other) {
+        if (!rules.areIndependent(groups[group], groups[other]) ||
+            reject(groups[group], groups[other], unite(groups[group], groups[other])))
+          continue;
+        partners[group].behind.push_back(other);
+        ++partners[group].count, ++partners[other].count;
+      }
+    return partners;
+  }
+
+  /// Whether the groups are tried together: those of many partners only with the next of these.
+  static bool isTried(const std::vector<size_t> &groups, const std::vector<Partners> &partners) {
+    const Partners &first = partners[groups.front()];
+    if (std::ranges::none_of(groups,
+                             [&](size_t group) { return partners[group].count > mostPartners; }))
+      return true;
+    return groups.size() <= first.behind.size() + 1 &&
+           std::equal(groups.begin() + 1, groups.end(), first.behind.begin());
+  }
+
+  void recordFarApart(const OpSet &a, const OpSet &b) {
+    const OpSet both = unite(a, b);
+    if (!tried.insert(both).second) return;
+    std::optional<Rejection> rejection = reject(a, b, both);
+    if (!rejection)
+      rejection = Rejection{reasons::candidateBound, "one of them may merge with more than " +
+                                                         std::to_string(mostPartners) +
+                                                         ", so only runs are tried"};
+    record(both, rejection);
   }
 
   /// Rules `paper`: "we fuse two adjacent operators whenever we detect these patterns and continue
@@ -333,6 +388,8 @@ private:
     result.isCut = wasCut && static_cast<int>(accepted.size()) < FuseOptions().maxCandidates;
     return result;
   }
+
+  static constexpr size_t mostPartners = 5;  ///< as many as single layers have
 
   const Dataflow &flow;
   const FuseOptions &options;

@@ -156,15 +156,18 @@ private:
 
 }  // namespace
 
-FinishedOpLattice::FinishedOpLattice(const Problem &problem, const Prices &prices, int64_t most)
+FinishedOpLattice::FinishedOpLattice(const Problem &problem, const Prices &prices, int64_t most,
+                                     int64_t mostKept)
     : problem(problem), prices(prices), siteMap(problem) {
   findDependencies();
   std::vector<bool> isLeftOut(problem.candidates.size(), false);
   const std::vector<int> dispensable = leastGainFirst();
-  for (size_t kept = dispensable.size();; kept /= 2) {
+  for (size_t kept = static_cast<size_t>(std::min<int64_t>(std::ssize(dispensable), mostKept));;
+       kept = kept * 7 / 8) {
     for (size_t n = 0; n + kept < dispensable.size(); ++n)
       isLeftOut[static_cast<size_t>(dispensable[n])] = true;
     leftOutCount = static_cast<int64_t>(dispensable.size() - kept);
+    keptCount = static_cast<int64_t>(kept);
     offer(isLeftOut);
     chooseOrder();
     all.clear();
@@ -302,8 +305,8 @@ void FinishedOpLattice::chooseOrder() {
     for (const int op : orderOf(group)) order.push_back(op);
 }
 
-/// False as soon as what it holds takes more than `most` bytes; a way counts with a set, since what
-/// is bounded is the time, too.
+/// False as soon as what it holds takes more than `most` bytes, or has more layers than a search
+/// has states for; a way counts with a set, since what is bounded is the time, too.
 bool FinishedOpLattice::openLayers(int64_t most) {
   const int64_t bytesOfSet =
       static_cast<int64_t>(OpSet::firstOps(static_cast<int>(problem.ops.size())).bytes());
@@ -311,6 +314,7 @@ bool FinishedOpLattice::openLayers(int64_t most) {
                 bytesOfWay = bytesOfSet + int64_t(sizeof(int) + sizeof(Transition));
   constexpr int64_t bytesOfTracked =
       int64_t(sizeof(int) + sizeof(double) * maximumLayouts);  // a sum each (LagrangianBound.h)
+  const bool isLimited = most < std::numeric_limits<int64_t>::max();
   int64_t bytes = 0;
   NextCandidates nextCandidates(order, opsOf, needs, candidatesOf, siteMap);
   // Layers as they are numbered. Kernels finish at least one op, so a set has all its ways in
@@ -326,7 +330,7 @@ bool FinishedOpLattice::openLayers(int64_t most) {
     layer.number = static_cast<int>(all.size());
     all.push_back(openLayer(finished));
     bytes += bytesOfLayer + bytesOfTracked * static_cast<int64_t>(all.back().tracked.size());
-    if (bytes > most) return false;
+    if (bytes > most || (isLimited && std::ssize(all) > mostLayers)) return false;
     if (isComplete(all.back())) continue;
     for (const int candidate : nextCandidates.after(finished)) {
       bytes += bytesOfWay;

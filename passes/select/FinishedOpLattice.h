@@ -31,13 +31,19 @@ struct Layer {
 
 class FinishedOpLattice {
 public:
-  /// Where the layers would take more than `most` bytes, fused candidates are left out, those that
-  /// gain least first; every op alone remains.
+  /// Where the layers would take more than `most` bytes, or are more than `mostLayers`, fused
+  /// candidates are left out, those that gain least first; every op alone remains. At most
+  /// `mostKept` are tried.
   FinishedOpLattice(const Problem &problem, const Prices &prices,
-                    int64_t most = std::numeric_limits<int64_t>::max());
+                    int64_t most = std::numeric_limits<int64_t>::max(),
+                    int64_t mostKept = std::numeric_limits<int64_t>::max());
+  /// Each holds a few states: a search has 200,000 in all (Options::states).
+  static constexpr int64_t mostLayers = 32'768;
 
   /// Fused candidates that were left out.
   int64_t leftOut() const { return leftOutCount; }
+  /// And those that were not.
+  int64_t kept() const { return keptCount; }
   /// Seconds that no plan of all candidates, those left out among them, takes less than: every op's
   /// part of the cheapest kernel that has it.
   double boundOfAll() const;
@@ -69,7 +75,7 @@ private:
   std::vector<OpSet> producers;   ///< tensor: one op an alternative of a site
   std::vector<int> order;         ///< of ops
   std::vector<std::vector<int>> candidatesOf;
-  int64_t leftOutCount = 0;
+  int64_t leftOutCount = 0, keptCount = 0;
   std::vector<Layer> all;
 };
 

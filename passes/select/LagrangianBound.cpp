@@ -13,8 +13,8 @@
 namespace weft::select {
 namespace {
 
-/// Steps, and those after the last that rose the bound by a share of what is missing.
-constexpr int mostSteps = 400, patience = 12, mostShrinks = 6;
+/// Steps after the last that rose the bound by a share of what is missing.
+constexpr int patience = 12, mostShrinks = 6;
 /// Of the last direction that the next one keeps.
 constexpr double momentum = 0.6;
 constexpr double shrink = 0.5;
@@ -411,6 +411,7 @@ void LagrangianBound::obeyTransposes(int tensor, std::vector<double> &multiplier
 }
 
 void LagrangianBound::raise() {
+  if (std::exchange(isRaised, true)) return;
   const auto isRisenBy = [&](double target) {
     raise(target);
     return best.bound >= target;
@@ -419,13 +420,13 @@ void LagrangianBound::raise() {
        ++tries) {}
 }
 
-void LagrangianBound::raise(double target) {
+void LagrangianBound::raise(double target, int steps) {
   if (count == 0 || !(target < infinite)) return;
   sums.clear();
   std::vector<double> here = best.multipliers, slopes, direction(count, 0.0);
   double pace = 1;
   int idle = 0, shrinks = 0;
-  for (int step = 0; step < mostSteps && best.bound < target; ++step) {
+  for (int step = 0; step < steps && best.bound < target; ++step) {
     left -= combinationsOfStep;
     if (left < 0) return;
     Solution solution = solve(here, slopes);

@@ -31,9 +31,10 @@ public:
   LagrangianBound(const Problem &problem, const Prices &prices, const FinishedOpLattice &lattice,
                   int64_t most);
 
-  /// Steps until the bound reaches `target` seconds, or for as long as it rises towards it.
-  void raise(double target);
-  /// As far as it goes without a plan to aim at.
+  static constexpr int mostSteps = 400;
+  /// At most so many steps, until the bound reaches `target` seconds or rises no more.
+  void raise(double target, int steps = mostSteps);
+  /// As far as it goes without a plan to aim at; once.
   void raise();
   /// No plan takes less.
   double bound() const { return best.bound; }
@@ -105,7 +106,8 @@ private:
   std::vector<Table> tables;                ///< candidate
   size_t count = 0;                         ///< of multipliers
   Solution best;
-  int64_t left = 0;  ///< combinations that further steps may look at
+  bool isRaised = false;  ///< without a target
+  int64_t left = 0;       ///< combinations that further steps may look at
   int64_t combinationsOfStep = 0;
   mutable std::vector<size_t> cheapestBefore;  ///< candidate: combination of the last solve()
   mutable std::vector<std::vector<double>>

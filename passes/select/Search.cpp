@@ -477,8 +477,12 @@ void count(Selection::Graph &graph, double best, double cut) {
 }  // namespace
 
 void openLattice(Selection::Graph &graph) {
+  // Opened again, it is too large again with more.
+  const int64_t most = graph.lattice && graph.lattice->leftOut() > 0
+                           ? graph.lattice->kept()
+                           : std::numeric_limits<int64_t>::max();
   graph.lattice = std::make_unique<FinishedOpLattice>(graph.problem, *graph.prices,
-                                                      graph.options.searchBytes / 3);
+                                                      graph.options.searchBytes / 3, most);
   graph.lowerBound = graph.lattice->leftOut() > 0 ? graph.lattice->boundOfAll()
                                                   : graph.lattice->layers().front().after;
   if (graph.lattice->leftOut() > 0)

@@ -84,6 +84,7 @@ void finishOnce(Selection::Graph &graph, double rival) {
   graph.statistics.isBeyondBest = isBeyond && !graph.statistics.isProven;
   if (!isBeyond) searchExactly(graph, rival);
   reportUnproven(graph);
+  graph.lagrangianBound.reset();  // takes as much as the tables, and answers no questions
   solve(graph);
   addRunnersUp(graph);
 }
@@ -250,6 +251,21 @@ bool isSlowerThan(Selection::Graph &graph, double slowest) {
   return graph.lagrangianBound->bound() > slowest;
 }
 
+/// The least that plans of a variant take among the layouts that it keeps, raised by so many steps
+/// towards `slowest` seconds. What limits of the search left out of its tables may take less, and
+/// no search of it finds that either. Zero where no bound holds for what the search may admit.
+double boundAmongKept(Selection::Graph &graph, double slowest, int steps) {
+  if (graph.statistics.prunedTransposes > 0) return 0;  // they are admitted where no plan is found
+  if (!graph.lagrangianBound) openBound(graph);
+  graph.lagrangianBound->raise(slowest / rounding, steps);
+  return graph.lagrangianBound->bound();
+}
+
+/// Whether that is above `slowest` seconds.
+bool isExcludedBy(Selection::Graph &graph, double slowest) {
+  return slowest < infinite && boundAmongKept(graph, slowest, LagrangianBound::mostSteps) > slowest;
+}
+
 /// What the search of a variant that is excluded may take, as a part of what others may.
 constexpr int64_t excludedPart = 16;
 
@@ -285,9 +301,9 @@ bool searchNearBound(Selection::Graph &graph) {
     graph.prices->buildTablesOf(graph.considered);
   }
   searchRoughly(graph);
+  graph.lagrangianBound.reset();
   if (graph.roughSeconds < infinite) return true;
   graph.considered.clear();
-  graph.lagrangianBound.reset();
   return false;
 }
 
@@ -302,7 +318,7 @@ void searchBeside(Selection::Graph &graph, double rival, SharedSpaces &shared) {
     openLattice(graph);
   }
   if (!graph.prices->hasTables()) openTables(graph);
-  if (!graph.isExcluded && isSlowerThan(graph, rival)) {
+  if (!graph.isExcluded && isExcludedBy(graph, rival)) {
     graph.isExcluded = true;
     graph.excludingBound = graph.lagrangianBound->bound();
     if (searchNearBound(graph)) return;
@@ -398,6 +414,54 @@ VariantSelections selectVariants(std::vector<VariantProblem> variants, const Cos
   return selectVariants(std::move(variants), shared, compared);
 }
 
+namespace {
+
+/// First passes of those variants that are not excluded, in the order of their bounds with layouts,
+/// a few at once, until the bounds of all others exclude them. Lowers `fastest` to the best plan.
+void searchByBound(std::vector<Selection> &selections, std::vector<char> &isSearched,
+                   const Compared &compared, std::vector<std::string> &reasons,
+                   std::atomic<bool> &isAnyMiss, double &fastest) {
+  constexpr size_t atOnce = 4;  // whatever the processors: what is excluded must not depend on them
+  constexpr int fewSteps = 16;  // that tell which bounds are low, not where they end
+  std::vector<double> bounds(selections.size(), 0);
+  const auto rival = [&] { return fastest * (1 + compared.within); };
+  const auto isLeft = [&](size_t v) {
+    return reasons[v].empty() && !isSearched[v] && selections[v].graph->bestPath.empty() &&
+           !selections[v].graph->isExcluded && bounds[v] <= rival();
+  };
+  const auto forEachOf = [&](const std::vector<char> &chosen, const auto &work) {
+    forEachSolvable(reasons, isAnyMiss, [&](size_t v) {
+      if (!chosen[v]) return;
+      const Stopwatch stopwatch;
+      work(v, *selections[v].graph);
+      selections[v].graph->statistics.seconds += stopwatch.seconds();
+    });
+  };
+  const auto raiseAll = [&](int steps) {
+    std::vector<char> left;
+    for (size_t v = 0; v < selections.size(); ++v) left.push_back(isLeft(v));
+    forEachOf(left, [&](size_t v, Selection::Graph &graph) {
+      if (!graph.prices->hasTables()) openTables(graph);
+      bounds[v] = boundAmongKept(graph, rival(), steps);
+    });
+  };
+  for (raiseAll(fewSteps);; raiseAll(LagrangianBound::mostSteps)) {
+    std::vector<std::pair<double, size_t>> next;
+    for (size_t v = 0; v < selections.size(); ++v)
+      if (isLeft(v)) next.emplace_back(bounds[v], v);
+    if (next.empty()) return;
+    std::ranges::sort(next);
+    next.resize(std::min(next.size(), atOnce));
+    std::vector<char> isNext(selections.size(), false);
+    for (const auto &[bound, v] : next) isNext[v] = isSearched[v] = true;
+    forEachOf(isNext, [](size_t, Selection::Graph &graph) { searchOnce(graph); });
+    for (const auto &[bound, v] : next)
+      if (reasons[v].empty()) fastest = std::min(fastest, selections[v].graph->roughSeconds);
+  }
+}
+
+}  // namespace
+
 VariantSelections selectVariants(std::vector<VariantProblem> variants, SharedSpaces &shared,
                                  const Compared &compared) {
   const CostModel &model = shared.costModel();
@@ -456,11 +520,14 @@ VariantSelections selectVariants(std::vector<VariantProblem> variants, SharedSpa
       fastest = graph.roughSeconds;
     });
   }
-  const double rival = fastest * (1 + compared.within);
   std::vector<Selection::Graph *> unsearched;
   for (size_t v = 0; v < variants.size(); ++v)
     if (isOpen(v) && !isSearched[v]) unsearched.push_back(selections[v].graph.get());
-  if (!compared.ofAll) excludeSlower(unsearched, rival);
+  if (!compared.ofAll) {
+    excludeSlower(unsearched, fastest * (1 + compared.within));
+    searchByBound(selections, isSearched, compared, result.reasons, isAnyMiss, fastest);
+  }
+  const double rival = fastest * (1 + compared.within);
   forEachSolvable(result.reasons, isAnyMiss, [&](size_t v) {
     if (!isOpen(v) || isSearched[v]) return;
     const Stopwatch stopwatch;

@@ -278,6 +278,36 @@ TEST_CASE("where not every set may be a candidate, whole kernels are") {
         }) <= 1);
 }
 
+TEST_CASE("few independent ops merge in all ways, many in runs alone") {
+  const auto candidatesOf = [](int count, const FuseOptions &options = {}) {
+    std::string arguments, body, results, resultTypes;
+    for (int i = 0; i < count; ++i) {
+      const std::string comma = i ? ", " : "";
+      arguments += fmt::format("{}%x{}: !bji", comma, i);
+      body += fmt::format("  %y{} = weft.relu %x{} : !bji\n", i, i);
+      results += fmt::format("{}%y{}", comma, i);
+      resultTypes += comma + "!bji";
+    }
+    const auto loaded =
+        parse(types + fmt::format("weft.graph @g({}) -> ({}) {{\n{}  weft.return {} : {}\n}}",
+                                  arguments, resultTypes, body, results, resultTypes));
+    return proposeFusions(loaded->graph(), options);
+  };
+  CHECK(candidatesOf(6).candidates.size() == (1 << 6) - 1);
+  const FusionResult many = candidatesOf(16);
+  for (const FusionCandidate &candidate : many.candidates)
+    CHECK(candidate.ops.back() - candidate.ops.front() + 1 == std::ssize(candidate.ops));
+  CHECK(candidatesOf(24).candidates.size() - candidatesOf(20).candidates.size() ==
+        candidatesOf(20).candidates.size() - many.candidates.size());
+  REQUIRE(recordOf(many, {0, 2}));
+  CHECK(describe(*recordOf(many, {0, 2})) ==
+        "F070 candidate-bound (one of them may merge with more than 5, so only runs are tried)");
+  CHECK(describe(*recordOf(many, {0, 1})) == "accepted");
+  FuseOptions apart;
+  apart.forced = {{0, 9}};
+  CHECK(describe(*recordOf(candidatesOf(16, apart), {0, 9})) == "accepted");
+}
+
 TEST_CASE("no kernel belongs to both passes; what the backward pass computes again belongs to it") {
   const std::string body = types + R"(
 weft.graph @g(%x: !bji, %d_y: !bji {weft.gradient_of = "y"})

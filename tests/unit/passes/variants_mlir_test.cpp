@@ -580,6 +580,41 @@ TEST_CASE("saved tensors that cost little to compute again are offered as recomp
   }
 }
 
+TEST_CASE("layers that repeat are rewritten alike in training, in as many ways as one of them") {
+  const auto layersOf = [](int layers) {
+    auto loaded = std::make_unique<Loaded>();
+    models::Request request;
+    request.model = "bert-base";
+    request.dims = smallEncoder;
+    request.dtype = DType::f32;
+    request.layers = layers;
+    loaded->module = models::build(request, loaded->context).module;
+    REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
+    return loaded;
+  };
+  const VariantOptions options{.subVectors = {4}, .canFuseAttention = true};
+  const std::unique_ptr<Loaded> four = layersOf(4);
+  const std::vector<Variant> variants = proposeVariants(*four->module, options);
+  CHECK(variants.size() == proposeVariants(*layersOf(6)->module, options).size());
+  std::map<Rewrite::Kind, int> counts;
+  for (const Variant &variant : variants) {
+    INFO(variantName(variant.rewrites));
+    CHECK(variant.leftOut == 0);
+    requireSame(four->graph(), graphOf(*variant.module));
+    for (const Rewrite::Kind kind :
+         {Rewrite::Kind::stack, Rewrite::Kind::stackInputGradients,
+          Rewrite::Kind::stackWeightGradients, Rewrite::Kind::recompute}) {
+      const auto count = std::ranges::count(variant.rewrites, kind, &Rewrite::kind);
+      CHECK(count % 4 == 0);
+      counts[kind] += count > 0;
+    }
+  }
+  CHECK(counts[Rewrite::Kind::stack] > 3);
+  CHECK(counts[Rewrite::Kind::stackInputGradients] > 3);
+  CHECK(counts[Rewrite::Kind::stackWeightGradients] > 3);
+  CHECK(counts[Rewrite::Kind::recompute] > 0);
+}
+
 TEST_CASE("what the forward pass stores anyway is not offered as recomputed") {
   const auto loaded = preset("paper-encoder", smallEncoder);
   REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));

@@ -162,6 +162,29 @@ TEST_CASE("layers grow with the number of independent updates, not with its powe
   CHECK(layersOf(400) == two + 398 * (three - two));  // 1,200 ops
 }
 
+TEST_CASE("a lattice of too many layers leaves out what gains least, and bounds all the same") {
+  ProblemBuilder builder;
+  const int x = builder.argument("x");
+  constexpr int count = 24;
+  for (int i = 0; i < count; ++i) builder.result(builder.op("op" + std::to_string(i), {x}));
+  builder.everyOpAlone();
+  for (int a = 0; a < count; ++a)
+    for (int b = a + 1; b < count; ++b) builder.candidate({a, b});
+  const HashedPrices model(3);
+  select::Statistics statistics;
+  const select::Options options = everything();
+  const select::Prices prices(builder.problem, model, options, statistics);
+  const select::FinishedOpLattice limited(builder.problem, prices, int64_t(1) << 40);
+  CHECK(std::ssize(limited.layers()) <= select::FinishedOpLattice::mostLayers);
+  CHECK(limited.leftOut() > 0);
+  CHECK(limited.kept() > 0);
+  CHECK(limited.kept() + limited.leftOut() <= count * (count - 1) / 2);
+  CHECK(limited.boundOfAll() <= limited.layers().front().after * (1 + 1e-12));
+  const select::FinishedOpLattice again(builder.problem, prices, int64_t(1) << 40, limited.kept());
+  CHECK(again.kept() == limited.kept());
+  CHECK(again.layers().size() == limited.layers().size());
+}
+
 TEST_CASE("the order of ops is topological, and without kernels to share the given one") {
   std::mt19937_64 random(9);
   const Problem problem = randomGraph(random, 30);
