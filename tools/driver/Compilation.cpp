@@ -314,9 +314,9 @@ void Compilation::priceTokens() {
           "--lengths {}: no argument of the graph counts tokens; --ragged AXIS packs them, --cache "
           "N reads those before from caches",
           choices.lengths);
-    return;
-  }
-  if (offsets) {
+    if (!choices.fill) return;
+    fill = choices.fill;  // of an attention that reads a cache, without what appends to it
+  } else if (offsets) {
     fill = choices.expectedFill(int64_t(offsets.getBound()));
     tokens = int64_t(offsets.getBound()) * extents(offsets.getLengths().getType())[0];
   } else {
