@@ -56,6 +56,20 @@ class RaggedTest(CommandTest):
         gelu, = (kernel for kernel in launched if 'gelu' in kernel['name'])
         self.assertIn('weft::geluForHalf(', (self.folder / 'out' / gelu['source']).read_text())
 
+    def test_no_library_product_computes_packed_tokens(self):
+        """Their number is counted on the device: each product is one kernel with its mask, where
+        cuBLASLt's measurement of all rows is the lower one, too. A pair that may not be fused keeps
+        the library."""
+        layer = ['bert-base', '--dim', 'b=4', '--dim', 'j=256', '--ragged', 'j', '--lengths',
+                 'mean=0.6', '--stop-after', 'emit', '--overwrite', '-o', 'out']
+        families = lambda: {kernel['family'] for kernel in json.loads(
+            (self.folder / 'out/plan.json').read_text())['kernels'] if '__t_' in kernel['name']}
+        self.weft('compile', *layer)
+        self.assertNotIn('cublaslt', families())
+        self.weft('compile', *layer, '--no-fuse',
+                  'attention_product_unmasked,attention_product')
+        self.assertIn('cublaslt', families())
+
     def test_attention_reads_packed_tokens_without_wgmma(self):
         """The layer is packed and unpacked at its ends alone, on a target of mma.sync, too."""
         self.weft('compile', 'bert-base', '--ragged', 'j', '--device', 'a100', '--stop-after',
