@@ -7,7 +7,6 @@
 #include "kernel/LayerNames.h"
 #include "kernel/Nearest.h"
 #include "kernel/ReasonCodes.h"
-#include "kernel/UnusedTokens.h"
 #include "passes/CombineVariants.h"
 #include "passes/Describe.h"
 #include "passes/Rewrites.h"
@@ -1041,67 +1040,9 @@ std::vector<ProposedVariant> Compilation::withFusions(std::vector<ProposedVarian
   return kept;
 }
 
-namespace {
-
-/// By tensor, the op that masks it from the number of tokens on, where no other op reads it.
-std::map<int, int> masksOfTokens(const select::Problem &problem) {
-  std::map<int, int> masks, readers;
-  for (const std::vector<int> &inputs : problem.opInputs)
-    for (const int tensor : inputs) ++readers[tensor];
-  for (const select::Candidate &candidate : problem.candidates) {
-    const Kernel &kernel = candidate.kernel;
-    if (candidate.ops.size() != 1 || kernel.body.size() != 1 || !isTokenMask(kernel.body[0]))
-      continue;
-    const auto masked = std::ranges::find(kernel.inputs, kernel.body[0].operands[0]);
-    const int tensor = candidate.inputs[size_t(masked - kernel.inputs.begin())];
-    if (readers[tensor] == 1) masks[tensor] = candidate.ops.front();
-  }
-  return masks;
-}
-
-}  // namespace
-
-/// A contraction of packed tokens whose mask is in another kernel computes all rows up to the
-/// bound, as a library does: only a kernel with the mask knows the number of tokens. So where a
-/// kernel of ours takes both, the contraction without it is no candidate.
-void Compilation::dropUncounted(select::Problem &problem, const ProposedVariant &variant) const {
-  const std::map<int, int> masks = masksOfTokens(problem);
-  if (masks.empty()) return;
-  std::map<std::vector<int>, const select::Candidate *> byOps;
-  for (const select::Candidate &candidate : problem.candidates) byOps[candidate.ops] = &candidate;
-  const auto isOurs = [&](const select::Candidate &candidate) {
-    const select::SharedSpaces::Entry &entry =
-        spaces->of(candidate.kernel, {.softmax = choices.softmax.value()});
-    return std::ranges::any_of(entry.spaces.legal, [](const select::KernelSpaces::Legal &legal) {
-      return !legal.isView && !legal.space->family->isLibrary;
-    });
-  };
-  std::set<std::vector<int>> dropped;
-  for (const select::Candidate &candidate : problem.candidates) {
-    if (candidate.kernel.operatorClass() != OperatorClass::contraction) continue;
-    for (const int tensor : candidate.outputs) {
-      const auto mask = masks.find(tensor);
-      if (mask == masks.end()) continue;
-      std::vector<int> both = candidate.ops;
-      both.insert(std::ranges::lower_bound(both, mask->second), mask->second);
-      const bool isForbidden = std::ranges::any_of(candidate.ops, [&](int op) {
-        return variant.forbidden.contains(std::minmax(op, mask->second));
-      });
-      const auto found = byOps.find(both);
-      if (!isForbidden && found != byOps.end() && isOurs(*found->second))
-        dropped.insert(candidate.ops);
-    }
-  }
-  std::erase_if(problem.candidates, [&](const select::Candidate &candidate) {
-    return dropped.contains(candidate.ops);
-  });
-}
-
 select::Problem Compilation::problemOf(const ProposedVariant &variant) const {
-  select::Problem problem =
-      toProblem(graphOf(mlir::ModuleOp(variant.module.get())), variant.rewrites, variant.fusions);
-  dropUncounted(problem, variant);
-  return problem;
+  return toProblem(graphOf(mlir::ModuleOp(variant.module.get())), variant.rewrites,
+                   variant.fusions);
 }
 
 bool Compilation::variantHasTensor(const ProposedVariant &variant, const std::string &name) const {

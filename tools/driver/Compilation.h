@@ -180,7 +180,6 @@ private:
   FuseOptions fuseOptions(ProposedVariant &variant, size_t variants,
                           std::vector<std::string> &missing) const;
   select::Problem problemOf(const ProposedVariant &variant) const;
-  void dropUncounted(select::Problem &problem, const ProposedVariant &variant) const;
   /// Of all variants that the graph has, whatever the flags leave of them, without candidates; for
   /// messages.
   std::vector<select::Problem> everyProblem() const;
