@@ -1,5 +1,5 @@
-"""Rows of group `varlen` with --mixed: batches of random lengths through one artifact, against plans
-made for the lengths of some of them. No packages: tested without a GPU."""
+"""Rows of group `varlen` with --mixed: batches of random lengths through one artifact, against
+plans made for the lengths of some of them. No packages: tested without a GPU."""
 import random
 from dataclasses import dataclass
 
@@ -45,7 +45,7 @@ class Mixed:
                 for index in range(BATCHES)]
 
     def planned(self):
-        """The batches that have plans of their own lengths."""
+        """The batches that have plans made for them."""
         return self.draws()[::STEP]
 
     def workload(self):

@@ -72,8 +72,8 @@ def sweep_sentence(lines):
     worst = min(known, key=ratio)
     met = lambda holds: 'met' if holds else 'missed'
     mean = geometric_mean(list(map(ratio, known)))
-    part = '' if len(known) == wanted else f', {len(known)} of {wanted} rows (of the others there ' \
-        'is no figure)'
+    part = '' if len(known) == wanted else f', {len(known)} of {wanted} rows (the others have ' \
+        'no figure)'
     return [f'sweep{part}: geometric mean of the best rival / weft {mean:.3f}x (must '
             f'{MUST_MEAN:.2f}x: {met(mean >= MUST_MEAN)}); least {ratio(worst):.3f}x, '
             f'{worst["workload"]} (must {MUST_LEAST:.2f}x: {met(ratio(worst) >= MUST_LEAST)})']

@@ -152,9 +152,10 @@ class TableTest(unittest.TestCase):
         last = next(n for n, one in enumerate(sweep) if one['workload'] == slow['workload'])
         text = varlen_table.text([*sweep[:last], slow, *sweep[last + 1:]])
         self.assertIn('sweep: geometric mean of the best rival / weft 1.227x', text)
-        self.assertIn('least 0.900x, bert-base 12 layers B=16 L=512 100% (must 0.97x: missed)', text)
+        self.assertIn('least 0.900x, bert-base 12 layers B=16 L=512 100% (must 0.97x: missed)',
+                      text)
         text = varlen_table.text([line(varlen_rows.Row(1, 128), padded=1), *sweep[4:6]])
-        self.assertIn('sweep, 2 of 18 rows (of the others there is no figure): geometric mean', text)
+        self.assertIn('sweep, 2 of 18 rows (the others have no figure): geometric mean', text)
         self.assertNotIn('sweep', varlen_table.text(others))
 
     def test_rivals_that_are_not_available_are_named_once(self):
@@ -197,8 +198,8 @@ class MixedTest(unittest.TestCase):
         row = varlen_mixed_rows.rows()[0]
         text = varlen_table.text([mixed_line(row, [1.0, 3.3], [1.0, 3.0], {20: 'no plan'})])
         cells = re.split(r'  +', text.splitlines()[1])
-        self.assertEqual(cells, ['bert-base 12 layers B=16 L=256 100 batches', '4.300', '4.000', '2',
-                                 '1.075', '1.100', '100.000', '0'])
+        self.assertEqual(cells, ['bert-base 12 layers B=16 L=256 100 batches', '4.300', '4.000',
+                                 '2', '1.075', '1.100', '100.000', '0'])
         self.assertIn('no plan of batch 20: no plan', text)
         self.assertIn('must 1.05, record 1.02', text)
         captured = varlen_table.text([mixed_line(row, [1], [1], captures=(2, 5))])

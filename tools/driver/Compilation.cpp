@@ -317,13 +317,15 @@ void Compilation::priceTokens() {
     if (!choices.fill) return;
     fill = choices.fill;  // of an attention that reads a cache, without what appends to it
   } else if (offsets) {
-    fill = choices.expectedFill(int64_t(offsets.getBound()));
+    fill = choices.expectedFill(int64_t(offsets.getBound()),
+                                extents(offsets.getLengths().getType())[0]);
     tokens = int64_t(offsets.getBound()) * extents(offsets.getLengths().getType())[0];
   } else {
     const size_t positions = size_t(append.getAxis());
     const int64_t pages = append.getTable() ? extents(append.getTable().getType())[1] : 1;
     fill = choices.expectedFill(extents(append.getCache().getType())[positions] * pages -
-                                extents(append.getTokens().getType())[positions]);
+                                    extents(append.getTokens().getType())[positions],
+                                elementsOf(append.getStarts().getType()));
   }
   unfilled = std::move(prices);
   prices = filledCostModel(*unfilled, *fill);
