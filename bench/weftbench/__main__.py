@@ -44,6 +44,7 @@ class Settings:
     count: int = 0
     draw_limit: float = COMPILE_LIMIT
     layers: int = varlen_rows.LAYERS  # of group varlen
+    mixed: bool = False  # of group varlen
     figures: str = '.'  # folder for the drawings of a paper's figures
 
     def wants(self, name):
@@ -129,6 +130,9 @@ def parse(arguments):
                         'default: here')
     parser.add_argument('--layers', type=int, metavar='N',
                         help=f'of varlen: layers, 1 to {varlen_rows.LAYERS}, by default all')
+    parser.add_argument('--mixed', action='store_true',
+                        help='of varlen, in place of its rows: 100 batches of random lengths '
+                        'through one artifact, against plans made for every tenth of them')
     add_transfer_flags(parser)
     chosen = parser.parse_args(arguments)
     unknown = [group for group in chosen.groups if group not in GROUPS]
@@ -140,6 +144,10 @@ def parse(arguments):
         parser.error('--layers belongs to group varlen')
     if chosen.layers is not None and not 1 <= chosen.layers <= varlen_rows.LAYERS:
         parser.error(f'--layers must be 1 to {varlen_rows.LAYERS}')
+    if chosen.mixed and 'varlen' not in chosen.groups:
+        parser.error('--mixed belongs to group varlen')
+    if chosen.mixed and chosen.rivals_only:
+        parser.error('--mixed compares plans of weft: it takes no --rivals-only')
     check_transfer(parser, chosen)
     drawn = [group for group in chosen.groups if group in paper_figures.GROUPS]
     known = f'{", ".join(paper_figures.GROUPS[:-1])} and {paper_figures.GROUPS[-1]}'
@@ -188,7 +196,7 @@ def settings_of(chosen, folder):
                     deadline=time.time() + chosen.budget, seed=chosen.seed or 0,
                     first=chosen.first or 0, count=chosen.count or 0,
                     draw_limit=chosen.compile_limit or COMPILE_LIMIT,
-                    layers=chosen.layers or varlen_rows.LAYERS,
+                    layers=chosen.layers or varlen_rows.LAYERS, mixed=chosen.mixed,
                     figures=chosen.figures or '.')
 
 

@@ -3,7 +3,8 @@ Every contender takes padded tokens and gives padded tokens; those behind the la
 are not looked at."""
 import torch
 
-from . import ours, reference, statistics, timing, varlen_modules, varlen_rows, varlen_table
+from . import (ours, reference, statistics, timing, varlen_mixed, varlen_mixed_rows,
+               varlen_modules, varlen_rows, varlen_table)
 from .report import Result
 
 DEVICE = 'cuda'
@@ -134,6 +135,12 @@ def measured(settings, row):
 
 
 def run(settings):
+    for row in varlen_mixed_rows.rows(settings.layers) if settings.mixed else []:
+        if settings.wants(row.name()):
+            yield varlen_mixed.measured(settings, row, DEVICE)
+            torch.cuda.empty_cache()
+    if settings.mixed:
+        return
     for row in varlen_rows.rows(settings.layers):
         if settings.wants(row.name()):
             yield measured(settings, row)

@@ -73,9 +73,17 @@ SWEEP_BATCHES, SWEEP_LENGTHS, SWEEP_MEANS = (1, 16), (128, 512, 1024), (0.2, 0.6
 def rows(layers=LAYERS):
     """Every batch and length at 60%, then what the sweep of means has beside these."""
     grid = [Row(batch, length, layers=layers) for batch in BATCHES for length in LENGTHS]
-    sweep = [Row(batch, length, mean, layers) for batch in SWEEP_BATCHES
-             for length in SWEEP_LENGTHS for mean in SWEEP_MEANS]
-    return grid + [row for row in sweep if row not in grid]
+    return grid + [row for row in sweep(layers) if row not in grid]
+
+
+def sweep(layers=LAYERS):
+    """Every mean, those at 60% being rows of the grid, too."""
+    return [Row(batch, length, mean, layers) for batch in SWEEP_BATCHES
+            for length in SWEEP_LENGTHS for mean in SWEEP_MEANS]
+
+
+def in_sweep(batch, length, mean):
+    return batch in SWEEP_BATCHES and length in SWEEP_LENGTHS and mean in SWEEP_MEANS
 
 
 def layer_prefix(row, index):

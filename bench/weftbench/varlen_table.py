@@ -1,12 +1,14 @@
 """The table of group `varlen`, of a run's JSON lines. No packages: tested without a GPU."""
 from .attention_table import geometric_mean, ms_of, times
 from .report import align, milliseconds
-from .varlen_rows import MEAN
+from . import varlen_mixed_rows
+from .varlen_rows import MEAN, in_sweep, sweep
 
 PADDED, PACKED = 'weft padded', 'weft packed'
 EAGER, COMPILED, FLASH, NESTED = ('padded SDPA', 'padded torch.compile', 'flash varlen + compile',
                                   'nested tensors')
 OURS, RIVALS = [PADDED, PACKED], [EAGER, COMPILED, FLASH, NESTED]
+MUST_MEAN, MUST_LEAST = 1.2, 0.97  # of the sweep: the best rival / weft, and of no row less
 UNAVAILABLE = 'not available: '
 
 
@@ -56,6 +58,53 @@ def means(lines):
     return said
 
 
+def sweep_sentence(lines):
+    """Over the sweep's rows: one geometric mean, and the row that gains least. A mean of some rows
+    says of how many."""
+    own = [line for line in lines if in_sweep(*(line['varlen'][name]
+                                                for name in ('batch', 'length', 'mean')))]
+    if not own:
+        return []
+    known = [line for line in own if ratio(line) is not None]
+    wanted = len(sweep())
+    if not known:
+        return [f'sweep: no figure of {len(own)} of its {wanted} rows']
+    worst = min(known, key=ratio)
+    met = lambda holds: 'met' if holds else 'missed'
+    mean = geometric_mean(list(map(ratio, known)))
+    part = '' if len(known) == wanted else f', {len(known)} of {wanted} rows (the others have ' \
+        'no figure)'
+    return [f'sweep{part}: geometric mean of the best rival / weft {mean:.3f}x (must '
+            f'{MUST_MEAN:.2f}x: {met(mean >= MUST_MEAN)}); least {ratio(worst):.3f}x, '
+            f'{worst["workload"]} (must {MUST_LEAST:.2f}x: {met(ratio(worst) >= MUST_LEAST)})']
+
+
+def mixed_text(lines):
+    """Batches of random lengths through one artifact: what it loses against plans made for their
+    lengths."""
+    rows = [['ms', 'one artifact', 'plans of their lengths', 'plans', 'one / plans', 'worst',
+             'all batches', 'captures']]
+    said = []
+    for line in lines:
+        own = line['varlen']
+        shown = lambda ms: milliseconds(ms / 1e3) if ms else '-'
+        one, each = (ms_of(line, name) for name in (varlen_mixed_rows.ONE, varlen_mixed_rows.EACH))
+        worst = max(own['losses'].values(), default=None)
+        captured = own['captures']
+        rows.append([
+            line['workload'], shown(one), shown(each), str(len(own['losses'])),
+            f'{one / each:.3f}' if one and each else '-', f'{worst:.3f}' if worst else '-',
+            milliseconds(own['allSeconds']) if own['allSeconds'] else '-',
+            str(captured[-1] - captured[0]) if captured else '-'
+        ])
+        for index, reason in own['missing'].items():
+            said.append(f'{line["workload"]}: no plan of batch {index}: {reason}')
+    said.append(f'one / plans: must {varlen_mixed_rows.MUST:.2f}, record '
+                f'{varlen_mixed_rows.RECORD:.2f}; captures: of the one artifact while lengths '
+                'changed')
+    return '\n'.join([align(rows), *said])
+
+
 def absent(lines):
     """Rivals without a figure, each reason once."""
     reasons = {}
@@ -68,4 +117,11 @@ def absent(lines):
 
 def text(lines):
     """`lines`: of this group, as report.json_line writes them."""
-    return '\n'.join([align(rows_of(lines)), *means(lines), *absent(lines)]) if lines else ''
+    mixed = [line for line in lines if line['varlen'].get('mixed')]
+    own = [line for line in lines if line not in mixed]
+    parts = []
+    if own:
+        parts += [align(rows_of(own)), *means(own), *sweep_sentence(own), *absent(own)]
+    if mixed:
+        parts.append(mixed_text(mixed))
+    return '\n'.join(parts)

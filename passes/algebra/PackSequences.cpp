@@ -189,7 +189,8 @@ private:
   /// Ops whose meaning does not depend on where a token stands.
   static bool ignoresPlaces(mlir::Operation *op) {
     if (mlir::isa<ContractOp, LayerNormOp, RmsNormOp, ReduceOp, SliceOp, ConcatOp, SplitAxisOp,
-                  MergeAxesOp, TransposeOp, GatherOp, DropoutOp, BroadcastOp, PadOp>(op))
+                  MergeAxesOp, TransposeOp, GatherOp, DropoutOp, BroadcastOp, PadOp,
+                  CrossEntropyOp>(op))
       return true;
     const Expression expression = mlir::cast<WeftOp>(op).expression();
     return !expression.empty() && !expression.usesCoordinates() && !expression.readsElsewhere() &&

@@ -238,12 +238,21 @@ public:
   bool hasMeasurements() const override { return prices.hasMeasurements(); }
   bool admitsModelled() const override { return prices.admitsModelled(); }
   std::string description() const override {
-    return fill.isFull() ? prices.description()
-                         : fmt::format("{} at {:.4g} of the tokens and {:.4g} of their pairs",
-                                       prices.description(), fill.tokens, fill.pairs);
+    return fill.isFull()
+               ? prices.description()
+               : fmt::format("{} at {:.4g} of the tokens and {:.4g} of their pairs{}",
+                             prices.description(), fill.tokens, fill.pairs, describe(fill.levels));
   }
 
 private:
+  static std::string describe(const std::vector<FillLevel> &levels) {
+    std::string text;
+    for (const FillLevel &level : levels)
+      text +=
+          fmt::format("{}{:.4g} and {:.4g}", text.empty() ? " (" : ", ", level.tokens, level.pairs);
+    return text.empty() ? "" : text + ")";
+  }
+
   /// The operands of a configuration without the offsets, or with them.
   static Configuration withoutOffsets(const Kernel &kernel, Configuration configuration) {
     const size_t place = placeOfOffsets(kernel);
@@ -297,18 +306,38 @@ private:
     const bool isLoop = kernel.operatorClass() != OperatorClass::contraction;
     const std::optional<Kernel> less = shortenedKernel(kernel, fill, isLoop);
     if (!less) return cost;
-    const double zeros =
-        isLoop || areUnusedUnread(kernel)
-            ? 0
-            : (1 - fill.tokens) * double(bytesStored(kernel)) / device().copyBandwidth;
-    double share = 1;
+    const double full = cost.seconds, waiting = longestAlone(kernel, configuration);
+    double whole = 0;
+    bool isShorter = false;
     try {
-      share = estimated(*less, configuration) / estimated(kernel, configuration);
-    } catch (const Error &) {  // a tile that is no GEMM of the shorter kernel: priced as the whole
+      whole = estimated(kernel, configuration);
+    } catch (const Error &) {
       return cost;
     }
-    const double full = cost.seconds;
-    cost.seconds = std::min(full, full * share + zeros + longestAlone(kernel, configuration));
+    const auto secondsAt = [&](const Kernel &shorter, double tokens) {
+      const double zeros =
+          isLoop || areUnusedUnread(kernel)
+              ? 0
+              : (1 - tokens) * double(bytesStored(kernel)) / device().copyBandwidth;
+      try {
+        const double share = estimated(shorter, configuration) / whole;
+        isShorter = true;
+        return std::min(full, full * share + zeros + waiting);
+      } catch (const Error &) {  // a tile that is no GEMM of the shorter one: priced as the whole
+        return full;
+      }
+    };
+    if (isLoop || fill.levels.empty()) {
+      cost.seconds = secondsAt(*less, fill.tokens);
+    } else {
+      cost.seconds = 0;
+      for (const FillLevel &level : fill.levels) {
+        const std::optional<Kernel> shorter =
+            shortenedKernel(kernel, {.tokens = level.tokens, .pairs = level.pairs}, isLoop);
+        cost.seconds += level.weight * (shorter ? secondsAt(*shorter, level.tokens) : full);
+      }
+    }
+    if (!isShorter) return cost;
     cost.flop = less->flop();
     cost.bytesMoved = int64_t(double(cost.bytesMoved) * double(less->necessaryBytes()) /
                               double(kernel.necessaryBytes()));

@@ -6,19 +6,32 @@
 // does one of queries behind the keys that a cache holds. So the
 // price is that of the kernel with these axes shortened: times the same kernel's price as it is, if
 // that was measured.
+//
+// Lengths differ from run to run: a fill has levels (FillLevels.h), and a contraction or an
+// attention, whose time is no straight line over tokens, takes the mean of what it takes at each.
+// A loop is priced at the mean of the fills, since its time follows the bytes that it moves.
 #pragma once
 
 #include "passes/configure/CostModel.h"
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace weft {
 
+/// What some of the runs have: the mean of the lengths of a batch and of their squares.
+struct FillLevel {
+  double tokens = 1, pairs = 1;
+  double weight = 1;  ///< the share of these runs
+  bool operator==(const FillLevel &) const = default;
+};
+
 /// How much of padded sequences is expected to be tokens.
 struct ExpectedFill {
-  double tokens = 1;  ///< the mean of lengths, as a share of the longest
-  double pairs = 1;   ///< the mean of their squares, as a share of its square
+  double tokens = 1;                   ///< the mean of lengths, as a share of the longest
+  double pairs = 1;                    ///< the mean of their squares, as a share of its square
+  std::vector<FillLevel> levels = {};  ///< whose weights sum to 1; empty: every run has the mean
   bool isFull() const { return tokens >= 1 && pairs >= 1; }
   bool operator==(const ExpectedFill &) const = default;
 };

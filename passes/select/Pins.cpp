@@ -3,6 +3,7 @@
 #include "passes/select/Prices.h"
 
 #include "kernel/Error.h"
+#include "kernel/UnusedTokens.h"
 #include "passes/configure/Packing.h"
 
 #include <algorithm>
@@ -94,6 +95,58 @@ void Prices::filterCandidates() {
     for (const auto &[a, b] : options.forbidFused) isAllowed = isAllowed && !(has(a) && has(b));
     for (const auto &[a, b] : options.forceFused) isAllowed = isAllowed && has(a) == has(b);
     usable.push_back(isAllowed);
+  }
+  leaveOutUncounted();
+}
+
+/// By tensor, the op that masks it from the number of tokens on, where no other op reads it and it
+/// need not be stored.
+std::map<int, int> Prices::masksOfTokens() const {
+  std::map<int, int> masks, readers;
+  for (const std::vector<int> &inputs : problem.opInputs)
+    for (const int tensor : inputs) ++readers[tensor];
+  for (const Candidate &candidate : problem.candidates) {
+    const Kernel &kernel = candidate.kernel;
+    if (candidate.ops.size() != 1 || kernel.body.size() != 1 || !isTokenMask(kernel.body[0]))
+      continue;
+    const auto masked = std::ranges::find(kernel.inputs, kernel.body[0].operands[0]);
+    const int tensor = candidate.inputs[size_t(masked - kernel.inputs.begin())];
+    if (readers[tensor] == 1 && !tensorOf(tensor).mustBeStored)
+      masks[tensor] = candidate.ops.front();
+  }
+  return masks;
+}
+
+/// A contraction of packed tokens whose mask is in another kernel computes all rows up to the
+/// bound, as a library does: only a kernel with the mask knows the number of tokens, which is on
+/// the device. So where a kernel of ours takes both, the one without it is left out.
+void Prices::leaveOutUncounted() {
+  const std::map<int, int> masks = masksOfTokens();
+  if (masks.empty()) return;
+  std::map<std::vector<int>, size_t> byOps;
+  for (size_t c = 0; c < problem.candidates.size(); ++c)
+    if (usable[c]) byOps[problem.candidates[c].ops] = c;
+  const auto isOurs = [&](const Candidate &candidate) {
+    const SharedSpaces::Entry &entry = spaces.of(
+        candidate.kernel, {.softmax = options.softmax, .mostWorkspace = options.mostWorkspace});
+    return std::ranges::any_of(entry.spaces.legal, [](const KernelSpaces::Legal &legal) {
+      return !legal.isView && !legal.space->family->isLibrary;
+    });
+  };
+  for (const auto &[ops, c] : byOps) {
+    const Candidate &candidate = problem.candidates[c];
+    if (candidate.kernel.operatorClass() != OperatorClass::contraction) continue;
+    for (const int tensor : candidate.outputs) {
+      const auto mask = masks.find(tensor);
+      if (mask == masks.end()) continue;
+      std::vector<int> both = ops;
+      both.insert(std::ranges::lower_bound(both, mask->second), mask->second);
+      const auto found = byOps.find(both);
+      if (found != byOps.end() && isOurs(problem.candidates[found->second])) {
+        usable[c] = false;
+        uncounted.insert(c);
+      }
+    }
   }
 }
 

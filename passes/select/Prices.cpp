@@ -119,7 +119,10 @@ void Prices::checkEveryOpHasKernel() const {
         continue;
       if (!usable[c]) {
         const int inside = keptInside(candidate);
-        reasons += inside < 0
+        reasons += uncounted.contains(c)
+                       ? fmt::format("; '{}' leaves out no row, and the device counts the tokens",
+                                     candidate.name)
+                   : inside < 0
                        ? fmt::format("; '{}' is excluded by --fuse or --no-fuse", candidate.name)
                        : fmt::format("; '{}' keeps '{}' inside, which --pin wants stored",
                                      candidate.name, tensorOf(inside).name);

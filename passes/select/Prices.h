@@ -124,6 +124,8 @@ private:
   void choosePins();
   void findFolded();
   void filterCandidates();
+  void leaveOutUncounted();
+  std::map<int, int> masksOfTokens() const;
   int keptInside(const Candidate &candidate) const;
   // Spaces.cpp: what a candidate is chosen among
   void openSpaces(int candidate, SharedSpaces &shared);
@@ -193,6 +195,7 @@ private:
   SharedSpaces &spaces;  ///< asked until there are tables
   std::vector<std::optional<Layout>> pins;
   std::vector<bool> freeToPack, usable;
+  std::set<size_t> uncounted;  ///< candidates that leaveOutUncounted() found
   bool areTablesBuilt = false;
   static constexpr size_t maximumTable = 8192;
   size_t mostCombinations = maximumTable;  ///< of layouts in one table

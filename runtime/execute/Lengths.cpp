@@ -18,6 +18,7 @@ namespace weft::runtime {
 namespace {
 
 constexpr std::string_view meanWord = "mean=";
+constexpr int64_t mostLengths = int64_t(1) << 24;  // of a file
 
 std::vector<std::byte> asElements(const std::vector<int32_t> &lengths) {
   std::vector<std::byte> elements(lengths.size() * sizeof(int32_t));
@@ -54,12 +55,19 @@ std::vector<int32_t> readLengths(const std::string &path) {
   std::istringstream text(readFile(path));
   std::vector<int32_t> lengths;
   for (std::string word; text >> word;) {
-    int32_t length = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), length);
-    if (error != std::errc() || end != word.data() + word.size())
-      throw Error::badInput("--lengths {}: '{}' is no length; a file holds one integer a sequence",
-                            path, word);
-    lengths.push_back(length);
+    const char *last = word.data() + word.size();
+    int32_t length = 0, count = 1;
+    auto read = std::from_chars(word.data(), last, length);
+    if (read.ec == std::errc() && read.ptr != last && *read.ptr == ':')
+      read = std::from_chars(read.ptr + 1, last, count);
+    if (read.ec != std::errc() || read.ptr != last || count < 1)
+      throw Error::badInput(
+          "--lengths {}: '{}' is no length; a file holds one integer a sequence, or LENGTH:N for N "
+          "sequences",
+          path, word);
+    if (std::ssize(lengths) + count > mostLengths)
+      throw Error::badInput("--lengths {}: more than {} lengths", path, mostLengths);
+    lengths.insert(lengths.end(), size_t(count), length);
   }
   return lengths;
 }

@@ -22,7 +22,7 @@ class Executor;
 /// R of "mean=R"; nothing for the name of a file. Throws Error(badInput) for another R than a share
 /// above 0.
 std::optional<double> meanOf(const std::string &asked);
-/// The integers of a file. Throws Error(badInput) that names what is none.
+/// The integers of a file, LENGTH:N N times. Throws Error(badInput) that names what is none.
 std::vector<int32_t> readLengths(const std::string &path);
 
 /// The lengths of one argument of the plan by what --lengths says: "mean=R", drawn by the seed with

@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'bench'))
 
 # noqa: E402
-from weftbench import report, varlen_rows, varlen_table
+from weftbench import report, varlen_mixed_rows, varlen_rows, varlen_table
 from weft_command import CommandTest
 
 CEILINGS = (4e12, 7e14)
@@ -140,6 +140,24 @@ class TableTest(unittest.TestCase):
         self.assertIn('B=1: no geometric mean: no figure of bert-base 12 layers B=1 L=64', text)
         self.assertIn('mean 20%, 1 rows: geometric mean of the best rival / weft 2.000x', text)
 
+    def test_the_sweep_has_one_mean_and_its_worst_row(self):
+        """Over the 18 rows of means alone: rows of other lengths do not count."""
+        sweep = [line(row, packed=1, flash=1.25) for row in varlen_rows.sweep()]
+        self.assertEqual(len(sweep), 18)
+        others = [line(varlen_rows.Row(8, 512), packed=1, flash=9)]
+        text = varlen_table.text(sweep + others)
+        self.assertIn('sweep: geometric mean of the best rival / weft 1.250x (must 1.20x: met); '
+                      'least 1.250x', text)
+        slow = line(varlen_rows.Row(16, 512, 1.0), packed=1, flash=0.9)
+        last = next(n for n, one in enumerate(sweep) if one['workload'] == slow['workload'])
+        text = varlen_table.text([*sweep[:last], slow, *sweep[last + 1:]])
+        self.assertIn('sweep: geometric mean of the best rival / weft 1.227x', text)
+        self.assertIn('least 0.900x, bert-base 12 layers B=16 L=512 100% (must 0.97x: missed)',
+                      text)
+        text = varlen_table.text([line(varlen_rows.Row(1, 128), padded=1), *sweep[4:6]])
+        self.assertIn('sweep, 2 of 18 rows (the others have no figure): geometric mean', text)
+        self.assertNotIn('sweep', varlen_table.text(others))
+
     def test_rivals_that_are_not_available_are_named_once(self):
         failures = {varlen_table.FLASH: varlen_table.UNAVAILABLE + 'ImportError'}
         text = varlen_table.text([
@@ -149,7 +167,56 @@ class TableTest(unittest.TestCase):
         self.assertIn(f'{varlen_table.FLASH}: not available: ImportError (2 rows)', text)
 
 
+def mixed_line(row, one, each, missing=(), captures=(2, 2)):
+    """The JSON line of a row of mixed batches: milliseconds of each planned batch."""
+    result = report.Result(row.workload())
+    result.samples[varlen_mixed_rows.ONE] = [sum(one) / 1e3] * 3
+    result.samples[varlen_mixed_rows.EACH] = [sum(each) / 1e3] * 3
+    losses = {draw.index: a / b for draw, a, b in zip(row.planned(), one, each)}
+    result.record['varlen'] = varlen_mixed_rows.record(row, losses, dict(missing), list(captures),
+                                                       0.1)
+    return json.loads(report.json_line(result, CEILINGS, 'varlen'))
+
+
+class MixedTest(unittest.TestCase):
+    """100 batches of random lengths through one artifact."""
+    def test_batches_differ_fit_and_stay_the_same(self):
+        row, = (one for one in varlen_mixed_rows.rows() if one.length == 1024)
+        draws = row.draws()
+        self.assertEqual((len(draws), len(row.planned())), (100, 10))
+        self.assertEqual(len({tuple(draw.lengths()) for draw in draws}), 100)
+        for draw in draws:
+            self.assertEqual(len(draw.lengths()), row.batch)
+            self.assertTrue(all(1 <= length <= row.length for length in draw.lengths()))
+            self.assertEqual(draw.lengths(), draw.lengths())
+        fills = sorted(draw.tokens() / (row.batch * row.length) for draw in draws)
+        self.assertLess(fills[10], 0.25)
+        self.assertGreater(fills[-10], 0.85)
+        self.assertEqual(draws[3].name(), 'bert-base 12 layers B=16 L=1024 batch 3')
+
+    def test_the_table_has_the_loss_of_sums_and_of_the_worst_batch(self):
+        row = varlen_mixed_rows.rows()[0]
+        text = varlen_table.text([mixed_line(row, [1.0, 3.3], [1.0, 3.0], {20: 'no plan'})])
+        cells = re.split(r'  +', text.splitlines()[1])
+        self.assertEqual(cells, ['bert-base 12 layers B=16 L=256 100 batches', '4.300', '4.000',
+                                 '2', '1.075', '1.100', '100.000', '0'])
+        self.assertIn('no plan of batch 20: no plan', text)
+        self.assertIn('must 1.05, record 1.02', text)
+        captured = varlen_table.text([mixed_line(row, [1], [1], captures=(2, 5))])
+        self.assertEqual(re.split(r'  +', captured.splitlines()[1])[-1], '3')
+
+    def test_both_tables_stand_side_by_side(self):
+        text = varlen_table.text([line(varlen_rows.Row(16, 256), packed=1, flash=2),
+                                  mixed_line(varlen_mixed_rows.rows()[0], [1], [1])])
+        self.assertIn('best / weft', text)
+        self.assertIn('one / plans', text)
+
+
 class UsageTest(unittest.TestCase):
+    def test_mixed(self):
+        self.rejects('encoder', '--mixed', says='--mixed belongs to group varlen')
+        self.rejects('varlen', '--mixed', '--rivals-only', says='takes no --rivals-only')
+
     def rejects(self, *arguments, says):
         done = subprocess.run([sys.executable, ROOT / 'bench/run', *arguments], capture_output=True,
                               text=True, check=False)
@@ -247,7 +314,7 @@ class RivalsTest(unittest.TestCase):
         timed = []
         settings = types.SimpleNamespace(folder=pathlib.Path(tempfile.mkdtemp()), ours=True,
                                          rivals=True, torch_compile=False, rounds=1, layers=2,
-                                         wants=lambda name: name == row.name())
+                                         mixed=False, wants=lambda name: name == row.name())
         with mock.patch.multiple(varlen, DEVICE='cpu'), \
                 mock.patch.object(varlen_rows, 'BATCHES', (2, )), \
                 mock.patch.object(varlen_rows, 'LENGTHS', (16, )), \

@@ -40,6 +40,25 @@ class DiffTest(CommandTest):
         self.assertAlmostEqual(sum(share['seconds'] for share in said['why']),
                                b['predictedSeconds'] - a['predictedSeconds'], delta=1e-12)
 
+    def test_times_of_different_work_are_told(self):
+        """A packed plan is priced at the expected lengths, a padded one at full length; and the
+        gradients of one side are not the other's."""
+        layer = [*LAYER, '--dropout', '0', '--stacking', 'three', '--attention', 'unfused']
+        self.compiled('a', layer, '--mask', 'padding')
+        self.compiled('b', layer, '--ragged', 'j', '--lengths', 'mean=0.5')
+        told = 'times are of different work: every token of the bound -> valid tokens, priced at ' \
+            '50% of the bound'
+        self.assertEqual(self.diff()['work'], [{
+            'what': 'times are of different work', 'a': 'every token of the bound',
+            'b': 'valid tokens, priced at 50% of the bound'
+        }])
+        self.assertIn(told, self.text)
+        self.compiled('c', layer, '--mask', 'padding', '--train')
+        self.assertEqual(self.diff('a', 'c')['work'][0]['b'],
+                         'every token of the bound, with gradients')
+        self.compiled('d', layer, '--mask', 'padding', '--fuse-rules', 'none')
+        self.assertEqual(self.diff('a', 'd')['work'], [])
+
     def test_equal(self):
         self.compiled('a', CORE, '--attention', 'unfused')
         self.compiled('b', CORE, '--attention', 'unfused')

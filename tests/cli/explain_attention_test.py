@@ -36,6 +36,30 @@ class Attention(CommandTest):
         return self.weft('explain', self.compiled(*arguments, folder=folder), '--attention',
                          '--json').json()
 
+    PACKED = ['bert-base', '--dim', 'b=16', '--dim', 'j=256', '--ragged', 'j', '--profile', 'none']
+
+    def test_packed_attention_is_fused_and_priced_at_the_expected_lengths(self):
+        """The kernel that writes packed tokens is the one of the attention; every kind unpacks what
+        it must, and takes what the expected lengths leave."""
+        seconds, bounds = [], set()
+        for lengths in ('mean=1', 'mean=0.6', 'mean=0.3'):
+            site, = self.asked(*self.PACKED, '--lengths', lengths)['sites']
+            kinds = self.kinds(site)
+            self.assertEqual((site['output'], site['chosen']), ('weighted', 'fused'))
+            fused, = (one for one in kinds['fused']['kernels'] if 'attention' in one)
+            self.assertTrue(fused.startswith('attention_unpack'), fused)
+            self.assertGreater(kinds['unfused']['launches'], 3)  # it packs and unpacks
+            seconds.append(kinds['fused']['seconds'])
+            self.assertLess(kinds['fused']['l2Bytes'], 4 * site['compulsoryBytes'])
+            bounds.add((kinds['fused']['errorConstant'], kinds['fused']['errorPerScore']))
+            self.assertEqual(len(site['crossovers']), 3)
+        self.assertLess(seconds[1], 0.9 * seconds[0])
+        self.assertLess(seconds[2], 0.9 * seconds[1])
+        self.assertEqual(bounds, {(2 * HALF, 0)})
+        said = self.weft('explain', 'out', '--attention').prose()
+        self.assertIn('at full length; priced at 30% of the tokens', said)
+        self.assertIn('chosen: fused: the fastest of those that are considered', said)
+
     def kinds(self, site):
         self.assertEqual([one['kind'] for one in site['kinds']], KINDS)
         return {one['kind']: one.get('figures') for one in site['kinds']}

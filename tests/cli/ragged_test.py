@@ -56,6 +56,20 @@ class RaggedTest(CommandTest):
         gelu, = (kernel for kernel in launched if 'gelu' in kernel['name'])
         self.assertIn('weft::geluForHalf(', (self.folder / 'out' / gelu['source']).read_text())
 
+    def test_no_library_product_computes_packed_tokens(self):
+        """Their number is counted on the device: each product is one kernel with its mask, where
+        cuBLASLt's measurement of all rows is the lower one, too. A pair that may not be fused keeps
+        the library."""
+        layer = ['bert-base', '--dim', 'b=4', '--dim', 'j=256', '--ragged', 'j', '--lengths',
+                 'mean=0.6', '--stop-after', 'emit', '--overwrite', '-o', 'out']
+        families = lambda: {kernel['family'] for kernel in json.loads(
+            (self.folder / 'out/plan.json').read_text())['kernels'] if '__t_' in kernel['name']}
+        self.weft('compile', *layer)
+        self.assertNotIn('cublaslt', families())
+        self.weft('compile', *layer, '--no-fuse',
+                  'attention_product_unmasked,attention_product')
+        self.assertIn('cublaslt', families())
+
     def test_attention_reads_packed_tokens_without_wgmma(self):
         """The layer is packed and unpacked at its ends alone, on a target of mma.sync, too."""
         self.weft('compile', 'bert-base', '--ragged', 'j', '--device', 'a100', '--stop-after',
@@ -201,8 +215,9 @@ class ExpectedLengthsTest(CommandTest):
     LAYER = ['bert-base', '--ragged', 'j', '--dim', 'b=16', '--dim', 'j=256', '--stacking', 'three',
              '--attention', 'fused', '--profile', 'none']
 
-    def compiled(self, *flags):
-        out = self.weft('compile', *self.LAYER, *flags, '-o', 'out', '--overwrite',
+    def compiled(self, *flags, batch=16):
+        layer = [f'b={batch}' if word == 'b=16' else word for word in self.LAYER]
+        out = self.weft('compile', *layer, *flags, '-o', 'out', '--overwrite',
                         env={'WEFT_NVRTC': 'none'}).out
         load = lambda name: json.loads((self.folder / 'out' / name).read_text())
         return out, load('plan.json'), load('report.json')
@@ -227,6 +242,74 @@ class ExpectedLengthsTest(CommandTest):
         self.assertIn('.tokens = weft::sm90::UnreadRowTokens', kernels)
         explained = self.weft('explain', 'out').out
         self.assertIn('lengths      priced at 30% of the tokens', explained)
+
+    def test_a_price_is_the_mean_over_five_fills(self):
+        """Batches are drawn from the lengths: those of one sequence differ more than those of 16.
+        The full time that a line names is that of the same graph."""
+        spreads = {}
+        for batch in (16, 1):
+            text, _, report = self.compiled('--lengths', 'mean=0.5', batch=batch)
+            levels, fills = report['lengths']['levels'], report['lengths']['fills']
+            self.assertEqual([one['weight'] for one in levels], [0.2] * 5)
+            for own, mean in (('tokens', 0.5), ('pairs', 1 / 3)):
+                self.assertAlmostEqual(sum(0.2 * one[own] for one in levels), mean, delta=1e-4)
+            tokens = [one['tokens'] for one in levels]
+            self.assertEqual(tokens, sorted(tokens))
+            spreads[batch] = tokens[-1] - tokens[0]
+            seconds = [one['graphSeconds'] for one in fills]
+            self.assertEqual([one['tokens'] for one in fills], tokens)
+            self.assertLess(seconds[0], 0.98 * seconds[-1])
+            full = report['lengths']['fullGraphSeconds']
+            self.assertLessEqual(seconds[-1], full)
+            graph = self.weft('explain', 'out', '--json').json()['graph']['seconds']
+            self.assertAlmostEqual(sum(seconds) / 5 / graph, 1, delta=0.05)
+            self.assertIn(f'us, {100 * (full / graph - 1):.0f}% more', text)
+        self.assertAlmostEqual(spreads[1], 0.8, delta=1e-3)
+        self.assertLess(spreads[16], 0.3)
+
+    def test_a_file_is_a_histogram(self):
+        """LENGTH:N stands for N sequences, here and where a run reads lengths."""
+        reports = [
+            self.compiled('--lengths', str(self.write('lengths.txt', text)))[2]['lengths']
+            for text in ('64 64 64 192', '64:3 192:1\n')
+        ]
+        self.assertEqual(reports[0]['levels'], reports[1]['levels'])
+        self.assertEqual(reports[1]['tokens'], 0.375)
+        self.weft('run', 'out', '--check', '--lengths', str(self.write('run.txt', '256:10 0:6')))
+        for wrong in ('64:0', '64:', '64:-2', '64:3:1', ':3'):
+            self.fails(2, 'run', 'out', '--check', '--lengths', str(self.write('run.txt', wrong)),
+                       says=[f"'{wrong}' is no length"])
+
+    def test_fills_of_a_plan_with_what_is_avoided_and_what_is_lost(self):
+        """Each fill beside the padded time, and beside the plan of that fill alone, which is
+        chosen anew; of a plan for full lengths the curve stands at five fills without weights."""
+        self.compiled('--lengths', 'mean=0.5', batch=1)
+        asked = self.weft('explain', 'out', '--fills', '--json').json()
+        self.assertEqual(len(asked['fills']), 5)
+        for fill in asked['fills']:
+            self.assertLessEqual(fill['graphSeconds'], asked['paddedSeconds'])
+            self.assertGreater(fill['regret'], -0.02)
+            self.assertLess(fill['regret'], 0.5)
+            self.assertAlmostEqual(fill['graphSeconds'] / fill['aloneSeconds'] - 1, fill['regret'])
+        self.assertAlmostEqual(asked['expectedSeconds'],
+                               sum(fill['graphSeconds'] for fill in asked['fills']) / 5)
+        alone = asked['fills'][0]
+        self.assertLess(alone['graphSeconds'], 0.9 * asked['paddedSeconds'])
+        file = str(self.write('lengths.txt', str(round(256 * alone['tokens']))))
+        self.compiled('--lengths', file, batch=1)
+        seconds = self.weft('explain', 'out', '--json').json()['graph']['seconds']
+        self.assertAlmostEqual(seconds / alone['aloneSeconds'], 1, delta=0.1)
+        said = self.weft('explain', 'out', '--fills').prose()
+        share = 100 * round(256 * alone['tokens']) / 256
+        self.assertIn(f'every run is expected at {share:.1f}% of the tokens', said)
+        self.compiled()
+        said = self.weft('explain', 'out', '--fills').prose()
+        self.assertIn('no lengths are expected: --lengths mean=R or FILE of compile', said)
+        self.assertRegex(said, r'20\.0% +4\.0% +- ')
+        self.weft('compile', *LAYER, '-o', 'plain', '--stop-after', 'emit')
+        self.fails(2, 'explain', 'plain', '--fills', says=['counts tokens; nearest: compile with '
+                                                           '--ragged AXIS'])
+        self.fails(2, 'explain', 'out', '--fills', '--memory', says=['--fills'])
 
     def test_what_is_no_length(self):
         def rejects(lengths, *says):

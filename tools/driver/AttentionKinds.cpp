@@ -78,6 +78,7 @@ ChoiceFlags choicesFor(const Request &request, AttentionChoice kind) {
   choices.fuseRules = request.choices.fuseRules;
   choices.memoryTrade = request.choices.memoryTrade;
   choices.searchMemory = request.choices.searchMemory;
+  choices.fill = request.choices.fill;
   choices.free = true;
   choices.chunks = 0;
   choices.concurrent = decision::Concurrency::off;
@@ -141,27 +142,36 @@ bool isProbability(OpKind kind) {
 
 /// What a kernel rounds: its results, what it computes for a contraction to read, and what
 /// contractions read as tf32.
-RoundingBound roundingsOf(const Kernel &kernel, const std::string &output) {
+RoundingBound roundingsOf(const Kernel &kernel, const AttentionSite &site) {
+  const auto isOutput = [&](const std::string &name) {
+    return name == site.output || (!site.packed.empty() && name == site.packed);
+  };
   constexpr double lostInTf32 = 0x1p-9;  // of a product (ir/SPEC.md, "Contraction")
   RoundingBound bound;
   for (const BodyOp &op : kernel.body) {
     if ((op.kind == OpKind::contract || op.kind == OpKind::onlineSoftmaxContract) && isTf32(op)) {
       const bool isOfValues = op.kind == OpKind::onlineSoftmaxContract ||
-                              kernel.values[size_t(op.results.front())].name == output;
+                              isOutput(kernel.values[size_t(op.results.front())].name);
       (isOfValues ? bound.constant : bound.perScore) += isOfValues ? lostInTf32 : 2 * lostInTf32;
     }
     if (op.kind == OpKind::onlineSoftmaxContract)
       bound.constant += unitOf(kernel.values[size_t(op.operands.back())].dtype);
     for (const int operand : op.operands) {
-      const bool isComputed = std::ranges::count(kernel.inputs, operand) == 0;
+      const bool isComputed =
+          std::ranges::count(kernel.inputs, operand) == 0 &&
+          std::ranges::none_of(kernel.body, [&](const BodyOp &other) {
+            return other.kind == OpKind::unpack && std::ranges::count(other.results, operand) > 0;
+          });
       if (op.kind == OpKind::contract && isComputed)
         bound.constant += unitOf(kernel.values[size_t(operand)].dtype);
     }
     if (op.results.empty() || std::ranges::count(kernel.outputs, op.results.front()) == 0) continue;
     const Value &result = kernel.values[size_t(op.results.front())];
-    if (op.kind == OpKind::reduceSubvectors) continue;  // fp32, of a row
+    if (result.dtype == DType::i32) continue;                         // offsets of sequences
+    if (op.kind == OpKind::reduceSubvectors) continue;                // fp32, of a row
+    if (kernel.operatorClass() == OperatorClass::movement) continue;  // tokens alone move
     // An error of a score is one of its exponential and of the sum that this is divided by.
-    if (result.name == output || isProbability(op.kind) || op.kind == OpKind::onlineSoftmaxContract)
+    if (isOutput(result.name) || isProbability(op.kind) || op.kind == OpKind::onlineSoftmaxContract)
       bound.constant += unitOf(result.dtype);
     else bound.perScore += 2 * unitOf(result.dtype);
   }
@@ -193,8 +203,19 @@ std::vector<PricedTile> tilesOf(const ChosenKernel &chosen, const CostModel &pri
   return tiles;
 }
 
-KindFigures figuresOf(const PlannedKernels &planned, const CostModel &prices,
+/// The kernel of the tokens that are expected, as it is priced.
+ChosenKernel atExpectedFill(const ChosenKernel &chosen, const std::optional<ExpectedFill> &fill) {
+  ChosenKernel result = chosen;
+  const bool isLoop = chosen.kernel.operatorClass() != OperatorClass::contraction;
+  if (fill)
+    if (std::optional<Kernel> less = shortenedKernel(chosen.kernel, *fill, isLoop))
+      result.kernel = std::move(*less);
+  return result;
+}
+
+KindFigures figuresOf(const PlannedKernels &planned, const Compilation &compilation,
                       const AttentionSite &site) {
+  const CostModel &prices = compilation.costModel();
   const Plan &plan = planned.plan;
   const GraphPrediction graph = decision::graphOf(plan);
   KindFigures figures{.seconds = plan.predictedSeconds,
@@ -209,15 +230,16 @@ KindFigures figuresOf(const PlannedKernels &planned, const CostModel &prices,
     figures.launches += 1;
     figures.measured += kernel.measured;
     moved += double(kernel.bytesMoved);
-    figures.l2Bytes += l2BytesOf(chosen);
+    const ChosenKernel filled = atExpectedFill(chosen, compilation.expectedFill());
+    figures.l2Bytes += l2BytesOf(filled);
     const std::string name = shortName(kernel);
     if (std::ranges::count(figures.kernels, name) == 0) {
       figures.kernels.push_back(name);
-      const RoundingBound bound = roundingsOf(chosen.kernel, site.output);
+      const RoundingBound bound = roundingsOf(chosen.kernel, site);
       figures.error.constant += bound.constant, figures.error.perScore += bound.perScore;
     }
     const std::optional<BlockTile> tile = attentionTile(chosen.configuration.knobs);
-    const std::optional<Attention> attention = tile ? attentionOf(chosen) : std::nullopt;
+    const std::optional<Attention> attention = tile ? attentionOf(filled) : std::nullopt;
     if (!attention) continue;
     figures.tileRows = tile->rows;
     figures.tiles = tilesOf(chosen, prices, attention->problem);
@@ -254,7 +276,7 @@ Expected<KindFigures> decideKind(const Request &request, const AttentionSite &si
   const Expected<decision::Decision> decided =
       decision::decidePlan(compilation->problem(proposed), compilation->options(proposed));
   if (!decided) return Unexpected(decided.error());
-  return figuresOf(decided->planned, compilation->costModel(), site);
+  return figuresOf(decided->planned, *compilation, site);
 }
 
 }  // namespace

@@ -123,11 +123,46 @@ struct CutGraph {
   int64_t bytes = 0;  ///< of arguments and results
 };
 
+/// The ops that pack a value into tokens.
+std::vector<PackOp> packsOf(mlir::Value value) {
+  std::vector<PackOp> packs;
+  for (mlir::Operation *user : value.getUsers())
+    if (auto pack = mlir::dyn_cast<PackOp>(user); pack && pack.getX() == value)
+      packs.push_back(pack);
+  return packs;
+}
+
+/// The ops, in the order of the graph, with those that unpack what they read and pack what they
+/// write: without them a fused attention would not be one over packed tokens.
+Ops withPacking(const Ops &ops) {
+  Ops all = ops;
+  const auto addOffsets = [&](mlir::Value offsets) {
+    if (auto op = offsets.getDefiningOp<OffsetsOp>()) all.insert(op);
+  };
+  for (mlir::Operation *op : ops) {
+    for (mlir::Value operand : op->getOperands())
+      if (auto unpack = operand.getDefiningOp<UnpackOp>()) {
+        all.insert(unpack);
+        addOffsets(unpack.getOffsets());
+      }
+    for (mlir::Value result : op->getResults())
+      for (PackOp pack : packsOf(result)) {
+        all.insert(pack);
+        addOffsets(pack.getOffsets());
+      }
+  }
+  std::vector<mlir::Operation *> ordered(all.begin(), all.end());
+  std::ranges::sort(ordered,
+                    [](mlir::Operation *a, mlir::Operation *b) { return a->isBeforeInBlock(b); });
+  return {ordered.begin(), ordered.end()};
+}
+
 /// The ops as a graph of what they read and what others read of them.
-CutGraph cutOut(GraphOp graph, const Ops &ops, mlir::Value output) {
+CutGraph cutOut(GraphOp graph, const Ops &computing, mlir::Value output) {
+  const Ops ops = withPacking(computing);
   CutGraph result;
   llvm::SetVector<mlir::Value> arguments, results;
-  results.insert(output);
+  if (packsOf(output).empty()) results.insert(output);
   for (mlir::Operation *op : ops) {
     for (mlir::Value operand : op->getOperands())
       if (!operand.getDefiningOp() || !ops.contains(operand.getDefiningOp()))
@@ -275,6 +310,7 @@ std::optional<AttentionSite> siteOf(GraphOp graph, SoftmaxOp softmax, int64_t su
   const std::vector<std::string> axes = axisNames(scores.getType());
   AttentionSite site{.softmax = writtenName(softmax.getResult()),
                      .output = writtenName(values.getResult()),
+                     .packed = {},
                      .dtype = *toDType(contraction.getA().getType()),
                      .queryAxis = axes[queryAt],
                      .keyAxis = axes[keyDimension],
@@ -286,6 +322,8 @@ std::optional<AttentionSite> siteOf(GraphOp graph, SoftmaxOp softmax, int64_t su
   for (size_t at = 0; at < einsum.a.size(); ++at)
     if (einsum.reduced().find(einsum.a[at]) != std::string::npos) site.headDim *= first[at];
   site.valueDim = elementsOf(values.getResult().getType()) / (site.heads * site.queries);
+  if (const std::vector<PackOp> packs = packsOf(values.getResult()); !packs.empty())
+    site.packed = writtenName(packs.front()->getResult(0));
   CutGraph cut = cutOut(graph, ops, values.getResult());
   site.graph = std::move(cut.text), site.compulsoryBytes = cut.bytes;
   if (std::optional<CutGraph> recomposed = cutOutRecomposed(graph, softmax, subVector))
@@ -306,10 +344,32 @@ std::vector<AttentionSite> attentionSites(const std::string &graph, int64_t subV
   return sites;
 }
 
+namespace {
+
+/// Where packed tokens lie in the tensors of a graph, and of how many sequences.
+llvm::DenseMap<mlir::Value, std::pair<size_t, int64_t>> tokenAxes(GraphOp graph) {
+  llvm::DenseMap<mlir::Value, std::pair<size_t, int64_t>> axes;
+  graph.walk([&](PackOp op) {
+    const llvm::ArrayRef<int64_t> pair = op.getAxes();
+    axes[op.getResult()] = {size_t(pair[0] - (pair[0] > pair[1] ? 1 : 0)),
+                            extents(op.getX().getType())[size_t(pair[0])]};
+  });
+  graph.walk([&](UnpackOp op) {
+    axes[op.getX()] = {size_t(op.getAxis()),
+                       extents(op.getResult().getType())[size_t(op.getInto()[0])]};
+  });
+  return axes;
+}
+
+}  // namespace
+
 std::string atLengths(const AttentionSite &site, AttentionChoice kind, int64_t queries,
                       int64_t keys) {
   Parsed parsed(site.graphOf(kind));
-  const auto resized = [&](mlir::Type type) -> mlir::Type {
+  GraphOp graph = parsed.graph();
+  const auto tokens = tokenAxes(graph);
+  const auto resized = [&](mlir::Value value) -> mlir::Type {
+    const mlir::Type type = value.getType();
     const auto tensor = mlir::dyn_cast<mlir::RankedTensorType>(type);
     if (!tensor) return type;
     const std::vector<std::string> names = axisNames(type);
@@ -317,18 +377,19 @@ std::string atLengths(const AttentionSite &site, AttentionChoice kind, int64_t q
     for (size_t axis = 0; axis < names.size(); ++axis)
       if (names[axis] == site.keyAxis) shape[axis] = keys;
       else if (names[axis] == site.queryAxis) shape[axis] = queries;
+    if (const auto found = tokens.find(value); found != tokens.end())
+      shape[found->second.first] = found->second.second * keys;
     return mlir::RankedTensorType::get(shape, tensor.getElementType(), tensor.getEncoding());
   };
-  const auto all = [&](llvm::ArrayRef<mlir::Type> types) {
-    return llvm::map_to_vector(types, resized);
-  };
-  GraphOp graph = parsed.graph();
   for (mlir::BlockArgument argument : graph.getBody().getArguments())
-    argument.setType(resized(argument.getType()));
-  for (mlir::Operation &op : graph.getBody().front())
-    for (mlir::Value result : op.getResults()) result.setType(resized(result.getType()));
-  graph.setFunctionType(mlir::FunctionType::get(graph.getContext(), all(graph.getArgumentTypes()),
-                                                all(graph.getResultTypes())));
+    argument.setType(resized(argument));
+  for (mlir::Operation &op : graph.getBody().front()) {
+    for (mlir::Value result : op.getResults()) result.setType(resized(result));
+    if (auto offsets = mlir::dyn_cast<OffsetsOp>(op)) offsets.setBound(uint64_t(keys));
+  }
+  mlir::Block &body = graph.getBody().front();
+  graph.setFunctionType(mlir::FunctionType::get(graph.getContext(), body.getArgumentTypes(),
+                                                body.getTerminator()->getOperandTypes()));
   const CapturedDiagnostics diagnostics(parsed.context);
   if (mlir::failed(mlir::verify(*parsed.module)))
     throw Error::unsupported("the attention holds on to its lengths: {}", diagnostics.text());

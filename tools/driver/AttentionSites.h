@@ -22,6 +22,7 @@ namespace weft::driver {
 struct AttentionSite {
   std::string softmax = {};     ///< name of the softmax's result
   std::string output = {};      ///< name of the second contraction's result
+  std::string packed = {};      ///< name of its packed tokens; empty where it is not packed
   std::string graph = {};       ///< the text of the cut-out graph
   std::string fused = {};       ///< that of the fused kind, where it is another one
   std::string recomposed = {};  ///< that of the recomposed kind, likewise
@@ -41,7 +42,8 @@ struct AttentionSite {
 };
 
 /// In the order of the graph. Softmaxes that are no attention are left out. `subVector`: elements,
-/// of the recomposed kind of a trained one.
+/// of the recomposed kind of a trained one. Of packed tokens the graph has the ops that unpack what
+/// the attention reads and pack what it writes, too.
 std::vector<AttentionSite> attentionSites(const std::string &graph, int64_t subVector);
 
 /// The graph of a kind with other extents of queries and keys. Throws Error(unsupported) with the

@@ -314,16 +314,18 @@ void Compilation::priceTokens() {
           "--lengths {}: no argument of the graph counts tokens; --ragged AXIS packs them, --cache "
           "N reads those before from caches",
           choices.lengths);
-    return;
-  }
-  if (offsets) {
-    fill = choices.expectedFill(int64_t(offsets.getBound()));
+    if (!choices.fill) return;
+    fill = choices.fill;  // of an attention that reads a cache, without what appends to it
+  } else if (offsets) {
+    fill = choices.expectedFill(int64_t(offsets.getBound()),
+                                extents(offsets.getLengths().getType())[0]);
     tokens = int64_t(offsets.getBound()) * extents(offsets.getLengths().getType())[0];
   } else {
     const size_t positions = size_t(append.getAxis());
     const int64_t pages = append.getTable() ? extents(append.getTable().getType())[1] : 1;
     fill = choices.expectedFill(extents(append.getCache().getType())[positions] * pages -
-                                extents(append.getTokens().getType())[positions]);
+                                    extents(append.getTokens().getType())[positions],
+                                elementsOf(append.getStarts().getType()));
   }
   unfilled = std::move(prices);
   prices = filledCostModel(*unfilled, *fill);

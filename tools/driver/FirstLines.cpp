@@ -185,11 +185,14 @@ std::string lengthsLine(const Plan &plan, const json &report, size_t columns) {
   const double tokens = lengths["tokens"];
   if (tokens >= 1)
     return labelled("lengths", "priced at full length, a bound (--lengths mean=R)", columns);
+  if (!lengths.contains("fullGraphSeconds"))  // of an older weft
+    return labelled("lengths", fmt::format("priced at {:.0f}% of the tokens", 100 * tokens),
+                    columns);
+  const double full = lengths["fullGraphSeconds"];
   return labelled(
       "lengths",
       fmt::format("priced at {:.0f}% of the tokens; at full length {}, {:.0f}% more", 100 * tokens,
-                  formatSeconds(lengths["fullSeconds"].get<double>()),
-                  100 * (lengths["fullSeconds"].get<double>() / plan.predictedSeconds - 1)),
+                  formatSeconds(full), 100 * (full / secondsAsGraph(plan) - 1)),
       columns);
 }
 

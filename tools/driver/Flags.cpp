@@ -7,6 +7,7 @@
 #include "kernel/Family.h"
 #include "kernel/Nearest.h"
 #include "kernel/Pages.h"
+#include "passes/configure/FillLevels.h"
 #include "runtime/execute/Lengths.h"
 #include "runtime/system/MachineMemory.h"
 
@@ -319,7 +320,9 @@ void ChoiceFlags::declareProposals(CLI::App &command) {
           "--lengths", lengths,
           "of a --ragged or a --cache plan: which lengths are expected when it runs, for which "
           "kernels are then priced and chosen: mean=R, evenly around R times the longest, or a "
-          "file of integers. Any lengths may come all the same; default: full")
+          "file of lengths, samples of what sequences have, LENGTH:N for N of one. The time is the "
+          "expected one, over five fills of batches (explain DIR --fills). Any lengths may come "
+          "all the same; default: full")
       ->type_name("mean=R|FILE");
   command
       .add_option("--search-memory", searchMemory,
@@ -617,29 +620,23 @@ OpPair parsePair(const std::string &text, const std::string &flag) {
   return {names[0], names[1]};
 }
 
-ExpectedFill ChoiceFlags::expectedFill(int64_t longest) const {
+ExpectedFill ChoiceFlags::expectedFill(int64_t longest, int64_t sequences) const {
   if (fill) return *fill;
   if (lengths.empty()) return {};
-  if (const std::optional<double> mean = runtime::meanOf(lengths)) {
-    // Even between the bounds around the mean: the variance of such lengths is a third of the
-    // square.
-    const double spread = std::min(*mean, 1 - *mean);
-    return {.tokens = *mean, .pairs = *mean * *mean + spread * spread / 3};
-  }
+  if (const std::optional<double> mean = runtime::meanOf(lengths))
+    return fillOfMean(*mean, sequences);
   const std::vector<int32_t> given = runtime::readLengths(lengths);
   if (given.empty()) throw Error::badInput("--lengths {}: the file holds no lengths", lengths);
-  ExpectedFill result{.tokens = 0, .pairs = 0};
+  std::vector<double> shares;
   for (size_t sequence = 0; sequence < given.size(); ++sequence) {
     const int32_t length = given[sequence];
     if (length < 0 || length > longest)
       throw Error::badInput("--lengths {}: length {} of sequence {} is {} (at least 0, at most {})",
                             lengths, length, sequence,
                             length < 0 ? "negative" : "above the longest", longest);
-    const double share = double(length) / double(longest);
-    result.tokens += share / double(given.size());
-    result.pairs += share * share / double(given.size());
+    shares.push_back(double(length) / double(longest));
   }
-  return result;
+  return fillOf(std::move(shares), sequences);
 }
 
 }  // namespace weft::driver

@@ -156,9 +156,9 @@ struct ChoiceFlags {
   /// Of --memory-trade, as a share: 0.25 of "25". Throws Error(badInput) for what is no percentage.
   double memoryTradeShare() const;
   SearchMemory memoryOfSearch() const;
-  /// Of --lengths, of sequences of at most `longest`. Throws Error(badInput) for a mean that is no
-  /// share, and for files without lengths or with some out of range.
-  ExpectedFill expectedFill(int64_t longest) const;
+  /// Of --lengths, of batches of sequences of at most `longest`. Throws Error(badInput) for a mean
+  /// that is no share, and for files without lengths or with some out of range.
+  ExpectedFill expectedFill(int64_t longest, int64_t sequences) const;
   /// Of --pipeline: 0 for auto. Throws Error(badInput) for what is neither that nor a number.
   int slices() const;
   /// Of --sub-vector; of auto all lengths, the default first. Throws Error(badInput) for others.

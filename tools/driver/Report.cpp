@@ -11,6 +11,7 @@
 #include "plan/PlanFigures.h"
 #include "tools/driver/Accounting.h"
 #include "tools/driver/Console.h"
+#include "tools/driver/Fills.h"
 #include "tools/driver/MemoryReport.h"
 #include "tools/driver/Request.h"
 #include "tools/driver/Roofline.h"
@@ -472,14 +473,16 @@ constexpr size_t rejectedNotes =
 
 namespace {
 
-/// At which lengths the plan was priced, and what its kernels take at full length.
+/// At which lengths the plan was priced, what it takes at each fill, and at full length.
 json lengthsReport(const Compilation &compilation, const PlannedKernels &planned) {
   const std::unique_ptr<CostModel> full = compilation.pricesAtFullLength();
   const ExpectedFill &fill = *compilation.expectedFill();
-  return {{"asked", compilation.choiceFlags().lengths},
-          {"tokens", fill.tokens},
-          {"pairs", fill.pairs},
-          {"fullSeconds", decision::secondsBy(*full, planned.kernels)}};
+  json report = fillJson(fill);
+  report["asked"] = compilation.choiceFlags().lengths;
+  report["fullSeconds"] = decision::secondsBy(*full, planned.kernels);
+  report["fullGraphSeconds"] = graphSecondsBy(*full, planned);
+  report["fills"] = fillsJson(compilation.unfilledPrices(), fill, planned);
+  return report;
 }
 
 /// What fusionPricesReport says of a part, of a place of the whole.

@@ -2,6 +2,7 @@
 #include "tools/driver/Request.h"
 
 #include "kernel/Error.h"
+#include "tools/driver/Fills.h"
 #include "tools/driver/ProfileModel.h"
 
 namespace weft::driver {
@@ -43,7 +44,7 @@ json toJson(const ChoiceFlags &flags) {
   if (const ChoiceFlags usual; flags.subVector != usual.subVector)
     object["subVector"] = flags.subVector;                       // absent: 64
   if (flags.slices() != 1) object["pipeline"] = flags.pipeline;  // absent: 1
-  if (flags.fill) object["fill"] = {{"tokens", flags.fill->tokens}, {"pairs", flags.fill->pairs}};
+  if (flags.fill) object["fill"] = fillJson(*flags.fill);
   return object;
 }
 
@@ -67,9 +68,7 @@ ChoiceFlags choicesFrom(const json &object) {
   if (object.contains("memoryTrade")) object.at("memoryTrade").get_to(flags.memoryTrade);
   if (object.contains("subVector")) object.at("subVector").get_to(flags.subVector);
   if (object.contains("pipeline")) object.at("pipeline").get_to(flags.pipeline);
-  if (object.contains("fill"))
-    flags.fill = ExpectedFill{.tokens = object.at("fill").at("tokens").get<double>(),
-                              .pairs = object.at("fill").at("pairs").get<double>()};
+  if (object.contains("fill")) flags.fill = fillFrom(object.at("fill"));
   return flags;
 }
 

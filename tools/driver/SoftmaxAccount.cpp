@@ -21,7 +21,7 @@ SoftmaxAccount softmaxAccount(const PlannedKernels &planned, const AttentionSite
   const int64_t scores = site.heads * site.queries * site.keys,
                 ofChunk = scores / std::max(1, chunkCount(plan));
   // Queries, keys and values may have as many elements, and so may the output.
-  std::set<std::string> others{site.output}, statistics;
+  std::set<std::string> others{site.output, site.packed}, statistics;
   for (const PlanTensor &tensor : plan.tensors)
     if (tensor.role == TensorRole::argument || tensor.role == TensorRole::parameter)
       others.insert(tensor.logical);
@@ -33,6 +33,11 @@ SoftmaxAccount softmaxAccount(const PlannedKernels &planned, const AttentionSite
     for (size_t at = 0; at < kernel.outputs.size(); ++at)
       visit(plan.tensors[size_t(kernel.outputs[at])].logical, body, body.outputs[at]);
   };
+  for (size_t index = 0; index < plan.kernels.size(); ++index)
+    if (holds(planned.kernels[index].kernel, OpKind::unpack))
+      for (const int output : plan.kernels[index].outputs)
+        if (planned.kernels[index].kernel.operatorClass() == OperatorClass::movement)
+          others.insert(plan.tensors[size_t(output)].logical);
   for (size_t index = 0; index < plan.kernels.size(); ++index)
     if (holds(planned.kernels[index].kernel, OpKind::reduceSubvectors))
       tensorsOf(index, [&](const std::string &logical, const Kernel &, int) {

@@ -5,6 +5,7 @@
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 #include "kernel/ReduceKind.h"
+#include "kernel/UnusedTokens.h"
 
 #include <algorithm>
 #include <array>
@@ -226,6 +227,10 @@ private:
   }
 
   static std::string noForm(const BodyOp &op) {
+    if (isTokenMask(op))
+      return opRejection(op,
+                         "leaves out rows whose number is counted on the device; the library "
+                         "computes all of them");
     if (op.kind == OpKind::gelu || op.kind == OpKind::geluDx)
       return opRejection(op,
                          "is of the error function; the library's GELU is the tanh approximation");

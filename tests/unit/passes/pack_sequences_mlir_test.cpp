@@ -204,6 +204,63 @@ TEST_CASE("gradients of a packed layer are those of valid tokens") {
   }
 }
 
+TEST_CASE("a loss reads the logits of valid tokens, and gives the padded model's gradients") {
+  const Dims dims{{"b", 3}, {"j", 8}, {"h", 2}, {"p", 4}, {"i", 8}, {"u", 12}, {"v", 10}};
+  const auto model = [&] {
+    auto loaded = std::make_unique<Loaded>();
+    models::Request request;
+    request.model = "gpt2";
+    request.part = "model";
+    request.layers = 1;
+    request.training = true;
+    request.dims = dims;
+    request.dtype = DType::f32;
+    request.dropout = 0.0;
+    request.ragged = true;
+    loaded->module = models::build(request, loaded->context).module;
+    return loaded;
+  };
+  const auto padded = model(), packed = model();
+  REQUIRE(packSequences(packed->graph(), "j") == "");
+  for (Loaded *one : {padded.get(), packed.get()})
+    REQUIRE(mlir::succeeded(differentiate(one->graph(), {})));
+  // Logits are never unpacked, nor are their gradients.
+  size_t losses = 0;
+  for (mlir::Operation &op : nonEmpty(packed->graph().getBody().front().without_terminator())) {
+    if (!mlir::isa<CrossEntropyOp, CrossEntropyDxOp>(op)) continue;
+    ++losses;
+    for (mlir::Value operand : op.getOperands()) CHECK(dimensionOf(operand.getType(), "t"));
+  }
+  CHECK(losses == 2);
+  for (const std::vector<double> &lengths : lengthsOfRuns) {
+    INFO(fmt::format("{}", fmt::join(lengths, ", ")));
+    std::vector<TensorValue> arguments = randomArguments(padded->graph(), 11);
+    size_t counted = 0;
+    for (mlir::BlockArgument argument : padded->graph().getBody().getArguments()) {
+      TensorValue &own = arguments[argument.getArgNumber()];
+      const std::vector<std::string> axes = axisNames(argument.getType());
+      if (toDType(argument.getType()) != DType::i32) {
+        if (axes == std::vector<std::string>{"b", "j"}) zeroPadding(own, lengths), ++counted;
+        continue;
+      }
+      if (axes.size() == 1) own.elements = lengths, ++counted;
+      else
+        for (size_t n = 0; n < own.elements.size(); ++n)
+          own.elements[n] = double((7 * n + argument.getArgNumber()) % 10);
+    }
+    REQUIRE(counted == 2);  // weights of the loss, and lengths
+    std::vector<TensorValue> expected = evaluated(padded->graph(), arguments);
+    const std::vector<TensorValue> actual = evaluated(packed->graph(), arguments);
+    REQUIRE(actual.size() == expected.size());
+    for (size_t n = 0; n < actual.size(); ++n) {
+      INFO("result " << n);
+      if (expected[n].shape == std::vector<int64_t>{3, 8})  // the gradient of weights of the loss
+        zeroPadding(expected[n], lengths);
+      CHECK(distance(actual[n], expected[n], 1e-8, 1e-8) <= 1.0);
+    }
+  }
+}
+
 TEST_CASE(
     "attention that is computed again packs what a row has, and each pass unpacks for itself") {
   for (const Layer &layer : layers) {

@@ -250,8 +250,27 @@ bool areEditedAlike(const runtime::Artifact &a, const runtime::Artifact &b) {
 
 using EditLines = std::pair<std::vector<std::string>, std::vector<std::string>>;  // of a and of b
 
-std::string print(const PlanDifference &difference, const EditLines &edits, const Plan &a,
-                  const Plan &b) {
+/// Of what work a plan's times are: at which lengths it is priced, and whether it trains.
+std::string workOf(const runtime::Artifact &artifact) {
+  const json lengths = artifact.report.value("lengths", json::object()),
+             asked = artifact.report.value("request", json::object());
+  std::string text = lengths.contains("tokens")
+                         ? fmt::format("valid tokens, priced at {:.0f}% of the bound",
+                                       100 * lengths["tokens"].get<double>())
+                         : std::string("every token of the bound");
+  if (asked.value("model", json::object()).value("train", false)) text += ", with gradients";
+  return text;
+}
+
+/// Where the times of a and b are of different work, which no decision explains.
+std::vector<Change> differentWork(const runtime::Artifact &a, const runtime::Artifact &b) {
+  const std::string before = workOf(a), after = workOf(b);
+  if (before == after) return {};
+  return {{.what = "times are of different work", .before = before, .after = after}};
+}
+
+std::string print(const PlanDifference &difference, const EditLines &edits,
+                  const std::vector<Change> &work, const Plan &a, const Plan &b) {
   std::string result;
   for (const std::string &line : edits.first) result += fmt::format("edit of a: {}\n", line);
   for (const std::string &line : edits.second) result += fmt::format("edit of b: {}\n", line);
@@ -270,7 +289,8 @@ std::string print(const PlanDifference &difference, const EditLines &edits, cons
       bytesChange(a.workspaceBytes, b.workspaceBytes),
       std::ranges::count_if(a.kernels, [](const auto &kernel) { return !isView(kernel); }),
       std::ranges::count_if(b.kernels, [](const auto &kernel) { return !isView(kernel); }));
-  result += changesText(difference.decisions) + sharesText(difference) + groupsTable(difference);
+  result += changesText(work) + changesText(difference.decisions) + sharesText(difference) +
+            groupsTable(difference);
   if (!difference.others.empty()) {
     result += "\nalso different\n";
     for (const std::string &other : difference.others) result += "  " + other + "\n";
@@ -325,8 +345,8 @@ json toJson(const KernelGroup &group) {
           {"kernels", pair(toJson(group.before), toJson(group.after))}};
 }
 
-json toJson(const PlanDifference &difference, bool isEqual, const EditLines &edits, const Plan &a,
-            const Plan &b) {
+json toJson(const PlanDifference &difference, bool isEqual, const EditLines &edits,
+            const std::vector<Change> &work, const Plan &a, const Plan &b) {
   json groups = json::array(), shares = json::array(), folded = json::array();
   for (const KernelGroup *group : different(difference)) groups.push_back(toJson(*group));
   for (const FoldedGroups &repeats : foldedDifferent(difference))
@@ -349,6 +369,7 @@ json toJson(const PlanDifference &difference, bool isEqual, const EditLines &edi
           {"folded", folded},
           {"equalGroups", difference.groups.size() - groups.size()},
           {"others", difference.others},
+          {"work", toJson(work)},
           {"edits", pair(edits.first, edits.second)}};
 }
 
@@ -369,8 +390,9 @@ Action addDiff(CLI::App &command) {
     const PlanDifference difference = differenceOf(a, b);
     const EditLines edits = {editLines(a), editLines(b)};
     const bool isEqual = difference.isEqual && areEditedAlike(a, b);
-    if (asJson) printResult(toJson(difference, isEqual, edits, a.plan, b.plan));
-    else printResult(print(difference, edits, a.plan, b.plan));
+    const std::vector<Change> work = differentWork(a, b);
+    if (asJson) printResult(toJson(difference, isEqual, edits, work, a.plan, b.plan));
+    else printResult(print(difference, edits, work, a.plan, b.plan));
     return isEqual ? 0 : 1;
   };
 }

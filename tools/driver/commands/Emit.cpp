@@ -11,6 +11,7 @@
 #include "runtime/system/Sha256.h"
 #include "tools/driver/Assembly.h"
 #include "tools/driver/Console.h"
+#include "tools/driver/Fills.h"
 #include "tools/driver/FirstLines.h"
 #include "tools/driver/ProfileModel.h"
 #include "tools/driver/ReEmission.h"
@@ -248,7 +249,7 @@ bool wasCompiledWithoutProfile(const runtime::Artifact &artifact) {
 static ExpectedFill fillOf(const runtime::Artifact &artifact) {
   const auto lengths = artifact.report.find("lengths");
   if (lengths == artifact.report.end()) return {};
-  return {.tokens = lengths->value("tokens", 1.0), .pairs = lengths->value("pairs", 1.0)};
+  return fillFrom(*lengths);
 }
 
 int emitAgain(EmitRequest request, bool json) {

@@ -30,7 +30,7 @@ struct ExplainFlags {
   std::string kernel, fusion, layout;
   std::string attention;  ///< of --attention: a kind, or the folder behind it, or empty
   std::string output;
-  bool movement = false, distributions = false, cacheMiss = false, all = false;
+  bool movement = false, distributions = false, cacheMiss = false, fills = false, all = false;
   bool askedForAttention = false, askedForMemory = false;
   const CLI::App *command = nullptr;  ///< which says what was given
 };
@@ -48,7 +48,7 @@ constexpr FormerChoice formerChoices[] = {
     {"--fuse-rules", "--fusion A,B prices a fusion", true},
     {"--fuse", "--fusion A,B prices a fusion", true},
     {"--no-fuse", "--fusion A,B prices a fusion", true},
-    {"--lengths", "--movement counts what is moved at the lengths that it was compiled for", true},
+    {"--lengths", "--fills prices the plan at each fill", true},
     {"--search-memory", "--all says what the limits of the search left out", true},
     {"--softmax", "--kernel NAME shows how a kernel reduces", false},
     {"--pin", "--layout TENSOR prices every layout", false},
@@ -174,6 +174,7 @@ Explanation explainArtifact(const ExplainFlags &flags, const runtime::Artifact &
   if (!flags.fusion.empty()) return explainFusion(artifact, flags.fusion);
   if (flags.askedForAttention) return explainAttention(artifact, flags.target.profile);
   if (flags.askedForMemory) return explainMemoryOf(flags, artifact);
+  if (flags.fills) return explainFills(artifact, flags.target.profile);
   if (!flags.layout.empty()) return explainLayout(artifact, flags.layout, flags.target.profile);
   if (flags.distributions) {
     TargetFlags target = flags.target;
@@ -264,6 +265,10 @@ Action addExplain(CLI::App &command) {
                        "what the plan takes of memory, and what more or less of it would cost; in "
                        "training, and of a model, the plans of which none beats another in both "
                        "time and memory, with their flags");
+  CLI::Option *fills =
+      command.add_flag("--fills", flags->fills,
+                       "of packed tokens: what the plan takes at each fill that runs have, padded "
+                       "to the bound, and against the plan that would be chosen for that fill");
   CLI::Option *kernel =
       command.add_option("--kernel", flags->kernel, "everything about one kernel")
           ->type_name("NAME");
@@ -298,6 +303,8 @@ Action addExplain(CLI::App &command) {
     memory->excludes(other);
   for (CLI::Option *other : {kernel, fusion, layout, distributions}) attention->excludes(other);
   distributions->excludes(kernel)->excludes(fusion)->excludes(layout)->excludes(movement);
+  for (CLI::Option *other : {kernel, fusion, layout, movement, distributions, attention, memory})
+    fills->excludes(other);
   command.add_flag("--cache-miss", flags->cacheMiss, "parts of the kernels' cache keys")
       ->excludes(fusion)
       ->excludes(layout)

@@ -48,6 +48,9 @@ nlohmann::json variantsJson(const nlohmann::json &report);
 std::string chunksLines(const Plan &plan, const nlohmann::json &report);
 /// Every attention of the plan in every kind (AttentionKinds.h). `profile`: as of explainLayout.
 Explanation explainAttention(const runtime::Artifact &artifact, const std::string &profile);
+/// What a plan of packed tokens takes at each fill, padded, and against the plan of that fill
+/// alone. `profile`: as of explainLayout.
+Explanation explainFills(const runtime::Artifact &artifact, const std::string &profile);
 /// Operators with what they compute and move, shares of the classes, bytes before and after each
 /// phase. `movement`: that member of report.json, or accountReport() of a graph that nothing was
 /// selected for; then there is no plan.

@@ -63,8 +63,10 @@ bool holds(const PlanKernel &kernel, OpKind kind) {
 AttentionChoice chosenKind(const Plan &plan, const AttentionSite &site) {
   for (const PlanKernel &kernel : plan.kernels)
     for (const int tensor : kernel.outputs) {
-      if (plan.tensors[size_t(tensor)].logical != site.output) continue;
-      if (holds(kernel, OpKind::identity) && kernel.ops.size() == 1) continue;  // a transpose
+      const std::string &name = plan.tensors[size_t(tensor)].logical;
+      if (name != site.output && (site.packed.empty() || name != site.packed)) continue;
+      const bool movesAlone = holds(kernel, OpKind::identity) || holds(kernel, OpKind::pack);
+      if (movesAlone && kernel.ops.size() == 1) continue;
       if (holds(kernel, OpKind::onlineSoftmaxContract)) return AttentionChoice::fused;
       if (holds(kernel, OpKind::globalScaling)) return AttentionChoice::recomposed;
     }
@@ -141,13 +143,20 @@ std::string stepsText(const SoftmaxAccount &own) {
       100 * own.statisticsShare);
 }
 
-std::string siteText(const SitePrices &prices, AttentionChoice chosen, const std::string &why) {
+/// At which lengths packed sequences are priced; empty where they are at full length.
+std::string fillText(const std::optional<ExpectedFill> &fill) {
+  if (!fill || fill->isFull()) return "";
+  return fmt::format(" at full length; priced at {:.0f}% of the tokens", 100 * fill->tokens);
+}
+
+std::string siteText(const SitePrices &prices, AttentionChoice chosen, const std::string &why,
+                     const std::optional<ExpectedFill> &fill) {
   const AttentionSite &site = prices.site;
   std::string text = fmt::format(
-      "{}: {} heads, {} queries, {} keys, head dim {}{}, {}; compulsory {}\n", site.output,
+      "{}: {} heads, {} queries, {} keys, head dim {}{}, {}; compulsory {}{}\n", site.output,
       formatCount(site.heads), formatCount(site.queries), formatCount(site.keys), site.headDim,
       site.valueDim == site.headDim ? "" : fmt::format(" and {}", site.valueDim),
-      weft::nameOf(site.dtype), formatBytes(site.compulsoryBytes));
+      weft::nameOf(site.dtype), formatBytes(site.compulsoryBytes), fillText(fill));
   Table table({{"", left},
                {"kind", left},
                {"time", right},
@@ -300,7 +309,7 @@ Explanation explainAttention(const runtime::Artifact &artifact, const std::strin
     const SitePrices prices = priceSite(request, site);
     const AttentionChoice chosen = chosenKind(artifact.plan, site);
     const std::string why = whyChosen(chosen, request, prices, wholes);
-    text += siteText(prices, chosen, why) + "\n";
+    text += siteText(prices, chosen, why, request.choices.fill) + "\n";
     list.push_back(toJson(prices, chosen, why));
   }
   for (const WholePlan &whole : wholes)

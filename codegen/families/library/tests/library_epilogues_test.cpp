@@ -14,6 +14,7 @@
 #include "runtime/measure/MeasureJobs.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/FusedGemms.h"
+#include "tests/unit/samples/SampleTokens.h"
 
 #include <catch2/catch.hpp>
 
@@ -123,6 +124,10 @@ TEST_CASE("what the library does not compute is rejected by name") {
              Catch::Contains("'relu_dx'") && Catch::Contains("mask of bits"));
   CHECK_THAT(rejectionOf({.extents = even, .function = "silu"}),
              Catch::Contains("'silu'") && Catch::Contains("none of the library's"));
+  // Rows whose number only the device knows.
+  CHECK_THAT(rejectionOf(gemmOfTokens({.t = 64, .i = 32, .u = 48, .sequences = 2}, DType::f16,
+                                      false, false, true)),
+             Catch::Contains("'mask'") && Catch::Contains("counted on the device"));
   // Something else is stored.
   CHECK_THAT(rejectionOf({.extents = even, .bias = "n", .function = "relu", .keepsOperand = true}),
              Catch::Contains("'biased' is stored") && Catch::Contains("bits"));

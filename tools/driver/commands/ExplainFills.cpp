@@ -1,0 +1,134 @@
+// weft explain --fills: what a plan of packed tokens takes at each fill that runs have, what it
+// would take of sequences padded to the bound, and what it loses against the plan that would be
+// chosen for that fill alone.
+#include "kernel/Error.h"
+#include "tools/driver/Console.h"
+#include "tools/driver/Fills.h"
+#include "tools/driver/ProfileModel.h"
+#include "tools/driver/Request.h"
+#include "tools/driver/commands/Explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace weft::driver {
+namespace {
+
+using nlohmann::json;
+constexpr auto right = Table::Align::right;
+
+/// As one graph; or why there is no such plan.
+Expected<double> chosenForAlone(const Request &request, const FillLevel &level) {
+  ChoiceFlags choices = request.choices;
+  choices.fill = ExpectedFill{.tokens = level.tokens, .pairs = level.pairs};
+  Compilation compilation(request.model, choices, request.target);
+  compilation.importTexts(request.graphs, request.first);
+  const std::vector<ProposedVariant> proposed = compilation.propose(request.first);
+  const Expected<decision::Decision> decided =
+      decision::decidePlan(compilation.problem(proposed), compilation.options(proposed));
+  if (!decided) return Unexpected(decided.error());
+  return graphSecondsBy(compilation.costModel(), decided->planned);
+}
+
+double weightedMean(const json &fills, const char *member) {
+  double sum = 0, weights = 0;
+  for (const json &fill : fills) {
+    sum += fill["weight"].get<double>() * fill[member].get<double>();
+    weights += fill["weight"].get<double>();
+  }
+  return weights > 0 ? sum / weights : 0;
+}
+
+std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
+
+std::string expectedLine(const json &fills, double tokens, double padded, bool hasRegrets) {
+  const double expected = weightedMean(fills, "graphSeconds");
+  if (expected == 0 && tokens < 1)
+    return fmt::format("every run is expected at {} of the tokens\n", percent(tokens));
+  if (expected == 0)
+    return "no lengths are expected: --lengths mean=R or FILE of compile prices and chooses for "
+           "them\n";
+  std::string text = fmt::format("expected: {}, {} less than padded to the bound",
+                                 formatSeconds(expected), percent(1 - expected / padded));
+  if (hasRegrets) {
+    double worst = 0;
+    for (const json &fill : fills) worst = std::max(worst, fill["regret"].get<double>());
+    text += fmt::format("; regret {} on average, at most {}",
+                        percent(weightedMean(fills, "regret")), percent(worst));
+  }
+  return text + "\n";
+}
+
+std::string fillsText(const json &fills, double tokens, double padded,
+                      const std::string &whyNoRegrets) {
+  Table table({{"fill", right},
+               {"pairs", right},
+               {"of runs", right},
+               {"time", right},
+               {"padded", right},
+               {"avoided", right},
+               {"chosen for it", right},
+               {"regret", right}});
+  for (const json &fill : fills) {
+    const double seconds = fill["graphSeconds"], weight = fill["weight"];
+    const bool hasRegret = fill.contains("regret");
+    table.addRow({percent(fill["tokens"]), percent(fill["pairs"]),
+                  weight > 0 ? percent(weight) : "-", formatSeconds(seconds), formatSeconds(padded),
+                  percent(1 - seconds / padded),
+                  hasRegret ? formatSeconds(fill["aloneSeconds"].get<double>()) : "-",
+                  hasRegret ? percent(fill["regret"]) : "-"});
+  }
+  std::string text =
+      table.print() + expectedLine(fills, tokens, padded, whyNoRegrets.empty()) +
+      "each as one graph, predicted; fill: tokens over the bound, pairs: of tokens of a sequence; "
+      "padded: this plan, every sequence at the bound; chosen for it: the plan that compile would "
+      "choose for that fill alone\n";
+  if (!whyNoRegrets.empty()) text += "no regret: " + whyNoRegrets + "\n";
+  return text;
+}
+
+}  // namespace
+
+Explanation explainFills(const runtime::Artifact &artifact, const std::string &profile) {
+  const json lengths = artifact.report.value("lengths", json::object());
+  if (lengths.empty())
+    throw Error::badInput(
+        "explain --fills: no argument of {} counts tokens; nearest: compile with --ragged AXIS, "
+        "which packs them, or --cache N",
+        artifact.plan.model);
+  if (!lengths.contains("fills"))
+    throw Error::badInput(
+        "explain --fills: the plan is of an older weft, which priced one fill; compile it again");
+  json fills = lengths["fills"];
+  std::string whyNoRegrets;
+  bool haveSamePrices = true;
+  try {
+    Request request = requestOf(artifact.report);
+    if (!profile.empty()) request.target.profile = profile;
+    haveSamePrices = sourceOfPrices(request.target, *costModelOf(request.target)) == request.prices;
+    for (json &fill : fills) {
+      const Expected<double> alone =
+          chosenForAlone(request, {.tokens = fill["tokens"], .pairs = fill["pairs"]});
+      if (!alone) throw alone.error();
+      fill["aloneSeconds"] = *alone;
+      fill["regret"] = fill["graphSeconds"].get<double>() / *alone - 1;
+    }
+  } catch (const Error &error) {
+    if (error.kind != ErrorKind::unsupported) throw;
+    whyNoRegrets = error.what();
+    for (json &fill : fills) fill.erase("regret"), fill.erase("aloneSeconds");
+  }
+  const double padded = lengths["fullGraphSeconds"];
+  std::string text = fillsText(fills, lengths["tokens"], padded, whyNoRegrets);
+  if (!haveSamePrices) text += "note: the prices are others than when this plan was chosen\n";
+  return {.text = text,
+          .json = {{"asked", lengths["asked"]},
+                   {"fills", fills},
+                   {"paddedSeconds", padded},
+                   {"expectedSeconds", weightedMean(fills, "graphSeconds")},
+                   {"whyNoRegrets", whyNoRegrets},
+                   {"samePrices", haveSamePrices}}};
+}
+
+}  // namespace weft::driver
