@@ -138,6 +138,21 @@ class Attention(CommandTest):
         if length > 64:
             self.assertGreater(seconds('fused', length // 2), seconds('unfused', length // 2))
 
+    def test_lengths_at_which_fused_wins_need_not_be_the_longest(self):
+        """DeBERTa's gathered terms: the lengths that are said agree with the table of times."""
+        site, = self.asked('deberta-base', '--dim', 'b=1', '--dim', 'j=1024')['sites']
+        kinds, own = self.kinds(site), site['crossovers'][0]
+        fused, unfused = [kinds[kind]['graphSeconds'] for kind in ('fused', 'unfused')]
+        self.assertGreater(fused, unfused, 'the case shows nothing else')
+        self.assertTrue(own['ranges'])
+        holds = [one for one in own['ranges'] if one['from'] <= 1024 <= one['to']]
+        self.assertEqual(holds, [])
+        self.assertGreater(1024, min(one['from'] for one in own['ranges']))
+        last = own['ranges'][-1]
+        self.assertEqual(own['length'], last['from'] if last['to'] == 65536 else None)
+        self.assertRegex(self.weft('explain', 'out', '--attention').prose(),
+                         r'queries and keys: unfused (from 64 to|at 64)')
+
     def test_text_and_why(self):
         self.compiled(*SITE, '--attention', 'decomposed')
         text = self.weft('explain', 'out', '--attention').prose()

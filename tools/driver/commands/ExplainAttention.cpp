@@ -141,6 +141,19 @@ std::string stepsText(const SoftmaxAccount &own) {
       100 * own.statisticsShare);
 }
 
+/// "unfused from 64 to 512 and from 4096 on".
+std::string lengthsText(const Crossover &crossover) {
+  const std::string_view kind = spelled(crossover.kind);
+  if (!crossover.whyNone.empty()) return fmt::format("{} (no plan)", kind);
+  if (crossover.ranges.empty()) return fmt::format("{} at no length", kind);
+  std::vector<std::string> ranges;
+  for (const auto &[from, to] : crossover.ranges)
+    ranges.push_back(to == mostLength ? fmt::format("from {} on", from)
+                     : from == to     ? fmt::format("at {}", from)
+                                      : fmt::format("from {} to {}", from, to));
+  return fmt::format("{} {}", kind, fmt::join(ranges, " and "));
+}
+
 std::string siteText(const SitePrices &prices, AttentionChoice chosen, const std::string &why) {
   const AttentionSite &site = prices.site;
   std::string text = fmt::format(
@@ -187,10 +200,7 @@ std::string siteText(const SitePrices &prices, AttentionChoice chosen, const std
   if (!prices.whyNoLengths.empty())
     return text + fmt::format("no crossover over length: {}\n", prices.whyNoLengths);
   std::vector<std::string> lengths;
-  for (const Crossover &one : prices.crossovers)
-    lengths.push_back(one.length ? fmt::format("{} from {} on", spelled(one.kind), *one.length)
-                      : one.whyNone.empty() ? fmt::format("{} at no length", spelled(one.kind))
-                                            : fmt::format("{} (no plan)", spelled(one.kind)));
+  for (const Crossover &one : prices.crossovers) lengths.push_back(lengthsText(one));
   return text + fmt::format("fused is as fast as, of the powers of two from {} to {} {}: {}\n",
                             leastLength, mostLength,
                             site.queries == site.keys ? "queries and keys" : "keys",
@@ -205,6 +215,13 @@ json tilesJson(const std::vector<PricedTile> &tiles) {
                     {"seconds", tile.seconds},
                     {"measured", tile.isMeasured},
                     {"l2Bytes", tile.l2Bytes}});
+  return list;
+}
+
+json rangesJson(const Crossover &crossover) {
+  json list = json::array();
+  for (const LengthRange &range : crossover.ranges)
+    list.push_back({{"from", range.from}, {"to", range.to}});
   return list;
 }
 
@@ -244,7 +261,8 @@ json toJson(const SitePrices &prices, AttentionChoice chosen, const std::string 
   }
   for (const Crossover &one : prices.crossovers)
     crossovers.push_back({{"kind", spelled(one.kind)},
-                          {"length", one.length ? json(*one.length) : json()},
+                          {"length", one.length() ? json(*one.length()) : json()},
+                          {"ranges", rangesJson(one)},
                           {"whyNone", one.whyNone}});
   return {{"softmax", site.softmax},
           {"output", site.output},
