@@ -2,6 +2,7 @@
 // and error bound, which of them was chosen and why, and from which length on the fused one is the
 // fastest.
 #include "kernel/Error.h"
+#include "kernel/ReasonCodes.h"
 #include "plan/PlanFigures.h"
 #include "tools/driver/AttentionKinds.h"
 #include "tools/driver/Console.h"
@@ -25,7 +26,20 @@ struct WholePlan {
   double seconds = 0;  ///< as one graph
   int64_t workspaceBytes = 0;
   std::string rejection;  ///< why there is none
+  /// Of fused attentions that are trained: why no kernel takes a backward pass, as records say it.
+  std::vector<std::string> rejectedBackwards = {};
 };
+
+/// "F033 attention-backward-off (...)" of every softmax whose backward pass no family takes.
+std::vector<std::string> rejectedBackwards(const std::vector<ProposedVariant> &proposed) {
+  std::vector<std::string> rejections;
+  for (const ProposedVariant &variant : proposed)
+    for (const FusionRecord &record : variant.fusions.records)
+      if (!record.accepted && record.code == reasons::attentionBackwardOff.code &&
+          std::ranges::count(rejections, describe(record)) == 0)
+        rejections.push_back(describe(record));
+  return rejections;
+}
 
 std::vector<WholePlan> wholePlans(const Request &request) {
   std::vector<WholePlan> plans;
@@ -37,6 +51,7 @@ std::vector<WholePlan> wholePlans(const Request &request) {
       Compilation compilation(request.model, choices, request.target);
       compilation.importTexts(request.graphs, request.first);
       const std::vector<ProposedVariant> proposed = compilation.propose(request.first);
+      if (kind == AttentionChoice::fused) whole.rejectedBackwards = rejectedBackwards(proposed);
       const Expected<decision::Decision> decided =
           decision::decidePlan(compilation.problem(proposed), compilation.options(proposed));
       if (decided) {
@@ -280,6 +295,16 @@ json toJson(const SitePrices &prices, AttentionChoice chosen, const std::string 
           {"whyNoLengths", prices.whyNoLengths}};
 }
 
+json toJson(const WholePlan &whole) {
+  if (!whole.rejection.empty())
+    return {{"kind", spelled(whole.kind)}, {"rejected", whole.rejection}};
+  json plan = {{"kind", spelled(whole.kind)},
+               {"graphSeconds", whole.seconds},
+               {"workspaceBytes", whole.workspaceBytes}};
+  if (!whole.rejectedBackwards.empty()) plan["rejectedBackwards"] = whole.rejectedBackwards;
+  return plan;
+}
+
 std::string wholesText(const std::vector<WholePlan> &wholes) {
   std::vector<std::string> texts;
   for (const WholePlan &whole : wholes)
@@ -287,10 +312,14 @@ std::string wholesText(const std::vector<WholePlan> &wholes) {
                                                           formatSeconds(whole.seconds),
                                                           formatBytes(whole.workspaceBytes))
                                             : fmt::format("{} none", spelled(whole.kind)));
-  return fmt::format(
+  std::string text = fmt::format(
       "the whole plan as one graph, all attentions in one kind, and its workspace: "
       "{}\n",
       fmt::join(texts, "; "));
+  for (const WholePlan &whole : wholes)
+    for (const std::string &rejection : whole.rejectedBackwards)
+      text += fmt::format("backward: no fused kernel: {}\n", rejection);
+  return text;
 }
 
 }  // namespace
@@ -321,12 +350,7 @@ Explanation explainAttention(const runtime::Artifact &artifact, const std::strin
     text += siteText(prices, chosen, why) + "\n";
     list.push_back(toJson(prices, chosen, why));
   }
-  for (const WholePlan &whole : wholes)
-    plans.push_back(whole.rejection.empty()
-                        ? json{{"kind", spelled(whole.kind)},
-                               {"graphSeconds", whole.seconds},
-                               {"workspaceBytes", whole.workspaceBytes}}
-                        : json{{"kind", spelled(whole.kind)}, {"rejected", whole.rejection}});
+  for (const WholePlan &whole : wholes) plans.push_back(toJson(whole));
   text += wholesText(wholes) +
           "each kind as decided for the attention alone, its arguments and results in any layout; "
           "DRAM without what kernels find in L2; error bound: over the greatest value, |s|: the "
