@@ -200,7 +200,8 @@ class Attention(CommandTest):
                       self.weft('explain', 'small', '--attention').prose())
 
     def test_a_backward_pass_that_no_kernel_takes_says_why(self):
-        said = self.asked('attention', '--dim', 'b=1', '--dim', 'j=256', '--dim', 'p=192', '--train')
+        said = self.asked('attention', '--dim', 'b=1', '--dim', 'j=256', '--dim', 'p=192',
+                          '--train')
         fused, = [plan for plan in said['plans'] if plan['kind'] == 'fused']
         reason, = fused['rejectedBackwards']
         self.assertIn('F033 attention-backward-off (attention-backward-sm90: heads of 192', reason)
