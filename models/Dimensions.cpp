@@ -61,8 +61,13 @@ void deriveMissing(const LayerSpecification &specification, Dims &dims) {
     dims["p"] =
         quotient(specification, dims, "i", "h", "the hidden size must be a multiple of the heads");
   dims.try_emplace("w", dims.at("p"));
-  if (specification.hasDistances())
-    dims["l"] = std::min(dims.at("n"), 2 * std::max(dims.at("j"), dims.at("k")));
+  if (specification.hasDistances()) {
+    // Products with the distances that occur have rows of so many elements: of whole 16 bytes,
+    // which tensor cores read as they lie.
+    constexpr int64_t multiple = 8;
+    const int64_t occurring = 2 * std::max(dims.at("j"), dims.at("k"));
+    dims["l"] = std::min(dims.at("n"), (occurring + multiple - 1) / multiple * multiple);
+  }
   if (!hasGroups(specification)) return;
   dims.try_emplace("g", dims.at("h"));
   dims["r"] =
@@ -128,10 +133,12 @@ void checkContradictions(const LayerSpecification &specification, const Dims &di
   if (specification.family != Family::attention && specification.causal && !specification.cache &&
       dims.at("k") != dims.at("j"))
     throw Error::unsupported(
-        "{}: k={} differs from j={} in a causal layer; nearest are --cache N, where keys of "
-        "earlier "
-        "steps lie, and the preset 'attention', whose j and k are free",
-        specification.name, dims.at("k"), dims.at("j"));
+        "{}: k={} differs from j={} in a causal layer; {} the preset 'attention', whose j and k "
+        "are free",
+        specification.name, dims.at("k"), dims.at("j"),
+        specification.takesCache()
+            ? "nearest are --cache N (inference), where keys of earlier steps lie, and"
+            : "nearest is");
 }
 
 }  // namespace

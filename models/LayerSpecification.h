@@ -123,6 +123,10 @@ struct LayerSpecification {
   /// The vectors come of a table of n rows.
   bool disentangled = false, queryDistances = false, keyDistances = false;
   bool hasDistances() const { return queryDistances || keyDistances; }
+  /// Whether keys and values of earlier steps may lie in caches (--cache).
+  bool takesCache() const {
+    return causal && (family == Family::decoder || family == Family::llama);
+  }
   /// Which tiles of scores exist (ScoreMask.h).
   std::optional<std::string> blocks = {};
   bool operator==(const LayerSpecification &) const = default;

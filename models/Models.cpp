@@ -202,6 +202,11 @@ void setMask(LayerSpecification &specification, const Request &request) {
 /// A padding mask on the one attention of a layer whose tokens are queries and keys.
 void setRagged(LayerSpecification &specification, const Request &request) {
   if (!request.ragged) return;
+  if (specification.family == Family::attention)
+    throw Error::unsupported(
+        "{}: --ragged: tokens are packed for projections, of which an attention alone has none; "
+        "nearest is --mask padding, which loads no keys past the length of a sequence",
+        specification.name);
   if (specification.family != Family::encoder && specification.family != Family::decoder &&
       specification.family != Family::llama)
     throw Error::unsupported(
@@ -218,9 +223,7 @@ void setCache(LayerSpecification &specification, const Request &request) {
                           specification.name, *request.page);
   if (!request.cache) return;
   const std::string asked = fmt::format("{}: --cache {}", specification.name, *request.cache);
-  const bool hasFamily =
-      specification.family == Family::decoder || specification.family == Family::llama;
-  if (!hasFamily || !specification.causal)
+  if (!specification.takesCache())
     throw Error::unsupported(
         "{}: a cache holds the tokens before those that are computed, of decoders and of Llama; "
         "nearest are gpt2 and llama-3-8b",

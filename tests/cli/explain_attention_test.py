@@ -159,8 +159,25 @@ class Attention(CommandTest):
                              '--json').json()['plan']['graphSeconds']
 
         self.assertLessEqual(seconds('fused', length), seconds('unfused', length))
+        self.assertEqual(site['crossovers'][0]['ranges'][-1], {'from': length, 'to': 65536})
         if length > 64:
             self.assertGreater(seconds('fused', length // 2), seconds('unfused', length // 2))
+
+    def test_lengths_at_which_fused_wins_need_not_be_the_longest(self):
+        """DeBERTa's gathered terms: the lengths that are said agree with the table of times."""
+        self.compiled('deberta-base', '--dim', 'b=1', '--dim', 'j=1024')
+        out = self.weft('explain', 'out', '--attention').out
+        unfused, fused = [float(re.search(rf'^\*? +{kind} +([\d.]+) us', out, re.M)[1])
+                          for kind in ('unfused', 'fused')]
+        self.assertGreater(fused, unfused, 'the case shows nothing else')
+        said = re.search(r'queries and keys: unfused (.*?), decomposed', ' '.join(out.split()))[1]
+        ranges = re.findall(r'from (\d+) to (\d+)|at (\d+)|from (\d+) on', said)
+        self.assertTrue(ranges, said)
+        for first, last, alone, onwards in ranges:
+            least = int(first or alone or onwards)
+            most = int(last or alone or 65536)
+            self.assertFalse(least <= 1024 <= most, said)
+        self.assertLess(int(ranges[0][0] or ranges[0][2]), 1024)
 
     def test_text_and_why(self):
         self.compiled(*SITE, '--attention', 'decomposed')
@@ -205,6 +222,17 @@ class Attention(CommandTest):
         self.compiled(*CORE, '--train', '--attention', 'unfused', folder='small')
         self.assertIn('probabilities or, if it is fused, one number a row',
                       self.weft('explain', 'small', '--attention').prose())
+
+    def test_a_backward_pass_that_no_kernel_takes_says_why(self):
+        said = self.asked('attention', '--dim', 'b=1', '--dim', 'j=256', '--dim', 'p=192',
+                          '--train')
+        fused, = [plan for plan in said['plans'] if plan['kind'] == 'fused']
+        reason, = fused['rejectedBackwards']
+        self.assertIn('F033 attention-backward-off (attention-backward-sm90: heads of 192', reason)
+        self.assertIn(f'backward: no fused kernel: {reason}',
+                      self.weft('explain', 'out', '--attention').prose())
+        said = self.asked('attention', '--dim', 'b=1', '--dim', 'j=256', '--train', folder='narrow')
+        self.assertFalse(any('rejectedBackwards' in plan for plan in said['plans']))
 
     def test_a_graph_without_attention(self):
         (self.folder / 'relu.mlir').write_text('''

@@ -32,6 +32,22 @@ weft.graph @shared(%q: !q, %k: !k) -> !q {
   weft.return %context : !q
 }
 '''
+# Values by number, foreign axes, values of another width, tanh and a second addend on scores.
+NUMBERED = '''
+!q = tensor<3x5x90x48xf16, #weft.axes<n, u, r, y>>
+!k = tensor<3x5x130x48xf16, #weft.axes<n, u, s, y>>
+!v = tensor<3x5x130x80xf16, #weft.axes<n, u, s, z>>
+!s = tensor<3x5x90x130xf16, #weft.axes<n, u, r, s>>
+!o = tensor<3x5x90x80xf16, #weft.axes<n, u, r, z>>
+weft.graph @numbered(%a: !q, %b: !k, %c: !v, %e: !s) -> !o {
+  %0 = weft.contract "nury,nusy->nurs" %a, %b {scale = 0.2} : !q, !k -> !s
+  %1 = weft.tanh %0 : !s
+  %2 = weft.add %1, %e along (n, u, r, s) : !s, !s -> !s
+  %3 = weft.softmax %2 over s {empty_row = zero} : !s
+  %4 = weft.contract "nurs,nusz->nurz" %3, %c : !s, !v -> !o
+  weft.return %4 : !o
+}
+'''
 TWICE = '''
 !x = tensor<4x8xf32, #weft.axes<b, i>>
 weft.graph @twice(%x: !x) -> (!x, !x) {
@@ -120,6 +136,16 @@ class WrittenGraphs(CommandTest):
 
     def test_numbers_without_axes_are_dropped(self):
         self.assertEqual(len(self.plan(SCALARS)['kernels']), 1)
+
+    def test_numbered_values_are_trained(self):
+        """A name means one tensor in all rewritten graphs, so no layout is asked of another one."""
+        plan = self.plan(NUMBERED, '--train')
+        axes = {tensor['name']: ''.join(tensor['axes']) for tensor in plan['tensors']}
+        self.assertEqual(axes['contract_2'], 'nurz')
+        names = set(re.findall(r'%(\w+)', (self.folder / 'out/graph.mlir').read_text()))
+        self.assertFalse({name for name in names if name.isdigit()})
+        fused = self.plan(NUMBERED, '--attention', 'fused')
+        self.assertEqual(len(fused['kernels']), 1)
 
     def test_fused_attention_names_why_not(self):
         (self.folder / 'graph.mlir').write_text(TABLE)

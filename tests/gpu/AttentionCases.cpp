@@ -61,6 +61,10 @@ bool arePacked(const Knobs &any) {
   const auto *knobs = any.getIf<Sm90AttentionKnobs>();
   return knobs && knobs->packed != 0;
 }
+bool areSplit(const Knobs &any) {
+  const auto *knobs = any.getIf<Sm90AttentionKnobs>();
+  return knobs && knobs->splits > 1;
+}
 bool isNotApart(const Knobs &any) { return !isApart(any); }
 
 /// Of packed tokens: one token a sequence, odd lengths, groups of heads, many sequences.
@@ -176,6 +180,23 @@ void addAttentions(Collector &collect) {
             for (const Configuration &configuration :
                  collect.drawFamily(kinds[kind], Sm90AttentionKnobs{}, 1, arePacked))
               collect.add("attention-packed-heads", kinds[kind], type, configuration);
+      }
+  // Keys of a tile that several blocks share.
+  for (const auto &[headDim, valueDim] : widths)
+    for (const int64_t group : {1, 3, 4})
+      for (const int64_t queries : {65, 200}) {
+        AttentionExtents extents{
+            .b = 1, .h = 3, .g = group, .j = queries, .k = 4099, .p = headDim, .w = valueDim};
+        const DType type = ++turn % 2 == 0 ? DType::f16 : DType::bf16;
+        std::vector<Kernel> kinds = kindsOf(extents, type, false);
+        extents.distance = 20;
+        kinds.push_back(samples::relativeAttention(extents, type, true));
+        kinds.push_back(samples::alibiAttention(extents, type));
+        for (size_t kind = 0; kind < kinds.size(); ++kind)
+          if ((kind + turn) % 4 == 0)
+            for (const Configuration &configuration :
+                 collect.drawFamily(kinds[kind], Sm90AttentionKnobs{}, 1, areSplit))
+              collect.add("attention-split-keys", kinds[kind], type, configuration);
       }
 }
 

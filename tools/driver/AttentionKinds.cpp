@@ -326,42 +326,66 @@ PricedKind priceKind(const Request &request, const AttentionSite &site, Attentio
 
 namespace {
 
+/// The fused kind at one length.
+struct FusedPrice {
+  PricedKind chosen;
+  std::optional<PricedKind> estimated = {};  ///< without a profile, once that is asked for
+};
+
 /// As one graph; of a kind that is estimated alone both by estimates.
 bool fusedWins(const Request &request, const AttentionSite &site, const PricedKind &other,
-               const PricedKind &fused, int64_t queries, int64_t keys) {
+               FusedPrice &fused, int64_t queries, int64_t keys) {
   if (other.figures->notConsidered.empty())
-    return fused.figures->graphSeconds <= other.figures->graphSeconds;
-  Request estimated = request;
-  estimated.target.profile = "none";
-  const PricedKind again = priceKind(estimated, site, AttentionChoice::fused, queries, keys);
-  return again.figures && again.figures->graphSeconds <= other.figures->graphSeconds;
+    return fused.chosen.figures->graphSeconds <= other.figures->graphSeconds;
+  if (!fused.estimated) {
+    Request estimated = request;
+    estimated.target.profile = "none";
+    fused.estimated = priceKind(estimated, site, AttentionChoice::fused, queries, keys);
+  }
+  const std::optional<KindFigures> &again = fused.estimated->figures;
+  return again && again->graphSeconds <= other.figures->graphSeconds;
 }
 
+/// At every length: what is faster at short ones need not be at longer ones. DeBERTa's gathered
+/// biases, say, cost the fused kind time for each score.
 std::vector<Crossover> crossoversOf(const Request &request, const AttentionSite &site,
                                     const std::vector<PricedKind> &kinds) {
   std::vector<Crossover> crossovers;
   for (const PricedKind &kind : kinds)
     if (kind.kind != AttentionChoice::fused)
-      crossovers.push_back({.kind = kind.kind, .length = {}, .whyNone = kind.rejection});
+      crossovers.push_back({.kind = kind.kind, .ranges = {}, .whyNone = kind.rejection});
+  std::vector<bool> isCompared(crossovers.size());  // at any length
+  std::vector<bool> wonBefore(crossovers.size());   // at the length before
+  std::string noFused;
   for (int64_t keys = leastLength; keys <= mostLength; keys *= 2) {
     const int64_t queries = site.queries == site.keys ? keys : site.queries;
-    std::optional<PricedKind> fused;
-    for (Crossover &one : crossovers) {
-      if (one.length || !one.whyNone.empty()) continue;
-      if (!fused) fused = priceKind(request, site, AttentionChoice::fused, queries, keys);
-      if (!fused->figures) {
-        one.whyNone = fused->rejection;
-        continue;
+    FusedPrice fused{priceKind(request, site, AttentionChoice::fused, queries, keys)};
+    if (!fused.chosen.figures) noFused = fused.chosen.rejection;
+    for (size_t n = 0; n < crossovers.size(); ++n) {
+      Crossover &one = crossovers[n];
+      if (!one.whyNone.empty()) continue;
+      bool wins = false;
+      if (fused.chosen.figures) {
+        const PricedKind other = priceKind(request, site, one.kind, queries, keys);
+        isCompared[n] = isCompared[n] || other.figures;
+        wins = other.figures && fusedWins(request, site, other, fused, queries, keys);
       }
-      const PricedKind other = priceKind(request, site, one.kind, queries, keys);
-      if (other.figures && fusedWins(request, site, other, *fused, queries, keys))
-        one.length = keys;
+      if (wins && wonBefore[n]) one.ranges.back().to = keys;
+      else if (wins) one.ranges.push_back({.from = keys, .to = keys});
+      wonBefore[n] = wins;
     }
   }
+  for (size_t n = 0; n < crossovers.size(); ++n)
+    if (!isCompared[n] && crossovers[n].whyNone.empty()) crossovers[n].whyNone = noFused;
   return crossovers;
 }
 
 }  // namespace
+
+std::optional<int64_t> Crossover::length() const {
+  if (ranges.empty() || ranges.back().to != mostLength) return {};
+  return ranges.back().from;
+}
 
 SitePrices priceSite(const Request &request, const AttentionSite &site) {
   SitePrices prices{.site = site, .kinds = {}, .crossovers = {}, .whyNoLengths = ""};

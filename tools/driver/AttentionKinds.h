@@ -66,11 +66,18 @@ struct PricedKind {
   std::string rejection;  ///< why there are none
 };
 
-/// From which length on the fused kind is at least as fast as another.
+/// Neighbours of the lengths that are asked.
+struct LengthRange {
+  int64_t from = 0, to = 0;
+};
+
+/// At which lengths of keys the fused kind is at least as fast as another.
 struct Crossover {
   AttentionChoice kind;
-  std::optional<int64_t> length;  ///< of keys; nothing: at none that was asked
-  std::string whyNone;
+  std::vector<LengthRange> ranges;  ///< apart from each other, in order
+  std::string whyNone;              ///< why none was asked
+  /// The length from which it is so at all that were asked; nothing: it is not at the last.
+  std::optional<int64_t> length() const;
 };
 
 struct SitePrices {

@@ -9,6 +9,7 @@
 #include "kernel/ReasonCodes.h"
 #include "passes/CombineVariants.h"
 #include "passes/Describe.h"
+#include "passes/NameValues.h"
 #include "passes/Rewrites.h"
 #include "passes/SavedTensors.h"
 #include "passes/account/Operators.h"
@@ -451,10 +452,12 @@ void Compilation::importText(const VariantText &variant) {
                      .score = modelFlags.scoreForm()},
                     *context);
   mlir::Operation *graph = graphOf(*model.module);
-  if (firstPhase == Phase::import)
+  if (firstPhase == Phase::import) {
     if (const std::vector<std::string> unread = eraseUnread(graph); !unread.empty())
       printNote(
           fmt::format("not computed, since no result depends on it: {}", fmt::join(unread, ", ")));
+    nameValues(graph);
+  }
   if (imported.empty()) described = std::move(model.description);
   imported.push_back({.rewrites = variant.rewrites, .module = std::move(model.module)});
 }

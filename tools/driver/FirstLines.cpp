@@ -65,8 +65,13 @@ std::string inTwoLines(std::string_view label, const std::vector<std::string> &i
   return labelled(label, first + ",", columns) + labelled("", rest, columns);
 }
 
-/// Every dimension that --dim may set, with its word where the line has room for words.
-std::string shapeLines(const Plan &plan, size_t columns) {
+/// "graph" of a file, whose axes mean what its author says; of models what is built of them.
+std::string partOf(const json &report) {
+  return report.value("model", json::object()).value("part", std::string("graph"));
+}
+
+/// Every dimension that --dim may set, of a model with its word where the line has room for words.
+std::string shapeLines(const Plan &plan, const json &report, size_t columns) {
   std::vector<std::string> words, letters;
   const auto extentOf = [&](const char *name) {
     const auto found = plan.dims.find(name);
@@ -93,13 +98,13 @@ std::string shapeLines(const Plan &plan, size_t columns) {
         axisWords.end())
       add(name, extent, "");
   if (words.empty()) return "";
+  if (partOf(report) == "graph") return inTwoLines("shape", letters, columns);
   const std::string text = inTwoLines("shape", words, columns);
   return text.find("...") == std::string::npos ? text : inTwoLines("shape", letters, columns);
 }
 
 std::string modelLine(const Plan &plan, const json &report, size_t columns) {
-  const std::string part =
-      report.value("model", json::object()).value("part", std::string("graph"));
+  const std::string part = partOf(report);
   const int64_t layers = report.value("model", json::object()).value("layers", int64_t(1));
   const std::string built = layers == 1       ? part
                             : part == "layer" ? fmt::format("{} layers", layers)
@@ -240,7 +245,7 @@ std::string headLines(const Plan &plan, const json &report, const BelievedRecord
                       size_t columns) {
   const Evidence evidence = evidenceOf(plan, records);
   const std::optional<Coverage> coverage = coverageOf(report);
-  return modelLine(plan, report, columns) + shapeLines(plan, columns) +
+  return modelLine(plan, report, columns) + shapeLines(plan, report, columns) +
          pricesLine(plan, evidence, columns) + (coverage ? coverageLines(*coverage, columns) : "") +
          planLines(plan, evidence, columns) + timeLines(plan, report, columns) +
          lengthsLine(plan, report, columns) + whereLine(plan, report, columns);

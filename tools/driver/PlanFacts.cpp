@@ -80,6 +80,7 @@ public:
         const auto source = writers.find(origin);
         if (source == writers.end() || nameOfWhole(*source->second) != writer) continue;
         const PlanTensor &tensor = plan.tensors[size_t(origin)];
+        if (isUpdated(*source->second, tensor)) continue;
         bytes += plan.tensors[size_t(input)].bytes;
         if (tensor.role == TensorRole::temporary && readers.at(origin).size() == 1 &&
             stored.insert(origin).second)
@@ -91,6 +92,15 @@ public:
   }
 
 private:
+  /// Whether a kernel writes some elements of what a caller brought: a cache, say. Whoever reads it
+  /// reads the others in any kernel.
+  bool isUpdated(const PlanKernel &writer, const PlanTensor &tensor) const {
+    return std::ranges::any_of(writer.inputs, [&](int input) {
+      const PlanTensor &from = plan.tensors[size_t(input)];
+      return from.role == TensorRole::argument && from.buffer == tensor.buffer;
+    });
+  }
+
   /// The tensor that a kernel computed, behind views of it.
   int originOf(int tensor) const {
     for (auto writer = writers.find(tensor);

@@ -160,7 +160,7 @@ private:
     std::vector<int64_t> divisors, extents;
     for (const HeadDimension &dimension :
          headDimensions(problem, tensor, sm90PackedHeads(problem, knobs))) {
-      divisors.push_back(dimension.divisor);
+      divisors.push_back(dimension.divisor * knobs.splits);
       extents.push_back(dimension.extent);
     }
     if (divisors.empty()) return "{.dimensions = 2}";
@@ -179,7 +179,8 @@ private:
           headDimensions(problem, *tensor, sm90PackedHeads(problem, knobs));
       for (size_t d = 0; d < dimensions.size(); ++d)
         terms.push_back(fmt::format("{0}.{1}.divisors[{2}] == {3} && {0}.{1}.extents[{2}] == {4}",
-                                    shape, member, d, dimensions[d].divisor, dimensions[d].extent));
+                                    shape, member, d, dimensions[d].divisor * knobs.splits,
+                                    dimensions[d].extent));
     }
     if (terms.empty()) terms.push_back(fmt::format("{}.q.dimensions == 2", shape));
     return terms;
@@ -191,16 +192,18 @@ private:
     program.constants.push_back(
         {"weft::sm90::AttentionProblem",
          {{shape,
-           fmt::format("{{\n    .queries = {}, .keys = {}, .headDim = {}, .valueDim = {}, .heads = "
-                       "{},\n    .q = {},\n    .k = {},\n    .v = {},\n    .output = {}{}}}",
-                       extentOf(problem.queryAxis), extentOf(problem.keyAxis),
-                       extentOf(problem.headDimAxis), extentOf(problem.valueDimAxis),
-                       extentText(kernel, problem.headAxes, axes), headMap(problem.q),
-                       headMap(problem.k), headMap(problem.v), headMap(problem.output),
-                       problem.packed  ? ",\n    .isPacked = true"
-                       : problem.paged ? fmt::format(",\n    .pageRows = {}",
-                                                     axes[size_t(region.paged->kPositions)])
-                                       : "")}},
+           fmt::format(
+               "{{\n    .queries = {}, .keys = {}, .headDim = {}, .valueDim = {}, .heads = "
+               "{}{},\n    .q = {},\n    .k = {},\n    .v = {},\n    .output = {}{}}}",
+               extentOf(problem.queryAxis), extentOf(problem.keyAxis),
+               extentOf(problem.headDimAxis), extentOf(problem.valueDimAxis),
+               extentText(kernel, problem.headAxes, axes),
+               knobs.splits == 1 ? "" : fmt::format(" * {}", knobs.splits), headMap(problem.q),
+               headMap(problem.k), headMap(problem.v), headMap(problem.output),
+               problem.packed ? ",\n    .isPacked = true"
+               : problem.paged
+                   ? fmt::format(",\n    .pageRows = {}", axes[size_t(region.paged->kPositions)])
+                   : "")}},
          ""});
   }
 
@@ -262,10 +265,11 @@ private:
     const std::string type(cudaNameOf(problem.operandType)), element(nameOf(problem.operandType)),
         config = fmt::format("weft::sm90::AttentionConfig<{}, {}>", shape, tile);
     const bool hasPackedSums = problem.packed && problem.logSums;
-    for (const std::string &header :
-         {std::string(hasPackedSums ? "weft/sm90_packed_log_sums.cuh" : "weft/sm90_attention.cuh"),
-          fmt::format("weft/wgmma_{}_any_n.cuh", element),
-          fmt::format("weft/wgmma_{}_rs.cuh", element)})
+    for (const std::string &header : {std::string(hasPackedSums ? "weft/sm90_packed_log_sums.cuh"
+                                                  : knobs.splits > 1 ? "weft/sm90_split_keys.cuh"
+                                                                     : "weft/sm90_attention.cuh"),
+                                      fmt::format("weft/wgmma_{}_any_n.cuh", element),
+                                      fmt::format("weft/wgmma_{}_rs.cuh", element)})
       program.headers.push_back(header);
     std::ranges::sort(program.headers);
     const auto last = std::ranges::unique(program.headers);
@@ -284,17 +288,21 @@ private:
       tileTerms.push_back(fmt::format("{}.keyConsumers == {}", tile, knobs.keyConsumers));
     if (knobs.packed != 0)
       tileTerms.push_back(fmt::format("{}.packedHeads == {}", tile, problem.headsOfGroup));
-    Block checks = {evaluate(fmt::format("static_assert({}::sharedBytes == {})", config,
-                                         sm90AttentionSharedBytes(problem, knobs))),
-                    launchCheckOf({fmt::format("{}.queries == {}", shape, problem.queries),
-                                   fmt::format("{}.keys == {}", shape, problem.keys),
-                                   fmt::format("{}.headDim == {}", shape, problem.headDim),
-                                   fmt::format("{}.valueDim == {}", shape, problem.valueDim),
-                                   fmt::format("{}.heads == {}", shape, problem.heads)},
-                                  "these extents"),
-                    launchCheckOf(mapTerms(), "maps of these heads"),
-                    launchCheckOf(tileTerms, fmt::format("{} blocks and maps of these tiles",
-                                                         sm90AttentionBlocks(problem, knobs)))};
+    if (knobs.splits > 1)
+      tileTerms.push_back(
+          fmt::format("{}::tiles == {}", config, sm90AttentionTiles(problem, knobs)));
+    Block checks = {
+        evaluate(fmt::format("static_assert({}::sharedBytes == {})", config,
+                             sm90AttentionSharedBytes(problem, knobs))),
+        launchCheckOf({fmt::format("{}.queries == {}", shape, problem.queries),
+                       fmt::format("{}.keys == {}", shape, problem.keys),
+                       fmt::format("{}.headDim == {}", shape, problem.headDim),
+                       fmt::format("{}.valueDim == {}", shape, problem.valueDim),
+                       fmt::format("{}.heads == {}", shape, problem.heads * knobs.splits)},
+                      "these extents"),
+        launchCheckOf(mapTerms(), "maps of these heads"),
+        launchCheckOf(tileTerms, fmt::format("{} blocks and maps of these tiles",
+                                             sm90AttentionBlocks(problem, knobs)))};
     program.body.insert(program.body.begin(), checks.begin(), checks.end());
 
     std::vector<NamedArgument> arguments = {{"q", "&" + mapNames.at(problem.q.value)},
@@ -308,18 +316,42 @@ private:
     if (score.hasMasks && !leavesWholeTiles()) arguments.push_back({"score", score.score});
     else if (score.hasValueOps) arguments.push_back({"score", score.scoreWithoutMasks});
     if (score.hasValueOps) arguments.push_back({"scoreWithoutMasks", score.scoreWithoutMasks});
-    if (score.hasMasks) arguments.push_back({"coverage", score.coverage});
+    if (knobs.splits > 1)
+      arguments.push_back(
+          {"coverage",
+           ofSplits("splitCoverage", score.hasMasks ? score.coverage : "weft::FullCoverage{}")});
+    else if (score.hasMasks) arguments.push_back({"coverage", score.coverage});
     if (region.hasDropout)
       addAttentionDropout(attentionDropout(kernel, region, problem, names, axes), program,
                           arguments);
     addOrder(arguments);
     addPacked(arguments);
     addPages(arguments);
-    const std::string function = hasPackedSums ? "attentionWithLogSums" : "attention",
-                      rowOfSums = hasPackedSums ? addRowOfSums() + ", " : "";
-    program.body.push_back(
-        templateCall(fmt::format("weft::sm90::{}<{}, {}, {}>", function, type, shape, tile),
-                     fmt::format("{}weft::sm90::AttentionArgs", rowOfSums), arguments));
+    const std::string function = hasPackedSums      ? "attentionWithLogSums"
+                                 : knobs.splits > 1 ? "attentionInSplits"
+                                                    : "attention",
+                      first = hasPackedSums      ? addRowOfSums() + ", "
+                              : knobs.splits > 1 ? "&" + addPartials() + ", "
+                                                 : "",
+                      splits = knobs.splits > 1 ? fmt::format(", {}", knobs.splits) : "";
+    program.body.push_back(templateCall(
+        fmt::format("weft::sm90::{}<{}, {}, {}{}>", function, type, shape, tile, splits),
+        fmt::format("{}weft::sm90::AttentionArgs", first), arguments));
+  }
+
+  /// A function of heads as one of heads and splits (sm90_split_keys.cuh).
+  std::string ofSplits(std::string_view function, const std::string &argument) const {
+    return fmt::format("weft::sm90::{}<{}, {}>({})", function, tile, knobs.splits, argument);
+  }
+
+  /// Device memory for the sums of every split; returns its name.
+  std::string addPartials() {
+    std::string name = names.reserve("partials");
+    program.globals.push_back(
+        {.kind = Statement::Kind::declare,
+         .type = fmt::format("weft::sm90::SplitPartials<{}, {}, {}>", shape, tile, knobs.splits),
+         .name = name});
+    return name;
   }
 
   /// A function of a head and a token that says where the logarithm of its sum is stored.
@@ -381,7 +413,7 @@ private:
          .body = {{.kind = Statement::Kind::evaluate,
                    .value = fmt::format("return key < {} ? {}[{}] : -1", extentOf(problem.keyAxis),
                                         inputs.at(paged.table), entry)}}});
-    arguments.push_back({"pageOf", name});
+    arguments.push_back({"pageOf", knobs.splits > 1 ? ofSplits("splitPages", name) : name});
   }
 
   const Kernel &kernel;

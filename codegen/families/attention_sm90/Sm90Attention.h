@@ -15,6 +15,9 @@
 // Where queries are few and heads of a group share keys and values, the rows of a tile may be the
 // queries of all of these heads (`packed`, device/sm90_packed_heads.cuh), as price decides.
 //
+// Where tiles are too few for the multiprocessors and keys many, several blocks share the keys of a
+// tile (`splits`, device/sm90_split_keys.cuh), and the last one to arrive stores the output.
+//
 // Invariant: configurations, price and emission agree on strides, maps and shared memory, because
 // only AttentionProblem and Sm90AttentionTile compute these; emitted text asserts what plan.json
 // has.

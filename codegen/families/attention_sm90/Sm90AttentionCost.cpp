@@ -5,6 +5,7 @@
 #include "codegen/families/attention/VisibleScores.h"
 #include "codegen/families/attention_sm90/Sm90AttentionTile.h"
 #include "kernel/Error.h"
+#include "passes/configure/AnalyticConstants.h"
 
 #include <algorithm>
 #include <cmath>
@@ -41,6 +42,9 @@ constexpr double longestOfTwo = 1.7, longestOfThree = 2.0;
 /// Writing, waiting for and reading the sums of a consumer that shares rows, for each column of the
 /// values (estimate).
 constexpr double joinSecondsOfColumn = 5e-9;
+/// The last block of a tile whose keys are split: its sums reach device memory, it counts its
+/// arrival, and reads those of one split after another from L2 (estimates).
+constexpr double arrivalSeconds = 1.2e-6, splitSeconds = 0.7e-6;
 /// Two blocks a multiprocessor hide half of what a tile costs beside its blocks of keys (H200,
 /// causal window of 128 keys: tiles of 64 x 64 138 TFLOP/s, of 128 x 128 126, of 192 x 64 100).
 constexpr double residentTileShare = 0.5;
@@ -95,12 +99,17 @@ Cost sm90AttentionCost(const Kernel &kernel, const Configuration &configuration,
       visible.hasMasks ? visibleBlocks(kernel, *recognised, problem,
                                        sm90QueriesOfTile(problem, knobs), knobs.tileKeys)
                        : VisibleBlocks{.mean = keyBlocks, .most = keyBlocks, .mixed = 0};
+  // Splits take blocks of keys in turn.
+  const double splits = double(knobs.splits);
+  const auto ofSplit = [&](double seen) {
+    return knobs.splits > 1 ? std::ceil(seen / splits) : seen;
+  };
   // Consumers that share rows take as many blocks each: the last turn may be that of few.
   const double joinSeconds =
       (together - 1) * joinSecondsOfColumn * double(problem.valueDim) * slower;
-  const auto tileTime = [&](double seen) {
-    const double turns = std::ceil(seen / together) * together;
-    return ((together > 1 ? turns : seen) + maskShare * blocks.mixed) * blockSeconds +
+  const auto tileTime = [&](double ofTile) {
+    const double seen = ofSplit(ofTile), turns = std::ceil(seen / together) * together;
+    return ((together > 1 ? turns : seen) + maskShare * ofSplit(blocks.mixed)) * blockSeconds +
            tileSeconds * slower * (isShared ? residentTileShare : 1.0) + joinSeconds;
   };
   // Tiles that see few keys fill the gaps that others leave; the longest ones begin first.
@@ -121,8 +130,18 @@ Cost sm90AttentionCost(const Kernel &kernel, const Configuration &configuration,
   }
 
   const double bytes = double(kernel.necessaryBytes());
-  const double memorySeconds = bytes / device.copyBandwidth;
-  const double busySeconds = std::max(tensorSeconds, memorySeconds);
+  double memorySeconds = bytes / device.copyBandwidth, combineSeconds = 0;
+  if (knobs.splits > 1) {
+    // Of few queries every tile may wait for L2, which brings it all keys that it sees.
+    const double bandwidth = device.copyBandwidth * analytic::l2Speedup,
+                 bytesOfBlock = knobs.tileKeys * double(problem.headDim + problem.valueDim) *
+                                double(sizeOf(problem.operandType));
+    memorySeconds =
+        std::max(memorySeconds, tiles * ofSplit(blocks.mean) * bytesOfBlock / bandwidth);
+    combineSeconds = arrivalSeconds + splits * splitSeconds +
+                     2 * double(sm90AttentionPartialBytes(problem, knobs)) / bandwidth;
+  }
+  const double busySeconds = std::max(tensorSeconds, memorySeconds) + combineSeconds;
   return {.seconds = device.launchSeconds + startSeconds + busySeconds,
           .bytesMoved = int64_t(bytes),
           .bound = memorySeconds > tensorSeconds        ? Bound::memory

@@ -6,7 +6,9 @@
 // Tensor: both GEMMs of a block at the peak. Exponentials overlap in part: what they add to it is
 // fitted to runs on an H200, less for wider heads and with three consumers. Blocks of keys that
 // masks exclude are skipped. Packed heads make fewer tiles, of the same time. Memory: every operand
-// once. Constants: Sm90AttentionCost.cpp.
+// once. Where splits share the keys of a tile, each sees its part of the blocks, all tiles load
+// theirs from L2, and the last split to arrive reads the sums of all. Constants:
+// Sm90AttentionCost.cpp.
 #pragma once
 
 #include "codegen/families/attention_sm90/Sm90AttentionKnobs.h"

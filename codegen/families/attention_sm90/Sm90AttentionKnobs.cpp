@@ -88,6 +88,14 @@ const ScheduleField sm90AttentionFields[] = {
          .most = 1,
          .isOptional = true,
          .shown = Shown::text}),
+    scheduleField<&Sm90AttentionKnobs::splits>(
+        {.name = "splits",
+         .rowName = "splits",
+         .meaning = "blocks that share the keys of a tile of queries",
+         .least = 1,
+         .most = 4096,
+         .isOptional = true,
+         .shown = Shown::text}),
     scheduleField<&Sm90AttentionKnobs::blocks>({.name = "blocks",
                                                 .rowName = "blocks",
                                                 .meaning = "blocks of the persistent grid, at most",
@@ -98,7 +106,7 @@ const ScheduleField sm90AttentionFields[] = {
 std::string describeKnobs(const Kernel &, const Knobs &any) {
   const auto &knobs = any.get<Sm90AttentionKnobs>();
   return fmt::format(
-      "fused attention by wgmma, {} {} x {} keys, {} stages, {} of queries{}{}{}{}",
+      "fused attention by wgmma, {} {} x {} keys, {} stages, {} of queries{}{}{}{}{}",
       knobs.tileQueries, knobs.packed != 0 ? "rows of packed heads" : "query rows", knobs.tileKeys,
       knobs.stages, knobs.queryStages, knobs.ordered == 1 ? ", ordered consumers" : "",
       knobs.residents == 3 ? ", three blocks a multiprocessor" : "",
@@ -107,7 +115,8 @@ std::string describeKnobs(const Kernel &, const Knobs &any) {
           : fmt::format(", blocks of keys by {} consumers in turn", knobs.keyConsumers),
       knobs.headGroup == 0
           ? ""
-          : fmt::format(", tiles of {} heads together, longest first", knobs.headGroup));
+          : fmt::format(", tiles of {} heads together, longest first", knobs.headGroup),
+      knobs.splits == 1 ? "" : fmt::format(", {} splits of keys", knobs.splits));
 }
 
 /// Why the family does not take the kernel, whatever its layouts.

@@ -19,6 +19,7 @@ struct Sm90AttentionKnobs {
   int keyConsumers = 0;  ///< consumers that share 64 query rows and take blocks of keys in turn: 2
                          ///< or 3; 0: none do
   int packed = 0;        ///< 1: rows are the queries of all heads that share keys and values
+  int splits = 1;        ///< blocks that share the keys of a tile (sm90_split_keys.cuh)
   int blocks = 132;      ///< of the persistent grid, at most
   static const Family &family();
   auto operator<=>(const Sm90AttentionKnobs &) const = default;

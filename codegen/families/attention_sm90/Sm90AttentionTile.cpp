@@ -40,6 +40,8 @@ constexpr int tableRegistersOfThree = 36, tableRegistersOfTwo = 52, tableRegiste
 /// where these are no masks: with one consumer and with two.
 constexpr int packedInputRegisters = 36, packedValueRegistersOfOne = 28,
               packedValueRegistersOfTwo = 52;
+/// What splits of keys need beside where score ops that are no masks read tensors, of one head.
+constexpr int splitInputRegisters = 52;
 /// Of 16 columns, some kernels of several blocks of keys were wrong on an H200 (cause unknown);
 /// attention-sm80 takes them.
 constexpr int64_t narrowestValues = 24;
@@ -49,6 +51,8 @@ constexpr int64_t widestOfGathers = 128;
 constexpr int mostGatheringKeysOfTwo = 48, mostGatheringKeysOfOne = 32;
 /// Keys of a block of consumers that share rows, where masks read tensors: wider ones spill.
 constexpr int mostMaskedKeysOfSharedRows = 112;
+/// Of splits of keys: bytes that they leave, and columns of values, of which wider ones spill.
+constexpr int64_t mostPartialBytes = 64 << 20, widestOfSplits = 192;
 constexpr int64_t widestOfThree = 96;  ///< columns of values: wider ones spill in blocks that pay
 
 /// Consumers that share rows.
@@ -93,6 +97,30 @@ std::string packedRejection(const AttentionProblem &problem, const Sm90Attention
   if (knobs.headGroup % problem.headsOfGroup != 0)
     return fmt::format("tiles of {} heads together, of which {} are packed", knobs.headGroup,
                        problem.headsOfGroup);
+  return "";
+}
+
+/// Why blocks do not share the keys of a tile.
+std::string splitRejection(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs,
+                           const ScoreNeeds &needs) {
+  if (const int64_t blocks = (problem.keys + knobs.tileKeys - 1) / knobs.tileKeys;
+      knobs.splits < 1 || knobs.splits > blocks)
+    return fmt::format("{} splits of {} blocks of keys", knobs.splits, blocks);
+  if (problem.packed) return "splits of keys over packed tokens";
+  if (needs.hasDropout) return "splits of keys with dropout";
+  if (needs.hasTables) return "splits of keys under block masks";
+  if (consumersOf(knobs) == 3) return "splits of keys of three consumers";
+  if (problem.valueDim > widestOfSplits)
+    return fmt::format("values of {} columns; splits of keys have registers for {}",
+                       problem.valueDim, widestOfSplits);
+  if (knobs.ordered != 0 || knobs.keyConsumers != 0 || knobs.residents != 0)
+    return fmt::format("splits of keys {}; of consumers without an order, rows and residents alone",
+                       knobs.ordered != 0        ? "of ordered consumers"
+                       : knobs.keyConsumers != 0 ? "of consumers that share rows"
+                                                 : "of three blocks a multiprocessor");
+  if (const int64_t bytes = sm90AttentionPartialBytes(problem, knobs); bytes > mostPartialBytes)
+    return fmt::format("{} bytes of device memory for the splits; the limit is {}: take fewer",
+                       bytes, mostPartialBytes);
   return "";
 }
 
@@ -246,7 +274,15 @@ int64_t sm90QueriesOfTile(const AttentionProblem &problem, const Sm90AttentionKn
 int64_t sm90AttentionTiles(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
   const int64_t queries = sm90QueriesOfTile(problem, knobs);
   return (problem.queries + queries - 1) / queries *
-         (problem.heads / sm90PackedHeads(problem, knobs));
+         (problem.heads / sm90PackedHeads(problem, knobs)) * knobs.splits;
+}
+
+int64_t sm90AttentionPartialBytes(const AttentionProblem &problem,
+                                  const Sm90AttentionKnobs &knobs) {
+  if (knobs.splits == 1) return 0;
+  const int64_t columns = (problem.valueDim + 15) / 16 * 16;
+  return sm90AttentionTiles(problem, knobs) * (knobs.tileQueries / subtileSide) * warpgroup *
+         (4 + columns / 2) * 4;
 }
 
 int64_t sm90AttentionBlocks(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
@@ -269,6 +305,8 @@ std::string sm90AttentionTileRejection(const AttentionProblem &problem,
     return fmt::format("{} query rows a tile; 64, 128 and 192 are taken", knobs.tileQueries);
   if (knobs.packed != 0)
     if (std::string reason = packedRejection(problem, knobs, needs); !reason.empty()) return reason;
+  if (knobs.splits != 1)
+    if (std::string reason = splitRejection(problem, knobs, needs); !reason.empty()) return reason;
   if (knobs.keyConsumers == 1 || knobs.keyConsumers > 3)
     return fmt::format("{} consumers that share rows; 2 and 3 are taken, or 0", knobs.keyConsumers);
   if (knobs.keyConsumers > 0 &&
@@ -339,6 +377,8 @@ std::string sm90AttentionTileRejection(const AttentionProblem &problem,
     most -= packedInputRegisters + (!needs.hasValueOps ? 0
                                     : consumers == 2   ? packedValueRegistersOfTwo
                                                        : packedValueRegistersOfOne);
+  if (knobs.splits > 1 && knobs.packed == 0 && needs.readsInputs && needs.hasValueOps)
+    most -= splitInputRegisters;
   if (needs.hasDropout) most -= dropoutRegisters;
   if (const int needed = registers(problem, knobs); needed > most)
     return fmt::format(
@@ -516,6 +556,39 @@ void addTiles(std::vector<Sm90AttentionKnobs> &choices, const AttentionProblem &
     }
   }
 }
+
+/// Tiles of few queries whose many keys several blocks share, as many as have a multiprocessor
+/// each, and half of them: where tiles of queries are too few. Fewer rows than a consumer has are
+/// left to attention-sm80, whose tiles are narrower.
+void addSplits(std::vector<Sm90AttentionKnobs> &choices, const AttentionProblem &problem,
+               const ScoreNeeds &needs, int packed, int multiprocessors) {
+  constexpr int64_t leastKeysOfQuery = 4, leastBlocks = 4;  // of a split
+  constexpr int widest = 128, narrowest = 64;
+  if (problem.keys < leastKeysOfQuery * problem.queries) return;
+  if (problem.queries * problem.headsOfGroup < subtileSide) return;
+  for (const int consumers : {2, 1})
+    for (int tileKeys = widest; tileKeys >= narrowest; tileKeys -= 16) {
+      Sm90AttentionKnobs knobs{.tileQueries = consumers * subtileSide,
+                               .tileKeys = tileKeys,
+                               .queryStages = 1,
+                               .ordered = 0,
+                               .packed = packed};
+      if (!paysToPack(problem, knobs)) break;
+      const int64_t slots = int64_t(multiprocessors) * sm90AttentionResidentBlocks(problem, knobs),
+                    blocks = (problem.keys + tileKeys - 1) / tileKeys,
+                    most =
+                        std::min(slots / sm90AttentionTiles(problem, knobs), blocks / leastBlocks);
+      bool isTaken = false;
+      for (const int64_t splits : {most, most / 2}) {
+        knobs.splits = int(splits);
+        knobs.blocks = int(slots);
+        if (splits < 2 || !sm90AttentionTileRejection(problem, knobs, needs).empty()) continue;
+        choices.push_back(knobs);
+        isTaken = true;
+      }
+      if (isTaken || most < 2) break;  // the widest that fits
+    }
+}
 }  // namespace
 
 std::vector<Sm90AttentionKnobs> sm90AttentionTileChoices(const AttentionProblem &problem,
@@ -525,6 +598,7 @@ std::vector<Sm90AttentionKnobs> sm90AttentionTileChoices(const AttentionProblem 
   for (const int packed : {0, 1}) {
     addTiles(choices, problem, needs, packed, multiprocessors);
     addSharedRows(choices, problem, needs, packed, multiprocessors);
+    addSplits(choices, problem, needs, packed, multiprocessors);
   }
   return choices;
 }

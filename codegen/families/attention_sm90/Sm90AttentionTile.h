@@ -22,7 +22,10 @@ int64_t sm90AttentionSharedBytes(const AttentionProblem &problem, const Sm90Atte
 /// these heads in 64 rows, so that some rows are of none where 64 is no multiple.
 int64_t sm90PackedHeads(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs);
 int64_t sm90QueriesOfTile(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs);
+/// One for every split.
 int64_t sm90AttentionTiles(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs);
+/// Bytes of device memory that splits leave for the last one; 0 without splits.
+int64_t sm90AttentionPartialBytes(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs);
 int64_t sm90AttentionBlocks(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs);
 
 /// In which order blocks take the tiles of queries of a head, by the tables of block masks; without

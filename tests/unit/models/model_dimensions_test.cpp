@@ -115,8 +115,12 @@ TEST_CASE("contradicting dimensions") {
         "badInput: llama-3-8b: rotary positions turn pairs, so p=65 must be even");
   CHECK(
       errorOf("gpt2", {{"k", 5}}) ==
-      "unsupported: gpt2: k=5 differs from j=1024 in a causal layer; nearest are --cache N, where "
-      "keys of earlier steps lie, and the preset 'attention', whose j and k are free");
+      "unsupported: gpt2: k=5 differs from j=1024 in a causal layer; nearest are --cache N "
+      "(inference), where keys of earlier steps lie, and the preset 'attention', whose j and k are "
+      "free");
+  CHECK(errorOf("transformer-decoder", {{"k", 129}}) ==
+        "unsupported: transformer-decoder: k=129 differs from j=512 in a causal layer; nearest is "
+        "the preset 'attention', whose j and k are free");
   CHECK(errorOf("paper-encoder", {{"k", 5}}) == "no error");
 }
 

@@ -200,6 +200,13 @@ TEST_CASE(
     plan.kernels.push_back(kernel("other__b_j", "relu", {1}, 3, 1));
     CHECK(largestUnfused(plan, given).value().bytes == 6'000'000);
   }
+  SECTION("what an update in place leaves as it was is read by any kernel") {
+    Plan plan = chain();
+    plan.tensors[1].buffer = plan.tensors[2].buffer = plan.tensors[0].buffer;
+    CHECK_FALSE(largestUnfused(plan, given));
+    plan.tensors[0].role = TensorRole::temporary;  // which one kernel would not store
+    CHECK(largestUnfused(plan, given));
+  }
   SECTION("what selection could have fused, and did not for the price, is no loss") {
     given["fusionPrices"][0]["lossOfOther"] = 2e-6;
     CHECK_FALSE(largestUnfused(chain(), given));
@@ -419,6 +426,8 @@ TEST_CASE("first lines keep within their screen, whatever the plan") {
   Plan plan = chain();
   json given = report();
   INFO(summaryText(plan, given, none, {}, "out"));
+  CHECK(hasLine(summaryText(plan, given, none, {}, "out"), "shape        b=2, j=4"));
+  given["model"]["part"] = "layer";  // axes of a written graph mean what its author says
   CHECK(hasLine(summaryText(plan, given, none, {}, "out"), "shape        batch b=2, sequence j=4"));
   CHECK(hasLine(summaryText(plan, given, none, {}, "out"),
                 "  by kernel: best weft could choose 36.0 us (10.0% less), roofline 20.0 us"));

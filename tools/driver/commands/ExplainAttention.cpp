@@ -2,6 +2,7 @@
 // and error bound, which of them was chosen and why, and from which length on the fused one is the
 // fastest.
 #include "kernel/Error.h"
+#include "kernel/ReasonCodes.h"
 #include "plan/PlanFigures.h"
 #include "tools/driver/AttentionKinds.h"
 #include "tools/driver/Console.h"
@@ -25,7 +26,20 @@ struct WholePlan {
   double seconds = 0;  ///< as one graph
   int64_t workspaceBytes = 0;
   std::string rejection;  ///< why there is none
+  /// Of fused attentions that are trained: why no kernel takes a backward pass, as records say it.
+  std::vector<std::string> rejectedBackwards = {};
 };
+
+/// "F033 attention-backward-off (...)" of every softmax whose backward pass no family takes.
+std::vector<std::string> rejectedBackwards(const std::vector<ProposedVariant> &proposed) {
+  std::vector<std::string> rejections;
+  for (const ProposedVariant &variant : proposed)
+    for (const FusionRecord &record : variant.fusions.records)
+      if (!record.accepted && record.code == reasons::attentionBackwardOff.code &&
+          std::ranges::count(rejections, describe(record)) == 0)
+        rejections.push_back(describe(record));
+  return rejections;
+}
 
 std::vector<WholePlan> wholePlans(const Request &request) {
   std::vector<WholePlan> plans;
@@ -37,6 +51,7 @@ std::vector<WholePlan> wholePlans(const Request &request) {
       Compilation compilation(request.model, choices, request.target);
       compilation.importTexts(request.graphs, request.first);
       const std::vector<ProposedVariant> proposed = compilation.propose(request.first);
+      if (kind == AttentionChoice::fused) whole.rejectedBackwards = rejectedBackwards(proposed);
       const Expected<decision::Decision> decided =
           decision::decidePlan(compilation.problem(proposed), compilation.options(proposed));
       if (decided) {
@@ -149,6 +164,19 @@ std::string fillText(const std::optional<ExpectedFill> &fill) {
   return fmt::format(" at full length; priced at {:.0f}% of the tokens", 100 * fill->tokens);
 }
 
+/// "unfused from 64 to 512 and from 4096 on".
+std::string lengthsText(const Crossover &crossover) {
+  const std::string_view kind = spelled(crossover.kind);
+  if (!crossover.whyNone.empty()) return fmt::format("{} (no plan)", kind);
+  if (crossover.ranges.empty()) return fmt::format("{} at no length", kind);
+  std::vector<std::string> ranges;
+  for (const auto &[from, to] : crossover.ranges)
+    ranges.push_back(to == mostLength ? fmt::format("from {} on", from)
+                     : from == to     ? fmt::format("at {}", from)
+                                      : fmt::format("from {} to {}", from, to));
+  return fmt::format("{} {}", kind, fmt::join(ranges, " and "));
+}
+
 std::string siteText(const SitePrices &prices, AttentionChoice chosen, const std::string &why,
                      const std::optional<ExpectedFill> &fill) {
   const AttentionSite &site = prices.site;
@@ -196,10 +224,7 @@ std::string siteText(const SitePrices &prices, AttentionChoice chosen, const std
   if (!prices.whyNoLengths.empty())
     return text + fmt::format("no crossover over length: {}\n", prices.whyNoLengths);
   std::vector<std::string> lengths;
-  for (const Crossover &one : prices.crossovers)
-    lengths.push_back(one.length ? fmt::format("{} from {} on", spelled(one.kind), *one.length)
-                      : one.whyNone.empty() ? fmt::format("{} at no length", spelled(one.kind))
-                                            : fmt::format("{} (no plan)", spelled(one.kind)));
+  for (const Crossover &one : prices.crossovers) lengths.push_back(lengthsText(one));
   return text + fmt::format("fused is as fast as, of the powers of two from {} to {} {}: {}\n",
                             leastLength, mostLength,
                             site.queries == site.keys ? "queries and keys" : "keys",
@@ -214,6 +239,13 @@ json tilesJson(const std::vector<PricedTile> &tiles) {
                     {"seconds", tile.seconds},
                     {"measured", tile.isMeasured},
                     {"l2Bytes", tile.l2Bytes}});
+  return list;
+}
+
+json rangesJson(const Crossover &crossover) {
+  json list = json::array();
+  for (const LengthRange &range : crossover.ranges)
+    list.push_back({{"from", range.from}, {"to", range.to}});
   return list;
 }
 
@@ -253,7 +285,8 @@ json toJson(const SitePrices &prices, AttentionChoice chosen, const std::string 
   }
   for (const Crossover &one : prices.crossovers)
     crossovers.push_back({{"kind", spelled(one.kind)},
-                          {"length", one.length ? json(*one.length) : json()},
+                          {"length", one.length() ? json(*one.length()) : json()},
+                          {"ranges", rangesJson(one)},
                           {"whyNone", one.whyNone}});
   return {{"softmax", site.softmax},
           {"output", site.output},
@@ -271,6 +304,16 @@ json toJson(const SitePrices &prices, AttentionChoice chosen, const std::string 
           {"whyNoLengths", prices.whyNoLengths}};
 }
 
+json toJson(const WholePlan &whole) {
+  if (!whole.rejection.empty())
+    return {{"kind", spelled(whole.kind)}, {"rejected", whole.rejection}};
+  json plan = {{"kind", spelled(whole.kind)},
+               {"graphSeconds", whole.seconds},
+               {"workspaceBytes", whole.workspaceBytes}};
+  if (!whole.rejectedBackwards.empty()) plan["rejectedBackwards"] = whole.rejectedBackwards;
+  return plan;
+}
+
 std::string wholesText(const std::vector<WholePlan> &wholes) {
   std::vector<std::string> texts;
   for (const WholePlan &whole : wholes)
@@ -278,10 +321,14 @@ std::string wholesText(const std::vector<WholePlan> &wholes) {
                                                           formatSeconds(whole.seconds),
                                                           formatBytes(whole.workspaceBytes))
                                             : fmt::format("{} none", spelled(whole.kind)));
-  return fmt::format(
+  std::string text = fmt::format(
       "the whole plan as one graph, all attentions in one kind, and its workspace: "
       "{}\n",
       fmt::join(texts, "; "));
+  for (const WholePlan &whole : wholes)
+    for (const std::string &rejection : whole.rejectedBackwards)
+      text += fmt::format("backward: no fused kernel: {}\n", rejection);
+  return text;
 }
 
 }  // namespace
@@ -312,12 +359,7 @@ Explanation explainAttention(const runtime::Artifact &artifact, const std::strin
     text += siteText(prices, chosen, why, request.choices.fill) + "\n";
     list.push_back(toJson(prices, chosen, why));
   }
-  for (const WholePlan &whole : wholes)
-    plans.push_back(whole.rejection.empty()
-                        ? json{{"kind", spelled(whole.kind)},
-                               {"graphSeconds", whole.seconds},
-                               {"workspaceBytes", whole.workspaceBytes}}
-                        : json{{"kind", spelled(whole.kind)}, {"rejected", whole.rejection}});
+  for (const WholePlan &whole : wholes) plans.push_back(toJson(whole));
   text += wholesText(wholes) +
           "each kind as decided for the attention alone, its arguments and results in any layout; "
           "DRAM without what kernels find in L2; error bound: over the greatest value, |s|: the "

@@ -59,9 +59,17 @@ Golden packedHeadsGolden() {
           {}};
 }
 
+/// Few tiles and many keys: blocks share the keys of a tile.
+Golden splitKeysGolden() {
+  return {"attention_split_keys_sm90_bf16",
+          samples::causalAttention(
+              {.b = 1, .h = 8, .g = 4, .j = 64, .k = 32768, .p = 128, .w = 128}, DType::bf16, true),
+          {}};
+}
+
 std::vector<Golden> goldens() {
-  std::vector<Golden> all = {plainGolden(), causalGolden(), slopedGolden(),     paddedGolden(),
-                             blockGolden(), sharedGolden(), packedHeadsGolden()};
+  std::vector<Golden> all = {plainGolden(), causalGolden(), slopedGolden(),      paddedGolden(),
+                             blockGolden(), sharedGolden(), packedHeadsGolden(), splitKeysGolden()};
   const Sm90AttentionKnobs knobs[] = {
       {.tileQueries = 192, .tileKeys = 128, .queryStages = 2},
       {.tileQueries = 128, .tileKeys = 128, .headGroup = 16},
@@ -69,7 +77,8 @@ std::vector<Golden> goldens() {
       {.tileQueries = 64, .tileKeys = 128, .queryStages = 2, .ordered = 0, .blocks = 264},
       {.tileQueries = 128, .tileKeys = 64, .queryStages = 2, .ordered = 0, .headGroup = 4},
       {.tileQueries = 64, .tileKeys = 128, .stages = 4, .ordered = 0, .keyConsumers = 2},
-      {.tileQueries = 64, .tileKeys = 128, .ordered = 0, .headGroup = 512, .packed = 1}};
+      {.tileQueries = 64, .tileKeys = 128, .ordered = 0, .headGroup = 512, .packed = 1},
+      {.tileQueries = 128, .tileKeys = 112, .ordered = 0, .packed = 1, .splits = 8}};
   for (size_t i = 0; i < all.size(); ++i)
     all[i].configuration = examples::rowMajorConfiguration(all[i].kernel, knobs[i]);
   return all;

@@ -454,6 +454,70 @@ TEST_CASE("rows of packed heads see their own masks, score ops, counts and pages
   checkAll("sm90_attention_packed_masks", subjects);
 }
 
+TEST_CASE("blocks that share the keys of a tile leave their sums to the last one to arrive") {
+  std::vector<Subject> subjects;
+  const auto knobs = [](int tileQueries, int packed, int splits, int blocks) {
+    return Sm90AttentionKnobs{.tileQueries = tileQueries,
+                              .tileKeys = 32,
+                              .queryStages = tileQueries > 64 ? 2 : 1,
+                              .ordered = 0,
+                              .packed = packed,
+                              .splits = splits,
+                              .blocks = blocks};
+  };
+  // 7 blocks of keys, of which the last is cut: as many a split, one more for some, one for each.
+  // Blocks take several splits of a tile, or one each.
+  for (const auto &[g, j, tileQueries, splits, blocks] :
+       {std::tuple<int64_t, int64_t, int, int, int>{3, 25, 64, 2, 3},
+        {4, 40, 128, 3, 64},
+        {5, 13, 64, 7, 2}}) {
+    const AttentionExtents e{
+        .b = 2, .h = 2, .g = g, .j = j, .k = 203, .p = 32, .w = 72, .distance = 20};
+    const Sm90AttentionKnobs packed = knobs(tileQueries, 1, splits, blocks),
+                             apart = knobs(tileQueries, 0, splits, blocks);
+    add(subjects, plainAttention(e, DType::f16, true), packed);
+    add(subjects, plainAttention(e, DType::bf16), apart);
+    Sm90AttentionKnobs together = packed;
+    together.headGroup = int(2 * g);
+    add(subjects, causalAttention(e, DType::bf16, true), together);
+    // Splits of a row of which some see no key, and none.
+    add(subjects, windowAttention(e, DType::f16, 20, 7), apart);
+    add(subjects, paddedAttention(e, DType::f16, true), packed, {0, 121});
+    subjects.back().firstHidden = 128, subjects.back().hidden = e.k - 128;
+    add(subjects, biasedAttention(e, DType::bf16), packed);
+    add(subjects, cappedAttention(e, DType::f16, true), apart);
+    add(subjects, alibiAttention(e, DType::bf16), packed);
+    add(subjects, relativeAttention(e, DType::f16), packed);
+  }
+  // Masks of the heads of a group that differ.
+  FusedAttention byHead("keys_of_head", {.b = 1, .h = 2, .g = 3, .j = 20, .k = 203}, DType::f16);
+  const int lengths = byHead.input("lengths", "hg", DType::i32);
+  add(subjects, byHead.build(byHead.padding(byHead.scores(), lengths, {1, 2})), knobs(64, 1, 3, 4),
+      {0, 67, 134, 201, 64, 131});
+  // Pages, which are those of the head that a split is of.
+  add(subjects,
+      cachedAttention(
+          {.b = 2, .h = 2, .g = 4, .j = 9, .k = 176, .p = 64, .w = 64, .page = 16, .pages = 22},
+          DType::f16),
+      knobs(64, 1, 3, 2), {0, 77});
+  // The output leaves through the place of the queries.
+  Sm90AttentionKnobs widest = knobs(128, 1, 2, 1);
+  widest.tileKeys = 96, widest.queryStages = 1;
+  const Kernel wide =
+      plainAttention({.h = 1, .g = 6, .j = 30, .k = 259, .p = 192, .w = 192}, DType::bf16, true);
+  const AttentionProblem problem = valueOrThrow(
+      attentionProblem(wide, attentionRegion(wide).value(), configurationOf(wide, widest, 0)));
+  REQUIRE(sm90AttentionStaysInQ(problem, widest));
+  add(subjects, wide, widest);
+  for (const ScoreKind scores : adversarialScores) {
+    add(subjects,
+        plainAttention({.h = 2, .g = 4, .j = 17, .k = 203, .p = 64, .w = 64}, DType::f16, true),
+        knobs(64, 1, 4, 3));
+    subjects.back().scores = scores;
+  }
+  checkAll("sm90_attention_splits", subjects);
+}
+
 TEST_CASE("attention over packed tokens reads and writes those of each sequence alone") {
   std::vector<Subject> subjects;
   const Sm90AttentionKnobs one{.tileQueries = 64, .tileKeys = 32, .ordered = 0, .blocks = 3},

@@ -297,6 +297,67 @@ TEST_CASE("heads of a group are packed where their queries fill fewer tiles, and
         "rows of packed heads over packed tokens");
 }
 
+TEST_CASE("blocks share the keys of a tile where tiles are few and keys many") {
+  const Device device = findDevice("h200");
+  // The least price with and without splits, of what the family offers.
+  const auto priced = [&](const AttentionExtents &extents) {
+    const Kernel kernel = causalAttention(extents, DType::f16);
+    std::pair<double, double> least{INFINITY, INFINITY};
+    for (const Configuration &configuration : own(kernel)) {
+      const auto &knobs = configuration.knobs.get<Sm90AttentionKnobs>();
+      double &seconds = knobs.splits > 1 ? least.second : least.first;
+      seconds = std::min(seconds, sm90AttentionCost(kernel, configuration, knobs, device).seconds);
+    }
+    return least;
+  };
+  const AttentionExtents few{.b = 1, .h = 8, .g = 4, .j = 64, .k = 32768, .p = 128, .w = 128};
+  const auto [whole, split] = priced(few);
+  CHECK(split < 0.6 * whole);
+  // No less than L2 needs for the keys and values of four tiles of 64 rows a group, or two of 128.
+  CHECK(split > 2 * 2.0 * 8 * 32768 * 256 / 5.5e12);
+  // As many keys as queries, few keys, few rows: not offered.
+  CHECK(std::isinf(priced({.b = 1, .h = 2, .j = 4096, .k = 4096}).second));
+  CHECK(std::isinf(priced({.b = 1, .h = 2, .j = 64, .k = 256}).second));
+  CHECK(std::isinf(priced({.b = 1, .h = 8, .g = 4, .j = 1, .k = 32768}).second));
+  // Tiles that fill the multiprocessors are not split, for whom the join would be in vain.
+  CHECK(std::isinf(priced({.b = 32, .h = 8, .j = 512, .k = 4096}).second));
+
+  const auto rejection = [&](const Kernel &kernel, const Sm90AttentionKnobs &knobs,
+                             const ScoreNeeds &needs = {}) {
+    return sm90AttentionTileRejection(problemOf(kernel, logicalOrder(kernel, knobs)), knobs, needs);
+  };
+  const Kernel kernel = plainAttention(few, DType::f16);
+  const Sm90AttentionKnobs knobs{
+      .tileQueries = 64, .tileKeys = 64, .ordered = 0, .packed = 1, .splits = 4};
+  CHECK(rejection(kernel, knobs).empty());
+  CHECK(sm90AttentionTiles(problemOf(kernel, logicalOrder(kernel, knobs)), knobs) == 8 * 4 * 4);
+  CHECK(sm90AttentionPartialBytes(problemOf(kernel, logicalOrder(kernel, knobs)), knobs) ==
+        8 * 4 * 4 * 128 * (4 + 64) * 4);
+  CHECK(rejection(kernel, knobs, {.hasDropout = true}) != "");
+  CHECK(rejection(kernel, knobs, {.hasTables = true}) == "splits of keys under block masks");
+  Sm90AttentionKnobs others = knobs;
+  others.splits = 513;
+  CHECK(rejection(kernel, others) == "513 splits of 512 blocks of keys");
+  others = knobs, others.tileQueries = 128, others.ordered = 1;
+  CHECK(has(rejection(kernel, others), "splits of keys of ordered consumers"));
+  others = knobs, others.keyConsumers = 2;
+  CHECK(has(rejection(kernel, others), "splits of keys of consumers that share rows"));
+  CHECK(
+      rejection(plainAttention({.h = 1, .g = 4, .j = 64, .k = 4096, .p = 64, .w = 256}, DType::f16),
+                knobs) == "values of 256 columns; splits of keys have registers for 192");
+  others = knobs, others.splits = 500;
+  CHECK(has(rejection(kernel, others), "bytes of device memory for the splits; the limit is"));
+
+  // A split is a head to tiles and maps; the counters of a launch and the sums are the module's.
+  const codegen::EmittedKernel emitted =
+      codegen::emit(kernel, logicalOrder(kernel, knobs), "sm_90a");
+  CHECK(has(emitted.readable, ".heads = h * g * 4,"));
+  CHECK(has(emitted.readable, "weft::sm90::SplitPartials<shape, tile, 4> partials;"));
+  CHECK(has(emitted.readable, "weft::sm90::splitCoverage<tile, 4>(weft::FullCoverage{})"));
+  CHECK_FALSE(
+      has(codegen::emit(kernel, logicalOrder(kernel, {.ordered = 0}), "sm_90a").readable, "split"));
+}
+
 TEST_CASE("packed heads have a dimension of a map to themselves") {
   const Kernel kernel =
       causalAttention({.b = 4, .h = 3, .g = 2, .j = 20, .k = 100}, DType::f16, true);
