@@ -1,7 +1,7 @@
 """The preset masked-token trained on a GPU by `weft-run DIR --steps`: losses as JAX's (where Python
 has JAX), equal bits of two runs, one of them interrupted and resumed, falling losses with dropout
-and in f16, losses of fused attention as of stored scores, a NaN found by name, a killed run's state.
-Skipped (77) without GPU or NVRTC.
+and in f16, losses of fused attention as of stored scores, a NaN found by name, a killed run's
+state. Skipped (77) without GPU or NVRTC.
 
   training_test.py FOLDER_OF_COMMANDS [--artifacts FOLDER] [--steps N]   (--artifacts: FOLDER/plain,
   FOLDER/dropout, FOLDER/half, FOLDER/stored and FOLDER/fused, compiled elsewhere)"""
