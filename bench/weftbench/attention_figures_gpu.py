@@ -21,8 +21,8 @@ def where():
     return machine.describe()
 
 
-def row_of(extents, length):
-    return Row(FORWARD, extents['b'], extents['h'], extents['p'], length)
+def row_of(extents, length, causal):
+    return Row(FORWARD, extents['b'], extents['h'], extents['p'], length, causal=causal)
 
 
 def contender(settings, result, label, extents, length, flags, sets, check, edit=None):
@@ -69,9 +69,9 @@ def rivals(settings, result, row, sets, check):
     return contenders
 
 
-def measured_at(settings, extents, length, plans):
+def measured_at(settings, extents, length, plans, causal=False):
     """Medians by name, and the result with workspaces in `extra`. `plans`: label -> flags, edit."""
-    row = row_of(extents, length)
+    row = row_of(extents, length, causal)
     torch.manual_seed(0)
     result = Result(row.workload())
     sets = [[torch.randn(shape, device='cuda', dtype=torch.float16) for shape in row.shapes()]]

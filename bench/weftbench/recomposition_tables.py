@@ -11,7 +11,7 @@ TITLES = {
     'fig6': 'sweeps of the scores', 'fig8': 'time and traffic of a layer by form',
     'fig9': 'speedup of recomposed layers over length and batch',
     'devices': "the model's predictions for the seed's GPUs",
-    'crossover': 'attention of every kind over length, head dim, density and batch'
+    'crossover': 'attention of every kind over length, head dim, density, batch and mask'
 }
 # Section 2.3 and Fig. 5 and 9 of the seed, beside recomposition.THEIRS.
 SEED_ATTENTION_SHARE = {'bert-large': 68, 'bigbird-large': 57}  # softmax and MatMul, %

@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT / 'bench'))
 # noqa: E402
 from weftbench import (__main__ as bench, figure_run, recomposition, recomposition_drawings,
                        recomposition_figures, recomposition_points as points,
-                       recomposition_tables as tables)
+                       recomposition_tables as tables, sparse_rows)
 from weft_command import CommandTest, WEFT
 
 SVG = '{http://www.w3.org/2000/svg}'
@@ -64,7 +64,13 @@ class Points(unittest.TestCase):
         self.assertEqual(len(own['devices']), 3 * 4)
         self.assertEqual(len(own['fig9']), 4 * (4 + 3))
         series = {work.series() for work, _ in made('crossover')}
-        self.assertEqual(len(series), 1 + 3 + 4 + 2)
+        self.assertEqual(len(series), 1 + 3 + 4 + 2 + 3)
+        self.assertLessEqual({'B=1 d=64 causal', 'B=1 d=64 longformer', 'B=1 d=64 bigbird'}, series)
+        # Tables have eight tiles a row at least; a causal row has every length.
+        least = {work.series(): work.length for work, _ in reversed(made('crossover'))}
+        self.assertEqual(least['B=1 d=64 causal'], points.LENGTHS[0])
+        self.assertEqual({least[f'B=1 d=64 {one}'] for one in ('longformer', 'bigbird',
+                                                               '5% of tiles')}, {512})
 
     def test_pieces_and_classes_of_kernels(self):
         kernel = lambda ops, inputs=(0,), name='', seconds=1.0: {
@@ -192,6 +198,22 @@ class Command(CommandTest):
         panels = [text for text in texts((self.folder / 'recomposition-crossover.svg').read_text())
                   if text.startswith('B=')]
         self.assertEqual(panels, ['B=1 d=64', 'B=1 d=64 10% of tiles'])
+
+    def test_recomposed_is_not_slower_than_unfused_under_masks(self):
+        """From 2,048 positions on, causal and sparse; and weft's tables have as many tiles as those
+        that are timed."""
+        for mask in points.MASKS:
+            core = points.Core(2048, mask=mask)
+            seconds = {one['name']: one['seconds'] for one in points.core_entries(
+                types.SimpleNamespace(weft=WEFT, weft_flags=[]), core, None)}
+            self.assertLessEqual(seconds['recomposed'], seconds['unfused'], mask)
+            self.assertLess(seconds['fused'], seconds['recomposed'], mask)
+            if not core.has_table:
+                continue
+            row = sparse_rows.Row(mask, 1, 2048)
+            flop = self.weft('explain', *core.arguments(), '--movement', '--json').json()
+            score = next(one for one in flop['operators'] if one['results'] == ['score'])
+            self.assertAlmostEqual(score['flop'] / (row.flop() / 2), 1, delta=0.03, msg=mask)
 
     def test_forms_of_one_layer(self):
         """On every GPU of the seed, and of Longformer, whose two softmaxes are told apart."""
