@@ -11,7 +11,8 @@ DEVICES, DEVICE = ('a100', 'rtx3090', 't4'), 'a100'
 HERE = 'h200'  # what is timed where there is a GPU, and predicted elsewhere
 LENGTH = recomposition.LENGTH
 FIG9_LENGTHS, FIG9_BATCHES = (1024, 2048, 4096, 8192), (1, 2, 4, 8)
-FIGURES = ('fig2', 'fig5', 'fig6', 'fig8', 'fig9', 'devices', 'crossover')
+FIGURES = ('fig2', 'fig5', 'fig6', 'fig8', 'fig9', 'devices', 'sparse', 'crossover')
+SPARSE_MODELS = ('bigbird-large', 'longformer-large')
 CLASSES = ('softmax', 'MatMul of attention', 'FC', 'FeedForward', 'other')
 PIECES = {'LS': 'local_softmax', 'IR': 'reduce_subvectors', 'GS': 'global_scaling'}
 MODEL_FORMS = ('whole', 'SDF')  # all that Fig. 9 needs
@@ -81,6 +82,23 @@ def layer_entries(settings, layer, forms=tuple(FORMS)):
             sweeps=recomposition.sweeps(plan), traffic=recomposition.traffic(plan),
             softmaxTraffic=recomposition.traffic_of_softmax(plan),
             statistics=recomposition.statistics_bytes(plan)))
+    return found
+
+
+def packed_entries(settings, layer):
+    """An entry for each form of a layer whose scores are stored in packed tiles: modelled."""
+    share = recomposition.visible_share(settings.weft, layer.model, layer.length, layer.batch)
+    found = []
+    for form in FORMS:
+        plan = recomposition.plan_of(settings.weft, layer.model, layer.device, form, layer.length,
+                                     layer.batch)
+        if plan is None:
+            found.append(figure_run.failure(form, 'weft has no such plan'))
+            continue
+        softmax = sum(kernel['seconds'] for kernel in recomposition.launched(plan)
+                      if recomposition.is_row_softmax(kernel))
+        found.append(figure_run.entry(form, recomposition.packed_seconds(plan, share), share=share,
+                                      rowSoftmax=softmax))
     return found
 
 
@@ -198,5 +216,7 @@ def points():
                      for batch, length in [(1, length) for length in FIG9_LENGTHS] +
                      [(batch, LENGTH) for batch in FIG9_BATCHES if batch > 1]]
     works['devices'] = [Layer(model, device) for device in DEVICES for model in MODELS]
+    works['sparse'] = [Layer(model, device) for device in DEVICES if Layer('', device).is_emitted()
+                       for model in SPARSE_MODELS]
     works['crossover'] = cores()
     return {figure: [Point(figure, work) for work in works[figure]] for figure in FIGURES}

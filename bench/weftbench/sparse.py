@@ -1,5 +1,5 @@
-"""Group `sparse`: attention under a table of tiles, by weft, FlexAttention, and SDPA and eager under
-a mask of every score, on the same tensors [batch, heads, length, dim] and the same table."""
+"""Group `sparse`: attention under a table of tiles, by weft, FlexAttention, and by SDPA and eager
+under a mask of each score, on the same tensors [batch, heads, length, dim] and the same table."""
 import math
 
 import numpy
