@@ -4,6 +4,7 @@
 #include "kernel/BlockMask.h"
 #include "kernel/ChunkOrigins.h"
 #include "kernel/CoordinateExpressions.h"
+#include "kernel/Family.h"
 #include "kernel/MaskKind.h"
 
 #include <algorithm>
@@ -216,6 +217,10 @@ double visibleShare(const Kernel &kernel) {
   double visible = 0;
   for (size_t op = 0; op < ops.size(); ++op) visible += shares.ops[op] * kernel.body[op].flop;
   return visible / all;
+}
+
+double computedShare(const Kernel &kernel, const Family &family) {
+  return family.takesAttention || family.takesAttentionBackward ? visibleShare(kernel) : 1;
 }
 
 }  // namespace weft

@@ -8,6 +8,8 @@
 
 namespace weft {
 
+struct Family;
+
 /// An op of a graph or of a kernel, with the kernel whose axes its body has. Without a body the op
 /// hides nothing and needs all of its operands.
 struct PlacedOp {
@@ -33,5 +35,8 @@ VisibleShares visibleShares(const std::vector<PlacedOp> &ops,
 
 /// Of the kernel's flop, what masks by position leave.
 double visibleShare(const Kernel &kernel);
+/// Of the kernel's flop, what a kernel of the family computes: fused attentions skip tiles of
+/// scores that masks by position hide; all others compute hidden scores, too.
+double computedShare(const Kernel &kernel, const Family &family);
 
 }  // namespace weft

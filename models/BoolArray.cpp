@@ -69,7 +69,13 @@ BoolArray parsed(std::string_view bytes) {
   for (const int64_t extent : array.shape) count *= size_t(extent);
   if (data.size() != count)
     throw Error::badInput("it has {} bytes of elements; its shape has {}", data.size(), count);
-  for (const char element : data) array.elements.push_back(element != 0);
+  for (size_t i = 0; i < count; ++i) {
+    if (uint8_t(data[i]) > 1)
+      throw Error::badInput(
+          "element {} is the byte {}; elements of '|b1' are 0 or 1, as numpy.save writes them", i,
+          uint8_t(data[i]));
+    array.elements.push_back(data[i] != 0);
+  }
   return array;
 }
 

@@ -284,7 +284,7 @@ private:
     if (chosen.kernel.name.empty()) chosen.kernel.name = candidate.name;
     chosen.proposedBy = candidate.proposedBy;
     chosen.graphOps = candidate.ops;
-    chosen.cost.flop *= visibleShare(chosen.kernel);
+    chosen.cost.flop *= computedShare(chosen.kernel, step.configuration.knobs.family());
     return chosen;
   }
 

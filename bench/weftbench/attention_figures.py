@@ -1,4 +1,5 @@
-"""Figures 2 and 3 of seed 002 (FlashAttention), forward: bench/run fig2, bench/run fig3.
+"""Figures 2 and 3 of seed 002 (FlashAttention): bench/run fig2 (forward), bench/run fig3 (forward,
+and forward with backward).
 
 Without a GPU every figure is a prediction of weft for its device, and is marked so. With one (and
 PyTorch) ours and the rivals are timed in the same rounds, and what was not timed stays marked."""
@@ -28,9 +29,14 @@ def flop(extents, length=None):
     return 4 * extents['b'] * extents['h'] * length**2 * extents['p']
 
 
-def operand_bytes(extents, length):
-    """Queries, keys, values and results."""
-    return 4 * BYTES * extents['b'] * extents['h'] * length * extents['p']
+def tensor_bytes(extents, length):
+    """Queries; keys, values, results and all their gradients are as large."""
+    return BYTES * extents['b'] * extents['h'] * length * extents['p']
+
+
+def operand_bytes(extents, length, trains=False):
+    """Queries, keys, values and results; where they train, their gradients, too."""
+    return (8 if trains else 4) * tensor_bytes(extents, length)
 
 
 @dataclass
@@ -130,6 +136,7 @@ class Point:
     total: int  # bytes: operands and workspace
     source: str
     fits: bool = True  # the device's memory
+    trains: bool = False  # forward and backward; else forward
 
 
 def device_bytes(settings):
@@ -139,13 +146,18 @@ def device_bytes(settings):
     return devices[0].get('memoryBytes', math.inf)
 
 
-def predicted(settings, kind, length, memory=math.inf):
+def flags_of(kind, trains):
+    """Of weft: one pass over all scores, whatever the memory."""
+    return ['--attention', kind, '--chunks', '1'] + (['--train'] if trains else [])
+
+
+def predicted(settings, kind, length, memory=math.inf, trains=False):
     plan = json.loads(
-        weft(settings, 'select', 'attention', *dims({**FIG3, 'j': length}), '--attention', kind,
-             '--chunks', 1, *settings.weft_flags, '--json'))['plan']
-    total = plan['workspaceBytes'] + operand_bytes(FIG3, length)
+        weft(settings, 'select', 'attention', *dims({**FIG3, 'j': length}), *flags_of(kind, trains),
+             *settings.weft_flags, '--json'))['plan']
+    total = plan['workspaceBytes'] + operand_bytes(FIG3, length, trains)
     return Point(kind, length, plan['graphSeconds'], plan['workspaceBytes'], total, 'predicted',
-                 total <= memory)
+                 total <= memory, trains)
 
 
 def layer_workspace(settings, length):
@@ -174,28 +186,41 @@ def slope_text(name, points):
             f'{points[-1][0]}, off the line by {100 * deviation:.2f}% at most')
 
 
-def fig3_text(points, layer_points):
+def passes(trains):
+    return 'forward + backward' if trains else 'forward'
+
+
+def fig3_part(points, trains):
+    """One table, and the slope of the workspace of fused attention below it."""
     lines = [
-        'Fig. 3: attention forward over length, '
+        f'Fig. 3: attention {passes(trains)} over length, '
         + ' '.join(f'{name}={extent}' for name, extent in FIG3.items()),
         f'{"kind":<14} {"L":>6} {"ms":>10} {"workspace MB":>13} {"memory MB":>11}  source'
     ]
-    for one in points:
+    own = [one for one in points if one.trains == trains]
+    for one in own:
         lines.append(f'{one.kind:<14} {one.length:>6} {1e3 * one.seconds:>10.4f} '
                      f'{one.workspace / 1e6:>13.1f} {one.total / 1e6:>11.1f}  {one.source}'
                      + ('' if one.fits else ', does not fit'))
-    fused = [(one.length, one.workspace) for one in points
+    fused = [(one.length, one.workspace) for one in own
              if one.kind == 'fused' and one.source == 'predicted']
     if len(fused) > 1:
-        lines.append(slope_text('fused attention', fused))
+        lines.append(slope_text(f'fused attention, {passes(trains)}', fused))
+    return lines
+
+
+def fig3_text(points, layer_points):
+    lines = fig3_part(points, False)
     if len(layer_points) > 1:
         lines.append(slope_text(f'{LAYER} with fused attention', layer_points))
-    return '\n'.join(lines)
+    return '\n'.join([*lines, '', *fig3_part(points, True)])
 
 
-def fig3_svg(points):
+def fig3_panels(points, trains):
     groups = {}
     for one in points:
+        if one.trains != trains:
+            continue
         groups.setdefault((one.kind, one.source == 'predicted'), []).append(one)
 
     def lines(value):
@@ -205,11 +230,17 @@ def fig3_svg(points):
             for (name, is_predicted), found in groups.items()
         ]
 
-    return figure_svg.svg('Fig. 3 of seed 002, forward', [
-        figure_svg.Panel('time', 'length', 'ms', lines(lambda one: 1e3 * one.seconds)),
-        figure_svg.Panel('memory: operands and workspace', 'length', 'MB',
+    return [
+        figure_svg.Panel(f'time, {passes(trains)}', 'length', 'ms',
+                         lines(lambda one: 1e3 * one.seconds)),
+        figure_svg.Panel(f'memory, {passes(trains)}: operands and workspace', 'length', 'MB',
                          lines(lambda one: one.total / 1e6))
-    ])
+    ]
+
+
+def fig3_svg(points):
+    return figure_svg.svg('Fig. 3 of seed 002',
+                          [*fig3_panels(points, False), *fig3_panels(points, True)], 2)
 
 
 def fig2(settings, measured):
@@ -223,11 +254,12 @@ def fig2(settings, measured):
 
 def fig3(settings, measured):
     memory = device_bytes(settings)
-    points = [predicted(settings, kind, length, memory) for kind in ('unfused', 'fused')
-              for length in LENGTHS]
+    points = [predicted(settings, kind, length, memory, trains) for trains in (False, True)
+              for kind in ('unfused', 'fused') for length in LENGTHS]
     layer_points = [(length, layer_workspace(settings, length)) for length in LAYER_LENGTHS]
     if measured:
-        points += measured.points(settings, points)
+        points += measured.points(settings, points) + measured.training_points(
+            settings, points, memory)
     return fig3_text(points, layer_points), fig3_svg(points)
 
 

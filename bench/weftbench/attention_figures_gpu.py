@@ -5,9 +5,9 @@ from statistics import median
 import torch
 from torch.nn.attention import SDPBackend
 
-from . import attention, machine, ours, timing
-from .attention_figures import FIG2, FIG3, Kind, Point, dims, operand_bytes
-from .attention_rows import FORWARD, Row
+from . import attention, attention_training, library, machine, ours, timing
+from .attention_figures import FIG2, FIG3, Kind, Point, dims, flags_of, operand_bytes
+from .attention_rows import FORWARD, TRAINING, Row
 from .report import Result
 
 RIVALS = {
@@ -21,8 +21,8 @@ def where():
     return machine.describe()
 
 
-def row_of(extents, length):
-    return Row(FORWARD, extents['b'], extents['h'], extents['p'], length)
+def row_of(extents, length, causal):
+    return Row(FORWARD, extents['b'], extents['h'], extents['p'], length, causal=causal)
 
 
 def contender(settings, result, label, extents, length, flags, sets, check, edit=None):
@@ -61,16 +61,17 @@ def rivals(settings, result, row, sets, check):
         def make(name=name, backend=backend):
             call = attention.by_sdpa(row, backend)
             result.errors[name] = check(call(*sets[0]))
-            result.extra[name] = peak(lambda: call(*sets[0]))
+            result.extra[name] = max(
+                0, peak(lambda: call(*sets[0])) - sets[0][0].nbytes)  # but for the result
             return [timing.GraphContender(name, lambda _: call(*sets[0]))]
 
         contenders += ours.guarded(result, make, name)
     return contenders
 
 
-def measured_at(settings, extents, length, plans):
+def measured_at(settings, extents, length, plans, causal=False):
     """Medians by name, and the result with workspaces in `extra`. `plans`: label -> flags, edit."""
-    row = row_of(extents, length)
+    row = row_of(extents, length, causal)
     torch.manual_seed(0)
     result = Result(row.workload())
     sets = [[torch.randn(shape, device='cuda', dtype=torch.float16) for shape in row.shapes()]]
@@ -124,13 +125,101 @@ def tiles(settings, known):
 
 def points(settings, predicted):
     found = []
+    predicted = [one for one in predicted if not one.trains]
     for length in sorted({one.length for one in predicted}):
         fitting = [one.kind for one in predicted if one.length == length and one.fits]
-        seconds, result = measured_at(
-            settings, FIG3, length,
-            {kind: (['--attention', kind, '--chunks', '1'], None) for kind in fitting})
+        seconds, result = measured_at(settings, FIG3, length,
+                                      {kind: (flags_of(kind, False), None) for kind in fitting})
         for name, one in seconds.items():
             workspace = int(result.extra[name])
             found.append(Point(name, length, one, workspace,
                                workspace + operand_bytes(FIG3, length), 'measured'))
+    return found
+
+
+class Training:
+    """Forward and backward at one length: tensors [batch, length, heads, dim] as the rivals take
+    them, and gradients in fp64."""
+    def __init__(self, length):
+        self.row = Row(TRAINING, FIG3['b'], FIG3['h'], FIG3['p'], length)
+        torch.manual_seed(0)
+        self.tensors = [torch.randn(shape, device='cuda', dtype=torch.float16)
+                        for shape in self.row.shapes()]
+        self.d_out = torch.randn_like(self.tensors[0])
+        self.check = attention_training.Checker(self.row, None, self.tensors, self.d_out)
+
+    def ours(self, settings, result, kind):
+        def make():
+            artifact = ours.compile_artifact(
+                settings, f'figure {self.row.length} {kind} training',
+                ['attention', *dims({**FIG3, 'j': self.row.length}), *flags_of(kind, True)],
+                entry=library.ALL)
+            given = {name: tensor.transpose(1, 2).contiguous()
+                     for name, tensor in zip(attention_training.GRADIENTS, self.tensors)}
+            d_out = self.d_out.transpose(1, 2).contiguous()
+            inputs = [given.get(name, d_out) for name in artifact.input_names()]
+            outputs = artifact.poisoned_outputs()
+            artifact.launch(inputs, outputs)
+            torch.cuda.synchronize()
+            shape = given['q'].shape
+            found = {name: out.reshape(shape).transpose(1, 2)
+                     for name, out in zip(artifact.gradients(), outputs) if name}
+            result.errors[kind] = self.check(found)
+            result.extra[kind] = artifact.device_bytes() - artifact.parameter_bytes()
+            return [timing.GraphContender(kind, lambda _: artifact.launch(inputs, outputs))]
+
+        return ours.guarded(result, make, kind)
+
+    def rival(self, result, name, backend):
+        call = attention.by_sdpa(self.row, backend)
+        leaves = [tensor.detach().requires_grad_() for tensor in self.tensors]
+
+        def step(_):
+            with torch.enable_grad():
+                return torch.autograd.grad(call(*leaves), leaves, self.d_out)
+
+        def make():
+            result.errors[name] = self.check(dict(zip(attention_training.GRADIENTS, step(0))))
+            # The result and three gradients are operands.
+            result.extra[name] = max(0, peak(lambda: step(0)) - 4 * self.d_out.nbytes)
+            return [timing.GraphContender(name, step)]
+
+        return ours.guarded(result, make, name)
+
+    def measure(self, settings, kinds, rivals):
+        result = Result(self.row.workload())
+        contenders = []
+        for kind in kinds if settings.ours else ():
+            contenders += self.ours(settings, result, kind)
+        for name, backend in rivals.items() if settings.rivals else ():
+            contenders += self.rival(result, name, backend)
+        timing.measure(result, contenders, settings.rounds)
+        for name, why in result.failures.items():
+            print(f'{self.row.name()}: {name}: {why}', flush=True)
+        found = []
+        for name, samples in result.samples.items():
+            workspace = int(result.extra[name])
+            found.append(
+                Point(name, self.row.length, median(samples), workspace,
+                      workspace + operand_bytes(FIG3, self.row.length, True), 'measured',
+                      trains=True))
+        del contenders
+        torch.cuda.empty_cache()
+        return found
+
+
+def training_points(settings, predicted, memory):
+    """Rivals beside fused attention; what takes more than a quarter of the memory, scores that are
+    stored, alone, so that no rival lacks the memory."""
+    found = []
+    predicted = [one for one in predicted if one.trains and one.fits]
+    for length in sorted({one.length for one in predicted}):
+        work = Training(length)
+        own = [one for one in predicted if one.length == length]
+        alone = [one.kind for one in own if one.total > memory / 4]
+        found += work.measure(settings, [one.kind for one in own if one.kind not in alone], RIVALS)
+        for kind in alone:
+            found += work.measure(settings, [kind], {})
+        del work
+        torch.cuda.empty_cache()
     return found

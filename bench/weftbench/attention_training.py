@@ -12,25 +12,36 @@ LIMIT = 1e-2  # of a gradient's relative error: fp16 between kernels, and back
 GRADIENTS = ('q', 'k', 'v')
 
 
+MOST_SCORES = 2**28  # of a chunk of queries, in fp64
+
+
 def expected_gradients(row, seen, tensors, d_out):
-    """Gradients in fp64 by autograd, one head of keys after the other. `seen`: [queries, keys]."""
+    """Gradients in fp64 by autograd, one head of keys after the other, and of it as many queries
+    at a time as MOST_SCORES holds. `seen`: [queries, keys]; None: all."""
     gradients = [torch.empty(tensor.shape, dtype=torch.float64, device=tensor.device)
                  for tensor in tensors]
     group = row.heads // row.key_heads
     for batch in range(row.batch):
         for head in range(row.key_heads):
             of_queries = slice(head * group, (head + 1) * group)
-            places = [(batch, slice(None), of_queries), (batch, slice(None), head),
-                      (batch, slice(None), head)]
-            q, k, v = (tensor[place].double().requires_grad_()
-                       for tensor, place in zip(tensors, places))
-            score = torch.einsum('nrp,kp->rnk', q, k) / math.sqrt(row.head_dim)
-            probability = torch.softmax(score.masked_fill(~seen, float('-inf')), -1)
-            out = torch.einsum('rnk,kw->nrw', probability, v)
-            found = torch.autograd.grad(out, (q, k, v), d_out[batch, :, of_queries].double())
-            for gradient, place, value in zip(gradients, places, found):
-                gradient[place] = value
-            del score, probability, out, found
+            of_keys = (batch, slice(None), head)
+            for gradient in gradients[1:]:
+                gradient[of_keys] = 0
+            chunk = max(1, MOST_SCORES // (group * row.keys))
+            for first in range(0, row.length, chunk):
+                queries = slice(first, first + chunk)
+                own = (batch, queries, of_queries)
+                q, k, v = (tensor[place].double().requires_grad_()
+                           for tensor, place in zip(tensors, (own, of_keys, of_keys)))
+                score = torch.einsum('nrp,kp->rnk', q, k) / math.sqrt(row.head_dim)
+                if seen is not None:
+                    score = score.masked_fill(~seen[queries], float('-inf'))
+                out = torch.einsum('rnk,kw->nrw', torch.softmax(score, -1), v)
+                found = torch.autograd.grad(out, (q, k, v), d_out[own].double())
+                gradients[0][own] = found[0]
+                for gradient, value in zip(gradients[1:], found[1:]):
+                    gradient[of_keys] += value
+                del score, out, found
     return dict(zip(GRADIENTS, gradients))
 
 

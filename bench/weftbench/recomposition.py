@@ -104,19 +104,40 @@ def seconds_of(weft, model, device, form, length, batch=1):
     return text and json.loads(text)['plan']['seconds']
 
 
+def visible_share(weft, model, length, batch=1):
+    """Of a layer's scores, those that its masks leave."""
+    text = run(weft, 'explain', model, '--dim', f'b={batch}', '--dim', f'j={length}', '--movement',
+               '--json')
+    if text is None:
+        raise RuntimeError(f'{weft} explain {model} --movement: no account')
+    masks = [one for one in json.loads(text)['operators'] if one['kind'].startswith('mask')]
+    largest = max(masks, key=lambda one: one['elementsRead'])
+    return largest['elementsWritten'] / largest['elementsRead']
+
+
 def is_softmax(kernel):
     return any('softmax' in op for op in kernel['ops']) and \
         not any('contract ' in op for op in kernel['ops'])
 
 
-def sweeps(plan):
-    """How often kernels read or write a tensor as large as the scores."""
+def score_tensors(plan):
+    """Indices of tensors as large as the scores."""
     largest = max(tensor['bytes'] for tensor in plan['tensors'] if tensor['role'] == 'temporary')
-    whole = {
+    return {
         index
         for index, tensor in enumerate(plan['tensors'])
         if tensor['role'] == 'temporary' and 2 * tensor['bytes'] > largest
     }
+
+
+def is_row_softmax(kernel):
+    """Over whole rows, by itself."""
+    return is_softmax(kernel) and not any('local_softmax' in op for op in kernel['ops'])
+
+
+def sweeps(plan):
+    """How often kernels read or write a tensor as large as the scores."""
+    whole = score_tensors(plan)
     return sum(one in whole for kernel in launched(plan)
                for one in kernel['inputs'] + kernel['outputs'])
 
@@ -125,12 +146,29 @@ def launched(plan):
     return [kernel for kernel in plan['kernels'] if kernel['source'] or kernel['library']]
 
 
+def statistics(plan):
+    """Indices of the statistics of sub-vectors, m', d' and r'."""
+    return {one for kernel in plan['kernels'] if any('reduce_subvectors' in op
+                                                     for op in kernel['ops'])
+            for one in kernel['inputs'] + kernel['outputs']}
+
+
+def packed_seconds(plan, share):
+    """Of a layer whose scores are stored in packed tiles, `share` of all, as the seed's sparse
+    baseline has them; a model, no kernel of weft stores scores so. Every kernel that touches scores
+    or their statistics takes `share` of what it takes of dense ones, but for a softmax over whole
+    rows, which takes as long as a dense one: each of its thread blocks has the resources of the
+    longest row, so that as many rows are under way as of dense scores, each with few bytes. That
+    is the most that such a softmax can take."""
+    packed = score_tensors(plan) | statistics(plan)
+    return sum(kernel['seconds'] * (share if packed & {*kernel['inputs'], *kernel['outputs']}
+                                    and not is_row_softmax(kernel) else 1)
+               for kernel in launched(plan))
+
+
 def statistics_bytes(plan):
-    """Bytes of the statistics of sub-vectors, m', d' and r', by all kernels that touch them."""
-    factors = set()
-    for kernel in plan['kernels']:
-        if any('reduce_subvectors' in op for op in kernel['ops']):
-            factors.update(kernel['inputs'] + kernel['outputs'])
+    """Bytes of the statistics of sub-vectors by all kernels that touch them."""
+    factors = statistics(plan)
     return sum(plan['tensors'][one]['bytes'] for kernel in launched(plan)
                for one in kernel['inputs'] + kernel['outputs'] if one in factors)
 

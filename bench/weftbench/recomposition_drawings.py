@@ -68,6 +68,8 @@ def fig9_panels(found):
 def devices_panels(found):
     panels = []
     for device in DEVICES:
+        if not any(layer.device == device for layer, _ in found):
+            continue
         bars = []
         for layer, entries in found:
             if layer.device != device:
@@ -102,7 +104,7 @@ PANELS = {
     'fig6': lambda found: [form_panel(found, 'sweeps of the scores', 'reads and writes',
                                       lambda one: one['sweeps'])],
     'fig8': fig8_panels, 'fig9': fig9_panels, 'devices': devices_panels,
-    'crossover': crossover_panels
+    'sparse': devices_panels, 'crossover': crossover_panels
 }
 
 

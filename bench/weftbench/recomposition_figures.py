@@ -7,7 +7,8 @@ it, in the same rounds as rivals and after their results were checked: the cross
 in Fig. 8."""
 from . import figure_run
 from .recomposition_drawings import drawn
-from .recomposition_points import HERE, MODEL_FORMS, Core, core_entries, layer_entries, points
+from .recomposition_points import (HERE, MODEL_FORMS, Core, core_entries, layer_entries,
+                                   packed_entries, points)
 from .recomposition_tables import text_of
 
 GROUP = 'recomposition'
@@ -17,6 +18,8 @@ def entries_of(settings, kept, point, measured):
     work = point.work
     if isinstance(work, Core):
         return kept.get(work.name(), lambda: core_entries(settings, work, measured))
+    if point.figure == 'sparse':
+        return kept.get(f'{work.name()}, packed tiles', lambda: packed_entries(settings, work))
     if point.figure == 'fig9':  # without SD, which costs a third of the time
         return kept.get(f'{work.name()}, {" and ".join(MODEL_FORMS)}',
                         lambda: layer_entries(settings, work, MODEL_FORMS))

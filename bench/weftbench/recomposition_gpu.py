@@ -25,16 +25,20 @@ def own_folder(settings, name, flags=()):
 
 def core(settings, work):
     """Attention alone in every kind."""
-    if work.density < 1:
+    if work.has_table:
         return sparse_core(settings, work)
-    plans = {kind: (list(flags), None) for kind, flags in KINDS.items()} if settings.ours else {}
+    masks = ['--mask', work.mask] if work.mask else []
+    plans = {kind: ([*flags, *masks], None)
+             for kind, flags in KINDS.items()} if settings.ours else {}
     _, result = attention_figures_gpu.measured_at(own_folder(settings, work.series()),
-                                                  work.extents(), work.length, plans)
+                                                  work.extents(), work.length, plans,
+                                                  bool(work.mask))
     return figure_run.entries_of(result)
 
 
 def sparse_core(settings, work):
-    row = sparse_rows.Row(sparse_rows.RANDOM, work.batch, work.length, work.density)
+    row = sparse_rows.Row(work.mask, work.batch, work.length) if work.mask else sparse_rows.Row(
+        sparse_rows.RANDOM, work.batch, work.length, work.density)
     torch.manual_seed(0)
     result = Result(row.workload())
     table = torch.tensor(row.table(), device='cuda')
@@ -54,6 +58,7 @@ def sparse_core(settings, work):
             if OURS in one.failures:
                 result.failures[kind] = one.failures[OURS]
         contenders += sparse.flex_contenders(settings, result, row, table, tensors, None, check)
+        contenders += sparse.dense_contenders(settings, result, row, table, tensors, None, check)
         timing.measure(result, contenders, settings.rounds)
     del check, contenders, tensors
     torch.cuda.empty_cache()

@@ -11,7 +11,8 @@ DEVICES, DEVICE = ('a100', 'rtx3090', 't4'), 'a100'
 HERE = 'h200'  # what is timed where there is a GPU, and predicted elsewhere
 LENGTH = recomposition.LENGTH
 FIG9_LENGTHS, FIG9_BATCHES = (1024, 2048, 4096, 8192), (1, 2, 4, 8)
-FIGURES = ('fig2', 'fig5', 'fig6', 'fig8', 'fig9', 'devices', 'crossover')
+FIGURES = ('fig2', 'fig5', 'fig6', 'fig8', 'fig9', 'devices', 'sparse', 'crossover')
+SPARSE_MODELS = ('bigbird-large', 'longformer-large')
 CLASSES = ('softmax', 'MatMul of attention', 'FC', 'FeedForward', 'other')
 PIECES = {'LS': 'local_softmax', 'IR': 'reduce_subvectors', 'GS': 'global_scaling'}
 MODEL_FORMS = ('whole', 'SDF')  # all that Fig. 9 needs
@@ -84,6 +85,23 @@ def layer_entries(settings, layer, forms=tuple(FORMS)):
     return found
 
 
+def packed_entries(settings, layer):
+    """An entry for each form of a layer whose scores are stored in packed tiles: modelled."""
+    share = recomposition.visible_share(settings.weft, layer.model, layer.length, layer.batch)
+    found = []
+    for form in FORMS:
+        plan = recomposition.plan_of(settings.weft, layer.model, layer.device, form, layer.length,
+                                     layer.batch)
+        if plan is None:
+            found.append(figure_run.failure(form, 'weft has no such plan'))
+            continue
+        softmax = sum(kernel['seconds'] for kernel in recomposition.launched(plan)
+                      if recomposition.is_row_softmax(kernel))
+        found.append(figure_run.entry(form, recomposition.packed_seconds(plan, share), share=share,
+                                      rowSoftmax=softmax))
+    return found
+
+
 def of_form(entries, form):
     """What is predicted of a form: bytes and classes are always of plans."""
     return next((one for one in entries if one['name'] == form and one['source'] == PREDICTED),
@@ -115,6 +133,11 @@ LENGTHS = tuple(2**exponent for exponent in range(6, 15))
 HEADS, HEAD_DIM = 16, 64
 HEAD_DIMS, DENSITIES, BATCHES = (32, 128, 256), (0.05, 0.1, 0.25, 0.5), (8, 32)
 BLOCK = 64  # queries and keys of a tile that a mask hides
+# By name, as weft takes them; of block masks the rows of group `sparse` have the same tiles a row.
+MASKS = {
+    'causal': 'causal', 'longformer': f'longformer(block={BLOCK},window=9,global=1)',
+    'bigbird': f'bigbird(block={BLOCK},window=3,global=2,random=3,seed=0,heads=each)'
+}
 
 
 @dataclass(frozen=True)
@@ -124,10 +147,15 @@ class Core:
     head_dim: int = HEAD_DIM
     density: float = 1.0  # of tiles of 64 x 64 that exist, at random
     batch: int = 1
+    mask: str = ''  # of MASKS
+
+    @property
+    def has_table(self):
+        return self.density < 1 or self.mask in ('longformer', 'bigbird')
 
     def series(self):
         dense = '' if self.density == 1 else f' {100 * self.density:g}% of tiles'
-        return f'B={self.batch} d={self.head_dim}{dense}'
+        return f'B={self.batch} d={self.head_dim}{dense}' + (f' {self.mask}' if self.mask else '')
 
     def name(self):
         return f'attention {self.series()} L={self.length}'
@@ -136,19 +164,22 @@ class Core:
         return dict(b=self.batch, h=HEADS, j=self.length, p=self.head_dim)
 
     def arguments(self):
-        mask = [] if self.density == 1 else [
-            '--mask', f'random(block={BLOCK},density={self.density:g},seed=0,heads=each)']
-        return ['attention', *figure_run.dims(self.extents()), '--dtype', 'f16', *mask]
+        mask = MASKS.get(self.mask)
+        if self.density < 1:
+            mask = f'random(block={BLOCK},density={self.density:g},seed=0,heads=each)'
+        return ['attention', *figure_run.dims(self.extents()), '--dtype', 'f16',
+                *(['--mask', mask] if mask else [])]
 
 
 def cores():
-    """Every length of every series: the base, then one of head dim, density and batch changed."""
+    """Every length of every series: the base, then one of head dim, density, batch and mask
+    changed."""
     series = [{}, *({'head_dim': one} for one in HEAD_DIMS), *({'density': one}
                                                                for one in DENSITIES),
-              *({'batch': one} for one in BATCHES)]
-    # A table of one tile says nothing of its density.
-    return [Core(length, **own) for own in series for length in LENGTHS
-            if 'density' not in own or length >= 8 * BLOCK]
+              *({'batch': one} for one in BATCHES), *({'mask': one} for one in MASKS)]
+    # A table of few tiles says nothing of its density.
+    found = [Core(length, **own) for own in series for length in LENGTHS]
+    return [core for core in found if not core.has_table or core.length >= 8 * BLOCK]
 
 
 def core_entries(settings, core, measured):
@@ -185,5 +216,7 @@ def points():
                      for batch, length in [(1, length) for length in FIG9_LENGTHS] +
                      [(batch, LENGTH) for batch in FIG9_BATCHES if batch > 1]]
     works['devices'] = [Layer(model, device) for device in DEVICES for model in MODELS]
+    works['sparse'] = [Layer(model, device) for device in DEVICES if Layer('', device).is_emitted()
+                       for model in SPARSE_MODELS]
     works['crossover'] = cores()
     return {figure: [Point(figure, work) for work in works[figure]] for figure in FIGURES}

@@ -11,7 +11,8 @@ TITLES = {
     'fig6': 'sweeps of the scores', 'fig8': 'time and traffic of a layer by form',
     'fig9': 'speedup of recomposed layers over length and batch',
     'devices': "the model's predictions for the seed's GPUs",
-    'crossover': 'attention of every kind over length, head dim, density and batch'
+    'sparse': "the seed's sparse baseline, modelled",
+    'crossover': 'attention of every kind over length, head dim, density, batch and mask'
 }
 # Section 2.3 and Fig. 5 and 9 of the seed, beside recomposition.THEIRS.
 SEED_ATTENTION_SHARE = {'bert-large': 68, 'bigbird-large': 57}  # softmax and MatMul, %
@@ -152,6 +153,27 @@ def devices_text(found):
                              'which fuses neither LS nor GS'])
 
 
+def sparse_text(found):
+    lines = [['layer', 'device', 'scores', 'whole ms', 'row softmax', 'seed', 'SD', 'seed', 'SDF',
+              'seed']]
+    for layer, entries in found:
+        whole = of_form(entries, 'whole')
+        if not whole:
+            continue
+        seed = THEIRS[layer.model, layer.device].get('share')
+        ratios = [cell for form in ('SD', 'SDF')
+                  for cell in (times(speedup(entries, form)),
+                               times(theirs(layer.model, layer.device, form)))]
+        lines.append([layer.model, layer.device, f'{100 * whole["share"]:.1f}%',
+                      f'{1e3 * whole["seconds"]:.3f}',
+                      percent(whole['rowSoftmax'] / whole['seconds']),
+                      f'{seed}%' if seed else '-', *ratios])
+    return align(lines) + (
+        '\nmodelled, no kernel of weft stores scores so: what touches scores takes the share of '
+        'scores that\nexist of its predicted time of dense ones; the softmax over rows takes all '
+        'of it, which is the most\nthat it can. Its share of the layer, and speedups over it')
+
+
 def series_of(found):
     series = {}
     for core, entries in found:
@@ -226,12 +248,12 @@ def rival_names(found):
 
 TEXTS = {
     'fig2': fig2_text, 'fig5': fig5_text, 'fig6': fig6_text, 'fig8': fig8_text, 'fig9': fig9_text,
-    'devices': devices_text, 'crossover': crossover_text
+    'devices': devices_text, 'sparse': sparse_text, 'crossover': crossover_text
 }
 
 
 def text_of(figure, found):
     where = '' if figure in ('crossover', 'fig8') else ': predicted' + (
-        '' if figure == 'devices' else f' for the {DEVICE}')
+        '' if figure in ('devices', 'sparse') else f' for the {DEVICE}')
     of_seed = ' of seed 000' if figure.startswith('fig') else ''
     return f'{figure}{of_seed}, {TITLES[figure]}{where}\n{TEXTS[figure](found)}'

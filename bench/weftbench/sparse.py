@@ -1,9 +1,10 @@
-"""Group `sparse`: attention under a table of tiles, by weft and FlexAttention on the same tensors
-[batch, heads, length, dim] and the same table."""
+"""Group `sparse`: attention under a table of tiles, by weft, FlexAttention, and by SDPA and eager
+under a mask of each score, on the same tensors [batch, heads, length, dim] and the same table."""
 import math
 
 import numpy
 import torch
+import torch.nn.functional as F
 
 from . import library, ours, reference, rivals, sparse_rows, sparse_table, statistics, timing
 from .report import Result
@@ -103,9 +104,16 @@ def our_contenders(settings, result, row, table, tensors, d_out, check):
     return contenders
 
 
-def options_of(size):
-    """FlexAttention's default tiles do not divide mask blocks of 64."""
-    return dict(BLOCK_M=size, BLOCK_N=size) if size < 128 else None
+def options_of(size, backend, trains):
+    """Kernel options of FlexAttention: its default tiles do not divide mask blocks of 64, of which
+    only its search has some backward; a back end is an option of newer versions."""
+    if backend:
+        from torch.nn.attention import flex_attention as module
+        known = getattr(getattr(module, 'FlexKernelOptions', None), '__annotations__', {})
+        if 'BACKEND' not in known:
+            raise RuntimeError(f'FlexAttention of PyTorch {torch.__version__} has no BACKEND')
+        return dict(BACKEND=backend)
+    return dict(BLOCK_M=size, BLOCK_N=size) if size < 128 and not trains else None
 
 
 def compiled_flex(row, size):
@@ -117,16 +125,56 @@ def compiled_flex(row, size):
     return torch.compile(flex_attention, dynamic=False, mode='max-autotune-no-cudagraphs')
 
 
+def rival_contender(result, row, name, call, tensors, d_out, check):
+    """`call(q, k, v)`, with gradients where the row trains; checked first."""
+    if not row.trains:
+        result.errors[name] = check(call(*tensors))
+        return [timing.GraphContender(name, lambda _: call(*tensors))]
+    leaves = [tensor.detach().requires_grad_() for tensor in tensors]
+
+    def step(_):
+        with torch.enable_grad():
+            return torch.autograd.grad(call(*leaves), leaves, d_out)
+
+    result.errors[name] = check(step(0))
+    return [timing.GraphContender(name, step)]
+
+
+def dense_contenders(settings, result, row, table, tensors, d_out, check):
+    """SDPA and eager, where the memory holds what they store: a mask of every score, and eager the
+    scores."""
+    if not settings.rivals:
+        return []
+    calls = {
+        sparse_table.SDPA: lambda q, k, v, seen: F.scaled_dot_product_attention(
+            q, k, v, attn_mask=seen),
+        sparse_table.EAGER: attention
+    }
+    contenders = []
+    for name, call in calls.items():
+
+        def make(name=name, call=call):
+            seen = visible(row, table, range(row.length))[None]
+            return rival_contender(result, row, name, lambda *given: call(*given, seen), tensors,
+                                   d_out, check)
+
+        contenders += ours.guarded(result, make, name)
+        torch.cuda.empty_cache()  # of one that failed for lack of memory
+    return contenders
+
+
 def flex_contenders(settings, result, row, table, tensors, d_out, check):
-    """FlexAttention, compiled, with masks in blocks of both sizes."""
+    """FlexAttention, compiled, with masks in blocks of every size and by every back end."""
     if not settings.rivals:
         return []
     from torch.nn.attention.flex_attention import create_block_mask
     heads = row.heads if len(table) > 1 else None
     contenders = []
-    for size, name in sparse_table.FLEX.items():
+    for name, (size, backend) in sparse_table.FLEX.items():
 
-        def checked(size=size, name=name):
+        def checked(name=name, size=size, backend=backend):
+            options = options_of(size, backend, row.trains)
+
             def sees(_, head, query, key):
                 own = head if heads else 0
                 return table[own, query // sparse_rows.TILE, key // sparse_rows.TILE]
@@ -138,20 +186,9 @@ def flex_contenders(settings, result, row, table, tensors, d_out, check):
             own_sees = sees_near if row.pattern == sparse_rows.LONGFORMER else sees
             mask = create_block_mask(own_sees, None, heads, row.length, row.length, device='cuda',
                                      BLOCK_SIZE=size, _compile=True)
-            compiled, given = compiled_flex(row, size), dict(block_mask=mask)
-            if not row.trains:
-                given['kernel_options'] = options_of(size)
-                call = lambda _: compiled(*tensors, **given)
-                result.errors[name] = check(call(0))
-                return [timing.GraphContender(name, call)]
-            leaves = [tensor.detach().requires_grad_() for tensor in tensors]
-
-            def step(_):
-                with torch.enable_grad():
-                    return torch.autograd.grad(compiled(*leaves, **given), leaves, d_out)
-
-            result.errors[name] = check(step(0))
-            return [timing.GraphContender(name, step)]
+            compiled = compiled_flex(row, size)
+            call = lambda *given: compiled(*given, block_mask=mask, kernel_options=options)
+            return rival_contender(result, row, name, call, tensors, d_out, check)
 
         contenders += ours.guarded(result, checked, name)
     return contenders
@@ -182,6 +219,7 @@ def run(settings):
                 result,
                 lambda: our_contenders(settings, result, row, table, tensors, d_out, check))
             contenders += flex_contenders(settings, result, row, table, tensors, d_out, check)
+            contenders += dense_contenders(settings, result, row, table, tensors, d_out, check)
             timing.measure(result, contenders, settings.rounds)
         result.record['sparse'] = record(row, result)
         yield result

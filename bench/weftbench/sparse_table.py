@@ -3,8 +3,13 @@ from . import sparse_rows
 from .attention_table import geometric_mean, ms_of, times
 from .report import align, milliseconds
 
-FLEX = {64: 'Flex 64', 128: 'Flex 128'}  # by the mask's block
-RIVALS = list(FLEX.values())
+# FlexAttention by name: the mask's block, and the back end where it is not PyTorch's choice.
+FLEX = {
+    'Flex 64': (64, None), 'Flex 128': (128, None), 'Flex 256': (256, None),
+    'Flex 128 flash': (128, 'FLASH')
+}
+SDPA, EAGER = 'SDPA', 'eager'  # under the table as a mask of every score
+RIVALS = [*FLEX, SDPA, EAGER]
 
 
 def record(row, ours, ratios):

@@ -12,7 +12,7 @@ namespace weft::decision {
 void priceAgain(PlanKernel &entry, ChosenKernel &chosen, const CostModel &prices) {
   const Family &family = chosen.configuration.knobs.family();
   chosen.cost = costWithStridedViews(prices, chosen.kernel, chosen.configuration);
-  chosen.cost.flop *= visibleShare(chosen.kernel);
+  chosen.cost.flop *= computedShare(chosen.kernel, family);
   if (family.isView) chosen.cost.bytesNecessary = 0;  // nothing runs
   entry.configuration = describe(chosen.kernel, chosen.configuration.knobs);
   entry.family = family;

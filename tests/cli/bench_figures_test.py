@@ -1,7 +1,8 @@
-"""bench/run fig2 and fig3 without a GPU: predictions marked as such, drawings, and the workspace of
-fused plans, which is linear in the length up to 65,536."""
+"""bench/run fig2 and fig3 without a GPU: predictions marked as such, forward and with the backward
+pass, drawings, and the workspace of fused plans, which is linear in the length up to 65,536."""
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import types
@@ -99,8 +100,26 @@ class Figures(CommandTest):
         self.assertRegex(said, r'bert-large with fused attention: workspace [\d.]+ B a position '
                          'from L=512 to 65536, off the line by 0.0')
         self.assertRegex(said, r'fused +65536 +[\d.]+ +0\.0 +[\d.]+  predicted')
+        # The second part has the same kinds and lengths, in more time and memory each.
+        parts = said.split('attention forward + backward over length')
+        self.assertEqual(len(parts), 2, said)
+        forward, training = ({tuple(row[:2]): row[2:] for row in re.findall(
+            r'^(unfused|fused) +(\d+) +([\d.]+) +([\d.]+) +([\d.]+)  predicted', part, re.M)}
+                             for part in parts)
+        self.assertEqual(len(forward), 6)
+        self.assertEqual(list(forward), list(training))
+        for key, (milliseconds, _, total) in forward.items():
+            self.assertGreater(float(training[key][0]), 1.5 * float(milliseconds), key)
+            self.assertGreaterEqual(float(training[key][2]), 1.9 * float(total), key)
+        # Forward with backward keeps a number for every query, no scores.
+        self.assertLess(float(training['fused', '65536'][1]), 400)
+        self.assertGreater(float(training['unfused', '65536'][1]), 2 * 16 * 65536**2 / 1e6)
+        self.assertIn('does not fit', parts[1])
+        self.assertRegex(parts[1], r'fused attention, forward \+ backward: workspace [\d.]+ B')
         texts = self.texts((self.folder / 'drawn/fig3.svg').read_text())
-        self.assertIn('fused (predicted)', texts)
+        self.assertEqual(texts.count('fused (predicted)'), 4)
+        self.assertIn('time, forward + backward', texts)
+        self.assertIn('memory, forward + backward: operands and workspace', texts)
         self.assertIn('65536', texts)
 
     def test_bad_words(self):

@@ -62,7 +62,20 @@ class TableTest(unittest.TestCase):
         text = sparse_table.text([line(sparse_rows.NAMED[0], weft=0.05, Flex_64=0.075,
                                        Flex_128=0.1)])
         cells = text.splitlines()[1].split()
-        self.assertEqual(cells[3:8], ['0.0500', '0.0750', '0.1000', '1.500x', '1.30x'])
+        self.assertEqual(cells[3:], ['0.0500', '0.0750', '0.1000', *['-'] * 4, '1.500x', '1.30x',
+                                     cells[-1]])
+        # Whatever the rival: a block, a back end, or a mask of every score.
+        for rival in sparse_table.RIVALS:
+            text = sparse_table.text([line(sparse_rows.NAMED[0], weft=0.05,
+                                           **{'Flex 64': 0.1, rival: 0.06})])
+            self.assertIn(' 1.200x ', text, rival)
+        self.assertEqual(text.splitlines()[0].split()[-7:],
+                         ['SDPA', 'eager', 'best', '/', 'weft', 'must', 'floor'])
+
+    def test_rivals_are_blocks_and_back_ends(self):
+        for name, (size, backend) in sparse_table.FLEX.items():
+            self.assertEqual(size % sparse_rows.TILE, 0, name)
+            self.assertEqual(name, f'Flex {size}' + (f' {backend.lower()}' if backend else ''))
 
     def test_means_of_random_rows_need_all_figures(self):
         rows = [row for row in sparse_rows.RANDOMS if not row.trains][:2]

@@ -228,6 +228,9 @@ class BlockMaskTest(CommandTest):
                 write('flat.npy', [True, False]): ['an array of shape (2)'],
                 write('int.npy', tiles, type_='|i1'): ["its elements are '|i1'", "boolean ('|b1')"],
                 write('fortran.npy', tiles, order='True'): ['fortran_order'],
+                write('two.npy', [[1, 0, 1], [0, 2, 1]]): [
+                    "element 4 is the byte 2; elements of '|b1' are 0 or 1"
+                ],
                 write('empty.npy', [[False] * 3] * 2): ['the mask is empty: none of its 6 tiles'],
                 one: ['tiles of 64 and of 128 fit; choose with', 'one.npy(block=128)'],
                 self.write('text.npy', 'no array'): ['it is no array of NumPy'],

@@ -85,6 +85,28 @@ class CountedWork(CommandTest):
         dense = 2 * 64 * 16 * 4096 * 4096
         self.assertAlmostEqual(score['flop'] / dense, share, places=3)
 
+    def test_kernels_that_store_scores_compute_hidden_ones(self):
+        mask = ['--dim', 'b=1', '--dim', 'h=16', '--dim', 'j=1024', '--mask',
+                'bigbird(block=64,seed=0)']
+        dense, rate = 2 * 64 * 16 * 1024 * 1024, 989e12
+        for kind in ('unfused', 'recomposed', 'fused'):
+            with self.subTest(kind):
+                plan, movement = self.compiled('attention', *mask, '--attention', kind)
+                self.assert_below_peak(movement)
+                score = self.operators(movement)['score']
+                self.assertLess(score['flop'], 0.6 * dense)
+                kernel = next(one for one in plan['kernels'] if one['name'] in score['kernels'])
+                least, most = (0.4, 1.2) if kind == 'fused' else (1, 1.6)
+                self.assertGreaterEqual(kernel['flop'], least * dense)
+                self.assertLess(kernel['flop'], most * dense)
+                told = self.weft('explain', 'out', '--movement', '--json').json()['kernels']
+                self.assertEqual(told[kernel['name']]['flop'], kernel['flop'])
+                self.assertGreater(told[kernel['name']]['percentOfPeak'],
+                                   40 * kernel['flop'] / kernel['seconds'] / rate)
+                said = 'of scores that masks hide, too' in self.weft(
+                    'explain', 'out', '--movement').out
+                self.assertEqual(said, kind != 'fused')
+
 
 class TableA1(CommandTest):
     """A figure is ours if, with as many digits as the table prints, it is within 0.01 of the

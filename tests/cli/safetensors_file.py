@@ -1,9 +1,9 @@
-"""Files of tensors for weft-interpret, written without packages."""
+"""Files of tensors for weft-interpret, written and read without packages."""
 import json
 import math
 import struct
 
-FORMATS = {'F32': 'f', 'I32': 'i'}
+FORMATS = {'F16': 'e', 'F32': 'f', 'I32': 'i'}
 
 
 def write(path, tensors):
@@ -20,3 +20,18 @@ def write(path, tensors):
     text = json.dumps(header).encode()
     path.write_bytes(struct.pack('<Q', len(text)) + text + b''.join(blobs))
     return path
+
+
+def read(path):
+    """By name (dtype, shape, values in row-major order)."""
+    raw = path.read_bytes()
+    size = struct.unpack('<Q', raw[:8])[0]
+    tensors = {}
+    for name, entry in json.loads(raw[8:8 + size]).items():
+        if name == '__metadata__':
+            continue
+        begin, _ = entry['data_offsets']
+        values = struct.unpack_from(f'<{math.prod(entry["shape"])}{FORMATS[entry["dtype"]]}', raw,
+                                    8 + size + begin)
+        tensors[name] = (entry['dtype'], entry['shape'], list(values))
+    return tensors

@@ -57,6 +57,9 @@ bool isApart(const Knobs &any) {
   const auto *knobs = any.getIf<Sm90AttentionBackwardKnobs>();
   return knobs && knobs->gradients == BackwardGradients::apart;
 }
+bool isApartInParts(const Knobs &any) {
+  return isApart(any) && any.get<Sm90AttentionBackwardKnobs>().headsOfTile > 0;
+}
 bool arePacked(const Knobs &any) {
   const auto *knobs = any.getIf<Sm90AttentionKnobs>();
   return knobs && knobs->packed != 0;
@@ -389,6 +392,15 @@ void addSplitAttentionBackwards(Collector &collect) {
             for (const Configuration &configuration :
                  collect.drawFamily(kinds[kind], Sm90AttentionBackwardKnobs{}, 2, isApart))
               collect.add("attention-backward-apart", kinds[kind], type, configuration);
+        // Of groups, tiles of keys of some heads each.
+        if (one.g == 1) continue;
+        for (const bool isCausal : {false, true}) {
+          const Kernel kernel = samples::blockBackward(
+              extents, type, "random(block=64,density=0.3,seed=5,heads=each)", true, isCausal);
+          for (const Configuration &configuration :
+               collect.drawFamily(kernel, Sm90AttentionBackwardKnobs{}, 2, isApartInParts))
+            collect.add("attention-backward-apart-parts", kernel, type, configuration);
+        }
       }
 }
 

@@ -1,9 +1,10 @@
 """The preset masked-token trained on a GPU by `weft-run DIR --steps`: losses as JAX's (where Python
 has JAX), equal bits of two runs, one of them interrupted and resumed, falling losses with dropout
-and in f16, a NaN found by name, a killed run's state. Skipped (77) without GPU or NVRTC.
+and in f16, losses of fused attention as of stored scores, a NaN found by name, a killed run's
+state. Skipped (77) without GPU or NVRTC.
 
   training_test.py FOLDER_OF_COMMANDS [--artifacts FOLDER] [--steps N]   (--artifacts: FOLDER/plain,
-  FOLDER/dropout and FOLDER/half, compiled elsewhere)"""
+  FOLDER/dropout, FOLDER/half, FOLDER/stored and FOLDER/fused, compiled elsewhere)"""
 import argparse
 import json
 import pathlib
@@ -18,6 +19,13 @@ import time
 SKIPPED = 77
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODEL = ['masked-token', '--train', '--optimizer', 'adamw']
+MODELS = {
+    'plain': ['--dtype', 'f32', '--dropout', '0'],
+    'dropout': ['--dtype', 'f32'],
+    'half': ['--dtype', 'f16'],
+    'stored': ['--dtype', 'f16', '--dropout', '0', '--attention', 'unfused'],
+    'fused': ['--dtype', 'f16', '--dropout', '0', '--attention', 'fused']
+}
 SEQUENCES, LENGTH = 32, 64
 
 
@@ -38,8 +46,8 @@ def step_of(path):
 class Training:
     def __init__(self, command, models, folder, steps):
         self.command = command
-        self.plain, self.dropout, self.half = (models / name
-                                               for name in ('plain', 'dropout', 'half'))
+        self.plain, self.dropout, self.half, self.stored, self.fused = (models / name
+                                                                        for name in MODELS)
         self.folder, self.steps = folder, steps
 
     def arguments(self, model, steps, state, *more):
@@ -117,6 +125,25 @@ class Training:
         assert last < 0.9 * first, f'{first:.4f} to {last:.4f}'
         return f'{first:.4f} to {last:.4f}, skipped steps: {run["skipped"]}'
 
+    def test_fused_attention_trains_as_stored_scores_do(self):
+        """From the same weights on the same text, at a rate at which the loss does not leap: what
+        two orders of summation differ by grows with it."""
+        start = self.folder / 'fused-start.safetensors'
+        subprocess.run(self.arguments(self.stored, 0, start), check=True)
+        runs = []
+        for model in (self.stored, self.fused):
+            state = self.folder / f'{model.name}.safetensors'
+            shutil.copy(start, state)
+            runs.append(self.losses(model, self.steps, state, '--loss-scale', 1024,
+                                    '--learning-rate', '3e-4'))
+        stored, fused = runs
+        assert stored['skipped'] == fused['skipped'], (stored['skipped'], fused['skipped'])
+        losses = list(zip(stored['losses'], fused['losses']))
+        assert len(losses) == self.steps and losses[-1][0] < 0.95 * losses[0][0], losses[-1]
+        difference = max(abs(own - expected) / expected for expected, own in losses)
+        assert difference <= 0.01, f'largest relative difference {difference:.3e}'
+        return f'{self.steps} steps: largest relative difference {difference:.3e}'
+
     def failure(self, value):
         """What a run says when one element of layer 2's first weight is `value`."""
         state = self.start()
@@ -168,8 +195,7 @@ class Training:
 
 
 def compile_models(commands, folder):
-    for name, flags in [('plain', ['--dtype', 'f32', '--dropout', '0']),
-                        ('dropout', ['--dtype', 'f32']), ('half', ['--dtype', 'f16'])]:
+    for name, flags in MODELS.items():
         done = subprocess.run(
             [str(commands / 'weft'), 'compile', *MODEL, *flags, '-o',
              str(folder / name)], capture_output=True, text=True)

@@ -80,7 +80,12 @@ public:
 private:
   const AttentionProblem &attention() const { return problem.attention; }
   bool isApart() const { return knobs.gradients == BackwardGradients::apart; }
-  bool hasParts() const { return sm90AttentionBackwardGroupParts(problem, knobs) > 1; }
+  int64_t groupParts() const { return sm90AttentionBackwardGroupParts(problem, knobs); }
+  bool hasParts() const { return groupParts() > 1; }
+  /// As the kernel template has it: apart, a group is the heads of one tile of keys.
+  int64_t headsOfGroup() const {
+    return isApart() && hasParts() ? knobs.headsOfTile : attention().headsOfGroup;
+  }
 
   void nameAxes() {
     ConstantLine extents{.type = "int", .entries = {}, .note = "extents"};
@@ -165,7 +170,7 @@ private:
       if (kernel.outputs[i] == region.dScores) dScores = name;
       outputs.push_back(name);
     }
-    if (isApart()) return;
+    if (isApart() && !hasParts()) return;
     sums = names.reserve("sums");
     program.parameters.push_back(
         {.kind = Parameter::Kind::workspace, .index = 0, .name = sums, .type = "float"});
@@ -210,8 +215,7 @@ private:
                        "{}, .headsOfGroup = {}{}}}",
                        extentOf(attention().queryAxis), extentOf(attention().keyAxis),
                        extentOf(attention().headDimAxis), extentOf(attention().valueDimAxis),
-                       extentText(kernel, attention().headAxes, axes), attention().headsOfGroup,
-                       maps)}},
+                       extentText(kernel, attention().headAxes, axes), headsOfGroup(), maps)}},
          ""});
   }
 
@@ -283,9 +287,10 @@ private:
   void addHeaders() {
     const std::string element(nameOf(attention().operandType));
     for (const std::string &header :
-         {std::string(isApart()            ? "weft/sm90_split_backward.cuh"
-                      : attention().packed ? "weft/sm90_packed_attention_backward.cuh"
-                                           : "weft/sm90_attention_backward.cuh"),
+         {std::string(isApart() && hasParts() ? "weft/sm90_split_backward_parts.cuh"
+                      : isApart()             ? "weft/sm90_split_backward.cuh"
+                      : attention().packed    ? "weft/sm90_packed_attention_backward.cuh"
+                                              : "weft/sm90_attention_backward.cuh"),
           fmt::format("weft/wgmma_{}_any_n.cuh", element),
           fmt::format("weft/wgmma_{}_rs.cuh", element)})
       program.headers.push_back(header);
@@ -316,7 +321,7 @@ private:
                        fmt::format("{}.headDim == {}", shape, attention().headDim),
                        fmt::format("{}.valueDim == {}", shape, attention().valueDim),
                        fmt::format("{}.heads == {}", shape, attention().heads),
-                       fmt::format("{}.headsOfGroup == {}", shape, attention().headsOfGroup)},
+                       fmt::format("{}.headsOfGroup == {}", shape, headsOfGroup())},
                       "these extents"),
         launchCheckOf(mapTerms(), "maps of these heads"),
         launchCheckOf({fmt::format("{}.{} == {}", tile, columns, knobs.tileQueries),
@@ -332,6 +337,8 @@ private:
       assertion +=
           fmt::format(" && {}::tiles == {}", config, sm90AttentionBackwardTiles(problem, knobs));
     else addTurns(arguments, assertion, config);
+    const std::string keyParts =
+        isApart() && hasParts() ? addKeyParts(assertion, gradients.rowFloats) : "";
     program.body.push_back(evaluate(assertion + ")"));
 
     const AttentionBackwardRegion &r = region;
@@ -348,19 +355,21 @@ private:
     } else if (region.hasDropout) {
       arguments.push_back({"dropout", gradients.dropoutTransposed});
     }
-    if (hasParts()) arguments.push_back({"partTurns", partTurns + ".of"});
+    if (hasParts() && !isApart()) arguments.push_back({"partTurns", partTurns + ".of"});
     addOrder(arguments, "keyOrder", orderOfKeys,
              "tiles of keys, those first that most queries see");
     addOrder(arguments, "queryOrder", orderOfQueries,
              "tiles of queries, those first that see most keys");
     if (region.storesScores) arguments.push_back({"storeScores", gradients.storeScores});
-    const std::string sequences = attention().packed ? addPacked() + ", " : "",
-                      function = isApart()            ? "splitBackward"
+    const std::string first = attention().packed ? addPacked() + ", " : keyParts,
+                      function = !keyParts.empty()    ? "splitBackwardOfParts"
+                                 : isApart()          ? "splitBackward"
                                  : attention().packed ? "packedAttentionBackward"
-                                                      : "attentionBackward";
-    program.body.push_back(
-        templateCall(fmt::format("weft::sm90::{}<{}, {}, {}>", function, type, shape, tile),
-                     fmt::format("{}{}Args", sequences, prefix), arguments));
+                                                      : "attentionBackward",
+                      parts = keyParts.empty() ? "" : fmt::format(", {}", groupParts());
+    program.body.push_back(templateCall(
+        fmt::format("weft::sm90::{}<{}, {}, {}{}>", function, type, shape, tile, parts),
+        fmt::format("{}{}Args", first, prefix), arguments));
   }
 
   /// Where sequences lie among packed tokens; returns its name. Rows of gradients that are of none
@@ -407,12 +416,27 @@ private:
     arguments.push_back({"turns", turns + ".of"});
     arguments.push_back({"sums", sums});
     if (!hasParts()) return;
+    addPartTurns();
+    assertion += fmt::format(" && {}::partTurns == {}", config,
+                             sm90AttentionBackwardPartTurns(problem, knobs));
+  }
+  void addPartTurns() {
     partTurns = names.reserve("partTurns");
-    const int64_t count = sm90AttentionBackwardPartTurns(problem, knobs);
     program.globals.push_back({.kind = Statement::Kind::declare,
-                               .type = fmt::format("weft::sm90::Turns<{}>", count),
+                               .type = fmt::format("weft::sm90::Turns<{}>",
+                                                   sm90AttentionBackwardPartTurns(problem, knobs)),
                                .name = partTurns});
-    assertion += fmt::format(" && {}::partTurns == {}", config, count);
+  }
+  /// Where parts of the gradients of keys are, of gradients apart: the first argument of the call.
+  std::string addKeyParts(std::string &assertion, int rowFloats) {
+    addPartTurns();
+    const std::string config =
+        fmt::format("weft::sm90::KeyPartsConfig<{}, {}, weft::ScoreRow<{}>, {}>", shape, tile,
+                    rowFloats, groupParts());
+    assertion += fmt::format(" && {0}::turns == {1} && {0}::floats * 4 == {2}", config,
+                             sm90AttentionBackwardPartTurns(problem, knobs),
+                             sm90AttentionBackwardWorkspaceBytes(problem, knobs));
+    return fmt::format("weft::sm90::KeyParts{{{}, {}.of}}, ", sums, partTurns);
   }
 
   const Kernel &kernel;

@@ -191,6 +191,14 @@ double togetherSeconds(const Priced &priced) {
                    priced.device.copyBandwidth;
 }
 
+/// Of gradients apart, what a part of the gradients of a tile's keys adds to it: it is stored and
+/// counted, and read again by the last one of the same keys (as of gradients together).
+double partOfTile(const Priced &priced) {
+  const double columns =
+      double(priced.problem.attention.headDim + priced.problem.attention.valueDim);
+  return partSeconds * priced.knobs.tileKeys / 128 + columns * addSecondsOfColumn;
+}
+
 /// Four GEMMs of tiles of keys and three of tiles of queries.
 double apartSeconds(const Priced &priced) {
   const AttentionProblem &problem = priced.problem.attention;
@@ -204,14 +212,17 @@ double apartSeconds(const Priced &priced) {
     const double products = (priced.gemmSeconds(2, isOfKeys ? 2 : 1) + beside) *
                             (knobs.tileQueries < 64 ? apartNarrowFactor : 1);
     const double blockSeconds = std::max(loads, products + priced.dropping(apartDropoutSeconds));
-    const double heads = isOfKeys ? double(problem.headsOfGroup) : 1.0;
+    const double parts =
+                     isOfKeys ? double(sm90AttentionBackwardGroupParts(priced.problem, knobs)) : 1,
+                 heads = isOfKeys ? double(problem.headsOfGroup) / parts : 1,
+                 partTime = parts > 1 ? partOfTile(priced) : 0;
     const VisibleBlocks seen = priced.blocksOf(side, knobs.tileKeys, knobs.tileQueries);
     const double mixed = priced.mixedShare() * seen.mixed;
     const auto tileTime = [&](double blocks) {
-      return (blocks + mixed) * heads * blockSeconds + apartTileSeconds;
+      return (blocks + mixed) * heads * blockSeconds + apartTileSeconds + partTime;
     };
     const double rows = double(isOfKeys ? problem.keys : problem.queries),
-                 tiles = std::ceil(rows / knobs.tileKeys) *
+                 tiles = std::ceil(rows / knobs.tileKeys) * parts *
                          double(isOfKeys ? priced.problem.groups() : problem.heads);
     all += tiles * tileTime(seen.mean) / double(priced.device.multiprocessors);
     mean = std::max(mean, tileTime(seen.mean));

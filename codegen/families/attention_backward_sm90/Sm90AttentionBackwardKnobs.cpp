@@ -99,8 +99,13 @@ std::string describeKnobs(const Kernel &, const Knobs &any) {
   const auto &knobs = any.get<Sm90AttentionBackwardKnobs>();
   if (knobs.gradients == BackwardGradients::apart)
     return fmt::format(
-        "fused attention backward by wgmma, tiles of {} keys or queries x {}, of {} heads together",
-        knobs.tileKeys, knobs.tileQueries, knobs.headGroup);
+        "fused attention backward by wgmma, tiles of {} keys or queries x {}, of {} heads "
+        "together{}",
+        knobs.tileKeys, knobs.tileQueries, knobs.headGroup,
+        knobs.headsOfTile > 0
+            ? fmt::format(", those of keys each of {} of the heads that share them",
+                          knobs.headsOfTile)
+            : "");
   std::string text = fmt::format(
       "fused attention backward by wgmma, {} keys x {} queries, tiles of {} heads together, first "
       "keys first",
@@ -139,11 +144,12 @@ Expected<ConfigurationSpace, Reason> spaceOf(const Kernel &kernel, const Device 
       continue;
     }
     if (space.knobs.empty()) {
-      // Beside a table, ptxas spills registers of tiles of one head of several.
+      // Beside a table, ptxas spills registers of tiles of one head of several, together.
       const bool hasTables =
           visibleScores(kernel, attentionOf(kernel, region), problem->attention).hasTables;
-      for (const Sm90AttentionBackwardKnobs &one : sm90AttentionBackwardTileChoices(
-               *problem, rowFloats, readsScores, region.hasDropout, device.multiprocessors))
+      for (const Sm90AttentionBackwardKnobs &one :
+           sm90AttentionBackwardTileChoices(*problem, rowFloats, readsScores, region.hasDropout,
+                                            hasTables, device.multiprocessors))
         for (const GradientSums sums : gradientSums) {
           Sm90AttentionBackwardKnobs knobs = one;
           knobs.sums = sums;
@@ -152,7 +158,9 @@ Expected<ConfigurationSpace, Reason> spaceOf(const Kernel &kernel, const Device 
               (device.mayBeNondeterministic &&
                sm90AttentionBackwardTileRejection(*problem, knobs, rowFloats, region.hasDropout)
                    .empty());
-          if (isOffered && (one.headsOfTile != 1 || !hasTables)) space.knobs.push_back(knobs);
+          const bool spills =
+              one.gradients == BackwardGradients::together && one.headsOfTile == 1 && hasTables;
+          if (isOffered && !spills) space.knobs.push_back(knobs);
         }
       if (space.knobs.empty())
         return rejected(sm90AttentionBackwardTileRejection(

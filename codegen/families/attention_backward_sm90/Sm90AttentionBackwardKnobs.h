@@ -31,8 +31,9 @@ struct Sm90AttentionBackwardKnobs {
   int tileQueries = 128;  ///< queries of a block: 64, 128; apart: queries or keys of one, 32, 64
   int tileKeys = 128;     ///< keys of a tile: 128; apart: keys or queries of one, 64, 128
   int headGroup = 1;      ///< heads of tiles that are taken together, first keys first
-  /// Together: heads of queries that share a tile's keys; 0: all of a group. Where there are fewer,
-  /// several tiles have the same keys, and the last one adds up their gradients of these.
+  /// Heads of queries that share a tile's keys; 0: all of a group; apart, a divisor of theirs.
+  /// Where there are fewer, several tiles have the same keys, and the last one adds up their
+  /// gradients of these.
   int headsOfTile = 0;
   int blocks = 132;  ///< of the persistent grid, at most
   static const Family &family();

@@ -33,6 +33,9 @@ int64_t queryTiles(const AttentionBackwardProblem &problem,
                    const Sm90AttentionBackwardKnobs &knobs) {
   return (problem.attention.queries + knobs.tileQueries - 1) / knobs.tileQueries;
 }
+int64_t keyTiles(const AttentionBackwardProblem &problem, const Sm90AttentionBackwardKnobs &knobs) {
+  return (problem.attention.keys + knobs.tileKeys - 1) / knobs.tileKeys;
+}
 int64_t units(const AttentionBackwardProblem &problem, const Sm90AttentionBackwardKnobs &knobs) {
   return knobs.tileQueries / subtileSide * panels(problem.attention.headDim);
 }
@@ -108,10 +111,10 @@ int64_t sm90AttentionBackwardGroupParts(const AttentionBackwardProblem &problem,
 
 int64_t sm90AttentionBackwardTiles(const AttentionBackwardProblem &problem,
                                    const Sm90AttentionBackwardKnobs &knobs) {
-  const auto tilesOf = [&](int64_t rows) { return (rows + knobs.tileKeys - 1) / knobs.tileKeys; };
-  return tilesOf(problem.attention.keys) * problem.groups() *
+  const int64_t ofQueries = (problem.attention.queries + knobs.tileKeys - 1) / knobs.tileKeys;
+  return keyTiles(problem, knobs) * problem.groups() *
              sm90AttentionBackwardGroupParts(problem, knobs) +
-         (isApart(knobs) ? tilesOf(problem.attention.queries) * problem.attention.heads : 0);
+         (isApart(knobs) ? ofQueries * problem.attention.heads : 0);
 }
 
 int64_t sm90AttentionBackwardHeadsInFlight(const AttentionBackwardProblem &problem,
@@ -136,19 +139,20 @@ int64_t sm90AttentionBackwardTurns(const AttentionBackwardProblem &problem,
 int64_t sm90AttentionBackwardPartTurns(const AttentionBackwardProblem &problem,
                                        const Sm90AttentionBackwardKnobs &knobs) {
   const int64_t parts = sm90AttentionBackwardGroupParts(problem, knobs);
-  return parts == 1
-             ? 0
-             : sm90AttentionBackwardTiles(problem, knobs) / parts * (knobs.tileKeys / subtileSide);
+  return parts == 1 ? 0
+                    : keyTiles(problem, knobs) * problem.groups() * (knobs.tileKeys / subtileSide);
 }
 
 int64_t sm90AttentionBackwardWorkspaceBytes(const AttentionBackwardProblem &problem,
                                             const Sm90AttentionBackwardKnobs &knobs) {
-  if (isApart(knobs)) return 0;
   const int64_t columns = rounded(problem.attention.headDim) + rounded(problem.attention.valueDim),
-                parts = sm90AttentionBackwardGroupParts(problem, knobs) > 1
-                            ? sm90AttentionBackwardTiles(problem, knobs) * knobs.tileKeys * columns
-                            : 0;
-  return sm90AttentionBackwardTurns(problem, knobs) * units(problem, knobs) * unitBytes + 4 * parts;
+                parts = sm90AttentionBackwardGroupParts(problem, knobs),
+                floats = parts == 1 ? 0
+                                    : keyTiles(problem, knobs) * problem.groups() * parts *
+                                          knobs.tileKeys * columns;
+  return 4 * floats + (isApart(knobs) ? 0
+                                      : sm90AttentionBackwardTurns(problem, knobs) *
+                                            units(problem, knobs) * unitBytes);
 }
 
 int mostRowFloats(const Kernel &kernel, const AttentionBackwardRegion &region) {
@@ -178,11 +182,10 @@ std::string sm90AttentionBackwardTileRejection(const AttentionBackwardProblem &p
         "sums in any order; {}",
         split ? "gradients apart have none in the workspace"
               : fmt::format("{} keys are one tile, which has nothing to add to", attention.keys));
-  if (knobs.headsOfTile > 0 && (split || knobs.headsOfTile >= attention.headsOfGroup))
-    return fmt::format(
-        "{} heads a tile; {}", knobs.headsOfTile,
-        split ? "gradients apart sum all of a group"
-              : fmt::format("fewer than the {} that share keys are taken", attention.headsOfGroup));
+  if (knobs.headsOfTile > 0 && (knobs.headsOfTile >= attention.headsOfGroup ||
+                                (split && attention.headsOfGroup % knobs.headsOfTile != 0)))
+    return fmt::format("{} heads a tile; {}{} that share keys are taken", knobs.headsOfTile,
+                       split ? "divisors of the " : "fewer than the ", attention.headsOfGroup);
   if (attention.headDim > 128 || attention.valueDim > 128)
     return fmt::format("heads of {} and {} columns; gradients of at most 128 fit the registers",
                        attention.headDim, attention.valueDim);
@@ -235,7 +238,7 @@ std::string sm90AttentionBackwardLayoutRejection(const AttentionBackwardProblem 
 
 std::vector<Sm90AttentionBackwardKnobs> sm90AttentionBackwardTileChoices(
     const AttentionBackwardProblem &problem, int rowFloats, bool readsScores, bool hasDropout,
-    int multiprocessors) {
+    bool hasTables, int multiprocessors) {
   const AttentionProblem &attention = problem.attention;
   // As many heads as blocks run at a time, so that none waits for its turn, as far as their queries
   // stay in L2.
@@ -266,8 +269,8 @@ std::vector<Sm90AttentionBackwardKnobs> sm90AttentionBackwardTileChoices(
                   ofTile = (heads + parts - 1) / parts;
     if (ofTile < headsOfTiles.back()) headsOfTiles.push_back(ofTile);
   }
-  const int64_t keyTiles = (attention.keys + 127) / 128,
-                atOnce = (multiprocessors + keyTiles - 1) / keyTiles,
+  const int64_t tilesOfHead = (attention.keys + 127) / 128,
+                atOnce = (multiprocessors + tilesOfHead - 1) / tilesOfHead,
                 inL2 = std::max<int64_t>(bytesInL2 / std::max<int64_t>(bytesOfHead, 1) / atOnce, 1);
   if (inL2 < headsOfTiles.back()) headsOfTiles.push_back(inL2);
   for (const int64_t ofTile : headsOfTiles) {
@@ -288,16 +291,26 @@ std::vector<Sm90AttentionBackwardKnobs> sm90AttentionBackwardTileChoices(
                  .headsOfTile = ofTile == heads ? 0 : int(ofTile),
                  .blocks = multiprocessors});
   }
-  for (const int tileKeys : {64, 128})
-    for (const int columns : {64, 32}) {
-      Sm90AttentionBackwardKnobs knobs{
-          .gradients = BackwardGradients::apart,
-          .tileQueries = columns,
-          .tileKeys = tileKeys,
-          .headGroup = int(headsTogether(problem.groups(), groupOf(problem.groups(), heads)))};
-      knobs.blocks = multiprocessors * sm90AttentionBackwardResidents(knobs);
-      if (offer(knobs)) break;  // wider blocks where registers hold them
-    }
+  // Under a table some keys are seen by far more queries than others, and by those of every head: a
+  // tile of such keys is done when all others are, unless it is of few heads.
+  std::vector<int64_t> headsApart = {heads};
+  for (const int64_t parts : {2, 4})
+    if (hasTables && heads > parts && heads % parts == 0) headsApart.push_back(heads / parts);
+  if (hasTables && heads > 1) headsApart.push_back(1);
+  for (const int64_t ofTile : headsApart) {
+    const int64_t tileHeads = problem.groups() * (heads / ofTile);
+    for (const int tileKeys : {64, 128})
+      for (const int columns : {64, 32}) {
+        Sm90AttentionBackwardKnobs knobs{
+            .gradients = BackwardGradients::apart,
+            .tileQueries = columns,
+            .tileKeys = tileKeys,
+            .headGroup = int(headsTogether(tileHeads, groupOf(tileHeads, ofTile))),
+            .headsOfTile = ofTile == heads ? 0 : int(ofTile)};
+        knobs.blocks = multiprocessors * sm90AttentionBackwardResidents(knobs);
+        if (offer(knobs)) break;  // wider blocks where registers hold them
+      }
+  }
   return choices;
 }
 

@@ -43,8 +43,8 @@ int64_t sm90AttentionBackwardTurns(const AttentionBackwardProblem &problem,
 /// Counters of such tiles, of every consumer warpgroup; none where keys have one tile each.
 int64_t sm90AttentionBackwardPartTurns(const AttentionBackwardProblem &problem,
                                        const Sm90AttentionBackwardKnobs &knobs);
-/// Of device memory, for sums of the gradients of queries and, where several tiles have the same
-/// keys, for parts of the gradients of these; none where gradients are apart.
+/// Of device memory, for sums of the gradients of queries, unless gradients are apart, and, where
+/// several tiles have the same keys, for parts of the gradients of these.
 int64_t sm90AttentionBackwardWorkspaceBytes(const AttentionBackwardProblem &problem,
                                             const Sm90AttentionBackwardKnobs &knobs);
 
@@ -61,9 +61,9 @@ std::string sm90AttentionBackwardLayoutRejection(const AttentionBackwardProblem 
 
 /// The tiles worth trying for these head dimensions. readsScores: element-wise ops read a tensor
 /// along keys, as a bias, or gradients of scores are stored; 128 queries together have no registers
-/// for its addresses.
+/// for its addresses. hasTables: block masks say what is seen.
 std::vector<Sm90AttentionBackwardKnobs> sm90AttentionBackwardTileChoices(
     const AttentionBackwardProblem &problem, int rowFloats, bool readsScores, bool hasDropout,
-    int multiprocessors);
+    bool hasTables, int multiprocessors);
 
 }  // namespace weft

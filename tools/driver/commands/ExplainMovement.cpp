@@ -6,6 +6,7 @@
 #include "tools/driver/commands/Explain.h"
 
 #include <algorithm>
+#include <map>
 
 namespace weft::driver {
 namespace {
@@ -29,6 +30,25 @@ std::string millions(int64_t elements) {
   constexpr int64_t roundsToNothing = 5000;
   if (elements > 0 && elements < roundsToNothing) return "<0.01";
   return fmt::format("{:.2f}", double(elements) / 1e6);
+}
+
+/// Kernels that compute more than what masks leave of their operators: of stored scores all.
+std::string hiddenScoresText(const json &movement, const Plan *plan) {
+  if (!plan) return "";
+  std::map<std::string, double> needed;
+  for (const json &one : movement["operators"])
+    if (const PlanKernel *kernel = kernelNamed(plan, one["kernels"]))
+      needed[kernel->name] += one["flop"].get<double>();
+  std::string text;
+  for (const PlanKernel &kernel : plan->kernels) {
+    constexpr double counting = 1.02;  // statistics and factors are counted in one or the other
+    const auto found = needed.find(kernel.name);
+    if (found != needed.end() && kernel.flop > counting * found->second)
+      text += fmt::format("{}: {:.3f} Gflop, of scores that masks hide, too\n", kernel.name,
+                          kernel.flop / 1e9);
+  }
+  if (text.empty()) return "";
+  return "Gflop: what masks leave; % peak: of what these kernels compute:\n" + text;
 }
 
 std::string operatorsText(const json &movement, const Plan *plan) {
@@ -64,7 +84,7 @@ std::string operatorsText(const json &movement, const Plan *plan) {
     table.addRow(cells);
     last = name;
   }
-  return table.print();
+  return table.print() + hiddenScoresText(movement, plan);
 }
 
 /// Times are those of whole kernels: what is fused counts under its heaviest class.
@@ -184,6 +204,7 @@ Explanation explainMovement(const json &movement, const Plan *plan) {
     json kernels = json::object();
     for (const PlanKernel &kernel : plan->kernels)
       kernels[kernel.name] = {{"seconds", kernel.seconds},
+                              {"flop", kernel.flop},
                               {"measured", kernel.measured},
                               {"timeSource", nameOf(timeSourceOf(kernel))},
                               {"mue", kernel.mue},

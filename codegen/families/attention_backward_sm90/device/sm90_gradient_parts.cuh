@@ -6,6 +6,7 @@
 #pragma once
 
 #include "weft/grid_memory.cuh"
+#include "weft/sm90_pipeline.cuh"
 #include "weft/sm90_shared.cuh"
 #include "weft/types.cuh"
 

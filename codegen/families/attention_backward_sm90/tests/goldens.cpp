@@ -28,6 +28,10 @@ std::vector<Golden> goldens() {
        samples::causalBackward({.b = 2, .h = 12, .j = 777, .k = 777, .p = 128, .w = 128},
                                DType::bf16, Dropout{.p = 0.1, .stream = 1}),
        {}},
+      {"attention_backward_apart_parts_sm90_f16",
+       samples::blockBackward({.b = 1, .h = 2, .g = 4, .j = 1024, .k = 1024}, DType::f16,
+                              "longformer(block=64,window=1,global=1)"),
+       {}},
       {"attention_backward_packed_sm90_f16",
        samples::packedBackward({.b = 16, .h = 12, .j = 512, .k = 512, .tokens = 8192}, DType::f16,
                                true),
@@ -44,6 +48,12 @@ std::vector<Golden> goldens() {
                                                .tileQueries = 32,
                                                .tileKeys = 64,
                                                .headGroup = 24,
+                                               .blocks = 264},
+                                              {.gradients = BackwardGradients::apart,
+                                               .tileQueries = 64,
+                                               .tileKeys = 64,
+                                               .headGroup = 8,
+                                               .headsOfTile = 1,
                                                .blocks = 264},
                                               {.tileQueries = 128, .headGroup = 96}};
   for (size_t i = 0; i < all.size(); ++i)

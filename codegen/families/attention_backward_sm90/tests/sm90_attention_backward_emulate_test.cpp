@@ -312,6 +312,33 @@ TEST_CASE("gradients apart under masks and block masks, with tiles that nothing 
   checkAll("sm90_split_backward_masks", subjects);
 }
 
+TEST_CASE("gradients apart where tiles of some heads of a group share keys") {
+  std::vector<Subject> subjects;
+  const auto parts = [](Sm90AttentionBackwardKnobs knobs, int headsOfTile) {
+    knobs.headsOfTile = headsOfTile;
+    return knobs;
+  };
+  // Tiles that see most come first, of all parts; others see nothing, of one head of a part or of
+  // all; blocks take several tiles each.
+  add(subjects,
+      blockBackward({.b = 1, .h = 2, .g = 3, .j = 330, .k = 330, .p = 64, .w = 48}, DType::f16,
+                    "longformer(block=32,window=1,global=1)"),
+      parts(apart(64, 5), 1));
+  add(subjects,
+      blockBackward({.b = 2, .h = 1, .g = 4, .j = 300, .k = 300, .p = 64, .w = 64}, DType::bf16,
+                    "random(block=64,density=0.2,seed=6,heads=each)", true, true),
+      parts(apart(128, 3), 2));
+  add(subjects,
+      blockBackward({.b = 1, .h = 1, .g = 2, .j = 150, .k = 270, .p = 128, .w = 128}, DType::f16,
+                    "table(block=32,heads=1,rows=5,columns=9,bits=1500001717f0601)"),
+      parts(apart(64, 2, 32), 1));
+  add(subjects,
+      plainBackward({.b = 1, .h = 2, .g = 4, .j = 90, .k = 140, .p = 64, .w = 64}, DType::bf16,
+                    Dropout{.p = 0.25, .stream = 3}),
+      parts(apart(64, 1), 2));
+  checkAll("sm90_split_backward_parts", subjects);
+}
+
 TEST_CASE("gradients apart with groups of heads, biases and dropout") {
   std::vector<Subject> subjects;
   add(subjects,

@@ -91,7 +91,7 @@ TEST_CASE("tiles of all heads of keys are offered together where several heads s
     problem.attention.headsOfGroup = headsOfGroup;
     std::set<int> found;
     for (const Sm90AttentionBackwardKnobs &knobs :
-         nonEmpty(sm90AttentionBackwardTileChoices(problem, 2, false, false, 132)))
+         nonEmpty(sm90AttentionBackwardTileChoices(problem, 2, false, false, false, 132)))
       if (knobs.gradients == BackwardGradients::together && knobs.headsOfTile == 0)
         found.insert(knobs.headGroup);
     return found;
@@ -147,7 +147,55 @@ TEST_CASE("parts of the gradients of keys take a workspace, a counter and a chec
   CHECK(rejection({.gradients = BackwardGradients::apart,
                    .tileQueries = 64,
                    .tileKeys = 64,
-                   .headsOfTile = 1}) == "1 heads a tile; gradients apart sum all of a group");
+                   .headsOfTile = 2}) ==
+        "2 heads a tile; divisors of the 3 that share keys are taken");
+}
+
+TEST_CASE("gradients apart take parts of a group under tables alone, and a workspace for them") {
+  const AttentionExtents e{.b = 1, .h = 2, .g = 4, .j = 300, .k = 300, .p = 64, .w = 48};
+  const std::string pattern = "bigbird(block=64,seed=0)";
+  const auto offered = [](const Kernel &kernel) {
+    std::set<int> found;
+    for (const Configuration &configuration : nonEmpty(own(kernel)))
+      if (const auto &knobs = configuration.knobs.get<Sm90AttentionBackwardKnobs>();
+          knobs.gradients == BackwardGradients::apart)
+        found.insert(knobs.headsOfTile);
+    return found;
+  };
+  const Kernel blocks = blockBackward(e, DType::f16, pattern);
+  CHECK(offered(blocks) == std::set<int>{0, 1, 2});
+  CHECK(offered(causalBackward(e, DType::f16)) == std::set<int>{0});
+  CHECK(offered(blockBackward({.b = 1, .h = 8, .j = 300, .k = 300}, DType::f16, pattern)) ==
+        std::set<int>{0});
+  Sm90AttentionBackwardKnobs knobs{
+      .gradients = BackwardGradients::apart, .tileQueries = 64, .tileKeys = 64, .headsOfTile = 2};
+  // Five tiles of two heads of keys, two parts of 64 keys and 64 + 48 columns each.
+  CHECK(workspaceBytesOf(blocks, logicalOrder(blocks, knobs)) == 5 * 2 * 2 * 64 * (64 + 48) * 4);
+  const codegen::EmittedKernel parts = codegen::emit(blocks, logicalOrder(blocks, knobs), "sm_90a");
+  for (const char *text :
+       {"weft::sm90::splitBackwardOfParts<weft::half, shape, tile, 2>(weft::sm90::KeyParts{sums, "
+        "partTurns.of}, ",
+        ".headsOfGroup = 2", "weft::sm90::Turns<10> partTurns;", "::turns == 10"})
+    CHECK_THAT(parts.readable, Catch::Contains(text));
+  knobs.headsOfTile = 0;
+  CHECK(workspaceBytesOf(blocks, logicalOrder(blocks, knobs)) == 0);
+  const codegen::EmittedKernel whole = codegen::emit(blocks, logicalOrder(blocks, knobs), "sm_90a");
+  CHECK_THAT(whole.readable, !Catch::Contains("arts"));
+}
+
+TEST_CASE("a table saves groups of heads in the backward pass what it saves equal heads") {
+  const auto priced = [](int64_t groups, int64_t heads, bool isSparse) {
+    const AttentionExtents e{
+        .b = 1, .h = groups, .g = heads, .j = 4096, .k = 4096, .p = 64, .w = 64};
+    return best(isSparse ? blockBackward(e, DType::f16, "bigbird(block=64,seed=0)")
+                         : plainBackward(e, DType::f16));
+  };
+  const double equal = priced(8, 1, true);
+  CHECK(equal < 0.5 * priced(8, 1, false));
+  for (const auto &[groups, heads] : {std::pair<int64_t, int64_t>{4, 2}, {2, 4}, {1, 8}}) {
+    CHECK(priced(groups, heads, true) < 1.2 * equal);
+    CHECK(priced(groups, heads, true) < 0.5 * priced(groups, heads, false));
+  }
 }
 
 TEST_CASE("sums in any order are offered, priced and taken where a plan may have them alone") {
