@@ -54,6 +54,9 @@ constexpr double turnSeconds = 1.2e-6, mostOrderShare = 0.1;
 /// The same where all tiles run at once, so that nothing hides it (H200, 14 kernels of 48 to 128
 /// tiles of keys: 1.6 to 2.5, more of three with two or three tiles a head).
 constexpr double bareTurnSeconds = 2.3e-6;
+/// What is left of it in any order, where tiles that begin with one block of queries add to the
+/// same sums at the same time (estimate).
+constexpr double collisionShare = 0.5;
 
 /// What a random number adds to a score, of a multiprocessor: in one kernel (H200, d = 64, 128
 /// heads of 512 and 1536 of 128 keys: 17 us of 88 and 12 of 92), and in each of two (9 us of 89).
@@ -169,7 +172,8 @@ double togetherSeconds(const Priced &priced) {
                                               : std::max(all, longest);
   const bool areEqual = seen.mean == seen.most;
   if (!priced.visible.hasTables && tiles <= slots)
-    all += isOrdered ? orderSeconds(priced, keyTiles, parts, areEqual, bareTurnSeconds) : 0;
+    all += orderSeconds(priced, keyTiles, parts, areEqual, bareTurnSeconds) *
+           (isOrdered ? 1 : collisionShare);
   else if (!priced.visible.hasTables && !isOrdered)
     all -= std::min(orderSeconds(priced, keyTiles, parts, areEqual, turnSeconds),
                     mostOrderShare * all);

@@ -291,12 +291,13 @@ std::vector<Sm90AttentionBackwardKnobs> sm90AttentionBackwardTileChoices(
                  .headsOfTile = ofTile == heads ? 0 : int(ofTile),
                  .blocks = multiprocessors});
   }
-  // Under a table some keys are seen by far more queries than others, and by those of every head: a
-  // tile of such keys is done when all others are, unless it is of few heads.
+  // A tile of keys that many queries see, of every head, is done when all others are: where a table
+  // shows some keys to far more queries than others, and where no multiprocessor has two tiles.
+  const bool takesParts = hasTables || tilesOfHead * problem.groups() < multiprocessors;
   std::vector<int64_t> headsApart = {heads};
   for (const int64_t parts : {2, 4})
-    if (hasTables && heads > parts && heads % parts == 0) headsApart.push_back(heads / parts);
-  if (hasTables && heads > 1) headsApart.push_back(1);
+    if (takesParts && heads > parts && heads % parts == 0) headsApart.push_back(heads / parts);
+  if (takesParts && heads > 1) headsApart.push_back(1);
   for (const int64_t ofTile : headsApart) {
     const int64_t tileHeads = problem.groups() * (heads / ofTile);
     for (const int tileKeys : {64, 128})

@@ -151,7 +151,7 @@ TEST_CASE("parts of the gradients of keys take a workspace, a counter and a chec
         "2 heads a tile; divisors of the 3 that share keys are taken");
 }
 
-TEST_CASE("gradients apart take parts of a group under tables alone, and a workspace for them") {
+TEST_CASE("gradients apart take parts of a group, and a workspace for them") {
   const AttentionExtents e{.b = 1, .h = 2, .g = 4, .j = 300, .k = 300, .p = 64, .w = 48};
   const std::string pattern = "bigbird(block=64,seed=0)";
   const auto offered = [](const Kernel &kernel) {
@@ -164,7 +164,11 @@ TEST_CASE("gradients apart take parts of a group under tables alone, and a works
   };
   const Kernel blocks = blockBackward(e, DType::f16, pattern);
   CHECK(offered(blocks) == std::set<int>{0, 1, 2});
-  CHECK(offered(causalBackward(e, DType::f16)) == std::set<int>{0});
+  CHECK(offered(causalBackward(e, DType::f16)) == std::set<int>{0, 1, 2});
+  AttentionExtents many = e;
+  many.b = 48;  // two tiles of keys a multiprocessor without parts
+  CHECK(offered(causalBackward(many, DType::f16)) == std::set<int>{0});
+  CHECK(offered(blockBackward(many, DType::f16, pattern)) == std::set<int>{0, 1, 2});
   CHECK(offered(blockBackward({.b = 1, .h = 8, .j = 300, .k = 300}, DType::f16, pattern)) ==
         std::set<int>{0});
   Sm90AttentionBackwardKnobs knobs{
@@ -213,8 +217,14 @@ TEST_CASE("sums in any order are offered, priced and taken where a plan may have
                causal = causalBackward(extents, DType::f16),
                table = blockBackward(extents, DType::f16, "longformer(block=64,window=1,global=1)");
   for (const Configuration &one : nonEmpty(own(plain))) CHECK(isDeterministic(one.knobs));
-  // Under a table, tiles wait for the longest one's turns.
-  for (const auto &[kernel, leastShare] : {std::pair(plain, 0.85), {causal, 0.85}, {table, 0.5}}) {
+  // Where all tiles run at once nothing hides their turns, and under a table they wait for those of
+  // the longest one.
+  const AttentionExtents waves{.b = 4, .h = 4, .j = 2048, .k = 2048};
+  for (const auto &[kernel, leastShare] : {std::pair(plainBackward(waves, DType::f16), 0.85),
+                                           {causalBackward(waves, DType::f16), 0.85},
+                                           {plain, 0.6},
+                                           {causal, 0.6},
+                                           {table, 0.5}}) {
     const auto prices = analyticCostModel(device);
     for (Configuration one : nonEmpty(unordered(kernel))) {
       CHECK(isLegal(kernel, one, findDevice("h200")));  // a plan that has them may be read
