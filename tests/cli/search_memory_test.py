@@ -135,6 +135,12 @@ class SearchMemory(CommandTest):
         for result in (self.weft('compile', *small), self.weft('explain', 'out')):
             self.assertNotIn('--search-memory', result.out)
 
+    def test_a_bound_that_is_not_known_is_no_time(self):
+        said = self.weft('select', 'gpt2', '--part', 'model', '--layers', '2', '--dim', 'b=1',
+                         '--dim', 'j=32', '--train', '--profile', 'none', '--search-memory',
+                         '8M').out
+        self.assertRegex(said, r'\* unchanged .* unknown +[\d,]+\n')
+
     def test_the_same_memory_gives_the_same_plan(self):
         flags = ['select', *TINY, '--train', '--search-memory', '8M', '--profile', 'none', '--json']
         self.assertEqual(self.weft(*flags).json(), self.weft(*flags).json())

@@ -112,12 +112,13 @@ std::string variantsTable(const Answer &answer) {
     const bool isChosen = &variant == &decision.best();
     const select::Statistics &statistics = variant.selection.statistics();
     const double seconds = secondsOf(decision, variant);
+    const double bound = variant.path().lowerBound;  // 0 where the search was cut before any
     const int chunks = isChosen         ? chunkCount(answer.plan)
                        : variant.fitted ? variant.fitted->chunks
                                         : 1;
     table.addRow({(isChosen ? "* " : "") + variant.name, formatSeconds(seconds),
                   (seconds < best ? "-" : "+") + formatSeconds(std::abs(seconds - best)),
-                  std::to_string(chunks), formatSeconds(variant.path().lowerBound),
+                  std::to_string(chunks), bound > 0 ? formatSeconds(bound) : "unknown",
                   formatCount(statistics.configurations)});
   }
   return table.print();
