@@ -14,7 +14,7 @@ MUST, RECORD = 1.05, 1.02  # time through one artifact / that of plans made for 
 
 @dataclass(frozen=True)
 class Draw(Row):
-    """Batch `index` of a row: lengths of its own, evenly around a mean of its own."""
+    """Batch `index` of a row: other lengths, evenly around a mean that is drawn, too."""
     index: int = 0
 
     def name(self):

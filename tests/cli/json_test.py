@@ -106,6 +106,9 @@ class SchemaTest(JsonTest):
             kernel = json.loads(
                 (self.folder / name / 'plan.json').read_text())['kernels'][-1]['name']
             self.said('explain', name, '--kernel', kernel, schema='explain-kernel')
+        self.weft('compile', *LAYER, '--ragged', 'j', '--dropout', '0', '--attention', 'unfused',
+                  '--stacking', 'three', '--lengths', 'mean=0.5', '-o', 'packed', env=NO_NVRTC)
+        self.said('explain', 'packed', '--fills', schema='explain-fills')
         self.said('explain', 'train', '--fusion', 'norm1,norm1_normal', schema='explain-fusion')
         self.said('explain', *TINY, '--movement', schema='explain-movement')
         self.assertTrue(
