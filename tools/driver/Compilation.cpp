@@ -17,6 +17,7 @@
 #include "passes/select/KernelSpaces.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/Diagnostics.h"
+#include "tools/driver/FamiliesLeftOut.h"
 #include "tools/driver/ProfileModel.h"
 #include "tools/driver/VariantFile.h"
 
@@ -1003,6 +1004,7 @@ std::vector<ProposedVariant> Compilation::withFusions(std::vector<ProposedVarian
     variant.fusions = first >= Phase::configure ? attachedFusions(graph, options)
                                                 : proposeFusions(graph, options);
     detachFusions(graph);
+    recordFamiliesLeftOut(variant, graph, costModel().device());
     if (const std::string reason = unfusedReason(variant);
         choices.attention == AttentionChoice::fused && !reason.empty())
       throw Error::unsupported(
