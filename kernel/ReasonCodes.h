@@ -127,6 +127,14 @@ inline constexpr ReasonCode attentionBackwardOff{
     "f32 operands: tensor cores take 16-bit operands",
     "change what the detail names: --dtype f16 or bf16, or another --device; without it forward "
     "may be fused all the same, and the backward pass runs kernel by kernel"};
+inline constexpr ReasonCode attentionFamily{
+    "F034", "attention-family",
+    "a fused attention over packed tokens is taken by a kernel family of the target, though not by "
+    "the one that is preferred to it; the detail names that one with its reason. The plan has what "
+    "is predicted to be faster: the other family, or the preferred one between kernels that unpack "
+    "and pack its tokens",
+    "a block mask over packed tokens on an H200: attention-sm90 takes none, attention-sm80 does",
+    "leave out --ragged, so that tokens stay padded, or the block mask"};
 inline constexpr ReasonCode wouldCreateCycle{
     "F030", "would-create-cycle",
     "a path between the ops leads through an op outside; the detail names that op",
@@ -262,6 +270,7 @@ inline constexpr std::array reasonCodes{reasons::stackWeightIsNotParameter,
                                         reasons::forwardAndBackward,
                                         reasons::attentionBackwardRegion,
                                         reasons::attentionBackwardOff,
+                                        reasons::attentionFamily,
                                         reasons::partnerAccess,
                                         reasons::subVectorAccess,
                                         reasons::forbiddenByOption,

@@ -148,7 +148,7 @@ class Training:
         self.d_out = torch.randn_like(self.tensors[0])
         self.check = attention_training.Checker(self.row, None, self.tensors, self.d_out)
 
-    def ours(self, settings, result, kind):
+    def contender(self, settings, result, kind):
         def make():
             artifact = ours.compile_artifact(
                 settings, f'figure {self.row.length} {kind} training',
@@ -190,7 +190,7 @@ class Training:
         result = Result(self.row.workload())
         contenders = []
         for kind in kinds if settings.ours else ():
-            contenders += self.ours(settings, result, kind)
+            contenders += self.contender(settings, result, kind)
         for name, backend in rivals.items() if settings.rivals else ():
             contenders += self.rival(result, name, backend)
         timing.measure(result, contenders, settings.rounds)

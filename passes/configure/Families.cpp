@@ -1,6 +1,8 @@
 // Enumeration over the families of the registry.
 #include "passes/configure/Families.h"
 
+#include "kernel/AttentionBackwardRegion.h"
+#include "kernel/AttentionRegion.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 #include "passes/configure/Family.h"
@@ -149,6 +151,23 @@ std::function<std::string(const Kernel &)> attentionRejections(const Device &dev
 }
 std::function<std::string(const Kernel &)> attentionBackwardRejections(const Device &device) {
   return rejections(device, &Family::takesAttentionBackward);
+}
+std::string attentionFamiliesLeftOut(const Kernel &kernel, const Device &device) {
+  std::vector<std::string> reasons;
+  for (const Family *family : families()) {
+    if (!family->takesAttention && !family->takesAttentionBackward) continue;
+    const bool runs =
+        device.offers(family->name) &&
+        (!family->targetRejection ||
+         family->targetRejection(kernel, family->defaults(), device.architecture).empty());
+    const bool isOfPass = family->takesAttention ? bool(attentionRegion(kernel))
+                                                 : bool(attentionBackwardRegion(kernel));
+    if (!runs || !isOfPass) continue;
+    const Expected<ConfigurationSpace, Reason> answer = family->space(kernel, device);
+    if (answer) return fmt::format("{}", fmt::join(reasons, "; "));
+    reasons.push_back(fmt::format("{}: {}", family->name, answer.error().text));
+  }
+  return "";
 }
 bool offersFusedAttention(const Device &device) {
   return std::ranges::any_of(families(), [&](const Family *family) {

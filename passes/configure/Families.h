@@ -54,6 +54,9 @@ std::function<std::string(const Kernel &)> prologueRejections(const Device &devi
 std::function<std::string(const Kernel &)> attentionRejections(const Device &device);
 /// The same of those that take the backward pass of one (kernel/AttentionBackwardRegion.h).
 std::function<std::string(const Kernel &)> attentionBackwardRejections(const Device &device);
+/// Of a fused attention or its backward pass that a family takes: those that run on the device and
+/// are preferred to it, each with its reason not to. Empty if there is none, or none takes it.
+std::string attentionFamiliesLeftOut(const Kernel &kernel, const Device &device);
 /// Whether the device offers a family of fused attentions, whatever the kernel.
 bool offersFusedAttention(const Device &device);
 

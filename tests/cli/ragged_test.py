@@ -85,6 +85,37 @@ class RaggedTest(CommandTest):
         self.assertIn('weft::PackedSequences<',
                       (self.folder / 'out' / attention['source']).read_text())
 
+    def test_a_family_that_takes_no_block_masks_over_packed_tokens_is_named(self):
+        """By a record of what is fused, or would be, and by a note: the plan has another family, or
+        unpacks around the preferred one."""
+        layer = ['--dim', 'b=2', '--dim', 'j=512', '--ragged', 'j', '--stacking', 'three',
+                 '--attention', 'fused', '--stop-after', 'emit', '-o', 'out', '--overwrite']
+
+        def left_out(*model):
+            self.weft('compile', *model, *layer)
+            load = lambda name: json.loads((self.folder / 'out' / name).read_text())
+            records = [one for one in load('report.json')['fusions'] if one['code'] == 'F034']
+            notes = [one for one in self.weft('explain', 'out', '--all').prose().split(' note: ')
+                     if 'over packed tokens' in one]
+            return records, notes, load('plan.json')['kernels']
+
+        records, notes, kernels = left_out('bigbird-large')
+        record, = records
+        self.assertFalse(record['accepted'])
+        self.assertEqual(record['detail'], 'attention-sm90: block masks over packed tokens')
+        self.assertIn('pack', record['opNames'])
+        note, = notes
+        self.assertIn("'weighted' over packed tokens: attention-sm90: block masks over packed "
+                      'tokens; it takes another family, or tokens are unpacked around it [F034]',
+                      note)
+        attention, = (one for one in kernels if one['family'].startswith('attention'))
+        unpacks = [one for one in kernels if one['name'].startswith('unpack')]
+        self.assertEqual(attention['family'] == 'attention-sm80', len(unpacks) == 1)
+        # Without the mask the preferred family takes it; where that does not run, nothing is left
+        # out.
+        self.assertEqual(left_out('bert-large')[:2], ([], []))
+        self.assertEqual(left_out('bigbird-large', '--device', 'a100')[:2], ([], []))
+
     def test_attention_that_is_trained_reads_packed_tokens_forward_and_backward(self):
         """Tokens are packed and unpacked at the ends of the layer and of its gradients alone."""
         for flags, families in (

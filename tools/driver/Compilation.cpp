@@ -18,6 +18,7 @@
 #include "passes/select/KernelSpaces.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/Diagnostics.h"
+#include "tools/driver/FamiliesLeftOut.h"
 #include "tools/driver/ProfileModel.h"
 #include "tools/driver/VariantFile.h"
 
@@ -1008,6 +1009,7 @@ std::vector<ProposedVariant> Compilation::withFusions(std::vector<ProposedVarian
     variant.fusions = first >= Phase::configure ? attachedFusions(graph, options)
                                                 : proposeFusions(graph, options);
     detachFusions(graph);
+    recordFamiliesLeftOut(variant, graph, costModel().device());
     if (const std::string reason = unfusedReason(variant);
         choices.attention == AttentionChoice::fused && !reason.empty())
       throw Error::unsupported(
