@@ -94,7 +94,9 @@ nlohmann::json toJson(const Answer &answer, int alternatives) {
       {"freeWorkspaceBytes", decision.freeWorkspaceBytes},
       {"memoryTrade", {{"slowerShare", decision.tradedShare}, {"bytesLess", decision.tradedBytes}}},
       {"searchLimits",
-       {{"reached", !decision.searchCuts.empty()}, {"leftOut", decision.searchCuts}}},
+       {{"reached", !decision.searchCuts.empty()},
+        {"leftOut", decision.searchCuts},
+        {"boundIsOfAll", decision.isBoundOfAll}}},
       {"alternatives", rivals},
       {"pins", pins}};
 }
@@ -115,10 +117,12 @@ std::string variantsTable(const Answer &answer) {
     const int chunks = isChosen         ? chunkCount(answer.plan)
                        : variant.fitted ? variant.fitted->chunks
                                         : 1;
-    table.addRow({(isChosen ? "* " : "") + variant.name, formatSeconds(seconds),
-                  (seconds < best ? "-" : "+") + formatSeconds(std::abs(seconds - best)),
-                  std::to_string(chunks), formatSeconds(variant.path().lowerBound),
-                  formatCount(statistics.configurations)});
+    table.addRow(
+        {(isChosen ? "* " : "") + variant.name, formatSeconds(seconds),
+         (seconds < best ? "-" : "+") + formatSeconds(std::abs(seconds - best)),
+         std::to_string(chunks),
+         variant.path().lowerBound > 0 ? formatSeconds(variant.path().lowerBound) : "unknown",
+         formatCount(statistics.configurations)});
   }
   return table.print();
 }
