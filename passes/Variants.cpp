@@ -4,7 +4,7 @@
 // at most: a group of projections is stacked in up to four ways, and in a backward pass in up to
 // seven more for each; attention has four forms; saved tensors are recomputed one by one and all
 // together; norms are decomposed if an option says so. Choices that matter little to each other are
-// not multiplied.
+// not multiplied. A trained graph is one part: layers that repeat are rewritten alike in it.
 #include "kernel/Error.h"
 #include "passes/Describe.h"
 #include "passes/Passes.h"

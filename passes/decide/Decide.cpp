@@ -176,7 +176,8 @@ Decision selectAll(const Problem &problem, const Options &options, const std::ve
     throw Error(error.kind, error.what() + adviceOn(pins, problem));
   }
   // Of what was not even proposed nothing is known.
-  result.lowerBound = result.searchCuts.empty() ? selections.lowerBound : 0;
+  result.isBoundOfAll = result.searchCuts.empty();
+  result.lowerBound = selections.lowerBound;
   if (problem.boundOfCombinations)
     result.lowerBound = std::min(result.lowerBound, *problem.boundOfCombinations);
   result.searchCuts.insert(result.searchCuts.end(), problem.cutsOfCombinations.begin(),

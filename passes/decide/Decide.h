@@ -150,6 +150,9 @@ struct Decision {
                                  ///< plans were timed
   double lowerBound =
       0;  ///< seconds that no plan of any variant beats, those dropped for their memory among them
+  /// Whether that holds for variants and kernels that limits of the search left out unsearched,
+  /// too: there were none.
+  bool isBoundOfAll = true;
   size_t chosen = 0;  ///< the variant that the plan is of
   std::optional<select::SelectionResult>
       chosenPath;           ///< its path, where measuring, chunks or a limit of memory chose it

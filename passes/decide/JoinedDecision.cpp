@@ -101,6 +101,7 @@ select::Statistics joinedStatistics(const std::vector<const select::Statistics *
     sum.kernels += one->kernels;
     sum.states += one->states;
     sum.edges += one->edges;
+    sum.peakStates = std::max(sum.peakStates, one->peakStates);
     sum.dominated += one->dominated;
     sum.beamCut += one->beamCut;
     sum.work += one->work;
@@ -145,9 +146,8 @@ Decision joinedDecision(const Problem &whole, const Options &options,
   for (const Decision *part : distinctOf(parts)) {
     searches.push_back(&part->best().selection.statistics());
     for (const std::string &cut : part->searchCuts) decision.searchCuts.push_back(cut);
+    decision.isBoundOfAll = decision.isBoundOfAll && part->isBoundOfAll;
   }
-  // Of what was not even proposed nothing is known.
-  if (!decision.searchCuts.empty()) path.lowerBound = 0;
   decision.lowerBound = path.lowerBound;
   decision.concurrent = options.isConcurrent();
   decision.variants.push_back({.index = 0,

@@ -21,6 +21,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <span>
 
 namespace weft::select {
@@ -254,6 +255,12 @@ void FinishedOpLattice::findDependencies() {
     opsOf.push_back(own);
     needs.push_back(needed - own - unnecessary);
     finishedBy.push_back(own | unnecessary);
+    std::set<int> touched;
+    for (const int op : finishedBy.back().members())
+      for (const auto *tensors : {&problem.opInputs, &problem.opOutputs})
+        touched.insert((*tensors)[static_cast<size_t>(op)].begin(),
+                       (*tensors)[static_cast<size_t>(op)].end());
+    touchedBy.emplace_back(touched.begin(), touched.end());
   }
 }
 
@@ -322,13 +329,16 @@ bool FinishedOpLattice::openLayers(int64_t most) {
   struct Opened {
     int number = -1;
     std::vector<std::pair<int, const Opened *>> next = {};  ///< candidates and where they lead
+    int before = -1, by = -1;  ///< a layer and a candidate that lead here
   };
   std::map<std::pair<int, OpSet>, Opened> opened;
   opened.try_emplace({0, OpSet()});
   for (auto &[key, layer] : opened) {
     const OpSet &finished = key.second;
     layer.number = static_cast<int>(all.size());
-    all.push_back(openLayer(finished));
+    all.push_back(layer.before < 0
+                      ? openLayer(finished)
+                      : openLayer(finished, all[static_cast<size_t>(layer.before)], layer.by));
     bytes += bytesOfLayer + bytesOfTracked * static_cast<int64_t>(all.back().tracked.size());
     if (bytes > most || (isLimited && std::ssize(all) > mostLayers)) return false;
     if (isComplete(all.back())) continue;
@@ -336,8 +346,9 @@ bool FinishedOpLattice::openLayers(int64_t most) {
       bytes += bytesOfWay;
       OpSet target = finished | finishedBy[static_cast<size_t>(candidate)];
       const int size = target.size();
-      layer.next.emplace_back(candidate,
-                              &opened.try_emplace({size, std::move(target)}).first->second);
+      Opened &next = opened.try_emplace({size, std::move(target)}).first->second;
+      if (next.before < 0) next.before = layer.number, next.by = candidate;
+      layer.next.emplace_back(candidate, &next);
     }
   }
   auto layer = all.begin();
@@ -378,6 +389,27 @@ Layer FinishedOpLattice::openLayer(const OpSet &finished) const {
     else if (isTemporary(tensor))
       layer.untrackedBytes += problem.tensors[static_cast<size_t>(tensor)].bytes();
   }
+  return layer;
+}
+
+/// The same from a layer before: only what the candidate reads or writes may begin or cease to
+/// live.
+Layer FinishedOpLattice::openLayer(const OpSet &finished, const Layer &before,
+                                   int candidate) const {
+  Layer layer{.finished = finished, .untrackedBytes = before.untrackedBytes};
+  const std::vector<int> &touched = touchedBy[static_cast<size_t>(candidate)];
+  std::ranges::set_difference(before.tracked, touched, std::back_inserter(layer.tracked));
+  for (const int tensor : touched) {
+    if (prices.isFreeToPack(tensor)) continue;
+    const bool isNow = isLive(tensor, finished);
+    if (prices.layouts(tensor).size() > 1) {
+      if (isNow) layer.tracked.push_back(tensor);
+    } else if (isTemporary(tensor)) {
+      layer.untrackedBytes += (isNow - isLive(tensor, before.finished)) *
+                              problem.tensors[static_cast<size_t>(tensor)].bytes();
+    }
+  }
+  std::ranges::sort(layer.tracked);
   return layer;
 }
 

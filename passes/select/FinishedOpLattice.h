@@ -38,7 +38,7 @@ public:
                     int64_t most = std::numeric_limits<int64_t>::max(),
                     int64_t mostKept = std::numeric_limits<int64_t>::max());
   /// Each holds a few states: a search has 200,000 in all (Options::states).
-  static constexpr int64_t mostLayers = 32'768;
+  static constexpr int64_t mostLayers = 16'384;
 
   /// Fused candidates that were left out.
   int64_t leftOut() const { return leftOutCount; }
@@ -66,14 +66,16 @@ private:
   void findBounds();
   bool isLive(int tensor, const OpSet &finished) const;
   Layer openLayer(const OpSet &finished) const;
+  Layer openLayer(const OpSet &finished, const Layer &before, int candidate) const;
 
   const Problem &problem;
   const Prices &prices;
   const Sites siteMap;
   std::vector<OpSet> ancestors, consumers, opsOf, needs;
   std::vector<OpSet> finishedBy;  ///< candidate: its ops and those that it makes unnecessary
-  std::vector<OpSet> producers;   ///< tensor: one op an alternative of a site
-  std::vector<int> order;         ///< of ops
+  std::vector<std::vector<int>> touchedBy;  ///< candidate: what those read or write, ascending
+  std::vector<OpSet> producers;             ///< tensor: one op an alternative of a site
+  std::vector<int> order;                   ///< of ops
   std::vector<std::vector<int>> candidatesOf;
   int64_t leftOutCount = 0, keptCount = 0;
   std::vector<Layer> all;

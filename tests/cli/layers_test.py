@@ -76,6 +76,18 @@ class LayersTest(CommandTest):
                                sum(step['seconds'] for step in steps), delta=2e-8 * len(times))
         self.assertNotIn(' layers ', self.weft('select', 'gpt2', *flags).out.split('runner-up')[0])
 
+    def test_bound_and_states_of_layers_are_those_of_their_parts(self):
+        """Also where limits of the search cut a part: then the bound is of what was searched."""
+        flags = ['gpt2', '--layers', '3', '--train', *DIMS, '--profile', 'none']
+        for memory, is_of_all in (([], True), (['--search-memory', '8M'], False)):
+            answer = self.weft('select', *flags, *memory, '--json').json()
+            self.assertEqual(answer['searchLimits']['boundIsOfAll'], is_of_all)
+            self.assertGreater(answer['lowerBound'], 0)
+            self.assertLessEqual(answer['lowerBound'], answer['plan']['seconds'] * (1 + 1e-9))
+            said = self.weft('select', *flags, *memory).prose()
+            self.assertRegex(said, r'states, at most [1-9]\d* at one cut')
+            self.assertEqual(' in all variants that were searched, ratio' in said, not is_of_all)
+
     def test_diff_folds_repeated_layers(self):
         flags = [*DIMS, '--profile', 'none', '--stop-after', 'emit']
         for folder, attention in (('a', 'fused'), ('b', 'unfused')):

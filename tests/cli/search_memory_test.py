@@ -102,16 +102,22 @@ class SearchMemory(CommandTest):
     def test_what_is_left_out_is_said_and_strict_rejects(self):
         small = ['--search-memory', '8M', '--profile', 'none']
         whole = self.weft('select', *TINY, '--train', '--profile', 'none', '--json').json()
-        self.assertEqual(whole['searchLimits'], {'reached': False, 'leftOut': []})
+        self.assertEqual(whole['searchLimits'],
+                         {'reached': False, 'leftOut': [], 'boundIsOfAll': True})
         cut = self.weft('select', *TINY, '--train', *small, '--json').json()
         self.assertTrue(cut['searchLimits']['reached'])
         self.assertGreaterEqual(cut['plan']['seconds'], whole['lowerBound'] * (1 - 1e-9))
-        self.assertEqual(cut['lowerBound'], 0)  # variants were left out, of which nothing is known
+        # Variants were left out, of which nothing is known: the bound is of the others.
+        self.assertFalse(cut['searchLimits']['boundIsOfAll'])
+        self.assertEqual(cut['lowerBound'],
+                         min(variant['lowerBound'] for variant in cut['variants']))
+        self.assertGreater(cut['lowerBound'], 0)
         listing = self.weft('select', *TINY, '--train', *small)
         self.assertEqual(listing.prose().count('reached its limits'), 1)
         self.assertIn('ended with the best plan found: ' + cut['searchLimits']['leftOut'][0],
                       listing.prose())
         self.assertNotIn('proven', listing.out)
+        self.assertIn('in all variants that were searched, ratio', listing.prose())
         self.weft('compile', *TINY, '--train', *small, '--stop-after', 'emit', '-o', 'out')
         report = json.loads((self.folder / 'out/report.json').read_text())
         self.assertEqual(report['searchLimits'], cut['searchLimits'])
@@ -128,7 +134,7 @@ class SearchMemory(CommandTest):
         self.assertLessEqual(len(first.out.splitlines()), 15)
         for result in (first, self.weft('explain', 'out'), self.weft('emit', 'out')):
             self.assertRegex(result.prose(), warning)
-            self.assertIn('best weft could choose unknown', result.out)
+            self.assertRegex(result.prose(), r'best weft could choose \d.* of what was searched')
         for arguments in (['explain', 'out'], ['emit', 'out']):
             said = self.weft(*arguments, '--json').json()['warnings']
             self.assertEqual(sum('--search-memory 8M' in one for one in said), 1, said)

@@ -172,12 +172,13 @@ std::string timeLines(const Plan &plan, const json &report, size_t columns) {
           : fmt::format("{} predicted as one CUDA graph", formatSeconds(secondsAsGraph(plan)));
   std::string text = labelled("time", fmt::format("{}; {} kernel by kernel", graph, sum), columns);
   std::string bounds;
+  const json limits = report.value("searchLimits", json::object());
   if (plan.lowerBoundSeconds > 0)
-    bounds = fmt::format("best weft could choose {} ({:.1f}% less)",
+    bounds = fmt::format("best weft could choose {} ({:.1f}% less){}",
                          formatSeconds(plan.lowerBoundSeconds),
-                         100 * std::max(0.0, 1 - plan.lowerBoundSeconds / plan.predictedSeconds));
-  else if (report.value("searchLimits", json::object()).value("reached", false))
-    bounds = "best weft could choose unknown";
+                         100 * std::max(0.0, 1 - plan.lowerBoundSeconds / plan.predictedSeconds),
+                         limits.value("boundIsOfAll", true) ? "" : " of what was searched");
+  else if (limits.value("reached", false)) bounds = "best weft could choose unknown";
   if (const double roofline = report.value("rooflineSeconds", 0.0); roofline > 0)
     bounds += fmt::format("{}roofline {}", bounds.empty() ? "" : ", ", formatSeconds(roofline));
   return bounds.empty() ? text : text + shortened("  by kernel: " + bounds, columns) + "\n";

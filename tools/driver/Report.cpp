@@ -566,7 +566,9 @@ json makeReport(const Compilation &compilation, const DecidedModel &decided,
       {"memory", memoryReport(planned.plan)},
       {"kernelOps", kernelOpsReport(planned)},
       {"searchLimits",
-       {{"reached", !decision.searchCuts.empty()}, {"leftOut", decision.searchCuts}}},
+       {{"reached", !decision.searchCuts.empty()},
+        {"leftOut", decision.searchCuts},
+        {"boundIsOfAll", decision.isBoundOfAll}}},
       {"request", requestReport(compilation)}};
   if (decided.isByParts()) report["parts"] = partsReport(decided);
   if (compilation.expectedFill()) report["lengths"] = lengthsReport(compilation, planned);

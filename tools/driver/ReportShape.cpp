@@ -89,6 +89,7 @@ constexpr Row rows[] = {
     {"layoutChange.workspaceBytes", integer},
     {"searchLimits.reached", truth},
     {"searchLimits.leftOut[]", text},
+    {"searchLimits.?boundIsOfAll", truth},
     {"request.?byParts", truth},
     {"request.?choices.?searchMemory", text},
     {"layouts{}.pinned", truth},

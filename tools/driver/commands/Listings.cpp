@@ -202,8 +202,10 @@ std::string selectionLines(const decision::Decision &decision) {
                         decision.skipped.size() == 1 ? "it" : "them");
   text += fmt::format("plan {} kernel by kernel; best weft could choose ", formatSeconds(seconds));
   if (decision.lowerBound > 0)
-    text += fmt::format("{}, whole kernels, over what was offered in all variants, ratio {:.4f}\n",
-                        formatSeconds(decision.lowerBound), seconds / decision.lowerBound);
+    text += fmt::format(
+        "{}, whole kernels, over what was offered in all variants{}, ratio {:.4f}\n",
+        formatSeconds(decision.lowerBound), decision.isBoundOfAll ? "" : " that were searched",
+        seconds / decision.lowerBound);
   else text += "unknown\n";
   return text + evidenceOf(total) +
          fmt::format("{}, {}, {}, at most {} at one cut, selected in {}{}\n",

@@ -94,7 +94,9 @@ nlohmann::json toJson(const Answer &answer, int alternatives) {
       {"freeWorkspaceBytes", decision.freeWorkspaceBytes},
       {"memoryTrade", {{"slowerShare", decision.tradedShare}, {"bytesLess", decision.tradedBytes}}},
       {"searchLimits",
-       {{"reached", !decision.searchCuts.empty()}, {"leftOut", decision.searchCuts}}},
+       {{"reached", !decision.searchCuts.empty()},
+        {"leftOut", decision.searchCuts},
+        {"boundIsOfAll", decision.isBoundOfAll}}},
       {"alternatives", rivals},
       {"pins", pins}};
 }
