@@ -210,7 +210,7 @@ double apartSeconds(const Priced &priced) {
   const double beside = apartBesideShare * priced.beside() * priced.gemmSeconds(3, 2),
                loads = double(knobs.tileQueries) * double(problem.headDim + problem.valueDim) *
                        double(sizeOf(problem.operandType)) / apartLoadBandwidth;
-  double all = 0, longest = 0, mean = 0;
+  double all = 0, longest = 0, mean = 0, tail = 0;
   for (const TilesOf side : {TilesOf::keys, TilesOf::queries}) {
     const bool isOfKeys = side == TilesOf::keys;
     const double products = (priced.gemmSeconds(2, isOfKeys ? 2 : 1) + beside) *
@@ -231,10 +231,16 @@ double apartSeconds(const Priced &priced) {
     all += tiles * tileTime(seen.mean) / double(priced.device.multiprocessors);
     mean = std::max(mean, tileTime(seen.mean));
     longest = std::max(longest, tileTime(seen.most));
+    // The last tile of the last keys adds up their parts when all others are done; what L2 does not
+    // hold of them is written and read.
+    const double columns = double(problem.headDim + problem.valueDim),
+                 bytes = parts > 1 ? tiles * knobs.tileKeys * columns * sizeof(float) : 0;
+    tail += (parts - 1) * columns * addSecondsOfColumn +
+            2 * std::max(bytes - bytesInL2, 0.0) / priced.device.copyBandwidth;
   }
   // Long tiles begin first.
   const double alone = sm90AttentionBackwardResidents(knobs) > 1 ? apartSharedFactor : 1;
-  return std::max(all + apartLastShare * mean, longest * alone);
+  return std::max(all + apartLastShare * mean, longest * alone) + tail;
 }
 
 }  // namespace

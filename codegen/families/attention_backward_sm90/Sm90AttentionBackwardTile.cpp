@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 namespace weft {
 namespace {
@@ -294,10 +295,14 @@ std::vector<Sm90AttentionBackwardKnobs> sm90AttentionBackwardTileChoices(
   // A tile of keys that many queries see, of every head, is done when all others are: where a table
   // shows some keys to far more queries than others, and where no multiprocessor has two tiles.
   const bool takesParts = hasTables || tilesOfHead * problem.groups() < multiprocessors;
+  constexpr int64_t mostPartBytes = 64 << 20;
+  const int64_t bytesOfPart = problem.groups() * attention.keys *
+                              (attention.headDim + attention.valueDim) * int64_t(sizeof(float));
   std::vector<int64_t> headsApart = {heads};
-  for (const int64_t parts : {2, 4})
-    if (takesParts && heads > parts && heads % parts == 0) headsApart.push_back(heads / parts);
-  if (takesParts && heads > 1) headsApart.push_back(1);
+  for (const int64_t parts : std::set<int64_t>{2, 4, heads})
+    if (takesParts && parts > 1 && parts <= heads && heads % parts == 0 &&
+        parts * bytesOfPart <= mostPartBytes)
+      headsApart.push_back(heads / parts);
   for (const int64_t ofTile : headsApart) {
     const int64_t tileHeads = problem.groups() * (heads / ofTile);
     for (const int tileKeys : {64, 128})

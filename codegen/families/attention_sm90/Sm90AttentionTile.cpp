@@ -586,7 +586,7 @@ void addSplits(std::vector<Sm90AttentionKnobs> &choices, const AttentionProblem 
         choices.push_back(knobs);
         isTaken = true;
       }
-      if (isTaken || most < 2) break;  // the widest that fits
+      if (isTaken) break;  // the widest that fits
     }
 }
 }  // namespace
