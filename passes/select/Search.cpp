@@ -477,7 +477,7 @@ void count(Selection::Graph &graph, double best, double cut) {
 }  // namespace
 
 void openLattice(Selection::Graph &graph) {
-  // Opened again, it is too large again with more.
+  // One that was cut would be cut again: it starts from the candidates kept last time.
   const int64_t most = graph.lattice && graph.lattice->leftOut() > 0
                            ? graph.lattice->kept()
                            : std::numeric_limits<int64_t>::max();

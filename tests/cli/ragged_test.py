@@ -312,20 +312,20 @@ class ExpectedLengthsTest(CommandTest):
                        says=[f"'{wrong}' is no length"])
 
     def test_fills_of_a_plan_with_what_is_avoided_and_what_is_lost(self):
-        """Each fill beside the padded time, and beside the plan of that fill alone, which is
+        """Each fill beside the time at full length, and beside the plan of that fill alone, which is
         chosen anew; of a plan for full lengths the curve stands at five fills without weights."""
         self.compiled('--lengths', 'mean=0.5', batch=1)
         asked = self.weft('explain', 'out', '--fills', '--json').json()
         self.assertEqual(len(asked['fills']), 5)
         for fill in asked['fills']:
-            self.assertLessEqual(fill['graphSeconds'], asked['paddedSeconds'])
+            self.assertLessEqual(fill['graphSeconds'], asked['fullSeconds'])
             self.assertGreater(fill['regret'], -0.02)
             self.assertLess(fill['regret'], 0.5)
             self.assertAlmostEqual(fill['graphSeconds'] / fill['aloneSeconds'] - 1, fill['regret'])
         self.assertAlmostEqual(asked['expectedSeconds'],
                                sum(fill['graphSeconds'] for fill in asked['fills']) / 5)
         alone = asked['fills'][0]
-        self.assertLess(alone['graphSeconds'], 0.9 * asked['paddedSeconds'])
+        self.assertLess(alone['graphSeconds'], 0.9 * asked['fullSeconds'])
         file = str(self.write('lengths.txt', str(round(256 * alone['tokens']))))
         self.compiled('--lengths', file, batch=1)
         seconds = self.weft('explain', 'out', '--json').json()['graph']['seconds']

@@ -142,7 +142,7 @@ class SearchMemory(CommandTest):
             self.assertNotIn('--search-memory', result.out)
 
     def test_a_search_that_was_cut_has_a_bound_of_what_was_searched(self):
-        """In the table of variants, at most what its plan takes, and no 0 us where none is known."""
+        """In the table of variants: at most what its plan takes, and not 0 us."""
         said = self.weft('select', 'gpt2', '--part', 'model', '--layers', '2', '--dim', 'b=1',
                          '--dim', 'j=32', '--train', '--profile', 'none', '--search-memory',
                          '8M').out

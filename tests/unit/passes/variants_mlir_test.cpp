@@ -580,7 +580,7 @@ TEST_CASE("saved tensors that cost little to compute again are offered as recomp
   }
 }
 
-TEST_CASE("layers that repeat are rewritten alike in training, in as many ways as one of them") {
+TEST_CASE("layers that repeat are rewritten alike in training, in as many ways however many they are") {
   const auto layersOf = [](int layers) {
     auto loaded = std::make_unique<Loaded>();
     models::Request request;

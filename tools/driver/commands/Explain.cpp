@@ -267,8 +267,8 @@ Action addExplain(CLI::App &command) {
                        "time and memory, with their flags");
   CLI::Option *fills =
       command.add_flag("--fills", flags->fills,
-                       "of packed tokens: what the plan takes at each fill that runs have, padded "
-                       "to the bound, and against the plan that would be chosen for that fill");
+                       "of packed tokens: what the plan takes at each fill that runs have, at "
+                       "full length, and against the plan that would be chosen for that fill");
   CLI::Option *kernel =
       command.add_option("--kernel", flags->kernel, "everything about one kernel")
           ->type_name("NAME");

@@ -1,5 +1,5 @@
 // weft explain --fills: what a plan of packed tokens takes at each fill that runs have, what it
-// would take of sequences padded to the bound, and what it loses against the plan that would be
+// would take at full length, and what it loses against the plan that would be
 // chosen for that fill alone.
 #include "kernel/Error.h"
 #include "tools/driver/Console.h"
@@ -42,15 +42,16 @@ double weightedMean(const json &fills, const char *member) {
 
 std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
 
-std::string expectedLine(const json &fills, double tokens, double padded, bool hasRegrets) {
+std::string expectedLine(const json &fills, double tokens, bool areAsked, double full,
+                         bool hasRegrets) {
   const double expected = weightedMean(fills, "graphSeconds");
-  if (expected == 0 && tokens < 1)
+  if (expected == 0 && (tokens < 1 || areAsked))
     return fmt::format("every run is expected at {} of the tokens\n", percent(tokens));
   if (expected == 0)
     return "no lengths are expected: --lengths mean=R or FILE of compile prices and chooses for "
            "them\n";
-  std::string text = fmt::format("expected: {}, {} less than padded to the bound",
-                                 formatSeconds(expected), percent(1 - expected / padded));
+  std::string text = fmt::format("expected: {}, {} less than at full length",
+                                 formatSeconds(expected), percent(1 - expected / full));
   if (hasRegrets) {
     double worst = 0;
     for (const json &fill : fills) worst = std::max(worst, fill["regret"].get<double>());
@@ -60,30 +61,31 @@ std::string expectedLine(const json &fills, double tokens, double padded, bool h
   return text + "\n";
 }
 
-std::string fillsText(const json &fills, double tokens, double padded,
+std::string fillsText(const json &fills, double tokens, bool areAsked, double full,
                       const std::string &whyNoRegrets) {
   Table table({{"fill", right},
                {"pairs", right},
                {"of runs", right},
                {"time", right},
-               {"padded", right},
-               {"avoided", right},
+               {"at full length", right},
+               {"less", right},
                {"chosen for it", right},
                {"regret", right}});
   for (const json &fill : fills) {
     const double seconds = fill["graphSeconds"], weight = fill["weight"];
     const bool hasRegret = fill.contains("regret");
     table.addRow({percent(fill["tokens"]), percent(fill["pairs"]),
-                  weight > 0 ? percent(weight) : "-", formatSeconds(seconds), formatSeconds(padded),
-                  percent(1 - seconds / padded),
+                  weight > 0 ? percent(weight) : "-", formatSeconds(seconds), formatSeconds(full),
+                  percent(1 - seconds / full),
                   hasRegret ? formatSeconds(fill["aloneSeconds"].get<double>()) : "-",
                   hasRegret ? percent(fill["regret"]) : "-"});
   }
   std::string text =
-      table.print() + expectedLine(fills, tokens, padded, whyNoRegrets.empty()) +
+      table.print() + expectedLine(fills, tokens, areAsked, full, whyNoRegrets.empty()) +
       "each as one graph, predicted; fill: tokens over the bound, pairs: of tokens of a sequence; "
-      "padded: this plan, every sequence at the bound; chosen for it: the plan that compile would "
-      "choose for that fill alone\n";
+      "at full length: this plan, every sequence at the bound, where one of padded sequences may "
+      "take "
+      "less; chosen for it: the plan that compile would choose for that fill alone\n";
   if (!whyNoRegrets.empty()) text += "no regret: " + whyNoRegrets + "\n";
   return text;
 }
@@ -119,13 +121,14 @@ Explanation explainFills(const runtime::Artifact &artifact, const std::string &p
     whyNoRegrets = error.what();
     for (json &fill : fills) fill.erase("regret"), fill.erase("aloneSeconds");
   }
-  const double padded = lengths["fullGraphSeconds"];
-  std::string text = fillsText(fills, lengths["tokens"], padded, whyNoRegrets);
+  const double full = lengths["fullGraphSeconds"];
+  std::string text =
+      fillsText(fills, lengths["tokens"], lengths["asked"] != "", full, whyNoRegrets);
   if (!haveSamePrices) text += "note: the prices are others than when this plan was chosen\n";
   return {.text = text,
           .json = {{"asked", lengths["asked"]},
                    {"fills", fills},
-                   {"paddedSeconds", padded},
+                   {"fullSeconds", full},
                    {"expectedSeconds", weightedMean(fills, "graphSeconds")},
                    {"whyNoRegrets", whyNoRegrets},
                    {"samePrices", haveSamePrices}}};
