@@ -312,7 +312,7 @@ class ExpectedLengthsTest(CommandTest):
                        says=[f"'{wrong}' is no length"])
 
     def test_fills_of_a_plan_with_what_is_avoided_and_what_is_lost(self):
-        """Each fill beside the time at full length, and beside the plan of that fill alone, which is
+        """Each fill beside the time at full length, and beside the plan of that fill alone, that is
         chosen anew; of a plan for full lengths the curve stands at five fills without weights."""
         self.compiled('--lengths', 'mean=0.5', batch=1)
         asked = self.weft('explain', 'out', '--fills', '--json').json()

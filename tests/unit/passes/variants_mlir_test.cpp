@@ -580,7 +580,7 @@ TEST_CASE("saved tensors that cost little to compute again are offered as recomp
   }
 }
 
-TEST_CASE("layers that repeat are rewritten alike in training, in as many ways however many they are") {
+TEST_CASE("layers that repeat are rewritten alike in training, in as many ways at any number") {
   const auto layersOf = [](int layers) {
     auto loaded = std::make_unique<Loaded>();
     models::Request request;
