@@ -1,10 +1,12 @@
 """bench/run GROUP...: see bench/README.md."""
 import argparse
+import datetime
 import hashlib
 import importlib
 import json
 import os
 import pathlib
+import shlex
 import shutil
 import sys
 import tempfile
@@ -200,6 +202,23 @@ def settings_of(chosen, folder):
                     figures=chosen.figures or '.')
 
 
+def command_of(chosen):
+    """What a reader types to measure the same: groups and what selects and changes them, without
+    files of this machine."""
+    words = ['bench/run', *chosen.groups]
+    for only in chosen.only:
+        words += ['--only', shlex.quote(only)]
+    for flag, value in (('--rounds', chosen.rounds), ('--seed', chosen.seed),
+                        ('--first', chosen.first), ('--count', chosen.count)):
+        if value is not None:
+            words += [flag, str(value)]
+    if chosen.layers not in (None, varlen_rows.LAYERS):
+        words += ['--layers', str(chosen.layers)]
+    words += [flag for flag, is_set in (('--mixed', chosen.mixed), ('--no-jax', chosen.no_jax),
+                                        ('--no-torch-compile', chosen.no_torch_compile)) if is_set]
+    return ' '.join(words + [f'--weft-flag={flag}' for flag in chosen.weft_flag])
+
+
 def file_hash(path):
     return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()[:12]
 
@@ -240,14 +259,17 @@ def run(chosen, settings):
     own = {group: [] for group in ('attention', 'sparse', 'steps', 'varlen', *DRAWN)}
     with open(chosen.json or os.devnull, 'w', encoding='utf-8') as lines:
         lines.write(
-            json.dumps({'machine': where, **({'transfer': header} if header else {})}) + '\n')
+            json.dumps({
+                'machine': where, 'date': datetime.date.today().isoformat(),
+                'command': command_of(chosen), **({'transfer': header} if header else {})
+            }) + '\n')
         for group in chosen.groups:
             for result in importlib.import_module('.' + group.replace('-', '_'),
                                                   __package__).run(settings):
                 results.append(result)
                 print(report.workload_table(result, ceilings) + '\n', flush=True)
                 line = report.json_line(result, ceilings, group)
-                if result.record:
+                if result.record and group in own:
                     own[group].append(json.loads(line))
                 lines.write(line + '\n')
                 lines.flush()

@@ -2,15 +2,17 @@
 import math
 
 from . import attention_rows, statistics
-from .report import align, milliseconds
+from .report import OURS, align, milliseconds
 
 CUDNN, FLASH, FA4 = 'cuDNN', 'flash-2', 'FA4'
 RIVALS = [CUDNN, FLASH, FA4]
+ATOMICS = 'weft atomics'  # of training: `--deterministic off`
 # Of the geometric mean of cuDNN / weft over the rows of a part and a head dim.
 MUST = {
     attention_rows.FORWARD: {64: 1.05, 128: 1.0},
     attention_rows.TRAINING: {64: 1.08, 128: 1.03}
 }
+MUST_ORDER = 1.10  # of the time with the same bits in every launch over that with sums in any order
 MUST_ERROR = 1.2  # of weft's error over cuDNN's, of every row
 
 
@@ -22,7 +24,10 @@ def record(row, result):
         name: statistics.ratio(samples, result.samples[ours]).median
         for name, samples in result.samples.items() if name not in result.ours()
     } if ours else {}
-    return {'headDim': row.head_dim, 'part': row.part, 'ours': ours, 'ratios': ratios}
+    known = {'headDim': row.head_dim, 'part': row.part, 'ours': ours, 'ratios': ratios}
+    if {OURS, ATOMICS} <= set(result.samples):
+        known['order'] = statistics.ratio(result.samples[OURS], result.samples[ATOMICS]).median
+    return known
 
 
 def ratio(line, rivals):
@@ -121,6 +126,23 @@ def verdicts(lines):
     return said
 
 
+def order_ratios(lines):
+    """Of rows in training: time with the same bits in every launch / with sums in any order."""
+    return {line['workload']: line['attention']['order'] for line in lines
+            if 'order' in line['attention']}
+
+
+def order(lines):
+    """One sentence: what the same bits in every launch cost."""
+    known = order_ratios(lines)
+    if not known:
+        return []
+    worst = max(known, key=known.get)
+    return [f'same bits in every launch over sums in any order, {len(known)} rows: geometric mean '
+            f'{times(geometric_mean(list(known.values())))}, at most {times(known[worst])}, '
+            f'{worst} (must: {MUST_ORDER:.2f}x)']
+
+
 def errors(lines):
     """One sentence: the rows whose error is above the must, or the largest of all; nothing where no
     row has both errors."""
@@ -141,11 +163,40 @@ def copy_share(line):
     return ratio(line, [name for name in line['contenders'] if name.startswith('copy')])
 
 
-def text(lines):
-    """`lines`: of this group, as report.json_line writes them."""
-    if not lines:
-        return ''
+def sentences(lines):
+    """What the rows amount to, one sentence each."""
     said = []
     for part in MUST:
         said += means([line for line in lines if line['attention']['part'] == part], part)
-    return '\n'.join([align(rows_of(lines)), *said, *verdicts(lines), *errors(lines)])
+    return [*said, *verdicts(lines), *order(lines), *errors(lines)]
+
+
+def asked(lines):
+    """(what, figure, least) of all that is asked for; None for a figure that is missing."""
+    found = []
+    for part, musts in MUST.items():
+        for head_dim, must in musts.items():
+            own = [line for line in lines if line['attention']['part'] == part and
+                   line['attention']['headDim'] == head_dim]
+            ratios = [ratio(line, [CUDNN]) for line in own]
+            if own:
+                found.append((f'attention {part}, d={head_dim}, geometric mean of {len(own)} rows '
+                              'against cuDNN',
+                              None if None in ratios else geometric_mean(ratios), must))
+    known = order_ratios(lines)
+    if known:
+        found.append(('attention, sums in any order / same bits in every launch, worst of '
+                      f'{len(known)} rows', 1 / max(known.values()), 1 / MUST_ORDER))
+    for line in lines:
+        part = line['attention']['part']
+        if part == attention_rows.DECODE:
+            found.append((f'{line["workload"]}, of the copy rate', copy_share(line), 0.8))
+        elif part not in MUST:
+            found.append((f'{line["workload"]} against cuDNN and flash-2',
+                          ratio(line, [CUDNN, FLASH]), 1.0))
+    return found
+
+
+def text(lines):
+    """`lines`: of this group, as report.json_line writes them."""
+    return '\n'.join([align(rows_of(lines)), *sentences(lines)]) if lines else ''

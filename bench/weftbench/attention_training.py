@@ -1,12 +1,14 @@
 """The rows of group `attention` that count forward and backward: the output and the gradients of
-queries, keys and values, by weft, cuDNN, flash-2 and FA4."""
+queries, keys and values, by weft, cuDNN, flash-2 and FA4. Ours twice: with the same bits in every
+launch, and with sums in any order, as the rivals have them."""
+import dataclasses
 import math
 
 import torch
 from torch.nn.attention import SDPBackend
 
 from . import library, ours, reference, timing
-from .attention_table import CUDNN, FA4, FLASH
+from .attention_table import ATOMICS, CUDNN, FA4, FLASH
 
 LIMIT = 1e-2  # of a gradient's relative error: fp16 between kernels, and back
 GRADIENTS = ('q', 'k', 'v')
@@ -68,6 +70,12 @@ def our_contenders(settings, result, row, tensors, d_out, check):
         path.write_text(row.graph())
     given, contenders = dict(zip(GRADIENTS, tensors)), []
     artifacts = ours.artifacts(settings, row.name(), [path, '--train'], result, entry=library.ALL)
+    if artifacts and not settings.builds and not any('deterministic' in flag
+                                                     for flag in settings.weft_flags):
+        free = dataclasses.replace(settings,
+                                   weft_flags=[*settings.weft_flags, '--deterministic=off'])
+        artifacts[ATOMICS] = ours.compile_artifact(free, f'{row.name()} atomics',
+                                                   [path, '--train'], entry=library.ALL)
     for label, artifact in artifacts.items():
         inputs = [given.get(name, d_out) for name in artifact.input_names()]
         outputs = artifact.poisoned_outputs()

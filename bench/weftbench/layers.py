@@ -86,3 +86,13 @@ FORWARD = [(layer, *shape) for shape in SHAPES + SWEEP for layer in (PAPER, BERT
 FORWARD += [(PAPER_ATTENTION, *shape) for shape in SHAPES]
 FORWARD += [(BERT_LARGE, 8, 4096), (GPT_NEO, 1, 4096), (GPT_NEO, 8, 4096)]
 TRAINING = [(layer, *shape) for layer in (PAPER, PAPER_ATTENTION) for shape in SHAPES]
+# Best rival / weft that is asked for, by workload (workloads, sections 1 and 2).
+MUST = {
+    'paper-encoder B=8 L=512': 1.35, 'paper-encoder B=96 L=128': 1.30,
+    'paper-attention B=8 L=512': 1.25, 'paper-encoder training B=8 L=512': 1.25,
+    'paper-encoder training B=96 L=128': 1.35, 'paper-attention training B=8 L=512': 1.15,
+    'paper-attention training B=96 L=128': 1.15, 'bert-large B=8 L=4096': 1.03,
+    'gpt-neo global B=1 L=4096': 1.00, 'gpt-neo global B=8 L=4096': 1.02,
+    **{BERT_LARGE.name(*shape): 1.00
+       for shape in SWEEP}
+}

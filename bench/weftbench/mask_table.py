@@ -49,6 +49,15 @@ def means(lines):
     return said
 
 
+def sentences(lines):
+    return means(lines)
+
+
+def asked(lines):
+    """Nothing: draws are reported."""
+    return []
+
+
 def text(lines):
     """`lines`: of this group, as report.json_line writes them."""
-    return '\n'.join([align(rows_of(lines)), *means(lines)]) if lines else ''
+    return '\n'.join([align(rows_of(lines)), *sentences(lines)]) if lines else ''

@@ -56,6 +56,24 @@ def means(lines):
     return said
 
 
+def sentences(lines):
+    return means(lines)
+
+
+def asked(lines):
+    """(what, figure, least) of all that is asked for; None for a figure that is missing."""
+    found = [(f'sparse {line["workload"]}', ratio(line), line['sparse']['must']) for line in lines
+             if line['sparse']['must']]
+    for trains, must in sparse_rows.MUST_RANDOM.items():
+        ratios = [ratio(line) for line in lines
+                  if line['sparse']['random'] and line['sparse']['trains'] == trains]
+        if ratios:
+            part = 'forward and backward' if trains else 'forward'
+            found.append((f'sparse, random tables, {part}, geometric mean of {len(ratios)} rows',
+                          None if None in ratios else geometric_mean(ratios), must))
+    return found
+
+
 def text(lines):
     """`lines`: of this group, as report.json_line writes them."""
-    return '\n'.join([align(rows_of(lines)), *means(lines)]) if lines else ''
+    return '\n'.join([align(rows_of(lines)), *sentences(lines)]) if lines else ''

@@ -45,6 +45,17 @@ def rows_of(lines):
     return rows
 
 
+def sentences(lines):
+    """The table says it all."""
+    return []
+
+
+def asked(lines):
+    """(what, figure, least) of all that is asked for; None for a figure that is missing."""
+    return [(f'{line["workload"]} against torch.compile', ratio(line, COMPILED),
+             line['steps']['must']) for line in lines if line['steps']['must'] is not None]
+
+
 def text(lines):
     """`lines`: of this group, as report.json_line writes them."""
     return align(rows_of(lines)) if lines else ''

@@ -107,18 +107,24 @@ class TableResult(Result):
         }
         return operator_table.Times(torch=by('torch'), with_bias=by('bias'), ours=by(report.OURS))
 
+    def sums(self):
+        """Of all operators that have a figure on both sides; '' without one."""
+        sums = operator_table.totals(self.rows, self.operators, self.times())
+        if not sums:
+            return ''
+        theirs, mine, count = sums
+        return (f'{count} of {len(self.rows)} operators: torch '
+                f'{operator_table.microseconds(theirs)} us, weft '
+                f'{operator_table.microseconds(mine)} us, '
+                f'weft is {report.statistics.ratio(theirs, mine).median:.3f}x')
+
     def table(self):
         text = f'{self.workload.name}: {self.workload.note}\n'
         text += operator_table.print_table(self.rows, self.operators, self.times(),
                                            self.bytes_necessary, self.peaks)
-        sums = operator_table.totals(self.rows, self.operators, self.times())
-        if sums:
-            theirs, mine, count = sums
-            text += (
-                f'\nsum of {count} of {len(self.rows)} operators: torch '
-                f'{operator_table.microseconds(theirs)} us, weft '
-                f'{operator_table.microseconds(mine)} us, '
-                f'weft is {report.statistics.ratio(theirs, mine).median:.3f}x')
+        said = self.sums()
+        if said:
+            text += f'\nsum of {said}'
         for name, reason in self.failures.items():
             text += f'\n{name}: no figure: {reason}'
         for name, value in self.extra.items():
@@ -204,5 +210,6 @@ def run(settings):
                 result.contenders[label] = (kind, row)
                 contenders.append(torch_contender(label, make, call))
         timing.measure(result, contenders, settings.rounds)
+        result.record['sum'] = result.sums()
         yield result
         torch.cuda.empty_cache()

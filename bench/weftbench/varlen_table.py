@@ -79,12 +79,11 @@ def sweep_sentence(lines):
             f'{worst["workload"]} (must {MUST_LEAST:.2f}x: {met(ratio(worst) >= MUST_LEAST)})']
 
 
-def mixed_text(lines):
+def mixed_rows(lines):
     """Batches of random lengths through one artifact: what it loses against plans made for their
     lengths."""
     rows = [['ms', 'one artifact', 'plans of their lengths', 'plans', 'one / plans', 'worst',
              'all batches', 'captures']]
-    said = []
     for line in lines:
         own = line['varlen']
         shown = lambda ms: milliseconds(ms / 1e3) if ms else '-'
@@ -97,12 +96,14 @@ def mixed_text(lines):
             milliseconds(own['allSeconds']) if own['allSeconds'] else '-',
             str(captured[-1] - captured[0]) if captured else '-'
         ])
-        for index, reason in own['missing'].items():
-            said.append(f'{line["workload"]}: no plan of batch {index}: {reason}')
-    said.append(f'one / plans: must {varlen_mixed_rows.MUST:.2f}, record '
-                f'{varlen_mixed_rows.RECORD:.2f}; captures: of the one artifact while lengths '
-                'changed')
-    return '\n'.join([align(rows), *said])
+    return rows
+
+
+def mixed_sentences(lines):
+    said = [f'{line["workload"]}: no plan of batch {index}: {reason}' for line in lines
+            for index, reason in line['varlen']['missing'].items()]
+    return [*said, f'one / plans: must {varlen_mixed_rows.MUST:.2f}, record '
+            f'{varlen_mixed_rows.RECORD:.2f}; captures: of the one artifact while lengths changed']
 
 
 def absent(lines):
@@ -115,13 +116,42 @@ def absent(lines):
     return [f'{name}: {reason} ({len(rows)} rows)' for (name, reason), rows in reasons.items()]
 
 
+def divided(lines):
+    """(rows of lengths, batches of random lengths)"""
+    mixed = [line for line in lines if line['varlen'].get('mixed')]
+    return [line for line in lines if line not in mixed], mixed
+
+
+def sentences(lines):
+    own, mixed = divided(lines)
+    said = [*means(own), *sweep_sentence(own), *absent(own)] if own else []
+    return said + (mixed_sentences(mixed) if mixed else [])
+
+
+def asked(lines):
+    """(what, figure, least) of all that is asked for; None for a figure that is missing. Of batches
+    through one artifact the plans' time over its own."""
+    own, mixed = divided(lines)
+    found = [(f'varlen {line["workload"]}', ratio(line), line['varlen']['must']) for line in own
+             if line['varlen']['must']]
+    swept = [ratio(line) for line in own if in_sweep(*(line['varlen'][name]
+                                                       for name in ('batch', 'length', 'mean')))]
+    if swept:
+        of = f'{len(swept)} of {len(sweep())} rows'
+        whole = None not in swept
+        found += [(f'varlen sweep, {of}, geometric mean', geometric_mean(swept) if whole else None,
+                   MUST_MEAN),
+                  (f'varlen sweep, {of}, worst', min(swept) if whole else None, MUST_LEAST)]
+    for line in mixed:
+        one, each = (ms_of(line, name) for name in (varlen_mixed_rows.ONE, varlen_mixed_rows.EACH))
+        found.append((f'varlen {line["workload"]}, plans of their lengths / one artifact',
+                      each / one if one and each else None, 1 / varlen_mixed_rows.MUST))
+    return found
+
+
 def text(lines):
     """`lines`: of this group, as report.json_line writes them."""
-    mixed = [line for line in lines if line['varlen'].get('mixed')]
-    own = [line for line in lines if line not in mixed]
-    parts = []
-    if own:
-        parts += [align(rows_of(own)), *means(own), *sweep_sentence(own), *absent(own)]
-    if mixed:
-        parts.append(mixed_text(mixed))
-    return '\n'.join(parts)
+    own, mixed = divided(lines)
+    parts = [align(rows_of(own))] if own else []
+    parts += [align(mixed_rows(mixed))] if mixed else []
+    return '\n'.join([*parts, *sentences(lines)])

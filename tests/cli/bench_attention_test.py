@@ -164,6 +164,21 @@ class TableTest(unittest.TestCase):
             f'{must}x), of the best rival / weft 1.100x'
             for dim, must in ((64, '1.08'), (128, '1.03'))])
 
+    def test_the_price_of_the_same_bits(self):
+        rows = [row for row in self.rows if row.trains][:2]
+        result = report.Result(rows[0].workload())
+        result.samples = {'weft': [1.2] * 3, 'weft atomics': [1.0] * 3, 'cuDNN': [1.5] * 3}
+        record = attention_table.record(rows[0], result)
+        self.assertEqual((record['ours'], record['ratios']), ('weft atomics', {'cuDNN': 1.5}))
+        lines = [{**line_of(row, weft=1.0, cuDNN=1.1), 'attention': {**record, 'order': order}}
+                 for row, order in zip(rows, (record['order'], 1.0))]
+        self.assertIn(f'2 rows: geometric mean 1.095x, at most 1.200x, {rows[0].name()} (must: '
+                      '1.10x)', attention_table.order(lines)[0])
+        asked = {what: (value, must) for what, value, must in attention_table.asked(lines)}
+        value, must = asked['attention, sums in any order / same bits in every launch, worst of 2 '
+                            'rows']
+        self.assertLess(value, must)
+
     def test_a_missing_figure_leaves_no_mean(self):
         for name, rest in (('weft', {'cuDNN': 1.0}), ('cuDNN', {'weft': 1.0})):
             lines = self.forward(weft=1.0, cuDNN=1.0)

@@ -161,25 +161,63 @@ class ReportTest(unittest.TestCase):
 
 
 class ResultsTest(unittest.TestCase):
-    def test_tables(self):
+    head = json.dumps({
+        'machine': 'a GPU\nceilings', 'command': 'bench/run encoder memory', 'date': '2026-01-02'
+    })
+
+    def line(self, name, weft, rival, group='encoder'):
+        result = report.Result(report.Workload(name, bytes_moved=4e6, flop=1e9))
+        result.samples = {'weft': [weft] * 3, 'eager no_grad': [rival] * 3}
+        return report.json_line(result, ReportTest.ceilings, group)
+
+    def test_page(self):
         memory = report.Result(report.Workload('memory: layer'),
                                extra={'weft': '10 MB', 'eager': '12 MB'})
-        lines = [
-            json.dumps({'machine': 'a GPU'}),
-            report.json_line(example(), ReportTest.ceilings, 'encoder'),
-            report.json_line(memory, ReportTest.ceilings, 'memory')
+        text = results.document([
+            '\n'.join([
+                self.head,
+                report.json_line(example(), ReportTest.ceilings, 'encoder'),
+                self.line('paper-encoder B=8 L=512', 1e-4, 1.2e-4),
+                self.line('bert-large B=1 L=128', 1e-4, 1.2e-4),
+                self.line('odd', 2e-4, 1.2e-4),
+                report.json_line(memory, ReportTest.ceilings, 'memory')
+            ])
+        ])
+        self.assertIn(
+            '## Layers, forward\n`bench/run encoder memory`, 2026-01-02, a GPU; ceilings.', text)
+        self.assertIn('| layer | 1.100 | 2.200 | 2.000 |  | 0.0014 | eager |', text)
+        self.assertIn('| odd | 0.2000 | 0.1200 | **0.600** |  | 0.0014 | eager no_grad |', text)
+        self.assertIn('- torch.compile: RuntimeError: no (1 of 4 rows)', text)
+        self.assertIn('|  | weft | eager |\n', text)
+        asked = text[text.index('## What is asked for'):text.index('## Layers')].splitlines()
+        self.assertEqual(asked[3:5], [
+            '| paper-encoder B=8 L=512 | 1.200 | 1.35 | **missed** |',
+            '| bert-large B=1 L=128 | 1.200 | 1.00 |  |'
+        ])
+
+    def test_runs_of_one_day_and_machine_share_a_table(self):
+        second = self.head.replace('memory', '--only two')
+        pages = [
+            results.document([
+                '\n'.join([self.head, self.line('one', 1e-4, 2e-4)]),
+                '\n'.join([head, self.line('two', 1e-4, 2e-4)])
+            ]) for head in (second, second.replace('2026', '2027'))
         ]
-        text = results.document('\n'.join(lines))
-        self.assertTrue(text.startswith('a GPU\n\n## encoder\n'))
-        self.assertIn('| ms | weft | eager | jax | best copy | best rival / weft | weft / floor |',
-                      text)
-        self.assertIn('| layer | 1.100 | 2.200 | 3.000 | 0.1000 | 2.00 | 770.00 |', text)
-        self.assertIn('- layer: torch.compile: RuntimeError: no', text)
-        self.assertIn('## memory\n|  | weft | eager |\n', text)
+        self.assertIn('`bench/run encoder memory`, `bench/run encoder --only two`, 2026-01-02',
+                      pages[0])
+        self.assertEqual([page.count('| one |') + page.count('| two |') for page in pages], [2, 2])
+        self.assertEqual([page.count('| which |') for page in pages], [1, 2])
+        self.assertIn('### bench/run encoder --only two\n', pages[1])
 
     def test_forms_of_one_rival_share_a_column(self):
         self.assertEqual(results.column_of('eager + SDPA no_grad'), 'eager + SDPA')
         self.assertEqual(results.column_of('copy by Triton, 1024 a block'), 'best copy')
+
+    def test_the_page_is_of_the_lines_that_are_kept(self):
+        kept = sorted((ROOT / 'bench' / 'results').glob('*.jsonl'))
+        self.assertTrue(kept)
+        self.assertEqual((ROOT / 'bench' / 'RESULTS.md').read_text(encoding='utf-8'),
+                         results.document([path.read_text(encoding='utf-8') for path in kept]))
 
 
 def small(layer, **changes):

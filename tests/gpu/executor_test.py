@@ -199,8 +199,9 @@ def check_early(runner):
                                  folder)
         assert code == 0, f'chain: weft compile: exit {code}: {text}'
     plan = json.loads((folder / 'plan.json').read_text())
-    early = sum(kernel.get('startsEarly', False) for kernel in plan['kernels'])
-    assert early == 4, f'chain: {early} kernels start early'
+    launched = [kernel for kernel in plan['kernels'] if kernel['source']]
+    early = sum(kernel.get('startsEarly', False) for kernel in launched)
+    assert early == len(launched) >= 4, f'chain: {early} of {len(launched)} kernels start early'
     write_inputs(plan, runner.work / 'chain.in')
     files, repeats, results = ['--inputs', runner.work / 'chain.in'], 50, {}
     for concurrent in ('on', 'off'):

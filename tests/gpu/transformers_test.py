@@ -24,7 +24,7 @@ import transformer_models as models
 SKIPPED = 77
 SEED = 20261128
 # Of the library's own distance in f16: deep models with states in f16 are further than --most away,
-# whoever computes them (bench/RESULTS.md, "whole models and packed tokens").
+# whoever computes them (docs/experiments/models.md, "beside transformers").
 ITS_SHARE = 1.2
 NO_DEVICE = 3  # exit code of weft run
 
