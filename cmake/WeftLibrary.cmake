@@ -1,9 +1,11 @@
 # weft_library(NAME [MLIR | OPTIMIZED] SOURCES ... LINK ...): one static library rooted at the
 # source folder, so that includes read "ir/IterationSpace.h". MLIR libraries share one precompiled
-# header (1 s instead of 5 s a file). OPTIMIZED: -O2 in every build type.
+# header (1 s instead of 5 s a file). OPTIMIZED: -O2 in every build type. APART: files that are
+# compiled one by one, since names in their anonymous namespaces are those of a neighbour.
 function(weft_library name)
-  cmake_parse_arguments(arg "MLIR;OPTIMIZED" "" "SOURCES;LINK" ${ARGN})
-  add_library(${name} STATIC ${arg_SOURCES})
+  cmake_parse_arguments(arg "MLIR;OPTIMIZED" "" "SOURCES;LINK;APART" ${ARGN})
+  add_library(${name} STATIC ${arg_SOURCES} ${arg_APART})
+  weft_join_sources(${name} ${arg_SOURCES})
   target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
   target_link_libraries(${name} PUBLIC ${WEFT_FMT} nlohmann_json::nlohmann_json ${arg_LINK})
   add_dependencies(${name} weft_op_kinds)  # a header that kernel/CMakeLists.txt generates
@@ -18,6 +20,21 @@ function(weft_library name)
   if(arg_MLIR OR name IN_LIST WEFT_SANITIZED_LIBRARIES)
     weft_sanitize(${name})
   endif()
+endfunction()
+
+# weft_join_sources(TARGET SOURCES...): with WEFT_UNITY up to eight files of one folder are one
+# translation unit, which halves the time to compile them (docs/experiments/build.md).
+function(weft_join_sources target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${WEFT_UNITY} UNITY_BUILD_MODE GROUP)
+  foreach(source IN LISTS ARGN)
+    cmake_path(ABSOLUTE_PATH source OUTPUT_VARIABLE folder)
+    cmake_path(GET folder PARENT_PATH folder)
+    cmake_path(RELATIVE_PATH folder BASE_DIRECTORY ${CMAKE_SOURCE_DIR})
+    string(MAKE_C_IDENTIFIER "${folder}" group)
+    math(EXPR before_${group} "0${before_${group}} + 1")
+    math(EXPR batch "(${before_${group}} - 1) / 8")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group}_${batch})
+  endforeach()
 endfunction()
 
 # The precompiled headers live in libraries without other content; every user reuses them.

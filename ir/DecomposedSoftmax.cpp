@@ -5,8 +5,6 @@
 namespace weft {
 namespace {
 
-double count(mlir::Value value) { return static_cast<double>(elementsOf(value.getType())); }
-
 /// One f32 value per sub-vector of `tile` elements; the last may be shorter.
 mlir::RankedTensorType statisticsOf(mlir::Type type, int64_t axis, int64_t tile) {
   const int64_t extent = extents(type)[axis];
@@ -69,7 +67,7 @@ mlir::LogicalResult LocalSoftmaxOp::verifyConstraints() {
 IterationSpace LocalSoftmaxOp::iterationSpace() {
   return tiledSpace(*this, getAxis(), {0, 1}, {2, 3}, true);
 }
-double LocalSoftmaxOp::flop() { return 4 * count(getX()); }
+double LocalSoftmaxOp::flop() { return 4 * elementCount(getX()); }
 
 void ReduceSubvectorsOp::build(mlir::OpBuilder &builder, mlir::OperationState &state,
                                mlir::Value maxima, mlir::Value sums, int64_t axis) {
@@ -92,7 +90,7 @@ mlir::LogicalResult ReduceSubvectorsOp::verifyConstraints() {
 IterationSpace ReduceSubvectorsOp::iterationSpace() {
   return alignedSpace(*this, {0, 1, 2}, {static_cast<int64_t>(getAxis())});
 }
-double ReduceSubvectorsOp::flop() { return 6 * count(getMaxima()); }
+double ReduceSubvectorsOp::flop() { return 6 * elementCount(getMaxima()); }
 
 void GlobalScalingOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value x,
                             mlir::Value factors, int64_t axis, int64_t tile) {
@@ -116,6 +114,6 @@ mlir::LogicalResult GlobalScalingOp::verifyConstraints() {
 IterationSpace GlobalScalingOp::iterationSpace() {
   return tiledSpace(*this, getAxis(), {0, 2}, {1}, false);
 }
-double GlobalScalingOp::flop() { return count(getX()); }
+double GlobalScalingOp::flop() { return elementCount(getX()); }
 
 }  // namespace weft

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-bool isLetter(llvm::StringRef name) { return name.size() == 1 && llvm::isAlpha(name.front()); }
+bool isOneLetter(llvm::StringRef name) { return name.size() == 1 && llvm::isAlpha(name.front()); }
 
 struct WeftAsmInterface : mlir::OpAsmDialectInterface {
   using OpAsmDialectInterface::OpAsmDialectInterface;
@@ -23,7 +23,7 @@ struct WeftAsmInterface : mlir::OpAsmDialectInterface {
     auto axes = mlir::dyn_cast_or_null<AxesAttr>(tensor.getEncoding());
     if (!axes || axes.getNames().empty() || !axes.getRagged().empty() ||
         !llvm::all_of(axes.getNames(),
-                      [](mlir::StringAttr name) { return isLetter(name.getValue()); }))
+                      [](mlir::StringAttr name) { return isOneLetter(name.getValue()); }))
       return AliasResult::NoAlias;
     if (!tensor.getElementType().isF16()) os << tensor.getElementType() << '_';
     for (mlir::StringAttr name : axes.getNames()) os << name.getValue();

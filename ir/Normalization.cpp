@@ -5,8 +5,6 @@
 namespace weft {
 namespace {
 
-double count(mlir::Value value) { return static_cast<double>(elementsOf(value.getType())); }
-
 /// Statistics of rows: the type without the reduced axis, in f32.
 mlir::RankedTensorType rowsOf(mlir::Type type, int64_t axis) {
   return withDType(withoutDimensions(type, {axis}), DType::f32);
@@ -104,7 +102,7 @@ mlir::LogicalResult SoftmaxOp::verifyConstraints() {
 IterationSpace SoftmaxOp::iterationSpace() {
   return alignedSpace(*this, {0, 1}, {static_cast<int64_t>(getAxis())});
 }
-double SoftmaxOp::flop() { return 4 * count(getX()); }
+double SoftmaxOp::flop() { return 4 * elementCount(getX()); }
 mlir::LogicalResult SoftmaxOp::differentiate(Derivation &derivation) {
   derivation.give(0, [&] {
     return make<SoftmaxDxOp>(derivation.upstream(), derivation.result(),
@@ -129,7 +127,7 @@ mlir::LogicalResult LayerNormOp::verifyConstraints() {
   return checkNorm(*this, "layer_norm", getAxis(), getEpsilon(), {0, 2});
 }
 IterationSpace LayerNormOp::iterationSpace() { return normSpace(*this, getAxis()); }
-double LayerNormOp::flop() { return (getBeta() ? 7 : 6) * count(getX()); }
+double LayerNormOp::flop() { return (getBeta() ? 7 : 6) * elementCount(getX()); }
 mlir::Operation *LayerNormOp::keepForBackward() {
   if (!getStatistics().empty()) return *this;
   mlir::OpBuilder builder(*this);
@@ -169,7 +167,7 @@ mlir::LogicalResult RmsNormOp::verifyConstraints() {
   return checkNorm(*this, "rms_norm", getAxis(), getEpsilon(), {0, 1});
 }
 IterationSpace RmsNormOp::iterationSpace() { return normSpace(*this, getAxis()); }
-double RmsNormOp::flop() { return 4 * count(getX()); }
+double RmsNormOp::flop() { return 4 * elementCount(getX()); }
 mlir::Operation *RmsNormOp::keepForBackward() {
   if (!getStatistics().empty()) return *this;
   mlir::OpBuilder builder(*this);
@@ -221,7 +219,7 @@ IterationSpace ReduceOp::iterationSpace() {
   }
   return builder.take();
 }
-double ReduceOp::flop() { return count(getX()); }
+double ReduceOp::flop() { return elementCount(getX()); }
 /// A maximum hands its gradient to all elements that attain it, in equal shares.
 mlir::LogicalResult ReduceOp::differentiate(Derivation &derivation) {
   llvm::SmallVector<int64_t> kept;

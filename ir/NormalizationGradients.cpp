@@ -5,8 +5,6 @@
 namespace weft {
 namespace {
 
-double count(mlir::Value value) { return static_cast<double>(elementsOf(value.getType())); }
-
 llvm::SmallVector<int64_t> allExcept(mlir::Type type, int64_t axis) {
   llvm::SmallVector<int64_t> axes;
   for (int64_t dimension = 0; dimension < rankOf(type); ++dimension)
@@ -104,7 +102,7 @@ mlir::LogicalResult SoftmaxDxOp::verifyConstraints() {
 IterationSpace SoftmaxDxOp::iterationSpace() {
   return alignedSpace(*this, {0, 1, 2}, {static_cast<int64_t>(getAxis())});
 }
-double SoftmaxDxOp::flop() { return 4 * count(getDy()); }
+double SoftmaxDxOp::flop() { return 4 * elementCount(getDy()); }
 
 //===-- layer_norm_dx and layer_norm_dw -------------------------------------------------------===//
 
@@ -123,7 +121,7 @@ mlir::LogicalResult LayerNormDxOp::verifyConstraints() {
 IterationSpace LayerNormDxOp::iterationSpace() {
   return normGradientSpace(*this, layerNormDx, getAxis(), false);
 }
-double LayerNormDxOp::flop() { return 9 * count(getDy()); }
+double LayerNormDxOp::flop() { return 9 * elementCount(getDy()); }
 
 void LayerNormDwOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value dy,
                           mlir::Value x, mlir::Value mean, mlir::Value rstd, int64_t normalized,
@@ -143,7 +141,7 @@ mlir::LogicalResult LayerNormDwOp::verifyConstraints() {
 IterationSpace LayerNormDwOp::iterationSpace() {
   return normGradientSpace(*this, layerNormDw(*this), normalizedAxisOf(*this, getAxes()), true);
 }
-double LayerNormDwOp::flop() { return (getDbeta() ? 4 : 3) * count(getDy()); }
+double LayerNormDwOp::flop() { return (getDbeta() ? 4 : 3) * elementCount(getDy()); }
 
 //===-- rms_norm_dx and rms_norm_dw -----------------------------------------------------------===//
 
@@ -161,7 +159,7 @@ mlir::LogicalResult RmsNormDxOp::verifyConstraints() {
 IterationSpace RmsNormDxOp::iterationSpace() {
   return normGradientSpace(*this, rmsNormDx, getAxis(), false);
 }
-double RmsNormDxOp::flop() { return 7 * count(getDy()); }
+double RmsNormDxOp::flop() { return 7 * elementCount(getDy()); }
 
 void RmsNormDwOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value dy,
                         mlir::Value x, mlir::Value rstd, int64_t normalized, mlir::Type gamma) {
@@ -178,6 +176,6 @@ mlir::LogicalResult RmsNormDwOp::verifyConstraints() {
 IterationSpace RmsNormDwOp::iterationSpace() {
   return normGradientSpace(*this, rmsNormDw, normalizedAxisOf(*this, getAxes()), true);
 }
-double RmsNormDwOp::flop() { return 3 * count(getDy()); }
+double RmsNormDwOp::flop() { return 3 * elementCount(getDy()); }
 
 }  // namespace weft

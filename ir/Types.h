@@ -39,8 +39,10 @@ mlir::RankedTensorType withoutDimensions(mlir::Type type, llvm::ArrayRef<int64_t
 mlir::RankedTensorType withExtent(mlir::Type type, int64_t dimension, int64_t extent,
                                   llvm::StringRef name = "");
 
-/// GemmProblem of all extents (64-bit; type_c3 excludes overflow).
+/// The product of all extents (64-bit; type_c3 excludes overflow).
 int64_t elementsOf(mlir::Type type);
 int64_t elementsOf(mlir::TypeRange types);
+/// The same as a factor of flop.
+inline double elementCount(mlir::Value value) { return double(elementsOf(value.getType())); }
 
 }  // namespace weft

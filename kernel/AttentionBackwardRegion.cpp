@@ -2,6 +2,7 @@
 // every op between them, then the role of every axis.
 #include "kernel/AttentionBackwardRegion.h"
 
+#include "kernel/Recognition.h"
 #include "kernel/StridedBatchedGemm.h"
 
 #include <fmt/format.h>
@@ -15,21 +16,14 @@
 namespace weft {
 namespace {
 
-std::string cannotStand(const BodyOp &op, std::string_view why) {
-  return fmt::format("'{}' {}", nameOf(op.kind), why);
-}
-template <typename List>
-bool holds(const List &list, typename List::value_type value) {
-  return std::ranges::find(list, value) != list.end();
-}
 double scaleOf(const BodyOp &op) {
   const auto scale = op.attributes.find("scale");
   return scale == op.attributes.end() ? 1 : std::get<double>(scale->second);
 }
 
-class Recognition {
+class AttentionBackwardRecognition {
 public:
-  explicit Recognition(const Kernel &kernel) : kernel(kernel) {}
+  explicit AttentionBackwardRecognition(const Kernel &kernel) : kernel(kernel) {}
 
   Expected<AttentionBackwardRegion, Reason> answer() {
     std::string rejection = findMoved();
@@ -463,7 +457,7 @@ private:
 }  // namespace
 
 Expected<AttentionBackwardRegion, Reason> attentionBackwardRegion(const Kernel &kernel) {
-  return Recognition(kernel).answer();
+  return AttentionBackwardRecognition(kernel).answer();
 }
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 // these read, then the role of every axis.
 #include "kernel/AttentionRegion.h"
 
+#include "kernel/Recognition.h"
 #include "kernel/StridedBatchedGemm.h"
 
 #include <fmt/format.h>
@@ -13,22 +14,15 @@
 namespace weft {
 namespace {
 
-std::string cannotStand(const BodyOp &op, std::string_view why) {
-  return fmt::format("'{}' {}", nameOf(op.kind), why);
-}
 bool divides(const Expression &expression) {
   return std::ranges::any_of(expression.all(), [](const ExpressionNode &node) {
     return node.kind == ExpressionNode::Kind::binary && node.operation == ScalarOperator::divide;
   });
 }
-template <typename List>
-bool holds(const List &list, typename List::value_type value) {
-  return std::ranges::find(list, value) != list.end();
-}
 
-class Recognition {
+class AttentionRecognition {
 public:
-  explicit Recognition(const Kernel &kernel) : kernel(kernel) {}
+  explicit AttentionRecognition(const Kernel &kernel) : kernel(kernel) {}
 
   Expected<AttentionRegion, Reason> answer() {
     std::string rejection = findMoved();
@@ -387,7 +381,7 @@ private:
 }  // namespace
 
 Expected<AttentionRegion, Reason> attentionRegion(const Kernel &kernel) {
-  return Recognition(kernel).answer();
+  return AttentionRecognition(kernel).answer();
 }
 
 bool isReadElsewhereAlone(const Kernel &kernel, std::span<const OpId> ops, ValueId value) {

@@ -18,33 +18,33 @@
 namespace weft {
 namespace {
 
-using Kind = BlockPattern::Kind;
+using PatternKind = BlockPattern::Kind;
 
 constexpr std::array<int64_t, 4> sizes = {16, 32, 64, 128};
 /// Of a parameter, and of all heads of a table: 2 MiB of bits.
 constexpr int64_t mostOfParameter = int64_t(1) << 20, mostTiles = int64_t(1) << 24;
 
-constexpr std::array<std::pair<Kind, std::string_view>, 7> kindWords = {
-    {{Kind::bigbird, "bigbird"},
-     {Kind::longformer, "longformer"},
-     {Kind::strided, "strided"},
-     {Kind::fixed, "fixed"},
-     {Kind::butterfly, "butterfly"},
-     {Kind::random, "random"},
-     {Kind::table, "table"}}};
+constexpr std::array<std::pair<PatternKind, std::string_view>, 7> kindWords = {
+    {{PatternKind::bigbird, "bigbird"},
+     {PatternKind::longformer, "longformer"},
+     {PatternKind::strided, "strided"},
+     {PatternKind::fixed, "fixed"},
+     {PatternKind::butterfly, "butterfly"},
+     {PatternKind::random, "random"},
+     {PatternKind::table, "table"}}};
 
-std::string_view nameOf(Kind kind) { return kindWords[size_t(kind)].second; }
+std::string_view nameOf(PatternKind kind) { return kindWords[size_t(kind)].second; }
 
 /// The parameters of a kind, `block` first.
-std::vector<std::string> parametersOf(Kind kind) {
+std::vector<std::string> parametersOf(PatternKind kind) {
   switch (kind) {
-    case Kind::bigbird: return {"block", "window", "global", "random", "seed", "heads"};
-    case Kind::longformer: return {"block", "window", "global"};
-    case Kind::strided: return {"block", "stride"};
-    case Kind::fixed: return {"block", "stride", "summary"};
-    case Kind::butterfly: return {"block"};
-    case Kind::random: return {"block", "density", "seed", "heads"};
-    case Kind::table: return {"block", "heads", "rows", "columns", "bits"};
+    case PatternKind::bigbird: return {"block", "window", "global", "random", "seed", "heads"};
+    case PatternKind::longformer: return {"block", "window", "global"};
+    case PatternKind::strided: return {"block", "stride"};
+    case PatternKind::fixed: return {"block", "stride", "summary"};
+    case PatternKind::butterfly: return {"block"};
+    case PatternKind::random: return {"block", "density", "seed", "heads"};
+    case PatternKind::table: return {"block", "heads", "rows", "columns", "bits"};
   }
   return {};
 }
@@ -132,7 +132,7 @@ public:
     setStandards();
     if (open != std::string_view::npos) readParameters(trimmed(text.substr(open)));
     check();
-    if (pattern.kind == Kind::table) pattern.isByHead = pattern.heads > 1;
+    if (pattern.kind == PatternKind::table) pattern.isByHead = pattern.heads > 1;
     return pattern;
   }
 
@@ -144,11 +144,12 @@ private:
   }
 
   void setStandards() {
-    if (pattern.kind == Kind::bigbird)
+    if (pattern.kind == PatternKind::bigbird)
       pattern.window = 3, pattern.global = 2, pattern.randomTiles = 3;
-    if (pattern.kind == Kind::longformer) pattern.window = 9, pattern.global = 1;
-    if (pattern.kind == Kind::strided || pattern.kind == Kind::fixed) pattern.stride = 8;
-    if (pattern.kind == Kind::fixed) pattern.summary = 1;
+    if (pattern.kind == PatternKind::longformer) pattern.window = 9, pattern.global = 1;
+    if (pattern.kind == PatternKind::strided || pattern.kind == PatternKind::fixed)
+      pattern.stride = 8;
+    if (pattern.kind == PatternKind::fixed) pattern.summary = 1;
   }
 
   void readParameters(std::string_view list) {
@@ -176,7 +177,7 @@ private:
     given.push_back(name);
     if (name == "density") return readDensity(value);
     if (name == "bits") return void(pattern.bits = value);
-    if (name == "heads" && pattern.kind != Kind::table) {
+    if (name == "heads" && pattern.kind != PatternKind::table) {
       if (value != "all" && value != "each")
         throw Error::badInput("heads={}: expected all (one table for all heads) or each", value);
       return void(pattern.isByHead = value == "each");
@@ -218,7 +219,8 @@ private:
     if (!isBlockSize(pattern.block))
       throw Error::badInput("block={}: tiles have {} queries and as many keys", pattern.block,
                             fmt::join(sizes, ", "));
-    const bool hasWindow = pattern.kind == Kind::bigbird || pattern.kind == Kind::longformer;
+    const bool hasWindow =
+        pattern.kind == PatternKind::bigbird || pattern.kind == PatternKind::longformer;
     if (hasWindow && (pattern.window < 1 || pattern.window % 2 == 0))
       throw Error::badInput(
           "window={}: expected an odd number of tiles, the row's own and as many on each side",
@@ -226,18 +228,20 @@ private:
     checkRange("window", pattern.window, 0);
     checkRange("global", pattern.global, 0);
     checkRange("random", pattern.randomTiles, 0);
-    const bool isOfRuns = pattern.kind == Kind::strided || pattern.kind == Kind::fixed;
+    const bool isOfRuns =
+        pattern.kind == PatternKind::strided || pattern.kind == PatternKind::fixed;
     if (isOfRuns) checkRange("stride", pattern.stride, 1);
-    if (pattern.kind == Kind::fixed && (pattern.summary < 0 || pattern.summary > pattern.stride))
+    if (pattern.kind == PatternKind::fixed &&
+        (pattern.summary < 0 || pattern.summary > pattern.stride))
       throw Error::badInput("summary={}: from 0 to the stride, {}", pattern.summary,
                             pattern.stride);
-    if (pattern.kind == Kind::random && pattern.density == 0)
+    if (pattern.kind == PatternKind::random && pattern.density == 0)
       throw Error::badInput("random needs a density, as density=0.1");
-    const bool draws = pattern.kind == Kind::random || pattern.randomTiles > 0;
+    const bool draws = pattern.kind == PatternKind::random || pattern.randomTiles > 0;
     if (draws && !pattern.seed)
       throw Error::badInput("{} draws tiles at random; it needs a seed, as seed=0",
                             nameOf(pattern.kind));
-    if (pattern.kind != Kind::table) return;
+    if (pattern.kind != PatternKind::table) return;
     for (const auto &[name, value] :
          {std::pair("heads", pattern.heads), {"rows", pattern.rows}, {"columns", pattern.columns}})
       checkRange(name, value, 1);
@@ -299,7 +303,7 @@ BlockPattern BlockPattern::parse(std::string_view text) { return PatternParser(t
 
 BlockPattern BlockPattern::ofTable(int64_t block, int64_t heads, int64_t rows, int64_t columns,
                                    const std::vector<bool> &tiles) {
-  BlockPattern pattern{.kind = Kind::table,
+  BlockPattern pattern{.kind = PatternKind::table,
                        .block = block,
                        .isByHead = heads > 1,
                        .heads = heads,
@@ -321,19 +325,20 @@ std::string BlockPattern::text() const {
   std::vector<std::string> values;
   for (const std::string &name : parametersOf(kind)) {
     if (name == "seed" && !seed) continue;
-    values.push_back(name == "block"       ? fmt::format("block={}", block)
-                     : name == "window"    ? fmt::format("window={}", window)
-                     : name == "global"    ? fmt::format("global={}", global)
-                     : name == "random"    ? fmt::format("random={}", randomTiles)
-                     : name == "stride"    ? fmt::format("stride={}", stride)
-                     : name == "summary"   ? fmt::format("summary={}", summary)
-                     : name == "density"   ? fmt::format("density={}", density)
-                     : name == "seed"      ? fmt::format("seed={}", *seed)
-                     : name == "rows"      ? fmt::format("rows={}", rows)
-                     : name == "columns"   ? fmt::format("columns={}", columns)
-                     : name == "bits"      ? fmt::format("bits={}", bits)
-                     : kind == Kind::table ? fmt::format("heads={}", heads)
-                                           : fmt::format("heads={}", isByHead ? "each" : "all"));
+    values.push_back(name == "block"     ? fmt::format("block={}", block)
+                     : name == "window"  ? fmt::format("window={}", window)
+                     : name == "global"  ? fmt::format("global={}", global)
+                     : name == "random"  ? fmt::format("random={}", randomTiles)
+                     : name == "stride"  ? fmt::format("stride={}", stride)
+                     : name == "summary" ? fmt::format("summary={}", summary)
+                     : name == "density" ? fmt::format("density={}", density)
+                     : name == "seed"    ? fmt::format("seed={}", *seed)
+                     : name == "rows"    ? fmt::format("rows={}", rows)
+                     : name == "columns" ? fmt::format("columns={}", columns)
+                     : name == "bits"    ? fmt::format("bits={}", bits)
+                     : kind == PatternKind::table
+                         ? fmt::format("heads={}", heads)
+                         : fmt::format("heads={}", isByHead ? "each" : "all"));
   }
   return fmt::format("{}({})", nameOf(kind), fmt::join(values, ","));
 }
@@ -348,7 +353,7 @@ public:
       : pattern(pattern), table(pattern.block, heads, queries, keys) {}
 
   BlockTable run() {
-    if (pattern.kind == Kind::table) readTable();
+    if (pattern.kind == PatternKind::table) readTable();
     else
       for (int64_t head = 0; head < table.heads; ++head)
         for (int64_t row = 0; row < table.rows; ++row) addRow(head, row);
@@ -385,13 +390,13 @@ private:
   void addRow(int64_t head, int64_t row) {
     const int64_t own = placeOf(row);
     switch (pattern.kind) {
-      case Kind::bigbird:
-      case Kind::longformer: return addWindowed(head, row, own);
-      case Kind::random: return addDrawn(head, row);
-      case Kind::table: return;
-      case Kind::strided:
-      case Kind::fixed:
-      case Kind::butterfly: break;
+      case PatternKind::bigbird:
+      case PatternKind::longformer: return addWindowed(head, row, own);
+      case PatternKind::random: return addDrawn(head, row);
+      case PatternKind::table: return;
+      case PatternKind::strided:
+      case PatternKind::fixed:
+      case PatternKind::butterfly: break;
     }
     for (int64_t column = 0; column < table.columns; ++column)
       if (isRegular(own, column)) table.add(head, row, column);
@@ -399,16 +404,16 @@ private:
 
   bool isRegular(int64_t own, int64_t column) const {
     const int64_t distance = own < column ? column - own : own - column;
-    if (pattern.kind == Kind::strided)
+    if (pattern.kind == PatternKind::strided)
       return distance < pattern.stride || distance % pattern.stride == 0;
-    if (pattern.kind == Kind::fixed)
+    if (pattern.kind == PatternKind::fixed)
       return floorDivided(own, pattern.stride) == column / pattern.stride ||
              column % pattern.stride >= pattern.stride - pattern.summary;
     return own >= 0 && std::popcount(uint64_t(own ^ column)) <= 1;
   }
 
   void addWindowed(int64_t head, int64_t row, int64_t own) {
-    const bool isBigbird = pattern.kind == Kind::bigbird;
+    const bool isBigbird = pattern.kind == PatternKind::bigbird;
     const int64_t last = isBigbird ? pattern.global / 2 : 0, first = pattern.global - last;
     if (own >= 0 && (own < first || own >= table.columns - last)) {
       for (int64_t column = 0; column < table.columns; ++column) table.add(head, row, column);
@@ -465,7 +470,7 @@ BlockTable BlockPattern::expand(int64_t ofHeads, int64_t queries, int64_t keys) 
     throw Error::badInput("{} x {} tiles of {}{}; a block mask has at most {}", rowsOfGraph,
                           columnsOfGraph, block,
                           isByHead ? fmt::format(" for each of {} heads", ofHeads) : "", mostTiles);
-  if (kind == Kind::table) {
+  if (kind == PatternKind::table) {
     if (rows != rowsOfGraph || columns != columnsOfGraph)
       throw Error::badInput(
           "a table of {} x {} tiles; {} queries and {} keys have {} x {} tiles of {}", rows,
@@ -482,7 +487,7 @@ BlockPattern BlockPattern::scaled(const Extents &from, const Extents &to) const 
   const int64_t wanted = std::min(fewTiles, ceilDivided(from.keys, block));
   BlockPattern other = *this;
   while (other.block > sizes.front() && columnsOf(other.block) < wanted) other.block /= 2;
-  if (kind != Kind::table) return other;
+  if (kind != PatternKind::table) return other;
   const BlockTable whole = expand(from.heads, from.queries, from.keys);
   const int64_t tables = isByHead ? to.heads : 1;
   BlockTable part(other.block, tables, to.queries, to.keys);
@@ -499,7 +504,7 @@ BlockPattern BlockPattern::scaled(const Extents &from, const Extents &to) const 
 std::vector<std::string> blockPatternWords() {
   std::vector<std::string> words;
   for (const auto &[kind, word] : kindWords)
-    if (kind != Kind::table) words.push_back(fmt::format("{}(..)", word));
+    if (kind != PatternKind::table) words.push_back(fmt::format("{}(..)", word));
   return words;
 }
 

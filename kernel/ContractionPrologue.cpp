@@ -2,6 +2,8 @@
 // they read.
 #include "kernel/ContractionPrologue.h"
 
+#include "kernel/Recognition.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,18 +15,11 @@ namespace {
 constexpr int64_t vectorElements =
     8;  // neighbours along k or along the outer axis that kernels take together
 
-std::string cannotStand(const BodyOp &op, std::string_view why) {
-  return fmt::format("'{}' {}", nameOf(op.kind), why);
-}
-template <typename List>
-bool holds(const List &list, typename List::value_type value) {
-  return std::ranges::find(list, value) != list.end();
-}
 bool isGlobalScaling(const BodyOp &op) { return op.kind == OpKind::globalScaling; }
 
-class Recognition {
+class PrologueRecognition {
 public:
-  Recognition(const Kernel &kernel, OpId contraction)
+  PrologueRecognition(const Kernel &kernel, OpId contraction)
       : kernel(kernel),
         op(kernel.body[contraction]),
         values(*contractionValues(kernel)),
@@ -208,7 +203,7 @@ private:
 Expected<std::optional<ContractionPrologue>, Reason> contractionPrologue(const Kernel &kernel) {
   const OpId contraction = contractionIndex(kernel).value();
   if (contraction == 0) return {};
-  return Recognition(kernel, contraction).answer();
+  return PrologueRecognition(kernel, contraction).answer();
 }
 
 std::string prologueRejection(const BodyOp &op) {

@@ -4,6 +4,7 @@
 #include "kernel/ConfigurationText.h"
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
+#include "kernel/Recognition.h"
 #include "kernel/ReduceKind.h"
 #include "kernel/UnusedTokens.h"
 
@@ -16,13 +17,9 @@
 namespace weft {
 namespace {
 
-std::string cannotStand(const BodyOp &op, std::string_view why) {
-  return fmt::format("'{}' {}", nameOf(op.kind), why);
-}
-
-class Recognition {
+class ContractionRecognition {
 public:
-  explicit Recognition(const Kernel &kernel) : kernel(kernel) {}
+  explicit ContractionRecognition(const Kernel &kernel) : kernel(kernel) {}
 
   Expected<ContractionRegion, Reason> answer() {
     std::string rejection = rejectionOfGemm();
@@ -574,7 +571,7 @@ std::string epilogueRejection(const BodyOp &op) {
 }
 
 Expected<ContractionRegion, Reason> contractionRegion(const Kernel &kernel) {
-  return Recognition(kernel).answer();
+  return ContractionRecognition(kernel).answer();
 }
 
 }  // namespace weft

@@ -14,6 +14,8 @@
 
 namespace weft {
 
+struct Family;  // kernel/Family.h
+
 struct Device {
   std::string name;          ///< "h200": the --device spelling
   std::string title;         ///< "NVIDIA H200 SXM"
@@ -30,8 +32,8 @@ struct Device {
   double fmaFlops = 0;       ///< flop/s of fp32 FMA units
   double launchSeconds = 0;  ///< cost of one kernel in a graph, beyond its work
   int64_t sharedMemoryPerBlock = 0;  ///< bytes, maximum dynamic
-  /// Kernel families that the caller took away (--no-library), by name.
-  std::set<std::string, std::less<>> familiesTakenAway;
+  /// Kernel families that the caller took away (--no-library).
+  std::set<const Family *> familiesTakenAway;
   /// Whether families may offer schedules whose launches need not leave the same bits each time
   /// (--deterministic off).
   bool mayBeNondeterministic = false;
@@ -41,7 +43,7 @@ struct Device {
   /// Whether no figure was measured on this device: it is known by data sheets alone, with what
   /// other devices lend (docs/extending.md).
   bool isFromDataSheet() const;
-  bool offers(std::string_view family) const { return !familiesTakenAway.contains(family); }
+  bool offers(const Family &family) const { return !familiesTakenAway.contains(&family); }
 };
 
 /// All embedded devices, sorted by name.

@@ -70,6 +70,8 @@ struct Family {
   bool listsEveryKnob = false;
   bool takesEpilogues = false;  ///< of contractions (kernel/ContractionRegion.h)
   bool takesPrologues = false;
+  /// Whether its epilogues may begin with a rotary embedding (ContractionRegion::rotary).
+  bool turnsPairs = false;
   bool takesAttention = false;  ///< fused attentions (kernel/AttentionRegion.h)
   /// Their backward passes (kernel/AttentionBackwardRegion.h).
   bool takesAttentionBackward = false;

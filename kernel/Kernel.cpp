@@ -48,6 +48,12 @@ int64_t Kernel::elements(ValueId value) const {
 
 int64_t Kernel::bytes(ValueId value) const { return elements(value) * sizeOf(values[value].dtype); }
 
+std::vector<int64_t> extentsOf(const Kernel &kernel, ValueId value) {
+  std::vector<int64_t> extents;
+  for (AxisId axis : kernel.values[value].axes) extents.push_back(kernel.axes[axis].extent);
+  return extents;
+}
+
 int64_t Kernel::necessaryBytes() const {
   int64_t sum = 0;
   for (ValueId value : inputs) sum += movedElements(*this, value) * sizeOf(values[value].dtype);

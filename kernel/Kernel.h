@@ -98,6 +98,9 @@ struct Kernel {
   bool operator==(const Kernel &) const = default;
 };
 
+/// In logical order.
+std::vector<int64_t> extentsOf(const Kernel &kernel, ValueId value);
+
 /// Throws Error(checkFailed) that names the first broken invariant.
 void verify(const Kernel &kernel);
 

@@ -8,15 +8,15 @@
 
 namespace weft {
 namespace {
-using Kind = ScheduleField::Kind;
+using FieldKind = ScheduleField::Kind;
 }
 
 std::string valueText(const ScheduleField &field, int value,
                       const std::function<std::string(int)> &axisName) {
   switch (field.kind) {
-    case Kind::integer: return fmt::to_string(value);
-    case Kind::axis: return value < 0 ? "-" : axisName(value);
-    case Kind::choice: return std::string(field.choices[size_t(value)]);
+    case FieldKind::integer: return fmt::to_string(value);
+    case FieldKind::axis: return value < 0 ? "-" : axisName(value);
+    case FieldKind::choice: return std::string(field.choices[size_t(value)]);
   }
   return "";
 }

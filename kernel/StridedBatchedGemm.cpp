@@ -13,12 +13,6 @@ bool runsAlong(const Kernel &kernel, ValueId value, AxisId axis) {
   return std::find(axes.begin(), axes.end(), axis) != axes.end();
 }
 
-std::vector<int64_t> extentsOf(const Kernel &kernel, ValueId value) {
-  std::vector<int64_t> extents;
-  for (AxisId axis : kernel.values[value].axes) extents.push_back(kernel.axes[axis].extent);
-  return extents;
-}
-
 /// One operand of a GEMM: where its elements lie.
 struct OperandStrides {
   const Kernel &kernel;

@@ -8,6 +8,8 @@
 #include "passes/Passes.h"
 #include "passes/SavedTensors.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -302,6 +304,12 @@ std::string writtenName(mlir::Value value) {
     return nameInLocation(argument.getLoc(), 0);
   return nameInLocation(value.getDefiningOp()->getLoc(),
                         mlir::cast<mlir::OpResult>(value).getResultNumber());
+}
+
+std::string described(mlir::Operation *op) {
+  const std::string kind = op->getName().stripDialect().str();
+  const std::string name = op->getNumResults() > 0 ? writtenName(op->getResult(0)) : "";
+  return name.empty() ? kind : fmt::format("{} '{}'", kind, name);
 }
 
 std::map<mlir::Operation *, std::string> entryPointsOf(mlir::Operation *graph) {

@@ -37,5 +37,7 @@ std::string identifier(llvm::StringRef text);
 
 /// The name a value was written with ("q"), sanitized to a C identifier; "" for numbered values.
 std::string writtenName(mlir::Value value);
+/// Of an op, for messages: "softmax 'alpha'", or its kind alone.
+std::string described(mlir::Operation *op);
 
 }  // namespace weft

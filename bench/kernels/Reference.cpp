@@ -6,12 +6,6 @@
 namespace weft::bench {
 namespace {
 
-std::vector<int64_t> extentsOf(const Kernel &kernel, ValueId value) {
-  std::vector<int64_t> extents;
-  for (AxisId axis : kernel.values[value].axes) extents.push_back(kernel.axes[axis].extent);
-  return extents;
-}
-
 /// Readers of the inputs, each where its layout puts an element.
 std::vector<reference::ElementReader> readersOf(const Case &subject,
                                                 const Configuration &configuration) {

@@ -18,12 +18,6 @@ Real larger(Real a, Real b) {
   return std::isnan(a) || a > b ? a : b;  // a NaN on either side wins
 }
 
-template <typename Visit>
-void forEachRow(const AxisView &view, Visit visit) {
-  for (int64_t o = 0; o < view.outer; ++o)
-    for (int64_t i = 0; i < view.inner; ++i) visit(o, i);
-}
-
 /// A copy of one row in the arithmetic type.
 template <typename Real>
 std::vector<Real> rowOf(const TensorValue &x, const AxisView &view, int64_t o, int64_t i) {

@@ -5,12 +5,6 @@
 namespace weft::reference {
 namespace {
 
-template <typename Visit>
-void forEachRow(const AxisView &view, Visit visit) {
-  for (int64_t o = 0; o < view.outer; ++o)
-    for (int64_t i = 0; i < view.inner; ++i) visit(o, i);
-}
-
 /// One row of g = dy * gamma and of the normalized values n, with their means.
 template <typename Real>
 struct Row {

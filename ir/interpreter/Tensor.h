@@ -27,7 +27,7 @@ namespace weft::reference {
 
 using Shape = std::vector<int64_t>;
 
-/// GemmProblem of the extents; 1 for rank 0.
+/// The product of the extents; 1 for rank 0.
 int64_t elementCount(std::span<const int64_t> shape);
 /// Row-major strides in elements.
 Shape stridesOf(std::span<const int64_t> shape);
@@ -44,6 +44,13 @@ struct AxisView {
   /// Row-major position of (o, e, i).
   int64_t at(int64_t o, int64_t e, int64_t i) const { return (o * extent + e) * inner + i; }
 };
+
+/// Visits every row: visit(o, i).
+template <typename Visit>
+void forEachRow(const AxisView &view, Visit visit) {
+  for (int64_t o = 0; o < view.outer; ++o)
+    for (int64_t i = 0; i < view.inner; ++i) visit(o, i);
+}
 
 /// The shape without the given axes.
 Shape withoutAxes(std::span<const int64_t> shape, std::span<const int64_t> axes);

@@ -16,8 +16,6 @@
 namespace weft::reference {
 namespace {
 
-constexpr double minusInfinity = -std::numeric_limits<double>::infinity();
-
 /// Device functions are a few ulp off and round their arguments on the way; +, -, *, / round once.
 constexpr double functionUlps = 8, arithmeticUlps = 4;
 

@@ -10,7 +10,6 @@
 namespace weft::reference {
 namespace {
 
-constexpr double minusInfinity = -std::numeric_limits<double>::infinity();
 /// Below this, fp32 loses relative precision (subnormals) and may flush to zero.
 constexpr double smallestNormal = 0x1p-126;
 

@@ -16,6 +16,7 @@
 #include <array>
 #include <functional>
 #include <initializer_list>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -26,6 +27,8 @@ class BlockTable;
 }
 
 namespace weft::reference {
+
+constexpr double minusInfinity = -std::numeric_limits<double>::infinity();
 
 /// A value in exact arithmetic, and the error that fp32 may make.
 struct Point {

@@ -53,7 +53,7 @@ struct Float8 {
   int fractionBits, bias;
   uint8_t infinity, notANumber;  ///< of positive sign; equal where there is no infinity
 };
-constexpr Float8 e4m3{3, 7, 0x7F, 0x7F}, e5m2{2, 15, 0x7C, 0x7F};
+constexpr Float8 e4m3Bits{3, 7, 0x7F, 0x7F}, e5m2Bits{2, 15, 0x7C, 0x7F};
 
 uint8_t float8Bits(const Float8 &format, double value) {
   const uint8_t sign = std::signbit(value) ? 0x80 : 0;
@@ -91,8 +91,8 @@ void storeElement(DType type, std::byte *at, double value) {
     case DType::bf16: return put(at, uint16_t(std::bit_cast<uint32_t>(float(value)) >> 16));
     case DType::i32: return put(at, int32_t(value));
     case DType::i1: return put(at, uint8_t(value));
-    case DType::f8e4m3: return put(at, float8Bits(e4m3, value));
-    case DType::f8e5m2: return put(at, float8Bits(e5m2, value));
+    case DType::f8e4m3: return put(at, float8Bits(e4m3Bits, value));
+    case DType::f8e5m2: return put(at, float8Bits(e5m2Bits, value));
   }
 }
 
@@ -105,8 +105,8 @@ double loadElement(DType type, const std::byte *at) {
     case DType::bf16: return std::bit_cast<float>(uint32_t(get<uint16_t>(at)) << 16);
     case DType::i32: return get<int32_t>(at);
     case DType::i1: return get<uint8_t>(at);
-    case DType::f8e4m3: return float8Value(e4m3, get<uint8_t>(at));
-    case DType::f8e5m2: return float8Value(e5m2, get<uint8_t>(at));
+    case DType::f8e4m3: return float8Value(e4m3Bits, get<uint8_t>(at));
+    case DType::f8e5m2: return float8Value(e5m2Bits, get<uint8_t>(at));
   }
   return std::numeric_limits<double>::quiet_NaN();
 }

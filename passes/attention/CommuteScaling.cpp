@@ -17,12 +17,6 @@ namespace weft {
 namespace {
 
 /// Kind and name of an op that reads something: "dropout 'kept'".
-std::string described(mlir::Operation *op) {
-  const std::string kind = op->getName().stripDialect().str();
-  const std::string name = op->getNumResults() > 0 ? writtenName(op->getResult(0)) : "";
-  return name.empty() ? kind : fmt::format("{} '{}'", kind, name);
-}
-
 /// A contraction and which of its operands the probabilities are.
 struct Reader {
   ContractOp contraction;

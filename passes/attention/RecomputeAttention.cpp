@@ -32,12 +32,6 @@ namespace weft {
 namespace {
 
 /// Kind and name of an op: "softmax_dx 'd_score'".
-std::string described(mlir::Operation *op) {
-  const std::string kind = op->getName().stripDialect().str();
-  const std::string name = op->getNumResults() > 0 ? writtenName(op->getResult(0)) : "";
-  return name.empty() ? kind : fmt::format("{} '{}'", kind, name);
-}
-
 int64_t elements(mlir::Value value) { return elementsOf(value.getType()); }
 
 constexpr int64_t anyTile = 64;  ///< of the decomposition on the way to the fold, which has none

@@ -157,7 +157,7 @@ std::string attentionFamiliesLeftOut(const Kernel &kernel, const Device &device)
   for (const Family *family : families()) {
     if (!family->takesAttention && !family->takesAttentionBackward) continue;
     const bool runs =
-        device.offers(family->name) &&
+        device.offers(*family) &&
         (!family->targetRejection ||
          family->targetRejection(kernel, family->defaults(), device.architecture).empty());
     const bool isOfPass = family->takesAttention ? bool(attentionRegion(kernel))
@@ -169,9 +169,9 @@ std::string attentionFamiliesLeftOut(const Kernel &kernel, const Device &device)
   }
   return "";
 }
-bool offersFusedAttention(const Device &device) {
+bool offersFamilyWith(bool Family::*property, const Device &device) {
   return std::ranges::any_of(families(), [&](const Family *family) {
-    return family->takesAttention && device.offers(family->name) &&
+    return family->*property && device.offers(*family) &&
            (!family->targetRejection ||
             family->targetRejection(Kernel{}, family->defaults(), device.architecture).empty());
   });

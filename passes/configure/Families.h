@@ -57,7 +57,8 @@ std::function<std::string(const Kernel &)> attentionBackwardRejections(const Dev
 /// Of a fused attention or its backward pass that a family takes: those that run on the device and
 /// are preferred to it, each with its reason not to. Empty if there is none, or none takes it.
 std::string attentionFamiliesLeftOut(const Kernel &kernel, const Device &device);
-/// Whether the device offers a family of fused attentions, whatever the kernel.
-bool offersFusedAttention(const Device &device);
+/// Whether the device offers a family of this property, as &Family::takesAttention, whatever the
+/// kernel.
+bool offersFamilyWith(bool Family::*property, const Device &device);
 
 }  // namespace weft

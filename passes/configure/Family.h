@@ -61,7 +61,6 @@ Configuration toConfiguration(const Kernel &kernel, const LayoutTuple &tuple, co
 
 /// Operand values: inputs, then outputs.
 std::vector<ValueId> operandValues(const Kernel &kernel);
-std::vector<int64_t> extentsOf(const Kernel &kernel, ValueId value);
 
 /// Dimensions with extent above 1 of which every order is told apart; tensors of transformer layers
 /// have at most 5.

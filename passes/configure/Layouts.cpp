@@ -11,12 +11,6 @@ std::vector<ValueId> operandValues(const Kernel &kernel) {
   return values;
 }
 
-std::vector<int64_t> extentsOf(const Kernel &kernel, ValueId value) {
-  std::vector<int64_t> extents;
-  for (AxisId axis : kernel.values[value].axes) extents.push_back(kernel.axes[axis].extent);
-  return extents;
-}
-
 Layout normalized(const Layout &layout, const std::vector<int64_t> &extents) {
   Layout result = layout;
   std::stable_partition(result.order.begin(), result.order.end(),

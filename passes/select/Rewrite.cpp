@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 
 namespace weft {
 namespace {
@@ -46,7 +45,7 @@ Rewrite parseRewrite(std::string_view text) {
 
 std::vector<std::string> textsOf(const std::vector<Rewrite> &rewrites) {
   std::vector<std::string> all;
-  std::ranges::transform(rewrites, std::back_inserter(all), text);
+  for (const Rewrite &rewrite : rewrites) all.push_back(text(rewrite));
   return all;
 }
 

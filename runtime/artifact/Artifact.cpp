@@ -20,7 +20,6 @@ using nlohmann::json;
 
 namespace {
 
-constexpr const char *planFile = "plan.json";
 constexpr const char *graphFile = "graph.mlir";
 constexpr const char *reportFile = "report.json";
 constexpr std::string_view kernelsFolder = "kernels/";

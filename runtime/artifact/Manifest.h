@@ -25,6 +25,7 @@
 
 namespace weft::runtime {
 
+inline constexpr const char *planFile = "plan.json";
 inline constexpr const char *manifestFile = "manifest.json";
 
 struct Manifest {

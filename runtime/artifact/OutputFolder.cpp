@@ -24,8 +24,6 @@ using nlohmann::json;
 
 namespace {
 
-constexpr const char *planFile = "plan.json";
-
 /// "out/" and "." have a last component too: the folder that is replaced as a whole.
 fs::path normalized(const fs::path &folder) {
   const fs::path absolute = fs::absolute(folder).lexically_normal();

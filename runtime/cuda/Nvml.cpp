@@ -15,8 +15,8 @@ namespace weft::runtime {
 
 namespace {
 
-constexpr int success = 0;
-enum Clock : int { smClock = 1, memoryClock = 2 };
+constexpr int nvmlSuccess = 0;
+enum ClockType : int { smClock = 1, memoryClock = 2 };
 constexpr int gpuTemperature = 0;
 
 struct Library {
@@ -45,7 +45,7 @@ struct Library {
         find("nvmlDeviceGetTemperature", temperature);
     find("nvmlDeviceGetCurrentClocksThrottleReasons", throttling);
     if (!problem.empty()) return;
-    if (const int result = initialize(); result != success)
+    if (const int result = initialize(); result != nvmlSuccess)
       problem = fmt::format("NVML does not start: {}", errorText(result));
   }
 
@@ -75,7 +75,8 @@ std::string spelledUuid(std::string_view digits) {
 template <typename Value, typename... Arguments>
 std::optional<Value> ask(int (*function)(void *, Arguments...), void *device, auto... arguments) {
   Value value = 0;
-  return function(device, arguments..., &value) == success ? std::optional(value) : std::nullopt;
+  return function(device, arguments..., &value) == nvmlSuccess ? std::optional(value)
+                                                               : std::nullopt;
 }
 
 std::optional<int> asInt(std::optional<unsigned> value) {
@@ -124,9 +125,9 @@ std::string describeThrottling(uint64_t reasons) {
 GpuMonitor::GpuMonitor(std::string_view uuid) : problemText(library().problem) {
   if (!problemText.empty()) return;
   char text[96] = {};
-  if (library().driverVersion(text, sizeof(text) - 1) == success) driverText = text;
+  if (library().driverVersion(text, sizeof(text) - 1) == nvmlSuccess) driverText = text;
   if (const int result = library().deviceByUuid(spelledUuid(uuid).c_str(), &device);
-      result != success)
+      result != nvmlSuccess)
     problemText = fmt::format("NVML does not list GPU {}: {}", uuid, library().errorText(result));
 }
 

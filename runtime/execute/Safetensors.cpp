@@ -57,7 +57,7 @@ std::string shapeText(const std::vector<int64_t> &shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-/// GemmProblem of the extents and the element's bytes; -1 where an extent is negative or it does
+/// The product of the extents and the element's bytes; -1 where an extent is negative or it does
 /// not fit.
 int64_t bytesOf(const std::vector<int64_t> &shape, int64_t elementBytes) {
   int64_t bytes = elementBytes;

@@ -20,12 +20,6 @@ using Place = std::vector<int64_t>;
 /// Terms that all points together may sum where no two of them share a row.
 constexpr int64_t termsPerOutput = 1 << 24;
 
-std::vector<int64_t> extentsOf(const Kernel &kernel, ValueId value) {
-  std::vector<int64_t> extents;
-  for (AxisId axis : kernel.values[value].axes) extents.push_back(kernel.axes[axis].extent);
-  return extents;
-}
-
 /// Elements that one element of the output depends on, other than those of the row that it lies in.
 int64_t termsOfPoint(const Kernel &kernel, const std::vector<AxisId> &axes) {
   int64_t terms = 1;

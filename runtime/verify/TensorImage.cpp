@@ -8,16 +8,6 @@
 #include <thread>
 
 namespace weft::runtime {
-namespace {
-
-std::vector<int64_t> extentsOf(const Kernel &kernel, ValueId value) {
-  std::vector<int64_t> extents;
-  for (AxisId axis : kernel.values[value].axes) extents.push_back(kernel.axes[axis].extent);
-  return extents;
-}
-
-}  // namespace
-
 TensorImage::TensorImage(DType dtype, std::vector<int64_t> extentsGiven,
                          std::vector<int64_t> stridesGiven, int64_t offset)
     : dtype(dtype),

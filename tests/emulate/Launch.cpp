@@ -14,12 +14,6 @@
 namespace weft::emulate {
 namespace {
 
-std::vector<int64_t> extentsOf(const Kernel &kernel, ValueId value) {
-  std::vector<int64_t> extents;
-  for (AxisId axis : kernel.values[value].axes) extents.push_back(kernel.axes[axis].extent);
-  return extents;
-}
-
 /// A tensor in memory, in one layout.
 class StoredTensor {
 public:

@@ -1,7 +1,6 @@
 // Import and proposals of one compilation; see Compilation.h.
 #include "tools/driver/Compilation.h"
 
-#include "codegen/Targets.h"
 #include "ir/Weft.h"
 #include "kernel/Error.h"
 #include "kernel/LayerNames.h"
@@ -510,11 +509,10 @@ std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant,
         asked.pipeline);
   // Chunks and slices are of stored scores: whoever asks for a number of them asks for a plan that
   // has some.
-  options.canFuseAttention =
-      asked.chunks <= 1 && asked.slices() <= 1 && offersFusedAttention(prices->device());
+  options.canFuseAttention = asked.chunks <= 1 && asked.slices() <= 1 &&
+                             offersFamilyWith(&Family::takesAttention, prices->device());
   options.canFuseAttentionBackward = bool(attentionBackwardRejection);
-  options.canTurnBehindGemm =
-      prices->device().offers("gemm-sm90") && codegen::hasWgmma(prices->device().architecture);
+  options.canTurnBehindGemm = offersFamilyWith(&Family::turnsPairs, prices->device());
   options.recompute = choosesRecomputed ? RecomputeChoice::automatic : RecomputeChoice::none;
   // Weights that change every step are not packed at load: to stack them is a copy a step.
   if (!modelFlags.optimizer.empty() && options.stacking == StackingChoice::automatic)

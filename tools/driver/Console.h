@@ -31,6 +31,8 @@ public:
   using TextTable::TextTable;
   std::string print(size_t width = resultColumns()) const;
 };
+/// How a column stands in its table; broken: text that goes on in the next line.
+constexpr auto left = Table::Align::left, right = Table::Align::right, broken = Table::Align::text;
 
 /// Terminal emphasis, off in pipes and under NO_COLOR.
 std::string emphasized(const std::string &text);

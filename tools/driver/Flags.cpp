@@ -550,7 +550,7 @@ Device TargetFlags::device() const {
   Device device = findDevice(deviceName);
   device.mayBeNondeterministic = deterministic == "off";
   for (const Family *family : families())
-    if (noLibrary && family->isLibrary) device.familiesTakenAway.emplace(family->name);
+    if (noLibrary && family->isLibrary) device.familiesTakenAway.insert(family);
   return device;
 }
 

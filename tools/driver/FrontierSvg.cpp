@@ -31,7 +31,7 @@ std::string textAt(double x, double y, const std::string &text, const char *attr
 }
 
 /// Values to pixels, from `first` at `begin` to `last` at `end`.
-struct Axis {
+struct PixelAxis {
   double first = 0, last = 1, begin = 0, end = 1;
   double at(double value) const { return begin + (end - begin) * (value - first) / (last - first); }
   /// Round values, about five of them.
@@ -45,13 +45,13 @@ struct Axis {
   }
 };
 
-Axis axisOf(double least, double most, double begin, double end) {
+PixelAxis axisOf(double least, double most, double begin, double end) {
   const double margin = most > least ? 0.06 * (most - least) : std::max(0.5 * most, 1e-9);
   return {
       .first = std::max(0.0, least - margin), .last = most + margin, .begin = begin, .end = end};
 }
 
-std::string grid(const Axis &across, const Axis &up) {
+std::string grid(const PixelAxis &across, const PixelAxis &up) {
   std::string text;
   for (const double value : across.ticks()) {
     const double x = across.at(value);
@@ -72,7 +72,8 @@ std::string grid(const Axis &across, const Axis &up) {
 }
 
 /// With more memory the time falls at each point of the frontier, and not between two.
-std::string steps(const std::vector<FrontierMark> &kept, const Axis &across, const Axis &up) {
+std::string steps(const std::vector<FrontierMark> &kept, const PixelAxis &across,
+                  const PixelAxis &up) {
   std::string path;
   for (size_t index = 0; index < kept.size(); ++index) {
     const double x = across.at(double(kept[index].workspaceBytes)), y = up.at(kept[index].seconds);
@@ -82,7 +83,7 @@ std::string steps(const std::vector<FrontierMark> &kept, const Axis &across, con
   return fmt::format("<path class=\"frontier\" d=\"{} H{:.1f}\"/>\n", path, across.end);
 }
 
-std::string dot(const FrontierMark &mark, const Axis &across, const Axis &up) {
+std::string dot(const FrontierMark &mark, const PixelAxis &across, const PixelAxis &up) {
   return fmt::format("<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"/>\n",
                      mark.isUndominated ? "kept" : "plan", across.at(double(mark.workspaceBytes)),
                      up.at(mark.seconds), mark.isUndominated ? 5 : 3);
@@ -109,9 +110,10 @@ std::string drawFrontier(const std::vector<FrontierMark> &marks, const std::stri
   const auto [leastBytes, mostBytes] =
       std::ranges::minmax(marks, {}, &FrontierMark::workspaceBytes);
   const auto [fastest, slowest] = std::ranges::minmax(marks, {}, &FrontierMark::seconds);
-  const Axis across = axisOf(double(leastBytes.workspaceBytes), double(mostBytes.workspaceBytes),
+  const PixelAxis across =
+                      axisOf(double(leastBytes.workspaceBytes), double(mostBytes.workspaceBytes),
                              leftMargin, leftMargin + plotWidth),
-             up = axisOf(fastest.seconds, slowest.seconds, bottom, top);
+                  up = axisOf(fastest.seconds, slowest.seconds, bottom, top);
   std::vector<FrontierMark> kept;
   text += grid(across, up);
   for (const FrontierMark &mark : marks) {

@@ -12,7 +12,7 @@
 namespace weft::driver {
 namespace {
 
-int64_t bytesOf(const PlanTensor &tensor) {
+int64_t bytesOfElements(const PlanTensor &tensor) {
   int64_t bytes = sizeOf(tensor.dtype);
   for (const int64_t extent : tensor.extents) bytes *= extent;
   return bytes;
@@ -57,10 +57,10 @@ void checkHeader(const Plan &plan, const std::string &where) {
     throw Error::badInput("{}: dtype is \"{}\", but argument '{}' is {}", where, nameOf(plan.dtype),
                           argument->name, nameOf(argument->dtype));
   for (const PlanTensor &tensor : plan.tensors)
-    if (tensor.bytes != bytesOf(tensor))
+    if (tensor.bytes != bytesOfElements(tensor))
       throw Error::badInput("{}: tensor '{}' has {} bytes, but its extents and dtype {} make {}",
                             where, tensor.name, tensor.bytes, nameOf(tensor.dtype),
-                            bytesOf(tensor));
+                            bytesOfElements(tensor));
 }
 
 void checkUnedited(const Plan &plan, const PlannedKernels &planned, const std::string &where) {

@@ -187,9 +187,9 @@ Layouts layoutsOf(const Side &side, const std::vector<PairedKernel> &kernels) {
   return layouts;
 }
 
-std::vector<LayoutChange> layoutChanges(const KernelGroup &group, const Side &before,
-                                        const Side &after) {
-  std::vector<LayoutChange> changes;
+std::vector<LayoutDifference> layoutChanges(const KernelGroup &group, const Side &before,
+                                            const Side &after) {
+  std::vector<LayoutDifference> changes;
   const Layouts old = layoutsOf(before, group.before), now = layoutsOf(after, group.after);
   for (const auto &[tensor, layouts] : old) {
     const auto other = now.find(tensor);
@@ -265,16 +265,18 @@ std::vector<Decision> decisionsOf(const KernelGroup &group, const Side &before, 
                      after.artifact.plan.kernels[size_t(now.kernels.front())].textHash;
     }
     add(chunks, chunksDiffer);
-    add(pin, std::ranges::any_of(group.layouts, &LayoutChange::isPinned));
-    add(layout, std::ranges::any_of(group.layouts,
-                                    [](const LayoutChange &change) { return !change.isPinned; }));
+    add(pin, std::ranges::any_of(group.layouts, &LayoutDifference::isPinned));
+    add(layout, std::ranges::any_of(group.layouts, [](const LayoutDifference &change) {
+          return !change.isPinned;
+        }));
     add(schedule, scheduleDiffers);
     add(edit, isEdit);
     add(text, textDiffers && why.empty() && sameGraph && sameDevice);
   } else {
-    add(pin, std::ranges::any_of(group.layouts, &LayoutChange::isPinned));
-    add(layout, std::ranges::any_of(group.layouts,
-                                    [](const LayoutChange &change) { return !change.isPinned; }));
+    add(pin, std::ranges::any_of(group.layouts, &LayoutDifference::isPinned));
+    add(layout, std::ranges::any_of(group.layouts, [](const LayoutDifference &change) {
+          return !change.isPinned;
+        }));
   }
   const bool pricesDiffer =
       group.secondsBefore() != group.secondsAfter() || group.bytesBefore() != group.bytesAfter();

@@ -38,7 +38,7 @@ struct PairedKernel {
   bool isUntold = false;  ///< its artifact has no manifest: what its time is of is not known
 };
 
-struct LayoutChange {
+struct LayoutDifference {
   std::string tensor, before, after;  ///< layouts that the plans store it in, "phbj"; several
                                       ///< joined by " "; "-": not stored
   bool isPinned = false;              ///< in one of the plans, by the caller or by --pin
@@ -64,7 +64,7 @@ std::string_view nameOf(Decision decision);
 struct KernelGroup {
   std::string computes;  ///< names of the values that leave the group, or of its last op
   std::vector<PairedKernel> before, after;
-  std::vector<LayoutChange> layouts;
+  std::vector<LayoutDifference> layouts;
   std::vector<Decision> why;  ///< empty: nothing differs
   double secondsBefore() const;
   double secondsAfter() const;

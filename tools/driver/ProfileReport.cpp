@@ -95,10 +95,10 @@ ProfileReport reportOf(const ProfileSpace &space, const Profile &profile) {
 }
 
 std::string print(const ProfileReport &report) {
-  Table table({{"rank correlation of model and measurement", Table::Align::left},
-               {"measurements", Table::Align::right},
-               {"overall", Table::Align::right},
-               {"within a kernel", Table::Align::right}});
+  Table table({{"rank correlation of model and measurement", left},
+               {"measurements", right},
+               {"overall", right},
+               {"within a kernel", right}});
   for (const FamilyCorrelation &family : report.families)
     table.addRow({family.family, formatCount(int64_t(family.measurements)),
                   printCorrelation(family.overall), printCorrelation(family.perKernel)});
@@ -131,11 +131,11 @@ std::string describe(const ProfileSpace &space, bool eachKernel) {
       formatCount(int64_t(space.items.size())), formatCount(int64_t(space.duplicates)),
       space.gemms.size());
   if (!eachKernel) return text;
-  Table table({{"kernel", Table::Align::left},
-               {"legal", Table::Align::right},
-               {"layouts", Table::Align::right},
-               {"kept", Table::Align::right},
-               {"measured", Table::Align::right}});
+  Table table({{"kernel", left},
+               {"legal", right},
+               {"layouts", right},
+               {"kept", right},
+               {"measured", right}});
   for (const decision::ProfileKernelSpace &kernel : space.kernels)
     table.addRow({kernel.name, fmt::format("{:.3g}", kernel.legal),
                   formatCount(int64_t(kernel.combinations)), formatCount(int64_t(kernel.layouts)),

@@ -47,7 +47,7 @@ std::string describeKnobs(const Kernel &, const Knobs &any) {
 }
 
 Expected<ConfigurationSpace, Reason> spaceOf(const Kernel &kernel, const Device &device) {
-  if (!device.offers(sm80AttentionBackwardFamily.name)) return rejected("it is switched off");
+  if (!device.offers(sm80AttentionBackwardFamily)) return rejected("it is switched off");
   if (!codegen::hasMmaSync(device.architecture))
     return rejected(
         fmt::format("{} has no asynchronous copies and mma.sync as this family "

@@ -117,7 +117,7 @@ std::string describeKnobs(const Kernel &, const Knobs &any) {
 }
 
 Expected<ConfigurationSpace, Reason> spaceOf(const Kernel &kernel, const Device &device) {
-  if (!device.offers(sm90AttentionBackwardFamily.name)) return rejected("it is switched off");
+  if (!device.offers(sm90AttentionBackwardFamily)) return rejected("it is switched off");
   if (!codegen::hasWgmma(device.architecture))
     return rejected(fmt::format("{} has no WGMMA", device.architecture));
   const Expected<AttentionBackwardRegion, Reason> recognised = attentionBackwardRegion(kernel);

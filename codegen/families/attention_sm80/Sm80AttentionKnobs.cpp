@@ -77,7 +77,7 @@ std::string kernelRejection(const Kernel &kernel, const AttentionRegion &region,
 }
 
 Expected<ConfigurationSpace, Reason> spaceOf(const Kernel &kernel, const Device &device) {
-  if (!device.offers(sm80AttentionFamily.name)) return rejected("it is switched off");
+  if (!device.offers(sm80AttentionFamily)) return rejected("it is switched off");
   if (!codegen::hasMmaSync(device.architecture))
     return rejected(
         fmt::format("{} has no asynchronous copies and mma.sync as this family "
@@ -110,7 +110,7 @@ Expected<ConfigurationSpace, Reason> spaceOf(const Kernel &kernel, const Device 
     // where price decides.
     const Sm80ScoreNeeds needs = sm80ScoreNeeds(kernel, region, *problem);
     const bool isOther = codegen::hasWgmma(device.architecture) && !region.readsTf32 &&
-                         needs.gatheredTables == 0 && device.offers(sm90AttentionFamily.name) &&
+                         needs.gatheredTables == 0 && device.offers(sm90AttentionFamily) &&
                          sm90AttentionLayoutRejection(*problem).empty() &&
                          !sm90AttentionTileChoices(*problem, scoreNeeds(kernel, region, *problem),
                                                    device.multiprocessors)

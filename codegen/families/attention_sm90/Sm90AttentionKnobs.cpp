@@ -128,7 +128,7 @@ std::string kernelRejection(const Kernel &kernel, const AttentionRegion &region,
 }
 
 Expected<ConfigurationSpace, Reason> spaceOf(const Kernel &kernel, const Device &device) {
-  if (!device.offers(sm90AttentionFamily.name)) return rejected("it is switched off");
+  if (!device.offers(sm90AttentionFamily)) return rejected("it is switched off");
   if (!codegen::hasWgmma(device.architecture))
     return rejected(fmt::format("{} has no WGMMA", device.architecture));
   const Expected<AttentionRegion, Reason> recognised = attentionRegion(kernel);

@@ -71,7 +71,7 @@ Cost sm80Cost(const Kernel &kernel, const Configuration &configuration, const Sm
             .bytesMoved = int64_t(necessary),
             .bound = memorySeconds > tensorSeconds ? Bound::memory : Bound::tensor};
   if (device.launchSeconds > busySeconds) cost.bound = Bound::launch;
-  if (device.offers(libraryFamily.name)) {
+  if (device.offers(libraryFamily)) {
     // While unmeasured, nothing hides what an epilogue reads and stores.
     const Cost library = libraryCostOfGemm(kernel, configuration, device);
     const bool isLast = *contractionIndex(kernel) + 1 == std::ssize(kernel.body);

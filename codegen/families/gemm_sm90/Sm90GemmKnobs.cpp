@@ -172,6 +172,7 @@ const Family sm90GemmFamily = {
     .isGemm = true,
     .takesEpilogues = true,
     .takesPrologues = true,
+    .turnsPairs = true,
     .schedule = sm90GemmFields,
     .defaults = defaultKnobs<Sm90GemmKnobs>,
     .compare = compareKnobs<Sm90GemmKnobs>,

@@ -15,8 +15,8 @@
 namespace weft {
 namespace {
 
-/// Of a GEMM's k-tiles, as the kernel counts them.
-constexpr int64_t mostElements = std::numeric_limits<int32_t>::max() - 512;
+/// Of a GEMM, as the kernel counts them.
+constexpr int64_t mostKTiles = std::numeric_limits<int32_t>::max() - 512;
 
 /// Accumulators of other blocks of the cluster, in fp32: a block stores every n-th subtile of 64
 /// x 64 of each working consumer.
@@ -95,8 +95,8 @@ std::string streamKRejection(const GemmProblem &gemm, const Sm90GemmKnobs &knobs
   if (kTiles < fewestKTiles * knobs.blocks)
     return fmt::format("stream-K runs of {} k-tiles for {} blocks; each takes {} at least", kTiles,
                        knobs.blocks, fewestKTiles);
-  if (kTiles > mostElements)
-    return fmt::format("stream-K runs of {} k-tiles; the limit is {}", kTiles, mostElements);
+  if (kTiles > mostKTiles)
+    return fmt::format("stream-K runs of {} k-tiles; the limit is {}", kTiles, mostKTiles);
   if (const int64_t bytes = streamKBytes(gemm, knobs); bytes > streamKPartialsLimit)
     return fmt::format(
         "{} bytes of accumulators of tiles that blocks share; a kernel keeps {} for itself: take "

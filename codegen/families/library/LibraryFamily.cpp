@@ -30,7 +30,7 @@ namespace weft {
 
 Expected<ConfigurationSpace, Reason> librarySpace(const Kernel &kernel, const Device &device) {
   if (!contractionValues(kernel)) return rejected(contractionRejection(kernel));
-  if (!device.offers(libraryFamily.name)) return rejected("library GEMMs are switched off");
+  if (!device.offers(libraryFamily)) return rejected("library GEMMs are switched off");
   const Expected<LibraryForm, Reason> form = libraryForm(kernel);
   if (!form) return rejected(form.error().text);
   ConfigurationSpace space{.family = &libraryFamily, .knobs = {LibraryKnobs{}}};

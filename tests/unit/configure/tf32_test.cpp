@@ -32,17 +32,17 @@ using namespace weft::samples;
 
 namespace {
 
-const Device &h200() { return findDevice("h200"); }
+const Device &ofH200() { return findDevice("h200"); }
 
 template <typename Family>
-std::vector<Configuration> ofFamily(const Kernel &kernel, const Device &device = h200()) {
+std::vector<Configuration> ofFamily(const Kernel &kernel, const Device &device = ofH200()) {
   std::vector<Configuration> result;
   for (const Configuration &configuration : enumerate(kernel, device).legal)
     if (configuration.knobs.is<Family>()) result.push_back(configuration);
   return result;
 }
 
-std::string exclusion(const Kernel &kernel, const char *family, const Device &device = h200()) {
+std::string exclusion(const Kernel &kernel, const char *family, const Device &device = ofH200()) {
   for (const Exclusion &excluded : enumerate(kernel, device).excluded)
     if (excluded.family == family) return excluded.reason;
   return "";
@@ -55,7 +55,7 @@ Configuration rowMajorGemm(const Knobs &knobs) {
 double bestMicroseconds(const Kernel &kernel) {
   double best = 1e9;
   for (const Configuration &one : ofFamily<Sm90GemmKnobs>(kernel))
-    best = std::min(best, 1e6 * analyticCostModel(h200())->cost(kernel, one).seconds);
+    best = std::min(best, 1e6 * analyticCostModel(ofH200())->cost(kernel, one).seconds);
   return best;
 }
 
@@ -159,7 +159,7 @@ TEST_CASE("why other products of f32 have none there") {
         "operand B is not contiguous along k; WGMMA takes tf32 in no other order");
   CHECK_THROWS_WITH(codegen::emit(kernel, outer, "sm_90a"),
                     Catch::Contains("operand B is not contiguous along k"));
-  Device unknown = h200();
+  Device unknown = ofH200();
   unknown.tensorFlops.erase(DType::tf32);
   CHECK(exclusion(kernel, "gemm-sm90", unknown) == "h200 names no flop rate of GEMMs of tf32");
   for (const Configuration &one : nonEmpty(ofFamily<Sm90GemmKnobs>(kernel)))
@@ -195,10 +195,10 @@ TEST_CASE("tf32 takes twice the time of halves, and a fraction of that of f32") 
                                        "bnk", "bmn"),
                tf32 = tf32Gemm(square);
   CHECK(bestMicroseconds(tf32) == Approx(2 * bestMicroseconds(halves)).epsilon(0.1));
-  CHECK(peakFlops(tf32, h200()) == h200().tensorFlops.at(DType::tf32));
-  CHECK(peakFlops(fullGemm(square), h200()) == h200().fmaFlops);
+  CHECK(peakFlops(tf32, ofH200()) == ofH200().tensorFlops.at(DType::tf32));
+  CHECK(peakFlops(fullGemm(square), ofH200()) == ofH200().fmaFlops);
   const auto library = [](const Kernel &kernel) {
-    return analyticCostModel(h200())->cost(kernel, rowMajorGemm(LibraryKnobs{}));
+    return analyticCostModel(ofH200())->cost(kernel, rowMajorGemm(LibraryKnobs{}));
   };
   CHECK(library(tf32).seconds < library(fullGemm(square)).seconds / 3);
   CHECK(library(tf32).bound == Bound::tensor);

@@ -13,12 +13,12 @@ using namespace weft::samples;
 
 namespace {
 
-const std::map<char, int64_t> extents = {{'b', 2}, {'h', 3}, {'g', 4}, {'j', 6}, {'k', 10},
-                                         {'p', 8}, {'w', 5}, {'o', 1}, {'r', 7}};
+const std::map<char, int64_t> attentionExtents = {{'b', 2}, {'h', 3}, {'g', 4}, {'j', 6}, {'k', 10},
+                                                  {'p', 8}, {'w', 5}, {'o', 1}, {'r', 7}};
 
 /// Scores of q and k, to be continued. What score ops read must be added before the first op.
 struct Attention {
-  KernelBuilder builder{"attention", extents};
+  KernelBuilder builder{"attention", attentionExtents};
   std::string lettersOfScores, lettersOfOutput;
   char key = 'k';
   int q = -1, k = -1, v = -1, scores = -1, output = -1, logSums = -1;
@@ -69,7 +69,7 @@ struct Attention {
     return logSums;
   }
   AxisId axis(char letter) const {
-    return int(std::distance(extents.begin(), extents.find(letter)));
+    return int(std::distance(attentionExtents.begin(), attentionExtents.find(letter)));
   }
 };
 
@@ -196,7 +196,7 @@ TEST_CASE("axes of one element have roles, and several axes may be summed over")
 }
 
 TEST_CASE("operands stand in any place among the inputs") {
-  KernelBuilder builder("attention", extents);
+  KernelBuilder builder("attention", attentionExtents);
   const int v = builder.input("v", "bkw"), bias = builder.input("bias", "jk"),
             k = builder.input("k", "bkp"), q = builder.input("q", "bjp");
   const int scores =
@@ -216,7 +216,7 @@ TEST_CASE("a fused attention is no GEMM with an epilogue, and says why") {
   a.fold(a.contract());
   CHECK(reasonOf(contractionRegion(a.builder.build({a.output}))) ==
         "'online_softmax_contract' is of class contraction; an epilogue is element-wise");
-  KernelBuilder alone("fold", extents);
+  KernelBuilder alone("fold", attentionExtents);
   const int scores = alone.input("scores", "bjk"), v = alone.input("v", "bkw");
   const int output = alone.op("online_softmax_contract", OperatorClass::contraction, {scores, v},
                               "output", "bjw", "k");
@@ -238,7 +238,7 @@ TEST_CASE("bodies that are no attention say why") {
           "'relu' follows 'online_softmax_contract', which ends an attention");
   }
   {
-    KernelBuilder builder("attention", extents);
+    KernelBuilder builder("attention", attentionExtents);
     const int x = builder.input("x", "bjp"), v = builder.input("v", "bjw");
     const int scores =
         builder.op("contract", OperatorClass::contraction, {x, x}, "scores", "bj", "p");
@@ -272,7 +272,7 @@ TEST_CASE("score ops that no attention takes say why") {
           const int turned =
               a.builder.op("rotary", OperatorClass::elementwise, {a.scores}, "turned", "bhjk");
           a.builder.last().expression = rotaryExpression(
-              {.dimension = 3, .position = 2, .rank = 4, .extent = extents.at('k')});
+              {.dimension = 3, .position = 2, .rank = 4, .extent = attentionExtents.at('k')});
           return turned;
         }) == "'rotary' reads at other coordinates than the element's");
   CHECK(rejectionWith([](Attention &a, int table) {
@@ -394,7 +394,7 @@ TEST_CASE("scores that are stored, and results that are not, say why") {
 
 TEST_CASE("axes without a role say which tensors have them") {
   {
-    KernelBuilder builder("attention", extents);
+    KernelBuilder builder("attention", attentionExtents);
     const int q = builder.input("q", "bhjp"), k = builder.input("k", "bhkp"),
               v = builder.input("v", "bkw");
     const int scores =
@@ -427,7 +427,7 @@ TEST_CASE("axes without a role say which tensors have them") {
 
 TEST_CASE("values that the contraction reads, too, and operands that the kernel computes") {
   {
-    KernelBuilder builder("attention", extents);
+    KernelBuilder builder("attention", attentionExtents);
     const int q = builder.input("q", "bjp"), k = builder.input("k", "bkp");
     const int scores =
         builder.op("contract", OperatorClass::contraction, {q, k}, "scores", "bjk", "p");
@@ -446,7 +446,7 @@ TEST_CASE("values that the contraction reads, too, and operands that the kernel 
           "'online_softmax_contract' reads values 'scores', which the kernel computes");
   }
   {
-    KernelBuilder builder("attention", extents);
+    KernelBuilder builder("attention", attentionExtents);
     const int x = builder.input("x", "bjp"), k = builder.input("k", "bkp"),
               v = builder.input("v", "bkw");
     const int q = builder.op("tanh", OperatorClass::elementwise, {x}, "q", "bjp");

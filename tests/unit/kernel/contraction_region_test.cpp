@@ -16,12 +16,12 @@ using namespace weft::samples;
 
 namespace {
 
-const std::map<char, int64_t> extents = {{'b', 2}, {'j', 6}, {'i', 16}, {'u', 10},
-                                         {'h', 3}, {'o', 1}, {'r', 4}};
+const std::map<char, int64_t> projectionExtents = {{'b', 2}, {'j', 6}, {'i', 16}, {'u', 10},
+                                                   {'h', 3}, {'o', 1}, {'r', 4}};
 
 /// c[b,j,u] = x[b,j,i] w[i,u], to be continued.
 struct Projection {
-  KernelBuilder builder{"projection", extents};
+  KernelBuilder builder{"projection", projectionExtents};
   int x, w, c = -1;
 
   /// What the epilogue reads must be added before the first op.
@@ -132,7 +132,7 @@ TEST_CASE("the GEMM itself may be stored; results may lie in another logical ord
 }
 
 TEST_CASE("operands stand in any place among the inputs") {
-  KernelBuilder builder("projection", extents);
+  KernelBuilder builder("projection", projectionExtents);
   const int bias = builder.input("bias", "u"), w = builder.input("w", "iu"),
             x = builder.input("x", "bji");
   const int c = builder.op("contract", OperatorClass::contraction, {x, w}, "c", "bju", "i");
@@ -333,7 +333,7 @@ TEST_CASE("sums that are no part of a region say why") {
           "'reduce' does not depend on the contraction's result");
   }
   {
-    KernelBuilder builder("scores", extents);
+    KernelBuilder builder("scores", projectionExtents);
     const int q = builder.input("q", "hji"), k = builder.input("k", "hui");
     const int c = builder.op("contract", OperatorClass::contraction, {q, k}, "c", "hju", "i");
     const int total = builder.op("reduce", OperatorClass::normalization, {c}, "total", "u", "hj");

@@ -14,7 +14,7 @@ namespace {
 using Words = std::vector<std::string>;
 
 /// The text of the error that parsing throws, which must be bad input, or "no error".
-std::string errorOf(const Words &words) {
+std::string formError(const Words &words) {
   try {
     parseScoreForm(words);
   } catch (const Error &error) {
@@ -41,18 +41,18 @@ TEST_CASE("words of a score form in any order, and its text") {
 }
 
 TEST_CASE("words that are no score form") {
-  CHECK(errorOf({"alibis"}) ==
+  CHECK(formError({"alibis"}) ==
         "--score alibis: unknown form; nearest is 'alibi' (known: alibi, relative=N, softcap=C)");
-  CHECK(errorOf({"alibi=8"}).find("--score alibi=8: unknown form") == 0);
+  CHECK(formError({"alibi=8"}).find("--score alibi=8: unknown form") == 0);
   for (const std::string text : {"softcap", "softcap=", "softcap=0", "softcap=-1", "softcap=nan",
                                  "softcap=inf", "softcap=3x"})
-    CHECK(errorOf({text}) ==
+    CHECK(formError({text}) ==
           "--score " + text + ": expected a positive bound of scores, e.g. softcap=50");
   for (const std::string text :
        {"relative", "relative=", "relative=0", "relative=-4", "relative=1048577", "relative=2.5"})
-    CHECK(errorOf({text}) ==
+    CHECK(formError({text}) ==
           "--score " + text +
               ": expected the farthest distance that is told apart, 1 to 1048576, e.g. "
               "relative=128");
-  CHECK(errorOf({"softcap=1", "softcap=2"}) == "--score softcap=2: 'softcap' is given twice");
+  CHECK(formError({"softcap=1", "softcap=2"}) == "--score softcap=2: 'softcap' is given twice");
 }

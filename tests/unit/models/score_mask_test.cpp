@@ -12,7 +12,7 @@ namespace {
 using Words = std::vector<std::string>;
 
 /// "badInput: text" of the error that parsing throws, or "no error".
-std::string errorOf(const Words &words) {
+std::string maskError(const Words &words) {
   try {
     parseScoreMask(words);
   } catch (const Error &error) {
@@ -48,33 +48,34 @@ TEST_CASE("words that are no mask") {
   const std::string known =
       "causal, window=N, padding, document, bigbird(..), longformer(..), strided(..), fixed(..), "
       "butterfly(..), random(..), FILE.npy";
-  CHECK(errorOf({"causl"}) ==
+  CHECK(maskError({"causl"}) ==
         "badInput: --mask causl: unknown mask; nearest is 'causal' (known: " + known + ")");
-  CHECK(errorOf({"windows=3"}) ==
+  CHECK(maskError({"windows=3"}) ==
         "badInput: --mask windows=3: unknown mask; nearest is 'window=N' (known: " + known + ")");
-  CHECK(errorOf({"block"}) == "badInput: --mask block: unknown mask (known: " + known + ")");
-  CHECK(errorOf({""}) == "badInput: --mask : unknown mask (known: " + known + ")");
-  CHECK(errorOf({"causal=1"}) ==
+  CHECK(maskError({"block"}) == "badInput: --mask block: unknown mask (known: " + known + ")");
+  CHECK(maskError({""}) == "badInput: --mask : unknown mask (known: " + known + ")");
+  CHECK(maskError({"causal=1"}) ==
         "badInput: --mask causal=1: unknown mask; nearest is 'causal' (known: " + known + ")");
 }
 
 TEST_CASE("windows that are none") {
   for (const std::string text : {"window", "window=", "window=many", "window=3x", "window= 3"})
-    CHECK(errorOf({text}) ==
+    CHECK(maskError({text}) ==
           "badInput: --mask " + text + ": expected a number of keys, e.g. window=128");
   for (const std::string text : {"window=0", "window=-1", "window=-99999999999999999999"})
-    CHECK(errorOf({text}) ==
+    CHECK(maskError({text}) ==
           "badInput: --mask " + text +
               ": a window is at least 1 key on each side of the query's own; nearest is window=1");
   for (const std::string text : {"window=2147483648", "window=99999999999999999999"})
-    CHECK(errorOf({text}) ==
+    CHECK(maskError({text}) ==
           "badInput: --mask " + text + ": a window is at most 2147483647 keys on each side");
 }
 
 TEST_CASE("a word that is given twice") {
-  CHECK(errorOf({"causal", "padding", "causal"}) ==
+  CHECK(maskError({"causal", "padding", "causal"}) ==
         "badInput: --mask causal: 'causal' is given twice");
-  CHECK(errorOf({"window=3", "window=4"}) == "badInput: --mask window=4: 'window' is given twice");
+  CHECK(maskError({"window=3", "window=4"}) ==
+        "badInput: --mask window=4: 'window' is given twice");
 }
 
 TEST_CASE("block masks, whose parameters commas separate, too") {
@@ -100,26 +101,26 @@ TEST_CASE("paths of tables may hold commas and parentheses") {
       CHECK(parseScoreMask({"causal", path + end}).blocks == path + end);
     }
   // A word of --mask is that, whatever follows.
-  CHECK(errorOf({"causal,random(density=2).npy"}) ==
+  CHECK(maskError({"causal,random(density=2).npy"}) ==
         "badInput: --mask random(density=2).npy: ')' is expected at the end");
-  CHECK(errorOf({"a.npy,b.npy"}) ==
+  CHECK(maskError({"a.npy,b.npy"}) ==
         "badInput: --mask b.npy: one block mask is taken, and a.npy is given");
-  CHECK(errorOf({"a,b.npy(block=7)"}).find("--mask a,b.npy(block=7): block=7: tiles have") !=
+  CHECK(maskError({"a,b.npy(block=7)"}).find("--mask a,b.npy(block=7): block=7: tiles have") !=
         std::string::npos);
 }
 
 TEST_CASE("block masks that are none") {
-  CHECK(errorOf({"bigbird(block=64"}) ==
+  CHECK(maskError({"bigbird(block=64"}) ==
         "badInput: --mask bigbird(block=64: ')' is expected at the end");
-  CHECK(errorOf({"random(density=0.1)"}) ==
+  CHECK(maskError({"random(density=0.1)"}) ==
         "badInput: --mask random(density=0.1): random draws tiles at random; it needs a seed, as "
         "seed=0");
-  CHECK(errorOf({"butterfly", "strided"}) ==
+  CHECK(maskError({"butterfly", "strided"}) ==
         "badInput: --mask strided: one block mask is taken, and butterfly(block=64) is given");
-  CHECK(errorOf({"tiles.npy(block=63)"}) ==
+  CHECK(maskError({"tiles.npy(block=63)"}) ==
         "badInput: --mask tiles.npy(block=63): block=63: tiles have 16, 32, 64, 128 queries and as "
         "many keys");
-  CHECK(errorOf({"bigbrid(seed=0)"}).find("nearest is 'bigbird(..)'") != std::string::npos);
+  CHECK(maskError({"bigbrid(seed=0)"}).find("nearest is 'bigbird(..)'") != std::string::npos);
   const auto errorOfTable = [](const std::string &word) -> std::string {
     try {
       return blockMaskOf(word, 4, 1, 100, 100);

@@ -18,7 +18,7 @@ using select::Problem;
 
 namespace {
 
-select::Options everything() {
+select::Options keepingAll() {
   select::Options options;
   options.nearBest = 1e9;
   options.beam = options.alternativeStates = 1 << 20;
@@ -140,24 +140,24 @@ TEST_CASE("the plan of all alternatives is the best over every combination, and 
     cutSites += int(all->choices());
     double best = INFINITY, bound = INFINITY;
     forEachCombination(count, forms, [&](const std::vector<int> &chosen) {
-      const select::Selection one = select::select(layers.with(chosen), model, everything());
+      const select::Selection one = select::select(layers.with(chosen), model, keepingAll());
       best = std::min(best, one.best().seconds);
       bound = std::min(bound, one.best().lowerBound);
     });
-    const select::Selection together = select::select(all->problem, model, everything());
+    const select::Selection together = select::select(all->problem, model, keepingAll());
     CHECK(together.best().seconds == Approx(best).epsilon(1e-12));
     CHECK(together.best().lowerBound == Approx(bound).epsilon(1e-12));
     CHECK(together.statistics().isProven);
     select::SharedSpaces shared(model);
     const select::Selection narrowed =
-        select::selectAmongAlternatives(all->problem, shared, everything());
+        select::selectAmongAlternatives(all->problem, shared, keepingAll());
     CHECK(narrowed.best().seconds == Approx(best).epsilon(1e-12));
     // The combination by itself takes what the joint plan says.
     const std::vector<size_t> chosen = select::variantsIn(*all, narrowed);
     mixed += !select::variantWith(*all, chosen);
 
     select::Statistics statistics;
-    const select::Options options = everything();
+    const select::Options options = keepingAll();
     const select::Prices prices(all->problem, model, options, statistics);
     const select::FinishedOpLattice lattice(all->problem, prices);
     const select::Layer &first = lattice.layers().front();
@@ -186,8 +186,8 @@ TEST_CASE("a search of few states among alternatives proves nothing that is not 
     const HashedPrices model(random());
     const auto all = join(alike(layers, 3, 2), layers.crossing());
     if (!all) continue;
-    const double best = select::select(all->problem, model, everything()).best().seconds;
-    select::Options options = everything();
+    const double best = select::select(all->problem, model, keepingAll()).best().seconds;
+    select::Options options = keepingAll();
     options.alternativeStates = options.states = 1;
     const select::Selection few = select::select(all->problem, model, options);
     CHECK(few.best().seconds * (1 - few.statistics().mostGain) <= best * (1 + 1e-12));
@@ -206,7 +206,7 @@ TEST_CASE("an alternative not taken has the price of the best combination with i
     const HashedPrices model(random());
     const auto all = join(alike(layers, 2, 3), layers.crossing());
     if (!all) continue;
-    const select::Selection together = select::select(all->problem, model, everything());
+    const select::Selection together = select::select(all->problem, model, keepingAll());
     for (size_t site = 0; site < all->problem.sites.size(); ++site)
       for (size_t one = 0; one < all->problem.sites[site].size(); ++one) {
         Problem without = all->problem;  // the other alternatives have no kernels
@@ -217,7 +217,7 @@ TEST_CASE("an alternative not taken has the price of the best combination with i
             return false;
           });
         });
-        const double seconds = select::select(without, model, everything()).best().seconds;
+        const double seconds = select::select(without, model, keepingAll()).best().seconds;
         const std::optional<double> loss = together.whatIfAlternative(site, one);
         REQUIRE(loss);
         CHECK(*loss == Approx(seconds - together.best().seconds).margin(1e-12 * seconds));
@@ -236,7 +236,7 @@ TEST_CASE("the lattice of a chain grows with its layers, not with the combinatio
     const auto all = join(alike(layers, count, 3), layers.crossing());
     REQUIRE(all);
     select::Statistics statistics;
-    const select::Options options = everything();
+    const select::Options options = keepingAll();
     const select::Prices prices(all->problem, model, options, statistics);
     return select::FinishedOpLattice(all->problem, prices).layers().size();
   };

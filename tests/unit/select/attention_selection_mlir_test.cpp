@@ -52,8 +52,9 @@ const Device &device() {
   // Without the families that do take an attention.
   static const Device h200 = [] {
     Device device = findDevice("h200");
-    device.familiesTakenAway = {"attention-sm80", "attention-sm90", "attention-backward-sm80",
-                                "attention-backward-sm90"};
+    for (const char *name :
+         {"attention-sm80", "attention-sm90", "attention-backward-sm80", "attention-backward-sm90"})
+      device.familiesTakenAway.insert(familyNamed(name));
     return device;
   }();
   return h200;

@@ -33,7 +33,6 @@ nlohmann::json toJson(const Device &device) {
 }
 
 std::string overview() {
-  constexpr auto left = Table::Align::left, right = Table::Align::right;
   Table table({{"device", left},
                {"target", left},
                {"emits", left},
@@ -43,7 +42,7 @@ std::string overview() {
                {"fp32 FMA", right},
                {"memory", right},
                {"L2", right},
-               {"title", Table::Align::text}});
+               {"title", broken}});
   for (const Device &device : devices()) {
     const auto tensor = device.tensorFlops.find(DType::f16);
     table.addRow({device.name, device.architecture, device.canEmit ? "yes" : "model-only",

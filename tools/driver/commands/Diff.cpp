@@ -22,7 +22,6 @@ namespace weft::driver {
 namespace {
 
 using nlohmann::json;
-constexpr auto left = Table::Align::left, right = Table::Align::right, text = Table::Align::text;
 
 /// What the decision means for a reader.
 std::string_view meaningOf(Decision decision) {
@@ -84,7 +83,7 @@ std::string groupText(const KernelGroup &group, const std::string &where = "") {
       "  {}{}: {} -> {}{}, moves {}\n", group.computes, where, formatSeconds(group.secondsBefore()),
       formatSeconds(group.secondsAfter()), percent(group.secondsBefore(), group.secondsAfter()),
       bytesChange(group.bytesBefore(), group.bytesAfter()));
-  for (const LayoutChange &change : group.layouts)
+  for (const LayoutDifference &change : group.layouts)
     result += fmt::format("    layout of {}: {} -> {}{}\n", change.tensor, change.before,
                           change.after, change.isPinned ? " (pinned)" : "");
   std::vector<std::string> before, after;
@@ -331,7 +330,7 @@ json pair(const Value &a, const Value &b) {
 
 json toJson(const KernelGroup &group) {
   json layouts = json::array(), why = json::array();
-  for (const LayoutChange &change : group.layouts)
+  for (const LayoutDifference &change : group.layouts)
     layouts.push_back({{"tensor", change.tensor},
                        {"a", change.before},
                        {"b", change.after},

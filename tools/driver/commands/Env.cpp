@@ -11,7 +11,7 @@
 namespace weft::driver {
 namespace {
 
-nlohmann::json toJson() {
+nlohmann::json environmentJson() {
   const std::optional<std::filesystem::path> cache = runtime::knownCacheFolder();
   nlohmann::json knobs = nlohmann::json::array();
   for (const runtime::EnvironmentKnob &knob : runtime::environmentKnobs()) {
@@ -39,10 +39,7 @@ nlohmann::json toJson() {
 }
 
 std::string text(const nlohmann::json &environment) {
-  Table table({{"variable", Table::Align::left},
-               {"value", Table::Align::left},
-               {"changes output", Table::Align::left},
-               {"meaning", Table::Align::text}});
+  Table table({{"variable", left}, {"value", left}, {"changes output", left}, {"meaning", broken}});
   for (const nlohmann::json &knob : environment["variables"])
     table.addRow({knob["name"], knob["value"].is_null() ? "-" : knob["value"].get<std::string>(),
                   knob["effect"] == nameOf(runtime::KnobEffect::changesOutput) ? "yes" : "no",
@@ -69,7 +66,7 @@ std::string text(const nlohmann::json &environment) {
 
 Action addEnv(CLI::App &) {
   return [](bool json) {
-    const nlohmann::json environment = toJson();
+    const nlohmann::json environment = environmentJson();
     if (json) printResult(environment);
     else printResult(text(environment));
     return 0;

@@ -18,7 +18,6 @@ namespace weft::driver {
 namespace {
 
 using nlohmann::json;
-constexpr auto left = Table::Align::left, right = Table::Align::right;
 
 /// The plan of the whole model with every attention in one kind.
 struct WholePlan {

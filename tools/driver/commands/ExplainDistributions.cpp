@@ -17,7 +17,6 @@ namespace weft::driver {
 namespace {
 
 using nlohmann::json;
-constexpr auto left = Table::Align::left, right = Table::Align::right;
 
 Profile profileFor(const std::string &file, const std::string &device) {
   if (file == "none")

@@ -16,7 +16,6 @@ namespace weft::driver {
 namespace {
 
 using nlohmann::json;
-constexpr auto right = Table::Align::right;
 
 /// As one graph; or why there is no such plan.
 Expected<double> chosenForAlone(const Request &request, const FillLevel &level) {

@@ -20,7 +20,6 @@ namespace {
 
 using decision::FrontierPoint;
 using nlohmann::json;
-constexpr auto left = Table::Align::left, right = Table::Align::right;
 
 /// Sets of results to be computed again: each by itself, all that are element-wise, these with each
 /// norm and with all; nothing where --recompute names some.

@@ -24,7 +24,6 @@ namespace weft::driver {
 namespace {
 
 using nlohmann::json;
-constexpr auto left = Table::Align::left, right = Table::Align::right;
 
 std::string layouts(const PlanKernel &kernel) {
   return fmt::format("{} -> {}", fmt::join(kernel.inputLayouts, " "),

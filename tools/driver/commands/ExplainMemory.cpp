@@ -15,7 +15,6 @@ namespace weft::driver {
 namespace {
 
 using nlohmann::json;
-constexpr auto left = Table::Align::left, right = Table::Align::right;
 
 json chunksOf(const json &report) { return report.value("chunks", json::array()); }
 

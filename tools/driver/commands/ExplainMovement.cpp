@@ -12,7 +12,6 @@ namespace weft::driver {
 namespace {
 
 using nlohmann::json;
-constexpr auto left = Table::Align::left, right = Table::Align::right;
 
 const PlanKernel *kernelNamed(const Plan *plan, const json &kernels) {
   if (!plan || kernels.size() != 1) return nullptr;

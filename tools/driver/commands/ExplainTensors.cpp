@@ -21,7 +21,6 @@ namespace weft::driver {
 namespace {
 
 using nlohmann::json;
-constexpr auto left = Table::Align::left, right = Table::Align::right;
 
 /// What the plan stores of a graph tensor: the tensor itself, a transposed copy of it ("q__hbjp"),
 /// or all chunks of either.

@@ -15,7 +15,6 @@ namespace weft::driver {
 namespace {
 
 using nlohmann::json;
-constexpr auto right = Table::Align::right, text = Table::Align::text;
 
 std::string difference(double seconds) {
   return (seconds < 0 ? "-" : "+") + formatSeconds(std::abs(seconds));
@@ -24,11 +23,11 @@ std::string difference(double seconds) {
 /// Of variants of one search; `shown`: their names.
 template <typename Shown>
 std::string variantsTable(const json &variants, const Shown &shown) {
-  Table table({{"variant", text},
+  Table table({{"variant", broken},
                {"time", right},
                {"loss", right},
                {"best weft could choose", right},
-               {"", text}});
+               {"", broken}});
   double chosen = 0;
   for (const json &variant : variants)
     if (variant.value("chosen", false)) chosen = variant.value("seconds", 0.0);

@@ -13,7 +13,6 @@ namespace weft::driver {
 namespace {
 
 using nlohmann::json;
-constexpr auto left = Table::Align::left, right = Table::Align::right, text = Table::Align::text;
 
 json fusionJson(const FusionRecord &record, const Device &device) {
   return {{"pattern", record.pattern},
@@ -53,8 +52,11 @@ std::string printFusions(const std::vector<ProposedVariant> &variants, const Dev
   json object = {{"variants", json::array()}};
   std::string result;
   for (const ProposedVariant &variant : variants) {
-    Table table(
-        {{"ops", left}, {"fusion", left}, {"saves", right}, {"time", right}, {"blocked by", text}});
+    Table table({{"ops", left},
+                 {"fusion", left},
+                 {"saves", right},
+                 {"time", right},
+                 {"blocked by", broken}});
     json list = json::array();
     for (const FusionRecord &record : variant.fusions.records) {
       list.push_back(fusionJson(record, device));
@@ -83,7 +85,7 @@ std::string printCandidates(std::vector<ProposedVariant> &variants, const Device
     Table table({{"kernel", left},
                  {"ops", right},
                  {"configurations", right},
-                 {"families that reject", text}});
+                 {"families that reject", broken}});
     json list = json::array();
     double total = 0;
     for (const select::Candidate &candidate : problemOf(variant).candidates) {

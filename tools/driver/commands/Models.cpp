@@ -110,7 +110,7 @@ std::string details(const PresetRow &row) {
       joined(model["parts"]), joined(model["dtypes"]), trainingOf(row.specification),
       row.specification.dropout.attention);
   if (const int64_t layers = row.specification.model.layers;
-      layers > 0 && row.specification.family != Family::maskedToken)
+      layers > 0 && row.specification.family != models::Family::maskedToken)
     result += fmt::format("  --layers 1 to {}; 1 without, and all with --part model\n", layers);
   result += fmt::format("  --mask   {}, or several of them{}\n", joined(model["masks"]),
                         row.specification.causal ? ", beside causal" : "");

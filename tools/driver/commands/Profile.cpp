@@ -240,7 +240,7 @@ struct MeasuredSpace {
 /// Measures the space into the store, and says what it is.
 MeasuredSpace measureInto(runtime::ProfileStore &store, ProfileSpace space,
                           const ProfileFlags &flags, double budgetSeconds) {
-  runtime::say(describe(space, false));
+  runtime::say(driver::describe(space, false));
   const Device &device = flags.target.device();
   const std::string architecture = flags.target.architecture();
   ProfileConsole console;
@@ -284,8 +284,8 @@ int measure(const ProfileFlags &flags, bool json) {
     // A store that the run itself would reject is rejected now.
     if (std::error_code none; std::filesystem::exists(path, none))
       runtime::ProfileStore(path, runtime::ProfileStore::Mode::read, device).read();
-    if (json) printResult(toJson(space));
-    else printResult(describe(space, true));
+    if (json) printResult(driver::toJson(space));
+    else printResult(driver::describe(space, true));
     return 0;
   }
   runtime::ProfileStore store(path, runtime::ProfileStore::Mode::create, device);

@@ -22,8 +22,6 @@
 namespace weft::driver {
 namespace {
 
-constexpr auto left = Table::Align::left, right = Table::Align::right;
-
 struct SelectFlags {
   ModelFlags model;
   ChoiceFlags choices;
@@ -193,10 +191,8 @@ std::string stepsTable(const Answer &answer) {
   const select::Problem &problem = answer.decision.best().selection.problem();
   const std::vector<FoldedSteps> folded = foldedSteps(answer);
   const bool hasRepeats = folded.size() < path.steps.size();
-  std::vector<std::pair<std::string, Table::Align>> columns = {{"time", right},
-                                                               {"chunks", right},
-                                                               {"step", Table::Align::text},
-                                                               {"runner-up", Table::Align::text}};
+  std::vector<std::pair<std::string, Table::Align>> columns = {
+      {"time", right}, {"chunks", right}, {"step", broken}, {"runner-up", broken}};
   if (hasRepeats) columns.insert(columns.begin() + 2, {"layers", left});
   Table table(columns);
   for (const FoldedSteps &repeats : folded) {

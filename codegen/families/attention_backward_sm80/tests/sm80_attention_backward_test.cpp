@@ -92,7 +92,7 @@ TEST_CASE("what backward attention by mma.sync does not take is said") {
       exclusion(plainAttention(e, DType::f16)) ==
       "no 'softmax_from_log_sums' in the body; one computes the probabilities of a backward pass");
   Device without = findDevice("a100");
-  without.familiesTakenAway.insert("attention-backward-sm80");
+  without.familiesTakenAway.insert(familyNamed("attention-backward-sm80"));
   CHECK(attentionBackwardRejections(without)(plainBackward(e, DType::f16)) ==
         "attention-backward-sm90: sm_80 has no WGMMA; attention-backward-sm80: it is switched off");
   CHECK(attentionBackwardRejections(findDevice("a100"))(plainBackward(e, DType::f16)) == "");

@@ -90,7 +90,7 @@ TEST_CASE("what attention by mma.sync does not take is said") {
   CHECK(!own(plainAttention(e, DType::f16, true), "h200").empty());
   // Where that family is switched off, this one takes its place.
   Device alone = findDevice("h200");
-  alone.familiesTakenAway.insert("attention-sm90");
+  alone.familiesTakenAway.insert(familyNamed("attention-sm90"));
   CHECK(std::ranges::any_of(enumerate(plainAttention(e, DType::f16), alone).legal,
                             [](const Configuration &configuration) {
                               return configuration.knobs.is<Sm80AttentionKnobs>();
