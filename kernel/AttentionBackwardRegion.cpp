@@ -2,6 +2,7 @@
 // every op between them, then the role of every axis.
 #include "kernel/AttentionBackwardRegion.h"
 
+#include "kernel/RecentAnswers.h"
 #include "kernel/StridedBatchedGemm.h"
 
 #include <fmt/format.h>
@@ -463,7 +464,8 @@ private:
 }  // namespace
 
 Expected<AttentionBackwardRegion, Reason> attentionBackwardRegion(const Kernel &kernel) {
-  return Recognition(kernel).answer();
+  thread_local RecentAnswers<Expected<AttentionBackwardRegion, Reason>> recent;
+  return recent.of([&] { return Recognition(kernel).answer(); }, kernel);
 }
 
 }  // namespace weft

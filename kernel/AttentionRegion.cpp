@@ -2,6 +2,7 @@
 // these read, then the role of every axis.
 #include "kernel/AttentionRegion.h"
 
+#include "kernel/RecentAnswers.h"
 #include "kernel/StridedBatchedGemm.h"
 
 #include <fmt/format.h>
@@ -387,7 +388,8 @@ private:
 }  // namespace
 
 Expected<AttentionRegion, Reason> attentionRegion(const Kernel &kernel) {
-  return Recognition(kernel).answer();
+  thread_local RecentAnswers<Expected<AttentionRegion, Reason>> recent;
+  return recent.of([&] { return Recognition(kernel).answer(); }, kernel);
 }
 
 bool isReadElsewhereAlone(const Kernel &kernel, std::span<const OpId> ops, ValueId value) {

@@ -4,6 +4,7 @@
 #include "kernel/ConfigurationText.h"
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
+#include "kernel/RecentAnswers.h"
 #include "kernel/ReduceKind.h"
 #include "kernel/UnusedTokens.h"
 
@@ -574,7 +575,8 @@ std::string epilogueRejection(const BodyOp &op) {
 }
 
 Expected<ContractionRegion, Reason> contractionRegion(const Kernel &kernel) {
-  return Recognition(kernel).answer();
+  thread_local RecentAnswers<Expected<ContractionRegion, Reason>> recent;
+  return recent.of([&] { return Recognition(kernel).answer(); }, kernel);
 }
 
 }  // namespace weft
