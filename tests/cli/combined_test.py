@@ -3,7 +3,7 @@ import json
 import re
 import unittest
 
-from weft_command import CommandTest
+from weft_command import LAYER, CommandTest
 
 DIMS = ['--dim', 'b=1', '--dim', 'j=128', '--dim', 'h=4', '--dim', 'i=256', '--dim', 'u=512']
 
@@ -121,6 +121,27 @@ class SitesTest(CommandTest):
             with self.subTest(flags):
                 self.fails(code, 'compile', *self.MODEL, *flags, '--stop-after', 'select',
                            says=says)
+
+
+class ExcludedVariantsTest(CommandTest):
+    def test_a_time_above_the_best_of_its_variant_is_marked(self):
+        flags = [*LAYER, '--train', '--recompute', 'none', '--profile', 'none']
+        variants = self.weft('select', *flags, '--json').json()['variants']
+        marked = self.some([one for one in variants if one['isAtMost']])
+        exact = [one for one in variants if not one['isAtMost']]
+        self.assertTrue(exact[0]['chosen'])
+        table = self.weft('select', *flags).out.split('\n\n')[0]
+        self.assertEqual(table.count('  <= '), len(marked))
+        self.assertIn('\n<=: ', table)
+
+        def alone(one):
+            found = self.weft('select', *flags, '--variant', one['name'], '--json').json()
+            return found['variants'][0]['seconds']
+
+        for one in (marked[0], marked[-1]):
+            self.assertLessEqual(alone(one), one['seconds'] * (1 + 1e-9))
+            self.assertLessEqual(one['lowerBound'], alone(one) * (1 + 1e-9))
+        self.assertAlmostEqual(alone(exact[-1]) / exact[-1]['seconds'], 1, delta=0.005)
 
 
 class RejectedChoiceTest(CommandTest):
