@@ -2,6 +2,7 @@
 // every op between them, then the role of every axis.
 #include "kernel/AttentionBackwardRegion.h"
 
+#include "kernel/RecentAnswers.h"
 #include "kernel/Recognition.h"
 #include "kernel/StridedBatchedGemm.h"
 
@@ -457,7 +458,8 @@ private:
 }  // namespace
 
 Expected<AttentionBackwardRegion, Reason> attentionBackwardRegion(const Kernel &kernel) {
-  return AttentionBackwardRecognition(kernel).answer();
+  thread_local RecentAnswers<Expected<AttentionBackwardRegion, Reason>> recent;
+  return recent.of([&] { return AttentionBackwardRecognition(kernel).answer(); }, kernel);
 }
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 // these read, then the role of every axis.
 #include "kernel/AttentionRegion.h"
 
+#include "kernel/RecentAnswers.h"
 #include "kernel/Recognition.h"
 #include "kernel/StridedBatchedGemm.h"
 
@@ -381,7 +382,8 @@ private:
 }  // namespace
 
 Expected<AttentionRegion, Reason> attentionRegion(const Kernel &kernel) {
-  return AttentionRecognition(kernel).answer();
+  thread_local RecentAnswers<Expected<AttentionRegion, Reason>> recent;
+  return recent.of([&] { return AttentionRecognition(kernel).answer(); }, kernel);
 }
 
 bool isReadElsewhereAlone(const Kernel &kernel, std::span<const OpId> ops, ValueId value) {

@@ -4,6 +4,7 @@
 #include "kernel/ConfigurationText.h"
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
+#include "kernel/RecentAnswers.h"
 #include "kernel/Recognition.h"
 #include "kernel/ReduceKind.h"
 #include "kernel/UnusedTokens.h"
@@ -571,7 +572,8 @@ std::string epilogueRejection(const BodyOp &op) {
 }
 
 Expected<ContractionRegion, Reason> contractionRegion(const Kernel &kernel) {
-  return ContractionRecognition(kernel).answer();
+  thread_local RecentAnswers<Expected<ContractionRegion, Reason>> recent;
+  return recent.of([&] { return ContractionRecognition(kernel).answer(); }, kernel);
 }
 
 }  // namespace weft

@@ -2,11 +2,16 @@
 // selection decides. No MLIR.
 #pragma once
 
+#include "kernel/LayerNames.h"
 #include "kernel/Spelling.h"
 #include "passes/fuse/Fusion.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace weft {
 
@@ -36,6 +41,26 @@ inline constexpr std::array<Spelling<StackingChoice>, 4> spellings<StackingChoic
      {"separate", StackingChoice::separate},
      {"two", StackingChoice::two},
      {"three", StackingChoice::three}}};
+
+/// What is asked of one site, by the name of its tensor: of an attention its softmax, of a norm its
+/// result, of stacked projections the result of any of them. Of several layers a name without its
+/// layer is that of all.
+template <typename Choice>
+struct SitePin {
+  std::string site;
+  Choice kind;
+  bool operator==(const SitePin &) const = default;
+};
+
+/// The pin of a site; a name with its layer goes before one without. Null: it has none.
+template <typename Choice>
+const SitePin<Choice> *pinAt(const std::vector<SitePin<Choice>> &pins, const std::string &name) {
+  for (const std::string &own : {name, withoutLayers(name)}) {
+    const auto found = std::ranges::find(pins, own, &SitePin<Choice>::site);
+    if (found != pins.end() && !own.empty()) return &*found;
+  }
+  return nullptr;
+}
 
 /// Whether the backward pass may compute saved tensors again.
 enum class RecomputeChoice : uint8_t { automatic, none };

@@ -47,6 +47,10 @@ struct VariantOptions {
   NormChoice norms = NormChoice::fused;
   StackingChoice stacking = StackingChoice::automatic;
   RecomputeChoice recompute = RecomputeChoice::automatic;
+  // Sites that have one form in every variant; the three above are of all others.
+  std::vector<SitePin<AttentionChoice>> attentionAt = {};
+  std::vector<SitePin<NormChoice>> normsAt = {};
+  std::vector<SitePin<StackingChoice>> stackingAt = {};
   /// T of the softmax decomposition, elements; the first is decomposed beside every stacking.
   std::vector<int> subVectors = {64};
   bool canFuseAttention = false;  ///< whether a kernel family of the target takes a fused attention
@@ -64,7 +68,9 @@ struct VariantOptions {
   int64_t most = std::numeric_limits<int64_t>::max();
 };
 /// Throws Error(unsupported) where fused attention is asked for and no softmax of the graph, or no
-/// kernel family of the target, can be in one; and where none can be recomposed as was asked.
+/// kernel family of the target, can be in one; where none can be recomposed as was asked; and for a
+/// site that cannot have the form that is asked of it. Pins of sites that the graph lacks are
+/// passed over.
 std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions &options);
 
 /// Op numbers of a graph: position of each op in its block (terminator excluded).

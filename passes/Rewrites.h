@@ -193,9 +193,18 @@ int boundDocumentMasks(GraphOp graph);
 /// factor of each row is applied behind them: rms_normalize of their results. All others stay
 /// whole. One record a norm (codes N...), with op numbers of the graph before.
 enum class NormSteps : uint8_t { decomposed, deferred };
-std::vector<FusionRecord> decomposeNorms(GraphOp graph, NormSteps steps = NormSteps::decomposed);
+using NormFilter = llvm::function_ref<bool(mlir::Operation *)>;
+/// Those that are not `isMeant` stay whole, without a record.
+std::vector<FusionRecord> decomposeNorms(
+    GraphOp graph, NormSteps steps = NormSteps::decomposed,
+    NormFilter isMeant = [](mlir::Operation *) { return true; });
 /// Whether there is one that it takes.
-bool hasDecomposableNorm(GraphOp graph, NormSteps steps = NormSteps::decomposed);
+bool hasDecomposableNorm(
+    GraphOp graph, NormSteps steps = NormSteps::decomposed,
+    NormFilter isMeant = [](mlir::Operation *) { return true; });
+bool isNorm(mlir::Operation *op);
+/// Why decomposeNorms() leaves a norm whole; empty if it does not.
+std::string normRejection(mlir::Operation *norm, NormSteps steps);
 
 /// contract, then scale -> contract {scale}: the one fusion into contractions that the paper's
 /// rules allow. Returns how many were folded.

@@ -34,11 +34,51 @@ std::string namesOf(const ProjectionGroup &group, size_t first, size_t last) {
   return part.name();
 }
 
+bool isDifferentiated(GraphOp graph) { return graph->hasAttr(savedName); }
+
+/// What is asked of a group: of all its projections by one of them.
+const SitePin<StackingChoice> *stackingPin(const ProjectionGroup &group,
+                                           const VariantOptions &options) {
+  for (ContractOp projection : group.projections)
+    if (const auto *pin = pinAt(options.stackingAt, writtenName(projection.getResult())))
+      return pin;
+  return nullptr;
+}
+StackingChoice stackingOf(const ProjectionGroup &group, const VariantOptions &options) {
+  const auto *pin = stackingPin(group, options);
+  return pin ? pin->kind : options.stacking;
+}
+
+/// Throws where a projection that is asked to be stacked is of no group.
+void checkStackingPins(GraphOp graph, const std::vector<ProjectionGroup> &groups,
+                       const std::vector<FusionRecord> &records, const VariantOptions &options) {
+  for (ContractOp op : graph.getBody().front().getOps<ContractOp>()) {
+    const std::string name = writtenName(op.getResult());
+    const auto *pin = pinAt(options.stackingAt, name);
+    if (!pin || pin->kind == StackingChoice::automatic || pin->kind == StackingChoice::separate)
+      continue;
+    if (std::ranges::any_of(groups, [&](const ProjectionGroup &group) {
+          return std::ranges::count(group.projections, op) > 0;
+        }))
+      continue;
+    const auto record = std::ranges::find_if(records, [&](const FusionRecord &one) {
+      return !one.accepted && std::ranges::count(one.opNames, name) > 0;
+    });
+    throw Error::unsupported(
+        "--stacking {}={}: '{}' is stacked with no other: {}; nearest is "
+        "--stacking {}=separate",
+        pin->site, spelled(pin->kind), name,
+        record == records.end() ? "no other contraction of a parameter reads what it reads"
+                                : describe(*record),
+        pin->site);
+  }
+}
+
 /// separate; every two neighbours (q with k, k with v); all, twice where rotary embeddings may turn
 /// some of them in the stack. A group of two has no third way.
 std::vector<Choice> stackingChoices(const ProjectionGroup &group, size_t index,
                                     const VariantOptions &options) {
-  const StackingChoice mode = options.stacking;
+  const StackingChoice mode = stackingOf(group, options);
   const size_t size = group.projections.size();
   std::vector<Choice> choices;
   const auto stack = [&](size_t first, size_t last, bool turnsInStack = false) {
@@ -55,13 +95,15 @@ std::vector<Choice> stackingChoices(const ProjectionGroup &group, size_t index,
   return choices;
 }
 
-/// By group the first one that is like it: as many projections, of equal types, by equal equations.
-/// Layers that repeat have groups that are alike.
-std::vector<size_t> firstsAlike(const std::vector<ProjectionGroup> &groups) {
+/// By group the first one that is like it: as many projections, of equal types, by equal equations,
+/// of which the same is asked. Layers that repeat have groups that are alike.
+std::vector<size_t> firstsAlike(const std::vector<ProjectionGroup> &groups,
+                                const VariantOptions &options) {
   std::map<std::vector<const void *>, size_t> known;
   std::vector<size_t> firsts;
   for (size_t index = 0; index < groups.size(); ++index) {
-    std::vector<const void *> key = {groups[index].data.getType().getAsOpaquePointer()};
+    std::vector<const void *> key = {groups[index].data.getType().getAsOpaquePointer(),
+                                     stackingPin(groups[index], options)};
     for (ContractOp projection : groups[index].projections) {
       key.push_back(projection.getSpecAttr().getAsOpaquePointer());
       for (const mlir::Type type : projection->getOperandTypes())
@@ -93,8 +135,6 @@ std::vector<std::vector<Choice>> alike(const std::vector<std::vector<Choice>> &l
       result[index].push_back(list[std::min(index, list.size() - 1)]);
   return result;
 }
-
-bool isDifferentiated(GraphOp graph) { return graph->hasAttr(savedName); }
 
 /// Of each group, which others are in the same part of the graph: numbers from 0.
 std::vector<size_t> partsOfGroups(mlir::ModuleOp module, GraphOp graph,
@@ -218,9 +258,52 @@ std::string recomposedRejection(SoftmaxOp softmax) {
                      name.empty() ? "" : fmt::format(" '{}'", name), reason);
 }
 
+/// The form that is asked of one attention; nothing: it has that of the variant.
+std::optional<AttentionForm> formAt(SoftmaxOp softmax, const VariantOptions &options) {
+  const SitePin<AttentionChoice> *pin =
+      pinAt(options.attentionAt, writtenName(softmax.getResult()));
+  if (!pin) return std::nullopt;
+  switch (pin->kind) {
+    case AttentionChoice::automatic: return std::nullopt;
+    case AttentionChoice::unfused: return AttentionForm::unfused;
+    case AttentionChoice::decomposed: return AttentionForm::decomposed;
+    case AttentionChoice::recomposed: return AttentionForm::recomposed;
+    case AttentionChoice::fused: return AttentionForm::fused;
+  }
+  return std::nullopt;
+}
+
+/// The attentions that have the form of the variant.
+std::vector<SoftmaxOp> freeSoftmaxes(GraphOp graph, const VariantOptions &options) {
+  std::vector<SoftmaxOp> softmaxes = softmaxesOf(graph);
+  std::erase_if(softmaxes, [&](SoftmaxOp softmax) { return formAt(softmax, options).has_value(); });
+  return softmaxes;
+}
+
+/// Throws where an attention cannot have the form that is asked of it.
+void checkAttentionPins(GraphOp graph, const VariantOptions &options) {
+  const auto reject = [](const std::string &site, std::string_view kind,
+                         const std::string &reason) {
+    throw Error::unsupported("--attention {}={}: {}; nearest is --attention {}=decomposed", site,
+                             kind, reason, site);
+  };
+  for (SoftmaxOp softmax : softmaxesOf(graph)) {
+    const std::string name = writtenName(softmax.getResult());
+    const std::optional<AttentionForm> form = formAt(softmax, options);
+    if (form == AttentionForm::recomposed)
+      if (const std::string reason = recomposedRejection(softmax); !reason.empty())
+        reject(name, "recomposed", reason);
+    if (form != AttentionForm::fused) continue;
+    if (const std::string reason = fusedRejection(softmax); !reason.empty())
+      reject(name, "fused", reason);
+    if (!options.canFuseAttention)
+      reject(name, "fused", "no kernel family of the target takes a fused attention");
+  }
+}
+
 /// The forms that are proposed; the first is the one beside which other choices are made.
 std::vector<AttentionForm> attentionForms(GraphOp graph, const VariantOptions &options) {
-  const std::vector<SoftmaxOp> softmaxes = softmaxesOf(graph);
+  const std::vector<SoftmaxOp> softmaxes = freeSoftmaxes(graph, options);
   if (softmaxes.empty()) return {AttentionForm::unfused};
   if (options.attention == AttentionChoice::unfused) return {AttentionForm::unfused};
   if (options.attention == AttentionChoice::decomposed) return {AttentionForm::decomposed};
@@ -255,25 +338,28 @@ std::vector<AttentionForm> attentionForms(GraphOp graph, const VariantOptions &o
 }
 
 /// Whether the fused form is proposed and leaves no softmax whole.
-bool isFusedWhole(GraphOp graph, const std::vector<AttentionForm> &forms) {
+bool isFusedWhole(GraphOp graph, const std::vector<AttentionForm> &forms,
+                  const VariantOptions &options) {
   return std::ranges::find(forms, AttentionForm::fused) != forms.end() &&
-         std::ranges::all_of(softmaxesOf(graph),
+         std::ranges::all_of(freeSoftmaxes(graph, options),
                              [](SoftmaxOp softmax) { return fusedRejection(softmax).empty(); });
 }
 
 /// The forms of attention beside which norms are rewritten: the fused one where all of it has one,
 /// and the first as well, since families need not take a fused attention of every type.
-std::vector<AttentionForm> formsBesideNorms(GraphOp graph,
-                                            const std::vector<AttentionForm> &forms) {
-  if (!isFusedWhole(graph, forms) || forms.front() == AttentionForm::fused) return {forms.front()};
+std::vector<AttentionForm> formsBesideNorms(GraphOp graph, const std::vector<AttentionForm> &forms,
+                                            const VariantOptions &options) {
+  if (!isFusedWhole(graph, forms, options) || forms.front() == AttentionForm::fused)
+    return {forms.front()};
   return {AttentionForm::fused, forms.front()};
 }
 
-/// Every softmax in a fused attention that can be, with what the backward pass reads of it computed
-/// again; the others stay whole.
-void fuseAttention(GraphOp graph, int subVector, Variant &variant) {
+/// Those of the softmaxes in a fused attention that can be, with what the backward pass reads of
+/// them computed again; the others stay whole. Returns whether any is.
+bool fuseAttention(GraphOp graph, const std::vector<SoftmaxOp> &softmaxes, int subVector,
+                   Variant &variant) {
   bool isFused = false;
-  for (SoftmaxOp softmax : softmaxesOf(graph)) {
+  for (SoftmaxOp softmax : softmaxes) {
     if (std::string rejection = fusedRejection(softmax); !rejection.empty()) {
       variant.unfused.push_back(std::move(rejection));
       continue;
@@ -284,16 +370,111 @@ void fuseAttention(GraphOp graph, int subVector, Variant &variant) {
       throw Error::checkFailed("a decomposed softmax whose scaling commuted does not fold");
   }
   boundDocumentMasks(graph);
-  if (isFused) variant.rewrites.push_back({Rewrite::Kind::fuseAttention});
+  return isFused;
 }
 
-/// Every softmax recomposed that can be; the others stay whole.
-void recompose(GraphOp graph, int subVector, Variant &variant) {
-  for (SoftmaxOp softmax : softmaxesOf(graph))
+/// Those of the softmaxes recomposed that can be; the others stay whole.
+void recompose(const std::vector<SoftmaxOp> &softmaxes, int subVector, Variant &variant) {
+  for (SoftmaxOp softmax : softmaxes)
     if (std::string rejection = recomposedRejection(softmax); !rejection.empty())
       variant.unfused.push_back(std::move(rejection));
     else recomposeSoftmax(softmax, subVector);
-  variant.rewrites.push_back({Rewrite::Kind::recomposeSoftmax, std::to_string(subVector)});
+}
+
+/// Gives these softmaxes a form. Nothing: no op of the graph is another one.
+std::optional<Rewrite> giveForm(GraphOp graph, AttentionForm form,
+                                const std::vector<SoftmaxOp> &softmaxes, int subVector,
+                                Variant &variant) {
+  const std::string length = std::to_string(subVector);
+  switch (form) {
+    case AttentionForm::unfused: return std::nullopt;
+    case AttentionForm::fused:
+      if (!fuseAttention(graph, softmaxes, subVector, variant)) return std::nullopt;
+      return Rewrite{Rewrite::Kind::fuseAttention};
+    case AttentionForm::recomposed:
+      recompose(softmaxes, subVector, variant);
+      return Rewrite{Rewrite::Kind::recomposeSoftmax, length};
+    case AttentionForm::decomposed:
+      for (SoftmaxOp softmax : softmaxes) decomposeSoftmax(softmax, subVector);
+      return Rewrite{Rewrite::Kind::decomposeSoftmax, length};
+  }
+  return std::nullopt;
+}
+
+/// All attentions in the form of the variant, but for those that another one is asked of.
+/// `afterRewrite` is called behind each.
+void rewriteAttention(GraphOp graph, AttentionForm ofOthers, const VariantOptions &options,
+                      int subVector, Variant &variant,
+                      const std::function<void(const Rewrite &)> &afterRewrite) {
+  for (const AttentionForm form :
+       {AttentionForm::fused, AttentionForm::recomposed, AttentionForm::decomposed}) {
+    std::vector<SoftmaxOp> softmaxes;
+    std::set<std::string> sites;
+    for (SoftmaxOp softmax : softmaxesOf(graph)) {
+      const std::optional<AttentionForm> asked = formAt(softmax, options);
+      if (asked.value_or(ofOthers) != form) continue;
+      softmaxes.push_back(softmax);
+      if (asked) sites.insert(pinAt(options.attentionAt, writtenName(softmax.getResult()))->site);
+    }
+    if (softmaxes.empty()) continue;
+    const std::optional<Rewrite> rewrite = giveForm(graph, form, softmaxes, subVector, variant);
+    if (!rewrite) continue;
+    variant.rewrites.push_back(*rewrite);
+    if (form != ofOthers)
+      for (const std::string &site : sites) variant.rewrites.push_back(forSite(site));
+    afterRewrite(*rewrite);
+  }
+}
+
+/// What is asked of one norm; nothing: as the variant has them.
+std::optional<NormChoice> normAt(mlir::Operation *norm, const VariantOptions &options) {
+  const SitePin<NormChoice> *pin = pinAt(options.normsAt, writtenName(norm->getResult(0)));
+  return pin && pin->kind != NormChoice::automatic ? std::optional(pin->kind) : std::nullopt;
+}
+
+NormChoice choiceOf(NormSteps steps) {
+  return steps == NormSteps::deferred ? NormChoice::deferred : NormChoice::decomposed;
+}
+
+/// Throws where a norm cannot have the form that is asked of it.
+void checkNormPins(GraphOp graph, const VariantOptions &options) {
+  for (mlir::Operation &op : graph.getBody().front()) {
+    if (!isNorm(&op)) continue;
+    const std::optional<NormChoice> asked = normAt(&op, options);
+    for (const NormSteps steps : {NormSteps::decomposed, NormSteps::deferred})
+      if (asked == choiceOf(steps))
+        if (const std::string reason = normRejection(&op, steps); !reason.empty()) {
+          const std::string name = writtenName(op.getResult(0));
+          throw Error::unsupported("--norms {}={}: {}; nearest is --norms {}=fused", name,
+                                   spelled(*asked), reason, name);
+        }
+  }
+}
+
+/// All norms by the steps of the variant, if any, but for those that another form is asked of.
+void rewriteNorms(GraphOp graph, std::optional<NormSteps> ofOthers, const VariantOptions &options,
+                  Variant &variant, const std::function<void(const Rewrite &)> &afterRewrite) {
+  for (const NormSteps steps : {NormSteps::decomposed, NormSteps::deferred}) {
+    std::set<std::string> sites;
+    const auto isMeant = [&](mlir::Operation *norm) {
+      const std::optional<NormChoice> asked = normAt(norm, options);
+      if (!asked) return ofOthers == steps;
+      if (asked != choiceOf(steps)) return false;
+      sites.insert(pinAt(options.normsAt, writtenName(norm->getResult(0)))->site);
+      return true;
+    };
+    const bool hasRewritten = hasDecomposableNorm(graph, steps, isMeant);
+    if (!hasRewritten && ofOthers != steps) continue;
+    const Rewrite rewrite{steps == NormSteps::deferred ? Rewrite::Kind::deferNorms
+                                                       : Rewrite::Kind::decomposeNorms};
+    std::vector<FusionRecord> records = decomposeNorms(graph, steps, isMeant);
+    std::ranges::move(records, std::back_inserter(variant.norms));
+    if (!hasRewritten) continue;
+    variant.rewrites.push_back(rewrite);
+    if (ofOthers != steps)
+      for (const std::string &site : sites) variant.rewrites.push_back(forSite(site));
+    afterRewrite(rewrite);
+  }
 }
 
 /// How the backward pass of a group is stacked: nothing, two or all of its members, for the
@@ -304,32 +485,45 @@ struct GradientStacking {
 };
 using GradientStackings = std::vector<GradientStacking>;  ///< of different groups
 
+/// The ranges of a group that are stacked in the backward pass.
+std::vector<MemberRange> gradientRanges(size_t size, StackingChoice mode) {
+  std::vector<MemberRange> ranges;
+  if (mode != StackingChoice::three || size == 2) ranges.push_back({0, 1});
+  if (mode != StackingChoice::two && size > 2) ranges.push_back({0, size - 1});
+  return ranges;
+}
+
 /// None stacked; the groups that are alike in every way; and, where there are others, every group
-/// whole.
+/// whole. Groups that are asked to be stacked are so in all of them.
 std::vector<GradientStackings> gradientChoices(const std::vector<ProjectionGroup> &groups,
                                                const std::vector<size_t> &firsts,
-                                               StackingChoice mode) {
+                                               const VariantOptions &options) {
+  const StackingChoice mode = options.stacking;
   std::vector<GradientStackings> choices;
-  GradientStackings whole;
+  GradientStackings whole, pinned;
   if (mode == StackingChoice::automatic || mode == StackingChoice::separate) choices.emplace_back();
   size_t kinds = 0;
-  for (size_t kind = 0; kind < groups.size() && mode != StackingChoice::separate; ++kind) {
-    if (firsts[kind] != kind) continue;
+  for (size_t kind = 0; kind < groups.size(); ++kind) {
+    const SitePin<StackingChoice> *pin = stackingPin(groups[kind], options);
+    const bool isPinned = pin && pin->kind != StackingChoice::automatic;
+    const StackingChoice own = stackingOf(groups[kind], options);
+    if (firsts[kind] != kind || own == StackingChoice::separate) continue;
     std::vector<size_t> members;
     for (size_t index = kind; index < groups.size(); ++index)
       if (firsts[index] == kind && gradientsOf(groups[index])) members.push_back(index);
     if (members.empty()) continue;
+    const std::vector<MemberRange> ranges = gradientRanges(groups[kind].projections.size(), own);
+    if (isPinned) {
+      for (const size_t index : members) pinned.push_back({index, ranges.back(), ranges.back()});
+      continue;
+    }
     ++kinds;
-    const size_t size = groups[kind].projections.size();
-    std::vector<MemberRange> ranges;
-    if (mode != StackingChoice::three || size == 2) ranges.push_back({0, 1});
-    if (mode != StackingChoice::two && size > 2) ranges.push_back({0, size - 1});
     const auto add = [&](std::optional<MemberRange> inputs, std::optional<MemberRange> weights) {
       GradientStackings &stackings = choices.emplace_back();
       for (const size_t index : members) stackings.push_back({index, inputs, weights});
     };
     for (const MemberRange &range : ranges) {
-      if (mode == StackingChoice::automatic) {
+      if (own == StackingChoice::automatic) {
         add(range, std::nullopt);
         add(std::nullopt, range);
       }
@@ -337,9 +531,12 @@ std::vector<GradientStackings> gradientChoices(const std::vector<ProjectionGroup
     }
     for (const size_t index : members) whole.push_back({index, ranges.back(), ranges.back()});
   }
-  std::ranges::sort(whole, {}, &GradientStacking::group);
   if (kinds > 1) choices.push_back(std::move(whole));
   if (choices.empty()) choices.emplace_back();
+  for (GradientStackings &stackings : choices) {
+    stackings.insert(stackings.end(), pinned.begin(), pinned.end());
+    std::ranges::sort(stackings, {}, &GradientStacking::group);
+  }
   return choices;
 }
 
@@ -461,7 +658,8 @@ private:
 
 Variant rewrite(mlir::ModuleOp module, const std::vector<Choice> &stackings,
                 const GradientStackings &gradients, const std::vector<size_t> &recomputed,
-                AttentionForm attention, std::optional<NormSteps> norms, int subVector) {
+                AttentionForm attention, std::optional<NormSteps> norms, int subVector,
+                const VariantOptions &options) {
   Variant variant{.rewrites = {}, .module = mlir::OwningOpRef<mlir::ModuleOp>(module.clone())};
   GraphOp graph = graphOf(*variant.module);
   OpOrigins origins(graph);
@@ -497,22 +695,9 @@ Variant rewrite(mlir::ModuleOp module, const std::vector<Choice> &stackings,
     if (weights) addRewrite({Rewrite::Kind::stackWeightGradients, ofWeights});
     else if (inputs) origins.update(graph, text(variant.rewrites.back()));
   }
-  const size_t before = variant.rewrites.size();
-  if (attention == AttentionForm::fused) fuseAttention(graph, subVector, variant);
-  if (attention == AttentionForm::recomposed) recompose(graph, subVector, variant);
-  if (attention == AttentionForm::decomposed) {
-    for (SoftmaxOp softmax : softmaxesOf(graph)) decomposeSoftmax(softmax, subVector);
-    variant.rewrites.push_back({Rewrite::Kind::decomposeSoftmax, std::to_string(subVector)});
-  }
-  if (variant.rewrites.size() > before) origins.update(graph, text(variant.rewrites.back()));
-  if (norms) {
-    const bool hasRewritten = hasDecomposableNorm(graph, *norms);
-    if (hasRewritten)
-      variant.rewrites.push_back({*norms == NormSteps::deferred ? Rewrite::Kind::deferNorms
-                                                                : Rewrite::Kind::decomposeNorms});
-    variant.norms = decomposeNorms(graph, *norms);
-    if (hasRewritten) origins.update(graph, text(variant.rewrites.back()));
-  }
+  const auto isBehind = [&](const Rewrite &one) { origins.update(graph, text(one)); };
+  rewriteAttention(graph, attention, options, subVector, variant, isBehind);
+  rewriteNorms(graph, norms, options, variant, isBehind);
   maskUnusedTokens(graph);
   origins.update(graph, "");
   variant.rewriteOfOp = origins.ofOps();
@@ -531,15 +716,17 @@ void check(const VariantOptions &options) {
 std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions &options) {
   check(options);
   GraphOp graph = graphOf(module);
+  checkAttentionPins(graph, options);
+  checkNormPins(graph, options);
   std::vector<FusionRecord> records;
   const std::vector<ProjectionGroup> groups = findProjectionGroups(graph, records);
+  checkStackingPins(graph, groups, records, options);
   std::vector<std::vector<Choice>> stackings;
   for (size_t index = 0; index < groups.size(); ++index)
     stackings.push_back(stackingChoices(groups[index], index, options));
   const std::vector<AttentionForm> forms = attentionForms(graph, options);
-  const std::vector<size_t> firsts = firstsAlike(groups);
-  const std::vector<GradientStackings> gradients =
-      gradientChoices(groups, firsts, options.stacking);
+  const std::vector<size_t> firsts = firstsAlike(groups, options);
+  const std::vector<GradientStackings> gradients = gradientChoices(groups, firsts, options);
   const std::vector<std::vector<size_t>> recomputations =
       recomputeChoices(graph, options.recompute);
   const int64_t mostWays = std::max<int64_t>(1, options.most / static_cast<int64_t>(forms.size()));
@@ -579,7 +766,8 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
       ++leftOut;
       return;
     }
-    variants.push_back(rewrite(module, choice, backward, recomputed, attention, norms, subVector));
+    variants.push_back(
+        rewrite(module, choice, backward, recomputed, attention, norms, subVector, options));
     variants.back().stackings = records;
   };
   // Beside which of the stackings choices are made that matter little to them: none and the last,
@@ -626,9 +814,12 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
           add(forward[index], backward, recomputations.back(), AttentionForm::fused, normSteps);
   // Norms matter to those who read them: they are rewritten beside none and beside all of the
   // projections stacked.
-  const std::vector<AttentionForm> besideNorms = formsBesideNorms(graph, forms);
+  const std::vector<AttentionForm> besideNorms = formsBesideNorms(graph, forms, options);
   for (const NormSteps steps : {NormSteps::decomposed, NormSteps::deferred})
-    if (options.norms == NormChoice::automatic && hasDecomposableNorm(graph, steps))
+    if (options.norms == NormChoice::automatic &&
+        hasDecomposableNorm(graph, steps, [&](mlir::Operation *norm) {
+          return !normAt(norm, options).has_value();
+        }))
       for (const AttentionForm form : besideNorms)
         for (size_t index : beside) add(forward[index], gradients.front(), {}, form, steps);
   std::vector<std::string> projectionOfPart;

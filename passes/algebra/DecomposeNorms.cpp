@@ -169,8 +169,6 @@ void decompose(mlir::Operation *op) {
   }
 }
 
-bool isNorm(mlir::Operation *op) { return mlir::isa<LayerNormOp, RmsNormOp>(op); }
-
 /// The first statistic that is read; null if none is.
 mlir::Value readStatistic(mlir::Operation *norm) {
   for (mlir::Value statistic : llvm::drop_begin(norm->getResults()))
@@ -194,17 +192,26 @@ NormRejection rejectionOf(mlir::Operation *norm, NormSteps steps) {
 
 }  // namespace
 
-bool hasDecomposableNorm(GraphOp graph, NormSteps steps) {
+bool isNorm(mlir::Operation *op) { return mlir::isa<LayerNormOp, RmsNormOp>(op); }
+
+std::string normRejection(mlir::Operation *norm, NormSteps steps) {
+  const NormRejection rejection = rejectionOf(norm, steps);
+  if (!rejection.code) return "";
+  return fmt::format("{} {}{}", rejection.code->code, rejection.code->reason,
+                     rejection.detail.empty() ? "" : fmt::format(" ({})", rejection.detail));
+}
+
+bool hasDecomposableNorm(GraphOp graph, NormSteps steps, NormFilter isMeant) {
   return llvm::any_of(graph.getBody().front(), [&](mlir::Operation &op) {
-    return isNorm(&op) && !rejectionOf(&op, steps).code;
+    return isNorm(&op) && isMeant(&op) && !rejectionOf(&op, steps).code;
   });
 }
 
-std::vector<FusionRecord> decomposeNorms(GraphOp graph, NormSteps steps) {
+std::vector<FusionRecord> decomposeNorms(GraphOp graph, NormSteps steps, NormFilter isMeant) {
   std::vector<FusionRecord> records;
   std::vector<mlir::Operation *> norms;
   for (const auto &[number, op] : llvm::enumerate(numberedOps(graph))) {
-    if (!isNorm(op)) continue;
+    if (!isNorm(op) || !isMeant(op)) continue;
     FusionRecord record{.pass = steps == NormSteps::deferred ? "defer-norms" : "decompose-norms",
                         .pattern = "",
                         .ops = {static_cast<int>(number)},

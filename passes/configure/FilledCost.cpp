@@ -6,6 +6,7 @@
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
 #include "kernel/MaskKind.h"
+#include "kernel/RecentAnswers.h"
 #include "kernel/UnusedTokens.h"
 #include "passes/configure/Family.h"
 
@@ -190,6 +191,58 @@ std::optional<Kernel> withoutTokenMasks(const Kernel &kernel) {
 
 namespace {
 
+struct NumberedKernel {
+  Kernel kernel;
+  uint64_t number = SteadyKernel::newNumber();
+};
+
+/// What stands for a kernel at a fill, whatever the configuration.
+struct AtFill {
+  bool isShorter = false;                            ///< else the kernel computes all tokens
+  std::vector<NumberedKernel> shortened = {};        ///< each once
+  std::vector<std::optional<size_t>> ofLevel = {};   ///< of `shortened`; nothing: the whole. Empty:
+                                                     ///< all runs have the one of the mean fill
+  std::optional<NumberedKernel> ofOneSequence = {};  ///< of an attention of a cache
+  double zeroBytes = 0;  ///< that are stored where no row is a token: shorter ones lack their share
+  // Of the one at the mean fill, and of the whole.
+  double flop = 0;
+  int64_t bytes = 0, wholeBytes = 0;
+};
+
+AtFill atFillOf(const Kernel &kernel, const ExpectedFill &fill) {
+  const bool isLoop = kernel.operatorClass() != OperatorClass::contraction;
+  const std::optional<Kernel> mean = shortenedKernel(kernel, fill, isLoop);
+  if (!mean) return {};
+  AtFill result{.isShorter = true,
+                .flop = mean->flop(),
+                .bytes = mean->necessaryBytes(),
+                .wholeBytes = kernel.necessaryBytes()};
+  if (!isLoop && !areUnusedUnread(kernel)) result.zeroBytes = double(bytesStored(kernel));
+  if (const std::optional<CachedAxes> cached = cachedAxes(kernel)) {
+    result.ofOneSequence = NumberedKernel{kernel};
+    result.ofOneSequence->kernel.axes[size_t(cached->sequences)].extent = 1;
+  }
+  if (isLoop || fill.levels.empty()) {
+    result.shortened.push_back({*mean});
+    return result;
+  }
+  for (const FillLevel &level : fill.levels) {
+    const std::optional<Kernel> shorter =
+        shortenedKernel(kernel, {.tokens = level.tokens, .pairs = level.pairs}, isLoop);
+    result.ofLevel.emplace_back();
+    if (!shorter) continue;
+    const auto found = std::ranges::find(result.shortened, *shorter, &NumberedKernel::kernel);
+    result.ofLevel.back() = size_t(found - result.shortened.begin());
+    if (found == result.shortened.end()) result.shortened.push_back({*shorter});
+  }
+  return result;
+}
+
+const AtFill &atFill(const Kernel &kernel, const ExpectedFill &fill) {
+  thread_local RecentAnswers<AtFill, ExpectedFill> recent;
+  return recent.of([&] { return atFillOf(kernel, fill); }, kernel, fill);
+}
+
 class FilledCostModel : public CostModel {
 public:
   FilledCostModel(const CostModel &prices, const ExpectedFill &fill)
@@ -208,7 +261,7 @@ public:
     const std::vector<PricedConfiguration> &own = prices.measured(kernel);
     const std::optional<Kernel> plain =
         own.empty() ? withoutTokenMasks(kernel) : std::optional<Kernel>();
-    if (!plain && !shortenedKernel(kernel, fill, false)) return own;
+    if (!plain && !atFill(kernel, fill).isShorter) return own;
     const std::string key = fmt::format("{}{}", canonicalText(kernel),
                                         fmt::join(CanonicalNames(kernel).axesInOrder(), ","));
     const std::lock_guard lock(mutex);
@@ -287,61 +340,70 @@ private:
   double estimated(const Kernel &kernel, const Configuration &configuration) const {
     return analytic->cost(kernel, configuration).seconds;
   }
+  double estimated(const NumberedKernel &own, const Configuration &configuration) const {
+    const SteadyKernel steady(own.kernel, own.number);
+    return estimated(own.kernel, configuration);
+  }
 
   /// Sequences of caches differ in length: when the others are done, the blocks of the longest one
   /// have half of their time before them.
-  double longestAlone(const Kernel &kernel, const Configuration &configuration) const {
-    const std::optional<CachedAxes> cached = cachedAxes(kernel);
-    if (!cached) return 0;
-    Kernel one = kernel;
-    one.axes[size_t(cached->sequences)].extent = 1;
+  double longestAlone(const AtFill &kernels, const Configuration &configuration) const {
+    if (!kernels.ofOneSequence) return 0;
     try {
-      return std::max(0.0, estimated(one, configuration) - device().launchSeconds) / 2;
+      return std::max(0.0,
+                      estimated(*kernels.ofOneSequence, configuration) - device().launchSeconds) /
+             2;
     } catch (const Error &) {  // no such attention of one sequence
       return 0;
     }
   }
 
+  /// Of a shortened kernel over the whole one; nothing of a tile that is no GEMM of the shorter
+  /// one.
+  std::optional<double> shareOf(const NumberedKernel &shorter, const Configuration &configuration,
+                                double whole) const {
+    try {
+      return estimated(shorter, configuration) / whole;
+    } catch (const Error &) {
+      return std::nullopt;
+    }
+  }
+
   Cost scaled(const Kernel &kernel, const Configuration &configuration, Cost cost) const {
-    const bool isLoop = kernel.operatorClass() != OperatorClass::contraction;
-    const std::optional<Kernel> less = shortenedKernel(kernel, fill, isLoop);
-    if (!less) return cost;
-    const double full = cost.seconds, waiting = longestAlone(kernel, configuration);
+    const AtFill &kernels = atFill(kernel, fill);
+    if (!kernels.isShorter) return cost;
+    const double full = cost.seconds, waiting = longestAlone(kernels, configuration);
     double whole = 0;
-    bool isShorter = false;
     try {
       whole = estimated(kernel, configuration);
     } catch (const Error &) {
       return cost;
     }
-    const auto secondsAt = [&](const Kernel &shorter, double tokens) {
-      const double zeros =
-          isLoop || areUnusedUnread(kernel)
-              ? 0
-              : (1 - tokens) * double(bytesStored(kernel)) / device().copyBandwidth;
-      try {
-        const double share = estimated(shorter, configuration) / whole;
-        isShorter = true;
-        return std::min(full, full * share + zeros + waiting);
-      } catch (const Error &) {  // a tile that is no GEMM of the shorter one: priced as the whole
-        return full;
-      }
+    std::vector<std::optional<double>> shares;
+    for (const NumberedKernel &shorter : kernels.shortened)
+      shares.push_back(shareOf(shorter, configuration, whole));
+    const auto secondsAt = [&](size_t shortened, double tokens) {
+      if (!shares[shortened]) return full;  // priced as the whole
+      return std::min(full, full * *shares[shortened] +
+                                (1 - tokens) * kernels.zeroBytes / device().copyBandwidth +
+                                waiting);
     };
-    if (isLoop || fill.levels.empty()) {
-      cost.seconds = secondsAt(*less, fill.tokens);
+    if (kernels.ofLevel.empty()) {
+      cost.seconds = secondsAt(0, fill.tokens);
     } else {
       cost.seconds = 0;
-      for (const FillLevel &level : fill.levels) {
-        const std::optional<Kernel> shorter =
-            shortenedKernel(kernel, {.tokens = level.tokens, .pairs = level.pairs}, isLoop);
-        cost.seconds += level.weight * (shorter ? secondsAt(*shorter, level.tokens) : full);
-      }
+      for (size_t level = 0; level < fill.levels.size(); ++level)
+        cost.seconds +=
+            fill.levels[level].weight *
+            (kernels.ofLevel[level] ? secondsAt(*kernels.ofLevel[level], fill.levels[level].tokens)
+                                    : full);
     }
-    if (!isShorter) return cost;
-    cost.flop = less->flop();
-    cost.bytesMoved = int64_t(double(cost.bytesMoved) * double(less->necessaryBytes()) /
-                              double(kernel.necessaryBytes()));
-    cost.bytesNecessary = less->necessaryBytes();
+    if (std::ranges::none_of(shares, [](const auto &share) { return share.has_value(); }))
+      return cost;
+    cost.flop = kernels.flop;
+    cost.bytesMoved =
+        int64_t(double(cost.bytesMoved) * double(kernels.bytes) / double(kernels.wholeBytes));
+    cost.bytesNecessary = kernels.bytes;
     return cost;
   }
 

@@ -2,6 +2,7 @@
 #include "passes/select/KernelSpaces.h"
 
 #include "kernel/CanonicalNames.h"
+#include "kernel/RecentAnswers.h"
 #include "kernel/StridedBatchedGemm.h"
 #include "passes/configure/OperandSums.h"
 #include "passes/select/Prices.h"
@@ -172,6 +173,7 @@ void Bests::offerModelled(const Kernel &kernel, const ConfigurationSpace &space,
     }
     return;
   }
+  const SteadyKernel steady(kernel);
   forEachTuple(space, [&](const LayoutTuple &layouts) {
     double least = infinite;
     for (const Knobs &knobs : space.knobs)
@@ -202,6 +204,7 @@ int64_t launchWorkspaceBytes(const Kernel &kernel, const Configuration &configur
 }
 
 KernelSpaces spacesOf(const Kernel &kernel, const CostModel &model, const SpaceLimits &limits) {
+  const SteadyKernel steady(kernel);
   KernelSpaces result;
   std::set<Knobs> listed;
   std::vector<ConfigurationSpace> spaces = everySpace(kernel, model.device());

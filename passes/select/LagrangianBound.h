@@ -11,10 +11,11 @@
 // tensor may not differ by more than its price. All multipliers with this property give a bound;
 // Polyak's subgradient steps find good ones.
 //
-// Where an op is of a site with alternatives, the plan may lack it, and nobody would be refunded.
-// So the ops of a site that read a tensor from outside are one reader for each of the fewest that
-// an alternative has: of every alternative one op, of which the plan has exactly one. Ops beyond
-// these have no multipliers.
+// A plan has the ops of one alternative of a site. A reader that is an op of another one would be
+// paid for by the writer and refunded to no kernel, and the bound would not hold. So readers inside
+// a site are groups of ops: if the alternative with the fewest ops that read the tensor from
+// outside has n of them, there are n readers, and each has one such op of every alternative. Every
+// plan has exactly one op of each reader. Further ops that read the tensor have no multipliers.
 //
 // Invariant: multipliers are not negative, and never differ by more than a transpose costs.
 #pragma once
@@ -26,28 +27,28 @@ namespace weft::select {
 
 class LagrangianBound {
 public:
-  /// All are zero: each kernel at its best among its kept layouts. References must outlive it.
-  /// `most`: combinations that all steps together look at, except for the first, which is needed.
+  /// All multipliers are zero: each kernel at its best among its kept layouts. References must
+  /// outlive it. `most`: table entries that all steps but the first may look at together.
   LagrangianBound(const Problem &problem, const Prices &prices, const FinishedOpLattice &lattice,
                   int64_t most);
 
   static constexpr int mostSteps = 400;
   /// At most so many steps, until the bound reaches `target` seconds or rises no more.
   void raise(double target, int steps = mostSteps);
-  /// As far as it goes without a plan to aim at; once.
+  /// Without a target, until the bound rises no more; a second call does nothing.
   void raise();
   /// No plan takes less.
   double bound() const { return best.bound; }
-  /// From a layer to the end no way takes less than this and the multipliers of the state's
-  /// tensors.
+  /// No completion of a state of the layer takes less than after(layer) + of(layer, its layouts).
   double after(int layer) const { return best.after[static_cast<size_t>(layer)]; }
-  /// What the readers of the layer's tensors, which exist in these layouts, are given for them.
+  /// The multipliers of the readers that are unfinished at the layer: of each the least over the
+  /// layouts in which its tensor exists.
   double of(int layer, MaskView masks) const;
 
 private:
   struct Reader {
     int tensor = -1;
-    std::vector<int> ops = {};  ///< of which a plan has one; empty: the caller, of a result
+    std::vector<int> ops = {};  ///< a plan has exactly one of them; empty: the caller of a result
     size_t first = 0;           ///< of its multipliers, one a layout
   };
   /// Combinations of those operands of a candidate that have multipliers, each at its best.
@@ -55,7 +56,7 @@ private:
     struct Term {
       size_t operand = 0;  ///< of `layouts`
       int reader = -1;
-      double sign = 1;  ///< paid; -1: given
+      double sign = 1;  ///< 1: the kernel writes the tensor and pays; -1: it reads it
     };
     size_t operands = 0;
     std::vector<double> seconds = {};   ///< the last operand fastest; or of a list
@@ -82,12 +83,12 @@ private:
   /// The layouts of an argument at the start.
   LayoutMask atStart(int tensor) const;
   double least(int tensor, LayoutMask mask, const std::vector<double> &multipliers) const;
-  /// What the unfinished readers of a tensor are given for it at least.
+  /// The part of of() that is one tensor's.
   double refunded(int layer, int tensor, LayoutMask mask) const;
   /// Bound and slopes at the multipliers.
   Solution solve(const std::vector<double> &multipliers, std::vector<double> &slopes) const;
-  /// `combination`: any on entry, by which the others are excluded the sooner the cheaper it is;
-  /// the cheapest afterwards, of several the first.
+  /// `combination`: any on entry; a cheap one excludes others early. The cheapest on return, the
+  /// first of equals.
   double cheapest(const Table &table, const std::vector<double> &multipliers,
                   size_t &combination) const;
   static double cheapestListed(const Table &table, const std::vector<double> &paid,

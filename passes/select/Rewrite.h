@@ -33,6 +33,12 @@ std::string text(const Rewrite &rewrite);
 /// Of a variant's name in a file. Total: what no kind prints is of Kind::other.
 Rewrite parseRewrite(std::string_view text);
 
+/// Behind a rewrite that one site has and others have not: "for-layer2_probability".
+inline Rewrite forSite(const std::string &site) { return {Rewrite::Kind::other, "for-" + site}; }
+inline bool isOfSite(const Rewrite &rewrite) {
+  return rewrite.kind == Rewrite::Kind::other && rewrite.subject.starts_with("for-");
+}
+
 std::vector<std::string> textsOf(const std::vector<Rewrite> &rewrites);
 /// Texts joined by '+'; "unchanged" for none.
 std::string variantName(const std::vector<Rewrite> &rewrites);

@@ -1,5 +1,6 @@
 // The price of a candidate under every combination of kept layouts. What is offered here is what
 // the search chooses among, so it is counted here.
+#include "kernel/RecentAnswers.h"
 #include "passes/configure/OperandSums.h"
 #include "passes/select/Prices.h"
 
@@ -100,6 +101,7 @@ std::vector<LayoutTuple> Prices::chosenLayouts(const CandidatePrices &prices) co
 /// A function of the kernel, its spaces and the chosen layouts alone.
 PricedTable Prices::priceTable(const Kernel &kernel, const CandidatePrices &prices,
                                size_t size) const {
+  const SteadyKernel steady(kernel);
   PricedTable result{.entries = std::vector<Price>(size)};
   offerMeasured(prices, result);
   const KnownSeconds known =

@@ -3,7 +3,7 @@ import json
 import re
 import unittest
 
-from weft_command import CommandTest
+from weft_command import LAYER, CommandTest
 
 DIMS = ['--dim', 'b=1', '--dim', 'j=128', '--dim', 'h=4', '--dim', 'i=256', '--dim', 'u=512']
 
@@ -68,6 +68,80 @@ class CombinedTest(CommandTest):
         two = self.weft('select', 'two.mlir', '--json').json()
         self.assertEqual(len(two['variants']), len(one['variants']))
         self.assertFalse(two['searchLimits']['reached'])
+
+
+class SitesTest(CommandTest):
+    """--attention, --stacking and --norms of single sites."""
+    MODEL = ['bert-base', '--layers', '3', *DIMS, '--dim', 'p=64', '--profile', 'none']
+
+    SOFTMAX = r'%(\w+probability)\w* = weft.softmax '
+
+    def graph(self, *flags):
+        self.weft('compile', *self.MODEL, *flags, '--stop-after', 'emit', '-o', 'out',
+                  '--overwrite')
+        return (self.folder / 'out/graph.mlir').read_text()
+
+    def softmaxes(self):
+        text = self.weft('import', *self.MODEL[:-2]).out
+        return self.some(re.findall(r'%(\w+) = weft.softmax ', text))
+
+    def test_a_layer_has_the_attention_that_is_asked_of_it(self):
+        softmaxes = self.softmaxes()
+        self.assertEqual(len(softmaxes), 3)
+        for train in ([], ['--train']):
+            with self.subTest(train):
+                graph = self.graph('--attention', f'fused,{softmaxes[1]}=unfused', *train)
+                self.assertEqual(re.findall(self.SOFTMAX, graph), [softmaxes[1]])
+                self.assertEqual(graph.count('weft.online_softmax_contract '), 2)
+                self.weft('emit', 'out', '--check')
+        # A name without its layer is that of all layers, and one with it goes first.
+        name = softmaxes[0].removeprefix('layer1_')
+        graph = self.graph('--attention', f'{name}=unfused,{softmaxes[2]}=fused')
+        self.assertEqual(re.findall(self.SOFTMAX, graph), softmaxes[:2])
+        plan = json.loads((self.folder / 'out/plan.json').read_text())
+        self.assertTrue(plan['variant'].endswith('fuse-attention'), plan['variant'])
+
+    def test_projections_of_a_layer_are_stacked_as_asked(self):
+        graph = self.graph('--stacking', 'separate,layer3_k_product=three')
+        self.assertEqual(re.findall(r'%(layer\d)_q_product(?:_\d+)? = weft.contract ', graph),
+                         ['layer1', 'layer2'])
+
+    def test_a_pin_that_no_site_can_hold_is_an_error(self):
+        softmax = self.softmaxes()[1]
+        for code, flags, says in (
+            (2, ['--attention', 'layer9_probs=fused'], ["no softmax 'layer9_probs'", softmax]),
+            (2, ['--norms', 'layer2_nrm1=decomposed'], ["no norm 'layer2_nrm1'", 'layer2_norm1']),
+            (2, ['--stacking', 'layer2_x=two'], ["no projection 'layer2_x'"]),
+            (2, ['--attention', f'{softmax}=fsed'], ["unknown value 'fsed'", "'fused'"]),
+            (2, ['--attention', 'fused,unfused'], ['two values for all other sites']),
+            (3, ['--stacking', 'layer2_attention_product=two'], ['is stacked with no other']),
+            (3, ['--norms', 'layer2_norm1=deferred'], ['nearest is --norms layer2_norm1=fused']),
+            (3, ['--train', '--norms', 'layer2_norm1=decomposed'], ['statistics']),
+        ):
+            with self.subTest(flags):
+                self.fails(code, 'compile', *self.MODEL, *flags, '--stop-after', 'select',
+                           says=says)
+
+
+class ExcludedVariantsTest(CommandTest):
+    def test_a_time_above_the_best_of_its_variant_is_marked(self):
+        flags = [*LAYER, '--train', '--recompute', 'none', '--profile', 'none']
+        variants = self.weft('select', *flags, '--json').json()['variants']
+        marked = self.some([one for one in variants if one['isAtMost']])
+        exact = [one for one in variants if not one['isAtMost']]
+        self.assertTrue(exact[0]['chosen'])
+        table = self.weft('select', *flags).out.split('\n\n')[0]
+        self.assertEqual(table.count('  <= '), len(marked))
+        self.assertIn('\n<=: ', table)
+
+        def alone(one):
+            found = self.weft('select', *flags, '--variant', one['name'], '--json').json()
+            return found['variants'][0]['seconds']
+
+        for one in (marked[0], marked[-1]):
+            self.assertLessEqual(alone(one), one['seconds'] * (1 + 1e-9))
+            self.assertLessEqual(one['lowerBound'], alone(one) * (1 + 1e-9))
+        self.assertAlmostEqual(alone(exact[-1]) / exact[-1]['seconds'], 1, delta=0.005)
 
 
 class RejectedChoiceTest(CommandTest):

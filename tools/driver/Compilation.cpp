@@ -12,6 +12,7 @@
 #include "passes/Rewrites.h"
 #include "passes/SavedTensors.h"
 #include "passes/account/Operators.h"
+#include "passes/algebra/Projection.h"
 #include "passes/attention/RecomposedSites.h"
 #include "passes/configure/Families.h"
 #include "passes/select/KernelSpaces.h"
@@ -136,6 +137,7 @@ DType Compilation::elementType() const {
 void Compilation::import(Phase first, Phase last) {
   firstPhase = first;
   importModel(first);
+  checkSites();
   if (!modelFlags.ragged.empty()) packImported();
   if (modelFlags.tf32) markTf32();
   priceTokens();
@@ -290,6 +292,44 @@ void Compilation::differentiateImported() {
     if (!modelFlags.optimizer.empty() && mlir::failed(appendAdamW(graph, {})))
       throw diagnostics.error(ErrorKind::badInput, "the optimizer could not be appended");
   }
+}
+
+namespace {
+
+/// Throws Error(badInput) for a pin of a site that is not among these names.
+template <typename Choice>
+void checkNamed(const char *flag, const char *what, const std::vector<SitePin<Choice>> &pins,
+                const std::set<std::string> &names) {
+  for (const SitePin<Choice> &pin : pins) {
+    if (std::ranges::any_of(names, [&](const std::string &name) {
+          return name == pin.site || withoutLayers(name) == pin.site;
+        }))
+      continue;
+    const std::vector<std::string> known(names.begin(), names.end());
+    throw Error::badInput("{} {}={}: the graph has no {} '{}'{}", flag, pin.site, spelled(pin.kind),
+                          what, pin.site, nearestAndKnown(pin.site, known));
+  }
+}
+
+}  // namespace
+
+void Compilation::checkSites() const {
+  if (!choices.namesSites() || firstPhase >= Phase::fuse) return;
+  std::set<std::string> softmaxes, norms, projections;
+  for (const Variant &variant : imported) {
+    auto graph = mlir::cast<GraphOp>(graphOf(*variant.module));
+    for (mlir::Operation *op : numberedOps(graph)) {
+      const std::string name = writtenName(op->getResult(0));
+      if (mlir::isa<SoftmaxOp>(op)) softmaxes.insert(name);
+      if (isNorm(op)) norms.insert(name);
+      if (auto contraction = mlir::dyn_cast<ContractOp>(op);
+          contraction && weightOperandOf(contraction))
+        projections.insert(name);
+    }
+  }
+  checkNamed("--attention", "softmax", choices.attention.sites(), softmaxes);
+  checkNamed("--norms", "norm", choices.norms.sites(), norms);
+  checkNamed("--stacking", "projection", choices.stacking.sites(), projections);
 }
 
 void Compilation::packImported() {
@@ -497,12 +537,16 @@ std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant,
                          .norms = asked.norms.value(),
                          .stacking = asked.stacking.value()};
   options.subVectors = asked.subVectors();
-  if (asked.attention == AttentionChoice::fused && asked.chunks > 1)
+  options.attentionAt = asked.attention.sites();
+  options.normsAt = asked.norms.sites();
+  options.stackingAt = asked.stacking.sites();
+  const bool asksFused = asked.attention.isAnywhere(AttentionChoice::fused);
+  if (asksFused && asked.chunks > 1)
     throw Error::unsupported(
         "--attention fused: --chunks {} asks for stored scores, of which a fused attention has "
         "none; the nearest alternative is --chunks 1, or --attention decomposed",
         asked.chunks);
-  if (asked.attention == AttentionChoice::fused && asked.slices() > 1)
+  if (asksFused && asked.slices() > 1)
     throw Error::unsupported(
         "--attention fused: --pipeline {} asks for kernels around stored scores, of which a fused "
         "attention has none; the nearest alternative is --pipeline auto, or --attention unfused",
@@ -519,10 +563,15 @@ std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant,
     options.stacking = StackingChoice::separate;
   options.most = memory.mostVariants(size_t(
       std::ranges::distance(graphOf(mlir::ModuleOp(variant.module.get()))->getRegion(0).front())));
-  if (last < Phase::attention)
+  if (last < Phase::attention) {
     options.attention = AttentionChoice::unfused, options.norms = NormChoice::fused;
-  if (first >= Phase::attention) options.recompute = RecomputeChoice::none;
-  if (first >= Phase::attention) options.stacking = StackingChoice::separate;
+    options.attentionAt.clear(), options.normsAt.clear();
+  }
+  if (first >= Phase::attention) {
+    options.recompute = RecomputeChoice::none;
+    options.stacking = StackingChoice::separate;
+    options.stackingAt.clear();
+  }
   if (inParts) options.partOfOp = [this](mlir::ModuleOp module) { return partsOfOps(module); };
   for (Variant &rewritten : proposeVariants(*variant.module, options)) {
     ProposedVariant proposed;
@@ -739,9 +788,17 @@ std::string unfusedReason(const ProposedVariant &variant) {
 
 namespace {
 
+/// The softmax that a site is of: its scaling gives what it gave.
+std::string softmaxOf(const RecomposedSite &site, const Dataflow &flow) {
+  for (const FlowOp &op : flow.ops)
+    if (op.number == site.scaling) return op.label;
+  return site.name;
+}
+
 /// Forgets the sites whose ops no kernel takes together, with a note each. Returns the first reason
-/// where none is left; empty otherwise.
-std::string leaveApart(ProposedVariant &variant, const std::vector<RecomposedSite> &sites) {
+/// where none is left, or where all have to be; empty otherwise.
+std::string leaveApart(ProposedVariant &variant, const std::vector<RecomposedSite> &sites,
+                       bool areAllNamed) {
   std::string firstReason;
   bool isAnyLeft = false;
   for (const RecomposedSite &site : sites) {
@@ -761,7 +818,7 @@ std::string leaveApart(ProposedVariant &variant, const std::vector<RecomposedSit
   const bool hasSoftmax =
       std::ranges::count(variant.counted.ops, OpKind::localSoftmax, &FlowOp::kind) > 0;
   if (sites.empty()) return hasSoftmax ? "no softmax is between two contractions" : "";
-  return isAnyLeft ? "" : firstReason;
+  return isAnyLeft && !areAllNamed ? "" : firstReason;
 }
 
 }  // namespace
@@ -950,8 +1007,7 @@ ProposedVariant Compilation::combined(const std::vector<ProposedVariant> &varian
       });
       if (!isImported && !isWhole && rewrite.kind != Rewrite::Kind::stack &&
           rewrite.kind != Rewrite::Kind::other && !lastOf[text(rewrite)].empty())
-        result.rewrites.push_back(
-            {.kind = Rewrite::Kind::other, .subject = "for-" + lastOf[text(rewrite)]});
+        result.rewrites.push_back(forSite(lastOf[text(rewrite)]));
     }
     for (const std::string &note : variants[v].notes)
       if (std::ranges::count(result.notes, note) == 0) result.notes.push_back(note);
@@ -974,7 +1030,7 @@ std::vector<ProposedVariant> Compilation::proposeRecomputed(
   if (mlir::failed(recompute(mlir::cast<GraphOp>(graphOf(*again.module)), names)))
     throw diagnostics.error(ErrorKind::badInput, "recomputed names");
   ChoiceFlags asked = choices;
-  if (asked.stacking == StackingChoice::automatic) asked.stacking = StackingChoice::three;
+  if (asked.stacking == StackingChoice::automatic) asked.stacking.setOthers(StackingChoice::three);
   return withFusions(rewriteOne(again, asked, false, Phase::algebra, Phase::attention),
                      Phase::algebra);
 }
@@ -989,8 +1045,14 @@ std::vector<ProposedVariant> Compilation::withFusions(std::vector<ProposedVarian
     variant.counted = describeGraph(graphOf(*variant.module)).flow;
     for (const FlowOp &op : variant.counted.ops) labels.insert(op.label);
     std::vector<RecomposedSite> recomposed;
-    if (choices.attention == AttentionChoice::recomposed)
+    if (choices.attention.isAnywhere(AttentionChoice::recomposed))
       recomposed = recomposedSites(variant.counted);
+    if (const auto pins = choices.attention.sites();
+        choices.attention != AttentionChoice::recomposed)
+      std::erase_if(recomposed, [&](const RecomposedSite &site) {
+        const auto *pin = pinAt(pins, softmaxOf(site, variant.counted));
+        return !pin || pin->kind != AttentionChoice::recomposed;
+      });
     for (const RecomposedSite &site : recomposed)
       for (const auto &pair : site.pairs()) variant.forced.insert(pair);
     const FuseOptions options = fuseOptions(variant, rewritten.size(), missing);
@@ -1014,8 +1076,10 @@ std::vector<ProposedVariant> Compilation::withFusions(std::vector<ProposedVarian
           "--attention fused: {}; the nearest alternative is --attention decomposed, --attention "
           "auto prices all forms",
           reason);
-    if (choices.attention == AttentionChoice::recomposed && first < Phase::configure)
-      if (std::string reason = leaveApart(variant, recomposed); !reason.empty()) {
+    if (choices.attention.isAnywhere(AttentionChoice::recomposed) && first < Phase::configure)
+      if (std::string reason =
+              leaveApart(variant, recomposed, choices.attention != AttentionChoice::recomposed);
+          !reason.empty()) {
         apart.push_back(std::move(reason));
         continue;
       }
@@ -1026,8 +1090,8 @@ std::vector<ProposedVariant> Compilation::withFusions(std::vector<ProposedVarian
   const std::vector<std::string> names(labels.begin(), labels.end());
   if (kept.empty() && rejected.empty() && !apart.empty())
     throw Error::unsupported(
-        "--attention recomposed: {}; the nearest alternative is --attention decomposed",
-        apart.front());
+        "--attention {}: {}; the nearest alternative is --attention decomposed",
+        choices.attention.text, apart.front());
   if (kept.empty() && !rejected.empty())
     throw Error::unsupported("--fuse {}: {}", fmt::join(choices.fuse, " --fuse "),
                              fmt::join(rejected, "\n  "));
@@ -1121,6 +1185,9 @@ Compilation::KnownWithoutPins Compilation::knownWithoutPins(
   KnownTimes known(pricesKey);
   for (const Variant &variant : imported) known.add(print(*variant.module));
   for (const ProposedVariant &variant : proposed) known.add(variant.name());
+  if (choices.namesSites())
+    known.add(
+        fmt::format("{} {} {}", choices.attention.text, choices.norms.text, choices.stacking.text));
   known.add(fmt::format("{} {} {} {} {} {} {}", nameOf(std::max(firstPhase, Phase::algebra)),
                         choices.free, choices.softmax.text, choices.fuseRules.text,
                         fmt::join(choices.fuse, " "), fmt::join(choices.noFuse, " "),

@@ -149,6 +149,9 @@ public:
 
 private:
   void importModel(Phase first);
+  /// Throws Error(badInput) where --attention, --norms or --stacking name a site that the graph
+  /// lacks.
+  void checkSites() const;
   /// Gives all contractions of f32 operands precision tf32. Throws Error(badInput) if there are
   /// none.
   void priceTokens();

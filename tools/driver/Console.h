@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace weft::driver {
@@ -67,5 +68,9 @@ void printNote(const std::string &text);
 void writeFile(const std::string &path, const std::string &text);
 /// Throws Error(badInput) naming the file.
 std::string readFile(const std::string &path);
+
+/// Behind a table of variants where a time has "<=" in front of it.
+inline constexpr std::string_view atMostNote =
+    "<=: of the best plan found: a variant's search ends when it cannot be chosen any more";
 
 }  // namespace weft::driver

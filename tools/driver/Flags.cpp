@@ -279,9 +279,10 @@ void ChoiceFlags::declare(CLI::App &command) {
           "--attention", attention.text,
           "auto; unfused; decomposed: softmax in local softmax, reduction of sub-vectors and "
           "global scaling; recomposed: the first of them in the epilogue of the scores' "
-          "GEMM and the last in the prologue of the next one; or fused")
+          "GEMM and the last in the prologue of the next one; or fused. SITE=KIND is of the "
+          "softmax of that name alone")
       ->capture_default_str()
-      ->type_name("KIND");
+      ->type_name("[SITE=]KIND,..");
   command
       .add_option("--sub-vector", subVector,
                   "elements of a sub-vector of a decomposed or recomposed softmax: 16, 32, 64 or "
@@ -298,14 +299,16 @@ void ChoiceFlags::declareProposals(CLI::App &command) {
   command
       .add_option("--norms", norms.text,
                   "fused; decomposed: sums of rows, and their application; deferred: of RMS norms, "
-                  "behind the GEMMs that read them; or auto, which prices all")
+                  "behind the GEMMs that read them; or auto, which prices all. SITE=KIND is of the "
+                  "norm of that name alone")
       ->capture_default_str()
-      ->type_name("KIND");
+      ->type_name("[SITE=]KIND,..");
   command
       .add_option("--stacking", stacking.text,
-                  "of the Q, K, V projections: auto, separate, two or three")
+                  "of the Q, K, V projections: auto, separate, two or three. SITE=KIND is of those "
+                  "with the projection of that name alone")
       ->capture_default_str()
-      ->type_name("KIND");
+      ->type_name("[SITE=]KIND,..");
   command
       .add_option("--variant", variant,
                   "only this variant, of those in a file of several, else of those proposed")
@@ -426,7 +429,7 @@ void ChoiceFlags::check() const {
   attention.check("--attention");
   subVectors();
   if (const ChoiceFlags usual;
-      subVector != usual.subVector &&
+      subVector != usual.subVector && attention.sites().empty() &&
       (attention == AttentionChoice::unfused || attention == AttentionChoice::fused))
     throw Error::badInput(
         "--sub-vector {} with --attention {}: no softmax is decomposed there; leave one of them "
@@ -442,12 +445,17 @@ void ChoiceFlags::check() const {
         "several; leave one of them out");
   softmax.check("--softmax");
   fuseRules.check("--fuse-rules");
-  if (const ChoiceFlags usual; attention == AttentionChoice::fused && fuseRules != usual.fuseRules)
+  if (const ChoiceFlags usual;
+      attention.isAnywhere(AttentionChoice::fused) && fuseRules != usual.fuseRules)
     throw Error::badInput(
         "--attention fused with --fuse-rules {}: these rules take no attention into one kernel; "
         "leave one of them out",
         fuseRules.text);
   checkPipeline();
+}
+
+bool ChoiceFlags::namesSites() const {
+  return !attention.sites().empty() || !norms.sites().empty() || !stacking.sites().empty();
 }
 
 std::vector<int> ChoiceFlags::subVectors() const {

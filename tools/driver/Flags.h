@@ -123,10 +123,10 @@ constexpr std::array<int, 4> subVectorLengths = {16, 32, 64, 128};
 
 /// What the passes propose and what selection may choose.
 struct ChoiceFlags {
-  WordFlag<AttentionChoice> attention = AttentionChoice::automatic;
+  SitesFlag<AttentionChoice, AttentionChoice::automatic> attention;
   std::string subVector = "64";  ///< or auto
-  WordFlag<NormChoice> norms = NormChoice::fused;
-  WordFlag<StackingChoice> stacking = StackingChoice::automatic;
+  SitesFlag<NormChoice, NormChoice::fused> norms;
+  SitesFlag<StackingChoice, StackingChoice::automatic> stacking;
   WordFlag<FuseRules> fuseRules = FuseRules::standard;
   WordFlag<SoftmaxCombine> softmax = SoftmaxCombine();
   std::string variant;  ///< empty: all
@@ -149,6 +149,8 @@ struct ChoiceFlags {
   void declareProposals(CLI::App &command);
   /// Throws Error(badInput) for an unknown kind.
   void check() const;
+  /// Whether --attention, --norms or --stacking ask something of single sites.
+  bool namesSites() const;
   std::vector<OpPair> fused() const;
   std::vector<OpPair> notFused() const;
   std::vector<Pin> pinned() const;

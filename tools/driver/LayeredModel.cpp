@@ -4,6 +4,7 @@
 #include "kernel/Error.h"
 #include "kernel/LayerNames.h"
 #include "passes/Describe.h"
+#include "passes/Rewrites.h"
 #include "passes/SavedTensors.h"
 #include "passes/decide/JoinedDecision.h"
 #include "passes/layers/Layers.h"
@@ -102,11 +103,12 @@ std::vector<size_t> cutsOf(const LayerPositions &layers, size_t rotation) {
   return cuts;
 }
 
-/// Of all parts the rewrites, once each, as one layer names them.
+/// Of all parts the rewrites, once each, as one layer names them, without the sites that have them.
 std::vector<Rewrite> rewritesOf(const std::vector<DecidedPart> &parts) {
   std::vector<Rewrite> all;
   for (const DecidedPart &part : parts)
     for (Rewrite rewrite : part.chosen().rewrites) {
+      if (isOfSite(rewrite)) continue;
       rewrite.subject = withoutLayers(rewrite.subject);
       if (std::ranges::count(all, rewrite) == 0) all.push_back(rewrite);
     }
@@ -206,7 +208,8 @@ private:
   void addParts(std::vector<LayerPart> parts) {
     std::map<std::string, size_t> known;
     for (LayerPart &part : parts) {
-      const std::string text = shiftLayers(Compilation::print(*part.module), -part.firstLayer);
+      const std::string text =
+          shiftLayers(Compilation::print(*part.module) + pinsOf(*part.module), -part.firstLayer);
       const auto [found, isNew] = known.try_emplace(text, result.parts.size());
       if (isNew) {
         firstLayers.push_back(part.firstLayer);
@@ -220,6 +223,27 @@ private:
                              .arguments = std::move(part.arguments),
                              .results = std::move(part.results)});
     }
+  }
+
+  /// What is asked of single sites of a part, by their names: parts that differ in it are several.
+  std::string pinsOf(mlir::ModuleOp part) const {
+    const ChoiceFlags &choices = whole.choiceFlags();
+    std::string text;
+    if (!choices.namesSites()) return text;
+    const auto attentions = choices.attention.sites();
+    const auto norms = choices.norms.sites();
+    const auto stackings = choices.stacking.sites();
+    const auto add = [&](const auto &pins, const std::string &name) {
+      if (const auto *pin = pinAt(pins, name))
+        text += fmt::format(" {}={}", name, spelled(pin->kind));
+    };
+    for (mlir::Operation *op : numberedOps(*part.getOps<GraphOp>().begin())) {
+      const std::string name = writtenName(op->getResult(0));
+      if (mlir::isa<SoftmaxOp>(op)) add(attentions, name);
+      else if (isNorm(op)) add(norms, name);
+      else if (mlir::isa<ContractOp>(op)) add(stackings, name);
+    }
+    return text;
   }
 
   /// What layers save for their backward passes adds up, unlike what one of them works in. So where

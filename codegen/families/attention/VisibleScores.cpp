@@ -4,11 +4,14 @@
 #include "codegen/families/attention/AttentionScore.h"
 #include "kernel/BlockMask.h"
 #include "kernel/CoordinateExpressions.h"
+#include "kernel/RecentAnswers.h"
 #include "kernel/TileBounds.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <mutex>
@@ -273,27 +276,31 @@ double shareByPoints(const Masks &masks) {
   return double(seen) / double(rows * columns);
 }
 
-/// Configurations of one kernel are priced one after another, so its text is kept.
-const std::string &canonicalTextOfLast(const Kernel &kernel) {
-  thread_local Kernel last;
-  thread_local std::string text;
-  if (text.empty() || !(kernel == last)) text = canonicalText(kernel), last = kernel;
-  return text;
+/// What was counted of a kernel. Its layouts do not matter.
+struct Counted {
+  std::string text;  ///< the kernel's; empty until something is asked that no equal text was
+  std::map<std::array<int64_t, 5>, VisibleBlocks> blocks = {};
+  std::map<std::array<int64_t, 2>, VisibleScores> scores = {};
+};
+Counted &countedOf(const Kernel &kernel) {
+  thread_local RecentAnswers<Counted> recent;
+  return recent.of([] { return Counted(); }, kernel);
 }
 
-/// What is asked for every layout, which does not matter, is counted once.
+/// What is asked of kernels with equal texts is counted once.
 template <typename Count>
-auto countedOnce(const std::string &question, const Kernel &kernel, Count count) {
+auto countedOnce(const std::string &question, const Kernel &kernel, Counted &counted, Count count) {
   static std::mutex mutex;
   static std::map<std::string, decltype(count())> known;
-  const std::string key = fmt::format("{}\n{}", question, canonicalTextOfLast(kernel));
+  if (counted.text.empty()) counted.text = canonicalText(kernel);
+  const std::string key = fmt::format("{}\n{}", question, counted.text);
   {
     const std::lock_guard lock(mutex);
     if (const auto found = known.find(key); found != known.end()) return found->second;
   }
-  const auto counted = count();
+  const auto result = count();
   const std::lock_guard lock(mutex);
-  return known.emplace(key, counted).first->second;
+  return known.emplace(key, result).first->second;
 }
 
 }  // namespace
@@ -301,10 +308,17 @@ auto countedOnce(const std::string &question, const Kernel &kernel, Count count)
 VisibleBlocks visibleBlocks(const Kernel &kernel, const AttentionRegion &region,
                             const AttentionProblem &problem, int64_t tileRows, int64_t blockColumns,
                             TilesOf of) {
+  Counted &counted = countedOf(kernel);
+  const std::array<int64_t, 5> question = {int64_t(of), tileRows, blockColumns, problem.queryAxis,
+                                           problem.keyAxis};
+  if (const auto known = counted.blocks.find(question); known != counted.blocks.end())
+    return known->second;
   const Tiling tiling{of, tileRows, blockColumns, problem};
-  return countedOnce(fmt::format("{} {} {} {} {}", int(of), tileRows, blockColumns,
-                                 problem.queryAxis, problem.keyAxis),
-                     kernel, [&] { return countBlocks(Masks(kernel, region, problem), tiling); });
+  const VisibleBlocks blocks =
+      countedOnce(fmt::format("{}", fmt::join(question, " ")), kernel, counted,
+                  [&] { return countBlocks(Masks(kernel, region, problem), tiling); });
+  counted.blocks.emplace(question, blocks);
+  return blocks;
 }
 
 std::vector<int64_t> seenByTiles(const Kernel &kernel, const AttentionRegion &region,
@@ -345,8 +359,10 @@ int gatheredTables(const Kernel &kernel, const AttentionRegion &region,
   }));
 }
 
-VisibleScores visibleScores(const Kernel &kernel, const AttentionRegion &region,
-                            const AttentionProblem &problem) {
+namespace {
+
+VisibleScores scoresOf(const Kernel &kernel, const AttentionRegion &region,
+                       const AttentionProblem &problem, Counted &counted) {
   const Masks masks(kernel, region, problem);
   VisibleScores visible{.hasMasks = !masks.tables.empty() || !masks.others.empty(),
                         .hasTables = !masks.tables.empty(),
@@ -355,9 +371,22 @@ VisibleScores visibleScores(const Kernel &kernel, const AttentionRegion &region,
     visible.scatteredInputs += isScattered(kernel, region, problem, input.value) ? 1 : 0;
   if (visible.hasMasks)
     visible.share = countedOnce(
-        fmt::format("{} {}", problem.queryAxis, problem.keyAxis), kernel,
+        fmt::format("{} {}", problem.queryAxis, problem.keyAxis), kernel, counted,
         [&] { return visible.hasTables ? shareByTables(masks) : shareByPoints(masks); });
   return visible;
+}
+
+}  // namespace
+
+VisibleScores visibleScores(const Kernel &kernel, const AttentionRegion &region,
+                            const AttentionProblem &problem) {
+  Counted &counted = countedOf(kernel);
+  const std::array<int64_t, 2> question = {problem.queryAxis, problem.keyAxis};
+  if (const auto known = counted.scores.find(question); known != counted.scores.end())
+    return known->second;
+  const VisibleScores scores = scoresOf(kernel, region, problem, counted);
+  counted.scores.emplace(question, scores);
+  return scores;
 }
 
 }  // namespace weft

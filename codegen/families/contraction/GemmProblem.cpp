@@ -3,6 +3,7 @@
 
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
+#include "kernel/LastLayouts.h"
 #include "kernel/StridedBatchedGemm.h"
 
 #include <algorithm>
@@ -59,10 +60,8 @@ std::optional<GemmOperand> operandOf(const Matrix &matrix, int64_t elementBytes)
   return operand;
 }
 
-}  // namespace
-
-Expected<GemmProblem, Reason> gemmProblem(const Kernel &kernel, const Configuration &configuration,
-                                          bool takesEveryOrder) {
+Expected<GemmProblem, Reason> problemOf(const Kernel &kernel, const Configuration &configuration,
+                                        bool takesEveryOrder) {
   const auto shape = stridedBatchedGemm(kernel, configuration);
   if (!shape) return rejected("the layouts map to no batched strided GEMM");
   if (std::min({shape->batch, shape->m, shape->n, shape->k}) < 1)
@@ -113,6 +112,15 @@ Expected<GemmProblem, Reason> gemmProblem(const Kernel &kernel, const Configurat
   gemm.usesTma = bytesC == 2 && areWholeUnits(gemm.strideCm, gemm.batch, gemm.batchStrideC, bytesC,
                                               configuration.outputs[0]);
   return gemm;
+}
+
+}  // namespace
+
+Expected<GemmProblem, Reason> gemmProblem(const Kernel &kernel, const Configuration &configuration,
+                                          bool takesEveryOrder) {
+  thread_local LastLayouts<Expected<GemmProblem, Reason>, bool> last;
+  return last.of([&] { return problemOf(kernel, configuration, takesEveryOrder); }, kernel,
+                 configuration, takesEveryOrder);
 }
 
 }  // namespace weft

@@ -7,6 +7,7 @@
 #include "kernel/ContractionPrologue.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
+#include "kernel/LastLayouts.h"
 #include "kernel/StridedBatchedGemm.h"
 
 #include <algorithm>
@@ -150,12 +151,9 @@ bool scalesKTiles(const Kernel &kernel, const GemmProblem &gemm) {
          factors.subVector > 0 && factors.subVector % gemm.depth() == 0;
 }
 
-}  // namespace
-
 /// A prologue of such factors scales the accumulators. Any other is computed by the threads that
 /// copy the operand, or by the spare warps of the producer warpgroup where TMA loads it.
-Expected<GemmProblem, Reason> wgmmaProblem(const Kernel &kernel,
-                                           const Configuration &configuration) {
+Expected<GemmProblem, Reason> problemOf(const Kernel &kernel, const Configuration &configuration) {
   if (!stridedBatchedGemm(kernel, configuration)) {
     if (!readsTransformedOperand(kernel)) return multiStrideProblem(kernel, configuration);
     return rejected(
@@ -172,6 +170,14 @@ Expected<GemmProblem, Reason> wgmmaProblem(const Kernel &kernel,
   for (GemmOperand *operand : {&answer->a, &answer->b})
     if (operand->isTransformed) operand->usesTma = areAllTma;
   return answer;
+}
+
+}  // namespace
+
+Expected<GemmProblem, Reason> wgmmaProblem(const Kernel &kernel,
+                                           const Configuration &configuration) {
+  thread_local LastLayouts<Expected<GemmProblem, Reason>> last;
+  return last.of([&] { return problemOf(kernel, configuration); }, kernel, configuration);
 }
 
 bool isTransformedInPlace(const GemmProblem &gemm) {

@@ -580,18 +580,132 @@ TEST_CASE("saved tensors that cost little to compute again are offered as recomp
   }
 }
 
+namespace {
+
+std::unique_ptr<Loaded> layersOf(int layers, bool isTrained = true,
+                                 const std::string &model = "bert-base") {
+  auto loaded = std::make_unique<Loaded>();
+  models::Request request;
+  request.model = model;
+  request.dims = model == "llama-3-8b" ? smallLlama : smallEncoder;
+  request.dtype = DType::f32;
+  request.layers = layers;
+  loaded->module = models::build(request, loaded->context).module;
+  if (isTrained) REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
+  return loaded;
+}
+
+/// The names of the results of all ops of a kind.
+template <typename Op>
+std::vector<std::string> namesOfOps(GraphOp graph) {
+  std::vector<std::string> names;
+  for (Op op : graph.getBody().front().getOps<Op>()) names.push_back(writtenName(op->getResult(0)));
+  return names;
+}
+
+template <typename Op>
+bool hasNamed(GraphOp graph, const std::string &name) {
+  const std::vector<std::string> names = namesOfOps<Op>(graph);
+  return std::ranges::count(names, name) > 0;
+}
+
+}  // namespace
+
+TEST_CASE("an attention has the form that is asked of it in every variant") {
+  for (const bool isTrained : {false, true}) {
+    const std::unique_ptr<Loaded> two = layersOf(2, isTrained);
+    const std::vector<std::string> softmaxes = namesOfOps<SoftmaxOp>(two->graph());
+    REQUIRE(softmaxes.size() == 2);
+    VariantOptions options{.stacking = StackingChoice::separate,
+                           .recompute = RecomputeChoice::none,
+                           .attentionAt = {{softmaxes[1], AttentionChoice::unfused}},
+                           .subVectors = {4},
+                           .canFuseAttention = true};
+    const size_t forms = proposeVariants(*two->module, options).size();
+    size_t fused = 0;
+    for (const Variant &variant : nonEmpty(proposeVariants(*two->module, options))) {
+      GraphOp graph = graphOf(*variant.module);
+      INFO(variantName(variant.rewrites));
+      CHECK(hasNamed<SoftmaxOp>(graph, softmaxes[1]));
+      fused += countOf<OnlineSoftmaxContractOp>(graph);
+      requireSame(two->graph(), graph);
+    }
+    CHECK(fused == 1);
+    options.attentionAt = {{softmaxes[1], AttentionChoice::fused}};
+    const std::vector<Variant> pinned = proposeVariants(*two->module, options);
+    CHECK(pinned.size() == forms);
+    CHECK(variantName(pinned.front().rewrites) == "fuse-attention+for-" + softmaxes[1]);
+    for (const Variant &variant : nonEmpty(pinned)) {
+      CHECK_FALSE(hasNamed<SoftmaxOp>(graphOf(*variant.module), softmaxes[1]));
+      requireSame(two->graph(), graphOf(*variant.module));
+    }
+    // A name without its layer is that of both, and one with it goes first.
+    options.attentionAt = {{withoutLayers(softmaxes[0]), AttentionChoice::decomposed},
+                           {softmaxes[1], AttentionChoice::unfused}};
+    const std::vector<Variant> both = proposeVariants(*two->module, options);
+    REQUIRE(both.size() == 1);
+    CHECK(countOf<LocalSoftmaxOp>(graphOf(*both.front().module)) == 1);
+    CHECK(hasNamed<SoftmaxOp>(graphOf(*both.front().module), softmaxes[1]));
+    options.attentionAt = {{"elsewhere", AttentionChoice::unfused}};
+    CHECK(proposeVariants(*two->module, options).size() == forms);
+  }
+}
+
+TEST_CASE("projections are stacked as is asked of them, forward and backward") {
+  for (const bool isTrained : {false, true}) {
+    const std::unique_ptr<Loaded> two = layersOf(2, isTrained);
+    VariantOptions options{.attention = AttentionChoice::unfused,
+                           .stacking = StackingChoice::separate,
+                           .recompute = RecomputeChoice::none,
+                           .stackingAt = {{"layer2_q_product", StackingChoice::three}}};
+    const std::vector<Variant> variants = proposeVariants(*two->module, options);
+    REQUIRE(variants.size() == 1);
+    GraphOp graph = graphOf(*variants.front().module);
+    CHECK(hasNamed<ContractOp>(graph, "layer1_q_product"));
+    CHECK_FALSE(hasNamed<ContractOp>(graph, "layer2_q_product"));
+    CHECK(countOf<ContractOp>(two->graph()) - countOf<ContractOp>(graph) == (isTrained ? 6 : 2));
+    requireSame(two->graph(), graph);
+    options.stacking = StackingChoice::automatic;
+    options.stackingAt = {{"layer2_v_product", StackingChoice::separate}};
+    size_t stacked = 0;
+    for (const Variant &variant : nonEmpty(proposeVariants(*two->module, options))) {
+      CHECK(hasNamed<ContractOp>(graphOf(*variant.module), "layer2_q_product"));
+      stacked += !hasNamed<ContractOp>(graphOf(*variant.module), "layer1_q_product");
+      requireSame(two->graph(), graphOf(*variant.module));
+    }
+    CHECK(stacked > 0);
+    options.stackingAt = {{"layer1_attention_product", StackingChoice::two}};
+    CHECK(unsupportedOf(*two->module, options).find("is stacked with no other") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("a norm has the form that is asked of it in every variant") {
+  const std::unique_ptr<Loaded> two = layersOf(2, false, "llama-3-8b");
+  const std::vector<std::string> norms = namesOfOps<RmsNormOp>(two->graph());
+  REQUIRE(norms.size() == 4);
+  VariantOptions options{.attention = AttentionChoice::unfused,
+                         .norms = NormChoice::automatic,
+                         .stacking = StackingChoice::separate,
+                         .normsAt = {{norms[3], NormChoice::deferred}}};
+  for (const Variant &variant : nonEmpty(proposeVariants(*two->module, options))) {
+    CHECK_FALSE(hasNamed<RmsNormOp>(graphOf(*variant.module), norms[3]));
+    requireSame(two->graph(), graphOf(*variant.module));
+  }
+  options.norms = NormChoice::decomposed;
+  options.normsAt = {{norms[1], NormChoice::fused}, {norms[3], NormChoice::deferred}};
+  const std::vector<Variant> variants = proposeVariants(*two->module, options);
+  REQUIRE(variants.size() == 1);
+  CHECK(namesOfOps<RmsNormOp>(graphOf(*variants.front().module)) ==
+        std::vector<std::string>{norms[1]});
+  CHECK(variantName(variants.front().rewrites) == "decompose-norms+defer-norms+for-" + norms[3]);
+  requireSame(two->graph(), graphOf(*variants.front().module));
+  // The backward pass reads what a whole norm leaves.
+  const std::unique_ptr<Loaded> trained = layersOf(2, true, "llama-3-8b");
+  CHECK(unsupportedOf(*trained->module, options).find("nearest is --norms") != std::string::npos);
+}
+
 TEST_CASE("layers that repeat are rewritten alike in training, in as many ways at any number") {
-  const auto layersOf = [](int layers) {
-    auto loaded = std::make_unique<Loaded>();
-    models::Request request;
-    request.model = "bert-base";
-    request.dims = smallEncoder;
-    request.dtype = DType::f32;
-    request.layers = layers;
-    loaded->module = models::build(request, loaded->context).module;
-    REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
-    return loaded;
-  };
   const VariantOptions options{.subVectors = {4}, .canFuseAttention = true};
   const std::unique_ptr<Loaded> four = layersOf(4);
   const std::vector<Variant> variants = proposeVariants(*four->module, options);

@@ -2,6 +2,7 @@
 // paths.
 #include "kernel/LayerNames.h"
 #include "kernel/TextWidth.h"
+#include "passes/select/Prices.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/commands/Explain.h"
 
@@ -20,6 +21,11 @@ std::string difference(double seconds) {
   return (seconds < 0 ? "-" : "+") + formatSeconds(std::abs(seconds));
 }
 
+/// Whether its best plan may take less than the one that was found, by more than noise.
+bool isAtMost(const json &variant) {
+  return variant.value("statistics", json::object()).value("mostGain", 0.0) > select::noise;
+}
+
 /// Of variants of one search; `shown`: their names.
 template <typename Shown>
 std::string variantsTable(const json &variants, const Shown &shown) {
@@ -31,7 +37,7 @@ std::string variantsTable(const json &variants, const Shown &shown) {
   double chosen = 0;
   for (const json &variant : variants)
     if (variant.value("chosen", false)) chosen = variant.value("seconds", 0.0);
-  bool isOneFaster = false;
+  bool isOneFaster = false, isAnyAtMost = false;
   for (const json &variant : variants) {
     const std::string name = shown(variant.value("name", ""));
     if (variant.contains("noPlan")) {
@@ -44,12 +50,15 @@ std::string variantsTable(const json &variants, const Shown &shown) {
       const double seconds = variant.value("seconds", 0.0),
                    bound = variant.value("lowerBound", 0.0);
       isOneFaster = isOneFaster || seconds < chosen;
-      table.addRow({(isChosen ? "* " : "") + name, formatSeconds(seconds),
+      const std::string most = !isChosen && isAtMost(variant) ? "<= " : "";
+      isAnyAtMost = isAnyAtMost || !most.empty();
+      table.addRow({(isChosen ? "* " : "") + name, most + formatSeconds(seconds),
                     isChosen ? "" : difference(seconds - chosen),
                     bound > 0 ? formatSeconds(bound) : "-", ""});
     }
   }
   std::string result = table.print();
+  if (isAnyAtMost) result += std::string(atMostNote) + "\n";
   if (isOneFaster)
     result +=
         "* is not the fastest kernel by kernel: it was chosen as one graph, or for its memory "
@@ -72,6 +81,8 @@ json pricesOf(const json &variants) {
     json &one = prices.emplace_back(json::object());
     for (const char *member : {"name", "chosen", "seconds", "lowerBound", "noPlan", "withoutPins"})
       if (variant.contains(member)) one[member] = variant[member];
+    if (variant.contains("seconds"))
+      one["isAtMost"] = !variant.value("chosen", false) && isAtMost(variant);
   }
   return prices;
 }

@@ -3,6 +3,7 @@
 #include "kernel/Error.h"
 #include "kernel/LayerNames.h"
 #include "passes/decide/PathPlan.h"
+#include "passes/select/Prices.h"
 #include "passes/select/StepText.h"
 #include "plan/PlanFigures.h"
 #include "tools/driver/Console.h"
@@ -61,6 +62,12 @@ nlohmann::json pathJson(const select::Selection &selection, const select::Select
           {"steps", stepsJson(selection.problem(), plan, nullptr)}};
 }
 
+/// Whether a variant's best plan may take less than the one that was found, by more than noise: the
+/// search ends where a variant cannot be chosen any more.
+bool isAtMost(const select::Selection &selection) {
+  return selection.statistics().mostGain > select::noise;
+}
+
 nlohmann::json toJson(const Answer &answer, int alternatives) {
   const decision::Decision &decision = answer.decision;
   nlohmann::json list = nlohmann::json::array();
@@ -72,6 +79,7 @@ nlohmann::json toJson(const Answer &answer, int alternatives) {
     object["chosen"] = isChosen;
     object["seconds"] = secondsOf(decision, variant);
     object["planSeconds"] = object["seconds"];  // in as many chunks as its plan would have
+    object["isAtMost"] = !isChosen && isAtMost(variant.selection);
     object["loss"] = secondsOf(decision, variant) - answer.plan.predictedSeconds;
     if (isChosen)
       object["steps"] = stepsJson(variant.selection.problem(), decision.path(), &answer.steps);
@@ -108,6 +116,7 @@ std::string variantsTable(const Answer &answer) {
                {"configurations", right}});
   const decision::Decision &decision = answer.decision;
   const double best = answer.plan.predictedSeconds;
+  bool isAnyAtMost = false;
   for (const decision::SelectedVariant &variant : decision.variants) {
     const bool isChosen = &variant == &decision.best();
     const select::Statistics &statistics = variant.selection.statistics();
@@ -116,12 +125,14 @@ std::string variantsTable(const Answer &answer) {
     const int chunks = isChosen         ? chunkCount(answer.plan)
                        : variant.fitted ? variant.fitted->chunks
                                         : 1;
-    table.addRow({(isChosen ? "* " : "") + variant.name, formatSeconds(seconds),
+    const std::string most = !isChosen && isAtMost(variant.selection) ? "<= " : "";
+    isAnyAtMost = isAnyAtMost || !most.empty();
+    table.addRow({(isChosen ? "* " : "") + variant.name, most + formatSeconds(seconds),
                   (seconds < best ? "-" : "+") + formatSeconds(std::abs(seconds - best)),
                   std::to_string(chunks), bound > 0 ? formatSeconds(bound) : "unknown",
                   formatCount(statistics.configurations)});
   }
-  return table.print();
+  return table.print() + (isAnyAtMost ? std::string(atMostNote) + "\n" : "");
 }
 
 /// Why a slower variant was chosen; empty if the chosen one is the fastest.

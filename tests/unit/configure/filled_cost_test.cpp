@@ -1,0 +1,117 @@
+// Prices at an expected fill: the mean of those at its levels, whatever was priced before.
+#include "passes/configure/FilledCost.h"
+
+#include "passes/configure/Families.h"
+#include "passes/configure/Family.h"
+#include "tests/support/NonEmpty.h"
+#include "tests/unit/samples/SampleAttentions.h"
+#include "tests/unit/samples/SampleTokens.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+using namespace weft;
+using namespace weft::samples;
+using weft::test::nonEmpty;
+
+namespace {
+
+// The last two have the same extents in multiples of what kernels are shortened by.
+const ExpectedFill fill = {.tokens = 0.5,
+                           .pairs = 0.3,
+                           .levels = {{.tokens = 0.25, .pairs = 0.1, .weight = 0.25},
+                                      {.tokens = 0.5, .pairs = 0.3, .weight = 0.25},
+                                      {.tokens = 0.625, .pairs = 0.4, .weight = 0.25},
+                                      {.tokens = 0.625, .pairs = 0.4001, .weight = 0.25}}};
+
+struct Priced {
+  Kernel kernel;
+  std::vector<Configuration> configurations;
+};
+
+/// Some configurations of every family that takes the kernel.
+Priced pricedOf(const Kernel &kernel) {
+  Priced result{.kernel = kernel, .configurations = {}};
+  for (const ConfigurationSpace &space :
+       nonEmpty(configurationSpaces(kernel, findDevice("h200")))) {
+    const LayoutTuple *last = nullptr;
+    for (const LayoutTuple &tuple : space.tuples) last = &tuple;
+    for (size_t k = 0; last && k < std::min<size_t>(3, space.knobs.size()); ++k)
+      if (isUseful(kernel, *last, space.knobs[k]))
+        result.configurations.push_back(toConfiguration(kernel, *last, space.knobs[k]));
+  }
+  REQUIRE(!result.configurations.empty());
+  return result;
+}
+
+const std::vector<Priced> &kernels() {
+  static const std::vector<Priced> all = {
+      pricedOf(gemmOfTokens({.t = 4096, .i = 768, .u = 768, .sequences = 8}, DType::f16, true)),
+      pricedOf(gemmOfTokens({.t = 4096, .i = 768, .u = 768, .sequences = 8}, DType::f16, false,
+                            false, true)),
+      pricedOf(
+          attentionOfTokens({.b = 8, .h = 12, .j = 512, .k = 512, .p = 64, .w = 64}, DType::f16)),
+      pricedOf(
+          cachedAttention({.b = 8, .h = 12, .j = 1, .k = 2048, .p = 64, .w = 64}, DType::f16))};
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a price at several fills is the mean of those at each, if kernels take turns or not") {
+  const std::unique_ptr<CostModel> whole = analyticCostModel(findDevice("h200")),
+                                   all = filledCostModel(*whole, fill);
+  std::vector<std::unique_ptr<CostModel>> levels;
+  for (const FillLevel &level : fill.levels)
+    levels.push_back(filledCostModel(*whole, {.tokens = level.tokens, .pairs = level.pairs}));
+  const auto meanOf = [&](const Kernel &kernel, const Configuration &configuration) {
+    double mean = 0;
+    for (size_t level = 0; level < levels.size(); ++level)
+      mean += fill.levels[level].weight * levels[level]->cost(kernel, configuration).seconds;
+    return mean;
+  };
+  size_t shorter = 0;
+  for (const Priced &one : nonEmpty(kernels()))
+    for (const Configuration &configuration : nonEmpty(one.configurations)) {
+      const double seconds = all->cost(one.kernel, configuration).seconds,
+                   full = whole->cost(one.kernel, configuration).seconds;
+      CHECK(seconds == Approx(meanOf(one.kernel, configuration)).epsilon(1e-12));
+      shorter += seconds < full ? 1 : 0;
+    }
+  CHECK(shorter >= kernels().size());
+  for (size_t n = 0; n < 3; ++n)
+    for (const Priced &one : nonEmpty(kernels())) {
+      if (n >= one.configurations.size()) continue;
+      const Configuration &configuration = one.configurations[n];
+      CHECK(all->cost(one.kernel, configuration).seconds ==
+            Approx(meanOf(one.kernel, configuration)).epsilon(1e-12));
+    }
+}
+
+TEST_CASE("bytes and flop at several fills are those at the mean") {
+  const std::unique_ptr<CostModel> whole = analyticCostModel(findDevice("h200")),
+                                   all = filledCostModel(*whole, fill),
+                                   mean = filledCostModel(
+                                       *whole, {.tokens = fill.tokens, .pairs = fill.pairs});
+  for (const Priced &one : nonEmpty(kernels())) {
+    const Configuration &configuration = one.configurations.front();
+    const Cost cost = all->cost(one.kernel, configuration);
+    CHECK(cost.flop == mean->cost(one.kernel, configuration).flop);
+    CHECK(cost.bytesMoved == mean->cost(one.kernel, configuration).bytesMoved);
+    CHECK(cost.bytesNecessary < whole->cost(one.kernel, configuration).bytesNecessary);
+  }
+}
+
+TEST_CASE("a kernel of all tokens has its price at any fill") {
+  const Kernel kernel =
+      plainAttention({.b = 8, .h = 12, .j = 512, .k = 512, .p = 64, .w = 64}, DType::f16);
+  const std::unique_ptr<CostModel> whole = analyticCostModel(findDevice("h200")),
+                                   filled = filledCostModel(*whole, fill);
+  const Priced priced = pricedOf(kernel);
+  for (const Configuration &configuration : nonEmpty(priced.configurations))
+    CHECK(filled->cost(kernel, configuration).seconds ==
+          whole->cost(kernel, configuration).seconds);
+}
