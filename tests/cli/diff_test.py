@@ -59,6 +59,25 @@ class DiffTest(CommandTest):
         self.compiled('d', layer, '--mask', 'padding', '--fuse-rules', 'none')
         self.assertEqual(self.diff('a', 'd')['work'], [])
 
+    def test_lengths_of_one_rounded_mean_are_told_apart(self):
+        """Work is compared exactly, and told as exactly as it differs: by the mean, by squares, or
+        by the fills that batches have."""
+        layer = [*LAYER, '--dropout', '0', '--stacking', 'three', '--attention', 'unfused',
+                 '--ragged', 'j']
+        equal, apart = (str(self.write(name, text)) for name, text in
+                        (('equal.txt', '8:8\n'), ('apart.txt', '4:4 12:4\n')))
+        for folder, lengths in (('a', 'mean=0.5'), ('b', 'mean=0.502'), ('c', equal), ('d', apart),
+                                ('e', apart)):
+            self.compiled(folder, layer, '--lengths', lengths)
+        for a, b in (('a', 'b'), ('c', 'd'), ('a', 'c')):
+            with self.subTest(a + b):
+                work, = self.diff(a, b)['work']
+                self.assertEqual(work['what'], 'times are of different work')
+                self.assertNotEqual(work['a'], work['b'])
+                self.assertIn('of its pairs', work['a'])
+                self.assertIn(f"{work['a']} -> {work['b']}", self.text)
+        self.assertEqual(self.diff('d', 'e', code=0)['work'], [])
+
     def test_equal(self):
         self.compiled('a', CORE, '--attention', 'unfused')
         self.compiled('b', CORE, '--attention', 'unfused')

@@ -178,6 +178,31 @@ class BlockMaskTest(CommandTest):
             said, r'mask \d+ of 1,024 tiles of 128 x 128 exist, [\d.]+% of the scores, one table '
             r'for all heads; [\d.]+% of the products are left out')
 
+    def test_an_unfused_product_leaves_out_tiles_of_one_table(self):
+        """Of scores that are stored whole, with the mask in the epilogue of their product, and with
+        a local softmax behind it."""
+        for kind, device in (('unfused', 'h200'), ('recomposed', 'h200'), ('recomposed', 'a100')):
+            with self.subTest(kind=kind, device=device):
+                plans = {}
+                for name, density in (('few', 0.1), ('all', 1)):
+                    self.weft('compile', 'attention', '--dim', 'b=1', '--dim', 'h=8', '--dim',
+                              'j=2048', '--dim', 'p=64', '--attention', kind, '--chunks', '1',
+                              '--mask', f'random(block=128,density={density},seed=0)', '--profile',
+                              'none', '--device', device, '--stop-after', 'emit', '-o', name,
+                              '--overwrite')
+                    plans[name] = json.loads((self.folder / name / 'plan.json').read_text())
+                masked = {name: next(one for one in plan['kernels'] if 'mask' in one['name'])
+                          for name, plan in plans.items()}
+                self.assertIn('::maskedTiles<',
+                              (self.folder / 'few' / masked['few']['source']).read_text())
+                self.assertLess(plans['few']['predictedSeconds'],
+                                plans['all']['predictedSeconds'])
+                said = self.weft('explain', 'few', '--kernel', masked['few']['name']).prose()
+                self.assertRegex(said, r'one table for all heads; \d\d\.\d% of the products are '
+                                 'left out')
+                said = self.weft('explain', 'all', '--kernel', masked['all']['name']).prose()
+                self.assertIn('hides the others, and saves nothing', said)
+
     def test_an_unfused_mask_of_heads_says_that_it_saves_nothing(self):
         self.weft('compile', 'attention', *TILED_DIMS, '--attention', 'unfused', '--mask',
                   'random(block=16,density=0.5,seed=1,heads=each)', '--stop-after', 'emit', '-o',

@@ -66,6 +66,11 @@ class RaggedTest(CommandTest):
             (self.folder / 'out/plan.json').read_text())['kernels'] if '__t_' in kernel['name']}
         self.weft('compile', *layer)
         self.assertNotIn('cublaslt', families())
+        # What was left out of the search is named where a plan with it is asked for.
+        said = self.weft('explain', 'out', '--fusion',
+                         'attention_product_unmasked,attention_product').prose()
+        self.assertIn('are fused; separating them: no plan does: a contraction without its mask '
+                      'leaves out no row, and the device counts the tokens', said)
         self.weft('compile', *layer, '--no-fuse',
                   'attention_product_unmasked,attention_product')
         self.assertIn('cublaslt', families())

@@ -60,6 +60,10 @@ bool isApart(const Knobs &any) {
 bool isApartInParts(const Knobs &any) {
   return isApart(any) && any.get<Sm90AttentionBackwardKnobs>().headsOfTile > 0;
 }
+bool isTogetherInParts(const Knobs &any) {
+  const auto *knobs = any.getIf<Sm90AttentionBackwardKnobs>();
+  return knobs && !isApart(any) && knobs->headsOfTile > 0;
+}
 bool arePacked(const Knobs &any) {
   const auto *knobs = any.getIf<Sm90AttentionKnobs>();
   return knobs && knobs->packed != 0;
@@ -195,6 +199,7 @@ void addAttentions(Collector &collect) {
         extents.distance = 20;
         kinds.push_back(samples::relativeAttention(extents, type, true));
         kinds.push_back(samples::alibiAttention(extents, type));
+        kinds.push_back(samples::documentAttention(extents, type, true));
         for (size_t kind = 0; kind < kinds.size(); ++kind)
           if ((kind + turn) % 4 == 0)
             for (const Configuration &configuration :
@@ -280,8 +285,9 @@ void addAttentionBackwards(Collector &collect) {
                                       {.b = 2, .h = 2, .g = 2, .j = 65, .k = 257},
                                       {.b = 1, .h = 3, .g = 3, .j = 333, .k = 129},
                                       {.b = 1, .h = 2, .j = 512, .k = 512}};
-  const std::pair<int64_t, int64_t> widths[] = {{64, 64}, {128, 128}, {16, 16}, {32, 48},  {40, 40},
-                                                {72, 72}, {80, 80},   {96, 96}, {192, 128}};
+  const std::pair<int64_t, int64_t> widths[] = {{64, 64},   {128, 128}, {16, 16},  {32, 48},
+                                                {40, 40},   {72, 72},   {80, 80},  {96, 96},
+                                                {192, 128}, {192, 192}, {256, 256}};
   size_t turn = 0;
   for (const DType type : {DType::f16, DType::bf16})
     for (const AttentionExtents &one : lengths)
@@ -402,6 +408,23 @@ void addSplitAttentionBackwards(Collector &collect) {
             collect.add("attention-backward-apart-parts", kernel, type, configuration);
         }
       }
+  // Parts without tables, of both forms, where keys of a tile and groups are few.
+  for (const DType type : {DType::f16, DType::bf16})
+    for (const auto &[headDim, valueDim] : widths)
+      for (const int64_t group : {2, 3, 8})
+        for (const int64_t length : {65, 512, 1100}) {
+          const AttentionExtents extents{
+              .b = 1, .h = 2, .g = group, .j = length, .k = length, .p = headDim, .w = valueDim};
+          const std::vector<Kernel> kinds = backwardsOf(extents, type, false);
+          for (size_t kind = 0; kind < kinds.size(); ++kind)
+            if ((kind + ++turn) % 3 == 0)
+              for (const auto &[name, isAsked] :
+                   {std::pair("attention-backward-apart-parts", &isApartInParts),
+                    {"attention-backward-parts", &isTogetherInParts}})
+                for (const Configuration &configuration :
+                     collect.drawFamily(kinds[kind], Sm90AttentionBackwardKnobs{}, 1, isAsked))
+                  collect.add(name, kinds[kind], type, configuration);
+        }
 }
 
 }  // namespace weft::gputest

@@ -64,7 +64,8 @@ struct Case {
 ///   attention-hard      scores that are equal, huge, of the type's end, low or tiny
 ///   attention-backward  their backward pass; attention-backward-packed: over packed tokens;
 ///                 attention-backward-apart: without sums in a workspace;
-///                 attention-backward-apart-parts: these of some heads of a group a tile of keys;
+///                 attention-backward-parts: of some heads of a group a tile of keys;
+///                 attention-backward-apart-parts: these without sums in a workspace;
 ///                 attention-backward-unordered: with these in any order
 ///   attention-drawn     1,000 forward, shapes, masks, score ops, dropout and configurations drawn
 ///                 by a fixed seed; attention-backward-drawn: 500 backward

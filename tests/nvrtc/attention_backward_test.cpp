@@ -30,6 +30,23 @@ std::vector<Case> cases(DType type) {
     result.push_back({fmt::format("dropped {}", width), causalBackward(extents, type, dropout)});
   }
   result.push_back({"wide", plainBackward({.j = 300, .k = 1000, .p = 192, .w = 128}, type)});
+  for (const int64_t width : {192, 256}) {
+    const AttentionExtents widest{
+        .b = 2, .h = 2, .g = 2, .j = 300, .k = 300, .p = width, .w = width};
+    result.push_back({fmt::format("widest {}", width), plainBackward(widest, type)});
+    result.push_back(
+        {fmt::format("widest, causal, dropped {}", width), causalBackward(widest, type, dropout)});
+  }
+  // Parts of a group: few keys, so that tiles of all its heads are too few.
+  for (const int64_t width : {32, 40, 80}) {
+    const AttentionExtents groups{
+        .b = 1, .h = 2, .g = 8, .j = 512, .k = 512, .p = width, .w = width};
+    result.push_back(
+        {fmt::format("parts, dropped {}", width), plainBackward(groups, type, dropout)});
+    result.push_back({fmt::format("parts, causal {}", width), causalBackward(groups, type)});
+    result.push_back(
+        {fmt::format("parts, causal, dropped {}", width), causalBackward(groups, type, dropout)});
+  }
   const AttentionExtents extents{.b = 2, .h = 3, .g = 4, .j = 300, .k = 1000};
   result.push_back({"window", windowBackward(extents, type, 100, 30)});
   result.push_back({"padded", paddedBackward(extents, type)});

@@ -92,6 +92,11 @@ std::vector<Case> decoding() {
   result.push_back({"few, padded", paddedAttention(extents, DType::bf16, true)});
   result.push_back({"few, biased", biasedAttention(extents, DType::f16)});
   result.push_back({"few, sloped", slopedAttention(extents, DType::bf16)});
+  result.push_back({"few, slopes of heads", alibiAttention(extents, DType::f16)});
+  result.push_back({"few, documents", documentAttention(extents, DType::bf16, true)});
+  AttentionExtents bounded = extents;
+  bounded.hasBounds = true;
+  result.push_back({"few, documents with bounds", documentAttention(bounded, DType::f16)});
   result.push_back({"few, capped", cappedAttention(extents, DType::f16, true)});
   result.push_back(
       {"few, dropped", droppedAttention(extents, DType::f16, {.p = 0.1, .stream = 1}, true)});
@@ -240,6 +245,16 @@ std::vector<Tiled> splitTiles() {
   subjects.push_back({"split, padded", paddedAttention(extents, DType::bf16, true)});
   subjects.push_back({"split, biased", biasedAttention(extents, DType::f16)});
   subjects.push_back({"split, capped", cappedAttention(extents, DType::bf16, true)});
+  subjects.push_back({"split, window", windowAttention(extents, DType::f16, 5000, 30)});
+  subjects.push_back({"split, slopes of heads", alibiAttention(extents, DType::bf16)});
+  subjects.push_back({"split, documents", documentAttention(extents, DType::f16, true)});
+  AttentionExtents bounded = extents;
+  bounded.hasBounds = true;
+  for (const int64_t width : {64, 128}) {
+    bounded.p = bounded.w = width;
+    subjects.push_back({fmt::format("split, documents with bounds {}", width),
+                        documentAttention(bounded, DType::bf16)});
+  }
   subjects.push_back({"split, of pages", cachedAttention({.b = 1,
                                                           .h = 3,
                                                           .g = 4,

@@ -397,6 +397,19 @@ TEST_CASE("tensor-core contractions that leave out tiles behind the last token")
   batch.buildAndCheck(14, 1);
 }
 
+TEST_CASE("contractions that leave out tiles of scores which a block mask hides") {
+  Batch batch;
+  std::set<std::string> seen;
+  for (const bool hasSoftmax : {false, true}) {
+    const Kernel kernel =
+        samples::scoresInBlocks({.b = 1, .h = 16, .j = 1000, .k = 1000}, DType::f16,
+                                "bigbird(block=64,seed=0)", hasSoftmax);
+    addSm90(batch, "blocks", kernel, 8);
+    addEachWarpTile(batch, "blocks", kernel, seen);
+  }
+  batch.buildAndCheck(20, 1);
+}
+
 static Kernel mostRegisters(const samples::ContractionExtents &extents) {
   samples::FusedContraction fused("most_registers", extents, DType::f16);
   const int bias = fused.input("bias", "u"), rest = fused.input("rest", "bju"),

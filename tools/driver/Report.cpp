@@ -1,9 +1,15 @@
 // The report of one compilation; see Report.h.
 #include "tools/driver/Report.h"
 
+#include "codegen/Program.h"
+#include "codegen/families/contraction/MaskedTiles.h"
+#include "kernel/AttentionBackwardRegion.h"
+#include "kernel/AttentionRegion.h"
 #include "kernel/BlockMask.h"
+#include "kernel/Family.h"
 #include "kernel/LayerNames.h"
 #include "kernel/ReasonCodes.h"
+#include "kernel/UnusedTokens.h"
 #include "passes/account/Stages.h"
 #include "passes/decide/KernelPrices.h"
 #include "passes/decide/PathPlan.h"
@@ -22,6 +28,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 
 namespace weft::driver {
@@ -235,6 +242,30 @@ std::string optionAgainstOther(const SelectedVariant &variant, const ProposedVar
   return "";
 }
 
+/// Why no plan has a contraction apart from the mask of its tokens although some kernel is of the
+/// contraction alone (Prices::leaveOutUncounted).
+constexpr const char *uncountedReason =
+    "a contraction without its mask leaves out no row, and the device counts the tokens";
+
+/// Of two ops that no plan separates: whether one masks the tokens that the other one, a
+/// contraction, computes, and both could be kernels apart.
+bool isLeftOutUncounted(const select::Problem &problem, int a, int b) {
+  const auto isMask = [&](int op) {
+    return std::ranges::any_of(problem.candidates, [&](const select::Candidate &candidate) {
+      return candidate.ops == std::vector<int>{op} && candidate.kernel.body.size() == 1 &&
+             isTokenMask(candidate.kernel.body[0]);
+    });
+  };
+  const auto isContraction = [&](int op, int mask) {
+    return std::ranges::any_of(problem.candidates, [&](const select::Candidate &candidate) {
+      return std::ranges::count(candidate.ops, op) > 0 &&
+             std::ranges::count(candidate.ops, mask) == 0 &&
+             candidate.kernel.operatorClass() == OperatorClass::contraction;
+    });
+  };
+  return (isMask(a) && isContraction(b, a)) || (isMask(b) && isContraction(a, b));
+}
+
 /// For every two ops that exchange a tensor: whether the plan fuses them, what the best plan of the
 /// other kind loses, and by which kernels the two differ.
 json fusionPricesReport(const SelectedVariant &variant, const ProposedVariant &proposed,
@@ -250,12 +281,14 @@ json fusionPricesReport(const SelectedVariant &variant, const ProposedVariant &p
     const bool fused = kernelOf[a] == kernelOf[b];
     const std::optional<select::SelectionResult> other = selection.planIfFused(a, b, !fused);
     if (!other) {
-      const bool waits = !fused && selection.waitsForMeasurements(a, b);
+      const char *why = !fused && selection.waitsForMeasurements(a, b) ? select::waitingReason
+                        : fused && isLeftOutUncounted(problem, a, b)   ? uncountedReason
+                                                                       : nullptr;
       list.push_back({{"ops", {a, b}},
                       {"fused", fused},
                       {"lossOfOther", json()},
                       {"option", optionAgainstOther(variant, proposed, choices, a, b, fused)},
-                      {"whyNone", waits ? json(select::waitingReason) : json()}});
+                      {"whyNone", why ? json(why) : json()}});
     } else {
       json own = stepsBeside(problem, chosen, *other),
            others = stepsBeside(problem, *other, chosen);
@@ -585,9 +618,29 @@ json makeReport(const Compilation &compilation, const DecidedModel &decided,
 
 namespace {
 
+/// The share of the products of scores that the kernel does not compute, as no tile of the table
+/// has them: a fused attention skips tiles of the table, a contraction those of its result.
+double productsLeftOut(const BlockTable &table, const ChosenKernel &chosen) {
+  const Kernel &kernel = chosen.kernel;
+  if (attentionRegion(kernel) || attentionBackwardRegion(kernel)) return 1 - table.share();
+  const Expected<ContractionRegion, Reason> region = contractionRegion(kernel);
+  const Expected<GemmProblem, Reason> gemm = mmaSyncProblem(kernel, chosen.configuration);
+  const std::optional<MaskedTiles> masked =
+      region && gemm ? maskedTiles(kernel, *region, gemm->isSwapped) : std::nullopt;
+  const Family &family = chosen.configuration.knobs.family();
+  if (!masked || !family.lower || !family.blockTile) return 0;
+  const codegen::Program program = family.lower(kernel, chosen.configuration);
+  if (std::ranges::none_of(program.headers, [](const std::string &header) {
+        return header.ends_with("_masked_tiles.cuh");
+      }))
+    return 0;
+  const BlockTile tile = family.blockTile(chosen.configuration.knobs);
+  return 1 - masked->seenShare(tile.rows, tile.columns);
+}
+
 /// "mask       454 of 4,096 tiles of 64 x 64 exist, 11.1% of the scores, one table for all heads;
 /// ..".
-std::string maskNote(const BlockTable &table, const Kernel &kernel) {
+std::string maskNote(const BlockTable &table, const ChosenKernel &chosen) {
   const int64_t tiles = table.rows * table.columns;
   std::string count = formatCount(table.count() / table.heads);
   if (table.heads > 1) {
@@ -600,15 +653,14 @@ std::string maskNote(const BlockTable &table, const Kernel &kernel) {
     count = least == most ? formatCount(least)
                           : fmt::format("{} to {}", formatCount(least), formatCount(most));
   }
-  const bool skips = std::ranges::any_of(
-      kernel.body, [](const BodyOp &op) { return op.operatorClass == OperatorClass::contraction; });
-  return fmt::format(
-      "mask       {} of {} tiles of {} x {} exist, {:.1f}% of the scores, {}; {}", count,
-      formatCount(tiles), table.size, table.size, 100 * table.share(),
-      table.heads > 1 ? fmt::format("each of {} heads has its own", table.heads)
-                      : "one table for all heads",
-      skips ? fmt::format("{:.1f}% of the products are left out", 100 * (1 - table.share()))
-            : "this kernel hides the others, and saves nothing");
+  const double leftOut = productsLeftOut(table, chosen);
+  return fmt::format("mask       {} of {} tiles of {} x {} exist, {:.1f}% of the scores, {}; {}",
+                     count, formatCount(tiles), table.size, table.size, 100 * table.share(),
+                     table.heads > 1 ? fmt::format("each of {} heads has its own", table.heads)
+                                     : "one table for all heads",
+                     leftOut > 0
+                         ? fmt::format("{:.1f}% of the products are left out", 100 * leftOut)
+                         : "this kernel hides the others, and saves nothing");
 }
 
 }  // namespace
@@ -642,7 +694,7 @@ std::vector<std::string> FusionNotes::of(const ChosenKernel &chosen) const {
   }
   for (const BodyOp &op : chosen.kernel.body)
     if (const BlockTable *const table = blockTableOf(chosen.kernel, op))
-      notes.push_back(maskNote(*table, chosen.kernel));
+      notes.push_back(maskNote(*table, chosen));
   return notes;
 }
 

@@ -327,12 +327,16 @@ std::vector<int64_t> seenByTiles(const Kernel &kernel, const AttentionRegion &re
   const Masks masks(kernel, region, problem);
   if (masks.tables.empty()) return {};
   const Tiling tiling{of, tileRows, blockColumns, problem};
-  const std::vector<int64_t> heads = spread(headsOfTables(masks), mostHeads);
-  std::vector<int64_t> seen(size_t(tiling.tiles()));
-  for (size_t tile = 0; tile < seen.size(); ++tile)
-    for (const int64_t head : heads)
-      seen[tile] += blocksOfTile(masks, head, int64_t(tile), tiling).seen;
-  return seen;
+  return countedOnce(fmt::format("tiles {} {} {} {} {}", int(of), tileRows, blockColumns,
+                                 problem.queryAxis, problem.keyAxis),
+                     kernel, [&] {
+                       const std::vector<int64_t> heads = spread(headsOfTables(masks), mostHeads);
+                       std::vector<int64_t> seen(size_t(tiling.tiles()));
+                       for (size_t tile = 0; tile < seen.size(); ++tile)
+                         for (const int64_t head : heads)
+                           seen[tile] += blocksOfTile(masks, head, int64_t(tile), tiling).seen;
+                       return seen;
+                     });
 }
 
 namespace {

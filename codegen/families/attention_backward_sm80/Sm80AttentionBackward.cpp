@@ -51,7 +51,8 @@ public:
         region(checkedRegion(kernel)),
         problem(checkedProblem(kernel, region, configuration, knobs)),
         attention(problem.attention),
-        isTf32(attention.operandType == DType::tf32) {}
+        isTf32(attention.operandType == DType::tf32),
+        isWide(sm80AttentionBackwardIsWide(problem)) {}
 
   Program run() {
     program.entry = names.reserve(entryName(kernel));
@@ -69,6 +70,7 @@ public:
     program.headers = gradients.headers;
     program.headers.push_back(attention.packed ? "weft/sm80_packed_attention_backward.cuh"
                               : isTf32         ? "weft/sm80_tf32_attention_backward.cuh"
+                              : isWide         ? "weft/sm80_wide_attention_backward.cuh"
                                                : "weft/sm80_attention_backward.cuh");
     std::ranges::sort(program.headers);
     program.parameters.insert(program.parameters.end(), gradients.parameters.begin(),
@@ -178,8 +180,8 @@ private:
       return fmt::format("(({} + {}.rows - 1) / {}.rows)", positions, tile, tile);
     };
     program.body.push_back(launchCheckOf(
-        {fmt::format("{} * {} + {} * {} == {}", problem.groups(), tilesOf(attention.keys),
-                     attention.heads, tilesOf(attention.queries), blocks),
+        {fmt::format("{}{} * {} + {} * {} == {}", isWide ? "2 * " : "", problem.groups(),
+                     tilesOf(attention.keys), attention.heads, tilesOf(attention.queries), blocks),
          fmt::format("2 * {}.rows == {}", tile, threads)},
         fmt::format("{} blocks of {} threads", blocks, threads)));
   }
@@ -268,7 +270,9 @@ private:
 
   std::string_view functionName() const {
     if (attention.packed) return isTf32 ? "packedTf32AttentionBackward" : "packedAttentionBackward";
-    return isTf32 ? "tf32AttentionBackward" : "attentionBackward";
+    return isTf32   ? "tf32AttentionBackward"
+           : isWide ? "wideAttentionBackward"
+                    : "attentionBackward";
   }
 
   const Kernel &kernel;
@@ -277,7 +281,7 @@ private:
   const AttentionBackwardRegion region;
   const AttentionBackwardProblem problem;
   const AttentionProblem &attention;
-  const bool isTf32;
+  const bool isTf32, isWide;
   Names names;
   Program program;
   std::vector<std::string> axes, inputs, outputs;

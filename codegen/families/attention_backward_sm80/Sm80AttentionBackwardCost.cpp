@@ -102,8 +102,14 @@ Cost sm80AttentionBackwardCost(const Kernel &kernel, const Configuration &config
     return Blocks{heads * steps.mean * stepSeconds + beside,
                   heads * std::max(steps.mean, steps.most) * stepSeconds + beside};
   };
-  const Blocks ofKeys = blocksOf(2 * (headDim + valueDim), true, double(attention.headsOfGroup)),
-               ofQueries = blocksOf(2 * headDim + valueDim, false, 1);
+  // Of wide heads half of the blocks with keys have three products, the others two: as if all had
+  // the mean, and the longest three.
+  const bool isWide = sm80AttentionBackwardIsWide(*answer);
+  const double heads = double(attention.headsOfGroup);
+  Blocks ofKeys =
+      blocksOf(isWide ? 1.5 * headDim + valueDim : 2 * (headDim + valueDim), true, heads);
+  if (isWide) ofKeys.most = blocksOf(2 * headDim + valueDim, true, heads).most;
+  const Blocks ofQueries = blocksOf(2 * headDim + valueDim, false, 1);
   const double keyBlocks = double(sm80AttentionBackwardKeyBlocks(*answer, knobs)),
                queryBlocks = double(sm80AttentionBackwardBlocks(*answer, knobs)) - keyBlocks;
   const double all =

@@ -32,11 +32,17 @@ int64_t pitchBytes(const AttentionProblem &attention, int64_t columns) {
   return (isPermuted ? chunks : chunks + 1) * chunkBytes;
 }
 
-/// Both gradients of a block with keys, scores and their gradients.
-int64_t registers(const AttentionProblem &attention, const Sm80AttentionBackwardKnobs &knobs) {
-  return (roundedUp(attention.headDim, 16) + roundedUp(attention.valueDim, 16)) / 2 +
-         knobs.tileColumns + ownRegisters +
-         (attention.packed && knobs.tileColumns == widestColumns ? packedRegisters : 0);
+/// Of the gradients that are `summed`, scores and their gradients.
+int64_t registersOf(int64_t summed, const AttentionProblem &attention, int tileColumns) {
+  return summed / 2 + tileColumns + ownRegisters +
+         (attention.packed && tileColumns == widestColumns ? packedRegisters : 0);
+}
+/// Both gradients of a block with keys, of wide heads the wider one.
+int64_t registers(const AttentionBackwardProblem &problem, int tileColumns) {
+  const int64_t head = roundedUp(problem.attention.headDim, 16),
+                value = roundedUp(problem.attention.valueDim, 16);
+  return registersOf(sm80AttentionBackwardIsWide(problem) ? std::max(head, value) : head + value,
+                     problem.attention, tileColumns);
 }
 
 template <size_t count>
@@ -46,6 +52,13 @@ bool isOneOf(ValueId value, const std::array<int, count> &values) {
 constexpr std::array rowChoices = {32, 64, 128}, columnChoices = {16, 32, 64};
 
 }  // namespace
+
+bool sm80AttentionBackwardIsWide(const AttentionBackwardProblem &problem) {
+  const AttentionProblem &attention = problem.attention;
+  return !attention.packed && !isTf32(attention) &&
+         registersOf(roundedUp(attention.headDim, 16) + roundedUp(attention.valueDim, 16),
+                     attention, columnChoices.front()) > mostRegisters;
+}
 
 int sm80AttentionBackwardThreads(const Sm80AttentionBackwardKnobs &knobs) {
   return 2 * knobs.tileRows;
@@ -62,7 +75,8 @@ int64_t sm80AttentionBackwardSharedBytes(const AttentionBackwardProblem &problem
 
 int64_t sm80AttentionBackwardKeyBlocks(const AttentionBackwardProblem &problem,
                                        const Sm80AttentionBackwardKnobs &knobs) {
-  return problem.groups() * tilesOf(problem.attention.keys, knobs.tileRows);
+  return problem.groups() * tilesOf(problem.attention.keys, knobs.tileRows) *
+         (sm80AttentionBackwardIsWide(problem) ? 2 : 1);
 }
 int64_t sm80AttentionBackwardBlocks(const AttentionBackwardProblem &problem,
                                     const Sm80AttentionBackwardKnobs &knobs) {
@@ -80,7 +94,7 @@ std::string sm80AttentionBackwardTileRejection(const AttentionBackwardProblem &p
   if (knobs.stages < 2 || knobs.stages > 4)
     return fmt::format("{} stages; 2 to 4 are taken", knobs.stages);
   const AttentionProblem &attention = problem.attention;
-  if (const int64_t needed = registers(attention, knobs); needed > mostRegisters)
+  if (const int64_t needed = registers(problem, knobs.tileColumns); needed > mostRegisters)
     return fmt::format(
         "{} registers a thread for heads of {} and {} elements and {} columns a step; {} are free: "
         "take fewer columns, or shorter heads",

@@ -15,7 +15,10 @@ int sm80AttentionBackwardThreads(const Sm80AttentionBackwardKnobs &knobs);
 /// rowFloats: numbers that scores read of their row (AttentionGradients.h).
 int64_t sm80AttentionBackwardSharedBytes(const AttentionBackwardProblem &problem,
                                          const Sm80AttentionBackwardKnobs &knobs, int rowFloats);
-/// Blocks with keys, then blocks with queries.
+/// Whether a block with keys sums one gradient of these, as registers do not hold both: of wide
+/// heads (sm80_wide_attention_backward.cuh).
+bool sm80AttentionBackwardIsWide(const AttentionBackwardProblem &problem);
+/// Blocks with keys, of wide heads twice as many; then blocks with queries.
 int64_t sm80AttentionBackwardKeyBlocks(const AttentionBackwardProblem &problem,
                                        const Sm80AttentionBackwardKnobs &knobs);
 int64_t sm80AttentionBackwardBlocks(const AttentionBackwardProblem &problem,

@@ -10,6 +10,8 @@
 #include "codegen/families/loop/LoopOps.h"
 #include "kernel/Error.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <iterator>
 #include <limits>
@@ -111,11 +113,16 @@ private:
       inputs.push_back(addTensor(kernel.inputs[i], int(i), Parameter::Kind::input));
     for (size_t i = 0; i < kernel.outputs.size(); ++i)
       outputs.push_back(addTensor(kernel.outputs[i], int(i), Parameter::Kind::output));
+    if (knobs.splits == 1) return;
+    rows = names.reserve("rows");
+    program.parameters.push_back(
+        {.kind = Parameter::Kind::workspace, .index = 0, .name = rows, .type = "float"});
   }
 
   void addHeaders(const std::vector<std::string> &headers) {
     program.headers = headers;
     program.headers.push_back(isTf32 ? "weft/sm80_tf32_attention.cuh" : "weft/sm80_attention.cuh");
+    if (knobs.splits > 1) program.headers.push_back("weft/sm80_attention_splits.cuh");
     std::ranges::sort(program.headers);
     const auto last = std::ranges::unique(program.headers);
     program.headers.erase(last.begin(), last.end());
@@ -175,8 +182,13 @@ private:
     const std::string config = fmt::format(
         "weft::sm80::{}<{}, {}>", isTf32 ? "Tf32AttentionConfig" : "AttentionConfig", shape, tile);
     const int64_t blocks = sm80AttentionBlocks(problem, knobs);
-    program.body.push_back(evaluate(fmt::format("static_assert({}::sharedBytes == {})", config,
-                                                sm80AttentionSharedBytes(problem, knobs))));
+    const std::string partialBytes =
+        knobs.splits == 1 ? ""
+                          : fmt::format(" && weft::sm80::SplitConfig<{}, {}>::bytes == {}", shape,
+                                        tile, sm80AttentionPartialBytes(problem, knobs));
+    program.body.push_back(
+        evaluate(fmt::format("static_assert({}::sharedBytes == {}{})", config,
+                             sm80AttentionSharedBytes(problem, knobs), partialBytes)));
     program.body.push_back(
         launchCheckOf({fmt::format("{}.heads == {}", shape, problem.heads),
                        fmt::format("{}.queries == {}", shape, problem.queries),
@@ -266,14 +278,34 @@ private:
     return name;
   }
 
-  /// Device memory for the rows of every split; returns its name.
+  /// Where the rows of every split are, and counters of those that have arrived; returns its name.
   std::string addPartials() {
-    const std::string name = names.reserve("partials");
+    const std::string name = names.reserve("partials"), arrivals = names.reserve("arrivals");
     program.globals.push_back(
         {.kind = Statement::Kind::declare,
-         .type = fmt::format("weft::sm80::AttentionPartials<{}, {}>", shape, tile),
-         .name = name});
+         .type = fmt::format("weft::sm80::SplitArrivals<{}, {}>", shape, tile),
+         .name = arrivals});
+    program.body.push_back({.kind = Statement::Kind::declare,
+                            .type = fmt::format("weft::sm80::SplitPartials<{}, {}>", shape, tile),
+                            .name = name,
+                            .value = fmt::format("{{{}, {}}}", rows, arrivals)});
     return name;
+  }
+
+  /// The order of tiles as a table in device memory, where block masks make one.
+  void addOrder(std::vector<NamedArgument> &arguments) {
+    const TileOrder order = sm80AttentionTileOrder(kernel, region, problem, knobs);
+    if (order.tiles.empty()) return;
+    const std::string name = names.reserve("tileOrder");
+    const size_t size = order.tiles.size();
+    program.globals.push_back(
+        {.kind = Statement::Kind::declare,
+         .type = Code::plain(fmt::format("const weft::sm80::TileTable<{}>", size)),
+         .name = name,
+         .value = Code::plain(fmt::format("{{{{{}}}}}", fmt::join(order.tiles, ", "))),
+         .note = "tiles of queries, those first that see most keys"});
+    arguments.push_back({"order", fmt::format("weft::sm80::TableOrder<{}, {}>{{{}}}", size,
+                                              order.longTiles, name)});
   }
 
   void call(const AttentionScore &score, const std::string &places, const std::string &sequences) {
@@ -294,6 +326,7 @@ private:
       addAttentionDropout(attentionDropout(kernel, region, problem, names, axes), program,
                           arguments);
     if (problem.packed) arguments.push_back({"sequences", sequences});
+    addOrder(arguments);
     program.body.push_back(
         templateCall(isTf32 ? fmt::format("weft::sm80::tf32Attention<{}, {}>", shape, tile)
                             : fmt::format("weft::sm80::attention<{}, {}, {}>",
@@ -310,7 +343,7 @@ private:
   Names names;
   Program program;
   std::vector<std::string> axes, inputs, outputs;
-  std::string shape = "shape", tile = "tile";
+  std::string shape = "shape", tile = "tile", rows;
 };
 
 }  // namespace

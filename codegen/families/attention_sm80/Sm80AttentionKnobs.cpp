@@ -164,6 +164,15 @@ Cost price(const Kernel &kernel, const Configuration &configuration, const Devic
                            device);
 }
 
+int64_t workspaceBytes(const Kernel &kernel, const Configuration &configuration) {
+  const auto &knobs = configuration.knobs.get<Sm80AttentionKnobs>();
+  if (knobs.splits == 1) return 0;
+  const Expected<AttentionRegion, Reason> recognised = attentionRegion(kernel);
+  if (!recognised) return 0;
+  const Expected<AttentionProblem> problem = attentionProblem(kernel, *recognised, configuration);
+  return problem ? sm80AttentionPartialBytes(*problem, knobs) : 0;
+}
+
 codegen::Program lower(const Kernel &kernel, const Configuration &configuration) {
   return codegen::lowerSm80Attention(kernel, configuration,
                                      configuration.knobs.get<Sm80AttentionKnobs>());
@@ -191,6 +200,7 @@ const Family sm80AttentionFamily = {
     .blockTile = blockTile,
     .lower = lower,
     .targetRejection = targetRejection,
+    .workspaceBytes = workspaceBytes,
 };
 
 }  // namespace weft

@@ -120,6 +120,14 @@ int sm80AttentionResidentBlocks(const AttentionProblem &problem, const Sm80Atten
                   registersOfMultiprocessor / (ofThread * sm80AttentionThreads(knobs)))));
 }
 
+TileOrder sm80AttentionTileOrder(const Kernel &kernel, const AttentionRegion &region,
+                                 const AttentionProblem &problem, const Sm80AttentionKnobs &knobs) {
+  const int64_t heads = sm80PackedHeads(problem, knobs);
+  if (knobs.tileQueries % heads != 0) return {};
+  return longestTilesFirst(
+      seenByTiles(kernel, region, problem, knobs.tileQueries / heads, knobs.tileKeys), true);
+}
+
 Sm80ScoreNeeds sm80ScoreNeeds(const Kernel &kernel, const AttentionRegion &region,
                               const AttentionProblem &problem) {
   const std::vector<bool> isMask = codegen::scoreMasks(kernel, region, problem);
@@ -150,8 +158,8 @@ std::string sm80AttentionTileRejection(const AttentionProblem &problem,
       knobs.splits < 1 || knobs.splits > tiles)
     return fmt::format("{} splits of {} tiles of keys", knobs.splits, tiles);
   if (const int64_t bytes = sm80AttentionPartialBytes(problem, knobs); bytes > mostPartialBytes)
-    return fmt::format("{} bytes of device memory for the splits; the limit is {}: take fewer",
-                       bytes, mostPartialBytes);
+    return fmt::format("{} bytes of workspace for the splits; the limit is {}: take fewer", bytes,
+                       mostPartialBytes);
   if (problem.headDim > widest || problem.valueDim > widest)
     return fmt::format("heads of {} and {} elements; at most {} fit the registers", problem.headDim,
                        problem.valueDim, widest);

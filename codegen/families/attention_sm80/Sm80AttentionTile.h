@@ -4,6 +4,7 @@
 #pragma once
 
 #include "codegen/families/attention/AttentionProblem.h"
+#include "codegen/families/attention/TileOrder.h"
 #include "codegen/families/attention_sm80/Sm80AttentionKnobs.h"
 
 #include <string>
@@ -20,11 +21,16 @@ int64_t sm80AttentionRowTiles(const AttentionProblem &problem, const Sm80Attenti
 int64_t sm80AttentionBlocks(const AttentionProblem &problem, const Sm80AttentionKnobs &knobs);
 /// Whether rows are joined behind the loop: over warps, splits or heads of a group.
 bool sm80AttentionJoins(const Sm80AttentionKnobs &knobs);
-/// Bytes of device memory that splits leave for the last one; 0 without splits.
+/// Bytes of the workspace in which splits leave partials for the last one; 0 without splits.
 int64_t sm80AttentionPartialBytes(const AttentionProblem &problem, const Sm80AttentionKnobs &knobs);
 /// Blocks that a multiprocessor of so much shared memory has at once, by it and by registers.
 int sm80AttentionResidentBlocks(const AttentionProblem &problem, const Sm80AttentionKnobs &knobs,
                                 int64_t sharedBytesOfMultiprocessor);
+
+/// In which order blocks begin with tiles of rows, by the tables of block masks; empty without any,
+/// and where a tile of packed heads ends within those of a query.
+TileOrder sm80AttentionTileOrder(const Kernel &kernel, const AttentionRegion &region,
+                                 const AttentionProblem &problem, const Sm80AttentionKnobs &knobs);
 
 /// What score ops ask of a tile.
 struct Sm80ScoreNeeds {

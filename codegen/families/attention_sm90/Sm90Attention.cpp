@@ -153,6 +153,10 @@ private:
     for (size_t i = 0; i < kernel.outputs.size(); ++i)
       outputs.push_back(addTensor(kernel.outputs[i], int(i), Parameter::Kind::outputMap,
                                   Parameter::Kind::output));
+    if (knobs.splits == 1) return;
+    sums = names.reserve("sums");
+    program.parameters.push_back(
+        {.kind = Parameter::Kind::workspace, .index = 0, .name = sums, .type = "float"});
   }
 
   /// Where heads lie in a map: "{4, {1, 16}, {16, 8}}".
@@ -291,9 +295,14 @@ private:
     if (knobs.splits > 1)
       tileTerms.push_back(
           fmt::format("{}::tiles == {}", config, sm90AttentionTiles(problem, knobs)));
+    const std::string partialBytes =
+        knobs.splits == 1
+            ? ""
+            : fmt::format(" && weft::sm90::SplitConfig<{}, {}, {}>::bytes == {}", shape, tile,
+                          knobs.splits, sm90AttentionPartialBytes(problem, knobs));
     Block checks = {
-        evaluate(fmt::format("static_assert({}::sharedBytes == {})", config,
-                             sm90AttentionSharedBytes(problem, knobs))),
+        evaluate(fmt::format("static_assert({}::sharedBytes == {}{})", config,
+                             sm90AttentionSharedBytes(problem, knobs), partialBytes)),
         launchCheckOf({fmt::format("{}.queries == {}", shape, problem.queries),
                        fmt::format("{}.keys == {}", shape, problem.keys),
                        fmt::format("{}.headDim == {}", shape, problem.headDim),
@@ -331,7 +340,7 @@ private:
                                  : knobs.splits > 1 ? "attentionInSplits"
                                                     : "attention",
                       first = hasPackedSums      ? addRowOfSums() + ", "
-                              : knobs.splits > 1 ? "&" + addPartials() + ", "
+                              : knobs.splits > 1 ? addPartials() + ", "
                                                  : "",
                       splits = knobs.splits > 1 ? fmt::format(", {}", knobs.splits) : "";
     program.body.push_back(templateCall(
@@ -344,14 +353,15 @@ private:
     return fmt::format("weft::sm90::{}<{}, {}>({})", function, tile, knobs.splits, argument);
   }
 
-  /// Device memory for the sums of every split; returns its name.
+  /// Where the sums of every split are, and counters of those that have arrived; returns both as
+  /// the first argument of the call.
   std::string addPartials() {
-    std::string name = names.reserve("partials");
+    const std::string arrivals = names.reserve("arrivals");
     program.globals.push_back(
         {.kind = Statement::Kind::declare,
-         .type = fmt::format("weft::sm90::SplitPartials<{}, {}, {}>", shape, tile, knobs.splits),
-         .name = name});
-    return name;
+         .type = fmt::format("weft::sm90::SplitArrivals<{}, {}, {}>", shape, tile, knobs.splits),
+         .name = arrivals});
+    return fmt::format("{{{}, {}}}", sums, arrivals);
   }
 
   /// A function of a head and a token that says where the logarithm of its sum is stored.
@@ -426,7 +436,7 @@ private:
   Program program;
   std::vector<std::string> axes, inputs, outputs;
   std::map<ValueId, std::string> mapNames;  // of values that TMA moves
-  std::string shape = "shape", tile = "tile";
+  std::string shape = "shape", tile = "tile", sums;
 };
 
 }  // namespace

@@ -199,6 +199,15 @@ Cost price(const Kernel &kernel, const Configuration &configuration, const Devic
                            device);
 }
 
+int64_t workspaceBytes(const Kernel &kernel, const Configuration &configuration) {
+  const auto &knobs = configuration.knobs.get<Sm90AttentionKnobs>();
+  if (knobs.splits == 1) return 0;
+  const Expected<AttentionRegion, Reason> recognised = attentionRegion(kernel);
+  if (!recognised) return 0;
+  const Expected<AttentionProblem> problem = attentionProblem(kernel, *recognised, configuration);
+  return problem ? sm90AttentionPartialBytes(*problem, knobs) : 0;
+}
+
 codegen::Program lower(const Kernel &kernel, const Configuration &configuration) {
   return codegen::lowerSm90Attention(kernel, configuration,
                                      configuration.knobs.get<Sm90AttentionKnobs>());
@@ -226,6 +235,7 @@ const Family sm90AttentionFamily = {
     .blockTile = blockTile,
     .lower = lower,
     .targetRejection = targetRejection,
+    .workspaceBytes = workspaceBytes,
 };
 
 }  // namespace weft

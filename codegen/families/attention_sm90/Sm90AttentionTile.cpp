@@ -119,8 +119,8 @@ std::string splitRejection(const AttentionProblem &problem, const Sm90AttentionK
                        : knobs.keyConsumers != 0 ? "of consumers that share rows"
                                                  : "of three blocks a multiprocessor");
   if (const int64_t bytes = sm90AttentionPartialBytes(problem, knobs); bytes > mostPartialBytes)
-    return fmt::format("{} bytes of device memory for the splits; the limit is {}: take fewer",
-                       bytes, mostPartialBytes);
+    return fmt::format("{} bytes of workspace for the splits; the limit is {}: take fewer", bytes,
+                       mostPartialBytes);
   return "";
 }
 

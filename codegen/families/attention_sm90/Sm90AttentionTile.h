@@ -24,7 +24,7 @@ int64_t sm90PackedHeads(const AttentionProblem &problem, const Sm90AttentionKnob
 int64_t sm90QueriesOfTile(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs);
 /// One for every split.
 int64_t sm90AttentionTiles(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs);
-/// Bytes of device memory that splits leave for the last one; 0 without splits.
+/// Bytes of the workspace in which splits leave partials for the last one; 0 without splits.
 int64_t sm90AttentionPartialBytes(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs);
 int64_t sm90AttentionBlocks(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs);
 

@@ -2,6 +2,7 @@
 #include "codegen/families/gemm_sm80/Sm80Cost.h"
 
 #include "codegen/Targets.h"
+#include "codegen/families/contraction/MaskedTiles.h"
 #include "codegen/families/contraction/PrologueCost.h"
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
 #include "codegen/families/library/LibraryCost.h"
@@ -58,8 +59,14 @@ Cost sm80Cost(const Kernel &kernel, const Configuration &configuration, const Sm
   // The warps that multiply make the operand between two kTiles.
   const double waves = std::ceil(double(sm80Tiles(*answer, knobs)) / device.multiprocessors);
   const double depth = std::ceil(double(answer->k) / knobs.tileK) * knobs.tileK;
+  // Tiles that a block mask leaves nothing of have an epilogue alone.
+  const auto masked =
+      answer->operandType == DType::tf32
+          ? std::nullopt
+          : maskedTiles(kernel, contractionRegion(kernel).value(), answer->isSwapped);
   const double tensorSeconds =
-      sm80TensorSeconds(*answer, knobs, gemmTypes(kernel).a, device) +
+      (masked ? masked->seenShare(knobs.tileM, knobs.tileN) : 1.0) *
+          sm80TensorSeconds(*answer, knobs, gemmTypes(kernel).a, device) +
       waves * transformSeconds(kernel, *answer, knobs.tileM, knobs.tileN, depth,
                                analytic::sm80TransformShare, device);
   const auto necessary = double(kernel.necessaryBytes());

@@ -9,6 +9,7 @@
 #include "codegen/families/contraction/ContractionPrologue.h"
 #include "codegen/families/contraction/ContractionTexts.h"
 #include "codegen/families/contraction/EpilogueLimits.h"
+#include "codegen/families/contraction/MaskedTiles.h"
 #include "codegen/families/contraction/TokenTiles.h"
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
 #include "codegen/families/gemm_sm80/Sm80Tile.h"
@@ -201,10 +202,17 @@ private:
          {"b", inputs[gemm.b.input]},
          {"c", results[0]},
          {gemm.a.isTransformed ? "transformA" : "transformB", transform},
-         {"tokens", isTf32 ? ""
-                           : tokensArgument(kernel, tokenSide(kernel, region, gemm.isSwapped),
-                                            "weft::sm80", tokens)},
+         {"tokens", isTf32 ? "" : tilesArgument()},
          {"epilogue", epilogueOp}}));
+  }
+
+  /// Which tiles are left out: those behind the last token, or that a block mask leaves nothing of.
+  std::string tilesArgument() {
+    if (const auto masked = maskedTiles(kernel, region, gemm.isSwapped)) {
+      addHeaders({"weft/sm80_masked_tiles.cuh"});
+      return masked->argument("weft::sm80", fmt::format("{0}.m, {0}.n, ", tile));
+    }
+    return tokensArgument(kernel, tokenSide(kernel, region, gemm.isSwapped), "weft::sm80", tokens);
   }
 
   /// The factor on the accumulators of a plain contraction; returns its name, nothing where the

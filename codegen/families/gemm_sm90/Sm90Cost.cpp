@@ -243,13 +243,17 @@ Cost sm90Cost(const Kernel &kernel, const Configuration &configuration, const Sm
   const Expected<GemmProblem, Reason> answer = wgmmaProblem(kernel, configuration);
   if (!answer) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.error().text);
   const ContractionRegion region = contractionRegion(kernel).value();
-  const double multiplySeconds = sm90TensorSeconds(
+  double multiplySeconds = sm90TensorSeconds(
       *answer, knobs,
       sm90ElementSeconds(kernel, region) + drawSeconds(kernel, region, configuration, *answer) +
           scatteredSeconds(kernel, region, configuration) +
           statisticSeconds(kernel, region, configuration) +
           storeSeconds(*answer, kernel.values[size_t(region.c)].dtype),
       device);
+  // Tiles that a block mask leaves nothing of have an epilogue alone.
+  if (const auto masked = sm90MaskedTiles(kernel, region, *answer, knobs))
+    multiplySeconds -= (1 - masked->seenShare(knobs.tileM, knobs.tileN)) *
+                       sm90TensorSeconds(*answer, knobs, 0, device);
   // Slices are made while others are multiplied.
   const double waves =
       std::ceil(double(sm90Tiles(*answer, knobs)) / std::min(knobs.blocks, device.multiprocessors));

@@ -7,6 +7,7 @@
 #include "codegen/families/contraction/ContractionEpilogue.h"
 #include "codegen/families/contraction/ContractionPrologue.h"
 #include "codegen/families/contraction/ContractionTexts.h"
+#include "codegen/families/contraction/MaskedTiles.h"
 #include "codegen/families/contraction/TokenTiles.h"
 #include "codegen/families/gemm_sm90/Sm90EpilogueReduction.h"
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
@@ -488,7 +489,11 @@ private:
     // out (C7515): those behind the last token are computed there, too.
     const TokenSide side =
         knobs.splitK > 1 ? TokenSide::none : tokenSide(kernel, region, gemm.isSwapped);
-    if (side == TokenSide::columns && areUnusedUnread(kernel) && !tokens.empty()) {
+    if (const auto masked = sm90MaskedTiles(kernel, region, gemm, knobs)) {
+      program.headers.push_back("weft/sm90_masked_tiles.cuh");
+      std::ranges::sort(program.headers);
+      arguments.push_back({"tokens", masked->argument("weft::sm90", "")});
+    } else if (side == TokenSide::columns && areUnusedUnread(kernel) && !tokens.empty()) {
       program.headers.push_back("weft/sm90_column_tokens.cuh");
       std::ranges::sort(program.headers);
       arguments.push_back({"tokens", fmt::format("weft::sm90::CountedColumnTokens{{{}}}", tokens)});

@@ -208,6 +208,13 @@ int64_t sm90SharedBytes(const Sm90GemmKnobs &knobs, bool isTransformedInPlace) {
                          consumers * knobs.epilogueStages + consumers);
 }
 
+std::optional<MaskedTiles> sm90MaskedTiles(const Kernel &kernel, const ContractionRegion &region,
+                                           const GemmProblem &gemm, const Sm90GemmKnobs &knobs) {
+  if (knobs.schedule == Sm90Schedule::singleConsumer || knobs.splitK > 1 || knobs.streamK != 0)
+    return std::nullopt;
+  return maskedTiles(kernel, region, gemm.isSwapped);
+}
+
 int64_t sm90Tiles(const GemmProblem &gemm, const Sm90GemmKnobs &knobs) {
   const auto tiles = [](int64_t extent, int64_t side) { return (extent + side - 1) / side; };
   return gemm.batch * tiles(gemm.m, knobs.tileM) * tiles(gemm.n, knobs.tileN);

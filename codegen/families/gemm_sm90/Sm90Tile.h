@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codegen/families/contraction/GemmProblem.h"
+#include "codegen/families/contraction/MaskedTiles.h"
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 
 #include <string>
@@ -48,6 +49,10 @@ std::string sm90Rejection(const Kernel &kernel, const Configuration &configurati
 /// A single-consumer tile has no subtiles. `isTransformedInPlace`: a prologue rewrites k-tiles that
 /// TMA loads, which takes one more barrier a stage.
 int64_t sm90SharedBytes(const Sm90GemmKnobs &knobs, bool isTransformedInPlace = false);
+/// Tiles that a block mask leaves nothing of, where tiles of such knobs are left out: of one CTA or
+/// a cluster that shares B alone, with two consumers.
+std::optional<MaskedTiles> sm90MaskedTiles(const Kernel &kernel, const ContractionRegion &region,
+                                           const GemmProblem &gemm, const Sm90GemmKnobs &knobs);
 /// Tiles of C over all batch elements.
 int64_t sm90Tiles(const GemmProblem &gemm, const Sm90GemmKnobs &knobs);
 /// Device memory of the kernel's module for the accumulators of tiles that several CTAs share; 0

@@ -67,6 +67,12 @@ public:
     return mask({of, lengths}, {.kind = MaskShape::Kind::padding, .key = 3}, "padding",
                 {{"along", std::vector<int64_t>{1}}});
   }
+  /// By a block mask.
+  int blocks(int of, const std::string &pattern) {
+    return mask({of}, {.kind = MaskShape::Kind::pattern, .key = 3, .query = 2}, "pattern",
+                {{"query", int64_t(2)}, {"pattern", pattern}});
+  }
+  Kernel whole(int of) { return builder.build({of}); }
   /// Over k; with or without a dropout of the exponentials.
   Kernel build(int of, bool drops = false) {
     const int exponentials = builder.op("local_softmax", OperatorClass::normalization, {of},
@@ -145,6 +151,14 @@ inline Kernel windowLocalSoftmax(const ScoreExtents &e, DType type) {
 inline Kernel droppedLocalSoftmax(const ScoreExtents &e, DType type) {
   Scores scores("dropped_local_softmax", e, type);
   return scores.build(scores.causal(scores.gemm(0.125)), true);
+}
+
+/// Under a block mask, scores alone or exponentials.
+inline Kernel scoresInBlocks(const ScoreExtents &e, DType type, const std::string &pattern,
+                             bool hasSoftmax) {
+  Scores scores("scores_in_blocks", e, type, false);
+  const int seen = scores.blocks(scores.gemm(0.125), pattern);
+  return hasSoftmax ? scores.build(seen) : scores.whole(seen);
 }
 
 inline std::vector<Kernel> localSoftmaxes(const ScoreExtents &extents, DType type) {

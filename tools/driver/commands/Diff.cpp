@@ -4,18 +4,21 @@
 #include "kernel/TextWidth.h"
 #include "runtime/artifact/Artifact.h"
 #include "tools/driver/Console.h"
+#include "tools/driver/Fills.h"
 #include "tools/driver/PlanDifference.h"
 #include "tools/driver/ReEmission.h"
 #include "tools/driver/commands/Commands.h"
 #include "tools/driver/commands/Explain.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 
 namespace weft::driver {
@@ -249,23 +252,47 @@ bool areEditedAlike(const runtime::Artifact &a, const runtime::Artifact &b) {
 
 using EditLines = std::pair<std::vector<std::string>, std::vector<std::string>>;  // of a and of b
 
-/// Of what work a plan's times are: at which lengths it is priced, and whether it trains.
-std::string workOf(const runtime::Artifact &artifact) {
+/// Of what work a plan's times are.
+struct Work {
+  std::optional<ExpectedFill> fill = {};  ///< the lengths that valid tokens are priced at
+  bool trains = false;
+  bool operator==(const Work &) const = default;
+};
+
+Work workOf(const runtime::Artifact &artifact) {
   const json lengths = artifact.report.value("lengths", json::object()),
              asked = artifact.report.value("request", json::object());
-  std::string text = lengths.contains("tokens")
-                         ? fmt::format("valid tokens, priced at {:.0f}% of the bound",
-                                       100 * lengths["tokens"].get<double>())
-                         : std::string("every token of the bound");
-  if (asked.value("model", json::object()).value("train", false)) text += ", with gradients";
-  return text;
+  Work work{.trains = asked.value("model", json::object()).value("train", false)};
+  if (lengths.contains("tokens")) work.fill = fillFrom(lengths);
+  return work;
 }
 
-/// Where the times of a and b are of different work, which no decision explains.
+/// By rounded shares, or by six digits and every fill where `isExact`.
+std::string textOf(const Work &work, bool isExact) {
+  std::string text = "every token of the bound";
+  if (work.fill && !isExact)
+    text = fmt::format("valid tokens, priced at {:.0f}% of the bound", 100 * work.fill->tokens);
+  else if (work.fill)
+    text = fmt::format("valid tokens, priced at {:.6g}% of the bound, {:.6g}% of its pairs",
+                       100 * work.fill->tokens, 100 * work.fill->pairs);
+  std::vector<std::string> levels;
+  for (size_t n = 0; isExact && work.fill && n < work.fill->levels.size(); ++n)
+    levels.push_back(
+        fmt::format("{:.6g}% and {:.6g}% in {:.6g}% of runs", 100 * work.fill->levels[n].tokens,
+                    100 * work.fill->levels[n].pairs, 100 * work.fill->levels[n].weight));
+  if (!levels.empty()) text += fmt::format(" ({})", fmt::join(levels, ", "));
+  return work.trains ? text + ", with gradients" : text;
+}
+
+/// Where the times of a and b are of different work, which no decision explains: told by rounded
+/// shares where these tell them apart.
 std::vector<Change> differentWork(const runtime::Artifact &a, const runtime::Artifact &b) {
-  const std::string before = workOf(a), after = workOf(b);
+  const Work before = workOf(a), after = workOf(b);
   if (before == after) return {};
-  return {{.what = "times are of different work", .before = before, .after = after}};
+  const bool isExact = textOf(before, false) == textOf(after, false);
+  return {{.what = "times are of different work",
+           .before = textOf(before, isExact),
+           .after = textOf(after, isExact)}};
 }
 
 std::string print(const PlanDifference &difference, const EditLines &edits,
@@ -273,7 +300,7 @@ std::string print(const PlanDifference &difference, const EditLines &edits,
   std::string result;
   for (const std::string &line : edits.first) result += fmt::format("edit of a: {}\n", line);
   for (const std::string &line : edits.second) result += fmt::format("edit of b: {}\n", line);
-  if (difference.isEqual)
+  if (difference.isEqual && work.empty())
     return result + (edits.first.empty() && edits.second.empty()
                          ? "equal\n"
                          : "no difference beside these edits, which are not weft's\n");
@@ -388,8 +415,8 @@ Action addDiff(CLI::App &command) {
     checkArtifact(b, flags->b, Use::toLook);
     const PlanDifference difference = differenceOf(a, b);
     const EditLines edits = {editLines(a), editLines(b)};
-    const bool isEqual = difference.isEqual && areEditedAlike(a, b);
     const std::vector<Change> work = differentWork(a, b);
+    const bool isEqual = difference.isEqual && work.empty() && areEditedAlike(a, b);
     if (asJson) printResult(toJson(difference, isEqual, edits, work, a.plan, b.plan));
     else printResult(print(difference, edits, work, a.plan, b.plan));
     return isEqual ? 0 : 1;

@@ -146,6 +146,27 @@ TEST_CASE("backward attention of every head dimension") {
   checkAll("sm80_attention_backward_dimensions", subjects);
 }
 
+TEST_CASE("gradients of keys and of values of wide heads are of blocks apart") {
+  std::vector<Subject> subjects;
+  const Sm80AttentionBackwardKnobs knobs{.tileRows = 64, .tileColumns = 16, .stages = 2},
+      low{.tileRows = 32, .tileColumns = 32, .stages = 2};
+  for (const auto &[p, w] : {std::pair<int64_t, int64_t>{256, 256}, {192, 192}, {136, 256}})
+    add(subjects, plainBackward({.h = 1, .j = 70, .k = 75, .p = p, .w = w}, DType::f16),
+        p == 192 ? low : knobs);
+  // Of more queries than keys the first ones see none; two heads share keys.
+  const AttentionExtents e{.b = 1, .h = 2, .g = 2, .j = 90, .k = 70, .p = 176, .w = 168};
+  add(subjects, causalBackward(e, DType::bf16), knobs);
+  add(subjects, causalBackward(e, DType::f16, Dropout{.p = 0.25, .stream = 3}), low);
+  add(subjects, windowBackward(e, DType::f16, 20, 7), knobs);
+  add(subjects, paddedBackward({.b = 2, .h = 1, .j = 40, .k = 70, .p = 192, .w = 192}, DType::bf16),
+      knobs, {33, 0});
+  add(subjects, biasedBackward(e, DType::f16, true), knobs);
+  add(subjects, cappedBackward(e, DType::bf16), low);
+  add(subjects,
+      blockBackward(e, DType::f16, "random(block=16,density=0.2,seed=3,heads=each)", true), knobs);
+  checkAll("sm80_attention_backward_wide", subjects);
+}
+
 TEST_CASE("masked backward attention skips empty tiles, and rows without keys give zeros") {
   std::vector<Subject> subjects;
   for (const auto &[j, k] :

@@ -4,6 +4,7 @@
 #include "codegen/families/attention/AttentionLayouts.h"
 #include "codegen/families/attention_backward/AttentionBackwardLayouts.h"
 #include "codegen/families/attention_backward/AttentionGradients.h"
+#include "codegen/families/attention_backward_sm80/Sm80AttentionBackwardCost.h"
 #include "codegen/families/attention_backward_sm80/Sm80AttentionBackwardTile.h"
 #include "kernel/Error.h"
 #include "passes/configure/CostModel.h"
@@ -63,8 +64,8 @@ bool has(const std::string &text, const char *piece) {
 
 }  // namespace
 
-TEST_CASE("backward attention by mma.sync takes heads of every width up to 160, on every target") {
-  for (const int64_t width : {8, 16, 40, 64, 80, 96, 128, 160})
+TEST_CASE("backward attention by mma.sync takes heads of every width up to 256, on every target") {
+  for (const int64_t width : {8, 16, 40, 64, 80, 96, 128, 160, 192, 240, 256})
     for (const char *device : {"a100", "rtx3090", "h200"}) {
       const Kernel kernel = plainBackward({.j = 333, .k = 333, .p = width, .w = width}, DType::f16);
       INFO(width << " on " << device << ": " << exclusion(kernel, device));
@@ -83,9 +84,15 @@ TEST_CASE("backward attention by mma.sync takes heads of every width up to 160, 
 TEST_CASE("what backward attention by mma.sync does not take is said") {
   const AttentionExtents e{.j = 64, .k = 64};
   CHECK(has(exclusion(plainBackward(e, DType::f32)), "f16 and bf16 are taken"));
-  CHECK(exclusion(plainBackward({.p = 256, .w = 256}, DType::f16)) ==
-        "336 registers a thread for heads of 256 and 256 elements and 16 columns a step; 255 are "
+  CHECK(exclusion(plainBackward({.p = 400, .w = 64}, DType::f16)) ==
+        "280 registers a thread for heads of 400 and 64 elements and 16 columns a step; 255 are "
         "free: take fewer columns, or shorter heads");
+  // Gradients of f32 and of packed tokens are summed together, however wide heads are.
+  CHECK(has(exclusion(inTf32(plainBackward({.p = 256, .w = 256}, DType::f32))),
+            "336 registers a thread"));
+  CHECK(has(exclusion(packedBackward({.b = 2, .j = 64, .k = 64, .p = 256, .w = 256, .tokens = 128},
+                                     DType::f16, true)),
+            "336 registers a thread"));
   CHECK(has(exclusion(plainBackward({.p = 36, .w = 64}, DType::f16)), "multiples of 8"));
   CHECK(has(exclusion(plainBackward(e, DType::f16), "v100"), "sm_80 and later"));
   CHECK(
@@ -109,6 +116,33 @@ TEST_CASE("what backward attention by mma.sync does not take is said") {
       withPitch(false) ==
       "rows of d_output are no neighbours that start at multiples of 16 bytes, which asynchronous "
       "copies ask for");
+}
+
+TEST_CASE("blocks with keys of wide heads sum one gradient each") {
+  const auto emitted = [](int64_t p, int64_t w) {
+    const Kernel kernel =
+        causalBackward({.h = 3, .g = 2, .j = 200, .k = 130, .p = p, .w = w}, DType::f16);
+    return codegen::emit(kernel, logicalOrder(kernel, {.tileColumns = 16}), "sm_80");
+  };
+  // Three tiles of keys of three heads, four of queries of six.
+  const codegen::EmittedKernel both = emitted(192, 128), one = emitted(192, 192);
+  CHECK(both.launch.grid[0] == 3 * 3 + 4 * 6);
+  CHECK(has(both.readable, "weft::sm80::attentionBackward<"));
+  CHECK(one.launch.grid[0] == 2 * 3 * 3 + 4 * 6);
+  CHECK(has(one.readable, "weft::sm80::wideAttentionBackward<"));
+  CHECK(has(one.readable, "weft/sm80_wide_attention_backward.cuh"));
+  // Eight products of 256 columns in the place of seven, by twice as many blocks with keys.
+  const auto seconds = [](int64_t width) {
+    const Kernel kernel =
+        plainBackward({.b = 8, .h = 16, .j = 1024, .k = 1024, .p = width, .w = width}, DType::f16);
+    const Configuration configuration = logicalOrder(kernel, {.tileColumns = 16});
+    return sm80AttentionBackwardCost(kernel, configuration,
+                                     configuration.knobs.get<Sm80AttentionBackwardKnobs>(),
+                                     findDevice("a100"))
+        .seconds;
+  };
+  CHECK(seconds(256) > 1.5 * seconds(160));
+  CHECK(seconds(256) < 3 * seconds(160));
 }
 
 TEST_CASE("dropouts of a backward pass draw alike, along queries and keys") {

@@ -236,6 +236,18 @@ TEST_CASE("the backward pass of attention where tiles of some heads of a group s
       windowBackward({.b = 1, .h = 1, .g = 4, .j = 100, .k = 400, .p = 64, .w = 64}, DType::f16, 30,
                      0),
       {.tileQueries = 64, .headGroup = 2, .headsOfTile = 2, .blocks = 1});
+  // Columns that fill half a panel, a part of one, and one and a part of the next.
+  for (const int64_t width : {32, 40, 80}) {
+    const AttentionExtents narrow{
+        .b = 1, .h = 2, .g = 3, .j = 90, .k = 200, .p = width, .w = width};
+    const DType type = width == 40 ? DType::bf16 : DType::f16;
+    const Sm90AttentionBackwardKnobs one{
+        .tileQueries = 64, .headGroup = 3, .headsOfTile = 1, .blocks = 3},
+        two{.tileQueries = 64, .headGroup = 4, .headsOfTile = 2, .blocks = 2};
+    add(subjects, causalBackward(narrow, type), one);
+    add(subjects, plainBackward(narrow, type, Dropout{.p = 0.25, .stream = 3}), two);
+    add(subjects, causalBackward(narrow, type, Dropout{.p = 0.25, .stream = 3}), one);
+  }
   checkAll("sm90_attention_backward_parts", subjects);
 }
 
@@ -336,6 +348,18 @@ TEST_CASE("gradients apart where tiles of some heads of a group share keys") {
       plainBackward({.b = 1, .h = 2, .g = 4, .j = 90, .k = 140, .p = 64, .w = 64}, DType::bf16,
                     Dropout{.p = 0.25, .stream = 3}),
       parts(apart(64, 1), 2));
+  // Columns that fill half a panel, a part of one, and one and a part of the next; tiles of 64 and
+  // of 128 keys.
+  for (const int64_t width : {32, 40, 80}) {
+    const AttentionExtents narrow{
+        .b = 1, .h = 2, .g = 4, .j = 90, .k = 140, .p = width, .w = width};
+    const DType type = width == 40 ? DType::f16 : DType::bf16;
+    add(subjects, causalBackward(narrow, type), parts(apart(64, 3), 1));
+    add(subjects, plainBackward(narrow, type, Dropout{.p = 0.25, .stream = 3}),
+        parts(apart(128, 2, 32), 2));
+    add(subjects, causalBackward(narrow, type, Dropout{.p = 0.25, .stream = 3}),
+        parts(apart(64, 2), 2));
+  }
   checkAll("sm90_split_backward_parts", subjects);
 }
 

@@ -10,7 +10,8 @@
 // of its sum.
 //
 // Blocks of one head are neighbours and share its keys and values in L2. The last queries come
-// first: under a causal mask they take longest.
+// first: under a causal mask they take longest. Under a block mask those come first that see most
+// (sm80_tile_order.cuh).
 //
 // **Few queries, many keys.** Then keys and values from DRAM are all that takes time, and three
 // things keep every multiprocessor loading (AttentionTile):
@@ -36,6 +37,7 @@
 #include "weft/sm80_attention_join.cuh"
 #include "weft/sm80_attention_pages.cuh"
 #include "weft/sm80_attention_tiles.cuh"
+#include "weft/sm80_tile_order.cuh"
 #include "weft/tile_coverage.cuh"
 
 namespace weft::sm80 {
@@ -46,7 +48,7 @@ namespace weft::sm80 {
 template <typename T, typename PlacesOfHead, typename Score = UnchangedScore,
           typename ScoreWithoutMasks = UnchangedScore, typename Coverage = FullCoverage,
           typename Partials = NoPartials, typename Dropout = NoDropout,
-          typename Sequences = WholeSequences>
+          typename Sequences = WholeSequences, typename Order = LastRowsFirst>
 struct AttentionArgs {
   const T *q, *k, *v;
   T *output;
@@ -60,6 +62,7 @@ struct AttentionArgs {
   Dropout dropout = {};          // of exponentials, behind their sum
   float keepScale = 1;           // of the output
   Sequences sequences = {};      // of packed tokens: PackedSequences
+  Order order = {};              // of blocks
 };
 
 /// The tokens of a head's sequence; all keys where none are packed.
@@ -196,22 +199,22 @@ __device__ __forceinline__ void storeOutput(const float (&accumulators)[count],
 /// The whole kernel; launched with AttentionConfig::threads, ::sharedBytes and ::blocks.
 template <typename T, AttentionShape shape, AttentionTile tile, typename PlacesOfHead,
           typename Score, typename ScoreWithoutMasks, typename Coverage, typename Partials,
-          typename Dropout, typename Sequences>
+          typename Dropout, typename Sequences, typename Order>
 __device__ __forceinline__ void attention(
     const AttentionArgs<T, PlacesOfHead, Score, ScoreWithoutMasks, Coverage, Partials, Dropout,
-                        Sequences> &args) {
+                        Sequences, Order> &args) {
   static_assert(tile.packedHeads == 1 || __is_base_of(NoDropout, Dropout));
   using P = AttentionConfig<shape, tile>;
   constexpr float factor = (shape.scalesLast ? shape.scale : 1.0f) * 1.44269504f;
-  constexpr int blocksOfGroup = P::queryTiles * tile.splits;
   constexpr bool seesAll = __is_base_of(FullCoverage, Coverage);
   const SharedAddress stages = dynamicShared() + (P::areQueriesInRing ? 0 : P::queryBytes),
                       queryTile = P::areQueriesInRing ? stages + (tile.stages - 1) * P::stageBytes
                                                       : dynamicShared();
-  const int firstRow = (P::queryTiles - 1 - int(blockIdx.x) % P::queryTiles) * tile.queries;
-  const int split = int(blockIdx.x) / P::queryTiles % tile.splits;
-  const int firstHead = int(blockIdx.x) / blocksOfGroup * tile.packedHeads,
-            tokens = tokensOf<shape>(args, firstHead);
+  const BlockPlace own =
+      args.order.template of<shape.heads / tile.packedHeads, P::queryTiles, tile.splits>(
+          int(blockIdx.x));
+  const int firstRow = own.tile * tile.queries, split = own.split,
+            firstHead = own.group * tile.packedHeads, tokens = tokensOf<shape>(args, firstHead);
   const AttentionPlace at = placeOfBlock<shape, tile>(firstHead, firstRow, tokens);
   if (shape.isPacked && firstRow > at.lastRow) return;
   const HeadPlaces places = args.placesOfHead(at.firstHead);

@@ -51,23 +51,23 @@ __device__ __forceinline__ void storeTf32Output(const float (&accumulators)[coun
 /// The whole kernel; launched with Tf32AttentionConfig::threads, ::sharedBytes and ::blocks.
 template <AttentionShape shape, AttentionTile tile, typename PlacesOfHead, typename Score,
           typename ScoreWithoutMasks, typename Coverage, typename Partials, typename Dropout,
-          typename Sequences>
+          typename Sequences, typename Order>
 __device__ __forceinline__ void tf32Attention(
     const AttentionArgs<float, PlacesOfHead, Score, ScoreWithoutMasks, Coverage, Partials, Dropout,
-                        Sequences> &args) {
+                        Sequences, Order> &args) {
   static_assert(tile.packedHeads == 1 || __is_base_of(NoDropout, Dropout));
   using P = Tf32AttentionConfig<shape, tile>;
   constexpr AttentionShape halves = halvesOf<shape>;
   constexpr float factor = (shape.scalesLast ? shape.scale : 1.0f) * 1.44269504f;
-  constexpr int blocksOfGroup = P::queryTiles * tile.splits;
   constexpr bool seesAll = __is_base_of(FullCoverage, Coverage);
   const SharedAddress stages = dynamicShared() + (P::areQueriesInRing ? 0 : P::queryBytes),
                       queryTile = P::areQueriesInRing ? stages + (tile.stages - 1) * P::stageBytes
                                                       : dynamicShared();
-  const int firstRow = (P::queryTiles - 1 - int(blockIdx.x) % P::queryTiles) * tile.queries;
-  const int split = int(blockIdx.x) / P::queryTiles % tile.splits;
-  const int firstHead = int(blockIdx.x) / blocksOfGroup * tile.packedHeads,
-            tokens = tokensOf<shape>(args, firstHead);
+  const BlockPlace own =
+      args.order.template of<shape.heads / tile.packedHeads, P::queryTiles, tile.splits>(
+          int(blockIdx.x));
+  const int firstRow = own.tile * tile.queries, split = own.split,
+            firstHead = own.group * tile.packedHeads, tokens = tokensOf<shape>(args, firstHead);
   const AttentionPlace at = placeOfBlock<shape, tile>(firstHead, firstRow, tokens);
   if (shape.isPacked && firstRow > at.lastRow) return;
   const HeadPlaces places = args.placesOfHead(at.firstHead);

@@ -186,6 +186,18 @@ TEST_CASE("block masks of all heads and of each, with rows and columns without a
       blockAttention({.b = 2, .h = 1, .g = 2, .j = 130, .k = 130, .p = 16, .w = 16}, DType::bf16,
                      "bigbird(block=16,window=3,global=2,random=1,seed=0,heads=each)", true, true),
       smallTile);
+  // Tiles that see most come first, of all heads, with their splits; the others head by head.
+  const std::string global = "longformer(block=32,window=1,global=1)";
+  for (const int64_t g : {1, 2})
+    for (const int splits : {1, 3}) {
+      const AttentionExtents e{.b = 2, .h = 3, .g = g, .j = 300, .k = 300, .p = 16, .w = 16};
+      add(subjects, blockAttention(e, g == 1 ? DType::f16 : DType::bf16, global),
+          {.tileQueries = 32, .tileKeys = 32, .packed = int(g - 1), .splits = splits});
+    }
+  add(subjects,
+      inTf32(blockAttention({.b = 2, .h = 2, .j = 300, .k = 300, .p = 16, .w = 16}, DType::f32,
+                            global)),
+      {.tileQueries = 32, .tileKeys = 32});
   checkAll("sm80_attention_block_masks", subjects);
 }
 
@@ -348,6 +360,11 @@ TEST_CASE("splits without a key they see leave no trace, rows without any give z
       addDecoding(subjects, paddedAttention(e, DType::bf16, true), splits, {270, 33, 0});
       addDecoding(subjects, cachedAttention(e, DType::f16), splits, {0, 77, 297});
       addDecoding(subjects, cappedAttention(e, DType::f16, true), splits);
+      addDecoding(subjects, alibiAttention(e, DType::bf16), splits);
+      AttentionExtents bounded = e;
+      bounded.hasBounds = splits == 9;
+      addDecoding(subjects, documentAttention(bounded, DType::f16, group == 4), splits);
+      subjects.back().segments = emulate::segmentsOf(e.b, e.k, 40);
     }
     // More queries than keys: the first ones see none.
     addDecoding(

@@ -316,7 +316,30 @@ TEST_CASE("packed heads and splits that there are not are rejected") {
   CHECK(rejection(single, {.tileQueries = 16, .splits = 0}) == "0 splits of 5 tiles of keys");
   CHECK(has(rejection({.b = 64, .h = 64, .g = 4, .j = 64, .k = 4096, .p = 128, .w = 128},
                       {.packed = 1, .splits = 64}),
-            "bytes of device memory for the splits; the limit is 67108864: take fewer"));
+            "bytes of workspace for the splits; the limit is 67108864: take fewer"));
+}
+
+TEST_CASE("blocks begin with the tiles that see most of a block mask") {
+  const auto text = [&](const AttentionExtents &e, const Sm80AttentionKnobs &knobs) {
+    const Kernel kernel = blockAttention(e, DType::f16, "longformer(block=64,window=1,global=1)");
+    return codegen::emit(kernel, logicalOrder(kernel, knobs), "sm_80").readable;
+  };
+  // The first tile sees all blocks of keys, the others two.
+  const AttentionExtents e{.b = 2, .h = 2, .g = 2, .j = 512, .k = 512};
+  const std::string one = text(e, {.tileQueries = 64, .tileKeys = 64});
+  CHECK(has(one, "tileOrder = {{0, 7, 6, 5, 4, 3, 2, 1}}"));
+  CHECK(has(one, ".order = weft::sm80::TableOrder<8, 1>{tileOrder}"));
+  // Of 32 queries and both heads of a group; of tiles none of which sees twice the mean.
+  CHECK(has(text(e, {.tileQueries = 64, .tileKeys = 64, .packed = 1}), "TableOrder<16, 2>"));
+  CHECK(has(text({.j = 256, .k = 256}, {.tileQueries = 64, .tileKeys = 64}), "TableOrder<4, 0>"));
+  // Tiles that end within the heads of a query, and no table.
+  CHECK_FALSE(has(
+      text({.h = 2, .g = 3, .j = 512, .k = 512}, {.tileQueries = 64, .tileKeys = 64, .packed = 1}),
+      "order"));
+  const Kernel causal = causalAttention(e, DType::f16);
+  CHECK_FALSE(
+      has(codegen::emit(causal, logicalOrder(causal, Sm80AttentionKnobs{}), "sm_80").readable,
+          "order"));
 }
 
 TEST_CASE("emitted attention says how many heads are packed and blocks share keys") {
@@ -331,8 +354,15 @@ TEST_CASE("emitted attention says how many heads are packed and blocks share key
   CHECK(has(one, ".packedHeads = 3}"));
   CHECK(!has(one, "partials"));
   CHECK(has(several, ".packedHeads = 3, .splits = 3}"));
-  CHECK(has(several, "__device__ weft::sm80::AttentionPartials<shape, tile> partials;"));
+  CHECK(has(several, "__device__ weft::sm80::SplitArrivals<shape, tile> arrivals;"));
+  CHECK(has(several, "weft::sm80::SplitPartials<shape, tile> partials = {rows, arrivals};"));
   CHECK(has(several, ".partials = &partials"));
+  // Heads times groups, splits, rows; columns and what is known of each row.
+  CHECK(workspaceBytesOf(causalAttention(e, DType::f16),
+                         logicalOrder(causalAttention(e, DType::f16), split)) ==
+        2 * 4 * 3 * 15 * (64 + 4) * 4);
+  CHECK(workspaceBytesOf(causalAttention(e, DType::f16),
+                         logicalOrder(causalAttention(e, DType::f16), packed)) == 0);
   CHECK(has(several, "<<<24, 128>>>"));
   // Masks of the heads of a group: by a length of each, or the same for all.
   FusedAttention byHead("keys_of_head", e, DType::f16);

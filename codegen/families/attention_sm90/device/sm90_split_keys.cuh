@@ -1,9 +1,9 @@
 // Fused attention whose keys several blocks share: where queries are few and keys are many, tiles
 // of queries alone would leave most multiprocessors without work.
 //
-//    split 0        keys 0, S, 2S, ...  ──> maximum, sum, output ──> device memory ─┐
-//    split 1        keys 1, S + 1, ...  ──> maximum, sum, output ──> device memory ─┤
-//    the last one to arrive of S        <── those of all, in the order of splits <──┘
+//    split 0        keys 0, S, 2S, ...  ──> maximum, sum, output ──> workspace ─┐
+//    split 1        keys 1, S + 1, ...  ──> maximum, sum, output ──> workspace ─┤
+//    the last one to arrive of S        <── those of all, in the order of splits ┘
 //                                       ──> output
 //
 // Keys are counted in blocks here; splits take them in turn, so that all see as many of those that
@@ -62,24 +62,41 @@ __device__ __forceinline__ SplitPages<tile, splits, Pages> splitPages(const Page
   return {pages};
 }
 
-/// Device memory of a kernel: what each thread summed over the keys of a split, four floats of its
-/// statistics before those of its output, and how many splits have arrived. A module's own, so one
-/// launch of it at a time; counters are zero at load and again after every launch.
+/// What each thread summed over the keys of a split: four floats of its statistics before those of
+/// its output.
 template <AttentionProblem problem, AttentionTile tile, int splits>
-struct alignas(16) SplitPartials {
+struct SplitConfig {
   using C = AttentionConfig<problem, tile>;
   static constexpr int parts = C::tiles / splits * C::rowParts,  // 64 rows each
       vectors = 1 + C::valueColumns / 8;
+  using Sums = float[splits][vectors][warpgroup][4];  // of a part
+  static constexpr Offset bytes = static_cast<Offset>(parts) * sizeof(Sums);
   static_assert(C::tiles % splits == 0);
-  float of[parts][splits][vectors][warpgroup][4];
-  unsigned arrived[parts];
+};
+
+/// How many splits of each part have arrived: device memory of a module, so one launch of it at a
+/// time; zero at load and again after every launch.
+template <AttentionProblem problem, AttentionTile tile, int splits>
+struct SplitArrivals {
+  unsigned of[SplitConfig<problem, tile, splits>::parts];
+};
+
+/// Where sums of all parts are, in a workspace of SplitConfig::bytes that a launch finds undefined;
+/// and who has arrived.
+template <AttentionProblem problem, AttentionTile tile, int splits>
+struct SplitPartials {
+  typename SplitConfig<problem, tile, splits>::Sums *of;  // aligned to 16 bytes
+  unsigned *arrived;
+  __device__ __forceinline__ SplitPartials(float *sums,
+                                           SplitArrivals<problem, tile, splits> &arrivals)
+      : of(reinterpret_cast<decltype(of)>(sums)), arrived(arrivals.of) {}
 };
 
 /// The arguments of attention() with those partial sums.
 template <typename Args, int splitCount, typename Partials>
 struct SplitArgs : Args {
   static constexpr int splits = splitCount;
-  Partials *partials;
+  Partials partials;
 };
 
 /// Writes what this thread summed.
@@ -272,11 +289,11 @@ requires(Args::splits > 1) __device__ __forceinline__
         (own.head / tile.packedHeads * C::queryTiles + at.firstQuery / C::queriesOfTile) *
             C::rowParts +
         consumer;
-    auto &ofRows = args.partials->of[part];
+    auto &ofRows = args.partials.of[part];
     storeSplit(ofRows[own.split], thread, softmax, output);
     synchronize(consumerBarrier + consumer, warpgroup);
     constexpr unsigned last = splits - 1;
-    if (isLeader) storeWord(arrivals, int(ptx::arrive(&args.partials->arrived[part], last)));
+    if (isLeader) storeWord(arrivals, int(ptx::arrive(&args.partials.arrived[part], last)));
     synchronize(consumerBarrier + consumer, warpgroup);
     if (unsigned(loadWord(arrivals)) != last) {
       if (tile.staysInQ && isLeader) arrive(shared.qEmpty(query.stage));
@@ -336,8 +353,8 @@ requires(Args::splits > 1) __device__ __forceinline__
 /// The whole kernel. `problem.heads` and the divisors of its maps count splits; args.coverage and
 /// args.pageOf come of splitCoverage() and splitPages().
 template <typename T, AttentionProblem problem, AttentionTile tile, int splits, typename Args>
-__device__ __forceinline__ void attentionInSplits(SplitPartials<problem, tile, splits> *partials,
-                                                  const Args &args) {
+__device__ __forceinline__ void attentionInSplits(
+    const SplitPartials<problem, tile, splits> &partials, const Args &args) {
   attention<T, problem, tile>(
       SplitArgs<Args, splits, SplitPartials<problem, tile, splits>>{args, partials});
 }

@@ -482,11 +482,22 @@ TEST_CASE("blocks that share the keys of a tile leave their sums to the last one
     add(subjects, causalAttention(e, DType::bf16, true), together);
     // Splits of a row of which some see no key, and none.
     add(subjects, windowAttention(e, DType::f16, 20, 7), apart);
+    add(subjects, windowAttention(e, DType::bf16, 120, 0, 40), packed);
     add(subjects, paddedAttention(e, DType::f16, true), packed, {0, 121});
     subjects.back().firstHidden = 128, subjects.back().hidden = e.k - 128;
     add(subjects, biasedAttention(e, DType::bf16), packed);
     add(subjects, cappedAttention(e, DType::f16, true), apart);
     add(subjects, alibiAttention(e, DType::bf16), packed);
+    add(subjects, alibiAttention(e, DType::f16), apart);
+    // Documents with bounds, which skip tiles, and without, in an order that is none.
+    AttentionExtents bounded = e;
+    bounded.hasBounds = true;
+    for (const Sm90AttentionKnobs &own : {packed, apart}) {
+      add(subjects, documentAttention(own.packed == 1 ? bounded : e, DType::f16, true), own);
+      subjects.back().segments = emulate::segmentsOf(e.b, e.k, 40);
+      add(subjects, documentAttention(own.packed == 1 ? e : bounded, DType::bf16), own);
+      subjects.back().segments = emulate::segmentsOf(e.b, e.k, 96);
+    }
     add(subjects, relativeAttention(e, DType::f16), packed);
   }
   // Masks of the heads of a group that differ.

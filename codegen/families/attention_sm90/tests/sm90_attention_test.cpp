@@ -346,13 +346,17 @@ TEST_CASE("blocks share the keys of a tile where tiles are few and keys many") {
       rejection(plainAttention({.h = 1, .g = 4, .j = 64, .k = 4096, .p = 64, .w = 256}, DType::f16),
                 knobs) == "values of 256 columns; splits of keys have registers for 192");
   others = knobs, others.splits = 500;
-  CHECK(has(rejection(kernel, others), "bytes of device memory for the splits; the limit is"));
+  CHECK(has(rejection(kernel, others), "bytes of workspace for the splits; the limit is"));
 
-  // A split is a head to tiles and maps; the counters of a launch and the sums are the module's.
+  // A split is a head to tiles and maps; the counters of a launch are the module's, its sums in a
+  // workspace.
   const codegen::EmittedKernel emitted =
       codegen::emit(kernel, logicalOrder(kernel, knobs), "sm_90a");
   CHECK(has(emitted.readable, ".heads = h * g * 4,"));
-  CHECK(has(emitted.readable, "weft::sm90::SplitPartials<shape, tile, 4> partials;"));
+  CHECK(has(emitted.readable, "weft::sm90::SplitArrivals<shape, tile, 4> arrivals;"));
+  CHECK(has(emitted.readable, "<weft::half, shape, tile, 4>({sums, arrivals}, "));
+  CHECK(emitted.launch.workspaceBytes == 8 * 4 * 4 * 128 * (4 + 64) * 4);
+  CHECK(workspaceBytesOf(kernel, logicalOrder(kernel, {.ordered = 0})) == 0);
   CHECK(has(emitted.readable, "weft::sm90::splitCoverage<tile, 4>(weft::FullCoverage{})"));
   CHECK_FALSE(
       has(codegen::emit(kernel, logicalOrder(kernel, {.ordered = 0}), "sm_90a").readable, "split"));
