@@ -10,6 +10,8 @@
 // type: formulas say nothing of either. Formulas may read operands and results of the op: those
 // that do become the saved tensors of the backward pass.
 #pragma once
+#ifndef WEFT_IR_DERIVATION_H  // beside a precompiled header of a compiler cache
+#define WEFT_IR_DERIVATION_H
 
 #include "ir/Types.h"
 
@@ -91,3 +93,5 @@ Term make(const Term &first, Arguments &&...arguments) {
 mlir::LogicalResult noDerivative(mlir::Operation *op);
 
 }  // namespace weft
+
+#endif  // WEFT_IR_DERIVATION_H

@@ -30,6 +30,8 @@
 // Everything here is about sets of axis numbers. Whoever calls has already decided which dimensions
 // are the same axis; `Place` says where an op's axes come from.
 #pragma once
+#ifndef WEFT_IR_ITERATION_SPACE_H  // beside a precompiled header of a compiler cache
+#define WEFT_IR_ITERATION_SPACE_H
 
 #include <cstdint>
 #include <set>
@@ -93,3 +95,5 @@ FusionVerdict canFuse(const AxisSets &a, const AxisSets &b);
 AxisSets unite(const AxisSets &a, const AxisSets &b);
 
 }  // namespace weft
+
+#endif  // WEFT_IR_ITERATION_SPACE_H

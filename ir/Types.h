@@ -1,5 +1,7 @@
 // Helpers on weft tensor types: ranked, static, one axis name per dimension.
 #pragma once
+#ifndef WEFT_IR_TYPES_H  // beside a precompiled header of a compiler cache
+#define WEFT_IR_TYPES_H
 
 #include "ir/IterationSpace.h"
 #include "kernel/DType.h"
@@ -46,3 +48,5 @@ int64_t elementsOf(mlir::TypeRange types);
 inline double elementCount(mlir::Value value) { return double(elementsOf(value.getType())); }
 
 }  // namespace weft
+
+#endif  // WEFT_IR_TYPES_H

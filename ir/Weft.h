@@ -1,6 +1,8 @@
 // The weft dialect in one header: attributes, ops and the interface every op answers. Meaning:
 // SPEC.md.
 #pragma once
+#ifndef WEFT_IR_WEFT_H  // beside a precompiled header of a compiler cache
+#define WEFT_IR_WEFT_H
 
 #include "ir/Derivation.h"
 #include "ir/IterationSpace.h"
@@ -61,3 +63,5 @@ void registerPrintOpProperties();
 
 #define GET_OP_CLASSES
 #include "ir/WeftOps.h.inc"
+
+#endif  // WEFT_IR_WEFT_H

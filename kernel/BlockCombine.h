@@ -1,5 +1,7 @@
 // How the threads of a block combine what each has of a row.
 #pragma once
+#ifndef WEFT_KERNEL_BLOCK_COMBINE_H  // beside a precompiled header of a compiler cache
+#define WEFT_KERNEL_BLOCK_COMBINE_H
 
 #include <cstdint>
 #include <string_view>
@@ -22,3 +24,5 @@ constexpr std::string_view nameOf(BlockCombine combine) {
 }
 
 }  // namespace weft
+
+#endif  // WEFT_KERNEL_BLOCK_COMBINE_H

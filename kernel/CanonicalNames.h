@@ -2,6 +2,8 @@
 // in order of definition. Shared by the canonical text of kernels and of configurations, so that
 // the two agree.
 #pragma once
+#ifndef WEFT_KERNEL_CANONICAL_NAMES_H  // beside a precompiled header of a compiler cache
+#define WEFT_KERNEL_CANONICAL_NAMES_H
 
 #include "kernel/Kernel.h"
 
@@ -27,3 +29,5 @@ private:
 };
 
 }  // namespace weft
+
+#endif  // WEFT_KERNEL_CANONICAL_NAMES_H

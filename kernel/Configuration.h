@@ -1,6 +1,8 @@
 // A configuration: a layout for every operand and result of a kernel, plus the knobs of one kernel
 // family. Plain data, compared member by member, printed one way; the plan stores exactly this.
 #pragma once
+#ifndef WEFT_KERNEL_CONFIGURATION_H  // beside a precompiled header of a compiler cache
+#define WEFT_KERNEL_CONFIGURATION_H
 
 #include "kernel/Kernel.h"
 #include "kernel/Knobs.h"
@@ -66,3 +68,5 @@ std::string canonicalText(const Kernel &kernel, const Configuration &configurati
                           std::string_view architecture);
 
 }  // namespace weft
+
+#endif  // WEFT_KERNEL_CONFIGURATION_H

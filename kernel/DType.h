@@ -1,5 +1,7 @@
 // Element types of tensors, everywhere outside MLIR.
 #pragma once
+#ifndef WEFT_KERNEL_DTYPE_H  // beside a precompiled header of a compiler cache
+#define WEFT_KERNEL_DTYPE_H
 
 #include <cstdint>
 #include <optional>
@@ -29,3 +31,5 @@ constexpr bool isFloat8(DType type) { return type == DType::f8e4m3 || type == DT
 constexpr DType storedAs(DType type) { return type == DType::tf32 ? DType::f32 : type; }
 
 }  // namespace weft
+
+#endif  // WEFT_KERNEL_DTYPE_H

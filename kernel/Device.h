@@ -1,6 +1,8 @@
 // What the analytic cost model and the emitter know of a GPU. Read from profiles/devices/*.json,
 // which name the source of every figure; embedded at build so that a single binary works anywhere.
 #pragma once
+#ifndef WEFT_KERNEL_DEVICE_H  // beside a precompiled header of a compiler cache
+#define WEFT_KERNEL_DEVICE_H
 
 #include "kernel/DType.h"
 
@@ -54,3 +56,5 @@ const Device &findDevice(std::string_view name);
 Device parseDevice(std::string_view json, std::string_view where);
 
 }  // namespace weft
+
+#endif  // WEFT_KERNEL_DEVICE_H

@@ -1,5 +1,7 @@
 // What dropout drops and what it makes of the rest (ir/SPEC.md, "Dropout bits").
 #pragma once
+#ifndef WEFT_KERNEL_DROPOUT_H  // beside a precompiled header of a compiler cache
+#define WEFT_KERNEL_DROPOUT_H
 
 #include <cstdint>
 
@@ -16,3 +18,5 @@ struct Dropout {
 inline float dropoutScale(double p) { return 1.0f / (1.0f - float(p)); }
 
 }  // namespace weft
+
+#endif  // WEFT_KERNEL_DROPOUT_H

@@ -3,6 +3,8 @@
 // arguments: it is made printable here, for whoever shows it, and because what() would end at a
 // zero byte.
 #pragma once
+#ifndef WEFT_KERNEL_ERROR_H  // beside a precompiled header of a compiler cache
+#define WEFT_KERNEL_ERROR_H
 
 #include "kernel/PlainText.h"
 
@@ -48,3 +50,5 @@ public:
 };
 
 }  // namespace weft
+
+#endif  // WEFT_KERNEL_ERROR_H

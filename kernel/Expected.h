@@ -3,6 +3,8 @@
 // command are thrown (kernel/Error.h). `Expected<T, Reason>` is of functions that are asked about
 // many kernels and configurations and reject most of them: why is then data, and no error.
 #pragma once
+#ifndef WEFT_KERNEL_EXPECTED_H  // beside a precompiled header of a compiler cache
+#define WEFT_KERNEL_EXPECTED_H
 
 #include "kernel/Error.h"
 
@@ -56,3 +58,5 @@ T valueOrThrow(Expected<T> result) {
 }
 
 }  // namespace weft
+
+#endif  // WEFT_KERNEL_EXPECTED_H

@@ -9,6 +9,8 @@
 // type that its children give it; a coordinate is an axis, never a row or a column of a tile, so
 // that a tree holds wherever it is emitted; text() of a parsed expression is what parse() read.
 #pragma once
+#ifndef WEFT_KERNEL_EXPRESSION_H  // beside a precompiled header of a compiler cache
+#define WEFT_KERNEL_EXPRESSION_H
 
 #include "kernel/Ids.h"
 
@@ -162,3 +164,5 @@ private:
 };
 
 }  // namespace weft
+
+#endif  // WEFT_KERNEL_EXPRESSION_H

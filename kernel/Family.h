@@ -5,6 +5,8 @@
 // Adding one: its folder below codegen/families with a struct of knobs, the table of its fields, a
 // `Family` and its functions; and one line in the registry.
 #pragma once
+#ifndef WEFT_KERNEL_FAMILY_H  // beside a precompiled header of a compiler cache
+#define WEFT_KERNEL_FAMILY_H
 
 #include "kernel/BlockCombine.h"
 #include "kernel/Configuration.h"
@@ -224,3 +226,5 @@ struct fmt::formatter<weft::Family> : fmt::formatter<std::string_view> {
     return fmt::formatter<std::string_view>::format(family.name, context);
   }
 };
+
+#endif  // WEFT_KERNEL_FAMILY_H

@@ -3,6 +3,8 @@
 // Invariant: an id is made of a plain int alone, so that an axis cannot pass as a value; it reads
 // as an int wherever a list is indexed or a loop counts.
 #pragma once
+#ifndef WEFT_KERNEL_IDS_H  // beside a precompiled header of a compiler cache
+#define WEFT_KERNEL_IDS_H
 
 #include <concepts>
 #include <type_traits>
@@ -38,3 +40,5 @@ template <typename List>
 struct std::common_type<int, weft::Id<List>> {
   using type = int;
 };
+
+#endif  // WEFT_KERNEL_IDS_H

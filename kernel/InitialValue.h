@@ -4,6 +4,8 @@
 //
 // Invariant: parseInitialValue(text(value)) is value, bit by bit.
 #pragma once
+#ifndef WEFT_KERNEL_INITIAL_VALUE_H  // beside a precompiled header of a compiler cache
+#define WEFT_KERNEL_INITIAL_VALUE_H
 
 #include <cstdint>
 #include <optional>
@@ -34,3 +36,5 @@ inline constexpr std::string_view initialValueForms =
     "\"zeros\", \"ones\" or \"normal(D)\" with a deviation D > 0";
 
 }  // namespace weft
+
+#endif  // WEFT_KERNEL_INITIAL_VALUE_H

@@ -14,6 +14,8 @@
 //   - two tensor dimensions are the same kernel axis exactly if some body op identifies them;
 //       extents are then equal.
 #pragma once
+#ifndef WEFT_KERNEL_KERNEL_H  // beside a precompiled header of a compiler cache
+#define WEFT_KERNEL_KERNEL_H
 
 #include "kernel/DType.h"
 #include "kernel/Dropout.h"
@@ -110,3 +112,5 @@ void verify(const Kernel &kernel);
 std::string canonicalText(const Kernel &kernel);
 
 }  // namespace weft
+
+#endif  // WEFT_KERNEL_KERNEL_H

@@ -2,6 +2,8 @@
 // Knows no family: a struct names its family by `family()` (kernel/Family.h), and a caller gets the
 // struct by its type. Plain data, copied as bytes.
 #pragma once
+#ifndef WEFT_KERNEL_KNOBS_H  // beside a precompiled header of a compiler cache
+#define WEFT_KERNEL_KNOBS_H
 
 #include <array>
 #include <compare>
@@ -77,3 +79,5 @@ private:
 };
 
 }  // namespace weft
+
+#endif  // WEFT_KERNEL_KNOBS_H

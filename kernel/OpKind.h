@@ -3,6 +3,8 @@
 // Generated from the records of ir/WeftOps.td (cmake/OpKinds.cmake), so that one record stays one
 // op: softmax is OpKind::softmax, layer_norm is OpKind::layerNorm.
 #pragma once
+#ifndef WEFT_KERNEL_OP_KIND_H  // beside a precompiled header of a compiler cache
+#define WEFT_KERNEL_OP_KIND_H
 
 #include <cstdint>
 #include <optional>
@@ -22,3 +24,5 @@ std::string_view nameOf(OpKind kind);
 std::optional<OpKind> opKindNamed(std::string_view name);
 
 }  // namespace weft
+
+#endif  // WEFT_KERNEL_OP_KIND_H

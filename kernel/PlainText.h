@@ -2,6 +2,8 @@
 // notes may hold anything, and must not become code, move the cursor or change colours. One
 // function for each place; each leaves letters, digits and punctuation of ASCII as they are.
 #pragma once
+#ifndef WEFT_KERNEL_PLAIN_TEXT_H  // beside a precompiled header of a compiler cache
+#define WEFT_KERNEL_PLAIN_TEXT_H
 
 #include <string>
 #include <string_view>
@@ -27,3 +29,5 @@ std::string dotLabel(std::string_view text);
 std::string markup(std::string_view text);
 
 }  // namespace weft
+
+#endif  // WEFT_KERNEL_PLAIN_TEXT_H

@@ -10,6 +10,8 @@
 // tests/unit/kernel/schedule_test.cpp: the default of every field is that of the struct, and two
 // schedules are equal exactly if all fields are).
 #pragma once
+#ifndef WEFT_KERNEL_SCHEDULE_H  // beside a precompiled header of a compiler cache
+#define WEFT_KERNEL_SCHEDULE_H
 
 #include "kernel/CanonicalNames.h"
 #include "kernel/Configuration.h"
@@ -103,3 +105,5 @@ std::optional<int> choiceNamed(const ScheduleField &field, std::string_view name
 std::string choicesText(const ScheduleField &field);
 
 }  // namespace weft
+
+#endif  // WEFT_KERNEL_SCHEDULE_H
