@@ -151,8 +151,11 @@ class RejectedChoiceTest(CommandTest):
                    says=['--stacking three: no projections can be stacked', 'nearest is'])
         self.fails(3, 'select', *core, '--norms', 'deferred',
                    says=['--norms deferred: no norm can be deferred', 'nearest is'])
-        self.fails(3, 'select', 'bert-base', '--dim', 'b=1', '--dim', 'j=16', '--norms', 'deferred',
-                   says=['--norms deferred: no norm can be deferred'])
+        for layers in ([], ['--layers', '2']):
+            with self.subTest(layers):
+                self.fails(3, 'select', 'bert-base', *layers, '--dim', 'b=1', '--dim', 'j=16',
+                           '--norms', 'deferred',
+                           says=['--norms deferred: no norm can be deferred'])
 
 
 if __name__ == '__main__':

@@ -624,21 +624,26 @@ std::vector<ProposedVariant> Compilation::rewriteAll(Phase first, Phase last, bo
         ErrorKind::unsupported,
         fmt::format("no variant of the graph has --attention {} and --stacking {}",
                     choices.attention.text, choices.stacking.text));
-  if (!isPart && first < Phase::attention && last >= Phase::attention) checkChoicesHold(result);
+  if (!isPart && first < Phase::attention && last >= Phase::attention) {
+    std::vector<const ProposedVariant *> all;
+    for (const ProposedVariant &variant : result) all.push_back(&variant);
+    checkChoicesHold(all);
+  }
   return result;
 }
 
-/// Throws Error(unsupported) for a form that is asked for and that no variant has. A part of a
-/// model need not have what another one has.
-void Compilation::checkChoicesHold(const std::vector<ProposedVariant> &rewritten) const {
+void Compilation::checkChoicesHold(const std::vector<const ProposedVariant *> &rewritten) const {
   const auto has = [&](Rewrite::Kind kind) {
-    return std::ranges::any_of(rewritten, [&](const ProposedVariant &variant) {
-      return std::ranges::count(variant.rewrites, kind, &Rewrite::kind) > 0;
+    return std::ranges::any_of(rewritten, [&](const ProposedVariant *variant) {
+      return std::ranges::count(variant->rewrites, kind, &Rewrite::kind) > 0;
     });
   };
-  const auto reasonOf = [](const std::vector<FusionRecord> &records, std::string_view otherwise) {
-    const auto rejected = std::ranges::find(records, false, &FusionRecord::accepted);
-    return rejected == records.end() ? std::string(otherwise) : describe(*rejected);
+  const auto reasonOf = [&](const std::vector<FusionRecord> ProposedVariant::*records,
+                            std::string_view otherwise) {
+    for (const ProposedVariant *variant : rewritten)
+      for (const FusionRecord &record : variant->*records)
+        if (!record.accepted) return describe(record);
+    return std::string(otherwise);
   };
   const StackingChoice stacking = choices.stacking.value();
   if ((stacking == StackingChoice::two || stacking == StackingChoice::three) &&
@@ -646,17 +651,18 @@ void Compilation::checkChoicesHold(const std::vector<ProposedVariant> &rewritten
     throw Error::unsupported(
         "--stacking {}: no projections can be stacked: {}; nearest is --stacking auto",
         choices.stacking.text,
-        reasonOf(rewritten.front().stackings, "no two contractions of parameters read one tensor"));
+        reasonOf(&ProposedVariant::stackings, "no two contractions of parameters read one tensor"));
   const NormChoice norms = choices.norms.value();
-  // A graph that trains had its norms decomposed before it was differentiated.
-  const bool isDifferentiated = graphOf(*rewritten.front().module)->hasAttr(savedName);
+  // In a graph that trains norms stay whole, each with a note.
+  const bool isDifferentiated =
+      modelFlags.train || graphOf(*imported.front().module)->hasAttr(savedName);
   if (!isDifferentiated && (norms == NormChoice::decomposed || norms == NormChoice::deferred) &&
       !has(norms == NormChoice::decomposed ? Rewrite::Kind::decomposeNorms
                                            : Rewrite::Kind::deferNorms))
     throw Error::unsupported(
         "--norms {}: no norm can be {}: {}; nearest is --norms auto", choices.norms.text,
         choices.norms.text,
-        reasonOf(rewritten.front().norms, norms == NormChoice::deferred
+        reasonOf(&ProposedVariant::norms, norms == NormChoice::deferred
                                               ? "no contraction reads an RMS norm along its rows"
                                               : "the graph has none"));
 }

@@ -86,6 +86,9 @@ public:
   /// Runs the proposing passes. From Phase::fuse on, the imported variants are taken as they are;
   /// from Phase::configure on, so are the candidates that they carry.
   std::vector<ProposedVariant> propose(Phase first) const;
+  /// Throws Error(unsupported) for a form that is asked for and that none of these has: all
+  /// variants of a graph, or of all parts of a model, since a part need not have what another has.
+  void checkChoicesHold(const std::vector<const ProposedVariant *> &rewritten) const;
   /// Of a graph that trains: what --recompute could name for its memory.
   std::vector<std::vector<std::string>> recomputableNames() const;
   /// The variants of the graph with these results computed again, as --recompute names them, and
@@ -168,7 +171,6 @@ private:
                                           bool choosesRecomputed, Phase first, Phase last,
                                           bool inParts = false) const;
   std::vector<ProposedVariant> rewriteAll(Phase first, Phase last, bool inParts) const;
-  void checkChoicesHold(const std::vector<ProposedVariant> &rewritten) const;
   std::vector<int> partsOfOps(mlir::ModuleOp module) const;
   /// Searches the combinations of what the variants have in parts of the graph, and adds the best
   /// as one more variant, if it is none of them. False if what they have in different parts

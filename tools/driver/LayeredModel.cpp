@@ -193,10 +193,14 @@ public:
       cut = chooseCut(whole, graph, layers);
       addParts(cutGraph(graph, cutsOf(layers, cut.rotation)));
     }
+    std::vector<const ProposedVariant *> all;
     for (DecidedPart &part : result.parts) {
       part.proposed = part.compilation->propose(Phase::import);
-      part.decision = decidedPart(*part.compilation, part.proposed);
+      for (const ProposedVariant &variant : part.proposed) all.push_back(&variant);
     }
+    whole.checkChoicesHold(all);
+    for (DecidedPart &part : result.parts)
+      part.decision = decidedPart(*part.compilation, part.proposed);
     join();
     plan();
     fit();
