@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <map>
 #include <mutex>
@@ -169,27 +170,105 @@ struct Tiling {
   }
 };
 
+/// The rows or columns of a table that each tile or block meets, inclusive.
+struct TableRange {
+  int64_t first, last;
+};
+struct TableRanges {
+  TableRanges(const BlockTable &table, const Tiling &tiling)
+      : tiles(rangesOf(table, tiling.tiles(), tiling.rows, tiling.allRows())),
+        blocks(rangesOf(table, tiling.blocks(), tiling.columns, tiling.allColumns())) {}
+  static std::vector<TableRange> rangesOf(const BlockTable &table, int64_t count, int64_t length,
+                                          int64_t all) {
+    std::vector<TableRange> ranges;
+    for (int64_t n = 0; n < count; ++n)
+      ranges.push_back(
+          {n * length / table.size, (std::min((n + 1) * length, all) - 1) / table.size});
+    return ranges;
+  }
+  std::vector<TableRange> tiles, blocks;
+};
+std::vector<TableRanges> rangesOfTables(const Masks &masks, const Tiling &tiling) {
+  std::vector<TableRanges> ranges;
+  for (const BlockTable *table : masks.tables) ranges.emplace_back(*table, tiling);
+  return ranges;
+}
+
+/// Of a row of a head's table.
+const uint32_t *wordsOf(const BlockTable &table, int64_t head, int64_t row) {
+  return table.words.data() + ((table.heads > 1 ? head : 0) * table.rows + row) * table.wordsOfRow;
+}
+
+/// Whether the table has any of these tiles.
+bool hasAny(const BlockTable &table, int64_t head, const TableRange &rows,
+            const TableRange &columns) {
+  const int64_t firstWord = columns.first / 32, lastWord = columns.last / 32;
+  const uint32_t *words = wordsOf(table, head, rows.first);
+  for (int64_t row = rows.first; row <= rows.last; ++row, words += table.wordsOfRow)
+    for (int64_t word = firstWord; word <= lastWord; ++word) {
+      uint32_t bits = words[word];
+      if (word == firstWord) bits &= ~uint32_t(0) << (columns.first % 32);
+      if (word == lastWord) bits &= ~uint32_t(0) >> (31 - columns.last % 32);
+      if (bits != 0) return true;
+    }
+  return false;
+}
+
+/// Visits the blocks, ascending, of which the table has any tile that a tile of queries or keys
+/// meets: few of many.
+template <typename Visit>
+void forEachBlockOfTable(const BlockTable &table, int64_t head, const TableRange &ofTile,
+                         const Tiling &tiling, Visit visit) {
+  int64_t next = 0;                       // not visited yet
+  const auto meet = [&](int64_t place) {  // along blocks
+    const int64_t first = std::max(next, place * table.size / tiling.columns),
+                  end = std::min((place + 1) * table.size, tiling.allColumns()),
+                  last = (end - 1) / tiling.columns;
+    for (int64_t block = first; block <= last; ++block) visit(block);
+    next = std::max(next, last + 1);
+  };
+  if (tiling.of == TilesOf::keys) {
+    for (int64_t row = 0; row < table.rows; ++row)
+      if (hasAny(table, head, {row, row}, ofTile)) meet(row);
+    return;
+  }
+  const uint32_t *words = wordsOf(table, head, ofTile.first);
+  const int64_t rows = ofTile.last - ofTile.first + 1;
+  for (int64_t word = 0; word < table.wordsOfRow; ++word) {
+    uint32_t bits = 0;
+    for (int64_t row = 0; row < rows; ++row) bits |= words[row * table.wordsOfRow + word];
+    for (; bits != 0; bits &= bits - 1) meet(word * 32 + std::countr_zero(bits));
+  }
+}
+
 struct BlockCount {
   int64_t seen = 0, mixed = 0;
 };
-/// The blocks that a tile of a head sees.
-BlockCount blocksOfTile(const Masks &masks, int64_t head, int64_t tile, const Tiling &tiling) {
+/// The blocks that a tile of a head sees; of masks with a table.
+BlockCount blocksOfTile(const Masks &masks, const std::vector<TableRanges> &ranges, int64_t head,
+                        int64_t tile, const Tiling &tiling) {
   const AttentionProblem &problem = masks.problem;
+  const bool areQueries = tiling.of == TilesOf::queries;
   BlockCount count;
-  for (int64_t block = 0; block < tiling.blocks(); ++block) {
+  const auto add = [&](int64_t block) {
+    for (size_t n = 1; n < masks.tables.size(); ++n) {
+      const TableRange &ofTile = ranges[n].tiles[size_t(tile)],
+                       &ofBlock = ranges[n].blocks[size_t(block)];
+      if (!hasAny(*masks.tables[n], head, areQueries ? ofTile : ofBlock,
+                  areQueries ? ofBlock : ofTile))
+        return;
+    }
     const int64_t firstQuery = tiling.firstQuery(tile, block),
                   lastQuery = std::min(firstQuery + tiling.queries(), problem.queries) - 1,
                   firstKey = tiling.firstKey(tile, block),
                   lastKey = std::min(firstKey + tiling.keys(), problem.keys) - 1;
-    Seen all;
-    for (const BlockTable *table : masks.tables) {
-      const auto own = table->coverage(head, firstQuery, lastQuery, firstKey, lastKey);
-      all.isAny = all.isAny && own.isAny, all.isAll = all.isAll && own.isAll;
-    }
-    if (!all.isAny) continue;
+    const bool isAll = std::ranges::all_of(masks.tables, [&](const BlockTable *table) {
+      return table->coverage(head, firstQuery, lastQuery, firstKey, lastKey).isAll;
+    });
     const Seen others = seenByOthers(masks, firstQuery, tiling.queries(), firstKey, tiling.keys());
-    count.seen += others.isAny, count.mixed += others.isAny && !(all.isAll && others.isAll);
-  }
+    count.seen += others.isAny, count.mixed += others.isAny && !(isAll && others.isAll);
+  };
+  forEachBlockOfTable(*masks.tables.front(), head, ranges.front().tiles[size_t(tile)], tiling, add);
   return count;
 }
 
@@ -202,10 +281,11 @@ VisibleBlocks countByTables(const Masks &masks, const Tiling &tiling) {
   std::vector<int64_t> looked = spread(tiles, mostTiles);
   const size_t counted = looked.size();
   if (tiles > mostTiles) looked.push_back(0), looked.push_back(tiles - 1);
+  const std::vector<TableRanges> ranges = rangesOfTables(masks, tiling);
   VisibleBlocks result;
   for (const int64_t head : heads)
     for (size_t n = 0; n < looked.size(); ++n) {
-      const BlockCount count = blocksOfTile(masks, head, looked[n], tiling);
+      const BlockCount count = blocksOfTile(masks, ranges, head, looked[n], tiling);
       result.most = std::max(result.most, double(count.seen));
       if (n >= counted) continue;
       result.mean += double(count.seen) / double(counted * heads.size());
@@ -331,10 +411,12 @@ std::vector<int64_t> seenByTiles(const Kernel &kernel, const AttentionRegion &re
                                  problem.queryAxis, problem.keyAxis),
                      kernel, [&] {
                        const std::vector<int64_t> heads = spread(headsOfTables(masks), mostHeads);
+                       const std::vector<TableRanges> ranges = rangesOfTables(masks, tiling);
                        std::vector<int64_t> seen(size_t(tiling.tiles()));
                        for (size_t tile = 0; tile < seen.size(); ++tile)
                          for (const int64_t head : heads)
-                           seen[tile] += blocksOfTile(masks, head, int64_t(tile), tiling).seen;
+                           seen[tile] +=
+                               blocksOfTile(masks, ranges, head, int64_t(tile), tiling).seen;
                        return seen;
                      });
 }
