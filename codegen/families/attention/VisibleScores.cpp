@@ -409,7 +409,7 @@ std::vector<int64_t> seenByTiles(const Kernel &kernel, const AttentionRegion &re
   const Tiling tiling{of, tileRows, blockColumns, problem};
   return countedOnce(fmt::format("tiles {} {} {} {} {}", int(of), tileRows, blockColumns,
                                  problem.queryAxis, problem.keyAxis),
-                     kernel, [&] {
+                     kernel, countedOf(kernel), [&] {
                        const std::vector<int64_t> heads = spread(headsOfTables(masks), mostHeads);
                        const std::vector<TableRanges> ranges = rangesOfTables(masks, tiling);
                        std::vector<int64_t> seen(size_t(tiling.tiles()));
