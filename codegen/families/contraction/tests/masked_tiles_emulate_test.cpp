@@ -195,7 +195,7 @@ TEST_CASE("products of scores are priced by the tiles that a block mask leaves")
       const Configuration configuration = toConfiguration(kernel, tuple, knobs);
       if (!mmaSyncProblem(kernel, configuration)) continue;
       Device own = findDevice(device);
-      own.familiesTakenAway.insert("cublaslt");
+      own.familiesTakenAway.insert(familyNamed("cublaslt"));
       seconds = std::min(seconds, sm80Cost(kernel, configuration, knobs, own).seconds);
     }
     return seconds;
