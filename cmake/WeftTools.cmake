@@ -21,4 +21,11 @@ if(WEFT_LLD)
   add_link_options(-B${lld_folder} -fuse-ld=lld)
 endif()
 add_link_options(-Wl,--gc-sections)
-add_compile_options(-ffunction-sections -fdata-sections -Wall -Wextra -Wno-unused-parameter)
+# A struct's members that a designated initializer does not name have defaults here: on purpose.
+add_compile_options(-ffunction-sections -fdata-sections -Wall -Wextra -Wno-unused-parameter
+    -Wno-missing-field-initializers)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # What GCC 12 says of std::string's own code, and of a file's private types where several files
+  # are one translation unit.
+  add_compile_options(-Wno-stringop-overflow -Wno-restrict -Wno-subobject-linkage)
+endif()

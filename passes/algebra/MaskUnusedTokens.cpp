@@ -126,11 +126,12 @@ private:
   bool ignoresUnused(mlir::Operation *reader, int operand, const Tokens &own) {
     if (mlir::isa<ReturnOp, KernelOp>(reader)) return false;
     if (auto unpack = mlir::dyn_cast<UnpackOp>(reader))
-      return operand == 0 && unpack.getAxis() == own.dimension &&
+      return operand == 0 && int64_t(unpack.getAxis()) == own.dimension &&
              unpack.getOffsets() == own.offsets;
     if (auto mask = mlir::dyn_cast<MaskOp>(reader);
         mask && isTokensMask(std::string_view(mask.getKind())))
-      return operand == 0 && mask.getKey() == own.dimension && mask.getAux() == own.offsets;
+      return operand == 0 && int64_t(mask.getKey()) == own.dimension &&
+             mask.getAux() == own.offsets;
     if (mlir::cast<WeftOp>(reader).expression().readsElsewhere(operand)) return false;
     const IterationSpace space = mlir::cast<WeftOp>(reader).iterationSpace();
     const Place place{operand, own.dimension};

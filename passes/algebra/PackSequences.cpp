@@ -80,10 +80,6 @@ std::vector<mlir::Value> tensorsOf(mlir::Operation *op) {
   return all;
 }
 
-int rankOfValue(mlir::Value value) {
-  return static_cast<int>(mlir::cast<mlir::RankedTensorType>(value.getType()).getRank());
-}
-
 mlir::Location named(mlir::Value value, llvm::StringRef suffix) {
   const std::string name = writtenName(value);
   if (name.empty()) return value.getLoc();
