@@ -1,4 +1,5 @@
-// Sequences of different lengths: offsets, pack and unpack. Building, verification, spaces.
+// Sequences of different lengths: offsets, lengths, pack and unpack. Building, verification,
+// spaces.
 //
 // A pair of axes (sequences, positions) is packed as one axis of tokens. Its extent is the bound,
 // all sequences at full length; how many tokens there are is the last offset, known at run time.
@@ -52,6 +53,32 @@ IterationSpace OffsetsOp::iterationSpace() {
   return SpaceBuilder(*this).independent({{1, 0}}).reduced({{0, 0}}).take();
 }
 double OffsetsOp::flop() { return static_cast<double>(elementsOf(getLengths().getType())); }
+
+//===-- lengths -------------------------------------------------------------------------------===//
+
+void LengthsOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value mask) {
+  state.addOperands(mask);
+  state.addTypes(makeTensor(builder.getContext(), {axisNames(mask.getType()).front()},
+                            {extents(mask.getType()).front()},
+                            fromDType(builder.getContext(), DType::i32)));
+}
+mlir::LogicalResult LengthsOp::verifyConstraints() {
+  const mlir::Type mask = getMask().getType(), result = getResult().getType();
+  if (rankOf(mask) != 2)
+    return broken(*this, "lengths_c1")
+           << "a mask of tokens has two axes, sequences and positions: " << mask;
+  const std::vector<int64_t> all = extents(mask);
+  return allOf(
+      checkElementType(*this, "lengths_c1", "the mask", mask, fromDType(getContext(), DType::i1)),
+      checkRange(*this, "lengths_c2", "positions", all[1], 1, mostTokens),
+      checkExtents(*this, "lengths_c3", "the result", result, {all[0]}),
+      checkElementType(*this, "lengths_c3", "the result", result,
+                       fromDType(getContext(), DType::i32)));
+}
+IterationSpace LengthsOp::iterationSpace() {
+  return SpaceBuilder(*this).independent({{1, 0}, {0, 0}}).reduced({{0, 1}}).take();
+}
+double LengthsOp::flop() { return static_cast<double>(elementsOf(getMask().getType())); }
 
 //===-- pack ----------------------------------------------------------------------------------===//
 

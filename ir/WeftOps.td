@@ -296,6 +296,15 @@ def Weft_OffsetsOp : Weft_SpaceOp<"offsets", "normalization"> {
   let builders = [OpBuilder<(ins "::mlir::Value":$lengths, "int64_t":$bound)>];
 }
 
+def Weft_LengthsOp : Weft_SpaceOp<"lengths", "normalization"> {
+  let summary = "How many tokens each sequence has by a mask over (sequences, positions), whose "
+      "rows are ones and then zeros";
+  let arguments = (ins Weft_Tensor:$mask);
+  let results = (outs Weft_Tensor:$result);
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::mlir::Value":$mask)>];
+}
+
 def Weft_PackOp : Weft_SpaceOp<"pack", "movement"> {
   let isDifferentiable = 1;
   let summary = "The tokens of all sequences one after the other, in place of two axes (sequences, "

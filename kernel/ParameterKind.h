@@ -18,12 +18,13 @@ enum class ParameterKind : uint8_t {
   inputMap,       ///< a tensor map of an input, passed by value
   outputMap,      ///< likewise of an output
   workspace,      ///< the address of memory that the launch works in (Family::workspaceBytes)
+  status,         ///< the address of the word that says which element of an input is out of range
 };
 
 /// In the order of the enumeration, as plan.json and measuring jobs have them.
-constexpr std::array<std::string_view, 8> parameterKindNames = {
-    "input",        "output",   "dropoutKey", "dropoutStream",
-    "dropoutOuter", "inputMap", "outputMap",  "workspace"};
+constexpr std::array<std::string_view, 9> parameterKindNames = {
+    "input",    "output",    "dropoutKey", "dropoutStream", "dropoutOuter",
+    "inputMap", "outputMap", "workspace",  "status"};
 constexpr std::string_view nameOf(ParameterKind kind) {
   return parameterKindNames.at(static_cast<size_t>(kind));
 }
@@ -48,7 +49,8 @@ constexpr bool isOfOutput(ParameterKind kind) {
 }
 /// Whether it is an address that the kernel writes to.
 constexpr bool isWrittenTo(ParameterKind kind) {
-  return kind == ParameterKind::output || kind == ParameterKind::workspace;
+  return kind == ParameterKind::output || kind == ParameterKind::workspace ||
+         kind == ParameterKind::status;
 }
 
 }  // namespace weft

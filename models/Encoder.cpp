@@ -23,19 +23,21 @@ mlir::Value gatedFeedForward(LayerBuilder &layer, mlir::Value x) {
 }
 
 mlir::Value encoderLayer(LayerBuilder &layer, mlir::Value x, mlir::Value source) {
-  const mlir::Value attention = multiHeadAttention(layer, x, source);
+  const mlir::Value operand = layer.operand("x_operand", x);
+  const mlir::Value attention = multiHeadAttention(layer, operand, source == x ? operand : source);
   if (layer.specification().attentionOnly) return attention;
 
   const mlir::Value attended = layer.residual(
       "residual1", layer.dropout("attention_kept", attention, &Dropouts::attention), x);
   const mlir::Value middle = layer.layerNorm("norm1", attended, "1");
   const mlir::Value transformed =
-      layer.dropout("feed_forward_kept", feedForward(layer, middle), &Dropouts::feedForward);
+      layer.dropout("feed_forward_kept", feedForward(layer, layer.operand("norm1_operand", middle)),
+                    &Dropouts::feedForward);
   return layer.layerNorm("norm2", layer.residual("residual2", transformed, middle), "2");
 }
 
 mlir::Value buildEncoder(LayerBuilder &layer) {
-  const mlir::Value x = layer.argument("x", "bji");
+  const mlir::Value x = layer.stream("x", "bji");
   return encoderLayer(layer, x,
                       layer.dim('k') == layer.dim('j') ? x : layer.argument("context", "bki"));
 }

@@ -102,6 +102,14 @@ mlir::Value LayerBuilder::argument(const std::string &name, const std::string &a
   return argumentOf(name, axes, dtype_);
 }
 
+DType LayerBuilder::streamType() const {
+  return specification_.hasWideResidual ? DType::f32 : dtype_;
+}
+
+mlir::Value LayerBuilder::stream(const std::string &name, const std::string &axes) {
+  return argumentOf(name, axes, streamType());
+}
+
 mlir::Value LayerBuilder::factors(const std::string &name, const std::string &axes) {
   return argumentOf(name, axes, DType::f32);
 }
@@ -222,8 +230,21 @@ mlir::Value LayerBuilder::dropout(const std::string &name, mlir::Value x,
   return append<DropoutOp>(name, x, p, streams_++);
 }
 
+mlir::Value LayerBuilder::operand(const std::string &name, mlir::Value x) {
+  return *toDType(x.getType()) == dtype_ ? x : append<CastOp>(name, x, dtype_);
+}
+
+mlir::Value LayerBuilder::ofOperands(mlir::Value normalized) const {
+  normalized.setType(withDType(normalized.getType(), dtype_));
+  return normalized;
+}
+
+mlir::Value LayerBuilder::widened(const std::string &name, mlir::Value x) {
+  return *toDType(x.getType()) == streamType() ? x : append<CastOp>(name, x, streamType());
+}
+
 mlir::Value LayerBuilder::residual(const std::string &name, mlir::Value x, mlir::Value skipped) {
-  return append<ResidualOp>(name, x, skipped);
+  return append<ResidualOp>(name, widened(name + "_summand", x), skipped);
 }
 
 mlir::Value LayerBuilder::activate(const std::string &name, mlir::Value x) {
@@ -355,8 +376,18 @@ mlir::Value LayerBuilder::padding(mlir::Value x) {
     return MaskOp::padding(builder_, named("valid"), x, position(x, queryAxis_),
                            sharedIndices("new_lengths", "b"), position(x, 'b'));
   if (!specification_.padding) return x;
-  return MaskOp::padding(builder_, named("padded"), x, position(x, 'k'),
-                         sharedIndices("lengths", "b"), position(x, 'b'));
+  return MaskOp::padding(builder_, named("padded"), x, position(x, 'k'), validLengths(),
+                         position(x, 'b'));
+}
+
+mlir::Value LayerBuilder::validLengths() {
+  if (!specification_.hasAttentionMask) return sharedIndices("lengths", "b");
+  return shared("lengths", [&] {
+    const mlir::Value mask = argumentOf("attention_mask", "bk", DType::i1);
+    mlir::OpBuilder::InsertionGuard guard(builder_);
+    builder_.setInsertionPointToStart(body_);  // layers and what packs them read it
+    return append<LengthsOp>("lengths", mask);
+  });
 }
 
 mlir::Value LayerBuilder::sharedIndices(const std::string &name, const std::string &axes) {
@@ -422,7 +453,7 @@ mlir::Value LayerBuilder::renamed(mlir::Value x, int64_t dimension, char axis) c
   for (size_t index = 0; index < names.size(); ++index)
     axes.emplace_back(int64_t(index) == dimension ? std::string(1, axis) : names[index],
                       sizes[index]);
-  x.setType(makeTensor(x.getContext(), axes, dtype_));
+  x.setType(makeTensor(x.getContext(), axes, *toDType(x.getType())));
   return x;
 }
 

@@ -35,6 +35,8 @@ public:
   /// A graph argument over the given axis letters. Throws Error(badInput) if it has more than 2^62
   /// elements.
   mlir::Value argument(const std::string &name, const std::string &axes);
+  /// The same, of the residual stream's type.
+  mlir::Value stream(const std::string &name, const std::string &axes);
   /// The same, of f32 whatever the model's elements are.
   mlir::Value factors(const std::string &name, const std::string &axes);
   /// The same, of 32-bit integers.
@@ -74,10 +76,17 @@ public:
                         char axis = 'i');
   mlir::Value rmsNorm(const std::string &name, mlir::Value x, const std::string &weightName,
                       char axis = 'i');
+  /// What GEMMs read of the residual stream: rounded to the model's type, where that is another.
+  mlir::Value operand(const std::string &name, mlir::Value x);
+  /// The result of a norm that GEMMs alone read, in their type.
+  mlir::Value ofOperands(mlir::Value normalized) const;
+  /// x in the residual stream's type.
+  mlir::Value widened(const std::string &name, mlir::Value x);
   mlir::Value softmax(const std::string &name, mlir::Value x, char axis);
   /// x itself where the probability that the specification has there is 0; each call draws its own
   /// stream.
   mlir::Value dropout(const std::string &name, mlir::Value x, double Dropouts::*probability);
+  /// In the type of the residual stream, which `skipped` has.
   mlir::Value residual(const std::string &name, mlir::Value x, mlir::Value skipped);
   mlir::Value activate(const std::string &name, mlir::Value x);
   mlir::Value multiply(const std::string &name, mlir::Value a, mlir::Value b);
@@ -102,7 +111,8 @@ public:
   mlir::Value distanceTerm(const std::string &name, mlir::Value scores, mlir::Value table,
                            const std::string &axes);
   /// The specification's masks over the query axis and key k; x itself where it has none. A padding
-  /// mask adds the argument `lengths` over b, a document mask `segments` over b and k.
+  /// mask adds the argument `lengths` over b, or `attention_mask` over b and k, a document mask
+  /// `segments` over b and k.
   mlir::Value mask(const std::string &name, mlir::Value x);
   /// The padding mask alone.
   mlir::Value padding(mlir::Value x);
@@ -135,12 +145,15 @@ private:
   mlir::Value maskBlocks(mlir::Value x);
   /// How many tokens the caches hold, where positions start.
   mlir::Value starts() { return sharedIndices("lengths", "b"); }
+  /// How many keys of each sequence are tokens: an argument, or counted in one that is a mask.
+  mlir::Value validLengths();
   /// An argument of integers that all layers read: without their prefix, and there once.
   mlir::Value sharedIndices(const std::string &name, const std::string &axes);
   /// What `make` adds, without a prefix, where nothing of that name was added yet.
   template <typename Make>
   mlir::Value shared(const std::string &name, const Make &make);
   void checkElements(const std::string &what, const std::string &axes) const;
+  DType streamType() const;
   mlir::Value argumentOf(const std::string &name, const std::string &axes, DType dtype);
 
   const LayerSpecification specification_;

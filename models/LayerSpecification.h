@@ -81,7 +81,11 @@ struct LayerSpecification {
   Dims dims = {};  ///< defaults; p, k, w, g may be absent and then follow others (resolveDims)
   Activation activation = Activation::gelu;
   Dropouts dropout = {};
-  double epsilon = 1e-5;        ///< of every normalization
+  double epsilon = 1e-5;  ///< of every normalization
+  /// The residual stream (Elhage et al. 2021) is f32, whatever the elements: what layers read, sums
+  /// of residuals, and results of norms that are summands of the next one. GEMMs read its elements
+  /// rounded to the model's type.
+  bool hasWideResidual = false;
   bool normStatistics = false;  ///< layer_norm also yields mean and rstd, which training needs
   bool projectionBias = true;   ///< on q, k and v
   bool outputBias = true;       ///< on the attention's output projection
@@ -91,7 +95,9 @@ struct LayerSpecification {
   /// Keys that a query sees, its own included: to the left, and as many to the right where not
   /// causal.
   std::optional<int64_t> window = {};
-  bool padding = false;       ///< an argument says how many keys a sequence has
+  bool padding = false;  ///< an argument says how many keys a sequence has
+  /// Of these: a mask over sequences and positions, ones and then zeros, in the place of lengths.
+  bool hasAttentionMask = false;
   double rotaryBase = 10000;  ///< llama only
   double rotaryShare = 1;     ///< of a head's elements, the first ones, that turn
   RotaryScaling rotaryScaling = {};

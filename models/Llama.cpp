@@ -33,18 +33,19 @@ mlir::Value groupedAttention(LayerBuilder &layer, mlir::Value x) {
 }  // namespace
 
 mlir::Value llamaLayer(LayerBuilder &layer, mlir::Value x) {
-  const mlir::Value attention = groupedAttention(layer, layer.rmsNorm("norm1", x, "gamma1"));
+  const mlir::Value attention =
+      groupedAttention(layer, layer.ofOperands(layer.rmsNorm("norm1", x, "gamma1")));
   const mlir::Value attended = layer.residual(
       "residual1", layer.dropout("attention_kept", attention, &Dropouts::attention), x);
   const mlir::Value transformed =
-      gatedFeedForward(layer, layer.rmsNorm("norm2", attended, "gamma2"));
+      gatedFeedForward(layer, layer.ofOperands(layer.rmsNorm("norm2", attended, "gamma2")));
   return layer.residual("residual2",
                         layer.dropout("feed_forward_kept", transformed, &Dropouts::feedForward),
                         attended);
 }
 
 mlir::Value buildLlama(LayerBuilder &layer) {
-  const mlir::Value x = layer.argument("x", "bji");
+  const mlir::Value x = layer.stream("x", "bji");
   return layer.specification().attentionOnly ? groupedAttention(layer, x) : llamaLayer(layer, x);
 }
 

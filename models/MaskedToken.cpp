@@ -9,8 +9,9 @@ namespace weft::models {
 mlir::Value buildMaskedToken(LayerBuilder &layer) {
   const mlir::Value tokens = layer.indices("tokens", "bj"), labels = layer.indices("labels", "bj");
   const mlir::Value weights = layer.factors("weights", "bj");
-  const mlir::Value embedded =
-      layer.gather("embedded", layer.parameter("token_table", "vi", LayerBuilder::drawn), tokens);
+  const mlir::Value embedded = layer.widened(
+      "embedded_sum",
+      layer.gather("embedded", layer.parameter("token_table", "vi", LayerBuilder::drawn), tokens));
   const mlir::Value positioned =
       layer.bias("positioned", embedded, "position_table", "ji", LayerBuilder::drawn);
   mlir::Value x = layer.dropout("embedding_kept", layer.layerNorm("norm0", positioned, "0"),
@@ -20,8 +21,8 @@ mlir::Value buildMaskedToken(LayerBuilder &layer) {
     x = encoderLayer(layer, x, x);
   }
   layer.setPrefix("");
-  const mlir::Value logits =
-      layer.project("logits", "vi,bji->bjv", "output_weight", x, "output_bias");
+  const mlir::Value logits = layer.project("logits", "vi,bji->bjv", "output_weight",
+                                           layer.operand("last_operand", x), "output_bias");
   return layer.weightedLoss("loss", layer.crossEntropy("losses", logits, labels, 'v'), weights);
 }
 

@@ -178,15 +178,16 @@ std::string dropoutNote(const ConfigDescription &described, const Request &reque
 /// The request's masks beside the model's own: a query sees what all of them let it see.
 void setMask(LayerSpecification &specification, const Request &request) {
   const ScoreMask &mask = request.mask;
-  if (specification.globalPositions && mask != ScoreMask{.padding = mask.padding})
+  if (specification.globalPositions &&
+      mask != ScoreMask{.padding = mask.padding, .attentionMask = mask.attentionMask})
     throw Error::badInput(
         "{}: --mask {}: the first a positions of {} see all keys and are seen by all; nearest is "
-        "padding, or the preset 'attention', which takes every mask",
+        "padding or attention-mask, or the preset 'attention', which takes every mask",
         specification.name, textOf(mask), specification.name);
   if (mask.blocks && specification.blocks)
     throw Error::badInput(
         "{}: --mask {}: {} has the block mask {} already, and one is taken; nearest is one of "
-        "causal, window=N, padding and document",
+        "causal, window=N, padding, attention-mask and document",
         specification.name, textOf(mask), specification.name, *specification.blocks);
   specification.causal |= mask.causal;
   if (mask.window) {
@@ -194,7 +195,8 @@ void setMask(LayerSpecification &specification, const Request &request) {
     specification.window = std::min(specification.window.value_or(seen), seen);
     for (int64_t &own : specification.layerWindows) own = own > 0 ? std::min(own, seen) : seen;
   }
-  specification.padding |= mask.padding;
+  specification.padding |= mask.padding || mask.attentionMask;
+  specification.hasAttentionMask = mask.attentionMask;
   specification.documents |= mask.document;
   if (mask.blocks) specification.blocks = mask.blocks;
 }
@@ -228,14 +230,15 @@ void setCache(LayerSpecification &specification, const Request &request) {
         "{}: a cache holds the tokens before those that are computed, of decoders and of Llama; "
         "nearest are gpt2 and llama-3-8b",
         asked);
-  if (request.mask.padding || specification.documents || specification.blocks)
+  const bool isPadded = request.mask.padding || request.mask.attentionMask;
+  if (isPadded || specification.documents || specification.blocks)
     throw Error::unsupported(
         "{}: lengths say what the caches hold; with {} it is not supported, nearest are causal and "
         "window=N",
         asked,
-        request.mask.padding      ? "--mask padding"
-        : specification.documents ? "--mask document"
-                                  : "a block mask");
+        isPadded                  ? "--mask " + textOf(request.mask)
+        : specification.documents ? std::string("--mask document")
+                                  : std::string("a block mask"));
   specification.hasNewLengths = request.ragged;
   specification.padding = false;
   if (specification.isWhole && specification.model.hasPositions)
@@ -253,6 +256,19 @@ void setCache(LayerSpecification &specification, const Request &request) {
   specification.page = request.page;
   specification.dims["j"] = 1;
   specification.dims["k"] = *request.cache;
+}
+
+void setResidual(LayerSpecification &specification, const Request &request, DType dtype) {
+  if (!request.residual || *request.residual == dtype) return;
+  if (*request.residual != DType::f32)
+    throw Error::badInput(
+        "{}: --residual {}: the residual stream is f32 or has the elements' type, {}; nearest is "
+        "--residual f32",
+        specification.name, nameOf(*request.residual), nameOf(dtype));
+  if (specification.attentionOnly || specification.family == Family::attention)
+    throw Error::badInput("{}: --residual f32: attention has no residual; nearest is --part layer",
+                          specification.name);
+  specification.hasWideResidual = true;
 }
 
 void setScoreForm(LayerSpecification &specification, const Request &request) {
@@ -299,6 +315,10 @@ Model buildFromMlir(const Request &request, mlir::MLIRContext &context) {
         "{}: --score {} cannot be set, a .mlir file holds its own ops of scores; nearest is the "
         "preset 'attention'",
         request.model, textOf(request.score));
+  if (request.residual)
+    throw Error::badInput(
+        "{}: --residual {} cannot be set, a .mlir file holds its own sums (weft.residual)",
+        request.model, nameOf(*request.residual));
   if (request.cache)
     throw Error::badInput(
         "{}: --cache {} cannot be set, a .mlir file holds its own caches (weft.append)",
@@ -342,6 +362,7 @@ Model buildDescribed(const Request &request, mlir::MLIRContext &context) {
   setRagged(specification, request);
   setCache(specification, request);
   setScoreForm(specification, request);
+  setResidual(specification, request, dtype);
   checkLayers(specification);
   if (specification.layers > 1 || specification.isWhole)
     takeAsRead(described.ignoredKeys, layerCountKeys());

@@ -39,6 +39,8 @@ struct Request {
   std::optional<int64_t> cache = {};
   /// The caches lie in pages of so many positions; nothing: in one piece. Only with `cache`.
   std::optional<int64_t> page = {};
+  /// Of the residual stream: f32, or the elements' type. Nothing: that.
+  std::optional<DType> residual = {};
   bool ragged = false;  ///< keys from lengths[b] on are hidden, an argument, in whole layers, too
 };
 

@@ -62,8 +62,8 @@ std::optional<size_t> endOfPath(const std::string &text, size_t begin) {
 /// Whether a word is one of --mask, right or wrong in its parameters, and no path.
 bool isKnownWord(std::string_view word) {
   const std::string_view name = word.substr(0, word.find_first_of("=("));
-  return word == "causal" || word == "padding" || word == "document" || name == "window" ||
-         isBlockPatternName(name);
+  return word == "causal" || word == "padding" || word == "attention-mask" || word == "document" ||
+         name == "window" || isBlockPatternName(name);
 }
 
 /// The words of one text: separated by commas outside of parentheses and of paths.
@@ -167,7 +167,7 @@ BlockPattern patternOfFile(const BlockFile &file, int64_t heads, int64_t headsOf
 }  // namespace
 
 std::vector<std::string> scoreMaskWords() {
-  std::vector<std::string> words = {"causal", "window=N", "padding", "document"};
+  std::vector<std::string> words = {"causal", "window=N", "padding", "attention-mask", "document"};
   for (std::string &pattern : blockPatternWords()) words.push_back(std::move(pattern));
   words.push_back("FILE.npy");
   return words;
@@ -203,10 +203,12 @@ ScoreMask parseScoreMask(const std::vector<std::string> &texts) {
     if (word == "window" || word.starts_with(windowPrefix)) {
       if (mask.window) reject(word);
       mask.window = parseWindow(word);
-    } else if (word == "causal" || word == "padding" || word == "document") {
-      bool &isSet = word == "causal"    ? mask.causal
-                    : word == "padding" ? mask.padding
-                                        : mask.document;
+    } else if (word == "causal" || word == "padding" || word == "attention-mask" ||
+               word == "document") {
+      bool &isSet = word == "causal"           ? mask.causal
+                    : word == "padding"        ? mask.padding
+                    : word == "attention-mask" ? mask.attentionMask
+                                               : mask.document;
       if (isSet) reject(word);
       isSet = true;
     } else {
@@ -215,6 +217,10 @@ ScoreMask parseScoreMask(const std::vector<std::string> &texts) {
           nearestAndKnown(word.substr(0, word.find_first_of("=(")), scoreMaskWords()));
     }
   }
+  if (mask.padding && mask.attentionMask)
+    throw Error::badInput(
+        "--mask padding,attention-mask: lengths or a mask say which keys are tokens; nearest is "
+        "one of both");
   return mask;
 }
 
@@ -223,6 +229,7 @@ std::string textOf(const ScoreMask &mask) {
   if (mask.causal) words.push_back("causal");
   if (mask.window) words.push_back(fmt::format("{}{}", windowPrefix, *mask.window));
   if (mask.padding) words.push_back("padding");
+  if (mask.attentionMask) words.push_back("attention-mask");
   if (mask.document) words.push_back("document");
   if (mask.blocks) words.push_back(*mask.blocks);
   return fmt::format("{}", fmt::join(words, ","));

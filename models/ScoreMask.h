@@ -13,6 +13,7 @@ struct ScoreMask {
   bool causal = false;                 ///< no key behind the query's own position
   std::optional<int64_t> window = {};  ///< keys on each side of the query's own that it sees
   bool padding = false;                ///< keys from lengths[b] on are hidden, an argument
+  bool attentionMask = false;          ///< the same of keys whose attention_mask[b, k] is 0
   bool document = false;               ///< keys of other segments are hidden: segments[b, k]
   /// Keys of tiles that do not exist are hidden: a pattern with its parameters
   /// (kernel/BlockMask.h), or "FILE.npy(block=64)", a table of its tiles.
@@ -21,9 +22,9 @@ struct ScoreMask {
   bool operator==(const ScoreMask &) const = default;
 };
 
-/// Of "causal", "window=N", "padding", "document" and one block mask, each at most once; a text is
-/// one of them or several, with a comma between. The path of a FILE.npy may hold commas and
-/// parentheses. Throws Error(badInput) with the word and the nearest one.
+/// Of "causal", "window=N", "padding" or "attention-mask", "document" and one block mask, each at
+/// most once; a text is one of them or several, with a comma between. The path of a FILE.npy may
+/// hold commas and parentheses. Throws Error(badInput) with the word and the nearest one.
 ScoreMask parseScoreMask(const std::vector<std::string> &texts);
 /// What --mask takes, for lists of what is known.
 std::vector<std::string> scoreMaskWords();

@@ -52,8 +52,8 @@ std::vector<std::string> supportedTypes(const LayerSpecification &specification)
 }
 
 std::vector<std::string> supportedMasks(const LayerSpecification &specification) {
-  if (specification.globalPositions) return {"padding"};
-  if (specification.blocks) return {"causal", "window=N", "padding", "document"};
+  if (specification.globalPositions) return {"padding", "attention-mask"};
+  if (specification.blocks) return {"causal", "window=N", "padding", "attention-mask", "document"};
   return scoreMaskWords();
 }
 

@@ -15,7 +15,7 @@ mlir::Value embed(LayerBuilder &layer, mlir::Value table) {
   const ModelSpecification &model = layer.specification().model;
   const char columns = tableColumns(model);
   const mlir::Value tokens = layer.indices("tokens", "bj");
-  mlir::Value x = layer.gather("embedded", table, tokens);
+  mlir::Value x = layer.widened("embedded_sum", layer.gather("embedded", table, tokens));
   if (model.embeddingScale != 1) x = layer.scale("embedded_scaled", x, model.embeddingScale);
   if (model.tokenTypes > 0) {
     const mlir::Value types = layer.indices("types", "bj");
@@ -31,7 +31,9 @@ mlir::Value embed(LayerBuilder &layer, mlir::Value table) {
     x = layer.layerNorm("norm0", x, "0", columns);
   if (!model.dropsBeforeNorm) x = layer.dropout("embedding_kept", x, &Dropouts::embedding);
   if (model.embedding == 0) return x;
-  return layer.project("widened", "id,bjd->bji", "w_embedding", x, "b_embedding");
+  return layer.widened("widened_sum",
+                       layer.project("widened", "id,bjd->bji", "w_embedding",
+                                     layer.operand("norm0_operand", x), "b_embedding"));
 }
 
 mlir::Value oneLayer(LayerBuilder &layer, mlir::Value x) {
@@ -52,7 +54,8 @@ mlir::Value lastNorm(LayerBuilder &layer, mlir::Value x) {
 }
 
 mlir::Value pool(LayerBuilder &layer, mlir::Value x) {
-  const mlir::Value row = layer.mergeAxes("first_row", layer.first("first", x, 'j'), 'b', 'b');
+  const mlir::Value row = layer.operand(
+      "first_operand", layer.mergeAxes("first_row", layer.first("first", x, 'j'), 'b', 'b'));
   return layer.tanh("pooled", layer.project("pool", "ei,bi->be", "w_pool", row, "b_pool"));
 }
 
@@ -72,7 +75,7 @@ std::vector<mlir::Value> buildLayers(LayerBuilder &layer) {
   const mlir::Value table =
       isWhole ? layer.parameter("token_table", "v"s + tableColumns(model), LayerBuilder::drawn)
               : mlir::Value();
-  mlir::Value x = isWhole ? embed(layer, table) : layer.argument("x", "bji");
+  mlir::Value x = isWhole ? embed(layer, table) : layer.stream("x", "bji");
   for (int64_t number = 1; number <= specification.layers; ++number) {
     layer.setLayer(number);
     x = oneLayer(layer, x);
@@ -80,6 +83,7 @@ std::vector<mlir::Value> buildLayers(LayerBuilder &layer) {
   layer.setLayer(0);
   if (!isWhole) return {x};
   x = lastNorm(layer, x);
+  if (model.hasLogits) x = layer.operand("last_operand", x);
   if (!model.hasLogits) return model.hasPooler ? std::vector{x, pool(layer, x)} : std::vector{x};
   const mlir::Value logits = model.isTied
                                  ? layer.contract("logits", "vi,bji->bjv", table, x)

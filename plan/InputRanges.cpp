@@ -50,6 +50,7 @@ void restrict(const Kernel &kernel, const BodyOp &op, size_t operand, Sensible &
     sensible.countsTokens = true;
     sensible.range[1] = std::min(sensible.range[1], std::get<int64_t>(op.attributes.at("bound")));
   }
+  if (op.kind == OpKind::lengths) sensible.countsTokens = true;
   if ((op.kind == OpKind::crossEntropy || op.kind == OpKind::crossEntropyDx) && operand == 1)
     sensible.range[1] =
         std::min(sensible.range[1],
@@ -138,8 +139,10 @@ void setInputRanges(Plan &plan, const select::Problem &problem) {
     const auto source = std::ranges::find(problem.tensors, tensor.logical, &select::Tensor::name);
     if (source == problem.tensors.end() || !source->isArgument) continue;
     const Sensible &sensible = ranges.of(size_t(source - problem.tensors.begin()));
-    if (tensor.dtype == DType::i1) tensor.range = {0, 1};
-    else if (tensor.dtype == DType::i32) {
+    if (tensor.dtype == DType::i1) {
+      tensor.range = {0, 1};
+      tensor.countsTokens = sensible.countsTokens;
+    } else if (tensor.dtype == DType::i32) {
       tensor.range = sensible.range;
       tensor.countsTokens = sensible.countsTokens;
       tensor.pagePositions = sensible.pagePositions;

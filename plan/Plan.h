@@ -59,8 +59,9 @@ struct PlanTensor {
                           ///< is taken of them or something is divided by them
   std::array<int64_t, 2> range{
       0, 1};  ///< of an integer argument: the least and greatest value that the kernels can take
-  bool countsTokens = false;  ///< of an integer argument: lengths of sequences, which a run takes
-                              ///< within `range` alone
+  /// Of an integer argument: lengths of sequences, which a run takes within `range` alone; of i1: a
+  /// mask over (sequences, positions), each row of which is ones, then zeros.
+  bool countsTokens = false;
   /// Of an integer argument: a table that lists the pages, each within `range`, of every sequence,
   /// so many positions a page; 0: it is none.
   int64_t pagePositions = 0;

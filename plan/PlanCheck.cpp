@@ -272,7 +272,7 @@ private:
                       const std::string &place) const {
     require(parameter.map.has_value() == isMap(parameter.kind), place,
             isMap(parameter.kind) ? "its map is missing" : "it has a map, but is none");
-    const bool isInput = isOfInput(parameter.kind);
+    const bool isInput = isOfInput(parameter.kind) || parameter.kind == ParameterKind::status;
     if (!isInput && !isOfOutput(parameter.kind)) return;
     const std::vector<int> &tensors = isInput ? kernel.inputs : kernel.outputs;
     require(std::ranges::find(tensors, parameter.tensor) != tensors.end(), place,

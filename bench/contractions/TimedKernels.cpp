@@ -156,7 +156,8 @@ Enqueue Tensors::enqueueOf(const TimedKernel &one, bool startsEarly) {
     cuda::ArgumentList arguments;
     for (const codegen::Parameter &parameter : one.emitted.parameters) {
       using enum codegen::Parameter::Kind;
-      if (parameter.kind == dropoutKey) arguments.passPointer(key.address());
+      if (parameter.kind == dropoutKey || parameter.kind == status)
+        arguments.passPointer(key.address());
       else if (parameter.kind == workspace) arguments.passPointer(ownWorkspace->address());
       else if (parameter.kind == dropoutStream || parameter.kind == dropoutOuter)
         arguments.passNumber(numberOf(parameter, one.kernel));

@@ -83,7 +83,8 @@ void Bench::launch(const Candidate &candidate, cuda::FunctionHandle *function, c
     const auto index = static_cast<size_t>(parameter.index);
     if (isNumber(parameter.kind)) arguments.passNumber(numberOf(parameter, kernel));
     else if (parameter.kind == Kind::workspace) arguments.passPointer(workspace.address());
-    else if (parameter.kind == Kind::dropoutKey) arguments.passPointer(key.address());
+    else if (parameter.kind == Kind::dropoutKey || parameter.kind == Kind::status)
+      arguments.passPointer(key.address());
     else {
       const bool isInput = parameter.kind == Kind::input || parameter.kind == Kind::inputMap;
       const cuda::DevicePointer address = set[isInput ? index : kernel.inputs.size() + index];

@@ -30,15 +30,15 @@ class Runner:
         self.artifact.launch(self.inputs, self.outputs)
 
 
-def lengths_file(settings, name, lengths):
+def lengths_file(settings, name, draws):
     path = settings.folder / (ours.folder_name(name) + '.lengths')
-    path.write_text(' '.join(map(str, lengths)) + '\n')
+    path.write_text(varlen_mixed_rows.lengths_text(draws))
     return path
 
 
-def packed_arguments(settings, name, row, lengths):
+def packed_arguments(settings, name, row, draws):
     return [*row.compile_arguments(), '--ragged', 'j', '--lengths',
-            lengths_file(settings, name, lengths)]
+            lengths_file(settings, name, draws)]
 
 
 def launch_all(contender, lengths, given):
@@ -63,7 +63,7 @@ def against_plan(settings, draw, contender, lengths, tensors, x, check):
     own = torch.tensor(draw.lengths(), device=x.device, dtype=torch.int32)
     lengths.copy_(own)
     runner = Runner(settings, draw.name(),
-                    packed_arguments(settings, draw.name(), draw, draw.lengths()), tensors, x, own)
+                    packed_arguments(settings, draw.name(), draw, [draw]), tensors, x, own)
     runner.launch()
     torch.cuda.synchronize()
     check(runner.outputs[0])
@@ -81,10 +81,9 @@ def checker(settings, draw, modules, x):
 
 def fill(settings, result, row, modules, tensors, x):
     draws = row.draws()
-    every = [length for draw in draws for length in draw.lengths()]
     given = [torch.tensor(draw.lengths(), device=x.device, dtype=torch.int32) for draw in draws]
     lengths = given[0].clone()
-    runner = Runner(settings, row.name(), packed_arguments(settings, row.name(), row, every),
+    runner = Runner(settings, row.name(), packed_arguments(settings, row.name(), row, draws),
                     tensors, x, lengths)
     result.extra[f'{ONE} plan'] = runner.artifact.summary()
     contender = Captured(ONE, runner.launch)

@@ -61,6 +61,12 @@ class Mixed:
         return self.row().compile_arguments()
 
 
+def lengths_text(draws):
+    """A file for --lengths, a batch a line: weft's levels of the fill are then those of these
+    batches, whose sequences share a mean, and not of sequences that are drawn one by one."""
+    return ''.join(' '.join(map(str, draw.lengths())) + '\n' for draw in draws)
+
+
 def rows(layers=LAYERS):
     return [Mixed(batch, length, layers) for batch, length in SIZES]
 

@@ -160,6 +160,7 @@ struct Evaluator {
 
   Results operator()(TileBoundsOp) const { return results(tileBounds(operand(0))); }
   Results operator()(OffsetsOp sums) const { return results(offsets(operand(0), sums.getBound())); }
+  Results operator()(LengthsOp) const { return results(lengths(operand(0))); }
   Results operator()(PackOp packing) const {
     const llvm::ArrayRef<int64_t> axes = packing.getAxes();
     return results(pack(operand(0), operand(1), axes[0], axes[1]));
@@ -310,8 +311,8 @@ Results evaluateIn(mlir::Operation *op, Operands operands, const InterpreterOpti
             TransposeOp, SliceOp, ConcatOp, SplitAxisOp, MergeAxesOp, IdentityOp, GatherOp,
             DropoutOp, RotaryOp, MaskOp, AlibiOp, RelativeBiasOp, ExpandBucketsOp, CrossEntropyOp,
             CrossEntropyDxOp, SoftmaxDxOp, LayerNormDxOp, LayerNormDwOp, RmsNormDxOp, RmsNormDwOp,
-            ScatterAddOp, PadOp, BroadcastOp, OffsetsOp, PackOp, UnpackOp, AppendOp, GatherPagesOp,
-            TileBoundsOp>([&](auto typed) { return evaluator(typed); })
+            ScatterAddOp, PadOp, BroadcastOp, OffsetsOp, LengthsOp, PackOp, UnpackOp, AppendOp,
+            GatherPagesOp, TileBoundsOp>([&](auto typed) { return evaluator(typed); })
       .Default([&](mlir::Operation *other) {
         auto scalar = mlir::dyn_cast<WeftOp>(other);
         if (!scalar || scalar.expression().empty())

@@ -40,6 +40,13 @@ TensorValue offsets(const TensorValue &lengths, int64_t bound) {
   return result;
 }
 
+TensorValue lengths(const TensorValue &mask) {
+  TensorValue result = zeros({mask.shape[0]});
+  for (size_t n = 0; n < mask.elements.size(); ++n)
+    result.elements[n / size_t(mask.shape[1])] += mask.elements[n] != 0 ? 1 : 0;
+  return result;
+}
+
 TensorValue pack(const TensorValue &x, const TensorValue &offsets, int64_t sequences,
                  int64_t positions) {
   const int64_t count = x.shape[size_t(sequences)], length = x.shape[size_t(positions)];

@@ -7,6 +7,8 @@ namespace weft::reference {
 
 /// One more than there are lengths: the sum of all lengths before, each held to [0, bound].
 TensorValue offsets(const TensorValue &lengths, int64_t bound);
+/// How many elements of each row are not 0.
+TensorValue lengths(const TensorValue &mask);
 /// Dimension `sequences` becomes all tokens, dimension `positions` goes.
 TensorValue pack(const TensorValue &x, const TensorValue &offsets, int64_t sequences,
                  int64_t positions);

@@ -122,6 +122,23 @@ std::optional<int64_t> lengthOfOffsets(mlir::Value value) {
   return length;
 }
 
+/// Whether the mask says which positions of a sequence are tokens: rows of ones, then zeros.
+bool isMaskOfTokens(mlir::Value value) {
+  bool isMask = false;
+  forEachReader(value, [&](mlir::OpOperand &use) {
+    isMask = isMask || mlir::isa<LengthsOp>(use.getOwner());
+  });
+  return isMask;
+}
+
+void fillPrefixes(TensorValue &mask, Source &source) {
+  const size_t positions = size_t(mask.shape.back());
+  for (size_t row = 0; row < mask.elements.size(); row += positions) {
+    const auto length = size_t(source.integer(0, int64_t(positions)));
+    for (size_t n = 0; n < positions; ++n) mask.elements[row + n] = n < length ? 1 : 0;
+  }
+}
+
 /// Offsets of sequences of random lengths.
 void fillOffsets(TensorValue &offsets, int64_t length, Source &source) {
   double tokens = 0;
@@ -206,6 +223,11 @@ std::vector<TensorValue> randomArguments(mlir::Operation *graph, uint64_t seed) 
         isParameter(graph, argument.getArgNumber()) ? contractionScale(argument) : 1;
     if (const auto length = lengthOfOffsets(argument)) {
       fillOffsets(value, *length, source);
+      arguments.push_back(std::move(value));
+      continue;
+    }
+    if (isMaskOfTokens(argument)) {
+      fillPrefixes(value, source);
       arguments.push_back(std::move(value));
       continue;
     }

@@ -115,6 +115,7 @@ PointEvaluator::Handler PointEvaluator::handlerOf(const Kernel &kernel, const Bo
       {OpKind::gather, &PointEvaluator::gather},
       {OpKind::pad, &PointEvaluator::pad},
       {OpKind::offsets, &PointEvaluator::offsets},
+      {OpKind::lengths, &PointEvaluator::lengths},
       {OpKind::pack, &PointEvaluator::pack},
       {OpKind::unpack, &PointEvaluator::unpack},
       {OpKind::append, &PointEvaluator::append},

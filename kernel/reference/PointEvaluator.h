@@ -252,6 +252,7 @@ private:
   // Ragged.cpp
   int64_t offsetOf(const BodyOp &op, int64_t sequence);
   Point offsets(const BodyOp &op, size_t result, const Coordinates &at);
+  Point lengths(const BodyOp &op, size_t result, const Coordinates &at);
   Point pack(const BodyOp &op, size_t result, const Coordinates &at);
   Point unpack(const BodyOp &op, size_t result, const Coordinates &at);
   Point append(const BodyOp &op, size_t result, const Coordinates &at);

@@ -24,6 +24,14 @@ Point PointEvaluator::offsets(const BodyOp &op, size_t, const Coordinates &at) {
   return sum;
 }
 
+Point PointEvaluator::lengths(const BodyOp &op, size_t, const Coordinates &at) {
+  Point sum;
+  Coordinates from = at.with(1, 0);
+  for (from[1] = 0; from[1] < extent(op.operands[0], 1); ++from[1])
+    sum.value += operand(op, 0, from).value != 0 ? 1 : 0;
+  return sum;
+}
+
 Point PointEvaluator::pack(const BodyOp &op, size_t, const Coordinates &at) {
   const std::vector<int64_t> axes = list(op, "axes");
   const size_t sequences = size_t(axes[0]), positions = size_t(axes[1]);

@@ -1,6 +1,7 @@
 // Padding-free execution: what is computed token by token runs over packed tokens.
 //
-// A padding mask says how many tokens each sequence has (`lengths`). Its axes of sequences and keys
+// A padding mask says how many tokens each sequence has (`lengths`, of the caller or counted in a
+// mask of ones and zeros: `weft.lengths`). Its axes of sequences and keys
 // are a pair of dimensions of the masked scores; along iteration spaces the pair spreads to every
 // tensor that holds the same tokens: keys, values, queries, the layer's input and output. A tensor
 // with one such pair holds tokens; one with two (scores, probabilities) holds pairs of tokens, and
@@ -117,8 +118,9 @@ private:
       const int64_t own = extents(mask.getX().getType())[size_t(pair.positions)];
       if (lengths && (lengths != mask.getAux() || length != own))
         return "padding masks of different lengths";
-      if (!mlir::isa<mlir::BlockArgument>(mask.getAux()))
-        return "the lengths of the padding mask are computed; they must be an argument";
+      if (!isGiven(mask.getAux()))
+        return "the lengths of the padding mask are computed; they must be an argument, or counted "
+               "in one (weft.lengths)";
       lengths = mask.getAux(), length = own;
       add(mask.getX(), pair);
     }
@@ -131,6 +133,12 @@ private:
       return fmt::format("{} tokens; offsets of up to {} are exact (offsets_c2)", tokens,
                          mostTokens);
     return "";
+  }
+
+  /// Lengths of a caller, or those of the mask of one.
+  static bool isGiven(mlir::Value own) {
+    auto counted = own.getDefiningOp<LengthsOp>();
+    return mlir::isa<mlir::BlockArgument>(counted ? counted.getMask() : own);
   }
 
   bool add(mlir::Value value, TokenPair pair) { return pairs[value].insert(pair).second; }
@@ -277,6 +285,10 @@ private:
   void rewrite() {
     mlir::OpBuilder builder(graph.getContext());
     builder.setInsertionPointToStart(&body);
+    if (mlir::Operation *counted = lengths.getDefiningOp()) {  // everything packed reads them
+      counted->moveBefore(&body, body.begin());
+      builder.setInsertionPointAfter(counted);
+    }
     offsets = OffsetsOp::create(
         builder, mlir::NameLoc::get(builder.getStringAttr("offsets"), graph.getLoc()), lengths,
         length);

@@ -78,6 +78,23 @@ ExpectedFill fillOf(std::vector<double> shares, int64_t sequences) {
   return fill;
 }
 
+ExpectedFill fillOfBatches(const std::vector<std::vector<double>> &lengths) {
+  ExpectedFill fill{.tokens = 0, .pairs = 0};
+  std::vector<Batch> batches;
+  for (const std::vector<double> &shares : lengths) {
+    Batch own;
+    for (const double share : shares) {
+      own.tokens += share / double(shares.size());
+      own.pairs += share * share / double(shares.size());
+    }
+    fill.tokens += own.tokens / double(lengths.size());
+    fill.pairs += own.pairs / double(lengths.size());
+    batches.insert(batches.end(), fillLevels, own);  // so that levels have equal weights
+  }
+  fill.levels = levelsOf(std::move(batches));
+  return fill;
+}
+
 ExpectedFill fillOfMean(double mean, int64_t sequences) {
   const double spread = std::min(mean, 1 - mean);
   std::vector<double> shares(leastBatches);
@@ -92,10 +109,12 @@ ExpectedFill fillOfMean(double mean, int64_t sequences) {
 std::vector<FillLevel> curveOf(const ExpectedFill &fill) {
   if (!fill.levels.empty()) return fill.levels;
   std::vector<FillLevel> levels;
+  if (!fill.isFull()) levels.push_back({.tokens = fill.tokens, .pairs = fill.pairs, .weight = 1});
   for (int level = 1; level <= fillLevels; ++level) {
     const double share = double(level) / fillLevels;
     levels.push_back({.tokens = share, .pairs = share * share, .weight = 0});
   }
+  std::ranges::sort(levels, {}, &FillLevel::tokens);
   return levels;
 }
 

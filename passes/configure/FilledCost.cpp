@@ -130,6 +130,12 @@ std::optional<Kernel> shortenedKernel(const Kernel &kernel, const ExpectedFill &
     return result;
   }
   const std::set<AxisId> axes = paddedAxes(kernel);
+  if (axes.size() == 1) {  // keys alone: every query sees those of its sequence
+    Kernel result = kernel;
+    shorten(result, *axes.begin(),
+            shortened(result.axes[size_t(*axes.begin())].extent, fill.tokens, positionsStep));
+    return result;
+  }
   if (axes.size() != 2) return std::nullopt;
   Kernel result = kernel;
   for (const AxisId axis : axes)

@@ -139,6 +139,13 @@ int weft_launch(weft_artifact *artifact, const char *entry, void *const *pointer
   });
 }
 
+int weft_check_arguments(weft_artifact *artifact) {
+  return guarded([&] {
+    artifact->context.makeCurrent();
+    artifact->executor.checkReported();
+  });
+}
+
 int weft_launch_kernel(weft_artifact *artifact, const char *kernel, const int *buffers,
                        void *const *pointers, int count, void *stream) {
   return guarded([&] {

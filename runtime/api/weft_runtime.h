@@ -63,6 +63,13 @@ WEFT_API int weft_set_dropout_key(weft_artifact *artifact, uint64_t seed, uint64
 WEFT_API int weft_launch(weft_artifact *artifact, const char *entry, void *const *pointers,
                          int count, void *stream);
 
+/* 2 where a launch since the last call of this function was given lengths below 0 or above the
+ * longest, or a mask of tokens whose row has a 1 behind a 0. Such a length counted as the nearest
+ * in range, such a row as the number of its ones, and nothing outside a tensor was touched;
+ * weft_last_error() names the argument and the sequence. Waits for a copy of the words in which
+ * kernels say so, but for no launch: synchronize its stream first. */
+WEFT_API int weft_check_arguments(weft_artifact *artifact);
+
 /* Enqueues one kernel alone, as benches time it. `buffers`, `pointers`: memory of the caller in
  * place of the plan's buffers (plan.json numbers them), as large and a multiple of 256 bytes;
  * others keep the artifact's memory. A buffer that only callers bring must be given. A view runs

@@ -212,6 +212,7 @@ private:
       for (const EntryPoint *call : calls) executor.launch(*call, stream.handle());
     stream.synchronize();
     for (const EntryPoint *call : calls) checkArguments(*call);
+    executor.checkReported();
     for (const int output : entry.outputs) add(output);
     for (const int kernel : entry.kernels)
       if (const int cache = cacheOf(executor.plan(), executor.plan().kernels[size_t(kernel)]);

@@ -1,9 +1,11 @@
 // An artifact on a GPU; see Executor.h. Launching stands in ExecutorLaunch.cpp.
 #include "runtime/execute/Executor.h"
 
+#include "kernel/ArgumentStatus.h"
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
 #include "plan/TensorLayout.h"
+#include "runtime/execute/Lengths.h"
 
 #include <algorithm>
 
@@ -19,6 +21,14 @@ bool readsDropoutKey(const Plan &plan) {
       return one.kind == ParameterKind::dropoutKey;
     });
   });
+}
+
+std::set<int> reportedTensors(const Plan &plan) {
+  std::set<int> tensors;
+  for (const PlanKernel &kernel : plan.kernels)
+    for (const PlanParameter &one : kernel.parameters)
+      if (one.kind == ParameterKind::status) tensors.insert(one.tensor);
+  return tensors;
 }
 
 /// "sm_90a" runs on compute capability 9.0 alone; "sm_80" on every 8.x.
@@ -38,6 +48,7 @@ Executor::Executor(Artifact given, const cuda::Context &context, ExecutorOptions
       options(std::move(chosen)),
       layout(artifact.plan),
       entries(layout.entryPoints()),
+      reported(reportedTensors(artifact.plan)),
       usesDropout(readsDropoutKey(artifact.plan)) {
   checkArchitecture();
   if (!artifact.edited.empty() || std::ranges::any_of(artifact.plan.kernels, &PlanKernel::isUntold))
@@ -47,6 +58,7 @@ Executor::Executor(Artifact given, const cuda::Context &context, ExecutorOptions
   loadKernels();
   allocate();
   setDropoutKey(options.seed, options.step);
+  clearReported();
 }
 
 void Executor::checkArchitecture() const {
@@ -94,6 +106,7 @@ void Executor::allocateBuffers() {
   };
   workspace = take(layout.bytes(BufferKind::temporary));
   dropoutKey = take(dropoutKeyBytes);
+  if (!reported.empty()) status = take(int64_t(plan().tensors.size() * sizeof(noElement)));
   libraryWorkspace = take(libraryWorkspaceBytes);
   std::vector<bool> callers(layout.buffers().size(), false);
   for (size_t tensor = 0; tensor < plan().tensors.size(); ++tensor)
@@ -228,6 +241,23 @@ void Executor::setDropoutKey(uint64_t seed, uint64_t step) {
   const std::array<uint64_t, 2> key{seed, step};
   cuda::upload(dropoutKey.address(), std::as_bytes(std::span(key)));
   nextStep = step;
+}
+
+void Executor::clearReported() {
+  if (!reported.empty()) cuda::fill(status.address(), 0xff, status.bytes());
+}
+
+void Executor::checkReported() {
+  if (reported.empty()) return;
+  std::vector<uint64_t> words(plan().tensors.size());
+  cuda::download(std::as_writable_bytes(std::span(words)), status.address());
+  for (const int tensor : reported) {
+    const std::optional<ReportedElement> element = reportedElement(words[size_t(tensor)]);
+    if (!element) continue;
+    clearReported();
+    throw elementError(plan().tensors[size_t(tensor)], element->value, element->place,
+                       "after the run");
+  }
 }
 
 cuda::DevicePointer Executor::ownPointer(int tensor) const {

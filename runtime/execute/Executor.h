@@ -72,6 +72,11 @@ public:
               cuda::StreamHandle *stream);
   /// On the executor's own arguments and results.
   void launch(const EntryPoint &entry, cuda::StreamHandle *stream);
+  /// What kernels said of the arguments of all launches since it was asked last, which are done.
+  /// Throws Error(badInput) that names the argument, and the first sequence whose length is out of
+  /// range, or whose row of a mask is no prefix: what it counted as lies in range, so that nothing
+  /// outside a tensor was touched.
+  void checkReported();
   /// One kernel on own memory, whatever that holds; nothing for a view. Its first launch is waited
   /// for.
   void launchKernel(int index, cuda::StreamHandle *stream);
@@ -96,9 +101,11 @@ private:
   Bindings bindings(std::span<const cuda::DevicePointer> bound) const {
     return {.buffers = bound,
             .dropoutKey = dropoutKey.address(),
+            .status = status.address(),
             .libraryWorkspace = libraryWorkspace.address()};
   }
   void checkArchitecture() const;
+  void clearReported();
   void loadKernels();
   void allocate();
   void allocateBuffers();
@@ -133,8 +140,9 @@ private:
   const std::vector<EntryPoint> entries;
   int64_t allocatedBytes = 0;
   uint64_t nextStep = 0;
+  std::set<int> reported;  ///< tensors of which some kernel says whether they are in range
   bool usesDropout = false;
-  cuda::Buffer workspace, dropoutKey, libraryWorkspace;
+  cuda::Buffer workspace, dropoutKey, status, libraryWorkspace;
   std::optional<CublasLt> library;
   int64_t libraryWorkspaceBytes =
       0;  ///< what algorithms of this machine need beyond the plan's buffers

@@ -1,6 +1,7 @@
 // Kernels of cubins as launchables: parameters in the plan's order, pointers to element zero.
 #include "runtime/execute/Launchable.h"
 
+#include "kernel/ArgumentStatus.h"
 #include "kernel/Error.h"
 #include "plan/TensorLayout.h"
 #include "runtime/cuda/TensorMaps.h"
@@ -39,6 +40,8 @@ private:
             cuda::ArgumentList &arguments) const {
     if (parameter.kind == ParameterKind::dropoutKey)
       return arguments.passPointer(bindings.dropoutKey);
+    if (parameter.kind == ParameterKind::status)
+      return arguments.passPointer(bindings.status + size_t(parameter.tensor) * sizeof(noElement));
     if (parameter.kind == ParameterKind::workspace)
       return arguments.passPointer(bindings.buffers[size_t(workspaceBuffer)]);
     if (isNumber(parameter.kind)) return arguments.passNumber(uint32_t(parameter.value));

@@ -13,11 +13,12 @@
 
 namespace weft::runtime {
 
-/// The memory of a plan for one launch: the start of every buffer, by its number, and the seed and
-/// step of dropout.
+/// The memory of a plan for one launch: the start of every buffer, by its number, the seed and
+/// step of dropout, and where kernels say which elements of arguments are out of range.
 struct Bindings {
   std::span<const cuda::DevicePointer> buffers;
   cuda::DevicePointer dropoutKey = 0;
+  cuda::DevicePointer status = 0;  ///< a word a tensor of the plan (kernel/ArgumentStatus.h)
   cuda::DevicePointer libraryWorkspace =
       0;  ///< as large as the most that a library GEMM needs beyond the plan's buffers
   bool isBehindEarly =

@@ -26,16 +26,41 @@ std::vector<std::byte> asElements(const std::vector<int32_t> &lengths) {
   return elements;
 }
 
+bool isMask(const PlanTensor &tensor) { return tensor.dtype == DType::i1; }
+int64_t longestOf(const PlanTensor &tensor) {
+  return isMask(tensor) ? tensor.extents.at(1) : tensor.range[1];
+}
+int64_t sequencesOf(const PlanTensor &tensor) {
+  return isMask(tensor) ? tensor.extents.at(0) : elementCount(tensor);
+}
+
+/// As the argument has them: as they are, or a row of ones and zeros each.
+std::vector<std::byte> elementsOf(const PlanTensor &tensor, const std::vector<int32_t> &lengths) {
+  return isMask(tensor) ? prefixMask(tensor, lengths) : asElements(lengths);
+}
+
 /// Evenly between the bounds whose middle is the mean, of which one is the longest or none.
 std::vector<int32_t> drawnLengths(const PlanTensor &tensor, double mean, uint64_t seed) {
   const RandomValues values(seed, tensor.logical);
-  const auto longest = double(tensor.range[1]), middle = mean * longest,
+  const auto longest = double(longestOf(tensor)), middle = mean * longest,
              spread = std::min(middle, longest - middle);
-  std::vector<int32_t> lengths(static_cast<size_t>(elementCount(tensor)));
+  std::vector<int32_t> lengths(static_cast<size_t>(sequencesOf(tensor)));
   for (size_t n = 0; n < lengths.size(); ++n)
     lengths[n] = static_cast<int32_t>(values.integer(
         static_cast<int64_t>(n), std::llround(middle - spread), std::llround(middle + spread)));
   return lengths;
+}
+
+Error lengthError(const PlanTensor &tensor, int64_t length, int64_t sequence,
+                  std::string_view where) {
+  return Error::badInput("{}: length {} of sequence {} of '{}' is {} (at least 0, at most {})",
+                         where, length, sequence, tensor.logical,
+                         length < 0 ? "negative" : "above the longest", longestOf(tensor));
+}
+
+void checkLength(const PlanTensor &tensor, int32_t length, int64_t sequence,
+                 std::string_view where) {
+  if (length < 0 || length > longestOf(tensor)) throw lengthError(tensor, length, sequence, where);
 }
 
 }  // namespace
@@ -51,50 +76,93 @@ std::optional<double> meanOf(const std::string &asked) {
   return mean;
 }
 
-std::vector<int32_t> readLengths(const std::string &path) {
+std::vector<std::vector<int32_t>> readLengthLines(const std::string &path) {
   std::istringstream text(readFile(path));
-  std::vector<int32_t> lengths;
-  for (std::string word; text >> word;) {
-    const char *last = word.data() + word.size();
-    int32_t length = 0, count = 1;
-    auto read = std::from_chars(word.data(), last, length);
-    if (read.ec == std::errc() && read.ptr != last && *read.ptr == ':')
-      read = std::from_chars(read.ptr + 1, last, count);
-    if (read.ec != std::errc() || read.ptr != last || count < 1)
-      throw Error::badInput(
-          "--lengths {}: '{}' is no length; a file holds one integer a sequence, or LENGTH:N for N "
-          "sequences",
-          path, word);
-    if (std::ssize(lengths) + count > mostLengths)
-      throw Error::badInput("--lengths {}: more than {} lengths", path, mostLengths);
-    lengths.insert(lengths.end(), size_t(count), length);
+  std::vector<std::vector<int32_t>> lines;
+  int64_t all = 0;
+  for (std::string line; std::getline(text, line);) {
+    std::vector<int32_t> lengths;
+    std::istringstream words(line);
+    for (std::string word; words >> word;) {
+      const char *last = word.data() + word.size();
+      int32_t length = 0, count = 1;
+      auto read = std::from_chars(word.data(), last, length);
+      if (read.ec == std::errc() && read.ptr != last && *read.ptr == ':')
+        read = std::from_chars(read.ptr + 1, last, count);
+      if (read.ec != std::errc() || read.ptr != last || count < 1)
+        throw Error::badInput(
+            "--lengths {}: '{}' is no length; a file holds one integer a sequence, or LENGTH:N for "
+            "N sequences",
+            path, word);
+      if ((all += count) > mostLengths)
+        throw Error::badInput("--lengths {}: more than {} lengths", path, mostLengths);
+      lengths.insert(lengths.end(), size_t(count), length);
+    }
+    if (!lengths.empty()) lines.push_back(std::move(lengths));
   }
-  return lengths;
+  return lines;
+}
+
+std::vector<int32_t> readLengths(const std::string &path) {
+  std::vector<int32_t> all;
+  for (const std::vector<int32_t> &line : readLengthLines(path))
+    all.insert(all.end(), line.begin(), line.end());
+  return all;
 }
 
 std::vector<std::byte> askedLengths(const PlanTensor &tensor, const std::string &asked,
                                     uint64_t seed) {
   if (const std::optional<double> mean = meanOf(asked))
-    return asElements(drawnLengths(tensor, *mean, seed));
+    return elementsOf(tensor, drawnLengths(tensor, *mean, seed));
   const std::vector<int32_t> lengths = readLengths(asked);
-  if (std::ssize(lengths) != elementCount(tensor))
+  if (std::ssize(lengths) != sequencesOf(tensor))
     throw Error::badInput("--lengths {}: {} lengths for {} sequences of '{}'", asked,
-                          lengths.size(), elementCount(tensor), tensor.logical);
-  const std::vector<std::byte> elements = asElements(lengths);
-  checkLengths(tensor, elements, "--lengths " + asked);
+                          lengths.size(), sequencesOf(tensor), tensor.logical);
+  for (size_t n = 0; n < lengths.size(); ++n)
+    checkLength(tensor, lengths[n], int64_t(n), "--lengths " + asked);
+  return elementsOf(tensor, lengths);
+}
+
+std::vector<std::byte> prefixMask(const PlanTensor &tensor, const std::vector<int32_t> &lengths) {
+  const auto positions = size_t(tensor.extents.at(1));
+  std::vector<std::byte> elements(lengths.size() * positions);
+  for (size_t n = 0; n < elements.size(); ++n)
+    elements[n] = std::byte(int64_t(n % positions) < lengths[n / positions]);
   return elements;
+}
+
+Error elementError(const PlanTensor &tensor, int64_t value, int64_t sequence,
+                   std::string_view where) {
+  if (isMask(tensor))
+    return Error::badInput(
+        "{}: row {} of '{}' is no prefix: element {} is 1 behind a 0 (tokens of a sequence come "
+        "first, and padding follows)",
+        where, sequence, tensor.logical, value);
+  return lengthError(tensor, value, sequence, where);
+}
+
+/// The last 1 of each row stands where the kernels have it.
+static void checkPrefixes(const PlanTensor &tensor, std::span<const std::byte> elements,
+                          std::string_view where) {
+  const auto positions = size_t(tensor.extents.at(1));
+  for (size_t row = 0; row < elements.size() / positions; ++row) {
+    const std::span<const std::byte> own = elements.subspan(row * positions, positions);
+    const auto tokens =
+        std::ranges::count_if(own, [](std::byte one) { return one != std::byte(); });
+    const auto last =
+        std::find_if(own.rbegin(), own.rend(), [](std::byte one) { return one != std::byte(); });
+    if (own.rend() - last != tokens)
+      throw elementError(tensor, own.rend() - last - 1, int64_t(row), where);
+  }
 }
 
 void checkLengths(const PlanTensor &tensor, std::span<const std::byte> elements,
                   std::string_view where) {
+  if (isMask(tensor)) return checkPrefixes(tensor, elements, where);
   for (size_t n = 0; n < elements.size() / sizeof(int32_t); ++n) {
     int32_t length = 0;
     std::memcpy(&length, elements.data() + n * sizeof(int32_t), sizeof(int32_t));
-    if (length < tensor.range[0] || length > tensor.range[1])
-      throw Error::badInput("{}: length {} of sequence {} of '{}' is {} (at least {}, at most {})",
-                            where, length, n, tensor.logical,
-                            length < tensor.range[0] ? "negative" : "above the longest",
-                            tensor.range[0], tensor.range[1]);
+    checkLength(tensor, length, int64_t(n), where);
   }
 }
 

@@ -12,8 +12,9 @@
 #include <vector>
 
 namespace weft {
+class Error;
 struct EntryPoint;
-}
+}  // namespace weft
 
 namespace weft::runtime {
 
@@ -22,7 +23,10 @@ class Executor;
 /// R of "mean=R"; nothing for the name of a file. Throws Error(badInput) for another R than a share
 /// above 0.
 std::optional<double> meanOf(const std::string &asked);
-/// The integers of a file, LENGTH:N N times. Throws Error(badInput) that names what is none.
+/// The integers of a file by line, LENGTH:N N times; empty lines are none. Throws Error(badInput)
+/// that names what is none.
+std::vector<std::vector<int32_t>> readLengthLines(const std::string &path);
+/// The same in one piece.
 std::vector<int32_t> readLengths(const std::string &path);
 
 /// The lengths of one argument of the plan by what --lengths says: "mean=R", drawn by the seed with
@@ -31,7 +35,16 @@ std::vector<int32_t> readLengths(const std::string &path);
 std::vector<std::byte> askedLengths(const PlanTensor &tensor, const std::string &asked,
                                     uint64_t seed);
 
-/// Throws Error(badInput) that names the sequence whose length is negative or above the longest.
+/// A mask over (sequences, positions): as many ones a row as the sequence has tokens, then zeros.
+std::vector<std::byte> prefixMask(const PlanTensor &tensor, const std::vector<int32_t> &lengths);
+
+/// Of an argument that counts tokens: that the length of a sequence is negative or above the
+/// longest; or, of a mask, that an element of its row is 1 behind a 0.
+Error elementError(const PlanTensor &tensor, int64_t value, int64_t sequence,
+                   std::string_view where);
+
+/// Throws Error(badInput) that names the sequence whose length is negative or above the longest, or
+/// whose row of a mask is no prefix.
 void checkLengths(const PlanTensor &tensor, std::span<const std::byte> elements,
                   std::string_view where);
 

@@ -7,6 +7,7 @@
 #include "kernel/reference/StoredElement.h"
 #include "plan/TensorLayout.h"
 #include "runtime/execute/Executor.h"
+#include "runtime/execute/Lengths.h"
 
 #include <cmath>
 
@@ -16,6 +17,12 @@ std::vector<std::byte> randomElements(const PlanTensor &tensor, uint64_t seed) {
   const RandomValues values(seed, tensor.logical);
   const DType dtype = tensor.dtype;
   const bool isInteger = dtype == DType::i32 || dtype == DType::i1;
+  if (dtype == DType::i1 && tensor.countsTokens) {  // a mask over (sequences, positions)
+    std::vector<int32_t> lengths(size_t(tensor.extents.at(0)));
+    for (size_t n = 0; n < lengths.size(); ++n)
+      lengths[n] = int32_t(values.integer(int64_t(n), 0, tensor.extents.at(1)));
+    return prefixMask(tensor, lengths);
+  }
   const int64_t size = sizeOf(dtype), count = elementCount(tensor);
   std::vector<std::byte> elements(size_t(count * size));
   const int64_t entries = tensor.pagePositions > 0 ? tensor.extents[1] : 1;

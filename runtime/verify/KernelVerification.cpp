@@ -1,6 +1,7 @@
 // The buffers of one kernel as host memory between margins; several tensors may lie in one (views).
 #include "runtime/verify/KernelVerification.h"
 
+#include "kernel/ArgumentStatus.h"
 #include "runtime/verify/KernelInputs.h"
 
 #include <algorithm>
@@ -115,12 +116,15 @@ std::optional<CheckResult> verifyKernel(const Executor &executor, int index, con
   const uint64_t dropout[] = {options.dropout.seed, options.dropout.step};
   const cuda::Buffer key(sizeof dropout);
   cuda::upload(key.address(), std::as_bytes(std::span(dropout)));
+  const cuda::Buffer status(int64_t(executor.plan().tensors.size() * sizeof(noElement)));
   memory.upload();
   const Bindings own = executor.ownBindings();
   const std::vector<cuda::DevicePointer> addresses = memory.addresses(own.buffers);
-  launchable->enqueue(
-      {.buffers = addresses, .dropoutKey = key.address(), .libraryWorkspace = own.libraryWorkspace},
-      stream.handle());
+  launchable->enqueue({.buffers = addresses,
+                       .dropoutKey = key.address(),
+                       .status = status.address(),
+                       .libraryWorkspace = own.libraryWorkspace},
+                      stream.handle());
   stream.synchronize();
   const std::string problem = memory.download(outputs);
   CheckResult result = checkOutputs(kernel, inputs, outputs, options);

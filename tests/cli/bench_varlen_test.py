@@ -55,6 +55,17 @@ class RowsTest(unittest.TestCase):
         self.assertIsNone(varlen_rows.Row(16, 256, 0.2).must())
 
 
+class BatchesTest(unittest.TestCase):
+    def test_batches_reach_weft_line_by_line(self):
+        """As --lengths takes batches: as many lengths a line as there are sequences."""
+        row = varlen_mixed_rows.rows()[0]
+        lines = varlen_mixed_rows.lengths_text(row.draws()).splitlines()
+        self.assertEqual(len(lines), varlen_mixed_rows.BATCHES)
+        for draw, line in zip(row.draws(), lines):
+            self.assertEqual([int(word) for word in line.split()], draw.lengths())
+            self.assertEqual(len(draw.lengths()), row.batch)
+
+
 def group():
     """The module of the group; without PyTorch over a stand-in, which computes nothing."""
     stubs = {name: mock.MagicMock() for name in ('torch', 'torch.nn', 'torch.nn.functional')}

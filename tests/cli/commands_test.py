@@ -31,6 +31,9 @@ class Usage(CommandTest):
         self.fails(2, 'profile', *TINY, '--parts-only', says=['--parts-only is now --chunks-only'])
         self.fails(2, 'devices', '--jsn', says=["'--jsn'", "'--json'", 'weft devices --help'])
         self.fails(2, 'compile', *LAYER, '--attention', 'flush', '-o', 'out', says=['flush'])
+        for kind, nearest in (('short', 'fused'), ('grouped', 'recomposed')):
+            self.fails(3, 'compile', *LAYER, '--attention', kind, '-o', 'out',
+                       says=[f'--attention {kind}: ', f'nearest is --attention {nearest}'])
         self.fails(2, 'compile', *LAYER, '--norms', 'decompose', '-o', 'out',
                    says=['--norms decompose: unknown value', "'decomposed'"])
         self.fails(2, 'compile', *LAYER, '--softmax', 'bush', '-o', 'out', says=['bush'])

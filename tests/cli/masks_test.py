@@ -273,9 +273,9 @@ class BadMaskTest(CommandTest):
         for mask, says in {
                 'causl': ["--mask causl: unknown mask; nearest is 'causal'"],
                 'block': [
-                    '--mask block: unknown mask (known: causal, window=N, padding, document, '
-                    'bigbird(..), longformer(..), strided(..), fixed(..), butterfly(..), '
-                    'random(..), FILE.npy)'
+                    '--mask block: unknown mask (known: causal, window=N, padding, '
+                    'attention-mask, document, bigbird(..), longformer(..), strided(..), '
+                    'fixed(..), butterfly(..), random(..), FILE.npy)'
                 ],
                 'window': ['--mask window: expected a number of keys'],
                 'window=0': ['--mask window=0: ', 'at least 1 key', 'nearest is window=1'],

@@ -3,6 +3,7 @@ import json
 import math
 import pathlib
 import random
+import re
 import subprocess
 import unittest
 
@@ -28,6 +29,35 @@ class RaggedTest(CommandTest):
         self.assertEqual(text.count('weft.pack '), 2)
         self.assertEqual(text.count('weft.unpack '), 4)
         self.assertIn('tensor<32x32xf16, #weft.axes<t, i>>', text)
+
+    def test_a_mask_says_what_the_tokens_are(self):
+        """An argument of ones and zeros in the place of lengths, which are counted in the graph."""
+        text = self.weft('import', *RAGGED, '--mask', 'attention-mask').out
+        self.assertIn('%attention_mask: ', text)
+        self.assertIn('weft.lengths %attention_mask', text)
+        self.assertIn('weft.offsets %lengths {bound = 16}', text)
+        self.weft('compile', *ONE_VARIANT, '--mask', 'attention-mask', '-o', 'out',
+                  '--lengths', 'mean=0.5', env={'WEFT_NVRTC': 'none'})
+        plan = json.loads((self.folder / 'out/plan.json').read_text())
+        mask, = (one for one in plan['tensors'] if one.get('countsTokens'))
+        self.assertEqual((mask['logical'], mask['dtype'], mask['extents']),
+                         ('attention_mask', 'i1', [2, 16]))
+        reporting = [parameter['tensor'] for kernel in plan['kernels']
+                     for parameter in kernel['parameters'] if parameter['kind'] == 'status']
+        self.assertIn(plan['tensors'].index(mask), reporting)
+        self.weft('run', 'out', '--check', '--lengths', 'mean=0.5')
+        self.fails(2, 'run', 'out', '--check', '--lengths',
+                   str(self.write('lengths.txt', '3 17')),
+                   says=["length 17 of sequence 1 of 'attention_mask' is above the longest"])
+        rows = lambda *ones: [int(j in own) for own in ones for j in range(16)]
+        inputs = lambda mask: str(safetensors_file.write(
+            self.folder / 'inputs', {'attention_mask': ('BOOL', [2, 16], mask)}))
+        self.weft('run', 'out', '--check', '--inputs', inputs(rows(range(16), range(0))))
+        self.weft('run', 'out', '--check', '--inputs', inputs(rows(range(3), range(9))))
+        self.fails(2, 'run', 'out', '--check', '--inputs', inputs(rows(range(3), [0, 1, 5, 7])),
+                   says=["row 1 of 'attention_mask' is no prefix: element 7 is 1 behind a 0"])
+        self.fails(2, 'import', *RAGGED, '--mask', 'padding,attention-mask',
+                   says=['--mask padding,attention-mask: lengths or a mask'])
 
     def test_compiles_forward_and_backward(self):
         """Variants are selected one by one: training takes every attention with one stacking, and
@@ -302,6 +332,55 @@ class ExpectedLengthsTest(CommandTest):
             self.assertIn(f'us, {100 * (full / graph - 1):.0f}% more', text)
         self.assertAlmostEqual(spreads[1], 0.8, delta=1e-3)
         self.assertLess(spreads[16], 0.3)
+
+    def test_lines_of_a_file_are_batches(self):
+        """Which come as they are: short sequences together are another fill than one drawn by one.
+        A line alone, or lines of another length, hold samples of sequences."""
+        batches = self.write('batches.txt', '256 256\n64 64\n\n64 64\n64 64\n64 64\n')
+        tokens = lambda path: [
+            one['tokens'] for one in self.compiled('--lengths', str(path), batch=2)[2]['lengths'][
+                'levels']
+        ]
+        self.assertEqual(tokens(batches), [0.25, 0.25, 0.25, 0.25, 1])
+        drawn = tokens(self.write('drawn.txt', '256 256 64:8'))
+        self.assertEqual(drawn[0], 0.25)
+        self.assertLess(drawn[-1], 0.9)
+        self.assertAlmostEqual(sum(drawn) / 5, 0.4, delta=1e-3)
+        self.assertEqual(tokens(self.write('other.txt', '256 256 64\n64:7\n')), drawn)
+
+    def test_a_padded_plan_that_is_faster_is_named(self):
+        """With both prices, where all sequences are full; where packing pays, explain says so."""
+        text, plan, report = self.compiled('--lengths', 'mean=1')
+        padded = report['lengths']['padded']['graphSeconds']
+        own = self.weft('explain', 'out', '--json').json()['graph']['seconds']
+        self.assertLess(padded, own)
+        line, = re.findall(r'padded +(\S+) us at these lengths, packed (\S+) us: faster without '
+                           r'--ragged', text)
+        self.assertAlmostEqual(float(line[0]) / (1e6 * padded), 1, delta=0.01)
+        self.assertAlmostEqual(float(line[1]) / (1e6 * own), 1, delta=0.01)
+        self.assertIn('faster without --ragged', self.weft('explain', 'out').prose())
+        self.assertIn('faster without --ragged', self.weft('explain', 'out', '--fills').prose())
+        self.weft('compile', *self.LAYER[:1], *self.LAYER[3:], '--mask', 'padding', '-o', 'padded',
+                  env={'WEFT_NVRTC': 'none'})
+        alone = self.weft('explain', 'padded', '--json').json()['graph']['seconds']
+        self.assertAlmostEqual(alone / padded, 1, delta=1e-6)
+        text, _, report = self.compiled('--lengths', 'mean=0.3')
+        self.assertNotIn('faster without', text)
+        self.assertGreater(report['lengths']['padded']['graphSeconds'], 0)
+        self.assertIn('packing pays', self.weft('explain', 'out', '--fills').prose())
+        # Its attention skips keys that are padding: shorter sequences take less.
+        self.assertLess(report['lengths']['padded']['graphSeconds'], padded)
+        _, _, report = self.compiled()
+        self.assertNotIn('padded', report['lengths'])
+
+    def test_equal_lengths_have_a_row(self):
+        self.compiled('--lengths', str(self.write('lengths.txt', '96')))
+        fills = self.weft('explain', 'out', '--fills', '--json').json()['fills']
+        self.assertEqual([(one['tokens'], one['weight']) for one in fills],
+                         [(0.2, 0), (0.375, 1), (0.4, 0), (0.6, 0), (0.8, 0), (1, 0)])
+        self.assertAlmostEqual(
+            fills[1]['graphSeconds'] /
+            self.weft('explain', 'out', '--json').json()['graph']['seconds'], 1, delta=1e-6)
 
     def test_a_file_is_a_histogram(self):
         """LENGTH:N stands for N sequences, here and where a run reads lengths."""

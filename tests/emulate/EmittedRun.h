@@ -4,6 +4,7 @@
 
 #include "codegen/Emit.h"
 #include "kernel/Append.h"
+#include "kernel/ArgumentStatus.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/reference/PointEvaluator.h"
 #include "kernel/reference/StoredElement.h"
@@ -138,6 +139,8 @@ inline void checkEmitted(const Kernel &kernel, const Configuration &configuratio
   const uint64_t key[2] = {11, 5};
   const void *keyPointer = key;
   uint32_t stream = 3;
+  uint64_t reported = noElement;
+  void *reportedPointer = &reported;
   const GuardedBuffer workspace(size_t(emitted.launch.workspaceBytes));
   void *workspacePointer = workspace.bytes().data();
   std::vector<EmulatedMap> maps(emitted.parameters.size());
@@ -147,6 +150,8 @@ inline void checkEmitted(const Kernel &kernel, const Configuration &configuratio
     const bool isInput = parameter.kind == codegen::Parameter::Kind::input ||
                          parameter.kind == codegen::Parameter::Kind::inputMap;
     if (parameter.kind == codegen::Parameter::Kind::dropoutKey) arguments.push_back(&keyPointer);
+    else if (parameter.kind == codegen::Parameter::Kind::status)
+      arguments.push_back(&reportedPointer);
     else if (isNumber(parameter.kind)) arguments.push_back(&stream);
     else if (parameter.kind == codegen::Parameter::Kind::workspace)
       arguments.push_back(&workspacePointer);

@@ -2,6 +2,7 @@
 // stride, in its stored type.
 #include "tests/emulate/Launch.h"
 
+#include "kernel/ArgumentStatus.h"
 #include "kernel/reference/StoredElement.h"
 #include "tests/emulate/GuardedBuffer.h"
 
@@ -89,6 +90,7 @@ LaunchResult launch(const Kernel &kernel, const Configuration &configuration,
             : std::make_shared<StoredTensor>(kernel, kernel.outputs[n], configuration.outputs[n]));
 
   const DropoutKey key{bits.seed, bits.step};
+  std::map<int, uint64_t> reported;
   const GuardedBuffer workspace(size_t(emitted.launch.workspaceBytes));
   std::list<void *> pointers;
   std::list<uint32_t> numbers;
@@ -101,6 +103,9 @@ LaunchResult launch(const Kernel &kernel, const Configuration &configuration,
       case codegen::Parameter::Kind::input: passPointer(inputs[parameter.index]->first()); break;
       case codegen::Parameter::Kind::output: passPointer(outputs[parameter.index]->first()); break;
       case codegen::Parameter::Kind::dropoutKey: passPointer(&key); break;
+      case codegen::Parameter::Kind::status:
+        passPointer(&reported.emplace(parameter.index, noElement).first->second);
+        break;
       case codegen::Parameter::Kind::dropoutStream:
       case codegen::Parameter::Kind::dropoutOuter:
         addresses.push_back(&numbers.emplace_back(numberOf(parameter, kernel)));
@@ -132,6 +137,7 @@ LaunchResult launch(const Kernel &kernel, const Configuration &configuration,
     if (result.error.empty() && overwritten != n &&
         distance(inputs[n]->read(), arguments[n], 0, 0) != 0)
       result.error = fmt::format("changes input {}", n);
+  result.reported = reported;
   for (const auto &output : outputs) result.outputs.push_back(output->read());
   return result;
 }

@@ -7,6 +7,7 @@
 #include "ir/interpreter/Tensor.h"
 #include "tests/emulate/HostCompiler.h"
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,8 +19,9 @@ struct DropoutBits {
 };
 
 struct LaunchResult {
-  std::string error;                 ///< empty, or what went wrong with threads or memory
-  std::vector<TensorValue> outputs;  ///< in the order of Kernel::outputs
+  std::string error;                      ///< empty, or what went wrong with threads or memory
+  std::vector<TensorValue> outputs;       ///< in the order of Kernel::outputs
+  std::map<int, uint64_t> reported = {};  ///< by input: what the kernel says of its elements
 };
 
 /// `arguments` in the order of Kernel::inputs. `overwritten`: the position of an input in whose

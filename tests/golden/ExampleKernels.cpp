@@ -352,6 +352,19 @@ Example offsets(const Extents &e) {
   return {"offsets", builder.finish({y}), n};
 }
 
+Example lengths(const Extents &e) {
+  KernelBuilder builder("lengths");
+  const int b = builder.axis("b", e.b), j = builder.axis("j", e.j);
+  const int mask = builder.input("mask", DType::i1, {b, j});
+  const int y = builder.op({.kind = OpKind::lengths,
+                            .operatorClass = OperatorClass::normalization,
+                            .operands = {mask},
+                            .reducedAxes = {j},
+                            .attributes = {}},
+                           "y", DType::i32, {b});
+  return {"lengths", builder.finish({y}), j};
+}
+
 Example pack(DType dtype, const Extents &e) {
   KernelBuilder builder("pack");
   const int b = builder.axis("b", e.b), j = builder.axis("j", e.j), i = builder.axis("i", e.i),
@@ -476,6 +489,7 @@ std::vector<Example> loopExamples(DType dtype, const Extents &e, int64_t tile) {
           mergeAxes(dtype, e),
           gather(dtype, e),
           offsets(e),
+          lengths(e),
           pack(dtype, e),
           unpack(dtype, e),
           paddingMaskSoftmax(dtype, e),

@@ -98,6 +98,7 @@ void runOnDevice(const Kernel &kernel, const codegen::EmittedKernel &emitted,
   for (TensorImage &image : outputs) out.push_back(&images.emplace_back(image, false, options));
   const cuda::Buffer key(sizeof options.dropout);
   cuda::upload(key.address(), std::as_bytes(std::span(&options.dropout, 1)));
+  const cuda::Buffer reported(sizeof(uint64_t));
   const DeviceWorkspace ownWorkspace(emitted.launch.workspaceBytes, options);
 
   cuda::ArgumentList arguments;
@@ -114,6 +115,7 @@ void runOnDevice(const Kernel &kernel, const codegen::EmittedKernel &emitted,
         arguments.passMap(*parameter.map, out[size_t(parameter.index)]->elementZero());
         break;
       case dropoutKey: arguments.passPointer(key.address()); break;
+      case status: arguments.passPointer(reported.address()); break;
       case dropoutStream:
       case dropoutOuter: arguments.passNumber(numberOf(parameter, kernel)); break;
     }

@@ -6,7 +6,7 @@ Skipped (77) without torch, transformers, GPU or NVRTC; without a GPU what is co
 the weights fit is checked first.
 
   transformers_test.py FOLDER_OF_COMMANDS [--only NAME ...] [--sizes tiny|real|all] [--most 0.005]
-                       [--keep FOLDER]
+                       [--residual f32] [--keep FOLDER]
 
 Prints of every result the largest difference, over 1 where the reference is below 1, else over the
 reference, and beside it that of the library's own model in f16. Fails where the first is more than
@@ -126,8 +126,9 @@ def distance(found, expected, seen):
 
 
 class Comparison:
-    def __init__(self, packages, commands, work, most):
+    def __init__(self, packages, commands, work, most, residual):
         self.packages, self.commands, self.work, self.most = packages, commands, work, most
+        self.choices = ['--residual', residual] if residual else []
         self.skipped, self.fitting = '', 0
 
     def call(self, command, *arguments):
@@ -142,8 +143,8 @@ class Comparison:
         mask = save(self.packages, one, model, folder)
         plan_folder = self.work / name.replace(' ', '-')
         code, text = self.call('weft', 'compile',
-                               *models.compile_arguments(one, folder, mask, packed), '--overwrite',
-                               '-o', plan_folder)
+                               *models.compile_arguments(one, folder, mask, packed), *self.choices,
+                               '--overwrite', '-o', plan_folder)
         if code:
             return [f'{name}: weft compile: exit {code}: {text}']
         plan = json.loads((plan_folder / 'plan.json').read_text())
@@ -178,6 +179,7 @@ def main():
     parser.add_argument('--only', nargs='+', metavar='NAME')
     parser.add_argument('--sizes', choices=('tiny', 'real', 'all'), default='all')
     parser.add_argument('--most', type=float, default=5e-3)
+    parser.add_argument('--residual', metavar='TYPE', help='of the residual stream: f32')
     parser.add_argument('--keep', type=pathlib.Path)
     flags = parser.parse_args()
     try:
@@ -194,7 +196,8 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         work = flags.keep or pathlib.Path(temporary)
         work.mkdir(exist_ok=True)
-        comparison, failures = Comparison(packages, flags.commands, work, flags.most), []
+        comparison, failures = Comparison(packages, flags.commands, work, flags.most,
+                                          flags.residual), []
         for one in chosen:
             if comparison.skipped and one in models.REAL:
                 continue  # without a GPU the published sizes say nothing more

@@ -1,4 +1,5 @@
-// Offsets of lengths that are too small and too large, a sequence without tokens, packing along two
+// Lengths counted in a mask, one of whose rows is no prefix; offsets of lengths that are too small
+// and too large, a sequence without tokens, packing along two
 // axes that are no neighbours, in either order, and unpacking with a fill.
 !lengths = tensor<4xi32, #weft.axes<b>>
 !offsets = tensor<5xi32, #weft.axes<n>>
@@ -13,6 +14,11 @@ weft.graph @ragged() {
   %offsets = weft.offsets %lengths {bound = 3} : !lengths -> !offsets
   %sums = weft.constant dense<[0, 2, 2, 5, 6]> : !offsets
   weft.expect_close %offsets, %sums : !offsets
+
+  %bits = weft.constant dense<[[1, 1, 0], [0, 0, 0], [1, 1, 1], [0, 1, 0]]> : tensor<4x3xi1, #weft.axes<b, j>>
+  %counted = weft.lengths %bits : tensor<4x3xi1, #weft.axes<b, j>> -> !lengths
+  %ones = weft.constant dense<[2, 0, 3, 1]> : !lengths
+  weft.expect_close %counted, %ones : !lengths
 
   %x = weft.constant dense<[[[0.0, 1.0, 2.0], [10.0, 11.0, 12.0]],
                             [[20.0, 21.0, 22.0], [30.0, 31.0, 32.0]],

@@ -430,6 +430,7 @@ void Compilation::importModel(Phase first) {
       .training = modelFlags.train,
       .cache = modelFlags.cachedPositions(),
       .page = modelFlags.pagePositions(),
+      .residual = modelFlags.residualType(),
       .ragged = !modelFlags.ragged.empty()};
   CapturedDiagnostics diagnostics(*context);
   models::Model model = models::build(request, *context);

@@ -26,7 +26,8 @@ PlanParameter planParameter(const Parameter &parameter, const PlanKernel &entry,
                             const Kernel &kernel) {
   PlanParameter result{.kind = parameter.kind, .name = parameter.name, .type = parameter.type};
   const size_t index = size_t(parameter.index);
-  if (isOfInput(parameter.kind)) result.tensor = entry.inputs.at(index);
+  if (isOfInput(parameter.kind) || parameter.kind == ParameterKind::status)
+    result.tensor = entry.inputs.at(index);
   if (isOfOutput(parameter.kind)) result.tensor = entry.outputs.at(index);
   result.map = parameter.map;
   if (isNumber(parameter.kind)) result.value = numberOf(parameter, kernel);

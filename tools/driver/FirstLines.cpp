@@ -202,6 +202,17 @@ std::string lengthsLine(const Plan &plan, const json &report, size_t columns) {
       columns);
 }
 
+/// Both prices, where the plan of padded sequences is predicted to be the faster one.
+std::string paddedLine(const Plan &plan, const json &report, size_t columns) {
+  const json padded = report.value("lengths", json::object()).value("padded", json::object());
+  const double seconds = padded.value("graphSeconds", 0.0), own = secondsAsGraph(plan);
+  if (seconds == 0 || seconds >= own) return "";
+  return labelled("padded",
+                  fmt::format("{} at these lengths, packed {}: faster without --ragged",
+                              formatSeconds(seconds), formatSeconds(own)),
+                  columns);
+}
+
 std::string whereLine(const Plan &plan, const json &report, size_t columns) {
   std::string text = fmt::format("{:<{}}", "where", labelColumns);
   const size_t empty = text.size();
@@ -249,7 +260,8 @@ std::string headLines(const Plan &plan, const json &report, const BelievedRecord
   return modelLine(plan, report, columns) + shapeLines(plan, report, columns) +
          pricesLine(plan, evidence, columns) + (coverage ? coverageLines(*coverage, columns) : "") +
          planLines(plan, evidence, columns) + timeLines(plan, report, columns) +
-         lengthsLine(plan, report, columns) + whereLine(plan, report, columns);
+         lengthsLine(plan, report, columns) + paddedLine(plan, report, columns) +
+         whereLine(plan, report, columns);
 }
 
 namespace {

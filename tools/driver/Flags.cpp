@@ -96,6 +96,12 @@ void ModelFlags::declare(CLI::App &command) {
                   "first that weft models lists")
       ->type_name("TYPE");
   command
+      .add_option("--residual", residual,
+                  "element type of the residual stream, what layers read and add to: f32, of "
+                  "which GEMMs read f16 or bf16; default: the elements' type. 12 layers and more "
+                  "differ less from f32 by it (docs/tutorial.md has the price)")
+      ->type_name("TYPE");
+  command
       .add_option("--allow-key", allowedKeys,
                   "a key of the config.json that weft does not know, to build the layer without it")
       ->type_name("KEY");
@@ -112,7 +118,9 @@ void ModelFlags::declare(CLI::App &command) {
           "which keys a query of self attention sees, beside what the model has itself: causal: "
           "none behind its position; window=N: at most N before its position and N behind it (with "
           "causal N before it), and that of its position; padding: of batch element b the first "
-          "lengths[b], an argument; document: those with its segment in segments[b, k], an "
+          "lengths[b], an argument; attention-mask: those whose attention_mask[b, k], an argument, "
+          "is 1, as transformers has it, ones before zeros; document: those with its segment in "
+          "segments[b, k], an "
           "argument; a block mask: those in tiles that exist, by a pattern (docs/tutorial.md "
           "lists them), e.g. bigbird(block=64,window=3,global=2,random=3,seed=0), or by a "
           "boolean array, FILE.npy; several, with a comma: those that all let it see. With "
@@ -130,7 +138,8 @@ void ModelFlags::declare(CLI::App &command) {
       .add_option(
           "--ragged", ragged,
           "pack the valid tokens of every sequence, one sequence after the other, along "
-          "the axis of positions (j): lengths[b], an argument, says how many there are; "
+          "the axis of positions (j): lengths[b], an argument, says how many there are, or "
+          "attention_mask[b, k] with --mask attention-mask; "
           "results are 0 behind them, and most kernels leave out the rows behind the last token. "
           "Encoder, decoder and Llama presets get a padding mask by it")
       ->type_name("AXIS");
@@ -224,6 +233,12 @@ std::optional<DType> ModelFlags::elementType() const {
     if (name == dtype) return type;
   throw Error::unsupported("--dtype {}: not an element type of models{}", dtype,
                            nearestAndKnown(dtype, supported));
+}
+
+std::optional<DType> ModelFlags::residualType() const {
+  if (residual.empty()) return {};
+  requireOneOf("--residual", residual, {"f32", "f16", "bf16"});
+  return parseDType(residual);
 }
 
 std::optional<int64_t> ModelFlags::layerCount() const {
@@ -323,7 +338,10 @@ void ChoiceFlags::declareProposals(CLI::App &command) {
           "--lengths", lengths,
           "of a --ragged or a --cache plan: which lengths are expected when it runs, for which "
           "kernels are then priced and chosen: mean=R, evenly around R times the longest, or a "
-          "file of lengths, samples of what sequences have, LENGTH:N for N of one. The time is the "
+          "file of lengths, samples of what sequences have, each drawn by itself, LENGTH:N for N "
+          "of "
+          "one; a file of several lines with as many lengths each as there are sequences holds "
+          "batches, which come as they are. The time is the "
           "expected one, over five fills of batches (explain DIR --fills). Any lengths may come "
           "all the same; default: full")
       ->type_name("mean=R|FILE");
@@ -426,6 +444,14 @@ std::vector<Pin> ChoiceFlags::pinned() const {
 
 void ChoiceFlags::check() const {
   memoryTradeShare();
+  if (attention.text == "short" || attention.text == "grouped")
+    throw Error::unsupported(
+        "--attention {}: {} is no choice; nearest is --attention {}", attention.text,
+        attention.text == "short"
+            ? "a kernel that holds a whole row of scores"
+            : "a GEMM of all sequences' tiles with reductions of the softmax behind it",
+        attention.text == "short" ? "fused, one kernel for all lengths"
+                                  : "recomposed, which computes padded scores");
   attention.check("--attention");
   subVectors();
   if (const ChoiceFlags usual;
@@ -633,18 +659,29 @@ ExpectedFill ChoiceFlags::expectedFill(int64_t longest, int64_t sequences) const
   if (lengths.empty()) return {};
   if (const std::optional<double> mean = runtime::meanOf(lengths))
     return fillOfMean(*mean, sequences);
-  const std::vector<int32_t> given = runtime::readLengths(lengths);
-  if (given.empty()) throw Error::badInput("--lengths {}: the file holds no lengths", lengths);
-  std::vector<double> shares;
-  for (size_t sequence = 0; sequence < given.size(); ++sequence) {
-    const int32_t length = given[sequence];
-    if (length < 0 || length > longest)
-      throw Error::badInput("--lengths {}: length {} of sequence {} is {} (at least 0, at most {})",
-                            lengths, length, sequence,
-                            length < 0 ? "negative" : "above the longest", longest);
-    shares.push_back(double(length) / double(longest));
+  const std::vector<std::vector<int32_t>> lines = runtime::readLengthLines(lengths);
+  if (lines.empty()) throw Error::badInput("--lengths {}: the file holds no lengths", lengths);
+  int64_t sequence = 0;
+  std::vector<std::vector<double>> shares;
+  for (const std::vector<int32_t> &line : lines) {
+    std::vector<double> &own = shares.emplace_back();
+    for (const int32_t length : line) {
+      if (length < 0 || length > longest)
+        throw Error::badInput(
+            "--lengths {}: length {} of sequence {} is {} (at least 0, at most {})", lengths,
+            length, sequence, length < 0 ? "negative" : "above the longest", longest);
+      own.push_back(double(length) / double(longest));
+      ++sequence;
+    }
   }
-  return fillOf(std::move(shares), sequences);
+  const bool areBatches =
+      lines.size() > 1 && std::ranges::all_of(lines, [&](const std::vector<int32_t> &line) {
+        return std::ssize(line) == sequences;
+      });
+  if (areBatches) return fillOfBatches(shares);
+  std::vector<double> drawn;
+  for (const std::vector<double> &own : shares) drawn.insert(drawn.end(), own.begin(), own.end());
+  return fillOf(std::move(drawn), sequences);
 }
 
 }  // namespace weft::driver

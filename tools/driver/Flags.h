@@ -63,11 +63,8 @@ private:
   std::string before;
 };
 
-/// MODEL, --dim, --part, --layers, --dtype, --allow-key, --tf32, --dropout, --mask, --ragged,
-/// --cache, --page;
-/// --train,
-/// --gradients-of,
-/// --recompute, --optimizer.
+/// MODEL, --dim, --part, --layers, --dtype, --residual, --allow-key, --tf32, --dropout, --mask,
+/// --ragged, --cache, --page, --train, --gradients-of, --recompute, --optimizer.
 struct ModelFlags {
   std::string model;
   bool train = false;
@@ -76,8 +73,9 @@ struct ModelFlags {
   std::vector<std::string> gradientsOf, recompute, masks, scores;
   std::vector<std::string> dims;
   std::string part = "layer";
-  std::string layers;  ///< a number or "all"; empty: one, of a part "model" all
-  std::string dtype;   ///< empty: the model's own
+  std::string layers;    ///< a number or "all"; empty: one, of a part "model" all
+  std::string dtype;     ///< empty: the model's own
+  std::string residual;  ///< element type of the residual stream; empty: that of the elements
   std::vector<std::string> allowedKeys;
   std::string ragged;  ///< the axis of positions whose valid tokens alone are computed; empty: all
   std::string cache;   ///< positions of caches of keys and values; empty: no caches
@@ -90,6 +88,8 @@ struct ModelFlags {
   std::map<std::string, int64_t> dimensions() const;
   /// Of --dtype.
   std::optional<DType> elementType() const;
+  /// Of --residual. Throws Error(badInput).
+  std::optional<DType> residualType() const;
   /// Of --layers; nothing where it is not given, or "all". Throws Error(badInput).
   std::optional<int64_t> layerCount() const;
   bool takesAllLayers() const { return layers == "all"; }

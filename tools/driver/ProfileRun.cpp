@@ -81,6 +81,14 @@ bool countsTokens(const Kernel &kernel, ValueId value) {
   });
 }
 
+/// Whether the kernel says which elements of the input are out of range: lengths that do not decide
+/// how long it takes, of which those of a job would all be.
+bool isReported(const codegen::EmittedKernel &emitted, int input) {
+  return std::ranges::any_of(emitted.parameters, [&](const codegen::Parameter &parameter) {
+    return parameter.kind == ParameterKind::status && parameter.index == input;
+  });
+}
+
 /// Of a table: the pages that it may list.
 std::optional<int64_t> pagesOf(const Kernel &kernel, ValueId value) {
   for (const BodyOp &op : kernel.body)
@@ -113,6 +121,7 @@ runtime::KernelJob jobOf(const Kernel &kernel, const Configuration &configuratio
     const DType type = kernel.values[size_t(kernel.inputs[i])].dtype;
     if (const std::optional<int64_t> pages = pagesOf(kernel, kernel.inputs[i]))
       job.pageInputs.emplace_back(int(i), *pages);
+    else if (isReported(emitted, int(i))) job.zeroInputs.push_back(int(i));
     else if (countsTokens(kernel, kernel.inputs[i])) job.lengthInputs.push_back(int(i));
     else if (type == DType::i32 || type == DType::i1) job.zeroInputs.push_back(int(i));
     job.readsFloat8 = job.readsFloat8 || isFloat8(type);

@@ -33,6 +33,8 @@ constexpr Row rows[] = {
     {"lengths.tokens", number},
     {"lengths.pairs", number},
     {"lengths.fullSeconds", number},
+    {"lengths.padded.?graphSeconds", number},
+    {"lengths.padded.?why", text},
     {"stages{}", text},
     {"generated{}", text},
     {"fusionNotes{}[]", text},

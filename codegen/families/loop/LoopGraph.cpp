@@ -244,6 +244,7 @@ int GraphBuilder::evaluateOp(const BodyOp &op, ValueId value, const Coordinates 
   if (op.kind == OpKind::mergeAxes) return mergeAxes(op, coordinates);
   if (op.kind == OpKind::gather) return gather(op, name, coordinates);
   if (op.kind == OpKind::offsets) return offsets(op, name, coordinates);
+  if (op.kind == OpKind::lengths) return lengths(op, name, coordinates);
   if (op.kind == OpKind::pack) return pack(op, name, coordinates);
   if (op.kind == OpKind::unpack) return unpack(op, name, coordinates);
   if (op.kind == OpKind::gatherPages) return gatherPages(op, name, coordinates);

@@ -111,7 +111,9 @@ private:
 
   // LoopRagged.cpp
   int offsetAt(const BodyOp &op, const Index &sequence);
+  Code statusOf(ValueId value);
   int offsets(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
+  int lengths(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
   int pack(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
   int unpack(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
   int gatherPages(const BodyOp &op, const std::string &name, const Coordinates &coordinates);

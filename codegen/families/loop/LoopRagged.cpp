@@ -12,6 +12,8 @@
 #include "kernel/Error.h"
 #include "kernel/Ragged.h"
 
+#include <algorithm>
+
 namespace weft::codegen {
 namespace {
 
@@ -28,7 +30,22 @@ int GraphBuilder::offsetAt(const BodyOp &op, const Index &sequence) {
   return evaluate(op.operands[1], at);
 }
 
-/// The sum, in fp32, of what the lengths before a sequence are held to.
+/// The parameter that leads to what the kernel says of an input; empty for what it computes itself.
+Code GraphBuilder::statusOf(ValueId value) {
+  const auto input = std::ranges::find(kernel.inputs, value);
+  if (input == kernel.inputs.end()) return "";
+  const int index = int(input - kernel.inputs.begin());
+  for (const Parameter &parameter : graph.parameters)
+    if (parameter.kind == Parameter::Kind::status && parameter.index == index)
+      return Code::name(parameter.name);
+  const Code status = names.reserve("status");
+  graph.parameters.push_back({Parameter::Kind::status, index, status, "weft::ArgumentStatus"});
+  graph.headers.insert("weft/argument_status.cuh");
+  return status;
+}
+
+/// The sum, in fp32, of what the lengths before a sequence are held to. The last row sees all
+/// lengths, so that every one out of range is reported.
 int GraphBuilder::offsets(const BodyOp &op, const std::string &name,
                           const Coordinates &coordinates) {
   const Index &sequence = indexOf(op.results[0], 0, coordinates);
@@ -36,13 +53,45 @@ int GraphBuilder::offsets(const BodyOp &op, const std::string &name,
   const Index &other = indexOf(op.operands[0], 0, row);
   const int64_t bound = integerOf(op, "bound");
   const Code length = constant("int", "bound", Code::plain(std::to_string(bound)));
-  const int own =
-      pointwise(code("{0} < {1} && {{0}} > 0 ? static_cast<float>({{0}} < {2} ? {{0}} : "
-                     "{2}) : 0.0f",
-                     elementText(other), elementText(sequence), length),
-                {evaluate(op.operands[0], row)}, "length", {other, sequence});
+  const Code status = statusOf(op.operands[0]);
+  const Code held = status.empty() ? code("weft::smaller(weft::larger({{0}}, 0), {})", length)
+                                   : code("weft::checkedLength({{0}}, {}, {}, {})", length,
+                                          asArgument(elementText(other)), status);
+  const int own = pointwise(code("{} < {} ? static_cast<float>({}) : 0.0f", elementText(other),
+                                 elementText(sequence), held),
+                            {evaluate(op.operands[0], row)}, "length", {other, sequence});
   const int sum = reduce(Reduction::sum, own, "tokens_before");
   const int result = pointwise("static_cast<int>({0})", {sum}, name);
+  graph.nodes[result].type = "int";
+  return result;
+}
+
+/// The ones of a row, which are a prefix where as many stand up to the last of them; a row that is
+/// none is reported.
+int GraphBuilder::lengths(const BodyOp &op, const std::string &name,
+                          const Coordinates &coordinates) {
+  const Coordinates row = overRow(coordinates);
+  const Index &sequence = indexOf(op.results[0], 0, coordinates),
+              &position = indexOf(op.operands[0], 1, row);
+  const int bit = evaluate(op.operands[0], row);
+  const int tokens =
+      reduce(Reduction::sum, pointwise("{0} != 0 ? 1.0f : 0.0f", {bit}, "is_token"), "tokens");
+  const Code status = statusOf(op.operands[0]);
+  int result = -1;
+  if (status.empty()) {
+    result = pointwise("static_cast<int>({0})", {tokens}, name);
+  } else {
+    graph.headers.insert("weft/math.cuh");  // of maxima
+    const int end = reduce(
+        Reduction::maximum,
+        pointwise(code("{{0}} != 0 ? static_cast<float>({} + 1) : 0.0f", elementText(position)),
+                  {bit}, "behind", {position}),
+        "end");
+    result = pointwise(code("weft::checkedPrefix(static_cast<int>({{0}}), static_cast<int>({{1}}), "
+                            "{}, {})",
+                            asArgument(elementText(sequence)), status),
+                       {tokens, end}, name, {sequence});
+  }
   graph.nodes[result].type = "int";
   return result;
 }

@@ -41,6 +41,38 @@ weft.graph @offsets_c3(%n: tensor<2xi32, #weft.axes<b>>) {
 
 // -----
 
+weft.graph @lengths_c1(%m: tensor<2x3x4xi1, #weft.axes<b, h, j>>) {
+  // expected-error @+1 {{lengths_c1: a mask of tokens has two axes}}
+  %r = weft.lengths %m : tensor<2x3x4xi1, #weft.axes<b, h, j>> -> tensor<2xi32, #weft.axes<b>>
+  weft.return
+}
+
+// -----
+
+weft.graph @lengths_c1__type(%m: tensor<2x4xi32, #weft.axes<b, j>>) {
+  // expected-error @+1 {{lengths_c1: the mask is}}
+  %r = weft.lengths %m : tensor<2x4xi32, #weft.axes<b, j>> -> tensor<2xi32, #weft.axes<b>>
+  weft.return
+}
+
+// -----
+
+weft.graph @lengths_c2(%m: tensor<1x16777217xi1, #weft.axes<b, j>>) {
+  // expected-error @+1 {{lengths_c2: 'positions' is 16777217}}
+  %r = weft.lengths %m : tensor<1x16777217xi1, #weft.axes<b, j>> -> tensor<1xi32, #weft.axes<b>>
+  weft.return
+}
+
+// -----
+
+weft.graph @lengths_c3(%m: tensor<2x4xi1, #weft.axes<b, j>>) {
+  // expected-error @+1 {{lengths_c3: the result is}}
+  %r = weft.lengths %m : tensor<2x4xi1, #weft.axes<b, j>> -> tensor<4xi32, #weft.axes<j>>
+  weft.return
+}
+
+// -----
+
 weft.graph @pack_c1(%x: tensor<2x4x6xf32, #weft.axes<b, j, i>>, %o: tensor<3xi32, #weft.axes<n>>) {
   // expected-error @+1 {{pack_c1: 'axes' lists 1 axes; sequences and positions are two}}
   %r = weft.pack %x, %o over b : tensor<2x4x6xf32, #weft.axes<b, j, i>>, tensor<3xi32, #weft.axes<n>> -> tensor<8x6xf32, #weft.axes<t, i>>

@@ -233,7 +233,7 @@ weft.graph @decomposed_norms(%x: !bji, %s: !bj) {
 }
 
 // CHECK-LABEL: @movement
-weft.graph @movement(%x: !bji, %table: !bji, %indices: !lengths, %long: !long) {
+weft.graph @movement(%x: !bji, %table: !bji, %indices: !lengths, %long: !long, %bits: tensor<2x4xi1, #weft.axes<b, j>>) {
   // CHECK: weft.transpose %x {permutation = [b, i, j]} : !f32_bji -> !f32_bij
   %1 = weft.transpose %x {permutation = [b, i, j]} : !bji -> !bij
   // CHECK: weft.slice %x {axis = i, size = 2, start = 1} : !f32_bji -> !f32_bji
@@ -250,6 +250,8 @@ weft.graph @movement(%x: !bji, %table: !bji, %indices: !lengths, %long: !long) {
   %9 = weft.scatter_add %6, %indices : tensor<2x4x6xf32, #weft.axes<t, j, i>>, !lengths -> !bji
   // CHECK: weft.offsets %indices {bound = 4} : !i32_b -> !i32_n
   %10 = weft.offsets %indices {bound = 4} : !lengths -> tensor<3xi32, #weft.axes<n>>
+  // CHECK: weft.lengths %bits : !i1_bj -> !i32_b
+  %14 = weft.lengths %bits : tensor<2x4xi1, #weft.axes<b, j>> -> !lengths
   // CHECK: weft.pack %x, %{{.*}} over b, j : !f32_bji, !i32_n -> !f32_ti
   %11 = weft.pack %x, %10 over b, j : !bji, tensor<3xi32, #weft.axes<n>> -> tensor<8x6xf32, #weft.axes<t, i>>
   // CHECK: weft.unpack %{{.*}}, %{{.*}} {axis = t, fill = 0.0, into = [0, 1]} : !f32_ti, !i32_n -> !f32_bji

@@ -127,6 +127,8 @@ void runKernel(const Function &function, int64_t blocks, const std::vector<uint6
   const auto pointer = [&](size_t index) { return reinterpret_cast<char *>(arguments.at(index)); };
   if (function.behaviour == "copy") std::memcpy(pointer(1), pointer(0), function.bytes);
   if (function.behaviour == "key") std::memcpy(pointer(1), pointer(2), 16);
+  if (function.behaviour == "report")  // of sequence `bytes`: -1
+    *reinterpret_cast<uint64_t *>(pointer(2)) = uint64_t(function.bytes) << 32 | 0xffffffffu;
 }
 
 /// What waiting for work answers; where the GPU hangs, it never does.
@@ -290,9 +292,9 @@ int cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned,
                [=, runsOn = &streamOf(stream)] { runKernel(chosen, blocks, {}, *runsOn), work(); }),
            ok;
   }
-  for (int index = 0; index < (chosen.behaviour == "key"       ? 3
-                               : chosen.behaviour == "nothing" ? 0
-                                                               : 2);
+  for (int index = 0; index < (chosen.behaviour == "key" || chosen.behaviour == "report" ? 3
+                               : chosen.behaviour == "nothing"                           ? 0
+                                                                                         : 2);
        ++index)
     values.push_back(*static_cast<uint64_t *>(arguments[index]));
   Stream *runsOn = &streamOf(stream);

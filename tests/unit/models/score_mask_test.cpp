@@ -46,8 +46,8 @@ TEST_CASE("the text of a mask is read back") {
 
 TEST_CASE("words that are no mask") {
   const std::string known =
-      "causal, window=N, padding, document, bigbird(..), longformer(..), strided(..), fixed(..), "
-      "butterfly(..), random(..), FILE.npy";
+      "causal, window=N, padding, attention-mask, document, bigbird(..), longformer(..), "
+      "strided(..), fixed(..), butterfly(..), random(..), FILE.npy";
   CHECK(maskError({"causl"}) ==
         "badInput: --mask causl: unknown mask; nearest is 'causal' (known: " + known + ")");
   CHECK(maskError({"windows=3"}) ==

@@ -15,7 +15,7 @@ using namespace weft::test;
 namespace {
 
 std::unique_ptr<Loaded> ragged(const std::string &name, const Dims &dims,
-                               std::optional<double> dropout = {}) {
+                               std::optional<double> dropout = {}, bool byMask = false) {
   auto loaded = std::make_unique<Loaded>();
   models::Request request;
   request.model = name;
@@ -23,6 +23,7 @@ std::unique_ptr<Loaded> ragged(const std::string &name, const Dims &dims,
   request.dtype = DType::f32;
   request.dropout = dropout;
   request.ragged = true;
+  request.mask.attentionMask = byMask;
   loaded->module = models::build(request, loaded->context).module;
   return loaded;
 }
@@ -101,6 +102,33 @@ TEST_CASE("packed layers compute what padded ones compute at valid tokens") {
       REQUIRE(actual.size() == 1);
       zeroPadding(expected[0], lengths);
       CHECK(distance(actual[0], expected[0], 1e-9, 1e-9) <= 1.0);
+    }
+  }
+}
+
+TEST_CASE("layers packed by a mask compute what those packed by its lengths do") {
+  for (const Layer &layer : layers) {
+    const auto byLengths = ragged(layer.name, layer.dims, 0.0),
+               byMask = ragged(layer.name, layer.dims, 0.0, true);
+    for (Loaded *one : {byLengths.get(), byMask.get()})
+      REQUIRE(packSequences(one->graph(), "j") == "");
+    CHECK(countOf<LengthsOp>(byMask->graph()) == 1);
+    CHECK(countOf<PackOp>(byMask->graph()) == countOf<PackOp>(byLengths->graph()));
+    for (const std::vector<double> &lengths : lengthsOfRuns) {
+      INFO(layer.name << fmt::format(" {}", fmt::join(lengths, ", ")));
+      std::vector<TensorValue> arguments = randomArguments(byLengths->graph(), 5);
+      const size_t place = argumentOf(byLengths->graph(), DType::i32);
+      REQUIRE(place == argumentOf(byMask->graph(), DType::i1));
+      arguments[place].elements = lengths;
+      const std::vector<TensorValue> expected = evaluated(byLengths->graph(), arguments);
+      const int64_t positions = layer.dims.at("j");
+      arguments[place] = reference::zeros({std::ssize(lengths), positions});
+      for (size_t n = 0; n < arguments[place].elements.size(); ++n)
+        arguments[place].elements[n] =
+            double(n % size_t(positions)) < lengths[n / size_t(positions)] ? 1 : 0;
+      const std::vector<TensorValue> actual = evaluated(byMask->graph(), arguments);
+      REQUIRE(actual.size() == expected.size());
+      CHECK(distance(actual[0], expected[0], 0, 0) == 0);
     }
   }
 }

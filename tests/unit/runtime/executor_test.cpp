@@ -358,6 +358,31 @@ TEST_CASE("every launch takes the next step of dropout when asked") {
   }
 }
 
+TEST_CASE("what kernels say of an argument is an error once, that names the sequence") {
+  Driver driver;
+  const bool isMask = GENERATE(false, true);
+  Artifact artifact = copies("report 5");
+  artifact.plan.kernels[0].parameters.push_back({.kind = ParameterKind::status,
+                                                 .name = "status",
+                                                 .type = "weft::ArgumentStatus",
+                                                 .tensor = 0});
+  PlanTensor &x = artifact.plan.tensors[0];
+  x.dtype = isMask ? DType::i1 : DType::i32, x.range = {0, 40}, x.countsTokens = true;
+  Executor executor(artifact, *driver.context);
+  executor.checkReported();  // nothing ran
+  cuda::Stream stream;
+  for (int run = 0; run < 2; ++run) {
+    executor.launch(executor.entryPoint("forward"), stream.handle());
+    CHECK(errorOf(ErrorKind::badInput, [&] { executor.checkReported(); }) ==
+          (isMask
+               ? "after the run: row 5 of 'x' is no prefix: element -1 is 1 behind a 0 (tokens of "
+                 "a sequence come first, and padding follows)"
+               : "after the run: length -1 of sequence 5 of 'x' is negative (at least 0, at most "
+                 "40)"));
+    executor.checkReported();  // it was said
+  }
+}
+
 TEST_CASE("a kernel that hangs or fails is named, with the command that runs it alone") {
   Driver driver;
   const ExecutorOptions options{

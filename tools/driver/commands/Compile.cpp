@@ -11,6 +11,7 @@
 #include "tools/driver/LayeredModel.h"
 #include "tools/driver/LayoutChanges.h"
 #include "tools/driver/MeasuredChoice.h"
+#include "tools/driver/PaddedPlan.h"
 #include "tools/driver/ReEmission.h"
 #include "tools/driver/Report.h"
 #include "tools/driver/commands/Commands.h"
@@ -41,8 +42,8 @@ void writeText(const CompileFlags &flags, const std::string &text) {
 }
 
 int writeDecided(const Compilation &compilation, const DecidedModel &decided,
-                 const CompileFlags &flags, const std::string &architecture, Phase last,
-                 bool json) {
+                 const CompileFlags &flags, const std::string &architecture, Phase first,
+                 Phase last, bool json) {
   const std::vector<ProposedVariant> &proposed = decided.proposed;
   const decision::Decision &decision = decided.decision;
   PlannedKernels planned = decision.planned;
@@ -65,6 +66,8 @@ int writeDecided(const Compilation &compilation, const DecidedModel &decided,
     planned.plan.notes.push_back({.kind = NoteKind::build, .text = stoppedNote});
   }
   artifact.report = makeReport(compilation, decided, planned);
+  if (nlohmann::json padded = paddedPlan(compilation, first); !padded.is_null())
+    artifact.report["lengths"]["padded"] = std::move(padded);
   // Of a plan that was chosen by measuring no other plan has a comparable time.
   if (decision.timed.empty() && !decided.isByParts())
     if (const std::optional<LayoutChange> change =
@@ -155,7 +158,7 @@ int run(const CompileFlags &flags, bool json) {
     writeText(flags, compilation.materialized(decided.proposed, decided.decision));
     return 0;
   }
-  return writeDecided(compilation, decided, flags, architecture, last, json);
+  return writeDecided(compilation, decided, flags, architecture, first, last, json);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // would take at full length, and what it loses against the plan that would be
 // chosen for that fill alone.
 #include "kernel/Error.h"
+#include "passes/decide/KernelPrices.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/Fills.h"
 #include "tools/driver/ProfileModel.h"
@@ -39,6 +40,8 @@ double weightedMean(const json &fills, const char *member) {
   return weights > 0 ? sum / weights : 0;
 }
 
+double weightOf(const json &fill) { return fill["weight"]; }
+
 std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
 
 std::string expectedLine(const json &fills, double tokens, bool areAsked, double full,
@@ -49,8 +52,12 @@ std::string expectedLine(const json &fills, double tokens, bool areAsked, double
   if (expected == 0)
     return "no lengths are expected: --lengths mean=R or FILE of compile prices and chooses for "
            "them\n";
-  std::string text = fmt::format("expected: {}, {} less than at full length",
-                                 formatSeconds(expected), percent(1 - expected / full));
+  const bool areEqual = std::ranges::count(fills, 1.0, weightOf) > 0;
+  std::string text = fmt::format(
+      "{}: {}, {} less than at full length",
+      areEqual ? fmt::format("every run is expected at {} of the tokens", percent(tokens))
+               : "expected",
+      formatSeconds(expected), percent(1 - expected / full));
   if (hasRegrets) {
     double worst = 0;
     for (const json &fill : fills) worst = std::max(worst, fill["regret"].get<double>());
@@ -89,6 +96,17 @@ std::string fillsText(const json &fills, double tokens, bool areAsked, double fu
   return text;
 }
 
+/// What the plan of padded sequences takes at the same lengths, where that was asked.
+std::string paddedLine(const json &padded, double packed) {
+  if (padded.empty()) return "";
+  if (!padded.contains("graphSeconds"))
+    return fmt::format("padded: no plan: {}\n", padded.value("why", ""));
+  const double seconds = padded["graphSeconds"];
+  return fmt::format("padded: {} at these lengths, packed {}: {}\n", formatSeconds(seconds),
+                     formatSeconds(packed),
+                     seconds < packed ? "faster without --ragged" : "packing pays");
+}
+
 }  // namespace
 
 Explanation explainFills(const runtime::Artifact &artifact, const std::string &profile) {
@@ -123,12 +141,15 @@ Explanation explainFills(const runtime::Artifact &artifact, const std::string &p
   const double full = lengths["fullGraphSeconds"];
   std::string text =
       fillsText(fills, lengths["tokens"], lengths["asked"] != "", full, whyNoRegrets);
+  const json padded = lengths.value("padded", json::object());
+  text += paddedLine(padded, decision::graphOf(artifact.plan).seconds());
   if (!haveSamePrices) text += "note: the prices are others than when this plan was chosen\n";
   return {.text = text,
           .json = {{"asked", lengths["asked"]},
                    {"fills", fills},
                    {"fullSeconds", full},
                    {"expectedSeconds", weightedMean(fills, "graphSeconds")},
+                   {"padded", padded},
                    {"whyNoRegrets", whyNoRegrets},
                    {"samePrices", haveSamePrices}}};
 }

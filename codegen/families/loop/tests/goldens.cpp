@@ -69,6 +69,8 @@ std::vector<Golden> goldens() {
       loopGolden("concat", DType::f32, {.vectorWidth = 4, .threads = 64}, false),
       loopGolden("gather", DType::f16, {.vectorWidth = 8, .threads = 128}),
       loopGolden("offsets", DType::f16, {.reduction = sequential, .threads = 64}),
+      loopGolden("lengths", DType::f16,
+                 {.vectorWidth = 4, .reduction = warp, .threads = 64, .threadsPerRow = 8}),
       loopGolden("pack", DType::f16, {.vectorWidth = 8, .threads = 128}),
       loopGolden("unpack", DType::f16, {.vectorWidth = 8, .threads = 128}),
 
