@@ -27,9 +27,9 @@ FusionResult proposeFusions(mlir::Operation *graph, const FuseOptions &options);
 struct Variant {
   std::vector<Rewrite> rewrites;
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  /// Of each op of the graph, in its order, the rewrite that made it, as text; empty for ops that
+  /// Of each op of the graph, in its order, the rewrites that made it together; none for ops that
   /// were there before. No elements: not known.
-  std::vector<std::string> rewriteOfOp = {};
+  std::vector<std::vector<Rewrite>> rewritesOfOp = {};
   std::vector<FusionRecord> stackings =
       {};  ///< every attempt to stack two projections; op numbers of the graph before
   std::vector<FusionRecord> norms = {};  ///< every attempt to decompose a norm, likewise

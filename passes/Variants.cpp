@@ -421,7 +421,8 @@ void rewriteAttention(GraphOp graph, AttentionForm ofOthers, const VariantOption
     if (!rewrite) continue;
     variant.rewrites.push_back(*rewrite);
     if (form != ofOthers)
-      for (const std::string &site : sites) variant.rewrites.push_back(forSite(site));
+      for (const std::string &site : sites)
+        variant.rewrites.push_back({Rewrite::Kind::atSite, site});
     afterRewrite(*rewrite);
   }
 }
@@ -472,7 +473,8 @@ void rewriteNorms(GraphOp graph, std::optional<NormSteps> ofOthers, const Varian
     if (!hasRewritten) continue;
     variant.rewrites.push_back(rewrite);
     if (ofOthers != steps)
-      for (const std::string &site : sites) variant.rewrites.push_back(forSite(site));
+      for (const std::string &site : sites)
+        variant.rewrites.push_back({Rewrite::Kind::atSite, site});
     afterRewrite(rewrite);
   }
 }
@@ -617,27 +619,27 @@ bool isPart(const std::vector<Choice> &stackings, const std::vector<ProjectionGr
   });
 }
 
-/// Which rewrite made each op of a graph. An op is the one from before if kind, names and types of
+/// Which rewrites made each op of a graph. An op is the one from before if kind, names and types of
 /// its results are the same; of several alike the first ones are.
 class OpOrigins {
 public:
-  explicit OpOrigins(GraphOp graph) { update(graph, ""); }
+  explicit OpOrigins(GraphOp graph) { update(graph, {}); }
 
-  void update(GraphOp graph, const std::string &rewrite) {
-    std::map<Key, std::vector<std::string>> next;
+  void update(GraphOp graph, const std::vector<Rewrite> &rewrites) {
+    std::map<Key, std::vector<std::vector<Rewrite>>> next;
     list.clear();
     for (mlir::Operation *op : numberedOps(graph)) {
       const Key key = keyOf(*op);
-      std::vector<std::string> &seen = next[key];
+      std::vector<std::vector<Rewrite>> &seen = next[key];
       const auto before = ofKey.find(key);
       const bool isOld = before != ofKey.end() && seen.size() < before->second.size();
-      seen.push_back(isOld ? before->second[seen.size()] : rewrite);
+      seen.push_back(isOld ? before->second[seen.size()] : rewrites);
       list.push_back(seen.back());
     }
     ofKey = std::move(next);
   }
 
-  const std::vector<std::string> &ofOps() const { return list; }
+  const std::vector<std::vector<Rewrite>> &ofOps() const { return list; }
 
 private:
   /// The types are unique in their context: only whether they are equal matters.
@@ -652,8 +654,8 @@ private:
     return {op.getName().getStringRef().str(), names, types};
   }
 
-  std::map<Key, std::vector<std::string>> ofKey;
-  std::vector<std::string> list;
+  std::map<Key, std::vector<std::vector<Rewrite>>> ofKey;
+  std::vector<std::vector<Rewrite>> list;
 };
 
 Variant rewrite(mlir::ModuleOp module, const std::vector<Choice> &stackings,
@@ -664,12 +666,12 @@ Variant rewrite(mlir::ModuleOp module, const std::vector<Choice> &stackings,
   GraphOp graph = graphOf(*variant.module);
   OpOrigins origins(graph);
   const auto addRewrite = [&](Rewrite one) {
-    origins.update(graph, text(one));
+    origins.update(graph, {one});
     variant.rewrites.push_back(std::move(one));
   };
   if (!recomputed.empty()) {
     recomputeAll(graph, recomputed, variant.rewrites);
-    origins.update(graph, variantName(variant.rewrites));
+    origins.update(graph, variant.rewrites);
   }
   std::vector<FusionRecord> records;
   const std::vector<ProjectionGroup> groups = findProjectionGroups(graph, records);
@@ -681,7 +683,7 @@ Variant rewrite(mlir::ModuleOp module, const std::vector<Choice> &stackings,
       stackProjections(groups[choice->group], choice->first, choice->last, choice->turnsInStack);
       addRewrite({Rewrite::Kind::stack, choice->name});
       if (choice->turnsInStack)
-        variant.rewrites.push_back({Rewrite::Kind::other, "turn-in-" + choice->name});
+        variant.rewrites.push_back({Rewrite::Kind::turnInStack, choice->name});
     }
   for (size_t index = 0; index < gradients.size(); ++index) {
     const std::optional<MemberRange> &inputs = gradients[index].inputs,
@@ -693,14 +695,14 @@ Variant rewrite(mlir::ModuleOp module, const std::vector<Choice> &stackings,
       addRewrite({Rewrite::Kind::stackInputGradients, ofInputs});
     });
     if (weights) addRewrite({Rewrite::Kind::stackWeightGradients, ofWeights});
-    else if (inputs) origins.update(graph, text(variant.rewrites.back()));
+    else if (inputs) origins.update(graph, {variant.rewrites.back()});
   }
-  const auto isBehind = [&](const Rewrite &one) { origins.update(graph, text(one)); };
+  const auto isBehind = [&](const Rewrite &one) { origins.update(graph, {one}); };
   rewriteAttention(graph, attention, options, subVector, variant, isBehind);
   rewriteNorms(graph, norms, options, variant, isBehind);
   maskUnusedTokens(graph);
-  origins.update(graph, "");
-  variant.rewriteOfOp = origins.ofOps();
+  origins.update(graph, {});
+  variant.rewritesOfOp = origins.ofOps();
   return variant;
 }
 

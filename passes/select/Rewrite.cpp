@@ -26,6 +26,8 @@ constexpr std::array texts = {
     RewriteText{Rewrite::Kind::fuseAttention, "fuse-attention", false},
     RewriteText{Rewrite::Kind::decomposeNorms, "decompose-norms", false},
     RewriteText{Rewrite::Kind::deferNorms, "defer-norms", false},
+    RewriteText{Rewrite::Kind::turnInStack, "turn-in-"},
+    RewriteText{Rewrite::Kind::atSite, "for-"},
 };
 
 }  // namespace

@@ -21,6 +21,8 @@ struct Rewrite {
     fuseAttention,     ///< no subject; a backward pass computes scores again
     decomposeNorms,    ///< no subject
     deferNorms,        ///< no subject
+    turnInStack,       ///< a stack's rotary embeddings are one of the whole stack: "q-k-v"
+    atSite,            ///< the rewrite before it has been made here alone: "layer2_probability"
   };
   Kind kind = Kind::other;
   std::string subject{};
@@ -28,16 +30,11 @@ struct Rewrite {
 };
 
 /// "stack-q-k-v", "stack-dX-wq-wk", "recompute-hidden", "decompose-softmax-64",
-/// "recompose-softmax-64", "fuse-attention", "defer-norms".
+/// "recompose-softmax-64", "fuse-attention", "defer-norms", "turn-in-q-k-v",
+/// "for-layer2_probability".
 std::string text(const Rewrite &rewrite);
 /// Of a variant's name in a file. Total: what no kind prints is of Kind::other.
 Rewrite parseRewrite(std::string_view text);
-
-/// Behind a rewrite that one site has and others have not: "for-layer2_probability".
-inline Rewrite forSite(const std::string &site) { return {Rewrite::Kind::other, "for-" + site}; }
-inline bool isOfSite(const Rewrite &rewrite) {
-  return rewrite.kind == Rewrite::Kind::other && rewrite.subject.starts_with("for-");
-}
 
 std::vector<std::string> textsOf(const std::vector<Rewrite> &rewrites);
 /// Texts joined by '+'; "unchanged" for none.

@@ -30,7 +30,7 @@ namespace weft::driver {
 struct ProposedVariant {
   std::vector<Rewrite> rewrites;
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  std::vector<std::string> rewriteOfOp = {};  ///< weft::Variant::rewriteOfOp
+  std::vector<std::vector<Rewrite>> rewritesOfOp = {};  ///< weft::Variant::rewritesOfOp
   FusionResult fusions = {};
   std::vector<FusionRecord> stackings =
       {};  ///< attempts to stack projections; op numbers of the imported graph
@@ -47,6 +47,9 @@ struct ProposedVariant {
       forbidden;             ///< ops of this graph that --fuse and --no-fuse name
   std::string name() const;  ///< rewrites joined by '+'; "unchanged" for none
 };
+
+/// The one graph of a module. Throws Error(badInput) if it has none, Error(unsupported) if several.
+mlir::Operation *graphOf(mlir::ModuleOp module);
 
 /// Says on standard error what a config.json asks of the elements and gets, and which keys did not
 /// influence the graph, and why, one line a reason.

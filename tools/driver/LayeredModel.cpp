@@ -108,7 +108,7 @@ std::vector<Rewrite> rewritesOf(const std::vector<DecidedPart> &parts) {
   std::vector<Rewrite> all;
   for (const DecidedPart &part : parts)
     for (Rewrite rewrite : part.chosen().rewrites) {
-      if (isOfSite(rewrite)) continue;
+      if (rewrite.kind == Rewrite::Kind::atSite) continue;
       rewrite.subject = withoutLayers(rewrite.subject);
       if (std::ranges::count(all, rewrite) == 0) all.push_back(rewrite);
     }
@@ -307,11 +307,14 @@ private:
     GraphOp chosen = *variant.module->getOps<GraphOp>().begin();
     variant.fusions = joinedFusions(result.parts, numberedOps(chosen).size());
     variant.rewrites = rewritesOf(result.parts);
-    variant.rewriteOfOp.resize(numberedOps(chosen).size());
+    variant.rewritesOfOp.resize(numberedOps(chosen).size());
     for (const DecidedPart &part : result.parts)
       for (const DecidedPart::Place &place : part.places)
-        for (size_t op = 0; op < part.chosen().rewriteOfOp.size(); ++op)
-          variant.rewriteOfOp.at(place.ops.at(op)) = placed(part.chosen().rewriteOfOp[op], place);
+        for (size_t op = 0; op < part.chosen().rewritesOfOp.size(); ++op)
+          for (Rewrite rewrite : part.chosen().rewritesOfOp[op]) {
+            rewrite.subject = placed(rewrite.subject, place);
+            variant.rewritesOfOp.at(place.ops.at(op)).push_back(std::move(rewrite));
+          }
     variant.counted = describeGraph(chosen).flow;
     for (const DecidedPart &part : result.parts) {
       for (const FusionRecord &record : part.chosen().stackings)

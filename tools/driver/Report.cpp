@@ -666,7 +666,7 @@ std::string maskNote(const BlockTable &table, const ChosenKernel &chosen) {
 }  // namespace
 
 FusionNotes::FusionNotes(const ProposedVariant &variant)
-    : records(variant.fusions.records), rewriteOfOp(variant.rewriteOfOp) {
+    : records(variant.fusions.records), rewritesOfOp(variant.rewritesOfOp) {
   for (size_t index = 0; index < records.size(); ++index)
     if (!records[index].accepted && !records[index].code.empty())
       for (const int op : records[index].ops) rejectedOf[op].push_back(index);
@@ -675,9 +675,10 @@ FusionNotes::FusionNotes(const ProposedVariant &variant)
 std::vector<std::string> FusionNotes::of(const ChosenKernel &chosen) const {
   std::vector<std::string> notes, rewrites;
   for (const int op : chosen.graphOps)
-    if (size_t(op) < rewriteOfOp.size() && !rewriteOfOp[size_t(op)].empty() &&
-        std::ranges::count(rewrites, rewriteOfOp[size_t(op)]) == 0)
-      rewrites.push_back(rewriteOfOp[size_t(op)]);
+    if (size_t(op) < rewritesOfOp.size() && !rewritesOfOp[size_t(op)].empty()) {
+      const std::string name = variantName(rewritesOfOp[size_t(op)]);
+      if (std::ranges::count(rewrites, name) == 0) rewrites.push_back(name);
+    }
   if (!rewrites.empty()) notes.push_back(fmt::format("made by    {}", fmt::join(rewrites, ", ")));
   if (chosen.graphOps.size() > 1) notes.push_back("fused by   " + chosen.proposedBy);
   std::set<size_t> touching;

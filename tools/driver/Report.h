@@ -34,7 +34,7 @@ public:
 
 private:
   const std::vector<FusionRecord> &records;
-  const std::vector<std::string> &rewriteOfOp;
+  const std::vector<std::vector<Rewrite>> &rewritesOfOp;
   std::map<int, std::vector<size_t>> rejectedOf;  ///< op -> records, ascending
 };
 

@@ -117,8 +117,7 @@ TEST_CASE("queries and keys are turned in the stack, whose values stay, if a GEM
     VariantOptions options;
     options.subVectors = {4};
     const auto isTurned = [](const Variant &variant) {
-      return std::ranges::count(variant.rewrites, Rewrite{Rewrite::Kind::other, "turn-in-q-k-v"}) >
-             0;
+      return std::ranges::count(variant.rewrites, Rewrite{Rewrite::Kind::turnInStack, "q-k-v"}) > 0;
     };
     CHECK(std::ranges::none_of(nonEmpty(proposeVariants(*loaded->module, options)), isTurned));
     options.canTurnBehindGemm = true;
@@ -154,10 +153,11 @@ TEST_CASE("every op that a rewrite makes says which, and no other op does") {
     INFO(variantName(variant.rewrites));
     GraphOp graph = graphOf(*variant.module);
     const std::vector<mlir::Operation *> ops = numberedOps(graph);
-    REQUIRE(variant.rewriteOfOp.size() == ops.size());
+    REQUIRE(variant.rewritesOfOp.size() == ops.size());
     std::set<std::string> made;
     for (size_t op = 0; op < ops.size(); ++op) {
-      const std::string &rewrite = variant.rewriteOfOp[op];
+      const std::vector<Rewrite> &rewrites = variant.rewritesOfOp[op];
+      const std::string rewrite = rewrites.empty() ? "" : variantName(rewrites);
       if (mlir::isa<OnlineSoftmaxContractOp>(ops[op])) CHECK(rewrite == "fuse-attention");
       if (mlir::isa<LocalSoftmaxOp, GlobalScalingOp>(ops[op]))
         CHECK_THAT(rewrite, Catch::Contains("compose-softmax-4"));
@@ -366,11 +366,11 @@ TEST_CASE("gradients of stacked projections are those of separate ones") {
     CHECK(distinct.insert(variant.rewrites).second);
     requireSame(loaded->graph(), graphOf(*variant.module));
     const std::vector<mlir::Operation *> ops = numberedOps(graphOf(*variant.module));
-    REQUIRE(variant.rewriteOfOp.size() == ops.size());
+    REQUIRE(variant.rewritesOfOp.size() == ops.size());
     std::set<std::string> stacked;
     for (size_t op = 0; op < ops.size(); ++op)
-      if (mlir::isa<ContractOp>(ops[op]) && !variant.rewriteOfOp[op].empty())
-        stacked.insert(variant.rewriteOfOp[op]);
+      if (mlir::isa<ContractOp>(ops[op]) && !variant.rewritesOfOp[op].empty())
+        stacked.insert(variantName(variant.rewritesOfOp[op]));
     const std::vector<std::string> rewrites = textsOf(variant.rewrites);
     CHECK(stacked == std::set<std::string>(rewrites.begin(), rewrites.end()));
   }

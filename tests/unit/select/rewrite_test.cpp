@@ -19,6 +19,8 @@ TEST_CASE("a rewrite is read back from the name of its variant") {
       {{Kind::fuseAttention}, "fuse-attention"},
       {{Kind::decomposeNorms}, "decompose-norms"},
       {{Kind::deferNorms}, "defer-norms"},
+      {{Kind::turnInStack, "q-k-v"}, "turn-in-q-k-v"},
+      {{Kind::atSite, "layer2_probability"}, "for-layer2_probability"},
       {{Kind::other, "by-hand"}, "by-hand"},
       {{Kind::other, "recompute-"}, "recompute-"},
       {{Kind::other, "decompose-norms-2"}, "decompose-norms-2"}};

@@ -1,0 +1,370 @@
+// How a compilation imports its model, differentiates and packs it; see Compilation.h.
+#include "tools/driver/Compilation.h"
+
+#include "ir/Weft.h"
+#include "kernel/Error.h"
+#include "kernel/LayerNames.h"
+#include "kernel/Nearest.h"
+#include "passes/Describe.h"
+#include "passes/NameValues.h"
+#include "passes/Rewrites.h"
+#include "passes/algebra/Projection.h"
+#include "passes/configure/Families.h"
+#include "passes/select/KernelSpaces.h"
+#include "tools/driver/Console.h"
+#include "tools/driver/Diagnostics.h"
+#include "tools/driver/ProfileModel.h"
+#include "tools/driver/VariantFile.h"
+
+#include <algorithm>
+
+namespace weft::driver {
+namespace {
+
+std::vector<std::string> parametersOf(GraphOp graph) {
+  std::vector<std::string> names;
+  for (mlir::BlockArgument argument : graph.getBody().getArguments())
+    if (graph.isParameter(argument.getArgNumber())) names.push_back(writtenName(argument));
+  return names;
+}
+
+}  // namespace
+
+void noteConfig(const models::Description &description) {
+  if (!description.dtypeNote.empty()) printNote(description.dtypeNote);
+  const auto note = [](const char *reason, const std::vector<std::string> &keys) {
+    if (!keys.empty()) printNote(fmt::format("{}: {}", reason, fmt::join(keys, ", ")));
+  };
+  note("keys that do not change the mathematics", description.ignoredKeys);
+  if (!description.dropoutNote.empty()) printNote(description.dropoutNote);
+  note("assumed for missing keys, as the model's family does", description.assumed);
+  note("keys left out by --allow-key", description.allowedKeys);
+  for (const std::string &text : description.notes) printNote(text);
+}
+
+DType Compilation::elementType() const {
+  return described.dtype.value_or(modelFlags.elementType().value_or(DType::f16));
+}
+
+void Compilation::import(Phase first, Phase last) {
+  firstPhase = first;
+  importModel(first);
+  checkSites();
+  if (!modelFlags.ragged.empty()) packImported();
+  if (modelFlags.tf32) markTf32();
+  priceTokens();
+  noteBytes(Phase::import);
+  if (!modelFlags.train || first > Phase::differentiate || last < Phase::differentiate) return;
+  differentiateImported();
+  noteBytes(Phase::differentiate);
+}
+
+namespace {
+
+/// A name that only layers have, with their prefix, is that of all layers.
+std::vector<std::string> namesOfLayers(const std::vector<std::string> &names, GraphOp graph,
+                                       int64_t layers) {
+  std::set<std::string> known;
+  for (mlir::Operation *op : numberedOps(graph)) known.insert(writtenName(op->getResult(0)));
+  std::vector<std::string> all;
+  for (const std::string &name : names) {
+    const bool isOfLayers = !known.contains(name) && known.contains(layerPrefix(1) + name);
+    if (!isOfLayers) all.push_back(name);
+    for (int64_t layer = 1; isOfLayers && layer <= layers; ++layer)
+      all.push_back(layerPrefix(layer) + name);
+  }
+  return all;
+}
+
+/// The arguments that tables of biases by distance are, by buckets or as they are; nothing where
+/// one is computed.
+std::optional<std::set<std::string>> argumentsOfTables(GraphOp graph) {
+  std::set<std::string> names;
+  for (RelativeBiasOp bias : graph.getBody().front().getOps<RelativeBiasOp>()) {
+    mlir::Value table = bias.getTable();
+    if (auto expanded = table.getDefiningOp<ExpandBucketsOp>()) table = expanded.getTable();
+    if (!mlir::isa<mlir::BlockArgument>(table)) return std::nullopt;
+    names.insert(writtenName(table));
+  }
+  return names;
+}
+
+/// Of a model whose tables of biases have no gradient: throws Error(unsupported) unless gradients
+/// of something else are asked for by name. An optimizer asks for those of parameters.
+void checkTrained(GraphOp graph, const std::string &model, const ModelFlags &flags) {
+  const std::vector<std::string> &asked = flags.gradientsOf;
+  const std::optional<std::set<std::string>> tables = argumentsOfTables(graph);
+  if (!tables)
+    throw Error::unsupported(
+        "{}: --train: terms of scores by distance have no derivative by their tables, which the "
+        "model computes; nearest is bert-base or transformer-decoder",
+        model);
+  const std::vector<std::string> wanted =
+      asked.empty() && !flags.optimizer.empty() ? parametersOf(graph) : asked;
+  if (!wanted.empty() &&
+      std::ranges::none_of(wanted, [&](const std::string &name) { return tables->contains(name); }))
+    return;
+  std::vector<std::string> others;
+  for (mlir::BlockArgument argument : graph.getBody().getArguments())
+    if (const std::string name = writtenName(argument);
+        mlir::isa<mlir::FloatType>(mlir::getElementTypeOrSelf(argument.getType())) &&
+        !tables->contains(name) &&
+        (flags.optimizer.empty() || graph.isParameter(argument.getArgNumber())))
+      others.push_back(name);
+  throw Error::unsupported(
+      "{}: --train: the gradient of '{}', the biases of scores by distance, is not written; all "
+      "else "
+      "trains beside it as it is: --gradients-of {}",
+      model, fmt::join(*tables, "', '"), fmt::join(others, ","));
+}
+
+}  // namespace
+
+void Compilation::differentiateImported() {
+  CapturedDiagnostics diagnostics(*context);
+  for (const Variant &variant : imported) {
+    auto graph = mlir::cast<GraphOp>(graphOf(*variant.module));
+    if (const auto tables = argumentsOfTables(graph); tables && !tables->empty())
+      checkTrained(graph, described.name, modelFlags);
+    DifferentiateOptions options{
+        .withRespectTo = modelFlags.gradientsOf,
+        .recompute = namesOfLayers(modelFlags.recomputedNames(), graph, described.layers),
+        .scalesLoss = !modelFlags.optimizer.empty()};
+    if (!modelFlags.optimizer.empty() && options.withRespectTo.empty())
+      options.withRespectTo = parametersOf(graph);
+    origins.clear();
+    if (mlir::failed(differentiate(graph, options, &origins)))
+      throw diagnostics.error(ErrorKind::badInput, "the graph could not be differentiated");
+    if (!modelFlags.optimizer.empty() && mlir::failed(appendAdamW(graph, {})))
+      throw diagnostics.error(ErrorKind::badInput, "the optimizer could not be appended");
+  }
+}
+
+namespace {
+
+/// Throws Error(badInput) for a pin of a site that is not among these names.
+template <typename Choice>
+void checkNamed(const char *flag, const char *what, const std::vector<SitePin<Choice>> &pins,
+                const std::set<std::string> &names) {
+  for (const SitePin<Choice> &pin : pins) {
+    if (std::ranges::any_of(names, [&](const std::string &name) {
+          return name == pin.site || withoutLayers(name) == pin.site;
+        }))
+      continue;
+    const std::vector<std::string> known(names.begin(), names.end());
+    throw Error::badInput("{} {}={}: the graph has no {} '{}'{}", flag, pin.site, spelled(pin.kind),
+                          what, pin.site, nearestAndKnown(pin.site, known));
+  }
+}
+
+}  // namespace
+
+void Compilation::checkSites() const {
+  if (!choices.namesSites() || firstPhase >= Phase::fuse) return;
+  std::set<std::string> softmaxes, norms, projections;
+  for (const Variant &variant : imported) {
+    auto graph = mlir::cast<GraphOp>(graphOf(*variant.module));
+    for (mlir::Operation *op : numberedOps(graph)) {
+      const std::string name = writtenName(op->getResult(0));
+      if (mlir::isa<SoftmaxOp>(op)) softmaxes.insert(name);
+      if (isNorm(op)) norms.insert(name);
+      if (auto contraction = mlir::dyn_cast<ContractOp>(op);
+          contraction && weightOperandOf(contraction))
+        projections.insert(name);
+    }
+  }
+  checkNamed("--attention", "softmax", choices.attention.sites(), softmaxes);
+  checkNamed("--norms", "norm", choices.norms.sites(), norms);
+  checkNamed("--stacking", "projection", choices.stacking.sites(), projections);
+}
+
+void Compilation::packImported() {
+  if (firstPhase > Phase::import)
+    throw Error::badInput("--ragged: packs the imported graph; it takes no --start-from {}",
+                          nameOf(firstPhase));
+  for (const Variant &variant : imported) {
+    const std::string reason =
+        packSequences(mlir::cast<GraphOp>(graphOf(*variant.module)), modelFlags.ragged);
+    if (!reason.empty())
+      throw Error::unsupported("{}: --ragged {}: {}", described.name, modelFlags.ragged, reason);
+  }
+}
+
+void Compilation::priceTokens() {
+  OffsetsOp offsets;
+  AppendOp append;
+  graphOf(*imported.front().module)->walk([&](OffsetsOp op) { offsets = op; });
+  graphOf(*imported.front().module)->walk([&](AppendOp op) { append = op; });
+  if (!offsets && !append) {
+    if (!choices.lengths.empty())
+      throw Error::badInput(
+          "--lengths {}: no argument of the graph counts tokens; --ragged AXIS packs them, --cache "
+          "N reads those before from caches",
+          choices.lengths);
+    if (!choices.fill) return;
+    fill = choices.fill;  // of an attention that reads a cache, without what appends to it
+  } else if (offsets) {
+    fill = choices.expectedFill(int64_t(offsets.getBound()),
+                                extents(offsets.getLengths().getType())[0]);
+    tokens = int64_t(offsets.getBound()) * extents(offsets.getLengths().getType())[0];
+  } else {
+    const size_t positions = size_t(append.getAxis());
+    const int64_t pages = append.getTable() ? extents(append.getTable().getType())[1] : 1;
+    fill = choices.expectedFill(extents(append.getCache().getType())[positions] * pages -
+                                    extents(append.getTokens().getType())[positions],
+                                elementsOf(append.getStarts().getType()));
+  }
+  unfilled = std::move(prices);
+  prices = filledCostModel(*unfilled, *fill);
+  spaces = std::make_shared<select::SharedSpaces>(*prices);
+  if (!fill->isFull()) pricesKey = keyOfPrices(targetFlags, *prices);
+}
+
+void Compilation::markTf32() {
+  size_t marked = 0;
+  std::string other;  // element type of a contraction that is not marked
+  for (const Variant &variant : imported)
+    graphOf(*variant.module)->walk([&](ContractOp op) {
+      const DType a = *toDType(op.getA().getType()), b = *toDType(op.getB().getType());
+      if (a != DType::f32 || b != DType::f32) {
+        other = nameOf(a == DType::f32 ? b : a);
+        return;
+      }
+      op.setPrecision(nameOf(DType::tf32));
+      ++marked;
+    });
+  const auto markFold = [&](auto op) {
+    if (*toDType(op.getV().getType()) != DType::f32) return;
+    op.setPrecision(nameOf(DType::tf32));
+    ++marked;
+  };
+  for (const Variant &variant : imported) {
+    graphOf(*variant.module)->walk([&](SubvectorContractOp op) { markFold(op); });
+    graphOf(*variant.module)->walk([&](OnlineSoftmaxContractOp op) { markFold(op); });
+  }
+  if (marked == 0 && other.empty())
+    throw Error::badInput("--tf32: '{}' has no contraction", modelFlags.model);
+  if (marked == 0)
+    throw Error::badInput(
+        "--tf32: is a precision of f32 GEMMs, and contractions of '{}' have operands of {}",
+        modelFlags.model, other);
+}
+
+void Compilation::importModel(Phase first) {
+  if (modelFlags.model.ends_with(".mlir")) {
+    importVariants(first);
+    return;
+  }
+  std::error_code none;
+  if (const std::filesystem::file_status status = std::filesystem::status(modelFlags.model, none);
+      std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) &&
+      !std::filesystem::is_directory(status))
+    throw Error::badInput(
+        "{}: it is no regular file (a pipe, a device or a socket): write what it gives to a file",
+        modelFlags.model);
+  const models::Request request{
+      .model = modelFlags.model,
+      .dims = modelFlags.dimensions(),
+      .dtype = modelFlags.elementType(),
+      .part = modelFlags.part,
+      .layers = modelFlags.layerCount(),
+      .allLayers = modelFlags.takesAllLayers(),
+      .allowedKeys = {modelFlags.allowedKeys.begin(), modelFlags.allowedKeys.end()},
+      .dropout = modelFlags.dropoutProbability(),
+      .mask = modelFlags.scoreMask(),
+      .score = modelFlags.scoreForm(),
+      .training = modelFlags.train,
+      .cache = modelFlags.cachedPositions(),
+      .page = modelFlags.pagePositions(),
+      .residual = modelFlags.residualType(),
+      .ragged = !modelFlags.ragged.empty()};
+  CapturedDiagnostics diagnostics(*context);
+  models::Model model = models::build(request, *context);
+  if (!model.module) throw diagnostics.error(ErrorKind::badInput, "the model could not be built");
+  graphOf(*model.module);
+  described = std::move(model.description);
+  modelFlags.check(described.dtype);
+  if (modelFlags.train && !described.isTrained)
+    checkTrained(mlir::cast<GraphOp>(graphOf(*model.module)), described.name, modelFlags);
+  imported.push_back({.rewrites = {}, .module = std::move(model.module)});
+}
+
+void Compilation::importTexts(const std::vector<VariantText> &texts, Phase first) {
+  firstPhase = first;
+  for (const VariantText &variant : texts) importText(variant);
+  if (imported.empty()) throw Error::badInput("{}: holds no graph", modelFlags.model);
+  priceTokens();
+  noteBytes(Phase::import);
+}
+
+std::vector<VariantText> Compilation::importedTexts() const {
+  std::vector<VariantText> texts;
+  for (const Variant &variant : imported)
+    texts.push_back(
+        {.rewrites = variant.rewrites, .text = print(mlir::ModuleOp(variant.module.get()))});
+  return texts;
+}
+
+namespace {
+
+/// Erases ops that no result of the graph depends on, which kernels would compute for nobody;
+/// returns what they are called.
+std::vector<std::string> eraseUnread(mlir::Operation *graph) {
+  std::vector<std::string> names;
+  mlir::Block &body = graph->getRegion(0).front();
+  for (mlir::Operation &op : llvm::make_early_inc_range(llvm::reverse(body))) {
+    if (op.getNumResults() == 0 || !op.use_empty()) continue;
+    const std::string name = writtenName(op.getResult(0));
+    names.push_back(name.empty() ? op.getName().stripDialect().str() : name);
+    op.erase();
+  }
+  std::ranges::reverse(names);
+  return names;
+}
+
+}  // namespace
+
+void Compilation::importText(const VariantText &variant) {
+  models::Model model =
+      models::build({.model = modelFlags.model,
+                     .dims = modelFlags.dimensions(),
+                     .dtype = modelFlags.elementType(),
+                     .text = variant.text,
+                     .part = modelFlags.part,
+                     .layers = modelFlags.layerCount(),
+                     .allLayers = modelFlags.takesAllLayers(),
+                     .allowedKeys = {modelFlags.allowedKeys.begin(), modelFlags.allowedKeys.end()},
+                     .dropout = modelFlags.dropoutProbability(),
+                     .mask = modelFlags.scoreMask(),
+                     .score = modelFlags.scoreForm()},
+                    *context);
+  mlir::Operation *graph = graphOf(*model.module);
+  if (firstPhase == Phase::import) {
+    if (const std::vector<std::string> unread = eraseUnread(graph); !unread.empty())
+      printNote(
+          fmt::format("not computed, since no result depends on it: {}", fmt::join(unread, ", ")));
+    nameValues(graph);
+  }
+  if (imported.empty()) described = std::move(model.description);
+  imported.push_back({.rewrites = variant.rewrites, .module = std::move(model.module)});
+}
+
+void Compilation::importVariants(Phase first) {
+  const std::vector<VariantText> texts = splitVariants(readFile(modelFlags.model));
+  std::vector<std::string> names;
+  for (const VariantText &variant : texts) names.push_back(variantName(variant.rewrites));
+  const bool several = texts.size() > 1, chosen = several && !choices.variant.empty();
+  if (chosen && std::find(names.begin(), names.end(), choices.variant) == names.end())
+    throw Error::badInput("{}: no variant '{}'{}", modelFlags.model, choices.variant,
+                          nearestAndKnown(choices.variant, names));
+  if (several && !chosen && first < Phase::attention)
+    throw Error::badInput(
+        "{}: holds {} variants ({}); name one with --variant, or go on with all by --start-from "
+        "attention or fuse",
+        modelFlags.model, texts.size(), fmt::join(names, ", "));
+  for (size_t index = 0; index < texts.size(); ++index)
+    if (!chosen || names[index] == choices.variant) importText(texts[index]);
+  isVariantChosen = chosen;
+}
+
+}  // namespace weft::driver
