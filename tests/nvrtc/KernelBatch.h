@@ -1,5 +1,5 @@
 // What builds samples of configurations with NVRTC and checks each: no spills, no warnings, for the
-// targets that it is asked for. Every kernel is emitted; a quarter of them is compiled, or all with
+// targets that it is asked for. Every kernel is emitted; an eighth of them is compiled, or all with
 // WEFT_KERNELS=all in the environment.
 #pragma once
 
@@ -64,7 +64,7 @@ inline std::vector<Configuration> sample(const Kernel &kernel, const Device &dev
   return chosen;
 }
 
-/// Indices of the requests that are compiled, in order: of each architecture a quarter and at least
+/// Indices of the requests that are compiled, in order: of each architecture an eighth and at least
 /// eight. They follow from texts and device headers: a change of a header draws anew, and tests
 /// that ask for the same kernels draw the same ones. All where the environment has
 /// WEFT_KERNELS=all.
@@ -85,7 +85,7 @@ inline std::vector<size_t> drawn(const std::vector<runtime::BuildRequest> &reque
   for (auto &[architecture, draws] : ofArchitecture) {
     std::ranges::sort(draws);
     const size_t taken =
-        asked ? draws.size() : std::min(draws.size(), std::max<size_t>(8, draws.size() / 4));
+        asked ? draws.size() : std::min(draws.size(), std::max<size_t>(8, draws.size() / 8));
     for (size_t i = 0; i < taken; ++i) result.push_back(draws[i].second);
   }
   std::ranges::sort(result);

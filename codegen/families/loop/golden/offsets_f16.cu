@@ -6,6 +6,7 @@
 //   writes     y[n] i32    36 B
 //   flop       9.00 flop
 //   config     one element a thread along n, one thread a row, 64 threads a block    launch <<<1, 64>>>
+#include "weft/argument_status.cuh"
 #include "weft/reduce.cuh"
 #include "weft/types.cuh"
 #include "weft/vector.cuh"
@@ -19,7 +20,7 @@ constexpr int bound = 512;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(threads)
-offsets_i32_9(const int *__restrict__ lengths, int *__restrict__ y) {
+offsets_i32_9(const int *__restrict__ lengths, int *__restrict__ y, weft::ArgumentStatus *__restrict__ status) {
   static_assert(b == 8 && n == 9, "plan.json: these extents");
   static_assert((9 + threads - 1) / threads == 1, "plan.json: 1 blocks");
   static_assert(threads == 64, "plan.json: 64 threads a block");
@@ -32,7 +33,7 @@ offsets_i32_9(const int *__restrict__ lengths, int *__restrict__ y) {
   for (int v = 0; v < steps; ++v) {
     const int at_b = v;
     const auto lengths_e = weft::loadOne(lengths + at_b);
-    const float length = at_b < row && lengths_e > 0 ? static_cast<float>(lengths_e < bound ? lengths_e : bound) : 0.0f;
+    const float length = at_b < row ? static_cast<float>(weft::checkedLength(lengths_e, bound, at_b, status)) : 0.0f;
     tokens_before += length;
   }
 
