@@ -1,5 +1,5 @@
-// Which combinations of what the variants have in parts of the graph are worth a graph of their
-// own: those that a joint search prefers to every variant. No MLIR.
+// Which combinations of what the variants have in parts of the graph become variants: those that a
+// joint search prefers to every variant. No MLIR.
 //
 // Invariant: with pins there is also the best without them, so that the price of a pin is against
 // the best of all plans.

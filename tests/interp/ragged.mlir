@@ -17,8 +17,8 @@ weft.graph @ragged() {
 
   %bits = weft.constant dense<[[1, 1, 0], [0, 0, 0], [1, 1, 1], [0, 1, 0]]> : tensor<4x3xi1, #weft.axes<b, j>>
   %counted = weft.lengths %bits : tensor<4x3xi1, #weft.axes<b, j>> -> !lengths
-  %ones = weft.constant dense<[2, 0, 3, 1]> : !lengths
-  weft.expect_close %counted, %ones : !lengths
+  %tokens_of_rows = weft.constant dense<[2, 0, 3, 1]> : !lengths
+  weft.expect_close %counted, %tokens_of_rows : !lengths
 
   %x = weft.constant dense<[[[0.0, 1.0, 2.0], [10.0, 11.0, 12.0]],
                             [[20.0, 21.0, 22.0], [30.0, 31.0, 32.0]],

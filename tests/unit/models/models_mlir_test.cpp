@@ -325,11 +325,11 @@ TEST_CASE("masks that contradict a model's are rejected") {
   CHECK(errorOf({.model = "bigbird-large", .mask = {.blocks = "butterfly(block=64)"}}) ==
         "badInput: bigbird-large: --mask butterfly(block=64): bigbird-large has the block mask "
         "bigbird(block=64,window=3,global=2,random=3,seed=0,heads=each) already, and one is taken; "
-        "nearest is one of causal, window=N, padding and document");
+        "nearest is one of causal, window=N, padding, attention-mask and document");
   CHECK(errorOf({.model = "longformer-large", .mask = {.causal = true, .padding = true}}) ==
         "badInput: longformer-large: --mask causal,padding: the first a positions of "
-        "longformer-large see all keys and are seen by all; nearest is padding, or the preset "
-        "'attention', which takes every mask");
+        "longformer-large see all keys and are seen by all; nearest is padding or attention-mask, "
+        "or the preset 'attention', which takes every mask");
   CHECK(errorOf({.model = "longformer-large", .mask = {.padding = true}}) == "no error");
   CHECK(errorOf({.model = "graph.mlir", .mask = {.causal = true}}) ==
         "badInput: graph.mlir: --mask causal cannot be set, a .mlir file holds its own mask ops; "
