@@ -113,7 +113,8 @@ struct Program {
   /// kernel writes is then constant to the compiler, which reads it (LDG.CONSTANT) before the text
   /// waits for the kernel that writes it.
   bool hasRestrict = true;
-  std::string mapping{};  ///< for people: how work is spread
+  bool skipsMaskedTiles = false;  ///< of a result that no element of a block mask has
+  std::string mapping{};          ///< for people: how work is spread
 };
 
 /// Adds the tables of the kernel's block masks, which expressions name (kernel/BlockMask.h), as

@@ -26,6 +26,7 @@
 // those of unpack) and every gradient is linear in what it comes from. So these rows must be
 // finite: an op that divides by a token's value keeps the graph from being packed.
 #include "ir/Einsum.h"
+#include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
 #include "passes/Describe.h"
 #include "passes/Rewrites.h"
@@ -44,6 +45,8 @@ namespace weft {
 namespace {
 
 constexpr int64_t mostTokens = int64_t(1) << 24;  // offsets_c2 of SPEC.md
+
+bool isPadding(MaskOp mask) { return maskKindNamed(mask.getKind()) == MaskShape::Kind::padding; }
 
 /// Dimensions of a tensor.
 struct TokenPair {
@@ -112,7 +115,7 @@ private:
   std::string findLengths() {
     if (!body.getOps<KernelOp>().empty()) return "the graph has kernels already";
     for (MaskOp mask : body.getOps<MaskOp>()) {
-      if (mask.getKind() != "padding") continue;
+      if (!isPadding(mask)) continue;
       const TokenPair pair{static_cast<int>(mask.getAlong()->front()),
                            static_cast<int>(mask.getKey())};
       const int64_t own = extents(mask.getX().getType())[size_t(pair.positions)];
@@ -298,7 +301,7 @@ private:
     if (llvm::any_of(chosen, [](mlir::Operation *op) { return mlir::isa<RotaryOp>(op); }))
       starts = startsOfTokens(builder);
     for (mlir::Operation *op : ops)
-      if (auto mask = mlir::dyn_cast<MaskOp>(op); mask && mask.getKind() == "padding")
+      if (auto mask = mlir::dyn_cast<MaskOp>(op); mask && isPadding(mask))
         maskQueries(builder, mask);
     for (mlir::Operation *op : ops) {
       builder.setInsertionPoint(op);

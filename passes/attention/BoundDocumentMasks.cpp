@@ -5,6 +5,7 @@
 //
 // Invariant: no element changes, since a mask does not read its bounds. Masks of an attention that
 // is not folded stay as they are: their kernels would load bounds for nothing.
+#include "kernel/CoordinateExpressions.h"
 #include "passes/Describe.h"
 #include "passes/SavedTensors.h"
 
@@ -17,7 +18,7 @@ namespace {
 
 bool isDocument(mlir::Operation *op) {
   auto mask = mlir::dyn_cast<MaskOp>(op);
-  return mask && mask.getKind() == "document";
+  return mask && maskKindNamed(mask.getKind()) == MaskShape::Kind::document;
 }
 
 /// Whether a fold, or what computes its probabilities again, reads the value as scores, behind

@@ -112,7 +112,11 @@ std::vector<FillLevel> curveOf(const ExpectedFill &fill) {
   if (!fill.isFull()) levels.push_back({.tokens = fill.tokens, .pairs = fill.pairs, .weight = 1});
   for (int level = 1; level <= fillLevels; ++level) {
     const double share = double(level) / fillLevels;
-    levels.push_back({.tokens = share, .pairs = share * share, .weight = 0});
+    const FillLevel equal{.tokens = share, .pairs = share * share, .weight = 0};
+    const auto isKnown = [&](const FillLevel &one) {
+      return std::abs(one.tokens - equal.tokens) < 1e-9 && std::abs(one.pairs - equal.pairs) < 1e-9;
+    };
+    if (std::ranges::none_of(levels, isKnown)) levels.push_back(equal);
   }
   std::ranges::sort(levels, {}, &FillLevel::tokens);
   return levels;

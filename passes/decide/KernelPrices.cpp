@@ -55,4 +55,13 @@ GraphPrediction graphOf(const Plan &plan) {
   return predictGraph(plan, inOrder);
 }
 
+double graphSecondsBy(const CostModel &prices, const PlannedKernels &planned) {
+  Plan plan = planned.plan;
+  for (size_t index = 0; index < plan.kernels.size(); ++index) {
+    ChosenKernel chosen = planned.kernels[index];
+    priceAgain(plan.kernels[index], chosen, prices);
+  }
+  return graphOf(plan).seconds();
+}
+
 }  // namespace weft::decision

@@ -20,5 +20,7 @@ std::vector<PricedConfiguration> pricedInItsLayouts(const ChosenKernel &chosen,
                                                     const CostModel &prices);
 /// The plan as one graph on its device, kernels in their order.
 GraphPrediction graphOf(const Plan &plan);
+/// What the plan's kernels take as one graph by these prices.
+double graphSecondsBy(const CostModel &prices, const PlannedKernels &planned);
 
 }  // namespace weft::decision

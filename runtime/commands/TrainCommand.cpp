@@ -19,6 +19,7 @@
 #include "runtime/train/TrainingState.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <csignal>
@@ -134,6 +135,28 @@ TextBatches batchesOf(const TrainRequest &request, const Plan &plan, uint64_t se
           tokens.range[1] + 1, seed};
 }
 
+/// What training gives each step beside the tensors that it carries: the batch, and scalars.
+constexpr std::array<std::string_view, 8> written = {
+    "tokens", "labels", "weights", "d_loss", inverseLossScaleName, "keep", "step_size", "epsilon"};
+
+/// carriedTensors(). Throws Error(badInput) where a step reads an argument that neither is among
+/// them nor is given by training: it would be whatever lies there.
+std::vector<CarriedTensor> allCarried(const Plan &plan) {
+  std::vector<CarriedTensor> carried = carriedTensors(plan);
+  for (size_t index = 0; index < plan.tensors.size(); ++index) {
+    const PlanTensor &tensor = plan.tensors[index];
+    if (tensor.role == TensorRole::argument && std::ranges::count(written, tensor.logical) == 0 &&
+        std::ranges::count(carried, int(index), &CarriedTensor::argument) == 0)
+      throw Error::badInput(
+          "the plan of {} reads '{}', which weft run --steps has no values of; {}", plan.model,
+          tensor.logical,
+          tensor.dtype == DType::i32 || tensor.dtype == DType::i1
+              ? "compile it without its mask, batches of text are full"
+              : "only weft_launch() of the C API can give it");
+  }
+  return carried;
+}
+
 /// The state that --state names if it is there, else the initial one.
 TrainingState startOf(const TrainRequest &request, const Plan &plan) {
   if (request.state.empty() || !std::filesystem::exists(request.state))
@@ -152,7 +175,7 @@ public:
       : request(request),
         state(startOf(request, artifact.plan)),
         batches(batchesOf(request, artifact.plan, state.seed)),
-        carried(carriedTensors(artifact.plan)),
+        carried(allCarried(artifact.plan)),
         loss(tensorNamed(artifact.plan, "loss", TensorRole::result)),
         gradientCheck(gradientCheckOf(artifact.plan)),
         lossScale(lossScaleOf(request, artifact.plan, state)),

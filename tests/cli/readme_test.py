@@ -29,6 +29,7 @@ VARIES = [
 OF_NVRTC = re.compile(
     r'(?:note: |! )?cubins\b|  built +\d+ registers\b|wrote \S+(?: \(cubins: .*)?$')
 MOST_LINES = 150  # of the README
+MOST_ARCHITECTURE_LINES = 200
 MOST_COLUMNS = 80  # of the commands and outputs that it shows
 NEEDS_GPU = re.compile(r'\bweft(?:-run)? (?:.*--measure|run|time|verify|profile)\b|\bweft-run\b')
 
@@ -122,6 +123,8 @@ class Pages(CommandTest):
 
     def test_the_readme_is_short_and_narrow(self):
         self.assertLessEqual(len(README.read_text().splitlines()), MOST_LINES)
+        architecture = ROOT / 'ARCHITECTURE.md'
+        self.assertLessEqual(len(architecture.read_text().splitlines()), MOST_ARCHITECTURE_LINES)
         for command, shown in self.some(walk(README.read_text())):
             for line in [command, *shown]:
                 self.assertLessEqual(len(line), MOST_COLUMNS, line)

@@ -159,6 +159,14 @@ class Train(CommandTest):
         self.assertEqual({tensor['logical'] for tensor in arguments if tensor.get('positive')},
                          {'epsilon'} | {name for name in names if name.endswith('_square')})
 
+    def test_a_step_whose_arguments_nobody_gives(self):
+        self.weft('compile', 'masked-token', '--dtype', 'f32', '--train', '--optimizer', 'adamw',
+                  '--dropout', '0', '--dim', 'b=2', '--dim', 'j=16', '--dim',
+                  'h=2', '--dim', 'i=16', '--dim', 'u=16', '--dim', 'v=128', '--mask', 'padding',
+                  '--stop-after', 'emit', '-o', 'masked')
+        self.fails(2, 'run', 'masked', '--steps', '1',
+                   says=["reads 'lengths', which weft run --steps has no values of"])
+
     def test_optimizers_that_are_rejected(self):
         for arguments, code, message in [
             (['masked-token', '--dtype', 'f32', '--optimizer',

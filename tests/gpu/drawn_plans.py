@@ -21,7 +21,8 @@ TOKENS = 4096
 LENGTH = 2048
 SHORT = 16  # one of eight lengths is below
 SHORTEST_SPARSE = 256
-MASKS = ('causal', 'window=', 'padding', 'document', 'block', 'causal,document', 'causal,padding')
+MASKS = ('causal', 'window=', 'padding', 'document', 'block', 'causal,document', 'causal,padding',
+         'attention-mask')
 SCORES = ('softcap=20', 'alibi', 'relative=16', 'softcap=30,alibi')
 BLOCKS = ('bigbird(block=64,window=3,global=2,random=3,seed=0)', 'longformer(block=64,window=2)',
           'bigbird(block=32,window=3,global=1,random=2,seed=1)')

@@ -336,7 +336,10 @@ void Compilation::importText(const VariantText &variant) {
                      .allowedKeys = {modelFlags.allowedKeys.begin(), modelFlags.allowedKeys.end()},
                      .dropout = modelFlags.dropoutProbability(),
                      .mask = modelFlags.scoreMask(),
-                     .score = modelFlags.scoreForm()},
+                     .score = modelFlags.scoreForm(),
+                     .cache = modelFlags.cachedPositions(),
+                     .page = modelFlags.pagePositions(),
+                     .residual = modelFlags.residualType()},
                     *context);
   mlir::Operation *graph = graphOf(*model.module);
   if (firstPhase == Phase::import) {

@@ -23,15 +23,6 @@ ExpectedFill fillFrom(const json &object) {
   return fill;
 }
 
-double graphSecondsBy(const CostModel &prices, const PlannedKernels &planned) {
-  Plan plan = planned.plan;
-  for (size_t index = 0; index < plan.kernels.size(); ++index) {
-    ChosenKernel chosen = planned.kernels[index];
-    decision::priceAgain(plan.kernels[index], chosen, prices);
-  }
-  return decision::graphOf(plan).seconds();
-}
-
 json fillsJson(const CostModel &unfilled, const ExpectedFill &fill, const PlannedKernels &planned) {
   json fills = json::array();
   for (const FillLevel &level : curveOf(fill)) {
@@ -39,7 +30,7 @@ json fillsJson(const CostModel &unfilled, const ExpectedFill &fill, const Planne
     fills.push_back({{"tokens", level.tokens},
                      {"pairs", level.pairs},
                      {"weight", level.weight},
-                     {"graphSeconds", graphSecondsBy(*prices, planned)}});
+                     {"graphSeconds", decision::graphSecondsBy(*prices, planned)}});
   }
   return fills;
 }

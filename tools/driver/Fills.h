@@ -13,8 +13,6 @@ nlohmann::json fillJson(const ExpectedFill &fill);
 /// Of an object with these members among others; full where they are missing.
 ExpectedFill fillFrom(const nlohmann::json &object);
 
-/// What the plan's kernels take as one graph by these prices.
-double graphSecondsBy(const CostModel &prices, const PlannedKernels &planned);
 /// By level of curveOf(): tokens, pairs, weight and graphSeconds. `unfilled`: prices at full length
 /// of any graph.
 nlohmann::json fillsJson(const CostModel &unfilled, const ExpectedFill &fill,

@@ -208,7 +208,7 @@ std::string paddedLine(const Plan &plan, const json &report, size_t columns) {
   const double seconds = padded.value("graphSeconds", 0.0), own = secondsAsGraph(plan);
   if (seconds == 0 || seconds >= own) return "";
   return labelled("padded",
-                  fmt::format("{} at these lengths, packed {}: faster without --ragged",
+                  fmt::format("{} for packed {}: faster with --mask padding, not --ragged",
                               formatSeconds(seconds), formatSeconds(own)),
                   columns);
 }

@@ -422,8 +422,8 @@ std::vector<size_t> regionsOf(const Plan &plan, size_t inGraph, const std::strin
     if (kernel.chunk && kernel.chunk->region >= 0 && size_t(kernel.chunk->region) < inGraph)
       named.insert(size_t(kernel.chunk->region));
     else if (kernel.chunk)
-      throw Error::badInput("{}: kernel '{}' is chunk of kernel {}, and graph.mlir holds {}", where,
-                            kernel.name, kernel.chunk->region, inGraph);
+      throw Error::badInput("{}: kernel '{}' is a chunk of kernel {}, and graph.mlir holds {}",
+                            where, kernel.name, kernel.chunk->region, inGraph);
   std::vector<size_t> regions;
   size_t next = 0;
   for (const PlanKernel &kernel : plan.kernels) {

@@ -513,7 +513,7 @@ json lengthsReport(const Compilation &compilation, const PlannedKernels &planned
   json report = fillJson(fill);
   report["asked"] = compilation.choiceFlags().lengths;
   report["fullSeconds"] = decision::secondsBy(*full, planned.kernels);
-  report["fullGraphSeconds"] = graphSecondsBy(*full, planned);
+  report["fullGraphSeconds"] = decision::graphSecondsBy(*full, planned);
   report["fills"] = fillsJson(compilation.unfilledPrices(), fill, planned);
   return report;
 }
@@ -629,11 +629,7 @@ double productsLeftOut(const BlockTable &table, const ChosenKernel &chosen) {
       region && gemm ? maskedTiles(kernel, *region, gemm->isSwapped) : std::nullopt;
   const Family &family = chosen.configuration.knobs.family();
   if (!masked || !family.lower || !family.blockTile) return 0;
-  const codegen::Program program = family.lower(kernel, chosen.configuration);
-  if (std::ranges::none_of(program.headers, [](const std::string &header) {
-        return header.ends_with("_masked_tiles.cuh");
-      }))
-    return 0;
+  if (!family.lower(kernel, chosen.configuration).skipsMaskedTiles) return 0;
   const BlockTile tile = family.blockTile(chosen.configuration.knobs);
   return 1 - masked->seenShare(tile.rows, tile.columns);
 }

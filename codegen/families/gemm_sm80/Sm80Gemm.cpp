@@ -210,6 +210,7 @@ private:
   std::string tilesArgument() {
     if (const auto masked = maskedTiles(kernel, region, gemm.isSwapped)) {
       addHeaders({"weft/sm80_masked_tiles.cuh"});
+      program.skipsMaskedTiles = true;
       return masked->argument("weft::sm80", fmt::format("{0}.m, {0}.n, ", tile));
     }
     return tokensArgument(kernel, tokenSide(kernel, region, gemm.isSwapped), "weft::sm80", tokens);

@@ -491,6 +491,7 @@ private:
         knobs.splitK > 1 ? TokenSide::none : tokenSide(kernel, region, gemm.isSwapped);
     if (const auto masked = sm90MaskedTiles(kernel, region, gemm, knobs)) {
       program.headers.push_back("weft/sm90_masked_tiles.cuh");
+      program.skipsMaskedTiles = true;
       std::ranges::sort(program.headers);
       arguments.push_back({"tokens", masked->argument("weft::sm90", "")});
     } else if (side == TokenSide::columns && areUnusedUnread(kernel) && !tokens.empty()) {

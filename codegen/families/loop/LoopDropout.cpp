@@ -12,9 +12,7 @@ bool GraphBuilder::lanesHoldPairs(const Index &column) const {
   if (space.width != 8 || column.multipleOf % 8 != 0 || column.irregular ||
       !graph.extraStepGuard.empty())
     return false;
-  if (!column.text.str().starts_with(home.at.at(space.knobs.vectorAxis).text.str()) ||
-      space.isPartial())
-    return false;
+  if (space.isPartial()) return false;
   if (column.text != home.at.at(space.knobs.vectorAxis).text) return false;
   if (space.vectorIsReduced())
     return space.reduced.size() == 1 && space.threadsPerRow % 2 == 0 &&

@@ -184,7 +184,7 @@ std::string rejectionOf(const std::function<void()> &action) {
 
 }  // namespace
 
-TEST_CASE("scores in chunks take chunk of the memory") {
+TEST_CASE("scores in chunks take a part of the memory") {
   const auto prices = analyticCostModel(findDevice("h200"));
   Attention whole(*prices);
   const int64_t scores = whole.planned.plan.tensors[3].bytes;
@@ -576,7 +576,7 @@ TEST_CASE("chunks of a dropout are one text, and their places arguments") {
   CHECK(codegen::numberOf(*place, second) == 6);  // 3 heads of 2 batches come before
 }
 
-TEST_CASE("a chunk takes the fastest of its rows, and without any the whole's knobs") {
+TEST_CASE("a chunk takes the fastest of its measurements, and without any the whole's knobs") {
   const auto analytic = analyticCostModel(findDevice("h200"));
   Attention whole(*analytic);
   runInChunks(whole.planned, whole.viewOf, {.count = 2, .prices = analytic.get()});

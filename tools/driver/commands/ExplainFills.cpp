@@ -28,7 +28,7 @@ Expected<double> chosenForAlone(const Request &request, const FillLevel &level) 
   const Expected<decision::Decision> decided =
       decision::decidePlan(compilation.problem(proposed), compilation.options(proposed));
   if (!decided) return Unexpected(decided.error());
-  return graphSecondsBy(compilation.costModel(), decided->planned);
+  return decision::graphSecondsBy(compilation.costModel(), decided->planned);
 }
 
 double weightedMean(const json &fills, const char *member) {
@@ -102,9 +102,9 @@ std::string paddedLine(const json &padded, double packed) {
   if (!padded.contains("graphSeconds"))
     return fmt::format("padded: no plan: {}\n", padded.value("why", ""));
   const double seconds = padded["graphSeconds"];
-  return fmt::format("padded: {} at these lengths, packed {}: {}\n", formatSeconds(seconds),
-                     formatSeconds(packed),
-                     seconds < packed ? "faster without --ragged" : "packing pays");
+  return fmt::format(
+      "padded: {} at these lengths, packed {}: {}\n", formatSeconds(seconds), formatSeconds(packed),
+      seconds < packed ? "faster with --mask padding, not --ragged" : "packing pays");
 }
 
 }  // namespace

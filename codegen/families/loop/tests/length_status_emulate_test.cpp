@@ -136,4 +136,14 @@ TEST_CASE("lengths of a mask report the first row that has a 1 behind a 0, and t
     CHECK(found->place == int64_t(row));
     CHECK(found->value == int32_t(columns) - 1);
   }
+  // Each row has a 0 behind its first element, and a 1 behind that, in other places.
+  std::fill(mask.begin(), mask.end(), 0.0);
+  for (size_t row = 0; row < rows; ++row) {
+    mask[row * columns] = mask[row * columns + 2 + row % 2] = 1;
+    counts[row] = 2;
+  }
+  const std::optional<ReportedElement> first = reports.of(mask, counts);
+  REQUIRE(first);
+  CHECK(first->place == 0);
+  CHECK(first->value == 2);
 }
