@@ -288,6 +288,14 @@ class ExpectedLengthsTest(CommandTest):
         load = lambda name: json.loads((self.folder / 'out' / name).read_text())
         return out, load('plan.json'), load('report.json')
 
+    def test_a_fill_of_equal_lengths_that_is_a_fifth_stands_once(self):
+        layer = ['j=40' if word == 'j=256' else word for word in self.LAYER]
+        self.weft('compile', *layer, '--lengths', str(self.write('equal.txt', '16\n')), '-o', 'out',
+                  env={'WEFT_NVRTC': 'none'})
+        fills = self.weft('explain', 'out', '--fills', '--json').json()['fills']
+        self.assertEqual([round(one['tokens'], 6) for one in fills], [0.2, 0.4, 0.6, 0.8, 1])
+        self.assertEqual([one['weight'] for one in fills], [0, 1, 0, 0, 0])
+
     def test_prices_follow_the_fill(self):
         text, full, report = self.compiled()
         self.assertIn('lengths      priced at full length, a bound', text)

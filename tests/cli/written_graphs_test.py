@@ -83,6 +83,15 @@ class WrittenGraphs(CommandTest):
         self.weft('explain', 'out')
         return json.loads((self.folder / 'out/plan.json').read_text())
 
+    def test_flags_that_build_a_preset_are_refused_of_a_file(self):
+        self.write('shared.mlir', SHARED)
+        for flags, own in ((['--residual', 'f32'], 'its own sums'),
+                           (['--cache', '64'], 'its own caches'),
+                           (['--mask', 'causal'], 'its own mask ops')):
+            with self.subTest(flags=flags):
+                self.fails(2, 'compile', 'shared.mlir', *flags, '-o', 'out',
+                           says=['cannot be set, a .mlir file holds', own])
+
     def test_orders_along_axes_of_one_element_are_those_of_the_tensor(self):
         plan = self.plan(ONE_KEY, '--attention', 'fused', '--no-library')
         texts = {kernel['source']: (self.folder / 'out' / kernel['source']).read_text()

@@ -250,6 +250,27 @@ void Compilation::markTf32() {
         modelFlags.model, other);
 }
 
+namespace {
+
+/// What the flags ask of a model, whether it is built or read.
+models::Request modelRequest(const ModelFlags &flags) {
+  return {.model = flags.model,
+          .dims = flags.dimensions(),
+          .dtype = flags.elementType(),
+          .part = flags.part,
+          .layers = flags.layerCount(),
+          .allLayers = flags.takesAllLayers(),
+          .allowedKeys = {flags.allowedKeys.begin(), flags.allowedKeys.end()},
+          .dropout = flags.dropoutProbability(),
+          .mask = flags.scoreMask(),
+          .score = flags.scoreForm(),
+          .cache = flags.cachedPositions(),
+          .page = flags.pagePositions(),
+          .residual = flags.residualType()};
+}
+
+}  // namespace
+
 void Compilation::importModel(Phase first) {
   if (modelFlags.model.ends_with(".mlir")) {
     importVariants(first);
@@ -262,22 +283,9 @@ void Compilation::importModel(Phase first) {
     throw Error::badInput(
         "{}: it is no regular file (a pipe, a device or a socket): write what it gives to a file",
         modelFlags.model);
-  const models::Request request{
-      .model = modelFlags.model,
-      .dims = modelFlags.dimensions(),
-      .dtype = modelFlags.elementType(),
-      .part = modelFlags.part,
-      .layers = modelFlags.layerCount(),
-      .allLayers = modelFlags.takesAllLayers(),
-      .allowedKeys = {modelFlags.allowedKeys.begin(), modelFlags.allowedKeys.end()},
-      .dropout = modelFlags.dropoutProbability(),
-      .mask = modelFlags.scoreMask(),
-      .score = modelFlags.scoreForm(),
-      .training = modelFlags.train,
-      .cache = modelFlags.cachedPositions(),
-      .page = modelFlags.pagePositions(),
-      .residual = modelFlags.residualType(),
-      .ragged = !modelFlags.ragged.empty()};
+  models::Request request = modelRequest(modelFlags);
+  request.training = modelFlags.train;
+  request.ragged = !modelFlags.ragged.empty();
   CapturedDiagnostics diagnostics(*context);
   models::Model model = models::build(request, *context);
   if (!model.module) throw diagnostics.error(ErrorKind::badInput, "the model could not be built");
@@ -325,22 +333,9 @@ std::vector<std::string> eraseUnread(mlir::Operation *graph) {
 }  // namespace
 
 void Compilation::importText(const VariantText &variant) {
-  models::Model model =
-      models::build({.model = modelFlags.model,
-                     .dims = modelFlags.dimensions(),
-                     .dtype = modelFlags.elementType(),
-                     .text = variant.text,
-                     .part = modelFlags.part,
-                     .layers = modelFlags.layerCount(),
-                     .allLayers = modelFlags.takesAllLayers(),
-                     .allowedKeys = {modelFlags.allowedKeys.begin(), modelFlags.allowedKeys.end()},
-                     .dropout = modelFlags.dropoutProbability(),
-                     .mask = modelFlags.scoreMask(),
-                     .score = modelFlags.scoreForm(),
-                     .cache = modelFlags.cachedPositions(),
-                     .page = modelFlags.pagePositions(),
-                     .residual = modelFlags.residualType()},
-                    *context);
+  models::Request request = modelRequest(modelFlags);
+  request.text = variant.text;
+  models::Model model = models::build(request, *context);
   mlir::Operation *graph = graphOf(*model.module);
   if (firstPhase == Phase::import) {
     if (const std::vector<std::string> unread = eraseUnread(graph); !unread.empty())
