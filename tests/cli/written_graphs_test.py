@@ -83,7 +83,7 @@ class WrittenGraphs(CommandTest):
         self.weft('explain', 'out')
         return json.loads((self.folder / 'out/plan.json').read_text())
 
-    def test_flags_that_build_a_preset_are_refused_of_a_file(self):
+    def test_flags_that_build_a_preset_are_rejected_of_a_file(self):
         self.write('shared.mlir', SHARED)
         for flags, own in ((['--residual', 'f32'], 'its own sums'),
                            (['--cache', '64'], 'its own caches'),
