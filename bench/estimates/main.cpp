@@ -27,6 +27,16 @@ struct Workload {
   }
 };
 
+/// PRESET:B:L. Throws Error(badInput).
+Workload workloadNamed(const std::string &text) {
+  const size_t last = text.rfind(':'), first = text.rfind(':', last - 1);
+  if (last == std::string::npos || last == 0 || first == std::string::npos)
+    throw Error::badInput("--workload {}: expected PRESET:B:L", text);
+  return {.preset = text.substr(0, first),
+          .batch = "b=" + text.substr(first + 1, last - first - 1),
+          .length = "j=" + text.substr(last + 1)};
+}
+
 /// Those of profiles/optimality.txt.
 std::vector<Workload> profiledWorkloads() {
   std::vector<Workload> all;
@@ -166,6 +176,13 @@ int run(int argc, char **argv) {
   size_t worst = 10;
   bool hasLayers = false;
   std::string family;
+  TargetFlags target;
+  std::vector<std::string> named;
+  app.add_option("--profile", target.profile,
+                 "measured times: a text or a store, in place of those that ship");
+  app.add_option("--workload", named,
+                 "PRESET:B:L, a layer of it, in place of the profiled ones; repeated")
+      ->allow_extra_args(false);
   app.add_option("--worst", worst, "regrets of single kernels that are shown, a line of families")
       ->capture_default_str();
   app.add_flag("--layers", hasLayers, "whole layers, too");
@@ -174,9 +191,10 @@ int run(int argc, char **argv) {
                  "us, configuration");
   try {
     app.parse(argc, argv);
-    const std::shared_ptr<CostModel> prices = costModelOf(TargetFlags());
-    const std::vector<Workload> workloads = profiledWorkloads();
-    std::vector<Workload> all = attentionWorkloads();
+    const std::shared_ptr<CostModel> prices = costModelOf(target);
+    std::vector<Workload> workloads, all;
+    for (const std::string &name : named) workloads.push_back(workloadNamed(name));
+    if (named.empty()) workloads = profiledWorkloads(), all = attentionWorkloads();
     all.insert(all.begin(), workloads.begin(), workloads.end());
     const std::vector<EstimateSample> samples = samplesOf(all, *prices);
     if (!family.empty()) {

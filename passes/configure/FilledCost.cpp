@@ -202,18 +202,54 @@ struct NumberedKernel {
   uint64_t number = SteadyKernel::newNumber();
 };
 
+/// Some of the runs, or of the sequences of their batches.
+struct PartOfRuns {
+  std::optional<size_t> shortened;  ///< of AtFill::shortened; nothing: the whole kernel
+  double tokens = 1, weight = 1;
+};
+
 /// What stands for a kernel at a fill, whatever the configuration.
 struct AtFill {
-  bool isShorter = false;                            ///< else the kernel computes all tokens
-  std::vector<NumberedKernel> shortened = {};        ///< each once
-  std::vector<std::optional<size_t>> ofLevel = {};   ///< of `shortened`; nothing: the whole. Empty:
-                                                     ///< all runs have the one of the mean fill
+  bool isShorter = false;                      ///< else the kernel computes all tokens
+  std::vector<NumberedKernel> shortened = {};  ///< each once
+  std::vector<PartOfRuns> parts = {};          ///< empty: all runs have the one of the mean fill
   std::optional<NumberedKernel> ofOneSequence = {};  ///< of an attention of a cache
   double zeroBytes = 0;  ///< that are stored where no row is a token: shorter ones lack their share
   // Of the one at the mean fill, and of the whole.
   double flop = 0;
   int64_t bytes = 0, wholeBytes = 0;
 };
+
+/// Lengths of sequences, as shares of the longest, spread evenly around the mean as far as the mean
+/// of their squares says: one where all are equal.
+std::vector<double> lengthsAt(const FillLevel &level) {
+  constexpr int count = 5;
+  constexpr double equal = 1e-3;
+  const double variance = level.pairs - level.tokens * level.tokens;
+  if (variance < equal * equal) return {std::sqrt(level.pairs)};
+  const double reach = std::sqrt(variance * 3 * count * count / (count * count - 1));
+  std::vector<double> lengths;
+  for (int n = 0; n < count; ++n)
+    lengths.push_back(std::clamp(level.tokens + reach * ((2.0 * n + 1) / count - 1), equal, 1.0));
+  return lengths;
+}
+
+/// At which a kernel is priced. An attention of sequences that differ takes the mean of what it
+/// takes of equal ones, each of these lengths: how much of its tiles is empty differs, too.
+std::vector<FillLevel> levelsFor(const Kernel &kernel, const ExpectedFill &fill) {
+  if (!isAttention(kernel) || cachedAxes(kernel) || paddedAxes(kernel).empty()) return fill.levels;
+  std::vector<FillLevel> levels;
+  for (const FillLevel &level :
+       fill.levels.empty() ? std::vector<FillLevel>{{.tokens = fill.tokens, .pairs = fill.pairs}}
+                           : fill.levels) {
+    const std::vector<double> lengths = lengthsAt(level);
+    for (const double length : lengths)
+      levels.push_back({.tokens = length,
+                        .pairs = length * length,
+                        .weight = level.weight / double(lengths.size())});
+  }
+  return levels;
+}
 
 AtFill atFillOf(const Kernel &kernel, const ExpectedFill &fill) {
   const bool isLoop = kernel.operatorClass() != OperatorClass::contraction;
@@ -228,17 +264,19 @@ AtFill atFillOf(const Kernel &kernel, const ExpectedFill &fill) {
     result.ofOneSequence = NumberedKernel{kernel};
     result.ofOneSequence->kernel.axes[size_t(cached->sequences)].extent = 1;
   }
-  if (isLoop || fill.levels.empty()) {
+  const std::vector<FillLevel> levels = levelsFor(kernel, fill);
+  if (isLoop || levels.empty()) {
     result.shortened.push_back({*mean});
     return result;
   }
-  for (const FillLevel &level : fill.levels) {
+  for (const FillLevel &level : levels) {
     const std::optional<Kernel> shorter =
         shortenedKernel(kernel, {.tokens = level.tokens, .pairs = level.pairs}, isLoop);
-    result.ofLevel.emplace_back();
+    result.parts.push_back(
+        {.shortened = std::nullopt, .tokens = level.tokens, .weight = level.weight});
     if (!shorter) continue;
     const auto found = std::ranges::find(result.shortened, *shorter, &NumberedKernel::kernel);
-    result.ofLevel.back() = size_t(found - result.shortened.begin());
+    result.parts.back().shortened = size_t(found - result.shortened.begin());
     if (found == result.shortened.end()) result.shortened.push_back({*shorter});
   }
   return result;
@@ -394,15 +432,13 @@ private:
                                 (1 - tokens) * kernels.zeroBytes / device().copyBandwidth +
                                 waiting);
     };
-    if (kernels.ofLevel.empty()) {
+    if (kernels.parts.empty()) {
       cost.seconds = secondsAt(0, fill.tokens);
     } else {
       cost.seconds = 0;
-      for (size_t level = 0; level < fill.levels.size(); ++level)
+      for (const PartOfRuns &part : kernels.parts)
         cost.seconds +=
-            fill.levels[level].weight *
-            (kernels.ofLevel[level] ? secondsAt(*kernels.ofLevel[level], fill.levels[level].tokens)
-                                    : full);
+            part.weight * (part.shortened ? secondsAt(*part.shortened, part.tokens) : full);
     }
     if (std::ranges::none_of(shares, [](const auto &share) { return share.has_value(); }))
       return cost;

@@ -340,7 +340,7 @@ void ChoiceFlags::declareProposals(CLI::App &command) {
           "kernels are then priced and chosen: mean=R, evenly around R times the longest, or a "
           "file of lengths, samples of what sequences have, each drawn by itself, LENGTH:N for N "
           "of "
-          "one; a file of several lines with as many lengths each as there are sequences holds "
+          "one; a file whose lines have as many lengths each as there are sequences holds "
           "batches, which come as they are. The time is the "
           "expected one, over five fills of batches (explain DIR --fills). Any lengths may come "
           "all the same; default: full")
@@ -674,10 +674,8 @@ ExpectedFill ChoiceFlags::expectedFill(int64_t longest, int64_t sequences) const
       ++sequence;
     }
   }
-  const bool areBatches =
-      lines.size() > 1 && std::ranges::all_of(lines, [&](const std::vector<int32_t> &line) {
-        return std::ssize(line) == sequences;
-      });
+  const bool areBatches = std::ranges::all_of(
+      lines, [&](const std::vector<int32_t> &line) { return std::ssize(line) == sequences; });
   if (areBatches) return fillOfBatches(shares);
   std::vector<double> drawn;
   for (const std::vector<double> &own : shares) drawn.insert(drawn.end(), own.begin(), own.end());

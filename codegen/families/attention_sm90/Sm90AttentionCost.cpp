@@ -33,6 +33,10 @@ constexpr double loneConsumerFactor = 1.35, twoOfRowsFactor = 1.15;
 /// Loading queries, the first scores and storing a tile, as far as nothing hides it; the start of a
 /// block; what a value op adds to a score, in shares of an exponential, and masks to a block.
 constexpr double tileSeconds = 0.7e-6, startSeconds = 0.2e-6, valueOpShare = 0.6, maskShare = 0.5;
+/// Over packed tokens: finding the first tile, whose sequence, place and keys follow from the
+/// counts of all; and what a tile of several consumers takes (H200, BERT-base, 8 of at most 128
+/// tokens to 16 of 1024, 42 kernels).
+constexpr double packedStartSeconds = 2.4e-6, packedTileSeconds = 1.5e-6;
 /// What three blocks of one consumer a multiprocessor take of the time that two take (H100, d = 64:
 /// 0.87 under a causal window, 0.89 and 0.91 under tables, 0.92 causal).
 constexpr double threeResidentsFactor = 0.9;
@@ -107,10 +111,11 @@ Cost sm90AttentionCost(const Kernel &kernel, const Configuration &configuration,
   // Consumers that share rows take as many blocks each: the last turn may be that of few.
   const double joinSeconds =
       (together - 1) * joinSecondsOfColumn * double(problem.valueDim) * slower;
+  const double ofTileSeconds = problem.packed && consumers > 1 ? packedTileSeconds : tileSeconds;
   const auto tileTime = [&](double ofTile) {
     const double seen = ofSplit(ofTile), turns = std::ceil(seen / together) * together;
     return ((together > 1 ? turns : seen) + maskShare * ofSplit(blocks.mixed)) * blockSeconds +
-           tileSeconds * slower * (isShared ? residentTileShare : 1.0) + joinSeconds;
+           ofTileSeconds * slower * (isShared ? residentTileShare : 1.0) + joinSeconds;
   };
   // Tiles that see few keys fill the gaps that others leave; the longest ones begin first.
   const double waves = blocks.mean < blocks.most ? tiles / slots + 0.3 : std::ceil(tiles / slots);
@@ -142,7 +147,8 @@ Cost sm90AttentionCost(const Kernel &kernel, const Configuration &configuration,
                      2 * double(sm90AttentionPartialBytes(problem, knobs)) / bandwidth;
   }
   const double busySeconds = std::max(tensorSeconds, memorySeconds) + combineSeconds;
-  return {.seconds = device.launchSeconds + startSeconds + busySeconds,
+  const double beginSeconds = startSeconds + (problem.packed ? packedStartSeconds * slower : 0);
+  return {.seconds = device.launchSeconds + beginSeconds + busySeconds,
           .bytesMoved = int64_t(bytes),
           .bound = memorySeconds > tensorSeconds        ? Bound::memory
                    : device.launchSeconds > busySeconds ? Bound::launch

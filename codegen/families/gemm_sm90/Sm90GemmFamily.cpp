@@ -13,6 +13,7 @@
 #include "codegen/families/gemm_sm90/Sm90Tile.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
+#include "kernel/UnusedTokens.h"
 #include "passes/configure/AnalyticConstants.h"
 #include "passes/configure/Family.h"
 
@@ -316,6 +317,8 @@ std::string addTiles(const Kernel &kernel, const ContractionRegion &region, cons
         return input.role == EpilogueRole::result;
       });
   const int stored = hasSubtiles && region.wholeOutputs(kernel) > 1 ? 2 : 1;
+  const std::optional<UnusedTokens> unused = unusedTokens(kernel);
+  const int64_t tokens = unused ? kernel.axes[size_t(unused->axis)].extent : 0;
   std::string rejection;
   // At odd widths some tiles with reductions spill beside k-tiles for two blocks.
   const bool mayShare =
@@ -325,8 +328,18 @@ std::string addTiles(const Kernel &kernel, const ContractionRegion &region, cons
     if (!legal.isAnyCopied(byTma)) continue;
     for (auto [extents, gemm] : legal.shapes) {
       if (!gemm.isScaled()) gemm.a.usesTma = gemm.b.usesTma = byTma;
-      rejection = addKnobs(gemm, region, sm90ElementSeconds(kernel, region), registers,
-                           readsSubtiles, stored, mayShare, most, device, knobs);
+      const double seconds = sm90ElementSeconds(kernel, region);
+      rejection = addKnobs(gemm, region, seconds, registers, readsSubtiles, stored, mayShare, most,
+                           device, knobs);
+      // Of packed tokens fewer may come than fit: which tiles are best depends on their number.
+      for (const double share : {0.75, 0.5, 0.25}) {
+        GemmProblem fewer = gemm;
+        int64_t &rows = gemm.m == tokens ? fewer.m : fewer.n;
+        if (!unused || rows != tokens) break;
+        rows = std::max<int64_t>(1, int64_t(double(tokens) * share));
+        addKnobs(fewer, region, seconds, registers, readsSubtiles, stored, mayShare, fewestTiles,
+                 device, knobs);
+      }
     }
   }
   return rejection;
