@@ -39,10 +39,14 @@ ONE_FAMILY = {
 EMULATED = 'tests/emulate/host/weft/'
 KEYWORDS = 'emulate_keywords.h'
 # What prices, selects or builds plans: functions, a cost model's answer, and selection's tables.
-DECIDING = re.compile(r'\b(?:buildPlan|selectVariants|select::select|planOf|runInChunks|'
-                      r'chooseChunks|chooseWithinMemory|chooseByMeasuring|costWithStridedViews|'
-                      r'chooseEarlyStarts|forEachConfiguration\w*|'
-                      r'predictGraph|boundOf|memoryUsageEfficiency)\(|(?:\.|->)cost\('
+DECIDING_FUNCTIONS = (
+    'buildPlan', 'selectVariants', 'select::select', 'planOf', 'runInChunks', 'chooseChunks',
+    'chooseWithinMemory', 'chooseByMeasuring', 'costWithStridedViews', 'chooseEarlyStarts',
+    r'forEachConfiguration\w*', 'predictGraph', 'boundOf', 'memoryUsageEfficiency',
+    # Prices and configurations of the kernels of a plan.
+    'priceKernelAgain', 'nearestConfiguration', 'legality', 'sumOfKernels', 'noteCopies',
+    'noteDeterminism')
+DECIDING = re.compile(rf'\b(?:{"|".join(DECIDING_FUNCTIONS)})\(|(?:\.|->)cost\('
                       r'|\bselect::(?:Prices|LoopTable)\b')
 
 
@@ -253,10 +257,16 @@ class IncludeRules(unittest.TestCase):
                      'entry.bound = boundOf(cost, kernel, device);',
                      'memoryUsageEfficiency(cost, device)', 'chooseEarlyStarts(plan, which);',
                      'forEachConfiguration(kernel, device, {}, visit);',
-                     'forEachConfigurationOf(family, kernel, device, any, visit);'):
+                     'forEachConfigurationOf(family, kernel, device, any, visit);',
+                     'decision::priceKernelAgain(entry, chosen, prices);',
+                     'decision::nearestConfiguration(kernel, own, device);',
+                     'planned.plan.predictedSeconds = sumOfKernels(planned.plan);',
+                     'noteDeterminism(planned, costModel);',
+                     'const auto [isLegal, others] = legality(kernel, own, device);'):
             self.assertTrue(DECIDING.search(text), text)
         for text in ('decision::graphOf(plan)', 'chosen.cost.flop', 'compilation.costModel()',
-                     'decision::priceAgain(entry, chosen, prices);'):
+                     'decision::priceAgain(planned, prices, file);',
+                     'decision::configureAgain(planned, index, device, extents)'):
             self.assertFalse(DECIDING.search(text), text)
 
     def test_names_of_test_cases_can_be_wrapped(self):
