@@ -45,7 +45,10 @@ DECIDING_FUNCTIONS = (
     r'forEachConfiguration\w*', 'predictGraph', 'boundOf', 'memoryUsageEfficiency',
     # Prices and configurations of the kernels of a plan.
     'priceKernelAgain', 'nearestConfiguration', 'legality', 'sumOfKernels', 'noteCopies',
-    'noteDeterminism')
+    'noteDeterminism',
+    # Several layers: where they are cut, what is computed again, whether the plan fits.
+    'joinedDecision', 'checkMemory', r'(?<!decision::)choose[A-Z]\w*', 'recomputeInParts',
+    'fit')
 DECIDING = re.compile(rf'\b(?:{"|".join(DECIDING_FUNCTIONS)})\(|(?:\.|->)cost\('
                       r'|\bselect::(?:Prices|LoopTable)\b')
 
@@ -262,11 +265,17 @@ class IncludeRules(unittest.TestCase):
                      'decision::nearestConfiguration(kernel, own, device);',
                      'planned.plan.predictedSeconds = sumOfKernels(planned.plan);',
                      'noteDeterminism(planned, costModel);',
-                     'const auto [isLegal, others] = legality(kernel, own, device);'):
+                     'const auto [isLegal, others] = legality(kernel, own, device);',
+                     'decision::checkMemory(plan, options, smallest);',
+                     'x = decision::joinedDecision(problem, options, placed);',
+                     'cut = chooseCut(whole, graph, layers);', 'size_t chooseOne(size_t places)',
+                     '    recomputeInParts();', '  void fit() {'):
             self.assertTrue(DECIDING.search(text), text)
         for text in ('decision::graphOf(plan)', 'chosen.cost.flop', 'compilation.costModel()',
                      'decision::priceAgain(planned, prices, file);',
-                     'decision::configureAgain(planned, index, device, extents)'):
+                     'decision::configureAgain(planned, index, device, extents)',
+                     'decision::chooseCut(places, fewest)', 'decision::decideLayers(question())',
+                     'compilation.model().choosesRecomputed()', 'recomputeAttention(softmax);'):
             self.assertFalse(DECIDING.search(text), text)
 
     def test_names_of_test_cases_can_be_wrapped(self):
