@@ -40,9 +40,10 @@ EMULATED = 'tests/emulate/host/weft/'
 KEYWORDS = 'emulate_keywords.h'
 # What prices, selects or builds plans: functions, a cost model's answer, and selection's tables.
 DECIDING_FUNCTIONS = (
-    'buildPlan', 'selectVariants', 'select::select', 'planOf', 'runInChunks', 'chooseChunks',
-    'chooseWithinMemory', 'chooseByMeasuring', 'costWithStridedViews', 'chooseEarlyStarts',
-    r'forEachConfiguration\w*', 'predictGraph', 'boundOf', 'memoryUsageEfficiency',
+    'buildPlan', 'selectVariants', r'select::select\w*', 'select::joinVariants', 'bestCombinations',
+    'planOf', 'runInChunks', 'chooseChunks', 'chooseWithinMemory', 'chooseByMeasuring',
+    'costWithStridedViews', 'chooseEarlyStarts', r'forEachConfiguration\w*', 'predictGraph',
+    'boundOf', 'memoryUsageEfficiency',
     # Prices and configurations of the kernels of a plan.
     'priceKernelAgain', 'nearestConfiguration', 'legality', 'sumOfKernels', 'noteCopies',
     'noteDeterminism',
@@ -266,6 +267,9 @@ class IncludeRules(unittest.TestCase):
                      'planned.plan.predictedSeconds = sumOfKernels(planned.plan);',
                      'noteDeterminism(planned, costModel);',
                      'const auto [isLegal, others] = legality(kernel, own, device);',
+                     'select::selectAmongAlternatives(problem, spaces, options);',
+                     'joined = select::joinVariants(joinable, mayCross);',
+                     'best = decision::bestCombinations(*joined, planContext(), options);',
                      'decision::checkMemory(plan, options, smallest);',
                      'x = decision::joinedDecision(problem, options, placed);',
                      'cut = chooseCut(whole, graph, layers);', 'size_t chooseOne(size_t places)',
@@ -275,6 +279,8 @@ class IncludeRules(unittest.TestCase):
                      'decision::priceAgain(planned, prices, file);',
                      'decision::configureAgain(planned, index, device, extents)',
                      'decision::chooseCut(places, fewest)', 'decision::decideLayers(question())',
+                     'decision::decideCombinations(problem, options, mayCross, apart)',
+                     'const select::JoinedVariants &joined', 'select::printStep(problem, step)',
                      'compilation.model().choosesRecomputed()', 'recomputeAttention(softmax);'):
             self.assertFalse(DECIDING.search(text), text)
 
