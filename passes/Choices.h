@@ -2,6 +2,7 @@
 // selection decides. No MLIR.
 #pragma once
 
+#include "kernel/AttentionChoice.h"
 #include "kernel/LayerNames.h"
 #include "kernel/Spelling.h"
 #include "passes/fuse/Fusion.h"
@@ -14,16 +15,6 @@
 #include <vector>
 
 namespace weft {
-
-/// How attentions are computed (docs/glossary.md).
-enum class AttentionChoice : uint8_t { automatic, unfused, decomposed, recomposed, fused };
-template <>
-inline constexpr std::array<Spelling<AttentionChoice>, 5> spellings<AttentionChoice>{
-    {{"auto", AttentionChoice::automatic},
-     {"unfused", AttentionChoice::unfused},
-     {"decomposed", AttentionChoice::decomposed},
-     {"recomposed", AttentionChoice::recomposed},
-     {"fused", AttentionChoice::fused}}};
 
 enum class NormChoice : uint8_t { automatic, fused, decomposed, deferred };
 template <>

@@ -11,21 +11,24 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace weft::decision {
 
 struct Combinations {
+  select::JoinedVariants joined;           ///< the variants as one problem
   std::vector<std::vector<size_t>> found;  ///< by site, the variant; none of them is a variant
   std::optional<double> lowerBound;        ///< seconds that no combination beats, by kernels alone
   std::vector<std::string> cuts;           ///< what the limits of the search left out
 };
-/// Of the options, pins, softmax and the memory of the search count. `forced`, `forbidden`: pairs
-/// of ops of the joint problem that --fuse and --no-fuse name. A question that has no plan finds no
-/// combination: each variant says by itself what it lacks.
-Combinations bestCombinations(const select::JoinedVariants &joined, const PlanContext &context,
-                              const Options &options, const std::set<std::pair<int, int>> &forced,
-                              const std::set<std::pair<int, int>> &forbidden);
+/// The first part of the decision of a problem, for whoever has the graphs: a combination that is
+/// found becomes a variant of the problem that decide() is asked. Of the options, pins, softmax and
+/// the memory of the search count. `mayCross`, by variant: as of select::joinVariants. `apart`:
+/// tensors of the first variant whose ops must be in different sites. Nothing where these are not,
+/// or the variants have too few sites. A question that has no plan finds no combination: each
+/// variant says by itself what it lacks.
+std::optional<Combinations> decideCombinations(const Problem &problem, const Options &options,
+                                               const std::vector<std::set<std::string>> &mayCross,
+                                               const std::vector<std::string> &apart);
 
 }  // namespace weft::decision

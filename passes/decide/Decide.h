@@ -1,7 +1,9 @@
 // The one phase that decides: from the variants of a model and the kernels proposed for them to the
 // plan that every command speaks of. Selection finds the shortest path of each variant under the
 // pins; what lies outside of the shortest path is decided here, too: chunks, a limit of memory,
-// concurrency, and the choice by measuring. No MLIR.
+// concurrency, and the choice by measuring. Which combinations of the variants are variants, too,
+// is decided before these are made (Combinations.h); of several layers, the parts before the whole
+// (LayeredDecision.h). No MLIR.
 //
 // Invariant: a decision is a function of problem, options and measurements alone; its plan is built
 // once and honours every pin.

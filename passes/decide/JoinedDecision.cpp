@@ -2,7 +2,6 @@
 #include "passes/decide/JoinedDecision.h"
 
 #include "kernel/Error.h"
-#include "kernel/Format.h"
 
 #include <algorithm>
 #include <map>
@@ -162,14 +161,6 @@ Decision joinedDecision(const Problem &whole, const Options &options,
   if (const std::string line = memoryLine(decision); !line.empty())
     decision.planned.plan.notes.push_back({.kind = NoteKind::searchLimits, .text = line});
   return decision;
-}
-
-void checkMemory(const Plan &plan, const Options &options, int64_t smallest) {
-  if (options.maxMemory && plan.workspaceBytes > *options.maxMemory)
-    throw Error::unsupported(
-        "--max-memory {}: the smallest plan of the layers that was found takes {} of workspace; "
-        "nearest is --max-memory {}",
-        options.maxMemoryText, formatBytes(smallest), smallest);
 }
 
 }  // namespace weft::decision

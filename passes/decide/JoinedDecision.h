@@ -26,8 +26,4 @@ struct PlacedPart {
 Decision joinedDecision(const Problem &whole, const Options &options,
                         const std::vector<PlacedPart> &parts);
 
-/// Throws Error(unsupported) where a plan of several layers takes more than Options::maxMemory;
-/// `smallest`: the fewest bytes that any of them was found to take.
-void checkMemory(const Plan &plan, const Options &options, int64_t smallest);
-
 }  // namespace weft::decision

@@ -9,7 +9,7 @@
 
 namespace weft::decision {
 
-void priceAgain(PlanKernel &entry, ChosenKernel &chosen, const CostModel &prices) {
+void priceKernelAgain(PlanKernel &entry, ChosenKernel &chosen, const CostModel &prices) {
   const Family &family = chosen.configuration.knobs.family();
   chosen.cost = costWithStridedViews(prices, chosen.kernel, chosen.configuration);
   chosen.cost.flop *= computedShare(chosen.kernel, family);
@@ -59,7 +59,7 @@ double graphSecondsBy(const CostModel &prices, const PlannedKernels &planned) {
   Plan plan = planned.plan;
   for (size_t index = 0; index < plan.kernels.size(); ++index) {
     ChosenKernel chosen = planned.kernels[index];
-    priceAgain(plan.kernels[index], chosen, prices);
+    priceKernelAgain(plan.kernels[index], chosen, prices);
   }
   return graphOf(plan).seconds();
 }

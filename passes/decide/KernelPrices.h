@@ -12,7 +12,7 @@ namespace weft::decision {
 
 /// Prices a kernel of a plan again, and says of its entry what follows from its configuration, its
 /// ops and the price.
-void priceAgain(PlanKernel &entry, ChosenKernel &chosen, const CostModel &prices);
+void priceKernelAgain(PlanKernel &entry, ChosenKernel &chosen, const CostModel &prices);
 /// What all kernels take by other prices, one by one.
 double secondsBy(const CostModel &prices, const std::vector<ChosenKernel> &kernels);
 /// Every configuration that the kernel's family has in its layouts, with its price.

@@ -1,9 +1,12 @@
 // Nearest by the fields of schedules; see NearestConfiguration.h.
 #include "passes/decide/NearestConfiguration.h"
 
+#include "kernel/Error.h"
 #include "kernel/Family.h"
 #include "kernel/Schedule.h"
 #include "passes/configure/Families.h"
+#include "plan/PlanConfiguration.h"
+#include "plan/PlanKnobs.h"
 
 #include <algorithm>
 #include <cmath>
@@ -62,6 +65,38 @@ std::optional<Configuration> nearestConfiguration(const Kernel &kernel, const Co
   });
   if (!best) return std::nullopt;
   return std::move(best->second);
+}
+
+std::string knobsRejection(const Kernel &kernel, const Configuration &configuration,
+                           const Device &device) {
+  const auto rejection = configuration.knobs.family().rejection;
+  const std::string reason = rejection ? rejection(kernel, configuration, device) : "";
+  return reason.empty() ? "" : ": " + reason;
+}
+
+std::optional<OtherKnobs> configureAgain(PlannedKernels &planned, size_t index,
+                                         const Device &device, const std::string &extents) {
+  PlanKernel &entry = planned.plan.kernels[index];
+  ChosenKernel &chosen = planned.kernels[index];
+  chosen.configuration = configurationOf(planned.plan, entry, chosen.kernel);
+  // A view is the same part of its whole; which views are worth it at these extents is no matter.
+  if (isView(entry) || isLegal(chosen.kernel, chosen.configuration, device)) return std::nullopt;
+  const std::optional<Configuration> nearest =
+      nearestConfiguration(chosen.kernel, chosen.configuration, device);
+  if (!nearest)
+    throw Error::unsupported("kernel '{}' has no configuration in its layouts at {}", entry.name,
+                             extents);
+  const std::string reason = knobsRejection(chosen.kernel, chosen.configuration, device);
+  OtherKnobs other{.kernel = entry.name,
+                   .own = describe(chosen.kernel, chosen.configuration.knobs),
+                   .used = describe(chosen.kernel, nearest->knobs),
+                   .reason = reason.empty() ? "its family does not offer them at these extents"
+                                            : reason.substr(2)};
+  chosen.configuration.knobs = nearest->knobs;
+  entry.knobs = planKnobs(nearest->knobs, chosen.kernel);
+  entry.family = nearest->knobs.family();
+  entry.configuration = other.used;
+  return other;
 }
 
 }  // namespace weft::decision

@@ -308,14 +308,14 @@ std::optional<AttentionSite> siteOf(GraphOp graph, SoftmaxOp softmax, int64_t su
   const mlir::ArrayRef<int64_t> shape = shapeOf(scores);
   const size_t queryAt = queryDimension(ops, einsum, isQueryFirst, scores, keyDimension);
   const std::vector<std::string> axes = axisNames(scores.getType());
-  AttentionSite site{.softmax = writtenName(softmax.getResult()),
-                     .output = writtenName(values.getResult()),
-                     .packed = {},
-                     .dtype = *toDType(contraction.getA().getType()),
-                     .queryAxis = axes[queryAt],
-                     .keyAxis = axes[keyDimension],
-                     .queries = queryAt == keyDimension ? 1 : shape[queryAt],
-                     .keys = shape[keyDimension]};
+  AttentionSite site;
+  site.softmax = writtenName(softmax.getResult());
+  site.output = writtenName(values.getResult());
+  site.dtype = *toDType(contraction.getA().getType());
+  site.queryAxis = axes[queryAt];
+  site.keyAxis = axes[keyDimension];
+  site.queries = queryAt == keyDimension ? 1 : shape[queryAt];
+  site.keys = shape[keyDimension];
   for (size_t at = 0; at < shape.size(); ++at)
     if (at != queryAt && at != keyDimension) site.heads *= shape[at];
   const mlir::ArrayRef<int64_t> first = shapeOf(contraction.getA());

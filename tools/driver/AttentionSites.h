@@ -10,8 +10,8 @@
 // and factors, where others save probabilities.
 #pragma once
 
-#include "kernel/DType.h"
 #include "passes/Choices.h"
+#include "passes/decide/SoftmaxAccount.h"
 
 #include <cstdint>
 #include <string>
@@ -19,18 +19,12 @@
 
 namespace weft::driver {
 
-struct AttentionSite {
+struct AttentionSite : decision::AttentionShape {
   std::string softmax = {};     ///< name of the softmax's result
-  std::string output = {};      ///< name of the second contraction's result
-  std::string packed = {};      ///< name of its packed tokens; empty where it is not packed
   std::string graph = {};       ///< the text of the cut-out graph
   std::string fused = {};       ///< that of the fused kind, where it is another one
   std::string recomposed = {};  ///< that of the recomposed kind, likewise
-  DType dtype = DType::f16;
   std::string queryAxis, keyAxis;
-  int64_t queries = 1, keys = 1;
-  int64_t heads = 1;  ///< query heads of all batch elements
-  int64_t headDim = 1, valueDim = 1;
   const std::string &graphOf(AttentionChoice kind) const {
     if (kind == AttentionChoice::fused && !fused.empty()) return fused;
     return kind == AttentionChoice::recomposed && !recomposed.empty() ? recomposed : graph;

@@ -12,59 +12,24 @@
 
 namespace weft::driver {
 
-namespace {
-
-/// Pairs of ops of the variants, as numbers in the joint problem.
-std::set<std::pair<int, int>> pairsIn(const select::JoinedVariants &joined,
-                                      const std::vector<ProposedVariant> &variants,
-                                      const std::set<std::pair<int, int>> ProposedVariant::*pairs) {
-  std::set<std::pair<int, int>> result;
-  for (size_t site = 0; site < joined.variantOf.size(); ++site)
-    for (size_t one = 0; one < joined.variantOf[site].size(); ++one) {
-      const size_t variant = joined.variantOf[site][one];
-      const std::vector<int> &own = joined.opsOf[site][variant],
-                             &joint = joined.problem.sites[site][one];
-      for (const auto &[a, b] : variants[variant].*pairs) {
-        const auto first = std::ranges::find(own, a), second = std::ranges::find(own, b);
-        if (first != own.end() && second != own.end())
-          result.insert({joint[size_t(first - own.begin())], joint[size_t(second - own.begin())]});
-      }
-    }
-  return result;
-}
-
-}  // namespace
-
 bool Compilation::addCombination(std::vector<ProposedVariant> &variants, Phase first) const {
   const std::vector<std::string> projections = variants.front().projectionOfPart;
   if (variants.size() < 2 || imported.size() > 1 ||
       graphOf(*variants.front().module)->hasAttr(savedName))
     return projections.empty();
-  std::vector<select::Problem> own = problems(variants);
-  std::vector<const select::Problem *> joinable;
   std::vector<std::set<std::string>> mayCross;
-  for (size_t v = 0; v < variants.size(); ++v) {
-    joinable.push_back(&own[v]);
-    mayCross.push_back(namesThatMayCross(graphOf(*variants[v].module)));
-  }
-  std::optional<select::JoinedVariants> joined = select::joinVariants(joinable, mayCross);
-  if (!joined) return projections.empty();
-  std::set<int> sites;
-  for (size_t op = 0; op < own.front().ops.size(); ++op)
-    for (const int tensor : own.front().opOutputs[op])
-      if (std::ranges::count(projections, own.front().tensors[size_t(tensor)].name) > 0)
-        sites.insert(joined->siteOf[op]);
-  if (sites.size() < projections.size()) return false;
-  decision::Combinations best = decision::bestCombinations(
-      *joined, planContext(),
+  for (const ProposedVariant &variant : variants)
+    mayCross.push_back(namesThatMayCross(graphOf(*variant.module)));
+  std::optional<decision::Combinations> best = decision::decideCombinations(
+      problem(variants),
       {.pins = choices.pinned(), .softmax = choices.softmax.value(), .searchMemory = memory},
-      pairsIn(*joined, variants, &ProposedVariant::forced),
-      pairsIn(*joined, variants, &ProposedVariant::forbidden));
-  variants.front().boundOfCombinations = best.lowerBound;
-  variants.front().cutsOfCombinations = std::move(best.cuts);
+      mayCross, projections);
+  if (!best) return projections.empty();
+  variants.front().boundOfCombinations = best->lowerBound;
+  variants.front().cutsOfCombinations = std::move(best->cuts);
   std::vector<ProposedVariant> added;
-  for (const std::vector<size_t> &chosen : best.found)
-    added.push_back(combined(variants, *joined, chosen));
+  for (const std::vector<size_t> &chosen : best->found)
+    added.push_back(combined(variants, best->joined, chosen));
   if (!added.empty())
     for (ProposedVariant &variant : withFusions(std::move(added), first))
       variants.push_back(std::move(variant));

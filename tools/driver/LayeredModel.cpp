@@ -6,7 +6,7 @@
 #include "passes/Describe.h"
 #include "passes/Rewrites.h"
 #include "passes/SavedTensors.h"
-#include "passes/decide/JoinedDecision.h"
+#include "passes/decide/LayeredDecision.h"
 #include "passes/layers/Layers.h"
 #include "tools/driver/LayeredTraining.h"
 
@@ -38,14 +38,6 @@ void checkChoices(const Compilation &compilation) {
   reject(choices.memoryTradeShare() > 0, "--memory-trade", oneLayer);
 }
 
-/// Up to three layers alone: what may stand on both sides of a cut in the middle.
-struct Neighbourhood {
-  GraphOp graph;
-  LayerPositions layers;
-  FusionResult fusions;
-  size_t cutLayer = 0;  ///< the cut is tried from where this layer begins
-};
-
 /// Fused candidates that have ops on both sides of an op.
 size_t candidatesAcross(const FusionResult &fusions, size_t op) {
   return size_t(std::ranges::count_if(fusions.candidates, [&](const FusionCandidate &candidate) {
@@ -59,10 +51,9 @@ struct Cut {
   std::string behind;   ///< the tensor that is computed last in front of it, without its layer
 };
 
-/// The cut that loses the fewest candidates; of these the one with the fewest bytes across, and the
-/// nearest to the layers' border. A cut that more tensors cross than one beside the border needs is
-/// none: it would stand inside of attention.
-Cut chooseCut(const Compilation &compilation, GraphOp graph, const LayerPositions &layers) {
+/// The cut that is chosen of up to three layers (decision::chooseCut): no more tensors may cross it
+/// than one beside the border needs.
+Cut cutBetween(const Compilation &compilation, GraphOp graph, const LayerPositions &layers) {
   constexpr size_t mostLayers = 3;
   const size_t count = std::min(mostLayers, layers.begins.size());
   if (count < 2) return {};
@@ -76,21 +67,17 @@ Cut chooseCut(const Compilation &compilation, GraphOp graph, const LayerPosition
   const FusionResult fusions = neighbours.unchangedFusions();
   const std::vector<mlir::Operation *> ops = numberedOps(few);
   const size_t border = positions.begins[1];
-  const int64_t mostTensors = crossingAt(few, border).tensors + 1;
-  Cut best;
-  std::optional<std::tuple<size_t, int64_t, size_t>> rank;
+  std::vector<decision::CutPlace> places;
   for (size_t rotation = 0; rotation < positions.opsOfLayer; ++rotation) {
     const Crossing crossing = crossingAt(few, border + rotation);
-    if (crossing.tensors > mostTensors) continue;
-    const size_t lost = candidatesAcross(fusions, border + rotation);
-    const std::tuple candidate(lost, crossing.bytes, rotation);
-    if (rank && *rank <= candidate) continue;
-    rank = candidate;
-    best = {.rotation = rotation,
-            .lost = lost,
-            .behind = withoutLayers(writtenName(ops[border + rotation - 1]->getResult(0)))};
+    places.push_back({.tensors = crossing.tensors,
+                      .bytes = crossing.bytes,
+                      .lost = candidatesAcross(fusions, border + rotation)});
   }
-  return best;
+  const size_t rotation = decision::chooseCut(places, places.front().tensors);
+  return {.rotation = rotation,
+          .lost = places[rotation].lost,
+          .behind = withoutLayers(writtenName(ops[border + rotation - 1]->getResult(0)))};
 }
 
 /// Where the parts of the whole end: around every layer, or, with a rotation, as far behind every
@@ -190,7 +177,7 @@ public:
              .behind = fmt::format("{}' and '{}", training.behind, training.behindGradient)};
       addParts(std::move(training.parts));
     } else {
-      cut = chooseCut(whole, graph, layers);
+      cut = cutBetween(whole, graph, layers);
       addParts(cutGraph(graph, cutsOf(layers, cut.rotation)));
     }
     std::vector<const ProposedVariant *> all;
@@ -199,11 +186,7 @@ public:
       for (const ProposedVariant &variant : part.proposed) all.push_back(&variant);
     }
     whole.checkChoicesHold(all);
-    for (DecidedPart &part : result.parts)
-      part.decision = decidedPart(*part.compilation, part.proposed);
-    join();
-    plan();
-    fit();
+    result.decision = decision::decideLayers(question());
     return std::move(result);
   }
 
@@ -250,40 +233,44 @@ private:
     return text;
   }
 
-  /// What layers save for their backward passes adds up, unlike what one of them works in. So where
-  /// the plan takes too much, all layers alike compute again what that saves memory of.
-  void fit() {
-    const std::optional<int64_t> limit = result.options.maxMemory;
-    if (!limit) return;
-    int64_t smallest = result.decision.planned.plan.workspaceBytes;
-    if (whole.model().train && whole.model().choosesRecomputed() && smallest > *limit) {
-      recomputeInParts();
-      join();
-      plan();
-      smallest = std::min(smallest, result.decision.planned.plan.workspaceBytes);
-    }
-    decision::checkMemory(result.decision.planned.plan, result.options, smallest);
+  /// What the phase that decides asks of the parts and of the whole.
+  decision::LayeredQuestion question() {
+    return {.parts = result.parts.size(),
+            .isTrained = whole.model().train,
+            .choosesRecomputed = whole.model().choosesRecomputed(),
+            .ask = [this](size_t part) { return questionOf(result.parts[part]); },
+            .namesThatSaveMemory =
+                [this](size_t part) {
+                  const Compilation &compilation = *result.parts[part].compilation;
+                  return namesThatSaveMemory(*compilation.graph().getOps<GraphOp>().begin());
+                },
+            .askRecomputing =
+                [this](size_t part, const std::vector<std::string> &names) {
+                  return recomputing(result.parts[part], names);
+                },
+            .take =
+                [this](size_t part, decision::Decision decided) {
+                  result.parts[part].decision = std::move(decided);
+                },
+            .join =
+                [this] {
+                  join();
+                  return joinedQuestion();
+                }};
   }
 
-  void recomputeInParts() {
-    for (DecidedPart &part : result.parts) {
-      const std::vector<std::string> names =
-          namesThatSaveMemory(*part.compilation->graph().getOps<GraphOp>().begin());
-      if (names.empty()) continue;
-      part.proposed = part.compilation->proposeRecomputed(names);
-      part.decision = decidedPart(*part.compilation, part.proposed);
-      for (ProposedVariant &variant : part.proposed)
-        variant.notes.push_back(fmt::format("--max-memory: computed again in the backward pass: {}",
-                                            fmt::join(names, ", ")));
-    }
+  static decision::Question questionOf(const DecidedPart &part) {
+    return {.problem = part.compilation->problem(part.proposed),
+            .options = part.compilation->options(part.proposed)};
   }
 
-  /// A limit is of the whole: of training, no part alone can be held to it.
-  decision::Decision decidedPart(const Compilation &part,
-                                 const std::vector<ProposedVariant> &proposed) const {
-    decision::Options options = part.options(proposed);
-    if (whole.model().train) options.maxMemory.reset();
-    return valueOrThrow(decision::decide(part.problem(proposed), options, {}));
+  static decision::Question recomputing(DecidedPart &part, const std::vector<std::string> &names) {
+    part.proposed = part.compilation->proposeRecomputed(names);
+    decision::Question asked = questionOf(part);
+    for (ProposedVariant &variant : part.proposed)
+      variant.notes.push_back(fmt::format("--max-memory: computed again in the backward pass: {}",
+                                          fmt::join(names, ", ")));
+    return asked;
   }
 
   void join() {
@@ -330,21 +317,21 @@ private:
     result.proposed.push_back(std::move(variant));
   }
 
-  void plan() {
+  decision::JoinedQuestion joinedQuestion() {
     result.options = whole.options(result.proposed);
-    decision::Problem problem = whole.problem(result.proposed);
-    nameByLayer(problem.variants.front().problem);
-    std::vector<decision::PlacedPart> placedDecisions;
+    decision::JoinedQuestion asked{
+        .problem = whole.problem(result.proposed), .options = result.options, .parts = {}};
+    nameByLayer(asked.problem.variants.front().problem);
     std::vector<size_t> seen(result.parts.size(), 0);
     for (const PlacedPart &place : placedParts) {
       const DecidedPart &part = result.parts[place.part];
       const DecidedPart::Place &at = part.places[seen[place.part]++];
-      placedDecisions.push_back(
+      asked.parts.push_back(
           {.decision = &part.decision, .ops = at.ops, .placedText = [&at](const std::string &text) {
              return placed(text, at);
            }});
     }
-    result.decision = decision::joinedDecision(problem, result.options, placedDecisions);
+    return asked;
   }
 
   struct PlacedPart {

@@ -4,6 +4,7 @@
 #include "kernel/LayerNames.h"
 #include "passes/Describe.h"
 #include "passes/Passes.h"
+#include "passes/decide/LayeredDecision.h"
 #include "passes/layers/TrainingLayers.h"
 
 #include "ir/Types.h"
@@ -11,8 +12,6 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <optional>
-#include <tuple>
 
 namespace weft::driver {
 namespace {
@@ -34,7 +33,7 @@ public:
 
   CutTraining cut() {
     CutTraining result;
-    if (layers.begins.size() > 1) choose(result);
+    if (layers.begins.size() > 1) rotate(result);
     result.parts = cutTraining(graph, order, cuts());
     return result;
   }
@@ -123,45 +122,40 @@ private:
     return found;
   }
 
-  void choose(CutTraining &result) {
+  void rotate(CutTraining &result) {
     takeNeighbours();
     const size_t second = layers.begins[1];
     const size_t backwardOps =
         order.backwardBorder(layers.begins[0]) - order.backwardBorder(second);
-    const size_t lostForward = chooseOne(layers.opsOfLayer, &Rotation::forward, second);
-    const size_t lostBackward = chooseOne(backwardOps, &Rotation::backward, second);
+    const size_t lostForward = rotateOne(layers.opsOfLayer, &Rotation::forward, second);
+    const size_t lostBackward = rotateOne(backwardOps, &Rotation::backward, second);
     const TrainingCut at = cutAt(second, rotation);
     result.lost = lostForward + lostBackward;
     result.behind = nameBefore(at.forward);
     result.behindGradient = nameBefore(at.backward);
   }
 
-  /// Tries one of both places within a layer; gives the candidates that the best one loses.
-  size_t chooseOne(size_t places, size_t Rotation::*place, size_t border) {
+  /// Of one pass, the place within a layer that is chosen (decision::chooseCut); gives the
+  /// candidates that it loses.
+  size_t rotateOne(size_t count, size_t Rotation::*place, size_t border) {
     const bool ofForward = place == &Rotation::forward;
-    std::vector<std::pair<Crossing, size_t>> tried;
+    std::vector<decision::CutPlace> places;
     int64_t fewest = std::numeric_limits<int64_t>::max();
-    for (size_t count = 0; count < places; ++count) {
+    for (size_t ops = 0; ops < count; ++ops) {
       Rotation rotated = rotation;
-      rotated.*place = count;
+      rotated.*place = ops;
       const TrainingCut at = cutAt(border, rotated);
+      const Crossing found = crossing(at, ofForward);
       const size_t lost = size_t(std::ranges::count_if(candidates, [&](const auto &candidate) {
         return (numberOf.at(candidate.front()) < order.forwardOps()) == ofForward &&
                readsAcross(candidate, at);
       }));
-      tried.emplace_back(crossing(at, ofForward), lost);
-      fewest = std::min(fewest, tried.back().first.tensors);
+      places.push_back({.tensors = found.tensors, .bytes = found.bytes, .lost = lost});
+      fewest = std::min(fewest, found.tensors);
     }
-    if (tried.empty()) return 0;  // no backward pass of these layers
-    std::optional<std::tuple<size_t, int64_t, size_t>> best;
-    for (size_t count = 0; count < tried.size(); ++count) {
-      const auto &[found, lost] = tried[count];
-      if (found.tensors > fewest + 1) continue;
-      const std::tuple rank(lost, found.bytes, count);
-      if (!best || rank < *best) best = rank;
-    }
-    rotation.*place = std::get<2>(*best);
-    return std::get<0>(*best);
+    if (places.empty()) return 0;  // no backward pass of these layers
+    rotation.*place = decision::chooseCut(places, fewest);
+    return places[rotation.*place].lost;
   }
 
   std::string nameBefore(size_t op) const {

@@ -1,15 +1,10 @@
 // From an artifact back to planned kernels; see ReEmission.h.
 #include "tools/driver/ReEmission.h"
 
-#include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
-#include "passes/configure/Family.h"
-#include "passes/decide/KernelPrices.h"
-#include "plan/Buffers.h"
+#include "passes/decide/EditedPlan.h"
 #include "plan/PlanChunks.h"
 #include "plan/PlanConfiguration.h"
-#include "plan/PlanFigures.h"
-#include "plan/PlanMemory.h"
 #include "runtime/artifact/Artifact.h"
 #include "tools/driver/PlanConsistency.h"
 #include "tools/driver/PlanWiring.h"
@@ -17,7 +12,6 @@
 #include "tools/driver/SelectedGraph.h"
 
 #include <algorithm>
-#include <set>
 
 namespace weft::driver {
 namespace {
@@ -46,66 +40,6 @@ void refreshLayouts(Plan &plan) {
   for (PlanTensor &tensor : plan.tensors)
     tensor.strides = stridesOf(layoutOf(tensor), tensor.extents);
   for (PlanKernel &kernel : plan.kernels) weft::refreshLayouts(plan.tensors, kernel);
-}
-
-/// Workspaces as large as the kernels, whose knobs may be edited, ask for.
-void resizeWorkspaces(PlannedKernels &planned) {
-  for (size_t index = 0; index < planned.kernels.size(); ++index) {
-    const ChosenKernel &chosen = planned.kernels[index];
-    resizeWorkspace(planned.plan, planned.plan.kernels[index],
-                    workspaceBytesOf(chosen.kernel, chosen.configuration));
-  }
-}
-
-LayoutTuple tupleOf(const Configuration &configuration) {
-  LayoutTuple tuple = configuration.inputs;
-  tuple.insert(tuple.end(), configuration.outputs.begin(), configuration.outputs.end());
-  return tuple;
-}
-
-/// "hpi bji -> bjhp".
-std::string printLayouts(const Kernel &kernel, const LayoutTuple &tuple) {
-  const std::vector<ValueId> values = operandValues(kernel);
-  std::vector<std::string> texts;
-  for (size_t i = 0; i < tuple.size(); ++i) {
-    if (i == kernel.inputs.size()) texts.emplace_back("->");
-    Layout layout = tuple[i];
-    layout.offset = 0;
-    texts.push_back(layout.order.empty() ? "-"
-                                         : print(layout, kernel, kernel.values[size_t(values[i])]));
-  }
-  return fmt::format("{}", fmt::join(texts, " "));
-}
-
-/// The legal layouts that differ in the fewest operands, three of them.
-std::string nearestLegal(const Kernel &kernel, const Configuration &configuration,
-                         const Device &device) {
-  constexpr size_t shown = 3;
-  const LayoutTuple wanted = tupleOf(configuration);
-  std::set<std::pair<int, std::string>> ranked;  // operands that differ, layouts
-  for (const ConfigurationSpace &space : everySpace(kernel, device))
-    for (const LayoutTuple &tuple : space.tuples) {
-      int differing = 0;
-      for (size_t i = 0; i < tuple.size(); ++i) differing += tuple[i].order != wanted[i].order;
-      ranked.emplace(differing, printLayouts(kernel, tuple));
-      if (ranked.size() > shown) ranked.erase(std::prev(ranked.end()));
-    }
-  std::vector<std::string> texts;
-  for (const auto &[differing, text] : ranked) texts.push_back(text);
-  return texts.empty() ? "" : fmt::format("; legal and nearest: {}", fmt::join(texts, "; "));
-}
-
-void checkLegal(const Kernel &kernel, const Configuration &configuration, const Device &device) {
-  const auto [isLegal, others] = legality(kernel, configuration, device);
-  if (!isLegal && others.empty())
-    throw Error::badInput("kernel '{}': no configuration of any family takes the layouts {}{}",
-                          kernel.name, printLayouts(kernel, tupleOf(configuration)),
-                          nearestLegal(kernel, configuration, device));
-  if (!isLegal)
-    throw Error::badInput(
-        "kernel '{}': '{}' is not legal with these layouts{}; legal are, for example: {}",
-        kernel.name, describe(kernel, configuration.knobs),
-        knobsRejection(kernel, configuration, device), fmt::join(others, "; "));
 }
 
 /// The bound is selection's, over all variants: it holds for the model that selected, and no edit
@@ -158,13 +92,6 @@ PlannedKernels plannedKernels(const runtime::Artifact &artifact, const SelectedG
 
 }  // namespace
 
-std::string knobsRejection(const Kernel &kernel, const Configuration &configuration,
-                           const Device &device) {
-  const auto rejection = configuration.knobs.family().rejection;
-  const std::string reason = rejection ? rejection(kernel, configuration, device) : "";
-  return reason.empty() ? "" : ": " + reason;
-}
-
 Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel,
                  const std::string &where) {
   Replanned result;
@@ -173,21 +100,10 @@ Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel,
   planned = plannedKernels(artifact, graph, where);
   checkUnedited(artifact.plan, planned, where + "/plan.json");
   const std::vector<size_t> regions = regionsOf(planned.plan, graph.wiring().regions.size(), where);
-  for (size_t index = 0; index < planned.plan.kernels.size(); ++index) {
-    PlanKernel &entry = planned.plan.kernels[index];
-    ChosenKernel &chosen = planned.kernels[index];
-    checkLegal(chosen.kernel, chosen.configuration, costModel.device());
-    decision::priceAgain(entry, chosen, costModel);
-    if (!entry.chunk)
-      graph.configure(regions[index], chosen.configuration);  // a graph has the whole
-  }
-  planned.plan.predictedSeconds = sumOfKernels(planned.plan);
-  noteCopies(planned);
-  noteDeterminism(planned, costModel);
-  checkOverwriting(planned, where + "/plan.json");
-  resizeWorkspaces(planned);
-  planned.plan.workspaceBytes = PlanMemory(planned.plan).bytes(BufferKind::temporary);
-  planned.plan.costModel = pricesOf(planned.plan, costModel);
+  decision::priceAgain(planned, costModel, where + "/plan.json");
+  for (size_t index = 0; index < planned.kernels.size(); ++index)
+    if (!planned.plan.kernels[index].chunk)  // a graph has the whole
+      graph.configure(regions[index], planned.kernels[index].configuration);
   planned.plan.lowerBoundSeconds = lowerBoundOf(artifact, planned.plan.costModel);
   result.graph = graph.print();
   return result;

@@ -30,11 +30,6 @@ enum class Use { toLook, toRun };
 /// replan() checks the same of what it emits again.
 void checkArtifact(const runtime::Artifact &artifact, const std::string &where, Use use);
 
-/// ": why", of the families that know; empty where the knobs are none of those that the family
-/// offers.
-std::string knobsRejection(const Kernel &kernel, const Configuration &configuration,
-                           const Device &device);
-
 /// What report.json keeps of each kernel, so that emitting again prints the same text: numbers of
 /// ops, numbers and names of values.
 nlohmann::json numbersReport(const PlannedKernels &planned);

@@ -5,12 +5,10 @@
 #include "passes/decide/NearestConfiguration.h"
 #include "plan/Buffers.h"
 #include "plan/PlanChunks.h"
-#include "plan/PlanConfiguration.h"
 #include "plan/PlanMemory.h"
 #include "plan/TensorLayout.h"
 #include "runtime/artifact/Artifact.h"
 #include "tools/driver/PlanWiring.h"
-#include "tools/driver/ReEmission.h"
 #include "tools/driver/ScaledTensors.h"
 
 #include <algorithm>
@@ -49,7 +47,9 @@ public:
     scaleTensors(plan, extents());
     for (size_t index = 0; index < plan.kernels.size(); ++index) {
       checkAlignment(plan.kernels[index]);
-      configure(index);
+      if (std::optional<decision::OtherKnobs> other =
+              decision::configureAgain(result.planned, index, device, printDims(result.dims)))
+        result.others.push_back(std::move(*other));
       resizeWorkspace(plan, plan.kernels[index],
                       workspaceBytesOf(result.planned.kernels[index].kernel,
                                        result.planned.kernels[index].configuration));
@@ -142,31 +142,6 @@ private:
             one.offset * elementBytes(one) % promised != 0)
           throw Error::unsupported("'{}' begins at no multiple of {} bytes at {}", one.name,
                                    promised, printDims(result.dims));
-  }
-
-  void configure(size_t index) {
-    PlanKernel &entry = plan.kernels[index];
-    ChosenKernel &chosen = result.planned.kernels[index];
-    chosen.configuration = configurationOf(plan, entry, chosen.kernel);
-    if (isView(entry))
-      return;  // the same part of its whole; which views are worth it at these extents is no matter
-    if (isLegal(chosen.kernel, chosen.configuration, device)) return;
-    const std::optional<Configuration> nearest =
-        decision::nearestConfiguration(chosen.kernel, chosen.configuration, device);
-    if (!nearest)
-      throw Error::unsupported("kernel '{}' has no configuration in its layouts at {}", entry.name,
-                               printDims(result.dims));
-    const std::string reason = knobsRejection(chosen.kernel, chosen.configuration, device);
-    result.others.push_back({.kernel = entry.name,
-                             .own = describe(chosen.kernel, chosen.configuration.knobs),
-                             .used = describe(chosen.kernel, nearest->knobs),
-                             .reason = reason.empty()
-                                           ? "its family does not offer them at these extents"
-                                           : reason.substr(2)});
-    chosen.configuration.knobs = nearest->knobs;
-    entry.knobs = planKnobs(nearest->knobs, chosen.kernel);
-    entry.family = nearest->knobs.family();
-    entry.configuration = describe(chosen.kernel, nearest->knobs);
   }
 
   const Scaling &scaling;

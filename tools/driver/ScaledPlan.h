@@ -6,6 +6,7 @@
 // not what the graph implies: a plan whose wiring is wrong computes something else than its graph.
 #pragma once
 
+#include "passes/decide/NearestConfiguration.h"
 #include "plan/PlanBuilder.h"
 #include "runtime/artifact/Artifact.h"
 #include "tools/driver/ScaledGraph.h"
@@ -15,17 +16,11 @@
 
 namespace weft::driver {
 
-/// A kernel that cannot have its own knobs on the small extents: what it has instead, the nearest
-/// of its family, and why.
-struct OtherKnobs {
-  std::string kernel, own, used, reason;
-};
-
 struct ScaledPlan {
   PlannedKernels planned;  ///< not emitted
   ScaledGraph graph;
   Dims dims;
-  std::vector<OtherKnobs> others;
+  std::vector<decision::OtherKnobs> others;
   std::string unscaled;  ///< why it has its own extents; empty where it has small ones
   double flop = 0;
 };

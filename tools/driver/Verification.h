@@ -39,10 +39,10 @@ struct WholeVerdict {
   std::string unscaled;  ///< why the extents are the plan's own, if they are
   size_t kernels = 0;
   std::vector<ResultCheck> results;
-  std::vector<OtherKnobs> others;     ///< kernels that did not have their own knobs or text
-  std::vector<std::string> warnings;  ///< algorithms of a library that were replaced
-  std::string unchecked;              ///< why it did not run
-  std::string problem;                ///< what failed, where it is no result
+  std::vector<decision::OtherKnobs> others;  ///< kernels that did not have their own knobs or text
+  std::vector<std::string> warnings;         ///< algorithms of a library that were replaced
+  std::string unchecked;                     ///< why it did not run
+  std::string problem;                       ///< what failed, where it is no result
   bool ran() const { return isAsked && unchecked.empty(); }
   bool failed() const;
   bool passed() const;  ///< every result was checked and agrees

@@ -702,7 +702,8 @@ TEST_CASE("the small plan is the plan that was chosen") {
     REQUIRE(is.chunk.has_value() == was.chunk.has_value());
     if (is.chunk) CHECK(is.chunk->isSlice == (flags.front() == "--pipeline"));
     chunks += was.chunk.has_value();
-    const bool isTold = std::ranges::count(scaled.others, is.name, &OtherKnobs::kernel) == 1;
+    const bool isTold =
+        std::ranges::count(scaled.others, is.name, &decision::OtherKnobs::kernel) == 1;
     CHECK((is.knobs == was.knobs) != isTold);
   }
   CHECK((chunks > 0) == isChunked);

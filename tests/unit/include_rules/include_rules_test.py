@@ -39,10 +39,33 @@ ONE_FAMILY = {
 EMULATED = 'tests/emulate/host/weft/'
 KEYWORDS = 'emulate_keywords.h'
 # What prices, selects or builds plans: functions, a cost model's answer, and selection's tables.
-DECIDING = re.compile(r'\b(?:buildPlan|selectVariants|select::select|planOf|runInChunks|'
-                      r'chooseChunks|chooseWithinMemory|chooseByMeasuring|costWithStridedViews|'
-                      r'chooseEarlyStarts|forEachConfiguration\w*|'
-                      r'predictGraph|boundOf|memoryUsageEfficiency)\(|(?:\.|->)cost\('
+DECIDING_FUNCTIONS = (
+    'buildPlan', 'selectVariants', r'select::select\w*', 'select::joinVariants', 'bestCombinations',
+    'planOf', 'runInChunks', 'chooseChunks', 'chooseWithinMemory', 'chooseByMeasuring',
+    'costWithStridedViews', 'chooseEarlyStarts', r'forEachConfiguration\w*', 'predictGraph',
+    'boundOf', 'memoryUsageEfficiency',
+    # Prices and configurations of the kernels of a plan.
+    'priceKernelAgain', 'nearestConfiguration', 'legality', 'sumOfKernels', 'noteCopies',
+    'noteDeterminism',
+    # Several layers: where they are cut, what is computed again, whether the plan fits.
+    'joinedDecision', 'checkMemory', r'(?<!decision::)choose[A-Z]\w*', 'recomputeInParts',
+    'fit',
+    # Kinds of attention: their prices, and the traffic of their kernels by tiles.
+    'priceKind', 'priceSite', 'tilesOf', r'l2Bytes\w*', 'pricedInItsLayouts', 'attentionFigures',
+    'attentionProblem', 'gemmProblem', 'visibleBlocks', 'visibleScores')
+# What the command line may ask of the phase that decides, by what it wants.
+INTERFACE = {
+    'a decision': ('decide', 'decidePlan', 'decideCombinations', 'decideLayers', 'chooseCut'),
+    'its plan at other extents, or edited': ('configureAgain', 'priceAgain'),
+    'a plan that was decided': ('plannedSteps', 'plansInChunks', 'memoryLine', 'tradeLine',
+                                'graphOf', 'graphSecondsBy', 'secondsBy'),
+    'what another decision would be': ('attentionPrices', 'memoryPoints', 'undominated',
+                                       'nearestLayouts', 'predictLayout', 'predictLayouts',
+                                       'isPlan', 'namedLayout'),
+    'what a profile measures': ('profileSpace', 'chunkSpace'),
+}
+ASKED = re.compile(r'\bdecision::([a-z]\w*)\(')
+DECIDING = re.compile(rf'\b(?:{"|".join(DECIDING_FUNCTIONS)})\(|(?:\.|->)cost\('
                       r'|\bselect::(?:Prices|LoopTable)\b')
 
 
@@ -235,14 +258,24 @@ class IncludeRules(unittest.TestCase):
         self.assertEqual([folder for folder, allowed in self.table.items() if 'all' in allowed],
                          ['codegen/families/*/tests', 'tests'])
 
+    @staticmethod
+    def calls_of_commands(pattern: re.Pattern) -> list[tuple[str, str]]:
+        """Files of tools, and what the pattern finds in them."""
+        return [(file.relative_to(ROOT).as_posix(), call)
+                for file in sorted((ROOT / 'tools').rglob('*'))
+                if file.suffix in {'.h', '.cpp'} and 'words' not in file.parts
+                for call in pattern.findall(file.read_text(encoding='utf-8'))]
+
     def test_commands_decide_nothing(self):
         """What prices, selects or builds plans is called by the phase that decides alone."""
-        found = [
-            f'{file.relative_to(ROOT)}: {call}' for file in sorted((ROOT / 'tools').rglob('*'))
-            if file.suffix in {'.h', '.cpp'} and 'words' not in file.parts
-            for call in DECIDING.findall(file.read_text(encoding='utf-8'))
-        ]
-        self.assertEqual(found, [])
+        self.assertEqual(self.calls_of_commands(DECIDING), [])
+
+    def test_commands_ask_the_phase_that_decides_by_its_interface(self):
+        """A function of the phase that commands begin to call needs a place in INTERFACE."""
+        names = [name for group in INTERFACE.values() for name in group]
+        calls = self.calls_of_commands(ASKED)
+        self.assertEqual([call for call in calls if call[1] not in names], [])
+        self.assertEqual(set(names), {name for _, name in calls})
 
     def test_a_deciding_call_is_found(self):
         for text in ('x = buildPlan(path);', 'select::select(problem, model);',
@@ -253,10 +286,37 @@ class IncludeRules(unittest.TestCase):
                      'entry.bound = boundOf(cost, kernel, device);',
                      'memoryUsageEfficiency(cost, device)', 'chooseEarlyStarts(plan, which);',
                      'forEachConfiguration(kernel, device, {}, visit);',
-                     'forEachConfigurationOf(family, kernel, device, any, visit);'):
+                     'forEachConfigurationOf(family, kernel, device, any, visit);',
+                     'decision::priceKernelAgain(entry, chosen, prices);',
+                     'decision::nearestConfiguration(kernel, own, device);',
+                     'planned.plan.predictedSeconds = sumOfKernels(planned.plan);',
+                     'noteDeterminism(planned, costModel);',
+                     'const auto [isLegal, others] = legality(kernel, own, device);',
+                     'select::selectAmongAlternatives(problem, spaces, options);',
+                     'joined = select::joinVariants(joinable, mayCross);',
+                     'best = decision::bestCombinations(*joined, planContext(), options);',
+                     'decision::checkMemory(plan, options, smallest);',
+                     'x = decision::joinedDecision(problem, options, placed);',
+                     'cut = chooseCut(whole, graph, layers);', 'size_t chooseOne(size_t places)',
+                     '    recomputeInParts();', '  void fit() {',
+                     'priced = priceKind(request, site, kind, queries, keys);',
+                     'SitePrices prices = priceSite(request, site);',
+                     'figures.tiles = tilesOf(chosen, prices, problem);',
+                     'figures.l2Bytes += l2BytesOf(filled);',
+                     'for (const auto &one : decision::pricedInItsLayouts(chosen, prices))',
+                     'attentionProblem(kernel, *region, configuration)',
+                     'gemmProblem(kernel, configuration, true);',
+                     'visibleBlocks(kernel, region, problem, rows, columns);'):
             self.assertTrue(DECIDING.search(text), text)
         for text in ('decision::graphOf(plan)', 'chosen.cost.flop', 'compilation.costModel()',
-                     'decision::priceAgain(entry, chosen, prices);'):
+                     'decision::priceAgain(planned, prices, file);',
+                     'decision::configureAgain(planned, index, device, extents)',
+                     'decision::chooseCut(places, fewest)', 'decision::decideLayers(question())',
+                     'decision::decideCombinations(problem, options, mayCross, apart)',
+                     'const select::JoinedVariants &joined', 'select::printStep(problem, step)',
+                     'decision::attentionPrices(questionOf(request, site))',
+                     '"l2Bytes", figures.l2Bytes', 'tilesJson(figures.tiles)',
+                     'compilation.model().choosesRecomputed()', 'recomputeAttention(softmax);'):
             self.assertFalse(DECIDING.search(text), text)
 
     def test_names_of_test_cases_can_be_wrapped(self):

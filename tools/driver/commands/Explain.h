@@ -46,7 +46,8 @@ std::string variantsLines(const nlohmann::json &report);
 nlohmann::json variantsJson(const nlohmann::json &report);
 /// The table of chunks with the rule by which they were chosen; empty where there was no choice.
 std::string chunksLines(const Plan &plan, const nlohmann::json &report);
-/// Every attention of the plan in every kind (AttentionKinds.h). `profile`: as of explainLayout.
+/// Every attention of the plan in every kind (passes/decide/AttentionKinds.h). `profile`: as of
+/// explainLayout.
 Explanation explainAttention(const runtime::Artifact &artifact, const std::string &profile);
 /// What a plan of packed tokens takes at each fill, padded, and against the plan of that fill
 /// alone. `profile`: as of explainLayout.

@@ -4,7 +4,7 @@
 #include "kernel/Error.h"
 #include "kernel/ReasonCodes.h"
 #include "plan/PlanFigures.h"
-#include "tools/driver/AttentionKinds.h"
+#include "tools/driver/AttentionQuestions.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/ProfileModel.h"
 #include "tools/driver/commands/Explain.h"
@@ -42,7 +42,7 @@ std::vector<std::string> rejectedBackwards(const std::vector<ProposedVariant> &p
 
 std::vector<WholePlan> wholePlans(const Request &request) {
   std::vector<WholePlan> plans;
-  for (const AttentionChoice kind : pricedKinds) {
+  for (const AttentionChoice kind : decision::pricedKinds) {
     ChoiceFlags choices = request.choices;
     choices.attention = kind;
     WholePlan whole{.kind = kind, .rejection = ""};
@@ -90,12 +90,13 @@ AttentionChoice chosenKind(const Plan &plan, const AttentionSite &site) {
 }
 
 /// Why a kind was chosen: it was asked for, it is the fastest here, or the whole plan is.
-std::string whyChosen(AttentionChoice chosen, const Request &request, const SitePrices &prices,
+std::string whyChosen(AttentionChoice chosen, const Request &request,
+                      const decision::AttentionPrices &prices,
                       const std::vector<WholePlan> &wholes) {
   if (request.choices.attention != AttentionChoice::automatic)
     return fmt::format("--attention {} asked for it", request.choices.attention.text);
-  const PricedKind *own = nullptr, *best = nullptr;
-  for (const PricedKind &kind : prices.kinds) {
+  const decision::PricedKind *own = nullptr, *best = nullptr;
+  for (const decision::PricedKind &kind : prices.kinds) {
     if (!kind.figures || !kind.figures->notConsidered.empty()) continue;
     if (kind.kind == chosen) own = &kind;
     if (!best || kind.figures->graphSeconds < best->figures->graphSeconds) best = &kind;
@@ -115,12 +116,12 @@ std::string whyChosen(AttentionChoice chosen, const Request &request, const Site
               : "no other kind is considered here";
 }
 
-std::string errorText(const RoundingBound &error) {
+std::string errorText(const decision::RoundingBound &error) {
   if (error.perScore == 0) return fmt::format("{:.1e}", error.constant);
   return fmt::format("{:.1e} + {:.1e} |s|", error.constant, error.perScore);
 }
 
-std::string pricesText(const KindFigures &figures) {
+std::string pricesText(const decision::KindFigures &figures) {
   if (!figures.notConsidered.empty()) return "estimated *";
   if (figures.measured == figures.launches) return "measured";
   return figures.measured == 0
@@ -129,9 +130,9 @@ std::string pricesText(const KindFigures &figures) {
 }
 
 /// "sweeps of the scores: unfused 4, recomposed 2, fused 0".
-std::string sweepsText(const SitePrices &prices) {
+std::string sweepsText(const decision::AttentionPrices &prices) {
   std::vector<std::string> kinds;
-  for (const PricedKind &kind : prices.kinds)
+  for (const decision::PricedKind &kind : prices.kinds)
     if (kind.figures)
       kinds.push_back(fmt::format("{} {:.3g}", spelled(kind.kind),
                                   std::round(10 * kind.figures->softmax.sweeps) / 10));
@@ -140,7 +141,7 @@ std::string sweepsText(const SitePrices &prices) {
 
 /// The steps of a decomposed softmax that are kernels apart, with their shares of what they take
 /// together; and the traffic of statistics.
-std::string stepsText(const SoftmaxAccount &own) {
+std::string stepsText(const decision::SoftmaxAccount &own) {
   const double all = own.localSeconds + own.reductionSeconds + own.scalingSeconds;
   std::vector<std::string> steps;
   for (const auto &[name, seconds] : {std::pair{"LS", own.localSeconds},
@@ -164,21 +165,21 @@ std::string fillText(const std::optional<ExpectedFill> &fill) {
 }
 
 /// "unfused from 64 to 512 and from 4096 on".
-std::string lengthsText(const Crossover &crossover) {
+std::string lengthsText(const decision::Crossover &crossover) {
   const std::string_view kind = spelled(crossover.kind);
   if (!crossover.whyNone.empty()) return fmt::format("{} (no plan)", kind);
   if (crossover.ranges.empty()) return fmt::format("{} at no length", kind);
   std::vector<std::string> ranges;
   for (const auto &[from, to] : crossover.ranges)
-    ranges.push_back(to == mostLength ? fmt::format("from {} on", from)
-                     : from == to     ? fmt::format("at {}", from)
-                                      : fmt::format("from {} to {}", from, to));
+    ranges.push_back(to == decision::mostLength ? fmt::format("from {} on", from)
+                     : from == to               ? fmt::format("at {}", from)
+                                                : fmt::format("from {} to {}", from, to));
   return fmt::format("{} {}", kind, fmt::join(ranges, " and "));
 }
 
-std::string siteText(const SitePrices &prices, AttentionChoice chosen, const std::string &why,
+std::string siteText(const AttentionSite &site, const decision::AttentionPrices &prices,
+                     AttentionChoice chosen, const std::string &why,
                      const std::optional<ExpectedFill> &fill) {
-  const AttentionSite &site = prices.site;
   std::string text = fmt::format(
       "{}: {} heads, {} queries, {} keys, head dim {}{}, {}; compulsory {}{}\n", site.output,
       formatCount(site.heads), formatCount(site.queries), formatCount(site.keys), site.headDim,
@@ -194,7 +195,7 @@ std::string siteText(const SitePrices &prices, AttentionChoice chosen, const std
                {"launches", right},
                {"prices", left}});
   std::string notes;
-  for (const PricedKind &kind : prices.kinds) {
+  for (const decision::PricedKind &kind : prices.kinds) {
     const std::string mark = kind.kind == chosen ? "*" : "";
     if (!kind.figures) {
       table.addRow(
@@ -202,7 +203,7 @@ std::string siteText(const SitePrices &prices, AttentionChoice chosen, const std
       notes += fmt::format("{}: no plan: {}\n", spelled(kind.kind), kind.rejection);
       continue;
     }
-    const KindFigures &figures = *kind.figures;
+    const decision::KindFigures &figures = *kind.figures;
     table.addRow({mark, std::string(spelled(kind.kind)), formatSeconds(figures.graphSeconds),
                   formatBytes(figures.dramBytes), formatBytes(figures.l2Bytes),
                   formatBytes(figures.workspaceBytes), errorText(figures.error),
@@ -223,16 +224,16 @@ std::string siteText(const SitePrices &prices, AttentionChoice chosen, const std
   if (!prices.whyNoLengths.empty())
     return text + fmt::format("no crossover over length: {}\n", prices.whyNoLengths);
   std::vector<std::string> lengths;
-  for (const Crossover &one : prices.crossovers) lengths.push_back(lengthsText(one));
+  for (const decision::Crossover &one : prices.crossovers) lengths.push_back(lengthsText(one));
   return text + fmt::format("fused is as fast as, of the powers of two from {} to {} {}: {}\n",
-                            leastLength, mostLength,
+                            decision::leastLength, decision::mostLength,
                             site.queries == site.keys ? "queries and keys" : "keys",
                             fmt::join(lengths, ", "));
 }
 
-json tilesJson(const std::vector<PricedTile> &tiles) {
+json tilesJson(const std::vector<decision::PricedTile> &tiles) {
   json list = json::array();
-  for (const PricedTile &tile : tiles)
+  for (const decision::PricedTile &tile : tiles)
     list.push_back({{"queries", tile.queries},
                     {"keys", tile.keys},
                     {"seconds", tile.seconds},
@@ -241,22 +242,22 @@ json tilesJson(const std::vector<PricedTile> &tiles) {
   return list;
 }
 
-json rangesJson(const Crossover &crossover) {
+json rangesJson(const decision::Crossover &crossover) {
   json list = json::array();
-  for (const LengthRange &range : crossover.ranges)
+  for (const decision::LengthRange &range : crossover.ranges)
     list.push_back({{"from", range.from}, {"to", range.to}});
   return list;
 }
 
-json toJson(const SitePrices &prices, AttentionChoice chosen, const std::string &why) {
-  const AttentionSite &site = prices.site;
+json toJson(const AttentionSite &site, const decision::AttentionPrices &prices,
+            AttentionChoice chosen, const std::string &why) {
   json kinds = json::array(), crossovers = json::array();
-  for (const PricedKind &kind : prices.kinds) {
+  for (const decision::PricedKind &kind : prices.kinds) {
     json one = {{"kind", spelled(kind.kind)}, {"chosen", kind.kind == chosen}};
     if (!kind.figures) {
       one["rejected"] = kind.rejection;
     } else {
-      const KindFigures &figures = *kind.figures;
+      const decision::KindFigures &figures = *kind.figures;
       one["figures"] = {{"seconds", figures.seconds},
                         {"graphSeconds", figures.graphSeconds},
                         {"dramBytes", figures.dramBytes},
@@ -282,7 +283,7 @@ json toJson(const SitePrices &prices, AttentionChoice chosen, const std::string 
     }
     kinds.push_back(std::move(one));
   }
-  for (const Crossover &one : prices.crossovers)
+  for (const decision::Crossover &one : prices.crossovers)
     crossovers.push_back({{"kind", spelled(one.kind)},
                           {"length", one.length() ? json(*one.length()) : json()},
                           {"ranges", rangesJson(one)},
@@ -352,11 +353,11 @@ Explanation explainAttention(const runtime::Artifact &artifact, const std::strin
   std::string text;
   json list = json::array(), plans = json::array();
   for (const AttentionSite &site : sites) {
-    const SitePrices prices = priceSite(request, site);
+    const decision::AttentionPrices prices = decision::attentionPrices(questionOf(request, site));
     const AttentionChoice chosen = chosenKind(artifact.plan, site);
     const std::string why = whyChosen(chosen, request, prices, wholes);
-    text += siteText(prices, chosen, why, request.choices.fill) + "\n";
-    list.push_back(toJson(prices, chosen, why));
+    text += siteText(site, prices, chosen, why, request.choices.fill) + "\n";
+    list.push_back(toJson(site, prices, chosen, why));
   }
   for (const WholePlan &whole : wholes) plans.push_back(toJson(whole));
   text += wholesText(wholes) +

@@ -76,7 +76,7 @@ std::string otherLines(const WholeVerdict &whole) {
   std::string text;
   if (whole.ran() && whole.others.empty() && whole.warnings.empty())
     return "  every kernel has its own knobs\n";
-  for (const OtherKnobs &other : whole.others)
+  for (const decision::OtherKnobs &other : whole.others)
     text += fmt::format("  {}: {} in place of {}: {}\n", other.kernel, other.used, other.own,
                         other.reason);
   for (const std::string &warning : whole.warnings) text += "  " + warning + "\n";
@@ -108,7 +108,7 @@ json toJson(const WholeVerdict &whole) {
                        {"bound", result.bound},
                        {"passed", result.passed},
                        {"reason", result.unchecked}});
-  for (const OtherKnobs &other : whole.others)
+  for (const decision::OtherKnobs &other : whole.others)
     others.push_back({{"kernel", other.kernel},
                       {"own", other.own},
                       {"used", other.used},

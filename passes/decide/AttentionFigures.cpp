@@ -1,21 +1,18 @@
-// Kinds of attention priced one by one; see AttentionKinds.h.
-#include "tools/driver/AttentionKinds.h"
+// Traffic, roundings and tiles of the kernels of one attention; see AttentionFigures.h.
+#include "passes/decide/AttentionFigures.h"
 
 #include "codegen/families/attention/AttentionProblem.h"
 #include "codegen/families/attention/VisibleScores.h"
 #include "codegen/families/contraction/GemmProblem.h"
-#include "kernel/Error.h"
 #include "kernel/StridedBatchedGemm.h"
-#include "passes/attention/RecomposedSites.h"
 #include "passes/decide/KernelPrices.h"
 #include "plan/PlanFigures.h"
-#include "tools/driver/PlanFacts.h"
 
 #include <algorithm>
-#include <cmath>
+#include <map>
 #include <utility>
 
-namespace weft::driver {
+namespace weft::decision {
 namespace {
 
 int64_t ceilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -68,31 +65,6 @@ int64_t attentionL2Bytes(const AttentionProblem &problem, int64_t tileQueries, d
   return once + int64_t(again);
 }
 
-/// The choices under which one kind is decided for an attention alone.
-ChoiceFlags choicesFor(const Request &request, AttentionChoice kind) {
-  ChoiceFlags choices;
-  choices.attention = kind;
-  if (kind == AttentionChoice::decomposed || kind == AttentionChoice::recomposed)
-    choices.subVector = request.choices.subVector;
-  choices.softmax = request.choices.softmax;
-  choices.fuseRules = request.choices.fuseRules;
-  choices.memoryTrade = request.choices.memoryTrade;
-  choices.searchMemory = request.choices.searchMemory;
-  choices.fill = request.choices.fill;
-  choices.free = true;
-  choices.chunks = 0;
-  choices.concurrent = decision::Concurrency::off;
-  return choices;
-}
-
-/// What --fuse is asked for a recomposed softmax, and --no-fuse for a decomposed one.
-std::vector<std::string> recomposedPairs(const Dataflow &flow) {
-  std::vector<std::string> pairs;
-  for (const RecomposedSite &site : recomposedSites(flow))
-    for (const auto &[one, other] : site.pairs()) pairs.push_back(fmt::format("{},{}", one, other));
-  return pairs;
-}
-
 struct GemmExtents {
   int64_t batch = 1, m = 1, n = 1, k = 1;
 };
@@ -134,6 +106,25 @@ int64_t gemmL2Bytes(const ChosenKernel &chosen, const BodyOp &contraction) {
          std::max<int64_t>(0, kernel.necessaryBytes() - operands);
 }
 
+/// Bytes that a kernel requests from L2: of GEMMs and fused attentions by their tiles, of others
+/// what they move.
+int64_t l2BytesOf(const ChosenKernel &chosen) {
+  if (const std::optional<BlockTile> tile = attentionTile(chosen.configuration.knobs))
+    if (const std::optional<Attention> attention = attentionOf(chosen)) {
+      const VisibleBlocks blocks = visibleBlocks(chosen.kernel, attention->region,
+                                                 attention->problem, tile->rows, tile->columns);
+      const bool hasMasks =
+          visibleScores(chosen.kernel, attention->region, attention->problem).hasMasks;
+      const double keys = double(attention->problem.keys);
+      return attentionL2Bytes(
+          attention->problem, tile->rows,
+          hasMasks ? std::min(keys, blocks.mean * double(tile->columns)) : keys);
+    }
+  for (const BodyOp &op : chosen.kernel.body)
+    if (op.kind == OpKind::contract) return gemmL2Bytes(chosen, op);
+  return chosen.cost.bytesMoved;
+}
+
 /// Between the contraction of queries and keys and the softmax, or behind it.
 bool isProbability(OpKind kind) {
   return kind == OpKind::softmax || kind == OpKind::localSoftmax || kind == OpKind::globalScaling ||
@@ -142,9 +133,9 @@ bool isProbability(OpKind kind) {
 
 /// What a kernel rounds: its results, what it computes for a contraction to read, and what
 /// contractions read as tf32.
-RoundingBound roundingsOf(const Kernel &kernel, const AttentionSite &site) {
+RoundingBound roundingsOf(const Kernel &kernel, const AttentionShape &shape) {
   const auto isOutput = [&](const std::string &name) {
-    return name == site.output || (!site.packed.empty() && name == site.packed);
+    return name == shape.output || (!shape.packed.empty() && name == shape.packed);
   };
   constexpr double lostInTf32 = 0x1p-9;  // of a product (ir/SPEC.md, "Contraction")
   RoundingBound bound;
@@ -183,7 +174,7 @@ std::vector<PricedTile> tilesOf(const ChosenKernel &chosen, const CostModel &pri
                                 const AttentionProblem &problem) {
   std::map<std::pair<int64_t, int64_t>, PricedTile> best;
   bool isAnyMeasured = false;
-  for (const auto &[configuration, cost] : decision::pricedInItsLayouts(chosen, prices)) {
+  for (const auto &[configuration, cost] : pricedInItsLayouts(chosen, prices)) {
     const std::optional<BlockTile> tile = attentionTile(configuration.knobs);
     if (!tile || &configuration.knobs.family() != &chosen.configuration.knobs.family()) continue;
     isAnyMeasured = isAnyMeasured || cost.measured;
@@ -213,11 +204,12 @@ ChosenKernel atExpectedFill(const ChosenKernel &chosen, const std::optional<Expe
   return result;
 }
 
-KindFigures figuresOf(const PlannedKernels &planned, const Compilation &compilation,
-                      const AttentionSite &site) {
-  const CostModel &prices = compilation.costModel();
+}  // namespace
+
+KindFigures attentionFigures(const PlannedKernels &planned, const CostModel &prices,
+                             const std::optional<ExpectedFill> &fill, const AttentionShape &shape) {
   const Plan &plan = planned.plan;
-  const GraphPrediction graph = decision::graphOf(plan);
+  const GraphPrediction graph = graphOf(plan);
   KindFigures figures{.seconds = plan.predictedSeconds,
                       .graphSeconds = graph.seconds(),
                       .workspaceBytes = plan.workspaceBytes,
@@ -230,12 +222,12 @@ KindFigures figuresOf(const PlannedKernels &planned, const Compilation &compilat
     figures.launches += 1;
     figures.measured += kernel.measured;
     moved += double(kernel.bytesMoved);
-    const ChosenKernel filled = atExpectedFill(chosen, compilation.expectedFill());
+    const ChosenKernel filled = atExpectedFill(chosen, fill);
     figures.l2Bytes += l2BytesOf(filled);
-    const std::string name = shortName(kernel);
+    const std::string name = kernel.label.empty() ? wholeName(kernel) : kernel.label;
     if (std::ranges::count(figures.kernels, name) == 0) {
       figures.kernels.push_back(name);
-      const RoundingBound bound = roundingsOf(chosen.kernel, site);
+      const RoundingBound bound = roundingsOf(chosen.kernel, shape);
       figures.error.constant += bound.constant, figures.error.perScore += bound.perScore;
     }
     const std::optional<BlockTile> tile = attentionTile(chosen.configuration.knobs);
@@ -247,164 +239,8 @@ KindFigures figuresOf(const PlannedKernels &planned, const Compilation &compilat
         attentionL2Bytes(attention->problem, tile->rows, double(attention->problem.keys));
   }
   figures.dramBytes = int64_t(std::max(0.0, moved));
-  figures.softmax = softmaxAccount(planned, site);
+  figures.softmax = softmaxAccount(planned, shape);
   return figures;
 }
 
-Expected<KindFigures> decideKind(const Request &request, const AttentionSite &site,
-                                 const std::string &graph, AttentionChoice kind,
-                                 const std::string &profile) {
-  TargetFlags target = request.target;
-  target.profile = profile;
-  target.strict = false;
-  ChoiceFlags choices = choicesFor(request, kind);
-  ModelFlags model;
-  model.model = "report.json.mlir";  // how messages call it
-  const auto compile = [&] {
-    auto compilation = std::make_unique<Compilation>(model, choices, target);
-    compilation->importTexts({{.rewrites = {}, .text = graph}}, Phase::algebra);
-    return compilation;
-  };
-  auto compilation = compile();
-  std::vector<ProposedVariant> proposed = compilation->propose(Phase::algebra);
-  if (kind == AttentionChoice::decomposed) {
-    choices.noFuse = recomposedPairs(proposed.front().counted);
-    proposed.clear();  // they live in the context of their compilation
-    compilation = compile();
-    proposed = compilation->propose(Phase::algebra);
-  }
-  const Expected<decision::Decision> decided =
-      decision::decidePlan(compilation->problem(proposed), compilation->options(proposed));
-  if (!decided) return Unexpected(decided.error());
-  return figuresOf(decided->planned, *compilation, site);
-}
-
-}  // namespace
-
-int64_t l2BytesOf(const ChosenKernel &chosen) {
-  if (const std::optional<BlockTile> tile = attentionTile(chosen.configuration.knobs))
-    if (const std::optional<Attention> attention = attentionOf(chosen)) {
-      const VisibleBlocks blocks = visibleBlocks(chosen.kernel, attention->region,
-                                                 attention->problem, tile->rows, tile->columns);
-      const bool hasMasks =
-          visibleScores(chosen.kernel, attention->region, attention->problem).hasMasks;
-      const double keys = double(attention->problem.keys);
-      return attentionL2Bytes(
-          attention->problem, tile->rows,
-          hasMasks ? std::min(keys, blocks.mean * double(tile->columns)) : keys);
-    }
-  for (const BodyOp &op : chosen.kernel.body)
-    if (op.kind == OpKind::contract) return gemmL2Bytes(chosen, op);
-  return chosen.cost.bytesMoved;
-}
-
-PricedKind priceKind(const Request &request, const AttentionSite &site, AttentionChoice kind,
-                     int64_t queries, int64_t keys) {
-  PricedKind priced{.kind = kind, .figures = {}, .rejection = ""};
-  try {
-    const std::string graph = queries == site.queries && keys == site.keys
-                                  ? site.graphOf(kind)
-                                  : atLengths(site, kind, queries, keys);
-    const Expected<KindFigures> considered =
-        decideKind(request, site, graph, kind, request.target.profile);
-    if (considered) {
-      priced.figures = *considered;
-      return priced;
-    }
-    priced.rejection = considered.error().what();
-    if (request.target.profile == "none") return priced;
-    const Expected<KindFigures> estimated = decideKind(request, site, graph, kind, "none");
-    if (!estimated) return priced;
-    priced.figures = *estimated;
-    priced.figures->notConsidered = std::exchange(priced.rejection, "");
-  } catch (const Error &error) {
-    if (error.kind != ErrorKind::unsupported && error.kind != ErrorKind::badInput) throw;
-    priced.rejection = error.what();
-  }
-  return priced;
-}
-
-namespace {
-
-/// The fused kind at one length.
-struct FusedPrice {
-  PricedKind chosen;
-  std::optional<PricedKind> estimated = {};  ///< without a profile, once that is asked for
-};
-
-/// As one graph; of a kind that is estimated alone both by estimates.
-bool fusedWins(const Request &request, const AttentionSite &site, const PricedKind &other,
-               FusedPrice &fused, int64_t queries, int64_t keys) {
-  if (other.figures->notConsidered.empty())
-    return fused.chosen.figures->graphSeconds <= other.figures->graphSeconds;
-  if (!fused.estimated) {
-    Request estimated = request;
-    estimated.target.profile = "none";
-    fused.estimated = priceKind(estimated, site, AttentionChoice::fused, queries, keys);
-  }
-  const std::optional<KindFigures> &again = fused.estimated->figures;
-  return again && again->graphSeconds <= other.figures->graphSeconds;
-}
-
-/// At every length: what is faster at short ones need not be at longer ones. DeBERTa's gathered
-/// biases, say, cost the fused kind time for each score.
-std::vector<Crossover> crossoversOf(const Request &request, const AttentionSite &site,
-                                    const std::vector<PricedKind> &kinds) {
-  std::vector<Crossover> crossovers;
-  for (const PricedKind &kind : kinds)
-    if (kind.kind != AttentionChoice::fused)
-      crossovers.push_back({.kind = kind.kind, .ranges = {}, .whyNone = kind.rejection});
-  std::vector<bool> isCompared(crossovers.size());  // at any length
-  std::vector<bool> wonBefore(crossovers.size());   // at the length before
-  std::string noFused;
-  for (int64_t keys = leastLength; keys <= mostLength; keys *= 2) {
-    const int64_t queries = site.queries == site.keys ? keys : site.queries;
-    FusedPrice fused{priceKind(request, site, AttentionChoice::fused, queries, keys)};
-    if (!fused.chosen.figures) noFused = fused.chosen.rejection;
-    for (size_t n = 0; n < crossovers.size(); ++n) {
-      Crossover &one = crossovers[n];
-      if (!one.whyNone.empty()) continue;
-      bool wins = false;
-      if (fused.chosen.figures) {
-        const PricedKind other = priceKind(request, site, one.kind, queries, keys);
-        isCompared[n] = isCompared[n] || other.figures;
-        wins = other.figures && fusedWins(request, site, other, fused, queries, keys);
-      }
-      if (wins && wonBefore[n]) one.ranges.back().to = keys;
-      else if (wins) one.ranges.push_back({.from = keys, .to = keys});
-      wonBefore[n] = wins;
-    }
-  }
-  for (size_t n = 0; n < crossovers.size(); ++n)
-    if (!isCompared[n] && crossovers[n].whyNone.empty()) crossovers[n].whyNone = noFused;
-  return crossovers;
-}
-
-}  // namespace
-
-std::optional<int64_t> Crossover::length() const {
-  if (ranges.empty() || ranges.back().to != mostLength) return {};
-  return ranges.back().from;
-}
-
-SitePrices priceSite(const Request &request, const AttentionSite &site) {
-  SitePrices prices{.site = site, .kinds = {}, .crossovers = {}, .whyNoLengths = ""};
-  for (const AttentionChoice kind : pricedKinds)
-    prices.kinds.push_back(priceKind(request, site, kind, site.queries, site.keys));
-  if (!prices.kinds.back().figures) {
-    prices.whyNoLengths = "no fused plan: " + prices.kinds.back().rejection;
-    return prices;
-  }
-  try {
-    atLengths(site, AttentionChoice::fused,
-              site.queries == site.keys ? 2 * site.keys : site.queries, 2 * site.keys);
-  } catch (const Error &error) {
-    if (error.kind != ErrorKind::unsupported) throw;
-    prices.whyNoLengths = error.what();
-    return prices;
-  }
-  prices.crossovers = crossoversOf(request, site, prices.kinds);
-  return prices;
-}
-
-}  // namespace weft::driver
+}  // namespace weft::decision

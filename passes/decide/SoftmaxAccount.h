@@ -1,14 +1,26 @@
 // What the softmax of an attention costs a plan of it, as "Recomposing Softmax Layers" counts
 // (sections 3.2 and 3.3): sweeps of the attention matrix, traffic of the statistics of sub-vectors,
-// and the time of each step that is a kernel apart.
+// and the time of each step that is a kernel apart. No MLIR.
 #pragma once
 
+#include "kernel/DType.h"
 #include "plan/PlanBuilder.h"
-#include "tools/driver/AttentionSites.h"
 
 #include <cstdint>
+#include <string>
 
-namespace weft::driver {
+namespace weft::decision {
+
+/// An attention by itself: the names of its results and its extents.
+struct AttentionShape {
+  std::string output = {};  ///< name of the second contraction's result
+  std::string packed = {};  ///< name of its packed tokens; empty where it is not packed
+  DType dtype = DType::f16;
+  int64_t queries = 1, keys = 1;
+  int64_t heads = 1;  ///< query heads of all batch elements
+  int64_t headDim = 1, valueDim = 1;
+  bool operator==(const AttentionShape &) const = default;
+};
 
 struct SoftmaxAccount {
   /// How often kernels read or write as many elements as there are scores, of scores or of what
@@ -24,6 +36,6 @@ struct SoftmaxAccount {
 };
 
 /// Of the plan of one attention alone.
-SoftmaxAccount softmaxAccount(const PlannedKernels &planned, const AttentionSite &site);
+SoftmaxAccount softmaxAccount(const PlannedKernels &planned, const AttentionShape &shape);
 
-}  // namespace weft::driver
+}  // namespace weft::decision

@@ -1,5 +1,5 @@
 // By what kernels read and write; see SoftmaxAccount.h.
-#include "tools/driver/SoftmaxAccount.h"
+#include "passes/decide/SoftmaxAccount.h"
 
 #include "plan/PlanFigures.h"
 
@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-namespace weft::driver {
+namespace weft::decision {
 namespace {
 
 bool holds(const Kernel &kernel, OpKind kind) {
@@ -16,12 +16,12 @@ bool holds(const Kernel &kernel, OpKind kind) {
 
 }  // namespace
 
-SoftmaxAccount softmaxAccount(const PlannedKernels &planned, const AttentionSite &site) {
+SoftmaxAccount softmaxAccount(const PlannedKernels &planned, const AttentionShape &shape) {
   const Plan &plan = planned.plan;
-  const int64_t scores = site.heads * site.queries * site.keys,
+  const int64_t scores = shape.heads * shape.queries * shape.keys,
                 ofChunk = scores / std::max(1, chunkCount(plan));
   // Queries, keys and values may have as many elements, and so may the output.
-  std::set<std::string> others{site.output, site.packed}, statistics;
+  std::set<std::string> others{shape.output, shape.packed}, statistics;
   for (const PlanTensor &tensor : plan.tensors)
     if (tensor.role == TensorRole::argument || tensor.role == TensorRole::parameter)
       others.insert(tensor.logical);
@@ -64,8 +64,8 @@ SoftmaxAccount softmaxAccount(const PlannedKernels &planned, const AttentionSite
     else if (holds(kernel, OpKind::globalScaling)) account.scalingSeconds += seconds;
   }
   account.statisticsShare =
-      double(account.statisticsBytes) / double(2 * scores * sizeOf(site.dtype));
+      double(account.statisticsBytes) / double(2 * scores * sizeOf(shape.dtype));
   return account;
 }
 
-}  // namespace weft::driver
+}  // namespace weft::decision

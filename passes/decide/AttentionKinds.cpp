@@ -1,0 +1,128 @@
+// Kinds of attention priced one by one; see AttentionKinds.h.
+#include "passes/decide/AttentionKinds.h"
+
+#include "kernel/Error.h"
+
+#include <utility>
+
+namespace weft::decision {
+namespace {
+
+Expected<KindFigures> decideKind(const AttentionQuestion &question, AttentionChoice kind,
+                                 const Lengths &lengths, bool isEstimated) {
+  const KindQuestion asked = question.ask(kind, lengths, isEstimated);
+  const Expected<Decision> decided = decidePlan(asked.problem, asked.options);
+  if (!decided) return Unexpected(decided.error());
+  return attentionFigures(decided->planned, *asked.problem.context.prices, asked.fill,
+                          question.shape);
+}
+
+/// The price of a kind at these lengths.
+PricedKind priceKind(const AttentionQuestion &question, AttentionChoice kind,
+                     const Lengths &lengths, bool isEstimated) {
+  PricedKind priced{.kind = kind, .figures = {}, .rejection = ""};
+  try {
+    const Expected<KindFigures> considered = decideKind(question, kind, lengths, isEstimated);
+    if (considered) {
+      priced.figures = *considered;
+      return priced;
+    }
+    priced.rejection = considered.error().what();
+    if (isEstimated) return priced;
+    const Expected<KindFigures> estimated = decideKind(question, kind, lengths, true);
+    if (!estimated) return priced;
+    priced.figures = *estimated;
+    priced.figures->notConsidered = std::exchange(priced.rejection, "");
+  } catch (const Error &error) {
+    if (error.kind != ErrorKind::unsupported && error.kind != ErrorKind::badInput) throw;
+    priced.rejection = error.what();
+  }
+  return priced;
+}
+
+PricedKind priceKind(const AttentionQuestion &question, AttentionChoice kind,
+                     const Lengths &lengths) {
+  return priceKind(question, kind, lengths, question.isEstimated);
+}
+
+Lengths ownLengths(const AttentionQuestion &question) {
+  return {.queries = question.shape.queries, .keys = question.shape.keys};
+}
+
+/// With so many keys: as many queries where the attention has as many, else its own.
+Lengths lengthsOf(const AttentionQuestion &question, int64_t keys) {
+  const auto &[queries, ownKeys] = ownLengths(question);
+  return {.queries = queries == ownKeys ? keys : queries, .keys = keys};
+}
+
+/// The fused kind at one length.
+struct FusedPrice {
+  PricedKind chosen;
+  std::optional<PricedKind> estimated = {};  ///< without a profile, once that is asked for
+};
+
+/// As one graph; of a kind that is estimated alone both by estimates.
+bool fusedWins(const AttentionQuestion &question, const PricedKind &other, FusedPrice &fused,
+               const Lengths &lengths) {
+  if (other.figures->notConsidered.empty())
+    return fused.chosen.figures->graphSeconds <= other.figures->graphSeconds;
+  if (!fused.estimated)
+    fused.estimated = priceKind(question, AttentionChoice::fused, lengths, true);
+  const std::optional<KindFigures> &again = fused.estimated->figures;
+  return again && again->graphSeconds <= other.figures->graphSeconds;
+}
+
+/// At every length: what is faster at short ones need not be at longer ones. DeBERTa's gathered
+/// biases, say, cost the fused kind time for each score.
+std::vector<Crossover> crossoversOf(const AttentionQuestion &question,
+                                    const std::vector<PricedKind> &kinds) {
+  std::vector<Crossover> crossovers;
+  for (const PricedKind &kind : kinds)
+    if (kind.kind != AttentionChoice::fused)
+      crossovers.push_back({.kind = kind.kind, .ranges = {}, .whyNone = kind.rejection});
+  std::vector<bool> isCompared(crossovers.size());  // at any length
+  std::vector<bool> wonBefore(crossovers.size());   // at the length before
+  std::string noFused;
+  for (int64_t keys = leastLength; keys <= mostLength; keys *= 2) {
+    const Lengths lengths = lengthsOf(question, keys);
+    FusedPrice fused{priceKind(question, AttentionChoice::fused, lengths)};
+    if (!fused.chosen.figures) noFused = fused.chosen.rejection;
+    for (size_t n = 0; n < crossovers.size(); ++n) {
+      Crossover &one = crossovers[n];
+      if (!one.whyNone.empty()) continue;
+      bool wins = false;
+      if (fused.chosen.figures) {
+        const PricedKind other = priceKind(question, one.kind, lengths);
+        isCompared[n] = isCompared[n] || other.figures;
+        wins = other.figures && fusedWins(question, other, fused, lengths);
+      }
+      if (wins && wonBefore[n]) one.ranges.back().to = keys;
+      else if (wins) one.ranges.push_back({.from = keys, .to = keys});
+      wonBefore[n] = wins;
+    }
+  }
+  for (size_t n = 0; n < crossovers.size(); ++n)
+    if (!isCompared[n] && crossovers[n].whyNone.empty()) crossovers[n].whyNone = noFused;
+  return crossovers;
+}
+
+}  // namespace
+
+std::optional<int64_t> Crossover::length() const {
+  if (ranges.empty() || ranges.back().to != mostLength) return {};
+  return ranges.back().from;
+}
+
+AttentionPrices attentionPrices(const AttentionQuestion &question) {
+  AttentionPrices prices;
+  for (const AttentionChoice kind : pricedKinds)
+    prices.kinds.push_back(priceKind(question, kind, ownLengths(question)));
+  prices.whyNoLengths =
+      prices.kinds.back().figures
+          ? question.lengthsRejection(lengthsOf(question, 2 * question.shape.keys))
+          : "no fused plan: " + prices.kinds.back().rejection;
+  if (prices.whyNoLengths.empty()) prices.crossovers = crossoversOf(question, prices.kinds);
+  return prices;
+}
+
+}  // namespace weft::decision

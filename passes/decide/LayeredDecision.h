@@ -1,0 +1,66 @@
+// Several layers, decided part by part: each distinct part by itself, the whole from what was
+// decided of the parts (JoinedDecision.h), within the limit of memory, which is of the whole; and
+// where the layers are cut. No MLIR.
+//
+// Invariant: a part is decided as its graph would be by itself, but for a trained part's limit of
+// memory: what layers save for their backward passes adds up, so that no part alone can be held
+// to it.
+#pragma once
+
+#include "passes/decide/Decide.h"
+#include "passes/decide/JoinedDecision.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace weft::decision {
+
+/// A place of a layer where the graph could be cut, the same one in every layer.
+struct CutPlace {
+  int64_t tensors = 0;  ///< that cross it
+  int64_t bytes = 0;    ///< of all that is read across
+  size_t lost = 0;      ///< fused candidates that it cuts
+};
+/// The number of the place that loses the fewest candidates; of these the one with the fewest bytes
+/// across, and of these the first. Of places that more than `fewestTensors` + 1 tensors cross there
+/// is none: they are inside of attention. 0 where no place is left.
+size_t chooseCut(const std::vector<CutPlace> &places, int64_t fewestTensors);
+
+/// A graph to decide, and how.
+struct Question {
+  Problem problem;
+  Options options;
+};
+/// The whole, put together from what was decided of its parts.
+struct JoinedQuestion {
+  Problem problem;  ///< of one variant
+  Options options;  ///< with the limit of memory
+  std::vector<PlacedPart> parts;
+};
+
+/// Layers as whoever has their graphs asks for them.
+struct LayeredQuestion {
+  size_t parts = 0;                ///< distinct ones
+  bool isTrained = false;          ///< forward and backward pass
+  bool choosesRecomputed = false;  ///< what is saved may be computed again, as decided
+  std::function<Question(size_t part)> ask;
+  /// Of a part that is trained, the tensors that take less memory computed again than saved.
+  std::function<std::vector<std::string>(size_t part)> namesThatSaveMemory;
+  /// The part with these computed again.
+  std::function<Question(size_t part, const std::vector<std::string> &names)> askRecomputing;
+  /// Takes what was decided of a part; again, in place of that, where a part is decided again.
+  std::function<void(size_t part, Decision)> take;
+  /// The whole of the decisions that were taken.
+  std::function<JoinedQuestion()> join;
+};
+
+/// The decision of the whole, every part's handed to `take`. Where the plan of trained layers takes
+/// more than Options::maxMemory, all layers alike compute again what that saves memory of. The
+/// errors of decide() of a part and of joinedDecision() are thrown; Error(unsupported) where the
+/// whole takes more than Options::maxMemory, with the fewest bytes that were found.
+Decision decideLayers(const LayeredQuestion &layers);
+
+}  // namespace weft::decision
