@@ -325,6 +325,44 @@ std::map<mlir::Operation *, std::string> entryPointsOf(mlir::Operation *graph) {
   return names;
 }
 
+namespace {
+
+void relateTensors(GraphOp graph, DescribedOps &described) {
+  ArgumentMarks marks(graph);
+  llvm::DenseMap<mlir::Value, size_t> indexOf;
+  for (size_t index = 0; index < described.tensors.size(); ++index)
+    indexOf[described.tensors[index]] = index;
+  for (mlir::BlockArgument argument : graph.getBody().front().getArguments())
+    described.flow.tensors[indexOf.at(argument)].masterOf = marks.masterOf(argument.getArgNumber());
+  const auto returned = graph.getBody().front().getTerminator()->getOperands();
+  for (unsigned result = 0; result < returned.size(); ++result)
+    if (std::string argument = marks.nextOf(result); !argument.empty())
+      if (const auto at = indexOf.find(returned[result]); at != indexOf.end())
+        described.flow.tensors[at->second].nextOf = std::move(argument);
+}
+
+}  // namespace
+
+ArgumentMarks::ArgumentMarks(GraphOp graph) : graph(graph) {
+  const std::vector<std::string> names = argumentNames(graph);
+  for (mlir::BlockArgument argument : graph.getBody().front().getArguments())
+    nameOf.emplace(writtenName(argument), names[argument.getArgNumber()]);
+}
+
+std::string ArgumentMarks::masterOf(unsigned argument) {
+  return named(graph.getArgAttr(argument, masterOfName));
+}
+
+std::string ArgumentMarks::nextOf(unsigned result) {
+  return named(graph.getResultAttr(result, updateOfName));
+}
+
+std::string ArgumentMarks::named(mlir::Attribute mark) const {
+  const auto written = mlir::dyn_cast_or_null<mlir::StringAttr>(mark);
+  const auto found = written ? nameOf.find(written.getValue().str()) : nameOf.end();
+  return found == nameOf.end() ? "" : found->second;
+}
+
 std::vector<std::string> argumentNames(mlir::Operation *graph) {
   Describer describer({});
   describer.addArguments(graph->getRegion(0).front());
@@ -340,8 +378,11 @@ DescribedOps describeOps(const std::vector<mlir::Operation *> &ops) {
 DescribedOps describeGraph(mlir::Operation *graph) {
   Describer describer(numberedOps(graph));
   describer.addArguments(graph->getRegion(0).front());
-  if (auto whole = mlir::dyn_cast<GraphOp>(graph)) describer.findEntryPoints(whole);
-  return describer.describe();
+  auto whole = mlir::dyn_cast<GraphOp>(graph);
+  if (whole) describer.findEntryPoints(whole);
+  DescribedOps described = describer.describe();
+  if (whole) relateTensors(whole, described);
+  return described;
 }
 
 }  // namespace weft

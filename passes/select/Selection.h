@@ -35,7 +35,9 @@ struct Tensor {
                              ///< are priced zero
   bool isResult = false;     ///< live at the end
   std::optional<InitialValue> initial = {};  ///< of an argument that training may start from
-  std::optional<Layout> pinned;              ///< the caller's order, or --pin
+  std::string masterOf = {};  ///< of an argument of f32: the argument that is its rounding, by name
+  std::string nextOf = {};    ///< of a result: the argument that it is in the next step, by name
+  std::optional<Layout> pinned;  ///< the caller's order, or --pin
   /// By --pin: no kernel may keep it inside, and whoever writes or reads it takes the pinned
   /// layout, also of a parameter.
   bool mustBeStored = false;

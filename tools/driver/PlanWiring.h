@@ -26,6 +26,7 @@ struct GraphValue {
   std::vector<std::string> axes;
   std::vector<int64_t> extents;
   std::optional<InitialValue> initial = {};
+  std::string masterOf = {}, nextOf = {};  ///< names of arguments, as PlanTensor has them
   int packing =
       -1;  ///< of a packed value: the region of GraphWiring::packings that makes it at load
 };
