@@ -144,16 +144,16 @@ E rotaryFrequency(const RotaryShape &rotary, const E &pair) {
 Expression rotaryExpression(const RotaryShape &rotary) {
   const E here = E::coordinate(rotary.dimension), half = E::integer(rotary.turned / 2),
           two = E::integer(2);
-  const E isFirst = rotary.isHalved
+  const bool isHalved = rotary.style == RotaryStyle::halved;
+  const E isFirst = isHalved
                         ? E::binary(ScalarOperator::less, here, half)
                         : E::binary(ScalarOperator::equal,
                                     E::binary(ScalarOperator::modulo, here, two), E::integer(0));
-  const E partnerPlace = rotary.isHalved
-                             ? E::select(isFirst, E::binary(ScalarOperator::add, here, half),
-                                         E::binary(ScalarOperator::subtract, here, half))
-                             : E::binary(ScalarOperator::bitXor, here, E::integer(1));
-  const E pair = E::binary(rotary.isHalved ? ScalarOperator::modulo : ScalarOperator::divide, here,
-                           rotary.isHalved ? half : two);
+  const E partnerPlace = isHalved ? E::select(isFirst, E::binary(ScalarOperator::add, here, half),
+                                              E::binary(ScalarOperator::subtract, here, half))
+                                  : E::binary(ScalarOperator::bitXor, here, E::integer(1));
+  const E pair = E::binary(isHalved ? ScalarOperator::modulo : ScalarOperator::divide, here,
+                           isHalved ? half : two);
   std::vector<E> places;
   for (int other = 0; other < rotary.rank; ++other)
     places.push_back(other == rotary.dimension ? partnerPlace : E::coordinate(other));

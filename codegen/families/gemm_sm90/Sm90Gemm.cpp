@@ -430,11 +430,11 @@ private:
     const std::string name = names.reserve("pairs");
     program.constants.push_back(
         {"weft::sm90::RotaryPairs",
-         {{name,
-           fmt::format("{{.extent = {}, .turned = {}, .isHalved = {}, .isReverse = {}, .isShort = "
-                       "{}}}",
-                       axes[size_t(rotary.pairs)], rotary.turned, rotary.isHalved, rotary.isReverse,
-                       hasShortRotations(kernel.body[rotary.op].expression))}},
+         {{name, fmt::format(
+                     "{{.extent = {}, .turned = {}, .isHalved = {}, .isReverse = {}, .isShort = "
+                     "{}}}",
+                     axes[size_t(rotary.pairs)], rotary.turned, rotary.style == RotaryStyle::halved,
+                     rotary.isReverse, hasShortRotations(kernel.body[rotary.op].expression))}},
          "",
          "pairs of a rotary embedding"});
     return name;

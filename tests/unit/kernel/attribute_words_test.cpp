@@ -3,6 +3,7 @@
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
 #include "kernel/ReduceKind.h"
+#include "kernel/RotaryStyle.h"
 #include "kernel/reference/PointEvaluator.h"
 #include "tests/unit/samples/SampleSoftmaxes.h"
 
@@ -21,6 +22,19 @@ TEST_CASE("kinds of reductions and masks are read back from their names") {
   CHECK_FALSE(reduceKindNamed("summ"));
   CHECK_FALSE(reduceKindNamed("maximum"));
   CHECK_FALSE(maskKindNamed("Causal"));
+}
+
+TEST_CASE("a rotary op's style is read from its word, and no other word is a style") {
+  for (const RotaryStyle style : {RotaryStyle::halved, RotaryStyle::interleaved}) {
+    CHECK(rotaryStyleNamed(nameOf(style)) == style);
+    CHECK(rotaryStyleOf({.kind = OpKind::rotary,
+                         .attributes = {{"style", std::string(nameOf(style))}}}) == style);
+  }
+  CHECK(rotaryStyleOf({.kind = OpKind::rotary}) == RotaryStyle::halved);
+  CHECK_FALSE(rotaryStyleNamed("half"));
+  CHECK_THROWS_WITH(
+      rotaryStyleOf({.kind = OpKind::rotary, .attributes = {{"style", std::string("half")}}}),
+      Catch::Contains("style 'half'"));
 }
 
 TEST_CASE("only a reduce op has a kind of reduction, though masks have an attribute of that name") {
