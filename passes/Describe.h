@@ -8,6 +8,7 @@
 #include "mlir/IR/Operation.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,9 +27,9 @@ DescribedOps describeOps(const std::vector<mlir::Operation *> &ops);
 DescribedOps describeGraph(mlir::Operation *graph);
 
 /// The entry point that each op of a graph belongs to, by what the graph returns: the first that
-/// returns what depends on the op; "" for what nothing returned depends on. "forward" for all
-/// others where the graph has no other.
-std::map<mlir::Operation *, std::string> entryPointsOf(mlir::Operation *graph);
+/// returns what depends on the op; nothing for what nothing returned depends on. Forward for all
+/// others where the graph has one entry point alone.
+std::map<mlir::Operation *, std::optional<EntryPointKind>> entryPointsOf(mlir::Operation *graph);
 
 /// The names that describeGraph() gives the arguments.
 std::vector<std::string> argumentNames(mlir::Operation *graph);

@@ -187,11 +187,10 @@ private:
     // Texts that wait by themselves: those whose schedule says so, and those whose entry point
     // does, which no other cubin has.
     require(
-        waitsItself(kernel) || kernel.entry.ends_with(earlyEntrySuffix) || !kernel.startsEarly,
-        place,
+        waitsItself(kernel) || isWaitingEntry(kernel.entry) || !kernel.startsEarly, place,
         fmt::format("it starts early, and its text does not wait for what it reads: it has no {}, "
-                    "and its entry point no suffix '{}'",
-                    waitingTiles(), earlyEntrySuffix));
+                    "and its entry point is not called '{}'",
+                    waitingTiles(), waitingEntry("NAME")));
     if (kernel.library) checkLibrary(kernel, *kernel.library, place + ": library");
   }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "ir/IterationSpace.h"
+#include "kernel/EntryPointKind.h"
 #include "kernel/InitialValue.h"
 #include "kernel/Kernel.h"
 
@@ -58,8 +59,8 @@ struct FlowOp {
 struct Dataflow {
   std::vector<FlowTensor> tensors;
   std::vector<FlowOp> ops;
-  std::vector<std::string> entryPoints = {
-      "forward"};  ///< of a plan, in the order in which they are called
+  std::vector<EntryPointKind> entryPoints = {
+      EntryPointKind::forward};  ///< of a plan, in the order in which they are called
 };
 
 /// A kernel with the graph tensor behind each of its inputs and outputs.

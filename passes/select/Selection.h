@@ -10,6 +10,7 @@
 #pragma once
 
 #include "kernel/BlockCombine.h"
+#include "kernel/EntryPointKind.h"
 #include "kernel/InitialValue.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
@@ -68,9 +69,9 @@ struct Problem {
       ops;  ///< printable name per op; index = topological position in the graph
   std::vector<std::vector<int>> opInputs;   ///< tensors read, per op
   std::vector<std::vector<int>> opOutputs;  ///< tensors written, per op
-  std::vector<std::string> entryPoints = {
-      "forward"};              ///< of the plan, in the order in which they are called
-  std::vector<int> opEntries;  ///< per op, which of these it belongs to; empty: all to the first
+  std::vector<EntryPointKind> entryPoints = {
+      EntryPointKind::forward};  ///< of the plan, in the order in which they are called
+  std::vector<int> opEntries;    ///< per op, which of these it belongs to; empty: all to the first
   /// By op, why no fused candidate holds it, where it has no kernel by itself; for messages.
   std::map<int, std::vector<std::string>> unfusedReasons = {};
   std::vector<Candidate> candidates;             ///< of ops of one entry point each

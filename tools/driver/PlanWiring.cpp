@@ -408,9 +408,9 @@ private:
     for (const auto &[name, kernels] : plan.entryPoints)
       for (const int kernel : kernels)
         if (const GraphRegion &region = regionOf(kernel);
-            !region.isTranspose && !region.entryPoint.empty() && region.entryPoint != name)
+            !region.isTranspose && region.entryPoint && nameOf(*region.entryPoint) != name)
           fail("entryPoints." + name, "kernel {} ({}) belongs to {} in graph.mlir", kernel,
-               plan.kernels[size_t(kernel)].name, region.entryPoint);
+               plan.kernels[size_t(kernel)].name, nameOf(*region.entryPoint));
   }
 
   const Plan &plan;

@@ -33,7 +33,7 @@ void SelectedGraph::addGraph(GraphOp graph) {
     value.initial = graph.initialValue(argument.getArgNumber());
     value.masterOf = marks.masterOf(argument.getArgNumber());
   }
-  const std::map<mlir::Operation *, std::string> entryPoints = entryPointsOf(graph);
+  const auto entryPoints = entryPointsOf(graph);
   for (KernelOp op : block.getOps<KernelOp>()) {
     GraphRegion region{.kernel = toKernel({op.getOperation()}, op.getName().str()),
                        .operands = {},
