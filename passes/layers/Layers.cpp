@@ -154,22 +154,21 @@ private:
 };
 
 /// A name that begins with the gradient of one of these values, or lists such, with what the part
-/// calls the value.
+/// calls the value. Texts of equal parts are equal then; nothing else depends on these names.
 std::string ofCarried(std::string names, const std::map<std::string, std::string> &carried) {
   std::string result;
   for (size_t at = 0; at < names.size();) {
     const size_t end = std::min(names.find(", ", at), names.size());
     std::string name = names.substr(at, end - at);
     // The longest name that it begins with: "d_norm0_layer1_q" is of norm0.
-    for (size_t length = name.size(); length > gradientPrefix.size(); --length) {
-      if (!name.starts_with(gradientPrefix) || (length < name.size() && name[length] != '_'))
-        continue;
-      const auto found =
-          carried.find(name.substr(gradientPrefix.size(), length - gradientPrefix.size()));
-      if (found == carried.end()) continue;
-      name = std::string(gradientPrefix) + found->second + name.substr(length);
-      break;
-    }
+    if (const auto behind = nameBehindGradient(name))
+      for (size_t length = behind->size(); length > 0; --length) {
+        if (length < behind->size() && (*behind)[length] != '_') continue;
+        const auto found = carried.find(std::string(behind->substr(0, length)));
+        if (found == carried.end()) continue;
+        name = gradientName(found->second) + std::string(behind->substr(length));
+        break;
+      }
     result += name;
     if (end < names.size()) result += ", ";
     at = end + (end < names.size() ? 2 : 0);
