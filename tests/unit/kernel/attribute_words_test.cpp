@@ -1,5 +1,6 @@
 // Words of op attributes that are enumerations: each has one name, which is read back, and a word
 // that names nothing is no silent default.
+#include "kernel/AxisRole.h"
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
 #include "kernel/ReduceKind.h"
@@ -8,6 +9,8 @@
 #include "tests/unit/samples/SampleSoftmaxes.h"
 
 #include <catch2/catch.hpp>
+
+#include <set>
 
 using namespace weft;
 
@@ -22,6 +25,20 @@ TEST_CASE("kinds of reductions and masks are read back from their names") {
   CHECK_FALSE(reduceKindNamed("summ"));
   CHECK_FALSE(reduceKindNamed("maximum"));
   CHECK_FALSE(maskKindNamed("Causal"));
+}
+
+TEST_CASE("every role of an axis has one letter, and other labels have no role") {
+  std::set<std::string_view> letters;
+  for (int role = 0; role <= int(AxisRole::pagePositions); ++role) {
+    const std::string_view letter = letterOf(AxisRole(role));
+    CHECK(letter.size() == 1);
+    CHECK(letters.insert(letter).second);
+    CHECK(axisRoleNamed(letter) == AxisRole(role));
+  }
+  CHECK(axisRoleNamed("h") == AxisRole::heads);
+  CHECK_FALSE(axisRoleNamed("heads"));
+  CHECK_FALSE(axisRoleNamed("H"));
+  CHECK_FALSE(axisRoleNamed(""));
 }
 
 TEST_CASE("a rotary op's style is read from its word, and no other word is a style") {
