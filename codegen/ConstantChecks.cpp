@@ -153,26 +153,15 @@ private:
   }
 
   void addConstant(const ConstantLine &line, const std::string &name, const std::string &value) {
+    if (line.subject.kind == ConstantSubject::Kind::unchecked) return;
     if (line.type == "int" || line.type == "weft::Offset") {
       const std::optional<int64_t> number = Evaluation(value, known).run();
       if (!number) return;
       known.emplace(name, *number);
-      add(whatOf(line.note), fmt::format("{} == {}", name, *number));
-    } else if (value.starts_with('{') && !line.members.empty()) {
-      addMembers(line.members, name, value);
+      add(textOf(line.subject), fmt::format("{} == {}", name, *number));
+    } else if (value.starts_with('{')) {
+      addMembers(textOf(line.subject), name, value);
     }
-  }
-
-  /// "strides of x" of the notes "stride of x along i" and "strides of x".
-  static std::string whatOf(const std::string &note) {
-    if (note == "extents") return "these extents";
-    for (const std::string_view head : {"stride of ", "strides of "})
-      if (note.starts_with(head)) {
-        const std::string_view rest = std::string_view(note).substr(head.size());
-        return fmt::format("strides of {}",
-                           rest.substr(0, std::ranges::find_if_not(rest, isWord) - rest.begin()));
-      }
-    return "these knobs";
   }
 
   /// Of `place`, a constant or a member of one: numbers, truth values, and lists of either.

@@ -78,7 +78,7 @@ Program lower(const Kernel &kernel, const Configuration &configuration,
 /// Makes the program wait for the kernels before it, and let the next one start, in front of all
 /// that it does: what overlaps is launching.
 void startEarly(Program &program) {
-  program.entry += earlyEntrySuffix;
+  program.entry = waitingEntry(program.entry);
   program.launch.startsEarly = true;
   program.headers.push_back("weft/sm90_dependent_launch.cuh");
   std::ranges::sort(program.headers);

@@ -59,8 +59,8 @@ struct Provenance {
 
 /// How a text is printed beside what its kernel and configuration say.
 struct EmitOptions {
-  /// Launch::startsEarly of every text of an architecture that has it; the entry point then ends
-  /// with earlyEntrySuffix.
+  /// Launch::startsEarly of every text of an architecture that has it; the entry point is then
+  /// called as waitingEntry() has it.
   bool startsEarly = false;
 };
 

@@ -2,6 +2,8 @@
 // lower.
 #include "codegen/Program.h"
 
+#include "kernel/Error.h"
+
 #include <algorithm>
 #include <iterator>
 
@@ -182,6 +184,21 @@ void printBlock(const Block &block, int depth, std::string &text) {
 }
 
 }  // namespace
+
+std::string textOf(const ConstantSubject &subject) {
+  using Kind = ConstantSubject::Kind;
+  switch (subject.kind) {
+    case Kind::knobs: return "these knobs";
+    case Kind::extents: return "these extents";
+    case Kind::strides: return fmt::format("strides of {}", subject.of);
+    case Kind::map: return fmt::format("map of {}, fastest first", subject.of);
+    case Kind::places: return fmt::format("places of {}", subject.of);
+    case Kind::subVectors: return "sub-vectors";
+    case Kind::rotaryPairs: return "pairs of a rotary embedding";
+    case Kind::unchecked: return "";
+  }
+  throw Error::checkFailed("constants of no subject");
+}
 
 void pruneUnused(Program &program) {
   Code::NameSet used;

@@ -88,13 +88,32 @@ Code asArgument(const Code &text);
 /// An expression in parentheses if it is more than one name or call and has none yet.
 Code asOperand(const Code &text);
 
+/// What the constants of a line are: launch checks say it in their messages
+/// (codegen/ConstantChecks.h).
+struct ConstantSubject {
+  enum class Kind : uint8_t {
+    knobs,
+    extents,
+    strides,
+    map,     ///< the dimensions of a tensor map
+    places,  ///< of factors
+    subVectors,
+    rotaryPairs,
+    unchecked,  ///< members on which no launch depends
+  };
+  Kind kind = Kind::knobs;
+  std::string of{};  ///< strides, map, places: the tensor
+  bool operator==(const ConstantSubject &) const = default;
+};
+/// "these knobs", "strides of x"; empty where it is unchecked.
+std::string textOf(const ConstantSubject &subject);
+
 /// One line of named constants of one type: "constexpr int b = 8, j = 512;  // extents".
 struct ConstantLine {
   std::string type;
   std::vector<std::pair<std::string, Code>> entries;
   std::string note;
-  /// Of a struct: what launch checks say that its members are; empty: they check none of them.
-  std::string members = "strides of the result";
+  ConstantSubject subject{};
   bool operator==(const ConstantLine &) const = default;
 };
 

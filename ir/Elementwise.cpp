@@ -230,9 +230,10 @@ mlir::LogicalResult RotaryOp::verifyOwnConstraints() {
     return broken(*this, "rotary_c2")
            << "pairs of axis " << axisNames(x)[dim] << " are rotated; its extent "
            << extents(x)[dim] << " is odd";
-  if (getStyle() != "halved" && getStyle() != "interleaved")
+  if (!rotaryStyleNamed(getStyle()))
     return broken(*this, "rotary_c4")
-           << "unknown style \"" << getStyle() << "\"; supported: halved, interleaved";
+           << "unknown style \"" << getStyle() << "\"; supported: " << nameOf(RotaryStyle::halved)
+           << ", " << nameOf(RotaryStyle::interleaved);
   if (getDirection() && getDirection() != "reverse")
     return broken(*this, "rotary_c5")
            << "unknown direction \"" << *getDirection() << "\"; supported: reverse, or none";

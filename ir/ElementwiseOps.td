@@ -337,6 +337,8 @@ def Weft_RotaryOp : Weft_Elementwise<"rotary", "", 3, "std::numeric_limits<doubl
                        OptionalAttr<I64Attr>:$end);
   let extraMembers = [{
     bool isReverse() { return getDirection() == "reverse"; }
+    // Of a verified op.
+    ::weft::RotaryStyle style();
     int64_t turnedExtent();
     ::llvm::LogicalResult verifyStarts();
     ::llvm::LogicalResult verifyRange();

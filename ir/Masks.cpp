@@ -108,6 +108,8 @@ Expression MaskOp::expression() {
   return maskExpression(mask);
 }
 
+RotaryStyle RotaryOp::style() { return *rotaryStyleNamed(getStyle()); }
+
 int64_t RotaryOp::turnedExtent() {
   return getTurned() ? static_cast<int64_t>(*getTurned())
                      : extents(getX().getType())[static_cast<size_t>(getDim())];
@@ -120,7 +122,7 @@ Expression RotaryOp::expression() {
   };
   const mlir::Type element = mlir::getElementTypeOrSelf(getResult().getType());
   const bool isShort = element.isF16() || element.isBF16();
-  return rotaryExpression({.isHalved = getStyle() == "halved",
+  return rotaryExpression({.style = style(),
                            .isReverse = isReverse(),
                            .isShort = isShort,
                            .hasStarts = getStarts() != nullptr,

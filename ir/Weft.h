@@ -10,6 +10,7 @@
 #include "kernel/Configuration.h"
 #include "kernel/InitialValue.h"
 #include "kernel/Kernel.h"
+#include "kernel/RotaryStyle.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/Builders.h"

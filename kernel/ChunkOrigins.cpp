@@ -72,7 +72,7 @@ Expression countedFrom(const Kernel &kernel, const BodyOp &op, int node, AxisId 
     case Kind::unary: return Expression::unary(own.operation, children.front());
     case Kind::binary: return Expression::binary(own.operation, children[0], children[1]);
     case Kind::select: return Expression::select(children[0], children[1], children[2]);
-    case Kind::call: return Expression::call(own.function->name, children);
+    case Kind::call: return Expression::call(own.function->id, children);
     case Kind::member: return Expression::member(own.name, children.front());
   }
   throw Error::checkFailed("an expression's node of no kind");

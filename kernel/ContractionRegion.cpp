@@ -107,9 +107,7 @@ private:
     EpilogueRotary rotary{.op = index, .pairs = axisOf("dim"), .position = axisOf("position")};
     rotary.extent = kernel.axes[size_t(rotary.pairs)].extent;
     rotary.turned = number("turned", rotary.extent);
-    const auto style = op.attributes.find("style");
-    rotary.isHalved =
-        style == op.attributes.end() || std::get<std::string>(style->second) == "halved";
+    rotary.style = rotaryStyleOf(op);
     rotary.isReverse = op.attributes.contains("direction");
     if (op.attributes.contains("among")) {
       rotary.among = axisOf("among");

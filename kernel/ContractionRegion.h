@@ -20,6 +20,7 @@
 
 #include "kernel/ContractionPrologue.h"
 #include "kernel/Expected.h"
+#include "kernel/RotaryStyle.h"
 
 #include <map>
 #include <optional>
@@ -89,9 +90,9 @@ struct EpilogueRotary {
   AxisId position = -1;  ///< that the angle is a multiple of: of the other side, or the batch
   AxisId among = -1;     ///< an axis of which [begin, end) alone is turned, on the side of pairs
   int64_t begin = 0, end = 0;
-  int64_t extent = 2;    ///< of `pairs`
-  int64_t turned = 2;    ///< elements of it that are pairs
-  bool isHalved = true;  ///< pairs are (i, i + turned / 2), else (2 i, 2 i + 1)
+  int64_t extent = 2;  ///< of `pairs`
+  int64_t turned = 2;  ///< elements of it that are pairs
+  RotaryStyle style = RotaryStyle::halved;
   bool isReverse = false;
   bool operator==(const EpilogueRotary &) const = default;
 };

@@ -56,7 +56,7 @@ E visible(const MaskShape &mask) {
       return E::binary(ScalarOperator::notEqual, element, E::integer(0));
     }
     case MaskShape::Kind::pattern:
-      return E::call("weft::hasBlock",
+      return E::call(DeviceFunctionId::hasBlock,
                      {E::attribute("pattern"),
                       mask.heads.empty() ? E::integer(0) : numberOf(mask.heads, mask.headExtents),
                       query, key});
@@ -121,19 +121,17 @@ bool isUnreadMask(const BodyOp &op) { return maskKind(op) == MaskShape::Kind::un
 
 namespace {
 
-constexpr std::string_view shortRotation = "weft::shortRotation";
-
 E rotaryFrequency(const RotaryShape &rotary, const E &pair) {
   const E scale = E::literal(-2.0 * std::log2(rotary.base) / static_cast<double>(rotary.turned));
   if (rotary.original == 0) {
-    const E frequency = E::call("weft::rotaryFrequency", {pair, scale});
+    const E frequency = E::call(DeviceFunctionId::rotaryFrequency, {pair, scale});
     return rotary.factor == 1
                ? frequency
                : E::binary(ScalarOperator::multiply, frequency, E::literal(1 / rotary.factor));
   }
   // Of a frequency f the share that keeps it is (f original / 2 pi - low) / (high - low) in [0, 1].
   const double range = rotary.high - rotary.low;
-  return E::call("weft::scaledFrequency",
+  return E::call(DeviceFunctionId::scaledFrequency,
                  {pair, scale, E::literal(1 / rotary.factor),
                   E::literal(double(rotary.original) / (2 * std::acos(-1.0) * range)),
                   E::literal(-rotary.low / range)});
@@ -144,16 +142,16 @@ E rotaryFrequency(const RotaryShape &rotary, const E &pair) {
 Expression rotaryExpression(const RotaryShape &rotary) {
   const E here = E::coordinate(rotary.dimension), half = E::integer(rotary.turned / 2),
           two = E::integer(2);
-  const E isFirst = rotary.isHalved
+  const bool isHalved = rotary.style == RotaryStyle::halved;
+  const E isFirst = isHalved
                         ? E::binary(ScalarOperator::less, here, half)
                         : E::binary(ScalarOperator::equal,
                                     E::binary(ScalarOperator::modulo, here, two), E::integer(0));
-  const E partnerPlace = rotary.isHalved
-                             ? E::select(isFirst, E::binary(ScalarOperator::add, here, half),
-                                         E::binary(ScalarOperator::subtract, here, half))
-                             : E::binary(ScalarOperator::bitXor, here, E::integer(1));
-  const E pair = E::binary(rotary.isHalved ? ScalarOperator::modulo : ScalarOperator::divide, here,
-                           rotary.isHalved ? half : two);
+  const E partnerPlace = isHalved ? E::select(isFirst, E::binary(ScalarOperator::add, here, half),
+                                              E::binary(ScalarOperator::subtract, here, half))
+                                  : E::binary(ScalarOperator::bitXor, here, E::integer(1));
+  const E pair = E::binary(isHalved ? ScalarOperator::modulo : ScalarOperator::divide, here,
+                           isHalved ? half : two);
   std::vector<E> places;
   for (int other = 0; other < rotary.rank; ++other)
     places.push_back(other == rotary.dimension ? partnerPlace : E::coordinate(other));
@@ -164,8 +162,9 @@ Expression rotaryExpression(const RotaryShape &rotary) {
                                                     E::operand(1, ScalarType::i32))
                      : rotary.hasStarts ? fromStart(coordinate)
                                         : coordinate;
-  const E turn = E::call(rotary.isShort ? shortRotation : "weft::rotation",
-                         {position, rotaryFrequency(rotary, pair)});
+  const E turn =
+      E::call(rotary.isShort ? DeviceFunctionId::shortRotation : DeviceFunctionId::rotation,
+              {position, rotaryFrequency(rotary, pair)});
   const E rotated = E::binary(
       ScalarOperator::add, E::binary(ScalarOperator::multiply, x, E::member("cosine", turn)),
       E::binary(ScalarOperator::multiply,
@@ -191,7 +190,7 @@ Expression rotaryExpression(const RotaryShape &rotary) {
 
 bool hasShortRotations(const Expression &expression) {
   return std::ranges::any_of(expression.all(), [](const ExpressionNode &node) {
-    return node.function && node.function->name == shortRotation;
+    return node.calls(DeviceFunctionId::shortRotation);
   });
 }
 
@@ -225,9 +224,9 @@ Expression alibiExpression(const AlibiShape &alibi) {
     place = E::select(E::binary(ScalarOperator::less, head, E::integer(n)),
                       E::binary(ScalarOperator::add, head, E::literal(1)),
                       E::binary(ScalarOperator::subtract, head, E::literal(double(n) - 0.5)));
-  const E slope =
-      E::call("weft::exp", {E::binary(ScalarOperator::multiply, place,
-                                      E::literal(-alibi.steepness * std::log(2.0) / double(n)))});
+  const E slope = E::call(DeviceFunctionId::exp,
+                          {E::binary(ScalarOperator::multiply, place,
+                                     E::literal(-alibi.steepness * std::log(2.0) / double(n)))});
   return E::binary(
       ScalarOperator::add, E::operand(0),
       E::binary(ScalarOperator::multiply, slope, distanceOf(alibi.key, alibi.query, alibi.shift)));
@@ -240,8 +239,8 @@ Expression relativeBiasExpression(const RelativeBiasShape &bias) {
                                                 sum(E::coordinate(bias.query), bias.shift),
                                                 E::coordinate(bias.key))
                                     : distanceOf(bias.key, bias.query, bias.shift);
-  places.push_back(
-      E::call("weft::clampedIndex", {sum(distance, bias.distance), E::integer(bias.distances)}));
+  places.push_back(E::call(DeviceFunctionId::clampedIndex,
+                           {sum(distance, bias.distance), E::integer(bias.distances)}));
   return E::binary(ScalarOperator::add, E::operand(0), E::element(1, places));
 }
 

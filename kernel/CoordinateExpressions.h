@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernel/Kernel.h"
+#include "kernel/RotaryStyle.h"
 #include "kernel/ScoreBias.h"
 
 #include <cstdint>
@@ -56,13 +57,14 @@ bool isTokensMask(std::string_view kind);
 /// That what follows packed tokens is unread.
 bool isUnreadMask(const BodyOp &op);
 
-/// Pairs are (i, i + half) if halved, (2i, 2i + 1) if interleaved: x of the pair's first turns into
-/// x cos - partner sin, that of its second into x cos + partner sin (RoFormer, section 3.4.2); the
-/// other way around in reverse, as gradients do. Of the extent the first `turned` elements are
-/// pairs; the others stay. Frequencies are base^(-2 pair / turned), over `factor` where `original`
-/// is 0, and else as scaledFrequency (device/rotary_scaling.cuh) has them.
+/// Pairs are as the style has them: x of the pair's first turns into x cos - partner sin, that of
+/// its second into x cos + partner sin (RoFormer, section 3.4.2); the other way around in reverse,
+/// as gradients do. Of the extent the first `turned` elements are pairs; the others stay.
+/// Frequencies are base^(-2 pair / turned), over `factor` where `original` is 0, and else as
+/// scaledFrequency (device/rotary_scaling.cuh) has them.
 struct RotaryShape {
-  bool isHalved = true, isReverse = false;
+  RotaryStyle style = RotaryStyle::halved;
+  bool isReverse = false;
   /// For results of 16 bits: the angle and its sine in fewer instructions
   /// (device/short_rotation.cuh).
   bool isShort = false;

@@ -57,6 +57,16 @@ public:
     return figures;
   }
 
+  /// Each of them names its source.
+  std::set<std::string> measuredFigures() const {
+    const json &figures = find("measured");
+    if (!figures.is_array() || !std::ranges::all_of(figures, &json::is_string))
+      throw Error::badInput("{}: 'measured' must be a list of figures", where);
+    const auto names = figures.get<std::set<std::string>>();
+    for (const std::string &figure : names) requireSource(figure.c_str());
+    return names;
+  }
+
   std::map<std::string, std::string> sources() const {
     std::map<std::string, std::string> result;
     for (const auto &[figure, source] : find("sources").items())
@@ -121,12 +131,8 @@ Device parseDevice(std::string_view text, std::string_view where) {
                 .sharedMemoryPerBlock = static_cast<int64_t>(reader.figure("sharedMemoryPerBlock")),
                 .familiesTakenAway = {},
                 .mayBeNondeterministic = false,
+                .measured = reader.measuredFigures(),
                 .sources = reader.sources()};
-}
-
-bool Device::isFromDataSheet() const {
-  return std::ranges::none_of(
-      sources, [](const auto &source) { return source.second.starts_with("measured on "); });
 }
 
 const std::vector<Device> &devices() {

@@ -39,12 +39,13 @@ struct Device {
   /// Whether families may offer schedules whose launches need not leave the same bits each time
   /// (--deterministic off).
   bool mayBeNondeterministic = false;
-  std::map<std::string, std::string> sources;  ///< figure -> where it is from: "measured on ..",
-                                               ///< "estimate: ..", or a publication
+  std::set<std::string> measured;  ///< figures that were measured on this device
+  /// Figure -> where it is from, for people: "measured on ..", "estimate: ..", or a publication.
+  std::map<std::string, std::string> sources;
 
   /// Whether no figure was measured on this device: it is known by data sheets alone, with what
   /// other devices lend (docs/extending.md).
-  bool isFromDataSheet() const;
+  bool isFromDataSheet() const { return measured.empty(); }
   bool offers(const Family &family) const { return !familiesTakenAway.contains(&family); }
 };
 

@@ -20,31 +20,42 @@ constexpr std::string_view mathHeader = "weft/math.cuh", slopeHeader = "weft/slo
                            typesHeader = "weft/types.cuh", blocksHeader = "weft/block_mask.cuh";
 
 constexpr auto f32 = ScalarType::f32;
+using Id = DeviceFunctionId;
+using ShortForms = DeviceFunction::ShortForms;
 constexpr std::array functions = {
-    DeviceFunction{"weft::relu", mathHeader, 1, f32},
-    DeviceFunction{"weft::gelu", mathHeader, 1, f32, true},
-    DeviceFunction{"weft::geluForHalf", mathHeader, 1, f32},
-    DeviceFunction{"weft::geluForBfloat16", mathHeader, 1, f32},
-    DeviceFunction{"weft::geluTanh", mathHeader, 1, f32},
-    DeviceFunction{"weft::silu", mathHeader, 1, f32},
-    DeviceFunction{"weft::tanh", mathHeader, 1, f32},
-    DeviceFunction{"weft::sigmoid", mathHeader, 1, f32},
-    DeviceFunction{"weft::exp", mathHeader, 1, f32},
-    DeviceFunction{"weft::rsqrt", mathHeader, 1, f32},
-    DeviceFunction{"weft::squareRoot", mathHeader, 1, f32},
-    DeviceFunction{"weft::slope::gelu", slopeHeader, 1, f32, true, true},
-    DeviceFunction{"weft::slope::geluForHalf", slopeHeader, 1, f32},
-    DeviceFunction{"weft::slope::geluForBfloat16", slopeHeader, 1, f32},
-    DeviceFunction{"weft::slope::geluTanh", slopeHeader, 1, f32},
-    DeviceFunction{"weft::slope::silu", slopeHeader, 1, f32},
-    DeviceFunction{"weft::rotaryFrequency", mathHeader, 2, f32},
-    DeviceFunction{"weft::scaledFrequency", scalingHeader, 5, f32},
-    DeviceFunction{"weft::rotation", mathHeader, 2, ScalarType::rotation},
-    DeviceFunction{"weft::shortRotation", rotationHeader, 2, ScalarType::rotation},
-    DeviceFunction{"weft::clampedIndex", typesHeader, 2, ScalarType::i32},
-    // Of a table of tiles, a head, a query and a key.
-    DeviceFunction{"weft::hasBlock", blocksHeader, 4, ScalarType::boolean},
+    DeviceFunction{Id::relu, "weft::relu", mathHeader, 1, f32},
+    DeviceFunction{Id::gelu, "weft::gelu", mathHeader, 1, f32,
+                   ShortForms{Id::geluForHalf, Id::geluForBfloat16}},
+    DeviceFunction{Id::geluForHalf, "weft::geluForHalf", mathHeader, 1, f32},
+    DeviceFunction{Id::geluForBfloat16, "weft::geluForBfloat16", mathHeader, 1, f32},
+    DeviceFunction{Id::geluTanh, "weft::geluTanh", mathHeader, 1, f32},
+    DeviceFunction{Id::silu, "weft::silu", mathHeader, 1, f32},
+    DeviceFunction{Id::tanh, "weft::tanh", mathHeader, 1, f32},
+    DeviceFunction{Id::sigmoid, "weft::sigmoid", mathHeader, 1, f32},
+    DeviceFunction{Id::exp, "weft::exp", mathHeader, 1, f32},
+    DeviceFunction{Id::rsqrt, "weft::rsqrt", mathHeader, 1, f32},
+    DeviceFunction{Id::squareRoot, "weft::squareRoot", mathHeader, 1, f32},
+    DeviceFunction{Id::geluSlope, "weft::slope::gelu", slopeHeader, 1, f32,
+                   ShortForms{Id::geluSlopeForHalf, Id::geluSlopeForBfloat16}, true},
+    DeviceFunction{Id::geluSlopeForHalf, "weft::slope::geluForHalf", slopeHeader, 1, f32},
+    DeviceFunction{Id::geluSlopeForBfloat16, "weft::slope::geluForBfloat16", slopeHeader, 1, f32},
+    DeviceFunction{Id::geluTanhSlope, "weft::slope::geluTanh", slopeHeader, 1, f32},
+    DeviceFunction{Id::siluSlope, "weft::slope::silu", slopeHeader, 1, f32},
+    DeviceFunction{Id::rotaryFrequency, "weft::rotaryFrequency", mathHeader, 2, f32},
+    DeviceFunction{Id::scaledFrequency, "weft::scaledFrequency", scalingHeader, 5, f32},
+    DeviceFunction{Id::rotation, "weft::rotation", mathHeader, 2, ScalarType::rotation},
+    DeviceFunction{Id::shortRotation, "weft::shortRotation", rotationHeader, 2,
+                   ScalarType::rotation},
+    DeviceFunction{Id::clampedIndex, "weft::clampedIndex", typesHeader, 2, ScalarType::i32},
+    DeviceFunction{Id::hasBlock, "weft::hasBlock", blocksHeader, 4, ScalarType::boolean},
 };
+
+constexpr bool areInOrder() {
+  for (size_t index = 0; index < functions.size(); ++index)
+    if (functions[index].id != Id(index)) return false;
+  return true;
+}
+static_assert(areInOrder(), "a row of each function, in the order of DeviceFunctionId");
 
 struct ScalarOperatorRow {
   ScalarOperator operation;
@@ -107,6 +118,8 @@ std::string_view nameOf(ScalarType type) {
 }
 
 std::span<const DeviceFunction> deviceFunctions() { return functions; }
+
+const DeviceFunction &deviceFunction(DeviceFunctionId id) { return functions.at(size_t(id)); }
 
 const DeviceFunction *deviceFunction(std::string_view name) {
   const auto *found = std::ranges::find(functions, name, &DeviceFunction::name);
@@ -191,10 +204,15 @@ Expression Expression::call(std::string_view name, const std::vector<Expression>
   const DeviceFunction *function = deviceFunction(name);
   if (!function)
     throw Error::badInput("the device library has no function '{}' (kernel/Expression.cpp)", name);
-  if (std::ssize(operands) != function->operands)
-    throw Error::badInput("'{}' takes {} operands, {} are given", name, function->operands,
+  return call(function->id, operands);
+}
+
+Expression Expression::call(DeviceFunctionId id, const std::vector<Expression> &operands) {
+  const DeviceFunction &function = deviceFunction(id);
+  if (std::ssize(operands) != function.operands)
+    throw Error::badInput("'{}' takes {} operands, {} are given", function.name, function.operands,
                           operands.size());
-  return of({.kind = Kind::call, .type = function->result, .function = function}, operands);
+  return of({.kind = Kind::call, .type = function.result, .function = &function}, operands);
 }
 
 Expression Expression::member(std::string name, const Expression &rotation) {

@@ -36,20 +36,49 @@ enum class ScalarType : uint8_t {
 /// "f32", "i32", "bool", "rotation".
 std::string_view nameOf(ScalarType type);
 
+enum class DeviceFunctionId : uint8_t {
+  relu,
+  gelu,
+  geluForHalf,
+  geluForBfloat16,
+  geluTanh,
+  silu,
+  tanh,
+  sigmoid,
+  exp,
+  rsqrt,
+  squareRoot,
+  geluSlope,
+  geluSlopeForHalf,
+  geluSlopeForBfloat16,
+  geluTanhSlope,
+  siluSlope,
+  rotaryFrequency,  ///< of a pair and an exponent
+  scaledFrequency,
+  rotation,  ///< of a position and a frequency
+  shortRotation,
+  clampedIndex,
+  hasBlock,  ///< of a table of tiles, a head, a query and a key
+};
+
 /// A function of the device library that expressions call. One row of the table in Expression.cpp
-/// is one function.
+/// is one function; nothing but the table's text knows what it is called in CUDA.
 struct DeviceFunction {
+  /// Functions in fewer instructions, for results of 16 bits (kernel/ShortFunction.h).
+  struct ShortForms {
+    DeviceFunctionId forHalf, forBfloat16;
+  };
+  DeviceFunctionId id;
   std::string_view name;    ///< in CUDA: "weft::gelu"
   std::string_view header;  ///< that declares it: "weft/math.cuh"
   int operands;
   ScalarType result;
-  /// Whether there is a form in fewer instructions for results of 16 bits, the name with "ForHalf"
-  /// or "ForBfloat16" behind it (kernel/ShortFunction.h).
-  bool hasShortForm = false;
+  std::optional<ShortForms> shortForms = {};
   /// Whether the short form needs its operand stored in the same 16 bits.
   bool isShortOfStored = false;
 };
 std::span<const DeviceFunction> deviceFunctions();
+const DeviceFunction &deviceFunction(DeviceFunctionId id);
 /// The function of this CUDA name; null where there is none.
 const DeviceFunction *deviceFunction(std::string_view name);
 
@@ -91,6 +120,7 @@ struct ExpressionNode {
   const DeviceFunction *function = nullptr;        ///< call
   double value = 0;                                ///< literal
   std::vector<int> children{};
+  bool calls(DeviceFunctionId id) const { return kind == Kind::call && function->id == id; }
   bool operator==(const ExpressionNode &) const = default;
 };
 
@@ -117,6 +147,8 @@ public:
                            const Expression &right);
   static Expression select(const Expression &condition, const Expression &first,
                            const Expression &second);
+  static Expression call(DeviceFunctionId function, const std::vector<Expression> &operands);
+  /// By its name in CUDA, as a text spells it.
   static Expression call(std::string_view function, const std::vector<Expression> &operands);
   static Expression member(std::string name, const Expression &rotation);
 

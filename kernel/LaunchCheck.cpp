@@ -296,6 +296,16 @@ std::set<std::string> wordsOf(std::string_view code) {
 
 }  // namespace
 
+namespace {
+constexpr std::string_view waitingSuffix = "_early";
+}
+
+std::string waitingEntry(std::string_view entry) {
+  return fmt::format("{}{}", entry, waitingSuffix);
+}
+
+bool isWaitingEntry(std::string_view symbol) { return symbol.ends_with(waitingSuffix); }
+
 std::string launchCheck(std::string_view condition, std::string_view what) {
   return fmt::format("{}{}{}{}{}", begin, condition, middle, what, end);
 }

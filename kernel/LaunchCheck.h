@@ -18,9 +18,12 @@
 
 namespace weft {
 
-/// How the name of an entry point ends whose text waits by itself for the kernels before it, so
-/// that it may be launched while these end.
-inline constexpr std::string_view earlyEntrySuffix = "_early";
+/// The symbol, of a text with this entry point, of one that waits by itself for the kernels before
+/// it, so that it may be launched while these end: "NAME_early". A cubin says it nowhere else, and
+/// names of other entry points end with an extent (codegen/EntryName.h).
+std::string waitingEntry(std::string_view entry);
+/// Whether the text with this symbol waits by itself.
+bool isWaitingEntry(std::string_view symbol);
 
 /// One line without indentation and end: `condition` is an expression without strings, `what` a few
 /// words on what was launched.

@@ -1,7 +1,6 @@
 // What has a short form: by the function that the op calls.
 #include "kernel/ShortFunction.h"
 
-#include "kernel/Error.h"
 #include "kernel/UnusedTokens.h"
 
 #include <algorithm>
@@ -13,7 +12,7 @@ namespace {
 /// The function that has a short form; null where the op calls none.
 const DeviceFunction *shortenable(const BodyOp &op) {
   for (const ExpressionNode &node : op.expression.all())
-    if (node.function && node.function->hasShortForm) return node.function;
+    if (node.function && node.function->shortForms) return node.function;
   return nullptr;
 }
 
@@ -54,11 +53,9 @@ std::optional<Expression> shortExpression(const Kernel &kernel, const BodyOp &op
     if (kernel.values[size_t(place)].dtype != type || std::ranges::count(kernel.inputs, place) == 0)
       return std::nullopt;
   }
-  const DeviceFunction *shortened = deviceFunction(
-      fmt::format("{}{}", function->name, type == DType::f16 ? "ForHalf" : "ForBfloat16"));
-  if (!shortened)
-    throw Error::checkFailed("the device library has no short form of '{}'", function->name);
-  return op.expression.withFunction(*function, *shortened);
+  const DeviceFunction::ShortForms &forms = *function->shortForms;
+  return op.expression.withFunction(
+      *function, deviceFunction(type == DType::f16 ? forms.forHalf : forms.forBfloat16));
 }
 
 double shortError(DType type, double value, double x) {

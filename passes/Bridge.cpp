@@ -51,6 +51,8 @@ std::vector<select::Tensor> problemTensors(const DescribedOps &described, mlir::
     tensor.isArgument = mlir::isa<mlir::BlockArgument>(value);
     tensor.isParameter = flow.isParameter;
     tensor.initial = flow.initial;
+    tensor.masterOf = flow.masterOf;
+    tensor.nextOf = flow.nextOf;
     tensor.isResult = llvm::is_contained(block.getTerminator()->getOperands(), value);
     if ((tensor.isArgument && !tensor.isParameter) || tensor.isResult)
       tensor.pinned = rowMajor(flow.axes.size());

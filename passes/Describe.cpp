@@ -28,8 +28,11 @@ std::string identifier(llvm::StringRef text) {
 
 namespace {
 
-constexpr std::array entryPointNames = {"forward", "backward", "update"};
-constexpr int noEntryPoint = 3;
+/// Of an op; nothing: nothing that is returned depends on it.
+using EntryPoint = std::optional<EntryPointKind>;
+
+/// The first of two.
+EntryPoint firstOf(EntryPoint a, EntryPoint b) { return !a ? b : !b ? a : std::min(a, b); }
 
 /// "y, mean, rstd" names three results.
 std::string nameInLocation(mlir::Location location, unsigned index) {
@@ -59,26 +62,24 @@ bool packsLogSums(mlir::Operation &op) {
   return mlir::isa<PackOp>(op) && areLogSums(op.getOperand(0));
 }
 
-/// An op belongs to the first entry point that returns what depends on it: `forward` returns the
-/// graph's own results, `backward` gradients, `update` the next values of parameters. A mask of
-/// tokens belongs to what it masks, so that what forward saves is masked there, and what packs the
-/// logarithms of an attention's sums to the attention.
-llvm::DenseMap<mlir::Operation *, int> entriesOf(GraphOp graph) {
+/// An op belongs to the first entry point that returns what depends on it. A mask of tokens belongs
+/// to what it masks, so that what forward saves is masked there, and what packs the logarithms of
+/// an attention's sums to the attention.
+llvm::DenseMap<mlir::Operation *, EntryPoint> entriesOf(GraphOp graph) {
   const auto entryOf = [&](unsigned result) {
-    return graph.getResultAttr(result, updateOfName)     ? 2
-           : graph.getResultAttr(result, gradientOfName) ? 1
-                                                         : 0;
+    return graph.getResultAttr(result, updateOfName)     ? EntryPointKind::update
+           : graph.getResultAttr(result, gradientOfName) ? EntryPointKind::backward
+                                                         : EntryPointKind::forward;
   };
-  llvm::DenseMap<mlir::Operation *, int> entries;
-  const auto reach = [&](mlir::Value value, int entry) {
-    if (mlir::Operation *op = value.getDefiningOp())
-      entries[op] = std::min(entries.try_emplace(op, noEntryPoint).first->second, entry);
+  llvm::DenseMap<mlir::Operation *, EntryPoint> entries;
+  const auto reach = [&](mlir::Value value, EntryPoint entry) {
+    if (mlir::Operation *op = value.getDefiningOp()) entries[op] = firstOf(entries[op], entry);
   };
   mlir::Block &body = graph.getBody().front();
   for (auto [result, value] : llvm::enumerate(body.getTerminator()->getOperands()))
     reach(value, entryOf(static_cast<unsigned>(result)));
   for (mlir::Operation &op : llvm::reverse(body.without_terminator())) {
-    const int entry = entries.try_emplace(&op, noEntryPoint).first->second;
+    const EntryPoint entry = entries[&op];
     for (mlir::Value operand : op.getOperands()) reach(operand, entry);
   }
   for (MaskOp mask : body.getOps<MaskOp>())
@@ -88,6 +89,14 @@ llvm::DenseMap<mlir::Operation *, int> entriesOf(GraphOp graph) {
   for (mlir::Operation &op : body.without_terminator())
     if (packsLogSums(op)) entries[&op] = entries[op.getOperand(0).getDefiningOp()];
   return entries;
+}
+
+/// In the order in which they are called.
+std::set<EntryPointKind> presentIn(const llvm::DenseMap<mlir::Operation *, EntryPoint> &entries) {
+  std::set<EntryPointKind> present;
+  for (const auto &[op, entry] : entries)
+    if (entry) present.insert(*entry);
+  return present;
 }
 
 class Describer {
@@ -102,11 +111,9 @@ public:
   }
 
   void findEntryPoints(GraphOp graph) {
-    const llvm::DenseMap<mlir::Operation *, int> entries = entriesOf(graph);
-    std::set<int> present;
-    for (const auto &[op, entry] : entries)
-      if (entry < noEntryPoint) present.insert(entry);
-    if (present.size() >= 2) nameEntryPoints(entries, present);
+    const auto entries = entriesOf(graph);
+    const std::set<EntryPointKind> present = presentIn(entries);
+    if (present.size() >= 2) numberEntryPoints(entries, present);
   }
 
   DescribedOps describe() {
@@ -122,23 +129,20 @@ public:
 private:
   /// Numbers the entry points that there are. What nothing returned depends on stays with the ops
   /// before it.
-  void nameEntryPoints(const llvm::DenseMap<mlir::Operation *, int> &entries,
-                       const std::set<int> &present) {
-    described.flow.entryPoints.clear();
-    for (int entry : present)
-      described.flow.entryPoints.emplace_back(entryPointNames[static_cast<size_t>(entry)]);
+  void numberEntryPoints(const llvm::DenseMap<mlir::Operation *, EntryPoint> &entries,
+                         const std::set<EntryPointKind> &present) {
+    described.flow.entryPoints.assign(present.begin(), present.end());
     int last = 0;
     for (mlir::Operation *op : described.ops) {
-      const int entry = entries.lookup(op);
+      const EntryPoint entry = entries.lookup(op);
       const int number =
-          entry == noEntryPoint
-              ? last
-              : static_cast<int>(std::distance(present.begin(), present.find(entry)));
+          entry ? static_cast<int>(std::distance(present.begin(), present.find(*entry))) : last;
       if (number < last)
         throw Error::badInput(
             "op '{}' of entry point {} stands behind ops of {}; it must stand in front of them",
-            writtenName(op->getResult(0)), described.flow.entryPoints[static_cast<size_t>(number)],
-            described.flow.entryPoints[static_cast<size_t>(last)]);
+            writtenName(op->getResult(0)),
+            nameOf(described.flow.entryPoints[static_cast<size_t>(number)]),
+            nameOf(described.flow.entryPoints[static_cast<size_t>(last)]));
       entryOf[op] = last = number;
     }
   }
@@ -312,17 +316,51 @@ std::string described(mlir::Operation *op) {
   return name.empty() ? kind : fmt::format("{} '{}'", kind, name);
 }
 
-std::map<mlir::Operation *, std::string> entryPointsOf(mlir::Operation *graph) {
-  const llvm::DenseMap<mlir::Operation *, int> entries = entriesOf(mlir::cast<GraphOp>(graph));
-  std::set<int> present;
+std::map<mlir::Operation *, std::optional<EntryPointKind>> entryPointsOf(mlir::Operation *graph) {
+  const auto entries = entriesOf(mlir::cast<GraphOp>(graph));
+  const bool isCut = presentIn(entries).size() >= 2;
+  std::map<mlir::Operation *, std::optional<EntryPointKind>> kinds;
   for (const auto &[op, entry] : entries)
-    if (entry < noEntryPoint) present.insert(entry);
-  std::map<mlir::Operation *, std::string> names;
-  for (const auto &[op, entry] : entries)
-    names[op] = entry == noEntryPoint
-                    ? ""
-                    : entryPointNames[present.size() < 2 ? 0 : static_cast<size_t>(entry)];
-  return names;
+    kinds[op] = entry && !isCut ? EntryPointKind::forward : entry;
+  return kinds;
+}
+
+namespace {
+
+void relateTensors(GraphOp graph, DescribedOps &described) {
+  ArgumentMarks marks(graph);
+  llvm::DenseMap<mlir::Value, size_t> indexOf;
+  for (size_t index = 0; index < described.tensors.size(); ++index)
+    indexOf[described.tensors[index]] = index;
+  for (mlir::BlockArgument argument : graph.getBody().front().getArguments())
+    described.flow.tensors[indexOf.at(argument)].masterOf = marks.masterOf(argument.getArgNumber());
+  const auto returned = graph.getBody().front().getTerminator()->getOperands();
+  for (unsigned result = 0; result < returned.size(); ++result)
+    if (std::string argument = marks.nextOf(result); !argument.empty())
+      if (const auto at = indexOf.find(returned[result]); at != indexOf.end())
+        described.flow.tensors[at->second].nextOf = std::move(argument);
+}
+
+}  // namespace
+
+ArgumentMarks::ArgumentMarks(GraphOp graph) : graph(graph) {
+  const std::vector<std::string> names = argumentNames(graph);
+  for (mlir::BlockArgument argument : graph.getBody().front().getArguments())
+    nameOf.emplace(writtenName(argument), names[argument.getArgNumber()]);
+}
+
+std::string ArgumentMarks::masterOf(unsigned argument) {
+  return named(graph.getArgAttr(argument, masterOfName));
+}
+
+std::string ArgumentMarks::nextOf(unsigned result) {
+  return named(graph.getResultAttr(result, updateOfName));
+}
+
+std::string ArgumentMarks::named(mlir::Attribute mark) const {
+  const auto written = mlir::dyn_cast_or_null<mlir::StringAttr>(mark);
+  const auto found = written ? nameOf.find(written.getValue().str()) : nameOf.end();
+  return found == nameOf.end() ? "" : found->second;
 }
 
 std::vector<std::string> argumentNames(mlir::Operation *graph) {
@@ -340,8 +378,11 @@ DescribedOps describeOps(const std::vector<mlir::Operation *> &ops) {
 DescribedOps describeGraph(mlir::Operation *graph) {
   Describer describer(numberedOps(graph));
   describer.addArguments(graph->getRegion(0).front());
-  if (auto whole = mlir::dyn_cast<GraphOp>(graph)) describer.findEntryPoints(whole);
-  return describer.describe();
+  auto whole = mlir::dyn_cast<GraphOp>(graph);
+  if (whole) describer.findEntryPoints(whole);
+  DescribedOps described = describer.describe();
+  if (whole) relateTensors(whole, described);
+  return described;
 }
 
 }  // namespace weft

@@ -64,11 +64,12 @@ struct AdamWOptions {
 
 /// Replaces the gradient of every parameter among the results of a differentiated graph by one step
 /// of AdamW: parameters become arguments NAME, with f32 arguments NAME_mean and NAME_square beside
-/// them, and of f16 and bf16 NAME_master, which NAME is the rounding of. Results NAME_next,
-/// NAME_mean_next, NAME_square_next and NAME_master_next, marked weft.update_of, are what the next
-/// step takes. Rate, decay and bias correction come as the scalars keep, step_size and epsilon, and
-/// with a master what undoes the scale of the loss as inverse_loss_scale (differentiate/AdamW.cpp).
-/// Fails with a diagnostic without gradients, and for parameters of other floats.
+/// them, and of f16 and bf16 NAME_master, marked weft.master_of, which NAME is the rounding of.
+/// Results NAME_next, NAME_mean_next, NAME_square_next and NAME_master_next, marked weft.update_of,
+/// are what the next step takes. Rate, decay and bias correction come as the scalars keep,
+/// step_size and epsilon, and with a master what undoes the scale of the loss as inverse_loss_scale
+/// (differentiate/AdamW.cpp). Fails with a diagnostic without gradients, and for parameters of
+/// other floats.
 mlir::LogicalResult appendAdamW(GraphOp graph, const AdamWOptions &options);
 
 /// Contractions of one tensor with weights that could be one contraction with stacked weights, in

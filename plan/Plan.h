@@ -67,6 +67,12 @@ struct PlanTensor {
   int64_t pagePositions = 0;
   /// Of an argument that training may start from: what it holds before the first step.
   std::optional<InitialValue> initial = {};
+  /// Of an argument of f32: the argument of f16 or bf16 that is its rounding in every step, by
+  /// `logical`; empty: it is the master of none.
+  std::string masterOf = {};
+  /// Of a result: the argument whose value in the next step it is, by `logical`; empty: of none. No
+  /// two results are of one.
+  std::string nextOf = {};
   /// Of what kernels in chunks read or write in place of a whole tensor: what the whole is called.
   std::string chunkOf = {};
   bool operator==(const PlanTensor &) const = default;

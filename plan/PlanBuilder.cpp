@@ -4,7 +4,6 @@
 #include "kernel/Append.h"
 #include "kernel/Error.h"
 #include "kernel/Format.h"
-#include "kernel/TrainingNames.h"
 #include "kernel/VisibleWork.h"
 #include "passes/configure/CopyReason.h"
 #include "passes/configure/Families.h"
@@ -181,7 +180,10 @@ private:
                      .offset = layout.offset,
                      .bytes = source.bytes()};
     // Parameters are loaded; only what a caller brings is there to be started from.
-    if (role == TensorRole::argument) entry.initial = source.initial;
+    if (role == TensorRole::argument) {
+      entry.initial = source.initial;
+      entry.masterOf = source.masterOf;
+    }
     for (const Axis &axis : source.axes) entry.axes.push_back(axis.name);
     entry.strides = stridesOf(layout, entry.extents);
     if (taken.contains(entry.name)) entry.name += "__" + joinAxes(axesInOrder(entry));
@@ -272,7 +274,7 @@ private:
                         .cost = step.cost,
                         .proposedBy = {},
                         .graphOps = {},
-                        .entryPoint = problem.entryPoints[size_t(step.entry)],
+                        .entryPoint = std::string(nameOf(problem.entryPoints[size_t(step.entry)])),
                         .step = int(&step - path.steps.data())};
     if (step.configuration.knobs.isView()) chosen.cost.bytesNecessary = 0;  // nothing runs
     if (step.candidate < 0) {
@@ -386,7 +388,9 @@ private:
     for (size_t tensor = 0; tensor < problem.tensors.size(); ++tensor)
       if (problem.tensors[tensor].isResult && !versions[int(tensor)].empty()) {
         PlanTensor &last = result.plan.tensors[size_t(versions[int(tensor)].back())];
-        if (last.role == TensorRole::temporary) last.role = TensorRole::result;
+        if (last.role != TensorRole::temporary) continue;
+        last.role = TensorRole::result;
+        last.nextOf = problem.tensors[tensor].nextOf;
       }
   }
 
@@ -500,18 +504,18 @@ void checkOverwriting(const PlannedKernels &planned, const std::string &where) {
 
 const PlanTensor *elementsArgument(const Plan &plan) {
   std::vector<const PlanTensor *> arguments;
-  std::set<std::string> names;
+  std::set<std::string> roundings;
   std::map<DType, int> count;
   for (const PlanTensor &tensor : plan.tensors) {
     const bool isGiven =
         tensor.role == TensorRole::argument || tensor.role == TensorRole::parameter;
     if (!isGiven || tensor.dtype == DType::i32 || tensor.dtype == DType::i1) continue;
     arguments.push_back(&tensor);
-    names.insert(tensor.logical);
+    if (!tensor.masterOf.empty()) roundings.insert(tensor.masterOf);
     ++count[tensor.dtype];
   }
   const auto hasMaster = [&](const PlanTensor *tensor) {
-    return names.contains(tensor->logical + std::string(masterSuffix));
+    return roundings.contains(tensor->logical);
   };
   const auto isUsual = [&](const PlanTensor *tensor) {
     return std::ranges::all_of(

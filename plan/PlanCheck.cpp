@@ -57,6 +57,7 @@ public:
       require(!kernel.name.empty(), place, "it has no name");
       checkKernel(kernel, int(i), place);
     }
+    checkRelations();
     checkWriters();
     checkDataFlow();
     checkMemory();
@@ -127,6 +128,38 @@ private:
     }
   }
 
+  const PlanTensor *argumentNamed(const std::string &logical) const {
+    const auto found = std::ranges::find_if(plan.tensors, [&](const PlanTensor &tensor) {
+      return tensor.role == TensorRole::argument && tensor.logical == logical;
+    });
+    return found == plan.tensors.end() ? nullptr : &*found;
+  }
+
+  /// Masters and next values name arguments that can have them.
+  void checkRelations() const {
+    std::set<std::string> updated;
+    for (size_t index = 0; index < plan.tensors.size(); ++index) {
+      const PlanTensor &tensor = plan.tensors[index];
+      const std::string place = fmt::format("tensors[{}] ({})", index, tensor.name);
+      if (!tensor.masterOf.empty()) {
+        const PlanTensor *rounding = argumentNamed(tensor.masterOf);
+        require(tensor.role == TensorRole::argument && tensor.dtype == DType::f32 && rounding &&
+                    (rounding->dtype == DType::f16 || rounding->dtype == DType::bf16) &&
+                    rounding->extents == tensor.extents,
+                place,
+                fmt::format("masterOf is '{}': an argument of f32 is the master of an argument of "
+                            "f16 or bf16 and its extents alone",
+                            tensor.masterOf));
+      }
+      if (tensor.nextOf.empty()) continue;
+      require(tensor.role == TensorRole::result && argumentNamed(tensor.nextOf), place,
+              fmt::format("nextOf is '{}': a result is the next value of an argument alone",
+                          tensor.nextOf));
+      require(updated.insert(tensor.nextOf).second, place,
+              fmt::format("argument '{}' has another next value already", tensor.nextOf));
+    }
+  }
+
   void checkKernel(const PlanKernel &kernel, int index, const std::string &place) const {
     for (const int tensor : kernel.inputs)
       require(isTensor(tensor), place, fmt::format("input {} is no tensor of the plan", tensor));
@@ -154,11 +187,10 @@ private:
     // Texts that wait by themselves: those whose schedule says so, and those whose entry point
     // does, which no other cubin has.
     require(
-        waitsItself(kernel) || kernel.entry.ends_with(earlyEntrySuffix) || !kernel.startsEarly,
-        place,
+        waitsItself(kernel) || isWaitingEntry(kernel.entry) || !kernel.startsEarly, place,
         fmt::format("it starts early, and its text does not wait for what it reads: it has no {}, "
-                    "and its entry point no suffix '{}'",
-                    waitingTiles(), earlyEntrySuffix));
+                    "and its entry point is not called '{}'",
+                    waitingTiles(), waitingEntry("NAME")));
     if (kernel.library) checkLibrary(kernel, *kernel.library, place + ": library");
   }
 

@@ -52,6 +52,8 @@ void members(auto &&visit, Is<PlanTensor> auto &tensor) {
   visit("countsTokens", tensor.countsTokens, rare);
   visit("pagePositions", tensor.pagePositions, rare);
   visit("initial", tensor.initial, rare);
+  visit("masterOf", tensor.masterOf, rare);
+  visit("nextOf", tensor.nextOf, rare);
   visit("chunkOf", tensor.chunkOf, rare);
 }
 

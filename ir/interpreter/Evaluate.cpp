@@ -190,22 +190,22 @@ struct Evaluator {
     const auto number = [](const std::optional<llvm::APFloat> &value, double absent) {
       return value ? value->convertToDouble() : absent;
     };
-    return results(rotary<Real>(
-        operand(0),
-        {.position = int64_t(embedding.getPosition()),
-         .dim = int64_t(embedding.getDim()),
-         .turned = embedding.turnedExtent(),
-         .base = embedding.getBase().convertToDouble(),
-         .style = embedding.getStyle() == "halved" ? RotaryStyle::halved : RotaryStyle::interleaved,
-         .isReverse = embedding.isReverse(),
-         .factor = number(embedding.getFactor(), 1),
-         .original = int64_t(embedding.getOriginal().value_or(0)),
-         .low = number(embedding.getLow(), 0),
-         .high = number(embedding.getHigh(), 0),
-         .among = embedding.getAmong() ? int64_t(*embedding.getAmong()) : -1,
-         .begin = int64_t(embedding.getBegin().value_or(0)),
-         .end = int64_t(embedding.getEnd().value_or(0))},
-        starts()));
+    return results(
+        rotary<Real>(operand(0),
+                     {.position = int64_t(embedding.getPosition()),
+                      .dim = int64_t(embedding.getDim()),
+                      .turned = embedding.turnedExtent(),
+                      .base = embedding.getBase().convertToDouble(),
+                      .style = embedding.style(),
+                      .isReverse = embedding.isReverse(),
+                      .factor = number(embedding.getFactor(), 1),
+                      .original = int64_t(embedding.getOriginal().value_or(0)),
+                      .low = number(embedding.getLow(), 0),
+                      .high = number(embedding.getHigh(), 0),
+                      .among = embedding.getAmong() ? int64_t(*embedding.getAmong()) : -1,
+                      .begin = int64_t(embedding.getBegin().value_or(0)),
+                      .end = int64_t(embedding.getEnd().value_or(0))},
+                     starts()));
   }
   Results operator()(AlibiOp bias) const {
     return results(alibi<Real>(operand(0), bias.getHeads(), bias.getQuery(), bias.getKey(),

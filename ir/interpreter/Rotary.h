@@ -2,11 +2,9 @@
 #pragma once
 
 #include "ir/interpreter/SequenceStarts.h"
+#include "kernel/RotaryStyle.h"
 
 namespace weft::reference {
-
-/// How the coordinates of a pair lie: halved (i, i + turned / 2), or interleaved (2 i, 2 i + 1).
-enum class RotaryStyle : uint8_t { halved, interleaved };
 
 struct RotaryForm {
   int64_t position = 0, dim = 1;  ///< dimensions

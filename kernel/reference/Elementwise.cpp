@@ -5,6 +5,7 @@
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
 #include "kernel/MaskKind.h"
+#include "kernel/RotaryStyle.h"
 #include "kernel/ShortFunction.h"
 #include "kernel/reference/PointEvaluator.h"
 
@@ -172,7 +173,7 @@ Point PointEvaluator::rotary(const BodyOp &op, size_t, const Coordinates &at) {
     const int64_t member = at[size_t(integer(op, "among"))];
     if (member < integer(op, "begin") || member >= integer(op, "end")) return operand(op, 0, at);
   }
-  const bool halved = text(op, "style") == "halved";
+  const bool halved = rotaryStyleOf(op) == RotaryStyle::halved;
   const bool isSecond = halved ? here >= half : here % 2 == 1;
   const int64_t pair = halved ? here % half : here / 2;
   Coordinates partner = at;

@@ -97,7 +97,7 @@ private:
   void findGradientCheck() {
     const auto isOfUpdate = [&](const FlowOp &one) {
       return flow.entryPoints.size() > size_t(one.entry) &&
-             flow.entryPoints[size_t(one.entry)] == "update";
+             flow.entryPoints[size_t(one.entry)] == EntryPointKind::update;
     };
     for (size_t index = flow.ops.size(); index-- > 0;) {
       const FlowOp &one = flow.ops[index];

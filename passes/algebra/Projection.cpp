@@ -1,6 +1,8 @@
 // Projections as einsum terms, and whether several are one GEMM; see Projection.h.
 #include "passes/algebra/Projection.h"
 
+#include "kernel/AxisRole.h"
+
 #include <algorithm>
 #include <cctype>
 #include <map>
@@ -66,6 +68,11 @@ std::optional<Projection> asGemmOf(const Projection &projection, const Projectio
   return stacked ? stacked : same;
 }
 
+bool isHeads(std::string_view axis) {
+  const std::optional<AxisRole> role = axisRoleNamed(axis);
+  return role == AxisRole::heads || role == AxisRole::keyHeads;
+}
+
 }  // namespace
 
 std::string Projection::spec() const {
@@ -121,7 +128,7 @@ std::optional<size_t> stackedDimension(const std::vector<Projection> &members) {
     if (differs && (differing || !stays)) return std::nullopt;
     if (differs) differing = d;
     if (stays && !slowest) slowest = d;
-    if (stays && !heads && (first.weightAxes[d] == "h" || first.weightAxes[d] == "g")) heads = d;
+    if (stays && !heads && isHeads(first.weightAxes[d])) heads = d;
   }
   return differing ? differing : heads ? heads : slowest;
 }

@@ -137,9 +137,10 @@ private:
   /// rounding of.
   mlir::Value addMaster(const Update &update) {
     if (!hasMaster(update)) return update.parameter;
+    const std::string parameter = writtenName(update.parameter);
     const mlir::Value master =
-        addArgument(writtenName(update.parameter) + std::string(masterSuffix),
-                    withDType(update.parameter.getType(), DType::f32));
+        addArgument(parameter + "_master", withDType(update.parameter.getType(), DType::f32));
+    graph.setArgAttr(body.getNumArguments() - 1, masterOfName, builder.getStringAttr(parameter));
     if (const std::optional<InitialValue> initial =
             graph.initialValue(update.parameter.getArgNumber()))
       graph.setInitialValue(body.getNumArguments() - 1, *initial);

@@ -172,10 +172,10 @@ private:
   }
 
   void addUpstream(mlir::Value result) {
-    const std::string of = gradientName(result, "result");
-    const auto attributes = builder.getDictionaryAttr(builder.getNamedAttr(
-        gradientOfName, builder.getStringAttr(of.substr(gradientPrefix.size()))));
-    const std::string name = nameForArgument(of);
+    const std::string written = writtenName(result), of = written.empty() ? "result" : written;
+    const auto attributes =
+        builder.getDictionaryAttr(builder.getNamedAttr(gradientOfName, builder.getStringAttr(of)));
+    const std::string name = nameForArgument(gradientName(of));
     const unsigned position = body.getNumArguments();
     (void)graph.insertArgument(position, result.getType(), attributes,
                                mlir::NameLoc::get(builder.getStringAttr(name), graph.getLoc()));
@@ -214,7 +214,7 @@ private:
     const auto found = contributions.find(value);
     if (found == contributions.end()) return {};
     const std::vector<Contribution> &parts = found->second;
-    const std::string name = gradientName(value, "");
+    const std::string name = gradientNameOf(value);
     if (parts.size() == 1) {
       suggestName(parts.front().gradient, name);
       return parts.front().gradient;
@@ -233,10 +233,10 @@ private:
 
   // --- names ---
 
-  static std::string gradientName(mlir::Value value, const std::string &otherwise) {
+  /// Empty for what has no name itself.
+  static std::string gradientNameOf(mlir::Value value) {
     const std::string name = writtenName(value);
-    if (name.empty() && otherwise.empty()) return "";
-    return std::string(gradientPrefix) + (name.empty() ? otherwise : name);
+    return name.empty() ? "" : gradientName(name);
   }
 
   /// The first suggestion holds: a gradient that is passed on unchanged keeps the name it got where
@@ -280,7 +280,7 @@ private:
       }
       if (mlir::isa<mlir::BlockArgument>(gradient) || llvm::is_contained(results, gradient)) {
         gradient = IdentityOp::create(builder, graph.getLoc(), gradient);
-        suggestName(gradient, gradientName(argument, ""));
+        suggestName(gradient, gradientNameOf(argument));
       }
       const auto attributes = builder.getDictionaryAttr(
           builder.getNamedAttr(gradientOfName, builder.getStringAttr(name)));

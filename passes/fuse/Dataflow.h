@@ -6,6 +6,7 @@
 #pragma once
 
 #include "ir/IterationSpace.h"
+#include "kernel/EntryPointKind.h"
 #include "kernel/InitialValue.h"
 #include "kernel/Kernel.h"
 
@@ -27,7 +28,11 @@ struct FlowTensor {
   bool isParameter = false;                  ///< a weight, or computed from weights alone
   bool isUpdated = false;  ///< an argument that an optimizer gives a next value (a weight or its
                            ///< averages), or moved from such alone
-  bool leaves = false;     ///< returned, or read by an op outside the described set
+  /// Of an argument of f32: the name of the argument that is its rounding; empty: of none.
+  std::string masterOf = {};
+  /// Of a result: the name of the argument whose value in the next step it is; empty: of none.
+  std::string nextOf = {};
+  bool leaves = false;  ///< returned, or read by an op outside the described set
   int64_t bytes() const;
 };
 
@@ -54,8 +59,8 @@ struct FlowOp {
 struct Dataflow {
   std::vector<FlowTensor> tensors;
   std::vector<FlowOp> ops;
-  std::vector<std::string> entryPoints = {
-      "forward"};  ///< of a plan, in the order in which they are called
+  std::vector<EntryPointKind> entryPoints = {
+      EntryPointKind::forward};  ///< of a plan, in the order in which they are called
 };
 
 /// A kernel with the graph tensor behind each of its inputs and outputs.

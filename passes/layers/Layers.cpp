@@ -139,36 +139,36 @@ public:
                                       builder.getStringAttr(argumentName(name.getValue().str())))
                : mark);
     }
-    const std::string &entry = entries.at(value.getDefiningOp());
-    if (marks.empty() && (entry == "backward" || entry == "update"))
-      marks.push_back(builder.getNamedAttr(entry == "update" ? updateOfName : gradientOfName,
-                                           builder.getStringAttr(writtenName(value))));
+    const std::optional<EntryPointKind> entry = entries.at(value.getDefiningOp());
+    if (marks.empty() && entry && *entry != EntryPointKind::forward)
+      marks.push_back(
+          builder.getNamedAttr(*entry == EntryPointKind::update ? updateOfName : gradientOfName,
+                               builder.getStringAttr(writtenName(value))));
     return builder.getDictionaryAttr(marks);
   }
 
 private:
   GraphOp whole;
-  std::map<mlir::Operation *, std::string> entries;
+  std::map<mlir::Operation *, std::optional<EntryPointKind>> entries;
   llvm::DenseMap<mlir::Value, unsigned> numberOf;
 };
 
 /// A name that begins with the gradient of one of these values, or lists such, with what the part
-/// calls the value.
+/// calls the value. Texts of equal parts are equal then; nothing else depends on these names.
 std::string ofCarried(std::string names, const std::map<std::string, std::string> &carried) {
   std::string result;
   for (size_t at = 0; at < names.size();) {
     const size_t end = std::min(names.find(", ", at), names.size());
     std::string name = names.substr(at, end - at);
     // The longest name that it begins with: "d_norm0_layer1_q" is of norm0.
-    for (size_t length = name.size(); length > gradientPrefix.size(); --length) {
-      if (!name.starts_with(gradientPrefix) || (length < name.size() && name[length] != '_'))
-        continue;
-      const auto found =
-          carried.find(name.substr(gradientPrefix.size(), length - gradientPrefix.size()));
-      if (found == carried.end()) continue;
-      name = std::string(gradientPrefix) + found->second + name.substr(length);
-      break;
-    }
+    if (const auto behind = nameBehindGradient(name))
+      for (size_t length = behind->size(); length > 0; --length) {
+        if (length < behind->size() && (*behind)[length] != '_') continue;
+        const auto found = carried.find(std::string(behind->substr(0, length)));
+        if (found == carried.end()) continue;
+        name = gradientName(found->second) + std::string(behind->substr(length));
+        break;
+      }
     result += name;
     if (end < names.size()) result += ", ";
     at = end + (end < names.size() ? 2 : 0);
@@ -176,17 +176,13 @@ std::string ofCarried(std::string names, const std::map<std::string, std::string
   return result;
 }
 
-/// Of an op: forward, backward, update; what nothing returned depends on goes with the op before.
-std::vector<size_t> passesOf(GraphOp graph) {
-  const std::map<mlir::Operation *, std::string> entries = entryPointsOf(graph);
-  std::vector<size_t> passes;
-  for (mlir::Operation *op : numberedOps(graph)) {
-    const std::string &entry = entries.at(op);
-    passes.push_back(entry == "update"     ? 2
-                     : entry == "backward" ? 1
-                     : entry.empty()       ? (passes.empty() ? 0 : passes.back())
-                                           : 0);
-  }
+/// Of each op; what nothing returned depends on goes with the op before.
+std::vector<EntryPointKind> passesOf(GraphOp graph) {
+  const auto entries = entryPointsOf(graph);
+  std::vector<EntryPointKind> passes;
+  for (mlir::Operation *op : numberedOps(graph))
+    passes.push_back(
+        entries.at(op).value_or(passes.empty() ? EntryPointKind::forward : passes.back()));
   return passes;
 }
 
@@ -348,8 +344,8 @@ public:
   }
 
   mlir::OwningOpRef<mlir::ModuleOp> join(std::vector<std::vector<size_t>> *numbers) {
-    for (Placed &part : placed) add(part, 0);
-    for (const size_t pass : {1, 2})
+    for (Placed &part : placed) add(part, EntryPointKind::forward);
+    for (const EntryPointKind pass : {EntryPointKind::backward, EntryPointKind::update})
       for (Placed &part : llvm::reverse(placed)) add(part, pass);
     if (numbers)
       for (Placed &part : placed) numbers->push_back(std::move(part.numbers));
@@ -372,7 +368,8 @@ private:
     const JoinedPart &part;
     GraphOp graph;
     std::vector<mlir::Operation *> ops;
-    std::vector<size_t> passes, numbers;  ///< of each op
+    std::vector<EntryPointKind> passes;  ///< of each op
+    std::vector<size_t> numbers;         ///< of each op
     mlir::IRMapping values;
   };
 
@@ -387,7 +384,7 @@ private:
                                whole.getName().str(), results, placed.part.results.size());
   }
 
-  void add(Placed &placed, size_t pass) {
+  void add(Placed &placed, EntryPointKind pass) {
     for (mlir::BlockArgument argument : bodyOf(placed.graph).getArguments()) {
       const auto found = known.find(placed.part.arguments[argument.getArgNumber()]);
       if (found != known.end()) placed.values.map(argument, found->second);

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "kernel/BlockCombine.h"
+#include "kernel/EntryPointKind.h"
 #include "kernel/InitialValue.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
@@ -35,7 +36,9 @@ struct Tensor {
                              ///< are priced zero
   bool isResult = false;     ///< live at the end
   std::optional<InitialValue> initial = {};  ///< of an argument that training may start from
-  std::optional<Layout> pinned;              ///< the caller's order, or --pin
+  std::string masterOf = {};  ///< of an argument of f32: the argument that is its rounding, by name
+  std::string nextOf = {};    ///< of a result: the argument that it is in the next step, by name
+  std::optional<Layout> pinned;  ///< the caller's order, or --pin
   /// By --pin: no kernel may keep it inside, and whoever writes or reads it takes the pinned
   /// layout, also of a parameter.
   bool mustBeStored = false;
@@ -66,9 +69,9 @@ struct Problem {
       ops;  ///< printable name per op; index = topological position in the graph
   std::vector<std::vector<int>> opInputs;   ///< tensors read, per op
   std::vector<std::vector<int>> opOutputs;  ///< tensors written, per op
-  std::vector<std::string> entryPoints = {
-      "forward"};              ///< of the plan, in the order in which they are called
-  std::vector<int> opEntries;  ///< per op, which of these it belongs to; empty: all to the first
+  std::vector<EntryPointKind> entryPoints = {
+      EntryPointKind::forward};  ///< of the plan, in the order in which they are called
+  std::vector<int> opEntries;    ///< per op, which of these it belongs to; empty: all to the first
   /// By op, why no fused candidate holds it, where it has no kernel by itself; for messages.
   std::map<int, std::vector<std::string>> unfusedReasons = {};
   std::vector<Candidate> candidates;             ///< of ops of one entry point each

@@ -278,7 +278,7 @@ private:
     executor.write(argument("weights"), std::as_bytes(std::span(batch.weights)));
     const double taken = double(state.step - state.skipped + 1);
     const double corrected = std::sqrt(1 - std::pow(beta2, taken));
-    writeScalar(std::string(gradientPrefix) + "loss", lossScale.value());
+    writeScalar(gradientName("loss"), lossScale.value());
     if (unscalesGradients(plan())) writeScalar(inverseLossScaleName, 1 / lossScale.value());
     writeScalar("keep", 1 - request.learningRate * request.weightDecay);
     writeScalar("step_size", request.learningRate * corrected / (1 - std::pow(beta1, taken)));

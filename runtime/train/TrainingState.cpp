@@ -39,14 +39,11 @@ std::vector<std::byte> bytesOf(std::span<const float> values, DType dtype) {
 }
 
 /// The name that its values are drawn by: of a master its parameter's.
-std::string drawnName(const Plan &plan, const PlanTensor &tensor) {
-  if (!tensor.logical.ends_with(masterSuffix)) return tensor.logical;
-  const std::string parameter =
-      tensor.logical.substr(0, tensor.logical.size() - masterSuffix.size());
-  return findTensor(plan, parameter, TensorRole::argument) < 0 ? tensor.logical : parameter;
+const std::string &drawnName(const PlanTensor &tensor) {
+  return tensor.masterOf.empty() ? tensor.logical : tensor.masterOf;
 }
 
-std::vector<std::byte> initialElements(const Plan &plan, const PlanTensor &tensor, uint64_t seed) {
+std::vector<std::byte> initialElements(const PlanTensor &tensor, uint64_t seed) {
   if (!tensor.initial)
     throw Error::badInput(
         "plan.json: tensor '{}' has no member \"initial\", so that training cannot start from it; "
@@ -56,7 +53,7 @@ std::vector<std::byte> initialElements(const Plan &plan, const PlanTensor &tenso
   std::vector<float> values(size_t(logicalBytes(tensor) / sizeOf(tensor.dtype)));
   if (tensor.initial->kind == InitialValue::Kind::ones) std::ranges::fill(values, 1.0f);
   if (tensor.initial->kind != InitialValue::Kind::normal) return bytesOf(values, tensor.dtype);
-  const RandomValues random(seed, drawnName(plan, tensor));
+  const RandomValues random(seed, drawnName(tensor));
   for (size_t index = 0; index < values.size(); ++index)
     values[index] = float(random.real(int64_t(index), tensor.initial->deviation));
   return bytesOf(values, tensor.dtype);
@@ -104,21 +101,22 @@ std::vector<CarriedTensor> carriedTensors(const Plan &plan) {
   for (size_t index = 0; index < plan.tensors.size(); ++index) {
     const PlanTensor &argument = plan.tensors[index];
     if (argument.role != TensorRole::argument) continue;
-    const int result =
-        findTensor(plan, argument.logical + std::string(nextSuffix), TensorRole::result);
-    if (result < 0) continue;
-    const PlanTensor &next = plan.tensors[size_t(result)];
+    const auto found = std::ranges::find(plan.tensors, argument.logical, &PlanTensor::nextOf);
+    if (found == plan.tensors.end()) continue;
+    const PlanTensor &next = *found;
     if (!isFloat(argument.dtype) || next.dtype != argument.dtype ||
         next.extents != argument.extents || next.strides != argument.strides)
       throw Error::badInput(
           "'{}' and '{}' differ in type, extents or layout: the next step could not read what this "
           "one wrote",
           argument.name, next.name);
-    carried.push_back({.argument = int(index), .result = result});
+    carried.push_back({.argument = int(index), .result = int(found - plan.tensors.begin())});
   }
   if (carried.empty())
     throw Error::badInput(
-        "the plan of {} has no optimizer; compile with --train --optimizer adamw to train",
+        "the plan of {} has no optimizer: no result has the member \"nextOf\"; compile with "
+        "--train "
+        "--optimizer adamw to train (again, if an older weft compiled it)",
         plan.model);
   return carried;
 }
@@ -127,7 +125,7 @@ TrainingState initialState(const Plan &plan, uint64_t seed) {
   TrainingState state{.seed = seed};
   for (const CarriedTensor &carried : carriedTensors(plan)) {
     const PlanTensor &tensor = plan.tensors[size_t(carried.argument)];
-    state.tensors[tensor.logical] = initialElements(plan, tensor, seed);
+    state.tensors[tensor.logical] = initialElements(tensor, seed);
   }
   return state;
 }

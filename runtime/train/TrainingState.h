@@ -16,7 +16,8 @@
 
 namespace weft::runtime {
 
-/// A tensor that a step takes and gives: argument NAME and result NAME_next of a plan.
+/// A tensor that a step takes and gives: an argument of a plan, and the result that is its next
+/// value (PlanTensor::nextOf).
 struct CarriedTensor {
   int argument = -1, result = -1;
 };

@@ -207,22 +207,23 @@ Example rowMaximum(DType dtype, const Extents &e) {
   return {"row_maximum", builder.finish({largest}), i};
 }
 
-Example rotary(DType dtype, const Extents &e, const std::string &style) {
-  KernelBuilder builder("rotary_" + style);
+Example rotary(DType dtype, const Extents &e, RotaryStyle style) {
+  const std::string word(nameOf(style)), name = "rotary_" + word;
+  KernelBuilder builder(name);
   const int b = builder.axis("b", e.b), j = builder.axis("j", e.j), h = builder.axis("h", e.h),
             p = builder.axis("p", e.p);
   const int x = builder.input("x", dtype, {b, j, h, p});
   const int y = builder.elementwise(
       "rotary", "", {x}, "y",
-      {{"position", int64_t(1)}, {"dim", int64_t(3)}, {"base", 10000.0}, {"style", style}});
-  builder.compute(rotaryExpression({.isHalved = style == "halved",
+      {{"position", int64_t(1)}, {"dim", int64_t(3)}, {"base", 10000.0}, {"style", word}});
+  builder.compute(rotaryExpression({.style = style,
                                     .isShort = dtype == DType::f16 || dtype == DType::bf16,
                                     .dimension = 3,
                                     .position = 1,
                                     .rank = 4,
                                     .extent = e.p,
                                     .turned = e.p}));
-  return {"rotary_" + style, builder.finish({y}), p};
+  return {name, builder.finish({y}), p};
 }
 
 Example localSoftmax(DType dtype, const Extents &e, int64_t tile) {
@@ -478,8 +479,8 @@ std::vector<Example> loopExamples(DType dtype, const Extents &e, int64_t tile) {
           rmsNorm(dtype, e),
           biasGradient(dtype, e),
           rowMaximum(dtype, e),
-          rotary(dtype, e, "halved"),
-          rotary(dtype, e, "interleaved"),
+          rotary(dtype, e, RotaryStyle::halved),
+          rotary(dtype, e, RotaryStyle::interleaved),
           localSoftmax(dtype, e, tile),
           reduceSubVectors(dtype, e, tile),
           globalScaling(dtype, e, tile),

@@ -375,6 +375,14 @@ inline std::vector<PlanMutation> planMutations() {
        onTensor(isRole("argument"), [](json &tensor) { tensor["initial"] = "twos"; })},
       {"tensors.initial", "another",
        onTensor(isRole("argument"), [](json &tensor) { tensor["initial"] = "normal(3)"; })},
+      {"tensors.masterOf", "of another",
+       onTensor(isRole("argument"), [](json &tensor) { tensor["masterOf"] = "x"; })},
+      {"tensors.nextOf", "of an argument",
+       onTensor(isRole("result"), [](json &tensor) { tensor["nextOf"] = "x"; })},
+      {"tensors.nextOf", "of no argument",
+       onTensor(isRole("result"), [](json &tensor) { tensor["nextOf"] = "omega"; })},
+      {"tensors.nextOf", "of a temporary",
+       onTensor(isRole("temporary"), [](json &tensor) { tensor["nextOf"] = "x"; })},
       {"tensors.range", "empty", onTensor(always, [](json &tensor) { tensor["range"] = {5, 2}; })},
 
       {"kernels.name", "taken", [](json &plan) {

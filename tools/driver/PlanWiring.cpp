@@ -228,6 +228,9 @@ private:
              "tensor '{}' starts from {}, but from {} in graph.mlir; compile again with the "
              "attribute weft.initial changed",
              tensor.name, startOf(tensor.initial), startOf(value->initial));
+      if (tensor.masterOf != value->masterOf)
+        fail(placeOf(int(index)), "masterOf is '{}', but '{}' in graph.mlir", tensor.masterOf,
+             value->masterOf);
     }
     for (size_t value = 0; value < graph.values.size(); ++value)
       if (graph.values[value].origin == Origin::argument &&
@@ -391,6 +394,9 @@ private:
              print(content));
       if (!found.insert(content.value).second)
         fail(placeOf(int(index)), "'{}' is a result already", valueAt(content.value).name);
+      if (tensor.nextOf != valueAt(content.value).nextOf)
+        fail(placeOf(int(index)), "nextOf is '{}', but '{}' in graph.mlir", tensor.nextOf,
+             valueAt(content.value).nextOf);
     }
     for (const int value : graph.returned)
       if (valueAt(value).origin == Origin::computed && !found.contains(value))
@@ -402,9 +408,9 @@ private:
     for (const auto &[name, kernels] : plan.entryPoints)
       for (const int kernel : kernels)
         if (const GraphRegion &region = regionOf(kernel);
-            !region.isTranspose && !region.entryPoint.empty() && region.entryPoint != name)
+            !region.isTranspose && region.entryPoint && nameOf(*region.entryPoint) != name)
           fail("entryPoints." + name, "kernel {} ({}) belongs to {} in graph.mlir", kernel,
-               plan.kernels[size_t(kernel)].name, region.entryPoint);
+               plan.kernels[size_t(kernel)].name, nameOf(*region.entryPoint));
   }
 
   const Plan &plan;

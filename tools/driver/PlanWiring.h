@@ -7,6 +7,7 @@
 // it, if every kernel computes its region.
 #pragma once
 
+#include "kernel/EntryPointKind.h"
 #include "kernel/InitialValue.h"
 #include "kernel/Kernel.h"
 #include "runtime/artifact/Artifact.h"
@@ -26,6 +27,7 @@ struct GraphValue {
   std::vector<std::string> axes;
   std::vector<int64_t> extents;
   std::optional<InitialValue> initial = {};
+  std::string masterOf = {}, nextOf = {};  ///< names of arguments, as PlanTensor has them
   int packing =
       -1;  ///< of a packed value: the region of GraphWiring::packings that makes it at load
 };
@@ -35,8 +37,8 @@ struct GraphValue {
 struct GraphRegion {
   Kernel kernel;
   std::vector<int> operands, results;
-  std::string entryPoint;    ///< empty: nothing that is returned depends on it
-  bool isTranspose = false;  ///< of a value that stays the same
+  std::optional<EntryPointKind> entryPoint;  ///< nothing that is returned depends on it: none
+  bool isTranspose = false;                  ///< of a value that stays the same
 };
 
 struct GraphWiring {

@@ -1,6 +1,7 @@
 // Kernels of the scaled graph with the plan's tensors and knobs; see ScaledPlan.h.
 #include "tools/driver/ScaledPlan.h"
 
+#include "kernel/AxisRole.h"
 #include "kernel/Error.h"
 #include "passes/decide/NearestConfiguration.h"
 #include "plan/Buffers.h"
@@ -179,6 +180,12 @@ std::map<std::string, Chunks> chunksByAxis(const Plan &plan) {
   return result;
 }
 
+/// Whether the elements of a head run along the axis.
+bool isInHead(std::string_view axis) {
+  const std::optional<AxisRole> role = axisRoleNamed(axis);
+  return role == AxisRole::headSize || role == AxisRole::valueSize;
+}
+
 }  // namespace
 
 std::string printDims(const Dims &dims) {
@@ -191,44 +198,53 @@ ScaledPlan scaledPlan(const runtime::Artifact &artifact, const Scaling &scaling)
   return PlanScaling(artifact, scaling).run();
 }
 
-Dims smallDims(const Plan &plan, int64_t step, int64_t longest, int64_t batch) {
-  const auto at = [&](const char *name) {
+Dims smallDims(const Plan &plan, int64_t step, int64_t longest, int64_t sequences) {
+  using enum AxisRole;
+  const auto at = [&](const std::string &name) {
     return plan.dims.contains(name) ? plan.dims.at(name) : 0;
   };
-  const int64_t repeat = at("g") > 0 ? at("h") / at("g") : 1;
-  Dims small{{"b", batch},
-             {"j", oddMultiple(at("j"), step, longest + 2 * step)},
-             {"p", oddMultiple(at("p"), step, std::max(step, longest / 5))}};
-  small["h"] = repeat == 1 || at("g") == 1 ? 3 : 4;
-  if (at("g") > 0) small["g"] = repeat == 1 ? 3 : at("g") == 1 ? 1 : 2;
-  if (at("k") != at("j")) small["k"] = oddMultiple(at("k"), step, longest + 4 * step);
-  if (at("m") != at("j")) small["m"] = oddMultiple(at("m"), step, longest + 2 * step);
-  if (at("w") != at("p")) small["w"] = oddMultiple(at("w"), step, std::max(step, longest / 5));
+  const auto own = [&](AxisRole role) { return at(std::string(letterOf(role))); };
+  const int64_t repeat = own(keyHeads) > 0 ? own(heads) / own(keyHeads) : 1;
+  Dims small;
+  const auto of = [&](AxisRole role) -> int64_t & { return small[std::string(letterOf(role))]; };
+  of(batch) = sequences;
+  of(queries) = oddMultiple(own(queries), step, longest + 2 * step);
+  of(headSize) = oddMultiple(own(headSize), step, std::max(step, longest / 5));
+  of(heads) = repeat == 1 || own(keyHeads) == 1 ? 3 : 4;
+  if (own(keyHeads) > 0) of(keyHeads) = repeat == 1 ? 3 : own(keyHeads) == 1 ? 1 : 2;
+  if (own(keys) != own(queries)) of(keys) = oddMultiple(own(keys), step, longest + 4 * step);
+  if (own(memoryPositions) != own(queries))
+    of(memoryPositions) = oddMultiple(own(memoryPositions), step, longest + 2 * step);
+  if (own(valueSize) != own(headSize))
+    of(valueSize) = oddMultiple(own(valueSize), step, std::max(step, longest / 5));
   for (const auto &[axis, chunks] : chunksByAxis(plan))
     // Elements of a head lie next to each other: chunks of them begin at whole vectors.
-    small[axis] = chunks.count * (!chunks.isLong               ? 1
-                                  : axis == "p" || axis == "w" ? std::max<int64_t>(2, step)
-                                                               : 2);
-  for (auto &[name, extent] : small) extent = std::min(extent, at(name.c_str()));
-  if (at("c") > 0) {  // caches of pages, which stay as long as they are
-    small["e"] = std::min((small["k"] + at("c") - 1) / at("c"), at("e"));
-    small["k"] = small["e"] * at("c");
-    small["f"] = std::min(small["b"] * small["e"], at("f"));
+    small[axis] = chunks.count * (!chunks.isLong   ? 1
+                                  : isInHead(axis) ? std::max<int64_t>(2, step)
+                                                   : 2);
+  for (auto &[name, extent] : small) extent = std::min(extent, at(name));
+  if (own(pagePositions) > 0) {  // caches of pages, which stay as long as they are
+    of(pagesOfSequence) =
+        std::min((of(keys) + own(pagePositions) - 1) / own(pagePositions), own(pagesOfSequence));
+    of(keys) = of(pagesOfSequence) * own(pagePositions);
+    of(pages) = std::min(of(batch) * of(pagesOfSequence), own(pages));
   }
-  small["i"] = at("i") == at("h") * at("p")
-                   ? small["h"] * small["p"]
-                   : oddMultiple(at("i"), step, std::max(step, longest / 2));
-  small["u"] =
-      at("u") == at("i") ? small["i"] : oddMultiple(at("u"), step, std::max(step, longest * 3 / 2));
-  if (at("a") > 0) {  // of the positions, the first ones that see all, and the others
-    small["a"] = std::min(oddMultiple(at("a"), step, std::max(step, longest / 5)),
-                          std::max<int64_t>(1, small["j"] - 1));
-    small["o"] = small["j"] - small["a"];
+  of(hidden) = own(hidden) == own(heads) * own(headSize)
+                   ? of(heads) * of(headSize)
+                   : oddMultiple(own(hidden), step, std::max(step, longest / 2));
+  of(feedForward) = own(feedForward) == own(hidden)
+                        ? of(hidden)
+                        : oddMultiple(own(feedForward), step, std::max(step, longest * 3 / 2));
+  if (own(globalPositions) > 0) {  // of the positions, the first ones that see all, and the others
+    of(globalPositions) =
+        std::min(oddMultiple(own(globalPositions), step, std::max(step, longest / 5)),
+                 std::max<int64_t>(1, of(queries) - 1));
+    of(otherPositions) = of(queries) - of(globalPositions);
   }
   // A vocabulary of a published model would be most of the work.
   constexpr int64_t shortVocabulary = 1024;
-  if (at("v") > shortVocabulary)
-    small["v"] = oddMultiple(at("v"), step, std::max(step, longest * 3 / 2));
+  if (own(vocabulary) > shortVocabulary)
+    of(vocabulary) = oddMultiple(own(vocabulary), step, std::max(step, longest * 3 / 2));
   std::erase_if(small, [&](const auto &entry) { return !plan.dims.contains(entry.first); });
   return small;
 }

@@ -24,14 +24,16 @@ SelectedGraph::SelectedGraph(const std::string &text, const std::string &where)
 void SelectedGraph::addGraph(GraphOp graph) {
   mlir::Block &block = graph.getBody().front();
   const std::vector<std::string> names = argumentNames(graph);
+  ArgumentMarks marks(graph);
   for (mlir::BlockArgument argument : block.getArguments()) {
     GraphValue &value = wires.values[size_t(valueOf(argument))];
     value.name = names[argument.getArgNumber()];
     value.origin = graph.isParameter(argument.getArgNumber()) ? GraphValue::Origin::parameter
                                                               : GraphValue::Origin::argument;
     value.initial = graph.initialValue(argument.getArgNumber());
+    value.masterOf = marks.masterOf(argument.getArgNumber());
   }
-  const std::map<mlir::Operation *, std::string> entryPoints = entryPointsOf(graph);
+  const auto entryPoints = entryPointsOf(graph);
   for (KernelOp op : block.getOps<KernelOp>()) {
     GraphRegion region{.kernel = toKernel({op.getOperation()}, op.getName().str()),
                        .operands = {},
@@ -55,8 +57,11 @@ void SelectedGraph::addGraph(GraphOp graph) {
     (isPacking ? wires.packings : wires.regions).push_back(std::move(region));
     if (!isPacking) regions.push_back(op);
   }
-  for (mlir::Value value : block.getTerminator()->getOperands())
+  for (const auto &[result, value] : llvm::enumerate(block.getTerminator()->getOperands())) {
     wires.returned.push_back(valueOf(value));
+    if (std::string argument = marks.nextOf(unsigned(result)); !argument.empty())
+      wires.values[size_t(wires.returned.back())].nextOf = std::move(argument);
+  }
 }
 
 std::optional<int> SelectedGraph::packedAlike(const GraphRegion &region) const {

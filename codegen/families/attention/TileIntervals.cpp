@@ -140,7 +140,7 @@ std::optional<Interval> intervalOf(const Expression &expression, int node,
 TileCondition conditionOf(const Expression &expression, int node, const LeafInterval &leaf,
                           const BlockCoverage &coverage) {
   const ExpressionNode &own = expression[node];
-  if (own.kind == Kind::call && own.function->name == "weft::hasBlock") {
+  if (own.calls(DeviceFunctionId::hasBlock)) {
     const auto head = intervalOf(expression, own.children[1], leaf),
                query = intervalOf(expression, own.children[2], leaf),
                key = intervalOf(expression, own.children[3], leaf);

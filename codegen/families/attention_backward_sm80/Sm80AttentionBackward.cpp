@@ -83,7 +83,7 @@ public:
          {{tile, fmt::format("{{.rows = {}, .columns = {}, .stages = {}}}", knobs.tileRows,
                              knobs.tileColumns, knobs.stages)}},
          "",
-         ""});
+         {ConstantSubject::Kind::unchecked}});
     addChecks();
     program.body.insert(program.body.end(), gradients.functions.begin(), gradients.functions.end());
     const std::string sequences = attention.packed ? addSequences() : "";
@@ -101,7 +101,10 @@ public:
 
 private:
   void nameAxes() {
-    ConstantLine extents{.type = "int", .entries = {}, .note = "extents"};
+    ConstantLine extents{.type = "int",
+                         .entries = {},
+                         .note = "extents",
+                         .subject = {ConstantSubject::Kind::extents}};
     for (const Axis &axis : kernel.axes) {
       axes.push_back(names.reserve(axis.name));
       extents.entries.emplace_back(axes.back(), std::to_string(axis.extent));
@@ -157,7 +160,8 @@ private:
                        isAligned(problem.dQ), isAligned(problem.dK), isAligned(problem.dV),
                        floatLiteral(region.dQScale), floatLiteral(region.dKScale),
                        floatLiteral(region.dVScale), rowFloats)}},
-         ""});
+         "",
+         {ConstantSubject::Kind::strides, "the result"}});
   }
 
   void addChecks() {

@@ -88,7 +88,10 @@ private:
   }
 
   void nameAxes() {
-    ConstantLine extents{.type = "int", .entries = {}, .note = "extents"};
+    ConstantLine extents{.type = "int",
+                         .entries = {},
+                         .note = "extents",
+                         .subject = {ConstantSubject::Kind::extents}};
     for (const Axis &axis : kernel.axes) {
       axes.push_back(names.reserve(axis.name));
       extents.entries.emplace_back(axes.back(), std::to_string(axis.extent));
@@ -216,7 +219,8 @@ private:
                        extentOf(attention().queryAxis), extentOf(attention().keyAxis),
                        extentOf(attention().headDimAxis), extentOf(attention().valueDimAxis),
                        extentText(kernel, attention().headAxes, axes), headsOfGroup(), maps)}},
-         ""});
+         "",
+         {ConstantSubject::Kind::strides, "the result"}});
   }
 
   void describeTile() {
@@ -229,7 +233,7 @@ private:
                        hasParts() ? fmt::format(", .headsOfTile = {}", knobs.headsOfTile) : "",
                        knobs.sums == GradientSums::unordered ? ", .areSumsOrdered = false" : "")}},
            "",
-           ""});
+           {ConstantSubject::Kind::unchecked}});
       return;
     }
     const SplitBackwardStages stages =
@@ -241,7 +245,10 @@ private:
       text += fmt::format(", .longKeyTiles = {}", orderOfKeys.longTiles);
     if (orderOfQueries.longTiles > 0)
       text += fmt::format(", .longQueryTiles = {}", orderOfQueries.longTiles);
-    program.constants.push_back({"weft::sm90::SplitBackwardTile", {{tile, text + "}"}}, "", ""});
+    program.constants.push_back({"weft::sm90::SplitBackwardTile",
+                                 {{tile, text + "}"}},
+                                 "",
+                                 {ConstantSubject::Kind::unchecked}});
   }
 
   TileOrder orderOf(TilesOf side) const {

@@ -89,7 +89,10 @@ public:
 
 private:
   void nameAxes() {
-    ConstantLine extents{.type = "int", .entries = {}, .note = "extents"};
+    ConstantLine extents{.type = "int",
+                         .entries = {},
+                         .note = "extents",
+                         .subject = {ConstantSubject::Kind::extents}};
     for (const Axis &axis : kernel.axes) {
       axes.push_back(names.reserve(axis.name));
       extents.entries.emplace_back(axes.back(), std::to_string(axis.extent));
@@ -146,7 +149,8 @@ private:
                problem.output.hasAlignedRows(sizeOf(problem.outputType), 16),
                floatLiteral(problem.scale), scalesLast,
                problem.packed ? ",\n    .isPacked = true" : pagesText())}},
-         ""});
+         "",
+         {ConstantSubject::Kind::strides, "the result"}});
   }
 
   /// Members of the shape.
@@ -166,7 +170,10 @@ private:
           fmt::format(", .packedHeads = {}{}", problem.headsOfGroup,
                       masksDifferInGroup(kernel, region, problem) ? ", .masksDiffer = true" : "");
     if (knobs.splits > 1) text += fmt::format(", .splits = {}", knobs.splits);
-    program.constants.push_back({"weft::sm80::AttentionTile", {{tile, text + "}"}}, "", ""});
+    program.constants.push_back({"weft::sm80::AttentionTile",
+                                 {{tile, text + "}"}},
+                                 "",
+                                 {ConstantSubject::Kind::unchecked}});
   }
 
   /// Few rows leave registers for several blocks. Of other tiles one block is named so that the

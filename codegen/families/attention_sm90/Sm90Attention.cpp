@@ -77,7 +77,10 @@ private:
   }
 
   void nameAxes() {
-    ConstantLine extents{.type = "int", .entries = {}, .note = "extents"};
+    ConstantLine extents{.type = "int",
+                         .entries = {},
+                         .note = "extents",
+                         .subject = {ConstantSubject::Kind::extents}};
     for (const Axis &axis : kernel.axes) {
       axes.push_back(names.reserve(axis.name));
       extents.entries.emplace_back(axes.back(), std::to_string(axis.extent));
@@ -208,7 +211,8 @@ private:
                : problem.paged
                    ? fmt::format(",\n    .pageRows = {}", axes[size_t(region.paged->kPositions)])
                    : "")}},
-         ""});
+         "",
+         {ConstantSubject::Kind::strides, "the result"}});
   }
 
   void describeTile() {
@@ -225,7 +229,10 @@ private:
       text +=
           fmt::format(", .packedHeads = {}{}", problem.headsOfGroup,
                       masksDifferInGroup(kernel, region, problem) ? ", .masksDiffer = true" : "");
-    program.constants.push_back({"weft::sm90::AttentionTile", {{tile, text + "}"}}, "", ""});
+    program.constants.push_back({"weft::sm90::AttentionTile",
+                                 {{tile, text + "}"}},
+                                 "",
+                                 {ConstantSubject::Kind::unchecked}});
   }
 
   /// The order of tiles as a table in device memory, where masks make one.

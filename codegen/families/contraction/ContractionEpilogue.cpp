@@ -453,15 +453,13 @@ private:
   std::string frequencyText(const BodyOp &op, const std::string &pair) {
     using Kind = ExpressionNode::Kind;
     const Expression &expression = op.expression;
-    const auto isNamed = [&](const ExpressionNode &node, std::string_view name) {
-      return node.kind == Kind::call && node.function->name == name;
-    };
     int frequency = -1, place = -1, exponent = -1;
     for (int node = 0; node <= expression.root(); ++node) {
       const ExpressionNode &own = expression[node];
       if (own.kind == Kind::call && own.function->result == ScalarType::rotation)
         frequency = own.children[1];
-      if (isNamed(own, "weft::rotaryFrequency") || isNamed(own, "weft::scaledFrequency"))
+      if (own.calls(DeviceFunctionId::rotaryFrequency) ||
+          own.calls(DeviceFunctionId::scaledFrequency))
         place = own.children[0], exponent = own.children[1];
     }
     const std::string scale =

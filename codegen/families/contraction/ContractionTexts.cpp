@@ -45,7 +45,8 @@ std::string StrideTexts::named(int64_t stride) {
     const std::string name = names.reserve(fmt::format("{}_{}", tensorName, axis));
     constants.push_back({"weft::Offset",
                          {{name, std::to_string(stride)}},
-                         fmt::format("stride of {} along {}", tensorName, axis)});
+                         fmt::format("stride of {} along {}", tensorName, axis),
+                         {ConstantSubject::Kind::strides, tensorName}});
     return constantNames[stride] = name;
   }
   return std::to_string(stride);
@@ -68,7 +69,8 @@ std::string subVectorsText(const Kernel &kernel, const Configuration &configurat
                     sums = strides(softmax.sums);
   const std::string members = fmt::format("{{.length = {},\n    .maxima = {},\n    .sums = {}}}",
                                           softmax.length, maxima, sums);
-  constants.push_back({"weft::SubVectors", {{name, members}}, "", "sub-vectors"});
+  constants.push_back(
+      {"weft::SubVectors", {{name, members}}, "", {ConstantSubject::Kind::subVectors}});
   return name;
 }
 

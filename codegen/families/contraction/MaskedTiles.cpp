@@ -31,8 +31,8 @@ std::optional<TableMask> tableMaskOf(const Kernel &kernel, const BodyOp &op) {
   if (root.kind != Kind::select) return std::nullopt;
   const ExpressionNode &condition = expression[root.children[0]],
                        &kept = expression[root.children[1]], &fill = expression[root.children[2]];
-  if (condition.kind != Kind::call || condition.function->name != "weft::hasBlock" ||
-      kept.kind != Kind::operand || kept.index != 0 || fill.kind != Kind::literal)
+  if (!condition.calls(DeviceFunctionId::hasBlock) || kept.kind != Kind::operand ||
+      kept.index != 0 || fill.kind != Kind::literal)
     return std::nullopt;
   const ExpressionNode &query = expression[condition.children[2]],
                        &key = expression[condition.children[3]];

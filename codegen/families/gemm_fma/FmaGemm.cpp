@@ -57,7 +57,8 @@ Program lowerFmaGemm(const Kernel &kernel, const Configuration &configuration,
   Names names;
   Program program{.entry = names.reserve(entryName(kernel)), .headers = {"weft/fma_gemm.cuh"}};
   std::vector<std::string> axes;
-  ConstantLine extents{.type = "weft::Offset", .note = "extents"};
+  ConstantLine extents{
+      .type = "weft::Offset", .note = "extents", .subject = {ConstantSubject::Kind::extents}};
   for (const Axis &axis : kernel.axes) {
     axes.push_back(names.reserve(axis.name));
     extents.entries.emplace_back(axes.back(), std::to_string(axis.extent));
@@ -97,8 +98,10 @@ Program lowerFmaGemm(const Kernel &kernel, const Configuration &configuration,
       strideB(gemm->batchStrideB), strideB(gemm->strideBk), strideB(gemm->strideBn),
       strideC(gemm->batchStrideC), strideC(gemm->strideCm), strideC(gemm->strideCn));
   const BodyOp &op = kernel.body[0];
-  program.constants.push_back(
-      {"weft::FmaGemmShape", {{shape, members}}, "", "strides of operands and result"});
+  program.constants.push_back({"weft::FmaGemmShape",
+                               {{shape, members}},
+                               "",
+                               {ConstantSubject::Kind::strides, "operands and result"}});
   program.constants.push_back({"float", {{scale, floatLiteral(numberOf(op, "scale", 1.0))}}, ""});
   const std::string tileType = fmt::format("weft::FmaGemmTile<{}, {}, {}, {}, {}>", knobs.tileM,
                                            knobs.tileN, knobs.tileK, knobs.threadM, knobs.threadN);

@@ -102,7 +102,10 @@ public:
 
 private:
   void nameAxes() {
-    ConstantLine extents{.type = "weft::Offset", .entries = {}, .note = "extents"};
+    ConstantLine extents{.type = "weft::Offset",
+                         .entries = {},
+                         .note = "extents",
+                         .subject = {ConstantSubject::Kind::extents}};
     for (const Axis &axis : kernel.axes) {
       axes.push_back(names.reserve(axis.name));
       extents.entries.emplace_back(axes.back(), std::to_string(axis.extent));
@@ -155,7 +158,10 @@ private:
         extent(batchGroup), extent(gemm.isSwapped ? nGroup : mGroup),
         extent(gemm.isSwapped ? mGroup : nGroup), extent(kGroup), a, b, cm, cb,
         isTf32 ? arePairs() : gemm.usesTma);
-    program.constants.push_back({"weft::sm80::GemmProblem", {{shape, members}}, ""});
+    program.constants.push_back({"weft::sm80::GemmProblem",
+                                 {{shape, members}},
+                                 "",
+                                 {ConstantSubject::Kind::strides, "the result"}});
   }
 
   void describeTile() {
@@ -163,7 +169,8 @@ private:
         "{{.m = {}, .n = {}, .k = {}, .stages = {}, .warpsM = {}, .warpsN = {}, .groupM = {}}}",
         knobs.tileM, knobs.tileN, knobs.tileK, knobs.stages, knobs.warpsM, knobs.warpsN,
         knobs.groupM);
-    program.constants.push_back({"weft::sm80::Tile", {{tile, members}}, "", ""});
+    program.constants.push_back(
+        {"weft::sm80::Tile", {{tile, members}}, "", {ConstantSubject::Kind::unchecked}});
     if (region.isPlain())
       program.constants.push_back({"float", {{scale, floatLiteral(factor())}}, ""});
   }

@@ -129,7 +129,10 @@ private:
   };
 
   void nameAxes() {
-    ConstantLine extents{.type = "weft::Offset", .entries = {}, .note = "extents"};
+    ConstantLine extents{.type = "weft::Offset",
+                         .entries = {},
+                         .note = "extents",
+                         .subject = {ConstantSubject::Kind::extents}};
     for (const Axis &axis : kernel.axes) {
       axes.push_back(names.reserve(axis.name));
       extents.entries.emplace_back(axes.back(), std::to_string(axis.extent));
@@ -259,7 +262,7 @@ private:
            fmt::format("{{.columns = {{{}}}, .rows = {{{}}}, .batch = {{{}}}, .boxRows = {}}}",
                        list(map.columns), list(map.rows), list(map.batch), rows)}},
          fmt::format("of {}, fastest first", tensor.name),
-         fmt::format("map of {}, fastest first", tensor.name)});
+         {ConstantSubject::Kind::map, tensor.name}});
     return fmt::format("weft::sm90::Strided<{}, {}>", element, name);
   }
   std::string elementOf(const GemmOperand &operand, int tileSide) {
@@ -280,7 +283,10 @@ private:
         extent(batchGroup), extent(gemm.isSwapped ? nGroup : mGroup),
         extent(gemm.isSwapped ? mGroup : nGroup), extent(kGroup), a, b, cm, cb, gemm.usesTma,
         otherMembers());
-    program.constants.push_back({"weft::sm90::GemmProblem", {{shape, members}}, ""});
+    program.constants.push_back({"weft::sm90::GemmProblem",
+                                 {{shape, members}},
+                                 "",
+                                 {ConstantSubject::Kind::strides, "the result"}});
   }
 
   /// Of the GEMM, where they are not as for operands and a result of 16 bits.
@@ -326,13 +332,17 @@ private:
         knobs.tileM, knobs.tileN, knobs.stages, knobs.epilogueStages, knobs.groupM, knobs.splitK,
         knobs.schedule == Sm90Schedule::pingPong,
         knobs.multicastB == 1 ? "" : fmt::format(", .multicastB = {}", knobs.multicastB));
-    program.constants.push_back({"weft::sm90::Tile", {{tile, members}}, "", ""});
+    program.constants.push_back(
+        {"weft::sm90::Tile", {{tile, members}}, "", {ConstantSubject::Kind::unchecked}});
   }
 
   void describeSingleConsumerTile() {
     const std::string members = fmt::format("{{.m = {}, .n = {}, .stages = {}, .splitK = {}}}",
                                             knobs.tileM, knobs.tileN, knobs.stages, knobs.splitK);
-    program.constants.push_back({"weft::sm90::SingleConsumerTile", {{tile, members}}, "", ""});
+    program.constants.push_back({"weft::sm90::SingleConsumerTile",
+                                 {{tile, members}},
+                                 "",
+                                 {ConstantSubject::Kind::unchecked}});
   }
 
   void callSingleConsumer() {
@@ -430,13 +440,13 @@ private:
     const std::string name = names.reserve("pairs");
     program.constants.push_back(
         {"weft::sm90::RotaryPairs",
-         {{name,
-           fmt::format("{{.extent = {}, .turned = {}, .isHalved = {}, .isReverse = {}, .isShort = "
-                       "{}}}",
-                       axes[size_t(rotary.pairs)], rotary.turned, rotary.isHalved, rotary.isReverse,
-                       hasShortRotations(kernel.body[rotary.op].expression))}},
+         {{name, fmt::format(
+                     "{{.extent = {}, .turned = {}, .isHalved = {}, .isReverse = {}, .isShort = "
+                     "{}}}",
+                     axes[size_t(rotary.pairs)], rotary.turned, rotary.style == RotaryStyle::halved,
+                     rotary.isReverse, hasShortRotations(kernel.body[rotary.op].expression))}},
          "",
-         "pairs of a rotary embedding"});
+         {ConstantSubject::Kind::rotaryPairs}});
     return name;
   }
 
@@ -542,7 +552,7 @@ private:
          {{name, fmt::format("{{.batch = {}, .row = {}, .run = {}, .kTiles = {}}}", batch, row, run,
                              factors.subVector / gemm.depth())}},
          fmt::format("of {}", tensors[factors.input].name),
-         fmt::format("places of {}", tensors[factors.input].name)});
+         {ConstantSubject::Kind::places, tensors[factors.input].name}});
     return fmt::format("weft::sm90::KTileFactors<{}>{{{}}}", name, tensors[factors.input].elements);
   }
 

@@ -317,12 +317,13 @@ std::string sm90RotaryRejection(const Kernel &kernel, const Configuration &confi
   constexpr int64_t group = 8;  // columns of which a lane has two
   const EpilogueRotary &rotary = *region.rotary;
   const std::string &axis = kernel.axes[size_t(rotary.pairs)].name;
-  const int64_t distance = rotary.isHalved ? rotary.turned / 2 : rotary.turned;
+  const bool isHalved = rotary.style == RotaryStyle::halved;
+  const int64_t distance = isHalved ? rotary.turned / 2 : rotary.turned;
   if (distance % group != 0)
     return fmt::format(
         "{} of '{}' are turned in pairs of neighbours or of halves; a lane holds partners where "
         "{} are a multiple of {}",
-        rotary.turned, axis, rotary.isHalved ? "half of them" : "they", group);
+        rotary.turned, axis, isHalved ? "half of them" : "they", group);
   const ContractionGroups groups = groupsAsLaidOut(kernel, region, configuration.outputs[0]);
   const std::vector<AxisId> &columns = groups[isSwapped ? mGroup : nGroup];
   const std::map<AxisId, int64_t> strides =

@@ -102,8 +102,7 @@ Index GraphBuilder::movedIndex(const Expression &expression, int node, int64_t e
 std::optional<Code> GraphBuilder::elementsPair(const Expression &expression, int frequency,
                                                const Coordinates &coordinates) const {
   const ExpressionNode &call = expression[frequency];
-  if (call.kind != Kind::call || call.function->name != "weft::rotaryFrequency")
-    return std::nullopt;
+  if (!call.calls(DeviceFunctionId::rotaryFrequency)) return std::nullopt;
   const ExpressionNode &pair = expression[call.children[0]];
   if (pair.kind != Kind::binary || expression[pair.children[0]].kind != Kind::coordinate ||
       expression[pair.children[1]].kind != Kind::literal)
@@ -161,7 +160,7 @@ int GraphBuilder::rotation(const BodyOp &op, int node, const Coordinates &coordi
     return coordinateText(expression, index, coordinates, uses);
   });
   const int turn = pointwise(text, operands, "turn", uses);
-  graph.nodes[size_t(turn)].type = "weft::Rotation";
+  graph.nodes[size_t(turn)].type = ScalarType::rotation;
   return turn;
 }
 

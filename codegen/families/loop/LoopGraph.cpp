@@ -86,6 +86,20 @@ void GraphBuilder::splitHome() {
                            space.axisName(axes.tileAxis), position.text);
 }
 
+Code cudaTypeOf(ScalarType type) {
+  switch (type) {
+    case ScalarType::f32: return Code::plain("float");
+    case ScalarType::i32: return Code::plain("int");
+    case ScalarType::boolean: return Code::plain("bool");
+    case ScalarType::rotation: return Code::plain("weft::Rotation");
+  }
+  throw Error::checkFailed("a node of no type");
+}
+
+Code zeroOf(ScalarType type, const char *ofFloats) {
+  return Code::plain(type == ScalarType::i32 ? "0" : ofFloats);
+}
+
 LoopGraph GraphBuilder::run() {
   for (size_t i = 0; i < kernel.outputs.size(); ++i) {
     OutputStore store{.output = static_cast<int>(i), .node = evaluate(kernel.outputs[i], home)};
@@ -183,7 +197,7 @@ int GraphBuilder::load(int input, const Coordinates &coordinates) {
             .input = input,
             .condition = coordinates.condition,
             .wish = value.name};
-  if (value.dtype == DType::i32 || value.dtype == DType::i1) node.type = "int";
+  if (value.dtype == DType::i32 || value.dtype == DType::i1) node.type = ScalarType::i32;
   for (AxisId axis : value.axes) {
     const auto found = coordinates.at.find(axis);
     if (found == coordinates.at.end())
@@ -262,7 +276,7 @@ int GraphBuilder::splat(const BodyOp &op, const std::string &name) {
                                : floatLiteral(numberOf(op, "value"));
   const int node =
       pointwise(constant(isInteger ? "int" : "float", name + "_value", value), {}, name);
-  graph.nodes[node].type = isInteger ? "int" : "float";
+  graph.nodes[node].type = isInteger ? ScalarType::i32 : ScalarType::f32;
   return node;
 }
 

@@ -28,13 +28,18 @@ struct Node {
   Code condition{};             ///< load: zero where it does not hold
   Reduction reduction = Reduction::sum;
   std::string wish{};  ///< the name it would like
-  std::string type = "float";
+  ScalarType type = ScalarType::f32;
   int number = -1;          ///< op number for the comment
   bool step = false;        ///< differs between the steps of a row
   bool perElement = false;  ///< differs between the elements of a vector
   bool drawsAlone = false;  ///< pointwise: makes a dropout decision for every element by itself
   int depth = 0;            ///< reductions of the row that must be finished before it
 };
+
+/// Of a variable that holds a node: "float", "int".
+Code cudaTypeOf(ScalarType type);
+/// "0" of integers, and of all others `ofFloats`.
+Code zeroOf(ScalarType type, const char *ofFloats = "0.0f");
 
 /// Where one output element comes from and goes to.
 struct OutputStore {

@@ -39,7 +39,8 @@ Operand LoopMemory::operand(const Code &name, const Value &value, const Layout &
       constants.push_back(
           {wide ? "weft::Offset" : "int",
            {{names.reserve(constant), text}},
-           fmt::format("stride of {} along {}", name, space.axisName(value.axes[d]))});
+           fmt::format("stride of {} along {}", name, space.axisName(value.axes[d])),
+           {ConstantSubject::Kind::strides, name.str()}});
       text = Code::name(constants.back().entries[0].first);
     } else if (result.wide && faster.size() > 1) {
       text = code("(weft::Offset({}) * {})", faster[0],

@@ -198,16 +198,16 @@ int GraphBuilder::gather(const BodyOp &op, const std::string &name,
   const int index = evaluate(op.operands[1], row);
   const Code &rows = space.axisName(table[0]);
   const int inside = pointwise(code("weft::clampedIndex({{0}}, {})", rows), {index}, "row_index");
-  graph.nodes[inside].type = "int";
+  graph.nodes[inside].type = ScalarType::i32;
   Coordinates moved = coordinates;
   copyDimensions(moved, table, 1, to, indices.size(), table.size() - 1, coordinates);
   moved.at[table[0]] = {.irregular = graph.nodes[inside].perElement,
                         .step = graph.nodes[inside].step,
                         .node = inside};
   const int found = evaluate(op.operands[0], moved);
-  const Code type = graph.nodes[found].type;
+  const ScalarType type = graph.nodes[found].type;
   const int result = pointwise(
-      code("weft::isIndex({{1}}, {}) ? {{0}} : {}", rows, type == "int" ? "0" : "weft::notANumber"),
+      code("weft::isIndex({{1}}, {}) ? {{0}} : {}", rows, zeroOf(type, "weft::notANumber")),
       {found, index}, name);
   graph.nodes[result].type = type;
   return result;
@@ -228,7 +228,7 @@ int GraphBuilder::tileBounds(const BodyOp &op, const std::string &name,
     Code text = code("weft::boundOf({}", side);
     for (size_t n = 0; n < nodes.size(); ++n) text += code(", {{{}}}", n);
     const int node = pointwise(text + ")", nodes, wish, {bound});
-    graph.nodes[node].type = "int";
+    graph.nodes[node].type = ScalarType::i32;
     return node;
   };
   constexpr int64_t together = 8;  // elements of a statement

@@ -62,7 +62,7 @@ int GraphBuilder::offsets(const BodyOp &op, const std::string &name,
                             {evaluate(op.operands[0], row)}, "length", {other, sequence});
   const int sum = reduce(Reduction::sum, own, "tokens_before");
   const int result = pointwise("static_cast<int>({0})", {sum}, name);
-  graph.nodes[result].type = "int";
+  graph.nodes[result].type = ScalarType::i32;
   return result;
 }
 
@@ -92,7 +92,7 @@ int GraphBuilder::lengths(const BodyOp &op, const std::string &name,
                             asArgument(elementText(sequence)), status),
                        {tokens, end}, name, {sequence});
   }
-  graph.nodes[result].type = "int";
+  graph.nodes[result].type = ScalarType::i32;
   return result;
 }
 
@@ -108,7 +108,7 @@ int GraphBuilder::pack(const BodyOp &op, const std::string &name, const Coordina
   const auto integer = [&](Code text, std::vector<int> operands, const std::string &wish,
                            const std::vector<Index> &uses) {
     const int node = pointwise(std::move(text), std::move(operands), wish, uses);
-    graph.nodes[node].type = "int";
+    graph.nodes[node].type = ScalarType::i32;
     return node;
   };
   const auto indexOfNode = [&](int node) {
@@ -141,10 +141,10 @@ int GraphBuilder::pack(const BodyOp &op, const std::string &name, const Coordina
   moved.at[from[sequences]] = ofSequence;
   moved.at[from[positions]] = indexOfNode(inside);
   const int found = evaluate(op.operands[0], moved);
-  const std::string type = graph.nodes[found].type;
-  const int result = pointwise(code("{} < {{2}} && weft::isIndex({{1}}, {}) ? {{0}} : {}", at,
-                                    length, type == "int" ? "0" : "0.0f"),
-                               {found, position, offsetAt(op, literalIndex(count))}, name, {token});
+  const ScalarType type = graph.nodes[found].type;
+  const int result = pointwise(
+      code("{} < {{2}} && weft::isIndex({{1}}, {}) ? {{0}} : {}", at, length, zeroOf(type)),
+      {found, position, offsetAt(op, literalIndex(count))}, name, {token});
   graph.nodes[result].type = type;
   return result;
 }
@@ -165,10 +165,10 @@ int GraphBuilder::unpack(const BodyOp &op, const std::string &name,
   const int first = offsetAt(op, own), end = offsetAt(op, next);
   const int token =
       pointwise(code("{{0}} + {}", elementText(position)), {first}, "token", {position});
-  graph.nodes[token].type = "int";
+  graph.nodes[token].type = ScalarType::i32;
   const Code &tokens = space.axisName(from[axis]);
   const int inside = pointwise(code("weft::clampedIndex({{0}}, {})", tokens), {token}, "row_index");
-  graph.nodes[inside].type = "int";
+  graph.nodes[inside].type = ScalarType::i32;
   Coordinates moved = coordinates;
   size_t d = 0;
   for (size_t dimension = 0; dimension < to.size(); ++dimension) {
@@ -180,8 +180,8 @@ int GraphBuilder::unpack(const BodyOp &op, const std::string &name,
                           .step = graph.nodes[inside].step,
                           .node = inside};
   const int found = evaluate(op.operands[0], moved);
-  const std::string type = graph.nodes[found].type;
-  const Code fill = type == "int" ? Code("0") : floatLiteral(numberOf(op, "fill", 0.0));
+  const ScalarType type = graph.nodes[found].type;
+  const Code fill = type == ScalarType::i32 ? Code("0") : floatLiteral(numberOf(op, "fill", 0.0));
   const int result =
       pointwise(code("{{1}} < {{2}} && weft::isIndex({{1}}, {}) ? {{0}} : {}", tokens, fill),
                 {found, token, end}, name);
@@ -204,7 +204,7 @@ int GraphBuilder::gatherPages(const BodyOp &op, const std::string &name,
   const int page = evaluate(op.operands[1], row);
   const Code &pages = space.axisName(from[along]);
   const int inside = pointwise(code("weft::clampedIndex({{0}}, {})", pages), {page}, "page");
-  graph.nodes[inside].type = "int";
+  graph.nodes[inside].type = ScalarType::i32;
   Coordinates moved = coordinates;
   for (size_t d = 0; d < from.size(); ++d) moved.at[from[d]] = coordinates.at.at(to[d]);
   moved.at[from[axis]] = divided(position, 1, size);
@@ -212,10 +212,9 @@ int GraphBuilder::gatherPages(const BodyOp &op, const std::string &name,
                            .step = graph.nodes[inside].step,
                            .node = inside};
   const int found = evaluate(op.operands[0], moved);
-  const std::string type = graph.nodes[found].type;
-  const int result =
-      pointwise(code("weft::isIndex({{1}}, {}) ? {{0}} : {}", pages, type == "int" ? "0" : "0.0f"),
-                {found, page}, name);
+  const ScalarType type = graph.nodes[found].type;
+  const int result = pointwise(code("weft::isIndex({{1}}, {}) ? {{0}} : {}", pages, zeroOf(type)),
+                               {found, page}, name);
   graph.nodes[result].type = type;
   return result;
 }
@@ -223,7 +222,7 @@ int GraphBuilder::gatherPages(const BodyOp &op, const std::string &name,
 void GraphBuilder::placeAppended(const BodyOp &op, OutputStore &store) {
   const size_t axis = appendAxis(op);
   const std::vector<AxisId> &cache = kernel.values[op.results[0]].axes;
-  const auto node = [&](Code text, std::vector<int> operands, const char *wish, const char *type,
+  const auto node = [&](Code text, std::vector<int> operands, const char *wish, ScalarType type,
                         const std::vector<Index> &uses = {}) {
     const int made = pointwise(std::move(text), std::move(operands), wish, uses);
     graph.nodes[made].type = type;
@@ -237,11 +236,11 @@ void GraphBuilder::placeAppended(const BodyOp &op, OutputStore &store) {
   const int start = evaluate(op.operands[appendStarts], home);
   const Index token = store.at[axis];
   const int position =
-      node(code("{{0}} + {}", elementText(token)), {start}, "position", "int", {token});
+      node(code("{{0}} + {}", elementText(token)), {start}, "position", ScalarType::i32, {token});
   const Code &positions = space.axisName(cache[axis]);
   if (!isPaged(op)) {
-    store.inside =
-        node(code("weft::isIndex({{0}}, {})", positions), {position}, "isInside", "bool");
+    store.inside = node(code("weft::isIndex({{0}}, {})", positions), {position}, "isInside",
+                        ScalarType::boolean);
     store.at[axis] = indexOfNode(position);
     return;
   }
@@ -249,16 +248,16 @@ void GraphBuilder::placeAppended(const BodyOp &op, OutputStore &store) {
   const std::vector<AxisId> &table = kernel.values[op.operands[appendTable]].axes;
   const Code &entries = space.axisName(table[1]), &pages = space.axisName(cache[along]);
   const int entry = node(code("weft::clampedIndex({{0}} / {}, {})", positions, entries), {position},
-                         "entry", "int");
+                         "entry", ScalarType::i32);
   Coordinates row = home;
   row.at[table[0]] = store.at[along];
   row.at[table[1]] = indexOfNode(entry);
   const int page = evaluate(op.operands[appendTable], row);
   store.inside = node(
       code("weft::isIndex({{0}}, {} * {}) && weft::isIndex({{1}}, {})", entries, positions, pages),
-      {position, page}, "isInside", "bool");
-  store.at[axis] =
-      indexOfNode(node(code("{{0}} % {}", positions), {position}, "position_in_page", "int"));
+      {position, page}, "isInside", ScalarType::boolean);
+  store.at[axis] = indexOfNode(
+      node(code("{{0}} % {}", positions), {position}, "position_in_page", ScalarType::i32));
   store.at[along] = indexOfNode(page);
 }
 

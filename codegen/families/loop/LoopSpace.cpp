@@ -199,7 +199,8 @@ Code LoopSpace::range(size_t first, size_t last) {
 }
 
 std::vector<ConstantLine> LoopSpace::constants() const {
-  ConstantLine extents{.type = "int", .note = "extents"};
+  ConstantLine extents{
+      .type = "int", .note = "extents", .subject = {ConstantSubject::Kind::extents}};
   std::vector<AxisId> axes = outer;
   axes.insert(axes.end(), reduced.begin(), reduced.end());
   for (int axis = 0; axis < static_cast<int>(kernel.axes.size()); ++axis)

@@ -62,7 +62,7 @@ Code LoopPasses::expression(const Node &node) const {
 }
 
 Code LoopPasses::typeOf(int node) const {
-  const Code type = Code::plain(graph.nodes[node].type);
+  const Code type = cudaTypeOf(graph.nodes[node].type);
   return inVec[node] ? code("weft::Vec<{}, {}>", type, space.words.width) : type;
 }
 
@@ -84,9 +84,8 @@ Statement LoopPasses::loadOf(int index) {
   if (inVec[index] && address.access == Access::single)
     throw Error::checkFailed("'{}': a vector without a separate address", inputs[node.input].name);
   load.value = inVec[index]
-                   ? code("weft::Vec<{}, {}>{{}}", Code::plain(node.type), space.words.width)
-               : node.type == "int" ? "0"
-                                    : "0.0f";
+                   ? code("weft::Vec<{}, {}>{{}}", cudaTypeOf(node.type), space.words.width)
+                   : zeroOf(node.type);
   if (perElement && !graph.valid.empty()) {
     const Code inside = code("{} < {}", space.words.element, graph.valid);
     load.condition = load.condition.empty() ? inside : code("{} && {}", inside, load.condition);
@@ -107,8 +106,8 @@ void LoopPasses::emitOutsideElements(int index, Block &block) {
   } else if (kept[index]) {
     block.push_back(assign(baseReference(index), expression(node), noteOf(node)));
   } else {
-    block.push_back(declare(Code::plain("const " + node.type), nodeNames[index], expression(node),
-                            noteOf(node)));
+    block.push_back(declare(code("const {}", cudaTypeOf(node.type)), nodeNames[index],
+                            expression(node), noteOf(node)));
   }
 }
 
@@ -122,8 +121,8 @@ void LoopPasses::emitInElements(int index, Block &outside, Block &inside) {
   } else if (kept[index]) {
     inside.push_back(assign(reference(index), expression(node), noteOf(node)));
   } else {
-    inside.push_back(declare(Code::plain("const " + node.type), nodeNames[index], expression(node),
-                             noteOf(node)));
+    inside.push_back(declare(code("const {}", cudaTypeOf(node.type)), nodeNames[index],
+                             expression(node), noteOf(node)));
   }
 }
 
@@ -180,9 +179,9 @@ Statement LoopPasses::storeOf(const OutputStore &store) {
 Statement LoopPasses::zeroStoreOf(const OutputStore &store) {
   Statement statement = storeOf(store);
   const bool isInteger =
-      statement.access == Access::single && graph.nodes[store.node].type == "int";
+      statement.access == Access::single && graph.nodes[store.node].type == ScalarType::i32;
   statement.value = statement.access != Access::single
-                        ? code("weft::Vec<{}, {}>{{}}", Code::plain(graph.nodes[store.node].type),
+                        ? code("weft::Vec<{}, {}>{{}}", cudaTypeOf(graph.nodes[store.node].type),
                                space.words.width)
                     : isInteger ? Code("0")
                                 : Code("0.0f");

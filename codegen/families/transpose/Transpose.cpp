@@ -81,7 +81,8 @@ private:
   }
 
   void constants() {
-    ConstantLine extentLine{.type = "int", .note = "extents"},
+    ConstantLine extentLine{
+        .type = "int", .note = "extents", .subject = {ConstantSubject::Kind::extents}},
         tileLine{.type = "int", .note = "of the tile"};
     ConstantLine countLine{.type = "int", .note = "along each axis"};
     for (int d = 0; d < rank(); ++d) {
@@ -117,7 +118,8 @@ private:
       last += (dimension.extent - 1) * (dimension.*stride);
     wide |= last > limit32;
     ConstantLine line{.type = last > limit32 ? "weft::Offset" : "int",
-                      .note = fmt::format("strides of {}", tensor)};
+                      .note = fmt::format("strides of {}", tensor),
+                      .subject = {ConstantSubject::Kind::strides, tensor}};
     for (int d = 0; d < rank(); ++d) {
       if (tile.dimensions[d].*stride == 1) continue;
       strideNames[{tensor, d}] = names.reserve(fmt::format("{}_{}", tensor, extents[d]));

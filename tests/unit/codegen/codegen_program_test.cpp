@@ -1,6 +1,7 @@
 // Kernel programs: what pruning drops, and how statements are spelled in both printed forms.
 #include <catch2/catch.hpp>
 
+#include "codegen/ConstantChecks.h"
 #include "codegen/Program.h"
 
 #include <sstream>
@@ -39,6 +40,23 @@ bool contains(const std::string &text, const std::string &part) {
 }
 
 }  // namespace
+
+TEST_CASE("launch checks name constants by their subject, whatever notes and members are called") {
+  using Kind = ConstantSubject::Kind;
+  Program program;
+  program.constants = {{"int", {{"i", "64"}}, "stride of x along i", {Kind::extents}},
+                       {"int", {{"x_i", "2 * i"}}, "extents", {Kind::strides, "x"}},
+                       {"int", {{"width", "8"}}, "strides of y"},
+                       {"Tile", {{"tile", "{.m = 64}"}}, "", {Kind::unchecked}},
+                       {"Shape", {{"shape", "{.m = i}"}}, "", {Kind::strides, "the result"}}};
+  addConstantChecks(program);
+  std::vector<std::string> checks;
+  for (const Statement &statement : program.body)
+    checks.push_back(statement.note + ": " + checkText(statement));
+  CHECK(checks == std::vector<std::string>{"these extents: i == 64", "strides of x: x_i == 128",
+                                           "these knobs: width == 8",
+                                           "strides of the result: shape.m == 64"});
+}
 
 TEST_CASE("pruning drops constants, declarations and loads that nothing uses") {
   Program program = sample();

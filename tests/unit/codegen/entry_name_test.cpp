@@ -4,6 +4,7 @@
 #include "codegen/Emit.h"
 #include "codegen/Names.h"
 #include "kernel/Family.h"
+#include "kernel/LaunchCheck.h"
 #include "passes/configure/Families.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleContractions.h"
@@ -123,6 +124,7 @@ TEST_CASE("every kernel has a C identifier, and one for both texts whatever the 
       INFO(kernel.name << " " << emitted.entry);
       CHECK(std::regex_match(emitted.entry, identifier));
       CHECK(emitted.entry.find("__") == std::string::npos);
+      CHECK_FALSE(isWaitingEntry(emitted.entry));
       CHECK(emitted.entry == codegen::emit(kernel, one, "sm_90a").entry);
       CHECK(emitted.text.find("\n" + emitted.entry + "(") != std::string::npos);
       CHECK(emitted.readable.find("\n" + emitted.entry + "(") != std::string::npos);

@@ -195,7 +195,7 @@ TEST_CASE("rotations are cheapest along the turned elements, where partners shar
   KernelBuilder builder("rotary", {{'h', 12}, {'j', 128}, {'b', 242}, {'p', 64}});
   const int x = builder.input("x", "hjbp");
   const int y = builder.op("rotary", OperatorClass::elementwise, {x}, "y", "hjbp");
-  builder.last().expression = rotaryExpression({.isHalved = true,
+  builder.last().expression = rotaryExpression({.style = RotaryStyle::halved,
                                                 .isShort = true,
                                                 .dimension = 3,
                                                 .position = 1,

@@ -1,12 +1,16 @@
 // Words of op attributes that are enumerations: each has one name, which is read back, and a word
 // that names nothing is no silent default.
+#include "kernel/AxisRole.h"
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
 #include "kernel/ReduceKind.h"
+#include "kernel/RotaryStyle.h"
 #include "kernel/reference/PointEvaluator.h"
 #include "tests/unit/samples/SampleSoftmaxes.h"
 
 #include <catch2/catch.hpp>
+
+#include <set>
 
 using namespace weft;
 
@@ -21,6 +25,33 @@ TEST_CASE("kinds of reductions and masks are read back from their names") {
   CHECK_FALSE(reduceKindNamed("summ"));
   CHECK_FALSE(reduceKindNamed("maximum"));
   CHECK_FALSE(maskKindNamed("Causal"));
+}
+
+TEST_CASE("every role of an axis has one letter, and other labels have no role") {
+  std::set<std::string_view> letters;
+  for (int role = 0; role <= int(AxisRole::pagePositions); ++role) {
+    const std::string_view letter = letterOf(AxisRole(role));
+    CHECK(letter.size() == 1);
+    CHECK(letters.insert(letter).second);
+    CHECK(axisRoleNamed(letter) == AxisRole(role));
+  }
+  CHECK(axisRoleNamed("h") == AxisRole::heads);
+  CHECK_FALSE(axisRoleNamed("heads"));
+  CHECK_FALSE(axisRoleNamed("H"));
+  CHECK_FALSE(axisRoleNamed(""));
+}
+
+TEST_CASE("a rotary op's style is read from its word, and no other word is a style") {
+  for (const RotaryStyle style : {RotaryStyle::halved, RotaryStyle::interleaved}) {
+    CHECK(rotaryStyleNamed(nameOf(style)) == style);
+    CHECK(rotaryStyleOf({.kind = OpKind::rotary,
+                         .attributes = {{"style", std::string(nameOf(style))}}}) == style);
+  }
+  CHECK(rotaryStyleOf({.kind = OpKind::rotary}) == RotaryStyle::halved);
+  CHECK_FALSE(rotaryStyleNamed("half"));
+  CHECK_THROWS_WITH(
+      rotaryStyleOf({.kind = OpKind::rotary, .attributes = {{"style", std::string("half")}}}),
+      Catch::Contains("style 'half'"));
 }
 
 TEST_CASE("only a reduce op has a kind of reduction, though masks have an attribute of that name") {

@@ -485,7 +485,7 @@ TEST_CASE("a rotary embedding stands right behind a contraction, or behind masks
   CHECK(region.rotary->end == 4);
   CHECK(region.rotary->extent == 16);
   CHECK(region.rotary->turned == 8);
-  CHECK(region.rotary->isHalved);
+  CHECK(region.rotary->style == RotaryStyle::halved);
   CHECK(region.rotary->isReverse);
   CHECK(region.epilogue == std::vector<OpId>{1, 2});
   CHECK(region.inputs.size() == 2);

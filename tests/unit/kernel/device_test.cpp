@@ -31,6 +31,7 @@ json goodDevice() {
           {"fmaFlops", 1e13},
           {"launchSeconds", 2e-6},
           {"sharedMemoryPerBlock", 65536},
+          {"measured", json::array({"launchSeconds"})},
           {"sources", sources}};
 }
 
@@ -67,9 +68,9 @@ TEST_CASE("broken device descriptions name the file and the member") {
     CHECK_THROWS_WITH(parseDevice(text, "toy.json"), Catch::Contains("toy.json: not JSON"));
   for (const char *text : {"[]", "3", "null"})
     CHECK_THROWS_AS(parseDevice(text, "toy.json"), Error);
-  for (const char *member :
-       {"name", "architecture", "canEmit", "multiprocessors", "copyBandwidth", "memoryBytes",
-        "tensorFlops", "fmaFlops", "launchSeconds", "sharedMemoryPerBlock", "sources"}) {
+  for (const char *member : {"name", "architecture", "canEmit", "multiprocessors", "copyBandwidth",
+                             "memoryBytes", "tensorFlops", "fmaFlops", "launchSeconds",
+                             "sharedMemoryPerBlock", "measured", "sources"}) {
     INFO(member);
     CHECK(says(rejectionOf([&](json &device) { device.erase(member); }), member));
   }
@@ -80,6 +81,11 @@ TEST_CASE("broken device descriptions name the file and the member") {
              "'l2Bytes' names no source"));
   CHECK(says(rejectionOf([](json &device) { device["sources"]["l2Bytes"] = 7; }),
              "'l2Bytes' names no source"));
+  for (const json &figures : {json("l2Bytes"), json{7}, json(nullptr)})
+    CHECK(says(rejectionOf([&](json &device) { device["measured"] = figures; }),
+               "'measured' must be a list of figures"));
+  CHECK(says(rejectionOf([](json &device) { device["measured"] = {"weight"}; }),
+             "'weight' names no source"));
   CHECK(says(rejectionOf([](json &device) { device["tensorFlops"]["f17"] = 1e12; }),
              "unknown element type 'f17'"));
   CHECK(says(rejectionOf([](json &device) { device["tensorFlops"]["bf16"] = -1e12; }),
@@ -107,8 +113,10 @@ TEST_CASE("a device that nothing was measured on is known by its data sheet") {
   for (const Device &device : nonEmpty(devices()))
     CHECK(device.isFromDataSheet() == (device.name != "h200"));
   json device = goodDevice();
-  for (auto &[figure, source] : device["sources"].items()) source = "estimate: a guess";
-  CHECK(parseDevice(device.dump(), "toy.json").isFromDataSheet());
-  device["sources"]["launchSeconds"] = "measured on a toy";
+  device["measured"] = json::array();
+  for (auto &[figure, source] : device["sources"].items()) source = "measured on a toy";
+  CHECK(parseDevice(device.dump(), "toy.json").isFromDataSheet());  // whatever its sources read
+  device["measured"] = {"launchSeconds"};
+  device["sources"]["launchSeconds"] = "timed by hand";
   CHECK_FALSE(parseDevice(device.dump(), "toy.json").isFromDataSheet());
 }

@@ -188,6 +188,30 @@ TEST_CASE("headers, operands, coordinates and rounding follow from the tree") {
   CHECK(elsewhere.withAxes({2, 5}).text() == "{1}[[2], [5] + 1] + {0}");
 }
 
+TEST_CASE("a call is known by its function, however that is spelled") {
+  const Expression masked = Expression::call(
+      DeviceFunctionId::hasBlock, {Expression::attribute("pattern"), Expression::integer(0),
+                                   Expression::coordinate(0), Expression::coordinate(1)});
+  CHECK(masked[masked.root()].calls(DeviceFunctionId::hasBlock));
+  CHECK_FALSE(masked[masked.root()].calls(DeviceFunctionId::clampedIndex));
+  CHECK_FALSE(masked[0].calls(DeviceFunctionId::hasBlock));
+  CHECK(Expression::parse(masked.text()) == masked);
+  size_t shortened = 0;
+  for (const DeviceFunction &function : nonEmpty(deviceFunctions())) {
+    CHECK(&deviceFunction(function.id) == &function);
+    CHECK(deviceFunction(function.name) == &function);
+    if (!function.shortForms) continue;
+    ++shortened;
+    for (const DeviceFunctionId form :
+         {function.shortForms->forHalf, function.shortForms->forBfloat16}) {
+      CHECK(deviceFunction(form).operands == function.operands);
+      CHECK(deviceFunction(form).result == function.result);
+      CHECK_FALSE(deviceFunction(form).shortForms);
+    }
+  }
+  CHECK(shortened == 2);
+}
+
 TEST_CASE("every function of the device library is read with as many operands as it takes") {
   for (const DeviceFunction &function : nonEmpty(deviceFunctions())) {
     std::string text = std::string(function.name) + "(";

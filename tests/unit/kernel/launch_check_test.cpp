@@ -19,6 +19,13 @@ TEST_CASE("a text with launch checks has the hash that it had without") {
   CHECK(withoutLaunchChecks("").empty());
 }
 
+TEST_CASE("an entry point says whether its text waits by itself") {
+  CHECK(isWaitingEntry(waitingEntry("relu_f16_4x64")));
+  CHECK(waitingEntry("relu_f16_4x64") == "relu_f16_4x64_early");
+  CHECK_FALSE(isWaitingEntry("relu_f16_4x64"));
+  CHECK_FALSE(isWaitingEntry("early_relu_f16_4x64"));
+}
+
 TEST_CASE("a line that does more than to check stays in the hash") {
   const std::string good = launchCheck("threads == 128", "128 threads a block");
   REQUIRE(withoutLaunchChecks(good).empty());

@@ -578,3 +578,17 @@ TEST_CASE("a loss among other results is what is differentiated") {
   REQUIRE(results.size() == 3);
   CHECK(distance(results[2], results[0], 1e-12, 1e-12) <= 1);
 }
+
+TEST_CASE("an upstream gradient is marked by the result that it is of, whatever that is called") {
+  for (const auto &[written, marked] :
+       {std::pair("y", "y"), {"d_y", "d_y"}, {"d_", "d_"}, {"0", "result"}}) {
+    auto loaded = parse(types + "weft.graph @g(%x: !bj) -> !bj {\n%" + written +
+                        " = weft.exp %x : !bj\nweft.return %" + written + " : !bj\n}");
+    REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
+    REQUIRE(loaded->graph().getNumArguments() == 2);
+    CHECK(loaded->graph().getArgAttrOfType<mlir::StringAttr>(1, "weft.gradient_of").str() ==
+          marked);
+    CHECK(mlir::cast<mlir::NameLoc>(loaded->graph().getArgument(1).getLoc()).getName().str() ==
+          std::string("d_") + marked);
+  }
+}

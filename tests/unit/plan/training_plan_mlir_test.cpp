@@ -1,6 +1,7 @@
 // The plan of a whole model's training step, forward, backward and update, computes what its graph
 // does.
 #include "passes/decide/PathPlan.h"
+#include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/PlanResults.h"
 
 using namespace weft;
@@ -37,6 +38,17 @@ TEST_CASE("the plan of a training step with its optimizer computes what the grap
   CHECK(nameOf(planned.plan.dtype) == model.dtype);
   CHECK(std::ranges::count(planned.plan.tensors, "gradient_check", &PlanTensor::logical) ==
         (model.dtype == "f16"));
+  size_t masters = 0, updates = 0;
+  for (const PlanTensor &tensor : test::nonEmpty(planned.plan.tensors)) {
+    masters += !tensor.masterOf.empty();
+    if (!tensor.masterOf.empty()) CHECK(tensor.logical == tensor.masterOf + "_master");
+    updates += !tensor.nextOf.empty();
+    if (!tensor.nextOf.empty()) CHECK(tensor.logical == tensor.nextOf + "_next");
+  }
+  const size_t kinds = model.dtype == "f16" ? 4 : 3;  // the parameter, its averages, its master
+  CHECK(updates > 0);
+  CHECK(updates % kinds == 0);
+  CHECK(masters == (model.dtype == "f16" ? updates / kinds : 0));
   CHECK(planned.kernels.size() < selected.best().selection.problem().ops.size());
   test::checkResults(compilation, planned, false);
   test::checkResults(compilation, planned, true);

@@ -225,6 +225,24 @@ TEST_CASE("an initial value is written where a tensor has one; plans from before
   CHECK(planFromJson(text, "p").tensors[0].initial == std::nullopt);
 }
 
+TEST_CASE("masters and next values are written where there are any, and name fitting arguments") {
+  Plan plan = exampleArtifact().plan;
+  CHECK_FALSE(toJson(plan)["tensors"][0].contains("masterOf"));
+  CHECK_FALSE(toJson(plan)["tensors"][2].contains("nextOf"));
+  plan.tensors[2].nextOf = "x";
+  const Plan read = planFromJson(toJson(plan), "p");
+  CHECK(read == plan);
+  CHECK_NOTHROW(verify(read, "p"));
+  plan.tensors[2].nextOf = "t";  // a temporary
+  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { verify(plan, "p"); }),
+             Catch::Contains("tensors[2] (y): nextOf is 't'"));
+  plan.tensors[2].nextOf = "";
+  plan.tensors[0].masterOf = "x";  // itself, which is no f32
+  CHECK(planFromJson(toJson(plan), "p") == plan);
+  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { verify(plan, "p"); }),
+             Catch::Contains("tensors[0] (x): masterOf is 'x'"));
+}
+
 TEST_CASE("every member is checked for its type") {
   const json plan = toJson(exampleArtifact().plan);
   const json flat = plan.flatten();

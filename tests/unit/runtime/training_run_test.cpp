@@ -91,6 +91,7 @@ Artifact steppingOnto() {
   plan.tensors[size_t(w)].initial = InitialValue::normal(0.02);
   const int loss = add("loss", TensorRole::result, DType::f32, {}),
             next = add("w_next", TensorRole::result, DType::f32, {});
+  plan.tensors[size_t(next)].nextOf = "w";
   plan.kernels = {test::kernelOf("report", w, loss), test::kernelOf("update", epsilon, next)};
   buildFrom(artifact, "report copy 4\nupdate copy 4\n");
   return artifact;

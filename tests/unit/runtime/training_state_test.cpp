@@ -38,7 +38,8 @@ PlanTensor tensor(const std::string &name, TensorRole role, std::vector<int64_t>
   return result;
 }
 
-/// Four parameters that start as their kinds say, with their averages.
+/// Four parameters that start as their kinds say, with their averages. No name says which result is
+/// whose next value.
 Plan plan(const std::array<std::string, 4> &names = {"layer1_wq", "layer1_bq", "gamma0", "beta0"}) {
   constexpr std::array initial = {InitialValue::normal(0.02), InitialValue::zeros(),
                                   InitialValue::ones(), InitialValue::zeros()};
@@ -47,24 +48,29 @@ Plan plan(const std::array<std::string, 4> &names = {"layer1_wq", "layer1_bq", "
     for (const std::string suffix : {"", "_mean", "_square"}) {
       result.tensors.push_back(tensor(names[n] + suffix, TensorRole::argument, {3, 4}));
       result.tensors.back().initial = suffix.empty() ? initial[n] : InitialValue::zeros();
-      result.tensors.push_back(tensor(names[n] + suffix + "_next", TensorRole::result, {3, 4}));
+      result.tensors.push_back(tensor("after " + names[n] + suffix, TensorRole::result, {3, 4}));
+      result.tensors.back().nextOf = names[n] + suffix;
     }
   result.tensors.push_back(tensor("weights", TensorRole::argument, {2}));
   return result;
 }
 
-/// A parameter of the type, its master and its averages.
+/// A parameter of the type, its master, which is called "exact", and its averages.
 Plan mixedPlan(DType dtype) {
   Plan result{.model = "toy"};
   for (const std::string suffix : {"", "_master", "_mean", "_square"}) {
-    PlanTensor argument = tensor("wq" + suffix, TensorRole::argument, {3, 4});
+    const std::string name = suffix == "_master" ? "exact" : "wq" + suffix;
+    PlanTensor argument = tensor(name, TensorRole::argument, {3, 4});
     if (suffix.empty()) argument.dtype = dtype, argument.bytes = 2 * 12;
     if (suffix.empty() || suffix == "_master") argument.initial = InitialValue::normal(0.02);
     else argument.initial = InitialValue::zeros();
-    result.tensors.push_back(argument);
+    PlanTensor next = argument;
+    next.role = TensorRole::result;
+    next.name = next.logical = "after " + name;
+    next.nextOf = name;
+    if (suffix == "_master") argument.masterOf = "wq";
     result.tensors.push_back(std::move(argument));
-    result.tensors.back().role = TensorRole::result;
-    result.tensors.back().name = result.tensors.back().logical = "wq" + suffix + "_next";
+    result.tensors.push_back(std::move(next));
   }
   return result;
 }
@@ -89,8 +95,23 @@ TEST_CASE("arguments and their next values are found, and must agree") {
   Plan turned = plan();
   turned.tensors[1].strides = {1, 3};
   CHECK_THROWS_WITH(carriedTensors(turned),
-                    Catch::Contains("'layer1_wq' and 'layer1_wq_next' differ"));
+                    Catch::Contains("'layer1_wq' and 'after layer1_wq' differ"));
   CHECK_THROWS_WITH(carriedTensors(Plan{.model = "toy"}), Catch::Contains("--optimizer adamw"));
+}
+
+TEST_CASE("no suffix makes a tensor another's next value or master") {
+  Plan named = mixedPlan(DType::f16);
+  for (PlanTensor &tensor : named.tensors) {
+    if (tensor.role == TensorRole::result) tensor.name = tensor.logical = tensor.nextOf + "_next";
+    tensor.nextOf.clear(), tensor.masterOf.clear();
+    if (tensor.logical == "exact") tensor.name = tensor.logical = "wq_master";
+  }
+  CHECK_THROWS_WITH(carriedTensors(named), Catch::Contains("no result has the member \"nextOf\""));
+  for (PlanTensor &tensor : named.tensors)
+    if (tensor.logical == "exact_next") tensor.nextOf = "wq_master";
+  const std::vector<float> values = valuesOf(initialState(named, 5), "wq_master");
+  REQUIRE(values.size() == 12);
+  CHECK(values[0] == float(RandomValues(5, "wq_master").real(0, 0.02)));
 }
 
 TEST_CASE("initial values are those that the plan says") {
@@ -119,7 +140,7 @@ TEST_CASE("a parameter of two bytes starts as the rounding of its master, drawn 
   const DType dtype = GENERATE(DType::f16, DType::bf16);
   const TrainingState state = initialState(mixedPlan(dtype), 5);
   CHECK(state.tensors.size() == 4);
-  const std::vector<float> masters = valuesOf(state, "wq_master");
+  const std::vector<float> masters = valuesOf(state, "exact");
   const std::vector<std::byte> &halves = state.tensors.at("wq");
   REQUIRE(masters.size() == 12);
   REQUIRE(halves.size() == 24);

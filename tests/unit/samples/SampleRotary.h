@@ -26,7 +26,8 @@ struct RotaryForm {
 inline void describeRotary(KernelBuilder &builder, const RotaryForm &form, int64_t extent,
                            int position, int rank, DType type, bool isPacked) {
   const int64_t turned = form.turned == 0 ? extent : form.turned;
-  RotaryShape shape{.isHalved = form.isHalved,
+  const RotaryStyle style = form.isHalved ? RotaryStyle::halved : RotaryStyle::interleaved;
+  RotaryShape shape{.style = style,
                     .isReverse = form.isReverse,
                     .isShort = type != DType::f32,
                     .hasStarts = form.hasStarts || isPacked,
@@ -41,7 +42,7 @@ inline void describeRotary(KernelBuilder &builder, const RotaryForm &form, int64
   attributes = {{"position", int64_t(position)},
                 {"dim", int64_t(rank - 1)},
                 {"base", 10000.0},
-                {"style", std::string(form.isHalved ? "halved" : "interleaved")}};
+                {"style", std::string(nameOf(style))}};
   if (form.isReverse) attributes["direction"] = std::string("reverse");
   if (form.turned > 0) attributes["turned"] = turned;
   if (form.factor != 1) attributes["factor"] = form.factor;

@@ -461,7 +461,7 @@ TEST_CASE("a tensor saved for another entry point is not written into a stack") 
   const auto inTwo = [&](std::vector<int> entries) {
     return isView(joiningOf(bodies[0], *model, [&](select::Problem &problem) {
       REQUIRE(problem.ops.size() == entries.size());
-      problem.entryPoints = {"forward", "backward"};
+      problem.entryPoints = {EntryPointKind::forward, EntryPointKind::backward};
       problem.opEntries = entries;
       std::erase_if(problem.candidates, [&](const select::Candidate &candidate) {
         return std::ranges::any_of(candidate.ops, [&](int op) {

@@ -29,6 +29,7 @@ nlohmann::json toJson(const Device &device) {
           {"fmaFlops", device.fmaFlops},
           {"launchSeconds", device.launchSeconds},
           {"sharedMemoryPerBlock", device.sharedMemoryPerBlock},
+          {"measured", device.measured},
           {"sources", device.sources}};
 }
 

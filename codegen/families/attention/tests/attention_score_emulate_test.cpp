@@ -86,7 +86,8 @@ void emitText(Subject &subject) {
   for (const char *word : {"values", "counts"}) names.reserve(word);
   Program program{.entry = names.reserve(kernel.name), .headers = {"weft/types.cuh"}};
   std::vector<std::string> axes, inputs;
-  ConstantLine extents{.type = "int", .entries = {}, .note = "extents"};
+  ConstantLine extents{
+      .type = "int", .entries = {}, .note = "extents", .subject = {ConstantSubject::Kind::extents}};
   for (const Axis &axis : kernel.axes) {
     axes.push_back(names.reserve(axis.name));
     extents.entries.emplace_back(axes.back(), std::to_string(axis.extent));

@@ -207,7 +207,10 @@ void emitText(Subject &subject) {
   Program program{.entry = names.reserve(kernel.name),
                   .headers = {"weft/fragment.cuh", "weft/types.cuh"}};
   std::vector<std::string> axes, inputs, outputs;
-  ConstantLine extents{.type = "weft::Offset", .entries = {}, .note = "extents"};
+  ConstantLine extents{.type = "weft::Offset",
+                       .entries = {},
+                       .note = "extents",
+                       .subject = {ConstantSubject::Kind::extents}};
   for (const Axis &axis : kernel.axes) {
     axes.push_back(names.reserve(axis.name));
     extents.entries.emplace_back(axes.back(), std::to_string(axis.extent));
