@@ -253,7 +253,7 @@ KindFigures figuresOf(const PlannedKernels &planned, const Compilation &compilat
 
 Expected<KindFigures> decideKind(const Request &request, const AttentionSite &site,
                                  const std::string &graph, AttentionChoice kind,
-                                 const std::string &profile) {
+                                 const std::string &profile, std::vector<SharedPrices> &known) {
   TargetFlags target = request.target;
   target.profile = profile;
   target.strict = false;
@@ -263,6 +263,7 @@ Expected<KindFigures> decideKind(const Request &request, const AttentionSite &si
   const auto compile = [&] {
     auto compilation = std::make_unique<Compilation>(model, choices, target);
     compilation->importTexts({{.rewrites = {}, .text = graph}}, Phase::algebra);
+    compilation->sharePrices(known);
     return compilation;
   };
   auto compilation = compile();
@@ -299,21 +300,21 @@ int64_t l2BytesOf(const ChosenKernel &chosen) {
 }
 
 PricedKind priceKind(const Request &request, const AttentionSite &site, AttentionChoice kind,
-                     int64_t queries, int64_t keys) {
+                     int64_t queries, int64_t keys, std::vector<SharedPrices> &known) {
   PricedKind priced{.kind = kind, .figures = {}, .rejection = ""};
   try {
     const std::string graph = queries == site.queries && keys == site.keys
                                   ? site.graphOf(kind)
                                   : atLengths(site, kind, queries, keys);
     const Expected<KindFigures> considered =
-        decideKind(request, site, graph, kind, request.target.profile);
+        decideKind(request, site, graph, kind, request.target.profile, known);
     if (considered) {
       priced.figures = *considered;
       return priced;
     }
     priced.rejection = considered.error().what();
     if (request.target.profile == "none") return priced;
-    const Expected<KindFigures> estimated = decideKind(request, site, graph, kind, "none");
+    const Expected<KindFigures> estimated = decideKind(request, site, graph, kind, "none", known);
     if (!estimated) return priced;
     priced.figures = *estimated;
     priced.figures->notConsidered = std::exchange(priced.rejection, "");
@@ -334,13 +335,13 @@ struct FusedPrice {
 
 /// As one graph; of a kind that is estimated alone both by estimates.
 bool fusedWins(const Request &request, const AttentionSite &site, const PricedKind &other,
-               FusedPrice &fused, int64_t queries, int64_t keys) {
+               FusedPrice &fused, int64_t queries, int64_t keys, std::vector<SharedPrices> &known) {
   if (other.figures->notConsidered.empty())
     return fused.chosen.figures->graphSeconds <= other.figures->graphSeconds;
   if (!fused.estimated) {
     Request estimated = request;
     estimated.target.profile = "none";
-    fused.estimated = priceKind(estimated, site, AttentionChoice::fused, queries, keys);
+    fused.estimated = priceKind(estimated, site, AttentionChoice::fused, queries, keys, known);
   }
   const std::optional<KindFigures> &again = fused.estimated->figures;
   return again && again->graphSeconds <= other.figures->graphSeconds;
@@ -359,16 +360,22 @@ std::vector<Crossover> crossoversOf(const Request &request, const AttentionSite 
   std::string noFused;
   for (int64_t keys = leastLength; keys <= mostLength; keys *= 2) {
     const int64_t queries = site.queries == site.keys ? keys : site.queries;
-    FusedPrice fused{priceKind(request, site, AttentionChoice::fused, queries, keys)};
+    std::vector<SharedPrices> known;  // of kernels of these lengths
+    const auto priced = [&](AttentionChoice kind) {
+      if (queries == site.queries && keys == site.keys)
+        return *std::ranges::find(kinds, kind, &PricedKind::kind);
+      return priceKind(request, site, kind, queries, keys, known);
+    };
+    FusedPrice fused{priced(AttentionChoice::fused)};
     if (!fused.chosen.figures) noFused = fused.chosen.rejection;
     for (size_t n = 0; n < crossovers.size(); ++n) {
       Crossover &one = crossovers[n];
       if (!one.whyNone.empty()) continue;
       bool wins = false;
       if (fused.chosen.figures) {
-        const PricedKind other = priceKind(request, site, one.kind, queries, keys);
+        const PricedKind other = priced(one.kind);
         isCompared[n] = isCompared[n] || other.figures;
-        wins = other.figures && fusedWins(request, site, other, fused, queries, keys);
+        wins = other.figures && fusedWins(request, site, other, fused, queries, keys, known);
       }
       if (wins && wonBefore[n]) one.ranges.back().to = keys;
       else if (wins) one.ranges.push_back({.from = keys, .to = keys});
@@ -389,8 +396,9 @@ std::optional<int64_t> Crossover::length() const {
 
 SitePrices priceSite(const Request &request, const AttentionSite &site) {
   SitePrices prices{.site = site, .kinds = {}, .crossovers = {}, .whyNoLengths = ""};
+  std::vector<SharedPrices> known;
   for (const AttentionChoice kind : pricedKinds)
-    prices.kinds.push_back(priceKind(request, site, kind, site.queries, site.keys));
+    prices.kinds.push_back(priceKind(request, site, kind, site.queries, site.keys, known));
   if (!prices.kinds.back().figures) {
     prices.whyNoLengths = "no fused plan: " + prices.kinds.back().rejection;
     return prices;

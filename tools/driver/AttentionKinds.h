@@ -11,6 +11,7 @@
 
 #include "plan/PlanBuilder.h"
 #include "tools/driver/AttentionSites.h"
+#include "tools/driver/Compilation.h"
 #include "tools/driver/Request.h"
 #include "tools/driver/SoftmaxAccount.h"
 
@@ -90,9 +91,10 @@ struct SitePrices {
 /// Lengths at which crossovers are looked for: powers of two between these.
 constexpr int64_t leastLength = 64, mostLength = 65536;
 
-/// The price of a kind of a site at a length of queries and keys.
+/// The price of a kind of a site at a length of queries and keys. `known`: of other kinds at the
+/// same lengths, which have kernels in common with it (Compilation::sharePrices).
 PricedKind priceKind(const Request &request, const AttentionSite &site, AttentionChoice kind,
-                     int64_t queries, int64_t keys);
+                     int64_t queries, int64_t keys, std::vector<SharedPrices> &known);
 SitePrices priceSite(const Request &request, const AttentionSite &site);
 
 /// Bytes that a kernel requests from L2: of GEMMs and fused attentions by their tiles, of others

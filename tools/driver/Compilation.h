@@ -55,6 +55,16 @@ mlir::Operation *graphOf(mlir::ModuleOp module);
 /// influence the graph, and why, one line a reason.
 void noteConfig(const models::Description &description);
 
+/// What a compilation prices kernels by, and what its decisions have found by these prices.
+struct SharedPrices {
+  std::shared_ptr<CostModel> unfilled;  ///< what `model` is of, if the graph counts tokens
+  std::shared_ptr<CostModel> model;
+  std::shared_ptr<select::SharedSpaces> spaces;              ///< of `model`
+  std::shared_ptr<ChunkConfigurations> chunkConfigurations;  ///< of `model`
+  std::optional<ExpectedFill> fill;  ///< at which `model` prices; nothing if no tokens are counted
+  std::string key;                   ///< equal for equal prices
+};
+
 class Compilation {
 public:
   Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags target);
@@ -122,15 +132,24 @@ public:
   double movedShare(const Kernel &kernel) const;
   double movedShare(const Dataflow &flow, const std::vector<int> &ops) const;
 
-  const CostModel &costModel() const { return *prices; }
+  /// For several compilations whose graphs have kernels in common: after the import, goes on with
+  /// equal prices from `known` and with what was found by them, or adds its prices there. What is
+  /// decided stays the same.
+  void sharePrices(std::vector<SharedPrices> &known);
+
+  const CostModel &costModel() const { return *priced.model; }
   /// What costModel() is at full length, of any graph.
-  const CostModel &unfilledPrices() const { return unfilled ? *unfilled : *prices; }
+  const CostModel &unfilledPrices() const {
+    return priced.unfilled ? *priced.unfilled : *priced.model;
+  }
   /// At which costModel() prices a graph of packed tokens; nothing for any other.
-  const std::optional<ExpectedFill> &expectedFill() const { return fill; }
+  const std::optional<ExpectedFill> &expectedFill() const { return priced.fill; }
   /// The bound of packed tokens; 0 where there are none.
   int64_t packedTokens() const { return tokens; }
   /// The same prices of sequences at full length.
-  std::unique_ptr<CostModel> pricesAtFullLength() const { return filledCostModel(*unfilled, {}); }
+  std::unique_ptr<CostModel> pricesAtFullLength() const {
+    return filledCostModel(*priced.unfilled, {});
+  }
   /// What the model was built with; of a .mlir file, which has its own types, what --dtype says.
   DType elementType() const;
   /// What of the model was built: "layer", "attention"; "graph" of a .mlir file, "model" with its
@@ -200,12 +219,8 @@ private:
   ChoiceFlags choices;
   SearchMemory memory;
   TargetFlags targetFlags;
-  std::shared_ptr<CostModel> unfilled;  ///< what `prices` are of, if the graph packs tokens
-  std::shared_ptr<CostModel> prices;
-  std::shared_ptr<select::SharedSpaces> spaces;  ///< of `prices`
-  std::optional<ExpectedFill> fill;
-  int64_t tokens = 0;     ///< the bound, of a graph that packs them
-  std::string pricesKey;  ///< equal for equal prices
+  SharedPrices priced;
+  int64_t tokens = 0;  ///< the bound, of a graph that packs them
   std::function<std::string(const Kernel &)> epilogueRejection, prologueRejection,
       attentionRejection,
       attentionBackwardRejection;  ///< of the target's families; see FuseOptions

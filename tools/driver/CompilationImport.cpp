@@ -11,6 +11,7 @@
 #include "passes/algebra/Projection.h"
 #include "passes/configure/Families.h"
 #include "passes/select/KernelSpaces.h"
+#include "plan/PlanChunks.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/Diagnostics.h"
 #include "tools/driver/ProfileModel.h"
@@ -191,6 +192,7 @@ void Compilation::packImported() {
 }
 
 void Compilation::priceTokens() {
+  std::optional<ExpectedFill> &fill = priced.fill;
   OffsetsOp offsets;
   AppendOp append;
   graphOf(*imported.front().module)->walk([&](OffsetsOp op) { offsets = op; });
@@ -214,10 +216,11 @@ void Compilation::priceTokens() {
                                     extents(append.getTokens().getType())[positions],
                                 elementsOf(append.getStarts().getType()));
   }
-  unfilled = std::move(prices);
-  prices = filledCostModel(*unfilled, *fill);
-  spaces = std::make_shared<select::SharedSpaces>(*prices);
-  if (!fill->isFull()) pricesKey = keyOfPrices(targetFlags, *prices);
+  priced.unfilled = std::move(priced.model);
+  priced.model = filledCostModel(*priced.unfilled, *fill);
+  priced.spaces = std::make_shared<select::SharedSpaces>(costModel());
+  priced.chunkConfigurations = std::make_shared<ChunkConfigurations>();
+  if (!fill->isFull()) priced.key = keyOfPrices(targetFlags, costModel());
 }
 
 void Compilation::markTf32() {
