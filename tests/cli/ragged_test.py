@@ -473,6 +473,17 @@ class LengthsTest(CommandTest):
         self.rejects('missing.txt', 'missing.txt')
         self.weft('run', 'out', '--check', '--lengths', self.write('good.txt', '0\n16\n'))
 
+    def test_of_a_file_of_batches_the_first_is_taken(self):
+        """As compile reads it: several lines with as many lengths as there are sequences."""
+        check = ['run', 'out', '--check', '--lengths']
+        good = self.write('batches.txt', '3 16\n4:2\n\n99 1\n')
+        self.assertIn('batches.txt: of 3 batches, one a line, the first is taken',
+                      self.weft(*check, good).err)
+        self.rejects(str(self.write('batches.txt', '3 17\n4 5\n')),
+                     'length 17 of sequence 1 of')
+        self.assertEqual(self.weft(*check, self.write('one.txt', '3 16\n')).err, '')
+        self.rejects(str(self.write('uneven.txt', '3 16\n4\n')), '3 lengths for 2 sequences of')
+
     def test_files_of_inputs(self):
         inputs = lambda lengths: str(safetensors_file.write(
             self.folder / 'inputs', {'lengths': ('I32', [2], lengths)}))

@@ -674,11 +674,7 @@ ExpectedFill ChoiceFlags::expectedFill(int64_t longest, int64_t sequences) const
       ++sequence;
     }
   }
-  const bool areBatches =
-      lines.size() > 1 && std::ranges::all_of(lines, [&](const std::vector<int32_t> &line) {
-        return std::ssize(line) == sequences;
-      });
-  if (areBatches) return fillOfBatches(shares);
+  if (runtime::areBatches(lines, sequences)) return fillOfBatches(shares);
   std::vector<double> drawn;
   for (const std::vector<double> &own : shares) drawn.insert(drawn.end(), own.begin(), own.end());
   return fillOf(std::move(drawn), sequences);
