@@ -445,7 +445,33 @@ class ExpectedLengthsTest(CommandTest):
                 'length 257 of sequence 1 is above the longest (at least 0, at most 256)')
         rejects(str(self.write('negative.txt', '-3 7')), 'length -3 of sequence 0 is negative')
         self.fails(2, 'select', *LAYER, '--lengths', 'mean=0.5',
-                   says=['--lengths mean=0.5: no argument of the graph counts tokens; --ragged '])
+                   says=['--lengths mean=0.5: no argument of the graph counts tokens; --ragged ',
+                         '--mask padding hides the keys behind them'])
+
+    def test_a_padded_graph_is_priced_at_lengths_too(self):
+        """A mask over lengths that a caller brings, as they are or by a mask of tokens: attention
+        takes less, whatever else is computed for all positions."""
+        layer = [word for word in self.LAYER if word not in ('--ragged', 'j')]
+        for mask in ('padding', 'attention-mask'):
+            with self.subTest(mask):
+                seconds = {}
+                for name, flags in (('full', []), ('half', ['--lengths', 'mean=0.5'])):
+                    text = self.weft('compile', *layer, '--mask', mask, *flags, '-o', name,
+                                     '--overwrite', '--stop-after', 'emit').out
+                    report = json.loads((self.folder / name / 'report.json').read_text())
+                    seconds[name] = report['plan']['graphSeconds'], report['rooflineSeconds']
+                self.assertIn('lengths      priced at 50% of the tokens; at full length', text)
+                self.assertAlmostEqual(report['lengths']['tokens'], 0.5)
+                self.assertAlmostEqual(report['lengths']['fullGraphSeconds'], seconds['full'][0],
+                                       delta=1e-9)
+                self.assertLess(seconds['half'][0], seconds['full'][0])
+                # Projections are of all positions: most of the roofline stays.
+                self.assertLessEqual(seconds['half'][1], seconds['full'][1])
+                self.assertGreater(seconds['half'][1], 0.8 * seconds['full'][1])
+                self.assertIn('expected: ', self.weft('explain', name, '--fills').out)
+        long = str(self.write('long.txt', '3 257'))
+        self.fails(2, 'select', *layer, '--mask', 'padding', '--lengths', long,
+                   says=['length 257 of sequence 1 is above the longest (at least 0, at most 256)'])
 
 
 class LengthsTest(CommandTest):

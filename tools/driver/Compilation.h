@@ -13,6 +13,7 @@
 #include "tools/driver/Flags.h"
 #include "tools/driver/KnownTimes.h"
 #include "tools/driver/Phase.h"
+#include "tools/driver/Roofline.h"
 #include "tools/driver/VariantFile.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -144,8 +145,7 @@ public:
   }
   /// At which costModel() prices a graph of packed tokens; nothing for any other.
   const std::optional<ExpectedFill> &expectedFill() const { return priced.fill; }
-  /// The bound of packed tokens; 0 where there are none.
-  int64_t packedTokens() const { return tokens; }
+  const TokensOfGraph &tokensOfGraph() const { return tokens; }
   /// The same prices of sequences at full length.
   std::unique_ptr<CostModel> pricesAtFullLength() const {
     return filledCostModel(*priced.unfilled, {});
@@ -220,7 +220,7 @@ private:
   SearchMemory memory;
   TargetFlags targetFlags;
   SharedPrices priced;
-  int64_t tokens = 0;  ///< the bound, of a graph that packs them
+  TokensOfGraph tokens;
   std::function<std::string(const Kernel &)> epilogueRejection, prologueRejection,
       attentionRejection,
       attentionBackwardRejection;  ///< of the target's families; see FuseOptions

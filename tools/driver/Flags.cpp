@@ -336,7 +336,8 @@ void ChoiceFlags::declareProposals(CLI::App &command) {
   command
       .add_option(
           "--lengths", lengths,
-          "of a --ragged or a --cache plan: which lengths are expected when it runs, for which "
+          "of a plan by --ragged, --cache or --mask padding: which lengths are expected when it "
+          "runs, for which "
           "kernels are then priced and chosen: mean=R, evenly around R times the longest, or a "
           "file of lengths, samples of what sequences have, each drawn by itself, LENGTH:N for N "
           "of "
