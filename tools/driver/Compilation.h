@@ -155,10 +155,10 @@ public:
   /// What of the model was built: "layer", "attention"; "graph" of a .mlir file, "model" with its
   /// embeddings and loss (of a vocabulary v); the core of attention is one whatever --part says.
   std::string part() const {
-    return modelFlags.model.ends_with(".mlir") ? "graph"
-           : described.dims.contains("v")      ? "model"
-           : !described.dims.contains("i")     ? "attention"
-                                               : modelFlags.part;
+    return modelFlags.isGraphFile()        ? "graph"
+           : described.dims.contains("v")  ? "model"
+           : !described.dims.contains("i") ? "attention"
+                                           : modelFlags.part;
   }
   /// By --recompute NAME: computed again in every variant.
   std::vector<std::string> recomputedNames() const { return modelFlags.recomputedNames(); }

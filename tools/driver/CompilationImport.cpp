@@ -297,7 +297,7 @@ models::Request modelRequest(const ModelFlags &flags) {
 }  // namespace
 
 void Compilation::importModel(Phase first) {
-  if (modelFlags.model.ends_with(".mlir")) {
+  if (modelFlags.isGraphFile()) {
     importVariants(first);
     return;
   }

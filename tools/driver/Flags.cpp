@@ -201,7 +201,7 @@ bool ModelFlags::choosesRecomputed() const {
 
 void ModelFlags::check(const std::optional<DType> &built) const {
   const std::optional<DType> type = built ? built : elementType();
-  if (tf32 && !model.ends_with(".mlir") && type && type != DType::f32)
+  if (tf32 && !isGraphFile() && type && type != DType::f32)
     throw Error::badInput(
         "--tf32: is a precision of f32 GEMMs, and the elements of '{}' are {}; add --dtype f32",
         model, nameOf(*type));
