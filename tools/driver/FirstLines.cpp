@@ -129,7 +129,7 @@ std::string modelLine(const Plan &plan, const json &report, size_t columns) {
                      facts);
 }
 
-/// "shipped profile" of "shipped profile (h200, 68621 rows)".
+/// "shipped profile" of "shipped profile (h200, 68621 measurements)".
 std::string sourceOfPrices(const Plan &plan) {
   return plan.costModel.substr(0, plan.costModel.find(" ("));
 }

@@ -1,6 +1,6 @@
-// Every field of every schedule through profile rows, key text, plan.json and descriptions; which
-// fields there are comes from the tables alone, and which families from their registry and folders,
-// so a new one is covered as it is added.
+// Every field of every schedule through lines of profiles, key text, plan.json and descriptions;
+// which fields there are comes from the tables alone, and which families from their registry and
+// folders, so a new one is covered as it is added.
 #include "codegen/families/attention_sm80/Sm80AttentionKnobs.h"
 #include "codegen/families/attention_sm90/Sm90AttentionKnobs.h"
 #include "codegen/families/gemm_fma/FmaGemmKnobs.h"
@@ -188,7 +188,7 @@ TEST_CASE("a number outside of a field's range is rejected with the range, its d
     }
 }
 
-TEST_CASE("every value of every field comes back from a profile's row") {
+TEST_CASE("every value of every field comes back from a profile's line") {
   const Kernel sample = kernel();
   forEachSchedule([&](const Family &family, const ScheduleField &field, const Knobs &knobs) {
     INFO(family.name << " " << field.name << " " << field.get(knobs));
