@@ -6,6 +6,8 @@
 #include "plan/PlanLiveness.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <set>
 
 namespace weft {
@@ -74,6 +76,29 @@ int overwrittenInput(const Plan &plan, int kernel, const std::vector<int> &overw
   return -1;
 }
 
+/// Kernels of a plan, one bit each: plans in chunks have hundreds, and each waits for most of those
+/// before it.
+class KernelSet {
+public:
+  explicit KernelSet(size_t kernels) : words((kernels + 63) / 64) {}
+
+  void insert(size_t kernel) { words[kernel / 64] |= uint64_t(1) << (kernel % 64); }
+  void insert(const KernelSet &others) {
+    for (size_t word = 0; word < words.size(); ++word) words[word] |= others.words[word];
+  }
+  bool contains(size_t kernel) const { return (words[kernel / 64] >> (kernel % 64)) & 1; }
+  /// In ascending order.
+  template <typename Visit>
+  void forEach(Visit &&visit) const {
+    for (size_t word = 0; word < words.size(); ++word)
+      for (uint64_t left = words[word]; left != 0; left &= left - 1)
+        visit(word * 64 + size_t(std::countr_zero(left)));
+  }
+
+private:
+  std::vector<uint64_t> words;
+};
+
 /// The least number of no buffer.
 int unusedBuffer(const Plan &plan) {
   std::set<int> used;
@@ -131,17 +156,19 @@ void resizeWorkspace(Plan &plan, PlanKernel &kernel, int64_t bytes) {
 
 void orderKernels(Plan &plan) {
   const PlanMemory memory(plan);
-  std::vector<std::set<int>> before(plan.kernels.size()), reachable(plan.kernels.size());
+  std::vector<KernelSet> before(plan.kernels.size(), KernelSet(plan.kernels.size())),
+      reachable = before;
   for (const auto &[earlier, later] : conflicts(plan, liveRangesOf(plan, memory)))
-    before[size_t(later)].insert(earlier);
+    before[size_t(later)].insert(size_t(earlier));
   for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel) {
-    std::set<int> &implied = reachable[kernel];
-    for (const int one : before[kernel])
-      implied.insert(reachable[size_t(one)].begin(), reachable[size_t(one)].end());
-    plan.kernels[kernel].after.clear();
-    for (const int one : before[kernel])
-      if (!implied.contains(one)) plan.kernels[kernel].after.push_back(one);
-    implied.insert(before[kernel].begin(), before[kernel].end());
+    KernelSet &implied = reachable[kernel];
+    before[kernel].forEach([&](size_t one) { implied.insert(reachable[one]); });
+    std::vector<int> &after = plan.kernels[kernel].after;
+    after.clear();
+    before[kernel].forEach([&](size_t one) {
+      if (!implied.contains(one)) after.push_back(int(one));
+    });
+    implied.insert(before[kernel]);
   }
 }
 

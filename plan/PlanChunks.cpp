@@ -290,48 +290,52 @@ private:
       if (entry.outputs[n] == plan.kernels[size_t(index)].outputs[n])
         reject(fmt::format("every chunk would write '{}'", tensor(entry.outputs[n]).name));
     refreshLayouts(plan.tensors, entry);  // a chunk of padded rows may be a view
-    configureOnce(index, chosen, whole);
+    configureOnce(chosen, whole);
     describe(entry, chosen);
     if (chunks.isPipelined) entry.chunk->deviceShare = deviceShare(whole.cost, chosen.cost);
     cut.plan.kernels.push_back(std::move(entry));
     cut.kernels.push_back(std::move(chosen));
   }
 
-  /// Chunks of one size that differ in their names alone are configured as the first of them.
-  void configureOnce(int index, ChosenKernel &chunk, const ChosenKernel &whole) {
+  /// Chunks of one size that differ in their names alone are configured as the first of them. A
+  /// modelled price is scaled by measured over modelled time of the whole kernel.
+  void configureOnce(ChosenKernel &chunk, const ChosenKernel &whole) {
     Kernel unnamed = chunk.kernel;
     unnamed.name.clear();
-    for (const Configured &known : configured[index])
-      if (known.kernel == unnamed && known.asked == chunk.configuration) {
-        chunk.configuration = known.chosen;
-        chunk.cost = known.cost;
-        return;
-      }
-    Configuration asked = chunk.configuration;
-    configure(chunk, whole);
-    configured[index].push_back({.kernel = std::move(unnamed),
-                                 .asked = std::move(asked),
-                                 .chosen = chunk.configuration,
-                                 .cost = chunk.cost});
+    ChunkConfigurations &all = chunks.known ? *chunks.known : own;
+    const ChunkConfigurations::Known *known =
+        all.find(whole.candidateName, unnamed, chunk.configuration);
+    if (!known) {
+      const Configuration asked = chunk.configuration;
+      const bool isItsMeasurement = configure(chunk);
+      known = &all.add({.candidate = whole.candidateName,
+                        .kernel = std::move(unnamed),
+                        .asked = asked,
+                        .chosen = chunk.configuration,
+                        .cost = chunk.cost,
+                        .isItsMeasurement = isItsMeasurement});
+    }
+    chunk.configuration = known->chosen;
+    chunk.cost = known->cost;
+    if (known->isItsMeasurement || chunk.cost.measured || !whole.cost.measured) return;
+    const double modelled = analytic->cost(whole.kernel, whole.configuration).seconds;
+    if (modelled > 0) chunk.cost.seconds *= whole.cost.seconds / modelled;
   }
 
-  /// The chunk's fastest measurement in these layouts. If it is unmeasured, the knobs of the whole
-  /// kernel, or the model's best if a chunk does not accept those. A modelled price is scaled by
-  /// measured over modelled time of the whole kernel.
-  void configure(ChosenKernel &chunk, const ChosenKernel &whole) const {
+  /// The chunk's fastest measurement in these layouts: true. If it is unmeasured, the knobs of the
+  /// whole kernel, or the model's best if a chunk does not accept those.
+  bool configure(ChosenKernel &chunk) const {
     const Device &device = chunks.prices->device();
     for (const PricedConfiguration &row :
          chunks.prices->measuredAs(chunk.kernel, chunk.configuration)) {
       if (!isLegal(chunk.kernel, row.configuration, device)) continue;
       chunk.configuration = row.configuration;
       chunk.cost = row.cost;
-      return;
+      return true;
     }
     if (!isLegal(chunk.kernel, chunk.configuration, device)) takeBestModelled(chunk);
     chunk.cost = chunks.prices->cost(chunk.kernel, chunk.configuration);
-    const double modelled = analytic->cost(whole.kernel, whole.configuration).seconds;
-    if (!chunk.cost.measured && whole.cost.measured && modelled > 0)
-      chunk.cost.seconds *= whole.cost.seconds / modelled;
+    return false;
   }
 
   /// All slices at once keep the device as busy as the whole kernel does: of the time of a slice
@@ -444,18 +448,22 @@ private:
   std::vector<int> &viewOf;
   const Chunking &chunks;
   const std::unique_ptr<CostModel> analytic = analyticCostModel(chunks.prices->device());
-  struct Configured {
-    Kernel kernel;  ///< without its name
-    Configuration asked, chosen;
-    Cost cost;
-  };
-  std::map<int, std::vector<Configured>> configured;  ///< kernel of the plan: of its chunks
-  std::vector<int> chain;                             ///< kernels, in the plan's order
+  ChunkConfigurations own;
+  std::vector<int> chain;  ///< kernels, in the plan's order
   std::vector<int>
       inner;  ///< tensors between them, each read by one of them alone; the first is the largest
 };
 
 }  // namespace
+
+const ChunkConfigurations::Known *ChunkConfigurations::find(const std::string &candidate,
+                                                            const Kernel &kernel,
+                                                            const Configuration &asked) const {
+  const auto found = std::ranges::find_if(all, [&](const Known &one) {
+    return one.asked == asked && one.candidate == candidate && one.kernel == kernel;
+  });
+  return found == all.end() ? nullptr : &*found;
+}
 
 Kernel onChunk(const Kernel &kernel, const std::string &axisName, int64_t start, int64_t size) {
   Kernel chunk = kernel;

@@ -11,7 +11,30 @@
 
 #include "plan/PlanBuilder.h"
 
+#include <deque>
+#include <string>
+
 namespace weft {
+
+/// How chunks of kernels are configured, found once: the paths and numbers of chunks that a
+/// decision compares have most chunks in common. For one cost model, and one thread at a time.
+class ChunkConfigurations {
+public:
+  struct Known {
+    std::string candidate;  ///< ChosenKernel::candidateName
+    Kernel kernel;          ///< without its name, which says where the chunk starts
+    Configuration asked, chosen;
+    Cost cost;                      ///< as the model prices it
+    bool isItsMeasurement = false;  ///< `cost` is of a measurement of the chunk itself
+  };
+  /// Null where there is none yet. Pointers stay valid.
+  const Known *find(const std::string &candidate, const Kernel &kernel,
+                    const Configuration &asked) const;
+  const Known &add(Known known) { return all.emplace_back(std::move(known)); }
+
+private:
+  std::deque<Known> all;
+};
 
 /// How often the kernels run, what prices them, whether kernels may run at once
 /// (Plan::concurrent), and whether the chunks are slices, which do.
@@ -20,6 +43,7 @@ struct Chunking {
   const CostModel *prices = nullptr;
   bool concurrent = false;
   bool isPipelined = false;
+  ChunkConfigurations *known = nullptr;  ///< by `prices`; null: each plan finds its own
 };
 
 /// A kernel on `size` indices of an axis from `start` on. Throws Error(badInput) naming what does

@@ -253,13 +253,14 @@ std::vector<LiveRange> liveRangesOf(const Plan &plan, const PlanMemory &memory) 
 
 std::vector<std::pair<int, int>> conflicts(const Plan &plan,
                                            const std::vector<LiveRange> &liveRanges) {
-  std::set<std::pair<int, int>> pairs;
-  for (const auto &pair : LiveRangeChecker::dataFlow(plan)) pairs.insert(pair);
+  std::vector<std::pair<int, int>> pairs = LiveRangeChecker::dataFlow(plan);
   for (size_t a = 0; a < liveRanges.size(); ++a)
     for (size_t b = 0; b <= a; ++b)
       forEachConflict(plan, liveRanges[a], liveRanges[b],
-                      [&](int earlier, int later) { pairs.emplace(earlier, later); });
-  return {pairs.begin(), pairs.end()};
+                      [&](int earlier, int later) { pairs.emplace_back(earlier, later); });
+  std::ranges::sort(pairs);
+  pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
+  return pairs;
 }
 
 KernelOrder::KernelOrder(size_t kernels, const std::vector<std::pair<int, int>> &pairs)

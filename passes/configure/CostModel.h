@@ -76,16 +76,16 @@ public:
   virtual bool hasMeasurements() const { return false; }
   /// Whether kernels without measurements may be priced by the model (not with --strict).
   virtual bool admitsModelled() const { return true; }
-  /// "analytic model of h200" or "profile FILE (H200, 812 rows)".
+  /// "analytic model of h200" or "profile FILE (H200, 812 measurements)".
   virtual std::string description() const = 0;
 };
 
 /// Roofline: max(bytes / bandwidth x coalescing, flop / peak x tile efficiency) + launch.
 std::unique_ptr<CostModel> analyticCostModel(const Device &device);
 
-/// Rows of a profile; a missing row is priced by the analytic model, or, with `strict`, throws
-/// Error(strictMiss) naming the kernel. A profile of another device throws Error(badInput). `name`:
-/// "profile FILE".
+/// Measurements of a profile; what has none is priced by the analytic model, or, with `strict`,
+/// throws Error(strictMiss) naming the kernel. A profile of another device throws Error(badInput).
+/// `name`: "profile FILE".
 std::unique_ptr<CostModel> measuredCostModel(const Device &device, Profile profile,
                                              const std::string &name, bool strict);
 

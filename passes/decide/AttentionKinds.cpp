@@ -3,6 +3,7 @@
 
 #include "kernel/Error.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace weft::decision {
@@ -85,14 +86,18 @@ std::vector<Crossover> crossoversOf(const AttentionQuestion &question,
   std::string noFused;
   for (int64_t keys = leastLength; keys <= mostLength; keys *= 2) {
     const Lengths lengths = lengthsOf(question, keys);
-    FusedPrice fused{priceKind(question, AttentionChoice::fused, lengths)};
+    const auto priced = [&](AttentionChoice kind) {
+      return lengths == ownLengths(question) ? *std::ranges::find(kinds, kind, &PricedKind::kind)
+                                             : priceKind(question, kind, lengths);
+    };
+    FusedPrice fused{priced(AttentionChoice::fused)};
     if (!fused.chosen.figures) noFused = fused.chosen.rejection;
     for (size_t n = 0; n < crossovers.size(); ++n) {
       Crossover &one = crossovers[n];
       if (!one.whyNone.empty()) continue;
       bool wins = false;
       if (fused.chosen.figures) {
-        const PricedKind other = priceKind(question, one.kind, lengths);
+        const PricedKind other = priced(one.kind);
         isCompared[n] = isCompared[n] || other.figures;
         wins = other.figures && fusedWins(question, other, fused, lengths);
       }

@@ -81,6 +81,7 @@ std::vector<RankedPath> plansToMeasure(const PlanContext &context, const Options
   PlanContext atOptimisticEnd = context;
   atOptimisticEnd.prices = &optimistic.prices;
   atOptimisticEnd.spaces = nullptr;
+  atOptimisticEnd.chunkConfigurations = nullptr;
   const auto take = [&](size_t variant, const select::SelectionResult &path, int chunks, int most,
                         bool isPipelined = false) {
     if (int(found.size()) >= most) return;

@@ -55,7 +55,8 @@ Expected<PlannedKernels> planOf(const PlanContext &context, const SelectedVarian
   const Chunking chunks{.count = count,
                         .prices = context.prices,
                         .concurrent = concurrent,
-                        .isPipelined = isPipelined && count > 1};
+                        .isPipelined = isPipelined && count > 1,
+                        .known = context.chunkConfigurations.get()};
   PlannedKernels planned;
   try {
     planned = buildPlan(selection.problem(), path, context.prices->device(), context.free, &chunks);

@@ -11,6 +11,10 @@
 #include <string>
 #include <vector>
 
+namespace weft {
+class ChunkConfigurations;  // plan/PlanChunks.h
+}
+
 namespace weft::decision {
 
 struct SelectedVariant;
@@ -24,6 +28,8 @@ struct PlanContext {
   DType dtype = DType::f16;             ///< of models without an argument of floats
   /// Of `prices`, where several selections are asked for; else each finds its own.
   std::shared_ptr<select::SharedSpaces> spaces = {};
+  /// Of `prices`, likewise: how chunks of kernels are configured.
+  std::shared_ptr<ChunkConfigurations> chunkConfigurations = {};
 };
 
 /// Everything but what emission and build find out. `path`: of the variant's selection graph. An

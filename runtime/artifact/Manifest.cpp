@@ -150,13 +150,12 @@ private:
       const Pointer place = Pointer() / list / index;
       const auto old = left.find(name);
       if (old == left.end())
-        add(holder.text + " '" + name + "'", missing(), after[index], Class::derived, place);
+        addWhole(holder.text + " '" + name + "'", missing(), after[index], place);
       else compareMembers(named, before[old->second], after[index], place, {});
       if (old != left.end()) left.erase(old);
     }
     for (const auto &[name, index] : left)
-      add(holder.text + " '" + name + "'", before[index], missing(), Class::derived,
-          Pointer() / list / index);
+      addWhole(holder.text + " '" + name + "'", before[index], missing(), Pointer() / list / index);
   }
 
   void compareMembers(const Holder &holder, const json &written, const json &now, const Pointer &at,
@@ -199,6 +198,10 @@ private:
                      .isDerivedAgain = type == Class::again || type == Class::price,
                      .isClaim = type == Class::claim || type == Class::price,
                      .pointer = at});
+  }
+  void addWhole(const std::string &place, const json &written, const json &now, const Pointer &at) {
+    add(place, written, now, Class::derived, at);
+    edits.back().isWhole = true;
   }
 
   std::vector<PlanEdit> edits;
@@ -267,15 +270,9 @@ json withoutEditedClaims(json now, const std::vector<PlanEdit> &edits) {
   return now;
 }
 
-std::string describe(const PlanEdit &edit) {
-  if (edit.pointer.to_string().starts_with("/kernels/") ||
-      edit.pointer.to_string().starts_with("/tensors/")) {
-    if (edit.now.is_discarded() && edit.place.find(": member") == std::string::npos)
-      return edit.place + " is gone";
-    if (edit.written.is_discarded() && edit.place.find(": member") == std::string::npos)
-      return edit.place + " is not of weft";
-  }
-  return fmt::format("{} is {}, and weft wrote {}", edit.place, shortText(edit.now),
+std::string describe(const PlanEdit &edit, std::string_view source) {
+  if (edit.isWhole) return edit.place + (edit.now.is_discarded() ? " is gone" : " is not of weft");
+  return fmt::format("{} is {}, and {} {}", edit.place, shortText(edit.now), source,
                      shortText(edit.written));
 }
 

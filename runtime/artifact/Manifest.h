@@ -53,6 +53,7 @@ struct PlanEdit {
   /// Whether only people read the member: a price, what was measured, built or verified. Readers
   /// take what weft wrote in its place.
   bool isClaim = false;
+  bool isWhole = false;  ///< a whole kernel or tensor, which only one of both plans has
   nlohmann::json::json_pointer
       pointer;  ///< into the plan as it is now; of a removed member, into the written one
   bool operator==(const PlanEdit &) const = default;
@@ -63,7 +64,8 @@ struct PlanEdit {
 std::vector<PlanEdit> planEdits(const nlohmann::json &written, const nlohmann::json &now);
 /// The plan with what weft wrote in place of edited claims.
 nlohmann::json withoutEditedClaims(nlohmann::json now, const std::vector<PlanEdit> &edits);
-/// "kernel 'softmax': member \"grid\" is [4, 1, 1], and weft wrote [8, 1, 1]".
-std::string describe(const PlanEdit &edit);
+/// "kernel 'softmax': member \"grid\" is [4, 1, 1], and weft wrote [8, 1, 1]". `source`: what
+/// PlanEdit::written is from.
+std::string describe(const PlanEdit &edit, std::string_view source = "weft wrote");
 
 }  // namespace weft::runtime

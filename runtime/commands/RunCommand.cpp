@@ -212,7 +212,6 @@ private:
       for (const EntryPoint *call : calls) executor.launch(*call, stream.handle());
     stream.synchronize();
     for (const EntryPoint *call : calls) checkArguments(*call);
-    executor.checkReported();
     for (const int output : entry.outputs) add(output);
     for (const int kernel : entry.kernels)
       if (const int cache = cacheOf(executor.plan(), executor.plan().kernels[size_t(kernel)]);
@@ -221,7 +220,8 @@ private:
     if (!request.outputs.empty()) writeSafetensors(request.outputs, results);
   }
 
-  /// As they are on the GPU now: what kernels read, whatever was written there.
+  /// As they are on the GPU now: what kernels read, whatever was written there. All that
+  /// Executor::checkReported tells of is among it.
   void checkArguments(const EntryPoint &call) const {
     for (const int input : call.inputs)
       if (executor.plan().tensors[size_t(input)].role == TensorRole::argument &&

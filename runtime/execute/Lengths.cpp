@@ -2,10 +2,12 @@
 #include "runtime/execute/Lengths.h"
 
 #include "kernel/Error.h"
+#include "kernel/PlainText.h"
 #include "kernel/RandomValues.h"
 #include "plan/TensorLayout.h"
 #include "runtime/execute/Executor.h"
 #include "runtime/system/Files.h"
+#include "runtime/system/Streams.h"
 
 #include <algorithm>
 #include <charconv>
@@ -103,18 +105,21 @@ std::vector<std::vector<int32_t>> readLengthLines(const std::string &path) {
   return lines;
 }
 
-std::vector<int32_t> readLengths(const std::string &path) {
-  std::vector<int32_t> all;
-  for (const std::vector<int32_t> &line : readLengthLines(path))
-    all.insert(all.end(), line.begin(), line.end());
-  return all;
+bool areBatches(const std::vector<std::vector<int32_t>> &lines, int64_t sequences) {
+  return std::ranges::all_of(
+      lines, [&](const std::vector<int32_t> &line) { return std::ssize(line) == sequences; });
 }
 
 std::vector<std::byte> askedLengths(const PlanTensor &tensor, const std::string &asked,
                                     uint64_t seed) {
   if (const std::optional<double> mean = meanOf(asked))
     return elementsOf(tensor, drawnLengths(tensor, *mean, seed));
-  const std::vector<int32_t> lengths = readLengths(asked);
+  const std::vector<std::vector<int32_t>> lines = readLengthLines(asked);
+  std::vector<int32_t> lengths;
+  for (const std::vector<int32_t> &line : lines) {
+    lengths.insert(lengths.end(), line.begin(), line.end());
+    if (areBatches(lines, sequencesOf(tensor))) break;
+  }
   if (std::ssize(lengths) != sequencesOf(tensor))
     throw Error::badInput("--lengths {}: {} lengths for {} sequences of '{}'", asked,
                           lengths.size(), sequencesOf(tensor), tensor.logical);
@@ -197,11 +202,20 @@ void setLengths(Executor &executor, const EntryPoint &entry, const std::string &
 void checkAskedLengths(const Plan &plan, const std::string &asked) {
   if (asked.empty()) return;
   bool counts = false;
+  size_t batches = 1;
   for (const PlanTensor &tensor : plan.tensors) {
     if (!tensor.countsTokens) continue;
     counts = true;
     askedLengths(tensor, asked, 0);
+    if (meanOf(asked)) continue;
+    const std::vector<std::vector<int32_t>> lines = readLengthLines(asked);
+    if (areBatches(lines, sequencesOf(tensor))) batches = lines.size();
   }
+  if (batches > 1)
+    say(printableLine(
+            fmt::format("weft: note: --lengths {}: of {} batches, one a line, the first is taken",
+                        asked, batches)) +
+        "\n");
   if (!counts)
     throw Error::badInput(
         "--lengths {}: no argument of {} counts tokens; compile with --ragged to pack them, or "

@@ -26,12 +26,12 @@ std::optional<double> meanOf(const std::string &asked);
 /// The integers of a file by line, LENGTH:N N times; empty lines are none. Throws Error(badInput)
 /// that names what is none.
 std::vector<std::vector<int32_t>> readLengthLines(const std::string &path);
-/// The same in one piece.
-std::vector<int32_t> readLengths(const std::string &path);
+/// Whether each line is a batch of so many sequences; any other lines are one list.
+bool areBatches(const std::vector<std::vector<int32_t>> &lines, int64_t sequences);
 
 /// The lengths of one argument of the plan by what --lengths says: "mean=R", drawn by the seed with
-/// a mean of R times the longest (0 < R <= 1), or a file of integers, one a sequence. Throws
-/// Error(badInput) for anything else.
+/// a mean of R times the longest (0 < R <= 1), or a file of integers, one a sequence, or the first
+/// batch of a file of batches. Throws Error(badInput) for anything else.
 std::vector<std::byte> askedLengths(const PlanTensor &tensor, const std::string &asked,
                                     uint64_t seed);
 
@@ -58,7 +58,7 @@ void setLengths(Executor &executor, const EntryPoint &entry, const std::string &
                 uint64_t seed);
 
 /// Throws Error(badInput) where lengths are asked of a plan that takes none, or that cannot be
-/// read.
+/// read. Says on standard error which batch of several is taken.
 void checkAskedLengths(const Plan &plan, const std::string &asked);
 
 }  // namespace weft::runtime

@@ -36,6 +36,15 @@ class Attention(CommandTest):
         return self.weft('explain', self.compiled(*arguments, folder=folder), '--attention',
                          '--json').json()
 
+    of_site = {}
+
+    def site(self, *arguments):
+        """The one site of SITE with these arguments, asked once for all tests: each only reads
+        it."""
+        if arguments not in self.of_site:
+            self.of_site[arguments], = self.asked(*SITE, *arguments)['sites']
+        return self.of_site[arguments]
+
     PACKED = ['bert-base', '--dim', 'b=16', '--dim', 'j=256', '--ragged', 'j', '--profile', 'none']
 
     def test_packed_attention_is_fused_and_priced_at_the_expected_lengths(self):
@@ -65,7 +74,7 @@ class Attention(CommandTest):
         return {one['kind']: one.get('figures') for one in site['kinds']}
 
     def test_each_kind_has_its_traffic_and_workspace_beside_theory(self):
-        site, = self.asked(*SITE)['sites']
+        site = self.site()
         heads, length, dim = 8, 512, 64
         self.assertEqual((site['heads'], site['queries'], site['keys'], site['headDim']),
                          (heads, length, length, dim))
@@ -94,8 +103,7 @@ class Attention(CommandTest):
         """As "Recomposing Softmax Layers", Fig. 5 and 6: four sweeps, two, and none."""
         for length, most in (('64', 0.1), ('32', 0.2)):
             # More keys than 64, which is how many elements a row of queries has.
-            site, = self.asked(*SITE, '--sub-vector', length, '--profile', 'none')['sites']
-            kinds = self.kinds(site)
+            kinds = self.kinds(self.site('--sub-vector', length, '--profile', 'none'))
             self.assertEqual([round(kinds[kind]['sweeps'], 2) for kind in KINDS], [4, 6, 2, 0])
             scores = 8 * 512 * 512
             for kind in ('decomposed', 'recomposed'):
@@ -117,15 +125,14 @@ class Attention(CommandTest):
 
     def test_masked_keys_are_not_loaded(self):
         """Theory counts all keys; a causal mask excludes about half of them."""
-        dense, = self.asked(*SITE)['sites']
-        causal, = self.asked(*SITE, '--mask', 'causal', folder='causal')['sites']
+        dense, causal = self.site(), self.site('--mask', 'causal')
         figures, before = self.kinds(causal)['fused'], self.kinds(dense)['fused']
         self.assertLess(figures['l2Bytes'], figures['l2Theory'])
         self.assertGreater(figures['l2Bytes'], 0.5 * figures['l2Theory'])
         self.assertEqual(before['l2Bytes'], before['l2Theory'])
 
     def test_the_error_bound_counts_the_roundings_of_what_crosses_memory(self):
-        kinds = self.kinds(self.asked(*SITE)['sites'][0])
+        kinds = self.kinds(self.site())
         bounds = {
             kind: (figures['errorPerScore'] / HALF, figures['errorConstant'] / HALF)
             for kind, figures in kinds.items()
@@ -138,17 +145,16 @@ class Attention(CommandTest):
         self.assertEqual(bounds['fused'][0], 0)
 
     def test_kinds_that_are_considered_only_if_measured_say_so(self):
-        site, = self.asked(*SITE)['sites']
-        recomposed = self.kinds(site)['recomposed']
+        recomposed = self.kinds(self.site())['recomposed']
         if recomposed['notConsidered']:
             self.assertIn('only if measured', recomposed['notConsidered'])
             self.assertEqual(recomposed['measured'], 0)
-        without, = self.weft('explain', 'out', '--attention', '--profile', 'none',
+        without, = self.weft('explain', self.compiled(*SITE), '--attention', '--profile', 'none',
                              '--json').json()['sites']
         self.assertEqual(self.kinds(without)['recomposed']['notConsidered'], '')
 
     def test_the_crossover_is_where_plans_that_are_decided_there_cross(self):
-        site, = self.asked(*SITE)['sites']
+        site = self.site()
         self.assertEqual([one['kind'] for one in site['crossovers']], KINDS[:3])
         length = site['crossovers'][0]['length']
         self.assertEqual(length & (length - 1), 0)

@@ -445,7 +445,33 @@ class ExpectedLengthsTest(CommandTest):
                 'length 257 of sequence 1 is above the longest (at least 0, at most 256)')
         rejects(str(self.write('negative.txt', '-3 7')), 'length -3 of sequence 0 is negative')
         self.fails(2, 'select', *LAYER, '--lengths', 'mean=0.5',
-                   says=['--lengths mean=0.5: no argument of the graph counts tokens; --ragged '])
+                   says=['--lengths mean=0.5: no argument of the graph counts tokens; --ragged ',
+                         '--mask padding hides the keys behind them'])
+
+    def test_a_padded_graph_is_priced_at_lengths_too(self):
+        """A mask over lengths that a caller brings, as they are or by a mask of tokens: attention
+        takes less, whatever else is computed for all positions."""
+        layer = [word for word in self.LAYER if word not in ('--ragged', 'j')]
+        for mask in ('padding', 'attention-mask'):
+            with self.subTest(mask):
+                seconds = {}
+                for name, flags in (('full', []), ('half', ['--lengths', 'mean=0.5'])):
+                    text = self.weft('compile', *layer, '--mask', mask, *flags, '-o', name,
+                                     '--overwrite', '--stop-after', 'emit').out
+                    report = json.loads((self.folder / name / 'report.json').read_text())
+                    seconds[name] = report['plan']['graphSeconds'], report['rooflineSeconds']
+                self.assertIn('lengths      priced at 50% of the tokens; at full length', text)
+                self.assertAlmostEqual(report['lengths']['tokens'], 0.5)
+                self.assertAlmostEqual(report['lengths']['fullGraphSeconds'], seconds['full'][0],
+                                       delta=1e-9)
+                self.assertLess(seconds['half'][0], seconds['full'][0])
+                # Projections are of all positions: most of the roofline stays.
+                self.assertLessEqual(seconds['half'][1], seconds['full'][1])
+                self.assertGreater(seconds['half'][1], 0.8 * seconds['full'][1])
+                self.assertIn('expected: ', self.weft('explain', name, '--fills').out)
+        long = str(self.write('long.txt', '3 257'))
+        self.fails(2, 'select', *layer, '--mask', 'padding', '--lengths', long,
+                   says=['length 257 of sequence 1 is above the longest (at least 0, at most 256)'])
 
 
 class LengthsTest(CommandTest):
@@ -472,6 +498,17 @@ class LengthsTest(CommandTest):
                 self.rejects(str(self.write('lengths.txt', text)), says)
         self.rejects('missing.txt', 'missing.txt')
         self.weft('run', 'out', '--check', '--lengths', self.write('good.txt', '0\n16\n'))
+
+    def test_of_a_file_of_batches_the_first_is_taken(self):
+        """As compile reads it: several lines with as many lengths as there are sequences."""
+        check = ['run', 'out', '--check', '--lengths']
+        good = self.write('batches.txt', '3 16\n4:2\n\n99 1\n')
+        self.assertIn('batches.txt: of 3 batches, one a line, the first is taken',
+                      self.weft(*check, good).err)
+        self.rejects(str(self.write('batches.txt', '3 17\n4 5\n')),
+                     'length 17 of sequence 1 of')
+        self.assertEqual(self.weft(*check, self.write('one.txt', '3 16\n')).err, '')
+        self.rejects(str(self.write('uneven.txt', '3 16\n4\n')), '3 lengths for 2 sequences of')
 
     def test_files_of_inputs(self):
         inputs = lambda lengths: str(safetensors_file.write(

@@ -126,6 +126,15 @@ class VerifyPlans(unittest.TestCase):
             self.assertTrue((self.out / f'{name}.json').is_file())
         self.assertEqual([line.split(' ')[0] for line in listed], ['7-0', '7-1', '7-2'])
 
+    def test_a_residual_stream_of_f32_is_drawn_beside_narrower_types(self):
+        listed = subprocess.run([sys.executable, SCRIPT, '--list', '--draw', '7', '--count', '200'],
+                                capture_output=True, text=True, check=True).stdout.splitlines()
+        wide = [line for line in listed if ' --residual f32' in line]
+        self.assertTrue(10 < len(wide) < 60, len(wide))
+        for line in wide:
+            self.assertRegex(line, ' --dtype b?f16 --residual f32')
+            self.assertNotRegex(line, r'^\S+ attention ')
+
     def test_a_drawn_plan_that_is_wrong_is_named_with_its_command(self):
         wrong = {**AGREES, 'agreed': 11, 'failed': 1, 'kernels': []}
         text = self.run_plans(1, '--draw', '7', '--count', '2', exit=1, **{'7-1': wrong})

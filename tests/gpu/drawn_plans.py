@@ -94,6 +94,12 @@ def types(share):
     return ['--dtype', 'f32', '--tf32'] if kind == 'tf32' else ['--dtype', kind]
 
 
+def residual(share, preset, dtype):
+    """The residual stream in f32 beside products of a narrower type; an attention has none."""
+    narrower = preset != 'attention' and 'f32' not in dtype
+    return ['--residual', 'f32'] if narrower and share.chance('residual', 0.15) else []
+
+
 def use(share, preset):
     """Forward, with gradients, packed, or with a cache."""
     kind = share.pick('use', ('forward', 'forward', 'train', 'train', 'ragged', 'cache'))
@@ -139,7 +145,11 @@ def plan(seed, index):
     score = (['--score', share.pick('score', SCORES)]
              if preset == 'attention' and share.chance('scored', 0.5) else [])
     sizes = [word for axis, extent in dims.items() for word in ('--dim', f'{axis}={extent}')]
-    return [preset, *sizes, *types(share), *masks(share, preset), *score, *used, *choices(share)]
+    dtype = types(share)
+    return [
+        preset, *sizes, *dtype, *residual(share, preset, dtype), *masks(share, preset), *score,
+        *used, *choices(share)
+    ]
 
 
 def plans(seed, first, count):

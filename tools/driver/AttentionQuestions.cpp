@@ -43,25 +43,27 @@ struct ProposedKind {
 };
 
 ProposedKind proposedKind(const ChoiceFlags &choices, const TargetFlags &target,
-                          const std::string &graph) {
+                          const std::string &graph, std::vector<SharedPrices> &known) {
   ModelFlags model;
   model.model = "report.json.mlir";  // how messages call it
   auto compilation = std::make_unique<Compilation>(model, choices, target);
   compilation->importTexts({{.rewrites = {}, .text = graph}}, Phase::algebra);
+  compilation->sharePrices(known);
   std::vector<ProposedVariant> proposed = compilation->propose(Phase::algebra);
   return {.compilation = std::move(compilation), .proposed = std::move(proposed)};
 }
 
 decision::KindQuestion questionOfKind(const Request &request, const std::string &graph,
-                                      AttentionChoice kind, bool isEstimated) {
+                                      AttentionChoice kind, bool isEstimated,
+                                      std::vector<SharedPrices> &known) {
   TargetFlags target = request.target;
   if (isEstimated) target.profile = "none";
   target.strict = false;
   ChoiceFlags choices = choicesFor(request, kind);
-  auto owner = std::make_shared<ProposedKind>(proposedKind(choices, target, graph));
+  auto owner = std::make_shared<ProposedKind>(proposedKind(choices, target, graph, known));
   if (kind == AttentionChoice::decomposed) {
     choices.noFuse = recomposedPairs(owner->proposed.front().counted);
-    owner = std::make_shared<ProposedKind>(proposedKind(choices, target, graph));
+    owner = std::make_shared<ProposedKind>(proposedKind(choices, target, graph, known));
   }
   return {.owner = owner,
           .problem = owner->compilation->problem(owner->proposed),
@@ -69,28 +71,37 @@ decision::KindQuestion questionOfKind(const Request &request, const std::string 
           .fill = owner->compilation->expectedFill()};
 }
 
+/// Prices of kernels of one pair of lengths, which all kinds of an attention share.
+struct PricesOfLengths {
+  decision::Lengths lengths;
+  std::vector<SharedPrices> known;
+};
+
 }  // namespace
 
 decision::AttentionQuestion questionOf(const Request &request, const AttentionSite &site) {
-  return {.shape = site,
-          .isEstimated = request.target.profile == "none",
-          .ask =
-              [&](AttentionChoice kind, const decision::Lengths &lengths, bool isEstimated) {
-                const bool isOwn = lengths.queries == site.queries && lengths.keys == site.keys;
-                return questionOfKind(request,
-                                      isOwn ? site.graphOf(kind)
-                                            : atLengths(site, kind, lengths.queries, lengths.keys),
-                                      kind, isEstimated);
-              },
-          .lengthsRejection = [&](const decision::Lengths &lengths) -> std::string {
-            try {
-              atLengths(site, AttentionChoice::fused, lengths.queries, lengths.keys);
-            } catch (const Error &error) {
-              if (error.kind != ErrorKind::unsupported) throw;
-              return error.what();
-            }
-            return "";
-          }};
+  auto prices = std::make_shared<PricesOfLengths>();
+  return {
+      .shape = site,
+      .isEstimated = request.target.profile == "none",
+      .ask =
+          [&, prices](AttentionChoice kind, const decision::Lengths &lengths, bool isEstimated) {
+            if (prices->lengths != lengths) *prices = {.lengths = lengths, .known = {}};
+            const bool isOwn = lengths.queries == site.queries && lengths.keys == site.keys;
+            return questionOfKind(
+                request,
+                isOwn ? site.graphOf(kind) : atLengths(site, kind, lengths.queries, lengths.keys),
+                kind, isEstimated, prices->known);
+          },
+      .lengthsRejection = [&](const decision::Lengths &lengths) -> std::string {
+        try {
+          atLengths(site, AttentionChoice::fused, lengths.queries, lengths.keys);
+        } catch (const Error &error) {
+          if (error.kind != ErrorKind::unsupported) throw;
+          return error.what();
+        }
+        return "";
+      }};
 }
 
 }  // namespace weft::driver

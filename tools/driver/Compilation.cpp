@@ -8,6 +8,7 @@
 #include "passes/Rewrites.h"
 #include "passes/configure/Families.h"
 #include "passes/select/KernelSpaces.h"
+#include "plan/PlanChunks.h"
 #include "tools/driver/Diagnostics.h"
 #include "tools/driver/ProfileModel.h"
 
@@ -35,13 +36,15 @@ Compilation::Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags targ
   this->choices.check();
   memory = this->choices.memoryOfSearch();
   modelFlags.check();
-  prices = costModelOf(targetFlags);
-  spaces = std::make_shared<select::SharedSpaces>(*prices);
-  pricesKey = keyOfPrices(targetFlags, *prices);
-  epilogueRejection = epilogueRejections(prices->device());
-  prologueRejection = prologueRejections(prices->device());
-  attentionRejection = attentionRejections(prices->device());
-  attentionBackwardRejection = attentionBackwardRejections(prices->device());
+  priced.model = costModelOf(targetFlags);
+  priced.spaces = std::make_shared<select::SharedSpaces>(costModel());
+  priced.chunkConfigurations = std::make_shared<ChunkConfigurations>();
+  priced.key = keyOfPrices(targetFlags, costModel());
+  const Device &device = costModel().device();
+  epilogueRejection = epilogueRejections(device);
+  prologueRejection = prologueRejections(device);
+  attentionRejection = attentionRejections(device);
+  attentionBackwardRejection = attentionBackwardRejections(device);
   context->disableMultithreading();     // graphs are small; threads cost more than they give
   context->printOpOnDiagnostic(false);  // messages name places; the generic form names nothing
   context->loadDialect<WeftDialect>();
@@ -52,12 +55,8 @@ Compilation::Compilation(const Compilation &whole, mlir::OwningOpRef<mlir::Modul
       choices(whole.choices),
       memory(whole.memory),
       targetFlags(whole.targetFlags),
-      unfilled(whole.unfilled),
-      prices(whole.prices),
-      spaces(whole.spaces),
-      fill(whole.fill),
+      priced(whole.priced),
       tokens(whole.tokens),
-      pricesKey(whole.pricesKey),
       epilogueRejection(whole.epilogueRejection),
       prologueRejection(whole.prologueRejection),
       attentionRejection(whole.attentionRejection),
@@ -70,6 +69,14 @@ Compilation::Compilation(const Compilation &whole, mlir::OwningOpRef<mlir::Modul
 }
 
 Compilation::~Compilation() = default;
+
+void Compilation::sharePrices(std::vector<SharedPrices> &known) {
+  const auto equal = std::ranges::find_if(known, [&](const SharedPrices &one) {
+    return one.key == priced.key && one.fill == priced.fill;
+  });
+  if (equal == known.end()) known.push_back(priced);
+  else priced = *equal;
+}
 
 select::Problem Compilation::problemOf(const ProposedVariant &variant) const {
   return toProblem(graphOf(mlir::ModuleOp(variant.module.get())), variant.rewrites,
@@ -106,12 +113,13 @@ std::vector<select::Problem> Compilation::problems(
 }
 
 decision::PlanContext Compilation::planContext() const {
-  return {.prices = prices.get(),
+  return {.prices = priced.model.get(),
           .free = choices.free,
           .model = described.name,
           .dims = described.dims,
           .dtype = elementType(),
-          .spaces = spaces};
+          .spaces = priced.spaces,
+          .chunkConfigurations = priced.chunkConfigurations};
 }
 
 decision::Problem Compilation::problem(const std::vector<ProposedVariant> &proposed) const {
@@ -144,7 +152,7 @@ constexpr const char *wholePlan = "plan";
 /// printed.
 Compilation::KnownWithoutPins Compilation::knownWithoutPins(
     const std::vector<ProposedVariant> &proposed) const {
-  KnownTimes known(pricesKey);
+  KnownTimes known(priced.key);
   for (const Variant &variant : imported) known.add(print(*variant.module));
   for (const ProposedVariant &variant : proposed) known.add(variant.name());
   if (choices.namesSites())
@@ -173,7 +181,7 @@ decision::Options Compilation::options(const std::vector<ProposedVariant> &propo
           .concurrent = choices.concurrent.value(),
           .softmax = choices.softmax.value(),
           .earlyStarts = choices.earlyStarts(
-              targetFlags.target.empty() ? prices->device().architecture : targetFlags.target),
+              targetFlags.target.empty() ? costModel().device().architecture : targetFlags.target),
           .searchMemory = memory,
           .strict = targetFlags.strict,
           .recall = [known]() -> std::optional<decision::WithoutPins> {

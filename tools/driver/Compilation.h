@@ -13,6 +13,7 @@
 #include "tools/driver/Flags.h"
 #include "tools/driver/KnownTimes.h"
 #include "tools/driver/Phase.h"
+#include "tools/driver/Roofline.h"
 #include "tools/driver/VariantFile.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -54,6 +55,16 @@ mlir::Operation *graphOf(mlir::ModuleOp module);
 /// Says on standard error what a config.json asks of the elements and gets, and which keys did not
 /// influence the graph, and why, one line a reason.
 void noteConfig(const models::Description &description);
+
+/// What a compilation prices kernels by, and what its decisions have found by these prices.
+struct SharedPrices {
+  std::shared_ptr<CostModel> unfilled;  ///< what `model` is of, if the graph counts tokens
+  std::shared_ptr<CostModel> model;
+  std::shared_ptr<select::SharedSpaces> spaces;              ///< of `model`
+  std::shared_ptr<ChunkConfigurations> chunkConfigurations;  ///< of `model`
+  std::optional<ExpectedFill> fill;  ///< at which `model` prices; nothing if no tokens are counted
+  std::string key;                   ///< equal for equal prices
+};
 
 class Compilation {
 public:
@@ -122,24 +133,32 @@ public:
   double movedShare(const Kernel &kernel) const;
   double movedShare(const Dataflow &flow, const std::vector<int> &ops) const;
 
-  const CostModel &costModel() const { return *prices; }
+  /// For several compilations whose graphs have kernels in common: after the import, goes on with
+  /// equal prices from `known` and with what was found by them, or adds its prices there. What is
+  /// decided stays the same.
+  void sharePrices(std::vector<SharedPrices> &known);
+
+  const CostModel &costModel() const { return *priced.model; }
   /// What costModel() is at full length, of any graph.
-  const CostModel &unfilledPrices() const { return unfilled ? *unfilled : *prices; }
+  const CostModel &unfilledPrices() const {
+    return priced.unfilled ? *priced.unfilled : *priced.model;
+  }
   /// At which costModel() prices a graph of packed tokens; nothing for any other.
-  const std::optional<ExpectedFill> &expectedFill() const { return fill; }
-  /// The bound of packed tokens; 0 where there are none.
-  int64_t packedTokens() const { return tokens; }
+  const std::optional<ExpectedFill> &expectedFill() const { return priced.fill; }
+  const TokensOfGraph &tokensOfGraph() const { return tokens; }
   /// The same prices of sequences at full length.
-  std::unique_ptr<CostModel> pricesAtFullLength() const { return filledCostModel(*unfilled, {}); }
+  std::unique_ptr<CostModel> pricesAtFullLength() const {
+    return filledCostModel(*priced.unfilled, {});
+  }
   /// What the model was built with; of a .mlir file, which has its own types, what --dtype says.
   DType elementType() const;
   /// What of the model was built: "layer", "attention"; "graph" of a .mlir file, "model" with its
   /// embeddings and loss (of a vocabulary v); the core of attention is one whatever --part says.
   std::string part() const {
-    return modelFlags.model.ends_with(".mlir") ? "graph"
-           : described.dims.contains("v")      ? "model"
-           : !described.dims.contains("i")     ? "attention"
-                                               : modelFlags.part;
+    return modelFlags.isGraphFile()        ? "graph"
+           : described.dims.contains("v")  ? "model"
+           : !described.dims.contains("i") ? "attention"
+                                           : modelFlags.part;
   }
   /// By --recompute NAME: computed again in every variant.
   std::vector<std::string> recomputedNames() const { return modelFlags.recomputedNames(); }
@@ -200,12 +219,8 @@ private:
   ChoiceFlags choices;
   SearchMemory memory;
   TargetFlags targetFlags;
-  std::shared_ptr<CostModel> unfilled;  ///< what `prices` are of, if the graph packs tokens
-  std::shared_ptr<CostModel> prices;
-  std::shared_ptr<select::SharedSpaces> spaces;  ///< of `prices`
-  std::optional<ExpectedFill> fill;
-  int64_t tokens = 0;     ///< the bound, of a graph that packs them
-  std::string pricesKey;  ///< equal for equal prices
+  SharedPrices priced;
+  TokensOfGraph tokens;
   std::function<std::string(const Kernel &)> epilogueRejection, prologueRejection,
       attentionRejection,
       attentionBackwardRejection;  ///< of the target's families; see FuseOptions

@@ -26,14 +26,14 @@ PhaseBytes bytesAfter(Phase phase, mlir::Operation *graph, const MovedShare &sha
 }  // namespace
 
 double Compilation::movedShare(const Kernel &kernel) const {
-  if (!fill) return 1;
+  if (!expectedFill()) return 1;
   const bool isLoop = kernel.operatorClass() != OperatorClass::contraction;
-  const std::optional<Kernel> less = shortenedKernel(kernel, *fill, isLoop);
+  const std::optional<Kernel> less = shortenedKernel(kernel, *expectedFill(), isLoop);
   return less ? double(less->necessaryBytes()) / double(kernel.necessaryBytes()) : 1;
 }
 
 double Compilation::movedShare(const Dataflow &flow, const std::vector<int> &ops) const {
-  if (!fill || fill->isFull()) return 1;
+  if (!expectedFill() || expectedFill()->isFull()) return 1;
   try {
     return movedShare(bindKernel(flow, ops).kernel);
   } catch (const Error &) {  // several axes of one operand are one: no such kernel
@@ -53,8 +53,9 @@ void Compilation::noteBytes(Phase phase) {
 
 Account Compilation::account(const ProposedVariant &variant) const {
   mlir::Operation *graph = graphOf(mlir::ModuleOp(variant.module.get()));
-  Account result{
-      .flow = variant.counted, .phases = importedBytes, .fill = fill.value_or(ExpectedFill())};
+  Account result{.flow = variant.counted,
+                 .phases = importedBytes,
+                 .fill = expectedFill().value_or(ExpectedFill())};
   if (isLayered()) result.phases.push_back(bytesAfter(Phase::attention, graph));
   if (isLayered() || firstPhase > Phase::attention) return result;
   const ProposedVariant *nearest = nullptr;  // the variant before attention: of those whose

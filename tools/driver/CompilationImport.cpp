@@ -4,6 +4,7 @@
 #include "ir/Weft.h"
 #include "kernel/Error.h"
 #include "kernel/LayerNames.h"
+#include "kernel/MaskKind.h"
 #include "kernel/Nearest.h"
 #include "passes/Describe.h"
 #include "passes/NameValues.h"
@@ -11,6 +12,7 @@
 #include "passes/algebra/Projection.h"
 #include "passes/configure/Families.h"
 #include "passes/select/KernelSpaces.h"
+#include "plan/PlanChunks.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/Diagnostics.h"
 #include "tools/driver/ProfileModel.h"
@@ -190,23 +192,45 @@ void Compilation::packImported() {
   }
 }
 
+namespace {
+
+/// A mask that hides keys behind lengths which a caller brings, as they are or by a mask of tokens
+/// (weft.lengths); null where the graph has none.
+MaskOp paddingOf(mlir::Operation *graph) {
+  MaskOp found;
+  graph->walk([&](MaskOp mask) {
+    if (maskKindNamed(mask.getKind()) != MaskShape::Kind::padding) return;
+    const mlir::Value lengths = mask.getAux();
+    if (mlir::isa<mlir::BlockArgument>(lengths) || lengths.getDefiningOp<LengthsOp>()) found = mask;
+  });
+  return found;
+}
+
+}  // namespace
+
 void Compilation::priceTokens() {
+  std::optional<ExpectedFill> &fill = priced.fill;
   OffsetsOp offsets;
   AppendOp append;
   graphOf(*imported.front().module)->walk([&](OffsetsOp op) { offsets = op; });
   graphOf(*imported.front().module)->walk([&](AppendOp op) { append = op; });
   if (!offsets && !append) {
-    if (!choices.lengths.empty())
+    MaskOp padding = paddingOf(graphOf(*imported.front().module));
+    if (!choices.lengths.empty() && !padding)
       throw Error::badInput(
           "--lengths {}: no argument of the graph counts tokens; --ragged AXIS packs them, --cache "
-          "N reads those before from caches",
+          "N reads those before from caches, --mask padding hides the keys behind them",
           choices.lengths);
-    if (!choices.fill) return;
-    fill = choices.fill;  // of an attention that reads a cache, without what appends to it
+    if (choices.lengths.empty() && !choices.fill) return;
+    // Without a mask: of an attention that reads a cache, without what appends to it.
+    fill = padding ? choices.expectedFill(extents(padding.getX().getType())[padding.getKey()],
+                                          elementsOf(padding.getAux().getType()))
+                   : *choices.fill;
+    if (padding) tokens.scores = axisNames(padding.getX().getType());
   } else if (offsets) {
     fill = choices.expectedFill(int64_t(offsets.getBound()),
                                 extents(offsets.getLengths().getType())[0]);
-    tokens = int64_t(offsets.getBound()) * extents(offsets.getLengths().getType())[0];
+    tokens.packed = int64_t(offsets.getBound()) * extents(offsets.getLengths().getType())[0];
   } else {
     const size_t positions = size_t(append.getAxis());
     const int64_t pages = append.getTable() ? extents(append.getTable().getType())[1] : 1;
@@ -214,10 +238,11 @@ void Compilation::priceTokens() {
                                     extents(append.getTokens().getType())[positions],
                                 elementsOf(append.getStarts().getType()));
   }
-  unfilled = std::move(prices);
-  prices = filledCostModel(*unfilled, *fill);
-  spaces = std::make_shared<select::SharedSpaces>(*prices);
-  if (!fill->isFull()) pricesKey = keyOfPrices(targetFlags, *prices);
+  priced.unfilled = std::move(priced.model);
+  priced.model = filledCostModel(*priced.unfilled, *fill);
+  priced.spaces = std::make_shared<select::SharedSpaces>(costModel());
+  priced.chunkConfigurations = std::make_shared<ChunkConfigurations>();
+  if (!fill->isFull()) priced.key = keyOfPrices(targetFlags, costModel());
 }
 
 void Compilation::markTf32() {
@@ -272,7 +297,7 @@ models::Request modelRequest(const ModelFlags &flags) {
 }  // namespace
 
 void Compilation::importModel(Phase first) {
-  if (modelFlags.model.ends_with(".mlir")) {
+  if (modelFlags.isGraphFile()) {
     importVariants(first);
     return;
   }

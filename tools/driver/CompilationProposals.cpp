@@ -78,9 +78,9 @@ std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant,
   // Chunks and slices are of stored scores: whoever asks for a number of them asks for a plan that
   // has some.
   options.canFuseAttention = asked.chunks <= 1 && asked.slices() <= 1 &&
-                             offersFamilyWith(&Family::takesAttention, prices->device());
+                             offersFamilyWith(&Family::takesAttention, costModel().device());
   options.canFuseAttentionBackward = bool(attentionBackwardRejection);
-  options.canTurnBehindGemm = offersFamilyWith(&Family::turnsPairs, prices->device());
+  options.canTurnBehindGemm = offersFamilyWith(&Family::turnsPairs, costModel().device());
   options.recompute = choosesRecomputed ? RecomputeChoice::automatic : RecomputeChoice::none;
   // Weights that change every step are not packed at load: to stack them is a copy a step.
   if (!modelFlags.optimizer.empty() && options.stacking == StackingChoice::automatic)

@@ -1,4 +1,4 @@
-// Rows of a profile as distributions; see Distributions.h.
+// Measurements of a profile as distributions; see Distributions.h.
 #include "tools/driver/Distributions.h"
 
 #include "passes/configure/Family.h"

@@ -48,11 +48,17 @@ std::string labelled(std::string_view label, const std::string &text, size_t col
   return shortened(fmt::format("{:<{}}{}", label, labelColumns, text), columns) + "\n";
 }
 
-/// Items joined by ", " on as few lines as they take, at most two; what does not fit is cut with
-/// "...".
-std::string inTwoLines(std::string_view label, const std::vector<std::string> &items,
-                       size_t columns) {
+/// Items joined by ", " on as few lines as they take, at most two, of which the second may be too
+/// long.
+struct TwoLines {
   std::string first, rest;
+  bool fit(size_t columns) const {
+    return labelColumns + std::max(textColumns(first), textColumns(rest)) <= columns;
+  }
+};
+TwoLines asTwoLines(const std::vector<std::string> &items, size_t columns) {
+  TwoLines lines;
+  auto &[first, rest] = lines;
   for (const std::string &item : items) {
     const std::string separator = first.empty() ? "" : ", ";
     const size_t comma =
@@ -61,8 +67,15 @@ std::string inTwoLines(std::string_view label, const std::vector<std::string> &i
       first += separator + item;
     else rest += (rest.empty() ? "" : ", ") + item;
   }
-  if (rest.empty()) return labelled(label, first, columns);
-  return labelled(label, first + ",", columns) + labelled("", rest, columns);
+  return lines;
+}
+
+/// What does not fit is cut with "...".
+std::string inTwoLines(std::string_view label, const std::vector<std::string> &items,
+                       size_t columns) {
+  const TwoLines lines = asTwoLines(items, columns);
+  if (lines.rest.empty()) return labelled(label, lines.first, columns);
+  return labelled(label, lines.first + ",", columns) + labelled("", lines.rest, columns);
 }
 
 /// "graph" of a file, whose axes mean what its author says; of models what is built of them.
@@ -98,9 +111,8 @@ std::string shapeLines(const Plan &plan, const json &report, size_t columns) {
         axisWords.end())
       add(name, extent, "");
   if (words.empty()) return "";
-  if (partOf(report) == "graph") return inTwoLines("shape", letters, columns);
-  const std::string text = inTwoLines("shape", words, columns);
-  return text.find("...") == std::string::npos ? text : inTwoLines("shape", letters, columns);
+  const bool takesWords = partOf(report) != "graph" && asTwoLines(words, columns).fit(columns);
+  return inTwoLines("shape", takesWords ? words : letters, columns);
 }
 
 std::string modelLine(const Plan &plan, const json &report, size_t columns) {
@@ -117,7 +129,7 @@ std::string modelLine(const Plan &plan, const json &report, size_t columns) {
                      facts);
 }
 
-/// "shipped profile" of "shipped profile (h200, 68621 rows)".
+/// "shipped profile" of "shipped profile (h200, 68621 measurements)".
 std::string sourceOfPrices(const Plan &plan) {
   return plan.costModel.substr(0, plan.costModel.find(" ("));
 }
@@ -141,9 +153,7 @@ std::string pricesLine(const Plan &plan, const Evidence &evidence, size_t column
 
 /// What was measured goes to a second line where the first has no room.
 std::string coverageLines(const Coverage &coverage, size_t columns) {
-  const std::string text = describe(coverage);
-  const size_t comma = text.rfind(", ");
-  return inTwoLines("coverage", {text.substr(0, comma), text.substr(comma + 2)}, columns);
+  return inTwoLines("coverage", itemsOf(coverage), columns);
 }
 
 std::string planLines(const Plan &plan, const Evidence &evidence, size_t columns) {

@@ -201,7 +201,7 @@ bool ModelFlags::choosesRecomputed() const {
 
 void ModelFlags::check(const std::optional<DType> &built) const {
   const std::optional<DType> type = built ? built : elementType();
-  if (tf32 && !model.ends_with(".mlir") && type && type != DType::f32)
+  if (tf32 && !isGraphFile() && type && type != DType::f32)
     throw Error::badInput(
         "--tf32: is a precision of f32 GEMMs, and the elements of '{}' are {}; add --dtype f32",
         model, nameOf(*type));
@@ -336,7 +336,8 @@ void ChoiceFlags::declareProposals(CLI::App &command) {
   command
       .add_option(
           "--lengths", lengths,
-          "of a --ragged or a --cache plan: which lengths are expected when it runs, for which "
+          "of a plan by --ragged, --cache or --mask padding: which lengths are expected when it "
+          "runs, for which "
           "kernels are then priced and chosen: mean=R, evenly around R times the longest, or a "
           "file of lengths, samples of what sequences have, each drawn by itself, LENGTH:N for N "
           "of "
@@ -674,9 +675,7 @@ ExpectedFill ChoiceFlags::expectedFill(int64_t longest, int64_t sequences) const
       ++sequence;
     }
   }
-  const bool areBatches = std::ranges::all_of(
-      lines, [&](const std::vector<int32_t> &line) { return std::ssize(line) == sequences; });
-  if (areBatches) return fillOfBatches(shares);
+  if (runtime::areBatches(lines, sequences)) return fillOfBatches(shares);
   std::vector<double> drawn;
   for (const std::vector<double> &own : shares) drawn.insert(drawn.end(), own.begin(), own.end());
   return fillOf(std::move(drawn), sequences);

@@ -82,6 +82,8 @@ struct ModelFlags {
   std::string page;    ///< positions of a page that these lie in; empty: in one piece
   bool tf32 = false;   ///< contractions of f32 operands may read them as tf32
 
+  /// Whether the model is a file of graphs, which names its tensors and types itself.
+  bool isGraphFile() const { return model.ends_with(".mlir"); }
   void declare(CLI::App &command);
   /// "j=512" and so on. Throws Error(badInput) for anything but NAME=POSITIVE INTEGER, and for a
   /// name given twice.

@@ -12,7 +12,7 @@ namespace {
 ModelFlags withoutPacking(ModelFlags flags) {
   flags.ragged.clear();
   const models::ScoreMask mask = flags.scoreMask();
-  if (!flags.model.ends_with(".mlir") && !mask.padding && !mask.attentionMask)
+  if (!flags.isGraphFile() && !mask.padding && !mask.attentionMask)
     flags.masks.push_back("padding");
   return flags;
 }

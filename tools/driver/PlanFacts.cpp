@@ -14,6 +14,7 @@
 #include "tools/driver/MemoryReport.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -216,13 +217,18 @@ std::optional<Coverage> coverageOf(const json &report) {
   return isKnown ? std::optional(coverage) : std::nullopt;
 }
 
-std::string describe(const Coverage &coverage) {
+std::vector<std::string> itemsOf(const Coverage &coverage) {
   const std::string measured = coverage.measured == 0 ? "none"
                                : coverage.measured == coverage.offered
                                    ? "all"
                                    : formatCount(coverage.measured);
-  return fmt::format("{} of {} legal configurations offered, {} measured",
-                     formatCount(coverage.offered), formatLargeCount(coverage.legal), measured);
+  return {fmt::format("{} of {} legal configurations offered", formatCount(coverage.offered),
+                      formatLargeCount(coverage.legal)),
+          measured + " measured"};
+}
+
+std::string describe(const Coverage &coverage) {
+  return fmt::format("{}", fmt::join(itemsOf(coverage), ", "));
 }
 
 Evidence evidenceOf(const Plan &plan, const runtime::BelievedRecords &records) {

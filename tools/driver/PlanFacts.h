@@ -26,6 +26,8 @@ struct Coverage {
 std::optional<Coverage> coverageOf(const nlohmann::json &report);
 /// "51,133 of 5.8e+11 legal configurations offered, all measured".
 std::string describe(const Coverage &coverage);
+/// What the same says of legal configurations, and of measured ones.
+std::vector<std::string> itemsOf(const Coverage &coverage);
 
 /// Kernels that are launched, those measured, those edited by hand, and what the believed records
 /// say of the others' exact texts: agreed with fp64 on a GPU, agreed for an older verifier alone,

@@ -42,32 +42,39 @@ std::vector<double> visibleWork(const select::Problem &problem,
   return visibleShares(ops, tensors).ops;
 }
 
+/// Of the work of a kernel that is one op, what is expected.
+double expectedShare(const Kernel &kernel, const ExpectedFill &fill, const TokensOfGraph &tokens) {
+  const auto has = [&](const std::string &name) {
+    return std::ranges::count(kernel.axes, name, &Axis::name) > 0;
+  };
+  if (!tokens.scores.empty()) return std::ranges::all_of(tokens.scores, has) ? fill.pairs : 1;
+  const bool isOfTokens =
+      tokens.packed > 0 && std::ranges::count(kernel.axes, tokens.packed, &Axis::extent) > 0;
+  return isOfTokens ? fill.tokens : fill.pairs;
+}
+
 }  // namespace
 
 double rooflineSeconds(const select::Problem &problem, const Device &device,
-                       const ExpectedFill &fill, int64_t tokens) {
+                       const ExpectedFill &fill, const TokensOfGraph &tokens) {
   std::vector<const select::Candidate *> alone(problem.ops.size(), nullptr);
   for (const select::Candidate &candidate : problem.candidates)
     if (candidate.ops.size() == 1) alone[size_t(candidate.ops.front())] = &candidate;
+  const double ofArguments = tokens.scores.empty() ? fill.tokens : 1;
   int64_t bytes = 0;
   for (size_t tensor = 0; tensor < problem.tensors.size(); ++tensor) {
     if (problem.tensors[tensor].isArgument)
       bytes += int64_t(double(bytesRead(problem, int(tensor), alone)) *
-                       (problem.tensors[tensor].isParameter ? 1 : fill.tokens));
+                       (problem.tensors[tensor].isParameter ? 1 : ofArguments));
     if (problem.tensors[tensor].isResult) bytes += problem.tensors[tensor].bytes();
   }
   double contractions = 0, others = 0;
   const std::vector<double> visible = visibleWork(problem, alone);
   for (size_t op = 0; op < alone.size(); ++op)
-    if (const select::Candidate *const candidate = alone[op]) {
-      const bool isOfTokens =
-          tokens > 0 && std::ranges::any_of(candidate->kernel.axes, [&](const Axis &axis) {
-            return axis.extent == tokens;
-          });
+    if (const select::Candidate *const candidate = alone[op])
       (candidate->kernel.operatorClass() == OperatorClass::contraction ? contractions : others) +=
           visible[op] * candidate->kernel.flop() / peakFlops(candidate->kernel, device) *
-          (isOfTokens ? fill.tokens : fill.pairs);
-    }
+          expectedShare(candidate->kernel, fill, tokens);
   return std::max({double(bytes) / device.copyBandwidth, contractions, others});
 }
 

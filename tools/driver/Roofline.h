@@ -7,15 +7,25 @@
 #include "passes/configure/FilledCost.h"
 #include "passes/select/Selection.h"
 
+#include <string>
+#include <vector>
+
 namespace weft::driver {
+
+/// Which ops and arguments are smaller at fewer tokens than the longest sequences have.
+struct TokensOfGraph {
+  int64_t packed = 0;  ///< at full length; 0: none are packed
+  /// Of a graph with a padding mask and without packed tokens, the axes of its scores: ops over all
+  /// of these may leave out what is hidden, all others compute it.
+  std::vector<std::string> scores = {};
+};
 
 /// The larger of two times: arguments, parameters and results once over the device's copy
 /// bandwidth; flop of the ops over what the device sustains, contractions on tensor cores where
 /// there are some for their type, beside the rest on FMA units. Of a table that is only gathered
 /// from, the rows that are taken; of contractions behind or before masks by position, the scores
-/// that are seen. Of packed tokens, `tokens` of them at full length (0: none), what is expected:
-/// arguments and ops by `fill`.
+/// that are seen. Of what `tokens` names, what is expected: arguments and ops by `fill`.
 double rooflineSeconds(const select::Problem &problem, const Device &device,
-                       const ExpectedFill &fill, int64_t tokens);
+                       const ExpectedFill &fill, const TokensOfGraph &tokens);
 
 }  // namespace weft::driver

@@ -5,7 +5,7 @@
 
 namespace weft {
 
-/// Blocks of one tile of keys or of queries, 16 a warp; copies of threads into a ring of stages
+/// Blocks of one tile of keys or of queries, 16 a warp; copies of threads into pipeline stages
 /// (sm80_attention_backward.cuh).
 struct Sm80AttentionBackwardKnobs {
   int tileRows = 64;     ///< keys or queries of a block: 32, 64 or 128

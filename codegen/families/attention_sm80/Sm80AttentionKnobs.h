@@ -5,7 +5,7 @@
 
 namespace weft {
 
-/// Blocks of one tile of rows, 16 a warp; copies of threads into a ring of stages
+/// Blocks of one tile of rows, 16 a warp; copies of threads into pipeline stages
 /// (sm80_attention.cuh).
 struct Sm80AttentionKnobs {
   int tileQueries = 64;  ///< rows of a block: 16, 32, 64 or 128

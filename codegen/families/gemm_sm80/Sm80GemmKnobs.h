@@ -5,7 +5,7 @@
 
 namespace weft {
 
-/// Tensor-core contractions from sm_80 on: one block a tile, copies into a ring of stages,
+/// Tensor-core contractions from sm_80 on: one block a tile, copies into pipeline stages,
 /// mma.sync (sm80_gemm.cuh).
 struct Sm80GemmKnobs {
   int tileM = 128, tileN = 128;  ///< elements of C a block: 32, 64, 128, 256

@@ -1,9 +1,9 @@
 // `gemm-sm90`: a contraction on the tensor cores of sm_90a as a kernel program.
 //
-//    global memory ──TMA──> ring of stages ──WGMMA──> accumulators ──epilogue──> epilogue subtiles
-//                           (shared memory)           (registers)                (shared memory)
-//    producer warp          one k-tile of A           two consumer                     │
-//                           and B each                warpgroups                  TMA store ──> C
+//    global memory ──TMA──> pipeline stages ──WGMMA──> accumulators ──epilogue──> epilogue subtiles
+//                           (shared memory)            (registers)                (shared memory)
+//    producer warp          one k-tile of A            two consumer                     │
+//                           and B each                 warpgroups                  TMA store ──> C
 //
 // All kernels of the family are one kernel template (`device/sm90_gemm.cuh`; loads, stores and
 // tiles are in `codegen/device`). An emitted kernel instantiates it with a GEMM, a tile and an
@@ -76,9 +76,9 @@
 //     Both operands must be contiguous along k. TMA converts while it loads (maps of tf32); threads
 //     that copy round to nearest. The kernel template finds `sm90_tf32.cuh` through the type of its
 //     arguments, so that the text of other kernels does not depend on this header.
-//   - sm_80 on: `sm80_tf32.cuh` takes every order (the same ring of stages, rounding between shared
-//     memory and registers, results stored from registers). On sm_90a it is offered for what this
-//     family does not take. It, too, is emulated on the CPU.
+//   - sm_80 on: `sm80_tf32.cuh` takes every order (the same pipeline stages, rounding between
+//     shared memory and registers, results stored from registers). On sm_90a it is offered for what
+//     this family does not take. It, too, is emulated on the CPU.
 // cuBLASLt gets the compute type of fast TF32 for these GEMMs and for no others; the plan's library
 // GEMM says "tf32,tf32->f32".
 //

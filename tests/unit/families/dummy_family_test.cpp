@@ -59,7 +59,7 @@ TEST_CASE("its configurations are listed, priced, and told why not") {
   CHECK(reason == "the body is not one copy");
 }
 
-TEST_CASE("its schedule comes back from plan.json and from a profile's row, and is in the key") {
+TEST_CASE("its schedule comes back from plan.json and from a profile's line, and is in the key") {
   const Kernel kernel = copy();
   const Configuration configuration = configurationOf(kernel, 256);
   CHECK(knobsOf(planKnobsFromJson(toJson(planKnobs(configuration.knobs, kernel)), "a test"), kernel,

@@ -1,7 +1,6 @@
-// Every field of every schedule through profile rows, key text, plan.json and descriptions; which
-// fields there are comes from the tables alone, so a new one is covered as it is added.
-#include "codegen/families/attention_backward_sm80/Sm80AttentionBackwardKnobs.h"
-#include "codegen/families/attention_backward_sm90/Sm90AttentionBackwardKnobs.h"
+// Every field of every schedule through lines of profiles, key text, plan.json and descriptions;
+// which fields there are comes from the tables alone, and which families from their registry and
+// folders, so a new one is covered as it is added.
 #include "codegen/families/attention_sm80/Sm80AttentionKnobs.h"
 #include "codegen/families/attention_sm90/Sm90AttentionKnobs.h"
 #include "codegen/families/gemm_fma/FmaGemmKnobs.h"
@@ -16,7 +15,9 @@
 #include "kernel/Family.h"
 #include "plan/PlanKnobs.h"
 #include "tests/support/NonEmpty.h"
+#include "tests/unit/kernel/knobs_of_families.h"
 #include "tests/unit/samples/SampleKernels.h"
+#include "tests/unit/samples/SampleSchedules.h"
 
 #include <catch2/catch.hpp>
 
@@ -29,39 +30,10 @@ using weft::test::nonEmpty;
 namespace {
 
 using Kind = ScheduleField::Kind;
+using samples::forEachSchedule;
 
 /// x[h,b,j] w[b,j] -> their product over j, so that a contraction has several axes to name.
 Kernel kernel() { return samples::identityKernel({{'h', 4}, {'b', 2}, {'j', 8}}, "hbj"); }
-
-/// Values to try of a field: all choices and axes, the ends of a range, one between, the default.
-std::vector<int> valuesOf(const ScheduleField &field, int usual) {
-  std::vector<int> values = {usual};
-  switch (field.kind) {
-    case Kind::integer:
-      values.insert(values.end(), {int(field.least), int(field.most),
-                                   int(std::min(field.least + 3, field.most))});
-      break;
-    case Kind::axis: values.insert(values.end(), {-1, 0, 1, 2}); break;
-    case Kind::choice:
-      for (size_t choice = 0; choice < field.choices.size(); ++choice)
-        values.push_back(int(choice));
-      break;
-  }
-  return values;
-}
-
-/// visit(family, field, schedule) for every value of every field, all others at their defaults.
-void forEachSchedule(
-    const std::function<void(const Family &, const ScheduleField &, const Knobs &)> &visit) {
-  for (const Family *each : nonEmpty(families()))
-    for (const ScheduleField &field : each->schedule)  // may be empty: a view has no fields
-      for (const int value : nonEmpty(valuesOf(field, field.get(each->defaults())))) {
-        Knobs knobs = each->defaults();
-        field.set(knobs, value);
-        CHECK(field.get(knobs) == value);
-        visit(*each, field, knobs);
-      }
-}
 
 /// Stands for a member of any type where a struct is initialized.
 struct AnyMember {
@@ -77,9 +49,9 @@ constexpr size_t memberCount() {
   else return sizeof...(Members);
 }
 
-template <typename Struct>
-std::pair<const std::string_view, size_t> membersOf() {
-  return {Struct::family().name, memberCount<Struct>()};
+template <typename... Structs>
+std::map<std::string_view, size_t> memberCounts() {
+  return {{Structs::family().name, memberCount<Structs>()}...};
 }
 
 std::string keyOf(const Kernel &kernel, const Knobs &knobs) {
@@ -112,17 +84,7 @@ TEST_CASE("a family has one name, and each of its fields one name in every forma
 }
 
 TEST_CASE("a table has every member of its struct") {
-  const std::map<std::string_view, size_t> members = {membersOf<ViewKnobs>(),
-                                                      membersOf<TransposeKnobs>(),
-                                                      membersOf<LoopKnobs>(),
-                                                      membersOf<LibraryKnobs>(),
-                                                      membersOf<FmaGemmKnobs>(),
-                                                      membersOf<Sm80GemmKnobs>(),
-                                                      membersOf<Sm90GemmKnobs>(),
-                                                      membersOf<Sm80AttentionKnobs>(),
-                                                      membersOf<Sm90AttentionKnobs>(),
-                                                      membersOf<Sm80AttentionBackwardKnobs>(),
-                                                      membersOf<Sm90AttentionBackwardKnobs>()};
+  const std::map<std::string_view, size_t> members = memberCounts<WEFT_KNOBS_OF_FAMILIES>();
   for (const Family *family : nonEmpty(families())) {
     INFO(family->name);
     REQUIRE(members.contains(family->name));
@@ -226,7 +188,7 @@ TEST_CASE("a number outside of a field's range is rejected with the range, its d
     }
 }
 
-TEST_CASE("every value of every field comes back from a profile's row") {
+TEST_CASE("every value of every field comes back from a profile's line") {
   const Kernel sample = kernel();
   forEachSchedule([&](const Family &family, const ScheduleField &field, const Knobs &knobs) {
     INFO(family.name << " " << field.name << " " << field.get(knobs));

@@ -267,6 +267,23 @@ TEST_CASE(
                  Catch::Contains("does not wait for it"));
 }
 
+TEST_CASE("a kernel waits directly for what no other predecessor implies, in plans of any length") {
+  const size_t length = GENERATE(3, 64, 65, 200);
+  Plan plan = chain(std::vector<int64_t>(length - 1, 256));
+  const int all = addTensor(plan, "all", TensorRole::result);
+  std::vector<int> reads;  // what every kernel but the last one of the chain writes
+  for (size_t kernel = 0; kernel + 1 < length; ++kernel)
+    reads.push_back(plan.kernels[kernel].outputs.front());
+  addKernel(plan, reads, {all});
+  assign(plan);
+  const KernelOrder order(plan);
+  for (size_t kernel = 1; kernel < length; ++kernel) {
+    CHECK(plan.kernels[kernel].after == std::vector{int(kernel) - 1});
+    CHECK(order.waits(int(kernel), 0));
+  }
+  CHECK(plan.kernels[length].after == std::vector{int(length) - 2});
+}
+
 TEST_CASE("a missing dependency lets a kernel find something else, and is rejected") {
   int found = 0;
   for (uint64_t seed = 0; seed < 60; ++seed) {

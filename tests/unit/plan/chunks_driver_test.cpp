@@ -227,6 +227,28 @@ TEST_CASE("scores in chunks take a part of the memory") {
             3 * scores / 4);  // of `out`, a quarter as large as the scores, the whole
 }
 
+TEST_CASE("chunks that another plan configured before are configured alike") {
+  const auto prices = analyticCostModel(findDevice("h200"));
+  ChunkConfigurations known;
+  const auto planInChunks = [&](int count, ChunkConfigurations *shared) {
+    Attention chunks(*prices);
+    for (ChosenKernel &kernel : chunks.planned.kernels) kernel.candidateName = kernel.kernel.name;
+    runInChunks(chunks.planned, chunks.viewOf,
+                {.count = count, .prices = prices.get(), .known = shared});
+    chunks.finish();
+    return chunks.planned;
+  };
+  for (const int count : {2, 6, 2}) {
+    const PlannedKernels alone = planInChunks(count, nullptr), shared = planInChunks(count, &known);
+    REQUIRE(shared.kernels.size() == alone.kernels.size());
+    for (size_t kernel = 0; kernel < alone.kernels.size(); ++kernel) {
+      CHECK(shared.kernels[kernel].configuration == alone.kernels[kernel].configuration);
+      CHECK(shared.plan.kernels[kernel].seconds == alone.plan.kernels[kernel].seconds);
+    }
+    CHECK(shared.plan.predictedSeconds == alone.plan.predictedSeconds);
+  }
+}
+
 TEST_CASE("statistics of a decomposed softmax are there in chunks with their exponentials") {
   const auto prices = analyticCostModel(findDevice("h200"));
   DecomposedAttention chunks(*prices);

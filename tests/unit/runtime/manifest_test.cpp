@@ -179,6 +179,18 @@ TEST_CASE(
   CHECK(describe(edits[0]) == "kernel 'third' is not of weft");
 }
 
+TEST_CASE("what an edit says follows from its members, whatever names and values read like") {
+  const json kernel = {{"name", "k: member x"}, {"note", "weft wrote it"}},
+             other = {{"name", "k: member x"}, {"note", "a person"}};
+  const json none = {{"kernels", json::array()}}, one = {{"kernels", {kernel}}},
+             edited = {{"kernels", {other}}};
+  CHECK(describe(planEdits(one, none).at(0)) == "kernel 'k: member x' is gone");
+  CHECK(describe(planEdits(none, one).at(0)) == "kernel 'k: member x' is not of weft");
+  CHECK(
+      describe(planEdits(edited, one).at(0), "weft derives") ==
+      "kernel 'k: member x': member \"note\" is \"weft wrote it\", and weft derives \"a person\"");
+}
+
 TEST_CASE(
     "who looks at a plan sees what weft wrote in place of forged claims, and who runs it is "
     "rejected by name") {

@@ -164,11 +164,7 @@ std::vector<std::string> untoldDifferences(const runtime::Artifact &before,
     if (!edit.isDerived || decidedAnew.contains(edit.pointer.back()) ||
         edit.pointer.to_string().starts_with("/notes"))
       continue;
-    std::string line = "plan.json: " + describe(edit);
-    constexpr std::string_view wrote = " weft wrote ", derives = " weft derives ";
-    if (const size_t at = line.rfind(wrote); at != line.npos)
-      line.replace(at, wrote.size(), derives);
-    differences.push_back(line);
+    differences.push_back("plan.json: " + describe(edit, "weft derives"));
   }
   return differences;
 }

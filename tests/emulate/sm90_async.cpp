@@ -1,5 +1,6 @@
-// The asynchronous parts of sm_90a on small hand-written kernels: operands in every layout that
-// WGMMA reads, boxes that leave their tensor, and each kind of mistake that they exist to find.
+// The asynchronous instructions of sm_90a on small hand-written kernels: operands in every layout
+// that WGMMA reads, boxes that leave their tensor, and each kind of mistake that they exist to
+// find.
 #include "kernel/reference/StoredElement.h"
 #include "tests/emulate/EmulatedMap.h"
 #include "tests/emulate/GuardedBuffer.h"
@@ -230,7 +231,7 @@ const HostLibrary &library() {
                                    {std::string(head) + matrices, "matrices"}};
     for (const auto &[body, error] : mistakes)
       sources.push_back({head + kernelOf(body), "mistake"});
-    return HostLibrary("sm90_parts", sources, DeviceHeaders::translated);
+    return HostLibrary("sm90_async", sources, DeviceHeaders::translated);
   }();
   return built;
 }
