@@ -343,7 +343,7 @@ class ExpectedLengthsTest(CommandTest):
 
     def test_lines_of_a_file_are_batches(self):
         """Which come as they are: short sequences together are another fill than one drawn by one.
-        A line alone, or lines of another length, hold samples of sequences."""
+        A line with as many is one batch; lines of another length hold samples of sequences."""
         batches = self.write('batches.txt', '256 256\n64 64\n\n64 64\n64 64\n64 64\n')
         tokens = lambda path: [
             one['tokens'] for one in self.compiled('--lengths', str(path), batch=2)[2]['lengths'][
@@ -355,6 +355,9 @@ class ExpectedLengthsTest(CommandTest):
         self.assertLess(drawn[-1], 0.9)
         self.assertAlmostEqual(sum(drawn) / 5, 0.4, delta=1e-3)
         self.assertEqual(tokens(self.write('other.txt', '256 256 64\n64:7\n')), drawn)
+        _, _, report = self.compiled('--lengths', str(self.write('one.txt', '256 64\n')), batch=2)
+        self.assertEqual(report['lengths']['levels'], [])
+        self.assertEqual(report['lengths']['tokens'], 0.625)
 
     def test_a_padded_plan_that_is_faster_is_named(self):
         """With both prices, where all sequences are full; where packing pays, explain says so."""

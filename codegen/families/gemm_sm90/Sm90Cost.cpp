@@ -76,6 +76,17 @@ double loadSeconds(const GemmProblem &gemm, const Sm90GemmKnobs &knobs, double d
           analytic::sm90LoadingClock);
 }
 
+/// Of all k-tiles from L2, but for those that arrive before the first one is needed.
+double l2Seconds(const GemmProblem &gemm, const Sm90GemmKnobs &knobs, double depth, double waves) {
+  const double tilesAlongM = std::ceil(double(gemm.m) / knobs.tileM),
+               sharing = std::max(std::min<double>(knobs.groupM, tilesAlongM), 1.0),
+               elementBytes = double(sizeOf(gemm.operandType)),
+               bytes = (knobs.tileM + double(knobs.tileN) / sharing) * depth * elementBytes,
+               kTiles = waves * depth / double(gemm.depth());
+  return double(sm90Tiles(gemm, knobs) * knobs.splitK) * bytes *
+         std::max(0.0, 1 - knobs.stages / kTiles) / analytic::sm90L2Bandwidth;
+}
+
 /// Partial sums that all tiles write and the last-arriving ones read; 0 without epilogue
 /// reductions.
 double partialBytes(const Kernel &kernel, const GemmProblem &gemm, const Sm90GemmKnobs &knobs) {
@@ -230,12 +241,14 @@ double sm90TensorSeconds(const GemmProblem &gemm, const Sm90GemmKnobs &knobs, do
                  left = 4 * m * n / analytic::splitKReductionBandwidth;
     return runs * (tileSeconds + epilogueSeconds) + analytic::streamKSeconds + 2 * left;
   }
+  const double l2 = l2Seconds(gemm, knobs, depth, waves);
   // The other consumer's WGMMA hides a share of an epilogue, but for the last one.
   const bool isPingPong = knobs.schedule == Sm90Schedule::pingPong;
   const double epilogues =
       isPingPong ? waves * analytic::pingPongShare + 1 - analytic::pingPongShare : waves;
   const double restarts = knobs.splitK > 1 ? (waves - 1) * analytic::clusterStartSeconds : 0;
-  return waves * tileSeconds + epilogues * epilogueSeconds + reductionSeconds(knobs) + restarts;
+  return std::max(waves * tileSeconds, l2) + epilogues * epilogueSeconds + reductionSeconds(knobs) +
+         restarts;
 }
 
 Cost sm90Cost(const Kernel &kernel, const Configuration &configuration, const Sm90GemmKnobs &knobs,

@@ -115,3 +115,46 @@ TEST_CASE("a kernel of all tokens has its price at any fill") {
     CHECK(filled->cost(kernel, configuration).seconds ==
           whole->cost(kernel, configuration).seconds);
 }
+
+TEST_CASE("an attention of unequal lengths takes the mean of what equal ones take") {
+  const Kernel kernel =
+      attentionOfTokens({.b = 8, .h = 12, .j = 512, .k = 512, .p = 64, .w = 64}, DType::f16);
+  const std::unique_ptr<CostModel> whole = analyticCostModel(findDevice("h200"));
+  // Evenly from 0.1 to 0.9: the mean of their squares is 0.25 + 0.08.
+  const std::unique_ptr<CostModel> unequal =
+      filledCostModel(*whole, {.tokens = 0.5, .pairs = 0.33, .levels = {}});
+  const Priced priced = pricedOf(kernel);
+  for (const Configuration &configuration : nonEmpty(priced.configurations)) {
+    double mean = 0;
+    for (const double length : {0.1, 0.3, 0.5, 0.7, 0.9})
+      mean += filledCostModel(*whole, {.tokens = length, .pairs = length * length})
+                  ->cost(kernel, configuration)
+                  .seconds /
+              5;
+    CHECK(unequal->cost(kernel, configuration).seconds == Approx(mean).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("tiles that are best for few of the packed tokens are offered") {
+  const Kernel kernel =
+      gemmOfTokens({.t = 4096, .i = 3072, .u = 768, .sequences = 8}, DType::f16, true);
+  const std::unique_ptr<CostModel> prices = analyticCostModel(findDevice("h200"));
+  for (const double share : {0.75, 0.58, 0.5, 0.25}) {
+    const Kernel shorter =
+        shortenedKernel(kernel, {.tokens = share, .pairs = share * share}, false).value();
+    const auto bestOf = [&](const Kernel &offered) {
+      double best = 1;
+      for (const ConfigurationSpace &space : configurationSpaces(offered, findDevice("h200"))) {
+        if (space.family->name != "gemm-sm90" || space.hasSeveralStrides) continue;
+        for (const Knobs &knobs : space.knobs)
+          if (isUseful(shorter, space.tuples.front(), knobs))
+            best = std::min(
+                best, prices->cost(shorter, toConfiguration(shorter, space.tuples.front(), knobs))
+                          .seconds);
+      }
+      return best;
+    };
+    INFO(share);
+    CHECK(bestOf(kernel) <= 1.02 * bestOf(shorter));
+  }
+}
