@@ -76,10 +76,11 @@ double loadSeconds(const GemmProblem &gemm, const Sm90GemmKnobs &knobs, double d
           analytic::sm90LoadingClock);
 }
 
-/// Of all k-tiles from L2, but for those that arrive before the first one is needed.
+/// Of all k-tiles from L2, but for those that arrive before the first one is needed. Blocks that
+/// share k follow one another, so that fewer of them share k-tiles of B.
 double l2Seconds(const GemmProblem &gemm, const Sm90GemmKnobs &knobs, double depth, double waves) {
   const double tilesAlongM = std::ceil(double(gemm.m) / knobs.tileM),
-               sharing = std::max(std::min<double>(knobs.groupM, tilesAlongM), 1.0),
+               sharing = std::max(std::min<double>(knobs.groupM, tilesAlongM) / knobs.splitK, 1.0),
                elementBytes = double(sizeOf(gemm.operandType)),
                bytes = (knobs.tileM + double(knobs.tileN) / sharing) * depth * elementBytes,
                kTiles = waves * depth / double(gemm.depth());

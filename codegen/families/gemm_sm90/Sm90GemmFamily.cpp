@@ -122,11 +122,12 @@ Sm90GemmKnobs withMulticast(Sm90GemmKnobs tile) {
 
 /// The tiles worth trying for a result of m x n, best first by the model. The group-M swizzle
 /// matters for many tiles only. stored: tensors that are stored in subtiles. isAnyStraddling: rows
-/// of an operand straddle lines in some layout. Returns why the last rejected tile does not
-/// support the epilogue reductions, if that was the reason.
+/// of an operand straddle lines in some layout. takesWholeK: tiles whose k blocks share are left
+/// out. Returns why the last rejected tile does not support the epilogue reductions, if that was
+/// the reason.
 std::string addKnobs(const GemmProblem &gemm, const ContractionRegion &region,
                      double elementSeconds, int epilogueRegisters, bool readsSubtiles, int stored,
-                     bool isAnyStraddling, size_t most, const Device &device,
+                     bool isAnyStraddling, bool takesWholeK, size_t most, const Device &device,
                      std::set<Knobs> &knobs) {
   std::vector<std::pair<double, Sm90GemmKnobs>> priced;
   std::string rejection;
@@ -144,8 +145,7 @@ std::string addKnobs(const GemmProblem &gemm, const ContractionRegion &region,
         priced.emplace_back(sm90TensorSeconds(gemm, *candidate, elementSeconds, device),
                             *candidate);
     };
-    const bool takesWholeTiles = !region.reductions.empty() || region.prologue || region.softmax;
-    for (const int splitK : takesWholeTiles ? std::vector{1} : splitKOf(gemm, one, device))
+    for (const int splitK : takesWholeK ? std::vector{1} : splitKOf(gemm, one, device))
       offer(one, splitK);
     if (isAnyStraddling) offer(withMulticast(one), 1);
   }
@@ -317,6 +317,7 @@ std::string addTiles(const Kernel &kernel, const ContractionRegion &region, cons
         return input.role == EpilogueRole::result;
       });
   const int stored = hasSubtiles && region.wholeOutputs(kernel) > 1 ? 2 : 1;
+  const bool takesWholeK = !region.reductions.empty() || region.prologue || region.softmax;
   const std::optional<UnusedTokens> unused = unusedTokens(kernel);
   const int64_t tokens = unused ? kernel.axes[size_t(unused->axis)].extent : 0;
   std::string rejection;
@@ -329,16 +330,17 @@ std::string addTiles(const Kernel &kernel, const ContractionRegion &region, cons
     for (auto [extents, gemm] : legal.shapes) {
       if (!gemm.isScaled()) gemm.a.usesTma = gemm.b.usesTma = byTma;
       const double seconds = sm90ElementSeconds(kernel, region);
-      rejection = addKnobs(gemm, region, seconds, registers, readsSubtiles, stored, mayShare, most,
-                           device, knobs);
+      rejection = addKnobs(gemm, region, seconds, registers, readsSubtiles, stored, mayShare,
+                           takesWholeK, most, device, knobs);
       // Of packed tokens fewer may come than fit: which tiles are best depends on their number.
+      // Blocks that share k are launched for all that fit.
       for (const double share : {0.75, 0.5, 0.25}) {
         GemmProblem fewer = gemm;
         int64_t &rows = gemm.m == tokens ? fewer.m : fewer.n;
         if (!unused || rows != tokens) break;
         rows = std::max<int64_t>(1, int64_t(double(tokens) * share));
-        addKnobs(fewer, region, seconds, registers, readsSubtiles, stored, mayShare, fewestTiles,
-                 device, knobs);
+        addKnobs(fewer, region, seconds, registers, readsSubtiles, stored, mayShare, true,
+                 fewestTiles, device, knobs);
       }
     }
   }

@@ -1,6 +1,7 @@
 // Prices at an expected fill: the mean of those at its levels, whatever was priced before.
 #include "passes/configure/FilledCost.h"
 
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "passes/configure/Families.h"
 #include "passes/configure/Family.h"
 #include "tests/support/NonEmpty.h"
@@ -147,7 +148,8 @@ TEST_CASE("tiles that are best for few of the packed tokens are offered") {
       for (const ConfigurationSpace &space : configurationSpaces(offered, findDevice("h200"))) {
         if (space.family->name != "gemm-sm90" || space.hasSeveralStrides) continue;
         for (const Knobs &knobs : space.knobs)
-          if (isUseful(shorter, space.tuples.front(), knobs))
+          if (knobs.get<Sm90GemmKnobs>().splitK == 1 &&
+              isUseful(shorter, space.tuples.front(), knobs))
             best = std::min(
                 best, prices->cost(shorter, toConfiguration(shorter, space.tuples.front(), knobs))
                           .seconds);
