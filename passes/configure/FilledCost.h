@@ -8,8 +8,8 @@
 // that was measured.
 //
 // Lengths differ from run to run: a fill has levels (FillLevels.h), and a contraction or an
-// attention, whose time is no straight line over tokens, takes the mean of what it takes at each; an
-// attention also that over lengths within a batch, of which the last tile of each is partly empty.
+// attention, whose time is no straight line over tokens, takes the mean of what it takes at each.
+// An attention takes that over lengths within a batch, too: of each the last tile is partly empty.
 // A loop is priced at the mean of the fills, since its time follows the bytes that it moves.
 #pragma once
 
