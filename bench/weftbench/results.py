@@ -257,8 +257,8 @@ def failures(run):
 
 
 def section(run, sub=False):
-    said = [f'{"###" if sub else "##"} {GROUPS[run.group]}' if not sub else f'### {run.command}']
-    where = ' '.join(part for part in (f'`{run.command}`,' if run.command and not sub else '',
+    said = [f'### {GROUPS[run.group]}, {run.date}' if sub else f'## {GROUPS[run.group]}']
+    where = ' '.join(part for part in (f'`{run.command}`,' if run.command else '',
                                        f'{run.date},' if run.date else '',
                                        run.machine.replace('\n', '; ') + '.') if part)
     said += [wrapped(where), '', body(run)]
