@@ -388,6 +388,8 @@ private:
     chunk.chunkOf = chunk.name;
     chunk.name += chunkSuffix(chunk.axes[size_t(dimension)], start);
     chunk.role = TensorRole::temporary;
+    chunk.masterOf.clear();  // of the whole alone
+    chunk.nextOf.clear();
     chunk.extents[size_t(dimension)] = size;
     chunk.bytes = chunk.bytes / tensor(index).extents[size_t(dimension)] * size;
     if (isOwn) {

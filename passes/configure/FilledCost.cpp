@@ -14,6 +14,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <mutex>
@@ -220,33 +221,56 @@ struct AtFill {
   int64_t bytes = 0, wholeBytes = 0;
 };
 
-/// Lengths of sequences, as shares of the longest, spread evenly around the mean as far as the mean
-/// of their squares says: one where all are equal.
-std::vector<double> lengthsAt(const FillLevel &level) {
+/// Lengths of sequences, as shares of the longest, and how many have each: with the mean of a level
+/// and the mean of its squares. Evenly around the mean, or where that leaves the range, some of the
+/// longest and others of one length.
+std::vector<std::pair<double, double>> lengthsAt(const FillLevel &level) {
   constexpr int count = 5;
-  constexpr double equal = 1e-3;
-  const double variance = level.pairs - level.tokens * level.tokens;
-  if (variance < equal * equal) return {std::sqrt(level.pairs)};
-  const double reach = std::sqrt(variance * 3 * count * count / (count * count - 1));
-  std::vector<double> lengths;
-  for (int n = 0; n < count; ++n)
-    lengths.push_back(std::clamp(level.tokens + reach * ((2.0 * n + 1) / count - 1), equal, 1.0));
+  const double mean = level.tokens, variance = level.pairs - mean * mean,
+               reach = std::sqrt(variance * 3 * count * count / (count * count - 1)),
+               outermost = reach * (count - 1) / count;
+  std::vector<std::pair<double, double>> lengths;
+  if (mean - outermost > 0 && mean + outermost < 1) {
+    for (int n = 0; n < count; ++n)
+      lengths.emplace_back(mean + reach * ((2.0 * n + 1) / count - 1), 1.0 / count);
+    return lengths;
+  }
+  const double rest = 1 - mean, longest = variance / (variance + rest * rest);
+  lengths.emplace_back(1, longest);
+  lengths.emplace_back(std::max(0.0, mean - variance / rest), 1 - longest);
   return lengths;
 }
 
 /// At which a kernel is priced. An attention of sequences that differ takes the mean of what it
-/// takes of equal ones, each of these lengths: how much of its tiles is empty differs, too.
+/// takes of equal ones, each of these lengths: how much of its tiles is empty differs, too. Between
+/// few lengths, which all levels have in common, prices are straight lines: a kernel for each would
+/// be more than are remembered (RecentAnswers.h). They are no halves or quarters of the longest,
+/// which tiles would divide.
 std::vector<FillLevel> levelsFor(const Kernel &kernel, const ExpectedFill &fill) {
+  constexpr int steps = 11;
+  constexpr double equal = 1e-6, shortest = 1e-3;
   if (!isAttention(kernel) || cachedAxes(kernel) || paddedAxes(kernel).empty()) return fill.levels;
   std::vector<FillLevel> levels;
+  std::array<double, steps + 1> weights = {};
   for (const FillLevel &level :
        fill.levels.empty() ? std::vector<FillLevel>{{.tokens = fill.tokens, .pairs = fill.pairs}}
                            : fill.levels) {
-    const std::vector<double> lengths = lengthsAt(level);
-    for (const double length : lengths)
-      levels.push_back({.tokens = length,
-                        .pairs = length * length,
-                        .weight = level.weight / double(lengths.size())});
+    if (level.pairs - level.tokens * level.tokens < equal) {
+      levels.push_back(level);
+      continue;
+    }
+    for (const auto &[length, share] : lengthsAt(level)) {
+      const double place = std::clamp(length, 0.0, 1.0) * steps;
+      const int below = std::min(int(place), steps - 1);
+      weights[size_t(below)] += level.weight * share * (below + 1 - place);
+      weights[size_t(below) + 1] += level.weight * share * (place - below);
+    }
+  }
+  for (int step = 0; step <= steps; ++step) {
+    const double length = std::max(double(step) / steps, shortest);
+    if (weights[size_t(step)] > 0)
+      levels.push_back(
+          {.tokens = length, .pairs = length * length, .weight = weights[size_t(step)]});
   }
   return levels;
 }

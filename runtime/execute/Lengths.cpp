@@ -106,8 +106,9 @@ std::vector<std::vector<int32_t>> readLengthLines(const std::string &path) {
 }
 
 bool areBatches(const std::vector<std::vector<int32_t>> &lines, int64_t sequences) {
-  return std::ranges::all_of(
-      lines, [&](const std::vector<int32_t> &line) { return std::ssize(line) == sequences; });
+  return !lines.empty() && std::ranges::all_of(lines, [&](const std::vector<int32_t> &line) {
+    return std::ssize(line) == sequences;
+  });
 }
 
 std::vector<std::byte> askedLengths(const PlanTensor &tensor, const std::string &asked,

@@ -52,7 +52,7 @@ std::string labelled(std::string_view label, const std::string &text, size_t col
 /// long.
 struct TwoLines {
   std::string first, rest;
-  bool fit(size_t columns) const {
+  bool areWithin(size_t columns) const {
     return labelColumns + std::max(textColumns(first), textColumns(rest)) <= columns;
   }
 };
@@ -111,7 +111,8 @@ std::string shapeLines(const Plan &plan, const json &report, size_t columns) {
         axisWords.end())
       add(name, extent, "");
   if (words.empty()) return "";
-  const bool takesWords = partOf(report) != "graph" && asTwoLines(words, columns).fit(columns);
+  const bool takesWords =
+      partOf(report) != "graph" && asTwoLines(words, columns).areWithin(columns);
   return inTwoLines("shape", takesWords ? words : letters, columns);
 }
 

@@ -47,7 +47,8 @@ double expectedShare(const Kernel &kernel, const ExpectedFill &fill, const Token
   const auto has = [&](const std::string &name) {
     return std::ranges::count(kernel.axes, name, &Axis::name) > 0;
   };
-  if (!tokens.scores.empty()) return std::ranges::all_of(tokens.scores, has) ? fill.pairs : 1;
+  // Padding hides keys; all queries are computed.
+  if (!tokens.scores.empty()) return std::ranges::all_of(tokens.scores, has) ? fill.tokens : 1;
   const bool isOfTokens =
       tokens.packed > 0 && std::ranges::count(kernel.axes, tokens.packed, &Axis::extent) > 0;
   return isOfTokens ? fill.tokens : fill.pairs;
@@ -60,7 +61,7 @@ double rooflineSeconds(const select::Problem &problem, const Device &device,
   std::vector<const select::Candidate *> alone(problem.ops.size(), nullptr);
   for (const select::Candidate &candidate : problem.candidates)
     if (candidate.ops.size() == 1) alone[size_t(candidate.ops.front())] = &candidate;
-  const double ofArguments = tokens.scores.empty() ? fill.tokens : 1;
+  const double ofArguments = fill.tokens;  // of keys and values that padding hides, too
   int64_t bytes = 0;
   for (size_t tensor = 0; tensor < problem.tensors.size(); ++tensor) {
     if (problem.tensors[tensor].isArgument)

@@ -123,12 +123,12 @@ Sm90GemmKnobs withMulticast(Sm90GemmKnobs tile) {
 /// The tiles worth trying for a result of m x n, best first by the model. The group-M swizzle
 /// matters for many tiles only. stored: tensors that are stored in subtiles. isAnyStraddling: rows
 /// of an operand straddle lines in some layout. takesWholeK: tiles whose k blocks share are left
-/// out. Returns why the last rejected tile does not support the epilogue reductions, if that was
-/// the reason.
-std::string addKnobs(const GemmProblem &gemm, const ContractionRegion &region,
-                     double elementSeconds, int epilogueRegisters, bool readsSubtiles, int stored,
-                     bool isAnyStraddling, bool takesWholeK, size_t most, const Device &device,
-                     std::set<Knobs> &knobs) {
+/// out. whole: the problem whose tiles they must be, of which `gemm` may be a part. Returns why the
+/// last rejected tile does not support the epilogue reductions, if that was the reason.
+std::string addKnobs(const GemmProblem &gemm, const GemmProblem &whole,
+                     const ContractionRegion &region, double elementSeconds, int epilogueRegisters,
+                     bool readsSubtiles, int stored, bool isAnyStraddling, bool takesWholeK,
+                     size_t most, const Device &device, std::set<Knobs> &knobs) {
   std::vector<std::pair<double, Sm90GemmKnobs>> priced;
   std::string rejection;
   for (Sm90GemmKnobs one : tiles) {
@@ -136,8 +136,8 @@ std::string addKnobs(const GemmProblem &gemm, const ContractionRegion &region,
     if (readsSubtiles || stored > 1) one = withSubtiles(one, stored);
     const auto offer = [&](const Sm90GemmKnobs &tile, int splitK) {
       const auto candidate = fitted(tile, splitK, gemm.isAnyTransformed(), device);
-      if (!candidate || !sm90TileRejection(gemm, *candidate, epilogueRegisters).empty()) return;
-      if (std::string reason = sm90ReductionRejection(region, gemm, *candidate); !reason.empty())
+      if (!candidate || !sm90TileRejection(whole, *candidate, epilogueRegisters).empty()) return;
+      if (std::string reason = sm90ReductionRejection(region, whole, *candidate); !reason.empty())
         rejection = std::move(reason);
       else if (reason = sm90RotaryTileRejection(region, *candidate); !reason.empty())
         rejection = std::move(reason);
@@ -330,16 +330,16 @@ std::string addTiles(const Kernel &kernel, const ContractionRegion &region, cons
     for (auto [extents, gemm] : legal.shapes) {
       if (!gemm.isScaled()) gemm.a.usesTma = gemm.b.usesTma = byTma;
       const double seconds = sm90ElementSeconds(kernel, region);
-      rejection = addKnobs(gemm, region, seconds, registers, readsSubtiles, stored, mayShare,
+      rejection = addKnobs(gemm, gemm, region, seconds, registers, readsSubtiles, stored, mayShare,
                            takesWholeK, most, device, knobs);
       // Of packed tokens fewer may come than fit: which tiles are best depends on their number.
       // Blocks that share k are launched for all that fit.
       for (const double share : {0.75, 0.5, 0.25}) {
+        if (!unused || (gemm.m != tokens && gemm.n != tokens)) break;
         GemmProblem fewer = gemm;
-        int64_t &rows = gemm.m == tokens ? fewer.m : fewer.n;
-        if (!unused || rows != tokens) break;
-        rows = std::max<int64_t>(1, int64_t(double(tokens) * share));
-        addKnobs(fewer, region, seconds, registers, readsSubtiles, stored, mayShare, true,
+        for (int64_t *const rows : {&fewer.m, &fewer.n})
+          if (*rows == tokens) *rows = std::max<int64_t>(1, int64_t(double(tokens) * share));
+        addKnobs(fewer, gemm, region, seconds, registers, readsSubtiles, stored, mayShare, true,
                  fewestTiles, device, knobs);
       }
     }

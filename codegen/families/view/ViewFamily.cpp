@@ -203,8 +203,8 @@ std::optional<CopyReason> whyCopied(const Kernel &kernel, const Configuration &c
   if (free != tuples.end() && isSlice)
     return CopyReason{
         reasons::stridedViewNotTaken,
-        "a kernel that may read the part takes no gaps, --strict wants rows with them, "
-        "or the part is the caller's"};
+        "a kernel that may read the slice takes no strided views, --strict wants measurements of "
+        "them, or the slice is the caller's"};
   if (free != tuples.end() || joinsTwice)
     return CopyReason{
         reasons::viewNotFree,

@@ -121,18 +121,32 @@ TEST_CASE("an attention of unequal lengths takes the mean of what equal ones tak
   const Kernel kernel =
       attentionOfTokens({.b = 8, .h = 12, .j = 512, .k = 512, .p = 64, .w = 64}, DType::f16);
   const std::unique_ptr<CostModel> whole = analyticCostModel(findDevice("h200"));
-  // Evenly from 0.1 to 0.9: the mean of their squares is 0.25 + 0.08.
-  const std::unique_ptr<CostModel> unequal =
-      filledCostModel(*whole, {.tokens = 0.5, .pairs = 0.33, .levels = {}});
-  const Priced priced = pricedOf(kernel);
-  for (const Configuration &configuration : nonEmpty(priced.configurations)) {
-    double mean = 0;
-    for (const double length : {0.1, 0.3, 0.5, 0.7, 0.9})
-      mean += filledCostModel(*whole, {.tokens = length, .pairs = length * length})
-                  ->cost(kernel, configuration)
-                  .seconds /
-              5;
-    CHECK(unequal->cost(kernel, configuration).seconds == Approx(mean).epsilon(1e-12));
+  // 0.1, 0.3, .. 0.9, whose squares have the mean 0.33; and one of eight as long as may be, others
+  // of an eleventh.
+  using Lengths = std::vector<std::pair<double, double>>;
+  for (const auto &[fill, lengths] :
+       {std::pair(ExpectedFill{.tokens = 0.5, .pairs = 0.33},
+                  Lengths{{0.1, 0.2}, {0.3, 0.2}, {0.5, 0.2}, {0.7, 0.2}, {0.9, 0.2}}),
+        std::pair(ExpectedFill{.tokens = 1 / 8.0 + 7 / 88.0, .pairs = 1 / 8.0 + 7 / 968.0},
+                  Lengths{{1, 1 / 8.0}, {1 / 11.0, 7 / 8.0}})}) {
+    const std::unique_ptr<CostModel> unequal = filledCostModel(*whole, fill);
+    const Priced priced = pricedOf(kernel);
+    for (const Configuration &configuration : nonEmpty(priced.configurations)) {
+      // Straight lines between elevenths.
+      const auto at = [&](int eleventh) {
+        const double share = std::max(eleventh / 11.0, 1e-3);
+        return filledCostModel(*whole, {.tokens = share, .pairs = share * share})
+            ->cost(kernel, configuration)
+            .seconds;
+      };
+      double mean = 0;
+      for (const auto &[length, weight] : lengths) {
+        const int below = std::min(int(length * 11 + 1e-9), 10);
+        const double above = length * 11 - below;
+        mean += weight * ((1 - above) * at(below) + above * at(below + 1));
+      }
+      CHECK(unequal->cost(kernel, configuration).seconds == Approx(mean).epsilon(1e-9));
+    }
   }
 }
 

@@ -191,6 +191,8 @@ TEST_CASE("scores in chunks take a part of the memory") {
   CHECK(whole.finish() >= 2 * scores);  // scores and weights; in place is not allowed here
   const int count = GENERATE(2, 6, 12);
   Attention chunks(*prices);
+  for (PlanTensor &tensor : chunks.planned.plan.tensors)
+    tensor.nextOf = "before", tensor.masterOf = "copy";
   const auto rejected = [&] {
     runInChunks(chunks.planned, chunks.viewOf, {.count = count, .prices = prices.get()});
   };
@@ -218,6 +220,10 @@ TEST_CASE("scores in chunks take a part of the memory") {
                                    kernel.chunk->start, kernel.chunk->size);
       CHECK(again.axes == chunks.planned.kernels[size_t(3 * chunk + n)].kernel.axes);
     }
+  for (const PlanTensor &tensor : plan.tensors)  // relations are of whole tensors
+    CHECK(tensor.nextOf.empty() == !tensor.chunkOf.empty());
+  for (PlanTensor &tensor : chunks.planned.plan.tensors)
+    tensor.nextOf.clear(), tensor.masterOf.clear();
   CHECK_FALSE(plan.kernels.back().chunk);
   REQUIRE(plan.notes.size() == 1);
   CHECK_THAT(plan.notes.front().text,
