@@ -463,6 +463,7 @@ private:
       for (const PartOfRuns &part : kernels.parts)
         cost.seconds +=
             part.weight * (part.shortened ? secondsAt(*part.shortened, part.tokens) : full);
+      cost.seconds = std::min(cost.seconds, full);  // weights are rounded
     }
     if (std::ranges::none_of(shares, [](const auto &share) { return share.has_value(); }))
       return cost;
