@@ -421,7 +421,9 @@ class ExpectedLengthsTest(CommandTest):
         self.assertAlmostEqual(asked['expectedSeconds'],
                                sum(fill['graphSeconds'] for fill in asked['fills']) / 5)
         alone = asked['fills'][0]
-        self.assertLess(alone['graphSeconds'], 0.9 * asked['fullSeconds'])
+        # What packing takes at its start is there at any fill: 0.96 was measured at 0.3
+        # (docs/experiments/models.md).
+        self.assertLess(alone['graphSeconds'], 0.95 * asked['fullSeconds'])
         file = str(self.write('lengths.txt', str(round(256 * alone['tokens']))))
         self.compiled('--lengths', file, batch=1)
         seconds = self.weft('explain', 'out', '--json').json()['graph']['seconds']
