@@ -31,7 +31,7 @@ def arguments_of(text):
     header = re.search(r'weft\.graph @\w+\((.*)\) -> ', text).group(1)
     found = {}
     for name, spelled, initial in re.findall(
-            r'%(\w+): (!\w+|tensor<\w+, #weft\.axes<>>)(?: \{weft\.initial = "([^"]*)"\})?',
+            r'%(\w+): (!\w+|tensor<\w+, #weft\.axes<>>)(?: \{weft\.initial = "([^"]*)"[^}]*\})?',
             header):
         found[name] = (*(aliases.get(spelled) or typed(spelled)), initial)
     return found
