@@ -2,6 +2,7 @@
 #include "kernel/CoordinateExpressions.h"
 
 #include "kernel/MaskKind.h"
+#include "kernel/WordTable.h"
 
 #include <algorithm>
 #include <array>
@@ -12,15 +13,14 @@ namespace {
 
 using E = Expression;
 
-constexpr std::array<std::pair<MaskShape::Kind, std::string_view>, 8> maskWords = {
-    {{MaskShape::Kind::causal, "causal"},
-     {MaskShape::Kind::window, "window"},
-     {MaskShape::Kind::padding, "padding"},
-     {MaskShape::Kind::block, "block"},
-     {MaskShape::Kind::pattern, "pattern"},
-     {MaskShape::Kind::document, "document"},
-     {MaskShape::Kind::tokens, "tokens"},
-     {MaskShape::Kind::unread, "unread"}}};
+constexpr WordTable<MaskShape::Kind, 8> maskWords = {{{MaskShape::Kind::causal, "causal"},
+                                                      {MaskShape::Kind::window, "window"},
+                                                      {MaskShape::Kind::padding, "padding"},
+                                                      {MaskShape::Kind::block, "block"},
+                                                      {MaskShape::Kind::pattern, "pattern"},
+                                                      {MaskShape::Kind::document, "document"},
+                                                      {MaskShape::Kind::tokens, "tokens"},
+                                                      {MaskShape::Kind::unread, "unread"}}};
 
 E sum(const E &a, int64_t b) {
   return b == 0 ? a : E::binary(ScalarOperator::add, a, E::integer(b));
@@ -87,14 +87,10 @@ E visible(const MaskShape &mask) {
 
 }  // namespace
 
-std::string_view nameOf(MaskShape::Kind kind) {
-  return std::ranges::find(maskWords, kind, [](const auto &word) { return word.first; })->second;
-}
+std::string_view nameOf(MaskShape::Kind kind) { return wordOf(maskWords, kind); }
 
 std::optional<MaskShape::Kind> maskKindNamed(std::string_view name) {
-  const auto found =
-      std::ranges::find(maskWords, name, [](const auto &word) { return word.second; });
-  return found == maskWords.end() ? std::nullopt : std::optional(found->first);
+  return valueNamed(maskWords, name);
 }
 
 Expression maskExpression(const MaskShape &mask) {

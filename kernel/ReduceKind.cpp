@@ -1,25 +1,19 @@
 // The words of the attribute `kind`, in one table.
 #include "kernel/ReduceKind.h"
 
-#include <algorithm>
-#include <array>
+#include "kernel/WordTable.h"
 
 namespace weft {
 namespace {
 
-constexpr std::array<std::pair<ReduceKind, std::string_view>, 2> words = {
+constexpr WordTable<ReduceKind, 2> words = {
     {{ReduceKind::sum, "sum"}, {ReduceKind::maximum, "max"}}};
 
 }  // namespace
 
-std::string_view nameOf(ReduceKind kind) {
-  return std::ranges::find(words, kind, [](const auto &word) { return word.first; })->second;
-}
+std::string_view nameOf(ReduceKind kind) { return wordOf(words, kind); }
 
-std::optional<ReduceKind> reduceKindNamed(std::string_view name) {
-  const auto found = std::ranges::find(words, name, [](const auto &word) { return word.second; });
-  return found == words.end() ? std::nullopt : std::optional(found->first);
-}
+std::optional<ReduceKind> reduceKindNamed(std::string_view name) { return valueNamed(words, name); }
 
 std::optional<ReduceKind> reduceKind(OpKind op,
                                      const std::map<std::string, Attribute> &attributes) {

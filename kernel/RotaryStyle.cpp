@@ -2,26 +2,20 @@
 #include "kernel/RotaryStyle.h"
 
 #include "kernel/Error.h"
-
-#include <algorithm>
-#include <array>
+#include "kernel/WordTable.h"
 
 namespace weft {
 namespace {
 
-constexpr std::array<std::pair<RotaryStyle, std::string_view>, 2> styleWords = {
+constexpr WordTable<RotaryStyle, 2> styleWords = {
     {{RotaryStyle::halved, "halved"}, {RotaryStyle::interleaved, "interleaved"}}};
 
 }  // namespace
 
-std::string_view nameOf(RotaryStyle style) {
-  return std::ranges::find(styleWords, style, [](const auto &word) { return word.first; })->second;
-}
+std::string_view nameOf(RotaryStyle style) { return wordOf(styleWords, style); }
 
 std::optional<RotaryStyle> rotaryStyleNamed(std::string_view name) {
-  const auto found =
-      std::ranges::find(styleWords, name, [](const auto &word) { return word.second; });
-  return found == styleWords.end() ? std::nullopt : std::optional(found->first);
+  return valueNamed(styleWords, name);
 }
 
 RotaryStyle rotaryStyleOf(const BodyOp &rotary) {

@@ -220,8 +220,10 @@ TEST_CASE("scores in chunks take a part of the memory") {
                                    kernel.chunk->start, kernel.chunk->size);
       CHECK(again.axes == chunks.planned.kernels[size_t(3 * chunk + n)].kernel.axes);
     }
-  for (const PlanTensor &tensor : nonEmpty(plan.tensors))  // relations are of whole tensors
+  for (const PlanTensor &tensor : nonEmpty(plan.tensors)) {  // relations are of whole tensors
     CHECK(tensor.nextOf.empty() == !tensor.chunkOf.empty());
+    CHECK(tensor.masterOf.empty() == !tensor.chunkOf.empty());
+  }
   for (PlanTensor &tensor : chunks.planned.plan.tensors)
     tensor.nextOf.clear(), tensor.masterOf.clear();
   CHECK_FALSE(plan.kernels.back().chunk);
