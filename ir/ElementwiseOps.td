@@ -374,7 +374,8 @@ def Weft_MaskOp : Weft_Elementwise<"mask", "", 0, "std::numeric_limits<double>::
                            OptionalAttr<I64Attr>:$left,
                        OptionalAttr<I64Attr>:$right, OptionalAttr<I64Attr>:$global,
                            OptionalAttr<I64Attr>:$size,
-                           OptionalAttr<StrAttr>:$pattern, OptionalAttr<F64Attr>:$fill);
+                           OptionalAttr<StrAttr>:$pattern, OptionalAttr<F64Attr>:$fill,
+                       UnitAttr:$packed);
   let extraMembers = [{
     ::weft::Term filledWithZeros(const ::weft::Term &x);
     static MaskOp causal(::mlir::OpBuilder &builder, ::mlir::Location location, ::mlir::Value x,

@@ -207,6 +207,21 @@ mlir::LogicalResult checkPresent(mlir::Operation *op, llvm::StringRef kind, llvm
                                << " '" << name << "'";
 }
 
+/// Kernels have operands of their own: what these are is checked in the graph alone.
+mlir::LogicalResult checkPacked(MaskOp mask) {
+  if (!mask.getPacked()) return mlir::success();
+  if (kindOf(mask) != MaskShape::Kind::padding)
+    return broken(mask, "mask_c11") << "a " << mask.getKind() << " mask is not 'packed'; a padding "
+                                    << "mask by the lengths of packed sequences may be";
+  if (!mlir::isa_and_nonnull<GraphOp>(mask->getParentOp())) return mlir::success();
+  const bool packs = llvm::any_of(mask.getAux().getUsers(), [](mlir::Operation *user) {
+    return mlir::isa<OffsetsOp, KernelOp>(user);
+  });
+  if (packs) return mlir::success();
+  return broken(mask, "mask_c11") << "'packed' says that weft.offsets sums these lengths; no op "
+                                  << "does: leave it out, or mask by the lengths of the offsets";
+}
+
 int64_t blocks(int64_t extent, int64_t size) { return extent / size + (extent % size != 0); }
 
 }  // namespace
@@ -239,6 +254,7 @@ mlir::LogicalResult MaskOp::verifyOwnConstraints() {
     return broken(*this, "mask_c7") << "'fill' must be finite; leave it out for -inf";
   if (getFill() && kindOf(*this) == MaskShape::Kind::unread)
     return broken(*this, "mask_c7") << "an unread mask has no 'fill'";
+  if (mlir::failed(checkPacked(*this))) return mlir::failure();
   return allOf(verifyAxesAndSizes(), checkFloatResult());
 }
 

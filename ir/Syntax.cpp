@@ -39,6 +39,7 @@ const std::map<llvm::StringRef, Notation> &vocabulary() {
       {"low", Notation::real},         {"high", Notation::real},
       {"bound", Notation::integer},    {"among", Notation::dimension},
       {"begin", Notation::integer},    {"end", Notation::integer},
+      {"packed", Notation::flag},      {"unread", Notation::flag},
       {"spec", Notation::spec}};
   return words;
 }
@@ -197,6 +198,7 @@ KernelAttributes kernelAttributesOf(mlir::Operation *op) {
       attributes[name] = text.str();
     else if (auto list = mlir::dyn_cast<mlir::DenseI64ArrayAttr>(named.getValue()))
       attributes[name] = list.asArrayRef().vec();
+    else if (mlir::isa<mlir::UnitAttr>(named.getValue())) attributes[name] = int64_t(1);
   }
   // A constant that is one value everywhere; a table of several is no plain data, and no kernel
   // takes it.

@@ -9,7 +9,8 @@
 
 namespace weft {
 
-enum class Notation : uint8_t { dimension, dimensions, real, integer, integers, word, spec };
+/// A flag has no value: it is there or not.
+enum class Notation : uint8_t { dimension, dimensions, real, integer, integers, word, flag, spec };
 
 /// One row per name; names mean the same in every op.
 const std::map<llvm::StringRef, Notation> &vocabulary();

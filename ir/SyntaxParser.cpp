@@ -113,6 +113,9 @@ private:
           result.addAttribute(name, builder().getI64IntegerAttr(value));
           return mlir::success();
         }
+        case Notation::flag:
+          return parser.emitError(parser.getCurrentLocation())
+                 << "'" << name << "' takes no value: it is there or not";
         case Notation::spec: break;
       }
     }

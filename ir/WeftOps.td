@@ -308,8 +308,9 @@ def Weft_LengthsOp : Weft_SpaceOp<"lengths", "normalization"> {
 def Weft_PackOp : Weft_SpaceOp<"pack", "movement"> {
   let isDifferentiable = 1;
   let summary = "The tokens of all sequences one after the other, in place of two axes (sequences, "
-      "positions); zero behind the last token";
-  let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$offsets, DenseI64ArrayAttr:$axes);
+      "positions); zero behind the last token, or where nothing reads these rows, unspecified";
+  let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$offsets, DenseI64ArrayAttr:$axes,
+                       UnitAttr:$unread);
   let results = (outs Weft_Tensor:$result);
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$offsets,

@@ -106,6 +106,10 @@ std::optional<MaskShape::Kind> maskKind(const BodyOp &op) {
   return maskKindNamed(std::get<std::string>(kind->second));
 }
 
+bool isMaskOfPacked(const BodyOp &op) {
+  return maskKind(op) == MaskShape::Kind::padding && op.attributes.contains("packed");
+}
+
 bool isDocumentMask(const BodyOp &op) { return maskKind(op) == MaskShape::Kind::document; }
 bool isTokensMask(const BodyOp &op) {
   return maskKind(op) == MaskShape::Kind::tokens || isUnreadMask(op);

@@ -66,7 +66,7 @@ std::optional<UnusedTokens> maskedTokens(const Kernel &kernel, const BodyOp &op)
 
 namespace {
 
-/// What packs tokens gives zeros behind them, as a mask does.
+/// What packs tokens gives zeros behind them, as a mask does, or nothing that is specified.
 std::optional<UnusedTokens> packedTokens(const Kernel &kernel, const BodyOp &op) {
   if (op.kind != OpKind::pack) return std::nullopt;
   const auto &axes = std::get<std::vector<int64_t>>(op.attributes.at("axes"));
@@ -103,10 +103,15 @@ std::optional<UnusedTokens> unusedTokens(const Kernel &kernel) {
   return shared;
 }
 
+bool isUnreadPack(const BodyOp &op) {
+  return op.kind == OpKind::pack && op.attributes.contains("unread");
+}
+
 bool areUnusedUnread(const Kernel &kernel) {
   return std::ranges::all_of(kernel.outputs, [&](ValueId output) {
-    return std::ranges::any_of(
-        kernel.body, [&](const BodyOp &op) { return isUnreadMask(op) && op.results[0] == output; });
+    return std::ranges::any_of(kernel.body, [&](const BodyOp &op) {
+      return (isUnreadMask(op) || isUnreadPack(op)) && op.results[0] == output;
+    });
   });
 }
 
@@ -115,6 +120,7 @@ std::optional<UnusedTokens> unspecifiedRows(const Kernel &kernel, ValueId value)
   for (const BodyOp &op : kernel.body) {
     std::optional<UnusedTokens> own = maskedTokens(kernel, op);
     if (own && !isUnreadMask(op)) continue;
+    if (isUnreadPack(op)) own = packedTokens(kernel, op);
     for (size_t n = 0; !own && n < op.operands.size(); ++n) own = rows[size_t(op.operands[n])];
     for (const ValueId result : op.results) {
       const std::vector<AxisId> &axes = kernel.values[size_t(result)].axes;

@@ -31,11 +31,13 @@ std::optional<UnusedTokens> maskedTokens(const Kernel &kernel, const BodyOp &op)
 /// the axis of such. Nothing where a result lacks the mask.
 std::optional<UnusedTokens> unusedTokens(const Kernel &kernel);
 
+/// Whether an op packs tokens, and nothing reads the rows behind them.
+bool isUnreadPack(const BodyOp &op);
 /// Whether such a kernel need not even store these rows: nothing reads them (MaskShape::unread).
 bool areUnusedUnread(const Kernel &kernel);
 
-/// Which rows of a value of the kernel are not specified: those that an unread mask leaves, or what
-/// ops make of them. Nothing where a mask gives zeros, and of inputs.
+/// Which rows of a value of the kernel are not specified: those that an unread mask or pack leaves,
+/// or what ops make of them. Nothing where a mask gives zeros, and of inputs.
 std::optional<UnusedTokens> unspecifiedRows(const Kernel &kernel, ValueId value);
 
 /// Whether the expression of an op compares with one element of an operand alone, which stands for

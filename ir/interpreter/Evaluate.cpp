@@ -163,7 +163,8 @@ struct Evaluator {
   Results operator()(LengthsOp) const { return results(lengths(operand(0))); }
   Results operator()(PackOp packing) const {
     const llvm::ArrayRef<int64_t> axes = packing.getAxes();
-    return results(pack(operand(0), operand(1), axes[0], axes[1]));
+    return results(
+        pack(operand(0), operand(1), axes[0], axes[1], packing.getUnread() ? std::nan("") : 0));
   }
   Results operator()(UnpackOp unpacking) const {
     const llvm::ArrayRef<int64_t> into = unpacking.getInto();

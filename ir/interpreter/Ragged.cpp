@@ -48,7 +48,7 @@ TensorValue lengths(const TensorValue &mask) {
 }
 
 TensorValue pack(const TensorValue &x, const TensorValue &offsets, int64_t sequences,
-                 int64_t positions) {
+                 int64_t positions, double fill) {
   const int64_t count = x.shape[size_t(sequences)], length = x.shape[size_t(positions)];
   const Shape strides = stridesOf(x.shape);
   Shape shape = x.shape;
@@ -60,7 +60,10 @@ TensorValue pack(const TensorValue &x, const TensorValue &offsets, int64_t seque
     from.insert(from.begin() + positions, 0);
     const std::optional<TokenPlace> place =
         placeOfToken(from[size_t(sequences)], count, length, offsetReader(offsets));
-    if (!place) return;
+    if (!place) {
+      result.elements[size_t(n)] = fill;
+      return;
+    }
     from[size_t(sequences)] = place->sequence, from[size_t(positions)] = place->position;
     result.elements[size_t(n)] = x.elements[size_t(placeOf(strides, from))];
   });

@@ -11,7 +11,7 @@ TensorValue offsets(const TensorValue &lengths, int64_t bound);
 TensorValue lengths(const TensorValue &mask);
 /// Dimension `sequences` becomes all tokens, dimension `positions` goes.
 TensorValue pack(const TensorValue &x, const TensorValue &offsets, int64_t sequences,
-                 int64_t positions);
+                 int64_t positions, double fill = 0);
 /// Dimension `tokens` of x becomes `sequences` and `positions` of the result, which has this shape.
 TensorValue unpack(const TensorValue &x, const TensorValue &offsets, int64_t tokens,
                    int64_t sequences, int64_t positions, Shape shape, double fill);

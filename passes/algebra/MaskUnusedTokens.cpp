@@ -8,9 +8,9 @@
 // chain's ops may share a kernel with its end.
 //
 // Where nothing reads these rows, neither sums over them nor gives them back, they need not even be
-// zero: the mask is then an unread one, and kernels do not store them. A contraction has one of
-// these by itself, inside a chain, too, where it costs nothing: else a kernel of the contraction
-// alone would compute all rows.
+// zero: the mask is then an unread one, and kernels do not store them. What packs tokens says the
+// same of its result. A contraction has an unread mask by itself, inside a chain, too, where it
+// costs nothing: else a kernel of the contraction alone would compute all rows.
 //
 // The mask has the name of the tensor that it masks, which readers mean; what it masks is called
 // NAME_unmasked.
@@ -51,6 +51,11 @@ public:
         mask.removeFillAttr();
       }
     for (mlir::Operation *op : ops)
+      if (auto pack = mlir::dyn_cast<PackOp>(op); pack && isUnread(pack)) {
+        pack.setUnread(true);
+        ++count;
+      }
+    for (mlir::Operation *op : ops)
       if (startsUnreadChain(op)) {
         MaskOp mask = maskOf(op, {op->getResult(0)}).front();
         mask.setKind("unread");
@@ -69,11 +74,7 @@ private:
 
   void findTokens() {
     for (mlir::Operation &op : body.without_terminator()) {
-      if (auto pack = mlir::dyn_cast<PackOp>(op)) {
-        const auto sequences = static_cast<int>(pack.getAxes()[0]);
-        note(pack.getResult(),
-             {sequences - (sequences > pack.getAxes()[1] ? 1 : 0), pack.getOffsets()});
-      }
+      if (auto pack = mlir::dyn_cast<PackOp>(op)) note(pack.getResult(), packedBy(pack));
       if (auto unpack = mlir::dyn_cast<UnpackOp>(op))
         note(unpack.getX(), {static_cast<int>(unpack.getAxis()), unpack.getOffsets()});
       if (auto mask = mlir::dyn_cast<MaskOp>(op);
@@ -111,6 +112,18 @@ private:
           if (tensors[size_t(place.tensor)] != own.offsets)
             note(tensors[size_t(place.tensor)], {place.dimension, own.offsets});
       }
+  }
+
+  static Tokens packedBy(PackOp pack) {
+    const auto sequences = static_cast<int>(pack.getAxes()[0]);
+    return {sequences - (sequences > pack.getAxes()[1] ? 1 : 0), pack.getOffsets()};
+  }
+
+  /// Of floats: integers have nothing that shows where it is read all the same.
+  bool isUnread(PackOp pack) {
+    if (pack.getUnread() || !mlir::isa<mlir::FloatType>(pack.getX().getType().getElementType()))
+      return false;
+    return isUnread(pack.getResult(), packedBy(pack));
   }
 
   /// Whether nothing depends on what follows the tokens of a tensor.

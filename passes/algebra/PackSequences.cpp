@@ -19,7 +19,8 @@
 //
 // Queries behind a sequence's last token are masked as its keys are, since nobody reads what
 // becomes of them: so a fused attention finds blocks on either side of the padding empty, and takes
-// what the pairs of tokens take.
+// what the pairs of tokens take. Both masks say that they are by the lengths that were packed, so
+// that a kernel which knows where a sequence ends needs neither.
 //
 // Rows behind the last token hold what the ops make of zeros. Nothing reads them: unpack selects,
 // and the gradients of a packed graph are zero there, since pack makes them (its gradient's are
@@ -301,8 +302,10 @@ private:
     if (llvm::any_of(chosen, [](mlir::Operation *op) { return mlir::isa<RotaryOp>(op); }))
       starts = startsOfTokens(builder);
     for (mlir::Operation *op : ops)
-      if (auto mask = mlir::dyn_cast<MaskOp>(op); mask && isPadding(mask))
+      if (auto mask = mlir::dyn_cast<MaskOp>(op); mask && isPadding(mask)) {
+        mask.setPacked(true);
         maskQueries(builder, mask);
+      }
     for (mlir::Operation *op : ops) {
       builder.setInsertionPoint(op);
       if (chosen.contains(op)) packOp(builder, op);

@@ -73,23 +73,22 @@ bool keepsInfinity(const BodyOp &op, int node, const std::set<ValueId> &infinite
   return false;
 }
 
-/// Whether the last value of the score ops is -inf wherever this op's result is.
-bool reachesFold(const Kernel &kernel, const AttentionRegion &region, size_t mask) {
-  std::set<ValueId> infinite = {kernel.body[region.scoreOps[mask]].results[0]};
-  for (size_t i = mask + 1; i < region.scoreOps.size(); ++i) {
-    const BodyOp &op = kernel.body[region.scoreOps[i]];
-    if (!op.expression.empty() && keepsInfinity(op, op.expression.root(), infinite))
-      infinite.insert(op.results[0]);
-  }
-  return infinite.contains(region.folded);
-}
-
 bool runsAlong(const Kernel &kernel, ValueId value, AxisId axis) {
   const std::vector<AxisId> &axes = kernel.values[size_t(value)].axes;
   return std::ranges::find(axes, axis) != axes.end();
 }
 
 }  // namespace
+
+bool reachesFold(const Kernel &kernel, const AttentionRegion &region, size_t scoreOp) {
+  std::set<ValueId> infinite = {kernel.body[region.scoreOps[scoreOp]].results[0]};
+  for (size_t i = scoreOp + 1; i < region.scoreOps.size(); ++i) {
+    const BodyOp &op = kernel.body[region.scoreOps[i]];
+    if (!op.expression.empty() && keepsInfinity(op, op.expression.root(), infinite))
+      infinite.insert(op.results[0]);
+  }
+  return infinite.contains(region.folded);
+}
 
 std::optional<MaskForm> maskForm(const BodyOp &op) {
   return maskForm(op, -std::numeric_limits<double>::infinity());

@@ -29,6 +29,9 @@ bool isOneInTile(const Kernel &kernel, const AttentionProblem &problem, ValueId 
 /// neighbouring positions of its last axis: of the segments of a document mask that has bounds.
 std::optional<ValueId> boundsOfElement(const BodyOp &op, const ExpressionNode &element);
 
+/// Whether the last value of the score ops is -inf wherever the result of one of them is.
+bool reachesFold(const Kernel &kernel, const AttentionRegion &region, size_t scoreOp);
+
 /// Which of the region's score ops are masks. One for each of AttentionRegion::scoreOps.
 std::vector<bool> scoreMasks(const Kernel &kernel, const AttentionRegion &region,
                              const AttentionProblem &problem);

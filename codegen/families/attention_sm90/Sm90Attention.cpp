@@ -5,10 +5,12 @@
 #include "codegen/families/attention/AttentionDropout.h"
 #include "codegen/families/attention/AttentionPlaces.h"
 #include "codegen/families/attention/AttentionScore.h"
+#include "codegen/families/attention/PackedMasks.h"
 #include "codegen/families/attention_sm90/Sm90AttentionTile.h"
 #include "codegen/families/contraction/ContractionTexts.h"
 #include "codegen/families/loop/LoopOps.h"
 #include "kernel/Error.h"
+#include "kernel/UnusedTokens.h"
 
 #include <fmt/ranges.h>
 
@@ -43,9 +45,10 @@ AttentionProblem checkedProblem(const Kernel &kernel, const AttentionRegion &reg
 
 class Sm90AttentionLowering {
 public:
-  Sm90AttentionLowering(const Kernel &kernel, const Configuration &configuration,
+  Sm90AttentionLowering(const Kernel &asked, const Configuration &configuration,
                         const Sm90AttentionKnobs &knobs)
-      : kernel(kernel),
+      : ended(withoutMasksOfPacked(asked)),
+        kernel(ended ? ended->kernel : asked),
         configuration(configuration),
         knobs(knobs),
         region(checkedRegion(kernel)),
@@ -141,6 +144,12 @@ private:
     }
     return name;
   }
+  /// Lengths that only masks of packed sequences compared with are not: a parameter that stays.
+  bool isRead(ValueId value) const {
+    return std::ranges::any_of(kernel.body, [&](const BodyOp &op) {
+      return std::ranges::find(op.operands, value) != op.operands.end();
+    });
+  }
   void addPointer(ValueId value, const std::string &name, int index, Parameter::Kind pointer) {
     program.parameters.push_back(
         {.kind = pointer,
@@ -207,7 +216,9 @@ private:
                extentText(kernel, problem.headAxes, axes),
                knobs.splits == 1 ? "" : fmt::format(" * {}", knobs.splits), headMap(problem.q),
                headMap(problem.k), headMap(problem.v), headMap(problem.output),
-               problem.packed ? ",\n    .isPacked = true"
+               problem.packed
+                   ? fmt::format(",\n    .isPacked = true{}",
+                                 ended && ended->endsAtTokens ? ", .endsAtTokens = true" : "")
                : problem.paged
                    ? fmt::format(",\n    .pageRows = {}", axes[size_t(region.paged->kPositions)])
                    : "")}},
@@ -397,18 +408,18 @@ private:
                      inputs.at(region.packed->input))});
     arguments.push_back({"outputRow", row});
     addPrefetches();
-    arguments.push_back({"zeroesUnused", "true"});
+    if (!areUnusedUnread(kernel)) arguments.push_back({"zeroesUnused", "true"});
   }
 
-  /// Offsets say where queries are, and lengths which keys are seen, one after the other: of few
-  /// words all are asked for at once.
+  /// Offsets say where queries are, and integers of masks which keys are seen, one after the other:
+  /// of few words all are asked for at once.
   void addPrefetches() {
     constexpr int64_t mostWords = 4096;
     Block prefetches;
     for (size_t i = 0; i < kernel.inputs.size(); ++i) {
       const Value &value = kernel.values[size_t(kernel.inputs[i])];
       const int64_t words = kernel.elements(kernel.inputs[i]);
-      if (value.dtype == DType::i32 && words <= mostWords)
+      if (value.dtype == DType::i32 && words <= mostWords && isRead(kernel.inputs[i]))
         prefetches.push_back(
             evaluate(fmt::format("weft::sm90::prefetchWords({}, {})", inputs[i], words)));
     }
@@ -433,6 +444,7 @@ private:
     arguments.push_back({"pageOf", knobs.splits > 1 ? ofSplits("splitPages", name) : name});
   }
 
+  const std::shared_ptr<const KernelOfTokens> ended;
   const Kernel &kernel;
   const Configuration &configuration;
   const Sm90AttentionKnobs &knobs;

@@ -2,9 +2,11 @@
 #include "codegen/families/attention_sm90/Sm90AttentionCost.h"
 
 #include "codegen/families/attention/AttentionScore.h"
+#include "codegen/families/attention/PackedMasks.h"
 #include "codegen/families/attention/VisibleScores.h"
 #include "codegen/families/attention_sm90/Sm90AttentionTile.h"
 #include "kernel/Error.h"
+#include "kernel/RecentAnswers.h"
 #include "passes/configure/AnalyticConstants.h"
 
 #include <algorithm>
@@ -61,8 +63,11 @@ constexpr double referenceTensorFlops = 690e12 / 132;
 
 }  // namespace
 
-Cost sm90AttentionCost(const Kernel &kernel, const Configuration &configuration,
+Cost sm90AttentionCost(const Kernel &asked, const Configuration &configuration,
                        const Sm90AttentionKnobs &knobs, const Device &device) {
+  const auto ended = withoutMasksOfPacked(asked);
+  const Kernel &kernel = ended ? ended->kernel : asked;
+  const SteadyKernel steady(kernel, ended ? ended->number : SteadyKernel::numberOf(asked));
   const Expected<AttentionRegion, Reason> recognised = attentionRegion(kernel);
   if (!recognised)
     throw Error::unsupported("kernel '{}': {}", kernel.name, recognised.error().text);

@@ -5,6 +5,7 @@
 #include "codegen/families/attention/AttentionDropout.h"
 #include "codegen/families/attention/AttentionLayouts.h"
 #include "codegen/families/attention/AttentionScore.h"
+#include "codegen/families/attention/PackedMasks.h"
 #include "codegen/families/attention_sm90/Sm90Attention.h"
 #include "codegen/families/attention_sm90/Sm90AttentionCost.h"
 #include "codegen/families/attention_sm90/Sm90AttentionTile.h"
@@ -127,10 +128,12 @@ std::string kernelRejection(const Kernel &kernel, const AttentionRegion &region,
   return codegen::scoreRejection(kernel, region);
 }
 
-Expected<ConfigurationSpace, Reason> spaceOf(const Kernel &kernel, const Device &device) {
+Expected<ConfigurationSpace, Reason> spaceOf(const Kernel &asked, const Device &device) {
   if (!device.offers(sm90AttentionFamily)) return rejected("it is switched off");
   if (!codegen::hasWgmma(device.architecture))
     return rejected(fmt::format("{} has no WGMMA", device.architecture));
+  const auto ended = withoutMasksOfPacked(asked);
+  const Kernel &kernel = ended ? ended->kernel : asked;
   const Expected<AttentionRegion, Reason> recognised = attentionRegion(kernel);
   if (!recognised) return rejected(recognised.error().text);
   const AttentionRegion &region = *recognised;
@@ -165,7 +168,9 @@ Expected<ConfigurationSpace, Reason> spaceOf(const Kernel &kernel, const Device 
   return space;
 }
 
-std::string rejection(const Kernel &kernel, const Configuration &configuration, const Device &) {
+std::string rejection(const Kernel &asked, const Configuration &configuration, const Device &) {
+  const auto ended = withoutMasksOfPacked(asked);
+  const Kernel &kernel = ended ? ended->kernel : asked;
   const Expected<AttentionRegion, Reason> recognised = attentionRegion(kernel);
   if (!recognised) return recognised.error().text;
   const Expected<AttentionProblem> problem = attentionProblem(kernel, *recognised, configuration);

@@ -222,3 +222,27 @@ weft.graph @mask_c9__empty(%x: tensor<2x40x40xf32, #weft.axes<h, j, k>>) {
   %r = weft.mask pattern %x {query = j, key = k, pattern = "table(block=16,heads=1,rows=3,columns=3,bits=000)"} : tensor<2x40x40xf32, #weft.axes<h, j, k>>
   weft.return
 }
+
+// -----
+
+weft.graph @mask_c11(%x: tensor<2x4x4xf32, #weft.axes<b, j, k>>) {
+  // expected-error @+1 {{mask_c11: a causal mask is not 'packed'; a padding mask by the lengths of packed sequences may be}}
+  %r = weft.mask causal %x {query = j, key = k, packed} : tensor<2x4x4xf32, #weft.axes<b, j, k>>
+  weft.return
+}
+
+// -----
+
+weft.graph @mask_c11__other_lengths(%x: tensor<2x4x4xf32, #weft.axes<b, j, k>>, %lengths: tensor<2xi32, #weft.axes<b>>) {
+  // expected-error @+1 {{mask_c11: 'packed' says that weft.offsets sums these lengths; no op does: leave it out, or mask by the lengths of the offsets}}
+  %r = weft.mask padding %x, %lengths along (b) {key = k, packed} : tensor<2x4x4xf32, #weft.axes<b, j, k>>, tensor<2xi32, #weft.axes<b>> -> tensor<2x4x4xf32, #weft.axes<b, j, k>>
+  weft.return
+}
+
+// -----
+
+weft.graph @mask_c11__value(%x: tensor<2x4x4xf32, #weft.axes<b, j, k>>, %lengths: tensor<2xi32, #weft.axes<b>>) {
+  // expected-error @+1 {{'packed' takes no value: it is there or not}}
+  %r = weft.mask padding %x, %lengths along (b) {key = k, packed = 1} : tensor<2x4x4xf32, #weft.axes<b, j, k>>, tensor<2xi32, #weft.axes<b>> -> tensor<2x4x4xf32, #weft.axes<b, j, k>>
+  weft.return
+}

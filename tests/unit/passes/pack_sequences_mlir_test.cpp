@@ -169,6 +169,46 @@ TEST_CASE("masks of unused tokens change no valid token, and zero all others tha
   }
 }
 
+TEST_CASE("what packs tokens need not store zeros where nothing reads them") {
+  for (const Layer &layer : layers) {
+    INFO(layer.name);
+    const auto packed = ragged(layer.name, layer.dims, 0.0),
+               masked = ragged(layer.name, layer.dims, 0.0),
+               trained = ragged(layer.name, layer.dims, 0.0);
+    for (Loaded *one : {packed.get(), masked.get(), trained.get()})
+      REQUIRE(packSequences(one->graph(), "j") == "");
+    REQUIRE(mlir::succeeded(differentiate(trained->graph(), {})));
+    maskUnusedTokens(masked->graph());
+    maskUnusedTokens(trained->graph());
+    int unread = 0, read = 0;
+    masked->graph().walk([&](PackOp pack) {
+      const bool holdsFloats = mlir::isa<mlir::FloatType>(pack.getX().getType().getElementType());
+      CHECK(pack.getUnread() == holdsFloats);
+      unread += pack.getUnread() ? 1 : 0;
+    });
+    CHECK(unread >= 2);  // the layer's input, and what attention gives
+    // Weight gradients sum over all rows.
+    trained->graph().walk([&](PackOp pack) { read += pack.getUnread() ? 0 : 1; });
+    CHECK(read >= 2);
+    // The interpreter has NaN there, which reaches no result.
+    for (const std::vector<double> &lengths : lengthsOfRuns) {
+      std::vector<TensorValue> arguments = randomArguments(packed->graph(), 9);
+      arguments[argumentOf(packed->graph(), DType::i32)].elements = lengths;
+      const std::vector<TensorValue> expected = evaluated(packed->graph(), arguments),
+                                     actual = evaluated(masked->graph(), arguments);
+      CHECK(distance(actual.at(0), expected.at(0), 1e-9, 1e-9) <= 1.0);
+    }
+    // Every padding mask says whose lengths it compares with.
+    int masks = 0;
+    masked->graph().walk([&](MaskOp mask) {
+      if (mask.getKind() != "padding") return;
+      CHECK(mask.getPacked());
+      ++masks;
+    });
+    CHECK(masks == 2);
+  }
+}
+
 TEST_CASE("queries that are padding are masked, unless someone reads across queries") {
   const std::string own = types +
                           "!b = tensor<2xi32, #weft.axes<b>>\n"

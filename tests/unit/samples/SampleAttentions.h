@@ -300,6 +300,24 @@ inline Kernel packedAttention(const AttentionExtents &e, DType type, bool isPadd
             padded = isPadded ? attention.padding(scores, lengths) : scores;
   return attention.build(isCausal ? attention.causal(padded) : padded, withLogSums, dropout);
 }
+/// The same whose masks say that their lengths are those that were packed, as pack-sequences writes
+/// them; rows of the output behind the last token are zero, or unread.
+inline Kernel endedAttention(const AttentionExtents &e, DType type, bool isUnread,
+                             bool isCausal = false,
+                             const std::optional<Dropout> &dropout = std::nullopt,
+                             bool withLogSums = false) {
+  FusedAttention attention("ended_attention", e, type);
+  const int lengths = attention.input("lengths", "b", DType::i32),
+            padded =
+                attention.paddingOfQueries(attention.padding(attention.scores(), lengths), lengths);
+  Kernel kernel =
+      attention.build(isCausal ? attention.causal(padded) : padded, withLogSums, dropout);
+  for (BodyOp &op : kernel.body) {
+    if (op.kind == OpKind::mask && op.operands.size() > 1) op.attributes["packed"] = int64_t(1);
+    if (isUnread && op.kind == OpKind::pack) op.attributes["unread"] = int64_t(1);
+  }
+  return kernel;
+}
 /// A block mask by a pattern (kernel/BlockMask.h), with a table for each head where it says so.
 inline Kernel blockAttention(const AttentionExtents &e, DType type, const std::string &pattern,
                              bool isByHead = false, bool isCausal = false,

@@ -113,10 +113,15 @@ struct KeyBlocks {
   int tokens;  // of the head's sequence: keys from it on are zeros
   // Of the block. What the compiler does not know: it would take a loop of few blocks apart, and
   // then not keep both GEMMs in flight in registers.
-  int index = opaque(count, 0);
-  int group = count / lanes + 1;  // of 32 blocks, whose bits these are:
+  int index = opaque(seenOf(tokens), 0);
+  int group = seenOf(tokens) / lanes + 1;  // of 32 blocks, whose bits these are:
   unsigned seen = 0, mixed = 0;
   bool isMixed = false;
+
+  /// Blocks from the first one on, behind which no mask is asked.
+  static __device__ __forceinline__ int seenOf(int tokens) {
+    return problem.endsAtTokens ? (tokens + tile.keys - 1) / tile.keys : count;
+  }
 
   /// Goes to the next block; false if there is none.
   __device__ __forceinline__ bool advance() {
@@ -148,11 +153,12 @@ struct KeyBlocks {
     const int rows = problem.isPacked ? tokens : problem.queries;
     const int lastQuery = smaller(firstQuery + C::queriesOfTile, rows) - 1,
               first = block * tile.keys, last = smaller(first + tile.keys, problem.keys) - 1;
-    TileCoverage covered =
-        block < count ? coverage(head, firstQuery, lastQuery, first, last) : TileCoverage::empty;
+    TileCoverage covered = block < seenOf(tokens)
+                               ? coverage(head, firstQuery, lastQuery, first, last)
+                               : TileCoverage::empty;
     if constexpr (tile.packedHeads > 1 && tile.masksDiffer) {
 #pragma unroll 1
-      for (int other = 1; block < count && other < tile.packedHeads; ++other)
+      for (int other = 1; block < seenOf(tokens) && other < tile.packedHeads; ++other)
         if (coverage(head + other, firstQuery, lastQuery, first, last) != covered)
           covered = TileCoverage::mixed;
     }
@@ -392,6 +398,7 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
         const float scale = scalesFirst ? args.scale : 1.0f;
         if (isMixed) {
           each([&](float score, const RowPlace &row, int column) {
+            if (problem.endsAtTokens && column >= sequence.count) return negativeInfinity;
             if (problem.isPacked && column >= sequence.count) score = 0;  // a key of zeros
             if constexpr (IsUnchanged<decltype(args.score)>)
               return column < problem.keys ? score : negativeInfinity;

@@ -22,6 +22,9 @@ struct AttentionProblem {
   int heads;
   HeadMap q, k, v, output;
   bool isPacked = false;  ///< rows are of packed tokens; `queries` and `keys` are bounds
+  /// Of packed tokens: a query sees no key behind its sequence's last token, by masks that nothing
+  /// else says of. Else such keys are zeros.
+  bool endsAtTokens = false;
   /// Keys and values lie in pages of so many rows: their maps have one dimension more, the page,
   /// behind those of heads. 0: they lie in one piece.
   int pageRows = 0;

@@ -3,7 +3,7 @@
 //
 // Sequences are taken 32 at a time, one a lane of the producer's warp, those of most tokens first;
 // of each, all heads, tile by tile from the last one. So tiles without tokens are never taken, and
-// the longest ones begin first.
+// the longest ones begin first. One sequence has no order to be found.
 #pragma once
 
 #include "weft/packed_sequences.cuh"
@@ -38,6 +38,7 @@ struct PackedTiles {
   using C = AttentionConfig<problem, tile>;
   static constexpr int lanes = 32, groups = (Sequences::count + lanes - 1) / lanes,
                        headsOfSequence = problem.heads / Sequences::count;
+  static constexpr bool isOne = Sequences::count == 1;
   const Sequences &sequences;
   /// A word a lane, of each in turn: a sequence, tiles of one of its heads, and the tiles of all
   /// heads of the sequences up to and with it; then words of the warp.
@@ -74,6 +75,11 @@ struct PackedTiles {
 
   /// Before anything else.
   __device__ __forceinline__ void start() const {
+    if constexpr (isOne) {
+      storeWord(countWord(), tilesOf(sequences.at(0).count) * headsOfSequence);
+      __syncwarp();
+      return;
+    }
     int tiles = 0;
 #pragma unroll 1
     for (int index = 0; index < groups; ++index) tiles += tilesOf(countOf(index));
@@ -105,6 +111,10 @@ struct PackedTiles {
   /// Tile `index` of those, as head * queryTiles + its number in the head; numbers are asked for in
   /// ascending order, and less than count().
   __device__ __forceinline__ int at(int index) const {
+    if constexpr (isOne) {
+      const int tiles = count() / headsOfSequence;
+      return index / tiles * C::queryTiles + tiles - 1 - index % tiles;
+    }
     if constexpr (groups > 1)
       while (true) {
         const int end = loadWord(beforeWord()) + loadWord(upToWord(lanes - 1)),

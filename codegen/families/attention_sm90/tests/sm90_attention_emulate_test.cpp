@@ -567,6 +567,53 @@ TEST_CASE("attention over packed tokens reads and writes those of each sequence 
   checkAll("sm90_attention_packed", subjects);
 }
 
+TEST_CASE("attention that ends at the tokens of a sequence needs no mask of them") {
+  std::vector<Subject> subjects;
+  const Sm90AttentionKnobs one{.tileQueries = 64, .tileKeys = 32, .ordered = 0, .blocks = 3},
+      two{.tileQueries = 128, .tileKeys = 48, .stages = 2, .queryStages = 1, .blocks = 2},
+      three{.tileQueries = 192, .tileKeys = 64, .queryStages = 2, .blocks = 2},
+      inTurn{.tileQueries = 64,
+             .tileKeys = 32,
+             .stages = 4,
+             .ordered = 0,
+             .keyConsumers = 2,
+             .blocks = 3};
+  const AttentionExtents e{.b = 4, .h = 2, .j = 150, .k = 150, .p = 64, .w = 64, .tokens = 330};
+  // Tiles that end within a sequence, a sequence of one token, one of none, one at full length.
+  const std::vector<double> lengths = {70, 0, 1, 150}, offsets = {0, 70, 70, 71, 221};
+  for (const bool isUnread : {false, true})
+    for (const Sm90AttentionKnobs &knobs : {one, two, three, inTurn}) {
+      add(subjects, endedAttention(e, DType::f16, isUnread), knobs, lengths, offsets);
+      add(subjects, endedAttention(e, DType::bf16, isUnread, true), knobs, lengths, offsets);
+    }
+  add(subjects, endedAttention(e, DType::f16, false, true, std::nullopt, true), two, lengths,
+      offsets);
+  // One sequence, of which tiles are counted without an order: cut, whole, of no token.
+  for (const double tokens : {70.0, 150.0, 0.0}) {
+    const AttentionExtents single{
+        .b = 1, .h = 2, .g = 2, .j = 150, .k = 150, .p = 40, .w = 72, .tokens = 150};
+    add(subjects, endedAttention(single, DType::f16, true), one, {tokens}, {0, tokens});
+    add(subjects, endedAttention(single, DType::bf16, false, true), two, {tokens}, {0, tokens});
+  }
+  // More sequences than a warp has lanes; dropout by padded coordinates.
+  std::vector<double> many = {0}, counts;
+  for (int i = 0; i < 35; ++i) {
+    counts.push_back(double(i * 7 % 13));
+    many.push_back(many.back() + counts.back());
+  }
+  add(subjects,
+      endedAttention({.b = 35, .h = 1, .j = 12, .k = 12, .p = 32, .w = 32, .tokens = 420},
+                     DType::f16, true, false, Dropout{.p = 0.3, .stream = 3}),
+      one, counts, many);
+  for (const Subject &subject : subjects) {
+    const auto emitted = codegen::emit(subject.kernel, subject.configuration, "sm_90a");
+    INFO(emitted.readable);
+    CHECK(emitted.text.find("endsAtTokens = true") != std::string::npos);
+    CHECK(emitted.text.find("loadOne(lengths") == std::string::npos);
+  }
+  checkAll("sm90_attention_ended", subjects);
+}
+
 TEST_CASE("logarithms of sums of packed tokens are those of each sequence, and zero elsewhere") {
   std::vector<Subject> subjects;
   const Sm90AttentionKnobs one{.tileQueries = 64, .tileKeys = 32, .ordered = 0, .blocks = 3},
