@@ -207,7 +207,7 @@ mlir::LogicalResult checkPresent(mlir::Operation *op, llvm::StringRef kind, llvm
                                << " '" << name << "'";
 }
 
-/// Kernels have operands of their own: what these are is checked in the graph alone.
+/// Operands in a kernel are its arguments: who else reads them shows in the graph alone.
 mlir::LogicalResult checkPacked(MaskOp mask) {
   if (!mask.getPacked()) return mlir::success();
   if (kindOf(mask) != MaskShape::Kind::padding)
