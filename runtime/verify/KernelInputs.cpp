@@ -148,7 +148,7 @@ InputRule ruleOf(const Kernel &kernel, ValueId value) {
         const ValueId segments = op.operands[segmentsOperand];
         rule = boundedSegments;
         rule.kind = InputRule::Kind::bounds;
-        rule.bounded = size_t(std::ranges::find(kernel.inputs, segments) - kernel.inputs.begin());
+        rule.other = size_t(std::ranges::find(kernel.inputs, segments) - kernel.inputs.begin());
         rule.positions = kernel.axes[size_t(kernel.values[size_t(segments)].axes.back())].extent;
       } else if (op.kind == OpKind::mask && n == 1)
         rule.high = isDocumentMask(op)
@@ -161,6 +161,24 @@ InputRule ruleOf(const Kernel &kernel, ValueId value) {
   return rule;
 }
 
+/// Lengths of a mask that says they are those of the packed sequences become these.
+void makeLengthsFit(const Kernel &kernel, std::vector<InputRule> &rules) {
+  const auto ascending = std::ranges::find(rules, InputRule::Kind::ascending, &InputRule::kind);
+  if (ascending == rules.end()) return;
+  const auto offsets = size_t(ascending - rules.begin());
+  for (const BodyOp &op : kernel.body) {
+    if (!isMaskOfPacked(op)) continue;
+    const auto lengths = std::ranges::find(kernel.inputs, op.operands[1]);
+    if (lengths == kernel.inputs.end() ||
+        kernel.elements(*lengths) + 1 != kernel.elements(kernel.inputs[offsets]))
+      continue;
+    InputRule rule = *ascending;
+    rule.kind = InputRule::Kind::lengths;
+    rule.other = offsets;
+    rules[size_t(lengths - kernel.inputs.begin())] = rule;
+  }
+}
+
 }  // namespace
 
 std::vector<InputRule> inputRules(const Kernel &kernel) {
@@ -171,16 +189,22 @@ std::vector<InputRule> inputRules(const Kernel &kernel) {
     if (isPositive[size_t(value)] && rules.back().kind == InputRule::Kind::real)
       rules.back().kind = InputRule::Kind::positive;
   }
+  makeLengthsFit(kernel, rules);
   return rules;
 }
 
 void fillInput(TensorImage &image, const InputRule &rule, uint64_t seed, size_t position,
                int threads) {
-  const bool isBounds = rule.kind == InputRule::Kind::bounds;
-  const uint64_t key = mixed(seed ^ mixed((isBounds ? rule.bounded : position) + 1));
+  const bool isOfOther =
+      rule.kind == InputRule::Kind::bounds || rule.kind == InputRule::Kind::lengths;
+  const uint64_t key = mixed(seed ^ mixed((isOfOther ? rule.other : position) + 1));
   const auto bitsOf = [&](int64_t n) { return mixed(key + uint64_t(n + 1) * 0x9E3779B97F4A7C15); };
   const auto integer = [&](int64_t n) {
     return rule.low + int64_t(bitsOf(n / rule.run) % uint64_t(rule.high - rule.low + 1));
+  };
+  const auto offset = [&](int64_t n) {  // steps of 1 to high, and to high / 2 in the mean
+    const int64_t half = std::max<int64_t>(1, (rule.high + 1) / 2);
+    return n * half + int64_t(bitsOf(n) % uint64_t(half));
   };
   /// Of the tile and the side that element n is of.
   const auto bound = [&](int64_t n) {
@@ -205,10 +229,8 @@ void fillInput(TensorImage &image, const InputRule &rule, uint64_t seed, size_t 
           case InputRule::Kind::positive: return 0.5 + std::abs(bellShaped(bits));
           case InputRule::Kind::integer: return double(integer(n));
           case InputRule::Kind::bounds: return double(bound(n));
-          case InputRule::Kind::ascending: {  // steps of 1 to high, and to high / 2 in the mean
-            const int64_t half = std::max<int64_t>(1, (rule.high + 1) / 2);
-            return double(n * half + int64_t(bits % uint64_t(half)));
-          }
+          case InputRule::Kind::ascending: return double(offset(n));
+          case InputRule::Kind::lengths: return double(offset(n + 1) - offset(n));
           case InputRule::Kind::pages: return double(pages.entry(n / entries, n % entries));
         }
         return 0;

@@ -19,13 +19,14 @@ struct InputRule {
     ascending,  ///< offsets of sequences of at most `high` tokens
     pages,      ///< a table of pages, the last of which is `high`
     bounds,     ///< of the tiles of another input (kernel/TileBounds.h)
+    lengths,    ///< of the sequences whose offsets another input has
   };
   Kind kind = Kind::real;
   int64_t low = 0, high = 0;  ///< of integers, both included
   double mean = 0;            ///< of reals
   std::vector<double> added;  ///< to each real: one number an element, or none
   int64_t run = 1;            ///< of integers: so many neighbours are equal
-  size_t bounded = 0;     ///< of bounds: the other input, whose `low`, `high` and `run` these are
+  size_t other = 0;       ///< of bounds and lengths: the input whose `low`, `high`, `run` these are
   int64_t positions = 0;  ///< of bounds: of the other input's last axis
 };
 

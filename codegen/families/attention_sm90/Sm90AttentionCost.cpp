@@ -36,9 +36,10 @@ constexpr double loneConsumerFactor = 1.35, twoOfRowsFactor = 1.15;
 /// block; what a value op adds to a score, in shares of an exponential, and masks to a block.
 constexpr double tileSeconds = 0.7e-6, startSeconds = 0.2e-6, valueOpShare = 0.6, maskShare = 0.5;
 /// Over packed tokens: finding the first tile, whose sequence, place and keys follow from the
-/// counts of all; and what a tile of several consumers takes (H200, BERT-base, 8 of at most 128
-/// tokens to 16 of 1024, 42 kernels).
-constexpr double packedStartSeconds = 2.4e-6, packedTileSeconds = 1.5e-6;
+/// counts of all; asking masks of the sequences' lengths, where kernels do not end at tokens; and
+/// what a tile of several consumers takes (H200, BERT-base, 8 of at most 128 tokens to 16 of 1024,
+/// 42 and 20 kernels).
+constexpr double packedStartSeconds = 1.2e-6, lengthsSeconds = 1.2e-6, packedTileSeconds = 1.5e-6;
 /// What three blocks of one consumer a multiprocessor take of the time that two take (H100, d = 64:
 /// 0.87 under a causal window, 0.89 and 0.91 under tables, 0.92 causal).
 constexpr double threeResidentsFactor = 0.9;
@@ -152,7 +153,8 @@ Cost sm90AttentionCost(const Kernel &asked, const Configuration &configuration,
                      2 * double(sm90AttentionPartialBytes(problem, knobs)) / bandwidth;
   }
   const double busySeconds = std::max(tensorSeconds, memorySeconds) + combineSeconds;
-  const double beginSeconds = startSeconds + (problem.packed ? packedStartSeconds * slower : 0);
+  const double ofPacked = packedStartSeconds + (ended && ended->endsAtTokens ? 0 : lengthsSeconds),
+               beginSeconds = startSeconds + (problem.packed ? ofPacked * slower : 0);
   return {.seconds = device.launchSeconds + beginSeconds + busySeconds,
           .bytesMoved = int64_t(bytes),
           .bound = memorySeconds > tensorSeconds        ? Bound::memory

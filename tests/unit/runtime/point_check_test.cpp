@@ -135,6 +135,28 @@ TEST_CASE("logarithms of sums know of a bias that grows towards later keys") {
   CHECK(addedTo(true).empty());
 }
 
+TEST_CASE("lengths of packed sequences are those that their offsets sum") {
+  const samples::AttentionExtents extents{
+      .b = 5, .h = 1, .j = 70, .k = 70, .p = 8, .w = 8, .tokens = 350};
+  for (const bool isSaid : {true, false}) {
+    const Run run(isSaid ? samples::endedAttention(extents, DType::f32, false)
+                         : samples::packedAttention(extents, DType::f32, true));
+    const auto input = [&](const std::string &name) -> const TensorImage & {
+      for (size_t n = 0; n < run.inputs.size(); ++n)
+        if (run.kernel.values[size_t(run.kernel.inputs[n])].name == name) return run.inputs[n];
+      throw Error::checkFailed("no input '{}'", name);
+    };
+    const TensorImage &lengths = input("lengths"), &offsets = input("offsets");
+    int equal = 0;
+    for (int64_t b = 0; b < 5; ++b)
+      equal +=
+          lengths.at(std::vector{b}) == offsets.at(std::vector{b + 1}) - offsets.at(std::vector{b})
+              ? 1
+              : 0;
+    CHECK((equal == 5) == isSaid);
+  }
+}
+
 TEST_CASE("bounds of segments are those of the segments that the kernel is given") {
   const Run run(samples::documentAttention(
       {.b = 2, .h = 1, .j = 300, .k = 1001, .p = 8, .w = 8, .hasBounds = true}, DType::f32));
