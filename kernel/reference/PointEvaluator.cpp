@@ -202,8 +202,9 @@ Point PointEvaluator::output(size_t output, std::span<const int64_t> coordinates
     const std::vector<AxisId> &axes = kernel.values[size_t(kernel.outputs[output])].axes;
     const auto dimension = size_t(std::ranges::find(axes, rows->axis) - axes.begin());
     const int64_t last[] = {rows->element};
-    point.isSpecified = double(coordinates[dimension]) <
-                        evaluate(rows->offsets, Coordinates(std::span(last))).value;
+    point.isSpecified =
+        point.isSpecified && double(coordinates[dimension]) <
+                                 evaluate(rows->offsets, Coordinates(std::span(last))).value;
   }
   return point;
 }

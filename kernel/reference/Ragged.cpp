@@ -2,6 +2,7 @@
 // tensor, or of a cache, is. Exact.
 #include "kernel/Ragged.h"
 #include "kernel/Append.h"
+#include "kernel/UnusedTokens.h"
 
 #include "kernel/reference/PointEvaluator.h"
 
@@ -39,7 +40,7 @@ Point PointEvaluator::pack(const BodyOp &op, size_t, const Coordinates &at) {
   const std::optional<TokenPlace> place = placeOfToken(
       from[sequences], extent(op.operands[0], sequences), extent(op.operands[0], positions),
       [&](int64_t sequence) { return offsetOf(op, sequence); });
-  if (!place) return {};
+  if (!place) return {.isSpecified = !isUnreadPack(op)};
   from[sequences] = place->sequence, from[positions] = place->position;
   return operand(op, 0, from);
 }

@@ -43,6 +43,7 @@ std::shared_ptr<const KernelOfTokens> build(const Kernel &kernel) {
       continue;
     }
     body.push_back(own);
+    result.places.push_back(op);
     for (ValueId &operand : body.back().operands) operand = standsFor[size_t(operand)];
   }
   if (body.size() == kernel.body.size()) return nullptr;

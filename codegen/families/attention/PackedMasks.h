@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace weft {
 
@@ -16,7 +17,8 @@ struct KernelOfTokens {
   Kernel kernel;  ///< the same inputs, values and outputs; those of the masks are read no more
   /// Whether any of the masks left out keys. Without one these are zeros, which queries see.
   bool endsAtTokens = false;
-  uint64_t number = 0;  ///< for a SteadyKernel
+  std::vector<OpId> places;  ///< of each op of its body: which of the other kernel's body it is
+  uint64_t number = 0;       ///< for a SteadyKernel
 };
 
 /// Null where the kernel is no attention over packed tokens, or has no such mask.

@@ -71,6 +71,10 @@ public:
                       .sharedBytes = sm90AttentionSharedBytes(problem, knobs)};
     program.mapping = describe(kernel, knobs);
     pruneUnused(program);
+    // Launches look numbers up in the kernel that was asked for.
+    for (Parameter &parameter : program.parameters)
+      if (ended && isNumber(parameter.kind))
+        parameter.index = int(ended->places.at(size_t(parameter.index)));
     return std::move(program);
   }
 

@@ -610,6 +610,9 @@ TEST_CASE("attention that ends at the tokens of a sequence needs no mask of them
     INFO(emitted.readable);
     CHECK(emitted.text.find("endsAtTokens = true") != std::string::npos);
     CHECK(emitted.text.find("loadOne(lengths") == std::string::npos);
+    for (const codegen::Parameter &parameter : emitted.parameters)
+      if (parameter.kind == codegen::Parameter::Kind::dropoutStream)
+        CHECK(codegen::numberOf(parameter, subject.kernel) == 3);
   }
   checkAll("sm90_attention_ended", subjects);
 }
