@@ -79,7 +79,8 @@ constexpr AttentionExtents packedExtents[] = {
     {.b = 3, .h = 2, .j = 1, .k = 1, .tokens = 3},
     {.b = 7, .h = 3, .j = 130, .k = 130, .tokens = 910},
     {.b = 4, .h = 2, .g = 2, .j = 517, .k = 517, .tokens = 2068},
-    {.b = 70, .h = 1, .g = 3, .j = 65, .k = 65, .tokens = 4550}};
+    {.b = 70, .h = 1, .g = 3, .j = 65, .k = 65, .tokens = 4550},
+    {.b = 1, .h = 3, .j = 201, .k = 201, .tokens = 201}};
 
 }  // namespace
 
@@ -157,6 +158,16 @@ void addAttentions(Collector &collect) {
           for (const Configuration &configuration :
                collect.drawFamily(kernel, Sm80AttentionKnobs{}, 1))
             collect.add("attention-packed", kernel, nameOf(samples::tf32Types), configuration);
+        // Masks by the lengths that were packed, which kernels of WGMMA leave out.
+        for (const bool isUnread : {false, true})
+          for (const Kernel &ended : {samples::endedAttention(extents, type, isUnread),
+                                      samples::endedAttention(extents, type, isUnread, true),
+                                      samples::endedAttention(extents, type, isUnread, false,
+                                                              Dropout{.p = 0.3, .stream = 5})})
+            for (const Knobs &family : families)
+              for (const Configuration &configuration :
+                   collect.drawFamily(ended, family, headDim == 64 ? 4 : 1))
+                collect.add("attention-ended", ended, type, configuration);
       }
   // Few queries and many keys: packed heads, warps of keys, splits.
   for (const auto &[headDim, valueDim] : widths)
