@@ -4,6 +4,7 @@
 // path, which is topological.
 #pragma once
 
+#include "kernel/Expected.h"
 #include "passes/select/Selection.h"
 #include "plan/Plan.h"
 
@@ -49,8 +50,8 @@ void noteCopies(PlannedKernels &planned);
 /// determinism. Both by the model, measured or not.
 void noteDeterminism(PlannedKernels &planned, const CostModel &prices);
 /// A result may lie where an operand was only as overwritableInputs() (kernel/Family.h) allows.
-/// Throws Error(badInput) naming `where`, the kernel, both tensors and the buffer.
-void checkOverwriting(const PlannedKernels &planned, const std::string &where);
+/// Error(badInput) names `where`, the kernel, both tensors and the buffer.
+Expected<void> checkOverwriting(const PlannedKernels &planned, const std::string &where);
 /// What priced the plan's kernels: the cost model's description, or, if none of them was measured,
 /// the analytic model's.
 std::string pricesOf(const Plan &plan, const CostModel &costModel);

@@ -100,7 +100,9 @@ Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel,
   planned = plannedKernels(artifact, graph, where);
   checkUnedited(artifact.plan, planned, where + "/plan.json");
   const std::vector<size_t> regions = regionsOf(planned.plan, graph.wiring().regions.size(), where);
-  decision::priceAgain(planned, costModel, where + "/plan.json");
+  if (Expected<void> priced = decision::priceAgain(planned, costModel, where + "/plan.json");
+      !priced)
+    throw std::move(priced.error());
   for (size_t index = 0; index < planned.kernels.size(); ++index)
     if (!planned.plan.kernels[index].chunk)  // a graph has the whole
       graph.configure(regions[index], planned.kernels[index].configuration);

@@ -48,7 +48,7 @@ DECIDING_FUNCTIONS = (
     'priceKernelAgain', 'nearestConfiguration', 'legality', 'sumOfKernels', 'noteCopies',
     'noteDeterminism',
     # Several layers: where they are cut, what is computed again, whether the plan fits.
-    'joinedDecision', 'checkMemory', r'(?<!decision::)choose[A-Z]\w*', 'recomputeInParts',
+    'joinedDecision', 'beyondMemory', r'(?<!decision::)choose[A-Z]\w*', 'recomputeInParts',
     'fit',
     # Kinds of attention: their prices, and the traffic of their kernels by tiles.
     'priceKind', 'priceSite', 'tilesOf', r'l2Bytes\w*', 'pricedInItsLayouts', 'attentionFigures',
@@ -295,7 +295,7 @@ class IncludeRules(unittest.TestCase):
                      'select::selectAmongAlternatives(problem, spaces, options);',
                      'joined = select::joinVariants(joinable, mayCross);',
                      'best = decision::bestCombinations(*joined, planContext(), options);',
-                     'decision::checkMemory(plan, options, smallest);',
+                     'decision::beyondMemory(options, smallest);',
                      'x = decision::joinedDecision(problem, options, placed);',
                      'cut = chooseCut(whole, graph, layers);', 'size_t chooseOne(size_t places)',
                      '    recomputeInParts();', '  void fit() {',
