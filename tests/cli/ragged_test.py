@@ -453,6 +453,31 @@ class ExpectedLengthsTest(CommandTest):
                    says=['--lengths mean=0.5: no argument of the graph counts tokens; --ragged ',
                          '--mask padding hides the keys behind them'])
 
+    def test_lengths_are_of_one_kind_of_sequences(self):
+        """Of two padding masks the lengths are expected of both, where they are of equal
+        sequences; of others no lengths could be."""
+        def graph(keys):
+            return self.write('two.mlir', f"""!first = tensor<2x2x16x16xf16, #weft.axes<b, h, j, k>>
+!second = tensor<2x2x16x{keys}xf16, #weft.axes<b, h, j, m>>
+!lengths = tensor<2xi32, #weft.axes<b>>
+weft.graph @two(%x: !first, %y: !second, %of_x: !lengths, %of_y: !lengths) ->
+    (!first, !second) {{
+  %p = weft.mask padding %x, %of_x along (b) {{key = k}} : !first, !lengths
+  %q = weft.mask padding %y, %of_y along (b) {{key = m}} : !second, !lengths
+  weft.return %p, %q : !first, !second
+}}
+""")
+        self.weft('compile', graph(16), '--lengths', 'mean=0.5', '--stop-after', 'emit', '-o',
+                  'out')
+        report = json.loads((self.folder / 'out/report.json').read_text())
+        self.assertAlmostEqual(report['lengths']['tokens'], 0.5)
+        for lengths in ('mean=0.5', self.write('lengths.txt', '8 8')):
+            self.fails(3, 'select', graph(8), '--lengths', lengths, says=[
+                'the graph has several kinds of sequences (2 of at most 8; 2 of at most 16), and '
+                'expected lengths are of one; nearest is no --lengths, which prices all at full '
+                'length'])
+        self.weft('select', graph(8))
+
     def test_a_padded_graph_is_priced_at_lengths_too(self):
         """A mask over lengths that a caller brings, as they are or by a mask of tokens: attention
         takes less, whatever else is computed for all positions."""
