@@ -2,6 +2,7 @@
 #include "codegen/families/gemm_fma/FmaGemmKnobs.h"
 
 #include "codegen/families/gemm_fma/FmaGemm.h"
+#include "kernel/ProfileMigration.h"
 #include "passes/configure/FamilyConfigurations.h"
 
 namespace weft {
@@ -73,5 +74,8 @@ const Family fmaGemmFamily = {
     .blockTile = blockTile,
     .lower = lower,
 };
+
+extern const FormerWords fmaGemmFormerWords;
+const FormerWords fmaGemmFormerWords = {.family = fmaGemmFamily, .name = "plain-contraction"};
 
 }  // namespace weft

@@ -38,6 +38,8 @@ ONE_FAMILY = {
 }
 EMULATED = 'tests/emulate/host/weft/'
 KEYWORDS = 'emulate_keywords.h'
+# What names an architecture: families do, and comments of kernel/ as examples.
+ARCHITECTURE = re.compile(r'sm_?\d\d|hopper|ampere', re.IGNORECASE)
 # What prices, selects or builds plans: functions, a cost model's answer, and selection's tables.
 DECIDING_FUNCTIONS = (
     'buildPlan', 'selectVariants', r'select::select\w*', 'select::joinVariants', 'bestCombinations',
@@ -380,6 +382,19 @@ class IncludeRules(unittest.TestCase):
             self.assertEqual([line.split(': ')[0] for line in violations(root, self.table)], [
                 f'{path}:{line}' for path, lines in sorted(including.items()) for line in lines
             ])
+
+    def test_code_of_kernels_names_no_architecture(self):
+        files = sorted(
+            path for path in (ROOT / 'kernel').rglob('*') if path.suffix in ('.cpp', '.h'))
+        self.assertGreater(len(files), 100)
+        named = lambda text: [
+            line.strip()
+            for line in text.splitlines() if ARCHITECTURE.search(line.split('//')[0])
+        ]
+        self.assertEqual(
+            {path.name: named(path.read_text()) for path in files if named(path.read_text())}, {})
+        self.assertEqual(named('int sm80 = 0;  // Hopper\n// sm_90\nx = "of sm_90a";\n'),
+                         ['int sm80 = 0;  // Hopper', 'x = "of sm_90a";'])
 
     def test_names_of_device_headers_are_unique(self):
         headers = device_headers(ROOT)
