@@ -274,7 +274,7 @@ private:
                         .cost = step.cost,
                         .proposedBy = {},
                         .graphOps = {},
-                        .entryPoint = std::string(nameOf(problem.entryPoints[size_t(step.entry)])),
+                        .entryPoint = problem.entryPoints[size_t(step.entry)],
                         .step = int(&step - path.steps.data())};
     if (step.configuration.knobs.isView()) chosen.cost.bytesNecessary = 0;  // nothing runs
     if (step.candidate < 0) {

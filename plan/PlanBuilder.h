@@ -20,7 +20,7 @@ struct ChosenKernel {
   Cost cost;
   std::string proposedBy;     ///< "fuse: producer-consumer"; empty for a transpose
   std::vector<int> graphOps;  ///< op indices of the problem; empty for a transpose
-  std::string entryPoint = "forward";
+  EntryPointKind entryPoint = EntryPointKind::forward;
   int step = -1;  ///< of the path; kernels that are chunks of one kernel share it
   /// The candidate's name, which the plan's kernels append layouts and chunks to; empty for a
   /// kernel that was read from an artifact.

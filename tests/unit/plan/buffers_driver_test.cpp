@@ -49,7 +49,7 @@ void addKernel(Plan &plan, std::vector<int> inputs, std::vector<int> outputs,
   kernel.outputLayouts.assign(outputs.size(), "x");
   kernel.inputs = std::move(inputs);
   kernel.outputs = std::move(outputs);
-  plan.entryPoints["forward"].push_back(int(plan.kernels.size()));
+  plan.entryPoints[EntryPointKind::forward].push_back(int(plan.kernels.size()));
   plan.kernels.push_back(std::move(kernel));
 }
 
