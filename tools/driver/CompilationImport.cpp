@@ -323,7 +323,7 @@ models::Request modelRequest(const ModelFlags &flags) {
   return {.model = flags.model,
           .dims = flags.dimensions(),
           .dtype = flags.elementType(),
-          .part = flags.part,
+          .part = models::partNamed(flags.part),
           .layers = flags.layerCount(),
           .allLayers = flags.takesAllLayers(),
           .allowedKeys = {flags.allowedKeys.begin(), flags.allowedKeys.end()},
