@@ -583,9 +583,10 @@ class LengthsTest(CommandTest):
         self.weft('compile', *LAYER, '--stacking', 'three', '--attention', 'unfused', '-o', 'plain',
                   env={'WEFT_NVRTC': 'none'})
         self.fails(2, 'run', 'plain', '--check', '--lengths', 'mean=0.5',
-                   says=['no argument of', 'counts tokens; compile with --ragged AXIS to pack them, '
-                         '--cache N to read those before from caches, or --mask padding to hide '
-                         'the keys behind them'])
+                   says=['no argument of',
+                         'counts tokens; compile with --ragged AXIS to pack them, --cache N to '
+                         'read those before from caches, or --mask padding to hide the keys '
+                         'behind them'])
         self.fails(2, 'run', 'out', '--kernel', 'x', '--lengths', 'mean=0.5',
                    says=['--kernel runs on random operands: it takes no --lengths'])
 

@@ -2,7 +2,6 @@
 #include "codegen/families/gemm_fma/FmaGemmKnobs.h"
 
 #include "codegen/families/gemm_fma/FmaGemm.h"
-#include "kernel/ProfileMigration.h"
 #include "passes/configure/FamilyConfigurations.h"
 
 namespace weft {
@@ -74,8 +73,5 @@ const Family fmaGemmFamily = {
     .blockTile = blockTile,
     .lower = lower,
 };
-
-extern const FormerWords fmaGemmFormerWords;
-const FormerWords fmaGemmFormerWords = {.family = fmaGemmFamily, .name = "plain-contraction"};
 
 }  // namespace weft

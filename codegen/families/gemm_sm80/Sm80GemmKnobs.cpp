@@ -4,7 +4,6 @@
 #include "codegen/families/gemm_sm80/Sm80Cost.h"
 #include "codegen/families/gemm_sm80/Sm80Gemm.h"
 #include "codegen/families/gemm_sm80/Sm80GemmFamily.h"
-#include "kernel/ProfileMigration.h"
 
 namespace weft {
 namespace {
@@ -82,8 +81,6 @@ codegen::Program lower(const Kernel &kernel, const Configuration &configuration)
   return codegen::lowerSm80Gemm(kernel, configuration, configuration.knobs.get<Sm80GemmKnobs>());
 }
 
-constexpr RenamedWord formerKnobs[] = {{"raster=", "groupM="}};
-
 }  // namespace
 
 const Family sm80GemmFamily = {
@@ -101,9 +98,5 @@ const Family sm80GemmFamily = {
     .blockTile = blockTile,
     .lower = lower,
 };
-
-extern const FormerWords sm80GemmFormerWords;
-const FormerWords sm80GemmFormerWords = {
-    .family = sm80GemmFamily, .name = "ampere-contraction", .knobs = formerKnobs};
 
 }  // namespace weft

@@ -6,7 +6,6 @@
 #include "codegen/families/gemm_sm90/Sm90Gemm.h"
 #include "codegen/families/gemm_sm90/Sm90GemmFamily.h"
 #include "codegen/families/gemm_sm90/Sm90Tile.h"
-#include "kernel/ProfileMigration.h"
 #include "passes/configure/Family.h"
 #include "passes/configure/FamilyConfigurations.h"
 
@@ -166,11 +165,6 @@ std::string targetRejection(const Kernel &, const Knobs &, std::string_view targ
   return "has no WGMMA; take gemm-sm80, or let weft select for it";
 }
 
-constexpr RenamedWord formerKnobs[] = {
-    {"staging=", "epilogueStages="}, {"raster=", "groupM="},
-    {"splits=", "splitK="},          {"sharers=", "multicastB="},
-    {"streams=", "streamK="},        {"schedule=narrow", "schedule=single-consumer"}};
-
 }  // namespace
 
 const Family sm90GemmFamily = {
@@ -195,9 +189,5 @@ const Family sm90GemmFamily = {
     .lower = lower,
     .targetRejection = targetRejection,
 };
-
-extern const FormerWords sm90GemmFormerWords;
-const FormerWords sm90GemmFormerWords = {
-    .family = sm90GemmFamily, .name = "hopper-contraction", .knobs = formerKnobs};
 
 }  // namespace weft
