@@ -149,7 +149,7 @@ TEST_CASE("cuts that callers could not live with are rejected") {
   Plan plan = forwardAndBackward().plan;
   SECTION("a kernel of two entry points") {
     plan.entryPoints[EntryPointKind::backward] = {1, 2};
-    CHECK_THAT(rejectionOf(plan), Catch::Contains("kernel second belongs to backward already"));
+    CHECK_THAT(rejectionOf(plan), Catch::Contains("kernel second belongs to forward already"));
   }
   SECTION("a saved tensor in a result that only the next entry point's caller brings") {
     plan.kernels[2] = weft::test::kernelOf("third", 1, 4);
