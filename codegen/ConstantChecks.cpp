@@ -132,7 +132,8 @@ public:
     for (const ConstantLine &line : program.constants)
       for (const auto &[name, value] : line.entries) addConstant(line, name, value);
     for (const Statement &global : program.globals)
-      add("device memory", fmt::format("sizeof({}) == sizeof({})", nameOf(global), global.type));
+      add("device memory",
+          fmt::format("sizeof({}) == sizeof({})", nameOf(global), typeText(global)));
     Block checks;
     for (const Subject &subject : subjects)
       checks.push_back(launchCheckOf({subject.terms.begin(), subject.terms.end()}, subject.what));

@@ -186,12 +186,13 @@ void addBlockTables(const Kernel &kernel, Program &program) {
     for (const uint32_t word : table->words) words.push_back(fmt::format("{:#x}u", word));
     program.globals.push_back(
         {.kind = Statement::Kind::declare,
-         .type = Code::plain(fmt::format("const weft::BlockMask<{}, {}, {}, {}>", table->size,
+         .type = Code::plain(fmt::format("weft::BlockMask<{}, {}, {}, {}>", table->size,
                                          table->heads, table->rows, table->columns)),
          .name = Code::name(name),
          .value = Code::plain(fmt::format("{{{{{}}}}}", fmt::join(words, ", "))),
          .note = fmt::format("{} of {} tiles", table->count(),
-                             table->heads * table->rows * table->columns)});
+                             table->heads * table->rows * table->columns),
+         .isConstant = true});
   }
 }
 

@@ -81,7 +81,8 @@ private:
     }
     for (const Statement &global : program.globals)
       if (global.value.empty())
-        printLine(0, fmt::format("__device__ {} {};", global.type, global.name), global.note, 52);
+        printLine(0, fmt::format("__device__ {} {};", typeText(global), global.name), global.note,
+                  52);
       else printTable(global);
     text += "}  // namespace\n\n";
   }
@@ -89,7 +90,7 @@ private:
   /// A constant in device memory: its values in lines of wrapColumn columns.
   void printTable(const Statement &global) {
     if (!global.note.empty()) text += "// " + lineComment(global.note) + '\n';
-    std::string line = fmt::format("__device__ {} {} = ", global.type, global.name);
+    std::string line = fmt::format("__device__ {} {} = ", typeText(global), global.name);
     const std::string &value = global.value.str();
     for (size_t begin = 0; begin < value.size();) {
       const size_t end = std::min(value.find(' ', begin), value.size());
@@ -163,8 +164,8 @@ private:
       case Kind::space: text += '\n'; return;
       case Kind::declare:
         return printLine(depth,
-                         s.value.empty() ? fmt::format("{} {};", s.type, s.name)
-                                         : fmt::format("{} {} = {};", s.type, s.name, s.value),
+                         s.value.empty() ? fmt::format("{} {};", typeText(s), s.name)
+                                         : fmt::format("{} {} = {};", typeText(s), s.name, s.value),
                          s.note);
       case Kind::assign: return printLine(depth, fmt::format("{} = {};", s.name, s.value), s.note);
       case Kind::evaluate: return printLine(depth, s.value + ";", s.note);

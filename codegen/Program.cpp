@@ -30,6 +30,14 @@ Statement declare(Code type, Code name, Code value, std::string note) {
           .value = std::move(value),
           .note = std::move(note)};
 }
+Statement declareConstant(Code type, Code name, Code value, std::string note) {
+  Statement result = declare(std::move(type), std::move(name), std::move(value), std::move(note));
+  result.isConstant = true;
+  return result;
+}
+std::string typeText(const Statement &declaration) {
+  return (declaration.isConstant ? "const " : "") + declaration.type.str();
+}
 Statement assign(Code name, Code value, std::string note) {
   return {.kind = Statement::Kind::assign,
           .name = std::move(name),
@@ -101,7 +109,7 @@ void pruneDeclarations(Block &block, Code::NameSet &used) {
   Block kept;
   for (size_t i = block.size(); i-- > 0;) {
     Statement &s = block[i];
-    const bool constant = s.kind == Statement::Kind::declare && s.type.str().starts_with("const ");
+    const bool constant = s.kind == Statement::Kind::declare && s.isConstant;
     const bool load = s.kind == Statement::Kind::load && s.declares;
     if ((constant || load) && !used.contains(s.name.str())) continue;
     pruneDeclarations(s.body, used);
@@ -148,8 +156,8 @@ std::string headText(const Statement &s) {
     case Kind::comment: return "; " + s.note;
     case Kind::space: return "";
     case Kind::declare:
-      return s.value.empty() ? fmt::format("var {} : {}", s.name, s.type)
-                             : fmt::format("let {} : {} = {}", s.name, s.type, s.value);
+      return s.value.empty() ? fmt::format("var {} : {}", s.name, typeText(s))
+                             : fmt::format("let {} : {} = {}", s.name, typeText(s), s.value);
     case Kind::assign: return fmt::format("{} = {}", s.name, s.value);
     case Kind::evaluate: return s.value;
     case Kind::loop:
@@ -236,7 +244,7 @@ std::string print(const Program &program) {
     for (const auto &[name, value] : line.entries)
       text += fmt::format("  constant {} : {} = {}\n", name, line.type, value);
   for (const Statement &global : program.globals)
-    text += fmt::format("  global {} : {}\n", global.name, global.type);
+    text += fmt::format("  global {} : {}\n", global.name, typeText(global));
   for (const Parameter &parameter : program.parameters)
     text += fmt::format("  parameter {} : {}\n", parameter.name, parameter.type);
   text += "body\n";

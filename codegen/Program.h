@@ -52,6 +52,7 @@ struct Statement {
   Kind kind = Kind::comment;
   Code type{}, name{}, value{};
   std::string note{};         ///< trailing comment, without slashes
+  bool isConstant = false;    ///< declare: const; pruneUnused drops it where nothing reads it
   std::vector<Code> terms{};  ///< launchCheck
   Block body{};
   int unroll = 0;  ///< loop: copies of the body; 0: all
@@ -73,6 +74,9 @@ struct Statement {
 Statement comment(std::string note);
 Statement space();
 Statement declare(Code type, Code name, Code value = {}, std::string note = "");
+Statement declareConstant(Code type, Code name, Code value, std::string note = "");
+/// The type of a declaration as C++ has it: "const int".
+std::string typeText(const Statement &declaration);
 Statement assign(Code name, Code value, std::string note = "");
 Statement evaluate(Code value);
 Statement loop(Code variable, Code bound, int unroll, Block body);

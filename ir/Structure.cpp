@@ -1,9 +1,16 @@
 // weft.graph and weft.kernel, the ops that hold others, and the small ops around them.
 #include "ir/Constraints.h"
 #include "ir/LayoutSyntax.h"
+#include "ir/TrainingMarks.h"
+#include "kernel/Nearest.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
 
 #define GET_OP_CLASSES
 #include "ir/WeftOps.cpp.inc"
@@ -56,6 +63,102 @@ mlir::LogicalResult checkInitialValues(GraphOp graph, llvm::StringRef id) {
   }
   return mlir::success();
 }
+
+/// As marks name a value: its name, every other character than letters and digits as "_". Empty
+/// where it has none.
+std::string nameInMarks(mlir::Location location, unsigned index) {
+  const auto named = mlir::dyn_cast<mlir::NameLoc>(location);
+  if (!named) return "";
+  llvm::SmallVector<llvm::StringRef> names;
+  named.getName().getValue().split(names, ',');
+  std::string name = index < names.size() ? names[index].trim().str() : "";
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return !std::isalnum(c); }, '_');
+  return name;
+}
+std::string nameInMarks(mlir::Value value) {
+  if (const auto argument = mlir::dyn_cast<mlir::BlockArgument>(value))
+    return nameInMarks(argument.getLoc(), 0);
+  return nameInMarks(value.getDefiningOp()->getLoc(),
+                     mlir::cast<mlir::OpResult>(value).getResultNumber());
+}
+
+/// weft.master_of and weft.update_of of a graph.
+class TrainingMarks {
+public:
+  explicit TrainingMarks(GraphOp graph) : graph(graph) {
+    for (mlir::BlockArgument argument : graph.getBody().front().getArguments())
+      if (std::string name = nameInMarks(argument); !name.empty())
+        arguments.try_emplace(name, argument.getType());
+  }
+
+  mlir::LogicalResult checkMasters(llvm::StringRef id) const {
+    for (mlir::BlockArgument argument : graph.getBody().front().getArguments())
+      if (const mlir::Attribute mark = graph.getArgAttr(argument.getArgNumber(), masterOfName)) {
+        const std::string what =
+            llvm::formatv("{0} of argument {1} ('{2}') is {3}", masterOfName,
+                          argument.getArgNumber(), nameInMarks(argument), mark);
+        const std::optional<mlir::Type> rounding = typeNamed(mark);
+        if (!rounding) return broken(graph, id) << what << ", which is no argument" << near(mark);
+        const std::optional<DType> dtype = toDType(*rounding);
+        if (toDType(argument.getType()) != DType::f32 ||
+            (dtype != DType::f16 && dtype != DType::bf16) ||
+            extents(*rounding) != extents(argument.getType()))
+          return broken(graph, id)
+                 << what << ", but an argument of f32 is the master of one of f16 or bf16 and of "
+                 << "the same extents: " << argument.getType() << " of " << *rounding;
+      }
+    return mlir::success();
+  }
+
+  mlir::LogicalResult checkUpdates(llvm::StringRef id) const {
+    std::map<std::string, unsigned> updated;
+    const mlir::OperandRange returned = graph.getBody().front().getTerminator()->getOperands();
+    for (auto [index, value] : llvm::enumerate(returned)) {
+      const auto result = static_cast<unsigned>(index);
+      const mlir::Attribute mark =
+          result < graph.getNumResults() ? graph.getResultAttr(result, updateOfName) : nullptr;
+      if (!mark) continue;
+      const std::string what = llvm::formatv("{0} of result {1} ('{2}') is {3}", updateOfName,
+                                             result, nameInMarks(value), mark);
+      const std::optional<mlir::Type> argument = typeNamed(mark);
+      if (!argument && !names(mark, nameInMarks(value)))
+        return broken(graph, id) << what << ", which is neither an argument nor the result itself"
+                                 << near(mark);
+      if (argument && *argument != value.getType())
+        return broken(graph, id) << what << ", but the next value of an argument has its type "
+                                 << *argument << ", not " << value.getType();
+      const auto [other, isNew] =
+          updated.emplace(mlir::cast<mlir::StringAttr>(mark).getValue(), result);
+      if (!isNew)
+        return broken(graph, id) << what << ", and so is that of result " << other->second
+                                 << ": an argument has one next value";
+    }
+    return mlir::success();
+  }
+
+private:
+  static bool names(mlir::Attribute mark, llvm::StringRef name) {
+    const auto text = mlir::dyn_cast<mlir::StringAttr>(mark);
+    return text && !name.empty() && text.getValue() == name;
+  }
+  std::optional<mlir::Type> typeNamed(mlir::Attribute mark) const {
+    const auto text = mlir::dyn_cast<mlir::StringAttr>(mark);
+    const auto found = text ? arguments.find(text.getValue().str()) : arguments.end();
+    return found == arguments.end() ? std::nullopt : std::optional(found->second);
+  }
+  /// The tail of a message.
+  std::string near(mlir::Attribute mark) const {
+    const auto text = mlir::dyn_cast<mlir::StringAttr>(mark);
+    std::vector<std::string> known;
+    for (const auto &[name, type] : arguments) known.push_back(name);
+    const std::string found = text ? nearest(text.getValue().str(), known) : "";
+    return found.empty() ? "" : "; nearest is '" + found + "'";
+  }
+
+  mutable GraphOp graph;
+  std::map<std::string, mlir::Type> arguments;  ///< by name
+};
 
 }  // namespace
 
@@ -134,8 +237,10 @@ void GraphOp::getAsmBlockArgumentNames(mlir::Region &region, mlir::OpAsmSetValue
 mlir::LogicalResult GraphOp::verifyRegions() {
   for (mlir::Type type : getArgumentTypes())
     if (mlir::failed(weft::verifyType(*this, type))) return mlir::failure();
+  const TrainingMarks marks(*this);
   return allOf(checkInitialValues(*this, "graph_c3"), checkBody(*this, "graph_c2"),
-               checkTerminator(*this, "graph_c1", getBody().front(), getResultTypes()));
+               checkTerminator(*this, "graph_c1", getBody().front(), getResultTypes()),
+               marks.checkMasters("graph_c4"), marks.checkUpdates("graph_c5"));
 }
 
 //===-- kernel --------------------------------------------------------------------------------===//

@@ -1,33 +1,14 @@
-// The old words of renamedFamilies, knobs and subjects, and what they are called now.
+// The old words of families, knobs and subjects, and what they are called now.
 #include "kernel/ProfileMigration.h"
 
 #include <algorithm>
-#include <array>
-#include <span>
-#include <utility>
 
 namespace weft {
 namespace {
 
-using Words = std::pair<std::string_view, std::string_view>;  // old, new
+constexpr RenamedWord firstWord = {.old = "product ", .now = "gemm "};
 
-constexpr std::array ofSm90 = {
-    Words{"staging=", "epilogueStages="}, Words{"raster=", "groupM="},
-    Words{"splits=", "splitK="},          Words{"sharers=", "multicastB="},
-    Words{"streams=", "streamK="},        Words{"schedule=narrow", "schedule=single-consumer"}};
-constexpr std::array ofSm80 = {Words{"raster=", "groupM="}};
-
-struct RenamedFamily {
-  Words name;
-  std::span<const Words> knobs;
-};
-const std::array renamedFamilies = {RenamedFamily{{"hopper-contraction", "gemm-sm90"}, ofSm90},
-                                    RenamedFamily{{"ampere-contraction", "gemm-sm80"}, ofSm80},
-                                    RenamedFamily{{"plain-contraction", "gemm-fma"}, {}}};
-
-constexpr Words firstWord = {"product ", "gemm "};
-
-std::string migratedKnob(std::string_view knob, std::span<const Words> knobs) {
+std::string migratedKnob(std::string_view knob, std::span<const RenamedWord> knobs) {
   for (const auto &[old, now] : knobs)
     if (old.back() == '=' ? knob.starts_with(old) : knob == old)
       return std::string(now) + std::string(knob.substr(old.size()));
@@ -37,15 +18,17 @@ std::string migratedKnob(std::string_view knob, std::span<const Words> knobs) {
 }  // namespace
 
 std::string migratedLine(std::string_view line) {
-  const auto family = std::ranges::find_if(renamedFamilies, [&](const RenamedFamily &family) {
-    return line.starts_with(family.name.first) && line.substr(family.name.first.size(), 1) == " ";
-  });
-  if (family == renamedFamilies.end()) return std::string(line);
-  line.remove_prefix(family->name.first.size());
-  std::string text(family->name.second);
+  const auto isOf = [&](const FormerWords *words) {
+    return line.starts_with(words->name) && line.substr(words->name.size(), 1) == " ";
+  };
+  const auto known = formerWords();
+  const auto words = std::ranges::find_if(known, isOf);
+  if (words == known.end()) return std::string(line);
+  line.remove_prefix((*words)->name.size());
+  std::string text((*words)->family.name);
   while (!line.empty()) {
     const size_t end = std::min(line.find(' ', 1), line.size());
-    text += ' ' + migratedKnob(line.substr(1, end - 1), family->knobs);
+    text += ' ' + migratedKnob(line.substr(1, end - 1), (*words)->knobs);
     line.remove_prefix(end);
   }
   return text;
@@ -53,8 +36,8 @@ std::string migratedLine(std::string_view line) {
 
 MigratedSubject migratedSubject(std::string_view hash, std::string_view name) {
   MigratedSubject subject{.hash = std::string(hash), .name = std::string(name)};
-  if (!name.starts_with(firstWord.first)) return subject;
-  subject.name.replace(0, firstWord.first.size(), firstWord.second);
+  if (!name.starts_with(firstWord.old)) return subject;
+  subject.name.replace(0, firstWord.old.size(), firstWord.now);
   if (profileHash(name) == hash) subject.hash = profileHash(subject.name);
   return subject;
 }

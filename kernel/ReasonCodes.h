@@ -58,8 +58,8 @@ inline constexpr ReasonCode contractionEpilogueOff{
     "family with its reason",
     "contract of f32 operands -> bias -> gelu: the tensor-core families take 8- and 16-bit "
     "operands, or tf32",
-    "change what the detail names: --dtype f16, --tf32, a --device of sm_80 or later, or extents "
-    "that the families take"};
+    "change what the detail names: --dtype f16, --tf32, another --device, or extents that the "
+    "families take"};
 inline constexpr ReasonCode contractionPrologue{
     "F022", "contraction-prologue",
     "a contraction reads its operand from memory: what computes it is no function of single "
@@ -93,7 +93,7 @@ inline constexpr ReasonCode contractionPrologueOff{
     "no kernel family of the target takes the contraction with these ops before it; the detail "
     "names each family with its reason",
     "normalize -> contract of f32 operands: prologues compute 16-bit operands",
-    "change what the detail names: --dtype f16 or bf16, or a --device of sm_80 or later"};
+    "change what the detail names: --dtype f16 or bf16, or another --device"};
 inline constexpr ReasonCode attentionRegion{
     "F027", "attention-region",
     "an online_softmax_contract shares a kernel with the contraction and the element-wise ops that "
@@ -133,7 +133,8 @@ inline constexpr ReasonCode attentionFamily{
     "the one that is preferred to it; the detail names that one with its reason. The plan has what "
     "is predicted to be faster: the other family, or the preferred one between kernels that unpack "
     "and pack its tokens",
-    "a block mask over packed tokens on an H200: attention-sm90 takes none, attention-sm80 does",
+    "a block mask over packed tokens on an H200: the family of WGMMA takes none, that of mma.sync "
+    "does",
     "leave out --ragged, so that tokens stay padded, or the block mask"};
 inline constexpr ReasonCode wouldCreateCycle{
     "F030", "would-create-cycle",

@@ -3,7 +3,6 @@
 
 #include "ir/Weft.h"
 #include "kernel/Error.h"
-#include "kernel/Nearest.h"
 #include "models/ConfigJson.h"
 #include "models/Families.h"
 #include "models/MlirFile.h"
@@ -24,10 +23,6 @@ bool endsWith(const std::string &text, std::string_view ending) {
 void checkRequest(const Request &request) {
   if (request.dropout && !(*request.dropout >= 0 && *request.dropout < 1))
     throw Error::badInput("dropout {}: a probability is at least 0 and below 1", *request.dropout);
-  const std::vector<std::string> parts = {"attention", "layer", "model"};
-  if (std::ranges::count(parts, request.part) == 0)
-    throw Error::badInput("unknown part '{}'{}", request.part,
-                          nearestAndKnown(request.part, parts));
   const std::optional<DType> dtype = request.dtype;
   if (dtype && dtype != DType::f32 && dtype != DType::f16 && dtype != DType::bf16)
     throw Error::unsupported(
@@ -61,7 +56,7 @@ ConfigDescription describe(const std::string &model, const std::set<std::string>
 void setLayers(LayerSpecification &specification, const Request &request) {
   const ModelSpecification &model = specification.model;
   const std::string &name = specification.name;
-  specification.isWhole = request.part == "model";
+  specification.isWhole = request.part == Part::model;
   const bool isAsked = request.layers || request.allLayers;
   if (specification.family == Family::maskedToken) {
     if (isAsked)
@@ -84,7 +79,7 @@ void setLayers(LayerSpecification &specification, const Request &request) {
         "{}: --part model: what the model has around its layers is known of models like BERT, "
         "GPT-2 and Llama with a vocabulary ('vocab_size' of a config.json); nearest is --layers {}",
         name, model.layers > 0 ? "all" : "N");
-  if (request.part == "attention" && request.layers.value_or(2) != 1)
+  if (request.part == Part::attention && request.layers.value_or(2) != 1)
     throw Error::unsupported(
         "{}: --part attention: attention has no residual, and several of it are no model; nearest "
         "is --part layer",
@@ -114,8 +109,8 @@ void checkLayers(const LayerSpecification &specification) {
 
 /// Embeddings and loss belong to no single layer.
 void checkMaskedToken(const Request &request) {
-  if (request.part != "layer")
-    throw Error::unsupported("{}: has no part '{}'", request.model, request.part);
+  if (request.part != Part::layer)
+    throw Error::unsupported("{}: has no part '{}'", request.model, nameOf(request.part));
 }
 
 /// The request's, else the config.json's, else the first that is supported.
@@ -330,9 +325,9 @@ Model buildFromMlir(const Request &request, mlir::MLIRContext &context) {
   if (!request.dims.empty())
     throw Error::badInput("{}: dimension {}={} cannot be set, a .mlir file fixes its own extents",
                           request.model, request.dims.begin()->first, request.dims.begin()->second);
-  if (request.part != "layer")
+  if (request.part != Part::layer)
     throw Error::badInput("{}: part '{}' cannot be taken out of a .mlir file", request.model,
-                          request.part);
+                          nameOf(request.part));
   if (request.layers || request.allLayers)
     throw Error::badInput("{}: --layers cannot be set, a .mlir file holds its own layers",
                           request.model);
@@ -354,7 +349,7 @@ Model buildDescribed(const Request &request, mlir::MLIRContext &context) {
   LayerSpecification &specification = described.specification;
   const DType dtype = elementType(request, described);
   if (specification.family == Family::maskedToken) checkMaskedToken(request);
-  if (request.part == "attention") specification.attentionOnly = true;
+  if (request.part == Part::attention) specification.attentionOnly = true;
   setLayers(specification, request);
   const bool isConfig = !findPreset(request.model);
   setDropout(described, request, isConfig);

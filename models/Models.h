@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernel/DType.h"
+#include "models/Part.h"
 #include "models/ScoreForm.h"
 #include "models/ScoreMask.h"
 
@@ -24,9 +25,9 @@ struct Request {
   std::optional<DType> dtype = {};  ///< nothing: what a config.json names, else the first that the
                                     ///< model supports (Support.h)
   std::string text = {};            ///< of a .mlir model: what to read instead of the whole file
-  std::string part = "layer";       ///< "attention", "layer" or "model"
-  std::optional<int64_t> layers = {};  ///< so many of them one behind another; nothing: one of a
-                                       ///< part "layer", all of a part "model"
+  Part part = Part::layer;
+  std::optional<int64_t> layers = {};  ///< so many of them one behind another; nothing: one of
+                                       ///< Part::layer, all of Part::model
   bool allLayers = false;              ///< as many as the model has
   std::set<std::string> allowedKeys =
       {};  ///< of a config.json: may stand there though nobody knows what they mean

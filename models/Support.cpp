@@ -1,6 +1,8 @@
 // Facts of the families; see Support.h.
 #include "models/Support.h"
 
+#include "kernel/Error.h"
+#include "kernel/Nearest.h"
 #include "models/ScoreMask.h"
 
 #include <map>
@@ -40,10 +42,17 @@ std::string_view summaryOf(Family family) {
   return "";
 }
 
-std::vector<std::string> supportedParts(const LayerSpecification &specification) {
-  if (specification.family == Family::maskedToken) return {"layer"};
-  if (specification.model.vocabulary > 0) return {"layer", "attention", "model"};
-  return {"layer", "attention"};
+Part partNamed(const std::string &word) {
+  if (const std::optional<Part> part = valueNamed(partWords, word)) return *part;
+  std::vector<std::string> known;
+  for (const auto &[part, name] : partWords) known.emplace_back(name);
+  throw Error::badInput("unknown part '{}'{}", word, nearestAndKnown(word, known));
+}
+
+std::vector<Part> supportedParts(const LayerSpecification &specification) {
+  if (specification.family == Family::maskedToken) return {Part::layer};
+  if (specification.model.vocabulary > 0) return {Part::layer, Part::attention, Part::model};
+  return {Part::layer, Part::attention};
 }
 
 std::vector<std::string> supportedTypes(const LayerSpecification &specification) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "models/LayerSpecification.h"
+#include "models/Part.h"
 
 #include <string>
 #include <string_view>
@@ -14,8 +15,8 @@ namespace weft::models {
 std::string_view nameOf(Family family);
 std::string_view summaryOf(Family family);
 
-/// Values of --part, --dtype (the default first).
-std::vector<std::string> supportedParts(const LayerSpecification &specification);
+/// Values of --part and of --dtype, the default first.
+std::vector<Part> supportedParts(const LayerSpecification &specification);
 std::vector<std::string> supportedTypes(const LayerSpecification &specification);
 /// Words of --mask: all, but a block mask where the model has one.
 std::vector<std::string> supportedMasks(const LayerSpecification &specification);

@@ -2,16 +2,16 @@
 // again.
 #pragma once
 
+#include "ir/TrainingMarks.h"
 #include "passes/Rewrites.h"
 
 namespace weft {
 
-/// Attributes of a differentiated graph: the saved tensors (graph), whose gradient an argument or
-/// result is, whose next value a result is, and whose f32 master an argument is. A result marked as
-/// the loss is what is differentiated.
+/// Attributes of a differentiated graph: the saved tensors (graph), and whose gradient an argument
+/// or result is. A result marked as the loss is what is differentiated. What an optimizer adds is
+/// in ir/TrainingMarks.h.
 inline constexpr llvm::StringLiteral savedName = "weft.saved", gradientOfName = "weft.gradient_of",
-                                     updateOfName = "weft.update_of",
-                                     masterOfName = "weft.master_of", lossName = "weft.loss";
+                                     lossName = "weft.loss";
 
 /// Clones the ops of `options.recompute` into the backward part, and lists in the graph's attribute
 /// `weft.saved` what is read of the others. A diagnostic for a name that is no saved tensor, or

@@ -21,7 +21,7 @@ struct Block {
   int buffer = -1;
   int64_t bytes = 0;
   int first = std::numeric_limits<int>::max(), last = -1;
-  std::set<std::string> entryPoints = {};  ///< that use it
+  std::set<EntryPointKind> entryPoints = {};  ///< that use it
   bool isWorkspace = false;     ///< aligned as the plan's workspace is, not as a caller's result
   std::vector<int> users = {};  ///< ascending
   bool isUsed() const { return last >= 0; }
@@ -100,9 +100,9 @@ std::vector<Block> allBlocks(const Plan &plan, const PlanMemory &memory) {
   std::vector<Block> blocks(memory.buffers().size());
   for (size_t index = 0; index < blocks.size(); ++index)
     blocks[index] = {.buffer = int(index), .bytes = memory.buffers()[index].bytes};
-  std::vector<std::string> entryOf(plan.kernels.size());
-  for (const auto &[name, kernels] : plan.entryPoints)
-    for (const int kernel : kernels) entryOf[size_t(kernel)] = name;
+  std::vector<EntryPointKind> entryOf(plan.kernels.size());
+  for (const auto &[kind, kernels] : plan.entryPoints)
+    for (const int kernel : kernels) entryOf[size_t(kernel)] = kind;
   for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel) {
     const PlanKernel &one = plan.kernels[kernel];
     const auto use = [&](int buffer) {

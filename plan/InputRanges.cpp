@@ -3,6 +3,7 @@
 
 #include "kernel/Append.h"
 #include "kernel/CoordinateExpressions.h"
+#include "kernel/MaskKind.h"
 #include "kernel/PositiveValues.h"
 
 #include <algorithm>
@@ -65,6 +66,7 @@ void restrict(const Kernel &kernel, const BodyOp &op, size_t operand, Sensible &
     sensible.pagePositions = extentOf(pages, appendAxis(op));
     sensible.range[1] = std::min(sensible.range[1], extentOf(pages, appendAlong(op)) - 1);
   }
+  if (operand == 1 && maskKind(op) == MaskShape::Kind::padding) sensible.countsTokens = true;
   if (op.kind == OpKind::mask && operand == 1 && op.attributes.contains("key"))
     sensible.range[1] = std::min(
         sensible.range[1],

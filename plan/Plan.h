@@ -8,6 +8,7 @@
 #include "codegen/families/library/LibraryKnobs.h"
 #include "codegen/tma/TensorMap.h"
 #include "kernel/DType.h"
+#include "kernel/EntryPointKind.h"
 #include "kernel/Family.h"
 #include "kernel/InitialValue.h"
 #include "kernel/ParameterKind.h"
@@ -81,9 +82,9 @@ struct PlanTensor {
 struct PlanParameter {
   ParameterKind kind = ParameterKind::input;
   std::string name{};
-  std::string type{};
-  int tensor = -1;    ///< index into Plan::tensors for inputs and outputs, and for maps of them
-  int64_t value = 0;  ///< number for dropoutStream and dropoutOuter
+  std::string type{};  ///< in the kernel's text, for people: no launch depends on it
+  int tensor = -1;     ///< index into Plan::tensors for inputs and outputs, and for maps of them
+  int64_t value = 0;   ///< number for dropoutStream and dropoutOuter
   std::optional<TensorMap>
       map{};  ///< of inputMap and outputMap: the driver encodes it with the tensor's address
   bool operator==(const PlanParameter &) const = default;
@@ -141,7 +142,7 @@ struct PlanKernel {
   std::vector<PlanOp> ops;                               ///< in order
   std::optional<PlanChunk> chunk;                        ///< nothing (null): the whole
   std::vector<int> inputs, outputs;                      ///< tensors
-  std::vector<std::string> inputLayouts, outputLayouts;  ///< "hbjk"
+  std::vector<std::string> inputLayouts, outputLayouts;  ///< "hbjk": of the tensors, for people
   std::string configuration;                             ///< describe()
   PlanKnobs knobs;
   std::string key;     ///< hash of the canonical text
@@ -251,8 +252,8 @@ struct Plan {
   /// Ascending by buffer. Buffers of temporaries that are not named lie behind all that are, one
   /// after another.
   std::vector<BufferAllocation> memoryPlan;
-  std::vector<PlanKernel> kernels;                      ///< a topological order
-  std::map<std::string, std::vector<int>> entryPoints;  ///< "forward" -> kernels
+  std::vector<PlanKernel> kernels;                         ///< a topological order
+  std::map<EntryPointKind, std::vector<int>> entryPoints;  ///< kernels of each
   /// Whether kernels that do not wait for each other (PlanKernel::after) may run at once; else one
   /// after the other, as they stand.
   bool concurrent = false;

@@ -274,7 +274,7 @@ private:
                         .cost = step.cost,
                         .proposedBy = {},
                         .graphOps = {},
-                        .entryPoint = std::string(nameOf(problem.entryPoints[size_t(step.entry)])),
+                        .entryPoint = problem.entryPoints[size_t(step.entry)],
                         .step = int(&step - path.steps.data())};
     if (step.configuration.knobs.isView()) chosen.cost.bytesNecessary = 0;  // nothing runs
     if (step.candidate < 0) {
@@ -476,7 +476,7 @@ void noteDeterminism(PlannedKernels &planned, const CostModel &prices) {
   }
 }
 
-void checkOverwriting(const PlannedKernels &planned, const std::string &where) {
+Expected<void> checkOverwriting(const PlannedKernels &planned, const std::string &where) {
   const std::vector<std::vector<int>> allowed = overwritableTensors(planned);
   const PlanMemory memory(planned.plan);
   for (size_t index = 0; index < planned.plan.kernels.size(); ++index) {
@@ -493,13 +493,13 @@ void checkOverwriting(const PlannedKernels &planned, const std::string &where) {
         const bool isBeside = from.buffer == to.buffer && read.begin != written.begin &&
                               (hasStridedView(from) || hasStridedView(to));
         if (read.overlaps(written) && !isInPlace && !isBeside)
-          throw Error::badInput(
+          return Unexpected(Error::badInput(
               "{}: kernel '{}' writes '{}' over its input '{}' (buffer {}); with these layouts and "
-              "this "
-              "configuration it needs separate memory",
-              where, kernel.name, to.name, from.name, from.buffer);
+              "this configuration it needs separate memory",
+              where, kernel.name, to.name, from.name, from.buffer));
       }
   }
+  return {};
 }
 
 const PlanTensor *elementsArgument(const Plan &plan) {

@@ -4,6 +4,7 @@
 // path, which is topological.
 #pragma once
 
+#include "kernel/Expected.h"
 #include "passes/select/Selection.h"
 #include "plan/Plan.h"
 
@@ -19,7 +20,7 @@ struct ChosenKernel {
   Cost cost;
   std::string proposedBy;     ///< "fuse: producer-consumer"; empty for a transpose
   std::vector<int> graphOps;  ///< op indices of the problem; empty for a transpose
-  std::string entryPoint = "forward";
+  EntryPointKind entryPoint = EntryPointKind::forward;
   int step = -1;  ///< of the path; kernels that are chunks of one kernel share it
   /// The candidate's name, which the plan's kernels append layouts and chunks to; empty for a
   /// kernel that was read from an artifact.
@@ -49,8 +50,8 @@ void noteCopies(PlannedKernels &planned);
 /// determinism. Both by the model, measured or not.
 void noteDeterminism(PlannedKernels &planned, const CostModel &prices);
 /// A result may lie where an operand was only as overwritableInputs() (kernel/Family.h) allows.
-/// Throws Error(badInput) naming `where`, the kernel, both tensors and the buffer.
-void checkOverwriting(const PlannedKernels &planned, const std::string &where);
+/// Error(badInput) names `where`, the kernel, both tensors and the buffer.
+Expected<void> checkOverwriting(const PlannedKernels &planned, const std::string &where);
 /// What priced the plan's kernels: the cost model's description, or, if none of them was measured,
 /// the analytic model's.
 std::string pricesOf(const Plan &plan, const CostModel &costModel);

@@ -61,8 +61,7 @@ public:
     checkWriters();
     checkDataFlow();
     checkMemory();
-    for (const auto &[name, kernels] : plan.entryPoints)
-      checkEntryPoint(kernels, "entryPoints." + name);
+    for (const auto &[kind, kernels] : plan.entryPoints) checkEntryPoint(kernels, placeOf(kind));
     checkCut();
   }
 
@@ -426,41 +425,44 @@ private:
     }
   }
 
+  static std::string placeOf(EntryPointKind kind) {
+    return fmt::format("entryPoints.{}", nameOf(kind));
+  }
+
   /// Every kernel belongs to one entry point. They are called one after the other: what one leaves
   /// for the next lies in memory that is there all the time, the workspace or the buffer of a
   /// result itself.
   void checkCut() const {
-    if (plan.entryPoints.contains(wholeEntryName))
-      require(false, std::string("entryPoints.") + wholeEntryName,
-              "the name stands for all entry points together");
-    std::map<int, std::string> entryOf;
-    for (const auto &[name, kernels] : plan.entryPoints)
+    std::map<int, EntryPointKind> entryOf;
+    for (const auto &[kind, kernels] : plan.entryPoints)
       for (const int kernel : kernels) {
-        const auto [known, isNew] = entryOf.try_emplace(kernel, name);
-        require(isNew, "entryPoints." + name,
+        const auto [known, isNew] = entryOf.try_emplace(kernel, kind);
+        require(isNew, placeOf(kind),
                 fmt::format("kernel {} belongs to {} already", plan.kernels[size_t(kernel)].name,
-                            known->second));
+                            nameOf(known->second)));
       }
     for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel)
       require(entryOf.contains(int(kernel)), "entryPoints",
               fmt::format("kernel {} ({}) belongs to none", kernel, plan.kernels[kernel].name));
-    for (const auto &[name, kernels] : plan.entryPoints)
-      require(!kernels.empty(), "entryPoints." + name, "it has no kernel");
+    for (const auto &[kind, kernels] : plan.entryPoints)
+      require(!kernels.empty(), placeOf(kind), "it has no kernel");
     if (plan.entryPoints.size() < 2) return;
-    std::map<int, std::set<std::string>> users;  // by buffer
-    for (const auto &[kernel, name] : entryOf)
+    std::map<int, std::set<EntryPointKind>> users;  // by buffer
+    for (const auto &[kernel, kind] : entryOf)
       for (const std::vector<int> *tensors :
            {&plan.kernels[size_t(kernel)].inputs, &plan.kernels[size_t(kernel)].outputs})
-        for (const int tensor : *tensors) users[plan.tensors[size_t(tensor)].buffer].insert(name);
+        for (const int tensor : *tensors) users[plan.tensors[size_t(tensor)].buffer].insert(kind);
     for (const BufferAllocation &allocation : plan.memoryPlan) {
       if (allocation.in.isWorkspace()) continue;
       const auto host = std::ranges::find(plan.tensors, *allocation.in.result, &PlanTensor::name);
-      std::set<std::string> both = users[allocation.buffer];
+      std::set<EntryPointKind> both = users[allocation.buffer];
       both.insert(users[host->buffer].begin(), users[host->buffer].end());
-      require(both.size() == 1, "memoryPlan",
+      std::vector<std::string_view> names;
+      for (const EntryPointKind kind : both) names.push_back(nameOf(kind));
+      require(names.size() == 1, "memoryPlan",
               fmt::format("buffer {} lies in '{}', but entry points {} use them: a caller of one "
                           "need not bring it",
-                          allocation.buffer, *allocation.in.result, fmt::join(both, ", ")));
+                          allocation.buffer, *allocation.in.result, fmt::join(names, ", ")));
     }
   }
 

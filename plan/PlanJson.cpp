@@ -209,6 +209,10 @@ constexpr auto namesOf<TensorRole> = tensorRoleNames;
 template <>
 constexpr auto namesOf<ParameterKind> = parameterKindNames;
 template <>
+constexpr std::array<std::string_view, 3> namesOf<EntryPointKind>{nameOf(EntryPointKind::forward),
+                                                                  nameOf(EntryPointKind::backward),
+                                                                  nameOf(EntryPointKind::update)};
+template <>
 constexpr std::array<std::string_view, 12> namesOf<NoteKind>{
     "packing", "copy", "chunks", "rewrite",    "prices",      "searchLimits",
     "stale",   "edit", "build",  "serialized", "determinism", "unknown"};
@@ -230,6 +234,8 @@ template <Described Type>
 json write(const Type &value);
 template <typename Item>
 json write(const std::vector<Item> &items);
+template <NamedEnum Enum, typename Item>
+json write(const std::map<Enum, Item> &items);
 template <typename Item>
 json write(const std::optional<Item> &item);
 json write(const DType &type);
@@ -276,6 +282,13 @@ json write(const std::vector<Item> &items) {
   json array = json::array();
   for (const Item &item : items) array.push_back(write(item));
   return array;
+}
+
+template <NamedEnum Enum, typename Item>
+json write(const std::map<Enum, Item> &items) {
+  json object = json::object();
+  for (const auto &[name, item] : items) object[namesOf<Enum>.at(size_t(name))] = write(item);
+  return object;
 }
 
 template <typename Item>
@@ -426,6 +439,8 @@ template <typename Item, size_t count>
 void read(const json &from, std::array<Item, count> &to, const Place &place);
 template <typename Item>
 void read(const json &from, std::map<std::string, Item> &to, const Place &place);
+template <NamedEnum Enum, typename Item>
+void read(const json &from, std::map<Enum, Item> &to, const Place &place);
 template <typename Item>
 void read(const json &from, std::optional<Item> &to, const Place &place);
 
@@ -479,6 +494,17 @@ void read(const json &from, std::map<std::string, Item> &to, const Place &place)
     if (hasControls(std::string_view(name)))
       place.fail("an object of names without control characters", from);
     read(value, to[name], place.member(name));
+  }
+}
+template <NamedEnum Enum, typename Item>
+void read(const json &from, std::map<Enum, Item> &to, const Place &place) {
+  if (!from.is_object()) place.fail("an object", from);
+  for (const auto &[name, value] : from.items()) {
+    const auto known = std::ranges::find(namesOf<Enum>, name);
+    if (known == namesOf<Enum>.end())
+      throw Error::badInput("{}: {} \"{}\" is none of {}", place.file, place.path, oneLine(name),
+                            fmt::join(namesOf<Enum>, ", "));
+    read(value, to[Enum(known - namesOf<Enum>.begin())], place.member(name));
   }
 }
 template <typename Item>

@@ -204,7 +204,8 @@ EntryPoint PlanMemory::entryPoint(const std::string &name, const std::vector<int
 
 std::vector<EntryPoint> PlanMemory::entryPoints() const {
   std::vector<EntryPoint> result;
-  for (const auto &[name, kernels] : plan.entryPoints) result.push_back(entryPoint(name, kernels));
+  for (const auto &[kind, kernels] : plan.entryPoints)
+    result.push_back(entryPoint(std::string(nameOf(kind)), kernels));
   std::ranges::stable_sort(result, {}, [](const EntryPoint &entry) {
     return entry.kernels.empty() ? 0 : entry.kernels.front();
   });

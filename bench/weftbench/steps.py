@@ -72,10 +72,12 @@ def given_tensors(row, tensors, data):
 
 class OurStep:
     """An artifact's step. `given`: by argument's name."""
-    NEXT = '_next'
-
     def __init__(self, row, artifact, given, data):
         self.artifact, self.data, self.row = artifact, data, row
+        self.next_of = {  # by result: the argument whose value in the next step it is
+            tensor['logical']: tensor['nextOf']
+            for tensor in artifact.plan['tensors'] if 'nextOf' in tensor
+        }
         self.given = {
             tensor['name']: self.argument(tensor, given)
             for tensor in artifact.inputs
@@ -85,8 +87,8 @@ class OurStep:
                 strict=True))
         orders = {tensor['name']: tensor['order'] for tensor in artifact.inputs}
         for tensor in artifact.outputs:
-            name = tensor['name'].removesuffix(self.NEXT)
-            if name != tensor['name'] and orders[name] != tensor['order']:
+            name = self.next_of.get(tensor['name'])
+            if name and orders[name] != tensor['order']:
                 raise WrongLosses(f'{name} is read in another layout than it is written in')
 
     @staticmethod
@@ -103,10 +105,8 @@ class OurStep:
         """Turn 1 reads what turn 0 wrote, and writes what that read."""
         read, written = dict(self.given), dict(self.results)
         if turn:
-            for name in self.results:
-                carried = name.removesuffix(self.NEXT)
-                if carried != name:
-                    read[carried], written[name] = self.results[name], self.given[carried]
+            for name, carried in self.next_of.items():
+                read[carried], written[name] = self.results[name], self.given[carried]
         self.artifact.launch(list(read.values()), list(written.values()))
 
     def losses(self, count):

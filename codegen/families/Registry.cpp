@@ -1,6 +1,8 @@
 // The kernel families that there are. Adding one is its folder beside this file, and its line here.
 #include "kernel/Family.h"
+#include "kernel/ProfileMigration.h"
 
+#include <array>
 #include <vector>
 
 /// The order is that of enumeration, and ties of prices go to the first: cheapest family first.
@@ -15,6 +17,8 @@ namespace weft {
 #define WEFT_DECLARE(family) extern const Family family;
 WEFT_FAMILIES(WEFT_DECLARE)
 
+extern const FormerWords sm90GemmFormerWords, sm80GemmFormerWords, fmaGemmFormerWords;
+
 namespace {
 
 std::vector<const Family *> &registry() {
@@ -26,6 +30,12 @@ std::vector<const Family *> &registry() {
 }  // namespace
 
 std::span<const Family *const> families() { return registry(); }
+
+std::span<const FormerWords *const> formerWords() {
+  static constexpr std::array words = {&sm90GemmFormerWords, &sm80GemmFormerWords,
+                                       &fmaGemmFormerWords};
+  return words;
+}
 
 FamilyRegistration::FamilyRegistration(const Family &family) { registry().push_back(&family); }
 

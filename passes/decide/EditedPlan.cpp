@@ -68,34 +68,40 @@ std::string nearestLegal(const Kernel &kernel, const Configuration &configuratio
   return texts.empty() ? "" : fmt::format("; legal and nearest: {}", fmt::join(texts, "; "));
 }
 
-void checkLegal(const Kernel &kernel, const Configuration &configuration, const Device &device) {
+Expected<void> checkLegal(const Kernel &kernel, const Configuration &configuration,
+                          const Device &device) {
   const auto [isLegal, others] = legality(kernel, configuration, device);
-  if (!isLegal && others.empty())
-    throw Error::badInput("kernel '{}': no configuration of any family takes the layouts {}{}",
-                          kernel.name, printLayouts(kernel, tupleOf(configuration)),
-                          nearestLegal(kernel, configuration, device));
-  if (!isLegal)
-    throw Error::badInput(
-        "kernel '{}': '{}' is not legal with these layouts{}; legal are, for example: {}",
-        kernel.name, describe(kernel, configuration.knobs),
-        knobsRejection(kernel, configuration, device), fmt::join(others, "; "));
+  if (isLegal) return {};
+  if (others.empty())
+    return Unexpected(Error::badInput(
+        "kernel '{}': no configuration of any family takes the layouts {}{}", kernel.name,
+        printLayouts(kernel, tupleOf(configuration)), nearestLegal(kernel, configuration, device)));
+  const std::string reason = knobsRejection(kernel, configuration, device);
+  return Unexpected(Error::badInput(
+      "kernel '{}': '{}' is not legal with these layouts{}{}; legal are, for example: {}",
+      kernel.name, describe(kernel, configuration.knobs), reason.empty() ? "" : ": ", reason,
+      fmt::join(others, "; ")));
 }
 
 }  // namespace
 
-void priceAgain(PlannedKernels &planned, const CostModel &prices, const std::string &file) {
+Expected<void> priceAgain(PlannedKernels &planned, const CostModel &prices,
+                          const std::string &file) {
   for (size_t index = 0; index < planned.kernels.size(); ++index) {
     ChosenKernel &chosen = planned.kernels[index];
-    checkLegal(chosen.kernel, chosen.configuration, prices.device());
+    if (Expected<void> legal = checkLegal(chosen.kernel, chosen.configuration, prices.device());
+        !legal)
+      return legal;
     priceKernelAgain(planned.plan.kernels[index], chosen, prices);
   }
   planned.plan.predictedSeconds = sumOfKernels(planned.plan);
   noteCopies(planned);
   noteDeterminism(planned, prices);
-  checkOverwriting(planned, file);
+  if (Expected<void> apart = checkOverwriting(planned, file); !apart) return apart;
   resizeWorkspaces(planned);
   planned.plan.workspaceBytes = PlanMemory(planned.plan).bytes(BufferKind::temporary);
   planned.plan.costModel = pricesOf(planned.plan, prices);
+  return {};
 }
 
 }  // namespace weft::decision

@@ -12,25 +12,39 @@
 namespace weft::decision {
 namespace {
 
-Decision decidedPart(Question question, bool isTrained) {
-  if (isTrained) question.options.maxMemory.reset();
-  return valueOrThrow(decide(question.problem, question.options));
+/// Decides a part and hands it to `take`.
+Expected<void> decidePart(const LayeredQuestion &layers, size_t part, Question question) {
+  if (layers.isTrained) question.options.maxMemory.reset();
+  Expected<Decision> decided = decide(question.problem, question.options);
+  if (!decided) return Unexpected(std::move(decided.error()));
+  layers.take(part, std::move(*decided));
+  return {};
 }
 
-void recomputeInParts(const LayeredQuestion &layers) {
+Expected<void> decideParts(const LayeredQuestion &layers) {
   for (size_t part = 0; part < layers.parts; ++part)
-    if (const std::vector<std::string> names = layers.namesThatSaveMemory(part); !names.empty())
-      layers.take(part, decidedPart(layers.askRecomputing(part, names), layers.isTrained));
+    if (Expected<void> decided = decidePart(layers, part, layers.ask(part)); !decided)
+      return decided;
+  return {};
 }
 
-/// Throws Error(unsupported) where the plan takes more than Options::maxMemory; `smallest`: the
-/// fewest bytes that any plan of the layers was found to take.
-void checkMemory(const Plan &plan, const Options &options, int64_t smallest) {
-  if (options.maxMemory && plan.workspaceBytes > *options.maxMemory)
-    throw Error::unsupported(
-        "--max-memory {}: the smallest plan of the layers that was found takes {} of workspace; "
-        "nearest is --max-memory {}",
-        options.maxMemoryText, formatBytes(smallest), smallest);
+Expected<void> recomputeInParts(const LayeredQuestion &layers) {
+  for (size_t part = 0; part < layers.parts; ++part) {
+    const std::vector<std::string> names = layers.namesThatSaveMemory(part);
+    if (names.empty()) continue;
+    if (Expected<void> decided = decidePart(layers, part, layers.askRecomputing(part, names));
+        !decided)
+      return decided;
+  }
+  return {};
+}
+
+/// `smallest`: the fewest bytes that any plan of the layers was found to take.
+Error beyondMemory(const Options &options, int64_t smallest) {
+  return Error::unsupported(
+      "--max-memory {}: the smallest plan of the layers that was found takes {} of workspace; "
+      "nearest is --max-memory {}",
+      options.maxMemoryText, formatBytes(smallest), smallest);
 }
 
 }  // namespace
@@ -46,20 +60,22 @@ size_t chooseCut(const std::vector<CutPlace> &places, int64_t fewestTensors) {
   return best ? std::get<2>(*best) : 0;
 }
 
-Decision decideLayers(const LayeredQuestion &layers) {
-  for (size_t part = 0; part < layers.parts; ++part)
-    layers.take(part, decidedPart(layers.ask(part), layers.isTrained));
+Expected<Decision> decideLayers(const LayeredQuestion &layers) {
+  if (Expected<void> decided = decideParts(layers); !decided)
+    return Unexpected(std::move(decided.error()));
   JoinedQuestion whole = layers.join();
   Decision decision = joinedDecision(whole.problem, whole.options, whole.parts);
   int64_t smallest = decision.planned.plan.workspaceBytes;
   const std::optional<int64_t> limit = whole.options.maxMemory;
   if (layers.isTrained && layers.choosesRecomputed && limit && smallest > *limit) {
-    recomputeInParts(layers);
+    if (Expected<void> decided = recomputeInParts(layers); !decided)
+      return Unexpected(std::move(decided.error()));
     whole = layers.join();
     decision = joinedDecision(whole.problem, whole.options, whole.parts);
     smallest = std::min(smallest, decision.planned.plan.workspaceBytes);
   }
-  checkMemory(decision.planned.plan, whole.options, smallest);
+  if (limit && decision.planned.plan.workspaceBytes > *limit)
+    return Unexpected(beyondMemory(whole.options, smallest));
   return decision;
 }
 

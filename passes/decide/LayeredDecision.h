@@ -58,9 +58,9 @@ struct LayeredQuestion {
 };
 
 /// The decision of the whole, every part's handed to `take`. Where the plan of trained layers takes
-/// more than Options::maxMemory, all layers alike compute again what that saves memory of. The
-/// errors of decide() of a part and of joinedDecision() are thrown; Error(unsupported) where the
-/// whole takes more than Options::maxMemory, with the fewest bytes that were found.
-Decision decideLayers(const LayeredQuestion &layers);
+/// more than Options::maxMemory, all layers alike compute again what that saves memory of. Without
+/// a decision where decide() has none of a part, and where the whole takes more than
+/// Options::maxMemory: Error(unsupported) with the fewest bytes that were found.
+Expected<Decision> decideLayers(const LayeredQuestion &layers);
 
 }  // namespace weft::decision

@@ -70,8 +70,7 @@ std::optional<Configuration> nearestConfiguration(const Kernel &kernel, const Co
 std::string knobsRejection(const Kernel &kernel, const Configuration &configuration,
                            const Device &device) {
   const auto rejection = configuration.knobs.family().rejection;
-  const std::string reason = rejection ? rejection(kernel, configuration, device) : "";
-  return reason.empty() ? "" : ": " + reason;
+  return rejection ? rejection(kernel, configuration, device) : "";
 }
 
 std::optional<OtherKnobs> configureAgain(PlannedKernels &planned, size_t index,
@@ -87,11 +86,11 @@ std::optional<OtherKnobs> configureAgain(PlannedKernels &planned, size_t index,
     throw Error::unsupported("kernel '{}' has no configuration in its layouts at {}", entry.name,
                              extents);
   const std::string reason = knobsRejection(chosen.kernel, chosen.configuration, device);
-  OtherKnobs other{.kernel = entry.name,
-                   .own = describe(chosen.kernel, chosen.configuration.knobs),
-                   .used = describe(chosen.kernel, nearest->knobs),
-                   .reason = reason.empty() ? "its family does not offer them at these extents"
-                                            : reason.substr(2)};
+  OtherKnobs other{
+      .kernel = entry.name,
+      .own = describe(chosen.kernel, chosen.configuration.knobs),
+      .used = describe(chosen.kernel, nearest->knobs),
+      .reason = reason.empty() ? "its family does not offer them at these extents" : reason};
   chosen.configuration.knobs = nearest->knobs;
   entry.knobs = planKnobs(nearest->knobs, chosen.kernel);
   entry.family = nearest->knobs.family();

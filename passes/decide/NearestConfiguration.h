@@ -19,7 +19,7 @@ namespace weft::decision {
 std::optional<Configuration> nearestConfiguration(const Kernel &kernel, const Configuration &own,
                                                   const Device &device);
 
-/// ": why" a family does not take these knobs, of the families that know; empty where the knobs are
+/// Why a family does not take these knobs, of the families that know; empty where the knobs are
 /// none of those that the family offers.
 std::string knobsRejection(const Kernel &kernel, const Configuration &configuration,
                            const Device &device);

@@ -123,7 +123,8 @@ public:
       numberOf.try_emplace(value, unsigned(result));
   }
 
-  /// `argumentName`: of an argument of the whole the name that a part gives it.
+  /// `argumentName`: of an argument of the whole the name that a part gives it; nothing where the
+  /// part does not have it.
   template <typename Name>
   mlir::DictionaryAttr of(mlir::Value value, const Name &argumentName) {
     mlir::Builder builder(whole.getContext());
@@ -134,10 +135,16 @@ public:
     for (const mlir::NamedAttribute &mark :
          own ? own.getValue() : llvm::ArrayRef<mlir::NamedAttribute>()) {
       const auto name = mlir::dyn_cast<mlir::StringAttr>(mark.getValue());
+      if (!name) {
+        marks.push_back(mark);
+        continue;
+      }
+      const std::optional<std::string> inPart = argumentName(name.getValue().str());
+      // The next value of an argument that the part does not have is that of none there.
+      const std::string other =
+          mark.getName() == updateOfName ? writtenName(value) : name.getValue().str();
       marks.push_back(
-          name ? builder.getNamedAttr(mark.getName(),
-                                      builder.getStringAttr(argumentName(name.getValue().str())))
-               : mark);
+          builder.getNamedAttr(mark.getName(), builder.getStringAttr(inPart.value_or(other))));
     }
     const std::optional<EntryPointKind> entry = entries.at(value.getDefiningOp());
     if (marks.empty() && entry && *entry != EntryPointKind::forward)
@@ -232,7 +239,7 @@ LayerPart partOf(GraphOp whole, const std::vector<mlir::Operation *> &ops) {
   ResultMarks marks(whole);
   const auto argumentName = [&](const std::string &name) {
     const auto found = nameOf.find(name);
-    return found == nameOf.end() ? name : found->second;
+    return found == nameOf.end() ? std::nullopt : std::optional(found->second);
   };
   std::vector<mlir::Value> results;
   std::vector<mlir::DictionaryAttr> attributes;

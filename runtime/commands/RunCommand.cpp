@@ -63,8 +63,8 @@ void printTable(const Plan &plan) {
                   fmt::format("{}", fmt::join(kernel.after, ","))});
   }
   printOut("{}", table.print(outputColumns(STDOUT_FILENO)));
-  for (const auto &[name, kernels] : plan.entryPoints)
-    printOut("entry point {}: {} kernels\n", name, kernels.size());
+  for (const auto &[kind, kernels] : plan.entryPoints)
+    printOut("entry point {}: {} kernels\n", nameOf(kind), kernels.size());
 }
 
 nlohmann::json listing(const Artifact &artifact) {
@@ -86,7 +86,7 @@ nlohmann::json listing(const Artifact &artifact) {
           {"checked", true},
           {"driver", driver.version},
           {"driverProblem", driver.problem},
-          {"entryPoints", plan.entryPoints},
+          {"entryPoints", toJson(plan).at("entryPoints")},
           {"edits", editLines(artifact)}};
 }
 

@@ -43,9 +43,9 @@ void addRunFlags(Command &command, RunRequest &request) {
   command
       .add_option(
           "--lengths", request.lengths,
-          "lengths of the sequences of a plan compiled with --ragged or --cache: mean=R draws them "
-          "with a mean of R times the longest, a file holds one integer a sequence; of a file of "
-          "batches, one a line, the first is taken")
+          "lengths of the sequences of a plan compiled with --ragged, --cache or --mask padding: "
+          "mean=R draws them with a mean of R times the longest, a file holds one integer a "
+          "sequence; of a file of batches, one a line, the first is taken")
       ->type_name("FILE|mean=R");
   command.add_option("--outputs", request.outputs, "write the results to a safetensors file");
   command.add_option(

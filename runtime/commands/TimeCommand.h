@@ -36,9 +36,9 @@ void addTimeFlags(Command &command, TimeRequest &request) {
   command
       .add_option(
           "--lengths", request.lengths,
-          "lengths of the sequences of plans compiled with --ragged or --cache: mean=R draws them "
-          "with a mean of R times the longest, a file holds one integer a sequence; of a file of "
-          "batches, one a line, the first is taken")
+          "lengths of the sequences of plans compiled with --ragged, --cache or --mask padding: "
+          "mean=R draws them with a mean of R times the longest, a file holds one integer a "
+          "sequence; of a file of batches, one a line, the first is taken")
       ->type_name("FILE|mean=R");
   command.add_flag("--cold", request.cold, "no call finds its data in the L2 cache (the default)");
   command.add_flag("--warm", request.warm, "the same buffers call after call");

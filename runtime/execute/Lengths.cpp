@@ -219,9 +219,9 @@ void checkAskedLengths(const Plan &plan, const std::string &asked) {
         "\n");
   if (!counts)
     throw Error::badInput(
-        "--lengths {}: no argument of {} counts tokens; compile with --ragged to pack them, or "
-        "with "
-        "--cache to read those before from caches",
+        "--lengths {}: no argument of {} counts tokens; compile with --ragged AXIS to pack them, "
+        "--cache N to read those before from caches, or --mask padding to hide the keys behind "
+        "them",
         asked, plan.model);
 }
 

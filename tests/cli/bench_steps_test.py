@@ -129,7 +129,10 @@ class StepTest(unittest.TestCase):
         launched = []
         artifact = types.SimpleNamespace(
             inputs=[tensor('tokens'), tensor('w'), tensor('w_mean')],
-            outputs=[tensor('loss'), tensor('w_mean_next'), tensor('w_next')],
+            outputs=[tensor('tokens_next'), tensor('w_mean_next'), tensor('stepped')],
+            plan={'tensors': [{'logical': 'tokens'}, {'logical': 'tokens_next'},
+                              {'logical': 'w_mean_next', 'nextOf': 'w_mean'},
+                              {'logical': 'stepped', 'nextOf': 'w'}]},
             poisoned_outputs=lambda: ['L', 'M1', 'W1'],
             launch=lambda read, written: launched.append((read, written)))
         named = lambda tensor, given: given[tensor['name']]

@@ -8,7 +8,7 @@ import subprocess
 import unittest
 
 import safetensors_file
-from weft_command import LAYER, CommandTest, WEFT
+from weft_command import CORE, LAYER, CommandTest, WEFT
 
 RAGGED = [*LAYER, '--ragged', 'j', '--dropout', '0']
 ONE_VARIANT = [*RAGGED, '--stacking', 'three', '--attention', 'unfused']
@@ -453,6 +453,31 @@ class ExpectedLengthsTest(CommandTest):
                    says=['--lengths mean=0.5: no argument of the graph counts tokens; --ragged ',
                          '--mask padding hides the keys behind them'])
 
+    def test_lengths_are_of_one_kind_of_sequences(self):
+        """Of two padding masks the lengths are expected of both, where they are of equal
+        sequences; of others no lengths could be."""
+        def graph(keys):
+            return self.write('two.mlir', f"""!first = tensor<2x2x16x16xf16, #weft.axes<b, h, j, k>>
+!second = tensor<2x2x16x{keys}xf16, #weft.axes<b, h, j, m>>
+!lengths = tensor<2xi32, #weft.axes<b>>
+weft.graph @two(%x: !first, %y: !second, %of_x: !lengths, %of_y: !lengths) ->
+    (!first, !second) {{
+  %p = weft.mask padding %x, %of_x along (b) {{key = k}} : !first, !lengths
+  %q = weft.mask padding %y, %of_y along (b) {{key = m}} : !second, !lengths
+  weft.return %p, %q : !first, !second
+}}
+""")
+        self.weft('compile', graph(16), '--lengths', 'mean=0.5', '--stop-after', 'emit', '-o',
+                  'out')
+        report = json.loads((self.folder / 'out/report.json').read_text())
+        self.assertAlmostEqual(report['lengths']['tokens'], 0.5)
+        for lengths in ('mean=0.5', self.write('lengths.txt', '8 8')):
+            self.fails(3, 'select', graph(8), '--lengths', lengths, says=[
+                'the graph has several kinds of sequences (2 of at most 8; 2 of at most 16), and '
+                'expected lengths are of one; nearest is no --lengths, which prices all at full '
+                'length'])
+        self.weft('select', graph(8))
+
     def test_a_padded_graph_is_priced_at_lengths_too(self):
         """A mask over lengths that a caller brings, as they are or by a mask of tokens: attention
         takes less, whatever else is computed for all positions."""
@@ -531,11 +556,37 @@ class LengthsTest(CommandTest):
         for mean in ('0.01', '0.5', '1'):
             self.weft('run', 'out', '--check', '--lengths', f'mean={mean}')
 
+    def test_a_padding_mask_counts_tokens(self):
+        """Also of inputs: a length beyond the keys would hide none of them, unnoticed."""
+        self.weft('compile', *CORE, '--mask', 'padding,causal', '--attention', 'unfused', '-o',
+                  'padded', env={'WEFT_NVRTC': 'none'})
+        plan = json.loads((self.folder / 'padded/plan.json').read_text())
+        lengths, = (one for one in plan['tensors'] if one.get('countsTokens'))
+        self.assertEqual(lengths['dtype'], 'i32')
+        keys, = (one['extents'][one['axes'].index('k')] for one in plan['tensors']
+                 if one['name'] == 'k')
+        self.assertEqual(lengths['range'], [0, keys])
+        name, sequences = lengths['logical'], lengths['extents'][0]
+        check = ['run', 'padded', '--check']
+        self.weft(*check, '--lengths', 'mean=0.5')
+        self.weft(*check, '--lengths', self.write('good.txt', f'{keys}:{sequences}'))
+        long = str(self.write('long.txt', f'{keys + 1}:{sequences}'))
+        self.fails(2, *check, '--lengths', long,
+                   says=[f"length {keys + 1} of sequence 0 of '{name}' is above the longest",
+                         f'at most {keys}'])
+        inputs = safetensors_file.write(
+            self.folder / 'inputs', {name: ('I32', [sequences], [-1] * sequences)})
+        self.fails(2, *check, '--inputs', str(inputs),
+                   says=[f"length -1 of sequence 0 of '{name}' is negative"])
+
     def test_a_plan_without_lengths(self):
         self.weft('compile', *LAYER, '--stacking', 'three', '--attention', 'unfused', '-o', 'plain',
                   env={'WEFT_NVRTC': 'none'})
         self.fails(2, 'run', 'plain', '--check', '--lengths', 'mean=0.5',
-                   says=['no argument of', 'counts tokens; compile with --ragged'])
+                   says=['no argument of',
+                         'counts tokens; compile with --ragged AXIS to pack them, --cache N to '
+                         'read those before from caches, or --mask padding to hide the keys '
+                         'behind them'])
         self.fails(2, 'run', 'out', '--kernel', 'x', '--lengths', 'mean=0.5',
                    says=['--kernel runs on random operands: it takes no --lengths'])
 

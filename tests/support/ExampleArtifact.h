@@ -55,7 +55,7 @@ inline runtime::Artifact exampleArtifact() {
   plan.kernels = {kernelOf("first", 0, 1), kernelOf("second", 1, 2)};
   plan.kernels[1].after = {0};
   plan.kernels[1].bytesMoved = int64_t(3) << 40;  // more than 32 bits
-  plan.entryPoints = {{"forward", {0, 1}}};
+  plan.entryPoints = {{EntryPointKind::forward, {0, 1}}};
   plan.workspaceBytes = 1024;
   artifact.graph = "module {}\n";
   artifact.cubins[runtime::cubinName("binary")] = "binary";

@@ -19,6 +19,7 @@
 #include "tools/driver/VariantFile.h"
 
 #include <algorithm>
+#include <set>
 
 namespace weft::driver {
 namespace {
@@ -194,15 +195,61 @@ void Compilation::packImported() {
 
 namespace {
 
-/// A mask that hides keys behind lengths which a caller brings, as they are or by a mask of tokens
-/// (weft.lengths); null where the graph has none.
-MaskOp paddingOf(mlir::Operation *graph) {
-  MaskOp found;
+/// Masks that hide keys behind lengths which a caller brings, as they are or by a mask of tokens
+/// (weft.lengths).
+std::vector<MaskOp> paddingsOf(mlir::Operation *graph) {
+  std::vector<MaskOp> found;
   graph->walk([&](MaskOp mask) {
     if (maskKindNamed(mask.getKind()) != MaskShape::Kind::padding) return;
     const mlir::Value lengths = mask.getAux();
-    if (mlir::isa<mlir::BlockArgument>(lengths) || lengths.getDefiningOp<LengthsOp>()) found = mask;
+    if (mlir::isa<mlir::BlockArgument>(lengths) || lengths.getDefiningOp<LengthsOp>())
+      found.push_back(mask);
   });
+  return found;
+}
+
+/// What lengths are of.
+struct Sequences {
+  int64_t longest = 0, count = 0;
+  auto operator<=>(const Sequences &) const = default;
+};
+Sequences sequencesOf(OffsetsOp op) {
+  return {.longest = int64_t(op.getBound()), .count = extents(op.getLengths().getType())[0]};
+}
+Sequences sequencesOf(AppendOp op) {
+  const size_t positions = size_t(op.getAxis());
+  const int64_t pages = op.getTable() ? extents(op.getTable().getType())[1] : 1;
+  return {.longest = extents(op.getCache().getType())[positions] * pages -
+                     extents(op.getTokens().getType())[positions],
+          .count = elementsOf(op.getStarts().getType())};
+}
+Sequences sequencesOf(MaskOp padding) {
+  return {.longest = extents(padding.getX().getType())[padding.getKey()],
+          .count = elementsOf(padding.getAux().getType())};
+}
+
+/// The sequences of all of these ops; `asked`: what --lengths says. Throws Error(unsupported) where
+/// they are several: expected lengths are of one kind.
+template <typename Op>
+Sequences oneOf(const std::vector<Op> &ops, const std::string &asked) {
+  std::set<Sequences> all;
+  for (Op op : ops) all.insert(sequencesOf(op));
+  if (all.size() > 1 && !asked.empty()) {
+    std::vector<std::string> texts;
+    for (const Sequences &one : all)
+      texts.push_back(fmt::format("{} of at most {}", one.count, one.longest));
+    throw Error::unsupported(
+        "--lengths {}: the graph has several kinds of sequences ({}), and expected lengths are of "
+        "one; nearest is no --lengths, which prices all at full length",
+        asked, fmt::join(texts, "; "));
+  }
+  return *all.begin();
+}
+
+template <typename Op>
+std::vector<Op> opsOf(mlir::Operation *graph) {
+  std::vector<Op> found;
+  graph->walk([&](Op op) { found.push_back(op); });
   return found;
 }
 
@@ -210,33 +257,27 @@ MaskOp paddingOf(mlir::Operation *graph) {
 
 void Compilation::priceTokens() {
   std::optional<ExpectedFill> &fill = priced.fill;
-  OffsetsOp offsets;
-  AppendOp append;
-  graphOf(*imported.front().module)->walk([&](OffsetsOp op) { offsets = op; });
-  graphOf(*imported.front().module)->walk([&](AppendOp op) { append = op; });
-  if (!offsets && !append) {
-    MaskOp padding = paddingOf(graphOf(*imported.front().module));
-    if (!choices.lengths.empty() && !padding)
+  mlir::Operation *graph = graphOf(*imported.front().module);
+  const auto expected = [&](const Sequences &of) {
+    return choices.expectedFill(of.longest, of.count);
+  };
+  if (const std::vector<OffsetsOp> offsets = opsOf<OffsetsOp>(graph); !offsets.empty()) {
+    const Sequences of = oneOf(offsets, choices.lengths);
+    fill = expected(of);
+    tokens.packed = of.longest * of.count;
+  } else if (const std::vector<AppendOp> appends = opsOf<AppendOp>(graph); !appends.empty()) {
+    fill = expected(oneOf(appends, choices.lengths));
+  } else {
+    const std::vector<MaskOp> paddings = paddingsOf(graph);
+    if (!choices.lengths.empty() && paddings.empty())
       throw Error::badInput(
           "--lengths {}: no argument of the graph counts tokens; --ragged AXIS packs them, --cache "
           "N reads those before from caches, --mask padding hides the keys behind them",
           choices.lengths);
     if (choices.lengths.empty() && !choices.fill) return;
     // Without a mask: of an attention that reads a cache, without what appends to it.
-    fill = padding ? choices.expectedFill(extents(padding.getX().getType())[padding.getKey()],
-                                          elementsOf(padding.getAux().getType()))
-                   : *choices.fill;
-    if (padding) tokens.scores = axisNames(padding.getX().getType());
-  } else if (offsets) {
-    fill = choices.expectedFill(int64_t(offsets.getBound()),
-                                extents(offsets.getLengths().getType())[0]);
-    tokens.packed = int64_t(offsets.getBound()) * extents(offsets.getLengths().getType())[0];
-  } else {
-    const size_t positions = size_t(append.getAxis());
-    const int64_t pages = append.getTable() ? extents(append.getTable().getType())[1] : 1;
-    fill = choices.expectedFill(extents(append.getCache().getType())[positions] * pages -
-                                    extents(append.getTokens().getType())[positions],
-                                elementsOf(append.getStarts().getType()));
+    fill = paddings.empty() ? *choices.fill : expected(oneOf(paddings, choices.lengths));
+    for (MaskOp padding : paddings) tokens.scores.push_back(axisNames(padding.getX().getType()));
   }
   priced.unfilled = std::move(priced.model);
   priced.model = filledCostModel(*priced.unfilled, *fill);
@@ -282,7 +323,7 @@ models::Request modelRequest(const ModelFlags &flags) {
   return {.model = flags.model,
           .dims = flags.dimensions(),
           .dtype = flags.elementType(),
-          .part = flags.part,
+          .part = models::partNamed(flags.part),
           .layers = flags.layerCount(),
           .allLayers = flags.takesAllLayers(),
           .allowedKeys = {flags.allowedKeys.begin(), flags.allowedKeys.end()},

@@ -142,8 +142,8 @@ void emitOne(PlannedKernels &planned, size_t index, const std::string &architect
   Kernel named = chosen.kernel;
   named.name = name;
   const codegen::Provenance provenance{
-      .position =
-          fmt::format("kernel {} of {}, {}", index + 1, planned.plan.model, chosen.entryPoint),
+      .position = fmt::format("kernel {} of {}, {}", index + 1, planned.plan.model,
+                              nameOf(chosen.entryPoint)),
       .ops = textsOf(entry.ops),
       .notes = notesOf(chosen)};
   const std::optional<codegen::EmittedKernel> text = describeText(

@@ -186,7 +186,7 @@ public:
       for (const ProposedVariant &variant : part.proposed) all.push_back(&variant);
     }
     whole.checkChoicesHold(all);
-    result.decision = decision::decideLayers(question());
+    result.decision = valueOrThrow(decision::decideLayers(question()));
     return std::move(result);
   }
 

@@ -405,11 +405,12 @@ private:
 
   /// A transpose may stand where its value is made or where it is read.
   void checkEntryPoints() const {
-    for (const auto &[name, kernels] : plan.entryPoints)
+    for (const auto &[kind, kernels] : plan.entryPoints)
       for (const int kernel : kernels)
         if (const GraphRegion &region = regionOf(kernel);
-            !region.isTranspose && region.entryPoint && nameOf(*region.entryPoint) != name)
-          fail("entryPoints." + name, "kernel {} ({}) belongs to {} in graph.mlir", kernel,
+            !region.isTranspose && region.entryPoint && *region.entryPoint != kind)
+          fail(fmt::format("entryPoints.{}", nameOf(kind)),
+               "kernel {} ({}) belongs to {} in graph.mlir", kernel,
                plan.kernels[size_t(kernel)].name, nameOf(*region.entryPoint));
   }
 

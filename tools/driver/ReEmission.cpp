@@ -48,10 +48,10 @@ double lowerBoundOf(const runtime::Artifact &artifact, const std::string &prices
   return artifact.plan.costModel == prices ? artifact.report.value("lowerBound", 0.0) : 0;
 }
 
-/// The entry point that a kernel belongs to; in a plan with several, never "all".
-std::string entryPointOf(const Plan &plan, int kernel) {
-  for (const auto &[name, kernels] : plan.entryPoints)
-    if (name != "all" && std::ranges::count(kernels, kernel) > 0) return name;
+/// The entry point that a kernel belongs to.
+EntryPointKind entryPointOf(const Plan &plan, int kernel) {
+  for (const auto &[kind, kernels] : plan.entryPoints)
+    if (std::ranges::count(kernels, kernel) > 0) return kind;
   throw Error::checkFailed("kernel '{}' belongs to no entry point",
                            plan.kernels[size_t(kernel)].name);  // PlanCheck.cpp lets none pass
 }
@@ -100,7 +100,9 @@ Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel,
   planned = plannedKernels(artifact, graph, where);
   checkUnedited(artifact.plan, planned, where + "/plan.json");
   const std::vector<size_t> regions = regionsOf(planned.plan, graph.wiring().regions.size(), where);
-  decision::priceAgain(planned, costModel, where + "/plan.json");
+  if (Expected<void> priced = decision::priceAgain(planned, costModel, where + "/plan.json");
+      !priced)
+    throw std::move(priced.error());
   for (size_t index = 0; index < planned.kernels.size(); ++index)
     if (!planned.plan.kernels[index].chunk)  // a graph has the whole
       graph.configure(regions[index], planned.kernels[index].configuration);

@@ -47,8 +47,12 @@ double expectedShare(const Kernel &kernel, const ExpectedFill &fill, const Token
   const auto has = [&](const std::string &name) {
     return std::ranges::count(kernel.axes, name, &Axis::name) > 0;
   };
+  const auto areScores = [&](const std::vector<std::string> &axes) {
+    return std::ranges::all_of(axes, has);
+  };
   // Padding hides keys; all queries are computed.
-  if (!tokens.scores.empty()) return std::ranges::all_of(tokens.scores, has) ? fill.tokens : 1;
+  if (!tokens.scores.empty())
+    return std::ranges::any_of(tokens.scores, areScores) ? fill.tokens : 1;
   const bool isOfTokens =
       tokens.packed > 0 && std::ranges::count(kernel.axes, tokens.packed, &Axis::extent) > 0;
   return isOfTokens ? fill.tokens : fill.pairs;

@@ -15,9 +15,9 @@ namespace weft::driver {
 /// Which ops and arguments are smaller at fewer tokens than the longest sequences have.
 struct TokensOfGraph {
   int64_t packed = 0;  ///< at full length; 0: none are packed
-  /// Of a graph with a padding mask and without packed tokens, the axes of its scores: ops over all
-  /// of these may leave out what is hidden, all others compute it.
-  std::vector<std::string> scores = {};
+  /// Of a graph with padding masks and without packed tokens, the axes of the scores of each: ops
+  /// over all of these may leave out what is hidden, all others compute it.
+  std::vector<std::vector<std::string>> scores = {};
 };
 
 /// The larger of two times: arguments, parameters and results once over the device's copy

@@ -58,7 +58,9 @@ public:
     for (const auto &[name, extent] : result.dims) plan.dims[name] = extent;
     plan.measurement.reset();
     plan.workspaceBytes = PlanMemory(plan).bytes(BufferKind::temporary);
-    checkOverwriting(result.planned, "the plan on small extents");
+    if (Expected<void> apart = checkOverwriting(result.planned, "the plan on small extents");
+        !apart)
+      throw std::move(apart.error());
     return std::move(result);
   }
 

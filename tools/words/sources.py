@@ -5,7 +5,7 @@ machine code: `sources.py OLD NEW FOLDER`.
 OLD and NEW are the trees of before and after; FOLDER/old.txt and FOLDER/new.txt hold what their
 weft-words-rows printed, FOLDER/old and FOLDER/new the texts. A row whose hash is that of the source
 which it emitted before gets the hash of today's source, if both texts are equal but for names and
-for how arguments are handed to a GEMM's skeleton. Other rows keep the old hash, which no source
+for how arguments are handed to a GEMM's template. Other rows keep the old hash, which no source
 has: they are stale. Headers are not compared here: prove.py compares machine code. Prints how many
 rows there are of each kind; FOLDER/rows says which texts belong together."""
 import collections
@@ -15,7 +15,7 @@ import sys
 
 import prove
 
-# A skeleton's call up to its semicolon.
+# A kernel template's call up to its semicolon.
 CALL = re.compile(r'weft::(?:sm90::|sm80::)?(\w*[gG]emm[AB]?)<')
 FILLERS = re.compile(r'(?:weft::)?(?:sm90::|sm80::)?(?:No\w+|Unchanged|FmaGemmArgs|'
                      r'SingleConsumerArgs|Args|Tensor|SubtileOperand|SubtileOutput|RowOperand|'
@@ -47,7 +47,7 @@ def arguments_of(call):
     name = CALL.match(call)[1]
     text = FILLERS.sub(' ', call)
     text = re.sub(r'\.\w+ =', ' ', text)                       # designators
-    text = re.sub(r'weft::\w+(?:::\w+)*|\bnullptr\b', ' ', text)  # types and skeletons
+    text = re.sub(r'weft::\w+(?:::\w+)*|\bnullptr\b', ' ', text)  # types and templates
     tokens = [token for token in prove.TOKEN.findall(text) if re.match(r'\w', token)]
     # Positional calls had a factor first and an operand's function beside the operand.
     moved = [token for token in tokens if token in ('scale', 'transform')]
@@ -78,7 +78,7 @@ def without_aliases(text):
 
 
 def tokens_of(path):
-    """Of a text without its headers, and of its call of a skeleton what it hands over."""
+    """Of a text without its headers, and of its call of a template what it hands over."""
     lines = [line for line in path.read_text().split('\n') if not line.startswith('#include')]
     text = without_aliases(re.sub(r'//[^\n]*', '', '\n'.join(lines)))
     text = without_idle_extents(text)

@@ -69,7 +69,7 @@ AttentionDropout attentionDropout(const Kernel &kernel, const AttentionRegion &r
                       {{threshold, fmt::format("{}u", std::llround(p * 65536))}},
                       fmt::format("{} of 65536 draws", p)};
   result.body.push_back(
-      declare("const weft::DropoutKey", key, "*" + pointer, "a replay must not repeat masks"));
+      declareConstant("weft::DropoutKey", key, "*" + pointer, "a replay must not repeat masks"));
   result.body.push_back(
       {.kind = Statement::Kind::function,
        .type = "int head, int query, int key",

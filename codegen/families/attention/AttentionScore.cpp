@@ -65,8 +65,8 @@ private:
       }
       const Code text = ops.text(op, root, names, body, at);
       names[value] = context.names.reserve(kernel.values[size_t(value)].name);
-      body.push_back(declare("const float", names[value], text,
-                             op.number >= 0 ? fmt::format("%{}", op.number) : ""));
+      body.push_back(declareConstant("float", names[value], text,
+                                     op.number >= 0 ? fmt::format("%{}", op.number) : ""));
     }
     body.push_back(evaluate(code("return {}", names.at(region.folded))));
     addFunction(name, code("float {}, int {}, int {}, int {}", s, head, query, key),
@@ -167,8 +167,8 @@ Statement coverageFunction(const ScoreContext &context, ScoreOps &ops,
     const BlockCoverage blocks = [&](const Code &ofHead, const Interval &queries,
                                      const Interval &keys) {
       const Code found = context.names.reserve("blocks");
-      body.push_back(declare(
-          "const weft::TileCoverage", found,
+      body.push_back(declareConstant(
+          "weft::TileCoverage", found,
           code("weft::blockCoverage({}, {}, {}, {}, {}, {})", ops.attributeName(op, "pattern"),
                asArgument(ofHead), asArgument(queries.low), asArgument(queries.high),
                asArgument(keys.low), asArgument(keys.high))));
@@ -185,8 +185,8 @@ Statement coverageFunction(const ScoreContext &context, ScoreOps &ops,
   }
   const Code isEmpty = context.names.reserve("isEmpty"), isFull = context.names.reserve("isFull");
   body.push_back(
-      declare("const bool", isEmpty, code("!({})", asArgument(joined(mayKeep, " && ")))));
-  body.push_back(declare("const bool", isFull, asArgument(joined(keeps, " && "))));
+      declareConstant("bool", isEmpty, code("!({})", asArgument(joined(mayKeep, " && ")))));
+  body.push_back(declareConstant("bool", isFull, asArgument(joined(keeps, " && "))));
   body.push_back(
       evaluate(code("return {} ? weft::TileCoverage::empty : {} ? weft::TileCoverage::full : "
                     "weft::TileCoverage::mixed",

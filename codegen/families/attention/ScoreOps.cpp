@@ -96,11 +96,11 @@ Code ScoreOps::tileBounds(ValueId value, const std::vector<Code> &before, const 
   for (size_t d = 0; d < before.size(); ++d)
     if (extents[d] > 1) row.push_back(code("{} * {}", asOperand(before[d]), strides[d]));
   const Code name = context.names.reserve(kernel.values[size_t(value)].name + "_range");
-  body.push_back(
-      declare("const weft::Bounds", name,
-              code("weft::boundsOf({}, {}, {}, {}, {}, {})", context.inputs[*input],
-                   row.empty() ? Code::plain("0") : joined(row, " + "), strides[before.size()],
-                   strides[before.size() + 1], asArgument(first), asArgument(last))));
+  body.push_back(declareConstant(
+      "weft::Bounds", name,
+      code("weft::boundsOf({}, {}, {}, {}, {}, {})", context.inputs[*input],
+           row.empty() ? Code::plain("0") : joined(row, " + "), strides[before.size()],
+           strides[before.size() + 1], asArgument(first), asArgument(last))));
   return name;
 }
 

@@ -238,8 +238,8 @@ private:
       names[value] = sum;
       if (scale == 1) return;
       names[value] = context.names.reserve(kernel.values[size_t(value)].name);
-      body.push_back(declare("const float", names[value],
-                             code("{} * {}", sum, ops.constant("scale", floatLiteral(scale)))));
+      body.push_back(declareConstant(
+          "float", names[value], code("{} * {}", sum, ops.constant("scale", floatLiteral(scale)))));
     };
     scaled(region.scores, s, isFolded ? 1 : region.scoresScale);
     scaled(region.dKept, dKept, region.dKeptScale);
@@ -270,8 +270,8 @@ private:
         text = ops.text(op, root, names, body, at);
       }
       names[value] = context.names.reserve(kernel.values[size_t(value)].name);
-      body.push_back(declare("const float", names[value], text,
-                             op.number >= 0 ? fmt::format("%{}", op.number) : ""));
+      body.push_back(declareConstant("float", names[value], text,
+                                     op.number >= 0 ? fmt::format("%{}", op.number) : ""));
     }
     body.push_back(evaluate(code("return weft::ScoreGradients{{{}, {}}}", names.at(region.kept),
                                  names.at(region.dScores))));
@@ -309,9 +309,9 @@ private:
                          : fmt::format("weft::Offset({}) * {}", position.str(), stride);
     };
     Block body = {
-        declare("const weft::Offset", place,
-                fmt::format("{} + {} + {}", placeOfHead(problem, tensor, head.str()),
-                            term(query, tensor.rowStride), term(key, tensor.columnStride))),
+        declareConstant("weft::Offset", place,
+                        fmt::format("{} + {} + {}", placeOfHead(problem, tensor, head.str()),
+                                    term(query, tensor.rowStride), term(key, tensor.columnStride))),
         evaluate(areWords
                      ? fmt::format("if ({}) weft::storeScorePair({} + {}, {})", isInside,
                                    context.dScores, place, pair)
@@ -359,8 +359,8 @@ private:
     result.constants.push_back({"unsigned",
                                 {{threshold, fmt::format("{}u", std::llround(p * 65536))}},
                                 fmt::format("{} of 65536 draws", p)});
-    result.functions.push_back(
-        declare("const weft::DropoutKey", words, "*" + pointer, "a replay must not repeat masks"));
+    result.functions.push_back(declareConstant("weft::DropoutKey", words, "*" + pointer,
+                                               "a replay must not repeat masks"));
     for (const auto &[name, function] : {std::pair(&result.dropout, "keptFragment"),
                                          {&result.dropoutTransposed, "keptTransposedFragment"}}) {
       *name = context.names.reserve(name == &result.dropout ? "keptOf" : "keptOfTransposed");

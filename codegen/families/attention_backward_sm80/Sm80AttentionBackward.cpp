@@ -218,12 +218,13 @@ private:
     const std::string name = names.reserve("sequences");
     program.body.push_back(
         {.kind = Statement::Kind::declare,
-         .type = fmt::format("const weft::PackedSequences<{}, {}, {}, {}, {}>",
-                             attention.packed->sequences, attention.packed->divisor,
-                             attention.packed->offsetStride, extentOf(attention.queryAxis),
-                             axes[size_t(region.packed->q)]),
+         .type =
+             fmt::format("weft::PackedSequences<{}, {}, {}, {}, {}>", attention.packed->sequences,
+                         attention.packed->divisor, attention.packed->offsetStride,
+                         extentOf(attention.queryAxis), axes[size_t(region.packed->q)]),
          .name = name,
-         .value = fmt::format("{{{}}}", inputs.at(region.packed->input))});
+         .value = fmt::format("{{{}}}", inputs.at(region.packed->input)),
+         .isConstant = true});
     return name;
   }
 

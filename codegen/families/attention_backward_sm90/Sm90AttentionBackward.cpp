@@ -265,10 +265,11 @@ private:
     const size_t size = order.tiles.size();
     program.globals.push_back(
         {.kind = Statement::Kind::declare,
-         .type = Code::plain(fmt::format("const weft::sm90::TileTable<{}>", size)),
+         .type = Code::plain(fmt::format("weft::sm90::TileTable<{}>", size)),
          .name = name,
          .value = Code::plain(fmt::format("{{{{{}}}}}", fmt::join(order.tiles, ", "))),
-         .note = note});
+         .note = note,
+         .isConstant = true});
     arguments.push_back({member, fmt::format("weft::sm90::TableOrder<{}>{{{}}}", size, name)});
   }
 
@@ -385,12 +386,13 @@ private:
     std::string name = names.reserve("sequences");
     program.body.push_back(
         {.kind = Statement::Kind::declare,
-         .type = fmt::format("const weft::PackedSequences<{}, {}, {}, {}, {}>",
-                             attention().packed->sequences, attention().packed->divisor,
-                             attention().packed->offsetStride, extentOf(attention().queryAxis),
-                             axes[size_t(region.packed->q)]),
+         .type =
+             fmt::format("weft::PackedSequences<{}, {}, {}, {}, {}>", attention().packed->sequences,
+                         attention().packed->divisor, attention().packed->offsetStride,
+                         extentOf(attention().queryAxis), axes[size_t(region.packed->q)]),
          .name = name,
-         .value = fmt::format("{{{}}}", inputs.at(region.packed->input))});
+         .value = fmt::format("{{{}}}", inputs.at(region.packed->input)),
+         .isConstant = true});
     for (const auto &[tensor, columns] : {std::pair(&problem.dQ, attention().headDimAxis),
                                           {&problem.dK, attention().headDimAxis},
                                           {&problem.dV, attention().valueDimAxis}}) {

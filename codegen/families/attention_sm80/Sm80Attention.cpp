@@ -230,12 +230,12 @@ private:
     const std::string name = names.reserve("sequences");
     program.body.push_back(
         {.kind = Statement::Kind::declare,
-         .type = fmt::format("const weft::PackedSequences<{}, {}, {}, {}, {}>",
-                             problem.packed->sequences, problem.packed->divisor,
-                             problem.packed->offsetStride, extentOf(problem.queryAxis),
-                             axes[size_t(region.packed->output)]),
+         .type = fmt::format("weft::PackedSequences<{}, {}, {}, {}, {}>", problem.packed->sequences,
+                             problem.packed->divisor, problem.packed->offsetStride,
+                             extentOf(problem.queryAxis), axes[size_t(region.packed->output)]),
          .name = name,
-         .value = fmt::format("{{{}}}", inputs.at(region.packed->input))});
+         .value = fmt::format("{{{}}}", inputs.at(region.packed->input)),
+         .isConstant = true});
     return name;
   }
 
@@ -273,9 +273,10 @@ private:
     Block body;
     if (!sequences.empty())
       body.push_back({.kind = Statement::Kind::declare,
-                      .type = "const weft::Offset",
+                      .type = "weft::Offset",
                       .name = "first",
-                      .value = fmt::format("{}.of({}).first", sequences, head)});
+                      .value = fmt::format("{}.of({}).first", sequences, head),
+                      .isConstant = true});
     if (problem.paged) members += fmt::format(", .table = {}", placeOfSequence(problem, head));
     body.push_back(evaluate(fmt::format("return weft::sm80::HeadPlaces{{{}}}", members)));
     program.body.push_back({.kind = Statement::Kind::function,
@@ -307,10 +308,11 @@ private:
     const size_t size = order.tiles.size();
     program.globals.push_back(
         {.kind = Statement::Kind::declare,
-         .type = Code::plain(fmt::format("const weft::sm80::TileTable<{}>", size)),
+         .type = Code::plain(fmt::format("weft::sm80::TileTable<{}>", size)),
          .name = name,
          .value = Code::plain(fmt::format("{{{{{}}}}}", fmt::join(order.tiles, ", "))),
-         .note = "tiles of queries, those first that see most keys"});
+         .note = "tiles of queries, those first that see most keys",
+         .isConstant = true});
     arguments.push_back({"order", fmt::format("weft::sm80::TableOrder<{}, {}>{{{}}}", size,
                                               order.longTiles, name)});
   }

@@ -257,10 +257,11 @@ private:
     const size_t size = order.tiles.size();
     program.globals.push_back(
         {.kind = Statement::Kind::declare,
-         .type = Code::plain(fmt::format("const weft::sm90::TileTable<{}>", size)),
+         .type = Code::plain(fmt::format("weft::sm90::TileTable<{}>", size)),
          .name = name,
          .value = Code::plain(fmt::format("{{{{{}}}}}", fmt::join(order.tiles, ", "))),
-         .note = "tiles of queries, those first that see most keys"});
+         .note = "tiles of queries, those first that see most keys",
+         .isConstant = true});
     arguments.push_back({"order", fmt::format("weft::sm90::TableOrder<{}>{{{}}}", size, name)});
   }
 

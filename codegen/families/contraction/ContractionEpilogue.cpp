@@ -175,9 +175,9 @@ private:
     const std::string_view member = isRow ? "row" : "column";
     if (index.name.empty()) index.name = context.names.reserve(std::string(member));
     if (index.declaredIn.insert(&inside).second)
-      inside.insert(inside.begin(),
-                    declare("const int", index.name,
-                            fmt::format("{}.{} + weft::{}InFragment({})", at, member, member, e)));
+      inside.insert(inside.begin(), declareConstant("int", index.name,
+                                                    fmt::format("{}.{} + weft::{}InFragment({})",
+                                                                at, member, member, e)));
     return index.name;
   }
 
@@ -228,9 +228,9 @@ private:
     if (isSingleConsumer()) return addAsked(input, pointer);
     if (input.role == EpilogueRole::scalar) {
       const std::string name = context.names.reserve(value.name + "_v");
-      result.prologue.push_back(
-          declare(typeOf(input), name,
-                  fmt::format("weft::loadOne({})", scalarPlace(input))));  // once, and early
+      result.prologue.push_back(declareConstant(
+          typeOf(input), name,
+          fmt::format("weft::loadOne({})", scalarPlace(input))));  // once, and early
       reference[size_t(input.value)] = name;
       if (const auto unused = unusedTokens(kernel); unused && unused->offsets == input.value)
         result.tokens = name;
@@ -241,7 +241,7 @@ private:
     if (load.empty()) return addElementwise(input, pointer);
     usesFragments();
     const std::string name = context.names.reserve(value.name + "_v");
-    loads.push_back(declare("const auto", name, load));
+    loads.push_back(declareConstant("auto", name, load));
     reference[size_t(input.value)] = element(name + ".at");
   }
 
@@ -270,7 +270,7 @@ private:
     const std::string name = context.names.reserve(kernel.values[size_t(input.value)].name + "_v");
     reference[size_t(input.value)] = element(name);
     if (!load.empty()) {
-      loads.push_back(declare("const auto", name, load));
+      loads.push_back(declareConstant("auto", name, load));
       return;
     }
     const std::string place = placeText(input, {.inside = &asking, .isNarrow = isInteger(input)}),
@@ -339,7 +339,7 @@ private:
     return terms.empty() ? "0" : fmt::format("{}", fmt::join(terms, " + "));
   }
   std::string typeOf(const EpilogueInput &input) const {
-    return isInteger(input) ? "const int" : "const float";
+    return isInteger(input) ? "int" : "float";
   }
   /// Whether it has one element for each batch element of the GEMM, or for several.
   bool isOfBatch(const EpilogueInput &input) const {
@@ -356,7 +356,7 @@ private:
   void addOncePerFragment(const EpilogueInput &input, const std::string &pointer) {
     usesFragments();
     const std::string name = context.names.reserve(kernel.values[size_t(input.value)].name + "_v");
-    loads.push_back(declare(
+    loads.push_back(declareConstant(
         typeOf(input), name,
         fmt::format("weft::loadOne({} + {})", pointer, placeText(input, {.isNarrow = true}))));
     reference[size_t(input.value)] = name;
@@ -370,8 +370,8 @@ private:
     const Of of{.inside = &elements, .isNarrow = true, .isClamped = isInteger(input)};
     const std::string place = placeText(input, of);
     if (isInteger(input)) {
-      elements.push_back(
-          declare(typeOf(input), name, fmt::format("weft::loadOne({} + {})", pointer, place)));
+      elements.push_back(declareConstant(typeOf(input), name,
+                                         fmt::format("weft::loadOne({} + {})", pointer, place)));
       return;
     }
     // Where rows or columns do not move it, one load serves them all, if no condition asks for
@@ -382,8 +382,8 @@ private:
     if (variesAlong(input, columnGroup()))
       inside.push_back(fmt::format("{} < {}", elementIndex(columnGroup(), elements), columns()));
     const std::string load = fmt::format("weft::loadOne({} + {})", pointer, place);
-    elements.push_back(declare(
-        "const float", name,
+    elements.push_back(declareConstant(
+        "float", name,
         inside.empty() ? load : fmt::format("{} ? {} : 0.0f", fmt::join(inside, " && "), load)));
   }
 
@@ -401,7 +401,7 @@ private:
         op.kind == OpKind::dropout ? dropout(op, index, operands[0]) : expression(op, operands);
     const std::string name = context.names.reserve(kernel.values[size_t(value)].name);
     elements.push_back(
-        declare("const float", name, text, op.number >= 0 ? fmt::format("%{}", op.number) : ""));
+        declareConstant("float", name, text, op.number >= 0 ? fmt::format("%{}", op.number) : ""));
     reference[size_t(value)] = name;
   }
 
@@ -523,7 +523,8 @@ private:
     }
     usesFragments();
     const std::string name = context.names.reserve(kernel.values[size_t(value)].name + "_v");
-    elements.push_back(declare(typeOf(*input), name, fmt::format("weft::loadOne({})", place)));
+    elements.push_back(
+        declareConstant(typeOf(*input), name, fmt::format("weft::loadOne({})", place)));
     return name;
   }
 
@@ -545,8 +546,8 @@ private:
                                    .index = 0,
                                    .name = pointer,
                                    .type = "weft::DropoutKey"});
-      result.prologue.push_back(declare("const weft::DropoutKey", key, "*" + pointer,
-                                        "seed and step: a replay must not repeat masks"));
+      result.prologue.push_back(declareConstant("weft::DropoutKey", key, "*" + pointer,
+                                                "seed and step: a replay must not repeat masks"));
     }
     const double p = numberOf(op, "p");
     const std::string stream = argument(Parameter::Kind::dropoutStream, index);
@@ -570,9 +571,9 @@ private:
         fmt::format("{}, {}, {}, {}, {}, {}", key, stream, outer, row, column, threshold);
     if (!isWhole) return fmt::format("(weft::kept({}) ? {} : 0.0f) * {}", place, x, scale);
     const std::string kept = context.names.reserve("kept");
-    loads.push_back(
-        declare("const auto", kept,
-                fmt::format("weft::kept{}Fragment({})", isStraight ? "" : "Transposed", place)));
+    loads.push_back(declareConstant(
+        "auto", kept,
+        fmt::format("weft::kept{}Fragment({})", isStraight ? "" : "Transposed", place)));
     return fmt::format("({}.at({}) ? {} : 0.0f) * {}", kept, e, x, scale);
   }
 
@@ -585,7 +586,7 @@ private:
     if (!isNew) return found->second;
     found->second = context.names.reserve("scaleOfKept");
     result.prologue.push_back(
-        declare("const float", found->second, fmt::format("weft::opaque({})", value)));
+        declareConstant("float", found->second, fmt::format("weft::opaque({})", value)));
     return found->second;
   }
 

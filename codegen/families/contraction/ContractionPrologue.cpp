@@ -44,8 +44,8 @@ private:
     const bool isScalar =
         !input.isOverBatch && !input.isOverOuter && !input.isOverK && input.subVector == 0;
     if (isScalar) {
-      result.before.push_back(declare(
-          "const float", name, fmt::format("weft::loadOne({})", pointer)));  // once, and early
+      result.before.push_back(declareConstant(
+          "float", name, fmt::format("weft::loadOne({})", pointer)));  // once, and early
       return;
     }
     const PrologueStrides strides =
@@ -74,7 +74,7 @@ private:
     if (!runsAlong) {
       if (input.isOverOuter) addTerm(outer, strides.outer);
       if (input.isOverK) addTerm(k, strides.k);
-      loads.push_back(declare("const float", name, fmt::format("weft::loadOne({})", from)));
+      loads.push_back(declareConstant("float", name, fmt::format("weft::loadOne({})", from)));
       return;
     }
     const int64_t stride = context.isAlongK ? strides.k : strides.outer;
@@ -84,11 +84,11 @@ private:
     const bool isPacked = stride == 1 && layout.alignment % 16 == 0 &&
                           isWhole(input.isOverBatch, strides.batch) &&
                           isWhole(input.subVector > 0, strides.k);
-    loads.push_back(
-        declare("const auto", name,
-                fmt::format("weft::alongOperand<{}, {}, {}>({}, {}.{})",
-                            context.isAlongK ? context.kExtent : context.outerExtent, text(stride),
-                            isPacked, from, at, context.isAlongK ? "k" : "outer")));
+    loads.push_back(declareConstant(
+        "auto", name,
+        fmt::format("weft::alongOperand<{}, {}, {}>({}, {}.{})",
+                    context.isAlongK ? context.kExtent : context.outerExtent, text(stride),
+                    isPacked, from, at, context.isAlongK ? "k" : "outer")));
     reference[size_t(input.value)] = element(name + ".at");
   }
 
@@ -99,7 +99,7 @@ private:
     const ValueId value = op.results[0];
     const std::string name = context.names.reserve(kernel.values[size_t(value)].name);
     elements.push_back(
-        declare("const float", name, text, op.number >= 0 ? fmt::format("%{}", op.number) : ""));
+        declareConstant("float", name, text, op.number >= 0 ? fmt::format("%{}", op.number) : ""));
     reference[size_t(value)] = name;
   }
 

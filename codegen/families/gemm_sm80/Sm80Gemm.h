@@ -1,6 +1,6 @@
 // `gemm-sm80`: a contraction on tensor cores from sm_80 on as a kernel program.
 //
-//    cp.async ──> ring of k-tiles ──> ldmatrix ──> mma.sync ──> epilogue ──> store
+//    cp.async ──> pipeline stages ──> ldmatrix ──> mma.sync ──> epilogue ──> store
 //
 // The kernel template (`device/sm80_gemm.cuh`) computes the GEMMs of `gemm-sm90` by mma.sync and
 // copies of threads; `codegen/families/gemm_sm80/Sm80Tile.h` has its limits. On sm_90a it is

@@ -49,9 +49,9 @@ Block LoopPasses::wrapInBatches(const Block &loads, Block body) {
                   space.words.steps);
   const auto inSlots = [&](Block statements) {
     if (!inside.empty()) statements = {guard(inside, std::move(statements))};
-    Block slot = {
-        declare("const int", space.words.step,
-                code("{} * {} + {}", space.words.group, space.words.batch, space.words.slot))};
+    Block slot = {declareConstant(
+        "int", space.words.step,
+        code("{} * {} + {}", space.words.group, space.words.batch, space.words.slot))};
     for (Block part : {space.stepCoordinates(), statements})
       slot.insert(slot.end(), part.begin(), part.end());
     return loop(space.words.slot, space.words.batch, 0, std::move(slot));

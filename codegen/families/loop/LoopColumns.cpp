@@ -75,15 +75,15 @@ Block LoopSpace::columnPrologue() const {
   std::string note = fmt::format("({}){}", fmt::join(axes, ", "),
                                  outer.size() > 1 ? fmt::format(", {} slowest", axes[0]) : "");
   if (width > 1) note += fmt::format(", {} of {} at once", width, axisNames[knobs.vectorAxis]);
-  const Code type = wideRows ? "const weft::Offset" : "const int";
-  Block result = {declare("const int", words.lane, part)};
+  const Code type = wideRows ? "weft::Offset" : "int";
+  Block result = {declareConstant("int", words.lane, part)};
   if (!isExact()) {
     const Code beyond = Code::name(words.row.str() + "_or_beyond");
-    result.push_back(declare(type, beyond, column));
-    result.push_back(declare("const bool", words.inside, code("{} < {}", beyond, words.rows)));
+    result.push_back(declareConstant(type, beyond, column));
+    result.push_back(declareConstant("bool", words.inside, code("{} < {}", beyond, words.rows)));
     column = code("{} ? {} : 0", words.inside, beyond);
   }
-  result.push_back(declare(type, words.row, column, note));
+  result.push_back(declareConstant(type, words.row, column, note));
   return result;
 }
 

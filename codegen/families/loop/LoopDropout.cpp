@@ -31,8 +31,8 @@ int GraphBuilder::dropout(const BodyOp &op, const std::string &name,
     graph.keyPointer = pointer;
     keyName = names.reserve("key");
     graph.parameters.push_back({Parameter::Kind::dropoutKey, 0, pointer, "weft::DropoutKey"});
-    graph.prologue.push_back(declare("const weft::DropoutKey", keyName, "*" + pointer,
-                                     "seed and step: a replay must not repeat masks"));
+    graph.prologue.push_back(declareConstant("weft::DropoutKey", keyName, "*" + pointer,
+                                             "seed and step: a replay must not repeat masks"));
     graph.headers.insert("weft/dropout.cuh");
   }
   const int opIndex = definedBy[op.results[0]];

@@ -143,12 +143,12 @@ Address LoopMemory::address(const Operand &operand, const std::vector<Index> &at
   Code pointer = operand.name;
   if (!outer.empty()) {
     const Code text = outerTerms(operand, outer);
-    const Code type = operand.wide ? "const weft::Offset" : "const int";
+    const Code type = operand.wide ? "weft::Offset" : "int";
     Code &name = offsetNames[type + text];
     if (name.empty() && text.str().find(' ') == std::string::npos && !operand.wide) name = text;
     if (name.empty()) {
       name = names.reserve("start");
-      offsets.push_back(declare(type, name, text));
+      offsets.push_back(declareConstant(type, name, text));
     }
     pointer += " + " + name;
   }

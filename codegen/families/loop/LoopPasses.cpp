@@ -206,7 +206,7 @@ Block LoopPasses::wrapInLoop(Block body) {
   Block coordinates;
   if (space.steps > 1 || !stepDeclared) coordinates = space.stepCoordinates();
   if (graph.validIsStep && !graph.valid.empty() && !coordinates.empty())
-    coordinates.push_back(declare("const int", graph.valid, graph.validText));
+    coordinates.push_back(declareConstant("int", graph.valid, graph.validText));
   stepDeclared = true;
   coordinates.insert(coordinates.end(), body.begin(), body.end());
   if (space.steps == 1) return coordinates;
@@ -252,7 +252,7 @@ void LoopPasses::hoistLoads(Block &block) {
     if (part->empty()) continue;
     if (part == &body && drawsAhead)
       block.push_back(
-          declare("const auto", seedName, code("weft::loadSeedInOrder({})", keyPointer)));
+          declareConstant("auto", seedName, code("weft::loadSeedInOrder({})", keyPointer)));
     if (part == &draws) block.insert(block.end(), graph.prologue.begin(), graph.prologue.end());
     const Block wrapped = wrapInLoop(std::move(*part));
     block.insert(block.end(), wrapped.begin(), wrapped.end());
@@ -337,7 +337,7 @@ Block LoopPasses::run() {
   append(space.prologue());
   append(space.coordinates());
   if (!graph.validIsStep && !graph.valid.empty())
-    block.push_back(declare("const int", graph.valid, graph.validText));
+    block.push_back(declareConstant("int", graph.valid, graph.validText));
   append(memory.rowOffsets());
   append(leaving);
   if (!drawsAhead) append(graph.prologue);

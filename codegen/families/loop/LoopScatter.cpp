@@ -115,7 +115,7 @@ private:
       if (faster.size() > 1) text += code(" / ({})", joined(faster, " * "));
       if (d > 0) text += code(" % {}", space.axisName(indices.axes[d]));
       if (space.extent(indices.axes[d]) > 1)
-        block.push_back(declare("const int", space.coordinate(indices.axes[d]).text, text));
+        block.push_back(declareConstant("int", space.coordinate(indices.axes[d]).text, text));
     }
     return block;
   }
@@ -177,8 +177,8 @@ private:
     append(space.prologue());
     append(space.coordinates());
     append(memory.rowOffsets());
-    body.push_back(declare("const int", firstRow, code("blockIdx.y * {}", warps * rowsPerWarp),
-                           "of the table; the block's"));
+    body.push_back(declareConstant("int", firstRow, code("blockIdx.y * {}", warps * rowsPerWarp),
+                                   "of the table; the block's"));
     body.push_back(declare("constexpr int", positions, axes.empty() ? "1" : joined(axes, " * ")));
     body.push_back(codegen::space());
     body.push_back(function(indexAt, "int " + position, std::move(index)));

@@ -194,7 +194,7 @@ Code LoopSpace::range(size_t first, size_t last) {
   for (size_t i = first; i <= last; ++i) points *= count(outer[i]) * (isVector ? width : 1);
   const bool wide = points > limit32;
   if (wideRows && !wide) text = code("static_cast<int>({})", text);
-  outerDeclarations.push_back(declare(wide ? "const weft::Offset" : "const int", name, text));
+  outerDeclarations.push_back(declareConstant(wide ? "weft::Offset" : "int", name, text));
   return ranges[{first, last}] = name;
 }
 
@@ -261,10 +261,10 @@ Block LoopSpace::prologue() {
   const bool shared = threadsPerRow > 1;
   Block block;
   if (shared && threadsPerRow == knobs.threads)
-    block.push_back(declare("const int", words.lane, "threadIdx.x"));
+    block.push_back(declareConstant("int", words.lane, "threadIdx.x"));
   else if (shared)
     block.push_back(
-        declare("const int", words.lane, code("threadIdx.x % {}", words.threadsPerRow)));
+        declareConstant("int", words.lane, code("threadIdx.x % {}", words.threadsPerRow)));
   const Code first = wideRows ? "weft::Offset(blockIdx.x)" : "blockIdx.x";
   Code text = code("{} * {} + threadIdx.x", first, words.threads);
   if (shared)
@@ -281,11 +281,11 @@ Block LoopSpace::prologue() {
   // repeat the last row, which writes the same values twice.
   if (!isExact() && !mayLeave()) {
     const Code beyond = Code::name(words.row.str() + "_or_beyond");
-    block.push_back(declare("const " + type, beyond, text));
+    block.push_back(declareConstant(type, beyond, text));
     text = code("{0} < {1} ? {0} : {1} - 1", beyond, words.rows);
     note += "; the last row again where there is none";
   }
-  block.push_back(declare("const " + type, words.row, text, note));
+  block.push_back(declareConstant(type, words.row, text, note));
   if (!isExact() && mayLeave()) block.push_back(leave(code("{} >= {}", words.row, words.rows)));
   return block;
 }
@@ -303,11 +303,11 @@ Block LoopSpace::stepCoordinates() const {
     if (isVector)
       flat = walks && shared ? code("({}) * {}", flat, words.width)
                              : code("{} * {}", flat, words.width);
-    block.push_back(declare("const int", coordinateNames[axis], flat));
+    block.push_back(declareConstant("int", coordinateNames[axis], flat));
     return block;
   }
   const Code stepName = flat == words.step ? flat : flatStep();
-  if (stepName != flat) block.push_back(declare("const int", stepName, flat));
+  if (stepName != flat) block.push_back(declareConstant("int", stepName, flat));
   for (size_t i = 0; i < reduced.size(); ++i) {
     std::vector<Code> faster;
     for (size_t f = i + 1; f < reduced.size(); ++f) faster.push_back(countText(reduced[f]));
@@ -316,7 +316,7 @@ Block LoopSpace::stepCoordinates() const {
     if (faster.size() > 1) text += code(" / ({})", joined(faster, " * "));
     if (i != 0) text += code(" % {}", countText(reduced[i]));
     if (reduced[i] == knobs.vectorAxis && width > 1) text += " * " + words.width;
-    block.push_back(declare("const int", coordinateNames[reduced[i]], text));
+    block.push_back(declareConstant("int", coordinateNames[reduced[i]], text));
   }
   return block;
 }

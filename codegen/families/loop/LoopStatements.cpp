@@ -98,16 +98,16 @@ void LoopPasses::emitOutsideElements(int index, Block &block) {
   if (hoisted[index]) {
     if (!packedRows.count(index)) return;  // its name is the row's
     block.push_back(
-        declare("const auto", nodeNames[index], code("weft::unpack({})", packedRows.at(index))));
+        declareConstant("auto", nodeNames[index], code("weft::unpack({})", packedRows.at(index))));
   } else if (node.kind == Node::Kind::load) {
     block.push_back(loadOf(index));
   } else if (node.kind == Node::Kind::kept) {
-    block.push_back(declare("const auto", nodeNames[index], node.text));
+    block.push_back(declareConstant("auto", nodeNames[index], node.text));
   } else if (kept[index]) {
     block.push_back(assign(baseReference(index), expression(node), noteOf(node)));
   } else {
-    block.push_back(declare(code("const {}", cudaTypeOf(node.type)), nodeNames[index],
-                            expression(node), noteOf(node)));
+    block.push_back(
+        declareConstant(cudaTypeOf(node.type), nodeNames[index], expression(node), noteOf(node)));
   }
 }
 
@@ -121,8 +121,8 @@ void LoopPasses::emitInElements(int index, Block &outside, Block &inside) {
   } else if (kept[index]) {
     inside.push_back(assign(reference(index), expression(node), noteOf(node)));
   } else {
-    inside.push_back(declare(code("const {}", cudaTypeOf(node.type)), nodeNames[index],
-                             expression(node), noteOf(node)));
+    inside.push_back(
+        declareConstant(cudaTypeOf(node.type), nodeNames[index], expression(node), noteOf(node)));
   }
 }
 

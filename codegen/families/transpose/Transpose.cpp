@@ -186,7 +186,7 @@ private:
       const std::string &countName = tiled ? counts[d] : extents[d];
       if (d != order.back()) text += " % " + countName;
       if (tiled) text += " * " + sides[d];
-      program.body.push_back(declare(wide ? "const weft::Offset" : "const int", at[d], text));
+      program.body.push_back(declareConstant(wide ? "weft::Offset" : "int", at[d], text));
       divisor = divisor.empty() ? countName : fmt::format("{} * {}", divisor, countName);
       blocks *= count;
     }
@@ -221,7 +221,7 @@ private:
     const std::vector<int> order = loads ? tile.byOperand() : tile.byResult();
     const int64_t own = loads ? tile.readWidth : tile.writeWidth, count = tile.elements() / own;
     Block inside = {
-        declare("const int", flat, fmt::format("{} * {} + threadIdx.x", step, threads))};
+        declareConstant("int", flat, fmt::format("{} * {} + threadIdx.x", step, threads))};
     std::string divisor;
     for (size_t i = 0; i < order.size(); ++i) {
       const bool isVector = i == 0 && own > 1;
@@ -230,7 +230,7 @@ private:
       std::string text = divisor.empty() ? flat : fmt::format("{} / {}", flat, asOperand(divisor));
       if (i + 1 < order.size()) text += " % " + side;
       if (isVector) text += " * " + width(loads);
-      inside.push_back(declare("const int", in[order[i]], text));
+      inside.push_back(declareConstant("int", in[order[i]], text));
       divisor = divisor.empty() ? side : fmt::format("{} * {}", divisor, side);
     }
     Block moves = loads ? loadMoves() : storeMoves();
@@ -257,8 +257,8 @@ private:
   Block loadMoves() const {
     const std::string call = fmt::format("weft::loadPacked<{}>({})", readName, pointer(from));
     if (wholeVectors) return {assign(fmt::format("{}[{}]", shared, slotText(flat)), call)};
-    return {declare("const int", position, fmt::format("{} * {}", flat, readName)),
-            declare("const int", slot, slotText(position)), declare("const auto", packed, call),
+    return {declareConstant("int", position, fmt::format("{} * {}", flat, readName)),
+            declareConstant("int", slot, slotText(position)), declareConstant("auto", packed, call),
             loop(element, readName, 0,
                  {assign(fmt::format("{}[{} + {}]", shared, slot, element),
                          fmt::format("{}.at[{}]", packed, element))})};
@@ -275,13 +275,13 @@ private:
       const std::string side = isVector ? fmt::format("{} / {}", sides[d], readName) : sides[d];
       stride = stride.empty() ? side : fmt::format("{} * {}", stride, side);
     }
-    Block block = {declare("const int", position, fmt::format("{}", fmt::join(terms, " + ")))};
+    Block block = {declareConstant("int", position, fmt::format("{}", fmt::join(terms, " + ")))};
     if (wholeVectors) {
       block.push_back(evaluate(fmt::format("weft::storePacked<{}>({}, {}[{}])", writeName,
                                            pointer(to), shared, slotText(position))));
       return block;
     }
-    block.push_back(declare("const int", slot, slotText(position)));
+    block.push_back(declareConstant("int", slot, slotText(position)));
     block.push_back(declare(fmt::format("weft::Packed<{}, {}>", type, writeName), packed));
     block.push_back(loop(
         element, writeName, 0,

@@ -50,8 +50,8 @@ bool areLines(int64_t runBytes) {
   return runBytes % lineBytes == 0 || (runBytes % sectorBytes == 0 && runBytes >= longRunBytes);
 }
 
-/// The result as part of an operand in this layout; nothing where it is not aligned or has gaps
-/// between odd runs.
+/// The result as part of an operand in this layout; nothing where it is not aligned, or strided
+/// with runs of other lengths.
 std::optional<LayoutTuple> cutFrom(const Kernel &kernel, const Layout &from) {
   const BodyOp &op = kernel.body[0];
   const auto axis = static_cast<size_t>(integerAttribute(op, "axis"));
@@ -79,8 +79,8 @@ std::vector<LayoutTuple> sliceTuples(const Kernel &kernel) {
   return tuples;
 }
 
-/// Every operand as part of a result in this layout; nothing where a part is not aligned or has
-/// gaps between odd runs.
+/// Every operand as part of a result in this layout; nothing where a part is not aligned, or
+/// strided with runs of other lengths.
 std::optional<LayoutTuple> joinedIn(const Kernel &kernel, const Layout &layout) {
   const ValueId output = kernel.outputs[0];
   const std::vector<int64_t> extents = extentsOf(kernel, output),

@@ -94,3 +94,67 @@ weft.graph @kernel_c5(%x: !b) {
   }
   weft.return
 }
+
+// -----
+
+!h = tensor<2xf16, #weft.axes<b>>
+!b = tensor<2xf32, #weft.axes<b>>
+// expected-error @+1 {{graph_c4: weft.master_of of argument 1 ('weight_master') is "weihgt", which is no argument; nearest is 'weight'}}
+weft.graph @graph_c4(%weight: !h, %weight_master: !b {weft.master_of = "weihgt"}) {
+  weft.return
+}
+
+// -----
+
+!b = tensor<2xf32, #weft.axes<b>>
+// expected-error @+1 {{graph_c4: weft.master_of of argument 1 ('weight_master') is "weight", but an argument of f32 is the master of one of f16 or bf16 and of the same extents}}
+weft.graph @graph_c4_of_f32(%weight: !b, %weight_master: !b {weft.master_of = "weight"}) {
+  weft.return
+}
+
+// -----
+
+!h = tensor<2xf16, #weft.axes<b>>
+!b = tensor<3xf32, #weft.axes<b>>
+// expected-error @+1 {{graph_c4: weft.master_of of argument 1 ('weight_master') is "weight", but}}
+weft.graph @graph_c4_of_other_extents(%weight: !h, %weight_master: !b {weft.master_of = "weight"}) {
+  weft.return
+}
+
+// -----
+
+!b = tensor<2xf32, #weft.axes<b>>
+// expected-error @+1 {{graph_c5: weft.update_of of result 0 ('weight_next') is "weihgt", which is neither an argument nor the result itself; nearest is 'weight'}}
+weft.graph @graph_c5(%weight: !b) -> (!b {weft.update_of = "weihgt"}) {
+  %weight_next = weft.relu %weight : !b
+  weft.return %weight_next : !b
+}
+
+// -----
+
+!b = tensor<2xf32, #weft.axes<b>>
+// expected-error @+1 {{graph_c5: weft.update_of of result 1 ('other') is "weight", and so is that of result 0: an argument has one next value}}
+weft.graph @graph_c5_twice(%weight: !b) -> (!b {weft.update_of = "weight"}, !b {weft.update_of = "weight"}) {
+  %weight_next = weft.relu %weight : !b
+  %other = weft.relu %weight : !b
+  weft.return %weight_next, %other : !b, !b
+}
+
+// -----
+
+!b = tensor<2xf32, #weft.axes<b>>
+!h = tensor<2xf16, #weft.axes<b>>
+// expected-error @+1 {{graph_c5: weft.update_of of result 0 ('weight_next') is "weight", but the next value of an argument has its type}}
+weft.graph @graph_c5_of_another_type(%weight: !h, %x: !b) -> (!b {weft.update_of = "weight"}) {
+  %weight_next = weft.relu %x : !b
+  weft.return %weight_next : !b
+}
+
+// -----
+
+// A result may be an update of itself, which is the next value of no argument.
+!b = tensor<2xf32, #weft.axes<b>>
+weft.graph @graph_c5_of_itself(%x: !b) -> (!b {weft.update_of = "check"}) {
+  %check = weft.relu %x : !b
+  weft.return %check : !b
+}

@@ -30,8 +30,8 @@ Program sample() {
                   .pointer = "y + at",
                   .access = Access::packed,
                   .width = "width"};
-  program.body = {declare("const int", "at", "threadIdx.x * width", "(i)"),
-                  declare("const int", "idle", "at + 1"), unusedLoad, load, store};
+  program.body = {declareConstant("int", "at", "threadIdx.x * width", "(i)"),
+                  declareConstant("int", "idle", "at + 1"), unusedLoad, load, store};
   return program;
 }
 
@@ -69,6 +69,18 @@ TEST_CASE("pruning drops constants, declarations and loads that nothing uses") {
   CHECK(contains(text, "twice = 2 * i"));
 }
 
+TEST_CASE("pruning knows a constant by its flag and not by its type") {
+  Program program = sample();
+  program.body = {declare("const float *", "cursor", "x"), declareConstant("float *", "fixed", "y"),
+                  declareConstant("int", "read", "3"), evaluate(code("++{}", Code::name("read")))};
+  pruneUnused(program);
+  const std::string text = printCuda(program);
+  CHECK(contains(text, "const float * cursor = x;"));  // a variable that leads to constants
+  CHECK_FALSE(contains(text, "fixed"));
+  CHECK(contains(text, "const int read = 3;"));
+  CHECK(contains(print(program), "let read : const int = 3\n"));
+}
+
 TEST_CASE("a workspace is a pointer that the kernel writes through") {
   Program program = sample();
   program.parameters.push_back({Parameter::Kind::workspace, 0, "places", "float"});
@@ -82,7 +94,7 @@ TEST_CASE("a member that is called like a constant does not keep it") {
   Program program = sample();
   const Code at = Code::name("at"), vector = Code::name("x_v");
   const auto body = [&](const Code &value) {
-    return Block{declare("const int", at, "threadIdx.x"), declare("float", vector, "{}"),
+    return Block{declareConstant("int", at, "threadIdx.x"), declare("float", vector, "{}"),
                  evaluate(value)};
   };
   program.body = body(code("{}.at(0)", vector));
@@ -106,8 +118,9 @@ TEST_CASE("a launch check loses the terms whose constants are gone") {
 TEST_CASE("pruning follows chains inside loops") {
   Program program = sample();
   program.body = {
-      declare("const int", "a", "1"), declare("const int", "b", "a"),
-      loop("s", "i", 0, {declare("const int", "c", "b"), evaluate("weft::storeOne(y + s, 0.0f)")})};
+      declareConstant("int", "a", "1"), declareConstant("int", "b", "a"),
+      loop("s", "i", 0,
+           {declareConstant("int", "c", "b"), evaluate("weft::storeOne(y + s, 0.0f)")})};
   pruneUnused(program);
   REQUIRE(program.body.size() == 1);
   CHECK(program.body[0].body.size() == 1);

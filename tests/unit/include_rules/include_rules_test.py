@@ -38,6 +38,8 @@ ONE_FAMILY = {
 }
 EMULATED = 'tests/emulate/host/weft/'
 KEYWORDS = 'emulate_keywords.h'
+# What names an architecture: families do, and comments of kernel/ as examples.
+ARCHITECTURE = re.compile(r'sm_?\d\d|hopper|ampere', re.IGNORECASE)
 # What prices, selects or builds plans: functions, a cost model's answer, and selection's tables.
 DECIDING_FUNCTIONS = (
     'buildPlan', 'selectVariants', r'select::select\w*', 'select::joinVariants', 'bestCombinations',
@@ -48,7 +50,7 @@ DECIDING_FUNCTIONS = (
     'priceKernelAgain', 'nearestConfiguration', 'legality', 'sumOfKernels', 'noteCopies',
     'noteDeterminism',
     # Several layers: where they are cut, what is computed again, whether the plan fits.
-    'joinedDecision', 'checkMemory', r'(?<!decision::)choose[A-Z]\w*', 'recomputeInParts',
+    'joinedDecision', 'beyondMemory', r'(?<!decision::)choose[A-Z]\w*', 'recomputeInParts',
     'fit',
     # Kinds of attention: their prices, and the traffic of their kernels by tiles.
     'priceKind', 'priceSite', 'tilesOf', r'l2Bytes\w*', 'pricedInItsLayouts', 'attentionFigures',
@@ -295,7 +297,7 @@ class IncludeRules(unittest.TestCase):
                      'select::selectAmongAlternatives(problem, spaces, options);',
                      'joined = select::joinVariants(joinable, mayCross);',
                      'best = decision::bestCombinations(*joined, planContext(), options);',
-                     'decision::checkMemory(plan, options, smallest);',
+                     'decision::beyondMemory(options, smallest);',
                      'x = decision::joinedDecision(problem, options, placed);',
                      'cut = chooseCut(whole, graph, layers);', 'size_t chooseOne(size_t places)',
                      '    recomputeInParts();', '  void fit() {',
@@ -380,6 +382,19 @@ class IncludeRules(unittest.TestCase):
             self.assertEqual([line.split(': ')[0] for line in violations(root, self.table)], [
                 f'{path}:{line}' for path, lines in sorted(including.items()) for line in lines
             ])
+
+    def test_code_of_kernels_names_no_architecture(self):
+        files = sorted(
+            path for path in (ROOT / 'kernel').rglob('*') if path.suffix in ('.cpp', '.h'))
+        self.assertGreater(len(files), 100)
+        named = lambda text: [
+            line.strip()
+            for line in text.splitlines() if ARCHITECTURE.search(line.split('//')[0])
+        ]
+        self.assertEqual(
+            {path.name: named(path.read_text()) for path in files if named(path.read_text())}, {})
+        self.assertEqual(named('int sm80 = 0;  // Hopper\n// sm_90\nx = "of sm_90a";\n'),
+                         ['int sm80 = 0;  // Hopper', 'x = "of sm_90a";'])
 
     def test_names_of_device_headers_are_unique(self):
         headers = device_headers(ROOT)

@@ -505,9 +505,12 @@ TEST_CASE("a tiny whole BERT equals its definition, pooler and token types inclu
   mlir::MLIRContext context;
   Dims dims = tiny;
   dims["v"] = 11;
-  const Model model = models::build(
-      {.model = "bert-base", .dims = dims, .dtype = DType::f32, .part = "model", .layers = 3},
-      context);
+  const Model model = models::build({.model = "bert-base",
+                                     .dims = dims,
+                                     .dtype = DType::f32,
+                                     .part = models::Part::model,
+                                     .layers = 3},
+                                    context);
   const auto arguments = argumentsOf(model, 31);
   const Reference reference(model, arguments);
   Rows x = Reference::add(reference.gathered("token_table", "tokens"),
@@ -530,9 +533,12 @@ TEST_CASE("a tiny whole ALBERT equals its definition: narrow tables, one set of 
   mlir::MLIRContext context;
   Dims dims = tiny;
   dims["v"] = 11, dims["d"] = 4;
-  const Model model = models::build(
-      {.model = "albert-base", .dims = dims, .dtype = DType::f32, .part = "model", .layers = 3},
-      context);
+  const Model model = models::build({.model = "albert-base",
+                                     .dims = dims,
+                                     .dtype = DType::f32,
+                                     .part = models::Part::model,
+                                     .layers = 3},
+                                    context);
   const auto arguments = argumentsOf(model, 31);
   CHECK(arguments.size() == 2 + 7 + 16 + 2);  // ids; embeddings, one layer and pooler
   const Reference reference(model, arguments);
@@ -555,9 +561,12 @@ TEST_CASE("a tiny whole DistilBERT equals its definition, without types and pool
   mlir::MLIRContext context;
   Dims dims = tiny;
   dims["v"] = 11;
-  const Model model = models::build(
-      {.model = "distilbert", .dims = dims, .dtype = DType::f32, .part = "model", .layers = 2},
-      context);
+  const Model model = models::build({.model = "distilbert",
+                                     .dims = dims,
+                                     .dtype = DType::f32,
+                                     .part = models::Part::model,
+                                     .layers = 2},
+                                    context);
   const auto arguments = argumentsOf(model, 31);
   const Reference reference(model, arguments);
   CHECK_FALSE(reference.has("types"));
@@ -574,8 +583,12 @@ TEST_CASE("a tiny whole GPT-2 equals its definition, with logits by the table of
   mlir::MLIRContext context;
   Dims dims = tiny;
   dims["v"] = 11;
-  const Model model = models::build(
-      {.model = "gpt2", .dims = dims, .dtype = DType::f32, .part = "model", .layers = 2}, context);
+  const Model model = models::build({.model = "gpt2",
+                                     .dims = dims,
+                                     .dtype = DType::f32,
+                                     .part = models::Part::model,
+                                     .layers = 2},
+                                    context);
   const auto arguments = argumentsOf(model, 32);
   const Reference reference(model, arguments);
   CHECK_FALSE(reference.has("output_weight"));
@@ -592,9 +605,12 @@ TEST_CASE("a tiny whole Llama equals its definition, with a projection to the vo
   mlir::MLIRContext context;
   const Dims dims = {{"b", 2}, {"j", 5},  {"h", 6}, {"g", 2},
                      {"p", 4}, {"i", 10}, {"u", 7}, {"v", 11}};
-  const Model model = models::build(
-      {.model = "llama-3-8b", .dims = dims, .dtype = DType::f32, .part = "model", .layers = 2},
-      context);
+  const Model model = models::build({.model = "llama-3-8b",
+                                     .dims = dims,
+                                     .dtype = DType::f32,
+                                     .part = models::Part::model,
+                                     .layers = 2},
+                                    context);
   const auto arguments = argumentsOf(model, 33);
   const Reference reference(model, arguments);
   Rows x = reference.gathered("token_table", "tokens");
@@ -647,7 +663,7 @@ TEST_CASE("tiny whole BLOOM and MPT equal their definition, the one with normali
     const Model model = models::build({.model = isBloom ? "bloom-560m" : "mpt-7b",
                                        .dims = dims,
                                        .dtype = DType::f32,
-                                       .part = "model",
+                                       .part = models::Part::model,
                                        .layers = 2},
                                       context);
     const auto arguments = argumentsOf(model, 35);
@@ -668,9 +684,11 @@ TEST_CASE("a tiny whole GPT-Neo equals its definition, layers of both kinds by t
   std::ofstream(path) << R"({"model_type": "gpt_neo", "hidden_size": 12, "num_heads": 3,
       "intermediate_size": 7, "window_size": 2, "vocab_size": 11, "num_layers": 4,
       "attention_layers": ["global", "local", "local", "global"]})";
-  const Model model = models::build(
-      {.model = path.string(), .dims = {{"b", 2}, {"j", 5}}, .dtype = DType::f32, .part = "model"},
-      context);
+  const Model model = models::build({.model = path.string(),
+                                     .dims = {{"b", 2}, {"j", 5}},
+                                     .dtype = DType::f32,
+                                     .part = models::Part::model},
+                                    context);
   std::filesystem::remove(path);
   const auto arguments = argumentsOf(model, 36);
   const Reference reference(model, arguments);
@@ -703,7 +721,8 @@ TEST_CASE("tiny whole BigBird, Longformer and RoBERTa equal their definition") {
     const auto path = std::filesystem::temp_directory_path() / "weft-encoder-mathematics.json";
     std::ofstream(path) << R"({"model_type": ")" + type + "\"" + sizes + own + "}";
     const Model model = models::build(
-        {.model = path.string(), .dims = dims, .dtype = DType::f32, .part = "model"}, context);
+        {.model = path.string(), .dims = dims, .dtype = DType::f32, .part = models::Part::model},
+        context);
     std::filesystem::remove(path);
     const auto arguments = argumentsOf(model, 37);
     const Reference reference(model, arguments);
@@ -811,7 +830,7 @@ TEST_CASE("a tiny whole DeBERTa equals its definition, beyond its distances and 
                       "relative_attention": true, "position_biased_input": false,
                       "type_vocab_size": 0, "max_relative_positions": 3, )") +
           file + "}",
-      {{"b", 2}, {"j", 7}}, context, {.part = "model", .mask = {.padding = true}});
+      {{"b", 2}, {"j", 7}}, context, {.part = models::Part::model, .mask = {.padding = true}});
   auto arguments = argumentsOf(model, 24);
   const std::array lengths = {7, 4};
   for (const auto &[index, argument] : llvm::enumerate(graphOf(model).getArguments()))
@@ -976,7 +995,7 @@ TEST_CASE("tiny whole Qwen3, Gemma and OPT equal their definition") {
     const Model model = models::build({.model = path.string(),
                                        .dims = {{"j", 5}, {"b", 2}},
                                        .dtype = DType::f32,
-                                       .part = "model"},
+                                       .part = models::Part::model},
                                       context);
     std::filesystem::remove(path);
     const auto arguments = argumentsOf(model, 38);

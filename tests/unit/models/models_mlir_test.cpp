@@ -72,9 +72,9 @@ using Counts = std::map<std::string, int>;
 
 TEST_CASE("every preset builds, verifies and survives printing and parsing") {
   for (const models::Preset &preset : nonEmpty(models::presets()))
-    for (const std::string part : {"layer", "attention"})
+    for (const models::Part part : {models::Part::layer, models::Part::attention})
       for (DType dtype : {DType::f32, DType::f16, DType::bf16}) {
-        INFO(preset.name << " " << part << " " << nameOf(dtype));
+        INFO(preset.name << " " << nameOf(part) << " " << nameOf(dtype));
         mlir::MLIRContext context;
         const Model model =
             build(context, {.model = preset.name, .dims = {}, .dtype = dtype, .part = part});
@@ -183,7 +183,7 @@ TEST_CASE("families differ where their mathematics does") {
       Counts{{"contract", 2}, {"softmax", 1}, {"split_axis", 1}, {"merge_axes", 1}, {"return", 1}});
   CHECK(histogram(build(context, {.model = "paper-attention"})) ==
         Counts{{"contract", 6}, {"bias", 4}, {"softmax", 1}, {"dropout", 1}, {"return", 1}});
-  CHECK(histogram(build(context, {.model = "paper-encoder", .part = "attention"})) ==
+  CHECK(histogram(build(context, {.model = "paper-encoder", .part = models::Part::attention})) ==
         histogram(build(context, {.model = "paper-attention"})));
 }
 
@@ -208,8 +208,9 @@ TEST_CASE("dropout of a config.json is built in training, --dropout sets every p
   const Probabilities layer = {
       {"kept", 0.5}, {"attention_kept", 0.25}, {"feed_forward_kept", 0.25}};
   CHECK(built({.training = true}) == std::pair(layer, "dropout of training: " + keys));
-  CHECK(built({.part = "attention", .training = true}).first == Probabilities{{"kept", 0.5}});
-  CHECK(built({.part = "model", .training = true}).first ==
+  CHECK(built({.part = models::Part::attention, .training = true}).first ==
+        Probabilities{{"kept", 0.5}});
+  CHECK(built({.part = models::Part::model, .training = true}).first ==
         Probabilities{{"embedding_kept", 0.25},
                       {"layer1_kept", 0.5},
                       {"layer1_attention_kept", 0.25},
@@ -363,10 +364,13 @@ TEST_CASE("dimensions whose GEMM overflows are rejected") {
 TEST_CASE("requests that name nothing") {
   CHECK(errorOf({.model = "bert-larg"})
             .rfind("badInput: unknown preset 'bert-larg'; nearest is 'bert-large'", 0) == 0);
-  CHECK(
-      errorOf({.model = "bert-base", .part = "atention"}) ==
-      "badInput: unknown part 'atention'; nearest is 'attention' (known: attention, layer, model)");
-  CHECK(errorOf({.model = "gpt-neo-1.3b-local", .part = "model"}).rfind("unsupported: ", 0) == 0);
+  for (const auto &[part, word] : models::partWords)
+    CHECK(models::partNamed(std::string(word)) == part);
+  CHECK_THROWS_WITH(
+      models::partNamed("atention"),
+      "unknown part 'atention'; nearest is 'attention' (known: attention, layer, model)");
+  CHECK(errorOf({.model = "gpt-neo-1.3b-local", .part = models::Part::model})
+            .rfind("unsupported: ", 0) == 0);
   CHECK(
       errorOf({.model = "bert-base", .dtype = DType::i32}) ==
       "unsupported: dtype i32 is not supported for models; nearest is f32 (known: f32, f16, bf16)");
@@ -478,6 +482,6 @@ TEST_CASE("a .mlir file that does not parse, verify or hold one graph") {
   CHECK(errorOf({.model = whole.path, .dims = {{"b", 3}}}) ==
         "badInput: " + whole.path +
             ": dimension b=3 cannot be set, a .mlir file fixes its own extents");
-  CHECK(errorOf({.model = whole.path, .part = "attention"}) ==
+  CHECK(errorOf({.model = whole.path, .part = models::Part::attention}) ==
         "badInput: " + whole.path + ": part 'attention' cannot be taken out of a .mlir file");
 }

@@ -116,7 +116,8 @@ TEST_CASE("what a layer reads and gives is the stream, of a whole model its stat
     CHECK(typeOf(layers->graph().getBody().getArgument(0)) == DType::f32);
     CHECK(typeOf(layers->graph().getBody().front().getTerminator()->getOperand(0)) == DType::f32);
     own["v"] = 11;
-    const auto whole = built({.model = name, .dims = own, .part = "model", .layers = 2}, true);
+    const auto whole =
+        built({.model = name, .dims = own, .part = models::Part::model, .layers = 2}, true);
     checkTypes(whole->graph());
     const bool hasLogits = std::string(name) != "bert-base";
     CHECK(typeOf(whole->graph().getBody().front().getTerminator()->getOperand(0)) ==
@@ -205,7 +206,8 @@ TEST_CASE("types that no residual stream has, and graphs without one") {
         "bert-base: --residual bf16: the residual stream is f32 or has the elements' type, f16; "
         "nearest is --residual f32");
   CHECK(errorOf({.model = "bert-base", .dtype = DType::f16}, DType::f16) == "no error");
-  CHECK(errorOf({.model = "bert-base", .dtype = DType::f16, .part = "attention"}, DType::f32) ==
+  CHECK(errorOf({.model = "bert-base", .dtype = DType::f16, .part = models::Part::attention},
+                DType::f32) ==
         "bert-base: --residual f32: attention has no residual; nearest is --part layer");
   CHECK(errorOf({.model = "attention", .dtype = DType::f16}, DType::f32) ==
         "attention: --residual f32: attention has no residual; nearest is --part layer");

@@ -278,7 +278,7 @@ TEST_CASE("a loss reads the logits of valid tokens, and gives the padded model's
     auto loaded = std::make_unique<Loaded>();
     models::Request request;
     request.model = "gpt2";
-    request.part = "model";
+    request.part = models::Part::model;
     request.layers = 1;
     request.training = true;
     request.dims = dims;

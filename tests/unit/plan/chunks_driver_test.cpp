@@ -53,7 +53,7 @@ public:
     orderKernels(planned.plan);
     planned.plan.entryPoints.clear();
     for (size_t kernel = 0; kernel < planned.plan.kernels.size(); ++kernel)
-      planned.plan.entryPoints["forward"].push_back(int(kernel));
+      planned.plan.entryPoints[EntryPointKind::forward].push_back(int(kernel));
     REQUIRE_NOTHROW(verify(planned.plan, "plan.json"));
     return planned.plan.workspaceBytes;
   }

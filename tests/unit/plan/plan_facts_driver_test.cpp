@@ -88,7 +88,7 @@ Plan chain() {
   plan.dtype = DType::f16;
   plan.costModel = "shipped profile (h200, 9 measurements)";
   plan.dims = {{"b", 2}, {"j", 4}};
-  plan.entryPoints = {{"forward", {0, 1, 2}}};
+  plan.entryPoints = {{EntryPointKind::forward, {0, 1, 2}}};
   plan.tensors = {tensor("x", 4'000'000, 0, TensorRole::argument), tensor("y", 8'000'000, 1),
                   tensor("s", 6'000'000, 1), tensor("z", 4'000'000, 2, TensorRole::result)};
   plan.kernels = {kernel("gemm__b_j", "contract", {0}, 1, 30),
@@ -356,7 +356,7 @@ TEST_CASE("line ends and control characters in names stay within their line") {
 TEST_CASE("one kernel is one kernel") {
   Plan plan = chain();
   plan.kernels.resize(1);
-  plan.entryPoints = {{"forward", {0}}};
+  plan.entryPoints = {{EntryPointKind::forward, {0}}};
   const std::string text = summaryText(plan, report(), none, {}, "out");
   CHECK(hasLine(text, "1 of 1 kernel measured"));
   CHECK(hasLine(text, "1 of 1 kernel never verified"));

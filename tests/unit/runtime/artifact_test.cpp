@@ -345,16 +345,17 @@ TEST_CASE("plans that contradict themselves") {
   }
   SECTION("same name") { plan.kernels[1].name = "first", expected = "taken"; }
   SECTION("entry point order") {
-    plan.entryPoints["forward"] = {1, 0}, expected = "entryPoints.forward";
+    plan.entryPoints[EntryPointKind::forward] = {1, 0}, expected = "entryPoints.forward";
   }
   SECTION("entry point range") {
-    plan.entryPoints["forward"] = {0, 7}, expected = "7 is no kernel";
+    plan.entryPoints[EntryPointKind::forward] = {0, 7}, expected = "7 is no kernel";
   }
   SECTION("entry point without a kernel of the plan") {
-    plan.entryPoints["forward"] = {0}, expected = "kernel 1 (second) belongs to none";
+    plan.entryPoints[EntryPointKind::forward] = {0}, expected = "kernel 1 (second) belongs to none";
   }
   SECTION("kernel twice in an entry point") {
-    plan.entryPoints["forward"] = {0, 1, 1}, expected = "kernel 1 does not stand after kernel 1";
+    plan.entryPoints[EntryPointKind::forward] = {0, 1, 1},
+    expected = "kernel 1 does not stand after kernel 1";
   }
   SECTION("written twice") {
     plan.kernels[1].outputs = {1}, plan.kernels[1].parameters[1].tensor = 1,
@@ -362,7 +363,7 @@ TEST_CASE("plans that contradict themselves") {
   }
   SECTION("result that nothing writes") {
     plan.kernels.pop_back();
-    plan.entryPoints["forward"] = {0};
+    plan.entryPoints[EntryPointKind::forward] = {0};
     expected = "tensors[2] (y): it is a result, which no kernel writes";
   }
   SECTION("address that is not passed") {
@@ -463,7 +464,7 @@ TEST_CASE("waiting through others is waiting") {
   plan.kernels.push_back(
       kernelOf("third", 2, 3));  // writes where "second" has read and "first" had written
   plan.kernels[2].after = {1};
-  plan.entryPoints["forward"].push_back(2);
+  plan.entryPoints[EntryPointKind::forward].push_back(2);
   CHECK_NOTHROW(verify(plan, "p"));
 }
 
@@ -509,7 +510,7 @@ TEST_CASE("an empty folder is filled, an artifact is replaced without remains") 
   next.plan.model = "next";
   next.plan.kernels = {kernelOf("first", 0, 2)};
   next.plan.kernels[0].cubin = cubinName("binary");
-  next.plan.entryPoints["forward"] = {0};
+  next.plan.entryPoints[EntryPointKind::forward] = {0};
   next.sources.erase("kernels/second.cu");
   writeArtifact(next, (folder / "out").string() + "/");
   CHECK(readArtifact(folder / "out").plan == next.plan);

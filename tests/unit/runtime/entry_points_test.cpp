@@ -32,7 +32,7 @@ Artifact forwardAndBackward() {
   plan.tensors.push_back(weft::test::tensorOf("d_x", TensorRole::result, 3));
   plan.kernels.push_back(weft::test::kernelOf("third", 1, 3));
   plan.kernels[2].after = {0};
-  plan.entryPoints = {{"forward", {0, 1}}, {"backward", {2}}};
+  plan.entryPoints = {{EntryPointKind::forward, {0, 1}}, {EntryPointKind::backward, {2}}};
   const std::string cubin = "first copy 1024\nsecond copy 1024\nthird copy 1024\n";
   artifact.cubins = {{cubinName(cubin), cubin}};
   for (PlanKernel &kernel : plan.kernels) kernel.cubin = cubinName(cubin);
@@ -132,17 +132,24 @@ TEST_CASE("forward and backward of a call take one step of dropout") {
   CHECK(stepIn(3) == 43);
 }
 
+TEST_CASE("entry points of no known name are rejected, and that of all together is none") {
+  const nlohmann::json json = toJson(forwardAndBackward().plan);
+  CHECK(planFromJson(json, "plan.json") == forwardAndBackward().plan);
+  for (const char *name : {"all", "onward", ""}) {
+    nlohmann::json other = json;
+    other["entryPoints"][name] = other["entryPoints"]["backward"];
+    other["entryPoints"].erase("backward");
+    CHECK_THROWS_WITH(
+        planFromJson(other, "plan.json"),
+        fmt::format("plan.json: entryPoints \"{}\" is none of forward, backward, update", name));
+  }
+}
+
 TEST_CASE("cuts that callers could not live with are rejected") {
   Plan plan = forwardAndBackward().plan;
   SECTION("a kernel of two entry points") {
-    plan.entryPoints["backward"] = {1, 2};
-    CHECK_THAT(rejectionOf(plan), Catch::Contains("kernel second belongs to backward already"));
-  }
-  SECTION("the name of the whole") {
-    plan.entryPoints["all"] = {2};
-    plan.entryPoints.erase("backward");
-    CHECK_THAT(rejectionOf(plan),
-               Catch::Contains("entryPoints.all: the name stands for all entry points together"));
+    plan.entryPoints[EntryPointKind::backward] = {1, 2};
+    CHECK_THAT(rejectionOf(plan), Catch::Contains("kernel second belongs to forward already"));
   }
   SECTION("a saved tensor in a result that only the next entry point's caller brings") {
     plan.kernels[2] = weft::test::kernelOf("third", 1, 4);
@@ -150,11 +157,11 @@ TEST_CASE("cuts that callers could not live with are rejected") {
     plan.kernels.push_back(weft::test::kernelOf("fourth", 4, 3));
     plan.kernels[3].after = {1, 2};
     plan.tensors.push_back(weft::test::tensorOf("u", TensorRole::temporary, 4));
-    plan.entryPoints["backward"] = {2, 3};
+    plan.entryPoints[EntryPointKind::backward] = {2, 3};
     REQUIRE(rejectionOf(plan) == "none");
     plan.memoryPlan = {{.buffer = 1, .in = {.result = "d_x"}}};
     CHECK_THAT(
         rejectionOf(plan),
-        Catch::Contains("buffer 1 lies in 'd_x', but entry points backward, forward use them"));
+        Catch::Contains("buffer 1 lies in 'd_x', but entry points forward, backward use them"));
   }
 }

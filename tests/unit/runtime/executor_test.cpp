@@ -194,7 +194,7 @@ Artifact twoPaths() {
                                         .type = "const half *",
                                         .tensor = 1});  // waited for, and not copied
   plan.kernels[3].after = {0, 2};
-  plan.entryPoints = {{"forward", {0, 1, 2, 3}}};
+  plan.entryPoints = {{EntryPointKind::forward, {0, 1, 2, 3}}};
   std::string cubin;
   for (PlanKernel &kernel : plan.kernels) cubin += kernel.name + " copy 1024\n";
   artifact.cubins = {{cubinName(cubin), cubin}};
@@ -232,7 +232,7 @@ TEST_CASE(
     artifact.plan.kernels[3].parameters[0].tensor = 5;
     artifact.plan.kernels[3].after = {2};
     artifact.plan.kernels[4].after = {0, 3};
-    artifact.plan.entryPoints = {{"forward", {0, 1, 2, 3, 4}}};
+    artifact.plan.entryPoints = {{EntryPointKind::forward, {0, 1, 2, 3, 4}}};
   }
   REQUIRE_NOTHROW(verify(artifact.plan, "plan.json"));
   Executor executor(artifact, *driver.context);
@@ -458,7 +458,7 @@ TEST_CASE("temporaries lie in the caller's result until it is written") {
   plan.kernels[1].parameters[1].tensor = 3;
   plan.kernels.push_back(weft::test::kernelOf("third", 3, 2));
   plan.kernels[2].after = {1};
-  plan.entryPoints = {{"forward", {0, 1, 2}}};
+  plan.entryPoints = {{EntryPointKind::forward, {0, 1, 2}}};
   plan.memoryPlan = {{.buffer = 1, .in = {.result = "y"}}};
   const std::string cubin = "first copy 1024\nsecond copy 1024\nthird copy 1024\n";
   artifact.cubins = {{cubinName(cubin), cubin}};

@@ -65,7 +65,7 @@ void buildFrom(Artifact &artifact, const std::string &cubin) {
     kernel.inputLayouts = kernel.outputLayouts = {""};
     artifact.sources[kernel.source] = "// " + kernel.name + "\n";
   }
-  artifact.plan.entryPoints = {{"step", step}};
+  artifact.plan.entryPoints = {{EntryPointKind::update, step}};
 }
 
 /// loss = w, w_next = epsilon: with an epsilon that is no number the first loss is finite, the

@@ -42,11 +42,13 @@ json dimsJson(const LayerSpecification &specification) {
 
 json toJson(const PresetRow &row) {
   const LayerSpecification &specification = row.specification;
+  json parts = json::array();
+  for (const models::Part part : supportedParts(specification)) parts.push_back(nameOf(part));
   return {{"name", specification.name},
           {"summary", row.summary},
           {"family", nameOf(specification.family)},
           {"dims", dimsJson(specification)},
-          {"parts", supportedParts(specification)},
+          {"parts", parts},
           {"dtypes", supportedTypes(specification)},
           {"masks", supportedMasks(specification)},
           {"scores", supportedScoreForms(specification)},

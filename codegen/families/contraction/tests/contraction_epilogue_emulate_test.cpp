@@ -124,7 +124,7 @@ struct Subject {
   int64_t columns() const { return rowsAlongN ? gemm.m : gemm.n; }
 };
 
-constexpr const char *skeleton = R"(
+constexpr const char *gemmTemplate = R"(
 struct Fragment { int batch, row, column; };
 struct GemmProblem { weft::Offset m, n, k, strideRow, strideAk, batchA, strideBk, strideColumn,
     batchB, strideCm, batchStrideC; };
@@ -255,7 +255,7 @@ void emitText(Subject &subject) {
   text.replace(text.find(call), call.size(),
                bodyText(subject, outputs, inputs[region.operands.a], inputs[region.operands.b],
                         subtile ? inputs[*subtile] : "", outputs[0]));
-  text.insert(text.find("namespace {"), skeleton + gemmText(subject));
+  text.insert(text.find("namespace {"), gemmTemplate + gemmText(subject));
   subject.source = {text, program.entry};
   subject.parameters = epilogue.parameters;
 }

@@ -453,7 +453,7 @@ Plan planOf(LibraryEpilogue kind) {
                               .residualStrides = {.m = 16, .n = 1},
                               .auxiliaryStrides = {.m = 16, .n = 1}};
   plan.kernels = {kernel};
-  plan.entryPoints = {{"forward", {0}}};
+  plan.entryPoints = {{EntryPointKind::forward, {0}}};
   return plan;
 }
 

@@ -372,7 +372,7 @@ Plan planOfGemm() {
                               .strideCm = 6,
                               .strideCn = 1}};
   plan.kernels = {kernel};
-  plan.entryPoints = {{"forward", {0}}};
+  plan.entryPoints = {{EntryPointKind::forward, {0}}};
   return plan;
 }
 

@@ -1,4 +1,4 @@
-// What the epilogue store of the GEMM skeleton of sm_90a needs of codegen/device/sm90_barrier.cuh,
+// What the epilogue store of the GEMM template of sm_90a needs of codegen/device/sm90_barrier.cuh,
 // on the emulator.
 //
 // All threads of a block are consumers that do the same: so a named barrier, or a wait for what

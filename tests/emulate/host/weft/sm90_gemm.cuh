@@ -1,4 +1,4 @@
-// The GEMM skeleton of sm_90a on the emulator: the epilogue store (sm90_epilogue.cuh,
+// The GEMM template of sm_90a on the emulator: the epilogue store (sm90_epilogue.cuh,
 // sm90_epilogue_reduction.cuh) of accumulators that plain loops compute. A block has consumers
 // alone: two for a cooperative tile, one for a ping-pong tile, which takes all tiles of the block.
 // Tiles of clusters are not emulated.

@@ -1,4 +1,4 @@
-// What the epilogue store of the GEMM skeleton of sm_90a needs of codegen/device/sm90_shared.cuh,
+// What the epilogue store of the GEMM template of sm_90a needs of codegen/device/sm90_shared.cuh,
 // on the emulator.
 #pragma once
 

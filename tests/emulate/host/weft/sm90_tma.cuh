@@ -1,4 +1,4 @@
-// What the epilogue store of the GEMM skeleton of sm_90a needs of codegen/device/sm90_tma.cuh, on
+// What the epilogue store of the GEMM template of sm_90a needs of codegen/device/sm90_tma.cuh, on
 // the emulator: TMA moves at once, 128 bytes of an element of the contiguous dimension after the
 // other, swizzled. Copies of operands with one stride and products of warpgroups are not emulated:
 // sm90_gemm.cuh.

@@ -56,7 +56,7 @@ inline codegen::Program lower(const Kernel &kernel, const Configuration &configu
              to = tensor(kernel.outputs[0], Parameter::Kind::output),
              at = Code::name(names.reserve("at"));
   program.body = {
-      declare("const int", at, code("blockIdx.x * {} + threadIdx.x", threads)),
+      declareConstant("int", at, code("blockIdx.x * {} + threadIdx.x", threads)),
       evaluate(code("weft::copyElement({}, {}, {}, {})", to, from, at, elements)),
   };
   program.launchBounds = Code::plain(std::to_string(threads));

@@ -69,7 +69,7 @@ inline codegen::Program lower(const Kernel &kernel, const Configuration &configu
              places = parameter("places", Parameter::Kind::workspace, DType::f32),
              at = Code::name(names.reserve("at"));
   program.body = {
-      declare("const int", at, code("blockIdx.x * {} + threadIdx.x", threads)),
+      declareConstant("int", at, code("blockIdx.x * {} + threadIdx.x", threads)),
       evaluate(code("weft::reluThrough<{}>({}, {}, {}, {}, {})", rounds, to, from, places, at,
                     elements)),
   };
