@@ -63,10 +63,11 @@ constexpr double referenceTensorFlops = 690e12 / 132;
 
 Cost sm90AttentionCost(const Kernel &kernel, const Configuration &configuration,
                        const Sm90AttentionKnobs &knobs, const Device &device) {
-  const Expected<AttentionRegion, Reason> recognised = attentionRegion(kernel);
+  const Expected<AttentionRegion, Reason> &recognised = attentionRegion(kernel);
   if (!recognised)
     throw Error::unsupported("kernel '{}': {}", kernel.name, recognised.error().text);
-  const Expected<AttentionProblem> answer = attentionProblem(kernel, *recognised, configuration);
+  const Expected<AttentionProblem> &answer =
+      keptAttentionProblem(kernel, *recognised, configuration);
   if (!answer) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.error().what());
   const AttentionProblem &problem = *answer;
 
