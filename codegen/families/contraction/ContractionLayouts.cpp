@@ -10,6 +10,7 @@
 // at no multiple of 16 bytes may be padded.
 #include "kernel/ContractionPrologue.h"
 #include "kernel/ContractionRegion.h"
+#include "kernel/RecentAnswers.h"
 #include "passes/configure/Family.h"
 
 #include <algorithm>
@@ -329,7 +330,8 @@ std::vector<LayoutTuple> withPaddedRows(const Kernel &kernel, std::vector<Layout
 }  // namespace
 
 std::vector<LayoutTuple> contractionTuples(const Kernel &kernel) {
-  return withPaddedRows(kernel, allTuples(kernel, addTuples));
+  thread_local RecentAnswers<std::vector<LayoutTuple>> recent;  // every family of GEMMs asks
+  return recent.of([&] { return withPaddedRows(kernel, allTuples(kernel, addTuples)); }, kernel);
 }
 
 std::vector<LayoutTuple> severalStridesTuples(const Kernel &kernel) {
