@@ -159,6 +159,13 @@ endfunction()
 # weft_test(NAME LABEL SOURCES ... LINK ...): one Catch2 executable, registered with CTest under a
 # tier label.
 function(weft_test name label)
+  weft_test_executable(${name} ${ARGN})
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS ${label})
+endfunction()
+
+# The executable alone.
+function(weft_test_executable name)
   cmake_parse_arguments(arg "MLIR" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
@@ -182,6 +189,4 @@ function(weft_test name label)
     endif()
   endforeach()
   weft_use_allocator(${name})
-  add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES LABELS ${label})
 endfunction()

@@ -457,7 +457,7 @@ private:
 
 }  // namespace
 
-Expected<AttentionBackwardRegion, Reason> attentionBackwardRegion(const Kernel &kernel) {
+const Expected<AttentionBackwardRegion, Reason> &attentionBackwardRegion(const Kernel &kernel) {
   thread_local RecentAnswers<Expected<AttentionBackwardRegion, Reason>> recent;
   return recent.of([&] { return AttentionBackwardRecognition(kernel).answer(); }, kernel);
 }

@@ -91,7 +91,8 @@ struct AttentionBackwardRegion {
   bool operator==(const AttentionBackwardRegion &) const = default;
 };
 
-/// Or why there is none: names the op, axis or tensor.
-Expected<AttentionBackwardRegion, Reason> attentionBackwardRegion(const Kernel &kernel);
+/// Or why there is none: names the op, axis or tensor. The reference holds until the thread has
+/// asked about other kernels (kernel/RecentAnswers.h).
+const Expected<AttentionBackwardRegion, Reason> &attentionBackwardRegion(const Kernel &kernel);
 
 }  // namespace weft

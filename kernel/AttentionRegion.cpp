@@ -381,7 +381,7 @@ private:
 
 }  // namespace
 
-Expected<AttentionRegion, Reason> attentionRegion(const Kernel &kernel) {
+const Expected<AttentionRegion, Reason> &attentionRegion(const Kernel &kernel) {
   thread_local RecentAnswers<Expected<AttentionRegion, Reason>> recent;
   return recent.of([&] { return AttentionRecognition(kernel).answer(); }, kernel);
 }

@@ -90,8 +90,9 @@ struct AttentionRegion {
   bool operator==(const AttentionRegion &) const = default;
 };
 
-/// Or why there is none: names the op, axis or tensor.
-Expected<AttentionRegion, Reason> attentionRegion(const Kernel &kernel);
+/// Or why there is none: names the op, axis or tensor. The reference holds until the thread has
+/// asked about other kernels (kernel/RecentAnswers.h).
+const Expected<AttentionRegion, Reason> &attentionRegion(const Kernel &kernel);
 
 /// Why an op cannot stand between scores and fold, by what it is alone; empty if it can.
 std::string scoreOpRejection(const BodyOp &op);

@@ -569,7 +569,7 @@ std::string epilogueRejection(const BodyOp &op) {
   return "";
 }
 
-Expected<ContractionRegion, Reason> contractionRegion(const Kernel &kernel) {
+const Expected<ContractionRegion, Reason> &contractionRegion(const Kernel &kernel) {
   thread_local RecentAnswers<Expected<ContractionRegion, Reason>> recent;
   return recent.of([&] { return ContractionRecognition(kernel).answer(); }, kernel);
 }

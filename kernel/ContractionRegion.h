@@ -126,8 +126,9 @@ struct ContractionRegion {
 };
 
 /// Or why there is none: names the op or tensor. All of Kernel::outputs are C, values of the
-/// epilogue over the axes of C, or reductions; the first is no reduction.
-Expected<ContractionRegion, Reason> contractionRegion(const Kernel &kernel);
+/// epilogue over the axes of C, or reductions; the first is no reduction. The reference holds until
+/// the thread has asked about other kernels (kernel/RecentAnswers.h).
+const Expected<ContractionRegion, Reason> &contractionRegion(const Kernel &kernel);
 
 /// The groups of axes of the region's GEMM, each from slowest to fastest as the first output has
 /// them in `layout`.

@@ -24,7 +24,7 @@ public:
         last.outputs != configuration.outputs) {
       last.answer.reset();
       last.inputs = configuration.inputs, last.outputs = configuration.outputs;
-      last.answer = find();
+      last.answer.emplace(find());
     }
     return *last.answer;
   }

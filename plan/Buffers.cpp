@@ -158,7 +158,7 @@ void orderKernels(Plan &plan) {
   const PlanMemory memory(plan);
   std::vector<KernelSet> before(plan.kernels.size(), KernelSet(plan.kernels.size())),
       reachable = before;
-  for (const auto &[earlier, later] : conflicts(plan, liveRangesOf(plan, memory)))
+  for (const auto &[earlier, later] : repeatedConflicts(plan, liveRangesOf(plan, memory)))
     before[size_t(later)].insert(size_t(earlier));
   for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel) {
     KernelSet &implied = reachable[kernel];

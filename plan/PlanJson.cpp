@@ -302,11 +302,11 @@ json write(const std::optional<Item> &item) {
 /// Where a value stands, for messages: "plan.json: kernels[3].grid".
 struct Place {
   std::string file, path;
-  std::string owner{};  ///< the name of the tensor or kernel that it is in
-  Place member(std::string_view name) const {
-    return {file, fmt::format("{}{}{}", path, path.empty() ? "" : ".", name), owner};
+  std::string owner{};                         ///< the name of the tensor or kernel that it is in
+  Place member(std::string_view name) const {  // of every member that is read: not by fmt::format
+    return {file, path.empty() ? std::string(name) : (path + '.').append(name), owner};
   }
-  Place item(size_t index) const { return {file, fmt::format("{}[{}]", path, index), owner}; }
+  Place item(size_t index) const { return {file, path + '[' + std::to_string(index) + ']', owner}; }
   [[noreturn]] void fail(std::string_view expected, const json &found) const {
     throw Error::badInput("{}: member \"{}\" must be {}, not {} ({})", file, path, expected,
                           found.type_name(), found.dump().substr(0, 40));

@@ -251,13 +251,19 @@ std::vector<LiveRange> liveRangesOf(const Plan &plan, const PlanMemory &memory) 
   return liveRanges;
 }
 
-std::vector<std::pair<int, int>> conflicts(const Plan &plan,
-                                           const std::vector<LiveRange> &liveRanges) {
+std::vector<std::pair<int, int>> repeatedConflicts(const Plan &plan,
+                                                   const std::vector<LiveRange> &liveRanges) {
   std::vector<std::pair<int, int>> pairs = LiveRangeChecker::dataFlow(plan);
   for (size_t a = 0; a < liveRanges.size(); ++a)
     for (size_t b = 0; b <= a; ++b)
       forEachConflict(plan, liveRanges[a], liveRanges[b],
                       [&](int earlier, int later) { pairs.emplace_back(earlier, later); });
+  return pairs;
+}
+
+std::vector<std::pair<int, int>> conflicts(const Plan &plan,
+                                           const std::vector<LiveRange> &liveRanges) {
+  std::vector<std::pair<int, int>> pairs = repeatedConflicts(plan, liveRanges);
   std::ranges::sort(pairs);
   pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
   return pairs;

@@ -34,6 +34,10 @@ std::vector<LiveRange> liveRangesOf(const Plan &plan, const PlanMemory &memory);
 /// is left out.
 std::vector<std::pair<int, int>> conflicts(const Plan &plan,
                                            const std::vector<LiveRange> &liveRanges);
+/// The same in any order, a pair once for each range of memory that it shares: where sets are made
+/// of them, which sorting would only delay.
+std::vector<std::pair<int, int>> repeatedConflicts(const Plan &plan,
+                                                   const std::vector<LiveRange> &liveRanges);
 
 /// Which kernels come before which.
 class KernelOrder {

@@ -5,6 +5,7 @@
 #include "kernel/AttentionRegion.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
+#include "kernel/RecentAnswers.h"
 #include "passes/configure/Family.h"
 #include "passes/configure/FamilyConfigurations.h"
 
@@ -254,6 +255,7 @@ void forEachConfiguration(const Kernel &kernel, const Device &device,
 void forEachConfigurationOf(const Family &family, const Kernel &kernel, const Device &device,
                             const LayoutConstraints &constraints,
                             const std::function<bool(const Configuration &)> &visit) {
+  const SteadyKernel steady(kernel);
   Expected<ConfigurationSpace, Reason> answer = family.space(kernel, device);
   if (answer && !forEachIn(*answer, kernel, constraints, visit)) return;
   if (!family.severalStrides || !fixesEveryLayout(kernel, constraints)) return;

@@ -267,16 +267,18 @@ private:
     for (int op = 0; op < static_cast<int>(flow.ops.size()); ++op)
       if (!rules.opForbids(op)) sets.push_back({op});
     sets.insert(sets.end(), accepted.begin(), accepted.end());
+    std::vector<std::vector<const OpSet *>> setsWith(flow.ops.size());  // accepted, by op
+    for (const OpSet &set : accepted)
+      for (const int op : set) setsWith[size_t(op)].push_back(&set);
     std::vector<OpSet> maximal;
     for (const OpSet &set : sets)
-      if (!isInsideAnother(set)) maximal.push_back(set);
+      if (!isInsideOneOf(set, setsWith[size_t(set.front())])) maximal.push_back(set);
     return maximal;
   }
 
-  bool isInsideAnother(const OpSet &set) const {
-    return std::any_of(accepted.begin(), accepted.end(), [&](const OpSet &other) {
-      return other.size() > set.size() &&
-             std::includes(other.begin(), other.end(), set.begin(), set.end());
+  static bool isInsideOneOf(const OpSet &set, const std::vector<const OpSet *> &others) {
+    return std::ranges::any_of(others, [&](const OpSet *other) {
+      return other->size() > set.size() && std::ranges::includes(*other, set);
     });
   }
 

@@ -2,6 +2,7 @@
 #include "codegen/families/attention/AttentionLayouts.h"
 
 #include "codegen/families/attention/AttentionProblem.h"
+#include "kernel/RecentAnswers.h"
 #include "passes/configure/Family.h"
 
 #include <algorithm>
@@ -86,7 +87,9 @@ bool lieAlike(const std::vector<AxisId> &a, const std::vector<AxisId> &b) {
   return shared(a, b) == shared(b, a);
 }
 
-std::vector<LayoutTuple> attentionTuples(const Kernel &kernel, const AttentionRegion &region) {
+namespace {
+
+std::vector<LayoutTuple> tuplesOf(const Kernel &kernel, const AttentionRegion &region) {
   const std::vector<ValueId> operands = operandValues(kernel);
   const size_t output =
       kernel.inputs.size() +
@@ -126,6 +129,13 @@ std::vector<LayoutTuple> attentionTuples(const Kernel &kernel, const AttentionRe
   };
   visit(visit, 0);
   return {tuples.begin(), tuples.end()};
+}
+
+}  // namespace
+
+std::vector<LayoutTuple> attentionTuples(const Kernel &kernel, const AttentionRegion &region) {
+  thread_local RecentAnswers<std::vector<LayoutTuple>, AttentionRegion> recent;
+  return recent.of([&] { return tuplesOf(kernel, region); }, kernel, region);
 }
 
 }  // namespace weft

@@ -3,6 +3,7 @@
 
 #include "codegen/families/contraction/EpilogueLimits.h"
 #include "kernel/Error.h"
+#include "kernel/LastLayouts.h"
 #include "passes/configure/Family.h"
 
 #include <algorithm>
@@ -227,6 +228,14 @@ AttentionTensor attentionTensor(const Kernel &kernel, const Configuration &confi
 Expected<AttentionProblem> attentionProblem(const Kernel &kernel, const AttentionRegion &region,
                                             const Configuration &configuration) {
   return ProblemBuilder(kernel, region, configuration).run();
+}
+
+const Expected<AttentionProblem> &keptAttentionProblem(const Kernel &kernel,
+                                                       const AttentionRegion &region,
+                                                       const Configuration &configuration) {
+  thread_local LastLayouts<Expected<AttentionProblem>> last;
+  return last.of([&] { return attentionProblem(kernel, region, configuration); }, kernel,
+                 configuration);
 }
 
 std::string attentionTypeRejection(const Kernel &kernel, const AttentionRegion &region,

@@ -85,6 +85,12 @@ std::vector<AxisId> attentionRowAxes(const Kernel &kernel, const AttentionRegion
 Expected<AttentionProblem> attentionProblem(const Kernel &kernel, const AttentionRegion &region,
                                             const Configuration &configuration);
 
+/// The same of the kernel's own region, as whoever prices many schedules of the same layouts asks.
+/// The reference holds until the thread asks about other layouts (kernel/LastLayouts.h).
+const Expected<AttentionProblem> &keptAttentionProblem(const Kernel &kernel,
+                                                       const AttentionRegion &region,
+                                                       const Configuration &configuration);
+
 /// An input or output of the kernel, whose rows run along `rowAxis`. Of `problem` the axes of heads
 /// are read.
 AttentionTensor attentionTensor(const Kernel &kernel, const Configuration &configuration,

@@ -3,6 +3,7 @@
 
 #include "codegen/families/attention/AttentionLayouts.h"
 #include "codegen/families/attention_backward/AttentionBackwardProblem.h"
+#include "kernel/RecentAnswers.h"
 #include "passes/configure/Family.h"
 
 #include <algorithm>
@@ -26,10 +27,7 @@ bool areInStep(std::vector<AxisId> axes, const std::vector<AxisId> &leader) {
   return axes == leader;
 }
 
-}  // namespace
-
-std::vector<LayoutTuple> attentionBackwardTuples(const Kernel &kernel,
-                                                 const AttentionBackwardRegion &region) {
+std::vector<LayoutTuple> tuplesOf(const Kernel &kernel, const AttentionBackwardRegion &region) {
   const std::vector<ValueId> operands = operandValues(kernel);
   const auto placeOf = [&](ValueId value) {
     return size_t(std::ranges::find(operands, value) - operands.begin());
@@ -94,6 +92,14 @@ std::vector<LayoutTuple> attentionBackwardTuples(const Kernel &kernel,
   };
   visit(visit, 0);
   return {tuples.begin(), tuples.end()};
+}
+
+}  // namespace
+
+std::vector<LayoutTuple> attentionBackwardTuples(const Kernel &kernel,
+                                                 const AttentionBackwardRegion &region) {
+  thread_local RecentAnswers<std::vector<LayoutTuple>, AttentionBackwardRegion> recent;
+  return recent.of([&] { return tuplesOf(kernel, region); }, kernel, region);
 }
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 #include "codegen/families/attention_backward/AttentionBackwardProblem.h"
 
 #include "kernel/Error.h"
+#include "kernel/LastLayouts.h"
 
 #include <algorithm>
 
@@ -71,6 +72,14 @@ Expected<AttentionBackwardProblem> attentionBackwardProblem(const Kernel &kernel
   if (region.storesScores)
     problem.dScores = tensor(region.dScores, attention->queryAxis, attention->keyAxis);
   return problem;
+}
+
+const Expected<AttentionBackwardProblem> &keptAttentionBackwardProblem(
+    const Kernel &kernel, const AttentionBackwardRegion &region,
+    const Configuration &configuration) {
+  thread_local LastLayouts<Expected<AttentionBackwardProblem>> last;
+  return last.of([&] { return attentionBackwardProblem(kernel, region, configuration); }, kernel,
+                 configuration);
 }
 
 std::string attentionBackwardTypeRejection(const Kernel &kernel,

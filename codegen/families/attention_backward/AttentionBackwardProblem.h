@@ -37,6 +37,11 @@ Expected<AttentionBackwardProblem> attentionBackwardProblem(const Kernel &kernel
                                                             const AttentionBackwardRegion &region,
                                                             const Configuration &configuration);
 
+/// The same of the kernel's own region, kept as by keptAttentionProblem().
+const Expected<AttentionBackwardProblem> &keptAttentionBackwardProblem(
+    const Kernel &kernel, const AttentionBackwardRegion &region,
+    const Configuration &configuration);
+
 /// Why families that multiply by tensor cores do not take the region's element types on a device;
 /// empty if they do. takesTf32: the family takes f32 that may be read as tf32.
 std::string attentionBackwardTypeRejection(const Kernel &kernel,

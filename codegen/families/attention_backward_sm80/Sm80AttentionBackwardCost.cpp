@@ -36,12 +36,12 @@ constexpr double threadsOfMultiprocessor = 256;  // at 255 registers
 
 Cost sm80AttentionBackwardCost(const Kernel &kernel, const Configuration &configuration,
                                const Sm80AttentionBackwardKnobs &knobs, const Device &device) {
-  const Expected<AttentionBackwardRegion, Reason> recognised = attentionBackwardRegion(kernel);
+  const Expected<AttentionBackwardRegion, Reason> &recognised = attentionBackwardRegion(kernel);
   if (!recognised)
     throw Error::unsupported("kernel '{}': {}", kernel.name, recognised.error().text);
   const AttentionBackwardRegion &region = *recognised;
-  const Expected<AttentionBackwardProblem> answer =
-      attentionBackwardProblem(kernel, region, configuration);
+  const Expected<AttentionBackwardProblem> &answer =
+      keptAttentionBackwardProblem(kernel, region, configuration);
   if (!answer) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.error().what());
   const AttentionProblem &attention = answer->attention;
   const bool hasWgmma = codegen::hasWgmma(device.architecture);

@@ -53,7 +53,7 @@ Expected<ConfigurationSpace, Reason> spaceOf(const Kernel &kernel, const Device 
         fmt::format("{} has no asynchronous copies and mma.sync as this family "
                     "takes; sm_80 and later have",
                     device.architecture));
-  const Expected<AttentionBackwardRegion, Reason> recognised = attentionBackwardRegion(kernel);
+  const Expected<AttentionBackwardRegion, Reason> &recognised = attentionBackwardRegion(kernel);
   if (!recognised) return rejected(recognised.error().text);
   const AttentionBackwardRegion &region = *recognised;
   if (std::string reason = attentionBackwardTypeRejection(kernel, region, device, true);
@@ -87,7 +87,7 @@ Expected<ConfigurationSpace, Reason> spaceOf(const Kernel &kernel, const Device 
 }
 
 std::string rejection(const Kernel &kernel, const Configuration &configuration, const Device &) {
-  const Expected<AttentionBackwardRegion, Reason> recognised = attentionBackwardRegion(kernel);
+  const Expected<AttentionBackwardRegion, Reason> &recognised = attentionBackwardRegion(kernel);
   if (!recognised) return recognised.error().text;
   const AttentionBackwardRegion &region = *recognised;
   const Expected<AttentionBackwardProblem> problem =

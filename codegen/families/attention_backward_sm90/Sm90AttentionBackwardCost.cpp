@@ -247,11 +247,11 @@ double apartSeconds(const Priced &priced) {
 
 Cost sm90AttentionBackwardCost(const Kernel &kernel, const Configuration &configuration,
                                const Sm90AttentionBackwardKnobs &knobs, const Device &device) {
-  const Expected<AttentionBackwardRegion, Reason> recognised = attentionBackwardRegion(kernel);
+  const Expected<AttentionBackwardRegion, Reason> &recognised = attentionBackwardRegion(kernel);
   if (!recognised)
     throw Error::unsupported("kernel '{}': {}", kernel.name, recognised.error().text);
-  const Expected<AttentionBackwardProblem> answer =
-      attentionBackwardProblem(kernel, *recognised, configuration);
+  const Expected<AttentionBackwardProblem> &answer =
+      keptAttentionBackwardProblem(kernel, *recognised, configuration);
   if (!answer) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.error().what());
   const AttentionProblem &problem = answer->attention;
   const AttentionRegion scores = attentionOf(kernel, *recognised);

@@ -120,7 +120,7 @@ Expected<ConfigurationSpace, Reason> spaceOf(const Kernel &kernel, const Device 
   if (!device.offers(sm90AttentionBackwardFamily)) return rejected("it is switched off");
   if (!codegen::hasWgmma(device.architecture))
     return rejected(fmt::format("{} has no WGMMA", device.architecture));
-  const Expected<AttentionBackwardRegion, Reason> recognised = attentionBackwardRegion(kernel);
+  const Expected<AttentionBackwardRegion, Reason> &recognised = attentionBackwardRegion(kernel);
   if (!recognised) return rejected(recognised.error().text);
   const AttentionBackwardRegion &region = *recognised;
   if (std::string reason = attentionBackwardTypeRejection(kernel, region, device); !reason.empty())
@@ -173,7 +173,7 @@ Expected<ConfigurationSpace, Reason> spaceOf(const Kernel &kernel, const Device 
 }
 
 std::string rejection(const Kernel &kernel, const Configuration &configuration, const Device &) {
-  const Expected<AttentionBackwardRegion, Reason> recognised = attentionBackwardRegion(kernel);
+  const Expected<AttentionBackwardRegion, Reason> &recognised = attentionBackwardRegion(kernel);
   if (!recognised) return recognised.error().text;
   const Expected<AttentionBackwardProblem> problem =
       attentionBackwardProblem(kernel, *recognised, configuration);
@@ -191,7 +191,7 @@ Cost price(const Kernel &kernel, const Configuration &configuration, const Devic
 }
 
 int64_t workspaceBytes(const Kernel &kernel, const Configuration &configuration) {
-  const Expected<AttentionBackwardRegion, Reason> recognised = attentionBackwardRegion(kernel);
+  const Expected<AttentionBackwardRegion, Reason> &recognised = attentionBackwardRegion(kernel);
   if (!recognised) return 0;
   const Expected<AttentionBackwardProblem> problem =
       attentionBackwardProblem(kernel, *recognised, configuration);

@@ -140,10 +140,11 @@ DecodingCost decodingCost(const AttentionProblem &problem, const Sm80AttentionKn
 
 Cost sm80AttentionCost(const Kernel &kernel, const Configuration &configuration,
                        const Sm80AttentionKnobs &knobs, const Device &device) {
-  const Expected<AttentionRegion, Reason> recognised = attentionRegion(kernel);
+  const Expected<AttentionRegion, Reason> &recognised = attentionRegion(kernel);
   if (!recognised)
     throw Error::unsupported("kernel '{}': {}", kernel.name, recognised.error().text);
-  const Expected<AttentionProblem> answer = attentionProblem(kernel, *recognised, configuration);
+  const Expected<AttentionProblem> &answer =
+      keptAttentionProblem(kernel, *recognised, configuration);
   if (!answer) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.error().what());
   const AttentionProblem &problem = *answer;
   const VisibleScores visible = visibleScores(kernel, *recognised, problem);

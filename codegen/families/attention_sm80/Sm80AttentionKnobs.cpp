@@ -83,7 +83,7 @@ Expected<ConfigurationSpace, Reason> spaceOf(const Kernel &kernel, const Device 
         fmt::format("{} has no asynchronous copies and mma.sync as this family "
                     "takes; sm_80 and later have",
                     device.architecture));
-  const Expected<AttentionRegion, Reason> recognised = attentionRegion(kernel);
+  const Expected<AttentionRegion, Reason> &recognised = attentionRegion(kernel);
   if (!recognised) return rejected(recognised.error().text);
   const AttentionRegion &region = *recognised;
   if (std::string reason = kernelRejection(kernel, region, device); !reason.empty())
@@ -136,7 +136,7 @@ Expected<ConfigurationSpace, Reason> spaceOf(const Kernel &kernel, const Device 
 }
 
 std::string rejection(const Kernel &kernel, const Configuration &configuration, const Device &) {
-  const Expected<AttentionRegion, Reason> recognised = attentionRegion(kernel);
+  const Expected<AttentionRegion, Reason> &recognised = attentionRegion(kernel);
   if (!recognised) return recognised.error().text;
   const Expected<AttentionProblem> problem = attentionProblem(kernel, *recognised, configuration);
   if (!problem) return problem.error().what();
@@ -167,7 +167,7 @@ Cost price(const Kernel &kernel, const Configuration &configuration, const Devic
 int64_t workspaceBytes(const Kernel &kernel, const Configuration &configuration) {
   const auto &knobs = configuration.knobs.get<Sm80AttentionKnobs>();
   if (knobs.splits == 1) return 0;
-  const Expected<AttentionRegion, Reason> recognised = attentionRegion(kernel);
+  const Expected<AttentionRegion, Reason> &recognised = attentionRegion(kernel);
   if (!recognised) return 0;
   const Expected<AttentionProblem> problem = attentionProblem(kernel, *recognised, configuration);
   return problem ? sm80AttentionPartialBytes(*problem, knobs) : 0;

@@ -69,10 +69,11 @@ Cost sm90AttentionCost(const Kernel &asked, const Configuration &configuration,
   const auto ended = withoutMasksOfPacked(asked);
   const Kernel &kernel = ended ? ended->kernel : asked;
   const SteadyKernel steady(kernel, ended ? ended->number : SteadyKernel::numberOf(asked));
-  const Expected<AttentionRegion, Reason> recognised = attentionRegion(kernel);
+  const Expected<AttentionRegion, Reason> &recognised = attentionRegion(kernel);
   if (!recognised)
     throw Error::unsupported("kernel '{}': {}", kernel.name, recognised.error().text);
-  const Expected<AttentionProblem> answer = attentionProblem(kernel, *recognised, configuration);
+  const Expected<AttentionProblem> &answer =
+      keptAttentionProblem(kernel, *recognised, configuration);
   if (!answer) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.error().what());
   const AttentionProblem &problem = *answer;
 

@@ -134,7 +134,7 @@ Expected<ConfigurationSpace, Reason> spaceOf(const Kernel &asked, const Device &
     return rejected(fmt::format("{} has no WGMMA", device.architecture));
   const auto ended = withoutMasksOfPacked(asked);
   const Kernel &kernel = ended ? ended->kernel : asked;
-  const Expected<AttentionRegion, Reason> recognised = attentionRegion(kernel);
+  const Expected<AttentionRegion, Reason> &recognised = attentionRegion(kernel);
   if (!recognised) return rejected(recognised.error().text);
   const AttentionRegion &region = *recognised;
   if (std::string reason = kernelRejection(kernel, region, device); !reason.empty())
@@ -171,7 +171,7 @@ Expected<ConfigurationSpace, Reason> spaceOf(const Kernel &asked, const Device &
 std::string rejection(const Kernel &asked, const Configuration &configuration, const Device &) {
   const auto ended = withoutMasksOfPacked(asked);
   const Kernel &kernel = ended ? ended->kernel : asked;
-  const Expected<AttentionRegion, Reason> recognised = attentionRegion(kernel);
+  const Expected<AttentionRegion, Reason> &recognised = attentionRegion(kernel);
   if (!recognised) return recognised.error().text;
   const Expected<AttentionProblem> problem = attentionProblem(kernel, *recognised, configuration);
   if (!problem) return problem.error().what();
@@ -187,10 +187,10 @@ std::string rejection(const Kernel &asked, const Configuration &configuration, c
 /// Heads of a group are rows of one box where they lie at one stride.
 bool fitsLayouts(const Kernel &kernel, const LayoutTuple &layouts, const Knobs &knobs) {
   if (knobs.get<Sm90AttentionKnobs>().packed == 0) return true;
-  const Expected<AttentionRegion, Reason> recognised = attentionRegion(kernel);
+  const Expected<AttentionRegion, Reason> &recognised = attentionRegion(kernel);
   if (!recognised) return false;
-  const Expected<AttentionProblem> problem =
-      attentionProblem(kernel, *recognised, toConfiguration(kernel, layouts, knobs));
+  const Expected<AttentionProblem> &problem =
+      keptAttentionProblem(kernel, *recognised, toConfiguration(kernel, layouts, knobs));
   return problem && sm90PackedLayoutRejection(*problem).empty();
 }
 
@@ -207,7 +207,7 @@ Cost price(const Kernel &kernel, const Configuration &configuration, const Devic
 int64_t workspaceBytes(const Kernel &kernel, const Configuration &configuration) {
   const auto &knobs = configuration.knobs.get<Sm90AttentionKnobs>();
   if (knobs.splits == 1) return 0;
-  const Expected<AttentionRegion, Reason> recognised = attentionRegion(kernel);
+  const Expected<AttentionRegion, Reason> &recognised = attentionRegion(kernel);
   if (!recognised) return 0;
   const Expected<AttentionProblem> problem = attentionProblem(kernel, *recognised, configuration);
   return problem ? sm90AttentionPartialBytes(*problem, knobs) : 0;

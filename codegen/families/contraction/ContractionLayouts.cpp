@@ -10,6 +10,7 @@
 // at no multiple of 16 bytes may be padded.
 #include "kernel/ContractionPrologue.h"
 #include "kernel/ContractionRegion.h"
+#include "kernel/RecentAnswers.h"
 #include "passes/configure/Family.h"
 
 #include <algorithm>
@@ -225,10 +226,10 @@ std::vector<LayoutTuple> allTuples(const Kernel &kernel, const AddTuples &add) {
   const GemmInputs inputs = gemmInputs(kernel);
   const std::optional<ContractionPrologue> prologue =
       contractionPrologue(kernel).value_or(std::nullopt);
-  const Expected<ContractionRegion, Reason> recognised = contractionRegion(kernel);
+  const Expected<ContractionRegion, Reason> &recognised = contractionRegion(kernel);
+  const Groups groups = contractionGroups(kernel, values);
   std::set<LayoutTuple> tuples;
-  forEachOrder(contractionGroups(kernel, values), 0,
-               [&](const Groups &groups) { add(kernel, values, groups, tuples); });
+  forEachOrder(groups, 0, [&](const Groups &ordered) { add(kernel, values, ordered, tuples); });
   std::vector<LayoutTuple> result;
   for (const LayoutTuple &tuple : tuples) {
     const std::vector<AxisId> order = axesInOrder(kernel, values[2], tuple[2]);
@@ -243,7 +244,6 @@ std::vector<LayoutTuple> allTuples(const Kernel &kernel, const AddTuples &add) {
     }
     if (recognised && recognised->softmax) {
       const EpilogueSoftmax &softmax = *recognised->softmax;
-      const Groups groups = contractionGroups(kernel, values);
       const bool isOfN = softmax.role == EpilogueRole::n;
       const std::vector<AxisId> &divided = groups[isOfN ? nGroup : mGroup],
                                 &rows = groups[isOfN ? mGroup : nGroup];
@@ -259,7 +259,6 @@ std::vector<LayoutTuple> allTuples(const Kernel &kernel, const AddTuples &add) {
     result.push_back(operands);
     if (!prologue) continue;
     // Factors of sub-vectors also with neighbouring rows as neighbours.
-    const Groups groups = contractionGroups(kernel, values);
     for (const PrologueInput &input : prologue->inputs) {
       if (input.subVector == 0) continue;
       const std::vector<AxisId> orderOfRead =
@@ -294,7 +293,7 @@ std::vector<LayoutTuple> withPaddedRows(const Kernel &kernel, std::vector<Layout
   const Groups groups = contractionGroups(kernel, contractionValues(kernel).value());
   const std::vector<ValueId> values = operandValues(kernel);
   // Results of the shape of C lie alike; sums and statistics of it are not padded.
-  const Expected<ContractionRegion, Reason> recognised = contractionRegion(kernel);
+  const Expected<ContractionRegion, Reason> &recognised = contractionRegion(kernel);
   std::vector<size_t> results;
   for (size_t output = 0; output < kernel.outputs.size(); ++output)
     if (!recognised || recognised->isWhole(output))
@@ -331,7 +330,8 @@ std::vector<LayoutTuple> withPaddedRows(const Kernel &kernel, std::vector<Layout
 }  // namespace
 
 std::vector<LayoutTuple> contractionTuples(const Kernel &kernel) {
-  return withPaddedRows(kernel, allTuples(kernel, addTuples));
+  thread_local RecentAnswers<std::vector<LayoutTuple>> recent;  // every family of GEMMs asks
+  return recent.of([&] { return withPaddedRows(kernel, allTuples(kernel, addTuples)); }, kernel);
 }
 
 std::vector<LayoutTuple> severalStridesTuples(const Kernel &kernel) {

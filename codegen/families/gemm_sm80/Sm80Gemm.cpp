@@ -27,7 +27,7 @@ constexpr int64_t mostSharedBytes = 99 * 1024;  // dynamic, of every target from
 
 GemmProblem checkedProblem(const Kernel &kernel, const Configuration &configuration,
                            const Sm80GemmKnobs &knobs) {
-  const Expected<ContractionRegion, Reason> recognised = contractionRegion(kernel);
+  const Expected<ContractionRegion, Reason> &recognised = contractionRegion(kernel);
   if (!recognised)
     throw Error::unsupported("kernel '{}': no contraction of warps: {}", kernel.name,
                              recognised.error().text);

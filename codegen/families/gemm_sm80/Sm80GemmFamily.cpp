@@ -102,7 +102,7 @@ Expected<ConfigurationSpace, Reason> sm80GemmSpace(const Kernel &kernel, const D
         fmt::format("{} has no asynchronous copies and mma.sync as this "
                     "family takes; sm_80 and later have",
                     device.architecture));
-  const Expected<ContractionRegion, Reason> recognised = contractionRegion(kernel);
+  const Expected<ContractionRegion, Reason> &recognised = contractionRegion(kernel);
   if (!recognised) return rejected(recognised.error().text);
   if (std::string reason = kernelRejection(kernel, *recognised, device); !reason.empty())
     return rejected(std::move(reason));

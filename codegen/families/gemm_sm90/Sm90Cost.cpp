@@ -256,7 +256,7 @@ Cost sm90Cost(const Kernel &kernel, const Configuration &configuration, const Sm
               const Device &device) {
   const Expected<GemmProblem, Reason> answer = wgmmaProblem(kernel, configuration);
   if (!answer) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.error().text);
-  const ContractionRegion region = contractionRegion(kernel).value();
+  const ContractionRegion &region = contractionRegion(kernel).value();
   double multiplySeconds = sm90TensorSeconds(
       *answer, knobs,
       sm90ElementSeconds(kernel, region) + drawSeconds(kernel, region, configuration, *answer) +

@@ -352,7 +352,7 @@ std::string addTiles(const Kernel &kernel, const ContractionRegion &region, cons
 Expected<ConfigurationSpace, Reason> sm90GemmSpace(const Kernel &kernel, const Device &device) {
   if (!codegen::hasWgmma(device.architecture))
     return rejected(fmt::format("{} has no WGMMA; sm_90a has", device.architecture));
-  const Expected<ContractionRegion, Reason> recognised = contractionRegion(kernel);
+  const Expected<ContractionRegion, Reason> &recognised = contractionRegion(kernel);
   if (std::string reason = kernelRejection(kernel, recognised, device); !reason.empty())
     return rejected(std::move(reason));
   Legal legal(kernel, *recognised, contractionTuples(kernel), false);
@@ -377,7 +377,7 @@ std::optional<ConfigurationSpace> spaceOf(
     const Kernel &kernel, const Device &device,
     const std::function<std::vector<LayoutTuple>()> &layouts) {
   if (!codegen::hasWgmma(device.architecture)) return std::nullopt;
-  const Expected<ContractionRegion, Reason> recognised = contractionRegion(kernel);
+  const Expected<ContractionRegion, Reason> &recognised = contractionRegion(kernel);
   if (!kernelRejection(kernel, recognised, device).empty() || recognised->prologue ||
       !isHalf(gemmTypes(kernel).a))
     return std::nullopt;
@@ -459,7 +459,7 @@ bool isUsefulSm90Tile(const Kernel &kernel, const LayoutTuple &layouts, const Kn
   }
   // Whether accumulators are scaled, and an operand is transformed on load or copied by threads,
   // depends on the layouts; which tiles fit into registers depends on that.
-  const Expected<ContractionRegion, Reason> recognised = contractionRegion(kernel);
+  const Expected<ContractionRegion, Reason> &recognised = contractionRegion(kernel);
   return recognised &&
          sm90TileRejection(*answer, tile, epilogueRegisters(kernel, *recognised)).empty();
 }

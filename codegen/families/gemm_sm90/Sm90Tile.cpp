@@ -356,7 +356,7 @@ std::string sm90RotaryTileRejection(const ContractionRegion &region, const Sm90G
 
 std::string sm90Rejection(const Kernel &kernel, const Configuration &configuration,
                           const Sm90GemmKnobs &knobs, int64_t sharedMemoryPerBlock) {
-  const Expected<ContractionRegion, Reason> recognised = contractionRegion(kernel);
+  const Expected<ContractionRegion, Reason> &recognised = contractionRegion(kernel);
   if (!recognised) return recognised.error().text;
   if (std::string reason = sm90KnobsRejection(knobs, sharedMemoryPerBlock); !reason.empty())
     return reason;

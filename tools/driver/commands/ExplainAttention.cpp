@@ -42,6 +42,7 @@ std::vector<std::string> rejectedBackwards(const std::vector<ProposedVariant> &p
 
 std::vector<WholePlan> wholePlans(const Request &request) {
   std::vector<WholePlan> plans;
+  std::vector<SharedPrices> known;  // what the kinds have in common is priced once
   for (const AttentionChoice kind : decision::pricedKinds) {
     ChoiceFlags choices = request.choices;
     choices.attention = kind;
@@ -49,6 +50,7 @@ std::vector<WholePlan> wholePlans(const Request &request) {
     try {
       Compilation compilation(request.model, choices, request.target);
       compilation.importTexts(request.graphs, request.first);
+      compilation.sharePrices(known);
       const std::vector<ProposedVariant> proposed = compilation.propose(request.first);
       if (kind == AttentionChoice::fused) whole.rejectedBackwards = rejectedBackwards(proposed);
       const Expected<decision::Decision> decided =
