@@ -9,6 +9,7 @@
 #include "tests/emulate/AttentionPages.h"
 #include "tests/emulate/AttentionScores.h"
 #include "tests/emulate/EmittedRun.h"
+#include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleAttentions.h"
 
 #include <fmt/format.h>
@@ -610,7 +611,7 @@ TEST_CASE("attention that ends at the tokens of a sequence needs no mask of them
     INFO(emitted.readable);
     CHECK(emitted.text.find("endsAtTokens = true") != std::string::npos);
     CHECK(emitted.text.find("loadOne(lengths") == std::string::npos);
-    for (const codegen::Parameter &parameter : emitted.parameters)
+    for (const codegen::Parameter &parameter : test::nonEmpty(emitted.parameters))
       if (parameter.kind == codegen::Parameter::Kind::dropoutStream)
         CHECK(codegen::numberOf(parameter, subject.kernel) == 3);
   }
