@@ -1,5 +1,6 @@
 // weft.graph and weft.kernel, the ops that hold others, and the small ops around them.
 #include "ir/Constraints.h"
+#include "ir/LayerMarks.h"
 #include "ir/LayoutSyntax.h"
 #include "ir/TrainingMarks.h"
 #include "kernel/Nearest.h"
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <set>
 
 #define GET_OP_CLASSES
 #include "ir/WeftOps.cpp.inc"
@@ -160,6 +162,68 @@ private:
   std::map<std::string, mlir::Type> arguments;  ///< by name
 };
 
+TrainingRole roleIn(mlir::Attribute mark) {
+  const auto word = mlir::dyn_cast_or_null<mlir::StringAttr>(mark);
+  return word ? trainingRoleNamed(word.getValue()).value_or(TrainingRole::none)
+              : TrainingRole::none;
+}
+
+/// Of arguments, or of results; `taken`: what the graph has so far.
+mlir::LogicalResult checkTrainingRole(GraphOp graph, mlir::Attribute mark, unsigned number,
+                                      bool ofResult, std::set<TrainingRole> &taken,
+                                      llvm::StringRef id) {
+  if (!mark) return mlir::success();
+  const TrainingRole role = roleIn(mark);
+  const char *kind = ofResult ? "result" : "argument";
+  if (role == TrainingRole::none || isOfResult(role) != ofResult)
+    return broken(graph, id) << GraphOp::trainingAttribute << " of " << kind << ' ' << number
+                             << " is " << mark << ", which no " << kind << " has";
+  const mlir::Type type =
+      ofResult ? graph.getResultTypes()[number] : graph.getArgumentTypes()[number];
+  if (isScalar(role) && (rankOf(type) > 0 || !mlir::getElementTypeOrSelf(type).isF32()))
+    return broken(graph, id) << GraphOp::trainingAttribute << " of " << kind << ' ' << number
+                             << " is " << mark << ", which is one number of f32";
+  if (!taken.insert(role).second)
+    return broken(graph, id) << GraphOp::trainingAttribute << " of " << kind << ' ' << number
+                             << " is " << mark << ", which another one has";
+  return mlir::success();
+}
+
+mlir::LogicalResult checkTrainingRoles(GraphOp graph, llvm::StringRef id) {
+  std::set<TrainingRole> taken;
+  for (unsigned argument = 0; argument < graph.getNumArguments(); ++argument)
+    if (mlir::failed(checkTrainingRole(graph,
+                                       graph.getArgAttr(argument, GraphOp::trainingAttribute),
+                                       argument, false, taken, id)))
+      return mlir::failure();
+  for (unsigned result = 0; result < graph.getNumResults(); ++result)
+    if (mlir::failed(checkTrainingRole(graph,
+                                       graph.getResultAttr(result, GraphOp::trainingAttribute),
+                                       result, true, taken, id)))
+      return mlir::failure();
+  return mlir::success();
+}
+
+bool isLayerMark(mlir::Attribute mark) {
+  const auto number = mlir::dyn_cast<mlir::IntegerAttr>(mark);
+  return number && number.getType().isInteger(64) && number.getInt() > 0;
+}
+
+mlir::LogicalResult checkLayerMarks(GraphOp graph, llvm::StringRef id) {
+  for (unsigned argument = 0; argument < graph.getNumArguments(); ++argument)
+    if (const mlir::Attribute mark = graph.getArgAttr(argument, layerAttribute);
+        mark && !isLayerMark(mark))
+      return broken(graph, id) << layerAttribute << " of argument " << argument << " is " << mark
+                               << ", not a layer's number from 1";
+  const mlir::WalkResult walked = graph.walk([&](mlir::Operation *op) {
+    const mlir::Attribute mark = op->getAttr(layerAttribute);
+    if (!mark || isLayerMark(mark)) return mlir::WalkResult::advance();
+    broken(op, id) << layerAttribute << " is " << mark << ", not a layer's number from 1";
+    return mlir::WalkResult::interrupt();
+  });
+  return mlir::failure(walked.wasInterrupted());
+}
+
 }  // namespace
 
 //===-- graph ---------------------------------------------------------------------------------===//
@@ -192,6 +256,19 @@ std::optional<InitialValue> GraphOp::initialValue(unsigned argument) {
 
 void GraphOp::setInitialValue(unsigned argument, const InitialValue &value) {
   setArgAttr(argument, initialAttribute, mlir::StringAttr::get(getContext(), text(value)));
+}
+
+TrainingRole GraphOp::trainingRoleOfArgument(unsigned argument) {
+  return roleIn(getArgAttr(argument, trainingAttribute));
+}
+TrainingRole GraphOp::trainingRoleOfResult(unsigned result) {
+  return roleIn(getResultAttr(result, trainingAttribute));
+}
+void GraphOp::setTrainingRoleOfArgument(unsigned argument, TrainingRole role) {
+  setArgAttr(argument, trainingAttribute, mlir::StringAttr::get(getContext(), nameOf(role)));
+}
+void GraphOp::setTrainingRoleOfResult(unsigned result, TrainingRole role) {
+  setResultAttr(result, trainingAttribute, mlir::StringAttr::get(getContext(), nameOf(role)));
 }
 
 mlir::ParseResult GraphOp::parse(mlir::OpAsmParser &parser, mlir::OperationState &result) {
@@ -240,7 +317,8 @@ mlir::LogicalResult GraphOp::verifyRegions() {
   const TrainingMarks marks(*this);
   return allOf(checkInitialValues(*this, "graph_c3"), checkBody(*this, "graph_c2"),
                checkTerminator(*this, "graph_c1", getBody().front(), getResultTypes()),
-               marks.checkMasters("graph_c4"), marks.checkUpdates("graph_c5"));
+               marks.checkMasters("graph_c4"), marks.checkUpdates("graph_c5"),
+               checkTrainingRoles(*this, "graph_c6"), checkLayerMarks(*this, "graph_c7"));
 }
 
 //===-- kernel --------------------------------------------------------------------------------===//

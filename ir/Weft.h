@@ -11,6 +11,7 @@
 #include "kernel/InitialValue.h"
 #include "kernel/Kernel.h"
 #include "kernel/RotaryStyle.h"
+#include "kernel/TrainingRole.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/Builders.h"

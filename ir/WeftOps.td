@@ -390,6 +390,12 @@ def Weft_GraphOp : Op<Weft_Dialect, "graph", [
     static constexpr ::llvm::StringLiteral initialAttribute = "weft.initial";
     std::optional<::weft::InitialValue> initialValue(unsigned argument);
     void setInitialValue(unsigned argument, const ::weft::InitialValue &value);
+    // What an argument or a result is to a training step (kernel/TrainingRole.h).
+    static constexpr ::llvm::StringLiteral trainingAttribute = "weft.training";
+    ::weft::TrainingRole trainingRoleOfArgument(unsigned argument);
+    ::weft::TrainingRole trainingRoleOfResult(unsigned result);
+    void setTrainingRoleOfArgument(unsigned argument, ::weft::TrainingRole role);
+    void setTrainingRoleOfResult(unsigned result, ::weft::TrainingRole role);
     ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
     ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
     ::mlir::Region *getCallableRegion() { return &getBody(); }

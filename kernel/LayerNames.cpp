@@ -51,8 +51,6 @@ std::string renamed(std::string_view text, const Rename &rename) {
 
 std::string layerPrefix(int64_t layer) { return fmt::format("{}{}_", word, layer); }
 
-int64_t layerOf(std::string_view name) { return layerAt(name, 0).layer; }
-
 int64_t firstLayerIn(std::string_view text) {
   int64_t first = 0;
   renamed(text, [&](int64_t layer) {

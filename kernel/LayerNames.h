@@ -1,5 +1,9 @@
-// What belongs to one of several layers has a name that begins with the layer's: "layer3_q". Layers
-// count from 1.
+// The importers of models begin the name of what belongs to one of several layers with the layer's:
+// "layer3_q". Layers count from 1.
+//
+// Invariant: names are for people. Which layer a tensor or a kernel is of, marks of the graph and
+// members of the plan say (ir/LayerMarks.h, plan/Plan.h); these functions leave a layer's name away
+// where one text stands for all layers, and move it where a part of a model is placed.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +15,6 @@ namespace weft {
 
 /// "layer3_".
 std::string layerPrefix(int64_t layer);
-/// 3 of "layer3_q"; 0 of a name of no layer.
-int64_t layerOf(std::string_view name);
 /// The first layer that a text names, at its begin or behind: 3 of "d_layer3_q"; 0 if it names
 /// none.
 int64_t firstLayerIn(std::string_view text);

@@ -1,8 +1,8 @@
-// Names of what a training step takes and gives beside its model's tensors: the optimizer gives
-// them (passes/differentiate/AdamW.cpp), whoever trains reads them in a plan.
+// Names of gradients.
 //
-// Invariant: which tensor is whose gradient, next value or master, attributes of the graph and
-// members of the plan say (passes/SavedTensors.h, plan/Plan.h), and no name.
+// Invariant: which tensor is whose gradient, next value or master, and what it is to a training
+// step, attributes of the graph and members of the plan say (passes/SavedTensors.h,
+// kernel/TrainingRole.h, plan/Plan.h), and no name.
 #pragma once
 
 #include <optional>
@@ -19,9 +19,5 @@ inline std::optional<std::string_view> nameBehindGradient(std::string_view name)
   if (!name.starts_with(gradientName(""))) return std::nullopt;
   return name.substr(gradientName("").size());
 }
-/// The scalar that a gradient is multiplied by before it is applied: 1 / the gradient of the loss.
-inline constexpr const char *inverseLossScaleName = "inverse_loss_scale";
-/// The scalar result beside it: finite exactly if all gradients are.
-inline constexpr const char *gradientCheckName = "gradient_check";
 
 }  // namespace weft

@@ -76,8 +76,12 @@ mlir::Value LayerBuilder::shared(const std::string &name, const Make &make) {
   mlir::Value &argument = shared_[name];
   if (argument) return argument;
   const std::string prefix = std::exchange(prefix_, "");
+  const int64_t layer = std::exchange(layer_, 0);
+  builder_.setLayer(0);
   argument = make();
   prefix_ = prefix;
+  layer_ = layer;
+  builder_.setLayer(layer);
   return argument;
 }
 
@@ -123,7 +127,17 @@ mlir::Value LayerBuilder::argumentOf(const std::string &name, const std::string 
   checkElements("argument " + name, axes);
   std::vector<std::pair<std::string, int64_t>> extents;
   for (char axis : axes) extents.emplace_back(std::string(1, axis), dim(axis));
-  return body_->addArgument(makeTensor(builder_.getContext(), extents, dtype), named(name));
+  return addArgument(name, makeTensor(builder_.getContext(), extents, dtype));
+}
+
+mlir::Value LayerBuilder::addArgument(const std::string &name, mlir::Type type) {
+  if (layer_ > 0) layers_[body_->getNumArguments()] = layer_;
+  return body_->addArgument(type, named(name));
+}
+
+mlir::Value LayerBuilder::marked(mlir::Value argument, TrainingRole role) {
+  roles_[mlir::cast<mlir::BlockArgument>(argument).getArgNumber()] = role;
+  return argument;
 }
 
 mlir::Value LayerBuilder::parameter(const std::string &name, const std::string &axes,
@@ -171,6 +185,7 @@ mlir::Value LayerBuilder::project(const std::string &name, const std::string &sp
 void LayerBuilder::setLayer(int64_t number) {
   layer_ = number;
   prefix_ = number > 0 ? layerPrefix(number) : "";
+  builder_.setLayer(number);
 }
 
 mlir::Value LayerBuilder::gather(const std::string &name, mlir::Value table, mlir::Value indices) {
@@ -351,8 +366,7 @@ mlir::Value LayerBuilder::relativeTable(const std::string &heads) {
   std::vector<std::pair<std::string, int64_t>> extents;
   for (const char axis : heads) extents.emplace_back(std::string(1, axis), dim(axis));
   extents.emplace_back("distance", 2 * distance + 1);
-  return body_->addArgument(makeTensor(builder_.getContext(), extents, dtype_),
-                            named("relative_table"));
+  return addArgument("relative_table", makeTensor(builder_.getContext(), extents, dtype_));
 }
 
 mlir::Value LayerBuilder::distanceTerm(const std::string &name, mlir::Value scores,
@@ -478,6 +492,8 @@ mlir::OwningOpRef<mlir::ModuleOp> LayerBuilder::finish(const std::vector<mlir::V
     graph.setParameter(argument);
     graph.setInitialValue(argument, initial);
   }
+  for (const auto &[argument, role] : roles_) graph.setTrainingRoleOfArgument(argument, role);
+  for (const auto &[argument, layer] : layers_) weft::setLayer(graph, argument, layer);
   return std::move(module_);
 }
 

@@ -3,8 +3,10 @@
 // graph under construction verifies once finish() has added its results.
 #pragma once
 
+#include "ir/LayerMarks.h"
 #include "kernel/DType.h"
 #include "kernel/InitialValue.h"
+#include "kernel/TrainingRole.h"
 #include "models/LayerSpecification.h"
 
 #include "mlir/IR/Builders.h"
@@ -15,10 +17,6 @@
 #include <optional>
 #include <string>
 #include <vector>
-
-namespace weft {
-class GraphOp;
-}
 
 namespace weft::models {
 
@@ -41,6 +39,8 @@ public:
   mlir::Value factors(const std::string &name, const std::string &axes);
   /// The same, of 32-bit integers.
   mlir::Value indices(const std::string &name, const std::string &axes);
+  /// What an argument is to a training step.
+  mlir::Value marked(mlir::Value argument, TrainingRole role);
   /// The same, marked as a weight that training starts from `initial`. Of a model whose layers
   /// share their weights it is there once, without the layer's prefix.
   mlir::Value parameter(const std::string &name, const std::string &axes,
@@ -56,7 +56,8 @@ public:
                       const std::string &weightName, mlir::Value x,
                       const std::string &biasName = "");
 
-  /// Every further name starts with the layer's ("layer2_"), and windows are its; 0: of no layer.
+  /// Further ops and arguments are of this layer (ir/LayerMarks.h), their names start with its
+  /// ("layer2_"), and windows are its; 0: of no layer.
   void setLayer(int64_t number);
   /// What every further name starts with: "cross_".
   void setPrefix(const std::string &text) { prefix_ = text; }
@@ -155,15 +156,18 @@ private:
   void checkElements(const std::string &what, const std::string &axes) const;
   DType streamType() const;
   mlir::Value argumentOf(const std::string &name, const std::string &axes, DType dtype);
+  mlir::Value addArgument(const std::string &name, mlir::Type type);
 
   const LayerSpecification specification_;
   const Dims dims_;
   const DType dtype_;
   mlir::OwningOpRef<mlir::ModuleOp> module_;
-  mlir::OpBuilder builder_;
+  BuilderOfLayer builder_;
   mlir::Block *body_ = nullptr;
   /// Of the graph arguments that are weights, by position.
   std::map<unsigned, InitialValue> parameters_;
+  std::map<unsigned, TrainingRole> roles_;     ///< of graph arguments, by position
+  std::map<unsigned, int64_t> layers_;         ///< likewise, of those of a layer
   int64_t streams_ = 0;                        ///< dropout streams handed out
   char queryAxis_ = 'j';                       ///< of masks
   std::string prefix_;                         ///< of names

@@ -328,11 +328,11 @@ std::string withoutNumber(std::string_view name) {
 
 }  // namespace
 
-std::optional<WeightSource> weightSource(std::string_view names, std::string_view parameter) {
+std::optional<WeightSource> weightSource(std::string_view names, std::string_view parameter,
+                                         int64_t layer) {
   const Names *known = namesOf(names);
   if (!known) return std::nullopt;
-  const int64_t layer = layerOf(parameter);
-  const std::string bare = withoutLayers(parameter);
+  const std::string bare = layer > 0 ? withoutLayers(parameter) : std::string(parameter);
   for (const Row &row : known->rows) {
     const size_t number = row.name.find('#');
     if (row.parameter != bare || (number != row.name.npos) != (layer > 0)) continue;

@@ -2,6 +2,7 @@
 // how their axes lie. Plain data.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,9 +24,11 @@ struct WeightSource {
 
 /// Names of weights: "albert", "bert", "bigbird", "bloom", "deberta", "distilbert", "gemma",
 /// "gpt2", "gpt-neo", "llama" (also of Mistral, Qwen2 and Qwen3), "longformer", "mpt", "opt" and
-/// "roberta" (also of CamemBERT and XLM-RoBERTa). The source of a parameter of such a model
-/// ("layer3_wq", "token_table"); nothing for one that no checkpoint has.
-std::optional<WeightSource> weightSource(std::string_view names, std::string_view parameter);
+/// "roberta" (also of CamemBERT and XLM-RoBERTa). The source of a parameter of such a model, as
+/// its importer calls it ("layer3_wq" of layer 3, "token_table" of none); nothing for one that no
+/// checkpoint has.
+std::optional<WeightSource> weightSource(std::string_view names, std::string_view parameter,
+                                         int64_t layer);
 
 /// A name of a checkpoint without what its file may have in front of all ("bert.", "model.").
 std::string withoutModelPrefix(std::string_view names, std::string_view name);

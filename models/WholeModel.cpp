@@ -14,7 +14,7 @@ char tableColumns(const ModelSpecification &model) { return model.embedding > 0 
 mlir::Value embed(LayerBuilder &layer, mlir::Value table) {
   const ModelSpecification &model = layer.specification().model;
   const char columns = tableColumns(model);
-  const mlir::Value tokens = layer.indices("tokens", "bj");
+  const mlir::Value tokens = layer.marked(layer.indices("tokens", "bj"), TrainingRole::tokens);
   mlir::Value x = layer.widened("embedded_sum", layer.gather("embedded", table, tokens));
   if (model.embeddingScale != 1) x = layer.scale("embedded_scaled", x, model.embeddingScale);
   if (model.tokenTypes > 0) {
@@ -61,8 +61,8 @@ mlir::Value pool(LayerBuilder &layer, mlir::Value x) {
 
 /// Of each token against its label, times its weight, added up.
 mlir::Value loss(LayerBuilder &layer, mlir::Value logits) {
-  const mlir::Value labels = layer.indices("labels", "bj"),
-                    weights = layer.factors("weights", "bj");
+  const mlir::Value labels = layer.marked(layer.indices("labels", "bj"), TrainingRole::labels),
+                    weights = layer.marked(layer.factors("weights", "bj"), TrainingRole::weights);
   return layer.weightedLoss("loss", layer.crossEntropy("losses", logits, labels, 'v'), weights);
 }
 

@@ -53,6 +53,8 @@ std::vector<select::Tensor> problemTensors(const DescribedOps &described, mlir::
     tensor.initial = flow.initial;
     tensor.masterOf = flow.masterOf;
     tensor.nextOf = flow.nextOf;
+    tensor.training = flow.training;
+    tensor.layer = flow.layer;
     tensor.isResult = llvm::is_contained(block.getTerminator()->getOperands(), value);
     if ((tensor.isArgument && !tensor.isParameter) || tensor.isResult)
       tensor.pinned = rowMajor(flow.axes.size());

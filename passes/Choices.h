@@ -43,10 +43,17 @@ struct SitePin {
   bool operator==(const SitePin &) const = default;
 };
 
-/// The pin of a site; a name with its layer goes before one without. Null: it has none.
+/// What a name means of a tensor of a layer: itself, and without its layer's name; 0: itself alone.
+inline std::vector<std::string> namesOfSite(const std::string &name, int64_t layer) {
+  return layer > 0 ? std::vector{name, withoutLayers(name)} : std::vector{name};
+}
+
+/// The pin of a site; a name with its layer goes before one without. Null: it has none. `layer`: of
+/// several; 0: of none.
 template <typename Choice>
-const SitePin<Choice> *pinAt(const std::vector<SitePin<Choice>> &pins, const std::string &name) {
-  for (const std::string &own : {name, withoutLayers(name)}) {
+const SitePin<Choice> *pinAt(const std::vector<SitePin<Choice>> &pins, const std::string &name,
+                             int64_t layer) {
+  for (const std::string &own : namesOfSite(name, layer)) {
     const auto found = std::ranges::find(pins, own, &SitePin<Choice>::site);
     if (found != pins.end() && !own.empty()) return &*found;
   }

@@ -2,6 +2,7 @@
 // dimensions.
 #include "passes/Describe.h"
 
+#include "ir/LayerMarks.h"
 #include "ir/Weft.h"
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
@@ -159,6 +160,8 @@ private:
                       .initial = initialValue(value),
                       .isParameter = isParameter(value),
                       .isUpdated = isUpdated(value),
+                      .training = trainingRole(value),
+                      .layer = layerOf(value),
                       .leaves = false};
     if (const std::optional<DType> dtype = toDType(value.getType())) tensor.dtype = *dtype;
     const std::vector<std::string> names = axisNames(value.getType());
@@ -182,6 +185,13 @@ private:
     auto argument = mlir::dyn_cast<mlir::BlockArgument>(value);
     auto graph = argument ? mlir::dyn_cast<GraphOp>(argument.getOwner()->getParentOp()) : GraphOp();
     return graph ? graph.initialValue(argument.getArgNumber()) : std::nullopt;
+  }
+
+  /// Of an argument; those of results relateTensors() gives.
+  static TrainingRole trainingRole(mlir::Value value) {
+    auto argument = mlir::dyn_cast<mlir::BlockArgument>(value);
+    auto graph = argument ? mlir::dyn_cast<GraphOp>(argument.getOwner()->getParentOp()) : GraphOp();
+    return graph ? graph.trainingRoleOfArgument(argument.getArgNumber()) : TrainingRole::none;
   }
 
   static bool isUpdated(mlir::Value value) {
@@ -335,10 +345,15 @@ void relateTensors(GraphOp graph, DescribedOps &described) {
   for (mlir::BlockArgument argument : graph.getBody().front().getArguments())
     described.flow.tensors[indexOf.at(argument)].masterOf = marks.masterOf(argument.getArgNumber());
   const auto returned = graph.getBody().front().getTerminator()->getOperands();
-  for (unsigned result = 0; result < returned.size(); ++result)
+  for (unsigned result = 0; result < returned.size(); ++result) {
+    const auto at = indexOf.find(returned[result]);
+    if (at == indexOf.end()) continue;
+    FlowTensor &tensor = described.flow.tensors[at->second];
     if (std::string argument = marks.nextOf(result); !argument.empty())
-      if (const auto at = indexOf.find(returned[result]); at != indexOf.end())
-        described.flow.tensors[at->second].nextOf = std::move(argument);
+      tensor.nextOf = std::move(argument);
+    if (const TrainingRole role = graph.trainingRoleOfResult(result); role != TrainingRole::none)
+      tensor.training = role;
+  }
 }
 
 }  // namespace

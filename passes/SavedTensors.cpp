@@ -2,6 +2,7 @@
 // the operands of the clone are then read by the backward part instead.
 #include "passes/SavedTensors.h"
 
+#include "ir/LayerMarks.h"
 #include "kernel/Nearest.h"
 #include "passes/Describe.h"
 
@@ -193,7 +194,7 @@ private:
     if (!first)
       return value.getDefiningOp()->emitOpError()
              << "recompute '" << writtenName(value) << "': the backward pass does not read it";
-    mlir::OpBuilder builder(first);
+    BuilderOfLayer builder(first, layerOf(value));
     mlir::Operation *clone = cloned(builder, value.getDefiningOp());
     if (const std::string name = writtenName(value); !name.empty())
       clone->setLoc(mlir::NameLoc::get(builder.getStringAttr(name + "_again"), graph.getLoc()));

@@ -5,6 +5,7 @@
 // seven more for each; attention has four forms; saved tensors are recomputed one by one and all
 // together; norms are decomposed if an option says so. Choices that matter little to each other are
 // not multiplied. A trained graph is one part: layers that repeat are rewritten alike in it.
+#include "ir/LayerMarks.h"
 #include "kernel/Error.h"
 #include "passes/Describe.h"
 #include "passes/Passes.h"
@@ -36,12 +37,16 @@ std::string namesOf(const ProjectionGroup &group, size_t first, size_t last) {
 
 bool isDifferentiated(GraphOp graph) { return graph->hasAttr(savedName); }
 
+template <typename Choice>
+const SitePin<Choice> *pinAt(const std::vector<SitePin<Choice>> &pins, mlir::Value site) {
+  return weft::pinAt(pins, writtenName(site), layerOf(site));
+}
+
 /// What is asked of a group: of all its projections by one of them.
 const SitePin<StackingChoice> *stackingPin(const ProjectionGroup &group,
                                            const VariantOptions &options) {
   for (ContractOp projection : group.projections)
-    if (const auto *pin = pinAt(options.stackingAt, writtenName(projection.getResult())))
-      return pin;
+    if (const auto *pin = pinAt(options.stackingAt, projection.getResult())) return pin;
   return nullptr;
 }
 StackingChoice stackingOf(const ProjectionGroup &group, const VariantOptions &options) {
@@ -54,7 +59,7 @@ void checkStackingPins(GraphOp graph, const std::vector<ProjectionGroup> &groups
                        const std::vector<FusionRecord> &records, const VariantOptions &options) {
   for (ContractOp op : graph.getBody().front().getOps<ContractOp>()) {
     const std::string name = writtenName(op.getResult());
-    const auto *pin = pinAt(options.stackingAt, name);
+    const auto *pin = pinAt(options.stackingAt, op.getResult());
     if (!pin || pin->kind == StackingChoice::automatic || pin->kind == StackingChoice::separate)
       continue;
     if (std::ranges::any_of(groups, [&](const ProjectionGroup &group) {
@@ -260,8 +265,7 @@ std::string recomposedRejection(SoftmaxOp softmax) {
 
 /// The form that is asked of one attention; nothing: it has that of the variant.
 std::optional<AttentionForm> formAt(SoftmaxOp softmax, const VariantOptions &options) {
-  const SitePin<AttentionChoice> *pin =
-      pinAt(options.attentionAt, writtenName(softmax.getResult()));
+  const SitePin<AttentionChoice> *pin = pinAt(options.attentionAt, softmax.getResult());
   if (!pin) return std::nullopt;
   switch (pin->kind) {
     case AttentionChoice::automatic: return std::nullopt;
@@ -414,7 +418,7 @@ void rewriteAttention(GraphOp graph, AttentionForm ofOthers, const VariantOption
       const std::optional<AttentionForm> asked = formAt(softmax, options);
       if (asked.value_or(ofOthers) != form) continue;
       softmaxes.push_back(softmax);
-      if (asked) sites.insert(pinAt(options.attentionAt, writtenName(softmax.getResult()))->site);
+      if (asked) sites.insert(pinAt(options.attentionAt, softmax.getResult())->site);
     }
     if (softmaxes.empty()) continue;
     const std::optional<Rewrite> rewrite = giveForm(graph, form, softmaxes, subVector, variant);
@@ -429,7 +433,7 @@ void rewriteAttention(GraphOp graph, AttentionForm ofOthers, const VariantOption
 
 /// What is asked of one norm; nothing: as the variant has them.
 std::optional<NormChoice> normAt(mlir::Operation *norm, const VariantOptions &options) {
-  const SitePin<NormChoice> *pin = pinAt(options.normsAt, writtenName(norm->getResult(0)));
+  const SitePin<NormChoice> *pin = pinAt(options.normsAt, norm->getResult(0));
   return pin && pin->kind != NormChoice::automatic ? std::optional(pin->kind) : std::nullopt;
 }
 
@@ -461,7 +465,7 @@ void rewriteNorms(GraphOp graph, std::optional<NormSteps> ofOthers, const Varian
       const std::optional<NormChoice> asked = normAt(norm, options);
       if (!asked) return ofOthers == steps;
       if (asked != choiceOf(steps)) return false;
-      sites.insert(pinAt(options.normsAt, writtenName(norm->getResult(0)))->site);
+      sites.insert(pinAt(options.normsAt, norm->getResult(0))->site);
       return true;
     };
     const bool hasRewritten = hasDecomposableNorm(graph, steps, isMeant);

@@ -12,6 +12,7 @@
 #include "kernel/Family.h"
 #include "kernel/InitialValue.h"
 #include "kernel/ParameterKind.h"
+#include "kernel/TrainingRole.h"
 #include "plan/PlanKnobs.h"
 #include "plan/PlanOp.h"
 
@@ -74,6 +75,11 @@ struct PlanTensor {
   /// Of a result: the argument whose value in the next step it is, by `logical`; empty: of none. No
   /// two results are of one.
   std::string nextOf = {};
+  /// Of an argument or a result that a training step takes or gives beside the model's tensors. No
+  /// two tensors of the graph have one.
+  TrainingRole training = TrainingRole::none;
+  /// Of several layers the one that computes it, or whose weight it is, from 1; 0: none.
+  int64_t layer = 0;
   /// Of what kernels in chunks read or write in place of a whole tensor: what the whole is called.
   std::string chunkOf = {};
   bool operator==(const PlanTensor &) const = default;
@@ -136,6 +142,9 @@ struct PlanChunk {
 struct PlanKernel {
   std::string name;   ///< unique in the plan: the label, the axes of the first output, a chunk
   std::string label;  ///< what it computes, for people: "softmax"; empty in plans from before
+  /// Of several layers the one whose kernel it is, from 1; 0: of none. Kernels of several layers
+  /// that are equal share their text and are told of once.
+  int64_t layer = 0;
   std::string entry;  ///< extern "C" symbol in the cubin
   FamilyId family;
   int familyVersion = 0;
@@ -264,6 +273,10 @@ struct Plan {
 /// Whether nothing is launched for it: its outputs are views of its inputs' buffers, or the other
 /// way round.
 bool isView(const PlanKernel &kernel);
+
+/// Whether two kernels of different layers are one kernel but for their tensors: whatever is said
+/// of one holds for the other. Kernels that were emitted are told apart by their canonical text.
+bool areAlikeInLayers(const PlanKernel &a, const PlanKernel &b);
 
 /// Where PlanKernel::seconds comes from.
 enum class TimeSource : uint8_t {

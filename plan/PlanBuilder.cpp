@@ -10,6 +10,7 @@
 #include "passes/configure/FamilyConfigurations.h"
 #include "passes/configure/Packing.h"
 #include "passes/configure/StridedViews.h"
+#include "passes/select/StepText.h"
 #include "plan/Buffers.h"
 #include "plan/InputRanges.h"
 #include "plan/KernelPositions.h"
@@ -178,11 +179,13 @@ private:
                      .role = role,
                      .buffer = -1,
                      .offset = layout.offset,
-                     .bytes = source.bytes()};
+                     .bytes = source.bytes(),
+                     .layer = source.layer};
     // Parameters are loaded; only what a caller brings is there to be started from.
     if (role == TensorRole::argument) {
       entry.initial = source.initial;
       entry.masterOf = source.masterOf;
+      entry.training = source.training;
     }
     for (const Axis &axis : source.axes) entry.axes.push_back(axis.name);
     entry.strides = stridesOf(layout, entry.extents);
@@ -262,6 +265,7 @@ private:
     entry.name = unique(
         fmt::format("{}__{}", chosen.kernel.name, fmt::join(axesInOrder(first), "_")), kernelNames);
     entry.label = chosen.kernel.name;
+    entry.layer = select::layerOf(problem, step);
     chosen.candidateName = std::exchange(chosen.kernel.name, entry.name);
     describeKernel(step, chosen, entry);
     result.plan.kernels.push_back(std::move(entry));
@@ -391,6 +395,7 @@ private:
         if (last.role != TensorRole::temporary) continue;
         last.role = TensorRole::result;
         last.nextOf = problem.tensors[tensor].nextOf;
+        last.training = problem.tensors[tensor].training;
       }
   }
 

@@ -58,6 +58,7 @@ public:
       checkKernel(kernel, int(i), place);
     }
     checkRelations();
+    checkTrainingRoles();
     checkWriters();
     checkDataFlow();
     checkMemory();
@@ -134,6 +135,28 @@ private:
     return found == plan.tensors.end() ? nullptr : &*found;
   }
 
+  /// Roles in training are of one tensor of the graph each, which can have them.
+  void checkTrainingRoles() const {
+    std::map<TrainingRole, std::string> taken;
+    for (size_t index = 0; index < plan.tensors.size(); ++index) {
+      const PlanTensor &tensor = plan.tensors[index];
+      const std::string place = fmt::format("tensors[{}] ({})", index, tensor.name);
+      require(tensor.layer >= 0, place, fmt::format("layer is {}, not 0 or more", tensor.layer));
+      if (tensor.training == TrainingRole::none) continue;
+      const bool ofResult = isOfResult(tensor.training);
+      require(tensor.role == (ofResult ? TensorRole::result : TensorRole::argument), place,
+              fmt::format("training is '{}', which {} alone has", nameOf(tensor.training),
+                          ofResult ? "a result" : "an argument"));
+      require(!isScalar(tensor.training) || (tensor.dtype == DType::f32 && tensor.extents.empty()),
+              place,
+              fmt::format("training is '{}', which is one number of f32", nameOf(tensor.training)));
+      const auto [other, isNew] = taken.try_emplace(tensor.training, tensor.logical);
+      require(isNew || other->second == tensor.logical, place,
+              fmt::format("training is '{}', which '{}' has already", nameOf(tensor.training),
+                          other->second));
+    }
+  }
+
   /// Masters and next values name arguments that can have them.
   void checkRelations() const {
     std::set<std::string> updated;
@@ -160,6 +183,7 @@ private:
   }
 
   void checkKernel(const PlanKernel &kernel, int index, const std::string &place) const {
+    require(kernel.layer >= 0, place, fmt::format("layer is {}, not 0 or more", kernel.layer));
     for (const int tensor : kernel.inputs)
       require(isTensor(tensor), place, fmt::format("input {} is no tensor of the plan", tensor));
     for (const int tensor : kernel.outputs)

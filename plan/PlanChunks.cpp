@@ -390,6 +390,7 @@ private:
     chunk.role = TensorRole::temporary;
     chunk.masterOf.clear();  // of the whole alone
     chunk.nextOf.clear();
+    chunk.training = TrainingRole::none;
     chunk.extents[size_t(dimension)] = size;
     chunk.bytes = chunk.bytes / tensor(index).extents[size_t(dimension)] * size;
     if (isOwn) {

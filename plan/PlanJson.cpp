@@ -54,6 +54,8 @@ void members(auto &&visit, Is<PlanTensor> auto &tensor) {
   visit("initial", tensor.initial, rare);
   visit("masterOf", tensor.masterOf, rare);
   visit("nextOf", tensor.nextOf, rare);
+  visit("training", tensor.training, rare);
+  visit("layer", tensor.layer, rare);
   visit("chunkOf", tensor.chunkOf, rare);
 }
 
@@ -119,6 +121,7 @@ void members(auto &&visit, Is<PlanChunk> auto &chunk) {
 void members(auto &&visit, Is<PlanKernel> auto &kernel) {
   visit("name", kernel.name);
   visit("label", kernel.label, mayLack);
+  visit("layer", kernel.layer, rare);
   visit("entry", kernel.entry);
   visit("family", kernel.family);
   visit("familyVersion", kernel.familyVersion);
@@ -243,6 +246,7 @@ json write(const GemmTypes &types);
 json write(const LibraryEpilogue &epilogue);
 json write(const InitialValue &value);
 json write(const PlanKnobs &knobs);
+json write(const TrainingRole &role);
 json write(const BufferHost &host);
 json write(const std::optional<Bound> &bound);
 template <NamedEnum Enum>
@@ -258,6 +262,7 @@ json write(const GemmTypes &types) { return nameOf(types); }
 json write(const LibraryEpilogue &epilogue) { return traitsOf(epilogue).name; }
 json write(const InitialValue &value) { return text(value); }
 json write(const PlanKnobs &knobs) { return toJson(knobs); }
+json write(const TrainingRole &role) { return nameOf(role); }
 constexpr std::string_view workspaceName = "workspace";
 json write(const BufferHost &host) { return host.result.value_or(std::string(workspaceName)); }
 json write(const std::optional<Bound> &bound) {
@@ -401,6 +406,16 @@ void read(const json &from, std::optional<Bound> &to, const Place &place) {
   for (const Bound bound : known)
     if (names.push_back(nameOf(bound)); names.back() == name) return void(to = bound);
   place.failName(name, names);
+}
+void read(const json &from, TrainingRole &to, const Place &place) {
+  std::string name;
+  read(from, name, place);
+  const auto role = trainingRoleNamed(name);
+  if (role) return void(to = *role);
+  std::vector<std::string_view> known;
+  for (const auto &[value, word] : trainingRoleWords)
+    if (!word.empty()) known.push_back(word);
+  place.failName(name, known);
 }
 void read(const json &from, LibraryEpilogue &to, const Place &place) {
   std::string name;
@@ -578,6 +593,13 @@ std::vector<std::string> textsOf(const std::vector<PlanNote> &notes) {
 }
 
 bool isView(const PlanKernel &kernel) { return kernel.source.empty() && !kernel.library; }
+
+bool areAlikeInLayers(const PlanKernel &a, const PlanKernel &b) {
+  return a.layer > 0 && b.layer > 0 && a.layer != b.layer && a.key == b.key &&
+         a.family == b.family && a.knobs == b.knobs && a.configuration == b.configuration &&
+         a.inputLayouts == b.inputLayouts && a.outputLayouts == b.outputLayouts &&
+         a.bytesNecessary == b.bytesNecessary && a.flop == b.flop;
+}
 
 TimeSource timeSourceOf(const PlanKernel &kernel) {
   if (isView(kernel)) return TimeSource::none;

@@ -7,6 +7,7 @@
 // A row's factor is one number, so a contraction that sums along the row may apply it to its result
 // instead (deferred): only the contractions read x. Known downside: a result that is stored before
 // its factor is applied may be as large as the unnormalized x makes it.
+#include "ir/LayerMarks.h"
 #include "passes/Describe.h"
 #include "passes/Passes.h"
 #include "passes/Rewrites.h"
@@ -117,7 +118,7 @@ private:
 
   mlir::Operation *norm;
   int64_t axis;
-  mlir::OpBuilder builder;
+  BuilderOfLayer builder;
   std::string name;
   mlir::Value x;
   std::vector<int64_t> rows;  ///< dimensions of x that are not normalized

@@ -4,6 +4,7 @@
 // zero (SavedTensors.cpp). So the gradient's own dropout, of the same mask, need only scale: where
 // it drops, relu_dx gives zero whatever it is given. Drawing costs more integer instructions than
 // all else in such an epilogue, and they take turns with the tensor cores.
+#include "ir/LayerMarks.h"
 #include "kernel/Dropout.h"
 #include "passes/Rewrites.h"
 
@@ -26,7 +27,7 @@ std::vector<ImpliedMask> leaveOutImpliedMasks(GraphOp graph) {
     auto dropped = gradient.getFrom().getDefiningOp<DropoutOp>();
     if (!masked || !dropped || !masked.getResult().hasOneUse() || !haveOneMask(masked, dropped))
       continue;
-    mlir::OpBuilder builder(masked);
+    BuilderOfLayer builder(masked);
     auto scaled = ScaleOp::create(builder, masked.getLoc(), masked.getX(),
                                   double(dropoutScale(masked.getP().convertToDouble())));
     masked.getResult().replaceAllUsesWith(scaled.getResult());

@@ -14,6 +14,7 @@
 //
 // The mask has the name of the tensor that it masks, which readers mean; what it masks is called
 // NAME_unmasked.
+#include "ir/LayerMarks.h"
 #include "kernel/CoordinateExpressions.h"
 #include "passes/Describe.h"
 #include "passes/Rewrites.h"
@@ -217,7 +218,7 @@ private:
       unmasked.push_back(names.back() + (llvm::is_contained(chosen, result) ? "_unmasked" : ""));
     }
     const mlir::Location location = op->getLoc();
-    mlir::OpBuilder builder(op->getContext());
+    BuilderOfLayer builder(op->getContext(), layerOf(op));
     builder.setInsertionPointAfter(op);
     const auto named = [&](const std::string &name) -> mlir::Location {
       return areNamed ? mlir::Location(mlir::NameLoc::get(builder.getStringAttr(name), location))

@@ -27,6 +27,7 @@
 // those of unpack) and every gradient is linear in what it comes from. So these rows must be
 // finite: an op that divides by a token's value keeps the graph from being packed.
 #include "ir/Einsum.h"
+#include "ir/LayerMarks.h"
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
 #include "passes/Describe.h"
@@ -287,7 +288,7 @@ private:
   }
 
   void rewrite() {
-    mlir::OpBuilder builder(graph.getContext());
+    BuilderOfLayer builder(graph.getContext());
     builder.setInsertionPointToStart(&body);
     if (mlir::Operation *counted = lengths.getDefiningOp()) {  // everything packed reads them
       counted->moveBefore(&body, body.begin());
@@ -380,9 +381,10 @@ private:
     return true;
   }
 
-  mlir::Value packed(mlir::OpBuilder &builder, mlir::Value value) {
+  mlir::Value packed(BuilderOfLayer &builder, mlir::Value value) {
     mlir::Value &own = packedOf[value];
     if (!own) {
+      builder.setLayer(layerOf(value));
       const TokenPair pair = *pairOfTokens(value);
       own = PackOp::create(builder, named(value, "_packed"), value, offsets,
                            llvm::ArrayRef<int64_t>{pair.sequences, pair.positions});
@@ -391,10 +393,11 @@ private:
   }
 
   /// What all sequences share, as each token has it: tokens in front, then its other dimensions.
-  mlir::Value packedOfPositions(mlir::OpBuilder &builder, mlir::Value value, int64_t position) {
+  mlir::Value packedOfPositions(BuilderOfLayer &builder, mlir::Value value, int64_t position) {
     mlir::Value &own = packedOf[value];
     if (own) return own;
     const mlir::Value source = padded(builder, value);
+    builder.setLayer(layerOf(value));
     std::vector<std::string> names = axisNames(value.getType());
     std::vector<int64_t> sizes = extents(value.getType()), into(sizes.size());
     names.insert(names.begin(), axisNames(lengths.getType()).front());
@@ -408,11 +411,12 @@ private:
   }
 
   /// What an op that stays padded reads in place of a result of one that does not.
-  mlir::Value padded(mlir::OpBuilder &builder, mlir::Value value) {
+  mlir::Value padded(BuilderOfLayer &builder, mlir::Value value) {
     mlir::Operation *definition = value.getDefiningOp();
     if (!definition || !chosen.contains(definition)) return value;
     mlir::Value &own = paddedOf[value];
     if (!own) {
+      builder.setLayer(layerOf(value));
       const TokenPair pair = *pairOfTokens(value);
       const std::vector<std::string> names = axisNames(value.getType());
       own = UnpackOp::create(builder, named(value, isReturned(value) ? "" : "_padded"),
@@ -450,7 +454,7 @@ private:
   }
 
   /// The op over tokens: positions go, sequences become tokens.
-  void packOp(mlir::OpBuilder &builder, mlir::Operation *op) {
+  void packOp(BuilderOfLayer &builder, mlir::Operation *op) {
     const Axes axes(op);
     const int first = static_cast<int>(op->getNumOperands());
     const TokenPair own = *pairOfTokens(op->getResult(0));

@@ -4,6 +4,7 @@
 // results, and the gradients of the weights are slices of the result of one GEMM. The price: dQ, dK
 // and dV must be written next to each other in memory, or copied.
 #include "ir/Einsum.h"
+#include "ir/LayerMarks.h"
 #include "passes/Describe.h"
 #include "passes/algebra/Projection.h"
 
@@ -345,7 +346,7 @@ private:
   }
 
   const GradientGroup &group;
-  mlir::OpBuilder builder;
+  BuilderOfLayer builder;
   std::map<std::pair<size_t, size_t>, mlir::Value> stackedGradients;
   std::map<size_t, mlir::Value> mergedGradients;  ///< by member
 };

@@ -1,6 +1,7 @@
 // Stacking of projections that read one tensor: [Wq Wk Wv] X instead of three GEMMs. X is read
 // once, and one larger GEMM uses the GPU better. The price: Q, K and V become slices of its result,
 // which is free only where the stacked axis can be the slowest of the layout.
+#include "ir/LayerMarks.h"
 #include "passes/Describe.h"
 #include "passes/algebra/Projection.h"
 
@@ -445,7 +446,7 @@ private:
   size_t dimension;  ///< of the weights
   int64_t axis = 0;  ///< of the results
   bool turnsInStack;
-  mlir::OpBuilder builder;
+  BuilderOfLayer builder;
 };
 
 /// Adds a projection to the first group that takes it, else starts one. Every attempt leaves a

@@ -5,6 +5,7 @@
 //
 // Invariant: no element changes, since a mask does not read its bounds. Masks of an attention that
 // is not folded stay as they are: their kernels would load bounds for nothing.
+#include "ir/LayerMarks.h"
 #include "kernel/CoordinateExpressions.h"
 #include "passes/Describe.h"
 #include "passes/SavedTensors.h"
@@ -45,7 +46,7 @@ int boundDocumentMasks(GraphOp graph) {
       bounded.push_back(mask.getAux());
   int count = 0;
   for (mlir::Value segments : bounded) {
-    mlir::OpBuilder builder(graph.getContext());
+    BuilderOfLayer builder(graph.getContext(), layerOf(segments));
     if (mlir::Operation *producer = segments.getDefiningOp())
       builder.setInsertionPointAfter(producer);
     else builder.setInsertionPointToStart(&graph.getBody().front());

@@ -8,6 +8,7 @@
 // the same coordinates and so draw the same bits. Precision tf32 goes to the sums of sub-vectors,
 // which have the products; their factors are multiplied in full fp32.
 #include "ir/Einsum.h"
+#include "ir/LayerMarks.h"
 #include "passes/Describe.h"
 #include "passes/Rewrites.h"
 
@@ -107,7 +108,7 @@ ContractOp commuteScaling(GlobalScalingOp scaling) {
     std::swap(einsum.a, einsum.b);
     v = contraction.getA();
   }
-  mlir::OpBuilder builder(contraction);
+  BuilderOfLayer builder(contraction);
   const mlir::Location location = contraction.getLoc();
   auto partials = SubvectorContractOp::create(
       builder, mlir::NameLoc::get(builder.getStringAttr("partials"), location), einsum.text(),

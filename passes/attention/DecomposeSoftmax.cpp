@@ -2,12 +2,13 @@
 // over the sub-vectors of a row, GS per element. Known downside: run as three kernels it moves the
 // matrix twice more than a fused softmax; it pays where LS and GS are fused into the neighbouring
 // GEMMs.
+#include "ir/LayerMarks.h"
 #include "passes/Rewrites.h"
 
 namespace weft {
 
 GlobalScalingOp decomposeSoftmax(SoftmaxOp softmax, int64_t tile) {
-  mlir::OpBuilder builder(softmax);
+  BuilderOfLayer builder(softmax);
   const mlir::Location location = softmax.getLoc();
   const auto named = [&](llvm::StringRef name) -> mlir::Location {
     return mlir::NameLoc::get(builder.getStringAttr(name), location);

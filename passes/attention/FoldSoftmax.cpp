@@ -8,6 +8,7 @@
 // result. No tile needs the scores of another one. What a dropout keeps of the exponentials is in
 // o alone: d is the sum of all of them.
 #include "ir/Einsum.h"
+#include "ir/LayerMarks.h"
 #include "passes/Describe.h"
 #include "passes/Rewrites.h"
 
@@ -79,7 +80,7 @@ OnlineSoftmaxContractOp foldSoftmax(ContractOp sum, bool withLogSums) {
   const std::optional<Chain> found = chainTo(sum);
   if (!found) return {};
   Chain chain = *found;
-  mlir::OpBuilder builder(sum);
+  BuilderOfLayer builder(sum);
   const mlir::Location location = sum.getLoc();
   const std::optional<llvm::APFloat> scale = sum.getScale();
   const std::string own = writtenName(sum.getResult());

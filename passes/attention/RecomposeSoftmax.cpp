@@ -10,6 +10,7 @@
 // exponentials, which have the coordinates, and so the bits, of the probabilities. What the
 // backward pass reads of the probabilities it scales and drops again: all that is saved are the
 // exponentials, which the forward pass stores anyway, and the factors, 1 / tile of them.
+#include "ir/LayerMarks.h"
 #include "passes/Rewrites.h"
 
 #include "kernel/Error.h"
@@ -71,7 +72,7 @@ private:
       for (mlir::Operation *user : op->getUsers())
         if (!isForward(user) && (!first || user->isBeforeInBlock(first))) first = user;
     if (!first) return;
-    mlir::OpBuilder builder(first);
+    BuilderOfLayer builder(first);
     mlir::IRMapping again;
     std::vector<mlir::Operation *> clones;
     for (mlir::Operation *op : chain) {
@@ -90,7 +91,7 @@ private:
 
   /// GS, dropout -> dropout of the exponentials, GS.
   void dropBefore(DropoutOp dropout) {
-    mlir::OpBuilder builder(scaling);
+    BuilderOfLayer builder(scaling);
     mlir::IRMapping exponentials;
     exponentials.map(scaling.getResult(), scaling.getX());
     mlir::Operation *dropped = builder.clone(*dropout, exponentials);

@@ -16,6 +16,7 @@
 // kernel. Behind the last token of a sequence L is then zero; gradients of the output are zero
 // there, and with them all that is computed of finite probabilities.
 #include "ir/Einsum.h"
+#include "ir/LayerMarks.h"
 #include "kernel/Error.h"
 #include "passes/Describe.h"
 #include "passes/Rewrites.h"
@@ -67,7 +68,7 @@ public:
     tokens = findTokens();
     if (tokens) unpackAgain();
     mlir::Operation *first = firstBackwardReader();
-    mlir::OpBuilder builder(first);
+    BuilderOfLayer builder(first, layerOf(softmax.getResult()));
     // The logarithms come of the fold, which is made when forward alone reads the softmax.
     ConstantOp placeholder = placeholderOfLogSums(builder);
     makeAgain(builder, placeholder);
@@ -265,7 +266,7 @@ private:
       mlir::Operation *first = firstBackwardReader();
       for (mlir::Operation *user : unpack.getResult().getUsers())
         if (isBackward(user) && user->isBeforeInBlock(first)) first = user;
-      mlir::OpBuilder builder(first);
+      BuilderOfLayer builder(first);
       auto again = mlir::cast<UnpackOp>(builder.clone(*unpack));
       again->setLoc(after(unpack.getResult(), "_again"));
       unpack.getResult().replaceUsesWithIf(
@@ -288,7 +289,7 @@ private:
   /// What the backward pass reads in the place of `logSums`. The softmax and the contraction behind
   /// it are no more.
   mlir::Value packedAndUnpacked(mlir::Value logSums, mlir::Operation *reader) {
-    mlir::OpBuilder builder(graph.getContext());
+    BuilderOfLayer builder(graph.getContext(), layerOf(tokens->output.getResult()));
     builder.setInsertionPointAfter(tokens->output);
     auto pack = PackOp::create(
         builder, after(logSums, "_packed"), logSums, tokens->offsets(), tokens->rowAxes,
@@ -369,7 +370,7 @@ private:
   /// D by rows, and the derivative with it.
   void replace(const Derivative &derivative) {
     SoftmaxDxOp op = derivative.op;
-    mlir::OpBuilder builder(op);
+    BuilderOfLayer builder(op);
     const std::string scoreLetters = lettersOfScores(), outputLetters = einsum().result;
     std::vector<int64_t> along, summed, places;  // places: of the output's axes among its rows'
     for (size_t dimension = 0; dimension < outputLetters.size(); ++dimension) {

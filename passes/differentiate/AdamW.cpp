@@ -18,7 +18,7 @@
 //
 // Invariant: a parameter is an ordinary argument afterwards, and results NAME_next have the types
 // of the arguments NAME. All that a step computes with is f32.
-#include "kernel/TrainingNames.h"
+#include "ir/LayerMarks.h"
 #include "passes/Describe.h"
 #include "passes/Rewrites.h"
 #include "passes/SavedTensors.h"
@@ -35,7 +35,7 @@ public:
       : graph(graph),
         body(graph.getBody().front()),
         options(options),
-        builder(body.getTerminator()),
+        builder(body.getTerminator(), 0),
         check(builder, graph.getLoc()) {}
 
   mlir::LogicalResult run() {
@@ -45,12 +45,17 @@ public:
              << "no result is the gradient of a parameter; an optimizer has nothing to update";
     for (const Update &update : updates)
       if (mlir::failed(checkElements(update))) return mlir::failure();
-    if (llvm::any_of(updates, hasMaster)) inverseLossScale = addScalar(inverseLossScaleName);
-    keep = addScalar("keep");
-    stepSize = addScalar("step_size");
-    epsilon = addScalar("epsilon");
+    if (llvm::any_of(updates, hasMaster))
+      inverseLossScale = addScalar("inverse_loss_scale", TrainingRole::inverseLossScale);
+    keep = addScalar("keep", TrainingRole::keptShare);
+    stepSize = addScalar("step_size", TrainingRole::stepSize);
+    epsilon = addScalar("epsilon", TrainingRole::epsilon);
     for (const Update &update : updates) addUpdate(update);
-    if (inverseLossScale) addResult(check.sum(gradientCheckName), gradientCheckName);
+    if (inverseLossScale) {
+      constexpr const char *name = "gradient_check";
+      addResult(check.sum(name), name);
+      graph.setTrainingRoleOfResult(graph.getNumResults() - 1, TrainingRole::gradientCheck);
+    }
     if (returnsGradients()) moveUpdatesBehind();
     return mlir::success();
   }
@@ -122,15 +127,18 @@ private:
     return body.getArgument(position);
   }
   /// Averages start at zero, which the bias corrections in step_size and epsilon assume.
-  mlir::Value addAverage(const std::string &name, mlir::Type type) {
+  mlir::Value addAverage(const std::string &name, mlir::Type type, int64_t layer) {
     const mlir::Value average = addArgument(name, type);
+    setLayer(graph, body.getNumArguments() - 1, layer);
     graph.setInitialValue(body.getNumArguments() - 1, InitialValue::zeros());
     return average;
   }
-  mlir::Value addScalar(const std::string &name) {
-    return addArgument(
+  mlir::Value addScalar(const std::string &name, TrainingRole role) {
+    const mlir::Value scalar = addArgument(
         name,
         makeTensor(graph.getContext(), std::vector<std::pair<std::string, int64_t>>(), DType::f32));
+    graph.setTrainingRoleOfArgument(body.getNumArguments() - 1, role);
+    return scalar;
   }
 
   /// What the step changes: the parameter, or its master, which begins as what the parameter is the
@@ -141,6 +149,7 @@ private:
     const mlir::Value master =
         addArgument(parameter + "_master", withDType(update.parameter.getType(), DType::f32));
     graph.setArgAttr(body.getNumArguments() - 1, masterOfName, builder.getStringAttr(parameter));
+    setLayer(graph, body.getNumArguments() - 1, layerOf(mlir::Value(update.parameter)));
     if (const std::optional<InitialValue> initial =
             graph.initialValue(update.parameter.getArgNumber()))
       graph.setInitialValue(body.getNumArguments() - 1, *initial);
@@ -153,16 +162,18 @@ private:
     const mlir::Value gradient = body.getTerminator()->getOperand(update.gradient);
     if (!inverseLossScale) return gradient;
     const mlir::Value unscaled = make<UnscaleOp>(name + "_unscaled", gradient, inverseLossScale);
-    check.add(name, gradient, unscaled);
+    check.add({.name = name, .layer = layerOf(mlir::Value(update.parameter))}, gradient, unscaled);
     return unscaled;
   }
 
   void addUpdate(const Update &update) {
     const std::string name = writtenName(update.parameter);
+    const int64_t layer = layerOf(mlir::Value(update.parameter));
+    builder.setLayer(layer);
     const mlir::Value master = addMaster(update);
     const mlir::Type type = master.getType();
-    const mlir::Value mean = addAverage(name + "_mean", type),
-                      square = addAverage(name + "_square", type);
+    const mlir::Value mean = addAverage(name + "_mean", type, layer),
+                      square = addAverage(name + "_square", type, layer);
     const mlir::Value gradient = trueGradient(update);
     const mlir::Value nextMean =
         make<AverageOp>(name + "_mean_next", mean, gradient, 1 - options.beta1);
@@ -196,7 +207,7 @@ private:
   GraphOp graph;
   mlir::Block &body;
   const AdamWOptions &options;
-  mlir::OpBuilder builder;
+  BuilderOfLayer builder;
   GradientCheck check;
   mlir::Value keep, stepSize, epsilon;
   mlir::Value inverseLossScale;  ///< null where all parameters are f32

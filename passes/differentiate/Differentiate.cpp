@@ -5,6 +5,7 @@
 //
 // Invariant: forward ops stay as they are and in front, apart from statistics that norms now
 // return; backward ops follow.
+#include "ir/LayerMarks.h"
 #include "kernel/Nearest.h"
 #include "kernel/TrainingNames.h"
 #include "passes/Describe.h"
@@ -31,7 +32,7 @@ public:
       : graph(graph),
         body(graph.getBody().front()),
         options(options),
-        builder(body.getTerminator()) {}
+        builder(body.getTerminator(), 0) {}
 
   mlir::LogicalResult run(GradientOrigins *origins) {
     if (mlir::failed(checkGraph()) || mlir::failed(chooseArguments())) return mlir::failure();
@@ -108,7 +109,9 @@ private:
       if (!llvm::any_of(op.getResults(),
                         [&](mlir::Value result) { return active.contains(result); }))
         continue;
+      const int64_t layer = layerOf(&op);
       mlir::Operation *kept = mlir::cast<WeftOp>(op).keepForBackward();
+      setLayer(kept, layer);
       active.insert(kept->result_begin(), kept->result_end());
     }
   }
@@ -138,6 +141,8 @@ private:
       }
       if (isMarked(result) || (!hasLoss && floats == 1 && isScalar(results[result]))) {
         if (mlir::failed(seedLoss(results[result]))) return mlir::failure();
+        if (!hasRole(TrainingRole::loss) && toDType(results[result].getType()) == DType::f32)
+          graph.setTrainingRoleOfResult(unsigned(result), TrainingRole::loss);
       } else if (!hasLoss) {
         addUpstream(results[result]);
       }
@@ -145,10 +150,21 @@ private:
     return mlir::success();
   }
 
+  /// Whether an argument or a result has the role already.
+  bool hasRole(TrainingRole role) {
+    for (unsigned argument = 0; argument < graph.getNumArguments(); ++argument)
+      if (graph.trainingRoleOfArgument(argument) == role) return true;
+    for (unsigned result = 0; result < graph.getNumResults(); ++result)
+      if (graph.trainingRoleOfResult(result) == role) return true;
+    return false;
+  }
+
   mlir::LogicalResult seedLoss(mlir::Value loss) {
     const auto type = mlir::cast<mlir::RankedTensorType>(loss.getType());
     if (type.getRank() == 0 && options.scalesLoss) {
       addUpstream(loss);
+      if (!hasRole(TrainingRole::lossGradient) && toDType(loss.getType()) == DType::f32)
+        graph.setTrainingRoleOfArgument(graph.getNumArguments() - 1, TrainingRole::lossGradient);
       return mlir::success();
     }
     if (type.getRank() != 0)
@@ -185,6 +201,7 @@ private:
   // --- the walk ---
 
   mlir::LogicalResult differentiateOp(mlir::Operation *op) {
+    builder.setLayer(layerOf(op));
     llvm::SmallVector<mlir::Value> upstream;
     llvm::SmallVector<bool> isWanted;
     for (mlir::Value result : op->getResults()) upstream.push_back(gradientOf(result));
@@ -271,6 +288,7 @@ private:
     llvm::SmallVector<mlir::Value> results(terminator->getOperands());
     for (mlir::BlockArgument argument : body.getArguments()) {
       if (!wanted.contains(argument)) continue;
+      builder.setLayer(layerOf(mlir::Value(argument)));
       mlir::Value gradient = gradientOf(argument);
       const std::string name = writtenName(argument);
       if (!gradient) {
@@ -294,7 +312,7 @@ private:
   GraphOp graph;
   mlir::Block &body;
   const DifferentiateOptions &options;
-  mlir::OpBuilder builder;
+  BuilderOfLayer builder;
   llvm::SetVector<mlir::Value> wanted;
   llvm::DenseSet<mlir::Value> active;
   std::vector<mlir::Operation *> forward;

@@ -32,18 +32,19 @@ mlir::Value GradientCheck::make(const std::string &name, Arguments &&...argument
       ->getResult(0);
 }
 
-void GradientCheck::add(const std::string &parameter, mlir::Value gradient, mlir::Value unscaled) {
+void GradientCheck::add(const Parameter &parameter, mlir::Value gradient, mlir::Value unscaled) {
   const auto type = mlir::cast<mlir::RankedTensorType>(gradient.getType());
   const bool isSmall =
       type.getRank() < 2 || (type.getRank() == 2 && type.getNumElements() <= mostElementsOfBias);
-  const mlir::Value sums = isSmall ? unscaled
-                                   : make<ReduceOp>(parameter + "_gradient_sums", "sum", gradient,
-                                                    llvm::ArrayRef{type.getRank() - 1}, DType::f32);
+  const mlir::Value sums = isSmall
+                               ? unscaled
+                               : make<ReduceOp>(parameter.name + "_gradient_sums", "sum", gradient,
+                                                llvm::ArrayRef{type.getRank() - 1}, DType::f32);
   const int64_t rank = static_cast<int64_t>(extents(sums.getType()).size());
-  parts.push_back({.parameter = parameter,
+  parts.push_back({.layer = parameter.layer,
                    .gradient = gradient,
                    .sums = rank < 2 ? sums
-                                    : make<MergeAxesOp>(parameter + "_gradient_vector", sums,
+                                    : make<MergeAxesOp>(parameter.name + "_gradient_vector", sums,
                                                         int64_t(0), rank, "n")});
 }
 
@@ -54,15 +55,17 @@ mlir::Value GradientCheck::sum(const std::string &name) {
   });
   const llvm::ArrayRef<Part> all(parts);
   for (size_t begin = 0, end = 0; begin < all.size(); begin = end) {
-    const int64_t layer = layerOf(all[begin].parameter);
-    while (end < all.size() && layerOf(all[end].parameter) == layer) ++end;
-    addLayer(layer > 0 ? layerPrefix(layer) : "", all.slice(begin, end - begin));
+    const int64_t layer = all[begin].layer;
+    while (end < all.size() && all[end].layer == layer) ++end;
+    addLayer(layer, all.slice(begin, end - begin));
   }
   total.getDefiningOp()->setLoc(mlir::NameLoc::get(builder.getStringAttr(name), location));
   return total;
 }
 
-void GradientCheck::addLayer(const std::string &prefix, llvm::ArrayRef<Part> ofLayer) {
+void GradientCheck::addLayer(int64_t layer, llvm::ArrayRef<Part> ofLayer) {
+  builder.setLayer(layer);
+  const std::string prefix = layer > 0 ? layerPrefix(layer) : "";
   std::vector<mlir::Value> vectors;
   for (const Part &part : ofLayer)
     if (extents(part.sums.getType()).empty()) addToTotal(prefix, part.sums);

@@ -6,7 +6,7 @@
 // not do so in the kernel of its update.
 #pragma once
 
-#include "ir/Weft.h"
+#include "ir/LayerMarks.h"
 
 #include <string>
 #include <vector>
@@ -17,27 +17,32 @@ namespace weft {
 /// builder's place.
 class GradientCheck {
 public:
-  explicit GradientCheck(mlir::OpBuilder &builder, mlir::Location location)
+  explicit GradientCheck(BuilderOfLayer &builder, mlir::Location location)
       : builder(builder), location(location) {}
 
+  /// Whose gradient it is.
+  struct Parameter {
+    std::string name;
+    int64_t layer = 0;  ///< of several; 0: of none
+  };
   /// `gradient`: as the backward pass gives it; `unscaled`: of it, in f32, what the update reads.
-  void add(const std::string &parameter, mlir::Value gradient, mlir::Value unscaled);
+  void add(const Parameter &parameter, mlir::Value gradient, mlir::Value unscaled);
   /// A scalar of f32, named `name`. At least one gradient was added.
   mlir::Value sum(const std::string &name);
 
 private:
   /// What is summed of one gradient: the sums of its rows, or its elements, in f32.
   struct Part {
-    std::string parameter;
+    int64_t layer = 0;
     mlir::Value gradient, sums;
   };
 
   template <typename Op, typename... Arguments>
   mlir::Value make(const std::string &name, Arguments &&...arguments);
-  void addLayer(const std::string &prefix, llvm::ArrayRef<Part> ofLayer);
+  void addLayer(int64_t layer, llvm::ArrayRef<Part> ofLayer);
   void addToTotal(const std::string &prefix, mlir::Value scalar);
 
-  mlir::OpBuilder &builder;
+  BuilderOfLayer &builder;
   mlir::Location location;
   std::vector<Part> parts;
   mlir::Value total;

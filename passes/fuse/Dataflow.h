@@ -9,6 +9,7 @@
 #include "kernel/EntryPointKind.h"
 #include "kernel/InitialValue.h"
 #include "kernel/Kernel.h"
+#include "kernel/TrainingRole.h"
 
 #include <memory>
 #include <set>
@@ -32,6 +33,9 @@ struct FlowTensor {
   std::string masterOf = {};
   /// Of a result: the name of the argument whose value in the next step it is; empty: of none.
   std::string nextOf = {};
+  TrainingRole training = TrainingRole::none;  ///< of an argument or a result
+  /// Of several layers the one that computes it, or whose weight it is, from 1; 0: none.
+  int64_t layer = 0;
   bool leaves = false;  ///< returned, or read by an op outside the described set
   int64_t bytes() const;
 };

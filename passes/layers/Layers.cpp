@@ -1,6 +1,7 @@
 // Cutting a graph between layers and joining the parts again; see Layers.h.
 #include "passes/layers/Layers.h"
 
+#include "ir/LayerMarks.h"
 #include "ir/Types.h"
 #include "kernel/Error.h"
 #include "kernel/LayerNames.h"
@@ -99,8 +100,8 @@ void shiftStream(mlir::Operation *op, int64_t by) {
     op->setAttr(streamName, mlir::Builder(op->getContext()).getI64IntegerAttr(*stream + by));
 }
 
-int64_t layerOfOp(mlir::Operation *op) {
-  return op->getNumResults() == 0 ? 0 : layerOf(writtenName(op->getResult(0)));
+void shiftLayer(mlir::Operation *op, int64_t by) {
+  if (const int64_t layer = layerOf(op); layer > 0) setLayer(op, layer + by);
 }
 
 constexpr std::string_view carriedName = "carried";
@@ -134,7 +135,9 @@ public:
     llvm::SmallVector<mlir::NamedAttribute> marks;
     for (const mlir::NamedAttribute &mark :
          own ? own.getValue() : llvm::ArrayRef<mlir::NamedAttribute>()) {
-      const auto name = mlir::dyn_cast<mlir::StringAttr>(mark.getValue());
+      const auto name = mark.getName() == GraphOp::trainingAttribute
+                            ? mlir::StringAttr()
+                            : mlir::dyn_cast<mlir::StringAttr>(mark.getValue());
       if (!name) {
         marks.push_back(mark);
         continue;
@@ -199,7 +202,7 @@ LayerPart partOf(GraphOp whole, const std::vector<mlir::Operation *> &ops) {
   const std::set<mlir::Operation *> inside(ops.begin(), ops.end());
   LayerPart part;
   for (mlir::Operation *op : ops)
-    if (const int64_t layer = layerOfOp(op);
+    if (const int64_t layer = layerOf(op);
         layer > 0 && (part.firstLayer == 0 || layer < part.firstLayer))
       part.firstLayer = layer;
   std::optional<int64_t> firstStream;
@@ -228,7 +231,7 @@ LayerPart partOf(GraphOp whole, const std::vector<mlir::Operation *> &ops) {
   for (const bool isShared : {true, false})
     for (mlir::BlockArgument argument : bodyOf(whole).getArguments())
       if (!values.contains(argument) && isRead(argument) &&
-          isShared == (layerOf(writtenName(argument)) == 0))
+          isShared == (layerOf(mlir::Value(argument)) == 0))
         add(argument, writtenName(argument));
   for (mlir::Operation *op : ops) {
     mlir::Operation *clone = made.builder.clone(*op, values);
@@ -253,6 +256,14 @@ LayerPart partOf(GraphOp whole, const std::vector<mlir::Operation *> &ops) {
       }
   part.module = made.finish(results, attributes, whole->hasAttr(savedName));
   return part;
+}
+
+std::string shiftedText(const LayerPart &part,
+                        const std::function<std::string(mlir::ModuleOp)> &print) {
+  const mlir::OwningOpRef<mlir::ModuleOp> copy(mlir::ModuleOp(part.module.get()).clone());
+  const int64_t by = part.firstLayer > 0 ? 1 - part.firstLayer : 0;
+  shiftLayerMarks(graphIn(*copy), by);
+  return shiftLayers(print(*copy), by);
 }
 
 std::string placedText(const std::string &text, const std::vector<std::string> &arguments,
@@ -285,7 +296,7 @@ LayerPositions layerPositions(GraphOp graph) {
     if (const auto last = std::ranges::find(ops, lastForwardOp(graph)); last != ops.end())
       ops.erase(last + 1, ops.end());
   for (size_t index = 0; index < ops.size(); ++index) {
-    const int64_t layer = layerOfOp(ops[index]);
+    const int64_t layer = layerOf(ops[index]);
     if (layer == before + 1 && layer > 0) positions.begins.push_back(index);
     else if (layer != before && layer != 0)
       throw Error::checkFailed("op {} of layer {} stands behind one of layer {}", index, layer,
@@ -405,6 +416,7 @@ private:
         return placedText(name, placed.part.arguments, placed.part.shift);
       }));
       shiftStream(clone, placed.part.firstStream);
+      shiftLayer(clone, placed.part.shift);
       placed.numbers[index] = ops++;
     }
     const auto returned = bodyOf(placed.graph).getTerminator()->getOperands();

@@ -1,8 +1,9 @@
 // A graph of several layers, cut into parts that are decided one by one, and put together again
-// from what was chosen of each. Layers are told by the names of their ops (kernel/LayerNames.h).
+// from what was chosen of each. Layers are told by the marks of their ops (ir/LayerMarks.h); names
+// that begin with a layer's (kernel/LayerNames.h) are those of its tensors alone.
 //
-// Invariant: parts that are equal but for the numbers of their layers have equal texts once these
-// are shifted, so that one decision serves them all.
+// Invariant: parts that are equal but for the numbers of their layers, in marks and in names, have
+// equal texts once these are shifted, so that one decision serves them all.
 #pragma once
 
 #include "ir/Weft.h"
@@ -11,6 +12,7 @@
 #include "mlir/IR/OwningOpRef.h"
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -39,10 +41,14 @@ Crossing crossingAt(GraphOp graph, size_t op);
 /// names, those of no layer first. Its results are what later parts read or the whole returns.
 struct LayerPart {
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  int64_t firstLayer = 0;   ///< of its names; 0: of no layer
+  int64_t firstLayer = 0;   ///< of its ops; 0: of no layer
   int64_t firstStream = 0;  ///< of dropout in the whole; the part's own streams begin with 0
   std::vector<std::string> arguments, results;  ///< names in the whole, by position
 };
+/// The text by which equal parts are found: with marks and names of its layers as if these were the
+/// first. `print`: how graphs are written.
+std::string shiftedText(const LayerPart &part,
+                        const std::function<std::string(mlir::ModuleOp)> &print);
 /// A text that speaks of a part's tensors, of the part where it stands in the whole: there its
 /// arguments have these names, and its layers stand so many further.
 std::string placedText(const std::string &text, const std::vector<std::string> &arguments,

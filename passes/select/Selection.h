@@ -12,6 +12,7 @@
 #include "kernel/BlockCombine.h"
 #include "kernel/EntryPointKind.h"
 #include "kernel/InitialValue.h"
+#include "kernel/TrainingRole.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
 #include "passes/select/Rewrite.h"
@@ -38,7 +39,9 @@ struct Tensor {
   std::optional<InitialValue> initial = {};  ///< of an argument that training may start from
   std::string masterOf = {};  ///< of an argument of f32: the argument that is its rounding, by name
   std::string nextOf = {};    ///< of a result: the argument that it is in the next step, by name
-  std::optional<Layout> pinned;  ///< the caller's order, or --pin
+  TrainingRole training = TrainingRole::none;  ///< of an argument or a result
+  int64_t layer = 0;                           ///< of several layers its own, from 1; 0: none
+  std::optional<Layout> pinned;                ///< the caller's order, or --pin
   /// By --pin: no kernel may keep it inside, and whoever writes or reads it takes the pinned
   /// layout, also of a parameter.
   bool mustBeStored = false;

@@ -19,6 +19,12 @@ std::string printLayout(const Layout &layout, const Tensor &tensor) {
                      pitch ? fmt::format(":{}", *pitch) : "");
 }
 
+int64_t layerOf(const Problem &problem, const Step &step) {
+  if (step.candidate < 0) return problem.tensors[size_t(step.tensor)].layer;
+  const int op = problem.candidates[size_t(step.candidate)].ops.front();
+  return problem.tensors[size_t(problem.opOutputs[size_t(op)].front())].layer;
+}
+
 std::string printStep(const Problem &problem, const Step &step) {
   if (step.candidate < 0) {
     const Tensor &tensor = problem.tensors[size_t(step.tensor)];

@@ -5,9 +5,7 @@
 
 #include "kernel/Error.h"
 #include "kernel/Format.h"
-#include "kernel/Nearest.h"
 #include "kernel/PlainText.h"
-#include "kernel/TrainingNames.h"
 #include "runtime/cuda/Driver.h"
 #include "runtime/execute/Executor.h"
 #include "runtime/execute/RandomInputs.h"
@@ -19,7 +17,6 @@
 #include "runtime/train/TrainingState.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cmath>
 #include <csignal>
@@ -65,21 +62,11 @@ constexpr int mostSkippedInARow = 32;
 
 /// Whether parameters are roundings of masters, so that gradients may come scaled.
 bool unscalesGradients(const Plan &plan) {
-  return std::ranges::any_of(plan.tensors, [](const PlanTensor &tensor) {
-    return tensor.role == TensorRole::argument && tensor.logical == inverseLossScaleName;
-  });
-}
-
-/// The scalar that is finite exactly if all gradients are; -1 without.
-int gradientCheckOf(const Plan &plan) {
-  const auto found = std::ranges::find_if(plan.tensors, [](const PlanTensor &tensor) {
-    return tensor.role == TensorRole::result && tensor.logical == gradientCheckName;
-  });
-  return found == plan.tensors.end() ? -1 : int(found - plan.tensors.begin());
+  return trainingTensor(plan, TrainingRole::inverseLossScale) >= 0;
 }
 
 LossScaleChoice chosenLossScale(const TrainRequest &request, const Plan &plan) {
-  const bool isChecked = gradientCheckOf(plan) >= 0;
+  const bool isChecked = trainingTensor(plan, TrainingRole::gradientCheck) >= 0;
   if (request.lossScale.empty()) {
     if (plan.dtype != DType::f16 || !unscalesGradients(plan)) return {};
     if (isChecked) return {.isDynamic = true, .value = firstDynamicLossScale};
@@ -93,9 +80,10 @@ LossScaleChoice chosenLossScale(const TrainRequest &request, const Plan &plan) {
         request.lossScale, plan.model);
   if (choice.isDynamic && !isChecked)
     throw Error::badInput(
-        "--loss-scale dynamic: the plan of {} has no result '{}', which says whether gradients "
-        "overflowed; compile again (plans of this weft have it), or name a fixed scale",
-        plan.model, gradientCheckName);
+        "--loss-scale dynamic: the plan of {} has no result with \"training\": \"{}\", which says "
+        "whether gradients overflowed; compile again (plans of this weft have it), or name a fixed "
+        "scale",
+        plan.model, nameOf(TrainingRole::gradientCheck));
   return choice;
 }
 
@@ -107,23 +95,27 @@ LossScale lossScaleOf(const TrainRequest &request, const Plan &plan, const Train
   return {choice, request.growthInterval, goesOn ? state.takenAtScale : 0};
 }
 
-int tensorNamed(const Plan &plan, const std::string &name, TensorRole role) {
-  std::vector<std::string> known;
-  for (size_t index = 0; index < plan.tensors.size(); ++index) {
-    const PlanTensor &tensor = plan.tensors[index];
-    if (tensor.role != role) continue;
-    if (tensor.logical == name) return int(index);
-    known.push_back(tensor.logical);
-  }
-  throw Error::badInput("the plan of {} has no {} '{}', which training asks for{}", plan.model,
-                        nameOf(role), name, nearestAndKnown(name, known));
+int tensorOf(const Plan &plan, TrainingRole role) {
+  const int found = trainingTensor(plan, role);
+  if (found >= 0) return found;
+  const char *kind = isOfResult(role) ? "result" : "argument";
+  throw Error::badInput(
+      "the plan of {} has no {} with \"training\": \"{}\", which training asks for; mark the "
+      "graph's {} weft.training = \"{}\" and compile again (models of this weft have it)",
+      plan.model, kind, nameOf(role), kind, nameOf(role));
 }
 
 TextBatches batchesOf(const TrainRequest &request, const Plan &plan, uint64_t seed) {
-  const PlanTensor &tokens =
-      plan.tensors[size_t(tensorNamed(plan, "tokens", TensorRole::argument))];
+  const PlanTensor &tokens = plan.tensors[size_t(tensorOf(plan, TrainingRole::tokens))];
   if (tokens.extents.size() != 2 || tokens.dtype != DType::i32)
-    throw Error::badInput("'tokens' of {} is not [sequence, position] of i32", plan.model);
+    throw Error::badInput("'{}' of {} is not [sequence, position] of i32", tokens.logical,
+                          plan.model);
+  for (const auto &[role, dtype] :
+       {std::pair(TrainingRole::labels, DType::i32), {TrainingRole::weights, DType::f32}})
+    if (const PlanTensor &other = plan.tensors[size_t(tensorOf(plan, role))];
+        other.extents != tokens.extents || other.dtype != dtype)
+      throw Error::badInput("'{}' of {} is not of {} over the axes of '{}'", other.logical,
+                            plan.model, nameOf(dtype), tokens.logical);
   std::string text;
   try {
     text = request.data.empty() ? shippedText() : readFile(request.data);
@@ -135,17 +127,13 @@ TextBatches batchesOf(const TrainRequest &request, const Plan &plan, uint64_t se
           tokens.range[1] + 1, seed};
 }
 
-/// What training gives each step beside the tensors that it carries: the batch, and scalars.
-constexpr std::array<std::string_view, 8> written = {
-    "tokens", "labels", "weights", "d_loss", inverseLossScaleName, "keep", "step_size", "epsilon"};
-
 /// carriedTensors(). Throws Error(badInput) where a step reads an argument that neither is among
-/// them nor is given by training: it would be whatever lies there.
+/// them nor is given by training, which gives what has a role: it would be whatever lies there.
 std::vector<CarriedTensor> allCarried(const Plan &plan) {
   std::vector<CarriedTensor> carried = carriedTensors(plan);
   for (size_t index = 0; index < plan.tensors.size(); ++index) {
     const PlanTensor &tensor = plan.tensors[index];
-    if (tensor.role == TensorRole::argument && std::ranges::count(written, tensor.logical) == 0 &&
+    if (tensor.role == TensorRole::argument && tensor.training == TrainingRole::none &&
         std::ranges::count(carried, int(index), &CarriedTensor::argument) == 0)
       throw Error::badInput(
           "the plan of {} reads '{}', which weft run --steps has no values of; {}", plan.model,
@@ -176,8 +164,8 @@ public:
         state(startOf(request, artifact.plan)),
         batches(batchesOf(request, artifact.plan, state.seed)),
         carried(allCarried(artifact.plan)),
-        loss(tensorNamed(artifact.plan, "loss", TensorRole::result)),
-        gradientCheck(gradientCheckOf(artifact.plan)),
+        loss(tensorOf(artifact.plan, TrainingRole::loss)),
+        gradientCheck(trainingTensor(artifact.plan, TrainingRole::gradientCheck)),
         lossScale(lossScaleOf(request, artifact.plan, state)),
         context(request.gpu),
         executor(
@@ -209,9 +197,6 @@ public:
 
 private:
   const Plan &plan() const { return executor.plan(); }
-  int argument(const std::string &name) const {
-    return tensorNamed(plan(), name, TensorRole::argument);
-  }
 
   /// The tensor whose memory holds the current value: the argument, or the result, after an odd
   /// number of steps.
@@ -273,22 +258,27 @@ private:
 
   void writeInputs() {
     const TokenBatch batch = batches.at(state.step);
-    executor.write(argument("tokens"), std::as_bytes(std::span(batch.tokens)));
-    executor.write(argument("labels"), std::as_bytes(std::span(batch.labels)));
-    executor.write(argument("weights"), std::as_bytes(std::span(batch.weights)));
+    write(TrainingRole::tokens, std::as_bytes(std::span(batch.tokens)));
+    write(TrainingRole::labels, std::as_bytes(std::span(batch.labels)));
+    write(TrainingRole::weights, std::as_bytes(std::span(batch.weights)));
     const double taken = double(state.step - state.skipped + 1);
     const double corrected = std::sqrt(1 - std::pow(beta2, taken));
-    writeScalar(gradientName("loss"), lossScale.value());
-    if (unscalesGradients(plan())) writeScalar(inverseLossScaleName, 1 / lossScale.value());
-    writeScalar("keep", 1 - request.learningRate * request.weightDecay);
-    writeScalar("step_size", request.learningRate * corrected / (1 - std::pow(beta1, taken)));
-    writeScalar("epsilon", request.epsilon * corrected);
+    writeScalar(TrainingRole::lossGradient, lossScale.value());
+    if (unscalesGradients(plan()))
+      writeScalar(TrainingRole::inverseLossScale, 1 / lossScale.value());
+    writeScalar(TrainingRole::keptShare, 1 - request.learningRate * request.weightDecay);
+    writeScalar(TrainingRole::stepSize,
+                request.learningRate * corrected / (1 - std::pow(beta1, taken)));
+    writeScalar(TrainingRole::epsilon, request.epsilon * corrected);
     executor.setDropoutKey(state.seed, uint64_t(state.step));
   }
 
-  void writeScalar(const std::string &name, double value) {
+  void write(TrainingRole role, std::span<const std::byte> bytes) {
+    executor.write(tensorOf(plan(), role), bytes);
+  }
+  void writeScalar(TrainingRole role, double value) {
     const float rounded = float(value);
-    executor.write(argument(name), std::as_bytes(std::span(&rounded, 1)));
+    write(role, std::as_bytes(std::span(&rounded, 1)));
   }
   float scalar(int tensor) const {
     const std::vector<std::byte> bytes = executor.read(tensor);

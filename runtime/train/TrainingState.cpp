@@ -3,7 +3,6 @@
 
 #include "kernel/Error.h"
 #include "kernel/RandomValues.h"
-#include "kernel/TrainingNames.h"
 #include "kernel/reference/Rounding.h"
 #include "kernel/reference/StoredElement.h"
 #include "plan/TensorLayout.h"
@@ -18,12 +17,6 @@
 namespace weft::runtime {
 
 namespace {
-
-int findTensor(const Plan &plan, const std::string &name, TensorRole role) {
-  for (size_t index = 0; index < plan.tensors.size(); ++index)
-    if (plan.tensors[index].logical == name && plan.tensors[index].role == role) return int(index);
-  return -1;
-}
 
 bool isFloat(DType dtype) {
   return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
@@ -82,7 +75,7 @@ struct Counter {
 /// What a state holds beside tensors, and older files may lack; none of a plan that does not check
 /// its gradients.
 std::vector<Counter> countersOf(const Plan &plan, const TrainingState &state) {
-  if (findTensor(plan, gradientCheckName, TensorRole::result) < 0) return {};
+  if (trainingTensor(plan, TrainingRole::gradientCheck) < 0) return {};
   return {{"skipped", uint64_t(state.skipped)},
           {"loss_scale", std::bit_cast<uint64_t>(state.lossScale)},
           {"taken_at_scale", uint64_t(state.takenAtScale)}};
@@ -95,6 +88,11 @@ uint64_t fromWords(const std::vector<std::byte> &bytes) {
 }
 
 }  // namespace
+
+int trainingTensor(const Plan &plan, TrainingRole role) {
+  const auto found = std::ranges::find(plan.tensors, role, &PlanTensor::training);
+  return found == plan.tensors.end() ? -1 : int(found - plan.tensors.begin());
+}
 
 std::vector<CarriedTensor> carriedTensors(const Plan &plan) {
   std::vector<CarriedTensor> carried;

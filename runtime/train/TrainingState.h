@@ -25,6 +25,9 @@ struct CarriedTensor {
 /// there is none.
 std::vector<CarriedTensor> carriedTensors(const Plan &plan);
 
+/// The tensor that is this to a training step (PlanTensor::training); -1: the plan has none.
+int trainingTensor(const Plan &plan, TrainingRole role);
+
 struct TrainingState {
   int64_t step = 0;
   uint64_t seed = 1;

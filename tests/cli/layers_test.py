@@ -40,6 +40,36 @@ class LayersTest(CommandTest):
         self.fails(3, 'explain', 'out', '--layout', 'layer3_q', says=['decided one by one'])
         self.weft('run', 'out', '--check')
 
+    def test_marks_of_layers_decide_and_no_names(self):
+        """Two equal contractions, of layers by names alone, and by marks under other names."""
+        def plan_of(first, second, marks):
+            marks = [f' {{weft.layer = {number} : i64}}' if marks else '' for number in (1, 2)]
+            (self.folder / 'two.mlir').write_text(f"""
+!x = tensor<64x64xf16, #weft.axes<b, i>>
+!w = tensor<64x64xf16, #weft.axes<o, i>>
+!y = tensor<64x64xf16, #weft.axes<b, o>>
+!v = tensor<64x64xf16, #weft.axes<i, o>>
+weft.graph @two(%x: !x, %w1: !w {{weft.parameter}}, %w2: !v {{weft.parameter}}) -> !x {{
+  %{first} = weft.contract "oi,bi->bo" %w1, %x{marks[0]} : !w, !x -> !y
+  %{second} = weft.contract "io,bo->bi" %w2, %{first}{marks[1]} : !v, !y -> !x
+  weft.return %{second} : !x
+}}
+""")
+            self.compile('two.mlir', '--profile', 'none')
+            kernels = json.loads((self.folder / 'out/plan.json').read_text())['kernels']
+            return [(kernel['name'].split('_')[0], kernel.get('layer', 0), kernel['source'])
+                    for kernel in kernels if kernel['source']]
+        (name, layer, source), (other, other_layer, other_source) = plan_of(
+            'layer1_y', 'layer2_y', False)
+        self.assertEqual((name, layer, other, other_layer), ('layer1', 0, 'layer2', 0))
+        self.assertIn('layer1_y', source)
+        self.assertIn('layer2_y', other_source)
+        (name, layer, source), (other, other_layer, other_source) = plan_of(
+            'lower', 'upper', True)
+        self.assertEqual((name, layer, other, other_layer), ('lower', 1, 'upper', 2))
+        self.assertEqual(source, other_source)
+        self.assertIn('as weft wrote it', self.weft('emit', 'out', '--check').out)
+
     def test_layers_of_two_kinds_stand_by_turns(self):
         (self.folder / 'neo.json').write_text(
             json.dumps({

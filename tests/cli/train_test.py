@@ -125,9 +125,14 @@ class Train(CommandTest):
             parameters = text.count('_master_next = weft.adamw_step ')
             self.assertEqual(parameters, 4 * 16 + 6)
             self.assertEqual(header.count('weft.update_of'), 4 * parameters + 1)
-            self.assertIn('{weft.update_of = "gradient_check"}', header)
+            self.assertIn('{weft.training = "gradientCheck", weft.update_of = "gradient_check"}',
+                          header)
+            for role in ('tokens', 'labels', 'weights', 'lossGradient', 'inverseLossScale',
+                         'keptShare', 'stepSize', 'epsilon', 'loss'):
+                self.assertEqual(header.count(f'weft.training = "{role}"'), 1)
             self.assertEqual(header.count('"normal(0.02)"'), 2 * (4 * 6 + 3))  # masters begin alike
-            self.assertIn('%layer1_wq_next = weft.cast %layer1_wq_master_next : ', text)
+            self.assertIn('%layer1_wq_next = weft.cast %layer1_wq_master_next '
+                          '{weft.layer = 1 : i64} : ', text)
             self.assertIn('%layer1_wq_unscaled = weft.unscale %d_layer1_wq, '
                           '%inverse_loss_scale', text)
             self.assertIn('%layer1_wq_gradient_sums = weft.reduce sum %d_layer1_wq over i', text)

@@ -383,6 +383,13 @@ inline std::vector<PlanMutation> planMutations() {
        onTensor(isRole("result"), [](json &tensor) { tensor["nextOf"] = "omega"; })},
       {"tensors.nextOf", "of a temporary",
        onTensor(isRole("temporary"), [](json &tensor) { tensor["nextOf"] = "x"; })},
+      {"tensors.training", "of a result",
+       onTensor(isRole("argument"), [](json &tensor) { tensor["training"] = "loss"; })},
+      {"tensors.training", "unknown",
+       onTensor(isRole("argument"), [](json &tensor) { tensor["training"] = "token"; })},
+      {"tensors.layer", "negative", onTensor(always, [](json &tensor) { tensor["layer"] = -1; })},
+      {"tensors.layer", "of no layer in the graph",
+       onTensor(isRole("argument"), [](json &tensor) { tensor["layer"] = 2; })},
       {"tensors.range", "empty", onTensor(always, [](json &tensor) { tensor["range"] = {5, 2}; })},
 
       {"kernels.name", "taken", [](json &plan) {

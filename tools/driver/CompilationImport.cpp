@@ -1,6 +1,7 @@
 // How a compilation imports its model, differentiates and packs it; see Compilation.h.
 #include "tools/driver/Compilation.h"
 
+#include "ir/LayerMarks.h"
 #include "ir/Weft.h"
 #include "kernel/Error.h"
 #include "kernel/LayerNames.h"
@@ -67,11 +68,14 @@ namespace {
 /// A name that only layers have, with their prefix, is that of all layers.
 std::vector<std::string> namesOfLayers(const std::vector<std::string> &names, GraphOp graph,
                                        int64_t layers) {
-  std::set<std::string> known;
-  for (mlir::Operation *op : numberedOps(graph)) known.insert(writtenName(op->getResult(0)));
+  std::set<std::string> known, ofFirst;
+  for (mlir::Operation *op : numberedOps(graph)) {
+    known.insert(writtenName(op->getResult(0)));
+    if (layerOf(op) == 1) ofFirst.insert(writtenName(op->getResult(0)));
+  }
   std::vector<std::string> all;
   for (const std::string &name : names) {
-    const bool isOfLayers = !known.contains(name) && known.contains(layerPrefix(1) + name);
+    const bool isOfLayers = !known.contains(name) && ofFirst.contains(layerPrefix(1) + name);
     if (!isOfLayers) all.push_back(name);
     for (int64_t layer = 1; isOfLayers && layer <= layers; ++layer)
       all.push_back(layerPrefix(layer) + name);
@@ -145,16 +149,17 @@ void Compilation::differentiateImported() {
 
 namespace {
 
-/// Throws Error(badInput) for a pin of a site that is not among these names.
+/// Throws Error(badInput) for a pin of a site that is not among these names; of each its layer.
 template <typename Choice>
 void checkNamed(const char *flag, const char *what, const std::vector<SitePin<Choice>> &pins,
-                const std::set<std::string> &names) {
+                const std::map<std::string, int64_t> &names) {
   for (const SitePin<Choice> &pin : pins) {
-    if (std::ranges::any_of(names, [&](const std::string &name) {
-          return name == pin.site || withoutLayers(name) == pin.site;
+    if (std::ranges::any_of(names, [&](const auto &name) {
+          return std::ranges::count(namesOfSite(name.first, name.second), pin.site) > 0;
         }))
       continue;
-    const std::vector<std::string> known(names.begin(), names.end());
+    std::vector<std::string> known;
+    for (const auto &[name, layer] : names) known.push_back(name);
     throw Error::badInput("{} {}={}: the graph has no {} '{}'{}", flag, pin.site, spelled(pin.kind),
                           what, pin.site, nearestAndKnown(pin.site, known));
   }
@@ -164,16 +169,16 @@ void checkNamed(const char *flag, const char *what, const std::vector<SitePin<Ch
 
 void Compilation::checkSites() const {
   if (!choices.namesSites() || firstPhase >= Phase::fuse) return;
-  std::set<std::string> softmaxes, norms, projections;
+  std::map<std::string, int64_t> softmaxes, norms, projections;
   for (const Variant &variant : imported) {
     auto graph = mlir::cast<GraphOp>(graphOf(*variant.module));
     for (mlir::Operation *op : numberedOps(graph)) {
       const std::string name = writtenName(op->getResult(0));
-      if (mlir::isa<SoftmaxOp>(op)) softmaxes.insert(name);
-      if (isNorm(op)) norms.insert(name);
+      if (mlir::isa<SoftmaxOp>(op)) softmaxes[name] = layerOf(op);
+      if (isNorm(op)) norms[name] = layerOf(op);
       if (auto contraction = mlir::dyn_cast<ContractOp>(op);
           contraction && weightOperandOf(contraction))
-        projections.insert(name);
+        projections[name] = layerOf(op);
     }
   }
   checkNamed("--attention", "softmax", choices.attention.sites(), softmaxes);

@@ -318,11 +318,13 @@ std::string unfusedReason(const ProposedVariant &variant) {
 
 namespace {
 
-/// The softmax that a site is of: its scaling gives what it gave.
-std::string softmaxOf(const RecomposedSite &site, const Dataflow &flow) {
+/// What is asked of the softmax that a site is of: its scaling gives what that gave.
+const SitePin<AttentionChoice> *pinOf(const RecomposedSite &site, const Dataflow &flow,
+                                      const std::vector<SitePin<AttentionChoice>> &pins) {
   for (const FlowOp &op : flow.ops)
-    if (op.number == site.scaling) return op.label;
-  return site.name;
+    if (op.number == site.scaling)
+      return pinAt(pins, op.label, flow.tensors[size_t(op.results.front())].layer);
+  return pinAt(pins, site.name, 0);
 }
 
 /// Forgets the sites whose ops no kernel takes together, with a note each. Returns the first reason
@@ -419,7 +421,7 @@ std::vector<ProposedVariant> Compilation::withFusions(std::vector<ProposedVarian
     if (const auto pins = choices.attention.sites();
         choices.attention != AttentionChoice::recomposed)
       std::erase_if(recomposed, [&](const RecomposedSite &site) {
-        const auto *pin = pinAt(pins, softmaxOf(site, variant.counted));
+        const auto *pin = pinOf(site, variant.counted, pins);
         return !pin || pin->kind != AttentionChoice::recomposed;
       });
     for (const RecomposedSite &site : recomposed)

@@ -132,13 +132,24 @@ std::optional<codegen::EmittedKernel> describeText(PlanKernel &entry, const Chos
   return kernel;
 }
 
+/// Whether a kernel may have the text of these, where it is equal: all are chunks of one, or of
+/// other layers. Of equal kernels of one layer each has its own, with what it computes at its head.
+bool mayShareText(const Plan &plan, const std::vector<size_t> &kernels, const PlanKernel &entry) {
+  return std::ranges::all_of(kernels, [&](size_t index) {
+    const PlanKernel &other = plan.kernels[index];
+    if (entry.chunk || other.chunk)
+      return entry.chunk && other.chunk && wholeName(entry) == wholeName(other);
+    return entry.layer > 0 && other.layer > 0 && entry.layer != other.layer;
+  });
+}
+
 void emitOne(PlannedKernels &planned, size_t index, const std::string &architecture,
              const NotesOf &notesOf, EmittedPlan &emitted) {
   PlanKernel &entry = planned.plan.kernels[index];
   const ChosenKernel &chosen = planned.kernels[index];
-  // Kernels of several layers that are equal but for names have one text, and so have chunks.
-  const bool isShared = entry.chunk || layerOf(entry.name) > 0;
-  const std::string name = entry.chunk ? wholeName(entry) : withoutLayers(entry.name);
+  const std::string name = entry.chunk       ? wholeName(entry)
+                           : entry.layer > 0 ? withoutLayers(entry.name)
+                                             : entry.name;
   Kernel named = chosen.kernel;
   named.name = name;
   const codegen::Provenance provenance{
@@ -150,11 +161,10 @@ void emitOne(PlannedKernels &planned, size_t index, const std::string &architect
       entry, chosen, architecture, named, provenance, {.startsEarly = entry.startsEarly});
   if (!text) return;
   const codegen::EmittedKernel &kernel = *text;
-  for (size_t request = 0; isShared && request < emitted.requests.size(); ++request)
-    if (const std::string &known = emitted.requests[request].name;
-        (known == name || withoutLayers(known) == name) &&
-        emitted.requests[request].text == kernel.text) {  // of an earlier chunk or layer
-      entry.source = "kernels/" + known + ".cu";
+  for (size_t request = 0; request < emitted.requests.size(); ++request)
+    if (emitted.requests[request].text == kernel.text &&
+        mayShareText(planned.plan, emitted.kernelsOfRequest[request], entry)) {
+      entry.source = "kernels/" + emitted.requests[request].name + ".cu";
       emitted.kernelsOfRequest[request].push_back(index);
       return;
     }

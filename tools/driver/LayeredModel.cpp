@@ -1,6 +1,7 @@
 // Models decided part by part; see LayeredModel.h.
 #include "tools/driver/LayeredModel.h"
 
+#include "ir/LayerMarks.h"
 #include "kernel/Error.h"
 #include "kernel/LayerNames.h"
 #include "passes/Describe.h"
@@ -139,11 +140,11 @@ FusionResult joinedFusions(const std::vector<DecidedPart> &parts, size_t ops) {
   return result;
 }
 
-/// Kernels of a layer begin with its name, so that equal ones of several layers are told apart.
+/// Kernels of a layer begin with its name, so that people tell equal ones of several layers apart.
 void nameByLayer(select::Problem &problem) {
   for (select::Candidate &candidate : problem.candidates) {
     const int output = problem.opOutputs[size_t(candidate.ops.front())].front();
-    const int64_t layer = layerOf(problem.tensors[size_t(output)].name);
+    const int64_t layer = problem.tensors[size_t(output)].layer;
     if (layer == 0) continue;
     candidate.name = layerPrefix(layer) + withoutLayers(candidate.name);
     candidate.kernel.name = candidate.name;
@@ -195,8 +196,8 @@ private:
   void addParts(std::vector<LayerPart> parts) {
     std::map<std::string, size_t> known;
     for (LayerPart &part : parts) {
-      const std::string text =
-          shiftLayers(Compilation::print(*part.module) + pinsOf(*part.module), -part.firstLayer);
+      const std::string text = shiftedText(
+          part, [&](mlir::ModuleOp module) { return Compilation::print(module) + pinsOf(module); });
       const auto [found, isNew] = known.try_emplace(text, result.parts.size());
       if (isNew) {
         firstLayers.push_back(part.firstLayer);
@@ -220,15 +221,15 @@ private:
     const auto attentions = choices.attention.sites();
     const auto norms = choices.norms.sites();
     const auto stackings = choices.stacking.sites();
-    const auto add = [&](const auto &pins, const std::string &name) {
-      if (const auto *pin = pinAt(pins, name))
+    const auto add = [&](const auto &pins, const std::string &name, int64_t layer) {
+      if (const auto *pin = pinAt(pins, name, layer))
         text += fmt::format(" {}={}", name, spelled(pin->kind));
     };
     for (mlir::Operation *op : numberedOps(*part.getOps<GraphOp>().begin())) {
       const std::string name = writtenName(op->getResult(0));
-      if (mlir::isa<SoftmaxOp>(op)) add(attentions, name);
-      else if (isNorm(op)) add(norms, name);
-      else if (mlir::isa<ContractOp>(op)) add(stackings, name);
+      if (mlir::isa<SoftmaxOp>(op)) add(attentions, name, layerOf(op));
+      else if (isNorm(op)) add(norms, name, layerOf(op));
+      else if (mlir::isa<ContractOp>(op)) add(stackings, name, layerOf(op));
     }
     return text;
   }

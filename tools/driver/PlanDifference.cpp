@@ -55,6 +55,7 @@ Side sideOf(const Artifact &artifact, const std::vector<NamedOp> &ops,
       PairedKernel &added = side.kernels.emplace_back();
       added.name = wholeName(kernel);
       added.family = kernel.family;
+      added.layer = kernel.layer;
       added.configuration = kernel.configuration;
       added.ops = textsOf(kernel.ops);
       added.reads = logicalNames(artifact.plan, kernel.inputs);

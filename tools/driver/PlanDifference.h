@@ -25,6 +25,7 @@ namespace weft::driver {
 struct PairedKernel {
   std::string name;  ///< without the suffix of a chunk
   FamilyId family;
+  int64_t layer = 0;  ///< PlanKernel::layer
   std::string configuration;
   std::vector<int> kernels;                ///< of the plan: one, or as many as there are chunks
   std::vector<std::string> ops;            ///< as the plan prints them

@@ -306,16 +306,17 @@ std::optional<UnfusedLoss> largestUnfused(const Plan &plan, const json &report) 
   const auto positionOf = [&](const std::string &whole) {
     return &kernelOf(plan, whole) - plan.kernels.data();
   };
-  if (std::ranges::any_of(inOrder, [](const auto &pair) { return layerOf(pair.first) > 0; }))
+  if (std::ranges::any_of(inOrder,
+                          [&](const auto &pair) { return kernelOf(plan, pair.first).layer > 0; }))
     std::ranges::stable_sort(inOrder, {}, [&](const auto &pair) {
       return std::pair(positionOf(pair.first), positionOf(pair.second));
     });
   std::optional<UnfusedLoss> largest;
   std::pair<std::string, std::string> where;
   const auto isRepeat = [&](const std::string &writer, const std::string &reader, int64_t bytes) {
-    return largest && layerOf(writer) > 0 && bytes == largest->bytes &&
-           withoutLayers(writer) == withoutLayers(where.first) &&
-           withoutLayers(reader) == withoutLayers(where.second);
+    return largest && bytes == largest->bytes &&
+           areAlikeInLayers(kernelOf(plan, writer), kernelOf(plan, where.first)) &&
+           areAlikeInLayers(kernelOf(plan, reader), kernelOf(plan, where.second));
   };
   const double bandwidth = findDevice(plan.device).copyBandwidth;
   for (const auto &[writer, reader] : inOrder) {
@@ -564,7 +565,8 @@ const PlanKernel &findKernel(const Plan &plan, const std::string &name) {
   for (const PlanKernel &kernel : plan.kernels) {
     if (kernel.name == name) return kernel;
     const std::string label = shortName(kernel);
-    if (label == name || withoutLayers(label) == name || nameOfWhole(kernel) == name)
+    if (label == name || (kernel.layer > 0 && withoutLayers(label) == name) ||
+        nameOfWhole(kernel) == name)
       labelled.push_back(&kernel);
     if (kernel.name.starts_with(name)) beginning.push_back(&kernel);
     names.push_back(kernel.name);

@@ -231,6 +231,11 @@ private:
       if (tensor.masterOf != value->masterOf)
         fail(placeOf(int(index)), "masterOf is '{}', but '{}' in graph.mlir", tensor.masterOf,
              value->masterOf);
+      if (tensor.role == TensorRole::argument && tensor.training != value->training)
+        fail(placeOf(int(index)), "training is '{}', but '{}' in graph.mlir",
+             nameOf(tensor.training), nameOf(value->training));
+      if (tensor.layer != value->layer)
+        fail(placeOf(int(index)), "layer is {}, but {} in graph.mlir", tensor.layer, value->layer);
     }
     for (size_t value = 0; value < graph.values.size(); ++value)
       if (graph.values[value].origin == Origin::argument &&
@@ -397,6 +402,9 @@ private:
       if (tensor.nextOf != valueAt(content.value).nextOf)
         fail(placeOf(int(index)), "nextOf is '{}', but '{}' in graph.mlir", tensor.nextOf,
              valueAt(content.value).nextOf);
+      if (tensor.training != valueAt(content.value).training)
+        fail(placeOf(int(index)), "training is '{}', but '{}' in graph.mlir",
+             nameOf(tensor.training), nameOf(valueAt(content.value).training));
     }
     for (const int value : graph.returned)
       if (valueAt(value).origin == Origin::computed && !found.contains(value))

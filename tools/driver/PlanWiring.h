@@ -28,6 +28,8 @@ struct GraphValue {
   std::vector<int64_t> extents;
   std::optional<InitialValue> initial = {};
   std::string masterOf = {}, nextOf = {};  ///< names of arguments, as PlanTensor has them
+  TrainingRole training = TrainingRole::none;
+  int64_t layer = 0;
   int packing =
       -1;  ///< of a packed value: the region of GraphWiring::packings that makes it at load
 };

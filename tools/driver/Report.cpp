@@ -7,7 +7,6 @@
 #include "kernel/AttentionRegion.h"
 #include "kernel/BlockMask.h"
 #include "kernel/Family.h"
-#include "kernel/LayerNames.h"
 #include "kernel/ReasonCodes.h"
 #include "kernel/UnusedTokens.h"
 #include "passes/account/Stages.h"
@@ -144,9 +143,9 @@ json partsReport(const DecidedModel &decided) {
       return placedText(name, place.arguments, place.shift);
     };
     std::set<int64_t> layers;
+    const int64_t layer = problem.tensors[size_t(problem.opOutputs.front().front())].layer;
     for (const DecidedPart::Place &place : part.places)
-      if (const int64_t layer = firstLayerIn(placed(names.front(), place)); layer > 0)
-        layers.insert(layer);
+      if (layer > 0) layers.insert(layer + place.shift);
     list.push_back({{"first", placed(names.front(), part.places.front())},
                     {"last", placed(names.back(), part.places.front())},
                     {"layers", layers},

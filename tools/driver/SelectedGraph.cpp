@@ -1,6 +1,7 @@
 // From the text of a selected graph to its wiring; see SelectedGraph.h.
 #include "tools/driver/SelectedGraph.h"
 
+#include "ir/LayerMarks.h"
 #include "kernel/Error.h"
 #include "kernel/Nesting.h"
 #include "passes/ConfigurationAttributes.h"
@@ -32,6 +33,8 @@ void SelectedGraph::addGraph(GraphOp graph) {
                                                               : GraphValue::Origin::argument;
     value.initial = graph.initialValue(argument.getArgNumber());
     value.masterOf = marks.masterOf(argument.getArgNumber());
+    value.training = graph.trainingRoleOfArgument(argument.getArgNumber());
+    value.layer = layerOf(mlir::Value(argument));
   }
   const auto entryPoints = entryPointsOf(graph);
   for (KernelOp op : block.getOps<KernelOp>()) {
@@ -59,8 +62,12 @@ void SelectedGraph::addGraph(GraphOp graph) {
   }
   for (const auto &[result, value] : llvm::enumerate(block.getTerminator()->getOperands())) {
     wires.returned.push_back(valueOf(value));
+    GraphValue &returned = wires.values[size_t(wires.returned.back())];
     if (std::string argument = marks.nextOf(unsigned(result)); !argument.empty())
-      wires.values[size_t(wires.returned.back())].nextOf = std::move(argument);
+      returned.nextOf = std::move(argument);
+    if (const TrainingRole role = graph.trainingRoleOfResult(unsigned(result));
+        role != TrainingRole::none)
+      returned.training = role;
   }
 }
 

@@ -2,7 +2,6 @@
 #include "tools/driver/Verification.h"
 
 #include "kernel/Error.h"
-#include "kernel/LayerNames.h"
 #include "runtime/artifact/Artifact.h"
 #include "runtime/execute/Executor.h"
 #include "runtime/system/Files.h"
@@ -100,17 +99,14 @@ private:
   /// layouts; `sameAs` is empty where there is none.
   KernelVerdict sameInAnotherLayer(size_t index, bool isReplaced) const {
     const PlanKernel &kernel = artifact.plan.kernels[index];
-    if (isView(kernel) || isReplaced || !doubts[index].empty() || layerOf(kernel.name) == 0)
-      return {};
+    if (isView(kernel) || isReplaced || !doubts[index].empty() || kernel.layer == 0) return {};
     const std::string hash = runtime::recordHashOf(texts.planned.plan.kernels[index]);
     for (size_t other = 0; other < std::min(index, result.kernels.size()); ++other) {
       const PlanKernel &earlier = artifact.plan.kernels[other];
       const KernelVerdict &verdict = result.kernels[other];
       if (!verdict.result || !verdict.result->passed() || !verdict.sameAs.empty() || hash.empty() ||
           verdict.recordHash != hash || earlier.cubin != kernel.cubin ||
-          earlier.knobs != kernel.knobs || earlier.inputLayouts != kernel.inputLayouts ||
-          earlier.outputLayouts != kernel.outputLayouts ||
-          withoutLayers(earlier.name) != withoutLayers(kernel.name))
+          !areAlikeInLayers(earlier, kernel))
         continue;
       KernelVerdict same = verdict;
       same.name = kernel.name;

@@ -185,7 +185,8 @@ void WeightFiles::addTensor(const SafetensorsFile &file, const std::string &name
 }
 
 std::string WeightFiles::problemOf(const PlanTensor &parameter) const {
-  const std::optional<WeightSource> source = models::weightSource(names, parameter.logical);
+  const std::optional<WeightSource> source =
+      models::weightSource(names, parameter.logical, parameter.layer);
   if (!source)
     return fmt::format("'{}' has no name in checkpoints of {}", parameter.logical, names);
   const std::vector<FileDimension> dimensions = dimensionsOf(*source);
@@ -229,7 +230,8 @@ void WeightFiles::require(const std::vector<const PlanTensor *> &parameters) con
 }
 
 std::vector<std::byte> WeightFiles::elements(const PlanTensor &parameter) const {
-  const WeightSource source = models::weightSource(names, parameter.logical).value();
+  const WeightSource source =
+      models::weightSource(names, parameter.logical, parameter.layer).value();
   const Found &found = tensors.at(source.name);
   const SafetensorsFile::Entry &entry = found.file->entries().at(found.name);
   const DType fromType = floatNamed(entry.dtype).value();

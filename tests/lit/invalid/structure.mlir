@@ -18,6 +18,55 @@ weft.graph @graph_c3(%x: !b {weft.initial = "normal(-1)"}) {
 // -----
 
 !b = tensor<2xf32, #weft.axes<b>>
+// expected-error @+1 {{graph_c6: weft.training of argument 0 is "token", which no argument has}}
+weft.graph @graph_c6(%x: !b {weft.training = "token"}) {
+  weft.return
+}
+
+// -----
+
+!b = tensor<2xf32, #weft.axes<b>>
+// expected-error @+1 {{graph_c6: weft.training of argument 0 is "loss", which no argument has}}
+weft.graph @graph_c6(%x: !b {weft.training = "loss"}) {
+  weft.return
+}
+
+// -----
+
+!b = tensor<2xf32, #weft.axes<b>>
+// expected-error @+1 {{graph_c6: weft.training of argument 0 is "epsilon", which is one number}}
+weft.graph @graph_c6(%x: !b {weft.training = "epsilon"}) {
+  weft.return
+}
+
+// -----
+
+!b = tensor<2xf32, #weft.axes<b>>
+// expected-error @+1 {{graph_c6: weft.training of argument 1 is "weights", which another one has}}
+weft.graph @graph_c6(%x: !b {weft.training = "weights"}, %y: !b {weft.training = "weights"}) {
+  weft.return
+}
+
+// -----
+
+!b = tensor<2xf32, #weft.axes<b>>
+// expected-error @+1 {{graph_c7: weft.layer of argument 0 is 0 : i64, not a layer's number from 1}}
+weft.graph @graph_c7(%x: !b {weft.layer = 0}) {
+  weft.return
+}
+
+// -----
+
+!b = tensor<2xf32, #weft.axes<b>>
+weft.graph @graph_c7(%x: !b) -> !b {
+  // expected-error @+1 {{graph_c7: weft.layer is "first", not a layer's number from 1}}
+  %y = weft.relu %x {weft.layer = "first"} : !b
+  weft.return %y : !b
+}
+
+// -----
+
+!b = tensor<2xf32, #weft.axes<b>>
 weft.graph @graph_c2(%x: !b) {
   // expected-error @+1 {{graph_c2: 'builtin.unrealized_conversion_cast' cannot stand in weft.graph}}
   %y = builtin.unrealized_conversion_cast %x : !b to !b

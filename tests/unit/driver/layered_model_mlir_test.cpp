@@ -5,6 +5,7 @@
 #include "kernel/Error.h"
 #include "kernel/LayerNames.h"
 #include "passes/Describe.h"
+#include "passes/layers/Layers.h"
 #include "runtime/system/Files.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/support/TemporaryTestFolder.h"
@@ -388,6 +389,68 @@ TEST_CASE("weights that layers share are there once, stacked ones too") {
   }
 }
 
+TEST_CASE("marks say where layers begin, and which of them are alike; no name does") {
+  const auto graphOf = [](const std::string &first, const std::string &second, bool isMarked) {
+    const auto mark = [&](int layer) {
+      return isMarked ? fmt::format(" {{weft.layer = {} : i64}}", layer) : "";
+    };
+    return test::parse(fmt::format(R"(
+!b = tensor<8xf32, #weft.axes<b>>
+weft.graph @g(%x: !b) -> !b {{
+  %begin = weft.exp %x : !b
+  %{0}a = weft.exp %begin{2} : !b
+  %{0}y = weft.tanh %{0}a{2} : !b
+  %{1}a = weft.exp %{0}y{3} : !b
+  %{1}y = weft.tanh %{1}a{3} : !b
+  %end = weft.exp %{1}y : !b
+  weft.return %end : !b
+}})",
+                                   first, second, mark(1), mark(2)));
+  };
+  const auto named = graphOf("layer1_", "layer2_", false);
+  CHECK(layerPositions(named->graph()).begins.empty());
+  for (const auto &[first, second] : {std::pair("layer1_", "layer2_"), {"lower_", "upper_"}}) {
+    const auto marked = graphOf(first, second, true);
+    const LayerPositions layers = layerPositions(marked->graph());
+    CHECK(layers.begins == std::vector<size_t>{1, 3});
+    CHECK(layers.end == 5);
+    CHECK(layers.opsOfLayer == 2);
+    const std::vector<LayerPart> parts = cutGraph(marked->graph(), {1, 3, 5});
+    REQUIRE(parts.size() == 4);
+    CHECK(parts[0].firstLayer == 0);
+    CHECK(parts[1].firstLayer == 1);
+    CHECK(parts[2].firstLayer == 2);
+    const auto text = [](const LayerPart &part) { return shiftedText(part, Compilation::print); };
+    INFO(text(parts[1]) << text(parts[2]));
+    // Parts whose tensors are called otherwise are decided each: the plan keeps their names.
+    CHECK((text(parts[1]) == text(parts[2])) == (std::string(first) == "layer1_"));
+  }
+}
+
+TEST_CASE("every tensor and kernel of an importer's layer has its number in the plan") {
+  ModelFlags flags = flagsOf(GENERATE("gpt2", "bert-base"), "model", "3", "f16");
+  flags.train = GENERATE(false, true);
+  if (flags.train) flags.optimizer = "adamw";
+  ChoiceFlags choices = fewVariants("fused");
+  if (flags.train) choices.stacking = StackingChoice::automatic;
+  INFO(flags.model << (flags.train ? " in training" : ""));
+  Compilation compilation(flags, choices, byModel());
+  const DecidedModel model = decided(compilation);
+  const Plan &plan = model.decision.planned.plan;
+  std::map<int64_t, size_t> kernels;
+  for (const PlanKernel &kernel : nonEmpty(plan.kernels)) ++kernels[kernel.layer];
+  CHECK(kernels.size() == 4);  // three layers, and what is of none
+  CHECK(kernels[2] >= 5);
+  std::set<int64_t> ofTensors;
+  for (const PlanTensor &tensor : nonEmpty(plan.tensors)) {
+    INFO(tensor.name);
+    ofTensors.insert(tensor.layer);
+    if (!tensor.name.starts_with("layer") || tensor.name.starts_with("layer_")) continue;
+    CHECK(tensor.name.starts_with(layerPrefix(tensor.layer)));
+  }
+  CHECK(ofTensors == std::set<int64_t>{0, 1, 2, 3});
+}
+
 TEST_CASE("layers that are alike are decided once, and have the same kernels") {
   Compilation compilation(flagsOf("gpt2", "model", "6", "f16"), fewVariants("fused"), byModel());
   const DecidedModel model = decided(compilation);
@@ -398,7 +461,7 @@ TEST_CASE("layers that are alike are decided once, and have the same kernels") {
   CHECK(model.parts[2].places.size() == 1);
   std::map<int64_t, std::multiset<std::string>> byLayer;
   for (const PlanKernel &kernel : model.decision.planned.plan.kernels)
-    byLayer[layerOf(kernel.name)].insert(kernel.configuration);
+    byLayer[kernel.layer].insert(kernel.configuration);
   CHECK(byLayer.at(2) == byLayer.at(5));
   const auto &notes = model.proposed.front().notes;
   CHECK(notes.back() ==

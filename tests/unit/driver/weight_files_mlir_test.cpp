@@ -484,6 +484,17 @@ TEST_CASE("every parameter finds its elements, of any float type") {
   }
 }
 
+TEST_CASE("a weight is of the layer that its importer gives it, whatever its name begins with") {
+  const auto nameOf = [](const char *parameter, int64_t layer) {
+    const auto source = models::weightSource("gpt2", parameter, layer);
+    return source ? source->name : "none";
+  };
+  CHECK(nameOf("layer3_wq", 3) == "h.2.attn.c_attn.weight");
+  CHECK(nameOf("wq", 2) == "h.1.attn.c_attn.weight");
+  CHECK(nameOf("layer3_wq", 0) == "none");
+  CHECK(nameOf("wq", 0) == "none");
+}
+
 TEST_CASE("shards are read by their index, which must hold what it says") {
   const test::TemporaryTestFolder folder;
   const std::vector<PlanTensor> parameters = parametersOf("gpt2");

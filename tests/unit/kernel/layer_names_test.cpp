@@ -5,11 +5,11 @@
 
 using namespace weft;
 
-TEST_CASE("a name says which layer it is of") {
+TEST_CASE("the name of a layer stands before an underscore, and is no part of another word") {
   CHECK(layerPrefix(3) == "layer3_");
-  CHECK(layerOf("layer12_q") == 12);
+  CHECK(firstLayerIn("layer12_q") == 12);
   for (const char *name : {"q", "layer_norm", "layer3", "layer_3_q", "players3_q", "layerx_q", ""})
-    CHECK(layerOf(name) == 0);
+    CHECK(firstLayerIn(name) == 0);
 }
 
 TEST_CASE("every layer that a text names moves, and nothing else") {

@@ -455,6 +455,20 @@ TEST_CASE("first lines keep within their screen, whatever the plan") {
   CHECK(hasLine(text, "wrote out"));
 }
 
+TEST_CASE("kernels are alike in two layers by what they are, not by their names") {
+  PlanKernel a = kernel("layer1_norm__b_j", "layer_norm", {2}, 3, 10), b = a;
+  b.name = "layer2_norm__b_j";
+  CHECK_FALSE(areAlikeInLayers(a, b));
+  a.layer = 1, b.layer = 2, a.name = "first", b.name = "second";
+  CHECK(areAlikeInLayers(a, b));
+  b.layer = 1;
+  CHECK_FALSE(areAlikeInLayers(a, b));  // two of one layer
+  b.layer = 2, b.key = "another text";
+  CHECK_FALSE(areAlikeInLayers(a, b));
+  b.key = a.key, b.configuration = "tile 256";
+  CHECK_FALSE(areAlikeInLayers(a, b));
+}
+
 TEST_CASE("a kernel is found by its name, its label, or how its name begins") {
   Plan plan;
   const auto add = [&](const std::string &name) {
@@ -482,6 +496,9 @@ TEST_CASE("a kernel is found by its name, its label, or how its name begins") {
     }
     return std::string();
   };
+  CHECK_THAT(rejection("gelu"), Catch::Contains("no kernel 'gelu'"));  // names alone are of none
+  for (PlanKernel &one : plan.kernels)
+    if (one.name.starts_with("layer")) one.layer = one.name.starts_with("layer1") ? 1 : 2;
   CHECK(rejection("gelu") ==
         "kernel 'gelu' may mean 2 kernels: layer1_gelu__b_j, layer2_gelu__b_j");
   for (const char *chunks : {"score", "score__h_b_j_k"})  // the label, and the whole's name

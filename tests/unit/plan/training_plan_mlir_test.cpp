@@ -1,8 +1,13 @@
 // The plan of a whole model's training step, forward, backward and update, computes what its graph
 // does.
 #include "passes/decide/PathPlan.h"
+#include "runtime/system/Files.h"
 #include "tests/support/NonEmpty.h"
+#include "tests/support/TemporaryTestFolder.h"
 #include "tests/unit/samples/PlanResults.h"
+
+#include <map>
+#include <regex>
 
 using namespace weft;
 using namespace weft::driver;
@@ -52,6 +57,63 @@ TEST_CASE("the plan of a training step with its optimizer computes what the grap
   CHECK(planned.kernels.size() < selected.best().selection.problem().ops.size());
   test::checkResults(compilation, planned, false);
   test::checkResults(compilation, planned, true);
+}
+
+namespace {
+
+/// By role the tensor of a plan that has it.
+std::map<TrainingRole, const PlanTensor *> rolesOf(const Plan &plan) {
+  std::map<TrainingRole, const PlanTensor *> roles;
+  for (const PlanTensor &tensor : test::nonEmpty(plan.tensors))
+    if (tensor.training != TrainingRole::none)
+      CHECK(roles.emplace(tensor.training, &tensor).second);
+  return roles;
+}
+
+}  // namespace
+
+TEST_CASE("a graph whose tensors are called otherwise trains by the same kernels and roles") {
+  ModelFlags model;
+  model.model = "masked-token";
+  model.dtype = "f16";
+  model.dims = {"b=2", "j=4", "h=2", "p=4", "i=8", "u=12", "v=16"};
+  Compilation imported(model, {}, {.profile = "none"});
+  imported.import();
+  std::string text = imported.importedTexts().front().text;
+  for (const auto &[name, other] : {std::pair("tokens", "words"),
+                                    {"labels", "answers"},
+                                    {"weights", "tokens"},  // of another role's usual name
+                                    {"loss", "error"}})
+    text = std::regex_replace(text, std::regex(std::string("%") + name + "\\b"),
+                              std::string("%") + other);
+  const test::TemporaryTestFolder folder;
+  const std::string file = folder / "renamed.mlir";
+  runtime::writeFile(file, text);
+  std::vector<Plan> plans;
+  for (const bool isRenamed : {false, true}) {
+    ModelFlags flags = model;
+    if (isRenamed) flags = {.model = file};
+    flags.train = true;
+    flags.optimizer = "adamw";
+    Compilation compilation(flags, {}, {.profile = "none"});
+    plans.push_back(planOf(compilation).kernels.plan);
+  }
+  const auto roles = rolesOf(plans[0]), renamed = rolesOf(plans[1]);
+  CHECK(roles.size() == trainingRoleWords.size() - 1);  // every role of one with a master
+  REQUIRE(renamed.size() == roles.size());
+  for (const auto &[role, tensor] : test::nonEmpty(roles)) {
+    INFO(nameOf(role));
+    REQUIRE(renamed.contains(role));
+    CHECK(renamed.at(role)->role == tensor->role);
+    CHECK(renamed.at(role)->extents == tensor->extents);
+    CHECK(renamed.at(role)->dtype == tensor->dtype);
+  }
+  CHECK(renamed.at(TrainingRole::weights)->logical == "tokens");
+  CHECK(renamed.at(TrainingRole::loss)->logical == "error");
+  CHECK(renamed.at(TrainingRole::lossGradient)->logical == "d_error");
+  REQUIRE(plans[0].kernels.size() == plans[1].kernels.size());
+  for (size_t kernel = 0; kernel < plans[0].kernels.size(); ++kernel)
+    CHECK(plans[0].kernels[kernel].configuration == plans[1].kernels[kernel].configuration);
 }
 
 TEST_CASE("gradients of activations are results beside updates, which come last") {

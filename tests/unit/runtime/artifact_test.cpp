@@ -243,6 +243,51 @@ TEST_CASE("masters and next values are written where there are any, and name fit
              Catch::Contains("tensors[0] (x): masterOf is 'x'"));
 }
 
+TEST_CASE("a tensor's role in training is read back, and is of a tensor that can have it") {
+  Plan plan = exampleArtifact().plan;
+  CHECK_FALSE(toJson(plan)["tensors"][0].contains("training"));
+  plan.tensors[0].training = TrainingRole::tokens;
+  CHECK(toJson(plan)["tensors"][0]["training"] == "tokens");
+  CHECK(planFromJson(toJson(plan), "p") == plan);
+  CHECK_NOTHROW(verify(plan, "p"));
+  json text = toJson(plan);
+  for (const char *wrong : {"token", ""}) {
+    text["tensors"][0]["training"] = wrong;
+    CHECK_THAT(errorOf(ErrorKind::badInput, [&] { planFromJson(text, "p"); }),
+               Catch::Contains("is none of tokens, labels, weights, lossGradient"));
+  }
+  const auto said = [&](size_t tensor, TrainingRole role) {
+    Plan wrong = plan;
+    wrong.tensors[tensor].training = role;
+    return errorOf(ErrorKind::badInput, [&] { verify(wrong, "p"); });
+  };
+  CHECK_THAT(said(0, TrainingRole::loss),
+             Catch::Contains("tensors[0] (x): training is 'loss', which a result alone has"));
+  CHECK_THAT(said(2, TrainingRole::labels),
+             Catch::Contains("tensors[2] (y): training is 'labels', which an argument alone has"));
+  CHECK_THAT(said(0, TrainingRole::epsilon), Catch::Contains("which is one number of f32"));
+}
+
+TEST_CASE("layers of tensors and kernels are read back, and are none in plans from before") {
+  Plan plan = exampleArtifact().plan;
+  CHECK_FALSE(toJson(plan)["tensors"][0].contains("layer"));
+  CHECK_FALSE(toJson(plan)["kernels"][0].contains("layer"));
+  plan.tensors[0].layer = 3;
+  plan.kernels[0].layer = 4;
+  const json text = toJson(plan);
+  CHECK(text["tensors"][0]["layer"] == 3);
+  CHECK(text["kernels"][0]["layer"] == 4);
+  CHECK(planFromJson(text, "p") == plan);
+  CHECK_NOTHROW(verify(plan, "p"));
+  plan.kernels[0].layer = -1;
+  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { verify(plan, "p"); }),
+             Catch::Contains("layer is -1"));
+  plan.kernels[0].layer = 0;
+  plan.tensors[0].layer = -2;
+  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { verify(plan, "p"); }),
+             Catch::Contains("tensors[0] (x): layer is -2"));
+}
+
 TEST_CASE("every member is checked for its type") {
   const json plan = toJson(exampleArtifact().plan);
   const json flat = plan.flatten();

@@ -1,6 +1,7 @@
 // The loop of training steps on a stand-in for the driver: a state that training cannot go on from
 // never replaces one that it can, and a step whose gradients overflow changes nothing but the
-// scale.
+// scale. No tensor has the name that weft's own models give it: what it is to a step its member
+// "training" says alone.
 #include <catch2/catch.hpp>
 
 #include "kernel/Error.h"
@@ -68,51 +69,65 @@ void buildFrom(Artifact &artifact, const std::string &cubin) {
   artifact.plan.entryPoints = {{EntryPointKind::update, step}};
 }
 
-/// loss = w, w_next = epsilon: with an epsilon that is no number the first loss is finite, the
-/// weight after it is not.
+int placeOf(const Plan &plan, TrainingRole role) {
+  const int place = trainingTensor(plan, role);
+  REQUIRE(place >= 0);
+  return place;
+}
+
+/// loss = w, w's next value = epsilon: with an epsilon that is no number the first loss is finite,
+/// the weight after it is not.
 Artifact steppingOnto() {
   Artifact artifact = test::exampleArtifact();
   Plan &plan = artifact.plan;
   plan.target = "sm_90a";
   plan.workspaceBytes = 0;
   plan.tensors.clear();
-  const auto add = [&](const char *name, TensorRole role, DType dtype,
+  const auto add = [&](const char *name, TrainingRole training, DType dtype,
                        std::vector<int64_t> extents) {
     plan.tensors.push_back(
-        tensorOf(name, role, int(plan.tensors.size()), dtype, std::move(extents)));
+        tensorOf(name, isOfResult(training) ? TensorRole::result : TensorRole::argument,
+                 int(plan.tensors.size()), dtype, std::move(extents)));
+    plan.tensors.back().training = training;
     return int(plan.tensors.size()) - 1;
   };
-  for (const char *name : {"tokens", "labels"}) add(name, TensorRole::argument, DType::i32, {2, 8});
-  add("weights", TensorRole::argument, DType::f32, {2, 8});
-  for (const char *name : {"d_loss", "keep", "step_size"})
-    add(name, TensorRole::argument, DType::f32, {});
-  const int epsilon = add("epsilon", TensorRole::argument, DType::f32, {}),
-            w = add("w", TensorRole::argument, DType::f32, {});
+  using enum TrainingRole;
+  add("words", tokens, DType::i32, {2, 8});
+  add("answers", labels, DType::i32, {2, 8});
+  add("counts", weights, DType::f32, {2, 8});
+  add("scale", lossGradient, DType::f32, {});
+  add("shrink", keptShare, DType::f32, {});
+  add("rate", stepSize, DType::f32, {});
+  const int added = add("loss", epsilon, DType::f32, {}),  // of the root, whatever its name
+      w = add("w", none, DType::f32, {});
   plan.tensors[size_t(w)].initial = InitialValue::normal(0.02);
-  const int loss = add("loss", TensorRole::result, DType::f32, {}),
-            next = add("w_next", TensorRole::result, DType::f32, {});
+  const int error = add("error", loss, DType::f32, {}), next = add("w2", loss, DType::f32, {});
+  plan.tensors[size_t(next)].training = none;
   plan.tensors[size_t(next)].nextOf = "w";
-  plan.kernels = {test::kernelOf("report", w, loss), test::kernelOf("update", epsilon, next)};
+  plan.kernels = {test::kernelOf("report", w, error), test::kernelOf("update", added, next)};
   buildFrom(artifact, "report copy 4\nupdate copy 4\n");
   return artifact;
 }
 
 /// Of f16, with gradients that overflow where the scale of the loss is above `limit`: loss = w,
-/// gradient_check = the scale or infinity, w_next = the scale.
+/// the check of gradients = the scale or infinity, w's next value = the scale.
 Artifact scaling() {
   Artifact artifact = steppingOnto();
   Plan &plan = artifact.plan;
   plan.dtype = DType::f16;
+  for (const auto &[name, training] : {std::pair("unscale", TrainingRole::inverseLossScale),
+                                       {"sum", TrainingRole::gradientCheck}}) {
+    const TensorRole role = isOfResult(training) ? TensorRole::result : TensorRole::argument;
+    plan.tensors.push_back(tensorOf(name, role, int(plan.tensors.size()), DType::f32, {}));
+    plan.tensors.back().training = training;
+  }
   const auto place = [&](const char *name) {
     return int(std::ranges::find(plan.tensors, name, &PlanTensor::logical) - plan.tensors.begin());
   };
-  for (const auto &[name, role] : {std::pair("inverse_loss_scale", TensorRole::argument),
-                                   {"gradient_check", TensorRole::result}})
-    plan.tensors.push_back(tensorOf(name, role, int(plan.tensors.size()), DType::f32, {}));
-  const int scale = place("d_loss");
-  plan.kernels = {test::kernelOf("report", place("w"), place("loss")),
-                  test::kernelOf("check", scale, place("gradient_check")),
-                  test::kernelOf("update", scale, place("w_next"))};
+  const int scale = placeOf(plan, TrainingRole::lossGradient);
+  plan.kernels = {test::kernelOf("report", place("w"), placeOf(plan, TrainingRole::loss)),
+                  test::kernelOf("check", scale, placeOf(plan, TrainingRole::gradientCheck)),
+                  test::kernelOf("update", scale, place("w2"))};
   buildFrom(artifact, "host\n");
   return artifact;
 }
@@ -276,7 +291,7 @@ TEST_CASE("a fixed scale skips nothing; gradients that overflow at any scale end
 
 TEST_CASE("a plan of an older weft keeps a fixed scale") {
   Artifact older = scaling();
-  older.plan.tensors.back().logical = older.plan.tensors.back().name = "other";
+  older.plan.tensors.back().training = TrainingRole::none;
   Run run(std::move(older));
   overflowAbove(20000);
   run.request.steps = 2;
@@ -290,7 +305,34 @@ TEST_CASE("a plan of an older weft keeps a fixed scale") {
     CHECK(error.kind == ErrorKind::badInput);
     message = error.what();
   }
-  CHECK_THAT(message, Catch::Contains("has no result 'gradient_check'"));
+  CHECK_THAT(message, Catch::Contains("has no result with \"training\": \"gradientCheck\""));
+}
+
+TEST_CASE("a plan without roles is rejected, whatever its tensors are called") {
+  Artifact older = steppingOnto();
+  const TrainingRole lost = GENERATE(TrainingRole::tokens, TrainingRole::weights,
+                                     TrainingRole::lossGradient, TrainingRole::loss);
+  PlanTensor &tensor = older.plan.tensors[size_t(placeOf(older.plan, lost))];
+  tensor.name = tensor.logical = lost == TrainingRole::lossGradient ? "d_loss" : nameOf(lost);
+  tensor.training = TrainingRole::none;
+  for (PlanTensor &other : older.plan.tensors)
+    if (&other != &tensor && other.logical == "loss") other.name = other.logical = "added";
+  Run run(std::move(older));
+  run.request.steps = 1;
+  std::string message;
+  try {
+    trainArtifact(run.request);
+  } catch (const Error &error) {
+    CHECK(error.kind == ErrorKind::badInput);
+    message = error.what();
+  }
+  INFO(message);
+  if (lost == TrainingRole::lossGradient)  // neither carried nor given
+    CHECK_THAT(message, Catch::Contains("reads 'd_loss', which weft run --steps has no values of"));
+  else
+    CHECK_THAT(message, Catch::Contains(std::string("\"training\": \"") +
+                                        std::string(nameOf(lost)) + "\"") &&
+                            Catch::Contains("compile again"));
 }
 
 TEST_CASE("a state that cannot be written is told before the first step") {

@@ -164,7 +164,8 @@ TEST_CASE("a state file holds parameters of two bytes as they are") {
 TEST_CASE("a state of a plan that checks gradients holds what was skipped; an older one may not") {
   const Folder folder;
   Plan checked = mixedPlan(DType::f16);
-  checked.tensors.push_back(tensor("gradient_check", TensorRole::result, {}));
+  checked.tensors.push_back(tensor("sum", TensorRole::result, {}));
+  checked.tensors.back().training = TrainingRole::gradientCheck;
   TrainingState state = initialState(checked, 3);
   writeState(mixedPlan(DType::f16), state, folder.path / "older");
   CHECK(readState(checked, folder.path / "older").lossScale == 0);

@@ -138,12 +138,20 @@ struct FoldedGroups {
   }
 };
 
+/// The layer of the first of its kernels that is of one; 0: none is.
+int64_t layerOf(const KernelGroup &group) {
+  for (const std::vector<PairedKernel> *kernels : {&group.before, &group.after})
+    for (const PairedKernel &kernel : *kernels)
+      if (kernel.layer > 0) return kernel.layer;
+  return 0;
+}
+
 /// What differs, repeats of layers folded; that whose time changes most first.
 std::vector<FoldedGroups> foldedDifferent(const PlanDifference &difference) {
   std::vector<FoldedGroups> folded;
   std::map<std::string, size_t> known;
   for (const KernelGroup *group : different(difference)) {
-    const int64_t layer = firstLayerIn(group->computes);
+    const int64_t layer = layerOf(*group);
     const std::string text = whyText(*group) + "\n" + groupText(*group);
     const auto [at, isNew] = known.emplace(layer > 0 ? withoutLayers(text) : text, folded.size());
     if (isNew) folded.emplace_back();

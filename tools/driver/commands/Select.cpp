@@ -184,7 +184,7 @@ std::vector<FoldedSteps> foldedSteps(const Answer &answer) {
   const select::Problem &problem = answer.decision.best().selection.problem();
   for (size_t index = 0; index < path.steps.size(); ++index) {
     const std::string name = select::printStep(problem, path.steps[index]);
-    const int64_t layer = firstLayerIn(name);
+    const int64_t layer = select::layerOf(problem, path.steps[index]);
     const std::string text =
         fmt::format("{} {} {} {}", name, runnerUpText(path.steps[index]),
                     formatSeconds(answer.steps[index].seconds), answer.steps[index].chunks);
