@@ -207,19 +207,26 @@ mlir::LogicalResult checkPresent(mlir::Operation *op, llvm::StringRef kind, llvm
                                << " '" << name << "'";
 }
 
-/// Operands in a kernel are its arguments: who else reads them shows in the graph alone.
+/// Where offsets are an argument, of a part of a model or of a user's graph, whose they are is for
+/// the caller to say.
 mlir::LogicalResult checkPacked(MaskOp mask) {
   if (!mask.getPacked()) return mlir::success();
   if (kindOf(mask) != MaskShape::Kind::padding)
     return broken(mask, "mask_c11") << "a " << mask.getKind() << " mask is not 'packed'; a padding "
                                     << "mask by the lengths of packed sequences may be";
-  if (!mlir::isa_and_nonnull<GraphOp>(mask->getParentOp())) return mlir::success();
-  const bool packs = llvm::any_of(mask.getAux().getUsers(), [](mlir::Operation *user) {
-    return mlir::isa<OffsetsOp, KernelOp>(user);
-  });
-  if (packs) return mlir::success();
-  return broken(mask, "mask_c11") << "'packed' says that weft.offsets sums these lengths; no op "
-                                  << "does: leave it out, or mask by the lengths of the offsets";
+  auto graph = mlir::dyn_cast_or_null<GraphOp>(mask->getParentOp());
+  if (!graph) return mlir::success();
+  const auto positions = uint64_t(extents(mask.getX().getType())[size_t(mask.getKey())]);
+  for (OffsetsOp offsets : graph.getBody().front().getOps<OffsetsOp>()) {
+    if (offsets.getLengths() != mask.getAux())
+      return broken(mask, "mask_c11") << "'packed' says that all weft.offsets sum these lengths; "
+                                      << "one sums others: leave 'packed' out";
+    if (offsets.getBound() != positions)
+      return broken(mask, "mask_c11")
+             << "'packed' says that sequences have up to " << positions
+             << " tokens, but weft.offsets has 'bound' " << offsets.getBound();
+  }
+  return mlir::success();
 }
 
 int64_t blocks(int64_t extent, int64_t size) { return extent / size + (extent % size != 0); }
@@ -254,8 +261,8 @@ mlir::LogicalResult MaskOp::verifyOwnConstraints() {
     return broken(*this, "mask_c7") << "'fill' must be finite; leave it out for -inf";
   if (getFill() && kindOf(*this) == MaskShape::Kind::unread)
     return broken(*this, "mask_c7") << "an unread mask has no 'fill'";
-  if (mlir::failed(checkPacked(*this))) return mlir::failure();
-  return allOf(verifyAxesAndSizes(), checkFloatResult());
+  if (mlir::failed(allOf(verifyAxesAndSizes(), checkFloatResult()))) return mlir::failure();
+  return checkPacked(*this);
 }
 
 mlir::LogicalResult MaskOp::checkFloatResult() {

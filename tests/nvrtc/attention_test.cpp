@@ -70,6 +70,7 @@ std::vector<Case> cases(DType type) {
         .b = 4, .h = 3, .g = 2, .j = 777, .k = 777, .p = width, .w = width, .tokens = 3108};
     result.push_back({fmt::format("packed with sums {}", width),
                       packedAttention(tokens, type, true, width == 64, std::nullopt, true)});
+    if (width == 64) result.push_back({"ended", endedAttention(tokens, type, true, true)});
   }
   return result;
 }

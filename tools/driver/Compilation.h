@@ -7,13 +7,13 @@
 #include "passes/Passes.h"
 #include "passes/Rewrites.h"
 #include "passes/decide/Decide.h"
+#include "passes/decide/Roofline.h"
 #include "passes/select/JoinVariants.h"
 #include "runtime/artifact/Artifact.h"
 #include "tools/driver/Accounting.h"
 #include "tools/driver/Flags.h"
 #include "tools/driver/KnownTimes.h"
 #include "tools/driver/Phase.h"
-#include "tools/driver/Roofline.h"
 #include "tools/driver/VariantFile.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -145,7 +145,7 @@ public:
   }
   /// At which costModel() prices a graph of packed tokens; nothing for any other.
   const std::optional<ExpectedFill> &expectedFill() const { return priced.fill; }
-  const TokensOfGraph &tokensOfGraph() const { return tokens; }
+  const decision::TokensOfGraph &tokensOfGraph() const { return tokens; }
   /// The same prices of sequences at full length.
   std::unique_ptr<CostModel> pricesAtFullLength() const {
     return filledCostModel(*priced.unfilled, {});
@@ -220,7 +220,7 @@ private:
   SearchMemory memory;
   TargetFlags targetFlags;
   SharedPrices priced;
-  TokensOfGraph tokens;
+  decision::TokensOfGraph tokens;
   std::function<std::string(const Kernel &)> epilogueRejection, prologueRejection,
       attentionRejection,
       attentionBackwardRejection;  ///< of the target's families; see FuseOptions

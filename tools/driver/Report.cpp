@@ -12,6 +12,7 @@
 #include "passes/account/Stages.h"
 #include "passes/decide/KernelPrices.h"
 #include "passes/decide/PathPlan.h"
+#include "passes/decide/Roofline.h"
 #include "passes/layers/Layers.h"
 #include "plan/PlanFigures.h"
 #include "tools/driver/Accounting.h"
@@ -19,7 +20,6 @@
 #include "tools/driver/Fills.h"
 #include "tools/driver/MemoryReport.h"
 #include "tools/driver/Request.h"
-#include "tools/driver/Roofline.h"
 
 #include <fmt/format.h>
 
@@ -577,9 +577,9 @@ json makeReport(const Compilation &compilation, const DecidedModel &decided,
       {"variants", variantsReport(decision)},
       {"lowerBound", decision.lowerBound},
       {"rooflineSeconds",
-       rooflineSeconds(best.selection.problem(), compilation.costModel().device(),
-                       compilation.expectedFill().value_or(ExpectedFill()),
-                       compilation.tokensOfGraph())},
+       decision::rooflineSeconds(best.selection.problem(), compilation.costModel().device(),
+                                 compilation.expectedFill().value_or(ExpectedFill()),
+                                 compilation.tokensOfGraph())},
       {"stages", stagesReport(compilation.account(variant).flow, planned)},
       {"ops", best.selection.problem().ops},
       {"opLabels", opLabels(best.selection.problem())},

@@ -9,6 +9,7 @@
 #include "codegen/families/contraction/ContractionTexts.h"
 #include "codegen/families/loop/LoopOps.h"
 #include "kernel/Error.h"
+#include "kernel/UnusedTokens.h"
 
 #include <fmt/ranges.h>
 
@@ -77,7 +78,7 @@ public:
     program.body.insert(program.body.end(), score.functions.begin(), score.functions.end());
     const std::string sequences = addSequences();
     call(score, addPlaces(sequences), sequences);
-    if (problem.packed) zeroUnused(sequences);
+    if (problem.packed && !areUnusedUnread(kernel)) zeroUnused(sequences);
     program.launchBounds = fmt::format("{}, {}", sm80AttentionThreads(knobs), residentBlocks());
     program.launch = {.grid = {sm80AttentionBlocks(problem, knobs), 1, 1},
                       .block = {sm80AttentionThreads(knobs), 1, 1},

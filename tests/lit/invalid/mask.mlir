@@ -233,8 +233,18 @@ weft.graph @mask_c11(%x: tensor<2x4x4xf32, #weft.axes<b, j, k>>) {
 
 // -----
 
-weft.graph @mask_c11__other_lengths(%x: tensor<2x4x4xf32, #weft.axes<b, j, k>>, %lengths: tensor<2xi32, #weft.axes<b>>) {
-  // expected-error @+1 {{mask_c11: 'packed' says that weft.offsets sums these lengths; no op does: leave it out, or mask by the lengths of the offsets}}
+weft.graph @mask_c11__other_lengths(%x: tensor<2x4x4xf32, #weft.axes<b, j, k>>, %lengths: tensor<2xi32, #weft.axes<b>>, %others: tensor<2xi32, #weft.axes<b>>) {
+  %o = weft.offsets %others {bound = 4} : tensor<2xi32, #weft.axes<b>> -> tensor<3xi32, #weft.axes<n>>
+  // expected-error @+1 {{mask_c11: 'packed' says that all weft.offsets sum these lengths; one sums others: leave 'packed' out}}
+  %r = weft.mask padding %x, %lengths along (b) {key = k, packed} : tensor<2x4x4xf32, #weft.axes<b, j, k>>, tensor<2xi32, #weft.axes<b>> -> tensor<2x4x4xf32, #weft.axes<b, j, k>>
+  weft.return
+}
+
+// -----
+
+weft.graph @mask_c11__bound(%x: tensor<2x4x4xf32, #weft.axes<b, j, k>>, %lengths: tensor<2xi32, #weft.axes<b>>) {
+  %o = weft.offsets %lengths {bound = 3} : tensor<2xi32, #weft.axes<b>> -> tensor<3xi32, #weft.axes<n>>
+  // expected-error @+1 {{mask_c11: 'packed' says that sequences have up to 4 tokens, but weft.offsets has 'bound' 3}}
   %r = weft.mask padding %x, %lengths along (b) {key = k, packed} : tensor<2x4x4xf32, #weft.axes<b, j, k>>, tensor<2xi32, #weft.axes<b>> -> tensor<2x4x4xf32, #weft.axes<b, j, k>>
   weft.return
 }

@@ -14,7 +14,7 @@ using decision::Decision;
 
 namespace {
 
-const samples::HashedPrices prices(7);
+const samples::HashedPrices hashedPrices(7);
 
 /// y = relu(x + x), whose sum is a temporary.
 decision::Problem layer() {
@@ -24,7 +24,7 @@ decision::Problem layer() {
   builder.everyOpAlone();
   decision::Problem problem{
       .variants = {},
-      .context = {.prices = &prices, .model = "sample", .dims = {}, .dtype = DType::f16},
+      .context = {.prices = &hashedPrices, .model = "sample", .dims = {}, .dtype = DType::f16},
       .everyVariant = [] { return std::vector<select::Problem>(); }};
   problem.variants.push_back({.problem = builder.problem, .notes = {}});
   return problem;

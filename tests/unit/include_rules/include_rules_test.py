@@ -45,7 +45,7 @@ DECIDING_FUNCTIONS = (
     'buildPlan', 'selectVariants', r'select::select\w*', 'select::joinVariants', 'bestCombinations',
     'planOf', 'runInChunks', 'chooseChunks', 'chooseWithinMemory', 'chooseByMeasuring',
     'costWithStridedViews', 'chooseEarlyStarts', r'forEachConfiguration\w*', 'predictGraph',
-    'boundOf', 'memoryUsageEfficiency',
+    'boundOf', 'memoryUsageEfficiency', 'peakFlops',
     # Prices and configurations of the kernels of a plan.
     'priceKernelAgain', 'nearestConfiguration', 'legality', 'sumOfKernels', 'noteCopies',
     'noteDeterminism',
@@ -65,6 +65,7 @@ INTERFACE = {
                                        'nearestLayouts', 'predictLayout', 'predictLayouts',
                                        'isPlan', 'namedLayout'),
     'what a profile measures': ('profileSpace', 'chunkSpace'),
+    'what no plan can be faster than': ('rooflineSeconds',),
 }
 ASKED = re.compile(r'\bdecision::([a-z]\w*)\(')
 DECIDING = re.compile(rf'\b(?:{"|".join(DECIDING_FUNCTIONS)})\(|(?:\.|->)cost\('

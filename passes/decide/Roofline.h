@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace weft::driver {
+namespace weft::decision {
 
 /// Which ops and arguments are smaller at fewer tokens than the longest sequences have.
 struct TokensOfGraph {
@@ -28,4 +28,4 @@ struct TokensOfGraph {
 double rooflineSeconds(const select::Problem &problem, const Device &device,
                        const ExpectedFill &fill, const TokensOfGraph &tokens);
 
-}  // namespace weft::driver
+}  // namespace weft::decision

@@ -1,12 +1,12 @@
 // Roofline of a graph; see Roofline.h.
-#include "tools/driver/Roofline.h"
+#include "passes/decide/Roofline.h"
 
 #include "kernel/VisibleWork.h"
 #include "passes/configure/CostModel.h"
 
 #include <algorithm>
 
-namespace weft::driver {
+namespace weft::decision {
 namespace {
 
 /// Bytes that have to move of an argument: all, or of one that only gathers read, what they give.
@@ -83,4 +83,4 @@ double rooflineSeconds(const select::Problem &problem, const Device &device,
   return std::max({double(bytes) / device.copyBandwidth, contractions, others});
 }
 
-}  // namespace weft::driver
+}  // namespace weft::decision
