@@ -323,7 +323,7 @@ private:
   }
 
   /// Parts of the turned stack whose axis is split are cut of the split stack, where that has whole
-  /// ones: parts with gaps are views, and are not split without a copy.
+  /// ones: strided parts are views, and are not split without a copy.
   void splitBeforeSlices(mlir::Value turned) {
     const int64_t all = extents(turned.getType())[size_t(axis)];
     for (mlir::Operation *user : llvm::to_vector(turned.getUsers())) {
@@ -397,7 +397,7 @@ private:
   }
 
   /// A rotary embedding that alone reads the split part reads the slice instead, and its result is
-  /// split: loops take rows with gaps, which no split gives.
+  /// split: loops take strided rows, which no split gives.
   void turnBeforeSplit(SplitAxisOp split) {
     RotaryOp rotary = rotaryOf(split.getResult());
     if (!rotary) return;

@@ -242,8 +242,8 @@ double LayerConflictBound::of(MaskView masks) const {
     if (share.ofReaders.empty()) continue;
     if (!(share.cost < infinite)) return infinite;
     for (size_t r = 0; r < share.ofReaders.size(); ++r) {
-      double &dearest = most[static_cast<size_t>(tracked[i].readers[r].group)];
-      dearest = std::max(dearest, share.ofReaders[r]);
+      double &costliest = most[static_cast<size_t>(tracked[i].readers[r].group)];
+      costliest = std::max(costliest, share.ofReaders[r]);
     }
   }
   for (const double seconds : most) least += seconds;

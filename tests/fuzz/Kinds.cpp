@@ -70,7 +70,7 @@ public:
         {"explain", file, "--movement", "--profile", "none"},
         {"compile", file, "--train", "--stop-after", "fuse", "--profile", "none"},
         {"compile", file, "--stop-after", "attention", "--profile", "none"}};
-    const std::vector<std::vector<std::string>> dear = {
+    const std::vector<std::vector<std::string>> costly = {
         {"select", file},
         {"select", file, "--json"},
         {"compile", file, "--stop-after", "select"},
@@ -81,7 +81,7 @@ public:
     };
     for (const std::vector<std::string> &arguments : cheap)
       if (everything || random.oneIn(4)) one(arguments);
-    for (const std::vector<std::string> &arguments : dear)
+    for (const std::vector<std::string> &arguments : costly)
       if (everything || random.oneIn(120)) one(with(arguments, searchFlags));
     if (!everything && !random.oneIn(100)) return;
     const int code =

@@ -71,7 +71,7 @@ constexpr int j = 1, i = 0;  // axes are numbered by letter
 
 }  // namespace
 
-TEST_CASE("wider vectors are never dearer for a streaming map") {
+TEST_CASE("wider vectors are never costlier for a streaming map") {
   const Kernel kernel = reluKernel({{'j', 65536}, {'i', 1024}}, "ji");
   double last = INFINITY;
   for (int width : {1, 2, 4, 8}) {

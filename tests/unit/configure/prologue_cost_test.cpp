@@ -90,7 +90,7 @@ TEST_CASE("beside WGMMA accesses to shared memory keep their price") {
   CHECK(scaled / plain > 141.12 / 71.13);
 }
 
-TEST_CASE("long expressions on load are dear before sm_90 too") {
+TEST_CASE("long expressions on load are costly before sm_90 too") {
   const PrologueExtents projection = {.b = 8, .j = 512, .i = 1024, .u = 4096};
   const Device &a100 = findDevice("a100");
   const Kernel plain =

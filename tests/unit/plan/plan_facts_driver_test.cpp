@@ -225,7 +225,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "layouts to ask for: what would save first, else the dearest alternative where no transposes "
+    "layouts to ask for: what would save first, else the costliest alternative where no transposes "
     "are") {
   Plan plan = chain();
   json layouts = {

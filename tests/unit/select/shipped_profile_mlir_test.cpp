@@ -119,10 +119,9 @@ void checkMeasured(const Chosen &chosen) {
 struct Gap {
   std::string workload;
   double microseconds = 0, bound = 0;
-  double gap = 0;     ///< of the plan over the bound
-  double chunks = 0;  ///< of it: by running in chunks
-  double views = 0;   ///< of it: by strided views at their own prices, and by a dearer path for the
-                      ///< sake of memory
+  double gap = 0;      ///< of the plan over the bound
+  double chunks = 0;   ///< of it: by running in chunks
+  double views = 0;    ///< of it: by strided views at their own prices, and a costlier path for it
   double layouts = 0;  ///< of it: because kernels want different layouts
   std::string cause;
 };

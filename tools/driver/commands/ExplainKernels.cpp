@@ -282,7 +282,7 @@ std::string ofPeak(const PlanKernel &kernel, const json &report, const Device &d
 
 constexpr size_t screenRows = 22, screenWarnings = 4;
 
-std::vector<FoldedKernel> dearestFirst(const Plan &plan) {
+std::vector<FoldedKernel> costliestFirst(const Plan &plan) {
   std::vector<FoldedKernel> folded = foldedKernels(plan);
   std::ranges::stable_sort(folded, std::ranges::greater(), &FoldedKernel::seconds);
   return folded;
@@ -291,8 +291,8 @@ std::vector<FoldedKernel> dearestFirst(const Plan &plan) {
 json foldedReport(const Plan &plan) {
   json rows = json::array();
   double rest = 0;  // of this row and those below it, as the table sums up what it leaves out
-  for (const FoldedKernel &kernel : dearestFirst(plan)) rest += kernel.seconds;
-  for (const FoldedKernel &kernel : dearestFirst(plan)) {
+  for (const FoldedKernel &kernel : costliestFirst(plan)) rest += kernel.seconds;
+  for (const FoldedKernel &kernel : costliestFirst(plan)) {
     rows.push_back({{"name", kernel.name},
                     {"launches", kernel.kernels.size()},
                     {"seconds", kernel.seconds},
@@ -304,7 +304,7 @@ json foldedReport(const Plan &plan) {
 
 /// One row for all chunks or repeats of a kernel, costliest first, at most `most` rows.
 std::string screenTable(const Plan &plan, const json &report, size_t most) {
-  const std::vector<FoldedKernel> folded = dearestFirst(plan);
+  const std::vector<FoldedKernel> folded = costliestFirst(plan);
   std::map<std::string, int> shortNames;
   const auto shortNameOf = [&](const FoldedKernel &kernel) {
     return shortName(plan.kernels[size_t(kernel.kernels.front())]);
