@@ -4,6 +4,7 @@
 #include "codegen/Targets.h"
 #include "codegen/families/attention/AttentionScore.h"
 #include "codegen/families/attention/VisibleScores.h"
+#include "codegen/families/attention_sm80/Sm80AttentionCostConstants.h"
 #include "codegen/families/attention_sm80/Sm80AttentionTile.h"
 #include "kernel/Error.h"
 #include "passes/configure/AnalyticConstants.h"

@@ -2,6 +2,7 @@
 #include "codegen/families/contraction/PrologueCost.h"
 
 #include "codegen/Targets.h"
+#include "codegen/families/contraction/ContractionCostConstants.h"
 #include "kernel/StridedBatchedGemm.h"
 #include "passes/configure/AnalyticConstants.h"
 

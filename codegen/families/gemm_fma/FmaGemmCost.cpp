@@ -1,4 +1,5 @@
 // The price of a plain contraction; see AnalyticCost.cpp for the essay.
+#include "codegen/families/gemm_fma/FmaCostConstants.h"
 #include "codegen/families/gemm_fma/FmaGemm.h"
 #include "kernel/Error.h"
 #include "kernel/StridedBatchedGemm.h"

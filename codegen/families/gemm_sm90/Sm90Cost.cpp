@@ -3,6 +3,7 @@
 
 #include "codegen/families/contraction/EpilogueLimits.h"
 #include "codegen/families/contraction/PrologueCost.h"
+#include "codegen/families/gemm_sm90/Sm90CostConstants.h"
 #include "codegen/families/gemm_sm90/Sm90EpilogueReduction.h"
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "codegen/families/gemm_sm90/Sm90Tile.h"

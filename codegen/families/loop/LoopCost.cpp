@@ -2,6 +2,7 @@
 // (AnalyticCost.cpp).
 #include "codegen/families/loop/LoopCost.h"
 
+#include "codegen/families/loop/LoopCostConstants.h"
 #include "codegen/families/loop/LoopFamily.h"
 #include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/families/loop/RowBudget.h"

@@ -3,6 +3,7 @@
 // alone. See AnalyticCost.cpp for the essay.
 #pragma once
 
+#include "codegen/families/loop/LoopCostConstants.h"
 #include "codegen/families/loop/LoopKnobs.h"
 #include "kernel/Configuration.h"
 #include "kernel/Device.h"

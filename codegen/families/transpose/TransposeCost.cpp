@@ -1,4 +1,5 @@
 // The price of a transpose; see AnalyticCost.cpp for the essay.
+#include "codegen/families/transpose/TransposeCostConstants.h"
 #include "codegen/families/transpose/TransposeFamily.h"
 #include "passes/configure/AnalyticParts.h"
 #include "passes/configure/Family.h"

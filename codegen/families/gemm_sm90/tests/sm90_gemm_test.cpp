@@ -4,6 +4,7 @@
 #include "codegen/Emit.h"
 #include "codegen/families/gemm_fma/FmaGemmKnobs.h"
 #include "codegen/families/gemm_sm90/Sm90Cost.h"
+#include "codegen/families/gemm_sm90/Sm90CostConstants.h"
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "codegen/families/gemm_sm90/Sm90Tile.h"
 #include "codegen/families/library/LibraryKnobs.h"
