@@ -56,6 +56,12 @@ Run softmax() {
   return Run(samples::softmaxKernel({{'b', 3}, {'j', 5}, {'k', 33}}, "bjk"), {2, 0, 1});
 }
 
+const TensorImage &inputOf(const Run &run, const std::string &name) {
+  for (size_t n = 0; n < run.inputs.size(); ++n)
+    if (run.kernel.values[size_t(run.kernel.inputs[n])].name == name) return run.inputs[n];
+  throw Error::checkFailed("no input '{}'", name);
+}
+
 }  // namespace
 
 TEST_CASE("an average that cancels may be off by what its operands are rounded by, and no more") {
@@ -141,12 +147,7 @@ TEST_CASE("lengths of packed sequences are those that their offsets sum") {
   for (const bool isSaid : {true, false}) {
     const Run run(isSaid ? samples::endedAttention(extents, DType::f32, false)
                          : samples::packedAttention(extents, DType::f32, true));
-    const auto input = [&](const std::string &name) -> const TensorImage & {
-      for (size_t n = 0; n < run.inputs.size(); ++n)
-        if (run.kernel.values[size_t(run.kernel.inputs[n])].name == name) return run.inputs[n];
-      throw Error::checkFailed("no input '{}'", name);
-    };
-    const TensorImage &lengths = input("lengths"), &offsets = input("offsets");
+    const TensorImage &lengths = inputOf(run, "lengths"), &offsets = inputOf(run, "offsets");
     int equal = 0;
     for (int64_t b = 0; b < 5; ++b)
       equal +=
@@ -160,12 +161,7 @@ TEST_CASE("lengths of packed sequences are those that their offsets sum") {
 TEST_CASE("bounds of segments are those of the segments that the kernel is given") {
   const Run run(samples::documentAttention(
       {.b = 2, .h = 1, .j = 300, .k = 1001, .p = 8, .w = 8, .hasBounds = true}, DType::f32));
-  const auto input = [&](const std::string &name) -> const TensorImage & {
-    for (size_t n = 0; n < run.inputs.size(); ++n)
-      if (run.kernel.values[size_t(run.kernel.inputs[n])].name == name) return run.inputs[n];
-    throw Error::checkFailed("no input '{}'", name);
-  };
-  const TensorImage &segments = input("segments"), &bounds = input("bounds");
+  const TensorImage &segments = inputOf(run, "segments"), &bounds = inputOf(run, "bounds");
   int whole = 0;
   for (int64_t b = 0; b < 2; ++b)
     for (int64_t tile = 0; tile < 32; ++tile) {

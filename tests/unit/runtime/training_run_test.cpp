@@ -176,6 +176,17 @@ float weightOf(const TrainingState &state) {
 }
 bool isFinite(const TrainingState &state) { return std::isfinite(weightOf(state)); }
 
+/// What is wrong with the input, as the error says it; empty where it trains.
+std::string rejectionOf(const TrainRequest &request) {
+  try {
+    trainArtifact(request);
+  } catch (const Error &error) {
+    CHECK(error.kind == ErrorKind::badInput);
+    return error.what();
+  }
+  return "";
+}
+
 }  // namespace
 
 TEST_CASE(
@@ -298,13 +309,7 @@ TEST_CASE("a plan of an older weft keeps a fixed scale") {
   CHECK(trainArtifact(run.request) == 0);
   CHECK(weightOf(run.kept()) == 1024);
   run.request.lossScale = "dynamic";
-  std::string message;
-  try {
-    trainArtifact(run.request);
-  } catch (const Error &error) {
-    CHECK(error.kind == ErrorKind::badInput);
-    message = error.what();
-  }
+  const std::string message = rejectionOf(run.request);
   CHECK_THAT(message, Catch::Contains("has no result with \"training\": \"gradientCheck\""));
 }
 
@@ -319,13 +324,7 @@ TEST_CASE("a plan without roles is rejected, whatever its tensors are called") {
     if (&other != &tensor && other.logical == "loss") other.name = other.logical = "added";
   Run run(std::move(older));
   run.request.steps = 1;
-  std::string message;
-  try {
-    trainArtifact(run.request);
-  } catch (const Error &error) {
-    CHECK(error.kind == ErrorKind::badInput);
-    message = error.what();
-  }
+  const std::string message = rejectionOf(run.request);
   INFO(message);
   if (lost == TrainingRole::lossGradient)  // neither carried nor given
     CHECK_THAT(message, Catch::Contains("reads 'd_loss', which weft run --steps has no values of"));
