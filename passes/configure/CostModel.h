@@ -58,11 +58,12 @@ public:
   /// Prices unmeasured kernels: as this model does, but without a lookup of measurements. Lives as
   /// long as this one.
   virtual const CostModel &modelled() const { return *this; }
-  /// The measured configurations of a kernel whose operands are contiguous (no StridedViews.h), and
-  /// those that measurements under other layouts price (Family::marginOfOtherLayouts), whose costs
-  /// are not `measured`. If there are any, selection chooses among them alone. Of those with equal
-  /// layouts and family only the fastest few. Lives as long as the model; may be called from
-  /// several threads.
+  /// The measured configurations of a kernel whose operands are contiguous (no StridedViews.h),
+  /// with the lesser price where the same orders of axes were measured on views, too; and those
+  /// that measurements on views alone or under other layouts price (Family::marginOfOtherLayouts),
+  /// whose costs are not `measured`. If there are any, selection chooses among them alone. Of those
+  /// with equal layouts and family only the fastest few. Lives as long as the model; may be called
+  /// from several threads.
   virtual const std::vector<PricedConfiguration> &measured(const Kernel &) const {
     static const std::vector<PricedConfiguration> none;
     return none;

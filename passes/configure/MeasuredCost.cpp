@@ -204,12 +204,18 @@ private:
       const Cost cost = priced(kernel, configuration, measurement);
       result.push_back({std::move(configuration), cost});
     };
+    std::vector<std::pair<Configuration, const ProfileMeasurement *>> onViews;
     if (const ProfileKernel *measurements = measurementsFor(kernelSubject(kernel)))
       for (const auto &[place, list] : placesOf(*measurements))
-        for (const auto &[line, measurement] : list)
-          if (Configuration configuration = parsed(line, kernel);
-              !hasStridedView(kernel, configuration))
-            add(std::move(configuration), *measurement);
+        for (const auto &[line, measurement] : list) {
+          Configuration configuration = parsed(line, kernel);
+          if (hasStridedView(kernel, configuration))
+            onViews.emplace_back(std::move(configuration), measurement);
+          else add(std::move(configuration), *measurement);
+        }
+    if (!result.empty())
+      for (const auto &[configuration, measurement] : onViews)
+        offerOnViews(kernel, configuration, *measurement, result);
     if (!contractionValues(kernel)) return result;
     const auto addSpace = [&](const ConfigurationSpace &space) {
       if (isTimedAsGemm(kernel, *space.family)) addGemms(kernel, space, add);
@@ -223,6 +229,26 @@ private:
     if (haveSeveralStrides(kernel, spaces))
       if (const auto space = severalStridesSpace(kernel, device())) addSpace(*space);
     return result;
+  }
+
+  /// A plan whose kernel reads views takes measurements on views. Selection knows orders of axes
+  /// alone: it gets the lesser price of both, so that no plan is faster than its bound.
+  void offerOnViews(const Kernel &kernel, const Configuration &onViews,
+                    const ProfileMeasurement &measurement,
+                    std::vector<PricedConfiguration> &result) const {
+    if (!device().mayBeNondeterministic && !isDeterministic(onViews.knobs)) return;
+    Configuration contiguous = asContiguous(kernel, onViews);
+    if (const auto rejection = contiguous.knobs.family().rejection;
+        rejection && !rejection(kernel, contiguous, device()).empty())
+      return;
+    Cost cost = priced(kernel, contiguous, measurement);
+    const auto same = std::ranges::find(result, contiguous, &PricedConfiguration::configuration);
+    if (same != result.end()) {
+      same->cost.seconds = std::min(same->cost.seconds, cost.seconds);
+      return;
+    }
+    cost.measured = false;
+    result.push_back({std::move(contiguous), std::move(cost)});
   }
 
   /// Whether a measurement of a contraction has several strides along a group of axes. Their

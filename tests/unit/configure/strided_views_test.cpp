@@ -205,7 +205,42 @@ TEST_CASE("a strided view costs its measurement, and unmeasured as much as a con
   const auto after = measuredCostModel(device(), profile, "profile p", false);
   CHECK(costWithStridedViews(*after, relu, strided).seconds == 4e-6);
   CHECK(costWithStridedViews(*after, relu, dense).seconds == 3e-6);
-  // Selection considers the contiguous measurements.
+  // Selection considers orders of axes alone: the lesser price of both.
   REQUIRE(after->measured(relu).size() == 1);
   CHECK(after->measured(relu).front().cost.seconds == 3e-6);
+  Profile other{.device = "h200", .protocols = {{1, "pretended"}}, .kernels = {}};
+  addMeasurement(other, relu, dense,
+                 {.seconds = 3e-6, .n = 9, .spread = 0.01, .familyVersion = loopFamily.version});
+  addMeasurement(other, relu, strided,
+                 {.seconds = 2e-6, .n = 9, .spread = 0.01, .familyVersion = loopFamily.version});
+  const auto faster = measuredCostModel(device(), other, "profile p", false);
+  CHECK(costWithStridedViews(*faster, relu, dense).seconds == 3e-6);
+  REQUIRE(faster->measured(relu).size() == 1);
+  CHECK(faster->measured(relu).front().cost.seconds == 2e-6);
+  CHECK(faster->measured(relu).front().configuration == dense);
+}
+
+TEST_CASE("a measurement on views of other knobs is an offer beside contiguous measurements") {
+  const std::map<char, int64_t> extents = {{'p', 8}, {'h', 2}, {'j', 64}};
+  const Kernel relu = reluKernel(extents, "phj");
+  const std::vector<Configuration> legal =
+      enumerate(relu, device(), {.inputs = {rowMajor(3)}, .outputs = {rowMajor(3)}}).legal;
+  REQUIRE(legal.size() > 1);
+  Configuration strided = legal[1];
+  strided.inputs[0] = partOfHeads(5, 64);
+  const ProfileMeasurement slow{
+      .seconds = 3e-6, .n = 9, .spread = 0.01, .familyVersion = loopFamily.version};
+  Profile profile{.device = "h200", .protocols = {{1, "pretended"}}, .kernels = {}};
+  addMeasurement(profile, relu, strided,
+                 {.seconds = 2e-6, .n = 9, .spread = 0.01, .familyVersion = loopFamily.version});
+  // Alone it would take all other layouts from the kernel.
+  CHECK(measuredCostModel(device(), profile, "profile p", false)->measured(relu).empty());
+  addMeasurement(profile, relu, legal[0], slow);
+  const auto both = measuredCostModel(device(), profile, "profile p", false);
+  const std::vector<PricedConfiguration> &offered = both->measured(relu);
+  REQUIRE(offered.size() == 2);
+  CHECK(offered[0].cost.measured);
+  CHECK(offered[1].configuration == legal[1]);
+  CHECK(offered[1].cost.seconds == 2e-6);
+  CHECK_FALSE(offered[1].cost.measured);
 }
