@@ -263,11 +263,10 @@ class Choices(CommandTest):
                           for parts in (('attention_projection', 'reduce'), ('gate_raw_projection',
                                                                              'rms_normalize')))
         self.assertEqual({before['family'], behind['family']}, {'gemm-sm90'})
-        self.weft('compile', *LAYER, '--train', '--norms', 'decomposed', '--stacking', 'three',
-                  '-o', 'train', '--stop-after', 'emit')
-        self.assertRegex(
-            self.weft('explain', 'train', '--all').out,
-            'note: norm .* stays whole: N010 statistics-are-read')
+        for kind in ('decomposed', 'deferred'):  # a graph that trains reads their statistics
+            self.fails(3, 'compile', *LAYER, '--train', '--norms', kind, '-o', 'train',
+                       '--stop-after', 'emit', says=[f'--norms {kind}: no norm can be {kind}',
+                                                     'nearest is --norms auto'])
 
     def test_alternatives_are_sorted(self):
         seconds = [plan['seconds'] for plan in self.select('--alternatives', '4')['alternatives']]

@@ -82,7 +82,7 @@ class JsonTest(CommandTest):
     def artifacts(self):
         self.weft('compile', *LAYER, '--attention', 'unfused', '-o', 'a', env=NO_NVRTC)
         self.weft('compile', *TINY, '--fuse-rules', 'none', '-o', 'b', env=NO_NVRTC)
-        self.weft('compile', *TINY, '--train', '--norms', 'decomposed', '-o', 'train', env=NO_NVRTC)
+        self.weft('compile', *TINY, '--train', '-o', 'train', env=NO_NVRTC)
         self.weft('compile', *CORE, '--attention', 'unfused', '--chunks', '2', '-o', 'chunks',
                   env=NO_NVRTC)
 

@@ -177,10 +177,7 @@ void Compilation::checkChoicesHold(const std::vector<const ProposedVariant *> &r
         choices.stacking.text,
         reasonOf(&ProposedVariant::stackings, "no two contractions of parameters read one tensor"));
   const NormChoice norms = choices.norms.value();
-  // In a graph that trains norms stay whole, each with a note.
-  const bool isDifferentiated =
-      modelFlags.train || graphOf(*imported.front().module)->hasAttr(savedName);
-  if (!isDifferentiated && (norms == NormChoice::decomposed || norms == NormChoice::deferred) &&
+  if ((norms == NormChoice::decomposed || norms == NormChoice::deferred) &&
       !has(norms == NormChoice::decomposed ? Rewrite::Kind::decomposeNorms
                                            : Rewrite::Kind::deferNorms))
     throw Error::unsupported(
