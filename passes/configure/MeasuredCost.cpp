@@ -213,10 +213,17 @@ private:
             onViews.emplace_back(std::move(configuration), measurement);
           else add(std::move(configuration), *measurement);
         }
+    if (contractionValues(kernel)) addFromOthers(kernel, result, add);
     if (!result.empty())
       for (const auto &[configuration, measurement] : onViews)
         offerOnViews(kernel, configuration, *measurement, result);
-    if (!contractionValues(kernel)) return result;
+    return result;
+  }
+
+  /// Of a contraction, by measurements of the same GEMM, of the same form or under other layouts.
+  template <typename Add>
+  void addFromOthers(const Kernel &kernel, std::vector<PricedConfiguration> &result,
+                     Add &&add) const {
     const auto addSpace = [&](const ConfigurationSpace &space) {
       if (isTimedAsGemm(kernel, *space.family)) addGemms(kernel, space, add);
       else if (isFused(kernel, *space.family)) addForms(kernel, space, add);
@@ -228,7 +235,6 @@ private:
         if (space.family->marginOfOtherLayouts) addOtherLayouts(kernel, space, result);
     if (haveSeveralStrides(kernel, spaces))
       if (const auto space = severalStridesSpace(kernel, device())) addSpace(*space);
-    return result;
   }
 
   /// A plan whose kernel reads views takes measurements on views. Selection knows orders of axes
