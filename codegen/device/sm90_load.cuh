@@ -116,51 +116,60 @@ __device__ __forceinline__ void copyKTile(unsigned char *to, const T *from, int 
   }
 }
 
-/// Loads all k-tiles of all tiles of this block. All threads of the warpgroup come here if any
-/// operand is copied by threads, otherwise one.
+/// Loads a range of the k-tiles of one tile. All threads of the warpgroup come here if any operand
+/// is copied by threads, otherwise the first alone. memory: the block's, for what threads copy.
+template <GemmProblem gemm, Tile tile, typename A, typename B>
+__device__ __forceinline__ void loadKTiles(Shared<gemm, tile> shared,
+                                           PipelineState<tile.stages> &state, Tensor<const A> a,
+                                           Tensor<const B> b, unsigned char *memory,
+                                           const TileStart &at, KTileRange kTiles, int thread) {
+  using P = TileConfig<gemm, tile>;
+  constexpr bool isBatched = gemm.batch > 1;
+  constexpr int engineBytes = (gemm.a.usesTma ? P::bytesA : 0) + (gemm.b.usesTma ? P::bytesB : 0);
+#pragma unroll 1
+  for (int kTile = kTiles.first; kTile < kTiles.first + kTiles.count; ++kTile) {
+    const SharedAddress full = shared.full(state.stage);
+    wait(shared.empty(state.stage), state.parity);
+    if (engineBytes > 0 && thread == 0) {
+      arriveExpecting(full, engineBytes);
+      if constexpr (gemm.a.usesTma)
+        loadKTile<gemm.a, tile.m, isBatched>(shared.a(state.stage), a.map, full, at.m,
+                                             kTile * P::tileK, at.batch);
+      if constexpr (tile.multicastB > 1)
+        loadMulticast<gemm, tile>(shared.b(state.stage), b.map, full, at.n, kTile * P::tileK,
+                                  at.batch);
+      else if constexpr (gemm.b.usesTma)
+        loadKTile<gemm.b, tile.n, isBatched>(shared.b(state.stage), b.map, full, at.n,
+                                             kTile * P::tileK, at.batch);
+    }
+    if constexpr (!P::areAllTma) {
+      unsigned char *stage = memory + state.stage * P::stageBytes;
+      if constexpr (!gemm.a.usesTma)
+        copyKTile<gemm.a, tile.m, gemm.m, gemm.k>(stage, a.elements + at.batch * gemm.a.batch, at.m,
+                                                  kTile * P::tileK, thread);
+      if constexpr (!gemm.b.usesTma)
+        copyKTile<gemm.b, tile.n, gemm.n, gemm.k>(stage + P::bytesA,
+                                                  b.elements + at.batch * gemm.b.batch, at.n,
+                                                  kTile * P::tileK, thread);
+      fenceForAsync();
+      arrive(full);
+    }
+    state.advance();
+  }
+}
+
+/// Loads all k-tiles of all tiles of this block, by the threads that loadKTiles takes.
 template <GemmProblem gemm, Tile tile, typename A, typename B, typename Tokens = AllTokens>
 __device__ __forceinline__ void produce(Shared<gemm, tile> shared, Tensor<const A> a,
                                         Tensor<const B> b, unsigned char *memory,
                                         const Tokens &tokens = {}) {
-  using P = TileConfig<gemm, tile>;
-  constexpr bool isBatched = gemm.batch > 1;
-  constexpr int engineBytes = (gemm.a.usesTma ? P::bytesA : 0) + (gemm.b.usesTma ? P::bytesB : 0);
   const int thread = threadIdx.x % warpgroup;
   PipelineState<tile.stages> state{0, 1};
   const int tiles = countTiles<gemm, tile>(tokens);
   for (int index = firstTile<tile>(); index < tiles; index += nextTile<tile>()) {
     const TileStart at = tileStart<gemm, tile>(tokens, index);
     const KTileRange kTiles = kTilesOfTile<gemm, tile>(tokens, index);
-#pragma unroll 1
-    for (int kTile = kTiles.first; kTile < kTiles.first + kTiles.count; ++kTile) {
-      const SharedAddress full = shared.full(state.stage);
-      wait(shared.empty(state.stage), state.parity);
-      if (engineBytes > 0 && thread == 0) {
-        arriveExpecting(full, engineBytes);
-        if constexpr (gemm.a.usesTma)
-          loadKTile<gemm.a, tile.m, isBatched>(shared.a(state.stage), a.map, full, at.m,
-                                               kTile * P::tileK, at.batch);
-        if constexpr (tile.multicastB > 1)
-          loadMulticast<gemm, tile>(shared.b(state.stage), b.map, full, at.n, kTile * P::tileK,
-                                    at.batch);
-        else if constexpr (gemm.b.usesTma)
-          loadKTile<gemm.b, tile.n, isBatched>(shared.b(state.stage), b.map, full, at.n,
-                                               kTile * P::tileK, at.batch);
-      }
-      if constexpr (!P::areAllTma) {
-        unsigned char *stage = memory + state.stage * P::stageBytes;
-        if constexpr (!gemm.a.usesTma)
-          copyKTile<gemm.a, tile.m, gemm.m, gemm.k>(stage, a.elements + at.batch * gemm.a.batch,
-                                                    at.m, kTile * P::tileK, thread);
-        if constexpr (!gemm.b.usesTma)
-          copyKTile<gemm.b, tile.n, gemm.n, gemm.k>(stage + P::bytesA,
-                                                    b.elements + at.batch * gemm.b.batch, at.n,
-                                                    kTile * P::tileK, thread);
-        fenceForAsync();
-        arrive(full);
-      }
-      state.advance();
-    }
+    loadKTiles<gemm, tile>(shared, state, a, b, memory, at, kTiles, thread);
   }
 }
 

@@ -20,19 +20,11 @@
 #include "weft/sm90_epilogue_load.cuh"
 #include "weft/sm90_gemm_entry.cuh"
 #include "weft/sm90_load.cuh"
+#include "weft/sm90_main_loop.cuh"
 #include "weft/sm90_registers.cuh"
 #include "weft/sm90_split_k.cuh"
-#include "weft/wgmma.cuh"
 
 namespace weft::sm90 {
-
-/// Products of a step of k: 32 bytes of every row of A and B. The kernel includes the header of its
-/// types (wgmma_*.cuh).
-template <typename A, typename B, bool outerA, bool outerB, int accumulators>
-__device__ __forceinline__ void multiplyElements(float (&d)[accumulators], unsigned long long a,
-                                                 unsigned long long b, bool accumulates) {
-  wgmma<outerA, outerB>(static_cast<A *>(nullptr), static_cast<B *>(nullptr), d, a, b, accumulates);
-}
 
 /// Hands a stage back to all that load into it.
 template <GemmProblem gemm, Tile tile>
@@ -44,40 +36,18 @@ __device__ __forceinline__ void releaseStage(Shared<gemm, tile> shared, int stag
       arriveInBlock(addressInBlock(shared.empty(stage), rank));
 }
 
-/// Multiplies the k-tiles of one tile. A stage is handed back when the products that read it have
-/// ended.
-template <GemmProblem gemm, Tile tile, typename A, typename B>
-__device__ __forceinline__ void multiplyTile(Accumulators<gemm, tile> &accumulators,
-                                             Shared<gemm, tile> shared,
-                                             PipelineState<tile.stages> &state, int firstRow,
-                                             bool isLeader) {
-  using P = TileConfig<gemm, tile>;
-  constexpr int stepA = gemm.a.isAlongK() ? 32 : 16 * rowBytes,
-                stepB = gemm.b.isAlongK() ? 32 : 16 * rowBytes;
-  const int kTiles = kTilesOfBlock<gemm, tile>().count;
-  int previous = -1;
-#pragma unroll 1
-  for (int kTile = 0; kTile < kTiles; ++kTile) {
-    wait(shared.full(state.stage), state.parity);
-    const unsigned long long a =
-        describeOperand(shared.a(state.stage) + firstRow * rowBytes, subtileBytes);
-    const unsigned long long b = describeOperand(shared.b(state.stage), subtileBytes);
-    fenceWgmma();
-#pragma unroll
-    for (int step = 0; step < rowBytes / 32; ++step) {
-#pragma unroll
-      for (int block = 0; block < P::rowBlocks; ++block)
-        multiplyElements<A, B, !gemm.a.isAlongK(), !gemm.b.isAlongK()>(
-            accumulators[block], a + (block * subtileBytes + step * stepA >> 4),
-            b + (step * stepB >> 4), kTile > 0 || step > 0);
-    }
-    commitWgmma();
-    waitForWgmma<1>();
-    if (previous >= 0 && isLeader) releaseStage(shared, previous);
-    previous = state.stage;
-    state.advance();
+/// The stages as one of the consumers reads them, from its first row on.
+template <GemmProblem gemm, Tile tile>
+struct StagesOfConsumer {
+  Shared<gemm, tile> shared;
+  int firstRow;
+  __device__ __forceinline__ SharedAddress full(int stage) const { return shared.full(stage); }
+  __device__ __forceinline__ SharedAddress a(int stage) const {
+    return shared.a(stage) + firstRow * rowBytes;
   }
-}
+  __device__ __forceinline__ SharedAddress b(int stage) const { return shared.b(stage); }
+  __device__ __forceinline__ void release(int stage) const { releaseStage(shared, stage); }
+};
 
 /// hasEpilogueProducer: a separate thread brings the subtiles that an epilogue reads
 /// (sm90_epilogue_load.cuh).
@@ -128,8 +98,10 @@ __device__ __forceinline__ void consume(Shared<gemm, tile> shared, Tensor<typena
       if (Tokens::isLimited && subtiles.isUnused) {
         arriveAtNext();  // accumulators stay what they are: zeros would take registers (a spill)
       } else {
-        multiplyTile<gemm, tile, typename Types::A, typename Types::B>(accumulators, shared, state,
-                                                                       tiles.firstRow, isLeader);
+        multiplyKTiles<typename Types::A, typename Types::B, !gemm.a.isAlongK(),
+                       !gemm.b.isAlongK()>(accumulators,
+                                           StagesOfConsumer<gemm, tile>{shared, tiles.firstRow},
+                                           state, kTilesOfBlock<gemm, tile>().count, isLeader);
         arriveAtNext();
         waitForWgmma<0>();
         if (isLeader) releaseStage(shared, (state.stage + tile.stages - 1) % tile.stages);

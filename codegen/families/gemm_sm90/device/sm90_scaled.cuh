@@ -10,7 +10,7 @@
 
 namespace weft::sm90 {
 
-/// As multiplyTile of the plain skeleton; all stages have been handed back when it returns.
+/// As multiplyKTiles of other contractions; all stages have been handed back when it returns.
 template <typename A, typename B, GemmProblem gemm, Tile tile, typename Factors>
 __device__ __forceinline__ void multiplyScaledTile(Accumulators<gemm, tile> &accumulators,
                                                    Shared<gemm, tile> shared,
@@ -18,8 +18,6 @@ __device__ __forceinline__ void multiplyScaledTile(Accumulators<gemm, tile> &acc
                                                    Factors &factors, int firstRow, bool isLeader) {
   using P = TileConfig<gemm, tile>;
   static_assert(tile.splitK == 1, "kTiles of a whole tile");
-  constexpr int stepA = gemm.a.isAlongK() ? 32 : 16 * rowBytes,
-                stepB = gemm.b.isAlongK() ? 32 : 16 * rowBytes;
 #pragma unroll
   for (int block = 0; block < P::rowBlocks; ++block)
 #pragma unroll
@@ -31,15 +29,7 @@ __device__ __forceinline__ void multiplyScaledTile(Accumulators<gemm, tile> &acc
         describeOperand(shared.a(state.stage) + firstRow * rowBytes, subtileBytes);
     const unsigned long long b = describeOperand(shared.b(state.stage), subtileBytes);
     Accumulators<gemm, tile> kTileAccumulators;
-    fenceWgmma();
-#pragma unroll
-    for (int step = 0; step < rowBytes / 32; ++step)
-#pragma unroll
-      for (int block = 0; block < P::rowBlocks; ++block)
-        multiplyElements<A, B, !gemm.a.isAlongK(), !gemm.b.isAlongK()>(
-            kTileAccumulators[block], a + (block * subtileBytes + step * stepA >> 4),
-            b + (step * stepB >> 4), step > 0);
-    commitWgmma();
+    multiplyKTile<A, B, !gemm.a.isAlongK(), !gemm.b.isAlongK()>(kTileAccumulators, a, b, false);
     float factor[P::rowBlocks][2];
     factors.take(factor, kTile);
     waitForWgmma<0>();

@@ -24,8 +24,8 @@
 #include "weft/sm90_cluster.cuh"
 #include "weft/sm90_dependent_launch.cuh"
 #include "weft/sm90_load.cuh"
+#include "weft/sm90_main_loop.cuh"
 #include "weft/sm90_single_consumer_tile.cuh"
-#include "weft/wgmma.cuh"
 
 namespace weft::sm90 {
 
@@ -52,36 +52,17 @@ __device__ __forceinline__ void loadSingleConsumer(SingleConsumerShared<gemm, ti
   }
 }
 
-/// Multiplies the k-tiles of the block. A stage is handed back when the products that read it have
-/// ended.
-template <GemmProblem gemm, SingleConsumerTile tile, typename T>
-__device__ __forceinline__ void multiplySingleConsumerTile(
-    float (&accumulators)[SingleConsumerConfig<gemm, tile>::accumulators],
-    SingleConsumerShared<gemm, tile> shared, const SingleConsumerPosition &at) {
-  using P = SingleConsumerConfig<gemm, tile>;
-  constexpr bool isOuter = !P::rowOperand.isAlongK();
-  constexpr int stepRows = isOuter ? 16 * rowBytes : 32, stepColumns = 32;
-  PipelineState<tile.stages> state;
-  int previous = -1;
-#pragma unroll 1
-  for (int kTile = 0; kTile < at.kTiles; ++kTile) {
-    wait(shared.full(state.stage), state.parity);
-    const unsigned long long rows = describeOperand(shared.rows(state.stage), subtileBytes);
-    const unsigned long long columns = describeOperand(shared.columns(state.stage), subtileBytes);
-    fenceWgmma();
-#pragma unroll
-    for (int step = 0; step < tileK / 16; ++step)
-      wgmma<isOuter, false>(static_cast<T *>(nullptr), static_cast<T *>(nullptr), accumulators,
-                            rows + (step * stepRows >> 4), columns + (step * stepColumns >> 4),
-                            kTile > 0 || step > 0);
-    commitWgmma();
-    waitForWgmma<1>();
-    if (P::reusesStages && previous >= 0 && threadIdx.x == 0) arrive(shared.empty(previous));
-    previous = state.stage;
-    state.advance();
+/// The stages as the main loop reads them: what lies along the rows of the instruction is its A.
+template <GemmProblem gemm, SingleConsumerTile tile>
+struct SingleConsumerStages {
+  SingleConsumerShared<gemm, tile> shared;
+  __device__ __forceinline__ SharedAddress full(int stage) const { return shared.full(stage); }
+  __device__ __forceinline__ SharedAddress a(int stage) const { return shared.rows(stage); }
+  __device__ __forceinline__ SharedAddress b(int stage) const { return shared.columns(stage); }
+  __device__ __forceinline__ void release(int stage) const {
+    if (SingleConsumerConfig<gemm, tile>::reusesStages) arrive(shared.empty(stage));
   }
-  waitForWgmma<0>();
-}
+};
 
 /// Has the accumulators of all blocks of the cluster added in the first; the others are done then
 /// and get false.
@@ -149,13 +130,16 @@ __device__ __forceinline__ void singleConsumerGemm(const SingleConsumerArgs<T, E
     if (at.rank == 0 && threadIdx.x == 0)
       arriveExpecting(shared.partialsFull(), (tile.splitK - 1) * P::partialTileBytes);
   }
-  float accumulators[P::accumulators];
-  multiplySingleConsumerTile<gemm, tile, T>(accumulators, shared, at);
+  float accumulators[1][P::accumulators];
+  PipelineState<tile.stages> state;
+  multiplyKTiles<T, T, !P::rowOperand.isAlongK(), false>(
+      accumulators, SingleConsumerStages<gemm, tile>{shared}, state, at.kTiles, threadIdx.x == 0);
+  waitForWgmma<0>();
   if (threadIdx.x >= P::workingThreads) return;
   if constexpr (tile.splitK > 1)
-    if (!reduceSingleConsumerPartials<gemm, tile>(accumulators, shared, at.rank)) return;
-  epilogueOp(accumulators);
-  storeSingleConsumer<gemm, tile>(accumulators, args.c, own);
+    if (!reduceSingleConsumerPartials<gemm, tile>(accumulators[0], shared, at.rank)) return;
+  epilogueOp(accumulators[0]);
+  storeSingleConsumer<gemm, tile>(accumulators[0], args.c, own);
 }
 
 }  // namespace weft::sm90

@@ -18,62 +18,15 @@ namespace weft::sm90 {
 template <GemmProblem gemm, Tile tile, int blocks, typename A, typename B>
 __device__ __forceinline__ void produceStreamK(Shared<gemm, tile> shared, Tensor<const A> a,
                                                Tensor<const B> b) {
-  using P = TileConfig<gemm, tile>;
   using S = StreamKSchedule<gemm, tile, blocks>;
-  constexpr bool isBatched = gemm.batch > 1;
   PipelineState<tile.stages> state{0, 1};
   const int end = S::first(blockIdx.x + 1);
   for (int at = S::first(blockIdx.x); at < end;) {
     const TileStart start = tileStart<gemm, tile>(at / S::kTiles);
     const int first = at % S::kTiles, count = smaller(S::kTiles - first, end - at);
-#pragma unroll 1
-    for (int kTile = first; kTile < first + count; ++kTile) {
-      const SharedAddress full = shared.full(state.stage);
-      wait(shared.empty(state.stage), state.parity);
-      arriveExpecting(full, P::stageBytes);
-      loadKTile<gemm.a, tile.m, isBatched>(shared.a(state.stage), a.map, full, start.m,
-                                           kTile * P::tileK, start.batch);
-      loadKTile<gemm.b, tile.n, isBatched>(shared.b(state.stage), b.map, full, start.n,
-                                           kTile * P::tileK, start.batch);
-      state.advance();
-    }
+    loadKTiles<gemm, tile>(shared, state, a, b, nullptr, start, {first, count}, 0);
     at += count;
   }
-}
-
-/// Multiplies so many kTiles, as multiplyTile does those of a whole tile.
-template <GemmProblem gemm, Tile tile, typename A, typename B>
-__device__ __forceinline__ void multiplyKTiles(Accumulators<gemm, tile> &accumulators,
-                                               Shared<gemm, tile> shared,
-                                               PipelineState<tile.stages> &state, int firstRow,
-                                               bool isLeader, int count) {
-  using P = TileConfig<gemm, tile>;
-  constexpr int stepA = gemm.a.isAlongK() ? 32 : 16 * rowBytes,
-                stepB = gemm.b.isAlongK() ? 32 : 16 * rowBytes;
-  int previous = -1;
-#pragma unroll 1
-  for (int kTile = 0; kTile < count; ++kTile) {
-    wait(shared.full(state.stage), state.parity);
-    const unsigned long long a =
-        describeOperand(shared.a(state.stage) + firstRow * rowBytes, subtileBytes);
-    const unsigned long long b = describeOperand(shared.b(state.stage), subtileBytes);
-    fenceWgmma();
-#pragma unroll
-    for (int step = 0; step < rowBytes / 32; ++step) {
-#pragma unroll
-      for (int block = 0; block < P::rowBlocks; ++block)
-        multiplyElements<A, B, !gemm.a.isAlongK(), !gemm.b.isAlongK()>(
-            accumulators[block], a + (block * subtileBytes + step * stepA >> 4),
-            b + (step * stepB >> 4), kTile > 0 || step > 0);
-    }
-    commitWgmma();
-    waitForWgmma<1>();
-    if (previous >= 0 && isLeader) arrive(shared.empty(previous));
-    previous = state.stage;
-    state.advance();
-  }
-  waitForWgmma<0>();
-  if (isLeader) arrive(shared.empty(previous));
 }
 
 template <typename Types, GemmProblem gemm, Tile tile, int blocks, typename EpilogueOp>
@@ -93,8 +46,11 @@ __device__ __forceinline__ void consumeStreamK(Shared<gemm, tile> shared,
     const Subtiles<gemm, tile> subtiles{tileStart<gemm, tile>(index), firstRow};
     at += count;
     Accumulators<gemm, tile> accumulators;
-    multiplyKTiles<gemm, tile, typename Types::A, typename Types::B>(accumulators, shared, state,
-                                                                     firstRow, isLeader, count);
+    const int last = multiplyKTiles<typename Types::A, typename Types::B, !gemm.a.isAlongK(),
+                                    !gemm.b.isAlongK()>(
+        accumulators, StagesOfConsumer<gemm, tile>{shared, firstRow}, state, count, isLeader);
+    waitForWgmma<0>();
+    if (isLeader) releaseStage(shared, last);
     if (count < S::kTiles &&
         !reduceStreamKPartials(accumulators, partials, index, consumer, shared.partialsFull(0)))
       continue;
