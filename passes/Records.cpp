@@ -38,6 +38,21 @@ std::string textOf(mlir::DictionaryAttr entry, llvm::StringRef name) {
 }
 
 /// The reverse of describe(): "F012 reduction-axis-mismatch (i against k)".
+FusionPatterns patternsOf(mlir::DictionaryAttr entry) {
+  const std::string words = textOf(entry, "pattern");
+  const std::optional<FusionPatterns> patterns = parseFusionPatterns(words);
+  if (!patterns)
+    throw Error::badInput("\"{}\" is no fusion pattern: those are \"{}\" or some of them", words,
+                          text(FusionPatterns{true, true, true, true}));
+  return *patterns;
+}
+
+void addPatterns(mlir::Builder &builder, const FusionPatterns &patterns,
+                 std::vector<mlir::NamedAttribute> &entries) {
+  if (const std::string words = text(patterns); !words.empty())
+    entries.push_back(text(builder, "pattern", words));
+}
+
 void readRejection(const std::string &text, FusionRecord &record) {
   const size_t reason = text.find(' '), detail = text.find(" (", reason + 1);
   record.code = text.substr(0, reason);
@@ -48,7 +63,7 @@ void readRejection(const std::string &text, FusionRecord &record) {
 
 FusionRecord recordFrom(mlir::DictionaryAttr entry, const std::vector<mlir::Operation *> &ops) {
   FusionRecord record{.pass = textOf(entry, "pass"),
-                      .pattern = textOf(entry, "pattern"),
+                      .patterns = patternsOf(entry),
                       .ops = opsOf(entry, "weft.records"),
                       .opNames = {},
                       .accepted = entry.contains("accepted"),
@@ -92,7 +107,7 @@ FusionResult attachedFusions(mlir::Operation *graph, const FuseOptions &target) 
   FusionResult result;
   for (auto entry : candidates.getAsRange<mlir::DictionaryAttr>()) {
     result.candidates.push_back(
-        {.ops = opsOf(entry, "weft.candidates"), .pattern = textOf(entry, "pattern")});
+        {.ops = opsOf(entry, "weft.candidates"), .patterns = patternsOf(entry)});
     checkCandidate(result.candidates.back().ops, admitted);
   }
   const std::vector<mlir::Operation *> ops = numberedOps(graph);
@@ -112,7 +127,7 @@ mlir::ArrayAttr recordsAttribute(mlir::MLIRContext *context,
     else entries.push_back(text(builder, "rejected", describe(record)));
     entries.push_back(builder.getNamedAttr("ops", numbers(builder, record.ops)));
     entries.push_back(text(builder, "pass", record.pass));
-    if (!record.pattern.empty()) entries.push_back(text(builder, "pattern", record.pattern));
+    addPatterns(builder, record.patterns, entries);
     entries.push_back(
         builder.getNamedAttr("saved_bytes", builder.getI64IntegerAttr(record.savedBytes)));
     list.push_back(builder.getDictionaryAttr(entries));
@@ -129,7 +144,7 @@ mlir::ArrayAttr candidatesAttribute(mlir::Operation *graph, const FusionResult &
     std::vector<mlir::NamedAttribute> entries{
         text(builder, "name", problem.candidates[index].name),
         builder.getNamedAttr("ops", numbers(builder, candidate.ops))};
-    if (!candidate.pattern.empty()) entries.push_back(text(builder, "pattern", candidate.pattern));
+    addPatterns(builder, candidate.patterns, entries);
     list.push_back(builder.getDictionaryAttr(entries));
   }
   return builder.getArrayAttr(list);

@@ -276,7 +276,7 @@ private:
     ChosenKernel chosen{.kernel = {},
                         .configuration = step.configuration,
                         .cost = step.cost,
-                        .proposedBy = {},
+                        .proposal = {},
                         .graphOps = {},
                         .entryPoint = problem.entryPoints[size_t(step.entry)],
                         .step = int(&step - path.steps.data())};
@@ -288,7 +288,7 @@ private:
     const select::Candidate &candidate = problem.candidates[size_t(step.candidate)];
     chosen.kernel = candidate.kernel;
     if (chosen.kernel.name.empty()) chosen.kernel.name = candidate.name;
-    chosen.proposedBy = candidate.proposedBy;
+    chosen.proposal = candidate.proposal;
     chosen.graphOps = candidate.ops;
     chosen.cost.flop *= computedShare(chosen.kernel, step.configuration.knobs.family());
     return chosen;

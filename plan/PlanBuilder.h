@@ -18,7 +18,7 @@ struct ChosenKernel {
   Kernel kernel;
   Configuration configuration;
   Cost cost;
-  std::string proposedBy;     ///< "fuse: producer-consumer"; empty for a transpose
+  select::Proposal proposal;  ///< no fusion for a transpose
   std::vector<int> graphOps;  ///< op indices of the problem; empty for a transpose
   EntryPointKind entryPoint = EntryPointKind::forward;
   int step = -1;  ///< of the path; kernels that are chunks of one kernel share it

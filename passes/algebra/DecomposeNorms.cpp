@@ -214,7 +214,7 @@ std::vector<FusionRecord> decomposeNorms(GraphOp graph, NormSteps steps, NormFil
   for (const auto &[number, op] : llvm::enumerate(numberedOps(graph))) {
     if (!isNorm(op) || !isMeant(op)) continue;
     FusionRecord record{.pass = steps == NormSteps::deferred ? "defer-norms" : "decompose-norms",
-                        .pattern = "",
+                        .patterns = {},
                         .ops = {static_cast<int>(number)},
                         .opNames = {writtenName(op->getResult(0))},
                         .accepted = true,

@@ -119,7 +119,7 @@ FusionRecord placed(FusionRecord record, const DecidedPart::Place &place) {
 FusionResult joinedFusions(const std::vector<DecidedPart> &parts, size_t ops) {
   FusionResult result;
   for (size_t op = 0; op < ops; ++op)
-    result.candidates.push_back({.ops = {int(op)}, .pattern = {}});
+    result.candidates.push_back({.ops = {int(op)}, .patterns = {}});
   for (const DecidedPart &part : parts) {
     const select::Problem &problem = part.decision.best().selection.problem();
     for (const DecidedPart::Place &place : part.places)
@@ -127,9 +127,7 @@ FusionResult joinedFusions(const std::vector<DecidedPart> &parts, size_t ops) {
         if (step.candidate < 0) continue;
         const select::Candidate &candidate = problem.candidates[size_t(step.candidate)];
         if (candidate.ops.size() == 1) continue;
-        FusionCandidate shifted{
-            .ops = candidate.ops,
-            .pattern = candidate.proposedBy.substr(std::string_view("fuse: ").size())};
+        FusionCandidate shifted{.ops = candidate.ops, .patterns = candidate.proposal.patterns};
         for (int &op : shifted.ops) op = int(place.ops.at(size_t(op)));
         result.candidates.push_back(std::move(shifted));
       }

@@ -72,7 +72,7 @@ PlannedKernels plannedKernels(const runtime::Artifact &artifact, const SelectedG
     ChosenKernel chosen{.kernel = graph.kernel(regions[index]),
                         .configuration = {},
                         .cost = {},
-                        .proposedBy = {},
+                        .proposal = {},
                         .graphOps = {}};
     if (entry.chunk)
       chosen.kernel =

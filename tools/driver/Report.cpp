@@ -159,7 +159,7 @@ json recordsReport(const std::vector<FusionRecord> &records, const Device &devic
   json list = json::array();
   for (const FusionRecord &record : records)
     list.push_back({{"pass", record.pass},
-                    {"pattern", record.pattern},
+                    {"pattern", text(record.patterns)},
                     {"ops", record.ops},
                     {"opNames", record.opNames},
                     {"accepted", record.accepted},
@@ -675,7 +675,7 @@ std::vector<std::string> FusionNotes::of(const ChosenKernel &chosen) const {
       if (std::ranges::count(rewrites, name) == 0) rewrites.push_back(name);
     }
   if (!rewrites.empty()) notes.push_back(fmt::format("made by    {}", fmt::join(rewrites, ", ")));
-  if (chosen.graphOps.size() > 1) notes.push_back("fused by   " + chosen.proposedBy);
+  if (chosen.graphOps.size() > 1) notes.push_back("fused by   " + text(chosen.proposal));
   std::set<size_t> touching;
   for (const int op : chosen.graphOps)
     if (const auto found = rejectedOf.find(op); found != rejectedOf.end())

@@ -42,9 +42,9 @@ weft.graph @g(%x: !bji) -> (!bji, !bji) {
   const int64_t tensor = 2 * 3 * 8 * 4;
   REQUIRE(recordOf(result, {0, 1}));
   CHECK(recordOf(result, {0, 1})->savedBytes == 2 * tensor);
-  CHECK(recordOf(result, {0, 1})->pattern == "producer-consumer");
+  CHECK(recordOf(result, {0, 1})->patterns == FusionPatterns{.producerConsumer = true});
   CHECK(recordOf(result, {0, 2})->savedBytes == tensor);
-  CHECK(recordOf(result, {0, 2})->pattern == "shared-input");
+  CHECK(recordOf(result, {0, 2})->patterns == FusionPatterns{.sharedInput = true});
   CHECK(recordOf(result, {0, 1, 2})->savedBytes == 3 * tensor);
 }
 
