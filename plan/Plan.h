@@ -251,7 +251,10 @@ struct Plan {
   std::map<std::string, int64_t> dims;
   DType dtype = DType::f16;  ///< of the first argument of floats
   std::string device, target;
-  std::string costModel;  ///< CostModel::description()
+  std::string costModel;  ///< CostModel::description(), for people
+  /// CostModel::identity() of the model that all prices and the lower bound are by; empty in plans
+  /// from before.
+  std::string prices;
   double predictedSeconds = 0;
   double lowerBoundSeconds =
       0;  ///< no plan of any variant of the model takes less, by the same prices; 0: not known

@@ -531,10 +531,11 @@ const PlanTensor *elementsArgument(const Plan &plan) {
   return found == arguments.end() ? nullptr : *found;
 }
 
-std::string pricesOf(const Plan &plan, const CostModel &costModel) {
+void notePrices(Plan &plan, const CostModel &costModel) {
   const bool isMeasured = std::ranges::any_of(plan.kernels, &PlanKernel::measured);
-  return isMeasured ? costModel.description()
-                    : analyticCostModel(costModel.device())->description();
+  plan.costModel =
+      isMeasured ? costModel.description() : analyticCostModel(costModel.device())->description();
+  plan.prices = costModel.identity();
 }
 
 bool hasStridedView(const PlanTensor &tensor) {

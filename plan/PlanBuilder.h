@@ -52,9 +52,9 @@ void noteDeterminism(PlannedKernels &planned, const CostModel &prices);
 /// A result may lie where an operand was only as overwritableInputs() (kernel/Family.h) allows.
 /// Error(badInput) names `where`, the kernel, both tensors and the buffer.
 Expected<void> checkOverwriting(const PlannedKernels &planned, const std::string &where);
-/// What priced the plan's kernels: the cost model's description, or, if none of them was measured,
-/// the analytic model's.
-std::string pricesOf(const Plan &plan, const CostModel &costModel);
+/// Says in the plan what priced its kernels: the cost model, described as the analytic one if none
+/// of the kernels was measured.
+void notePrices(Plan &plan, const CostModel &costModel);
 
 /// The argument whose element type is the plan's: the first parameter that is a rounding of its
 /// master, else the first argument or parameter of the type of floats that most of them have;

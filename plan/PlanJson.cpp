@@ -192,6 +192,7 @@ void members(auto &&visit, Is<Plan> auto &plan) {
   visit("device", plan.device);
   visit("target", plan.target);
   visit("costModel", plan.costModel);
+  visit("prices", plan.prices, rare);
   visit("predictedSeconds", plan.predictedSeconds);
   visit("lowerBoundSeconds", plan.lowerBoundSeconds);
   visit("measurement", plan.measurement);

@@ -45,6 +45,9 @@ public:
   bool isSeparable(const Kernel &kernel) const override { return analytic.isSeparable(kernel); }
   double separableMargin() const override { return margin; }
   std::string description() const override { return analytic.description(); }
+  std::string identity() const override {
+    return profileHash(fmt::format("{} with {}", analytic.identity(), margin));
+  }
 
 private:
   const CostModel &analytic;
@@ -110,6 +113,20 @@ public:
   const Device &device() const override { return analytic->device(); }
   std::string description() const override {
     return fmt::format("{} ({}, {} measurements)", name, device().name, profile.measurementCount());
+  }
+  std::string identity() const override {
+    std::call_once(hashed, [&] {
+      uint64_t all = fnv1a(analytic->identity());
+      for (const auto &[subject, kernel] : profile.kernels) {
+        all = fnv1a(subject, all);
+        for (const auto &[line, one] : kernel.measurements)
+          all = fnv1a(
+              fmt::format("{} {} {} {};", line, nameOf(one.status), one.seconds, one.familyVersion),
+              all);
+      }
+      hash = hashText(all);
+    });
+    return hash;
   }
   bool hasMeasurements() const override { return true; }
   bool admitsModelled() const override { return !strict; }
@@ -370,6 +387,8 @@ std::unique_ptr<CostModel> measuredCostModel(const Device &device, Profile profi
                                              const std::string &name, bool strict) {
   if (profile.device != device.name)
     throw Error::badInput("{} was measured on '{}', not on '{}'", name, profile.device,
+  mutable std::once_flag hashed;
+  mutable std::string hash;  ///< identity(), which plans ask for more than once
                           device.name);
   return std::make_unique<MeasuredCostModel>(device, std::move(profile), name, strict);
 }
