@@ -42,7 +42,7 @@ using nlohmann::json;
 json modelReport(const Compilation &compilation) {
   const models::Description &description = compilation.description();
   json report = {{"name", description.name},
-                 {"part", compilation.part()},
+                 {"part", description.part ? nameOf(*description.part) : "graph"},
                  {"dims", description.dims},
                  {"ignoredKeys", description.ignoredKeys},
                  {"dropoutKeys", description.dropoutKeys},
