@@ -80,7 +80,7 @@ std::vector<std::string> unfusedReasons(const FlowOp &op,
   for (const FusionRecord &record : records) {
     if (record.ops.empty() || record.ops.back() != op.number) continue;
     if (record.accepted) return {};
-    std::vector<std::string> &reasons = record.detail == op.label ? others : named;
+    std::vector<std::string> &reasons = record.rejectedOp == op.number ? others : named;
     const std::string reason = describe(record);
     if (std::ranges::find(reasons, reason) == reasons.end()) reasons.push_back(reason);
   }

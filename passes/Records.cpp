@@ -3,6 +3,7 @@
 #include "passes/Rewrites.h"
 
 #include "kernel/Error.h"
+#include "passes/Describe.h"
 
 #include <fmt/ranges.h>
 
@@ -37,7 +38,6 @@ std::string textOf(mlir::DictionaryAttr entry, llvm::StringRef name) {
   return text ? text.getValue().str() : "";
 }
 
-/// The reverse of describe(): "F012 reduction-axis-mismatch (i against k)".
 FusionPatterns patternsOf(mlir::DictionaryAttr entry) {
   const std::string words = textOf(entry, "pattern");
   const std::optional<FusionPatterns> patterns = parseFusionPatterns(words);
@@ -53,6 +53,7 @@ void addPatterns(mlir::Builder &builder, const FusionPatterns &patterns,
     entries.push_back(text(builder, "pattern", words));
 }
 
+/// The reverse of describe(): "F012 reduction-axis-mismatch (i against k)".
 void readRejection(const std::string &text, FusionRecord &record) {
   const size_t reason = text.find(' '), detail = text.find(" (", reason + 1);
   record.code = text.substr(0, reason);
@@ -61,7 +62,8 @@ void readRejection(const std::string &text, FusionRecord &record) {
     record.detail = text.substr(detail + 2, text.size() - detail - 3);
 }
 
-FusionRecord recordFrom(mlir::DictionaryAttr entry, const std::vector<mlir::Operation *> &ops) {
+FusionRecord recordFrom(mlir::DictionaryAttr entry, const std::vector<mlir::Operation *> &ops,
+                        const Dataflow &flow) {
   FusionRecord record{.pass = textOf(entry, "pass"),
                       .patterns = patternsOf(entry),
                       .ops = opsOf(entry, "weft.records"),
@@ -76,7 +78,11 @@ FusionRecord recordFrom(mlir::DictionaryAttr entry, const std::vector<mlir::Oper
       record.opNames.push_back(ops[static_cast<size_t>(op)]->getName().stripDialect().str());
   if (auto bytes = entry.getAs<mlir::IntegerAttr>("saved_bytes"))
     record.savedBytes = bytes.getInt();
-  if (!record.accepted) readRejection(textOf(entry, "rejected"), record);
+  if (record.accepted) return record;
+  readRejection(textOf(entry, "rejected"), record);
+  for (const FlowOp &op : flow.ops)
+    if (std::ranges::count(record.ops, op.number) > 0 && op.label == record.detail)
+      record.rejectedOp = op.number;
   return record;
 }
 
@@ -111,9 +117,10 @@ FusionResult attachedFusions(mlir::Operation *graph, const FuseOptions &target) 
     checkCandidate(result.candidates.back().ops, admitted);
   }
   const std::vector<mlir::Operation *> ops = numberedOps(graph);
+  const Dataflow flow = describeGraph(graph).flow;
   if (const auto records = graph->getAttrOfType<mlir::ArrayAttr>("weft.records"))
     for (auto entry : records.getAsRange<mlir::DictionaryAttr>())
-      result.records.push_back(recordFrom(entry, ops));
+      result.records.push_back(recordFrom(entry, ops, flow));
   return result;
 }
 

@@ -25,6 +25,8 @@ struct FusionRecord {
   std::string reason;      ///< "reduction-axis-mismatch"
   std::string detail;      ///< "i against k": the blocking axis or tensor
   int64_t savedBytes = 0;  ///< that the fusion saves or would save
+  int rejectedOp = -1;     ///< the op whose label is all that `detail` says; -1: it says more
+  std::vector<std::string> steps = {};  ///< of a norm that was rewritten: what its ops are called
 };
 
 /// "F012 reduction-axis-mismatch (i against k)" or "accepted".

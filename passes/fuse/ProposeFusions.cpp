@@ -350,6 +350,7 @@ private:
       entry.code = rejection->code.code;
       entry.reason = rejection->code.reason;
       entry.detail = rejection->detail;
+      if (rejection->op >= 0) entry.rejectedOp = flow.ops[rejection->op].number;
     }
     recordBytes +=
         static_cast<int64_t>(sizeof entry + entry.reason.size() + entry.detail.size() + 160 +

@@ -110,6 +110,8 @@ std::string placed(const std::string &text, const DecidedPart::Place &place) {
 FusionRecord placed(FusionRecord record, const DecidedPart::Place &place) {
   for (int &op : record.ops) op = int(place.ops.at(size_t(op)));
   for (std::string &name : record.opNames) name = placed(name, place);
+  for (std::string &step : record.steps) step = placed(step, place);
+  if (record.rejectedOp >= 0) record.rejectedOp = int(place.ops.at(size_t(record.rejectedOp)));
   record.detail = placed(record.detail, place);
   return record;
 }

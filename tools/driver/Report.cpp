@@ -157,7 +157,7 @@ json partsReport(const DecidedModel &decided) {
 
 json recordsReport(const std::vector<FusionRecord> &records, const Device &device) {
   json list = json::array();
-  for (const FusionRecord &record : records)
+  for (const FusionRecord &record : records) {
     list.push_back({{"pass", record.pass},
                     {"pattern", text(record.patterns)},
                     {"ops", record.ops},
@@ -168,6 +168,8 @@ json recordsReport(const std::vector<FusionRecord> &records, const Device &devic
                     {"detail", record.detail},
                     {"savedBytes", record.savedBytes},
                     {"savedSeconds", double(record.savedBytes) / device.copyBandwidth}});
+    if (!record.steps.empty()) list.back()["steps"] = record.steps;
+  }
   return list;
 }
 
