@@ -67,7 +67,7 @@ public:
     addOffsets();
     if (chunks) takeMeasurementsOfStridedViews(*chunks->prices);
     result.plan.variant = problem.name;
-    result.plan.rewrites = textsOf(problem.rewrites);
+    result.plan.rewrites = problem.rewrites;
     if (chunks && chunks->count > 1) runInChunks(result, viewOf, *chunks);
     for (size_t kernel = 0; kernel < result.kernels.size(); ++kernel)
       result.plan.entryPoints[result.kernels[kernel].entryPoint].push_back(int(kernel));

@@ -150,8 +150,14 @@ TEST_CASE("every member of plan.json has a mutation, or is told and no more") {
   std::set<std::string> broken, members;
   for (const test::PlanMutation &mutation : nonEmpty(test::planMutations()))
     broken.insert(mutation.member);
-  for (const runtime::Artifact &artifact : nonEmpty(samples()))
+  for (const runtime::Artifact &artifact : nonEmpty(samples())) {
     test::addMembers(toJson(artifact.plan), "", members);
+    CHECK(std::ranges::all_of(artifact.plan.kernels, [](const PlanKernel &kernel) {
+      return std::ranges::none_of(kernel.parameters, [](const PlanParameter &parameter) {
+        return parameter.type.kind == ParameterType::Kind::unknown;
+      });
+    }));
+  }
   REQUIRE(members.size() > 70);
   for (const std::string &member : members) {
     INFO(member);
