@@ -100,9 +100,9 @@ public:
       if (fold.getPrecision()) loss = 0x1p-7;
     });
     op.walk([&](ContractOp contract) {
-      const bool isSingleConsumer = isFloat8(*toDType(contract.getA().getType())) &&
-                                    isFloat8(*toDType(contract.getB().getType()));
-      if (contract.getPrecision() || isSingleConsumer) loss = 0x1p-7;
+      const bool isOfFloat8 = isFloat8(*toDType(contract.getA().getType())) &&
+                              isFloat8(*toDType(contract.getB().getType()));
+      if (contract.getPrecision() || isOfFloat8) loss = 0x1p-7;
     });
     return loss;
   }
