@@ -153,30 +153,20 @@ Layout parseLayout(std::string_view text, const Kernel &kernel, ValueId value) {
 }
 
 /// "64" or "64x512/524288".
-void checkGroup(std::string_view text) {
+GroupFactors parseGroup(std::string_view text) {
+  GroupFactors factors;
   for (size_t slash = text.find('/'); slash != std::string_view::npos; slash = text.find('/')) {
     const std::string_view factor = text.substr(0, slash);
     const size_t times = factor.find('x');
     if (times == std::string_view::npos)
       throw Error::badInput("stride '{}' lacks the extent that another one follows", factor);
-    parseInteger<int64_t>(factor.substr(0, times), "stride");
-    parseInteger<int64_t>(factor.substr(times + 1), "extent of a stride");
+    factors.push_back(
+        {.extent = parseInteger<int64_t>(factor.substr(times + 1), "extent of a stride"),
+         .stride = parseInteger<int64_t>(factor.substr(0, times), "stride")});
     text.remove_prefix(slash + 1);
   }
-  parseInteger<int64_t>(text, "stride");
-}
-
-/// As strideText writes them.
-void checkStrides(std::string_view text) {
-  std::string_view rest = text;
-  for (const char separator : std::string_view(",:_,:>,:")) {
-    const size_t end = rest.find(separator);
-    if (end == std::string_view::npos)
-      throw Error::badInput("strides '{}' lack a '{}'", text, separator);
-    checkGroup(rest.substr(0, end));
-    rest.remove_prefix(end + 1);
-  }
-  checkGroup(rest);
+  factors.push_back({.stride = parseInteger<int64_t>(text, "stride")});
+  return factors;
 }
 
 std::string groupText(const GroupFactors &group) {
@@ -264,8 +254,22 @@ std::string strideText(const MultiStrideGemm &gemm) {
                      groupText(c[batchGroup]));
 }
 
-bool hasSeveralStrides(std::string_view place) {
-  return place.find('_') != std::string_view::npos && place.find('x') != std::string_view::npos;
+std::optional<MultiStrideGemm> parseStrides(std::string_view place) {
+  if (place.find('_') == std::string_view::npos) return std::nullopt;
+  MultiStrideGemm gemm;
+  auto &[extents, a, b, c] = gemm;
+  const std::array groups = {&a[mGroup],     &a[kGroup], &a[batchGroup], &b[kGroup],    &b[nGroup],
+                             &b[batchGroup], &c[mGroup], &c[nGroup],     &c[batchGroup]};
+  constexpr std::string_view separators = ",:_,:>,:";
+  std::string_view rest = place;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const size_t end = i < separators.size() ? rest.find(separators[i]) : rest.size();
+    if (end == std::string_view::npos)
+      throw Error::badInput("strides '{}' lack a '{}'", place, separators[i]);
+    *groups[i] = parseGroup(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return gemm;
 }
 
 std::string gemmLine(std::string_view place, const Knobs &knobs) {
@@ -333,9 +337,7 @@ Knobs parseKnobs(std::string_view family, std::string_view text, const Kernel &k
 void checkLine(std::string_view line) {
   const LineFields fields = splitLine(line);
   const Knobs knobs = knobsOf(fields.family, fields.knobs, nullptr);
-  if (knobs.family().isGemm && fields.layouts.find('_') != std::string_view::npos)
-    checkStrides(fields.layouts);
-  else checkLayouts(fields.layouts);
+  if (!knobs.family().isGemm || !parseStrides(fields.layouts)) checkLayouts(fields.layouts);
 }
 
 Configuration parseConfiguration(std::string_view line, const Kernel &kernel) {

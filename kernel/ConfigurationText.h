@@ -54,8 +54,10 @@ std::string strideText(const StridedBatchedGemm &gemm);
 /// The same with several strides along groups, fastest first, each but the last with its extent:
 /// "64x512/524288" for two.
 std::string strideText(const MultiStrideGemm &gemm);
-/// Whether the middle part of a line has several strides along a group.
-bool hasSeveralStrides(std::string_view place);
+/// The inverse of strideText(), but for extents of GEMMs and axes, which a line does not say: the
+/// slowest factor of a group has extent 1. Nothing where the middle part of a line is layouts.
+/// Throws Error(badInput) for malformed strides.
+std::optional<MultiStrideGemm> parseStrides(std::string_view place);
 
 /// The three fields of a line; throws Error(badInput) without them.
 struct LineFields {

@@ -108,6 +108,16 @@ std::vector<Device> parseEmbedded() {
 
 }  // namespace
 
+std::string figuresText(const Device &device) {
+  std::string text = fmt::format("{} {} {} {} {} {} {} {} {} {}", device.name, device.architecture,
+                                 device.multiprocessors, device.copyBandwidth, device.peakBandwidth,
+                                 device.memoryBytes, device.l2Bytes, device.fmaFlops,
+                                 device.launchSeconds, device.sharedMemoryPerBlock);
+  for (const auto &[type, flops] : device.tensorFlops)
+    text += fmt::format(" {} {}", nameOf(type), flops);
+  return text;
+}
+
 Device parseDevice(std::string_view text, std::string_view where) {
   json parsed;
   try {

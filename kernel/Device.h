@@ -49,6 +49,9 @@ struct Device {
   bool offers(const Family &family) const { return !familiesTakenAway.contains(&family); }
 };
 
+/// Every figure that a price may depend on, as text to be hashed: equal for equal devices.
+std::string figuresText(const Device &device);
+
 /// All embedded devices, sorted by name.
 const std::vector<Device> &devices();
 /// Throws Error(badInput) with the nearest known name.

@@ -35,6 +35,10 @@ bool hasSeveralStrides(const TensorFactors &tensor) {
   return std::ranges::any_of(tensor, [](const GroupFactors &group) { return group.size() > 1; });
 }
 
+bool hasSeveralStrides(const MultiStrideGemm &gemm) {
+  return hasSeveralStrides(gemm.a) || hasSeveralStrides(gemm.b) || hasSeveralStrides(gemm.c);
+}
+
 std::optional<MultiStrideGemm> multiStrideGemm(const Kernel &kernel,
                                                const Configuration &configuration) {
   const auto values = contractionValues(kernel);

@@ -29,6 +29,7 @@ struct MultiStrideGemm {
   bool operator==(const MultiStrideGemm &) const = default;
 };
 bool hasSeveralStrides(const TensorFactors &tensor);
+bool hasSeveralStrides(const MultiStrideGemm &gemm);
 
 /// Nothing where the kernel does not begin with a contraction of two inputs whose result's axes are
 /// those of the first output. A group that merges in a tensor has one factor there.

@@ -286,6 +286,16 @@ Profile parseTestedProfile(std::string_view text, const std::string &where) {
   return ProfileParser(text, where, true).run();
 }
 
+std::vector<std::pair<std::string_view, const ProfileMeasurement *>> measurementsAt(
+    const ProfileKernel &kernel, const Family &family, std::string_view place) {
+  std::vector<std::pair<std::string_view, const ProfileMeasurement *>> found;
+  const std::string begin = fmt::format("{} {}", family, place);
+  for (auto one = kernel.measurements.lower_bound(begin);
+       one != kernel.measurements.end() && one->first.starts_with(begin); ++one)
+    if (splitLine(one->first).layouts == place) found.emplace_back(one->first, &one->second);
+  return found;
+}
+
 std::string printProfile(const Profile &profile) {
   std::string text = fmt::format("{}\n# device {}\n", magic, profile.device);
   for (const auto &[number, protocol] : profile.protocols)

@@ -61,6 +61,11 @@ struct ProfileKernel {
   bool operator==(const ProfileKernel &) const = default;
 };
 
+/// Those in a family under layouts or strides (placeText()), by their lines. They live as long as
+/// the kernel does.
+std::vector<std::pair<std::string_view, const ProfileMeasurement *>> measurementsAt(
+    const ProfileKernel &kernel, const Family &family, std::string_view place);
+
 struct Profile {
   std::string device;                                         ///< "h200"
   std::map<int, std::string> protocols;                       ///< from 1

@@ -344,6 +344,11 @@ void takeAsRead(std::vector<std::string> &ignored, const std::vector<std::string
   std::erase_if(ignored, [&](const std::string &key) { return std::ranges::count(keys, key) > 0; });
 }
 
+Part builtPart(const LayerSpecification &specification, Part asked) {
+  if (specification.family == Family::maskedToken) return Part::model;
+  return specification.family == Family::attention ? Part::attention : asked;
+}
+
 Model buildDescribed(const Request &request, mlir::MLIRContext &context) {
   ConfigDescription described = describe(request.model, request.allowedKeys);
   LayerSpecification &specification = described.specification;
@@ -379,6 +384,7 @@ Model buildDescribed(const Request &request, mlir::MLIRContext &context) {
       .layers = specification.family == Family::maskedToken ? 1 : specification.layers,
       .weightNames = specification.model.weightNames,
       .isWhole = specification.isWhole,
+      .part = builtPart(specification, request.part),
       .isTrained = isTrained(specification),
       .dtypeNote = elementTypeNote(described, dtype, isConfig),
       .dropoutNote = dropoutNote(described, request)};

@@ -61,6 +61,9 @@ struct Description {
   int64_t layers = 1;            ///< built one behind another, of one kind
   std::string weightNames = {};  ///< of checkpoints (WeightNames.h); empty: not known
   bool isWhole = false;          ///< with what the model has around its layers
+  /// What of the model was built: of the core of attention, and of a model that has no layers
+  /// apart, that whatever was asked. Nothing for a .mlir file.
+  std::optional<Part> part = {};
   bool isTrained = true;         ///< the family has a derivative (Support.h); of a file nobody asks
   std::string dtypeNote = {};    ///< of a config.json: what it asks for, and what it gets
   std::string dropoutNote = {};  ///< of a config.json: what became of its dropout

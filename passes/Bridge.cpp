@@ -80,20 +80,21 @@ std::vector<std::string> unfusedReasons(const FlowOp &op,
   for (const FusionRecord &record : records) {
     if (record.ops.empty() || record.ops.back() != op.number) continue;
     if (record.accepted) return {};
-    std::vector<std::string> &reasons = record.detail == op.label ? others : named;
+    std::vector<std::string> &reasons = record.rejectedOp == op.number ? others : named;
     const std::string reason = describe(record);
     if (std::ranges::find(reasons, reason) == reasons.end()) reasons.push_back(reason);
   }
   return named.empty() ? others : named;
 }
 
-std::string proposedBy(const Dataflow &flow, const std::vector<int> &ops,
-                       const std::string &pattern) {
-  if (ops.size() > 1) return "fuse: " + pattern;
+select::Proposal proposalOf(const Dataflow &flow, const std::vector<int> &ops,
+                            const FusionPatterns &patterns) {
+  using By = select::Proposal::By;
+  if (ops.size() > 1) return {.by = By::fusion, .patterns = patterns};
   const FlowOp &op = flow.ops[ops.front()];
   const bool packed =
       op.operatorClass == OperatorClass::movement && flow.tensors[op.results.front()].isParameter;
-  return packed ? "pack: at load" : "alone";
+  return {.by = packed ? By::packing : By::op};
 }
 
 }  // namespace
@@ -144,7 +145,7 @@ select::Problem toProblem(mlir::Operation *graph, const std::vector<Rewrite> &re
     candidate.inputs = std::move(bound.inputs);
     candidate.outputs = std::move(bound.outputs);
     candidate.kernel = std::move(bound.kernel);
-    candidate.proposedBy = proposedBy(flow, candidate.ops, fusion.pattern);
+    candidate.proposal = proposalOf(flow, candidate.ops, fusion.patterns);
     problem.candidates.push_back(std::move(candidate));
   }
   return problem;

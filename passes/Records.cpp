@@ -3,6 +3,7 @@
 #include "passes/Rewrites.h"
 
 #include "kernel/Error.h"
+#include "passes/Describe.h"
 
 #include <fmt/ranges.h>
 
@@ -37,6 +38,21 @@ std::string textOf(mlir::DictionaryAttr entry, llvm::StringRef name) {
   return text ? text.getValue().str() : "";
 }
 
+FusionPatterns patternsOf(mlir::DictionaryAttr entry) {
+  const std::string words = textOf(entry, "pattern");
+  const std::optional<FusionPatterns> patterns = parseFusionPatterns(words);
+  if (!patterns)
+    throw Error::badInput("\"{}\" is no fusion pattern: those are \"{}\" or some of them", words,
+                          text(FusionPatterns{true, true, true, true}));
+  return *patterns;
+}
+
+void addPatterns(mlir::Builder &builder, const FusionPatterns &patterns,
+                 std::vector<mlir::NamedAttribute> &entries) {
+  if (const std::string words = text(patterns); !words.empty())
+    entries.push_back(text(builder, "pattern", words));
+}
+
 /// The reverse of describe(): "F012 reduction-axis-mismatch (i against k)".
 void readRejection(const std::string &text, FusionRecord &record) {
   const size_t reason = text.find(' '), detail = text.find(" (", reason + 1);
@@ -46,9 +62,10 @@ void readRejection(const std::string &text, FusionRecord &record) {
     record.detail = text.substr(detail + 2, text.size() - detail - 3);
 }
 
-FusionRecord recordFrom(mlir::DictionaryAttr entry, const std::vector<mlir::Operation *> &ops) {
+FusionRecord recordFrom(mlir::DictionaryAttr entry, const std::vector<mlir::Operation *> &ops,
+                        const Dataflow &flow) {
   FusionRecord record{.pass = textOf(entry, "pass"),
-                      .pattern = textOf(entry, "pattern"),
+                      .patterns = patternsOf(entry),
                       .ops = opsOf(entry, "weft.records"),
                       .opNames = {},
                       .accepted = entry.contains("accepted"),
@@ -61,7 +78,11 @@ FusionRecord recordFrom(mlir::DictionaryAttr entry, const std::vector<mlir::Oper
       record.opNames.push_back(ops[static_cast<size_t>(op)]->getName().stripDialect().str());
   if (auto bytes = entry.getAs<mlir::IntegerAttr>("saved_bytes"))
     record.savedBytes = bytes.getInt();
-  if (!record.accepted) readRejection(textOf(entry, "rejected"), record);
+  if (record.accepted) return record;
+  readRejection(textOf(entry, "rejected"), record);
+  for (const FlowOp &op : flow.ops)
+    if (std::ranges::count(record.ops, op.number) > 0 && op.label == record.detail)
+      record.rejectedOp = op.number;
   return record;
 }
 
@@ -92,13 +113,14 @@ FusionResult attachedFusions(mlir::Operation *graph, const FuseOptions &target) 
   FusionResult result;
   for (auto entry : candidates.getAsRange<mlir::DictionaryAttr>()) {
     result.candidates.push_back(
-        {.ops = opsOf(entry, "weft.candidates"), .pattern = textOf(entry, "pattern")});
+        {.ops = opsOf(entry, "weft.candidates"), .patterns = patternsOf(entry)});
     checkCandidate(result.candidates.back().ops, admitted);
   }
   const std::vector<mlir::Operation *> ops = numberedOps(graph);
+  const Dataflow flow = describeGraph(graph).flow;
   if (const auto records = graph->getAttrOfType<mlir::ArrayAttr>("weft.records"))
     for (auto entry : records.getAsRange<mlir::DictionaryAttr>())
-      result.records.push_back(recordFrom(entry, ops));
+      result.records.push_back(recordFrom(entry, ops, flow));
   return result;
 }
 
@@ -112,7 +134,7 @@ mlir::ArrayAttr recordsAttribute(mlir::MLIRContext *context,
     else entries.push_back(text(builder, "rejected", describe(record)));
     entries.push_back(builder.getNamedAttr("ops", numbers(builder, record.ops)));
     entries.push_back(text(builder, "pass", record.pass));
-    if (!record.pattern.empty()) entries.push_back(text(builder, "pattern", record.pattern));
+    addPatterns(builder, record.patterns, entries);
     entries.push_back(
         builder.getNamedAttr("saved_bytes", builder.getI64IntegerAttr(record.savedBytes)));
     list.push_back(builder.getDictionaryAttr(entries));
@@ -129,7 +151,7 @@ mlir::ArrayAttr candidatesAttribute(mlir::Operation *graph, const FusionResult &
     std::vector<mlir::NamedAttribute> entries{
         text(builder, "name", problem.candidates[index].name),
         builder.getNamedAttr("ops", numbers(builder, candidate.ops))};
-    if (!candidate.pattern.empty()) entries.push_back(text(builder, "pattern", candidate.pattern));
+    addPatterns(builder, candidate.patterns, entries);
     list.push_back(builder.getDictionaryAttr(entries));
   }
   return builder.getArrayAttr(list);

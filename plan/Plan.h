@@ -13,6 +13,8 @@
 #include "kernel/InitialValue.h"
 #include "kernel/ParameterKind.h"
 #include "kernel/TrainingRole.h"
+#include "passes/select/Rewrite.h"
+#include "plan/ParameterType.h"
 #include "plan/PlanKnobs.h"
 #include "plan/PlanOp.h"
 
@@ -88,9 +90,9 @@ struct PlanTensor {
 struct PlanParameter {
   ParameterKind kind = ParameterKind::input;
   std::string name{};
-  std::string type{};  ///< in the kernel's text, for people: no launch depends on it
-  int tensor = -1;     ///< index into Plan::tensors for inputs and outputs, and for maps of them
-  int64_t value = 0;   ///< number for dropoutStream and dropoutOuter
+  ParameterType type{};  ///< in the kernel's text: no launch depends on it
+  int tensor = -1;       ///< index into Plan::tensors for inputs and outputs, and for maps of them
+  int64_t value = 0;     ///< number for dropoutStream and dropoutOuter
   std::optional<TensorMap>
       map{};  ///< of inputMap and outputMap: the driver encodes it with the tensor's address
   bool operator==(const PlanParameter &) const = default;
@@ -247,11 +249,14 @@ struct Plan {
   std::string formatVersion = "1";
   std::string model;
   std::string variant;
-  std::vector<std::string> rewrites;
+  std::vector<Rewrite> rewrites;  ///< in order
   std::map<std::string, int64_t> dims;
   DType dtype = DType::f16;  ///< of the first argument of floats
   std::string device, target;
-  std::string costModel;  ///< CostModel::description()
+  std::string costModel;  ///< CostModel::description(), for people
+  /// CostModel::identity() of the model that all prices and the lower bound are by; empty in plans
+  /// from before.
+  std::string prices;
   double predictedSeconds = 0;
   double lowerBoundSeconds =
       0;  ///< no plan of any variant of the model takes less, by the same prices; 0: not known

@@ -67,7 +67,7 @@ public:
     addOffsets();
     if (chunks) takeMeasurementsOfStridedViews(*chunks->prices);
     result.plan.variant = problem.name;
-    result.plan.rewrites = textsOf(problem.rewrites);
+    result.plan.rewrites = problem.rewrites;
     if (chunks && chunks->count > 1) runInChunks(result, viewOf, *chunks);
     for (size_t kernel = 0; kernel < result.kernels.size(); ++kernel)
       result.plan.entryPoints[result.kernels[kernel].entryPoint].push_back(int(kernel));
@@ -276,7 +276,7 @@ private:
     ChosenKernel chosen{.kernel = {},
                         .configuration = step.configuration,
                         .cost = step.cost,
-                        .proposedBy = {},
+                        .proposal = {},
                         .graphOps = {},
                         .entryPoint = problem.entryPoints[size_t(step.entry)],
                         .step = int(&step - path.steps.data())};
@@ -288,7 +288,7 @@ private:
     const select::Candidate &candidate = problem.candidates[size_t(step.candidate)];
     chosen.kernel = candidate.kernel;
     if (chosen.kernel.name.empty()) chosen.kernel.name = candidate.name;
-    chosen.proposedBy = candidate.proposedBy;
+    chosen.proposal = candidate.proposal;
     chosen.graphOps = candidate.ops;
     chosen.cost.flop *= computedShare(chosen.kernel, step.configuration.knobs.family());
     return chosen;
@@ -531,10 +531,11 @@ const PlanTensor *elementsArgument(const Plan &plan) {
   return found == arguments.end() ? nullptr : *found;
 }
 
-std::string pricesOf(const Plan &plan, const CostModel &costModel) {
+void notePrices(Plan &plan, const CostModel &costModel) {
   const bool isMeasured = std::ranges::any_of(plan.kernels, &PlanKernel::measured);
-  return isMeasured ? costModel.description()
-                    : analyticCostModel(costModel.device())->description();
+  plan.costModel =
+      isMeasured ? costModel.description() : analyticCostModel(costModel.device())->description();
+  plan.prices = costModel.identity();
 }
 
 bool hasStridedView(const PlanTensor &tensor) {

@@ -18,7 +18,7 @@ struct ChosenKernel {
   Kernel kernel;
   Configuration configuration;
   Cost cost;
-  std::string proposedBy;     ///< "fuse: producer-consumer"; empty for a transpose
+  select::Proposal proposal;  ///< no fusion for a transpose
   std::vector<int> graphOps;  ///< op indices of the problem; empty for a transpose
   EntryPointKind entryPoint = EntryPointKind::forward;
   int step = -1;  ///< of the path; kernels that are chunks of one kernel share it
@@ -52,9 +52,9 @@ void noteDeterminism(PlannedKernels &planned, const CostModel &prices);
 /// A result may lie where an operand was only as overwritableInputs() (kernel/Family.h) allows.
 /// Error(badInput) names `where`, the kernel, both tensors and the buffer.
 Expected<void> checkOverwriting(const PlannedKernels &planned, const std::string &where);
-/// What priced the plan's kernels: the cost model's description, or, if none of them was measured,
-/// the analytic model's.
-std::string pricesOf(const Plan &plan, const CostModel &costModel);
+/// Says in the plan what priced its kernels: the cost model, described as the analytic one if none
+/// of the kernels was measured.
+void notePrices(Plan &plan, const CostModel &costModel);
 
 /// The argument whose element type is the plan's: the first parameter that is a rounding of its
 /// master, else the first argument or parameter of the type of floats that most of them have;

@@ -192,6 +192,7 @@ void members(auto &&visit, Is<Plan> auto &plan) {
   visit("device", plan.device);
   visit("target", plan.target);
   visit("costModel", plan.costModel);
+  visit("prices", plan.prices, rare);
   visit("predictedSeconds", plan.predictedSeconds);
   visit("lowerBoundSeconds", plan.lowerBoundSeconds);
   visit("measurement", plan.measurement);
@@ -245,7 +246,9 @@ json write(const DType &type);
 json write(const GemmTypes &types);
 json write(const LibraryEpilogue &epilogue);
 json write(const InitialValue &value);
+json write(const ParameterType &type);
 json write(const PlanKnobs &knobs);
+json write(const Rewrite &rewrite);
 json write(const TrainingRole &role);
 json write(const BufferHost &host);
 json write(const std::optional<Bound> &bound);
@@ -261,7 +264,9 @@ json write(const FamilyId &family) { return family.name(); }
 json write(const GemmTypes &types) { return nameOf(types); }
 json write(const LibraryEpilogue &epilogue) { return traitsOf(epilogue).name; }
 json write(const InitialValue &value) { return text(value); }
+json write(const ParameterType &type) { return text(type); }
 json write(const PlanKnobs &knobs) { return toJson(knobs); }
+json write(const Rewrite &rewrite) { return text(rewrite); }
 json write(const TrainingRole &role) { return nameOf(role); }
 constexpr std::string_view workspaceName = "workspace";
 json write(const BufferHost &host) { return host.result.value_or(std::string(workspaceName)); }
@@ -387,6 +392,16 @@ void read(const json &from, InitialValue &to, const Place &place) {
   const auto value = from.is_string() ? parseInitialValue(from.get<std::string>()) : std::nullopt;
   if (!value) place.failText(initialValueForms, from);
   to = *value;
+}
+void read(const json &from, ParameterType &to, const Place &place) {
+  std::string spelling;
+  read(from, spelling, place);
+  to = parseParameterType(spelling);
+}
+void read(const json &from, Rewrite &to, const Place &place) {
+  std::string words;
+  read(from, words, place);
+  to = parseRewrite(words);
 }
 void read(const json &from, PlanKnobs &to, const Place &place) {
   if (hasControls(from)) place.fail("free of control characters", from);

@@ -23,10 +23,12 @@ namespace {
 struct Problem {
   Kernel kernel, gemm;
   int64_t m = 0, n = 0, k = 0;
-  std::vector<TimedKernel> narrow = {}, wide = {}, plain = {}, rest = {};
+  std::vector<TimedKernel> singleConsumer = {}, wide = {}, plain = {}, rest = {};
 
   std::string name() const { return fmt::format("{} {}x{}x{}", kernel.name, m, n, k); }
-  std::vector<std::vector<TimedKernel> *> sides() { return {&narrow, &wide, &plain, &rest}; }
+  std::vector<std::vector<TimedKernel> *> sides() {
+    return {&singleConsumer, &wide, &plain, &rest};
+  }
   /// Of everything read and written once.
   double floorSeconds() const {
     return double(kernel.necessaryBytes()) / findDevice("h200").copyBandwidth;
@@ -60,11 +62,12 @@ Problem problemOf(const Kernel &kernel, int64_t m, int64_t n, int64_t k) {
                   .m = m,
                   .n = n,
                   .k = k};
-  std::vector<Configuration> narrow, wide;
+  std::vector<Configuration> singleConsumer, wide;
   for (const Configuration &one : configurationsOf(kernel))
-    (one.knobs.get<Sm90GemmKnobs>().schedule == Sm90Schedule::singleConsumer ? narrow : wide)
+    (one.knobs.get<Sm90GemmKnobs>().schedule == Sm90Schedule::singleConsumer ? singleConsumer
+                                                                             : wide)
         .push_back(one);
-  problem.narrow = contendersOf(kernel, narrow, mostTiles);
+  problem.singleConsumer = contendersOf(kernel, singleConsumer, mostTiles);
   problem.wide = contendersOf(kernel, wide, mostTiles);
   problem.plain = contendersOf(problem.gemm, configurationsOf(problem.gemm), mostTiles);
   problem.rest =
@@ -116,12 +119,13 @@ double measure(Problem &problem, int rounds, bool startsEarly, bool printsEveryT
                      {value(problem.gemm.inputs[0]), value(problem.gemm.inputs[1]),
                       value(problem.gemm.outputs[0]), nullptr, nullptr, nullptr},
                      workspace.address());
-  const std::unique_ptr<LibraryRows> own = libraryEpilogueRows(
-      problem.kernel, problem.narrow[0].configuration, library, tensors, workspace.address());
+  const std::unique_ptr<LibraryRows> own =
+      libraryEpilogueRows(problem.kernel, problem.singleConsumer[0].configuration, library, tensors,
+                          workspace.address());
   rows.insert(rows.end(), theirs.rows.begin(), theirs.rows.end());
   if (own) rows.insert(rows.end(), own->rows.begin(), own->rows.end());
   interleave(rows, rounds, stream, tensors.sets());
-  const TimedKernel &best = fastest(problem.narrow);
+  const TimedKernel &best = fastest(problem.singleConsumer);
   const double rest = fastest(problem.rest).seconds, plain = fastest(problem.plain).seconds,
                fused = own ? own->fastest() : INFINITY;
   const double ratio = std::min(theirs.fastest() + rest, fused) / best.seconds;
@@ -134,7 +138,8 @@ double measure(Problem &problem, int rounds, bool startsEarly, bool printsEveryT
       100 * problem.floorSeconds() / best.seconds, ratio,
       describe(best.kernel, best.configuration.knobs));
   if (printsEveryTile)
-    for (const std::vector<TimedKernel> *side : {&problem.narrow, &problem.wide, &problem.plain})
+    for (const std::vector<TimedKernel> *side :
+         {&problem.singleConsumer, &problem.wide, &problem.plain})
       for (const TimedKernel &one : *side)
         fmt::print("    {:>8.2f} us | {} {}\n", 1e6 * one.seconds,
                    side == &problem.plain ? "plain" : "fused",
@@ -155,7 +160,7 @@ void benchDecode(DType dtype, int rounds, bool startsEarly, bool printsEveryTile
       for (TimedKernel &one : *side) kernels.push_back(&one);
   build(kernels);
   fmt::print("{:<36}{:>10} | {:>7} | {:>14} | {:>14} | {:>7} | {:>12} | ratio\n", "m x n x k",
-             "narrow", "wide", "plain + loop", "cuBLASLt + loop", "its own", "floor");
+             "1 consumer", "wide", "plain + loop", "cuBLASLt + loop", "its own", "floor");
   std::map<int64_t, std::vector<double>> byRows;
   for (Problem &problem : all)
     byRows[problem.m].push_back(

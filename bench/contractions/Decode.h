@@ -11,7 +11,8 @@ namespace weft::bench {
 /// contain one of `names`, or for all, with the time that its bytes take at the bandwidth of the
 /// best copy; all contenders interleaved, on more sets of operands than the L2 holds, weights along
 /// k. startsEarly: kernels of ours that may, while the one before them ends. printsEveryTile: and a
-/// line for each of our tiles. Times only: tests/gpu compares results (--filter '^narrow-fused').
+/// line for each of our tiles. Times only: tests/gpu compares results (--filter
+/// '^single-consumer-fused').
 void benchDecode(DType dtype, int rounds, bool startsEarly, bool printsEveryTile,
                  const std::vector<std::string> &names, const runtime::CublasLt &library,
                  const runtime::cuda::Stream &stream);

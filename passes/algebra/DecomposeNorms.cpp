@@ -95,6 +95,9 @@ public:
     norm->erase();
   }
 
+  /// What ops are called that are named after a step.
+  std::vector<std::string> names() && { return std::move(made); }
+
 private:
   int64_t rank() const { return mlir::cast<mlir::RankedTensorType>(x.getType()).getRank(); }
   int64_t count() const {
@@ -111,13 +114,15 @@ private:
   mlir::Location located(const std::string &text) const {
     return mlir::NameLoc::get(mlir::StringAttr::get(norm->getContext(), text), norm->getLoc());
   }
-  mlir::Location named(llvm::StringRef step) const {
-    return located(name.empty() ? step.str() : name + "_" + step.str());
+  mlir::Location named(llvm::StringRef step) {
+    made.push_back(name.empty() ? step.str() : name + "_" + step.str());
+    return located(made.back());
   }
   mlir::Location resultLocation() const { return name.empty() ? norm->getLoc() : located(name); }
 
   mlir::Operation *norm;
   int64_t axis;
+  std::vector<std::string> made;
   BuilderOfLayer builder;
   std::string name;
   mlir::Value x;
@@ -149,25 +154,29 @@ std::string deferringRejection(mlir::Operation *op) {
   return "";
 }
 
-void defer(mlir::Operation *op) {
+/// Both give the names of the steps.
+std::vector<std::string> defer(mlir::Operation *op) {
   auto norm = mlir::cast<RmsNormOp>(op);
   Decomposition steps(op, static_cast<int64_t>(norm.getAxis()));
   const mlir::Value squares = steps.squares();
   steps.defer(norm.getGamma(), squares, norm.getEpsilon().convertToDouble());
+  return std::move(steps).names();
 }
 
-void decompose(mlir::Operation *op) {
+std::vector<std::string> decompose(mlir::Operation *op) {
   if (auto norm = mlir::dyn_cast<LayerNormOp>(op)) {
     Decomposition steps(op, static_cast<int64_t>(norm.getAxis()));
     const mlir::Value sum = steps.sum(), squares = steps.squares();
     steps.finish(steps.normalized(sum, squares, norm.getEpsilon().convertToDouble()),
                  norm.getGamma(), norm.getBeta());
-  } else if (auto norm = mlir::dyn_cast<RmsNormOp>(op)) {
-    Decomposition steps(op, static_cast<int64_t>(norm.getAxis()));
-    const mlir::Value squares = steps.squares();
-    steps.finish(steps.normalized({}, squares, norm.getEpsilon().convertToDouble()),
-                 norm.getGamma(), {});
+    return std::move(steps).names();
   }
+  auto norm = mlir::cast<RmsNormOp>(op);
+  Decomposition steps(op, static_cast<int64_t>(norm.getAxis()));
+  const mlir::Value squares = steps.squares();
+  steps.finish(steps.normalized({}, squares, norm.getEpsilon().convertToDouble()), norm.getGamma(),
+               {});
+  return std::move(steps).names();
 }
 
 /// The first statistic that is read; null if none is.
@@ -210,11 +219,11 @@ bool hasDecomposableNorm(GraphOp graph, NormSteps steps, NormFilter isMeant) {
 
 std::vector<FusionRecord> decomposeNorms(GraphOp graph, NormSteps steps, NormFilter isMeant) {
   std::vector<FusionRecord> records;
-  std::vector<mlir::Operation *> norms;
+  std::vector<std::pair<mlir::Operation *, size_t>> norms;  // and their records
   for (const auto &[number, op] : llvm::enumerate(numberedOps(graph))) {
     if (!isNorm(op) || !isMeant(op)) continue;
     FusionRecord record{.pass = steps == NormSteps::deferred ? "defer-norms" : "decompose-norms",
-                        .pattern = "",
+                        .patterns = {},
                         .ops = {static_cast<int>(number)},
                         .opNames = {writtenName(op->getResult(0))},
                         .accepted = true,
@@ -228,11 +237,12 @@ std::vector<FusionRecord> decomposeNorms(GraphOp graph, NormSteps steps, NormFil
       record.reason = rejection.code->reason;
       record.detail = rejection.detail;
     } else {
-      norms.push_back(op);
+      norms.emplace_back(op, records.size());
     }
     records.push_back(std::move(record));
   }
-  for (mlir::Operation *norm : norms) steps == NormSteps::deferred ? defer(norm) : decompose(norm);
+  for (const auto &[norm, record] : norms)
+    records[record].steps = steps == NormSteps::deferred ? defer(norm) : decompose(norm);
   return records;
 }
 

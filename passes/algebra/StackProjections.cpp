@@ -62,7 +62,7 @@ FusionRecord recordOf(ContractOp a, ContractOp b,
     return name.empty() ? std::string("contract") : name;
   };
   FusionRecord record{.pass = "stack-projections",
-                      .pattern = "",
+                      .patterns = {},
                       .ops = {number(a), number(b)},
                       .opNames = {label(a), label(b)},
                       .accepted = !rejection,

@@ -91,6 +91,14 @@ Bound boundOf(const Cost &cost, const Kernel &kernel, const Device &device) {
 
 namespace {
 
+/// A family's constants change with its version.
+std::string versionsOfFamilies() {
+  std::string text;
+  for (const Family *family : families())
+    text += fmt::format("{} {};", family->name, family->version);
+  return text;
+}
+
 class AnalyticCostModel : public CostModel {
 public:
   explicit AnalyticCostModel(const Device &device) : target(device) {}
@@ -103,6 +111,9 @@ public:
   }
   const Device &device() const override { return target; }
   std::string description() const override { return "analytic model of " + target.name; }
+  std::string identity() const override {
+    return profileHash(fmt::format("analytic {} {}", figuresText(target), versionsOfFamilies()));
+  }
   bool isSeparable(const Kernel &) const override { return true; }
 
 private:

@@ -79,6 +79,10 @@ public:
   virtual bool admitsModelled() const { return true; }
   /// "analytic model of h200" or "profile FILE (H200, 812 measurements)".
   virtual std::string description() const = 0;
+  /// 16 digits, equal for models that price every kernel alike: a hash of the measurements, of the
+  /// device's figures and of the families' versions. Which kernels they may be asked of (--strict,
+  /// --no-library) is no part of it.
+  virtual std::string identity() const = 0;
 };
 
 /// Roofline: max(bytes / bandwidth x coalescing, flop / peak x tile efficiency) + launch.

@@ -364,6 +364,13 @@ public:
                : fmt::format("{} at {:.4g} of the tokens and {:.4g} of their pairs{}",
                              prices.description(), fill.tokens, fill.pairs, describe(fill.levels));
   }
+  std::string identity() const override {
+    if (fill.isFull()) return prices.identity();
+    std::string text = fmt::format("{} at {} {}", prices.identity(), fill.tokens, fill.pairs);
+    for (const FillLevel &level : fill.levels)
+      text += fmt::format(", {} {} {}", level.tokens, level.pairs, level.weight);
+    return profileHash(text);
+  }
 
 private:
   static std::string describe(const std::vector<FillLevel> &levels) {

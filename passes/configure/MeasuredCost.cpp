@@ -45,6 +45,9 @@ public:
   bool isSeparable(const Kernel &kernel) const override { return analytic.isSeparable(kernel); }
   double separableMargin() const override { return margin; }
   std::string description() const override { return analytic.description(); }
+  std::string identity() const override {
+    return profileHash(fmt::format("{} with {}", analytic.identity(), margin));
+  }
 
 private:
   const CostModel &analytic;
@@ -111,6 +114,20 @@ public:
   std::string description() const override {
     return fmt::format("{} ({}, {} measurements)", name, device().name, profile.measurementCount());
   }
+  std::string identity() const override {
+    std::call_once(hashed, [&] {
+      uint64_t all = fnv1a(analytic->identity());
+      for (const auto &[subject, kernel] : profile.kernels) {
+        all = fnv1a(subject, all);
+        for (const auto &[line, one] : kernel.measurements)
+          all = fnv1a(
+              fmt::format("{} {} {} {};", line, nameOf(one.status), one.seconds, one.familyVersion),
+              all);
+      }
+      hash = hashText(all);
+    });
+    return hash;
+  }
   bool hasMeasurements() const override { return true; }
   bool admitsModelled() const override { return !strict; }
 
@@ -132,18 +149,23 @@ private:
     const Forms forms = formsOf(kernel, *measurements, configuration.knobs.family());
     const auto found = forms.find(contractionForm(kernel, configuration));
     if (found == forms.end()) return nullptr;
-    const auto same = std::ranges::find(found->second, splitLine(line).knobs,
+    const auto &list = found->second.list;
+    const auto same = std::ranges::find(list, splitLine(line).knobs,
                                         [](const auto &one) { return splitLine(one.first).knobs; });
-    return same == found->second.end() ? nullptr : same->second;
+    return same == list.end() ? nullptr : same->second;
   }
 
   static bool isFused(const Kernel &kernel, const Family &family) {
     return family.isGemm && !isTimedAsGemm(kernel, family) && contractionRegion(kernel);
   }
 
-  /// Rows of one family by their form, each list with the fastest first.
-  using Forms =
-      std::map<std::string, std::vector<std::pair<std::string_view, const ProfileMeasurement *>>>;
+  /// The measurements of one form, by their lines, the fastest first.
+  struct MeasuredForm {
+    bool hasSeveralStrides = false;  ///< along a group of axes
+    std::vector<std::pair<std::string_view, const ProfileMeasurement *>> list;
+  };
+  /// Those of one family.
+  using Forms = std::map<std::string, MeasuredForm>;
   Forms formsOf(const Kernel &kernel, const ProfileKernel &measurements,
                 const Family &family) const {
     Forms forms;
@@ -151,11 +173,14 @@ private:
       if (measurement.status == MeasurementStatus::failed || splitLine(line).family != family.name)
         continue;
       const Configuration configuration = parsed(line, kernel);
-      if (!hasStridedView(kernel, configuration))
-        forms[contractionForm(kernel, configuration)].emplace_back(line, &measurement);
+      if (hasStridedView(kernel, configuration)) continue;
+      MeasuredForm &form = forms[contractionForm(kernel, configuration)];
+      form.list.emplace_back(line, &measurement);
+      if (form.list.size() == 1 && !stridedBatchedGemm(kernel, configuration))
+        form.hasSeveralStrides = hasSeveralStrides(multiStrideGemm(kernel, configuration).value());
     }
-    for (auto &[form, list] : forms)
-      std::ranges::stable_sort(list, {}, [](const auto &one) { return one.second->seconds; });
+    for (auto &[text, form] : forms)
+      std::ranges::stable_sort(form.list, {}, [](const auto &one) { return one.second->seconds; });
     return forms;
   }
 
@@ -271,15 +296,15 @@ private:
           subjectOf(kernel, toConfiguration(kernel, space->tuples.front(), space->knobs.front())));
       return measurements &&
              std::ranges::any_of(measurements->measurements, [](const auto &measurement) {
-               return hasSeveralStrides(splitLine(measurement.first).layouts);
+               const auto strides = parseStrides(splitLine(measurement.first).layouts);
+               return strides && hasSeveralStrides(*strides);
              });
     }
     const ProfileKernel *measurements =
         isFused(kernel, family) ? measurementsFor(kernelSubject(kernel)) : nullptr;
     return measurements &&
-           std::ranges::any_of(formsOf(kernel, *measurements, family), [](const auto &form) {
-             return hasSeveralStrides(std::string_view(form.first).substr(0, form.first.find(' ')));
-           });
+           std::ranges::any_of(formsOf(kernel, *measurements, family),
+                               [](const auto &form) { return form.second.hasSeveralStrides; });
   }
 
   /// Under layouts without their own measurements, the measurements of their form.
@@ -298,7 +323,7 @@ private:
       if (found == forms.end()) continue;
       size_t taken = 0;
       std::set<std::string_view> seen;  // several layouts of one form may have measurements
-      for (const auto &[line, measurement] : found->second) {
+      for (const auto &[line, measurement] : found->second.list) {
         const LineFields fields = splitLine(line);
         if (!seen.insert(fields.knobs).second || ++taken > keptPerLayouts) continue;
         configuration.knobs = parseKnobs(fields.family, fields.knobs, kernel);
@@ -394,6 +419,8 @@ private:
     std::vector<PricedConfiguration> measurements;
   };
   mutable std::map<std::string, KnownMeasurements> cache;
+  mutable std::once_flag hashed;
+  mutable std::string hash;  ///< identity(), which plans ask for more than once
 };
 
 }  // namespace

@@ -41,6 +41,9 @@ public:
   std::string description() const override {
     return fmt::format("{}, estimates at their optimistic end", prices.description());
   }
+  std::string identity() const override {
+    return profileHash(fmt::format("optimistic {}", prices.identity()));
+  }
 
 private:
   const CostModel &prices;

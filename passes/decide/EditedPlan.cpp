@@ -100,7 +100,7 @@ Expected<void> priceAgain(PlannedKernels &planned, const CostModel &prices,
   if (Expected<void> apart = checkOverwriting(planned, file); !apart) return apart;
   resizeWorkspaces(planned);
   planned.plan.workspaceBytes = PlanMemory(planned.plan).bytes(BufferKind::temporary);
-  planned.plan.costModel = pricesOf(planned.plan, prices);
+  notePrices(planned.plan, prices);
   return {};
 }
 

@@ -71,7 +71,7 @@ Expected<PlannedKernels> planOf(const PlanContext &context, const SelectedVarian
   const PlanTensor *argument = elementsArgument(plan);
   plan.dtype = argument ? argument->dtype : context.dtype;
   plan.device = context.prices->device().name;
-  plan.costModel = pricesOf(plan, *context.prices);
+  notePrices(plan, *context.prices);
   addNotes(plan.notes, NoteKind::rewrite, variant.notes);
   noteUnmeasured(selection.statistics(), plan.notes);
   noteMargins(planned, plan.notes);

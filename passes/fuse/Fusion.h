@@ -3,6 +3,7 @@
 
 #include "kernel/ReasonCodes.h"
 #include "passes/fuse/Dataflow.h"
+#include "passes/select/Proposal.h"
 
 #include <functional>
 #include <limits>
@@ -15,15 +16,17 @@ namespace weft {
 
 /// One attempt of a pass, kept for `explain`: accepted, or a stable reason code (ReasonCodes.h).
 struct FusionRecord {
-  std::string pass;      ///< "fuse", "stack-projections"
-  std::string pattern;   ///< the structural patterns between the ops, joined by " + ", or ""
-  std::vector<int> ops;  ///< op numbers
+  std::string pass;         ///< "fuse", "stack-projections"
+  FusionPatterns patterns;  ///< between the ops, of pass "fuse"
+  std::vector<int> ops;     ///< op numbers
   std::vector<std::string> opNames;
   bool accepted = false;
   std::string code;        ///< "F012"
   std::string reason;      ///< "reduction-axis-mismatch"
   std::string detail;      ///< "i against k": the blocking axis or tensor
   int64_t savedBytes = 0;  ///< that the fusion saves or would save
+  int rejectedOp = -1;     ///< the op whose label is all that `detail` says; -1: it says more
+  std::vector<std::string> steps = {};  ///< of a norm that was rewritten: what its ops are called
 };
 
 /// "F012 reduction-axis-mismatch (i against k)" or "accepted".
@@ -55,7 +58,7 @@ struct FuseOptions {
 /// A candidate: op numbers of the graph that may share one kernel.
 struct FusionCandidate {
   std::vector<int> ops;  ///< ascending
-  std::string pattern;
+  FusionPatterns patterns;
 };
 struct FusionResult {
   std::vector<FusionCandidate> candidates;  ///< every op alone first, then fused ones by size

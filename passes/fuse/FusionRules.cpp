@@ -48,7 +48,7 @@ std::optional<Rejection> FusionRules::rejectOps(const OpSet &both) const {
       return Rejection{code->code == reasons::contractionEpilogueOff.code
                            ? relationToContraction(both, op)
                            : *code,
-                       flow.ops[op].label};
+                       flow.ops[op].label, op};
   return rejectByChoice(both);
 }
 
@@ -97,7 +97,7 @@ std::optional<Rejection> FusionRules::rejectAccess(const OpSet &both) const {
   const auto reduces = [&](int op) { return !flow.ops[op].reduced.empty(); };
   for (int op : both)
     if (flow.ops[op].reducesTiles && std::count_if(both.begin(), both.end(), reduces) > 1)
-      return Rejection{reasons::subVectorAccess, flow.ops[op].label};
+      return Rejection{reasons::subVectorAccess, flow.ops[op].label, op};
   return rejectPartnerAccess(both);
 }
 

@@ -18,6 +18,7 @@ bool sharesTensor(const std::vector<int> &a, const std::vector<int> &b);
 struct Rejection {
   ReasonCode code;
   std::string detail;
+  int op = -1;  ///< of the ops that may not fuse the one whose label `detail` is; -1: it says more
 };
 
 class FusionRules {

@@ -309,10 +309,9 @@ private:
 
   // --- results ---
 
-  /// The structural patterns between the ops of a set, in the order of the paper's list, joined by
-  /// " + ".
-  std::string patternOf(const OpSet &set) const {
-    bool producerConsumer = false, reduction = false, sharedInput = false;
+  /// The structural patterns between the ops of a set.
+  FusionPatterns patternsOf(const OpSet &set) const {
+    FusionPatterns patterns;
     std::vector<size_t> component(set.size());
     std::iota(component.begin(), component.end(), size_t(0));
     for (size_t j = 0; j < set.size(); ++j)
@@ -321,29 +320,21 @@ private:
         const bool feeds = sharesTensor(first.results, second.operands);
         const bool siblings = !feeds && sharesTensor(first.operands, second.operands);
         const bool reduces = !first.reduced.empty() || !second.reduced.empty();
-        producerConsumer |= feeds && !reduces;
-        reduction |= feeds && reduces;
-        sharedInput |= siblings;
+        patterns.producerConsumer |= feeds && !reduces;
+        patterns.reductionConsumer |= feeds && reduces;
+        patterns.sharedInput |= siblings;
         if (feeds || siblings)
           std::replace(component.begin(), component.end(), size_t(component[j]),
                        size_t(component[i]));
       }
-    const bool connected = std::all_of(component.begin(), component.end(),
-                                       [&](size_t c) { return c == component[0]; });
-    std::string text;
-    const auto add = [&](bool present, std::string_view name) {
-      if (present) text += (text.empty() ? "" : " + ") + std::string(name);
-    };
-    add(producerConsumer, "producer-consumer");
-    add(reduction, "reduction-consumer");
-    add(sharedInput, "shared-input");
-    add(!connected, "launch-merging");
-    return text;
+    patterns.launchMerging = !std::all_of(component.begin(), component.end(),
+                                          [&](size_t c) { return c == component[0]; });
+    return patterns;
   }
 
   void record(const OpSet &set, const std::optional<Rejection> &rejection) {
     FusionRecord entry{.pass = "fuse",
-                       .pattern = patternOf(set),
+                       .patterns = patternsOf(set),
                        .ops = {},
                        .opNames = {},
                        .accepted = !rejection,
@@ -359,10 +350,11 @@ private:
       entry.code = rejection->code.code;
       entry.reason = rejection->code.reason;
       entry.detail = rejection->detail;
+      if (rejection->op >= 0) entry.rejectedOp = flow.ops[rejection->op].number;
     }
-    recordBytes += static_cast<int64_t>(sizeof entry + entry.pattern.size() + entry.reason.size() +
-                                        entry.detail.size() + 160 +
-                                        set.size() * (2 * sizeof(int) + sizeof(std::string) + 24));
+    recordBytes +=
+        static_cast<int64_t>(sizeof entry + entry.reason.size() + entry.detail.size() + 160 +
+                             set.size() * (2 * sizeof(int) + sizeof(std::string) + 24));
     records.push_back(std::move(entry));
   }
 
@@ -375,14 +367,14 @@ private:
   FusionResult result() {
     FusionResult result;
     for (const FlowOp &op : flow.ops)
-      result.candidates.push_back({.ops = {op.number}, .pattern = ""});
+      result.candidates.push_back({.ops = {op.number}, .patterns = {}});
     std::vector<OpSet> fused(accepted.begin(), accepted.end());
     fused.insert(fused.end(), withContraction.begin(), withContraction.end());
     std::stable_sort(fused.begin(), fused.end(),
                      [](const OpSet &a, const OpSet &b) { return a.size() < b.size(); });
     for (const OpSet &set : fused) {
       if (!isKept(set)) continue;
-      FusionCandidate candidate{.ops = {}, .pattern = patternOf(set)};
+      FusionCandidate candidate{.ops = {}, .patterns = patternsOf(set)};
       for (int op : set) candidate.ops.push_back(flow.ops[op].number);
       result.candidates.push_back(std::move(candidate));
     }

@@ -15,6 +15,7 @@
 #include "kernel/TrainingRole.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
+#include "passes/select/Proposal.h"
 #include "passes/select/Rewrite.h"
 
 #include <functional>
@@ -61,7 +62,7 @@ struct Candidate {
   std::vector<int> inputs;   ///< tensor per Kernel::inputs
   std::vector<int> outputs;  ///< tensor per Kernel::outputs
   Kernel kernel;
-  std::string proposedBy;  ///< pass and pattern, e.g. "fuse: producer-consumer"
+  Proposal proposal = {};
 };
 
 struct Problem {

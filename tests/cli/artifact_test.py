@@ -2,6 +2,7 @@
 import itertools
 import json
 import os
+import re
 import shutil
 import subprocess
 import unittest
@@ -63,6 +64,23 @@ class Writing(CommandTest):
                          (said['lowerBound'], said['lowerBound']))
         self.assertEqual(
             self.weft('explain', 'out', '--json').json()['lowerBoundSeconds'], said['lowerBound'])
+
+    def test_the_bound_holds_by_the_prices_that_gave_it(self):
+        """Emitting again keeps it, but not where a profile of that name has other times."""
+        text = (ROOT / 'profiles/h200/norms.txt').read_text()
+        self.write('p.txt', text)
+        self.weft('compile', *TINY, '--profile', 'p.txt', '--stop-after', 'emit', '-o', 'a')
+        emitted = lambda: json.loads((self.folder / 'a/plan.json').read_text())
+        first = emitted()
+        self.assertRegex(first['prices'], '^[0-9a-f]{16}$')
+        self.weft('emit', 'a', '--profile', 'p.txt')
+        self.assertEqual(emitted()['lowerBoundSeconds'], first['lowerBoundSeconds'])
+        time = re.search(r'\n  (\S+) \d', text).group(1)
+        self.write('p.txt', text.replace(f'\n  {time} ', '\n  1.23e-03 ', 1))
+        self.weft('emit', 'a', '--profile', 'p.txt')
+        self.assertNotEqual(emitted()['prices'], first['prices'])
+        self.assertEqual(emitted()['lowerBoundSeconds'], 0)
+        self.assertEqual(emitted()['costModel'], first['costModel'])
 
     def test_same_input_same_bytes(self):
         self.weft('compile', *TINY, '-o', 'a')

@@ -42,8 +42,8 @@ struct Case {
 ///   multicastB       of sm_90a whose blocks load k-tiles of B for each other; multicastB-fused:
 ///   with what
 ///                 follows them
-///   narrow        of sm_90a with one short side, or few tiles; narrow-views: with padded rows;
-///                 narrow-fused: with what follows them
+///   single-consumer  of sm_90a with one short side, or few tiles; single-consumer-views: with
+///                 padded rows; single-consumer-fused: with what follows them
 ///   fused         of sm_90a with what follows a contraction
 ///   warps-fused   the same from sm_80 on by mma.sync, also of f32 read as tf32;
 ///                 warps-fused-views: padded

@@ -142,12 +142,12 @@ void addSingleConsumer(Collector &collect) {
         size_t count = 0;
         forEachSingleConsumerTile(kernel, [&](const Configuration &configuration, size_t seen) {
           if (isScaled && seen % 4 > 0) return;
-          collect.add("narrow", kernel, dtype, configuration);
+          collect.add("single-consumer", kernel, dtype, configuration);
           const Configuration views =
               emulate::asViews(kernel, configuration, ++count % 2 == 0 ? 8 : 3);
           const auto &tile = views.knobs.get<Sm90GemmKnobs>();
           if (sm90Rejection(kernel, views, tile, collect.device.sharedMemoryPerBlock).empty())
-            collect.add("narrow-views", kernel, dtype, views);
+            collect.add("single-consumer-views", kernel, dtype, views);
         });
       }
     }
@@ -169,7 +169,7 @@ void addSingleConsumerFused(Collector &collect) {
       for (const Kernel &kernel : samples::singleConsumerEpilogues(extents, dtype)) {
         forEachSingleConsumerTile(kernel, [&](const Configuration &configuration, size_t seen) {
           if (dtype == DType::f16 || seen % 4 == 0)
-            collect.add("narrow-fused", kernel, dtype, configuration);
+            collect.add("single-consumer-fused", kernel, dtype, configuration);
         });
       }
 }

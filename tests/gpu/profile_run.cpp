@@ -110,12 +110,8 @@ TEST_CASE("a GEMM's candidates are measured in every orientation") {
   problem.ops = {"contract"};
   problem.opInputs = {{0, 1}};
   problem.opOutputs = {{2}};
-  problem.candidates = {{.name = "contract",
-                         .ops = {0},
-                         .inputs = {0, 1},
-                         .outputs = {2},
-                         .kernel = kernel,
-                         .proposedBy = "test"}};
+  problem.candidates = {
+      {.name = "contract", .ops = {0}, .inputs = {0, 1}, .outputs = {2}, .kernel = kernel}};
   select::Options options;
   options.free = true;
   const ProfileSpace space =

@@ -33,13 +33,16 @@ inline PlanKernel kernelOf(const std::string &name, int input, int output) {
   kernel.inputLayouts = kernel.outputLayouts = {"ib"};
   kernel.knobs = {LoopKnobs{.vectorWidth = 8}};
   kernel.source = "kernels/" + name + ".cu";
-  kernel.parameters = {
-      {.kind = ParameterKind::input,
-       .name = "x",
-       .type = "const half *",
-       .tensor = input,
-       .value = 0},
-      {.kind = ParameterKind::output, .name = "y", .type = "half *", .tensor = output, .value = 0}};
+  kernel.parameters = {{.kind = ParameterKind::input,
+                        .name = "x",
+                        .type = elementsOf(DType::f16),
+                        .tensor = input,
+                        .value = 0},
+                       {.kind = ParameterKind::output,
+                        .name = "y",
+                        .type = elementsOf(DType::f16),
+                        .tensor = output,
+                        .value = 0}};
   kernel.seconds = 1.0 / 3;
   return kernel;
 }

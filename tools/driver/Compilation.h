@@ -152,14 +152,6 @@ public:
   }
   /// What the model was built with; of a .mlir file, which has its own types, what --dtype says.
   DType elementType() const;
-  /// What of the model was built: "layer", "attention"; "graph" of a .mlir file, "model" with its
-  /// embeddings and loss (of a vocabulary v); the core of attention is one whatever --part says.
-  std::string part() const {
-    return modelFlags.isGraphFile()        ? "graph"
-           : described.dims.contains("v")  ? "model"
-           : !described.dims.contains("i") ? "attention"
-                                           : modelFlags.part;
-  }
   /// By --recompute NAME: computed again in every variant.
   std::vector<std::string> recomputedNames() const { return modelFlags.recomputedNames(); }
   int alternatives() const { return choices.alternatives; }

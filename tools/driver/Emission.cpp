@@ -24,7 +24,8 @@ constexpr const char *skippedNote = "cubins: skipped, no NVRTC";
 
 PlanParameter planParameter(const Parameter &parameter, const PlanKernel &entry,
                             const Kernel &kernel) {
-  PlanParameter result{.kind = parameter.kind, .name = parameter.name, .type = parameter.type};
+  PlanParameter result{
+      .kind = parameter.kind, .name = parameter.name, .type = parseParameterType(parameter.type)};
   const size_t index = size_t(parameter.index);
   if (isOfInput(parameter.kind) || parameter.kind == ParameterKind::status)
     result.tensor = entry.inputs.at(index);

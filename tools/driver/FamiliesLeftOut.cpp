@@ -56,7 +56,7 @@ void recordFamiliesLeftOut(ProposedVariant &variant, mlir::Operation *graph, con
                     labelOf(flow, *ops), detail, reasons::attentionFamily.code));
     if (isKnown) continue;  // of a graph that was written with its records
     FusionRecord record{.pass = "fuse",
-                        .pattern = candidate.pattern,
+                        .patterns = candidate.patterns,
                         .ops = candidate.ops,
                         .opNames = {},
                         .accepted = false,

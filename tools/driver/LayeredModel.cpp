@@ -110,6 +110,8 @@ std::string placed(const std::string &text, const DecidedPart::Place &place) {
 FusionRecord placed(FusionRecord record, const DecidedPart::Place &place) {
   for (int &op : record.ops) op = int(place.ops.at(size_t(op)));
   for (std::string &name : record.opNames) name = placed(name, place);
+  for (std::string &step : record.steps) step = placed(step, place);
+  if (record.rejectedOp >= 0) record.rejectedOp = int(place.ops.at(size_t(record.rejectedOp)));
   record.detail = placed(record.detail, place);
   return record;
 }
@@ -119,7 +121,7 @@ FusionRecord placed(FusionRecord record, const DecidedPart::Place &place) {
 FusionResult joinedFusions(const std::vector<DecidedPart> &parts, size_t ops) {
   FusionResult result;
   for (size_t op = 0; op < ops; ++op)
-    result.candidates.push_back({.ops = {int(op)}, .pattern = {}});
+    result.candidates.push_back({.ops = {int(op)}, .patterns = {}});
   for (const DecidedPart &part : parts) {
     const select::Problem &problem = part.decision.best().selection.problem();
     for (const DecidedPart::Place &place : part.places)
@@ -127,9 +129,7 @@ FusionResult joinedFusions(const std::vector<DecidedPart> &parts, size_t ops) {
         if (step.candidate < 0) continue;
         const select::Candidate &candidate = problem.candidates[size_t(step.candidate)];
         if (candidate.ops.size() == 1) continue;
-        FusionCandidate shifted{
-            .ops = candidate.ops,
-            .pattern = candidate.proposedBy.substr(std::string_view("fuse: ").size())};
+        FusionCandidate shifted{.ops = candidate.ops, .patterns = candidate.proposal.patterns};
         for (int &op : shifted.ops) op = int(place.ops.at(size_t(op)));
         result.candidates.push_back(std::move(shifted));
       }

@@ -293,6 +293,16 @@ void addChange(std::vector<Change> &changes, const std::string &what, const std:
   if (before != after) changes.push_back({.what = what, .before = before, .after = after});
 }
 
+/// Models of one description may price differently: of other measurements, say. Then what tells
+/// them apart is named, too.
+std::pair<std::string, std::string> describedPrices(const Plan &before, const Plan &after) {
+  if (before.costModel != after.costModel || before.prices == after.prices ||
+      before.prices.empty() || after.prices.empty())
+    return {before.costModel, after.costModel};
+  return {fmt::format("{}, {}", before.costModel, before.prices),
+          fmt::format("{}, {}", after.costModel, after.prices)};
+}
+
 std::string shown(const std::map<std::string, std::string> &pins) {
   Names texts;
   for (const auto &[tensor, layout] : pins) texts.push_back(tensor + "=" + layout);
@@ -317,7 +327,8 @@ Names otherDifferences(const Artifact &before, const Artifact &after,
       "kernels",    "tensors",          "memoryPlan",     "entryPoints",
       "model",      "variant",          "rewrites",       "dims",
       "dtype",      "device",           "target",         "costModel",
-      "concurrent", "predictedSeconds", "workspaceBytes", "lowerBoundSeconds"};
+      "concurrent", "predictedSeconds", "workspaceBytes", "lowerBoundSeconds",
+      "prices"};
   static const std::set<std::string> numbers = {
       "after", "inputs", "outputs", "parameters",
       "workspaceBuffer"};  // places in lists, which any other kernel moves
@@ -415,7 +426,8 @@ PlanDifference differenceOf(const Artifact &a, const Artifact &b) {
   addChange(result.decisions, "contractions", precisionOf(a.plan), precisionOf(b.plan));
   addChange(result.decisions, "device", a.plan.device, b.plan.device);
   addChange(result.decisions, "target", a.plan.target, b.plan.target);
-  addChange(result.decisions, "prices", a.plan.costModel, b.plan.costModel);
+  const auto [pricesA, pricesB] = describedPrices(a.plan, b.plan);
+  addChange(result.decisions, "prices", pricesA, pricesB);
   addChange(result.decisions, "variant", a.plan.variant, b.plan.variant);
   addChange(result.decisions, "pins", shown(before.pins), shown(after.pins));
   addChange(result.decisions, "concurrent kernels", a.plan.concurrent ? "on" : "off",

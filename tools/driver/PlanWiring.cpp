@@ -178,15 +178,11 @@ private:
            fmt::join(tensor.axes, ","), fmt::join(value.axes, ","));
   }
 
-  /// A graph's text numbers names that it would have twice: "x_0" is "x" unless there is an x.
   bool isNamed(const GraphValue &value, const std::string &name) const {
     if (value.name == name) return true;
-    const bool isNumbered =
-        value.name.starts_with(name + "_") &&
-        value.name.find_first_not_of("0123456789", name.size() + 1) == std::string::npos;
-    return isNumbered && std::ranges::none_of(graph.values, [&](const GraphValue &other) {
-             return other.name == name;
-           });
+    return isNumberedName(value.name, name) &&
+           std::ranges::none_of(graph.values,
+                                [&](const GraphValue &other) { return other.name == name; });
   }
 
   void hold(int index, const Content &content) {
@@ -430,6 +426,12 @@ private:
 };
 
 }  // namespace
+
+bool isNumberedName(std::string_view inGraph, std::string_view inPlan) {
+  return inGraph.size() > inPlan.size() + 1 && inGraph.starts_with(inPlan) &&
+         inGraph[inPlan.size()] == '_' &&
+         inGraph.find_first_not_of("0123456789", inPlan.size() + 1) == std::string_view::npos;
+}
 
 std::vector<size_t> regionsOf(const Plan &plan, size_t inGraph, const std::string &where) {
   std::set<size_t> named;

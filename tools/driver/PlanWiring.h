@@ -13,6 +13,7 @@
 #include "runtime/artifact/Artifact.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace weft::driver {
@@ -54,6 +55,10 @@ struct GraphWiring {
 /// the remaining ones, in order. Throws Error(badInput) naming `where` and the kernel without a
 /// region, or where the numbers of kernels differ.
 std::vector<size_t> regionsOf(const Plan &plan, size_t inGraph, const std::string &where);
+
+/// Whether a graph's text may call so what a plan calls `inPlan`: it numbers names that it would
+/// have twice, and "x_0" is "x" unless there is an x.
+bool isNumberedName(std::string_view inGraph, std::string_view inPlan);
 
 /// Throws Error(badInput) naming `where`, the kernel or the tensor, and what the graph has instead.
 /// Call it after verify.

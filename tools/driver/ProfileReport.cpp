@@ -16,14 +16,11 @@ using PairsByKernel = std::map<std::string, Pairs>;
 
 /// The fastest measured measurement of the library among those of one GEMM's strides; nothing if
 /// there is none.
-std::optional<double> fastest(const ProfileKernel &kernel, const std::string &prefix) {
+std::optional<double> fastest(const ProfileKernel &kernel, std::string_view place) {
   std::optional<double> best;
-  for (auto measurement = kernel.measurements.lower_bound(prefix);
-       measurement != kernel.measurements.end() && measurement->first.starts_with(prefix);
-       ++measurement)
-    if (measurement->second.status == MeasurementStatus::measured &&
-        (!best || measurement->second.seconds < *best))
-      best = measurement->second.seconds;
+  for (const auto &[line, one] : measurementsAt(kernel, familyWith(&Family::isLibrary), place))
+    if (one->status == MeasurementStatus::measured && (!best || one->seconds < *best))
+      best = one->seconds;
   return best;
 }
 
@@ -44,7 +41,7 @@ std::map<std::string, PairsByKernel> pairsByFamily(const ProfileSpace &space,
     const auto kernel = profile.kernels.find(gemm.subject);
     if (kernel == profile.kernels.end()) continue;
     const std::string family(familyWith(&Family::isLibrary).name);
-    if (const auto best = fastest(kernel->second, family + " " + gemm.place + " "))
+    if (const auto best = fastest(kernel->second, gemm.place))
       families[family][gemm.subject].emplace_back(gemm.modelled, *best);
   }
   return families;

@@ -194,17 +194,13 @@ private:
     }
     for (size_t i = 0; i < space.gemms.size(); ++i) {
       const auto kernel = have.kernels.find(space.gemms[i].subject);
-      const std::string prefix =
-          fmt::format("{} {}", familyWith(&Family::isLibrary), space.gemms[i].place);
-      const auto measurement =
-          kernel == have.kernels.end()
-              ? std::map<std::string, ProfileMeasurement, std::less<>>::const_iterator()
-              : kernel->second.measurements.lower_bound(prefix);
-      const bool isMeasured =
-          kernel != have.kernels.end() && measurement != kernel->second.measurements.end() &&
-          (measurement->first == prefix || measurement->first.starts_with(prefix + " ")) &&
-          isCurrent(measurement->second, measurement->first);
-      if (!isMeasured) pendingGemms.push_back(i);
+      if (kernel != have.kernels.end()) {
+        const auto measured =
+            measurementsAt(kernel->second, familyWith(&Family::isLibrary), space.gemms[i].place);
+        if (!measured.empty() && isCurrent(*measured.front().second, measured.front().first))
+          continue;
+      }
+      pendingGemms.push_back(i);
     }
     outcome.skipped =
         space.items.size() + space.gemms.size() - pendingItems.size() - pendingGemms.size();

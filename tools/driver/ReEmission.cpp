@@ -42,10 +42,11 @@ void refreshLayouts(Plan &plan) {
   for (PlanKernel &kernel : plan.kernels) weft::refreshLayouts(plan.tensors, kernel);
 }
 
-/// The bound is selection's, over all variants: it holds for the model that selected, and no edit
-/// of the plan changes it.
-double lowerBoundOf(const runtime::Artifact &artifact, const std::string &prices) {
-  return artifact.plan.costModel == prices ? artifact.report.value("lowerBound", 0.0) : 0;
+/// The bound is selection's, over all variants: it holds for the prices by which it selected, and
+/// no edit of the plan changes it. Plans from before do not say which prices these were.
+double lowerBoundOf(const runtime::Artifact &artifact, const CostModel &costModel) {
+  return artifact.plan.prices == costModel.identity() ? artifact.report.value("lowerBound", 0.0)
+                                                      : 0;
 }
 
 /// The entry point that a kernel belongs to.
@@ -72,7 +73,7 @@ PlannedKernels plannedKernels(const runtime::Artifact &artifact, const SelectedG
     ChosenKernel chosen{.kernel = graph.kernel(regions[index]),
                         .configuration = {},
                         .cost = {},
-                        .proposedBy = {},
+                        .proposal = {},
                         .graphOps = {}};
     if (entry.chunk)
       chosen.kernel =
@@ -106,7 +107,7 @@ Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel,
   for (size_t index = 0; index < planned.kernels.size(); ++index)
     if (!planned.plan.kernels[index].chunk)  // a graph has the whole
       graph.configure(regions[index], planned.kernels[index].configuration);
-  planned.plan.lowerBoundSeconds = lowerBoundOf(artifact, planned.plan.costModel);
+  planned.plan.lowerBoundSeconds = lowerBoundOf(artifact, costModel);
   result.graph = graph.print();
   return result;
 }

@@ -42,7 +42,7 @@ using nlohmann::json;
 json modelReport(const Compilation &compilation) {
   const models::Description &description = compilation.description();
   json report = {{"name", description.name},
-                 {"part", compilation.part()},
+                 {"part", description.part ? nameOf(*description.part) : "graph"},
                  {"dims", description.dims},
                  {"ignoredKeys", description.ignoredKeys},
                  {"dropoutKeys", description.dropoutKeys},
@@ -157,9 +157,9 @@ json partsReport(const DecidedModel &decided) {
 
 json recordsReport(const std::vector<FusionRecord> &records, const Device &device) {
   json list = json::array();
-  for (const FusionRecord &record : records)
+  for (const FusionRecord &record : records) {
     list.push_back({{"pass", record.pass},
-                    {"pattern", record.pattern},
+                    {"pattern", text(record.patterns)},
                     {"ops", record.ops},
                     {"opNames", record.opNames},
                     {"accepted", record.accepted},
@@ -168,6 +168,8 @@ json recordsReport(const std::vector<FusionRecord> &records, const Device &devic
                     {"detail", record.detail},
                     {"savedBytes", record.savedBytes},
                     {"savedSeconds", double(record.savedBytes) / device.copyBandwidth}});
+    if (!record.steps.empty()) list.back()["steps"] = record.steps;
+  }
   return list;
 }
 
@@ -675,7 +677,7 @@ std::vector<std::string> FusionNotes::of(const ChosenKernel &chosen) const {
       if (std::ranges::count(rewrites, name) == 0) rewrites.push_back(name);
     }
   if (!rewrites.empty()) notes.push_back(fmt::format("made by    {}", fmt::join(rewrites, ", ")));
-  if (chosen.graphOps.size() > 1) notes.push_back("fused by   " + chosen.proposedBy);
+  if (chosen.graphOps.size() > 1) notes.push_back("fused by   " + text(chosen.proposal));
   std::set<size_t> touching;
   for (const int op : chosen.graphOps)
     if (const auto found = rejectedOf.find(op); found != rejectedOf.end())

@@ -107,6 +107,7 @@ constexpr Row rows[] = {
     {"norms.form", text},
     {"norms.lossOfOthers{}", number},
     {"norms.attempts[].opNames[]", text},
+    {"norms.attempts[].?steps[]", text},
     {"norms.attempts[].accepted", truth},
     {"norms.attempts[].code", text},
     {"norms.attempts[].reason", text},

@@ -9,6 +9,7 @@
 #include "passes/Describe.h"
 #include "runtime/execute/Executor.h"
 #include "tools/driver/Diagnostics.h"
+#include "tools/driver/PlanWiring.h"
 
 #include "mlir/Parser/Parser.h"
 
@@ -99,9 +100,9 @@ public:
       if (fold.getPrecision()) loss = 0x1p-7;
     });
     op.walk([&](ContractOp contract) {
-      const bool isSingleConsumer = isFloat8(*toDType(contract.getA().getType())) &&
-                                    isFloat8(*toDType(contract.getB().getType()));
-      if (contract.getPrecision() || isSingleConsumer) loss = 0x1p-7;
+      const bool isOfFloat8 = isFloat8(*toDType(contract.getA().getType())) &&
+                              isFloat8(*toDType(contract.getB().getType()));
+      if (contract.getPrecision() || isOfFloat8) loss = 0x1p-7;
     });
     return loss;
   }
@@ -217,18 +218,16 @@ std::vector<ResultCheck> compareAll(const std::vector<std::string> &names,
   return compareOnce(names, runs, oracle);
 }
 
-/// The result tensor of the name that a graph gives a value: "norm2", and "norm2_0" where the text
-/// had to number it.
+/// The result tensor that a graph's text calls so.
 int resultNamed(const std::string &name, const std::vector<int> &outputs, const Plan &plan) {
-  const size_t digits = name.find_last_not_of("0123456789");
-  const std::string bare =
-      digits != std::string::npos && digits + 1 < name.size() && name[digits] == '_'
-          ? name.substr(0, digits)
-          : name;
-  for (const std::string &wanted : {name, bare})
-    for (const int output : outputs)
-      if (plan.tensors[size_t(output)].logical == wanted) return output;
-  throw Error::checkFailed("the plan on small extents has no result '{}'", name);
+  const auto logical = [&](int output) { return plan.tensors[size_t(output)].logical; };
+  auto found = std::ranges::find(outputs, name, logical);
+  if (found == outputs.end())
+    found = std::ranges::find_if(
+        outputs, [&](const std::string &inPlan) { return isNumberedName(name, inPlan); }, logical);
+  if (found == outputs.end())
+    throw Error::checkFailed("the plan on small extents has no result '{}'", name);
+  return *found;
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ private:
       ChosenKernel chosen{.kernel = result.graph.kernels[regions[index]],
                           .configuration = {},
                           .cost = {},
-                          .proposedBy = {},
+                          .proposal = {},
                           .graphOps = {}};
       if (entry.chunk) takeChunk(entry, chosen.kernel);
       if (chosen.kernel.inputs.size() != entry.inputs.size() ||

@@ -51,8 +51,8 @@
 // set): their text lets the next kernel start, and waits for the previous one (griddepcontrol)
 // before it reads or writes a tensor. The executor requests it where a kernel directly follows
 // another one of this kind, not for concurrent kernels. Profiles are measured without it.
-// `weft-gpu-tests --filter '^narrow'` tests these tiles; `weft-contraction-bench --decode` times
-// them after GEMMs of few rows, next to two kernels and cuBLASLt's.
+// `weft-gpu-tests --filter '^single-consumer'` tests these tiles; `weft-contraction-bench --decode`
+// times them after GEMMs of few rows, next to two kernels and cuBLASLt's.
 //
 // **GEMMs of 8-bit floats** (f8e4m3, f8e5m2, also one of each) differ in the instruction
 // (`wgmma_e4m3_e4m3.cuh`): a k-tile of 128 bytes holds 128 elements instead of 64, so tiles, stages

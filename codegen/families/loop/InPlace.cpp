@@ -9,11 +9,16 @@
 namespace weft {
 namespace {
 
-/// Whether every op takes the elements of its coordinates, or whole rows of them. Rotary takes
-/// the partner of its element, movement takes elements from elsewhere.
+/// Whether every op takes the elements of its coordinates, or whole rows of them. A rotation takes
+/// the partner of its element, movement takes elements from elsewhere. Tables have other axes, and
+/// may be read anywhere.
 bool staysAtItsCoordinates(const Kernel &kernel) {
-  return std::ranges::all_of(kernel.body, [](const BodyOp &op) {
-    if (op.kind == OpKind::rotary) return false;
+  const auto axesOf = [&](ValueId value) { return kernel.values[size_t(value)].axes; };
+  return std::ranges::all_of(kernel.body, [&](const BodyOp &op) {
+    for (size_t n = 0; n < op.operands.size(); ++n)
+      if (op.expression.readsElsewhere(int(n)) &&
+          axesOf(op.operands[n]) == axesOf(op.results.front()))
+        return false;
     return op.operatorClass == OperatorClass::elementwise ||
            op.operatorClass == OperatorClass::normalization;
   });

@@ -5,6 +5,7 @@
 #include "kernel/Error.h"
 #include "passes/configure/Families.h"
 #include "passes/configure/Family.h"
+#include "passes/configure/OptimisticCost.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleAttentions.h"
 #include "tests/unit/samples/SampleTokens.h"
@@ -105,6 +106,41 @@ TEST_CASE("bytes and flop at several fills are those at the mean") {
     CHECK(cost.bytesMoved == mean->cost(one.kernel, configuration).bytesMoved);
     CHECK(cost.bytesNecessary < whole->cost(one.kernel, configuration).bytesNecessary);
   }
+}
+
+TEST_CASE("the identity of prices follows from what they depend on, and from no name") {
+  const Device &h200 = findDevice("h200");
+  Device slower = h200, offersLess = h200;
+  slower.copyBandwidth *= 0.9;
+  offersLess.familiesTakenAway.insert(families().front());
+  const std::string analytic = analyticCostModel(h200)->identity();
+  CHECK(analyticCostModel(h200)->identity() == analytic);
+  CHECK(analyticCostModel(offersLess)->identity() == analytic);
+  CHECK(analyticCostModel(slower)->identity() != analytic);
+
+  const Priced priced = pricedOf(plainAttention({}, DType::f16));
+  const auto profileOf = [&](double seconds, int version) {
+    Profile profile{.device = "h200", .protocols = {{1, "cold L2"}}, .kernels = {}};
+    addMeasurement(profile, priced.kernel, priced.configurations.front(),
+                   {.seconds = seconds, .n = 9, .familyVersion = version});
+    return profile;
+  };
+  const auto measured = [&](const Profile &profile, const std::string &name, bool strict) {
+    return measuredCostModel(h200, profile, name, strict);
+  };
+  const auto one = measured(profileOf(1e-5, 1), "one", false);
+  CHECK(one->identity() != analytic);
+  CHECK(measured(profileOf(1e-5, 1), "another", true)->identity() == one->identity());
+  const auto later = measured(profileOf(1.1e-5, 1), "one", false);
+  CHECK(later->description() == one->description());
+  CHECK(later->identity() != one->identity());
+  CHECK(measured(profileOf(1e-5, 2), "one", false)->identity() != one->identity());
+
+  CHECK(filledCostModel(*one, {})->identity() == one->identity());
+  const std::string half = filledCostModel(*one, {.tokens = 0.5, .pairs = 0.3})->identity();
+  CHECK(half != one->identity());
+  CHECK(filledCostModel(*one, fill)->identity() != half);  // of the same means
+  CHECK(optimisticCostModel(*one)->identity() != one->identity());
 }
 
 TEST_CASE("a kernel of all tokens has its price at any fill") {

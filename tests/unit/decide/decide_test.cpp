@@ -49,6 +49,7 @@ public:
   }
   const Device &device() const override { return prices.device(); }
   std::string description() const override { return prices.description(); }
+  std::string identity() const override { return prices.identity(); }
   static constexpr double margin = 0.3;
 
 private:

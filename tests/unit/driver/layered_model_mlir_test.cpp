@@ -473,6 +473,34 @@ TEST_CASE("layers that are alike are decided once, and have the same kernels") {
   CHECK(decided(bert).parts.size() == 1);
 }
 
+TEST_CASE("fused kernels of layers have the patterns that their ops have in the whole graph") {
+  Compilation compilation(flagsOf("gpt2", "layer", "2", "f16"), fewVariants("fused"), byModel());
+  const DecidedModel model = decided(compilation);
+  const ProposedVariant &variant = model.proposed.front();
+  GraphOp graph = *mlir::ModuleOp(variant.module.get()).getOps<GraphOp>().begin();
+  const auto any = [](const Kernel &) { return std::string(); };
+  const FusionResult whole =
+      proposeFusions(describeGraph(graph).flow, {.maxCandidates = 20000,
+                                                 .maxEpilogues = 1000,
+                                                 .epilogueRejection = any,
+                                                 .prologueRejection = any,
+                                                 .attentionRejection = any,
+                                                 .attentionBackwardRejection = any});
+  size_t fused = 0;
+  for (const FusionCandidate &candidate : nonEmpty(variant.fusions.candidates)) {
+    if (candidate.ops.size() == 1) continue;
+    const auto same = std::ranges::find(whole.candidates, candidate.ops, &FusionCandidate::ops);
+    REQUIRE(same != whole.candidates.end());
+    CHECK(candidate.patterns == same->patterns);
+    ++fused;
+  }
+  CHECK(fused > 2);
+  const auto &kernels = model.decision.planned.kernels;
+  CHECK(std::ranges::all_of(kernels, [](const ChosenKernel &kernel) {
+    return (kernel.graphOps.size() > 1) == (kernel.proposal.by == select::Proposal::By::fusion);
+  }));
+}
+
 TEST_CASE("what several layers do not have is told with what is nearest") {
   const auto errorOf = [](ModelFlags flags, ChoiceFlags choices) -> std::string {
     try {

@@ -39,6 +39,19 @@ Configuration reluConfiguration(std::vector<int> order, LoopKnobs knobs) {
 
 }  // namespace
 
+TEST_CASE("measurements under given strides are those of the whole word, in one family") {
+  ProfileKernel kernel{.name = "gemm", .measurements = {}};
+  for (const char *line :
+       {"cublaslt 1,8:0_1,8:0>8,1:0 algorithm=7", "cublaslt 1,8:0_1,8:0>8,1:0",
+        "cublaslt 1,8:0_1,8:0>8,1:01 algorithm=7", "gemm-sm80 1,8:0_1,8:0>8,1:0"})
+    kernel.measurements[line] = storedMeasurement(1e-6);
+  const auto found = measurementsAt(kernel, familyWith(&Family::isLibrary), "1,8:0_1,8:0>8,1:0");
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].first == "cublaslt 1,8:0_1,8:0>8,1:0");
+  CHECK(found[1].first == "cublaslt 1,8:0_1,8:0>8,1:0 algorithm=7");
+  CHECK(found[1].second == &kernel.measurements.at(std::string(found[1].first)));
+}
+
 TEST_CASE("names are not in the canonical text, extents are") {
   const Kernel a = reluKernel({{'j', 4}, {'i', 8}}, "ji");
   Kernel renamed = a;

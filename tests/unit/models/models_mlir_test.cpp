@@ -87,6 +87,22 @@ TEST_CASE("every preset builds, verifies and survives printing and parsing") {
       }
 }
 
+TEST_CASE("a description says which part of a model was built") {
+  using models::Part;
+  const auto builtOf = [](const std::string &name, Part part) {
+    mlir::MLIRContext context;
+    return build(context, {.model = name, .dims = {{"j", 32}}, .part = part}).description.part;
+  };
+  CHECK(builtOf("gpt2", Part::layer) == Part::layer);
+  CHECK(builtOf("gpt2", Part::attention) == Part::attention);
+  CHECK(builtOf("paper-attention", Part::layer) == Part::layer);
+  CHECK(builtOf("attention", Part::layer) == Part::attention);  // there is no more of it
+  CHECK(builtOf("gpt2", Part::model) == Part::model);
+  for (const models::Preset &preset : nonEmpty(models::presets()))
+    if (preset.dims.contains("v") && !preset.dims.contains("s"))
+      CHECK(builtOf(preset.name, Part::layer) == Part::model);  // and no less
+}
+
 TEST_CASE("the paper's encoder has the operators of its Table A.1") {
   mlir::MLIRContext context;
   const Model model = build(context, {.model = "paper-encoder"});

@@ -2,6 +2,7 @@
 // blocks.
 #include "passes/Describe.h"
 #include "passes/Passes.h"
+#include "passes/Rewrites.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleGraphs.h"
 
@@ -42,9 +43,9 @@ weft.graph @g(%x: !bji) -> (!bji, !bji) {
   const int64_t tensor = 2 * 3 * 8 * 4;
   REQUIRE(recordOf(result, {0, 1}));
   CHECK(recordOf(result, {0, 1})->savedBytes == 2 * tensor);
-  CHECK(recordOf(result, {0, 1})->pattern == "producer-consumer");
+  CHECK(recordOf(result, {0, 1})->patterns == FusionPatterns{.producerConsumer = true});
   CHECK(recordOf(result, {0, 2})->savedBytes == tensor);
-  CHECK(recordOf(result, {0, 2})->pattern == "shared-input");
+  CHECK(recordOf(result, {0, 2})->patterns == FusionPatterns{.sharedInput = true});
   CHECK(recordOf(result, {0, 1, 2})->savedBytes == 3 * tensor);
 }
 
@@ -277,6 +278,37 @@ TEST_CASE("where not every set may be a candidate, whole kernels are") {
   CHECK(std::ranges::count_if(result.records, [&](const FusionRecord &record) {
           return isCut(record) && record.ops.size() > 2;
         }) <= 1);
+}
+
+TEST_CASE("attached records and candidates are read back as they were proposed") {
+  const auto loaded = parse(types + R"(
+!ui = tensor<5x8xf32, #weft.axes<u, i>>
+!bju = tensor<2x3x5xf32, #weft.axes<b, j, u>>
+weft.graph @g(%x: !bji, %w: !ui {weft.parameter}) -> !bju {
+  %a = weft.relu %x : !bji
+  %b = weft.tanh %a : !bji
+  %y = weft.contract "bji,ui->bju" %b, %w : !bji, !ui -> !bju
+  %z = weft.relu %y : !bju
+  weft.return %z : !bju
+})");
+  GraphOp graph = loaded->graph();
+  const FusionResult proposed = proposeFusions(graph, FuseOptions{});
+  const FusionRecord *behind = recordOf(proposed, {2, 3});
+  REQUIRE(behind);
+  CHECK(behind->detail == "y");
+  CHECK(behind->rejectedOp == 2);
+  CHECK(recordOf(proposed, {0, 1})->rejectedOp == -1);
+  graph->setAttr("weft.candidates", candidatesAttribute(graph, proposed));
+  graph->setAttr("weft.records", recordsAttribute(graph.getContext(), proposed.records));
+  const FusionResult attached = attachedFusions(graph);
+  REQUIRE(attached.candidates.size() == proposed.candidates.size());
+  for (size_t index = 0; index < attached.candidates.size(); ++index)
+    CHECK(attached.candidates[index].patterns == proposed.candidates[index].patterns);
+  REQUIRE(attached.records.size() == proposed.records.size());
+  for (size_t index = 0; index < attached.records.size(); ++index) {
+    CHECK(attached.records[index].patterns == proposed.records[index].patterns);
+    CHECK(attached.records[index].rejectedOp == proposed.records[index].rejectedOp);
+  }
 }
 
 TEST_CASE("few independent ops merge in all ways, many in runs alone") {

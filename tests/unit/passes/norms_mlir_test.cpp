@@ -57,6 +57,13 @@ TEST_CASE("a decomposed norm computes what the norm computes") {
           REQUIRE(records.size() == 1);
           CHECK(records[0].accepted);
           CHECK(records[0].opNames == std::vector<std::string>{"y"});
+          std::vector<std::string> made;
+          for (mlir::Operation &op : steps->graph().getBody().front().without_terminator())
+            made.push_back(writtenName(op.getResult(0)));
+          made.pop_back();  // y itself
+          std::vector<std::string> named = records[0].steps;
+          std::ranges::sort(made), std::ranges::sort(named);
+          CHECK(named == made);
           CHECK_FALSE(hasDecomposableNorm(steps->graph()));
           requireSame(whole->graph(), steps->graph(), uint64_t(rows.i));
           // As kernels would: arithmetic in fp32, and every result of the steps rounded to its

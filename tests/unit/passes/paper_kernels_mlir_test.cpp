@@ -254,7 +254,7 @@ TEST_CASE(
   const FusionResult fusions = proposeFusions(loaded->graph(), FuseOptions{});
   const FusionCandidate *biases = candidateWith(loaded->graph(), fusions, {"d_bv", "d_bk", "d_bq"});
   REQUIRE(biases);
-  CHECK(biases->pattern == "launch-merging");
+  CHECK(biases->patterns == FusionPatterns{.launchMerging = true});
   const auto record = std::find_if(fusions.records.begin(), fusions.records.end(),
                                    [&](const FusionRecord &one) { return one.ops == biases->ops; });
   REQUIRE(record != fusions.records.end());

@@ -768,7 +768,7 @@ TEST_CASE("packed parameters are parameters, and biases are added before slicing
       toProblem(graph, variants.front().rewrites, proposeFusions(graph, FuseOptions{}));
   int packed = 0;
   for (const select::Candidate &candidate : nonEmpty(problem.candidates))
-    if (candidate.proposedBy == "pack: at load") {
+    if (candidate.proposal.by == select::Proposal::By::packing) {
       ++packed;
       CHECK(candidate.kernel.operatorClass() == OperatorClass::movement);
       CHECK(problem.tensors[candidate.outputs.front()].isParameter);

@@ -461,7 +461,7 @@ TEST_CASE("a plan edited by hand may overwrite an operand only as its kernel all
         {.kernel = relu,
          .configuration = {.inputs = {rowMajor(3)}, .outputs = {rowMajor(3)}, .knobs = LoopKnobs{}},
          .cost = {},
-         .proposedBy = {},
+         .proposal = {},
          .graphOps = {}});
   }
   assign(planned.plan);

@@ -97,7 +97,7 @@ protected:
     entry.inputLayouts.assign(inputs.size(), "-");
     entry.outputLayouts.assign(outputs.size(), "-");
     ChosenKernel chosen{
-        .kernel = kernel, .configuration = {}, .cost = {}, .proposedBy = {}, .graphOps = {}};
+        .kernel = kernel, .configuration = {}, .cost = {}, .proposal = {}, .graphOps = {}};
     LayoutConstraints constraints;
     for (const int input : inputs)
       constraints.inputs.emplace_back(Layout{.order = planned.plan.tensors[size_t(input)].order});

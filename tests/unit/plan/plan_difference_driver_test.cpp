@@ -186,6 +186,26 @@ TEST_CASE("chunks of a kernel are one") {
   CHECK(difference.groups[0].secondsAfter() == Approx(6e-6));
 }
 
+TEST_CASE("prices of one description are told apart by what they follow from") {
+  SmallPlan a, b;
+  for (SmallPlan *plan : {&a, &b}) plan->kernel("one", {"x"}, {"y"}, {"%0 = relu %x"}).named({"y"});
+  const auto pricesOf = [&] {
+    const std::vector<Change> decisions = differenceOf(a.artifact, b.artifact).decisions;
+    const auto found = std::ranges::find(decisions, "prices", &Change::what);
+    return found == decisions.end() ? Names{} : Names{found->before, found->after};
+  };
+  a.artifact.plan.costModel = b.artifact.plan.costModel = "profile p.txt (h200, 9 measurements)";
+  b.artifact.plan.prices = "0123456789abcdef";
+  CHECK(pricesOf().empty());  // a is of a plan that does not say
+  a.artifact.plan.prices = b.artifact.plan.prices;
+  CHECK(pricesOf().empty());
+  a.artifact.plan.prices = "fedcba9876543210";
+  CHECK(pricesOf() == Names{"profile p.txt (h200, 9 measurements), fedcba9876543210",
+                            "profile p.txt (h200, 9 measurements), 0123456789abcdef"});
+  b.artifact.plan.costModel = "analytic model of h200";
+  CHECK(pricesOf() == Names{"profile p.txt (h200, 9 measurements)", "analytic model of h200"});
+}
+
 TEST_CASE("what differs always has a reason, or stands among the others") {
   const auto one = [] {
     return SmallPlan().kernel("work", {"x"}, {"y"}, {"%0 = relu %x"}).named({"y"});

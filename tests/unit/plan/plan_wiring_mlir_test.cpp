@@ -106,6 +106,19 @@ TEST_CASE(
     CHECK(rejectionOf(artifact, toJson(artifact.plan)) == "");
 }
 
+TEST_CASE("a graph's text numbers names, and no other ending is a number") {
+  CHECK(isNumberedName("norm2_0", "norm2"));
+  CHECK(isNumberedName("x_12", "x"));
+  for (const auto &[inGraph, inPlan] : {std::pair("x", "x"),
+                                        {"x_", "x"},
+                                        {"x_0a", "x"},
+                                        {"x0", "x"},
+                                        {"x12", "x"},
+                                        {"y_0", "x"},
+                                        {"x_0", "x_0"}})
+    CHECK_FALSE(isNumberedName(inGraph, inPlan));
+}
+
 TEST_CASE("a broken member of plan.json is rejected, and named") {
   std::set<std::string> applied;
   for (const test::PlanMutation &mutation : nonEmpty(test::planMutations()))
@@ -150,8 +163,14 @@ TEST_CASE("every member of plan.json has a mutation, or is told and no more") {
   std::set<std::string> broken, members;
   for (const test::PlanMutation &mutation : nonEmpty(test::planMutations()))
     broken.insert(mutation.member);
-  for (const runtime::Artifact &artifact : nonEmpty(samples()))
+  for (const runtime::Artifact &artifact : nonEmpty(samples())) {
     test::addMembers(toJson(artifact.plan), "", members);
+    CHECK(std::ranges::all_of(artifact.plan.kernels, [](const PlanKernel &kernel) {
+      return std::ranges::none_of(kernel.parameters, [](const PlanParameter &parameter) {
+        return parameter.type.kind == ParameterType::Kind::unknown;
+      });
+    }));
+  }
   REQUIRE(members.size() > 70);
   for (const std::string &member : members) {
     INFO(member);

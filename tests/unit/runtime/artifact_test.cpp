@@ -216,6 +216,24 @@ TEST_CASE("what limits a kernel is one of four, or nothing") {
              Catch::Contains("\"cache\" is none of memory, tensor, fma, launch"));
 }
 
+TEST_CASE("rewrites are their words in plan.json, those of a person's file too") {
+  Plan plan = exampleArtifact().plan;
+  plan.rewrites = {{Rewrite::Kind::stack, "q-k"},
+                   {Rewrite::Kind::fuseAttention},
+                   {Rewrite::Kind::other, "by-hand"}};
+  const json text = toJson(plan);
+  CHECK(text["rewrites"] == json({"stack-q-k", "fuse-attention", "by-hand"}));
+  CHECK(planFromJson(text, "p").rewrites == plan.rewrites);
+}
+
+TEST_CASE("what prices a plan is written where it is known; plans from before do not say") {
+  Plan plan = exampleArtifact().plan;
+  CHECK_FALSE(toJson(plan).contains("prices"));
+  CHECK(planFromJson(toJson(plan), "p").prices.empty());
+  plan.prices = "0123456789abcdef";
+  CHECK(planFromJson(toJson(plan), "p").prices == plan.prices);
+}
+
 TEST_CASE("an initial value is written where a tensor has one; plans from before have none") {
   const Plan plan = exampleArtifact().plan;
   json text = toJson(plan);

@@ -107,7 +107,9 @@ TEST_CASE("forward and backward of a call take one step of dropout") {
   Artifact artifact = forwardAndBackward();
   for (const int kernel : {0, 2})
     artifact.plan.kernels[size_t(kernel)].parameters.push_back(
-        {.kind = ParameterKind::dropoutKey, .name = "key", .type = "const weft::DropoutKey *"});
+        {.kind = ParameterKind::dropoutKey,
+         .name = "key",
+         .type = {ParameterType::Kind::dropoutKey}});
   const std::string cubin =
       "first key\nsecond copy 1024\nthird key\n";  // the key instead of what would be computed
   artifact.cubins = {{cubinName(cubin), cubin}};

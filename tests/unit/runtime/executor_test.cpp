@@ -152,8 +152,9 @@ TEST_CASE("a kernel is given the address of its workspace, which lies in the pla
   PlanKernel &second = plan.kernels[1];
   second.workspaceBytes = 1024;
   second.workspaceBuffer = 3;
-  second.parameters.insert(second.parameters.begin(),
-                           {.kind = ParameterKind::workspace, .name = "w", .type = "float"});
+  second.parameters.insert(
+      second.parameters.begin(),
+      {.kind = ParameterKind::workspace, .name = "w", .type = elementsOf(DType::f32)});
   std::swap(second.parameters[1], second.parameters[2]);
   plan.workspaceBytes = 2048;
   REQUIRE_NOTHROW(verify(plan, "plan.json"));
@@ -191,7 +192,7 @@ Artifact twoPaths() {
   plan.kernels[3].inputLayouts = {"ib", "ib"};
   plan.kernels[3].parameters.push_back({.kind = ParameterKind::input,
                                         .name = "a",
-                                        .type = "const half *",
+                                        .type = elementsOf(DType::f16),
                                         .tensor = 1});  // waited for, and not copied
   plan.kernels[3].after = {0, 2};
   plan.entryPoints = {{EntryPointKind::forward, {0, 1, 2, 3}}};
@@ -342,8 +343,9 @@ TEST_CASE("every launch takes the next step of dropout when asked") {
   Driver driver;
   const bool advance = GENERATE(true, false);
   Artifact artifact = copies("copy 1024", "key");
-  artifact.plan.kernels[1].parameters.push_back(
-      {.kind = ParameterKind::dropoutKey, .name = "key", .type = "weft::DropoutKey"});
+  artifact.plan.kernels[1].parameters.push_back({.kind = ParameterKind::dropoutKey,
+                                                 .name = "key",
+                                                 .type = {ParameterType::Kind::dropoutKey}});
   Executor executor(artifact, *driver.context,
                     {.seed = 0x1234567890, .step = 41, .advanceStep = advance});
   cuda::Stream stream;
@@ -364,7 +366,7 @@ TEST_CASE("what kernels say of an argument is an error once, that names the sequ
   Artifact artifact = copies("report 5");
   artifact.plan.kernels[0].parameters.push_back({.kind = ParameterKind::status,
                                                  .name = "status",
-                                                 .type = "weft::ArgumentStatus",
+                                                 .type = {ParameterType::Kind::argumentStatus},
                                                  .tensor = 0});
   PlanTensor &x = artifact.plan.tensors[0];
   x.dtype = isMask ? DType::i1 : DType::i32, x.range = {0, 40}, x.countsTokens = true;

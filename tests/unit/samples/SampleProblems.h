@@ -127,6 +127,7 @@ public:
   }
   const Device &device() const override { return findDevice("h200"); }
   std::string description() const override { return "hashed"; }
+  std::string identity() const override { return std::to_string(seed); }
 
 private:
   static uint64_t mix(uint64_t hash, const std::string &text) {

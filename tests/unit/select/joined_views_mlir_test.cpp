@@ -428,6 +428,7 @@ struct Strict : CostModel {
   }
   const Device &device() const override { return model.device(); }
   std::string description() const override { return "strict"; }
+  std::string identity() const override { return model.identity(); }
   bool admitsModelled() const override { return false; }
   const CostModel &model;
 };

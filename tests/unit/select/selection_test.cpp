@@ -736,6 +736,7 @@ TEST_CASE("the analytic model agrees with itself when it is asked one configurat
     }
     const Device &device() const override { return model->device(); }
     std::string description() const override { return "one by one"; }
+    std::string identity() const override { return model->identity(); }
     std::unique_ptr<CostModel> model = analyticCostModel(findDevice("h200"));
   };
   ProblemBuilder builder({{'j', 64}, {'i', 256}});

@@ -223,8 +223,9 @@ std::string printNorms(const json &report, const std::vector<std::string> &asked
   std::string text;
   for (const json &record : report.value("attempts", json::array())) {
     const std::string norm = record["opNames"].front();
+    const auto steps = record.value("steps", std::vector<std::string>());
     const auto isOfNorm = [&](const std::string &name) {
-      return name == norm || name.starts_with(norm + "_");
+      return name == norm || std::ranges::count(steps, name) > 0;
     };
     if (std::ranges::none_of(asked, isOfNorm)) continue;
     if (!record["accepted"].get<bool>()) {

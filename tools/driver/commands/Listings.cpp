@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 
 json fusionJson(const FusionRecord &record, const Device &device) {
-  return {{"pattern", record.pattern},
+  return {{"pattern", text(record.patterns)},
           {"ops", record.ops},
           {"opNames", record.opNames},
           {"accepted", record.accepted},
@@ -61,7 +61,7 @@ std::string printFusions(const std::vector<ProposedVariant> &variants, const Dev
     for (const FusionRecord &record : variant.fusions.records) {
       list.push_back(fusionJson(record, device));
       const std::string verdict =
-          record.accepted ? "yes: " + record.pattern : record.code + " " + record.reason;
+          record.accepted ? "yes: " + text(record.patterns) : record.code + " " + record.reason;
       table.addRow({fmt::format("{}", fmt::join(record.opNames, ", ")), verdict,
                     formatBytes(record.savedBytes),
                     formatSeconds(double(record.savedBytes) / device.copyBandwidth),

@@ -482,9 +482,9 @@ TEST_CASE("a measurement of a prologue serves its kernel in every layout of one 
 TEST_CASE(
     "the operands of a contraction may be strided views, other inputs of a prologue may not") {
   const Kernel kernel = normalizedProjection({}, DType::f16);
-  Layout gaps = rowMajor(3);
-  gaps.strides = {72 * 200, 200, 1};
-  CHECK(stridedViewRejection(kernel, 0, gaps).empty());
+  Layout view = rowMajor(3);
+  view.strides = {72 * 200, 200, 1};
+  CHECK(stridedViewRejection(kernel, 0, view).empty());
   Layout ofRows = rowMajor(2);
   ofRows.strides = {100, 1};
   CHECK(stridedViewRejection(kernel, 1, ofRows) == "ops before the contraction read it");

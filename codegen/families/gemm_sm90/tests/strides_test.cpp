@@ -298,7 +298,16 @@ TEST_CASE("lines of products name all strides, and the subject is that of one st
   CHECK_THAT(line,
              Catch::StartsWith(
                  "gemm-sm90 64x512/524288,1x64/32768:0_1024,1:0>1024,1:0 schedule=ping-pong"));
-  CHECK(hasSeveralStrides(splitLine(line).layouts));
+  const std::string_view place = splitLine(line).layouts;
+  const MultiStrideGemm strides = parseStrides(place).value();
+  CHECK(hasSeveralStrides(strides));
+  CHECK(strides.a[mGroup] == GroupFactors{{.extent = 512, .stride = 64}, {.stride = 524288}});
+  CHECK(strides.a[kGroup] == GroupFactors{{.extent = 64, .stride = 1}, {.stride = 32768}});
+  CHECK(strides.b[kGroup] == GroupFactors{{.stride = 1024}});
+  CHECK(strides.b[nGroup] == GroupFactors{{.stride = 1}});
+  CHECK(strides.c[mGroup] == GroupFactors{{.stride = 1024}});
+  CHECK(strideText(strides) == place);
+  CHECK_FALSE(parseStrides("0132,01>0132"));
   CHECK_NOTHROW(checkLine(line));
   CHECK_THROWS_WITH(checkLine("gemm-sm90 64/524288,1:0_1024,1:0>1024,1:0"),
                     Catch::Contains("'64' lacks the extent"));
@@ -308,7 +317,7 @@ TEST_CASE("lines of products name all strides, and the subject is that of one st
   merged.inputs[0].order = {0, 2, 1, 3};
   CHECK(subjectOf(kernel, configuration).text == subjectOf(kernel, merged).text);
   CHECK(subjectOf(kernel, merged).text == "gemm f16 1 x 4096 x 1024 x 1024");
-  CHECK_FALSE(hasSeveralStrides(placeText(kernel, merged)));
+  CHECK_FALSE(hasSeveralStrides(parseStrides(placeText(kernel, merged)).value()));
   // An epilogue's layouts are told apart by the same text.
   const Kernel fused = stridedProjection(layer);
   Configuration one = stridedConfiguration(fused, usual), other = one;

@@ -3,6 +3,7 @@
 #include "codegen/families/loop/InPlace.h"
 #include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/families/transpose/TransposeKnobs.h"
+#include "kernel/CoordinateExpressions.h"
 #include "tests/unit/samples/SampleKernels.h"
 
 #include <catch2/catch.hpp>
@@ -76,12 +77,12 @@ TEST_CASE("of several operands, those of the result's shape") {
   CHECK(overwritableInputs(kernel, inOrder(kernel)) == Positions{0, 2});
 }
 
-TEST_CASE("rotary takes the partner of its element, movement takes elements from elsewhere") {
+TEST_CASE("a rotation takes the partner of its element, movement takes elements from elsewhere") {
   KernelBuilder builder("rotary", extents);
-  const int x = builder.input("x", "hjk"), cosine = builder.input("cosine", "jk"),
-            sine = builder.input("sine", "jk");
-  const Kernel rotary = builder.build(
-      {builder.op("rotary", OperatorClass::elementwise, {x, cosine, sine}, "y", "hjk")});
+  Kernel rotary = builder.build(
+      {builder.op("rotary", OperatorClass::elementwise, {builder.input("x", "hjk")}, "y", "hjk")});
+  rotary.body[0].expression =
+      rotaryExpression({.dimension = 2, .position = 1, .rank = 3, .extent = 7, .turned = 6});
   CHECK(overwritableInputs(rotary, inOrder(rotary)).empty());
   const Kernel identity = samples::identityKernel(extents, "hjk");
   CHECK(overwritableInputs(identity, inOrder(identity)).empty());
