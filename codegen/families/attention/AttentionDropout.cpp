@@ -2,6 +2,7 @@
 #include "codegen/families/attention/AttentionDropout.h"
 
 #include "codegen/families/attention/ScoreOps.h"
+#include "kernel/Attributes.h"
 #include "kernel/Dropout.h"
 
 #include <fmt/format.h>
@@ -62,7 +63,7 @@ AttentionDropout attentionDropout(const Kernel &kernel, const AttentionRegion &r
                     threshold = names.reserve("dropThreshold");
   result.kept = names.reserve("kept");
   std::string outer = outerOf(kernel, region, problem, axes, "head");
-  if (fold.attributes.contains("outer"))  // the slices before this part of an outer axis
+  if (hasAttribute(fold, attribute::outer))  // the slices before this part of an outer axis
     outer = (outer == "0" ? "" : outer + " + ") +
             argument(Parameter::Kind::dropoutOuter, "unsigned", int(region.fold));
   result.constants = {"unsigned",

@@ -6,6 +6,7 @@
 #include "codegen/families/contraction/ContractionTexts.h"
 #include "codegen/families/gemm_fma/FmaGemmKnobs.h"
 #include "codegen/families/loop/LoopOps.h"
+#include "kernel/Attributes.h"
 #include "kernel/Error.h"
 #include "kernel/StridedBatchedGemm.h"
 
@@ -102,7 +103,8 @@ Program lowerFmaGemm(const Kernel &kernel, const Configuration &configuration,
                                {{shape, members}},
                                "",
                                {ConstantSubject::Kind::strides, "operands and result"}});
-  program.constants.push_back({"float", {{scale, floatLiteral(numberOf(op, "scale", 1.0))}}, ""});
+  program.constants.push_back(
+      {"float", {{scale, floatLiteral(attributeOr(op, attribute::scale, 1.0))}}, ""});
   const std::string tileType = fmt::format("weft::FmaGemmTile<{}, {}, {}, {}, {}>", knobs.tileM,
                                            knobs.tileN, knobs.tileK, knobs.threadM, knobs.threadN);
   const std::string kTiles = names.reserve("kTiles");

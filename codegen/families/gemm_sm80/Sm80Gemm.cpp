@@ -14,6 +14,7 @@
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
 #include "codegen/families/gemm_sm80/Sm80Tile.h"
 #include "codegen/families/loop/LoopOps.h"
+#include "kernel/Attributes.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 
@@ -183,7 +184,9 @@ private:
            gemm.strideCm % 2 == 0 && gemm.batchStrideC % 2 == 0;
   }
 
-  double factor() const { return numberOf(kernel.body[region.contraction], "scale", 1.0); }
+  double factor() const {
+    return attributeOr(kernel.body[region.contraction], attribute::scale, 1.0);
+  }
 
   void callTemplate() {
     program.body.push_back(evaluate(

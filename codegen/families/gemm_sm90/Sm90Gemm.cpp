@@ -14,6 +14,7 @@
 #include "codegen/families/gemm_sm90/Sm90Strides.h"
 #include "codegen/families/gemm_sm90/Sm90Tile.h"
 #include "codegen/families/loop/LoopOps.h"
+#include "kernel/Attributes.h"
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
 #include "kernel/UnusedTokens.h"
@@ -351,7 +352,7 @@ private:
         fmt::format("static_assert(weft::sm90::SingleConsumerConfig<{}, {}>::sharedBytes == {})",
                     shape, tile, sm90SharedBytes(knobs))));
     checkLaunch();
-    const double factor = numberOf(kernel.body[region.contraction], "scale", 1.0);
+    const double factor = attributeOr(kernel.body[region.contraction], attribute::scale, 1.0);
     const std::string factorText =
         factor == 1 ? "" : fmt::format("weft::sm90::Factor{{{}}}", floatLiteral(factor));
     const std::string epilogueOp = region.isPlain() ? factorText : addEpilogue();

@@ -3,6 +3,7 @@
 // a load or a computation at other coordinates, a rotation a node for both of its members.
 #include "codegen/families/loop/ExpressionText.h"
 #include "codegen/families/loop/LoopOps.h"
+#include "kernel/Attributes.h"
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
 
@@ -119,7 +120,7 @@ std::optional<Code> GraphBuilder::elementsPair(const Expression &expression, int
 int GraphBuilder::rotation(const BodyOp &op, int node, const Coordinates &coordinates) {
   const Expression &expression = op.expression;
   const int frequency = expression[node].children[1], exponent = expression[frequency].children[1];
-  const double base = numberOf(op, "base", 10000.0);
+  const double base = attributeOr(op, attribute::base, 10000.0);
   const ExpressionNode &scale = expression[exponent];
   const Code name =
       constant("float", "frequencyScale", floatLiteral(scale.value),

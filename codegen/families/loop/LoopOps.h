@@ -10,10 +10,6 @@
 
 namespace weft::codegen {
 
-int64_t integerOf(const BodyOp &op, const std::string &attribute);
-double numberOf(const BodyOp &op, const std::string &attribute,
-                std::optional<double> standard = {});
-std::string textOf(const BodyOp &op, const std::string &attribute);
 /// The nearest float as a literal.
 Code floatLiteral(double value);
 

@@ -207,6 +207,27 @@ def folder_cycles(root: pathlib.Path, table: dict[str, set[str]]) -> list[list[s
     return [list(cycle) for cycle in sorted(cycles) if cycle]
 
 
+# A word of an attribute where one of a kernel's op is read or set (kernel/Attributes.h has names).
+ATTRIBUTE_WORD = re.compile(r'\battributes(?:\.(?:at|find|contains|count|erase)\(|\[)"')
+# It makes attributes of a kernel from those of a graph, of which one has no type but its value's.
+ATTRIBUTE_BRIDGE = 'ir/Syntax.cpp'
+
+
+def words_of_attributes(root: pathlib.Path, table: dict[str, set[str]]) -> list[str]:
+    """Lines outside the tests that name an attribute of a kernel by its word."""
+    found = []
+    for top in sorted({folder.split('/')[0] for folder in table} - {'tests'}):
+        for file in sorted((root / top).rglob('*')):
+            path = file.relative_to(root).as_posix()
+            if file.suffix in {'.h', '.cpp'} and '/tests/' not in path and path != ATTRIBUTE_BRIDGE:
+                found += [
+                    f'{path}:{number}'
+                    for number, line in enumerate(file.read_text(encoding='utf-8').splitlines(), 1)
+                    if ATTRIBUTE_WORD.search(line)
+                ]
+    return found
+
+
 class IncludeRules(unittest.TestCase):
     table = rules((ROOT / 'ARCHITECTURE.md').read_text(encoding='utf-8'))
 
@@ -241,6 +262,18 @@ class IncludeRules(unittest.TestCase):
                 (root / path).parent.mkdir(parents=True, exist_ok=True)
                 (root / path).write_text(text)
             self.assertEqual(includes_of_one_family(root, self.table), {('plan/Bad.cpp', 'mine')})
+
+    def test_attributes_are_named_by_constants_that_know_their_types(self):
+        self.assertEqual(words_of_attributes(ROOT, self.table), [])
+
+    def test_a_word_of_an_attribute_is_found(self):
+        with tempfile.TemporaryDirectory() as folder:
+            bad = pathlib.Path(folder) / 'plan' / 'Bad.cpp'
+            bad.parent.mkdir()
+            bad.write_text('x = op.attributes.at("axis");\ny = hasAttribute(op, attribute::axis);\n'
+                           'op.attributes["outer"] = 1;\nop.attributes.contains("key")\n')
+            self.assertEqual(words_of_attributes(pathlib.Path(folder), self.table),
+                             ['plan/Bad.cpp:1', 'plan/Bad.cpp:3', 'plan/Bad.cpp:4'])
 
     def test_folders_do_not_include_each_other_in_a_circle(self):
         self.assertEqual(folder_cycles(ROOT, self.table), [])
