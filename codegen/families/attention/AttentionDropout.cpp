@@ -66,9 +66,10 @@ AttentionDropout attentionDropout(const Kernel &kernel, const AttentionRegion &r
   if (hasAttribute(fold, attribute::outer))  // the slices before this part of an outer axis
     outer = (outer == "0" ? "" : outer + " + ") +
             argument(Parameter::Kind::dropoutOuter, "unsigned", int(region.fold));
-  result.constants = {"unsigned",
-                      {{threshold, fmt::format("{}u", std::llround(p * 65536))}},
-                      fmt::format("{} of 65536 draws", p)};
+  result.constants = {
+      "unsigned",
+      {{threshold, ConstantValue::text(fmt::format("{}u", std::llround(p * 65536)))}},
+      fmt::format("{} of 65536 draws", p)};
   result.body.push_back(
       declareConstant("weft::DropoutKey", key, "*" + pointer, "a replay must not repeat masks"));
   result.body.push_back(

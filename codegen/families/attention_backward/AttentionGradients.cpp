@@ -357,9 +357,10 @@ private:
     if (hasAttribute(op, attribute::outer))  // the slices before this part of an outer axis
       outer = (outer == "0" ? "" : outer + " + ") +
               parameter(Parameter::Kind::dropoutOuter, "unsigned", index);
-    result.constants.push_back({"unsigned",
-                                {{threshold, fmt::format("{}u", std::llround(p * 65536))}},
-                                fmt::format("{} of 65536 draws", p)});
+    result.constants.push_back(
+        {"unsigned",
+         {{threshold, ConstantValue::text(fmt::format("{}u", std::llround(p * 65536)))}},
+         fmt::format("{} of 65536 draws", p)});
     result.functions.push_back(declareConstant("weft::DropoutKey", words, "*" + pointer,
                                                "a replay must not repeat masks"));
     for (const auto &[name, function] : {std::pair(&result.dropout, "keptFragment"),

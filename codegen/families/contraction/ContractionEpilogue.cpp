@@ -200,7 +200,7 @@ private:
         constantNames.try_emplace(fmt::format("{} {} {}", type, wish, value));
     if (!isNew) return found->second;
     found->second = context.names.reserve(wish);
-    result.constants.push_back({type, {{found->second, value}}, note});
+    result.constants.push_back({type, {{found->second, ConstantValue::text(value)}}, note});
     return found->second;
   }
 

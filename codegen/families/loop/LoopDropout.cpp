@@ -45,9 +45,11 @@ int GraphBuilder::dropout(const BodyOp &op, const std::string &name,
     return claimed;
   };
   const Code stream = argument(Parameter::Kind::dropoutStream);
-  const Code threshold = constant("unsigned", "dropThreshold", code("{}u", std::llround(p * 65536)),
+  const Code threshold = constant("unsigned", "dropThreshold",
+                                  ConstantValue::text(code("{}u", std::llround(p * 65536))),
                                   code("{} of 65536 draws", p));
-  const Code scale = constant("float", "keepScale", floatLiteral(p < 1 ? 1.0 / (1.0 - p) : 0.0));
+  const Code scale = constant("float", "keepScale",
+                              ConstantValue::text(floatLiteral(p < 1 ? 1.0 / (1.0 - p) : 0.0)));
   const std::vector<AxisId> &own = kernel.values[op.results[0]].axes;
   const size_t rank = own.size();
   const Index zero{.text = "0", .multipleOf = 0};

@@ -126,8 +126,8 @@ Code GraphBuilder::elementText(const Index &index) {
   return text == based.text ? text : code("({})", text);
 }
 
-Code GraphBuilder::constant(const std::string &type, const std::string &wish, const Code &value,
-                            std::string note) {
+Code GraphBuilder::constant(const std::string &type, const std::string &wish,
+                            const ConstantValue &value, std::string note) {
   Code &name = constantNames[wish + "=" + value.str()];
   if (name.empty()) {
     name = names.reserve(wish);
@@ -247,9 +247,9 @@ int GraphBuilder::evaluateOp(const BodyOp &op, ValueId value, const Coordinates 
 int GraphBuilder::splat(const BodyOp &op, const std::string &name) {
   const DType dtype = kernel.values[op.results[0]].dtype;
   const bool isInteger = dtype == DType::i32 || dtype == DType::i1;
-  const Code value =
-      isInteger ? Code::plain(std::to_string(std::get<int64_t>(attributeOf(op, attribute::value))))
-                : floatLiteral(numberNamed(op, attribute::value.word));
+  const ConstantValue value =
+      isInteger ? std::get<int64_t>(attributeOf(op, attribute::value))
+                : ConstantValue::text(floatLiteral(numberNamed(op, attribute::value.word)));
   const int node =
       pointwise(constant(isInteger ? "int" : "float", name + "_value", value), {}, name);
   graph.nodes[node].type = isInteger ? ScalarType::i32 : ScalarType::f32;

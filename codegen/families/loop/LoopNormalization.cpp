@@ -57,7 +57,8 @@ int GraphBuilder::layerNorm(const BodyOp &op, ValueId value, const Coordinates &
       pointwise("{0} / " + rowLengthText(), {reduce(Reduction::sum, inRow, "total")}, "mu");
   const int square = pointwise("({0} - {1}) * ({0} - {1})", {inRow, mean}, "square");
   const Code epsilon =
-      constant("float", "epsilon", floatLiteral(attributeOr(op, attribute::epsilon, 1e-5)));
+      constant("float", "epsilon",
+               ConstantValue::text(floatLiteral(attributeOr(op, attribute::epsilon, 1e-5))));
   const int squares = reduce(Reduction::sum, square, "squares");
   const int inverse =
       pointwise(code("weft::rsqrt({{0}} / {} + {})", rowLengthText(), epsilon), {squares}, "r");
@@ -77,7 +78,8 @@ int GraphBuilder::rmsNorm(const BodyOp &op, ValueId value, const Coordinates &co
   const int inRow = evaluate(op.operands[0], overRow(coordinates));
   const int squares = reduce(Reduction::sum, pointwise("{0} * {0}", {inRow}, "square"), "squares");
   const Code epsilon =
-      constant("float", "epsilon", floatLiteral(attributeOr(op, attribute::epsilon, 1e-5)));
+      constant("float", "epsilon",
+               ConstantValue::text(floatLiteral(attributeOr(op, attribute::epsilon, 1e-5))));
   const int inverse =
       pointwise(code("weft::rsqrt({{0}} / {} + {})", rowLengthText(), epsilon), {squares}, "r");
   graph.headers.insert("weft/math.cuh");

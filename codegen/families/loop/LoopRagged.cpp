@@ -53,7 +53,7 @@ int GraphBuilder::offsets(const BodyOp &op, const std::string &name,
   const Coordinates row = overRow(coordinates);
   const Index &other = indexOf(op.operands[0], 0, row);
   const int64_t bound = attributeOf(op, attribute::bound);
-  const Code length = constant("int", "bound", Code::plain(std::to_string(bound)));
+  const Code length = constant("int", "bound", bound);
   const Code status = statusOf(op.operands[0]);
   const Code held = status.empty() ? code("weft::smaller(weft::larger({{0}}, 0), {})", length)
                                    : code("weft::checkedLength({{0}}, {}, {}, {})", length,
