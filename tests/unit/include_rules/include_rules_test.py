@@ -275,6 +275,24 @@ class IncludeRules(unittest.TestCase):
             self.assertEqual(words_of_attributes(pathlib.Path(folder), self.table),
                              ['plan/Bad.cpp:1', 'plan/Bad.cpp:3', 'plan/Bad.cpp:4'])
 
+    def test_units_link_each_other_in_one_direction(self):
+        """CMake then rejects a circle of libraries, of which links would hide one of includes."""
+        self.assertIn('set_property(GLOBAL PROPERTY GLOBAL_DEPENDS_NO_CYCLES ON)',
+                      (ROOT / 'CMakeLists.txt').read_text(encoding='utf-8'))
+
+    def test_kernel_links_no_other_unit(self):
+        """It is plain data: what it needs of families, their registry hands over."""
+        linking = re.compile(r'^(?:weft_library|target_link_libraries)\((weft_kernel)\b([^)]*)\)',
+                             re.MULTILINE)
+        files = [ROOT / 'CMakeLists.txt', *sorted(ROOT.glob('*/**/CMakeLists.txt'))]
+        calls = [
+            (file.relative_to(ROOT).as_posix(), match[2]) for file in files
+            if 'build' not in file.relative_to(ROOT).parts
+            for match in linking.finditer(file.read_text(encoding='utf-8'))
+        ]
+        self.assertEqual([file for file, _ in calls], ['kernel/CMakeLists.txt'])
+        self.assertNotIn(' LINK ', calls[0][1])
+
     def test_folders_do_not_include_each_other_in_a_circle(self):
         self.assertEqual(folder_cycles(ROOT, self.table), [])
 
