@@ -6,7 +6,7 @@
 #include "codegen/ConstantChecks.h"
 #include "codegen/Names.h"
 #include "codegen/Program.h"
-#include "codegen/Targets.h"
+#include "codegen/targets/Targets.h"
 #include "kernel/Attributes.h"
 #include "kernel/BlockMask.h"
 #include "kernel/Error.h"
@@ -211,7 +211,7 @@ EmittedKernel emit(const Kernel &kernel, const Configuration &configuration,
   Program readable = lower(kernel, configuration, architecture);
   std::string timed = printCuda(canonical);
   const bool isEarly =
-      options.startsEarly && hasWgmma(architecture) && !canonical.launch.startsEarly;
+      options.startsEarly && hasEarlyStarts(architecture) && !canonical.launch.startsEarly;
   for (Program *program : {&canonical, &readable}) {
     if (isEarly) startEarly(*program);
     program->hasRestrict = !program->launch.startsEarly;

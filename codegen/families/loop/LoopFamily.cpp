@@ -19,9 +19,9 @@
 // An operand that cannot be accessed in vectors is accessed element by element, so layouts and
 // knobs are independent.
 #include "codegen/families/loop/LoopFamily.h"
-#include "codegen/Targets.h"
 #include "codegen/families/loop/ColumnScratch.h"
 #include "codegen/families/loop/LoopKnobs.h"
+#include "codegen/targets/Targets.h"
 #include "kernel/Append.h"
 #include "kernel/Attributes.h"
 #include "kernel/ReduceKind.h"
