@@ -6,7 +6,8 @@
 #include "codegen/ConstantChecks.h"
 #include "codegen/Names.h"
 #include "codegen/Program.h"
-#include "codegen/Targets.h"
+#include "codegen/targets/Targets.h"
+#include "kernel/Attributes.h"
 #include "kernel/BlockMask.h"
 #include "kernel/Error.h"
 #include "kernel/Family.h"
@@ -113,10 +114,8 @@ std::string opText(const Kernel &kernel, const BodyOp &op) {
   for (ValueId result : op.results) results.push_back(kernel.values[result].name);
   for (ValueId operand : op.operands) operands.push_back(kernel.values[operand].name);
   std::string text = fmt::format("{} = {}", fmt::join(results, ", "), nameOf(op.kind));
-  const auto spec = op.attributes.find("spec");
-  if (spec != op.attributes.end())
-    if (const auto *einsum = std::get_if<std::string>(&spec->second))
-      text += fmt::format(" \"{}\"", *einsum);
+  if (const std::string *einsum = findAttribute(op, attribute::spec))
+    text += fmt::format(" \"{}\"", *einsum);
   text += fmt::format(" {}", fmt::join(operands, ", "));
   return op.operatorClass == OperatorClass::contraction && isTf32(op) ? text + " in tf32" : text;
 }
@@ -177,7 +176,7 @@ void addBlockTables(const Kernel &kernel, Program &program) {
   for (const BodyOp &op : kernel.body) {
     const BlockTable *const table = blockTableOf(kernel, op);
     if (!table) continue;
-    const std::string name = blockTableName(std::get<std::string>(op.attributes.at("pattern")));
+    const std::string name = blockTableName(attributeOf(op, attribute::pattern));
     const auto [found, isNew] = tables.try_emplace(name, table);
     if (!isNew && found->second != table)
       throw Error::unsupported("kernel '{}': two block masks have the name {}", kernel.name, name);
@@ -200,9 +199,9 @@ uint32_t numberOf(const Parameter &parameter, const Kernel &kernel) {
   if (!isNumber(parameter.kind))
     throw Error::checkFailed("kernel '{}': argument '{}' is no number", kernel.name,
                              parameter.name);
-  const char *attribute = parameter.kind == Parameter::Kind::dropoutStream ? "stream" : "outer";
-  return uint32_t(
-      std::get<int64_t>(kernel.body.at(size_t(parameter.index)).attributes.at(attribute)));
+  const bool isStream = parameter.kind == Parameter::Kind::dropoutStream;
+  return uint32_t(attributeOf(kernel.body.at(size_t(parameter.index)),
+                              isStream ? attribute::stream : attribute::outer));
 }
 
 EmittedKernel emit(const Kernel &kernel, const Configuration &configuration,
@@ -212,7 +211,7 @@ EmittedKernel emit(const Kernel &kernel, const Configuration &configuration,
   Program readable = lower(kernel, configuration, architecture);
   std::string timed = printCuda(canonical);
   const bool isEarly =
-      options.startsEarly && hasWgmma(architecture) && !canonical.launch.startsEarly;
+      options.startsEarly && hasEarlyStarts(architecture) && !canonical.launch.startsEarly;
   for (Program *program : {&canonical, &readable}) {
     if (isEarly) startEarly(*program);
     program->hasRestrict = !program->launch.startsEarly;

@@ -75,7 +75,7 @@ private:
     for (const ConstantLine &line : program.constants) {
       std::vector<std::string> entries;
       for (const auto &[name, value] : line.entries)
-        entries.push_back(fmt::format("{} = {}", name, value));
+        entries.push_back(fmt::format("{} = {}", name, value.str()));
       printLine(0, fmt::format("constexpr {} {};", line.type, fmt::join(entries, ", ")), line.note,
                 52);
     }

@@ -219,7 +219,7 @@ void pruneUnused(Program &program) {
   for (auto line = program.constants.rbegin(); line != program.constants.rend(); ++line)
     for (auto entry = line->entries.rbegin(); entry != line->entries.rend(); ++entry)
       if (used.contains(entry->first))
-        used.insert(entry->second.names().begin(), entry->second.names().end());
+        used.insert(entry->second.code().names().begin(), entry->second.code().names().end());
   Code::NameSet gone;
   for (ConstantLine &line : program.constants)
     std::erase_if(line.entries, [&](const auto &entry) {
@@ -242,7 +242,7 @@ std::string print(const Program &program) {
     text += fmt::format("  workspace {} bytes\n", program.launch.workspaceBytes);
   for (const ConstantLine &line : program.constants)
     for (const auto &[name, value] : line.entries)
-      text += fmt::format("  constant {} : {} = {}\n", name, line.type, value);
+      text += fmt::format("  constant {} : {} = {}\n", name, line.type, value.str());
   for (const Statement &global : program.globals)
     text += fmt::format("  global {} : {}\n", global.name, typeText(global));
   for (const Parameter &parameter : program.parameters)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "codegen/Code.h"
+#include "codegen/ConstantValue.h"
 #include "codegen/Emit.h"
 
 #include <string>
@@ -115,7 +116,7 @@ std::string textOf(const ConstantSubject &subject);
 /// One line of named constants of one type: "constexpr int b = 8, j = 512;  // extents".
 struct ConstantLine {
   std::string type;
-  std::vector<std::pair<std::string, Code>> entries;
+  std::vector<std::pair<std::string, ConstantValue>> entries;
   std::string note;
   ConstantSubject subject{};
   bool operator==(const ConstantLine &) const = default;

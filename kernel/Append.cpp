@@ -1,6 +1,8 @@
 // See Append.h.
 #include "kernel/Append.h"
 
+#include "kernel/Attributes.h"
+
 #include <algorithm>
 
 namespace weft {
@@ -18,12 +20,10 @@ const BodyOp *appendOf(const Kernel &kernel) {
                                                                            : nullptr;
 }
 
-size_t appendAxis(const BodyOp &append) {
-  return size_t(std::get<int64_t>(append.attributes.at("axis")));
-}
+size_t appendAxis(const BodyOp &append) { return size_t(attributeOf(append, attribute::axis)); }
 
 size_t appendAlong(const BodyOp &append) {
-  return size_t(std::get<std::vector<int64_t>>(append.attributes.at("along")).at(0));
+  return size_t(attributeOf(append, attribute::along).at(0));
 }
 
 int64_t mostCached(const Kernel &kernel, const BodyOp &append) {

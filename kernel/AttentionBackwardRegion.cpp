@@ -2,6 +2,7 @@
 // every op between them, then the role of every axis.
 #include "kernel/AttentionBackwardRegion.h"
 
+#include "kernel/Attributes.h"
 #include "kernel/RecentAnswers.h"
 #include "kernel/Recognition.h"
 #include "kernel/StridedBatchedGemm.h"
@@ -17,10 +18,7 @@
 namespace weft {
 namespace {
 
-double scaleOf(const BodyOp &op) {
-  const auto scale = op.attributes.find("scale");
-  return scale == op.attributes.end() ? 1 : std::get<double>(scale->second);
-}
+double scaleOf(const BodyOp &op) { return attributeOr(op, attribute::scale, 1); }
 
 class AttentionBackwardRecognition {
 public:
@@ -71,9 +69,6 @@ private:
     ValueId inMemory = -1, offsets = -1;
     AxisId sequences = -1, positions = -1, tokens = -1;
   };
-  static const std::vector<int64_t> &listOf(const BodyOp &op, const char *name) {
-    return std::get<std::vector<int64_t>>(op.attributes.at(name));
-  }
   AxisId axisOf(ValueId value, size_t dimension) const {
     return kernel.values[size_t(value)].axes.at(dimension);
   }
@@ -92,7 +87,7 @@ private:
         return cannotStand(op, fmt::format("reads offsets '{}', which the kernel computes",
                                            nameOfValue(op.operands[1])));
       if (op.kind == OpKind::pack) {
-        const std::vector<int64_t> &axes = listOf(op, "axes");
+        const std::vector<int64_t> &axes = attributeOf(op, attribute::axes);
         packed[op.operands[0]] = {
             .inMemory = op.results[0],
             .offsets = op.operands[1],
@@ -104,16 +99,15 @@ private:
       if (!isInput(op.operands[0]))
         return cannotStand(
             op, fmt::format("reads '{}', which the kernel computes", nameOfValue(op.operands[0])));
-      if (const auto fill = op.attributes.find("fill");
-          fill != op.attributes.end() && std::get<double>(fill->second) != 0)
+      if (attributeOr(op, attribute::fill, 0) != 0)
         return cannotStand(op, "fills with another number than zero");
-      const std::vector<int64_t> &into = listOf(op, "into");
+      const std::vector<int64_t> &into = attributeOf(op, attribute::into);
       unpacked[op.results[0]] = {
           .inMemory = op.operands[0],
           .offsets = op.operands[1],
           .sequences = axisOf(op.results[0], size_t(into[0])),
           .positions = axisOf(op.results[0], size_t(into[1])),
-          .tokens = axisOf(op.operands[0], size_t(std::get<int64_t>(op.attributes.at("axis"))))};
+          .tokens = axisOf(op.operands[0], size_t(attributeOf(op, attribute::axis)))};
     }
     return "";
   }

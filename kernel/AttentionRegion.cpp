@@ -2,6 +2,7 @@
 // these read, then the role of every axis.
 #include "kernel/AttentionRegion.h"
 
+#include "kernel/Attributes.h"
 #include "kernel/RecentAnswers.h"
 #include "kernel/Recognition.h"
 #include "kernel/StridedBatchedGemm.h"
@@ -70,9 +71,6 @@ private:
     AxisId sequences = -1, positions = -1;    ///< of what is gathered
     AxisId pages = -1, positionsInPage = -1;  ///< of what is in memory
   };
-  static const std::vector<int64_t> &listOf(const BodyOp &op, const char *name) {
-    return std::get<std::vector<int64_t>>(op.attributes.at(name));
-  }
   AxisId axisOf(ValueId value, size_t dimension) const {
     return kernel.values[size_t(value)].axes.at(dimension);
   }
@@ -91,8 +89,8 @@ private:
           return cannotStand(
               op, fmt::format("reads '{}', which the kernel computes", nameOfValue(operand)));
       if (op.kind == OpKind::gatherPages) {
-        const auto along = size_t(listOf(op, "along").at(0)),
-                   axis = size_t(std::get<int64_t>(op.attributes.at("axis")));
+        const auto along = size_t(attributeOf(op, attribute::along).at(0)),
+                   axis = size_t(attributeOf(op, attribute::axis));
         gathered[op.results[0]] = {.inMemory = op.operands[0],
                                    .table = op.operands[1],
                                    .sequences = axisOf(op.results[0], along),
@@ -101,11 +99,10 @@ private:
                                    .positionsInPage = axisOf(op.operands[0], axis)};
         continue;
       }
-      if (const auto fill = op.attributes.find("fill");
-          fill != op.attributes.end() && std::get<double>(fill->second) != 0)
+      if (attributeOr(op, attribute::fill, 0) != 0)
         return cannotStand(op, "fills with another number than zero");
-      const std::vector<int64_t> &into = listOf(op, "into");
-      const auto axis = size_t(std::get<int64_t>(op.attributes.at("axis")));
+      const std::vector<int64_t> &into = attributeOf(op, attribute::into);
+      const auto axis = size_t(attributeOf(op, attribute::axis));
       unpacked[op.results[0]] = {.inMemory = op.operands[0],
                                  .offsets = op.operands[1],
                                  .sequences = axisOf(op.results[0], size_t(into[0])),
@@ -116,7 +113,7 @@ private:
   }
   /// Of what an op packs.
   Placement placementOf(const BodyOp &op) const {
-    const std::vector<int64_t> &axes = listOf(op, "axes");
+    const std::vector<int64_t> &axes = attributeOf(op, attribute::axes);
     return {.inMemory = op.results[0],
             .offsets = op.operands[1],
             .sequences = axisOf(op.operands[0], size_t(axes[0])),
@@ -145,8 +142,7 @@ private:
             op, fmt::format("reads '{}', which the kernel computes", nameOfValue(operand)));
     if (op.operands[0] == op.operands[1])
       return fmt::format("'{}' is both operands of the contraction", nameOfValue(op.operands[0]));
-    if (const auto scale = op.attributes.find("scale"); scale != op.attributes.end())
-      region.scale = std::get<double>(scale->second);
+    if (const double *scale = findAttribute(op, attribute::scale)) region.scale = *scale;
     region.scores = region.folded = op.results[0];
     dependent.insert(region.scores);
     return "";

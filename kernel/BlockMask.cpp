@@ -1,6 +1,7 @@
 // Patterns of tiles to tables of bits; see BlockMask.h.
 #include "kernel/BlockMask.h"
 
+#include "kernel/Attributes.h"
 #include "kernel/ChunkOrigins.h"
 #include "kernel/Error.h"
 #include "kernel/Kernel.h"
@@ -527,22 +528,17 @@ const BlockTable &blockTable(const std::string &pattern, int64_t heads, int64_t 
 }
 
 const BlockTable *blockTableOf(const Kernel &kernel, const BodyOp &op) {
-  const auto attribute = [&](const char *name) -> const Attribute * {
-    const auto found = op.attributes.find(name);
-    return found == op.attributes.end() ? nullptr : &found->second;
-  };
-  const Attribute *const pattern = op.kind == OpKind::mask ? attribute("pattern") : nullptr;
+  const std::string *const pattern =
+      op.kind == OpKind::mask ? findAttribute(op, attribute::pattern) : nullptr;
   if (!pattern) return nullptr;
   const auto extent = [&](int64_t dimension) {
     return extentOfWhole(kernel, op, size_t(dimension));
   };
   int64_t heads = 1;
-  if (const Attribute *const along = attribute("along"))
-    for (const int64_t dimension : std::get<std::vector<int64_t>>(*along))
-      heads *= extent(dimension);
-  return &blockTable(std::get<std::string>(*pattern), heads,
-                     extent(std::get<int64_t>(*attribute("query"))),
-                     extent(std::get<int64_t>(*attribute("key"))));
+  if (const std::vector<int64_t> *const along = findAttribute(op, attribute::along))
+    for (const int64_t dimension : *along) heads *= extent(dimension);
+  return &blockTable(*pattern, heads, extent(attributeOf(op, attribute::query)),
+                     extent(attributeOf(op, attribute::key)));
 }
 
 std::string blockTableName(std::string_view pattern) {

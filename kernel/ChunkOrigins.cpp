@@ -1,6 +1,7 @@
 // Expressions over the coordinates of a chunk; see ChunkOrigins.h.
 #include "kernel/ChunkOrigins.h"
 
+#include "kernel/Attributes.h"
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
 
@@ -10,8 +11,6 @@ namespace weft {
 namespace {
 
 using Kind = ExpressionNode::Kind;
-
-constexpr const char *originsName = "origins", *wholesName = "wholes";
 
 const std::vector<AxisId> &axesOf(const Kernel &kernel, ValueId value) {
   return kernel.values[size_t(value)].axes;
@@ -78,11 +77,6 @@ Expression countedFrom(const Kernel &kernel, const BodyOp &op, int node, AxisId 
   throw Error::checkFailed("an expression's node of no kind");
 }
 
-const std::vector<int64_t> *listOf(const BodyOp &op, const char *name) {
-  const auto found = op.attributes.find(name);
-  return found == op.attributes.end() ? nullptr : &std::get<std::vector<int64_t>>(found->second);
-}
-
 /// Masks, rotations and biases of scores: what reference evaluation counts from an origin, too.
 bool mayCount(const BodyOp &op) {
   return (op.kind == OpKind::mask && !isTokensMask(op)) || op.kind == OpKind::rotary ||
@@ -101,23 +95,24 @@ bool countFrom(const Kernel &whole, BodyOp &op, AxisId axis, int64_t start) {
   const std::vector<AxisId> &axes = axesOf(whole, op.results.front());
   std::vector<int64_t> origins(axes.size(), 0), wholes;
   for (const AxisId own : axes) wholes.push_back(whole.axes[size_t(own)].extent);
-  if (const std::vector<int64_t> *known = listOf(op, originsName)) origins = *known;
-  if (const std::vector<int64_t> *known = listOf(op, wholesName)) wholes = *known;
+  if (const std::vector<int64_t> *known = findAttribute(op, attribute::origins)) origins = *known;
+  if (const std::vector<int64_t> *known = findAttribute(op, attribute::wholes)) wholes = *known;
   for (size_t dimension = 0; dimension < axes.size(); ++dimension)
     if (axes[dimension] == axis) origins[dimension] += start;
   op.expression = countedFrom(whole, op, op.expression.root(), axis, start);
-  op.attributes[originsName] = std::move(origins);
-  op.attributes[wholesName] = std::move(wholes);
+  setAttribute(op, attribute::origins, std::move(origins));
+  setAttribute(op, attribute::wholes, std::move(wholes));
   return true;
 }
 
 int64_t placeInWhole(const BodyOp &op, size_t dimension, int64_t place) {
-  const std::vector<int64_t> *origins = listOf(op, originsName);
+  const std::vector<int64_t> *origins = findAttribute(op, attribute::origins);
   return origins ? place + origins->at(dimension) : place;
 }
 
 int64_t extentOfWhole(const Kernel &kernel, const BodyOp &op, size_t dimension) {
-  if (const std::vector<int64_t> *wholes = listOf(op, wholesName)) return wholes->at(dimension);
+  if (const std::vector<int64_t> *wholes = findAttribute(op, attribute::wholes))
+    return wholes->at(dimension);
   return kernel.axes[size_t(axesOf(kernel, op.results.front()).at(dimension))].extent;
 }
 

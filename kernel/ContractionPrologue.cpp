@@ -2,6 +2,7 @@
 // they read.
 #include "kernel/ContractionPrologue.h"
 
+#include "kernel/Attributes.h"
 #include "kernel/Recognition.h"
 
 #include <fmt/format.h>
@@ -127,12 +128,12 @@ private:
     PrologueInput added{.input = input, .value = value};
     std::set<AxisId> axes = longAxes(value);
     if (isGlobalScaling(*reader)) {
-      const auto dimension = size_t(std::get<int64_t>(reader->attributes.at("axis")));
+      const auto dimension = size_t(attributeOf(*reader, attribute::axis));
       const AxisId scaled = kernel.values[size_t(reader->operands[0])].axes[dimension];
       if (groups[kGroup] != std::vector{scaled} || readers(value) != 1)
         return cannotStand(*reader, fmt::format("{} along parts of '{}', which is not all of k",
                                                 reads, kernel.axes[size_t(scaled)].name));
-      added.subVector = std::get<int64_t>(reader->attributes.at("tile"));
+      added.subVector = attributeOf(*reader, attribute::tile);
       added.subVectorAxis = kernel.values[size_t(value)].axes[dimension];
       axes.erase(added.subVectorAxis);
     }
@@ -212,7 +213,7 @@ std::string prologueRejection(const BodyOp &op) {
         op, fmt::format("is of class {}; a prologue is element-wise", nameOf(op.operatorClass)));
   if (op.results.size() != 1) return cannotStand(op, "has several results");
   if (isGlobalScaling(op)) {
-    const int64_t tile = std::get<int64_t>(op.attributes.at("tile"));
+    const int64_t tile = attributeOf(op, attribute::tile);
     if (tile % vectorElements == 0) return "";
     return cannotStand(op, fmt::format("has sub-vectors of {} elements; multiples of {} are taken",
                                        tile, vectorElements));

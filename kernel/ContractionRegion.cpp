@@ -1,6 +1,7 @@
 // Recognition: the contraction's operands first, then every op in order, with what depends on C.
 #include "kernel/ContractionRegion.h"
 
+#include "kernel/Attributes.h"
 #include "kernel/ConfigurationText.h"
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
@@ -95,23 +96,23 @@ private:
 
   std::string addRotary(OpId index) {
     const BodyOp &op = kernel.body[index];
-    if (op.expression.empty() || !op.attributes.contains("dim") ||
-        !op.attributes.contains("position"))
+    if (op.expression.empty() || !hasAttribute(op, attribute::dim) ||
+        !hasAttribute(op, attribute::position))
       return epilogueRejection(op);
-    const auto number = [&](const char *name, int64_t absent) {
-      const auto found = op.attributes.find(name);
-      return found == op.attributes.end() ? absent : std::get<int64_t>(found->second);
-    };
     const std::vector<AxisId> &axes = kernel.values[size_t(op.operands[0])].axes;
-    const auto axisOf = [&](const char *name) { return axes[size_t(number(name, 0))]; };
-    EpilogueRotary rotary{.op = index, .pairs = axisOf("dim"), .position = axisOf("position")};
+    const auto axisOf = [&](AttributeName<int64_t> name) {
+      return axes[size_t(attributeOf(op, name))];
+    };
+    EpilogueRotary rotary{
+        .op = index, .pairs = axisOf(attribute::dim), .position = axisOf(attribute::position)};
     rotary.extent = kernel.axes[size_t(rotary.pairs)].extent;
-    rotary.turned = number("turned", rotary.extent);
+    rotary.turned = attributeOr(op, attribute::turned, rotary.extent);
     rotary.style = rotaryStyleOf(op);
-    rotary.isReverse = op.attributes.contains("direction");
-    if (op.attributes.contains("among")) {
-      rotary.among = axisOf("among");
-      rotary.begin = number("begin", 0), rotary.end = number("end", 0);
+    rotary.isReverse = hasAttribute(op, attribute::direction);
+    if (hasAttribute(op, attribute::among)) {
+      rotary.among = axisOf(attribute::among);
+      rotary.begin = attributeOr(op, attribute::begin, 0);
+      rotary.end = attributeOr(op, attribute::end, 0);
     }
     if (region.rotary) return cannotStand(op, "stands twice behind the contraction");
     if (region.prologue)
@@ -152,10 +153,9 @@ private:
   /// masks, partners together.
   bool turnsAlike(const BodyOp &op, AxisId pairs) const {
     if (!isTokenMask(op)) return false;
-    const auto fill = op.attributes.find("fill");
-    const auto key = size_t(std::get<int64_t>(op.attributes.at("key")));
-    return (isUnreadMask(op) ||
-            (fill != op.attributes.end() && std::get<double>(fill->second) == 0)) &&
+    const double *fill = findAttribute(op, attribute::fill);
+    const auto key = size_t(attributeOf(op, attribute::key));
+    return (isUnreadMask(op) || (fill && *fill == 0)) &&
            kernel.values[size_t(op.results[0])].axes[key] != pairs;
   }
 
@@ -203,7 +203,7 @@ private:
       return cannotStand(op, "does not depend on the contraction's result");
     if (region.prologue)
       return cannotStand(op, "stands in one kernel with ops before the contraction");
-    const auto axis = size_t(std::get<int64_t>(op.attributes.at("axis")));
+    const auto axis = size_t(attributeOf(op, attribute::axis));
     const AxisId divided = kernel.values[size_t(value)].axes[axis];
     const ContractionGroups groups = contractionGroups(kernel, {region.a, region.b, region.c});
     const auto isAllOf = [&](ContractionGroup group) {
@@ -227,7 +227,7 @@ private:
     region.softmax =
         EpilogueSoftmax{.op = index,
                         .value = value,
-                        .length = std::get<int64_t>(op.attributes.at("tile")),
+                        .length = attributeOf(op, attribute::tile),
                         .subVectorAxis = kernel.values[size_t(op.results[1])].axes[axis],
                         .role = role,
                         .maxima = outputs[1],

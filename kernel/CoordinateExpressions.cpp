@@ -1,6 +1,7 @@
 // Masks and rotary embedding as trees; see CoordinateExpressions.h.
 #include "kernel/CoordinateExpressions.h"
 
+#include "kernel/Attributes.h"
 #include "kernel/MaskKind.h"
 #include "kernel/WordTable.h"
 
@@ -101,13 +102,12 @@ Expression maskExpression(const MaskShape &mask) {
 }
 
 std::optional<MaskShape::Kind> maskKind(const BodyOp &op) {
-  const auto kind = op.attributes.find("kind");
-  if (op.kind != OpKind::mask || kind == op.attributes.end()) return std::nullopt;
-  return maskKindNamed(std::get<std::string>(kind->second));
+  const std::string *kind = op.kind == OpKind::mask ? findAttribute(op, attribute::kind) : nullptr;
+  return kind ? maskKindNamed(*kind) : std::nullopt;
 }
 
 bool isMaskOfPacked(const BodyOp &op) {
-  return maskKind(op) == MaskShape::Kind::padding && op.attributes.contains("packed");
+  return maskKind(op) == MaskShape::Kind::padding && hasAttribute(op, attribute::packed);
 }
 
 bool isDocumentMask(const BodyOp &op) { return maskKind(op) == MaskShape::Kind::document; }

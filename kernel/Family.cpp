@@ -3,10 +3,41 @@
 
 #include "kernel/Append.h"
 #include "kernel/Error.h"
+#include "kernel/FamilyRegistry.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace weft {
+namespace {
+
+/// Other files fill them before main, in any order.
+std::vector<const Family *> &registered() {
+  static std::vector<const Family *> list;
+  return list;
+}
+std::vector<const FormerWords *> &registeredWords() {
+  static std::vector<const FormerWords *> list;
+  return list;
+}
+
+}  // namespace
+
+FamilyRegistry::FamilyRegistry(std::span<const Family *const> families,
+                               std::span<const FormerWords *const> formerWords) {
+  registered().insert(registered().begin(), families.begin(), families.end());
+  registeredWords().assign(formerWords.begin(), formerWords.end());
+}
+
+FamilyRegistration::FamilyRegistration(const Family &family) { registered().push_back(&family); }
+
+std::span<const Family *const> families() {
+  if (registered().empty())
+    throw Error::checkFailed("no kernel families: this program does not link weft_families");
+  return registered();
+}
+
+std::span<const FormerWords *const> formerWords() { return registeredWords(); }
 
 const Family &Knobs::family() const {
   if (!owner) throw Error::checkFailed("a configuration without knobs");

@@ -3,6 +3,7 @@
 #include "kernel/Kernel.h"
 
 #include "kernel/Append.h"
+#include "kernel/Attributes.h"
 #include "kernel/CanonicalNames.h"
 #include "kernel/Error.h"
 
@@ -187,16 +188,18 @@ std::string printAttribute(const std::string &name, const Attribute &attribute) 
   if (const auto *integer = std::get_if<int64_t>(&attribute)) return fmt::format("{}", *integer);
   if (const auto *number = std::get_if<double>(&attribute)) return fmt::format("{}f", *number);
   if (const auto *text = std::get_if<std::string>(&attribute))
-    return fmt::format("\"{}\"", name == "spec" ? canonicalEinsum(*text) : *text);
+    return fmt::format("\"{}\"", name == attribute::spec.word ? canonicalEinsum(*text) : *text);
   return fmt::format("[{}]", fmt::join(std::get<std::vector<int64_t>>(attribute), ","));
 }
 
-/// Streams and seeds are kernel arguments: the same text serves every dropout of a model.
-bool isHashed(const std::string &attribute) { return attribute != "stream" && attribute != "seed"; }
+/// Streams are kernel arguments: the same text serves every dropout of a model.
+bool isHashed(const std::string &name) { return name != attribute::stream.word; }
 
 /// So is the place of a part in the whole: that there is one is text, which one is not.
 std::string printHashed(const std::string &name, const Attribute &attribute) {
-  return name == "outer" ? name : fmt::format("{}={}", name, printAttribute(name, attribute));
+  return name == attribute::outer.word
+             ? name
+             : fmt::format("{}={}", name, printAttribute(name, attribute));
 }
 
 std::string printOp(const Kernel &kernel, const CanonicalNames &names, const BodyOp &op) {
@@ -219,9 +222,10 @@ std::string printOp(const Kernel &kernel, const CanonicalNames &names, const Bod
 }  // namespace
 
 std::optional<Dropout> dropoutOf(const std::map<std::string, Attribute> &attributes) {
-  const auto p = attributes.find("p"), stream = attributes.find("stream");
-  if (p == attributes.end() || stream == attributes.end()) return std::nullopt;
-  return Dropout{.p = std::get<double>(p->second), .stream = std::get<int64_t>(stream->second)};
+  const double *p = findAttribute(attributes, attribute::p);
+  const int64_t *stream = findAttribute(attributes, attribute::stream);
+  if (!p || !stream) return std::nullopt;
+  return Dropout{.p = *p, .stream = *stream};
 }
 
 void verify(const Kernel &kernel) { Verifier(kernel).run(); }

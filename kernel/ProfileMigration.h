@@ -22,7 +22,7 @@ struct FormerWords {
   std::string_view name;
   std::span<const RenamedWord> knobs = {};
 };
-/// Of every family that had other words. The registry of families defines it.
+/// Of every family that had other words; their registry hands them over.
 std::span<const FormerWords *const> formerWords();
 
 /// The line of a configuration of format 2 as format 3 has it. A line that names no family of

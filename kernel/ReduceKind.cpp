@@ -1,6 +1,7 @@
 // The words of the attribute `kind`, in one table.
 #include "kernel/ReduceKind.h"
 
+#include "kernel/Attributes.h"
 #include "kernel/WordTable.h"
 
 namespace weft {
@@ -17,9 +18,8 @@ std::optional<ReduceKind> reduceKindNamed(std::string_view name) { return valueN
 
 std::optional<ReduceKind> reduceKind(OpKind op,
                                      const std::map<std::string, Attribute> &attributes) {
-  const auto kind = attributes.find("kind");
-  if (op != OpKind::reduce || kind == attributes.end()) return std::nullopt;
-  const auto *word = std::get_if<std::string>(&kind->second);
+  const std::string *word =
+      op == OpKind::reduce ? findAttribute(attributes, attribute::kind) : nullptr;
   return word ? reduceKindNamed(*word) : std::nullopt;
 }
 

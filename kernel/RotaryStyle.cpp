@@ -1,6 +1,7 @@
 // The words of the attribute `style`; see RotaryStyle.h.
 #include "kernel/RotaryStyle.h"
 
+#include "kernel/Attributes.h"
 #include "kernel/Error.h"
 #include "kernel/WordTable.h"
 
@@ -19,11 +20,10 @@ std::optional<RotaryStyle> rotaryStyleNamed(std::string_view name) {
 }
 
 RotaryStyle rotaryStyleOf(const BodyOp &rotary) {
-  const auto style = rotary.attributes.find("style");
-  if (style == rotary.attributes.end()) return RotaryStyle::halved;
-  const auto *word = std::get_if<std::string>(&style->second);
-  const std::optional<RotaryStyle> named = word ? rotaryStyleNamed(*word) : std::nullopt;
-  if (!named) throw Error::checkFailed("a rotary op of style '{}'", word ? *word : "a number");
+  const std::string *word = findAttribute(rotary, attribute::style);
+  if (!word) return RotaryStyle::halved;
+  const std::optional<RotaryStyle> named = rotaryStyleNamed(*word);
+  if (!named) throw Error::checkFailed("a rotary op of style '{}'", *word);
   return *named;
 }
 

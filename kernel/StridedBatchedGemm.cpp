@@ -1,6 +1,8 @@
 // Groups of axes by where they occur, and their merged strides.
 #include "kernel/StridedBatchedGemm.h"
 
+#include "kernel/Attributes.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -123,9 +125,8 @@ GemmInputs gemmInputs(const Kernel &kernel) {
 }
 
 bool isTf32(const BodyOp &contraction) {
-  const auto precision = contraction.attributes.find("precision");
-  return precision != contraction.attributes.end() &&
-         std::get<std::string>(precision->second) == nameOf(DType::tf32);
+  const std::string *precision = findAttribute(contraction, attribute::precision);
+  return precision && *precision == nameOf(DType::tf32);
 }
 
 GemmTypes gemmTypes(const Kernel &kernel) {

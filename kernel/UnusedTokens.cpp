@@ -1,6 +1,7 @@
 // Masks of tokens by the form of their expressions; see UnusedTokens.h.
 #include "kernel/UnusedTokens.h"
 
+#include "kernel/Attributes.h"
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/ReduceKind.h"
 
@@ -69,7 +70,7 @@ namespace {
 /// What packs tokens gives zeros behind them, as a mask does, or nothing that is specified.
 std::optional<UnusedTokens> packedTokens(const Kernel &kernel, const BodyOp &op) {
   if (op.kind != OpKind::pack) return std::nullopt;
-  const auto &axes = std::get<std::vector<int64_t>>(op.attributes.at("axes"));
+  const auto &axes = attributeOf(op, attribute::axes);
   const auto dimension = size_t(axes[0] - (axes[0] > axes[1] ? 1 : 0));
   const ValueId offsets = op.operands[1];
   if (std::ranges::find(kernel.inputs, offsets) == kernel.inputs.end()) return std::nullopt;
@@ -104,7 +105,7 @@ std::optional<UnusedTokens> unusedTokens(const Kernel &kernel) {
 }
 
 bool isUnreadPack(const BodyOp &op) {
-  return op.kind == OpKind::pack && op.attributes.contains("unread");
+  return op.kind == OpKind::pack && hasAttribute(op, attribute::unread);
 }
 
 bool areUnusedUnread(const Kernel &kernel) {

@@ -1,6 +1,7 @@
 // Masks followed through ops that keep the place of every score; see VisibleWork.h.
 #include "kernel/VisibleWork.h"
 
+#include "kernel/Attributes.h"
 #include "kernel/BlockMask.h"
 #include "kernel/ChunkOrigins.h"
 #include "kernel/CoordinateExpressions.h"
@@ -18,30 +19,25 @@ namespace {
 class PositionMask {
 public:
   PositionMask(const Kernel &kernel, const BodyOp &op) : table(blockTableOf(kernel, op)) {
-    const auto integer = [&](const char *name) -> std::optional<int64_t> {
-      const auto found = op.attributes.find(name);
-      if (found == op.attributes.end()) return std::nullopt;
-      return std::get<int64_t>(found->second);
-    };
     const std::vector<AxisId> &axes = kernel.values[size_t(op.operands[0])].axes;
     const auto extent = [&](int64_t dimension) {
       return kernel.axes[size_t(axes[size_t(dimension)])].extent;
     };
     const std::optional<MaskShape::Kind> kind = maskKind(op);
-    const auto key = size_t(*integer("key"));
+    const auto key = size_t(attributeOf(op, attribute::key));
     keys = extent(int64_t(key));
     firstKey = placeInWhole(op, key, 0), allKeys = extentOfWhole(kernel, op, key);
-    if (integer("query")) {
-      const auto query = size_t(*integer("query"));
+    if (hasAttribute(op, attribute::query)) {
+      const auto query = size_t(attributeOf(op, attribute::query));
       queries = extent(int64_t(query));
       firstQuery = placeInWhole(op, query, 0), allQueries = extentOfWhole(kernel, op, query);
     }
     const bool hasStarts = op.operands.size() > 1;
     isKnown = table ||
               ((kind == MaskShape::Kind::causal || kind == MaskShape::Kind::window) && !hasStarts);
-    left = integer("left").value_or(allKeys + allQueries);
-    right = integer("right").value_or(0);
-    global = integer("global").value_or(0);
+    left = attributeOr(op, attribute::left, allKeys + allQueries);
+    right = attributeOr(op, attribute::right, 0);
+    global = attributeOr(op, attribute::global, 0);
   }
 
   bool sees(int64_t head, int64_t query, int64_t key) const {

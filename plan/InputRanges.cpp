@@ -2,6 +2,7 @@
 #include "plan/InputRanges.h"
 
 #include "kernel/Append.h"
+#include "kernel/Attributes.h"
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/MaskKind.h"
 #include "kernel/PositiveValues.h"
@@ -23,7 +24,7 @@ struct Sensible {
 /// Tokens that fit, of pack and unpack.
 int64_t mostTokens(const Kernel &kernel, const BodyOp &op) {
   const bool packs = op.kind == OpKind::pack;
-  const auto &pair = std::get<std::vector<int64_t>>(op.attributes.at(packs ? "axes" : "into"));
+  const auto &pair = attributeOf(op, packs ? attribute::axes : attribute::into);
   const Value &padded = kernel.values[size_t(packs ? op.operands[0] : op.results[0])];
   int64_t tokens = 1;
   for (const int64_t dimension : pair)
@@ -49,13 +50,12 @@ void restrict(const Kernel &kernel, const BodyOp &op, size_t operand, Sensible &
     sensible.range[1] = std::min(sensible.range[1], mostTokens(kernel, op));
   if (op.kind == OpKind::offsets) {
     sensible.countsTokens = true;
-    sensible.range[1] = std::min(sensible.range[1], std::get<int64_t>(op.attributes.at("bound")));
+    sensible.range[1] = std::min(sensible.range[1], attributeOf(op, attribute::bound));
   }
   if (op.kind == OpKind::lengths) sensible.countsTokens = true;
   if ((op.kind == OpKind::crossEntropy || op.kind == OpKind::crossEntropyDx) && operand == 1)
-    sensible.range[1] =
-        std::min(sensible.range[1],
-                 extentOf(op.operands[0], size_t(std::get<int64_t>(op.attributes.at("axis")))) - 1);
+    sensible.range[1] = std::min(
+        sensible.range[1], extentOf(op.operands[0], size_t(attributeOf(op, attribute::axis))) - 1);
   if (op.kind == OpKind::append && operand == appendStarts) {
     sensible.countsTokens = true;
     sensible.range[1] = std::min(sensible.range[1], mostCached(kernel, op));
@@ -67,12 +67,11 @@ void restrict(const Kernel &kernel, const BodyOp &op, size_t operand, Sensible &
     sensible.range[1] = std::min(sensible.range[1], extentOf(pages, appendAlong(op)) - 1);
   }
   if (operand == 1 && maskKind(op) == MaskShape::Kind::padding) sensible.countsTokens = true;
-  if (op.kind == OpKind::mask && operand == 1 && op.attributes.contains("key"))
+  if (op.kind == OpKind::mask && operand == 1 && hasAttribute(op, attribute::key))
     sensible.range[1] = std::min(
-        sensible.range[1],
-        isDocumentMask(op)
-            ? mostRandomSegment
-            : extentOf(op.operands[0], size_t(std::get<int64_t>(op.attributes.at("key")))));
+        sensible.range[1], isDocumentMask(op)
+                               ? mostRandomSegment
+                               : extentOf(op.operands[0], size_t(attributeOf(op, attribute::key))));
 }
 
 /// Each op stands alone in some candidate; a concatenation hands on the scale that is asked of its

@@ -1,6 +1,7 @@
 // A chain of kernels, chunk by chunk; see PlanChunks.h.
 #include "plan/PlanChunks.h"
 
+#include "kernel/Attributes.h"
 #include "kernel/ChunkOrigins.h"
 #include "kernel/Error.h"
 #include "passes/configure/Families.h"
@@ -39,15 +40,13 @@ bool comparesAlong(const BodyOp &op, const Kernel &kernel, AxisId axis) {
   if (!op.expression.empty()) return false;
   if (op.kind == OpKind::rotary) return true;
   const std::vector<AxisId> &axes = kernel.values[size_t(op.results.front())].axes;
-  for (const char *name : {"query", "key"})
-    if (const auto found = op.attributes.find(name); found != op.attributes.end())
-      if (const auto *dimension = std::get_if<int64_t>(&found->second);
-          dimension && axes[size_t(*dimension)] == axis)
-        return true;
-  const auto heads = op.attributes.find(op.attributes.contains("pattern") ? "along" : "heads");
-  if (heads == op.attributes.end()) return false;
-  return std::ranges::any_of(std::get<std::vector<int64_t>>(heads->second),
-                             [&](int64_t dimension) { return axes[size_t(dimension)] == axis; });
+  const auto isAxis = [&](int64_t dimension) { return axes[size_t(dimension)] == axis; };
+  for (const auto name : {attribute::query, attribute::key})
+    if (const int64_t *dimension = findAttribute(op, name); dimension && isAxis(*dimension))
+      return true;
+  const std::vector<int64_t> *heads =
+      findAttribute(op, hasAttribute(op, attribute::pattern) ? attribute::along : attribute::heads);
+  return heads && std::ranges::any_of(*heads, isAxis);
 }
 
 bool isFusedAttention(const Kernel &kernel) {
@@ -77,7 +76,7 @@ void shiftDropout(BodyOp &op, const Kernel &whole, AxisId axis, int64_t start) {
   int64_t rows = start;
   for (size_t within = size_t(dimension) + 1; within + 2 < axes.size(); ++within)
     rows *= whole.axes[size_t(axes[within])].extent;
-  op.attributes["outer"] = rows;  // also where it is zero: chunks share one text
+  setAttribute(op, attribute::outer, rows);  // also where it is zero: chunks share one text
 }
 
 class ChunkBuilder {

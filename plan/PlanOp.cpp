@@ -1,6 +1,7 @@
 // Ops of plans and their lines; see PlanOp.h.
 #include "plan/PlanOp.h"
 
+#include "kernel/Attributes.h"
 #include "kernel/StridedBatchedGemm.h"
 
 #include <fmt/format.h>
@@ -98,8 +99,7 @@ std::vector<PlanOp> planOps(const Kernel &kernel) {
     added.kind = op.kind;
     for (const ValueId value : op.results) added.results.push_back(name(value));
     for (const ValueId value : op.operands) added.operands.push_back(name(value));
-    if (const auto spec = op.attributes.find("spec"); spec != op.attributes.end())
-      added.spec = std::get<std::string>(spec->second);
+    added.spec = attributeOr(op, attribute::spec, "");
     if (added.spec.empty())
       for (const AxisId axis : op.reducedAxes) added.over.push_back(kernel.axes[size_t(axis)].name);
     added.readsTf32 = op.operatorClass == OperatorClass::contraction && isTf32(op);

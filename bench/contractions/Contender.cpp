@@ -6,6 +6,7 @@
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "codegen/families/library/LibraryKnobs.h"
+#include "kernel/Attributes.h"
 #include "kernel/Error.h"
 #include "kernel/reference/PointEvaluator.h"
 #include "kernel/reference/Rounding.h"
@@ -110,7 +111,8 @@ Problem problemOf(const Shape &shape, DType dtype) {
                   .results = {2},
                   .reducedAxes = {3}};
   contract.flop = shape.flop();
-  if (types.areTf32()) contract.attributes["precision"] = std::string(nameOf(DType::tf32));
+  if (types.areTf32())
+    setAttribute(contract, attribute::precision, std::string(nameOf(DType::tf32)));
   kernel.body = {contract};
   const Layout x = layoutOf(shape.isAlongKA ? shape.m : shape.k,
                             shape.isAlongKA ? shape.k : shape.m, shape.isAlongKA, shape.pad);

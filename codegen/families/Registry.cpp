@@ -1,9 +1,7 @@
 // The kernel families that there are. Adding one is its folder beside this file, and its line here.
-#include "kernel/Family.h"
-#include "kernel/ProfileMigration.h"
+#include "kernel/FamilyRegistry.h"
 
 #include <array>
-#include <vector>
 
 /// The order is that of enumeration, and ties of prices go to the first: cheapest family first.
 #define WEFT_FAMILIES(family)                                                          \
@@ -21,22 +19,16 @@ extern const FormerWords sm90GemmFormerWords, sm80GemmFormerWords, fmaGemmFormer
 
 namespace {
 
-std::vector<const Family *> &registry() {
 #define WEFT_ADDRESS(family) &family,
-  static std::vector<const Family *> list = {WEFT_FAMILIES(WEFT_ADDRESS)};
-  return list;
-}
+constexpr std::array everyFamily = {WEFT_FAMILIES(WEFT_ADDRESS)};
+constexpr std::array everyFormerWords = {&sm90GemmFormerWords, &sm80GemmFormerWords,
+                                         &fmaGemmFormerWords};
+
+const FamilyRegistry registry(everyFamily, everyFormerWords);
 
 }  // namespace
-
-std::span<const Family *const> families() { return registry(); }
-
-std::span<const FormerWords *const> formerWords() {
-  static constexpr std::array words = {&sm90GemmFormerWords, &sm80GemmFormerWords,
-                                       &fmaGemmFormerWords};
-  return words;
-}
-
-FamilyRegistration::FamilyRegistration(const Family &family) { registry().push_back(&family); }
-
 }  // namespace weft
+
+/// What the linker option of weft_families names, so that this file is linked.
+extern "C" const char weftFamilyRegistry;
+const char weftFamilyRegistry = 0;

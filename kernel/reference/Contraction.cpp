@@ -1,4 +1,5 @@
 // One element of a contraction: the sum over the letters that the result lacks.
+#include "kernel/Attributes.h"
 #include "kernel/Error.h"
 #include "kernel/StridedBatchedGemm.h"
 #include "kernel/reference/PointEvaluator.h"
@@ -28,7 +29,7 @@ Point PointEvaluator::roundedFactor(const BodyOp &op, size_t n, const Coordinate
 }
 
 PointEvaluator::Terms PointEvaluator::termsOf(const BodyOp &op, size_t resultRank) const {
-  const std::string spec = text(op, "spec");
+  const std::string spec = attributeOf(op, attribute::spec);
   const size_t comma = spec.find(','), arrow = spec.find("->");
   if (comma == std::string::npos || arrow == std::string::npos || arrow < comma)
     throw Error::checkFailed("kernel '{}': \"{}\" is no contraction", kernel.name, spec);
@@ -125,7 +126,7 @@ Point PointEvaluator::sumOfProducts(const BodyOp &op, const Coordinates &at) {
   if (isSingleConsumer(op.operands[0]) && isSingleConsumer(op.operands[1]))
     error += float8SumError(count, total, magnitude, squares);
   if (isTf32(op)) error += tf32SumError(total, magnitude, squares);
-  const double scale = number(op, "scale", 1);
+  const double scale = attributeOr(op, attribute::scale, 1);
   return {.value = total * scale,
           .error = std::abs(scale) * (error + sumError(count) * magnitude) +
                    2 * roundoff * std::abs(total * scale)};

@@ -1,4 +1,5 @@
 // Cross entropy and its gradient, from SPEC.md's definitions.
+#include "kernel/Attributes.h"
 #include "kernel/reference/PointEvaluator.h"
 
 #include <cmath>
@@ -14,7 +15,7 @@ Point PointEvaluator::logSum(const Row &all) {
 
 /// log(sum(exp(x))) - x[label] (result 0), or the logarithm alone (result 1).
 Point PointEvaluator::crossEntropy(const BodyOp &op, size_t result, const Coordinates &at) {
-  const size_t axis = size_t(integer(op, "axis"));
+  const size_t axis = size_t(attributeOf(op, attribute::axis));
   const int64_t classes = extent(op.operands[0], axis);
   const Row &all =
       row(op, at, [&] { return exponentials(op, at.with(axis, 0), axis, 0, classes, -1); });
@@ -30,7 +31,7 @@ Point PointEvaluator::crossEntropy(const BodyOp &op, size_t result, const Coordi
 
 /// dy * (exp(x - logSum) - [label]).
 Point PointEvaluator::crossEntropyDx(const BodyOp &op, size_t, const Coordinates &at) {
-  const size_t axis = size_t(integer(op, "axis"));
+  const size_t axis = size_t(attributeOf(op, attribute::axis));
   const Coordinates rowPlace = at.without(axis);
   const int64_t label = int64_t(operand(op, 1, rowPlace).value);
   if (label < 0 || label >= extent(op.operands[0], axis)) return {};

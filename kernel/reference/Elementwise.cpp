@@ -1,5 +1,6 @@
 // Maps: by the scalar meaning of the op's record, or by coordinates (dropout, masks, rotary
 // embeddings).
+#include "kernel/Attributes.h"
 #include "kernel/BlockMask.h"
 #include "kernel/ChunkOrigins.h"
 #include "kernel/CoordinateExpressions.h"
@@ -31,7 +32,8 @@ constexpr double flushed = 0x1p-126;
 Point PointEvaluator::scalar(const BodyOp &op, size_t, const Coordinates &at) {
   const Definition &meaning = definition(op);
   const auto attribute = [&](const char *name) {
-    return number(op, name, std::numeric_limits<double>::quiet_NaN());
+    return op.attributes.contains(name) ? numberNamed(op, name)
+                                        : std::numeric_limits<double>::quiet_NaN();
   };
   const bool isFunction = op.expression.callsFunction();
   const bool isCompound = op.expression.roundsOnTheWay();
@@ -80,7 +82,8 @@ bool PointEvaluator::keeps(const BodyOp &op, const Dropout &dropout, const Coord
                 row = dimensions > 1 ? at[dimensions - 2] : 0;
   int64_t outer = 0;
   for (size_t d = 0; d + 2 < dimensions; ++d) outer = outer * extent(value, d) + at[d];
-  if (op.attributes.contains("outer")) outer += integer(op, "outer");  // part of an outer axis
+  if (hasAttribute(op, attribute::outer))
+    outer += attributeOf(op, attribute::outer);  // part of an outer axis
   const DropoutSource own{
       .seed = source.seed, .step = source.step, .stream = uint32_t(dropout.stream)};
   return dropoutDraw(own, outer, row, column) >= dropoutThreshold(dropout.p);
@@ -108,26 +111,27 @@ Point PointEvaluator::mask(const BodyOp &op, size_t, const Coordinates &at) {
   const std::optional<MaskShape::Kind> kind = maskKind(op);
   if (!kind)
     throw Error::unsupported("kernel '{}': mask of kind '{}' has no reference evaluation",
-                             kernel.name, text(op, "kind"));
-  const size_t keyDimension = size_t(integer(op, "key"));
+                             kernel.name, attributeOf(op, attribute::kind));
+  const size_t keyDimension = size_t(attributeOf(op, attribute::key));
   const auto place = [&](size_t dimension) { return placeInWhole(op, dimension, at[dimension]); };
   const int64_t key = place(keyDimension);
-  const auto query = [&] { return place(size_t(integer(op, "query"))); };
+  const auto query = [&] { return place(size_t(attributeOf(op, attribute::query))); };
   // Of a key from the query, if the last query stands at the last key.
   const auto distance = [&] {
     if (*kind != MaskShape::Kind::document && op.operands.size() > 1)
       return key - (query() + startOf(op, at));
     return key - (query() + extentOfWhole(kernel, op, keyDimension) -
-                  extentOfWhole(kernel, op, size_t(integer(op, "query"))));
+                  extentOfWhole(kernel, op, size_t(attributeOf(op, attribute::query))));
   };
   const auto isVisible = [&] {
     switch (*kind) {
       case MaskShape::Kind::causal: return distance() <= 0;
       case MaskShape::Kind::window:
-        if (op.attributes.contains("global") &&
-            std::min(key, key - distance()) < integer(op, "global"))
+        if (hasAttribute(op, attribute::global) &&
+            std::min(key, key - distance()) < attributeOf(op, attribute::global))
           return true;
-        return distance() >= -integer(op, "left") && distance() <= integer(op, "right");
+        return distance() >= -attributeOf(op, attribute::left) &&
+               distance() <= attributeOf(op, attribute::right);
       case MaskShape::Kind::padding:
         return double(key) < evaluate(op.operands[1], mapped(op, 1, at)).value;
       case MaskShape::Kind::tokens:
@@ -136,7 +140,7 @@ Point PointEvaluator::mask(const BodyOp &op, size_t, const Coordinates &at) {
         return double(key) < evaluate(op.operands[1], Coordinates(std::span(last))).value;
       }
       case MaskShape::Kind::block: {
-        const int64_t size = integer(op, "size");
+        const int64_t size = attributeOf(op, attribute::size);
         const int64_t block[] = {query() / size, key / size};
         return evaluate(op.operands[1], Coordinates(std::span(block))).value != 0;
       }
@@ -144,13 +148,13 @@ Point PointEvaluator::mask(const BodyOp &op, size_t, const Coordinates &at) {
         const BlockTable *&table = blockTables[&op];
         if (!table) table = blockTableOf(kernel, op);
         int64_t head = 0;
-        if (op.attributes.contains("along"))
-          for (const int64_t dimension : list(op, "along"))
+        if (hasAttribute(op, attribute::along))
+          for (const int64_t dimension : attributeOf(op, attribute::along))
             head = head * extentOfWhole(kernel, op, size_t(dimension)) + place(size_t(dimension));
         return table->sees(head, query(), key);
       }
       case MaskShape::Kind::document: {
-        const int64_t batch = at[size_t(list(op, "along").at(0))];
+        const int64_t batch = at[size_t(attributeOf(op, attribute::along).at(0))];
         const int64_t own[] = {batch, key - distance()}, other[] = {batch, key};
         return evaluate(op.operands[1], Coordinates(std::span(own))).value ==
                evaluate(op.operands[1], Coordinates(std::span(other))).value;
@@ -160,46 +164,49 @@ Point PointEvaluator::mask(const BodyOp &op, size_t, const Coordinates &at) {
   };
   if (isVisible()) return evaluate(op.operands[0], mapped(op, 0, at));
   if (*kind == MaskShape::Kind::unread) return {.value = std::nan(""), .error = 0};
-  return {.value = number(op, "fill", minusInfinity), .error = 0};
+  return {.value = attributeOr(op, attribute::fill, minusInfinity), .error = 0};
 }
 
 Point PointEvaluator::rotary(const BodyOp &op, size_t, const Coordinates &at) {
-  const size_t dimension = size_t(integer(op, "dim"));
-  const int64_t size =
-      op.attributes.contains("turned") ? integer(op, "turned") : extent(op.results[0], dimension);
+  const size_t dimension = size_t(attributeOf(op, attribute::dim));
+  const int64_t size = hasAttribute(op, attribute::turned) ? attributeOf(op, attribute::turned)
+                                                           : extent(op.results[0], dimension);
   const int64_t half = size / 2, here = at[dimension];
   if (here >= size) return operand(op, 0, at);
-  if (op.attributes.contains("among")) {
-    const int64_t member = at[size_t(integer(op, "among"))];
-    if (member < integer(op, "begin") || member >= integer(op, "end")) return operand(op, 0, at);
+  if (hasAttribute(op, attribute::among)) {
+    const int64_t member = at[size_t(attributeOf(op, attribute::among))];
+    if (member < attributeOf(op, attribute::begin) || member >= attributeOf(op, attribute::end))
+      return operand(op, 0, at);
   }
   const bool halved = rotaryStyleOf(op) == RotaryStyle::halved;
   const bool isSecond = halved ? here >= half : here % 2 == 1;
   const int64_t pair = halved ? here % half : here / 2;
   Coordinates partner = at;
   partner[dimension] = halved ? (isSecond ? here - half : here + half) : here ^ 1;
-  const double base = number(op, "base", 10000.0);
-  const auto dimensionOfPositions = size_t(integer(op, "position"));
+  const double base = attributeOr(op, attribute::base, 10000.0);
+  const auto dimensionOfPositions = size_t(attributeOf(op, attribute::position));
   // Starts along positions are those of packed tokens.
-  const bool isPacked =
-      op.operands.size() > 1 && size_t(list(op, "along").at(0)) == dimensionOfPositions;
+  const bool isPacked = op.operands.size() > 1 &&
+                        size_t(attributeOf(op, attribute::along).at(0)) == dimensionOfPositions;
   const int64_t start = startOf(op, at);
   const auto position = double(placeInWhole(op, dimensionOfPositions, at[dimensionOfPositions]) +
                                (isPacked ? -start : start));
   const double frequency = std::pow(base, -2.0 * double(pair) / double(size)),
-               slowed = frequency / number(op, "factor", 1.0);
+               slowed = frequency / attributeOr(op, attribute::factor, 1.0);
   double angle = position * slowed, amplified = 1;
-  if (op.attributes.contains("original")) {
+  if (hasAttribute(op, attribute::original)) {
     // Turns in the positions of the first training, by Llama 3.1's definition.
-    const double turns = double(integer(op, "original")) * frequency / (2 * std::acos(-1.0)),
-                 low = number(op, "low", 0), high = number(op, "high", 0),
+    const double turns = double(attributeOf(op, attribute::original)) * frequency /
+                         (2 * std::acos(-1.0)),
+                 low = attributeOr(op, attribute::low, 0),
+                 high = attributeOr(op, attribute::high, 0),
                  kept = std::clamp((turns - low) / (high - low), 0.0, 1.0);
     angle = position * (kept * frequency + (1 - kept) * slowed);
     amplified += high / (high - low);
   }
   const Point own = operand(op, 0, at), other = operand(op, 0, partner);
   const double cosine = std::cos(angle);
-  const double sine = op.attributes.contains("direction") ? -std::sin(angle) : std::sin(angle);
+  const double sine = hasAttribute(op, attribute::direction) ? -std::sin(angle) : std::sin(angle);
   // The frequency is rounded to fp32, which turns by a part of the angle; its exponent loses as
   // much again.
   const double turn =

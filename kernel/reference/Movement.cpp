@@ -1,4 +1,5 @@
 // Movement: the element of a result is an element of an operand at other coordinates. Exact.
+#include "kernel/Attributes.h"
 #include "kernel/Error.h"
 #include "kernel/TileBounds.h"
 #include "kernel/reference/PointEvaluator.h"
@@ -11,7 +12,8 @@ namespace weft::reference {
 
 /// One value everywhere; a table of several is not part of a kernel.
 Point PointEvaluator::constant(const BodyOp &op, size_t, const Coordinates &) {
-  return {.value = number(op, "value", std::numeric_limits<double>::quiet_NaN())};
+  return {.value = hasAttribute(op, attribute::value) ? numberNamed(op, attribute::value.word)
+                                                      : std::numeric_limits<double>::quiet_NaN()};
 }
 
 Point PointEvaluator::identity(const BodyOp &op, size_t, const Coordinates &at) {
@@ -19,7 +21,7 @@ Point PointEvaluator::identity(const BodyOp &op, size_t, const Coordinates &at) 
 }
 
 Point PointEvaluator::transpose(const BodyOp &op, size_t, const Coordinates &at) {
-  const std::vector<int64_t> permutation = list(op, "permutation");
+  const std::vector<int64_t> permutation = attributeOf(op, attribute::permutation);
   Coordinates from(at.size());
   for (size_t d = 0; d < at.size(); ++d) from[size_t(permutation[d])] = at[d];
   return operand(op, 0, from);
@@ -27,12 +29,12 @@ Point PointEvaluator::transpose(const BodyOp &op, size_t, const Coordinates &at)
 
 Point PointEvaluator::slice(const BodyOp &op, size_t, const Coordinates &at) {
   Coordinates from = at;
-  from[size_t(integer(op, "axis"))] += integer(op, "start");
+  from[size_t(attributeOf(op, attribute::axis))] += attributeOf(op, attribute::start);
   return operand(op, 0, from);
 }
 
 Point PointEvaluator::concat(const BodyOp &op, size_t, const Coordinates &at) {
-  const size_t axis = size_t(integer(op, "axis"));
+  const size_t axis = size_t(attributeOf(op, attribute::axis));
   Coordinates from = at;
   for (size_t part = 0; part < op.operands.size(); ++part) {
     const int64_t size = extent(op.operands[part], axis);
@@ -44,7 +46,8 @@ Point PointEvaluator::concat(const BodyOp &op, size_t, const Coordinates &at) {
 }
 
 Point PointEvaluator::splitAxis(const BodyOp &op, size_t, const Coordinates &at) {
-  const size_t axis = size_t(integer(op, "axis")), parts = list(op, "sizes").size();
+  const size_t axis = size_t(attributeOf(op, attribute::axis)),
+               parts = attributeOf(op, attribute::sizes).size();
   Coordinates from(at.size() - parts + 1);
   for (size_t d = 0; d < from.size(); ++d) from[d] = d < axis ? at[d] : at[d + parts - 1];
   from[axis] = 0;
@@ -54,7 +57,8 @@ Point PointEvaluator::splitAxis(const BodyOp &op, size_t, const Coordinates &at)
 }
 
 Point PointEvaluator::mergeAxes(const BodyOp &op, size_t, const Coordinates &at) {
-  const size_t axis = size_t(integer(op, "axis")), parts = size_t(integer(op, "count"));
+  const size_t axis = size_t(attributeOf(op, attribute::axis)),
+               parts = size_t(attributeOf(op, attribute::count));
   Coordinates from(at.size() + parts - 1);
   for (size_t d = 0; d < from.size(); ++d)
     from[d] = d < axis ? at[d] : d >= axis + parts ? at[d - parts + 1] : 0;
@@ -90,15 +94,15 @@ Point PointEvaluator::tileBounds(const BodyOp &op, size_t, const Coordinates &at
 }
 
 Point PointEvaluator::pad(const BodyOp &op, size_t, const Coordinates &at) {
-  const size_t axis = size_t(integer(op, "axis"));
+  const size_t axis = size_t(attributeOf(op, attribute::axis));
   Coordinates from = at;
-  from[axis] -= integer(op, "start");
+  from[axis] -= attributeOf(op, attribute::start);
   if (from[axis] < 0 || from[axis] >= extent(op.operands[0], axis)) return {};
   return operand(op, 0, from);
 }
 
 Point PointEvaluator::broadcast(const BodyOp &op, size_t, const Coordinates &at) {
-  const std::vector<int64_t> into = list(op, "into");
+  const std::vector<int64_t> into = attributeOf(op, attribute::into);
   Coordinates from(into.size());
   for (size_t d = 0; d < into.size(); ++d) from[d] = at[size_t(into[d])];
   return operand(op, 0, from);

@@ -1,5 +1,6 @@
 // Softmax, norms, reductions and the parts of a decomposed softmax. Statistics of a row are
 // computed once and kept. A NaN makes its whole row NaN; a row of -inf alone gives zeros.
+#include "kernel/Attributes.h"
 #include "kernel/Error.h"
 #include "kernel/ReduceKind.h"
 #include "kernel/reference/PointEvaluator.h"
@@ -84,7 +85,7 @@ PointEvaluator::Row PointEvaluator::exponentials(const BodyOp &op, Coordinates a
 }
 
 Point PointEvaluator::softmax(const BodyOp &op, size_t, const Coordinates &at) {
-  const size_t axis = size_t(integer(op, "axis"));
+  const size_t axis = size_t(attributeOf(op, attribute::axis));
   const Row &all = row(op, at.without(axis), [&] {
     return exponentials(op, at, axis, 0, extent(op.operands[0], axis), -1);
   });
@@ -93,7 +94,7 @@ Point PointEvaluator::softmax(const BodyOp &op, size_t, const Coordinates &at) {
 }
 
 Point PointEvaluator::layerNorm(const BodyOp &op, size_t result, const Coordinates &at) {
-  const size_t axis = size_t(integer(op, "axis"));
+  const size_t axis = size_t(attributeOf(op, attribute::axis));
   const int64_t count = extent(op.operands[0], axis);
   const Coordinates key = result == 0 ? at.without(axis) : at;
   const Row &statistics = row(op, key, [&] {
@@ -115,7 +116,8 @@ Point PointEvaluator::layerNorm(const BodyOp &op, size_t result, const Coordinat
       variance.error += (2 * difference * error + error * error) / double(count);
     }
     variance.error += (sumError(count) + 4 * roundoff) * variance.value;
-    return Row{.first = mean, .second = inverseRoot(variance, number(op, "epsilon", 1e-5))};
+    return Row{.first = mean,
+               .second = inverseRoot(variance, attributeOr(op, attribute::epsilon, 1e-5))};
   });
   if (result == 1) return statistics.first;
   if (result == 2) return statistics.second;
@@ -134,7 +136,7 @@ Point PointEvaluator::layerNorm(const BodyOp &op, size_t result, const Coordinat
 }
 
 Point PointEvaluator::rmsNorm(const BodyOp &op, size_t result, const Coordinates &at) {
-  const size_t axis = size_t(integer(op, "axis"));
+  const size_t axis = size_t(attributeOf(op, attribute::axis));
   const int64_t count = extent(op.operands[0], axis);
   const Coordinates key = result == 0 ? at.without(axis) : at;
   const Row &statistics = row(op, key, [&] {
@@ -145,7 +147,8 @@ Point PointEvaluator::rmsNorm(const BodyOp &op, size_t result, const Coordinates
       squares.error += (2 * std::abs(x.value) * x.error + x.error * x.error) / double(count);
     }
     squares.error += (sumError(count) + 4 * roundoff) * squares.value;
-    return Row{.first = {}, .second = inverseRoot(squares, number(op, "epsilon", 1e-5))};
+    return Row{.first = {},
+               .second = inverseRoot(squares, attributeOr(op, attribute::epsilon, 1e-5))};
   });
   if (result == 1) return statistics.second;
   const int64_t along[] = {at[axis]};
@@ -162,13 +165,13 @@ Point PointEvaluator::reduce(const BodyOp &op, size_t, const Coordinates &at) {
   const std::optional<ReduceKind> kind = reduceKind(op);
   if (!kind)
     throw Error::unsupported("kernel '{}': reduce of kind '{}' has no reference evaluation",
-                             kernel.name, text(op, "kind"));
+                             kernel.name, attributeOf(op, attribute::kind));
   return row(op, at,
              [&] {
                Coordinates from(rank(op.operands[0]));
                std::vector<bool> isReduced(from.size());
                int64_t count = 1;
-               for (int64_t axis : list(op, "axes")) {
+               for (int64_t axis : attributeOf(op, attribute::axes)) {
                  isReduced[size_t(axis)] = true;
                  count *= extent(op.operands[0], size_t(axis));
                }
@@ -202,8 +205,8 @@ Point PointEvaluator::reduce(const BodyOp &op, size_t, const Coordinates &at) {
 /// Section 3.2 of the paper on softmax recomposition: x' = exp(x - m'), m' and d' of each
 /// sub-vector.
 Point PointEvaluator::localSoftmax(const BodyOp &op, size_t result, const Coordinates &at) {
-  const size_t axis = size_t(integer(op, "axis"));
-  const int64_t tile = integer(op, "tile");
+  const size_t axis = size_t(attributeOf(op, attribute::axis));
+  const int64_t tile = attributeOf(op, attribute::tile);
   Coordinates subVector = at;
   if (result == 0) subVector[axis] = at[axis] / tile;
   const Row &statistics = row(op, subVector, [&] {
@@ -221,7 +224,7 @@ Point PointEvaluator::localSoftmax(const BodyOp &op, size_t result, const Coordi
 
 /// r' = exp(m' - m) / sum of exp(m' - m) d'.
 Point PointEvaluator::reduceSubvectors(const BodyOp &op, size_t, const Coordinates &at) {
-  const size_t axis = size_t(integer(op, "axis"));
+  const size_t axis = size_t(attributeOf(op, attribute::axis));
   const Row &all = row(op, at.without(axis), [&] {
     return exponentials(op, at, axis, 0, extent(op.operands[0], axis), 1);
   });
@@ -231,8 +234,8 @@ Point PointEvaluator::reduceSubvectors(const BodyOp &op, size_t, const Coordinat
 
 Point PointEvaluator::globalScaling(const BodyOp &op, size_t, const Coordinates &at) {
   Coordinates subVector = at;
-  const size_t axis = size_t(integer(op, "axis"));
-  subVector[axis] /= integer(op, "tile");
+  const size_t axis = size_t(attributeOf(op, attribute::axis));
+  subVector[axis] /= attributeOf(op, attribute::tile);
   const Point x = operand(op, 0, at), factor = operand(op, 1, subVector);
   const double value = x.value * factor.value;
   return {.value = value,

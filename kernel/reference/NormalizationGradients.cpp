@@ -1,5 +1,6 @@
 // Gradients of softmax and of norms, from SPEC.md's definitions. Accumulators over a row are
 // computed once and kept.
+#include "kernel/Attributes.h"
 #include "kernel/reference/PointEvaluator.h"
 
 #include <algorithm>
@@ -39,7 +40,7 @@ struct Sum {
 }  // namespace
 
 Point PointEvaluator::softmaxDx(const BodyOp &op, size_t, const Coordinates &at) {
-  const size_t axis = size_t(integer(op, "axis"));
+  const size_t axis = size_t(attributeOf(op, attribute::axis));
   const int64_t count = extent(op.operands[0], axis);
   const Row &sums = row(op, at.without(axis), [&] {
     Sum sum;
@@ -62,7 +63,7 @@ Point PointEvaluator::normalizedValue(const BodyOp &op, const Coordinates &at, s
 
 /// rstd * (g - mean(g) - n * mean(g * n)) with g = dy * gamma; an RMS norm has no second term.
 Point PointEvaluator::normDx(const BodyOp &op, size_t, const Coordinates &at) {
-  const size_t axis = size_t(integer(op, "axis"));
+  const size_t axis = size_t(attributeOf(op, attribute::axis));
   const bool hasMean = op.operands.size() == 5;
   const int64_t count = extent(op.operands[0], axis);
   const Coordinates key = at.without(axis);
@@ -89,7 +90,7 @@ Point PointEvaluator::normDx(const BodyOp &op, size_t, const Coordinates &at) {
 /// Sums of dy * n, and of dy, over all axes but the normalized one.
 Point PointEvaluator::normDw(const BodyOp &op, size_t result, const Coordinates &at) {
   const bool hasMean = op.operands.size() == 4;
-  const std::vector<int64_t> axes = list(op, "axes");
+  const std::vector<int64_t> axes = attributeOf(op, attribute::axes);
   size_t normalized = 0;
   while (std::ranges::find(axes, int64_t(normalized)) != axes.end()) ++normalized;
   const Row &sums = row(op, at, [&] {

@@ -1,5 +1,6 @@
 // One element of the contractions between a decomposed and a fused attention, from SPEC.md's
 // definitions.
+#include "kernel/Attributes.h"
 #include "kernel/Error.h"
 #include "kernel/StridedBatchedGemm.h"
 #include "kernel/reference/PointEvaluator.h"
@@ -26,7 +27,7 @@ Point PointEvaluator::subvectorContract(const BodyOp &op, size_t, const Coordina
   Coordinates x = place(terms, 0, element), v = place(terms, 1, element);
   const size_t dimension = contracted(terms.operands[0], terms.result),
                dimensionOfV = contracted(terms.operands[1], terms.result);
-  const int64_t tile = integer(op, "tile"), begin = at[at.size() - 1] * tile,
+  const int64_t tile = attributeOf(op, attribute::tile), begin = at[at.size() - 1] * tile,
                 end = std::min(begin + tile, extent(op.operands[0], dimension));
   const std::optional<Dropout> dropout = dropoutOf(op);
   Point total;

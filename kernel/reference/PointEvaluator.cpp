@@ -215,37 +215,4 @@ Point PointEvaluator::evaluate(ValueId value, const Coordinates &at) {
   return (this->*definition.handler)(*definition.op, definition.result, at);
 }
 
-int64_t PointEvaluator::integer(const BodyOp &op, const char *attribute) const {
-  const auto found = op.attributes.find(attribute);
-  if (found == op.attributes.end() || !std::holds_alternative<int64_t>(found->second))
-    throw Error::checkFailed("kernel '{}': op '{}' lacks the integer attribute '{}'", kernel.name,
-                             nameOf(op.kind), attribute);
-  return std::get<int64_t>(found->second);
-}
-
-double PointEvaluator::number(const BodyOp &op, const char *attribute, double standard) const {
-  const auto found = op.attributes.find(attribute);
-  if (found == op.attributes.end()) return standard;
-  if (const auto *integer = std::get_if<int64_t>(&found->second)) return double(*integer);
-  if (const auto *real = std::get_if<double>(&found->second)) return *real;
-  throw Error::checkFailed("kernel '{}': attribute '{}' of op '{}' is no number", kernel.name,
-                           attribute, nameOf(op.kind));
-}
-
-std::string PointEvaluator::text(const BodyOp &op, const char *attribute) const {
-  const auto found = op.attributes.find(attribute);
-  if (found == op.attributes.end() || !std::holds_alternative<std::string>(found->second))
-    throw Error::checkFailed("kernel '{}': op '{}' lacks the text attribute '{}'", kernel.name,
-                             nameOf(op.kind), attribute);
-  return std::get<std::string>(found->second);
-}
-
-std::vector<int64_t> PointEvaluator::list(const BodyOp &op, const char *attribute) const {
-  const auto found = op.attributes.find(attribute);
-  if (found == op.attributes.end() || !std::holds_alternative<std::vector<int64_t>>(found->second))
-    throw Error::checkFailed("kernel '{}': op '{}' lacks the list attribute '{}'", kernel.name,
-                             nameOf(op.kind), attribute);
-  return std::get<std::vector<int64_t>>(found->second);
-}
-
 }  // namespace weft::reference

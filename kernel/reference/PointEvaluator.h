@@ -157,10 +157,6 @@ private:
     return kernel.axes[kernel.values[value].axes[dimension]].extent;
   }
   size_t rank(ValueId value) const { return kernel.values[value].axes.size(); }
-  int64_t integer(const BodyOp &op, const char *attribute) const;
-  double number(const BodyOp &op, const char *attribute, double standard) const;
-  std::string text(const BodyOp &op, const char *attribute) const;
-  std::vector<int64_t> list(const BodyOp &op, const char *attribute) const;
   const Definition &definition(const BodyOp &op) const { return definitions[op.results[0]]; }
   Coordinates mapped(const BodyOp &op, size_t operand, const Coordinates &at) const;
 

@@ -2,6 +2,7 @@
 // tensor, or of a cache, is. Exact.
 #include "kernel/Ragged.h"
 #include "kernel/Append.h"
+#include "kernel/Attributes.h"
 #include "kernel/UnusedTokens.h"
 
 #include "kernel/reference/PointEvaluator.h"
@@ -21,7 +22,8 @@ Point PointEvaluator::offsets(const BodyOp &op, size_t, const Coordinates &at) {
   Point sum;
   Coordinates from(1);
   for (from[0] = 0; from[0] < at[0]; ++from[0])
-    sum.value += std::clamp(operand(op, 0, from).value, 0.0, double(integer(op, "bound")));
+    sum.value +=
+        std::clamp(operand(op, 0, from).value, 0.0, double(attributeOf(op, attribute::bound)));
   return sum;
 }
 
@@ -34,7 +36,7 @@ Point PointEvaluator::lengths(const BodyOp &op, size_t, const Coordinates &at) {
 }
 
 Point PointEvaluator::pack(const BodyOp &op, size_t, const Coordinates &at) {
-  const std::vector<int64_t> axes = list(op, "axes");
+  const std::vector<int64_t> axes = attributeOf(op, attribute::axes);
   const size_t sequences = size_t(axes[0]), positions = size_t(axes[1]);
   Coordinates from = at.with(positions, 0);
   const std::optional<TokenPlace> place = placeOfToken(
@@ -46,13 +48,13 @@ Point PointEvaluator::pack(const BodyOp &op, size_t, const Coordinates &at) {
 }
 
 Point PointEvaluator::unpack(const BodyOp &op, size_t, const Coordinates &at) {
-  const std::vector<int64_t> into = list(op, "into");
+  const std::vector<int64_t> into = attributeOf(op, attribute::into);
   const size_t sequences = size_t(into[0]), positions = size_t(into[1]),
-               axis = size_t(integer(op, "axis"));
+               axis = size_t(attributeOf(op, attribute::axis));
   const std::optional<int64_t> token =
       tokenAt(at[sequences], at[positions], extent(op.operands[0], axis),
               [&](int64_t sequence) { return offsetOf(op, sequence); });
-  if (!token) return {.value = number(op, "fill", 0), .error = 0};
+  if (!token) return {.value = attributeOr(op, attribute::fill, 0), .error = 0};
   const Coordinates rest =
       at.without(std::max(sequences, positions)).without(std::min(sequences, positions));
   return operand(op, 0, rest.with(axis, *token));
@@ -100,7 +102,8 @@ Point PointEvaluator::appendToPages(const BodyOp &op, const Coordinates &at) {
 }
 
 Point PointEvaluator::gatherPages(const BodyOp &op, size_t, const Coordinates &at) {
-  const size_t axis = size_t(integer(op, "axis")), along = size_t(list(op, "along").at(0));
+  const size_t axis = size_t(attributeOf(op, attribute::axis)),
+               along = size_t(attributeOf(op, attribute::along).at(0));
   const int64_t size = extent(op.operands[0], axis);
   Coordinates entry(2);
   entry[0] = at[along], entry[1] = at[axis] / size;

@@ -1,4 +1,5 @@
 // Biases of attention scores by the distance of key and query, and tables of them.
+#include "kernel/Attributes.h"
 #include "kernel/ChunkOrigins.h"
 #include "kernel/Error.h"
 #include "kernel/ScoreBias.h"
@@ -10,7 +11,8 @@
 namespace weft::reference {
 
 int64_t PointEvaluator::distance(const BodyOp &op, const Coordinates &at) const {
-  const auto key = size_t(integer(op, "key")), query = size_t(integer(op, "query"));
+  const auto key = size_t(attributeOf(op, attribute::key)),
+             query = size_t(attributeOf(op, attribute::query));
   return placeInWhole(op, key, at[key]) -
          (placeInWhole(op, query, at[query]) + extentOfWhole(kernel, op, key) -
           extentOfWhole(kernel, op, query));
@@ -18,26 +20,26 @@ int64_t PointEvaluator::distance(const BodyOp &op, const Coordinates &at) const 
 
 Point PointEvaluator::alibi(const BodyOp &op, size_t, const Coordinates &at) {
   int64_t head = 0, heads = 1;
-  for (const int64_t dimension : list(op, "heads")) {
+  for (const int64_t dimension : attributeOf(op, attribute::heads)) {
     const int64_t count = extentOfWhole(kernel, op, size_t(dimension));
     head = head * count + placeInWhole(op, size_t(dimension), at[size_t(dimension)]);
     heads *= count;
   }
   const double bias =
-      alibiSlope(head, heads, number(op, "steepness", 8)) * double(distance(op, at));
+      alibiSlope(head, heads, attributeOr(op, attribute::steepness, 8)) * double(distance(op, at));
   const Point x = operand(op, 0, at);
   // The exponent is a rounded product of at most `steepness`, which its exponential multiplies.
-  const double slope = (8 + 4 * number(op, "steepness", 8)) * roundoff;
+  const double slope = (8 + 4 * attributeOr(op, attribute::steepness, 8)) * roundoff;
   return {.value = x.value + bias,
           .error = x.error + slope * std::abs(bias) + 2 * roundoff * std::abs(x.value + bias)};
 }
 
 Point PointEvaluator::relativeBias(const BodyOp &op, size_t, const Coordinates &at) {
-  const std::vector<int64_t> along = list(op, "along");
-  const int64_t farthest = integer(op, "distance");
+  const std::vector<int64_t> along = attributeOf(op, attribute::along);
+  const int64_t farthest = attributeOf(op, attribute::distance);
   Coordinates place(along.size() + 1);
   for (size_t d = 0; d < along.size(); ++d) place[d] = at[size_t(along[d])];
-  const int64_t own = op.attributes.contains("direction") ? -distance(op, at) : distance(op, at);
+  const int64_t own = hasAttribute(op, attribute::direction) ? -distance(op, at) : distance(op, at);
   place[along.size()] =
       std::clamp<int64_t>(own + farthest, 0, extent(op.operands[1], along.size()) - 1);
   const Point x = operand(op, 0, at), bias = evaluate(op.operands[1], place);
@@ -46,12 +48,12 @@ Point PointEvaluator::relativeBias(const BodyOp &op, size_t, const Coordinates &
 }
 
 Point PointEvaluator::expandBuckets(const BodyOp &op, size_t, const Coordinates &at) {
-  const std::optional<BucketKind> kind = bucketKindNamed(text(op, "kind"));
+  const std::optional<BucketKind> kind = bucketKindNamed(attributeOf(op, attribute::kind));
   if (!kind)
     throw Error::unsupported("kernel '{}': buckets of kind '{}' have no reference evaluation",
-                             kernel.name, text(op, "kind"));
+                             kernel.name, attributeOf(op, attribute::kind));
   const size_t last = at.size() - 1;
-  const int64_t farthest = integer(op, "distance");
+  const int64_t farthest = attributeOf(op, attribute::distance);
   Coordinates place(at.size());
   place[0] = relativeBucket(*kind, extent(op.operands[0], 0), farthest, at[last] - farthest);
   for (size_t d = 0; d < last; ++d) place[d + 1] = at[d];

@@ -3,6 +3,7 @@
 #include "passes/account/Operators.h"
 
 #include "kernel/Append.h"
+#include "kernel/Attributes.h"
 #include "passes/account/OperatorGroups.h"
 
 #include <algorithm>
@@ -50,10 +51,8 @@ double foldedFactor(const AccountedOps &accounted, const FlowOp &op, const WorkS
   const Dataflow &flow = accounted.flow;
   const FlowTensor &scores = flow.tensors[size_t(op.operands.at(0))];
   if (scores.producer < 0) return 0;
-  const auto &attributes = flow.ops[size_t(scores.producer)].attributes;
-  const auto scale = attributes.find("scale");
-  const double *factor = scale == attributes.end() ? nullptr : std::get_if<double>(&scale->second);
-  return factor && *factor != 1 ? double(counted(accounted, shares, op.operands.at(0))) : 0;
+  const double factor = attributeOr(flow.ops[size_t(scores.producer)], attribute::scale, 1);
+  return factor != 1 ? double(counted(accounted, shares, op.operands.at(0))) : 0;
 }
 
 std::string joinedKinds(const Dataflow &flow, const std::vector<int> &ops) {

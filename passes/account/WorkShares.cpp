@@ -1,4 +1,5 @@
 // What counts of an op's work: by masks, and by the labels of axes of tokens; see Operators.h.
+#include "kernel/Attributes.h"
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
 #include "kernel/VisibleWork.h"
@@ -47,26 +48,24 @@ struct TokenAxes {
   explicit TokenAxes(const Dataflow &flow) {
     for (const FlowOp &op : flow.ops) {
       if (op.kind == OpKind::pack) {
-        const auto &axes = std::get<std::vector<int64_t>>(op.attributes.at("axes"));
+        const auto &axes = attributeOf(op, attribute::axes);
         add(positions, flow.tensors[size_t(op.operands.front())], axes[1]);
         add(tokens, flow.tensors[size_t(op.results.front())],
             axes[0] - (axes[0] > axes[1] ? 1 : 0));
       } else if (op.kind == OpKind::unpack) {
         add(positions, flow.tensors[size_t(op.results.front())],
-            std::get<std::vector<int64_t>>(op.attributes.at("into"))[1]);
-        add(tokens, flow.tensors[size_t(op.operands.front())],
-            std::get<int64_t>(op.attributes.at("axis")));
+            attributeOf(op, attribute::into)[1]);
+        add(tokens, flow.tensors[size_t(op.operands.front())], attributeOf(op, attribute::axis));
       }
       if (op.kind != OpKind::mask) continue;
       using Kind = MaskShape::Kind;
-      const std::optional<Kind> kind =
-          maskKindNamed(std::get<std::string>(op.attributes.at("kind")));
+      const std::optional<Kind> kind = maskKindNamed(attributeOf(op, attribute::kind));
       const FlowTensor &masked = flow.tensors[size_t(op.operands.front())];
       const bool isCached = kind == Kind::causal && op.operands.size() > 1;
       if (kind == Kind::padding || isCached)
-        add(positions, masked, std::get<int64_t>(op.attributes.at("key")));
+        add(positions, masked, attributeOf(op, attribute::key));
       if (kind == Kind::tokens || kind == Kind::unread)
-        add(tokens, masked, std::get<int64_t>(op.attributes.at("key")));
+        add(tokens, masked, attributeOf(op, attribute::key));
     }
   }
 

@@ -2,6 +2,7 @@
 #include "passes/configure/FilledCost.h"
 
 #include "kernel/Append.h"
+#include "kernel/Attributes.h"
 #include "kernel/CanonicalNames.h"
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
@@ -81,11 +82,11 @@ struct CachedAxes {
 };
 std::optional<CachedAxes> cachedAxes(const Kernel &kernel) {
   for (const BodyOp &op : kernel.body) {
-    if (op.kind != OpKind::mask || op.operands.size() < 2 || !op.attributes.contains("query") ||
+    if (op.kind != OpKind::mask || op.operands.size() < 2 || !hasAttribute(op, attribute::query) ||
         maskKind(op) != MaskShape::Kind::causal)
       continue;
     const std::vector<AxisId> &scores = kernel.values[size_t(op.operands[0])].axes;
-    return CachedAxes{.keys = scores[size_t(std::get<int64_t>(op.attributes.at("key")))],
+    return CachedAxes{.keys = scores[size_t(attributeOf(op, attribute::key))],
                       .sequences = kernel.values[size_t(op.operands[1])].axes.front()};
   }
   return std::nullopt;

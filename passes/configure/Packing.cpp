@@ -1,6 +1,7 @@
 // Views of operands inside a packed result, per movement op; see Packing.h.
 #include "passes/configure/Packing.h"
 
+#include "kernel/Attributes.h"
 #include "passes/configure/Family.h"
 
 #include <algorithm>
@@ -8,13 +9,9 @@
 namespace weft {
 namespace {
 
-const Attribute &attribute(const Kernel &kernel, const std::string &name) {
-  return kernel.body[0].attributes.at(name);
-}
-
 /// The operands follow each other along the joined axis.
 std::vector<Layout> concatOperands(const Kernel &kernel, Layout part) {
-  const auto axis = static_cast<size_t>(std::get<int64_t>(attribute(kernel, "axis")));
+  const auto axis = static_cast<size_t>(attributeOf(kernel.body[0], attribute::axis));
   std::vector<Layout> operands;
   for (ValueId input : kernel.inputs) {
     operands.push_back(part);
@@ -25,8 +22,8 @@ std::vector<Layout> concatOperands(const Kernel &kernel, Layout part) {
 
 /// Splits the merged axis into its original axes: adjacent, slowest first.
 Layout mergeOperand(const Kernel &kernel, const Layout &result) {
-  const auto axis = static_cast<int>(std::get<int64_t>(attribute(kernel, "axis")));
-  const auto count = static_cast<int>(std::get<int64_t>(attribute(kernel, "count")));
+  const auto axis = static_cast<int>(attributeOf(kernel.body[0], attribute::axis));
+  const auto count = static_cast<int>(attributeOf(kernel.body[0], attribute::count));
   const std::vector<int64_t> extents = extentsOf(kernel, kernel.inputs[0]);
   Layout operand{
       .order = {}, .strides = std::vector<int64_t>(extents.size()), .offset = result.offset};
@@ -45,7 +42,7 @@ Layout mergeOperand(const Kernel &kernel, const Layout &result) {
 
 /// Dimension i of the result is dimension permutation[i] of the operand.
 Layout transposeOperand(const Kernel &kernel, const Layout &result) {
-  const auto &permutation = std::get<std::vector<int64_t>>(attribute(kernel, "permutation"));
+  const auto &permutation = attributeOf(kernel.body[0], attribute::permutation);
   Layout operand{
       .order = {}, .strides = std::vector<int64_t>(permutation.size()), .offset = result.offset};
   for (int dimension : result.order)

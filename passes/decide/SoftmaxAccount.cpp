@@ -1,6 +1,7 @@
 // By what kernels read and write; see SoftmaxAccount.h.
 #include "passes/decide/SoftmaxAccount.h"
 
+#include "kernel/Attributes.h"
 #include "plan/PlanFigures.h"
 
 #include <algorithm>
@@ -55,8 +56,7 @@ SoftmaxAccount softmaxAccount(const PlannedKernels &planned, const AttentionShap
     });
     const Kernel &kernel = planned.kernels[index].kernel;
     for (const BodyOp &op : kernel.body)
-      if (op.kind == OpKind::localSoftmax)
-        account.subVector = std::get<int64_t>(op.attributes.at("tile"));
+      if (op.kind == OpKind::localSoftmax) account.subVector = attributeOf(op, attribute::tile);
     if (holds(kernel, OpKind::contract)) continue;
     const double seconds = plan.kernels[index].seconds;
     if (holds(kernel, OpKind::localSoftmax)) account.localSeconds += seconds;

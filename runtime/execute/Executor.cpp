@@ -1,6 +1,7 @@
 // An artifact on a GPU; see Executor.h. Launching stands in ExecutorLaunch.cpp.
 #include "runtime/execute/Executor.h"
 
+#include "codegen/targets/Targets.h"
 #include "kernel/ArgumentStatus.h"
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
@@ -31,15 +32,6 @@ std::set<int> reportedTensors(const Plan &plan) {
   return tensors;
 }
 
-/// "sm_90a" runs on compute capability 9.0 alone; "sm_80" on every 8.x.
-bool runsOn(const std::string &target, const std::string &gpu) {
-  if (target.empty()) return true;
-  if (target.back() == 'a') return target.substr(0, target.size() - 1) == gpu;
-  return target.size() == gpu.size() &&
-         target.substr(0, target.size() - 1) == gpu.substr(0, gpu.size() - 1) &&
-         target.back() <= gpu.back();
-}
-
 }  // namespace
 
 Executor::Executor(Artifact given, const cuda::Context &context, ExecutorOptions chosen)
@@ -63,12 +55,12 @@ Executor::Executor(Artifact given, const cuda::Context &context, ExecutorOptions
 
 void Executor::checkArchitecture() const {
   const cuda::GpuProperties &gpu = context.gpu();
-  if (!runsOn(plan().target, gpu.architecture))
+  if (!plan().target.empty() && !codegen::runsOn(plan().target, gpu.architecture))
     throw Error::unsupported(
         "{} is built for {}, and GPU {} is {} ({}): compile with --target {}, or choose another "
         "GPU with --gpu",
         options.folder, plan().target, gpu.index, gpu.name, gpu.architecture,
-        gpu.architecture == "sm_90" ? "sm_90a" : gpu.architecture);
+        codegen::targetOf(gpu.architecture));
   const auto whyUnbuilt = std::ranges::find(plan().notes, NoteKind::build, &PlanNote::kind);
   for (const PlanKernel &kernel : plan().kernels) {
     if (!options.leaveUnbuilt && !kernel.source.empty() && kernel.cubin.empty())

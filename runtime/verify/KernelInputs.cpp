@@ -2,6 +2,7 @@
 
 #include "kernel/Append.h"
 #include "kernel/AttentionBackwardRegion.h"
+#include "kernel/Attributes.h"
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/MaskKind.h"
 #include "kernel/Pages.h"
@@ -53,18 +54,16 @@ std::vector<double> biasLogSums(const Kernel &kernel, const BodyOp &op) {
   };
   const auto alibi = std::ranges::find(kernel.body, OpKind::alibi, &BodyOp::kind);
   if (alibi == kernel.body.end() || std::ranges::any_of(kernel.body, isCausal)) return {};
-  const auto dimension = [&](const char *name) {
-    return size_t(std::get<int64_t>(alibi->attributes.at(name)));
+  const auto dimension = [&](AttributeName<int64_t> name) {
+    return size_t(attributeOf(*alibi, name));
   };
   const std::vector<AxisId> &scores = kernel.values[size_t(alibi->results[0])].axes,
                             &rows = kernel.values[size_t(op.operands[1])].axes;
-  const auto &heads = std::get<std::vector<int64_t>>(alibi->attributes.at("heads"));
-  const auto steepness = alibi->attributes.find("steepness");
-  const double steep =
-      steepness == alibi->attributes.end() ? 8 : std::get<double>(steepness->second);
+  const auto &heads = attributeOf(*alibi, attribute::heads);
+  const double steep = attributeOr(*alibi, attribute::steepness, 8);
   const auto extentOf = [&](AxisId axis) { return kernel.axes[size_t(axis)].extent; };
-  const int64_t keys = extentOf(scores[dimension("key")]),
-                queries = extentOf(scores[dimension("query")]);
+  const int64_t keys = extentOf(scores[dimension(attribute::key)]),
+                queries = extentOf(scores[dimension(attribute::query)]);
   int64_t headCount = 1;
   for (const int64_t at : heads) headCount *= extentOf(scores[size_t(at)]);
   std::vector<double> added(size_t(kernel.elements(op.operands[1])));
@@ -77,7 +76,8 @@ std::vector<double> biasLogSums(const Kernel &kernel, const BodyOp &op) {
     for (const int64_t at : heads)
       head = head * extentOf(scores[size_t(at)]) + place[scores[size_t(at)]];
     const double slope = alibiSlope(head, headCount, steep);
-    const int64_t farthest = queries - 1 - place[scores[dimension("query")]];  // of the last key
+    const int64_t farthest =
+        queries - 1 - place[scores[dimension(attribute::query)]];  // of the last key
     added[n] = slope * double(farthest) + std::log(-std::expm1(-slope * double(keys))) -
                std::log(-std::expm1(-slope)) - std::log(double(keys));
   }
@@ -87,7 +87,7 @@ std::vector<double> biasLogSums(const Kernel &kernel, const BodyOp &op) {
 /// Positions of a sequence that pack or unpack has.
 int64_t positionsOf(const Kernel &kernel, const BodyOp &op) {
   const bool packs = op.kind == OpKind::pack;
-  const auto &pair = std::get<std::vector<int64_t>>(op.attributes.at(packs ? "axes" : "into"));
+  const auto &pair = attributeOf(op, packs ? attribute::axes : attribute::into);
   const Value &padded = kernel.values[size_t(packs ? op.operands[0] : op.results[0])];
   return kernel.axes[size_t(padded.axes[size_t(pair[1])])].extent;
 }
@@ -130,15 +130,13 @@ InputRule ruleOf(const Kernel &kernel, ValueId value) {
                     .axes[size_t(kernel.values[size_t(op.operands.front())].axes[appendAlong(op)])]
                     .extent -
                 1};
-      if (op.kind == OpKind::offsets) rule.high = std::get<int64_t>(op.attributes.at("bound"));
+      if (op.kind == OpKind::offsets) rule.high = attributeOf(op, attribute::bound);
       if ((op.kind == OpKind::pack || op.kind == OpKind::unpack) && n == 1)
         rule = {.kind = InputRule::Kind::ascending, .low = 0, .high = positionsOf(kernel, op)};
       if (isTokensMask(op) && n == 1) {  // pack and unpack know their positions better
         const int64_t sequences = kernel.axes[kernel.values[value].axes[0]].extent - 1;
         const int64_t tokens =
-            kernel
-                .axes[kernel.values[op.operands[0]]
-                          .axes[size_t(std::get<int64_t>(op.attributes.at("key")))]]
+            kernel.axes[kernel.values[op.operands[0]].axes[size_t(attributeOf(op, attribute::key))]]
                 .extent;
         if (rule.kind != InputRule::Kind::ascending)
           rule = {.kind = InputRule::Kind::ascending, .low = 0, .high = tokens / sequences};
@@ -155,7 +153,7 @@ InputRule ruleOf(const Kernel &kernel, ValueId value) {
                         ? mostRandomSegment
                         : kernel
                               .axes[kernel.values[op.operands[0]]
-                                        .axes[size_t(std::get<int64_t>(op.attributes.at("key")))]]
+                                        .axes[size_t(attributeOf(op, attribute::key))]]
                               .extent;
     }
   return rule;

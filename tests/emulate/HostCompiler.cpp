@@ -131,10 +131,10 @@ HostLibrary::HostLibrary(const std::string &name, const std::vector<Source> &sou
   // Two steps: the launcher, a compiler cache, keeps objects and no shared objects.
   run(
       fmt::format("{} '{}' -std=c++20 -Og -w -fPIC -ffp-contract=off -fno-gnu-unique {}{}"
-                  " -I '{}' -I '{}' -I '{}' -c -o '{}' '{}'",
+                  " -I '{}' -I '{}' -I '{}' -I '{}' -c -o '{}' '{}'",
                   WEFT_HOST_LAUNCHER, WEFT_HOST_COMPILER, sanitizers, first,
-                  WEFT_SOURCE_DIR "/tests/emulate/host", WEFT_EMULATED_HEADERS, WEFT_SOURCE_DIR,
-                  file("kernels.o"), file("kernels.cpp")));
+                  WEFT_SOURCE_DIR "/tests/emulate/host", WEFT_STAND_INS, WEFT_EMULATED_HEADERS,
+                  WEFT_SOURCE_DIR, file("kernels.o"), file("kernels.cpp")));
   run(fmt::format("'{}' -shared -Wl,-Bsymbolic -o '{}' '{}'", WEFT_HOST_COMPILER,
                   file("kernels.so"), file("kernels.o")));
   handle = dlopen(file("kernels.so").c_str(), RTLD_NOW | RTLD_LOCAL);

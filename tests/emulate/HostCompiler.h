@@ -16,9 +16,9 @@ struct Source {
   std::string text, entry;
 };
 
-/// What stands for device headers of sm_90a: quick ones of host/weft, with loops in the place of
-/// asynchronous copies and products; or the headers themselves, down to their PTX (sm90/), as that
-/// of the sources.
+/// What stands for device headers of sm_90a: quick ones of host/weft and of families, with loops in
+/// the place of asynchronous copies and products; or the headers themselves, down to their PTX
+/// (sm90/), as that of the sources.
 enum class DeviceHeaders : uint8_t { standIns, translated };
 
 /// A loaded kernel: takes the addresses of its arguments.

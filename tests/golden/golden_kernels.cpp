@@ -71,7 +71,7 @@ std::vector<std::string> rawTexts(const Golden &golden) {
   addRaw(program.globals, raw);
   for (const codegen::ConstantLine &line : program.constants)
     for (const auto &[name, value] : line.entries)
-      if (value.isRaw()) raw.push_back(value.str());
+      if (value.code().isRaw()) raw.push_back(value.str());
   return raw;
 }
 

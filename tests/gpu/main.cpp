@@ -1,7 +1,7 @@
 // weft-gpu-tests: emitted kernels of every loop family, transposes and plain contractions on a GPU,
 // each against fp64. Exit code 0: all that ran agree; 1: some do not; 77: skipped, with the reason.
-#include "codegen/Targets.h"
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+#include "codegen/targets/Targets.h"
 #include "kernel/Device.h"
 #include "kernel/Error.h"
 #include "kernel/reference/Rounding.h"
@@ -41,14 +41,6 @@ struct Options {
   size_t share = 0, shares = 1;
   bool list = false, leaveUninitialized = false, notNumbers = false, verbose = false;
 };
-
-/// Architectures that the emitter knows, for what the driver says.
-std::string emittedArchitecture(const std::string &architecture) {
-  if (architecture == "sm_90") return "sm_90a";
-  for (const char *known : {"sm_89", "sm_86"})
-    if (architecture == known) return architecture;
-  return "sm_80";
-}
 
 struct Built {
   const Case *one = nullptr;
@@ -306,7 +298,7 @@ int runTests(const Options &options) {
     fmt::print("skipped: no NVRTC\n");
     return skipped;
   }
-  return runAll(options, emittedArchitecture(driver.gpus[0].architecture));
+  return runAll(options, codegen::targetOf(driver.gpus[0].architecture));
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 """Device headers know nothing of tests, and codegen/device/README.md lists each of them.
 
 Headers are all codegen/**/device/*.cuh. Those that the emulator replaces, by headers of the same
-names in tests/emulate/host/weft, are marked with `*` in the list."""
+names in tests/emulate/host/weft or, of one family, in its tests/host, are marked with `*` in the
+list."""
 import pathlib
 import re
 import subprocess
@@ -11,7 +12,6 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIBRARY = ROOT / 'codegen/device'
-HOST = ROOT / 'tests/emulate/host/weft'
 CONDITION = re.compile(r'^\s*#\s*(?:if|ifdef|ifndef|elif|elifdef|elifndef)\b')
 OF_TARGET = re.compile(r'^\s*#\s*(?:if|elif) __CUDA_ARCH__ (?:[<>]=?|==) \d+$')
 TEST_WORD = re.compile(r'emulat', re.IGNORECASE)
@@ -20,6 +20,13 @@ ROW = re.compile(r'^\| `(\w+\.cuh)`( \*)? \|')
 
 def headers():
     return sorted(ROOT.glob('codegen/**/device/*.cuh'))
+
+
+def stand_ins():
+    """Name -> path of each header that the emulator reads instead."""
+    return {path.name: path for folder in ('tests/emulate/host/weft',
+                                           'codegen/families/*/tests/host')
+            for path in ROOT.glob(f'{folder}/*.cuh')}
 
 
 def conditions(text):
@@ -66,22 +73,27 @@ class DeviceHeaders(unittest.TestCase):
     def test_the_list_marks_what_the_emulator_replaces(self):
         page = (LIBRARY / 'README.md').read_text(encoding='utf-8')
         marked = sorted(name for name, isMarked in listed(page) if isMarked)
-        self.assertEqual(marked, sorted(path.name for path in HOST.iterdir()))
+        self.assertEqual(marked, sorted(stand_ins()))
+
+    def test_what_replaces_a_header_of_one_family_lies_in_its_tests(self):
+        for path in headers():
+            if path.name in stand_ins() and path.parents[1].parent.name == 'families':
+                self.assertEqual(stand_ins()[path.name].parents[1], path.parents[1] / 'tests')
 
     def test_ptx_and_intrinsics_stand_where_the_emulator_does_not_read_them(self):
         """A header that the emulator reads has none: it would not compile there."""
-        replaced = {path.name for path in HOST.iterdir()}
-        read, waiting = set(), [path.name for path in HOST.iterdir()]
+        replaced = stand_ins()
+        read, waiting = set(), list(replaced)
         own = {path.name: path for path in headers()}
         while waiting:
-            path = HOST / (name := waiting.pop())
+            name = waiting.pop()
             if name in read:
                 continue
             read.add(name)
-            text = (path if name in replaced else own[name]).read_text(encoding='utf-8')
+            text = replaced.get(name, own.get(name)).read_text(encoding='utf-8')
             waiting += re.findall(r'#include "weft/(\w+\.cuh)"', text)
-        self.assertGreater(len(read - replaced), 10)
-        for name in sorted(read - replaced):
+        self.assertGreater(len(read - set(replaced)), 10)
+        for name in sorted(read - set(replaced)):
             self.assertNotRegex(own[name].read_text(encoding='utf-8'), r'\basm\b', name)
 
     def test_wgmma_headers_are_those_of_the_table(self):

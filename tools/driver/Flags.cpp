@@ -1,7 +1,7 @@
 // Declaration and reading of flags; see Flags.h.
 #include "tools/driver/Flags.h"
 
-#include "codegen/Targets.h"
+#include "codegen/targets/Targets.h"
 #include "kernel/ByteText.h"
 #include "kernel/Error.h"
 #include "kernel/Family.h"
@@ -545,7 +545,7 @@ double ChoiceFlags::memoryTradeShare() const {
 }
 
 EarlyStarts ChoiceFlags::earlyStarts(std::string_view architecture) const {
-  return codegen::hasWgmma(architecture) ? earlyStart.value() : EarlyStarts::none;
+  return codegen::hasEarlyStarts(architecture) ? earlyStart.value() : EarlyStarts::none;
 }
 
 SearchMemory ChoiceFlags::memoryOfSearch() const {
@@ -590,10 +590,9 @@ Device TargetFlags::device() const {
 }
 
 std::string TargetFlags::architecture() const {
-  std::set<std::string> known, emitted;
+  std::set<std::string> emitted;
   for (const Device &candidate : devices())
-    if (candidate.canEmit) known.insert(candidate.architecture), emitted.insert(candidate.name);
-  known.insert("sm_89");  // no device file yet; the sm_80 families declare it
+    if (candidate.canEmit) emitted.insert(candidate.name);
   const Device chosen = device();
   if (!chosen.canEmit)
     throw Error::unsupported(
@@ -602,11 +601,10 @@ std::string TargetFlags::architecture() const {
         "target. Emitted for are {}",
         chosen.name, chosen.architecture, fmt::join(emitted, ", "));
   const std::string wanted = target.empty() ? chosen.architecture : target;
-  if (!known.contains(wanted)) {
-    const std::vector<std::string> names(known.begin(), known.end());
+  const std::vector<std::string> known(codegen::targets().begin(), codegen::targets().end());
+  if (std::ranges::count(known, wanted) == 0)
     throw Error::unsupported("target '{}' is not supported{}", wanted,
-                             nearestAndKnown(wanted, names));
-  }
+                             nearestAndKnown(wanted, known));
   return wanted;
 }
 

@@ -2,6 +2,7 @@
 #include "codegen/families/attention/AttentionDropout.h"
 
 #include "codegen/families/attention/ScoreOps.h"
+#include "kernel/Attributes.h"
 #include "kernel/Dropout.h"
 
 #include <fmt/format.h>
@@ -62,12 +63,13 @@ AttentionDropout attentionDropout(const Kernel &kernel, const AttentionRegion &r
                     threshold = names.reserve("dropThreshold");
   result.kept = names.reserve("kept");
   std::string outer = outerOf(kernel, region, problem, axes, "head");
-  if (fold.attributes.contains("outer"))  // the slices before this part of an outer axis
+  if (hasAttribute(fold, attribute::outer))  // the slices before this part of an outer axis
     outer = (outer == "0" ? "" : outer + " + ") +
             argument(Parameter::Kind::dropoutOuter, "unsigned", int(region.fold));
-  result.constants = {"unsigned",
-                      {{threshold, fmt::format("{}u", std::llround(p * 65536))}},
-                      fmt::format("{} of 65536 draws", p)};
+  result.constants = {
+      "unsigned",
+      {{threshold, ConstantValue::text(fmt::format("{}u", std::llround(p * 65536)))}},
+      fmt::format("{} of 65536 draws", p)};
   result.body.push_back(
       declareConstant("weft::DropoutKey", key, "*" + pointer, "a replay must not repeat masks"));
   result.body.push_back(

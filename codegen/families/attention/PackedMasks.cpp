@@ -3,6 +3,7 @@
 
 #include "codegen/families/attention/ScoreMasks.h"
 #include "kernel/AttentionRegion.h"
+#include "kernel/Attributes.h"
 #include "kernel/MaskKind.h"
 #include "kernel/RecentAnswers.h"
 
@@ -13,11 +14,11 @@ namespace {
 
 /// The axis that a mask compares with lengths; -1 where these are not those of the sequences.
 AxisId axisOfMask(const Kernel &kernel, const PackedTokens &packed, const BodyOp &op) {
-  if (!isMaskOfPacked(op) || op.attributes.contains("fill")) return -1;
+  if (!isMaskOfPacked(op) || hasAttribute(op, attribute::fill)) return -1;
   const std::vector<AxisId> &axes = kernel.values[size_t(op.operands[0])].axes;
-  const auto &along = std::get<std::vector<int64_t>>(op.attributes.at("along"));
+  const auto &along = attributeOf(op, attribute::along);
   if (along.size() != 1 || axes[size_t(along.front())] != packed.sequences) return -1;
-  return axes[size_t(std::get<int64_t>(op.attributes.at("key")))];
+  return axes[size_t(attributeOf(op, attribute::key))];
 }
 
 std::shared_ptr<const KernelOfTokens> build(const Kernel &kernel) {

@@ -3,6 +3,7 @@
 
 #include "codegen/families/attention/TileIntervals.h"
 #include "codegen/families/loop/LoopOps.h"
+#include "kernel/Attributes.h"
 #include "kernel/TileBounds.h"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ using Kind = ExpressionNode::Kind;
 std::optional<double> numberAt(const BodyOp &op, int node) {
   const ExpressionNode &own = op.expression[node];
   if (own.kind == Kind::literal) return own.value;
-  if (own.kind == Kind::attribute) return numberOf(op, own.name);
+  if (own.kind == Kind::attribute) return numberNamed(op, own.name);
   if (own.kind != Kind::unary || own.operation != ScalarOperator::negate) return std::nullopt;
   const std::optional<double> operand = numberAt(op, own.children[0]);
   return operand ? std::optional(-*operand) : std::nullopt;

@@ -108,7 +108,7 @@ Code ScoreOps::constant(const std::string &wish, const Code &value) {
   const auto [found, isNew] = constantNames.try_emplace(fmt::format("{} {}", wish, value));
   if (isNew) {
     found->second = context.names.reserve(wish);
-    constants.push_back({"float", {{found->second, value}}, ""});
+    constants.push_back({"float", {{found->second, ConstantValue::text(value)}}, ""});
   }
   return found->second;
 }

@@ -4,6 +4,7 @@
 #include "codegen/families/attention/AttentionPlaces.h"
 #include "codegen/families/attention/AttentionScore.h"
 #include "codegen/families/loop/LoopOps.h"
+#include "kernel/Attributes.h"
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/Dropout.h"
 
@@ -40,7 +41,7 @@ std::string conditionText(const BodyOp &op, const MaskForm &form) {
     }
     if (node.kind == Kind::attribute) {
       const auto *text = std::get_if<std::string>(&op.attributes.at(node.name));
-      return text ? *text : fmt::format("a{}", numberOf(op, node.name));
+      return text ? *text : fmt::format("a{}", numberNamed(op, node.name));
     }
     return std::nullopt;
   });
@@ -353,12 +354,13 @@ private:
                       words = context.names.reserve("dropoutSeedAndStep"),
                       threshold = context.names.reserve("dropThreshold");
     std::string outer = outerOfHead();
-    if (op.attributes.contains("outer"))  // the slices before this part of an outer axis
+    if (hasAttribute(op, attribute::outer))  // the slices before this part of an outer axis
       outer = (outer == "0" ? "" : outer + " + ") +
               parameter(Parameter::Kind::dropoutOuter, "unsigned", index);
-    result.constants.push_back({"unsigned",
-                                {{threshold, fmt::format("{}u", std::llround(p * 65536))}},
-                                fmt::format("{} of 65536 draws", p)});
+    result.constants.push_back(
+        {"unsigned",
+         {{threshold, ConstantValue::text(fmt::format("{}u", std::llround(p * 65536)))}},
+         fmt::format("{} of 65536 draws", p)});
     result.functions.push_back(declareConstant("weft::DropoutKey", words, "*" + pointer,
                                                "a replay must not repeat masks"));
     for (const auto &[name, function] : {std::pair(&result.dropout, "keptFragment"),

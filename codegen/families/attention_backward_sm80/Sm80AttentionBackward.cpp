@@ -78,12 +78,12 @@ public:
     program.constants.insert(program.constants.end(), gradients.constants.begin(),
                              gradients.constants.end());
     describeProblem();
-    program.constants.push_back(
-        {"weft::sm80::BackwardTile",
-         {{tile, fmt::format("{{.rows = {}, .columns = {}, .stages = {}}}", knobs.tileRows,
-                             knobs.tileColumns, knobs.stages)}},
-         "",
-         {ConstantSubject::Kind::unchecked}});
+    program.constants.push_back({"weft::sm80::BackwardTile",
+                                 {{tile, ConstantValue::text(fmt::format(
+                                             "{{.rows = {}, .columns = {}, .stages = {}}}",
+                                             knobs.tileRows, knobs.tileColumns, knobs.stages))}},
+                                 "",
+                                 {ConstantSubject::Kind::unchecked}});
     addChecks();
     program.body.insert(program.body.end(), gradients.functions.begin(), gradients.functions.end());
     const std::string sequences = attention.packed ? addSequences() : "";
@@ -107,7 +107,7 @@ private:
                          .subject = {ConstantSubject::Kind::extents}};
     for (const Axis &axis : kernel.axes) {
       axes.push_back(names.reserve(axis.name));
-      extents.entries.emplace_back(axes.back(), std::to_string(axis.extent));
+      extents.entries.emplace_back(axes.back(), axis.extent);
     }
     program.constants = {extents};
     for (std::string *name : {&shape, &tile}) *name = names.reserve(*name);
@@ -132,7 +132,9 @@ private:
   std::string nameOfScores() const {
     return problem.dScores ? outputs.at(problem.dScores->operand - inputs.size()) : "";
   }
-  std::string extentOf(AxisId axis) const { return axis < 0 ? "1" : axes[size_t(axis)]; }
+  ConstantValue extentOf(AxisId axis) const {
+    return axis < 0 ? ConstantValue(1) : ConstantValue::name(axes[size_t(axis)]);
+  }
   bool isAligned(const AttentionTensor &tensor) const {
     return tensor.hasAlignedRows(sizeOf(attention.operandType), 16);
   }
@@ -144,22 +146,27 @@ private:
         groupAxes.push_back(axis);
     program.constants.push_back(
         {"weft::sm80::BackwardShape",
-         {{shape,
-           fmt::format("{{\n    .heads = {}, .headsOfGroup = {}, .queries = {}, .keys = {},\n"
-                       "    .headDim = {}, .valueDim = {},\n"
-                       "    .rowQ = {}, .rowK = {}, .rowV = {}, .rowDOutput = {},\n"
-                       "    .rowDQ = {}, .rowDK = {}, .rowDV = {},\n"
-                       "    .isDQAligned = {}, .isDKAligned = {}, .isDVAligned = {},\n"
-                       "    .scaleDQ = {}, .scaleDK = {}, .scaleDV = {}, .rowFloats = {}}}",
-                       extentText(kernel, attention.headAxes, axes),
-                       extentText(kernel, groupAxes, axes), extentOf(attention.queryAxis),
-                       extentOf(attention.keyAxis), extentOf(attention.headDimAxis),
-                       extentOf(attention.valueDimAxis), attention.q.rowStride,
-                       attention.k.rowStride, attention.v.rowStride, problem.dOutput().rowStride,
-                       problem.dQ.rowStride, problem.dK.rowStride, problem.dV.rowStride,
-                       isAligned(problem.dQ), isAligned(problem.dK), isAligned(problem.dV),
-                       floatLiteral(region.dQScale), floatLiteral(region.dKScale),
-                       floatLiteral(region.dVScale), rowFloats)}},
+         {{shape, ConstantValue::members(
+                      {{"heads", extentProduct(kernel, attention.headAxes, axes), true},
+                       {"headsOfGroup", extentProduct(kernel, groupAxes, axes)},
+                       {"queries", extentOf(attention.queryAxis)},
+                       {"keys", extentOf(attention.keyAxis)},
+                       {"headDim", extentOf(attention.headDimAxis), true},
+                       {"valueDim", extentOf(attention.valueDimAxis)},
+                       {"rowQ", attention.q.rowStride, true},
+                       {"rowK", attention.k.rowStride},
+                       {"rowV", attention.v.rowStride},
+                       {"rowDOutput", problem.dOutput().rowStride},
+                       {"rowDQ", problem.dQ.rowStride, true},
+                       {"rowDK", problem.dK.rowStride},
+                       {"rowDV", problem.dV.rowStride},
+                       {"isDQAligned", ConstantValue::truth(isAligned(problem.dQ)), true},
+                       {"isDKAligned", ConstantValue::truth(isAligned(problem.dK))},
+                       {"isDVAligned", ConstantValue::truth(isAligned(problem.dV))},
+                       {"scaleDQ", ConstantValue::text(floatLiteral(region.dQScale)), true},
+                       {"scaleDK", ConstantValue::text(floatLiteral(region.dKScale))},
+                       {"scaleDV", ConstantValue::text(floatLiteral(region.dVScale))},
+                       {"rowFloats", rowFloats}})}},
          "",
          {ConstantSubject::Kind::strides, "the result"}});
   }
@@ -240,7 +247,7 @@ private:
           rowFunction(row, name, placeOfHead(attention, *tensor, "head"), tensor->rowStride));
       program.body.push_back(evaluate(
           fmt::format("weft::zeroUnused<{}, {}, {}.{}>({}, {}, threadIdx.x, {})", extentOf(columns),
-                      extentText(kernel, attention.headAxes, axes), shape, isAligned, sequences,
+                      extentProduct(kernel, attention.headAxes, axes), shape, isAligned, sequences,
                       row, sm80AttentionBackwardThreads(knobs))));
     }
   }

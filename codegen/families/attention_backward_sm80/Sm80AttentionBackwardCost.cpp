@@ -1,10 +1,11 @@
 // The model of Sm80AttentionBackwardCost.h.
 #include "codegen/families/attention_backward_sm80/Sm80AttentionBackwardCost.h"
 
-#include "codegen/Targets.h"
 #include "codegen/families/attention/VisibleScores.h"
 #include "codegen/families/attention_backward/AttentionGradients.h"
 #include "codegen/families/attention_backward_sm80/Sm80AttentionBackwardTile.h"
+#include "codegen/families/gemm_sm80/Sm80CostConstants.h"
+#include "codegen/targets/Targets.h"
 #include "kernel/Error.h"
 #include "passes/configure/AnalyticConstants.h"
 

@@ -2,12 +2,12 @@
 // family.
 #include "codegen/families/attention_backward_sm80/Sm80AttentionBackwardKnobs.h"
 
-#include "codegen/Targets.h"
 #include "codegen/families/attention_backward/AttentionBackwardLayouts.h"
 #include "codegen/families/attention_backward/AttentionGradients.h"
 #include "codegen/families/attention_backward_sm80/Sm80AttentionBackward.h"
 #include "codegen/families/attention_backward_sm80/Sm80AttentionBackwardCost.h"
 #include "codegen/families/attention_backward_sm80/Sm80AttentionBackwardTile.h"
+#include "codegen/targets/Targets.h"
 #include "passes/configure/Family.h"
 #include "passes/configure/Margins.h"
 

@@ -94,7 +94,7 @@ private:
                          .subject = {ConstantSubject::Kind::extents}};
     for (const Axis &axis : kernel.axes) {
       axes.push_back(names.reserve(axis.name));
-      extents.entries.emplace_back(axes.back(), std::to_string(axis.extent));
+      extents.entries.emplace_back(axes.back(), axis.extent);
     }
     program.constants = {extents};
     for (std::string *name : {&shape, &tile}) *name = names.reserve(*name);
@@ -180,15 +180,16 @@ private:
   }
 
   /// Where heads lie in a map: "{4, {1, 16}, {16, 8}}".
-  std::string headMap(const AttentionTensor &tensor) const {
-    std::vector<int64_t> divisors, extents;
+  ConstantValue headMap(const AttentionTensor &tensor) const {
+    std::vector<ConstantValue> divisors, extents;
     for (const HeadDimension &dimension : headDimensions(attention(), tensor)) {
       divisors.push_back(dimension.divisor);
       extents.push_back(dimension.extent);
     }
-    if (divisors.empty()) return "{.dimensions = 2}";
-    return fmt::format("{{.dimensions = {}, .divisors = {{{}}}, .extents = {{{}}}}}",
-                       divisors.size() + 2, fmt::join(divisors, ", "), fmt::join(extents, ", "));
+    if (divisors.empty()) return ConstantValue::members({{"dimensions", 2}});
+    return ConstantValue::members({{"dimensions", divisors.size() + 2},
+                                   {"divisors", ConstantValue::items(divisors)},
+                                   {"extents", ConstantValue::items(extents)}});
   }
 
   /// That heads lie in the maps as plan.json has these.
@@ -205,33 +206,34 @@ private:
     return terms;
   }
 
-  std::string extentOf(AxisId axis) const { return axis < 0 ? "1" : axes[size_t(axis)]; }
+  ConstantValue extentOf(AxisId axis) const {
+    return axis < 0 ? ConstantValue(1) : ConstantValue::name(axes[size_t(axis)]);
+  }
 
   void describeProblem() {
-    std::string maps;
-    for (const Moved &one : moved())
-      maps += fmt::format(",\n    .{} = {}", one.member, headMap(*one.tensor));
-    program.constants.push_back(
-        {"weft::sm90::AttentionBackwardProblem",
-         {{shape,
-           fmt::format("{{\n    .queries = {}, .keys = {}, .headDim = {}, .valueDim = {}, .heads = "
-                       "{}, .headsOfGroup = {}{}}}",
-                       extentOf(attention().queryAxis), extentOf(attention().keyAxis),
-                       extentOf(attention().headDimAxis), extentOf(attention().valueDimAxis),
-                       extentText(kernel, attention().headAxes, axes), headsOfGroup(), maps)}},
-         "",
-         {ConstantSubject::Kind::strides, "the result"}});
+    std::vector<ConstantMember> members = {
+        {"queries", extentOf(attention().queryAxis), true},
+        {"keys", extentOf(attention().keyAxis)},
+        {"headDim", extentOf(attention().headDimAxis)},
+        {"valueDim", extentOf(attention().valueDimAxis)},
+        {"heads", extentProduct(kernel, attention().headAxes, axes)},
+        {"headsOfGroup", headsOfGroup()}};
+    for (const Moved &one : moved()) members.push_back({one.member, headMap(*one.tensor), true});
+    program.constants.push_back({"weft::sm90::AttentionBackwardProblem",
+                                 {{shape, ConstantValue::members(std::move(members))}},
+                                 "",
+                                 {ConstantSubject::Kind::strides, "the result"}});
   }
 
   void describeTile() {
     if (!isApart()) {
       program.constants.push_back(
           {"weft::sm90::AttentionBackwardTile",
-           {{tile, fmt::format(
+           {{tile, ConstantValue::text(fmt::format(
                        "{{.queries = {}, .keys = {}, .headGroup = {}{}{}}}", knobs.tileQueries,
                        knobs.tileKeys, knobs.headGroup,
                        hasParts() ? fmt::format(", .headsOfTile = {}", knobs.headsOfTile) : "",
-                       knobs.sums == GradientSums::unordered ? ", .areSumsOrdered = false" : "")}},
+                       knobs.sums == GradientSums::unordered ? ", .areSumsOrdered = false" : ""))}},
            "",
            {ConstantSubject::Kind::unchecked}});
       return;
@@ -246,7 +248,7 @@ private:
     if (orderOfQueries.longTiles > 0)
       text += fmt::format(", .longQueryTiles = {}", orderOfQueries.longTiles);
     program.constants.push_back({"weft::sm90::SplitBackwardTile",
-                                 {{tile, text + "}"}},
+                                 {{tile, ConstantValue::text(text + "}")}},
                                  "",
                                  {ConstantSubject::Kind::unchecked}});
   }
@@ -402,7 +404,7 @@ private:
           rowFunction(row, output, placeOfHead(attention(), *tensor, "head"), tensor->rowStride));
       program.body.push_back(
           evaluate(fmt::format("weft::zeroUnused<{}, {}, true>({}, {}, threadIdx.x, {})",
-                               extentOf(columns), extentText(kernel, attention().headAxes, axes),
+                               extentOf(columns), extentProduct(kernel, attention().headAxes, axes),
                                name, row, sm90AttentionBackwardThreads(knobs))));
     }
     return name;

@@ -24,3 +24,11 @@ Cost sm90AttentionBackwardCost(const Kernel &kernel, const Configuration &config
                                const Sm90AttentionBackwardKnobs &knobs, const Device &device);
 
 }  // namespace weft
+
+namespace weft::margins {
+
+/// Under layouts that were not measured, by a measurement of the same knobs under others: how far
+/// the 48 measurements that ship lie from what they say of each other (passes/configure/Margins.h).
+constexpr double attentionBackwardLayouts = 0.016;
+
+}  // namespace weft::margins

@@ -2,13 +2,13 @@
 // family.
 #include "codegen/families/attention_backward_sm90/Sm90AttentionBackwardKnobs.h"
 
-#include "codegen/Targets.h"
 #include "codegen/families/attention/VisibleScores.h"
 #include "codegen/families/attention_backward/AttentionBackwardLayouts.h"
 #include "codegen/families/attention_backward/AttentionGradients.h"
 #include "codegen/families/attention_backward_sm90/Sm90AttentionBackward.h"
 #include "codegen/families/attention_backward_sm90/Sm90AttentionBackwardCost.h"
 #include "codegen/families/attention_backward_sm90/Sm90AttentionBackwardTile.h"
+#include "codegen/targets/Targets.h"
 #include "passes/configure/Family.h"
 #include "passes/configure/Margins.h"
 

@@ -96,7 +96,7 @@ private:
                          .subject = {ConstantSubject::Kind::extents}};
     for (const Axis &axis : kernel.axes) {
       axes.push_back(names.reserve(axis.name));
-      extents.entries.emplace_back(axes.back(), std::to_string(axis.extent));
+      extents.entries.emplace_back(axes.back(), axis.extent);
     }
     program.constants = {extents};
     for (std::string *name : {&shape, &tile}) *name = names.reserve(*name);
@@ -132,35 +132,42 @@ private:
     program.headers.erase(last.begin(), last.end());
   }
 
-  std::string extentOf(AxisId axis) const { return axis < 0 ? "1" : axes[size_t(axis)]; }
+  ConstantValue extentOf(AxisId axis) const {
+    return axis < 0 ? ConstantValue(1) : ConstantValue::name(axes[size_t(axis)]);
+  }
 
   void describeProblem(bool scalesLast) {
-    program.constants.push_back(
-        {"weft::sm80::AttentionShape",
-         {{shape,
-           fmt::format(
-               "{{\n    .heads = {}, .queries = {}, .keys = {}, .headDim = {}, .valueDim = {},\n"
-               "    .rowQ = {}, .rowK = {}, .rowV = {}, .rowOutput = {}, .rowLogSums = {},\n"
-               "    .isOutputAligned = {}, .scale = {}, .scalesLast = {}{}}}",
-               extentText(kernel, problem.headAxes, axes), extentOf(problem.queryAxis),
-               extentOf(problem.keyAxis), extentOf(problem.headDimAxis),
-               extentOf(problem.valueDimAxis), problem.q.rowStride, problem.k.rowStride,
-               problem.v.rowStride, problem.output.rowStride,
-               problem.logSums ? problem.logSums->rowStride : 0,
-               problem.output.hasAlignedRows(sizeOf(problem.outputType), 16),
-               floatLiteral(problem.scale), scalesLast,
-               problem.packed ? ",\n    .isPacked = true" : pagesText())}},
-         "",
-         {ConstantSubject::Kind::strides, "the result"}});
+    const bool isOutputAligned = problem.output.hasAlignedRows(sizeOf(problem.outputType), 16);
+    std::vector<ConstantMember> members = {
+        {"heads", extentProduct(kernel, problem.headAxes, axes), true},
+        {"queries", extentOf(problem.queryAxis)},
+        {"keys", extentOf(problem.keyAxis)},
+        {"headDim", extentOf(problem.headDimAxis)},
+        {"valueDim", extentOf(problem.valueDimAxis)},
+        {"rowQ", problem.q.rowStride, true},
+        {"rowK", problem.k.rowStride},
+        {"rowV", problem.v.rowStride},
+        {"rowOutput", problem.output.rowStride},
+        {"rowLogSums", problem.logSums ? problem.logSums->rowStride : 0},
+        {"isOutputAligned", ConstantValue::truth(isOutputAligned), true},
+        {"scale", ConstantValue::text(floatLiteral(problem.scale))},
+        {"scalesLast", ConstantValue::truth(scalesLast)}};
+    if (problem.packed) members.push_back({"isPacked", ConstantValue::truth(true), true});
+    else addPages(members);
+    program.constants.push_back({"weft::sm80::AttentionShape",
+                                 {{shape, ConstantValue::members(std::move(members))}},
+                                 "",
+                                 {ConstantSubject::Kind::strides, "the result"}});
   }
 
   /// Members of the shape.
-  std::string pagesText() const {
-    if (!problem.paged) return "";
-    return fmt::format(
-        ",\n    .pagePositions = {}, .pages = {}, .pageK = {}, .pageV = {}, .strideOfEntry = {}",
-        axes[size_t(region.paged->kPositions)], axes[size_t(region.paged->kPages)],
-        problem.paged->kStride, problem.paged->vStride, problem.paged->entryStride);
+  void addPages(std::vector<ConstantMember> &members) const {
+    if (!problem.paged) return;
+    members.push_back({"pagePositions", extentOf(region.paged->kPositions), true});
+    members.push_back({"pages", extentOf(region.paged->kPages)});
+    members.push_back({"pageK", problem.paged->kStride});
+    members.push_back({"pageV", problem.paged->vStride});
+    members.push_back({"strideOfEntry", problem.paged->entryStride});
   }
 
   void describeTile() {
@@ -172,7 +179,7 @@ private:
                       masksDifferInGroup(kernel, region, problem) ? ", .masksDiffer = true" : "");
     if (knobs.splits > 1) text += fmt::format(", .splits = {}", knobs.splits);
     program.constants.push_back({"weft::sm80::AttentionTile",
-                                 {{tile, text + "}"}},
+                                 {{tile, ConstantValue::text(text + "}")}},
                                  "",
                                  {ConstantSubject::Kind::unchecked}});
   }
@@ -249,10 +256,11 @@ private:
                                          placeOfHead(problem, tensor, "head"), tensor.rowStride));
       program.body.push_back(
           evaluate(fmt::format("weft::zeroUnused<{}, {}, {}>({}, {}, threadIdx.x, {})", width,
-                               extentText(kernel, problem.headAxes, axes), isAligned, sequences,
+                               extentProduct(kernel, problem.headAxes, axes), isAligned, sequences,
                                row, sm80AttentionThreads(knobs))));
     };
-    zero(problem.output, "outputRow", extentOf(problem.valueDimAxis), shape + ".isOutputAligned");
+    zero(problem.output, "outputRow", extentOf(problem.valueDimAxis).str(),
+         shape + ".isOutputAligned");
     if (problem.logSums) zero(*problem.logSums, "logSumRow", "1", "false");
   }
 

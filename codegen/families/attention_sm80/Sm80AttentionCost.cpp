@@ -1,11 +1,12 @@
 // The model of Sm80AttentionCost.h.
 #include "codegen/families/attention_sm80/Sm80AttentionCost.h"
 
-#include "codegen/Targets.h"
 #include "codegen/families/attention/AttentionScore.h"
 #include "codegen/families/attention/VisibleScores.h"
 #include "codegen/families/attention_sm80/Sm80AttentionCostConstants.h"
 #include "codegen/families/attention_sm80/Sm80AttentionTile.h"
+#include "codegen/families/gemm_sm80/Sm80CostConstants.h"
+#include "codegen/targets/Targets.h"
 #include "kernel/Error.h"
 #include "passes/configure/AnalyticConstants.h"
 

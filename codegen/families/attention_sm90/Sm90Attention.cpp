@@ -90,7 +90,7 @@ private:
                          .subject = {ConstantSubject::Kind::extents}};
     for (const Axis &axis : kernel.axes) {
       axes.push_back(names.reserve(axis.name));
-      extents.entries.emplace_back(axes.back(), std::to_string(axis.extent));
+      extents.entries.emplace_back(axes.back(), axis.extent);
     }
     program.constants = {extents};
     for (std::string *name : {&shape, &tile}) *name = names.reserve(*name);
@@ -176,16 +176,17 @@ private:
   }
 
   /// Where heads lie in a map: "{4, {1, 16}, {16, 8}}".
-  std::string headMap(const AttentionTensor &tensor) const {
-    std::vector<int64_t> divisors, extents;
+  ConstantValue headMap(const AttentionTensor &tensor) const {
+    std::vector<ConstantValue> divisors, extents;
     for (const HeadDimension &dimension :
          headDimensions(problem, tensor, sm90PackedHeads(problem, knobs))) {
       divisors.push_back(dimension.divisor * knobs.splits);
       extents.push_back(dimension.extent);
     }
-    if (divisors.empty()) return "{.dimensions = 2}";
-    return fmt::format("{{.dimensions = {}, .divisors = {{{}}}, .extents = {{{}}}}}",
-                       divisors.size() + 2, fmt::join(divisors, ", "), fmt::join(extents, ", "));
+    if (divisors.empty()) return ConstantValue::members({{"dimensions", 2}});
+    return ConstantValue::members({{"dimensions", divisors.size() + 2},
+                                   {"divisors", ConstantValue::items(divisors)},
+                                   {"extents", ConstantValue::items(extents)}});
   }
 
   /// That heads lie in the maps as plan.json has these.
@@ -206,28 +207,31 @@ private:
     return terms;
   }
 
-  std::string extentOf(AxisId axis) const { return axis < 0 ? "1" : axes[size_t(axis)]; }
+  ConstantValue extentOf(AxisId axis) const {
+    return axis < 0 ? ConstantValue(1) : ConstantValue::name(axes[size_t(axis)]);
+  }
 
   void describeProblem() {
-    program.constants.push_back(
-        {"weft::sm90::AttentionProblem",
-         {{shape,
-           fmt::format(
-               "{{\n    .queries = {}, .keys = {}, .headDim = {}, .valueDim = {}, .heads = "
-               "{}{},\n    .q = {},\n    .k = {},\n    .v = {},\n    .output = {}{}}}",
-               extentOf(problem.queryAxis), extentOf(problem.keyAxis),
-               extentOf(problem.headDimAxis), extentOf(problem.valueDimAxis),
-               extentText(kernel, problem.headAxes, axes),
-               knobs.splits == 1 ? "" : fmt::format(" * {}", knobs.splits), headMap(problem.q),
-               headMap(problem.k), headMap(problem.v), headMap(problem.output),
-               problem.packed
-                   ? fmt::format(",\n    .isPacked = true{}",
-                                 ended && ended->endsAtTokens ? ", .endsAtTokens = true" : "")
-               : problem.paged
-                   ? fmt::format(",\n    .pageRows = {}", axes[size_t(region.paged->kPositions)])
-                   : "")}},
-         "",
-         {ConstantSubject::Kind::strides, "the result"}});
+    const ConstantValue heads = extentProduct(kernel, problem.headAxes, axes);
+    std::vector<ConstantMember> members = {
+        {"queries", extentOf(problem.queryAxis), true},
+        {"keys", extentOf(problem.keyAxis)},
+        {"headDim", extentOf(problem.headDimAxis)},
+        {"valueDim", extentOf(problem.valueDimAxis)},
+        {"heads", knobs.splits == 1 ? heads : heads * knobs.splits},
+        {"q", headMap(problem.q), true},
+        {"k", headMap(problem.k), true},
+        {"v", headMap(problem.v), true},
+        {"output", headMap(problem.output), true}};
+    if (problem.packed) members.push_back({"isPacked", ConstantValue::truth(true), true});
+    if (problem.packed && ended && ended->endsAtTokens)
+      members.push_back({"endsAtTokens", ConstantValue::truth(true)});
+    if (!problem.packed && problem.paged)
+      members.push_back({"pageRows", extentOf(region.paged->kPositions), true});
+    program.constants.push_back({"weft::sm90::AttentionProblem",
+                                 {{shape, ConstantValue::members(std::move(members))}},
+                                 "",
+                                 {ConstantSubject::Kind::strides, "the result"}});
   }
 
   void describeTile() {
@@ -245,7 +249,7 @@ private:
           fmt::format(", .packedHeads = {}{}", problem.headsOfGroup,
                       masksDifferInGroup(kernel, region, problem) ? ", .masksDiffer = true" : "");
     program.constants.push_back({"weft::sm90::AttentionTile",
-                                 {{tile, text + "}"}},
+                                 {{tile, ConstantValue::text(text + "}")}},
                                  "",
                                  {ConstantSubject::Kind::unchecked}});
   }

@@ -22,3 +22,12 @@ Cost sm90AttentionCost(const Kernel &kernel, const Configuration &configuration,
                        const Sm90AttentionKnobs &knobs, const Device &device);
 
 }  // namespace weft
+
+namespace weft::margins {
+
+/// Under layouts that were not measured, by a measurement of the same knobs under others: how far
+/// the 368 measurements that ship lie from what they say of each other
+/// (passes/configure/Margins.h).
+constexpr double attentionLayouts = 0.004;
+
+}  // namespace weft::margins

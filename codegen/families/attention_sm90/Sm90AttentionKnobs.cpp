@@ -1,7 +1,6 @@
 // The fields of fused attention on sm_90a, what is said of a kernel, its space, and the family.
 #include "codegen/families/attention_sm90/Sm90AttentionKnobs.h"
 
-#include "codegen/Targets.h"
 #include "codegen/families/attention/AttentionDropout.h"
 #include "codegen/families/attention/AttentionLayouts.h"
 #include "codegen/families/attention/AttentionScore.h"
@@ -10,6 +9,7 @@
 #include "codegen/families/attention_sm90/Sm90AttentionCost.h"
 #include "codegen/families/attention_sm90/Sm90AttentionTile.h"
 #include "codegen/families/contraction/EpilogueLimits.h"
+#include "codegen/targets/Targets.h"
 #include "passes/configure/Family.h"
 #include "passes/configure/Margins.h"
 

@@ -5,6 +5,7 @@
 #include "codegen/families/contraction/EpilogueLimits.h"
 #include "codegen/families/loop/ExpressionText.h"
 #include "codegen/families/loop/LoopOps.h"
+#include "kernel/Attributes.h"
 #include "kernel/Error.h"
 #include "kernel/MultiStrideGemm.h"
 #include "kernel/ShortFunction.h"
@@ -186,7 +187,8 @@ private:
   // --- operands ---
 
   std::string elementOfC() {
-    const double scale = numberOf(kernel.body[context.region.contraction], "scale", 1.0);
+    const double scale =
+        attributeOr(kernel.body[context.region.contraction], attribute::scale, 1.0);
     return scale == 1.0 ? element(accumulators)
                         : fmt::format("{} * {}", element(accumulators),
                                       constant("float", "scale", floatLiteral(scale)));
@@ -198,7 +200,7 @@ private:
         constantNames.try_emplace(fmt::format("{} {} {}", type, wish, value));
     if (!isNew) return found->second;
     found->second = context.names.reserve(wish);
-    result.constants.push_back({type, {{found->second, value}}, note});
+    result.constants.push_back({type, {{found->second, ConstantValue::text(value)}}, note});
     return found->second;
   }
 
@@ -464,7 +466,7 @@ private:
     }
     const std::string scale =
         constant("float", "frequencyScale", floatLiteral(expression[exponent].value).str(),
-                 fmt::format("-2 log2({}) / {}", numberOf(op, "base", 10000.0),
+                 fmt::format("-2 log2({}) / {}", attributeOr(op, attribute::base, 10000.0),
                              context.region.rotary->turned));
     return codeOf(expression, frequency,
                   [&](int node) -> std::optional<Code> {
@@ -549,7 +551,7 @@ private:
       result.prologue.push_back(declareConstant("weft::DropoutKey", key, "*" + pointer,
                                                 "seed and step: a replay must not repeat masks"));
     }
-    const double p = numberOf(op, "p");
+    const double p = attributeOf(op, attribute::p);
     const std::string stream = argument(Parameter::Kind::dropoutStream, index);
     const std::string threshold =
         constant("unsigned", "dropThreshold", fmt::format("{}u", std::llround(p * 65536)),
@@ -565,7 +567,7 @@ private:
     };
     const std::string column = indexOf(1), row = indexOf(2);
     std::string outer = outerText(own, inside);
-    if (op.attributes.contains("outer"))  // the rows before this part of an outer axis
+    if (hasAttribute(op, attribute::outer))  // the rows before this part of an outer axis
       outer = (outer == "0" ? "" : outer + " + ") + argument(Parameter::Kind::dropoutOuter, index);
     const std::string place =
         fmt::format("{}, {}, {}, {}, {}, {}", key, stream, outer, row, column, threshold);

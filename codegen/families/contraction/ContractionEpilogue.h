@@ -87,7 +87,7 @@
 // reductions, split k, single-consumer tiles, tf32 by mma.sync.
 //
 // **Emulation on the CPU.** The epilogue store is emulated: whole emitted kernels run on
-// accumulators from plain loops (`tests/emulate/host/weft/sm90*.cuh`), local softmaxes in both
+// accumulators from plain loops (`gemm_sm90/tests/host`), local softmaxes in both
 // families and with masks of -inf. MMA instructions and copies of operands are not emulated.
 //
 // **Cost.** An epilogue mostly costs what it takes from MMAs that run at the same time

@@ -55,15 +55,15 @@ private:
                      result.constants);
     std::string from = pointer;
     const auto addTerm = [&](const std::string &place, int64_t stride) {
-      const std::string spelled = text(stride);
-      const bool isNumber = spelled.find_first_not_of("0123456789") ==
-                            std::string::npos;  // of type int, as places are
+      const ConstantValue spelled = text(stride);
+      const bool isNumber =
+          spelled.kind() == ConstantValue::Kind::number;  // of type int, as places are
       if (stride == 1) from += " + " + place;
       else
         from +=
             fmt::format(" + {} * {}",
                         isNumber ? fmt::format("weft::Offset({})", place) : asOperand(place).str(),
-                        asOperand(spelled));
+                        asOperand(spelled.str()));
     };
     const std::string outer =
         fmt::format("weft::insideOperand({}.outer, {})", at, context.outerExtent);
@@ -110,7 +110,7 @@ private:
     const auto constants =
         attributeConstants(op, [&](const std::string &wish, const std::string &value) {
           const std::string name = context.names.reserve(wish);
-          result.constants.push_back({"float", {{name, value}}, ""});
+          result.constants.push_back({"float", {{name, ConstantValue::text(value)}}, ""});
           return name;
         });
     return expressionText(op.expression, constants,

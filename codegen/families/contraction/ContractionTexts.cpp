@@ -7,22 +7,22 @@
 
 namespace weft::codegen {
 
-std::string extentText(const Kernel &kernel, const std::vector<AxisId> &axes,
-                       const std::vector<std::string> &names) {
-  std::vector<std::string> extents;
+ConstantValue extentProduct(const Kernel &kernel, const std::vector<AxisId> &axes,
+                            const std::vector<std::string> &names) {
+  std::vector<ConstantValue> extents;
   for (AxisId axis : axes)
-    if (kernel.axes[axis].extent > 1) extents.push_back(names[axis]);
-  return extents.empty() ? "1" : fmt::format("{}", fmt::join(extents, " * "));
+    if (kernel.axes[axis].extent > 1) extents.push_back(ConstantValue::name(names[axis]));
+  return ConstantValue::product(extents);
 }
 
-std::string StrideTexts::operator()(int64_t stride) {
-  if (stride <= 1) return std::to_string(stride);
+ConstantValue StrideTexts::operator()(int64_t stride) {
+  if (stride <= 1) return stride;
   return layout.isDense() ? dense(stride) : named(stride);
 }
 
 /// The axes faster than the one of this stride, slowest first. Extents above 1 make the products
 /// distinct.
-std::string StrideTexts::dense(int64_t stride) const {
+ConstantValue StrideTexts::dense(int64_t stride) const {
   std::vector<AxisId> faster;
   int64_t product = 1;
   for (auto dimension = layout.order.rbegin();
@@ -30,12 +30,12 @@ std::string StrideTexts::dense(int64_t stride) const {
     faster.insert(faster.begin(), value.axes[*dimension]);
     product *= kernel.axes[faster.front()].extent;
   }
-  return product == stride ? extentText(kernel, faster, axisNames) : std::to_string(stride);
+  return product == stride ? extentProduct(kernel, faster, axisNames) : stride;
 }
 
-std::string StrideTexts::named(int64_t stride) {
+ConstantValue StrideTexts::named(int64_t stride) {
   const auto known = constantNames.find(stride);
-  if (known != constantNames.end()) return known->second;
+  if (known != constantNames.end()) return ConstantValue::name(known->second);
   std::vector<int64_t> extents;
   for (const AxisId axis : value.axes) extents.push_back(kernel.axes[axis].extent);
   const std::vector<int64_t> strides = stridesOf(layout, extents);
@@ -44,12 +44,13 @@ std::string StrideTexts::named(int64_t stride) {
     const std::string &axis = axisNames[value.axes[d]];
     const std::string name = names.reserve(fmt::format("{}_{}", tensorName, axis));
     constants.push_back({"weft::Offset",
-                         {{name, std::to_string(stride)}},
+                         {{name, stride}},
                          fmt::format("stride of {} along {}", tensorName, axis),
                          {ConstantSubject::Kind::strides, tensorName}});
-    return constantNames[stride] = name;
+    constantNames[stride] = name;
+    return ConstantValue::name(name);
   }
-  return std::to_string(stride);
+  return stride;
 }
 
 std::string subVectorsText(const Kernel &kernel, const Configuration &configuration,
@@ -62,15 +63,17 @@ std::string subVectorsText(const Kernel &kernel, const Configuration &configurat
     StrideTexts text(kernel, kernel.outputs[output], configuration.outputs[output], axisNames,
                      results[output], names, constants);
     const SubVectorStrides own = subVectorStrides(kernel, configuration, region, output).value();
-    const std::string batch = text(own.batch), row = text(own.row), subVector = text(own.subVector);
-    return fmt::format("{{.batch = {}, .row = {}, .subVector = {}}}", batch, row, subVector);
+    return ConstantValue::members(
+        {{"batch", text(own.batch)}, {"row", text(own.row)}, {"subVector", text(own.subVector)}});
   };
-  const std::string name = names.reserve("subVectors"), maxima = strides(softmax.maxima),
-                    sums = strides(softmax.sums);
-  const std::string members = fmt::format("{{.length = {},\n    .maxima = {},\n    .sums = {}}}",
-                                          softmax.length, maxima, sums);
+  const std::string name = names.reserve("subVectors");
+  const ConstantValue maxima = strides(softmax.maxima), sums = strides(softmax.sums);
   constants.push_back(
-      {"weft::SubVectors", {{name, members}}, "", {ConstantSubject::Kind::subVectors}});
+      {"weft::SubVectors",
+       {{name, ConstantValue::members(
+                   {{"length", softmax.length}, {"maxima", maxima, true}, {"sums", sums, true}})}},
+       "",
+       {ConstantSubject::Kind::subVectors}});
   return name;
 }
 

@@ -13,9 +13,9 @@
 
 namespace weft::codegen {
 
-/// "b * j" or "1". `names`: of all axes of the kernel.
-std::string extentText(const Kernel &kernel, const std::vector<AxisId> &axes,
-                       const std::vector<std::string> &names);
+/// b * j, or 1. `names`: of all axes of the kernel.
+ConstantValue extentProduct(const Kernel &kernel, const std::vector<AxisId> &axes,
+                            const std::vector<std::string> &names);
 
 /// Spells the strides of one tensor: products of extents of a dense one, named constants of a view.
 class StrideTexts {
@@ -31,11 +31,11 @@ public:
         names(names),
         constants(constants) {}
 
-  std::string operator()(int64_t stride);
+  ConstantValue operator()(int64_t stride);
 
 private:
-  std::string dense(int64_t stride) const;
-  std::string named(int64_t stride);
+  ConstantValue dense(int64_t stride) const;
+  ConstantValue named(int64_t stride);
 
   const Kernel &kernel;
   const Value &value;

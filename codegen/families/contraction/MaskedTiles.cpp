@@ -2,6 +2,7 @@
 // MaskedTiles.h.
 #include "codegen/families/contraction/MaskedTiles.h"
 
+#include "kernel/Attributes.h"
 #include "kernel/Expression.h"
 
 #include <fmt/format.h>
@@ -85,7 +86,7 @@ std::optional<MaskedTiles> maskedTiles(const Kernel &kernel, const ContractionRe
     const bool needsOthers = std::any_of(op.operands.begin() + 1, op.operands.end(), needs);
     if (const auto own = tableMaskOf(kernel, op); own && !needsOthers && !mask) {
       mask = own;
-      pattern = std::get<std::string>(op.attributes.at("pattern"));
+      pattern = attributeOf(op, attribute::pattern);
       continue;
     }
     needing.insert(op.results.begin(), op.results.end());

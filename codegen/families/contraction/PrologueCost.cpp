@@ -1,8 +1,8 @@
 // Instructions per element; see PrologueCost.h.
 #include "codegen/families/contraction/PrologueCost.h"
 
-#include "codegen/Targets.h"
 #include "codegen/families/contraction/ContractionCostConstants.h"
+#include "codegen/targets/Targets.h"
 #include "kernel/StridedBatchedGemm.h"
 #include "passes/configure/AnalyticConstants.h"
 

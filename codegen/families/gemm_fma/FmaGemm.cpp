@@ -6,6 +6,7 @@
 #include "codegen/families/contraction/ContractionTexts.h"
 #include "codegen/families/gemm_fma/FmaGemmKnobs.h"
 #include "codegen/families/loop/LoopOps.h"
+#include "kernel/Attributes.h"
 #include "kernel/Error.h"
 #include "kernel/StridedBatchedGemm.h"
 
@@ -61,7 +62,7 @@ Program lowerFmaGemm(const Kernel &kernel, const Configuration &configuration,
       .type = "weft::Offset", .note = "extents", .subject = {ConstantSubject::Kind::extents}};
   for (const Axis &axis : kernel.axes) {
     axes.push_back(names.reserve(axis.name));
-    extents.entries.emplace_back(axes.back(), std::to_string(axis.extent));
+    extents.entries.emplace_back(axes.back(), axis.extent);
   }
   const ContractionGroups groups = contractionGroups(kernel, *values);
   const std::string shape = names.reserve("shape"), tile = names.reserve("Tile"),
@@ -86,23 +87,37 @@ Program lowerFmaGemm(const Kernel &kernel, const Configuration &configuration,
   StrideTexts strideB = stridesOf((*values)[1], configuration.inputs[inputB], pointers[inputB]);
   StrideTexts strideC = stridesOf((*values)[2], configuration.outputs[0], c);
   const auto extent = [&](ContractionGroup group) {
-    return extentText(kernel, groups[group], axes);
+    return extentProduct(kernel, groups[group], axes);
   };
-  const std::string members = fmt::format(
-      "{{\n    .batch = {}, .m = {}, .n = {}, .k = {},\n    .batchStrideA = {}, .strideAm = {}, "
-      ".strideAk = {},\n"
-      "    .batchStrideB = {}, .strideBk = {}, .strideBn = {},\n    .batchStrideC = {}, .strideCm "
-      "= {}, .strideCn = {}}}",
-      extent(batchGroup), extent(mGroup), extent(nGroup), extent(kGroup),
-      strideA(gemm->batchStrideA), strideA(gemm->strideAm), strideA(gemm->strideAk),
-      strideB(gemm->batchStrideB), strideB(gemm->strideBk), strideB(gemm->strideBn),
-      strideC(gemm->batchStrideC), strideC(gemm->strideCm), strideC(gemm->strideCn));
+  // Arguments of one call are evaluated from the last to the first: a view's strides get their
+  // names in this order.
+  const ConstantValue cn = strideC(gemm->strideCn), cm = strideC(gemm->strideCm),
+                      cb = strideC(gemm->batchStrideC), bn = strideB(gemm->strideBn),
+                      bk = strideB(gemm->strideBk), bb = strideB(gemm->batchStrideB),
+                      ak = strideA(gemm->strideAk), am = strideA(gemm->strideAm),
+                      ab = strideA(gemm->batchStrideA);
+  const ConstantValue members = ConstantValue::members({{"batch", extent(batchGroup), true},
+                                                        {"m", extent(mGroup)},
+                                                        {"n", extent(nGroup)},
+                                                        {"k", extent(kGroup)},
+                                                        {"batchStrideA", ab, true},
+                                                        {"strideAm", am},
+                                                        {"strideAk", ak},
+                                                        {"batchStrideB", bb, true},
+                                                        {"strideBk", bk},
+                                                        {"strideBn", bn},
+                                                        {"batchStrideC", cb, true},
+                                                        {"strideCm", cm},
+                                                        {"strideCn", cn}});
   const BodyOp &op = kernel.body[0];
   program.constants.push_back({"weft::FmaGemmShape",
                                {{shape, members}},
                                "",
                                {ConstantSubject::Kind::strides, "operands and result"}});
-  program.constants.push_back({"float", {{scale, floatLiteral(numberOf(op, "scale", 1.0))}}, ""});
+  program.constants.push_back(
+      {"float",
+       {{scale, ConstantValue::text(floatLiteral(attributeOr(op, attribute::scale, 1.0)))}},
+       ""});
   const std::string tileType = fmt::format("weft::FmaGemmTile<{}, {}, {}, {}, {}>", knobs.tileM,
                                            knobs.tileN, knobs.tileK, knobs.threadM, knobs.threadN);
   const std::string kTiles = names.reserve("kTiles");

@@ -1,12 +1,14 @@
 // Tiles and waves of gemm-sm80; see Sm80Cost.h.
 #include "codegen/families/gemm_sm80/Sm80Cost.h"
 
-#include "codegen/Targets.h"
+#include "codegen/families/contraction/ContractionCostConstants.h"
 #include "codegen/families/contraction/MaskedTiles.h"
 #include "codegen/families/contraction/PrologueCost.h"
+#include "codegen/families/gemm_sm80/Sm80CostConstants.h"
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
 #include "codegen/families/library/LibraryCost.h"
 #include "codegen/families/library/LibraryKnobs.h"
+#include "codegen/targets/Targets.h"
 #include "kernel/Error.h"
 #include "passes/configure/AnalyticConstants.h"
 

@@ -14,6 +14,7 @@
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
 #include "codegen/families/gemm_sm80/Sm80Tile.h"
 #include "codegen/families/loop/LoopOps.h"
+#include "kernel/Attributes.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 
@@ -108,7 +109,7 @@ private:
                          .subject = {ConstantSubject::Kind::extents}};
     for (const Axis &axis : kernel.axes) {
       axes.push_back(names.reserve(axis.name));
-      extents.entries.emplace_back(axes.back(), std::to_string(axis.extent));
+      extents.entries.emplace_back(axes.back(), axis.extent);
     }
     program.constants = {extents};
     for (std::string *name : {&shape, &tile}) *name = names.reserve(*name);
@@ -134,30 +135,38 @@ private:
     }
   }
 
-  std::string extent(ContractionGroup group) const {
-    return extentText(kernel, groups[group], axes);
+  ConstantValue extent(ContractionGroup group) const {
+    return extentProduct(kernel, groups[group], axes);
   }
 
-  std::string operandText(const GemmOperand &operand) {
+  ConstantValue strides(const GemmOperand &operand) {
     StrideTexts stride(kernel, kernel.inputs[operand.input], configuration.inputs[operand.input],
                        axes, inputs[operand.input], names, program.constants);
-    const std::string outer = stride(operand.outer), k = stride(operand.k),
-                      batch = stride(operand.batch);
-    return fmt::format("{{.outer = {}, .k = {}, .batch = {}, .isAligned = {}}}", outer, k, batch,
-                       operand.usesTma);
+    // In the order of the names of a view's strides.
+    const ConstantValue outer = stride(operand.outer), k = stride(operand.k),
+                        batch = stride(operand.batch);
+    return ConstantValue::members({{"outer", outer},
+                                   {"k", k},
+                                   {"batch", batch},
+                                   {"isAligned", ConstantValue::truth(operand.usesTma)}});
   }
 
   void describeProblem() {
     StrideTexts stride(kernel, kernel.outputs[0], configuration.outputs[0], axes, results[0], names,
                        program.constants);
-    const std::string a = operandText(gemm.a), b = operandText(gemm.b);
-    const std::string cm = stride(gemm.strideCm), cb = stride(gemm.batchStrideC);
-    const std::string members = fmt::format(
-        "{{\n    .batch = {}, .m = {}, .n = {}, .k = {},\n    .a = {},\n    .b = {},\n"
-        "    .strideCm = {}, .batchStrideC = {}, .isAligned = {}}}",
-        extent(batchGroup), extent(gemm.isSwapped ? nGroup : mGroup),
-        extent(gemm.isSwapped ? mGroup : nGroup), extent(kGroup), a, b, cm, cb,
-        isTf32 ? arePairs() : gemm.usesTma);
+    const ConstantValue a = strides(gemm.a), b = strides(gemm.b);
+    const ConstantValue cm = stride(gemm.strideCm), cb = stride(gemm.batchStrideC);
+    const bool isAligned = isTf32 ? arePairs() : gemm.usesTma;
+    const ConstantValue members =
+        ConstantValue::members({{"batch", extent(batchGroup), true},
+                                {"m", extent(gemm.isSwapped ? nGroup : mGroup)},
+                                {"n", extent(gemm.isSwapped ? mGroup : nGroup)},
+                                {"k", extent(kGroup)},
+                                {"a", a, true},
+                                {"b", b, true},
+                                {"strideCm", cm, true},
+                                {"batchStrideC", cb},
+                                {"isAligned", ConstantValue::truth(isAligned)}});
     program.constants.push_back({"weft::sm80::GemmProblem",
                                  {{shape, members}},
                                  "",
@@ -169,10 +178,13 @@ private:
         "{{.m = {}, .n = {}, .k = {}, .stages = {}, .warpsM = {}, .warpsN = {}, .groupM = {}}}",
         knobs.tileM, knobs.tileN, knobs.tileK, knobs.stages, knobs.warpsM, knobs.warpsN,
         knobs.groupM);
-    program.constants.push_back(
-        {"weft::sm80::Tile", {{tile, members}}, "", {ConstantSubject::Kind::unchecked}});
+    program.constants.push_back({"weft::sm80::Tile",
+                                 {{tile, ConstantValue::text(members)}},
+                                 "",
+                                 {ConstantSubject::Kind::unchecked}});
     if (region.isPlain())
-      program.constants.push_back({"float", {{scale, floatLiteral(factor())}}, ""});
+      program.constants.push_back(
+          {"float", {{scale, ConstantValue::text(floatLiteral(factor()))}}, ""});
   }
 
   int64_t sharedBytes() const { return sm80SharedBytes(knobs, sizeOf(gemm.operandType)); }
@@ -183,7 +195,9 @@ private:
            gemm.strideCm % 2 == 0 && gemm.batchStrideC % 2 == 0;
   }
 
-  double factor() const { return numberOf(kernel.body[region.contraction], "scale", 1.0); }
+  double factor() const {
+    return attributeOr(kernel.body[region.contraction], attribute::scale, 1.0);
+  }
 
   void callTemplate() {
     program.body.push_back(evaluate(

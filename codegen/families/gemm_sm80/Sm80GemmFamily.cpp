@@ -3,13 +3,13 @@
 // ops that follow it and a local softmax at the end; operands of 16 bits may be transformed on load
 // (kernel/ContractionPrologue.h). On sm_90a, whose own family is faster, they are tried where that
 // family cannot use its TMA.
-#include "codegen/Targets.h"
 #include "codegen/families/contraction/ContractionLayouts.h"
 #include "codegen/families/contraction/EpilogueLimits.h"
 #include "codegen/families/gemm_sm80/Sm80Cost.h"
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
 #include "codegen/families/gemm_sm80/Sm80Tile.h"
 #include "codegen/families/gemm_sm90/Sm90Tile.h"
+#include "codegen/targets/Targets.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 #include "passes/configure/Family.h"

@@ -1,6 +1,7 @@
 // Tiles and waves of gemm-sm90; see Sm90Cost.h.
 #include "codegen/families/gemm_sm90/Sm90Cost.h"
 
+#include "codegen/families/contraction/ContractionCostConstants.h"
 #include "codegen/families/contraction/EpilogueLimits.h"
 #include "codegen/families/contraction/PrologueCost.h"
 #include "codegen/families/gemm_sm90/Sm90CostConstants.h"

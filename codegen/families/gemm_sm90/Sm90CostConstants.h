@@ -85,5 +85,17 @@ constexpr double epilogueReductionSeconds = 1.5e-6;
 /// below which a GEMM of 64 rows is bound by shared memory and not by the tensor cores (16 cycles
 /// for 2 KB).
 constexpr double singleConsumerEfficiency = 0.6, singleConsumerColumns = 32;
+/// The share of a multiprocessor's arithmetic that the three warps of a block have which rewrite an
+/// operand (an estimate).
+constexpr double sm90TransformShare = 0.5;
 
 }  // namespace weft::analytic
+
+namespace weft::margins {
+
+/// What a feature adds (passes/configure/Margins.h): split-K 0.08 in all, dropout 0.07, reductions
+/// and prologues 0.07, local softmax 0.10, one consumer (20 measurements); stream-K (an estimate).
+constexpr double splitK = 0.03, dropout = 0.02, epilogueReduction = 0.02, prologue = 0.02,
+                 localSoftmax = 0.05, singleConsumer = 0.04, streamK = 0.05;
+
+}  // namespace weft::margins

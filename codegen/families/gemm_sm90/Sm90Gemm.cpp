@@ -14,6 +14,7 @@
 #include "codegen/families/gemm_sm90/Sm90Strides.h"
 #include "codegen/families/gemm_sm90/Sm90Tile.h"
 #include "codegen/families/loop/LoopOps.h"
+#include "kernel/Attributes.h"
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
 #include "kernel/UnusedTokens.h"
@@ -135,7 +136,7 @@ private:
                          .subject = {ConstantSubject::Kind::extents}};
     for (const Axis &axis : kernel.axes) {
       axes.push_back(names.reserve(axis.name));
-      extents.entries.emplace_back(axes.back(), std::to_string(axis.extent));
+      extents.entries.emplace_back(axes.back(), axis.extent);
     }
     program.constants = {extents};
     for (std::string *name : {&shape, &tile}) *name = names.reserve(*name);
@@ -233,36 +234,39 @@ private:
                                   .type = std::string(cudaNameOf(elementType))});
   }
 
-  std::string extent(ContractionGroup group) const {
-    return extentText(kernel, groups[group], axes);
+  ConstantValue extent(ContractionGroup group) const {
+    return extentProduct(kernel, groups[group], axes);
   }
 
-  std::string operandText(const GemmOperand &operand) {
+  ConstantValue strides(const GemmOperand &operand) {
     StrideTexts stride(kernel, kernel.inputs[operand.input], configuration.inputs[operand.input],
                        axes, tensors[operand.input].name, names, program.constants);
-    const std::string outer = stride(operand.outer), k = stride(operand.k),
-                      batch = stride(operand.batch);
-    return fmt::format("{{.outer = {}, .k = {}, .batch = {}, .usesTma = {}}}", outer, k, batch,
-                       operand.usesTma);
+    // In the order of the names of a view's strides.
+    const ConstantValue outer = stride(operand.outer), k = stride(operand.k),
+                        batch = stride(operand.batch);
+    return ConstantValue::members({{"outer", outer},
+                                   {"k", k},
+                                   {"batch", batch},
+                                   {"usesTma", ConstantValue::truth(operand.usesTma)}});
   }
 
   /// The dimensions of the map of a tensor with several strides, and the type of an element of it.
   std::string stridedType(const TensorNames &tensor, const MapGroups &map, int rows,
                           std::string_view element) {
     const auto list = [&](const GroupFactors &group) {
-      std::vector<std::string> extents;
+      std::vector<ConstantValue> extents;
       for (const StrideFactor &factor : group)
-        extents.push_back(extentText(kernel, factor.axes, axes));
-      return fmt::format("{{{}}}", fmt::join(extents, ", "));
+        extents.push_back(extentProduct(kernel, factor.axes, axes));
+      return ConstantValue::items({ConstantValue::items(extents)});
     };
     const std::string name = names.reserve(tensor.name + "_dimensions");
-    program.constants.push_back(
-        {"weft::sm90::MapDimensions",
-         {{name,
-           fmt::format("{{.columns = {{{}}}, .rows = {{{}}}, .batch = {{{}}}, .boxRows = {}}}",
-                       list(map.columns), list(map.rows), list(map.batch), rows)}},
-         fmt::format("of {}, fastest first", tensor.name),
-         {ConstantSubject::Kind::map, tensor.name}});
+    program.constants.push_back({"weft::sm90::MapDimensions",
+                                 {{name, ConstantValue::members({{"columns", list(map.columns)},
+                                                                 {"rows", list(map.rows)},
+                                                                 {"batch", list(map.batch)},
+                                                                 {"boxRows", rows}})}},
+                                 fmt::format("of {}, fastest first", tensor.name),
+                                 {ConstantSubject::Kind::map, tensor.name}});
     return fmt::format("weft::sm90::Strided<{}, {}>", element, name);
   }
   std::string elementOf(const GemmOperand &operand, int tileSide) {
@@ -275,29 +279,32 @@ private:
   void describeProblem() {
     StrideTexts stride(kernel, kernel.outputs[0], configuration.outputs[0], axes, results[0].name,
                        names, program.constants);
-    const std::string a = operandText(gemm.a), b = operandText(gemm.b);
-    const std::string cm = stride(gemm.strideCm), cb = stride(gemm.batchStrideC);
-    const std::string members = fmt::format(
-        "{{\n    .batch = {}, .m = {}, .n = {}, .k = {},\n    .a = {},\n    .b = {},\n"
-        "    .strideCm = {}, .batchStrideC = {}, .usesTma = {}{}}}",
-        extent(batchGroup), extent(gemm.isSwapped ? nGroup : mGroup),
-        extent(gemm.isSwapped ? mGroup : nGroup), extent(kGroup), a, b, cm, cb, gemm.usesTma,
-        otherMembers());
+    const ConstantValue a = strides(gemm.a), b = strides(gemm.b);
+    const ConstantValue cm = stride(gemm.strideCm), cb = stride(gemm.batchStrideC);
+    std::vector<ConstantMember> members = {{"batch", extent(batchGroup), true},
+                                           {"m", extent(gemm.isSwapped ? nGroup : mGroup)},
+                                           {"n", extent(gemm.isSwapped ? mGroup : nGroup)},
+                                           {"k", extent(kGroup)},
+                                           {"a", a, true},
+                                           {"b", b, true},
+                                           {"strideCm", cm, true},
+                                           {"batchStrideC", cb},
+                                           {"usesTma", ConstantValue::truth(gemm.usesTma)}};
+    addOtherMembers(members);
     program.constants.push_back({"weft::sm90::GemmProblem",
-                                 {{shape, members}},
+                                 {{shape, ConstantValue::members(std::move(members))}},
                                  "",
                                  {ConstantSubject::Kind::strides, "the result"}});
   }
 
   /// Of the GEMM, where they are not as for operands and a result of 16 bits.
-  std::string otherMembers() const {
-    std::string text;
+  void addOtherMembers(std::vector<ConstantMember> &members) const {
     if (const int64_t bytes = sizeOf(gemm.operandType); bytes != 2)
-      text += fmt::format(", .operandBytes = {}", bytes);
-    if (sizeOf(dtype) != 4) return text;
+      members.push_back({"operandBytes", bytes});
+    if (sizeOf(dtype) != 4) return;
     const bool isPaired = configuration.outputs[0].alignment % (2 * sizeOf(dtype)) == 0 &&
                           gemm.strideCm % 2 == 0 && gemm.batchStrideC % 2 == 0;
-    return text + fmt::format(", .isPaired = {}", isPaired);
+    members.push_back({"isPaired", ConstantValue::truth(isPaired)});
   }
 
   /// One element type, or an alias for those of A, B and C.
@@ -332,15 +339,17 @@ private:
         knobs.tileM, knobs.tileN, knobs.stages, knobs.epilogueStages, knobs.groupM, knobs.splitK,
         knobs.schedule == Sm90Schedule::pingPong,
         knobs.multicastB == 1 ? "" : fmt::format(", .multicastB = {}", knobs.multicastB));
-    program.constants.push_back(
-        {"weft::sm90::Tile", {{tile, members}}, "", {ConstantSubject::Kind::unchecked}});
+    program.constants.push_back({"weft::sm90::Tile",
+                                 {{tile, ConstantValue::text(members)}},
+                                 "",
+                                 {ConstantSubject::Kind::unchecked}});
   }
 
   void describeSingleConsumerTile() {
     const std::string members = fmt::format("{{.m = {}, .n = {}, .stages = {}, .splitK = {}}}",
                                             knobs.tileM, knobs.tileN, knobs.stages, knobs.splitK);
     program.constants.push_back({"weft::sm90::SingleConsumerTile",
-                                 {{tile, members}},
+                                 {{tile, ConstantValue::text(members)}},
                                  "",
                                  {ConstantSubject::Kind::unchecked}});
   }
@@ -351,7 +360,7 @@ private:
         fmt::format("static_assert(weft::sm90::SingleConsumerConfig<{}, {}>::sharedBytes == {})",
                     shape, tile, sm90SharedBytes(knobs))));
     checkLaunch();
-    const double factor = numberOf(kernel.body[region.contraction], "scale", 1.0);
+    const double factor = attributeOr(kernel.body[region.contraction], attribute::scale, 1.0);
     const std::string factorText =
         factor == 1 ? "" : fmt::format("weft::sm90::Factor{{{}}}", floatLiteral(factor));
     const std::string epilogueOp = region.isPlain() ? factorText : addEpilogue();
@@ -440,11 +449,13 @@ private:
     const std::string name = names.reserve("pairs");
     program.constants.push_back(
         {"weft::sm90::RotaryPairs",
-         {{name, fmt::format(
-                     "{{.extent = {}, .turned = {}, .isHalved = {}, .isReverse = {}, .isShort = "
-                     "{}}}",
-                     axes[size_t(rotary.pairs)], rotary.turned, rotary.style == RotaryStyle::halved,
-                     rotary.isReverse, hasShortRotations(kernel.body[rotary.op].expression))}},
+         {{name, ConstantValue::members(
+                     {{"extent", ConstantValue::name(axes[size_t(rotary.pairs)])},
+                      {"turned", rotary.turned},
+                      {"isHalved", ConstantValue::truth(rotary.style == RotaryStyle::halved)},
+                      {"isReverse", ConstantValue::truth(rotary.isReverse)},
+                      {"isShort", ConstantValue::truth(
+                                      hasShortRotations(kernel.body[rotary.op].expression))}})}},
          "",
          {ConstantSubject::Kind::rotaryPairs}});
     return name;
@@ -545,12 +556,15 @@ private:
         prologueStrides(kernel, configuration, *region.prologue, factors).value();
     StrideTexts stride(kernel, factors.value, configuration.inputs[factors.input], axes,
                        tensors[factors.input].name, names, program.constants);
-    const std::string batch = stride(strides.batch), row = stride(strides.outer),
-                      run = stride(strides.k), name = names.reserve("factorPlaces");
+    const ConstantValue batch = stride(strides.batch), row = stride(strides.outer),
+                        run = stride(strides.k);
+    const std::string name = names.reserve("factorPlaces");
     program.constants.push_back(
         {"weft::sm90::FactorPlaces",
-         {{name, fmt::format("{{.batch = {}, .row = {}, .run = {}, .kTiles = {}}}", batch, row, run,
-                             factors.subVector / gemm.depth())}},
+         {{name, ConstantValue::members({{"batch", batch},
+                                         {"row", row},
+                                         {"run", run},
+                                         {"kTiles", factors.subVector / gemm.depth()}})}},
          fmt::format("of {}", tensors[factors.input].name),
          {ConstantSubject::Kind::places, tensors[factors.input].name}});
     return fmt::format("weft::sm90::KTileFactors<{}>{{{}}}", name, tensors[factors.input].elements);

@@ -4,7 +4,6 @@
 // that would take far longer than the best one by their number and their waste are left out. Beside
 // them single-consumer tiles of halves, where one side is short or tiles are few. Layouts with
 // several strides along a group of axes are a separate space, with fewer tiles.
-#include "codegen/Targets.h"
 #include "codegen/families/contraction/ContractionLayouts.h"
 #include "codegen/families/contraction/EpilogueLimits.h"
 #include "codegen/families/gemm_sm90/Sm90Cost.h"
@@ -12,6 +11,7 @@
 #include "codegen/families/gemm_sm90/Sm90EpilogueReduction.h"
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "codegen/families/gemm_sm90/Sm90Tile.h"
+#include "codegen/targets/Targets.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 #include "kernel/UnusedTokens.h"

@@ -1,11 +1,11 @@
 // The fields of tensor-core contractions on sm_90a, what is said of a kernel, and the family.
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 
-#include "codegen/Targets.h"
 #include "codegen/families/gemm_sm90/Sm90Cost.h"
 #include "codegen/families/gemm_sm90/Sm90Gemm.h"
 #include "codegen/families/gemm_sm90/Sm90GemmFamily.h"
 #include "codegen/families/gemm_sm90/Sm90Tile.h"
+#include "codegen/targets/Targets.h"
 #include "passes/configure/Family.h"
 #include "passes/configure/FamilyConfigurations.h"
 

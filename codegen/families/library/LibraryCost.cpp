@@ -1,6 +1,7 @@
 // Tiles, waves and traffic of a library GEMM; see LibraryCost.h.
 #include "codegen/families/library/LibraryCost.h"
 
+#include "codegen/families/contraction/ContractionCostConstants.h"
 #include "codegen/families/library/LibraryCostConstants.h"
 #include "codegen/families/library/LibraryGemm.h"
 #include "codegen/families/library/LibraryKnobs.h"

@@ -1,5 +1,6 @@
 // Constants of the analytic costs of cuBLASLt, each with the run that it was fitted to; what
 // several families share stands in passes/configure/AnalyticConstants.h.
+// "cuBLASLt runs" are GEMMs of f16 on an H200 (CUDA 13.0), all candidates of a shape interleaved.
 #pragma once
 
 #include <cstdint>
@@ -34,3 +35,11 @@ constexpr int64_t libraryShortestSplit = 512;
 constexpr double libraryFmaShare = 0.75, libraryFmaIntensity = 16;
 
 }  // namespace weft::analytic
+
+namespace weft::margins {
+
+/// The heuristic's first candidate is not the one that was measured, 0.06; with an epilogue 0.10
+/// (passes/configure/Margins.h).
+constexpr double library = 0.01, libraryEpilogue = 0.05;
+
+}  // namespace weft::margins

@@ -2,6 +2,7 @@
 // what was stored.
 #include "codegen/families/library/LibraryEpilogue.h"
 
+#include "kernel/Attributes.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 #include "kernel/ReduceKind.h"
@@ -62,9 +63,7 @@ private:
       return opRejection(
           kernel.body[0],
           "stands before the contraction; the library reads its operands as they are in memory");
-    const auto &attributes = kernel.body[0].attributes;
-    if (const auto scale = attributes.find("scale"); scale != attributes.end())
-      form.alpha = std::get<double>(scale->second);
+    if (const double *scale = findAttribute(kernel.body[0], attribute::scale)) form.alpha = *scale;
     form.result = region.c;
     for (const OpId op : region.epilogue)
       if (std::string rejection = absorb(kernel.body[op]); !rejection.empty()) return rejection;
@@ -164,7 +163,7 @@ private:
 
   std::string multiply(const BodyOp &op) {
     if (form.bias >= 0) return opRejection(op, "multiplies a bias that was added");
-    const double factor = std::get<double>(op.attributes.at("factor"));
+    const double factor = attributeOf(op, attribute::factor);
     form.alpha *= factor;
     form.beta *= factor;
     return "";

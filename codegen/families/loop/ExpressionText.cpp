@@ -2,6 +2,7 @@
 #include "codegen/families/loop/ExpressionText.h"
 
 #include "codegen/families/loop/LoopOps.h"
+#include "kernel/Attributes.h"
 #include "kernel/BlockMask.h"
 
 namespace weft::codegen {
@@ -12,7 +13,7 @@ std::map<std::string, Code> attributeConstants(const BodyOp &op, const DeclareCo
     if (!op.expression.usesAttribute(attribute)) continue;
     const auto *pattern = std::get_if<std::string>(&value);
     names[attribute] = pattern ? Code::name(blockTableName(*pattern))
-                               : declare(attribute, floatLiteral(numberOf(op, attribute)));
+                               : declare(attribute, floatLiteral(numberNamed(op, attribute)));
   }
   return names;
 }

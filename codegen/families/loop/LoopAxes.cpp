@@ -3,6 +3,7 @@
 #include "codegen/families/loop/LoopGraph.h"
 #include "codegen/families/loop/LoopKnobs.h"
 #include "kernel/Append.h"
+#include "kernel/Attributes.h"
 #include "kernel/Error.h"
 
 #include <algorithm>
@@ -17,8 +18,8 @@ bool contains(const std::vector<AxisId> &axes, AxisId axis) {
 /// Replaces the axis of a local softmax by (sub-vector, position).
 void splitSubVectors(IterationAxes &axes, const BodyOp &op) {
   const Kernel &kernel = axes.kernel;
-  const int dimension = static_cast<int>(std::get<int64_t>(op.attributes.at("axis")));
-  const int64_t tile = std::get<int64_t>(op.attributes.at("tile"));
+  const int dimension = static_cast<int>(attributeOf(op, attribute::axis));
+  const int64_t tile = attributeOf(op, attribute::tile);
   const AxisId axis = kernel.values[op.operands[0]].axes[dimension];
   if (axes.splitAxis >= 0 && axes.splitAxis != axis)
     throw Error::unsupported("kernel '{}': local_softmax over two axes, '{}' and '{}'", kernel.name,

@@ -41,18 +41,15 @@ void LoopSpace::claimColumnWords() {
 }
 
 void LoopSpace::addColumnConstants(std::vector<ConstantLine> &lines) const {
+  lines.push_back({"int", {{words.columnsPerWarp, 32 / threadsPerRow}}, "neighbouring lanes"});
   lines.push_back(
-      {"int", {{words.columnsPerWarp, std::to_string(32 / threadsPerRow)}}, "neighbouring lanes"});
-  lines.push_back({"int",
-                   {{words.threadsPerRow, std::to_string(threadsPerRow)},
-                    {words.rowsPerBlock, std::to_string(rowsPerBlock)}},
-                   ""});
+      {"int", {{words.threadsPerRow, threadsPerRow}, {words.rowsPerBlock, rowsPerBlock}}, ""});
   if (knobs.blocksPerRow == 1) return;
+  lines.push_back(
+      {"int", {{words.blocksPerColumn, knobs.blocksPerRow}}, isCluster() ? "a cluster" : ""});
   lines.push_back({"int",
-                   {{words.blocksPerColumn, std::to_string(knobs.blocksPerRow)}},
-                   isCluster() ? "a cluster" : ""});
-  lines.push_back({"int",
-                   {{words.shares, code("{} * {}", words.threadsPerRow, words.blocksPerColumn)}},
+                   {{words.shares, ConstantValue::name(words.threadsPerRow) *
+                                       ConstantValue::name(words.blocksPerColumn)}},
                    isCluster() ? "threads of a cluster that share a column"
                                : "threads of the grid that share a column"});
 }

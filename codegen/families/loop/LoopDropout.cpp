@@ -1,5 +1,6 @@
 // Dropout in loop kernels: bits by the coordinates of the element.
 #include "codegen/families/loop/LoopOps.h"
+#include "kernel/Attributes.h"
 #include "kernel/Error.h"
 
 #include <cmath>
@@ -24,7 +25,7 @@ bool GraphBuilder::lanesHoldPairs(const Index &column) const {
 /// Bits as SPEC.md fixes them; where a vector runs along columns, neighbours share words of draws.
 int GraphBuilder::dropout(const BodyOp &op, const std::string &name,
                           const Coordinates &coordinates) {
-  const double p = numberOf(op, "p");
+  const double p = attributeOf(op, attribute::p);
   const int x = evaluate(op.operands[0], coordinates);
   if (keyName.empty()) {
     const Code pointer = names.reserve("dropoutKey");
@@ -44,9 +45,11 @@ int GraphBuilder::dropout(const BodyOp &op, const std::string &name,
     return claimed;
   };
   const Code stream = argument(Parameter::Kind::dropoutStream);
-  const Code threshold = constant("unsigned", "dropThreshold", code("{}u", std::llround(p * 65536)),
+  const Code threshold = constant("unsigned", "dropThreshold",
+                                  ConstantValue::text(code("{}u", std::llround(p * 65536))),
                                   code("{} of 65536 draws", p));
-  const Code scale = constant("float", "keepScale", floatLiteral(p < 1 ? 1.0 / (1.0 - p) : 0.0));
+  const Code scale = constant("float", "keepScale",
+                              ConstantValue::text(floatLiteral(p < 1 ? 1.0 / (1.0 - p) : 0.0)));
   const std::vector<AxisId> &own = kernel.values[op.results[0]].axes;
   const size_t rank = own.size();
   const Index zero{.text = "0", .multipleOf = 0};
@@ -64,7 +67,7 @@ int GraphBuilder::dropout(const BodyOp &op, const std::string &name,
     outer =
         outer == "0" ? text : code("{} * {} + {}", asOperand(outer), space.axisName(own[i]), text);
   }
-  if (op.attributes.contains("outer"))  // the rows before this part of an outer axis
+  if (hasAttribute(op, attribute::outer))  // the rows before this part of an outer axis
     outer = (outer == "0" ? "" : outer + " + ") + argument(Parameter::Kind::dropoutOuter);
   outer = asArgument(outer);
   const bool alongColumns = column.perElement == 1 && !column.irregular && !row.varies() &&

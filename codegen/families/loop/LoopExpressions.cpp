@@ -3,6 +3,7 @@
 // a load or a computation at other coordinates, a rotation a node for both of its members.
 #include "codegen/families/loop/ExpressionText.h"
 #include "codegen/families/loop/LoopOps.h"
+#include "kernel/Attributes.h"
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
 
@@ -119,10 +120,10 @@ std::optional<Code> GraphBuilder::elementsPair(const Expression &expression, int
 int GraphBuilder::rotation(const BodyOp &op, int node, const Coordinates &coordinates) {
   const Expression &expression = op.expression;
   const int frequency = expression[node].children[1], exponent = expression[frequency].children[1];
-  const double base = numberOf(op, "base", 10000.0);
+  const double base = attributeOr(op, attribute::base, 10000.0);
   const ExpressionNode &scale = expression[exponent];
   const Code name =
-      constant("float", "frequencyScale", floatLiteral(scale.value),
+      constant("float", "frequencyScale", ConstantValue::text(floatLiteral(scale.value)),
                code("-2 log2({}) / {}", base, std::llround(-2.0 * std::log2(base) / scale.value)));
   std::vector<Index> uses;
   std::vector<int> operands;
@@ -141,8 +142,9 @@ int GraphBuilder::rotation(const BodyOp &op, int node, const Coordinates &coordi
       return baseText(ofFirst.back());
     });
     operands.push_back(pointwise(first, {}, "frequency", ofFirst));
-    const Code ratio = constant("double", "frequencyRatio", code("{}", std::exp2(scale.value)),
-                                "of neighbouring pairs");
+    const Code ratio =
+        constant("double", "frequencyRatio",
+                 ConstantValue::text(code("{}", std::exp2(scale.value))), "of neighbouring pairs");
     frequencies = code("{{0}} * weft::powerOf({}, {})", ratio, *pair);
   }
   const Code text = codeOf(expression, node, [&](int index) -> std::optional<Code> {
@@ -168,9 +170,10 @@ int GraphBuilder::elementwise(const BodyOp &op, const std::string &name,
                               const Coordinates &coordinates) {
   if (isUnreadMask(op)) return evaluate(op.operands[0], coordinates);
   const Expression &expression = op.expression;
-  const std::map<std::string, Code> constants = attributeConstants(
-      op,
-      [&](const std::string &wish, const Code &value) { return constant("float", wish, value); });
+  const std::map<std::string, Code> constants =
+      attributeConstants(op, [&](const std::string &wish, const Code &value) {
+        return constant("float", wish, ConstantValue::text(value));
+      });
   graph.headers.merge(expression.headers());
   std::map<std::string, Coordinates> elsewhere;  // by the text of the node
   std::map<std::string, int> placeOf;            // among the operands of the graph's node

@@ -19,10 +19,11 @@
 // An operand that cannot be accessed in vectors is accessed element by element, so layouts and
 // knobs are independent.
 #include "codegen/families/loop/LoopFamily.h"
-#include "codegen/Targets.h"
 #include "codegen/families/loop/ColumnScratch.h"
 #include "codegen/families/loop/LoopKnobs.h"
+#include "codegen/targets/Targets.h"
 #include "kernel/Append.h"
+#include "kernel/Attributes.h"
 #include "kernel/ReduceKind.h"
 #include "passes/configure/Family.h"
 
@@ -77,7 +78,7 @@ std::set<AxisId> derivedAxes(const Kernel &kernel) {
 std::string loopRejection(const Kernel &kernel, const BodyOp &op) {
   if (op.operatorClass == OperatorClass::contraction)
     return "'" + std::string(nameOf(op.kind)) + "' is a contraction";
-  if (op.kind == OpKind::constant && !op.attributes.contains("value"))
+  if (op.kind == OpKind::constant && !hasAttribute(op, attribute::value))
     return "'constant' is a table of different values";
   if (op.kind == OpKind::append) return appendRejection(kernel);
   if (op.kind != OpKind::scatterAdd) return "";
@@ -398,7 +399,7 @@ std::vector<Layout> layoutsOf(const Kernel &kernel, ValueId value) {
 int64_t rowExtent(const Kernel &kernel, AxisId axis) {
   for (const BodyOp &op : kernel.body)
     if (op.kind == OpKind::localSoftmax)
-      return std::min(kernel.axes[axis].extent, std::get<int64_t>(op.attributes.at("tile")));
+      return std::min(kernel.axes[axis].extent, attributeOf(op, attribute::tile));
   return kernel.axes[axis].extent;
 }
 

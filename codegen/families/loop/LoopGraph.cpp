@@ -3,38 +3,13 @@
 #include "codegen/families/loop/LoopGraph.h"
 #include "codegen/families/loop/LoopOps.h"
 #include "kernel/Append.h"
+#include "kernel/Attributes.h"
 #include "kernel/Error.h"
 
 #include <algorithm>
 #include <cmath>
 
 namespace weft::codegen {
-
-int64_t integerOf(const BodyOp &op, const std::string &attribute) {
-  const auto found = op.attributes.find(attribute);
-  if (found == op.attributes.end() || !std::holds_alternative<int64_t>(found->second))
-    throw Error::checkFailed("op '{}' lacks the integer attribute '{}'", nameOf(op.kind),
-                             attribute);
-  return std::get<int64_t>(found->second);
-}
-
-double numberOf(const BodyOp &op, const std::string &attribute, std::optional<double> standard) {
-  const auto found = op.attributes.find(attribute);
-  if (found == op.attributes.end() && standard) return *standard;
-  if (found != op.attributes.end()) {
-    if (const auto *number = std::get_if<double>(&found->second)) return *number;
-    if (const auto *integer = std::get_if<int64_t>(&found->second))
-      return static_cast<double>(*integer);
-  }
-  throw Error::checkFailed("op '{}' lacks the number attribute '{}'", nameOf(op.kind), attribute);
-}
-
-std::string textOf(const BodyOp &op, const std::string &attribute) {
-  const auto found = op.attributes.find(attribute);
-  if (found == op.attributes.end() || !std::holds_alternative<std::string>(found->second))
-    throw Error::checkFailed("op '{}' lacks the text attribute '{}'", nameOf(op.kind), attribute);
-  return std::get<std::string>(found->second);
-}
 
 Code floatLiteral(double value) {
   if (std::isinf(value)) return value > 0 ? "-weft::negativeInfinity" : "weft::negativeInfinity";
@@ -151,8 +126,8 @@ Code GraphBuilder::elementText(const Index &index) {
   return text == based.text ? text : code("({})", text);
 }
 
-Code GraphBuilder::constant(const std::string &type, const std::string &wish, const Code &value,
-                            std::string note) {
+Code GraphBuilder::constant(const std::string &type, const std::string &wish,
+                            const ConstantValue &value, std::string note) {
   Code &name = constantNames[wish + "=" + value.str()];
   if (name.empty()) {
     name = names.reserve(wish);
@@ -272,8 +247,9 @@ int GraphBuilder::evaluateOp(const BodyOp &op, ValueId value, const Coordinates 
 int GraphBuilder::splat(const BodyOp &op, const std::string &name) {
   const DType dtype = kernel.values[op.results[0]].dtype;
   const bool isInteger = dtype == DType::i32 || dtype == DType::i1;
-  const Code value = isInteger ? Code::plain(std::to_string(integerOf(op, "value")))
-                               : floatLiteral(numberOf(op, "value"));
+  const ConstantValue value =
+      isInteger ? std::get<int64_t>(attributeOf(op, attribute::value))
+                : ConstantValue::text(floatLiteral(numberNamed(op, attribute::value.word)));
   const int node =
       pointwise(constant(isInteger ? "int" : "float", name + "_value", value), {}, name);
   graph.nodes[node].type = isInteger ? ScalarType::i32 : ScalarType::f32;

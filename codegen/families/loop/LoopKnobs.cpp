@@ -1,11 +1,11 @@
 // The fields of the loop family, what it says of a kernel, and the family itself.
 #include "codegen/families/loop/LoopKnobs.h"
 
-#include "codegen/Targets.h"
 #include "codegen/families/loop/InPlace.h"
 #include "codegen/families/loop/Loop.h"
 #include "codegen/families/loop/LoopFamily.h"
 #include "codegen/families/loop/LoopTable.h"
+#include "codegen/targets/Targets.h"
 #include "kernel/Device.h"
 #include "kernel/Error.h"
 #include "passes/configure/Family.h"

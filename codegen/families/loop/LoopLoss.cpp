@@ -1,13 +1,14 @@
 // Cross entropy as row reductions, and its gradient as a scalar expression of the logits and the
 // kept logarithms of sums.
 #include "codegen/families/loop/LoopOps.h"
+#include "kernel/Attributes.h"
 
 namespace weft::codegen {
 
 /// Whether a label, as an expression, lies within the axis.
 Code GraphBuilder::isLabel(const BodyOp &op, const Code &label) const {
   const AxisId axis =
-      kernel.values[op.operands[0]].axes[static_cast<size_t>(integerOf(op, "axis"))];
+      kernel.values[op.operands[0]].axes[static_cast<size_t>(attributeOf(op, attribute::axis))];
   return code("{0} >= 0 && {0} < {1}", label, space.axisName(axis));
 }
 
@@ -19,7 +20,7 @@ int GraphBuilder::crossEntropy(const BodyOp &op, ValueId value, const Coordinate
   const int logSum = pointwise("{0} + logf({1})", {e.shift, total}, "logSum");
   if (value == op.results[1]) return logSum;
   const Coordinates row = overRow(coordinates);
-  const Index place = indexOf(op.operands[0], integerOf(op, "axis"), row);
+  const Index place = indexOf(op.operands[0], attributeOf(op, attribute::axis), row);
   const int chosen =
       pointwise(elementText(place) + " == {1} ? {0} : 0.0f",
                 {evaluate(op.operands[0], row), evaluate(op.operands[1], row)}, "chosen", {place});
@@ -32,7 +33,7 @@ int GraphBuilder::crossEntropy(const BodyOp &op, ValueId value, const Coordinate
 /// dy * (exp(x - logSum) - [here is the label]), 0 in rows without a label.
 int GraphBuilder::crossEntropyDx(const BodyOp &op, const std::string &name,
                                  const Coordinates &coordinates) {
-  const Index place = indexOf(op.operands[0], integerOf(op, "axis"), coordinates);
+  const Index place = indexOf(op.operands[0], attributeOf(op, attribute::axis), coordinates);
   graph.headers.insert("weft/math.cuh");
   const Code text =
       code("{} ? {{3}} * (weft::exp({{0}} - {{2}}) - ({} == {{1}} ? 1.0f : 0.0f)) : 0.0f",

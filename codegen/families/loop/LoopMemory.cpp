@@ -38,7 +38,7 @@ Operand LoopMemory::operand(const Code &name, const Value &value, const Layout &
       const bool wide = result.strides[d] > std::numeric_limits<int32_t>::max();
       constants.push_back(
           {wide ? "weft::Offset" : "int",
-           {{names.reserve(constant), text}},
+           {{names.reserve(constant), result.strides[d]}},
            fmt::format("stride of {} along {}", name, space.axisName(value.axes[d])),
            {ConstantSubject::Kind::strides, name.str()}});
       text = Code::name(constants.back().entries[0].first);

@@ -1,6 +1,7 @@
 // Movement ops as coordinates: the result at one place is the operand at another. Nothing moves
 // inside a kernel; the load at the end of the chain reads from where the element comes from.
 #include "codegen/families/loop/LoopOps.h"
+#include "kernel/Attributes.h"
 #include "kernel/Error.h"
 #include "kernel/TileBounds.h"
 
@@ -71,10 +72,10 @@ Index GraphBuilder::divided(const Index &index, int64_t divisor, int64_t modulus
 int GraphBuilder::slice(const BodyOp &op, const Coordinates &coordinates) {
   const std::vector<AxisId> &from = kernel.values[op.operands[0]].axes,
                             &to = kernel.values[op.results[0]].axes;
-  const size_t axis = static_cast<size_t>(integerOf(op, "axis"));
+  const size_t axis = static_cast<size_t>(attributeOf(op, attribute::axis));
   Coordinates moved = coordinates;
   copyDimensions(moved, from, 0, to, 0, to.size(), coordinates);
-  moved.at[from[axis]] = scaled(coordinates.at.at(to[axis]), 1, integerOf(op, "start"));
+  moved.at[from[axis]] = scaled(coordinates.at.at(to[axis]), 1, attributeOf(op, attribute::start));
   return evaluate(op.operands[0], moved);
 }
 
@@ -82,8 +83,8 @@ int GraphBuilder::slice(const BodyOp &op, const Coordinates &coordinates) {
 int GraphBuilder::pad(const BodyOp &op, const std::string &name, const Coordinates &coordinates) {
   const std::vector<AxisId> &from = kernel.values[op.operands[0]].axes,
                             &to = kernel.values[op.results[0]].axes;
-  const size_t axis = static_cast<size_t>(integerOf(op, "axis"));
-  const int64_t start = integerOf(op, "start"), extent = kernel.axes[from[axis]].extent;
+  const size_t axis = static_cast<size_t>(attributeOf(op, attribute::axis));
+  const int64_t start = attributeOf(op, attribute::start), extent = kernel.axes[from[axis]].extent;
   const Index &index = coordinates.at.at(to[axis]);
   const bool wholeVectors =
       !index.varies() || (index.multipleOf % space.width == 0 && start % space.width == 0 &&
@@ -108,7 +109,7 @@ int GraphBuilder::pad(const BodyOp &op, const std::string &name, const Coordinat
 int GraphBuilder::concat(const BodyOp &op, const std::string &name,
                          const Coordinates &coordinates) {
   const std::vector<AxisId> &to = kernel.values[op.results[0]].axes;
-  const size_t axis = static_cast<size_t>(integerOf(op, "axis"));
+  const size_t axis = static_cast<size_t>(attributeOf(op, attribute::axis));
   const Index &index = coordinates.at.at(to[axis]);
   bool wholeVectors = !index.varies() || index.multipleOf % space.width == 0;
   for (ValueId operand : op.operands)
@@ -146,7 +147,7 @@ int GraphBuilder::concat(const BodyOp &op, const std::string &name,
 int GraphBuilder::splitAxis(const BodyOp &op, const Coordinates &coordinates) {
   const std::vector<AxisId> &from = kernel.values[op.operands[0]].axes,
                             &to = kernel.values[op.results[0]].axes;
-  const size_t axis = static_cast<size_t>(integerOf(op, "axis"));
+  const size_t axis = static_cast<size_t>(attributeOf(op, attribute::axis));
   const size_t parts = to.size() - from.size() + 1;
   Coordinates moved = coordinates;
   copyDimensions(moved, from, 0, to, 0, axis, coordinates);
@@ -172,7 +173,7 @@ int GraphBuilder::splitAxis(const BodyOp &op, const Coordinates &coordinates) {
 int GraphBuilder::mergeAxes(const BodyOp &op, const Coordinates &coordinates) {
   const std::vector<AxisId> &from = kernel.values[op.operands[0]].axes,
                             &to = kernel.values[op.results[0]].axes;
-  const size_t axis = static_cast<size_t>(integerOf(op, "axis"));
+  const size_t axis = static_cast<size_t>(attributeOf(op, attribute::axis));
   const size_t parts = from.size() - to.size() + 1;
   Coordinates moved = coordinates;
   copyDimensions(moved, from, 0, to, 0, axis, coordinates);

@@ -1,6 +1,7 @@
 // Softmax, norms and reductions as row reductions and scalar expressions. Statistics are two-pass:
 // the mean first, then the sum of squared differences from it, which is as accurate as fp32 allows.
 #include "codegen/families/loop/LoopOps.h"
+#include "kernel/Attributes.h"
 #include "kernel/Error.h"
 #include "kernel/ReduceKind.h"
 
@@ -55,7 +56,9 @@ int GraphBuilder::layerNorm(const BodyOp &op, ValueId value, const Coordinates &
   const int mean =
       pointwise("{0} / " + rowLengthText(), {reduce(Reduction::sum, inRow, "total")}, "mu");
   const int square = pointwise("({0} - {1}) * ({0} - {1})", {inRow, mean}, "square");
-  const Code epsilon = constant("float", "epsilon", floatLiteral(numberOf(op, "epsilon", 1e-5)));
+  const Code epsilon =
+      constant("float", "epsilon",
+               ConstantValue::text(floatLiteral(attributeOr(op, attribute::epsilon, 1e-5))));
   const int squares = reduce(Reduction::sum, square, "squares");
   const int inverse =
       pointwise(code("weft::rsqrt({{0}} / {} + {})", rowLengthText(), epsilon), {squares}, "r");
@@ -74,7 +77,9 @@ int GraphBuilder::layerNorm(const BodyOp &op, ValueId value, const Coordinates &
 int GraphBuilder::rmsNorm(const BodyOp &op, ValueId value, const Coordinates &coordinates) {
   const int inRow = evaluate(op.operands[0], overRow(coordinates));
   const int squares = reduce(Reduction::sum, pointwise("{0} * {0}", {inRow}, "square"), "squares");
-  const Code epsilon = constant("float", "epsilon", floatLiteral(numberOf(op, "epsilon", 1e-5)));
+  const Code epsilon =
+      constant("float", "epsilon",
+               ConstantValue::text(floatLiteral(attributeOr(op, attribute::epsilon, 1e-5))));
   const int inverse =
       pointwise(code("weft::rsqrt({{0}} / {} + {})", rowLengthText(), epsilon), {squares}, "r");
   graph.headers.insert("weft/math.cuh");
@@ -89,7 +94,7 @@ int GraphBuilder::reduceOp(const BodyOp &op, const std::string &name,
   const std::optional<ReduceKind> kind = reduceKind(op);
   if (!kind)
     throw Error::unsupported("kernel '{}': reduce of kind '{}'; there are sum and max", kernel.name,
-                             textOf(op, "kind"));
+                             attributeOf(op, attribute::kind));
   if (kind == ReduceKind::maximum) graph.headers.insert("weft/math.cuh");
   return reduce(kind == ReduceKind::sum ? Reduction::sum : Reduction::maximum,
                 evaluate(op.operands[0], overRow(coordinates)), name);
@@ -118,12 +123,12 @@ int GraphBuilder::reduceSubVectors(const BodyOp &op, const std::string &name,
 /// x' * r' of the sub-vector that the element lies in.
 int GraphBuilder::globalScaling(const BodyOp &op, const std::string &name,
                                 const Coordinates &coordinates) {
-  const size_t dimension = static_cast<size_t>(integerOf(op, "axis"));
+  const size_t dimension = static_cast<size_t>(attributeOf(op, attribute::axis));
   const AxisId axis = kernel.values[op.operands[0]].axes[dimension];
   const AxisId subVectorAxis = kernel.values[op.operands[1]].axes[dimension];
   Coordinates scales = coordinates;
-  scales.at[subVectorAxis] =
-      divided(coordinates.at.at(axis), integerOf(op, "tile"), kernel.axes[subVectorAxis].extent);
+  scales.at[subVectorAxis] = divided(coordinates.at.at(axis), attributeOf(op, attribute::tile),
+                                     kernel.axes[subVectorAxis].extent);
   return pointwise("{0} * {1}",
                    {evaluate(op.operands[0], coordinates), evaluate(op.operands[1], scales)}, name);
 }

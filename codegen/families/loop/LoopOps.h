@@ -10,10 +10,6 @@
 
 namespace weft::codegen {
 
-int64_t integerOf(const BodyOp &op, const std::string &attribute);
-double numberOf(const BodyOp &op, const std::string &attribute,
-                std::optional<double> standard = {});
-std::string textOf(const BodyOp &op, const std::string &attribute);
 /// The nearest float as a literal.
 Code floatLiteral(double value);
 
@@ -51,7 +47,7 @@ private:
   int load(int input, const Coordinates &coordinates);
   int evaluate(ValueId value, const Coordinates &coordinates);
   int evaluateOp(const BodyOp &op, ValueId value, const Coordinates &coordinates);
-  Code constant(const std::string &type, const std::string &wish, const Code &value,
+  Code constant(const std::string &type, const std::string &wish, const ConstantValue &value,
                 std::string note = "");
   /// The coordinate along a dimension of the value.
   const Index &indexOf(ValueId value, int64_t dimension, const Coordinates &coordinates) const;

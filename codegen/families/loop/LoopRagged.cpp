@@ -9,6 +9,7 @@
 //   y = gather_pages x    ->   x[table[b, k / P], k % P], 0 where the entry is none of the pages
 #include "codegen/families/loop/LoopOps.h"
 #include "kernel/Append.h"
+#include "kernel/Attributes.h"
 #include "kernel/Error.h"
 #include "kernel/Ragged.h"
 
@@ -51,8 +52,8 @@ int GraphBuilder::offsets(const BodyOp &op, const std::string &name,
   const Index &sequence = indexOf(op.results[0], 0, coordinates);
   const Coordinates row = overRow(coordinates);
   const Index &other = indexOf(op.operands[0], 0, row);
-  const int64_t bound = integerOf(op, "bound");
-  const Code length = constant("int", "bound", Code::plain(std::to_string(bound)));
+  const int64_t bound = attributeOf(op, attribute::bound);
+  const Code length = constant("int", "bound", bound);
   const Code status = statusOf(op.operands[0]);
   const Code held = status.empty() ? code("weft::smaller(weft::larger({{0}}, 0), {})", length)
                                    : code("weft::checkedLength({{0}}, {}, {}, {})", length,
@@ -97,7 +98,7 @@ int GraphBuilder::lengths(const BodyOp &op, const std::string &name,
 }
 
 int GraphBuilder::pack(const BodyOp &op, const std::string &name, const Coordinates &coordinates) {
-  const auto axes = std::get<std::vector<int64_t>>(op.attributes.at("axes"));
+  const auto axes = attributeOf(op, attribute::axes);
   const size_t sequences = size_t(axes[0]), positions = size_t(axes[1]);
   const std::vector<AxisId> &from = kernel.values[op.operands[0]].axes,
                             &to = kernel.values[op.results[0]].axes;
@@ -151,8 +152,8 @@ int GraphBuilder::pack(const BodyOp &op, const std::string &name, const Coordina
 
 int GraphBuilder::unpack(const BodyOp &op, const std::string &name,
                          const Coordinates &coordinates) {
-  const auto into = std::get<std::vector<int64_t>>(op.attributes.at("into"));
-  const size_t axis = size_t(integerOf(op, "axis"));
+  const auto into = attributeOf(op, attribute::into);
+  const size_t axis = size_t(attributeOf(op, attribute::axis));
   const std::vector<AxisId> &from = kernel.values[op.operands[0]].axes,
                             &to = kernel.values[op.results[0]].axes;
   const Index &sequence = coordinates.at.at(to[size_t(into[0])]),
@@ -181,7 +182,8 @@ int GraphBuilder::unpack(const BodyOp &op, const std::string &name,
                           .node = inside};
   const int found = evaluate(op.operands[0], moved);
   const ScalarType type = graph.nodes[found].type;
-  const Code fill = type == ScalarType::i32 ? Code("0") : floatLiteral(numberOf(op, "fill", 0.0));
+  const Code fill =
+      type == ScalarType::i32 ? Code("0") : floatLiteral(attributeOr(op, attribute::fill, 0.0));
   const int result =
       pointwise(code("{{1}} < {{2}} && weft::isIndex({{1}}, {}) ? {{0}} : {}", tokens, fill),
                 {found, token, end}, name);
@@ -191,8 +193,8 @@ int GraphBuilder::unpack(const BodyOp &op, const std::string &name,
 
 int GraphBuilder::gatherPages(const BodyOp &op, const std::string &name,
                               const Coordinates &coordinates) {
-  const size_t axis = size_t(integerOf(op, "axis")),
-               along = size_t(std::get<std::vector<int64_t>>(op.attributes.at("along")).at(0));
+  const size_t axis = size_t(attributeOf(op, attribute::axis)),
+               along = size_t(attributeOf(op, attribute::along).at(0));
   const std::vector<AxisId> &from = kernel.values[op.operands[0]].axes,
                             &table = kernel.values[op.operands[1]].axes,
                             &to = kernel.values[op.results[0]].axes;

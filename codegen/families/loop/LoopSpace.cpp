@@ -141,10 +141,11 @@ int64_t LoopSpace::count(AxisId axis) const {
 }
 int64_t LoopSpace::countOf(size_t position) const { return count(outer[position]); }
 
-Code LoopSpace::countText(AxisId axis) const {
-  if (axis != knobs.vectorAxis || width == 1) return axisNames[axis];
-  if (extent(axis) % width == 0) return code("({} / {})", axisNames[axis], words.width);
-  return code("(({} + {} - 1) / {})", axisNames[axis], words.width, words.width);
+ConstantValue LoopSpace::vectorsAlong(AxisId axis) const {
+  const ConstantValue own = ConstantValue::name(axisNames[axis]);
+  if (axis != knobs.vectorAxis || width == 1) return own;
+  const ConstantValue each = ConstantValue::name(words.width);
+  return ConstantValue::group((extent(axis) % width == 0 ? own : own + each - 1) / each);
 }
 
 Code LoopSpace::atElement(const Index &index) const {
@@ -205,52 +206,50 @@ std::vector<ConstantLine> LoopSpace::constants() const {
   axes.insert(axes.end(), reduced.begin(), reduced.end());
   for (int axis = 0; axis < static_cast<int>(kernel.axes.size()); ++axis)
     if (std::find(axes.begin(), axes.end(), axis) == axes.end()) axes.push_back(axis);
-  for (AxisId axis : axes)
-    extents.entries.emplace_back(axisNames[axis], std::to_string(extent(axis)));
+  for (AxisId axis : axes) extents.entries.emplace_back(axisNames[axis], extent(axis));
   std::vector<ConstantLine> lines;
   if (!extents.entries.empty()) lines.push_back(extents);
   if (width > 1)
     lines.push_back({"int",
-                     {{words.width, std::to_string(width)}},
+                     {{words.width, width}},
                      "elements a thread takes along " + axisNames[knobs.vectorAxis]});
   if (isColumns()) {
     addColumnConstants(lines);
   } else if (threadsPerRow > 1) {
-    lines.push_back({"int",
-                     {{words.threadsPerRow, std::to_string(threadsPerRow)},
-                      {words.rowsPerBlock, std::to_string(rowsPerBlock)}},
-                     ""});
+    lines.push_back(
+        {"int", {{words.threadsPerRow, threadsPerRow}, {words.rowsPerBlock, rowsPerBlock}}, ""});
   } else {
     lines.push_back({"int",
-                     {{words.threads, std::to_string(knobs.threads)}},
+                     {{words.threads, knobs.threads}},
                      reduced.empty() ? "a block" : "a block, one for each row"});
   }
   if (!isExact()) {
-    std::vector<Code> counts;
-    for (AxisId axis : outer) counts.push_back(countText(axis));
-    if (wideRows && !counts.empty()) counts[0] = code("weft::Offset({})", counts[0]);
-    lines.push_back({wideRows ? "weft::Offset" : "int",
-                     {{words.rows, counts.empty() ? "1" : joined(counts, " * ")}},
-                     ""});
+    std::vector<ConstantValue> counts;
+    for (AxisId axis : outer) counts.push_back(vectorsAlong(axis));
+    if (wideRows && !counts.empty()) counts[0] = ConstantValue::offset(counts[0]);
+    lines.push_back(
+        {wideRows ? "weft::Offset" : "int", {{words.rows, ConstantValue::product(counts)}}, ""});
   }
   if (reduced.empty()) return lines;
-  std::vector<Code> counts;
-  for (AxisId axis : reduced) counts.push_back(countText(axis));
-  const Code all = joined(counts, " * ");
+  std::vector<ConstantValue> counts;
+  for (AxisId axis : reduced) counts.push_back(vectorsAlong(axis));
+  const ConstantValue all = ConstantValue::product(counts);
   const bool needsTotal = reduced.size() > 1 && rowVectors % shares != 0;
   if (needsTotal)
     lines.push_back(
         {"int", {{words.rowElements, all}}, isColumns() ? "of a column" : "vectors of a row"});
   if (steps > 1) {
-    Code text = all;
-    if (isShared() && rowVectors % shares == 0) text = code("{} / {}", all, words.shares);
+    ConstantValue share = all;
+    const ConstantValue sharing = ConstantValue::name(words.shares);
+    if (isShared() && rowVectors % shares == 0) share = all / sharing;
     const bool isWhole = rowVectors % shares == 0 && reduced.size() == 1 && vectorReduced &&
                          extent(reduced[0]) % width == 0;
     if (isShared() && width > 1 && isWhole)
-      text = code("{} / ({} * {})", axisNames[reduced[0]], words.width, words.shares);
-    if (rowVectors % shares != 0) text = code("({0} + {1} - 1) / {1}", all, words.shares);
+      share =
+          ConstantValue::name(axisNames[reduced[0]]) / (ConstantValue::name(words.width) * sharing);
+    if (rowVectors % shares != 0) share = (all + sharing - 1) / sharing;
     lines.push_back({"int",
-                     {{words.steps, text}},
+                     {{words.steps, share}},
                      isColumns() ? "a thread's share of a column" : "a thread's share of a row"});
   }
   return lines;

@@ -117,7 +117,8 @@ private:
   void claimColumnWords();
   void addColumnConstants(std::vector<ConstantLine> &lines) const;
   Block columnPrologue() const;
-  Code countText(AxisId axis) const;
+  ConstantValue vectorsAlong(AxisId axis) const;
+  Code countText(AxisId axis) const { return vectorsAlong(axis).code(); }
   int64_t count(AxisId axis) const;
 
   std::vector<Code> axisNames, coordinateNames;

@@ -86,25 +86,23 @@ private:
         tileLine{.type = "int", .note = "of the tile"};
     ConstantLine countLine{.type = "int", .note = "along each axis"};
     for (int d = 0; d < rank(); ++d) {
-      std::vector<int64_t> axes;
+      std::vector<ConstantValue> axes;
       for (AxisId axis : tile.dimensions[d].axes) axes.push_back(kernel.axes[axis].extent);
-      extentLine.entries.emplace_back(extents[d], fmt::format("{}", fmt::join(axes, " * ")));
+      extentLine.entries.emplace_back(extents[d], ConstantValue::product(axes));
       if (tile.dimensions[d].tile == 1) continue;
-      tileLine.entries.emplace_back(sides[d], std::to_string(tile.dimensions[d].tile));
+      tileLine.entries.emplace_back(sides[d], tile.dimensions[d].tile);
+      const ConstantValue extent = ConstantValue::name(extents[d]),
+                          side = ConstantValue::name(sides[d]);
       countLine.entries.emplace_back(
-          counts[d], tile.dimensions[d].isCut()
-                         ? fmt::format("({0} + {1} - 1) / {1}", extents[d], sides[d])
-                         : fmt::format("{} / {}", extents[d], sides[d]));
+          counts[d], (tile.dimensions[d].isCut() ? extent + side - 1 : extent) / side);
     }
     program.constants = {
         extentLine,
         tileLine,
+        {"int", {{readName, tile.readWidth}, {writeName, tile.writeWidth}}, "elements an access"},
+        {"int", {{threads, knobs.threads}}, "a block"},
         {"int",
-         {{readName, std::to_string(tile.readWidth)}, {writeName, std::to_string(tile.writeWidth)}},
-         "elements an access"},
-        {"int", {{threads, std::to_string(knobs.threads)}}, "a block"},
-        {"int",
-         {{pitch, std::to_string(pitchUnits)}, {padding, std::to_string(paddingUnits)}},
+         {{pitch, pitchUnits}, {padding, paddingUnits}},
          wholeVectors ? "vectors of the tile between gaps, of a gap"
                       : "elements of the tile between gaps, of a gap"},
         countLine};
@@ -123,8 +121,7 @@ private:
     for (int d = 0; d < rank(); ++d) {
       if (tile.dimensions[d].*stride == 1) continue;
       strideNames[{tensor, d}] = names.reserve(fmt::format("{}_{}", tensor, extents[d]));
-      line.entries.emplace_back(strideNames[{tensor, d}],
-                                std::to_string(tile.dimensions[d].*stride));
+      line.entries.emplace_back(strideNames[{tensor, d}], tile.dimensions[d].*stride);
     }
     program.constants.push_back(line);
   }
@@ -149,10 +146,10 @@ private:
   void body() {
     const std::string elementType =
         wholeVectors ? fmt::format("weft::Packed<{}, {}>", type, readName) : type;
-    std::vector<std::string> factors;
-    for (int d : tile.byOperand()) factors.push_back(sides[d]);
-    std::string units = fmt::format("{}", fmt::join(factors, " * "));
-    if (wholeVectors) units += " / " + readName;
+    std::vector<ConstantValue> factors;
+    for (int d : tile.byOperand()) factors.push_back(ConstantValue::name(sides[d]));
+    ConstantValue units = ConstantValue::product(factors);
+    if (wholeVectors) units = units / ConstantValue::name(readName);
     program.constants.push_back(
         {"int", {{vectors, units}}, wholeVectors ? "vectors of a tile" : "elements of a tile"});
     program.body.push_back(

@@ -11,6 +11,7 @@
 //   transpose     the physical order stays, the logical order changes; identity: both stay
 #include "codegen/families/view/ViewFamily.h"
 #include "codegen/families/view/ViewKnobs.h"
+#include "kernel/Attributes.h"
 #include "kernel/ReasonCodes.h"
 #include "passes/configure/Family.h"
 #include "passes/configure/StridedViews.h"
@@ -29,10 +30,6 @@ std::vector<AxisId> physicalAxes(const Kernel &kernel, ValueId value, const Layo
     if (const AxisId axis = kernel.values[value].axes[dimension]; kernel.axes[axis].extent > 1)
       axes.push_back(axis);
   return axes;
-}
-
-int64_t integerAttribute(const BodyOp &op, const std::string &name) {
-  return std::get<int64_t>(op.attributes.at(name));
 }
 
 /// The dimension that varies slowest among those of extent above 1; -1 if there is none.
@@ -54,7 +51,7 @@ bool areLines(int64_t runBytes) {
 /// with runs of other lengths.
 std::optional<LayoutTuple> cutFrom(const Kernel &kernel, const Layout &from) {
   const BodyOp &op = kernel.body[0];
-  const auto axis = static_cast<size_t>(integerAttribute(op, "axis"));
+  const auto axis = static_cast<size_t>(attributeOf(op, attribute::axis));
   const std::vector<int64_t> extents = extentsOf(kernel, kernel.inputs[0]),
                              resultExtents = extentsOf(kernel, kernel.outputs[0]);
   const std::vector<int64_t> strides = stridesOf(from, extents);
@@ -62,7 +59,7 @@ std::optional<LayoutTuple> cutFrom(const Kernel &kernel, const Layout &from) {
   const bool isBlock =
       extents == resultExtents || slowestDimension(from, extents) == static_cast<int>(axis);
   Layout to = normalized(from, resultExtents);
-  to.offset = integerAttribute(op, "start") * strides[axis];
+  to.offset = attributeOf(op, attribute::start) * strides[axis];
   if (to.offset * size % (isBlock ? to.alignment : sectorBytes) != 0) return std::nullopt;
   if (!isBlock && (!areLines(extents[axis] * strides[axis] * size) ||
                    !areLines(resultExtents[axis] * strides[axis] * size)))
@@ -85,7 +82,7 @@ std::optional<LayoutTuple> joinedIn(const Kernel &kernel, const Layout &layout) 
   const ValueId output = kernel.outputs[0];
   const std::vector<int64_t> extents = extentsOf(kernel, output),
                              strides = stridesOf(layout, extents);
-  const auto axis = static_cast<size_t>(integerAttribute(kernel.body[0], "axis"));
+  const auto axis = static_cast<size_t>(attributeOf(kernel.body[0], attribute::axis));
   const int64_t size = sizeOf(kernel.values[output].dtype);
   const bool isBlocks = slowestDimension(layout, extents) == static_cast<int>(axis);
   LayoutTuple tuple;
@@ -190,7 +187,7 @@ std::optional<CopyReason> whyCopied(const Kernel &kernel, const Configuration &c
   if (std::any_of(parts.begin(), parts.end(),
                   [&](const Layout &part) { return part.order != whole.order; }))
     return std::nullopt;
-  const int64_t axis = integerAttribute(kernel.body[0], "axis");
+  const int64_t axis = attributeOf(kernel.body[0], attribute::axis);
   const std::string axisName =
       kernel.axes[kernel.values[wholeValue].axes[static_cast<size_t>(axis)]].name;
   const bool joinsTwice = !isSlice && kernel.inputs != kernel.body[0].operands;

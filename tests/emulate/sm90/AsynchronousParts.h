@@ -3,7 +3,7 @@
 #pragma once
 
 #include "tests/emulate/sm90/BulkCopies.h"
-#include "tests/emulate/sm90/WarpgroupProducts.h"
+#include "tests/emulate/sm90/Wgmma.h"
 
 namespace weft::emulate {
 
@@ -38,7 +38,7 @@ struct AsynchronousParts {
   MemoryBarriers memoryBarriers{fibers, shared};
   NamedBarriers namedBarriers{fibers};
   BulkCopies copies{fibers, shared, memoryBarriers};
-  WarpgroupProducts products{fibers, shared};
+  WgmmaQueue products{fibers, shared};
 };
 
 /// Those of the running block.

@@ -169,7 +169,7 @@ DType typeOf(const Instruction &is, size_t part) {
 /// wgmma.mma_async.sync.aligned.mMnNkK.f32.A.B {d...}, a or {a0, ..., a3}, b, accumulates, 1, 1
 /// [, transposesA] [, transposesB]
 void multiply(const Instruction &is, const Arguments &a) {
-  WarpgroupProduct product{.typeA = typeOf(is, 6), .typeB = typeOf(is, 7)};
+  WgmmaInstruction product{.typeA = typeOf(is, 6), .typeB = typeOf(is, 7)};
   if (std::sscanf(is.parts[4].c_str(), "m64n%dk%d", &product.n, &product.k) != 2 ||
       is.parts[5] != "f32")
     a.parts.fibers.fail(fmt::format("PTX '{}': no WGMMA of 64 rows in fp32", is.name));

@@ -12,8 +12,9 @@ namespace {
 
 Program sample() {
   Program program{.entry = "sample", .headers = {"weft/vector.cuh"}};
-  program.constants = {{"int", {{"i", "64"}, {"unused", "3"}}, "extents"},
-                       {"int", {{"width", "8"}, {"twice", "2 * i"}}, ""}};
+  program.constants = {
+      {"int", {{"i", 64}, {"unused", 3}}, "extents"},
+      {"int", {{"width", 8}, {"twice", ConstantValue(2) * ConstantValue::name("i")}}, ""}};
   program.parameters = {{Parameter::Kind::input, 0, "x", "weft::half"},
                         {Parameter::Kind::output, 0, "y", "float"}};
   program.launchBounds = "twice";
@@ -43,12 +44,17 @@ bool contains(const std::string &text, const std::string &part) {
 
 TEST_CASE("launch checks name constants by their subject, whatever notes and members are called") {
   using Kind = ConstantSubject::Kind;
+  const ConstantValue i = ConstantValue::name("i");
+  // A floating-point number is no integer expression, though "1e-05" might be read as one.
+  const ConstantValue tile = ConstantValue::members({{"m", 64}}),
+                      shape = ConstantValue::members(
+                          {{"m", i}, {"scale", ConstantValue::text("1e-05f")}});
   Program program;
-  program.constants = {{"int", {{"i", "64"}}, "stride of x along i", {Kind::extents}},
-                       {"int", {{"x_i", "2 * i"}}, "extents", {Kind::strides, "x"}},
-                       {"int", {{"width", "8"}}, "strides of y"},
-                       {"Tile", {{"tile", "{.m = 64}"}}, "", {Kind::unchecked}},
-                       {"Shape", {{"shape", "{.m = i}"}}, "", {Kind::strides, "the result"}}};
+  program.constants = {{"int", {{"i", 64}}, "stride of x along i", {Kind::extents}},
+                       {"int", {{"x_i", ConstantValue(2) * i}}, "extents", {Kind::strides, "x"}},
+                       {"int", {{"width", 8}}, "strides of y"},
+                       {"Tile", {{"tile", tile}}, "", {Kind::unchecked}},
+                       {"Shape", {{"shape", shape}}, "", {Kind::strides, "the result"}}};
   addConstantChecks(program);
   std::vector<std::string> checks;
   for (const Statement &statement : program.body)
@@ -56,6 +62,34 @@ TEST_CASE("launch checks name constants by their subject, whatever notes and mem
   CHECK(checks == std::vector<std::string>{"these extents: i == 64", "strides of x: x_i == 128",
                                            "these knobs: width == 8",
                                            "strides of the result: shape.m == 64"});
+}
+
+TEST_CASE("a constant prints as C++ and is worth what C++ makes of that") {
+  const ConstantValue a = ConstantValue::name("a"), b = ConstantValue::name("b");
+  const std::map<std::string, int64_t, std::less<>> known = {{"a", 7}, {"b", 2}};
+  const auto is = [&](const ConstantValue &value, const std::string &text, int64_t number) {
+    CHECK(value.str() == text);
+    CHECK(value.evaluate(known) == number);
+  };
+  is((a + b - 1) / b, "(a + b - 1) / b", (7 + 2 - 1) / 2);
+  is(a - (b - 1), "a - (b - 1)", 6);
+  is(a * b / 3, "a * b / 3", 4);
+  is(a / (b * 3), "a / (b * 3)", 1);
+  is(b * (a / b), "b * (a / b)", 6);
+  is(ConstantValue::group(a / b) * b, "(a / b) * b", 6);
+  is(ConstantValue::offset(a) * b, "weft::Offset(a) * b", 14);
+  is(ConstantValue::product({}), "1", 1);
+  is(ConstantValue::truth(false), "false", 0);
+  CHECK_FALSE((a / 0).evaluate(known));
+  CHECK_FALSE((a * ConstantValue::name("c")).evaluate(known));
+  CHECK_FALSE(ConstantValue::text("5").evaluate(known));
+  const ConstantValue list = ConstantValue::members({{"m", a, true},
+                                                     {"at", ConstantValue::items({b, 3})},
+                                                     {"isWide", ConstantValue::truth(true), true}});
+  CHECK(list.str() == "{\n    .m = a, .at = {b, 3},\n    .isWide = true}");
+  CHECK(list.code().names().contains("a"));
+  CHECK(list.code().names().contains("b"));
+  CHECK_FALSE(list.code().names().contains("m"));  // a member keeps no constant of its name
 }
 
 TEST_CASE("pruning drops constants, declarations and loads that nothing uses") {

@@ -1,5 +1,6 @@
 // Choices by estimate on a profile of two GEMMs.
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+#include "codegen/families/library/LibraryCostConstants.h"
 #include "codegen/families/library/LibraryKnobs.h"
 #include "passes/configure/EstimateRegret.h"
 #include "passes/configure/Margins.h"

@@ -38,8 +38,14 @@ ONE_FAMILY = {
 }
 EMULATED = 'tests/emulate/host/weft/'
 KEYWORDS = 'emulate_keywords.h'
-# What names an architecture: families do, and comments of kernel/ as examples.
+# What names an architecture: families and codegen/targets do, and comments as examples.
 ARCHITECTURE = re.compile(r'sm_?\d\d|hopper|ampere', re.IGNORECASE)
+OF_NO_ARCHITECTURE = ('kernel', 'ir', 'models', 'passes', 'plan', 'runtime', 'tools')
+NAMES_ARCHITECTURE = {
+    'runtime/measure/ReferenceCopy.cpp': 'PTX of the copy that every measurement is compared with',
+    'tools/driver/Flags.cpp': 'help of --early-start',
+    'tools/driver/commands/Profile.cpp': 'help of --family, by an example',
+}
 # What prices, selects or builds plans: functions, a cost model's answer, and selection's tables.
 DECIDING_FUNCTIONS = (
     'buildPlan', 'selectVariants', r'select::select\w*', 'select::joinVariants', 'bestCombinations',
@@ -207,6 +213,27 @@ def folder_cycles(root: pathlib.Path, table: dict[str, set[str]]) -> list[list[s
     return [list(cycle) for cycle in sorted(cycles) if cycle]
 
 
+# A word of an attribute where one of a kernel's op is read or set (kernel/Attributes.h has names).
+ATTRIBUTE_WORD = re.compile(r'\battributes(?:\.(?:at|find|contains|count|erase)\(|\[)"')
+# It makes attributes of a kernel from those of a graph, of which one has no type but its value's.
+ATTRIBUTE_BRIDGE = 'ir/Syntax.cpp'
+
+
+def words_of_attributes(root: pathlib.Path, table: dict[str, set[str]]) -> list[str]:
+    """Lines outside the tests that name an attribute of a kernel by its word."""
+    found = []
+    for top in sorted({folder.split('/')[0] for folder in table} - {'tests'}):
+        for file in sorted((root / top).rglob('*')):
+            path = file.relative_to(root).as_posix()
+            if file.suffix in {'.h', '.cpp'} and '/tests/' not in path and path != ATTRIBUTE_BRIDGE:
+                found += [
+                    f'{path}:{number}'
+                    for number, line in enumerate(file.read_text(encoding='utf-8').splitlines(), 1)
+                    if ATTRIBUTE_WORD.search(line)
+                ]
+    return found
+
+
 class IncludeRules(unittest.TestCase):
     table = rules((ROOT / 'ARCHITECTURE.md').read_text(encoding='utf-8'))
 
@@ -241,6 +268,36 @@ class IncludeRules(unittest.TestCase):
                 (root / path).parent.mkdir(parents=True, exist_ok=True)
                 (root / path).write_text(text)
             self.assertEqual(includes_of_one_family(root, self.table), {('plan/Bad.cpp', 'mine')})
+
+    def test_attributes_are_named_by_constants_that_know_their_types(self):
+        self.assertEqual(words_of_attributes(ROOT, self.table), [])
+
+    def test_a_word_of_an_attribute_is_found(self):
+        with tempfile.TemporaryDirectory() as folder:
+            bad = pathlib.Path(folder) / 'plan' / 'Bad.cpp'
+            bad.parent.mkdir()
+            bad.write_text('x = op.attributes.at("axis");\ny = hasAttribute(op, attribute::axis);\n'
+                           'op.attributes["outer"] = 1;\nop.attributes.contains("key")\n')
+            self.assertEqual(words_of_attributes(pathlib.Path(folder), self.table),
+                             ['plan/Bad.cpp:1', 'plan/Bad.cpp:3', 'plan/Bad.cpp:4'])
+
+    def test_units_link_each_other_in_one_direction(self):
+        """CMake then rejects a circle of libraries, of which links would hide one of includes."""
+        self.assertIn('set_property(GLOBAL PROPERTY GLOBAL_DEPENDS_NO_CYCLES ON)',
+                      (ROOT / 'CMakeLists.txt').read_text(encoding='utf-8'))
+
+    def test_kernel_links_no_other_unit(self):
+        """It is plain data: what it needs of families, their registry hands over."""
+        linking = re.compile(r'^(?:weft_library|target_link_libraries)\((weft_kernel)\b([^)]*)\)',
+                             re.MULTILINE)
+        files = [ROOT / 'CMakeLists.txt', *sorted(ROOT.glob('*/**/CMakeLists.txt'))]
+        calls = [
+            (file.relative_to(ROOT).as_posix(), match[2]) for file in files
+            if 'build' not in file.relative_to(ROOT).parts
+            for match in linking.finditer(file.read_text(encoding='utf-8'))
+        ]
+        self.assertEqual([file for file, _ in calls], ['kernel/CMakeLists.txt'])
+        self.assertNotIn(' LINK ', calls[0][1])
 
     def test_folders_do_not_include_each_other_in_a_circle(self):
         self.assertEqual(folder_cycles(ROOT, self.table), [])
@@ -384,16 +441,19 @@ class IncludeRules(unittest.TestCase):
                 f'{path}:{line}' for path, lines in sorted(including.items()) for line in lines
             ])
 
-    def test_code_of_kernels_names_no_architecture(self):
-        files = sorted(
-            path for path in (ROOT / 'kernel').rglob('*') if path.suffix in ('.cpp', '.h'))
-        self.assertGreater(len(files), 100)
+    def test_only_families_and_targets_name_an_architecture(self):
+        files = sorted(path for folder in OF_NO_ARCHITECTURE for path in (ROOT / folder).rglob('*')
+                       if path.suffix in ('.cpp', '.h'))
+        self.assertGreater(len(files), 400)
         named = lambda text: [
             line.strip()
             for line in text.splitlines() if ARCHITECTURE.search(line.split('//')[0])
         ]
-        self.assertEqual(
-            {path.name: named(path.read_text()) for path in files if named(path.read_text())}, {})
+        naming = {path.relative_to(ROOT).as_posix(): named(path.read_text()) for path in files}
+        self.assertEqual({path for path, lines in naming.items() if lines},
+                         set(NAMES_ARCHITECTURE))
+        self.assertEqual({path: len(naming[path]) for path in NAMES_ARCHITECTURE},
+                         dict.fromkeys(NAMES_ARCHITECTURE, 1))
         self.assertEqual(named('int sm80 = 0;  // Hopper\n// sm_90\nx = "of sm_90a";\n'),
                          ['int sm80 = 0;  // Hopper', 'x = "of sm_90a";'])
 

@@ -1,5 +1,6 @@
 // Words of op attributes that are enumerations: each has one name, which is read back, and a word
 // that names nothing is no silent default.
+#include "kernel/Attributes.h"
 #include "kernel/AxisRole.h"
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
@@ -25,6 +26,21 @@ TEST_CASE("kinds of reductions and masks are read back from their names") {
   CHECK_FALSE(reduceKindNamed("summ"));
   CHECK_FALSE(reduceKindNamed("maximum"));
   CHECK_FALSE(maskKindNamed("Causal"));
+}
+
+TEST_CASE("an attribute is read as the type that its name has, and another type is an error") {
+  BodyOp op{.kind = OpKind::softmax, .attributes = {{"axis", int64_t(2)}, {"scale", int64_t(1)}}};
+  CHECK(attributeOf(op, attribute::axis) == 2);
+  CHECK(attributeOr(op, attribute::tile, 8) == 8);
+  CHECK(findAttribute(op, attribute::into) == nullptr);
+  CHECK_FALSE(hasAttribute(op, attribute::outer));
+  CHECK_THROWS_WITH(findAttribute(op, attribute::scale), Catch::Contains("of another type"));
+  CHECK_THROWS_WITH(attributeOf(op, attribute::tile), Catch::Contains("'softmax' lacks"));
+  setAttribute(op, attribute::emptyRow, "zero");
+  CHECK(op.attributes.at("empty_row") == Attribute(std::string("zero")));
+  // An expression's numbers may be integers.
+  CHECK(numberNamed(op, "scale") == 1);
+  CHECK_THROWS_WITH(numberNamed(op, "p"), Catch::Contains("lacks the number attribute 'p'"));
 }
 
 TEST_CASE("every role of an axis has one letter, and other labels have no role") {
@@ -60,7 +76,8 @@ TEST_CASE("only a reduce op has a kind of reduction, though masks have an attrib
   CHECK_FALSE(reduceKind(OpKind::mask, sum));
   CHECK_FALSE(reduceKind(OpKind::reduce, {}));
   CHECK_FALSE(reduceKind(OpKind::reduce, {{"kind", std::string("mean")}}));
-  CHECK_FALSE(reduceKind(OpKind::reduce, {{"kind", int64_t(0)}}));
+  CHECK_THROWS_WITH(reduceKind(OpKind::reduce, {{"kind", int64_t(0)}}),
+                    Catch::Contains("'kind' is of another type"));
 }
 
 TEST_CASE("a mask of an unknown kind has no reference evaluation") {

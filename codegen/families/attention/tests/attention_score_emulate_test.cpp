@@ -90,7 +90,7 @@ void emitText(Subject &subject) {
       .type = "int", .entries = {}, .note = "extents", .subject = {ConstantSubject::Kind::extents}};
   for (const Axis &axis : kernel.axes) {
     axes.push_back(names.reserve(axis.name));
-    extents.entries.emplace_back(axes.back(), std::to_string(axis.extent));
+    extents.entries.emplace_back(axes.back(), axis.extent);
   }
   for (size_t i = 0; i < kernel.inputs.size(); ++i) {
     const Value &value = kernel.values[size_t(kernel.inputs[i])];

@@ -1,6 +1,7 @@
 // Fused attention backward on sm_90a: which kernels and layouts it takes, in which tiles, what is
 // emitted, what it needs of memory, and how its price grows.
 #include "codegen/Emit.h"
+#include "codegen/families/attention_backward_sm90/Sm90AttentionBackwardCost.h"
 #include "codegen/families/attention_backward_sm90/Sm90AttentionBackwardTile.h"
 #include "kernel/Error.h"
 #include "kernel/Profile.h"

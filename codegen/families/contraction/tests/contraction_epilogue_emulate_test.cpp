@@ -213,7 +213,7 @@ void emitText(Subject &subject) {
                        .subject = {ConstantSubject::Kind::extents}};
   for (const Axis &axis : kernel.axes) {
     axes.push_back(names.reserve(axis.name));
-    extents.entries.emplace_back(axes.back(), std::to_string(axis.extent));
+    extents.entries.emplace_back(axes.back(), axis.extent);
   }
   program.constants = {extents};
   const auto addTensor = [&](Parameter::Kind kind, size_t index, ValueId value) {

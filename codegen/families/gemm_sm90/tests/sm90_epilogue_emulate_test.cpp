@@ -1,5 +1,5 @@
 // Whole kernels of sm_90a on the host, whose epilogue store is emulated behind sums of plain
-// loops (host/weft/sm90_gemm.cuh and its siblings): what follows a GEMM, single-consumer tiles,
+// loops (host/sm90_gemm.cuh and its siblings): what follows a GEMM, single-consumer tiles,
 // several strides, tiles that blocks share, operands that are transformed on load. Compared with
 // single elements in fp64.
 #include "codegen/Emit.h"

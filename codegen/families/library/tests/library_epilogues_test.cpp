@@ -1,5 +1,6 @@
 // Epilogues of library GEMMs: which kernels have a form, which layouts it serves, what the
 // GEMM then is, what a profile and people read of it, and its place in a plan.
+#include "codegen/families/library/LibraryCostConstants.h"
 #include "codegen/families/library/LibraryGemm.h"
 #include "codegen/families/library/LibraryKnobs.h"
 #include "codegen/families/loop/LoopKnobs.h"

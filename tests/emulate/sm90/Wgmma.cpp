@@ -1,5 +1,5 @@
-// Instructions in flight, operands behind descriptors, fragments; see WarpgroupProducts.h.
-#include "tests/emulate/sm90/WarpgroupProducts.h"
+// Instructions in flight, operands behind descriptors, fragments; see Wgmma.h.
+#include "tests/emulate/sm90/Wgmma.h"
 
 #include "kernel/reference/StoredElement.h"
 
@@ -105,14 +105,14 @@ std::vector<float> operandOfRegisters(DType type,
 
 }  // namespace
 
-void WarpgroupProducts::reset(DoneAtOnce how) {
+void WgmmaQueue::reset(DoneAtOnce how) {
   atOnce = how.products;
   threads.assign(size_t(fibers.threadCount()), {});
   warpgroups.assign(threads.size() / warpgroup, {});
 }
 
-void WarpgroupProducts::issue(const WarpgroupProduct &product, float *accumulators,
-                              const uint32_t *registersA) {
+void WgmmaQueue::issue(const WgmmaInstruction &product, float *accumulators,
+                       const uint32_t *registersA) {
   Thread &thread = own();
   const size_t number = size_t(fibers.runningThread()) / warpgroup;
   if (number >= warpgroups.size()) fibers.fail("WGMMA by threads that are no warpgroup");
@@ -137,8 +137,8 @@ void WarpgroupProducts::issue(const WarpgroupProduct &product, float *accumulato
 
 /// The accumulators that are in flight from now on: those of an earlier instruction, or the
 /// thread's own.
-void WarpgroupProducts::hold(Thread &thread, const WarpgroupProduct &product,
-                             Instruction &instruction, float *accumulators) {
+void WgmmaQueue::hold(Thread &thread, const WgmmaInstruction &product, Instruction &instruction,
+                      float *accumulators) {
   const int count = product.n / 2, inWarpgroup = fibers.runningThread() % warpgroup;
   const auto overlapping = std::ranges::find_if(thread.inFlight, [&](const InFlight &held) {
     return held.start < accumulators + count && accumulators < held.start + held.count;
@@ -168,9 +168,9 @@ void WarpgroupProducts::hold(Thread &thread, const WarpgroupProduct &product,
                              .tile = instruction.accumulators});
 }
 
-void WarpgroupProducts::commit() { own().groups.push_back(own().issued); }
+void WgmmaQueue::commit() { own().groups.push_back(own().issued); }
 
-void WarpgroupProducts::wait(int64_t pending, const SourceLine &at) {
+void WgmmaQueue::wait(int64_t pending, const SourceLine &at) {
   Thread &thread = own();
   thread.isFenced = false;
   uint64_t end = 0;
@@ -184,7 +184,7 @@ void WarpgroupProducts::wait(int64_t pending, const SourceLine &at) {
   deliver(thread, end);
 }
 
-void WarpgroupProducts::deliver(Thread &thread, uint64_t end) {
+void WgmmaQueue::deliver(Thread &thread, uint64_t end) {
   const int inWarpgroup = fibers.runningThread() % warpgroup;
   for (const InFlight &held : thread.inFlight) {
     for (int i = 0; i < held.count; ++i)
@@ -200,7 +200,7 @@ void WarpgroupProducts::deliver(Thread &thread, uint64_t end) {
   for (; !of.instructions.empty() && of.first < of.done; ++of.first) of.instructions.pop_front();
 }
 
-bool WarpgroupProducts::runNext(Warpgroup &of) {
+bool WgmmaQueue::runNext(Warpgroup &of) {
   const size_t index = size_t(of.done - of.first);
   if (index >= of.instructions.size() || of.instructions[index].issued < warpgroup) return false;
   run(of.instructions[index]);
@@ -209,14 +209,14 @@ bool WarpgroupProducts::runNext(Warpgroup &of) {
   return true;
 }
 
-bool WarpgroupProducts::completeOne() {
+bool WgmmaQueue::completeOne() {
   for (Warpgroup &of : warpgroups)
     if (of.done < of.required && runNext(of)) return true;
   return false;
 }
 
-void WarpgroupProducts::run(Instruction &instruction) {
-  const WarpgroupProduct &product = instruction.product;
+void WgmmaQueue::run(Instruction &instruction) {
+  const WgmmaInstruction &product = instruction.product;
   const int n = product.n, k = product.k;
   const std::vector<float> a =
       product.hasRegistersA
@@ -238,12 +238,12 @@ void WarpgroupProducts::run(Instruction &instruction) {
     }
 }
 
-void WarpgroupProducts::endThread(int thread) {
+void WgmmaQueue::endThread(int thread) {
   if (!threads[size_t(thread)].inFlight.empty())
     fibers.fail(fmt::format("thread {} ends while WGMMA has its accumulators", thread));
 }
 
-std::string WarpgroupProducts::describe(uint32_t number) const {
+std::string WgmmaQueue::describe(uint32_t number) const {
   const Warpgroup &of = warpgroups.at(number);
   const size_t index = size_t(of.done - of.first);
   return fmt::format("WGMMA {} of warpgroup {}, which {} of {} threads have issued", of.done,

@@ -20,23 +20,23 @@
 namespace weft::emulate {
 
 /// What one instruction says beside its registers: equal in all threads of a warpgroup.
-struct WarpgroupProduct {
+struct WgmmaInstruction {
   DType typeA = DType::f16, typeB = DType::f16;
   int n = 0, k = 0;
   bool accumulates = true, isTransposedA = false, isTransposedB = false;
   bool hasRegistersA = false;
   uint64_t a = 0, b = 0;  ///< descriptors
-  bool operator==(const WarpgroupProduct &) const = default;
+  bool operator==(const WgmmaInstruction &) const = default;
 };
 
-class WarpgroupProducts {
+class WgmmaQueue {
 public:
-  WarpgroupProducts(Fibers &fibers, SharedMemory &shared) : fibers(fibers), shared(shared) {}
+  WgmmaQueue(Fibers &fibers, SharedMemory &shared) : fibers(fibers), shared(shared) {}
   void reset(DoneAtOnce atOnce);
   /// Registers are ordered behind what the thread did to them.
   void fence() { own().isFenced = true; }
   /// accumulators: n / 2 floats of the thread; registersA: four words, or nullptr.
-  void issue(const WarpgroupProduct &product, float *accumulators, const uint32_t *registersA);
+  void issue(const WgmmaInstruction &product, float *accumulators, const uint32_t *registersA);
   void commit();
   void wait(int64_t pending, const SourceLine &at);
   /// Runs one instruction that threads wait for. False if there is none.
@@ -48,7 +48,7 @@ private:
   static constexpr int warpgroup = 128, rows = 64;
   using Tile = std::vector<float>;  ///< row by row
   struct Instruction {
-    WarpgroupProduct product;
+    WgmmaInstruction product;
     std::shared_ptr<Tile> accumulators = {};
     std::array<std::array<uint32_t, 4>, warpgroup> registersA{};
     int issued = 0;  ///< threads
@@ -72,7 +72,7 @@ private:
   };
 
   Thread &own() { return threads[size_t(fibers.runningThread())]; }
-  void hold(Thread &thread, const WarpgroupProduct &product, Instruction &instruction,
+  void hold(Thread &thread, const WgmmaInstruction &product, Instruction &instruction,
             float *accumulators);
   bool runNext(Warpgroup &of);
   void run(Instruction &instruction);

@@ -1,7 +1,8 @@
 // Architectures and what they can do; see Targets.h.
-#include "codegen/Targets.h"
+#include "codegen/targets/Targets.h"
 
 #include <charconv>
+#include <ranges>
 
 namespace weft::codegen {
 
@@ -24,8 +25,23 @@ const std::vector<std::string_view> &targets() {
 
 bool hasClusters(std::string_view architecture) { return numberOf(architecture) >= 90; }
 
+bool hasEarlyStarts(std::string_view architecture) { return numberOf(architecture) >= 90; }
+
 bool hasWgmma(std::string_view architecture) { return architecture == "sm_90a"; }
 
 bool hasMmaSync(std::string_view architecture) { return numberOf(architecture) >= 80; }
+
+bool runsOn(std::string_view target, std::string_view gpu) {
+  if (target.ends_with('a')) return target.substr(0, target.size() - 1) == gpu;
+  return target.size() == gpu.size() &&
+         target.substr(0, target.size() - 1) == gpu.substr(0, gpu.size() - 1) &&
+         target.back() <= gpu.back();
+}
+
+std::string targetOf(std::string_view gpu) {
+  for (const std::string_view target : std::views::reverse(targets()))
+    if (runsOn(target, gpu)) return std::string(target);
+  return std::string(gpu);
+}
 
 }  // namespace weft::codegen
