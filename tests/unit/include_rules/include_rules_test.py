@@ -42,6 +42,7 @@ KEYWORDS = 'emulate_keywords.h'
 ARCHITECTURE = re.compile(r'sm_?\d\d|hopper|ampere', re.IGNORECASE)
 OF_NO_ARCHITECTURE = ('kernel', 'ir', 'models', 'passes', 'plan', 'runtime', 'tools')
 NAMES_ARCHITECTURE = {
+    'plan/ParameterType.cpp': 'the C type of tensor maps in emitted texts',
     'runtime/measure/ReferenceCopy.cpp': 'PTX of the copy that every measurement is compared with',
     'tools/driver/Flags.cpp': 'help of --early-start',
     'tools/driver/commands/Profile.cpp': 'help of --family, by an example',
