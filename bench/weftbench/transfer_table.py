@@ -36,7 +36,7 @@ MEMBERS = {
     'workload': str, 'contenders': dict, 'status': str, 'reason': str, 'prices': str,
     'ratio': (dict, type(None)), 'floorMs': (float, int, type(None)), 'draw': dict
 }
-DRAW = {'seed': int, 'index': int, 'even': bool}
+DRAW = {'seed': int, 'index': int, 'even': bool, 'training': bool}
 
 
 def problem_of(members, types):
@@ -188,16 +188,29 @@ def rows(lines):
     return table
 
 
+def kinds(lines):
+    """(name, lines) of draws that are summed up together: by widths, and where layers were both run
+    forward alone and trained, these apart, too."""
+    widths = [(name, [line for line in lines if line['draw']['even'] == is_even])
+              for name, is_even in (('even', True), ('odd', False))]
+    passes = (('inference', False), ('training', True))
+    if len({line['draw']['training'] for line in lines}) < len(passes):
+        return widths
+    return widths + [(f'{name}, {passed}',
+                      [line for line in some if line['draw']['training'] == is_training])
+                     for passed, is_training in passes for name, some in widths]
+
+
 def summary_rows(lines):
     table = [[
         'widths', 'draws', 'compared', 'geometric mean', 'worst', 'won', 'rejected', 'wrong',
         'worst draw'
     ]]
     figure = lambda value: '-' if value is None else f'{value:.3f}x'
-    for widths, is_even in (('even', True), ('odd', False)):
-        one = summarize([line for line in lines if line['draw']['even'] == is_even])
+    for name, some in kinds(lines):
+        one = summarize(some)
         table.append([
-            widths,
+            name,
             str(one.draws),
             str(one.compared),
             figure(one.mean),

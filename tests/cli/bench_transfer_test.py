@@ -265,6 +265,16 @@ class TableTest(unittest.TestCase):
         self.assertEqual(even[:6], ['even', '2', '2', '0.980x', '0.800x', '50%'])
         self.assertEqual(odd[:6], ['odd', '1', '1', '4.000x', '4.000x', '100%'])
 
+    def test_inference_and_training_are_apart(self):
+        trained = {**EVEN, 'training': True}
+        lines = [line(0, 1.2, **EVEN), line(1, 0.8, **trained), line(2, 4.0, **ODD)]
+        found = {row[0]: row[1:6] for row in transfer_table.summary_rows(lines)[1:]}
+        self.assertEqual(found['even, inference'], ['1', '1', '1.200x', '1.200x', '100%'])
+        self.assertEqual(found['odd, inference'], ['1', '1', '4.000x', '4.000x', '100%'])
+        self.assertEqual(found['even, training'], ['1', '1', '0.800x', '0.800x', '0%'])
+        self.assertEqual(found['odd, training'], ['0', '0', '-', '-', '-'])
+        self.assertEqual(len(transfer_table.summary_rows(lines[::2])), 3)  # none is trained
+
     def test_rows_name_the_best_rival(self):
         head, right, rejected = transfer_table.rows(
             [line(0, 1.25), line(1, 0.9, transfer_table.REJECTED)])
