@@ -95,24 +95,9 @@ private:
 
   std::string addRotary(OpId index) {
     const BodyOp &op = kernel.body[index];
-    if (op.expression.empty() || !op.attributes.contains("dim") ||
-        !op.attributes.contains("position"))
-      return epilogueRejection(op);
-    const auto number = [&](const char *name, int64_t absent) {
-      const auto found = op.attributes.find(name);
-      return found == op.attributes.end() ? absent : std::get<int64_t>(found->second);
-    };
-    const std::vector<AxisId> &axes = kernel.values[size_t(op.operands[0])].axes;
-    const auto axisOf = [&](const char *name) { return axes[size_t(number(name, 0))]; };
-    EpilogueRotary rotary{.op = index, .pairs = axisOf("dim"), .position = axisOf("position")};
-    rotary.extent = kernel.axes[size_t(rotary.pairs)].extent;
-    rotary.turned = number("turned", rotary.extent);
-    rotary.style = rotaryStyleOf(op);
-    rotary.isReverse = op.attributes.contains("direction");
-    if (op.attributes.contains("among")) {
-      rotary.among = axisOf("among");
-      rotary.begin = number("begin", 0), rotary.end = number("end", 0);
-    }
+    const std::optional<TurnedPairs> turned = turnedPairs(kernel, index);
+    if (!turned) return epilogueRejection(op);
+    const TurnedPairs &rotary = *turned;
     if (region.rotary) return cannotStand(op, "stands twice behind the contraction");
     if (region.prologue)
       return cannotStand(op, "stands in one kernel with ops before the contraction");
