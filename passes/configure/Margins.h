@@ -19,6 +19,8 @@ constexpr double besideMeasurements = 0.05;
 /// 0.07, local softmax 0.10, one consumer (20 measurements); stream-K (an estimate).
 constexpr double splitK = 0.03, dropout = 0.02, epilogueReduction = 0.02, prologue = 0.02,
                  localSoftmax = 0.05, singleConsumer = 0.04, streamK = 0.05;
+/// Queries that a fused attention turns (an estimate): no measurement has them yet.
+constexpr double turnedQueries = 0.02;
 /// cuBLASLt: the heuristic's first candidate is not the one that was measured, 0.06; with an
 /// epilogue 0.10.
 constexpr double library = 0.01, libraryEpilogue = 0.05;
