@@ -3,6 +3,8 @@
 //
 // Invariant: nothing but this reads the word of a style.
 #pragma once
+#ifndef WEFT_KERNEL_ROTARY_STYLE_H  // beside a precompiled header of a compiler cache
+#define WEFT_KERNEL_ROTARY_STYLE_H
 
 #include "kernel/Kernel.h"
 
@@ -37,3 +39,5 @@ struct TurnedPairs {
 std::optional<TurnedPairs> turnedPairs(const Kernel &kernel, OpId index);
 
 }  // namespace weft
+
+#endif  // WEFT_KERNEL_ROTARY_STYLE_H
