@@ -128,9 +128,11 @@ std::string entryName(const Kernel &kernel, std::string_view copy) {
   if (const auto region = attentionRegion(kernel))
     return fmt::format("{}_{}_{}",
                        attentionText(kernel,
-                                     region->packed  ? "attention_packed"
-                                     : region->paged ? "attention_paged"
-                                                     : "attention",
+                                     fmt::format("attention{}{}",
+                                                 region->packed  ? "_packed"
+                                                 : region->paged ? "_paged"
+                                                                 : "",
+                                                 region->turned ? "_turned" : ""),
                                      region->scoreOps),
                        region->readsTf32 ? std::string(nameOf(DType::tf32)) : typeText(kernel),
                        fmt::join(extentsOf(kernel, *region), "x"));

@@ -1,5 +1,5 @@
-// Recognition: what unpacks or gathers, first and last op, then every op between them, then what
-// these read, then the role of every axis.
+// Recognition: what unpacks, gathers or turns, first and last op, then every op between them, then
+// what these read, then the role of every axis.
 #include "kernel/AttentionRegion.h"
 
 #include "kernel/Attributes.h"
@@ -43,6 +43,7 @@ public:
                               "sums over no axis that queries and keys have in common");
     if (rejection.empty()) rejection = addPacked();
     if (rejection.empty()) rejection = addPaged();
+    if (rejection.empty()) rejection = addTurned();
     if (!rejection.empty()) return rejected(std::move(rejection));
     return std::move(region);
   }
@@ -75,19 +76,30 @@ private:
     return kernel.values[size_t(value)].axes.at(dimension);
   }
 
-  /// Ops that unpack inputs or gather their pages, wherever they stand; the contraction is the
-  /// first other one.
+  /// Whether an op turns elements in memory.
+  bool isTurning(const BodyOp &op) const {
+    return op.kind == OpKind::rotary && holds(kernel.inputs, op.operands[0]);
+  }
+  /// Ops that unpack inputs, gather their pages or turn them, wherever they stand; the contraction
+  /// is the first other one. What is turned may be unpacked.
   std::string findMoved() {
-    const auto isOther = [](const BodyOp &op) {
-      return op.kind != OpKind::unpack && op.kind != OpKind::gatherPages;
+    const auto isOther = [&](const BodyOp &op) {
+      return op.kind != OpKind::unpack && op.kind != OpKind::gatherPages && !isTurning(op);
     };
     region.contraction = int(std::ranges::find_if(kernel.body, isOther) - kernel.body.begin());
-    for (const BodyOp &op : kernel.body) {
+    for (int index = 0; index < std::ssize(kernel.body); ++index) {
+      const BodyOp &op = kernel.body[size_t(index)];
       if (isOther(op)) continue;
       for (const ValueId operand : op.operands)
-        if (!holds(kernel.inputs, operand))
+        if (!holds(kernel.inputs, operand) &&
+            !(op.kind == OpKind::unpack && operand == turnedResult() && operand == op.operands[0]))
           return cannotStand(
               op, fmt::format("reads '{}', which the kernel computes", nameOfValue(operand)));
+      if (isTurning(op)) {
+        if (turning >= 0) return cannotStand(op, "turns more than queries");
+        turning = index;
+        continue;
+      }
       if (op.kind == OpKind::gatherPages) {
         const auto along = size_t(attributeOf(op, attribute::along).at(0)),
                    axis = size_t(attributeOf(op, attribute::axis));
@@ -120,14 +132,20 @@ private:
             .positions = axisOf(op.operands[0], size_t(axes[1])),
             .tokens = axisOf(op.results[0], size_t(axes[0] - (axes[0] > axes[1] ? 1 : 0)))};
   }
-  bool isMoved(ValueId value) const { return unpacked.contains(value) || gathered.contains(value); }
+  /// What a rotary op gives; -1 of none.
+  ValueId turnedResult() const { return turning < 0 ? ValueId() : kernel.body[turning].results[0]; }
+  bool isMoved(ValueId value) const {
+    return unpacked.contains(value) || gathered.contains(value) || isTurned(value);
+  }
+  bool isTurned(ValueId value) const { return value >= 0 && value == turnedResult(); }
   bool isRead(ValueId value) const { return holds(kernel.inputs, value) || isMoved(value); }
   /// The tensor in memory.
   ValueId stored(ValueId value) const {
     if (const auto found = gathered.find(value); found != gathered.end())
       return found->second.inMemory;
-    const auto found = unpacked.find(value);
-    return found == unpacked.end() ? value : found->second.inMemory;
+    if (const auto found = unpacked.find(value); found != unpacked.end())
+      return stored(found->second.inMemory);
+    return isTurned(value) ? kernel.body[turning].operands[0] : value;
   }
 
   std::string findContraction() {
@@ -332,6 +350,41 @@ private:
     return "";
   }
 
+  /// Of a kernel that turns: queries, whole heads of them, by their positions.
+  std::string addTurned() {
+    if (turning < 0) return "";
+    const BodyOp &op = kernel.body[turning];
+    const std::optional<TurnedPairs> pairs = turnedPairs(kernel, turning);
+    if (!pairs) return cannotStand(op, "has no expression of its pairs");
+    const auto found = unpacked.find(q);
+    if (!isTurned(found == unpacked.end() ? q : found->second.inMemory))
+      return cannotStand(op, fmt::format("turns '{}'; an attention turns queries, which it loads "
+                                         "once, and nothing that each tile of queries loads",
+                                         nameOfValue(op.operands[0])));
+    if (pairs->among >= 0) return cannotStand(op, "turns a part of the queries' heads");
+    const auto isLong = [&](AxisId axis) { return kernel.axes[size_t(axis)].extent > 1; };
+    if (!holds(region.headDim, pairs->pairs) ||
+        std::ranges::count_if(region.headDim, isLong) > (isLong(pairs->pairs) ? 1 : 0))
+      return cannotStand(op, fmt::format("turns pairs along '{}', which is not all that scores are "
+                                         "summed over",
+                                         kernel.axes[size_t(pairs->pairs)].name));
+    const AxisId positions = region.packed ? region.packed->q : pairs->position;
+    if (pairs->position != positions || (!region.packed && !holds(region.queries, positions)))
+      return cannotStand(op, fmt::format("turns by positions along '{}', which are not those of "
+                                         "queries",
+                                         kernel.axes[size_t(pairs->position)].name));
+    region.turned = TurnedQueries{.pairs = *pairs};
+    if (op.operands.size() == 1) return "";
+    region.turned->starts = op.operands[1];
+    region.turned->input = inputOf(op.operands[1]);
+    // By sequences, or token by token where these are packed.
+    for (const AxisId axis : kernel.values[size_t(op.operands[1])].axes)
+      if (isLong(axis) && !holds(region.batch, axis) && !(region.packed && axis == positions))
+        return cannotStand(op, fmt::format("reads starts along '{}', which is no axis of sequences",
+                                           kernel.axes[size_t(axis)].name));
+    return "";
+  }
+
   std::string addAxis(AxisId axis) {
     struct Tensor {
       std::string_view name;
@@ -371,6 +424,7 @@ private:
   std::set<ValueId> dependent;                           ///< scores, and what is computed from them
   std::map<ValueId, Placement> unpacked;                 ///< by the value that ops unpack
   std::map<ValueId, Gathered> gathered;                  ///< by the value that ops gather pages to
+  OpId turning = -1;                                     ///< in Kernel::body, a rotary op
   std::optional<Placement> packedOutput, packedLogSums;  ///< their tensors in memory
   ValueId q = -1, k = -1, v = -1, output = -1;           ///< with axes of sequences and positions
 };

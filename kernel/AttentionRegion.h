@@ -22,10 +22,15 @@
 //
 // Pages (kernel/Pages.h): ops may gather the pages of keys and of values in front of who reads
 // them, both through the same table; then the tensors in memory are the pages.
+//
+// Turned queries: a rotary op may turn the queries in memory in front of the contraction, or of
+// what unpacks them. A kernel loads queries once for a tile of them, and turns them then; keys,
+// which it loads once for every tile of queries, are turned before they are stored.
 #pragma once
 
 #include "kernel/Expected.h"
 #include "kernel/Kernel.h"
+#include "kernel/RotaryStyle.h"
 
 #include <optional>
 #include <span>
@@ -62,9 +67,18 @@ struct PagedKeys {
   bool operator==(const PagedKeys &) const = default;
 };
 
+/// Queries that a rotary op turns before scores are made of them: all of their heads, along the one
+/// axis that scores are summed over, by positions of queries.
+struct TurnedQueries {
+  TurnedPairs pairs;    ///< `pairs.op` comes before the contraction
+  size_t input = 0;     ///< of the starts: position in Kernel::inputs
+  ValueId starts = -1;  ///< Kernel::inputs[input]: of sequences, or of packed tokens; -1: none
+  bool operator==(const TurnedQueries &) const = default;
+};
+
 struct AttentionRegion {
   OpId contraction = 0;        ///< in Kernel::body: scores of queries and keys; first but for what
-                               ///< unpacks or gathers
+                               ///< unpacks, gathers or turns
   OpId fold = 0;               ///< in Kernel::body: online_softmax_contract; last but for packing
   std::vector<OpId> scoreOps;  ///< in Kernel::body, between the two, in order
   ValueId q = -1, k = -1, v = -1;             ///< values in memory
@@ -79,6 +93,7 @@ struct AttentionRegion {
   std::vector<ScoreInput> inputs;  ///< in the order of Kernel::inputs
   std::optional<PackedTokens> packed = {};
   std::optional<PagedKeys> paged = {};
+  std::optional<TurnedQueries> turned = {};
 
   // Axes of the kernel; each has one role. Axes of extent 1 have theirs too.
   AxisId keyAxis = -1;           ///< of keys and values: the fold reduces it

@@ -96,24 +96,9 @@ private:
 
   std::string addRotary(OpId index) {
     const BodyOp &op = kernel.body[index];
-    if (op.expression.empty() || !hasAttribute(op, attribute::dim) ||
-        !hasAttribute(op, attribute::position))
-      return epilogueRejection(op);
-    const std::vector<AxisId> &axes = kernel.values[size_t(op.operands[0])].axes;
-    const auto axisOf = [&](AttributeName<int64_t> name) {
-      return axes[size_t(attributeOf(op, name))];
-    };
-    EpilogueRotary rotary{
-        .op = index, .pairs = axisOf(attribute::dim), .position = axisOf(attribute::position)};
-    rotary.extent = kernel.axes[size_t(rotary.pairs)].extent;
-    rotary.turned = attributeOr(op, attribute::turned, rotary.extent);
-    rotary.style = rotaryStyleOf(op);
-    rotary.isReverse = hasAttribute(op, attribute::direction);
-    if (hasAttribute(op, attribute::among)) {
-      rotary.among = axisOf(attribute::among);
-      rotary.begin = attributeOr(op, attribute::begin, 0);
-      rotary.end = attributeOr(op, attribute::end, 0);
-    }
+    const std::optional<TurnedPairs> turned = turnedPairs(kernel, index);
+    if (!turned) return epilogueRejection(op);
+    const TurnedPairs &rotary = *turned;
     if (region.rotary) return cannotStand(op, "stands twice behind the contraction");
     if (region.prologue)
       return cannotStand(op, "stands in one kernel with ops before the contraction");

@@ -81,22 +81,6 @@ struct EpilogueSoftmax {
   bool operator==(const EpilogueSoftmax &) const = default;
 };
 
-/// A rotary embedding of what the contraction gives: the only op that reads another element than
-/// its own, its partner along the axis of pairs. It comes first, but for masks of tokens, which
-/// turn with what they mask.
-struct EpilogueRotary {
-  OpId op = 0;           ///< in Kernel::body, one of ContractionRegion::epilogue
-  AxisId pairs = -1;     ///< along which partners lie, on one side of the GEMM
-  AxisId position = -1;  ///< that the angle is a multiple of: of the other side, or the batch
-  AxisId among = -1;     ///< an axis of which [begin, end) alone is turned, on the side of pairs
-  int64_t begin = 0, end = 0;
-  int64_t extent = 2;  ///< of `pairs`
-  int64_t turned = 2;  ///< elements of it that are pairs
-  RotaryStyle style = RotaryStyle::halved;
-  bool isReverse = false;
-  bool operator==(const EpilogueRotary &) const = default;
-};
-
 struct ContractionRegion {
   OpId contraction = 0;            ///< in Kernel::body; the first op but those of the prologue
   GemmInputs operands;             ///< positions of A and B in Kernel::inputs; for the operand of a
@@ -109,7 +93,10 @@ struct ContractionRegion {
   std::vector<EpilogueReduction>
       reductions;  ///< in the order of the body; only GEMMs without a batch have them
   std::optional<EpilogueSoftmax> softmax = {};  ///< nothing but its results is stored then
-  std::optional<EpilogueRotary> rotary = {};
+  /// A rotary embedding of what the contraction gives: the only op that reads another element than
+  /// its own, its partner. It comes first, but for masks of tokens, which turn with what they mask.
+  /// Pairs and `among` are on one side of the GEMM, positions on the other one or in the batch.
+  std::optional<TurnedPairs> rotary = {};
   bool storesAccumulator = false;  ///< C itself is an output, besides values computed from it
   bool operator==(const ContractionRegion &) const = default;
 

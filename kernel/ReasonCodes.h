@@ -97,7 +97,8 @@ inline constexpr ReasonCode contractionPrologueOff{
 inline constexpr ReasonCode attentionRegion{
     "F027", "attention-region",
     "an online_softmax_contract shares a kernel with the contraction and the element-wise ops that "
-    "make its scores, if nothing else reads these; the detail names what is in the way",
+    "make its scores, and with a rotary op that turns its queries, if nothing else reads what they "
+    "give; the detail names what is in the way",
     "contract -> rotary -> online_softmax_contract: an element's partner may lie in another tile "
     "of scores",
     "--attention unfused or decomposed stores the scores; return none of them, and let nothing "

@@ -1,4 +1,4 @@
-// The words of the attribute `style`; see RotaryStyle.h.
+// The words of the attribute `style`, and the attributes of axes; see RotaryStyle.h.
 #include "kernel/RotaryStyle.h"
 
 #include "kernel/Attributes.h"
@@ -25,6 +25,29 @@ RotaryStyle rotaryStyleOf(const BodyOp &rotary) {
   const std::optional<RotaryStyle> named = rotaryStyleNamed(*word);
   if (!named) throw Error::checkFailed("a rotary op of style '{}'", *word);
   return *named;
+}
+
+std::optional<TurnedPairs> turnedPairs(const Kernel &kernel, OpId index) {
+  const BodyOp &op = kernel.body[index];
+  if (op.kind != OpKind::rotary || op.expression.empty() || !hasAttribute(op, attribute::dim) ||
+      !hasAttribute(op, attribute::position))
+    return std::nullopt;
+  const std::vector<AxisId> &axes = kernel.values[size_t(op.operands[0])].axes;
+  const auto axisOf = [&](AttributeName<int64_t> name) {
+    return axes[size_t(attributeOf(op, name))];
+  };
+  TurnedPairs pairs{
+      .op = index, .pairs = axisOf(attribute::dim), .position = axisOf(attribute::position)};
+  pairs.extent = kernel.axes[size_t(pairs.pairs)].extent;
+  pairs.turned = attributeOr(op, attribute::turned, pairs.extent);
+  pairs.style = rotaryStyleOf(op);
+  pairs.isReverse = hasAttribute(op, attribute::direction);
+  if (hasAttribute(op, attribute::among)) {
+    pairs.among = axisOf(attribute::among);
+    pairs.begin = attributeOr(op, attribute::begin, 0);
+    pairs.end = attributeOr(op, attribute::end, 0);
+  }
+  return pairs;
 }
 
 }  // namespace weft

@@ -85,18 +85,25 @@ struct ProjectionGroup {
 std::vector<ProjectionGroup> findProjectionGroups(GraphOp graph,
                                                   std::vector<FusionRecord> &records);
 
+/// What becomes of the rotary embeddings of stacked projections.
+enum class StackedTurn : uint8_t {
+  together,  ///< neighbours that turn alike are turned as one slice of the stack
+  inStack,   ///< one of the whole stack turns them alone: it may stand behind the contraction
+  apart      ///< each turns its slice: that of queries may stand in an attention that loads them
+};
+
 /// Replaces members `first` .. `last` of a group by one contraction ("Data Movement Is All You
 /// Need", A.5.2): weights are concatenated along the head axis (else along the slowest axis that
 /// stays; a pair of head axes is merged first, see algebra/Projection.h), results are slices.
 /// Biases that follow every member are concatenated too and added once, before slicing.
 /// Concatenations of parameters happen once, at load.
-/// turnsInStack: rotary embeddings of some members become one of the whole stack that turns these
-/// alone, so that it may stand behind the contraction in one kernel; else of their slices.
 void stackProjections(const ProjectionGroup &group, size_t first, size_t last,
-                      bool turnsInStack = false);
+                      StackedTurn turn = StackedTurn::together);
 
 /// Whether rotary embeddings turn some projections of a group, and not all.
 bool isTurnedInPart(const ProjectionGroup &group);
+/// Whether any projection is read by a rotary embedding alone, wherever its positions start.
+bool isTurnedAnywhere(const ProjectionGroup &group);
 
 /// One projection of a group in the backward pass: the gradient of its result, and the products
 /// that it is an operand of.

@@ -24,7 +24,7 @@ namespace {
 struct Stacking {
   size_t group = 0, first = 0, last = 0;
   std::string name;
-  bool turnsInStack = false;
+  StackedTurn turn = StackedTurn::together;
 };
 using Choice = std::optional<Stacking>;
 
@@ -79,22 +79,33 @@ void checkStackingPins(GraphOp graph, const std::vector<ProjectionGroup> &groups
   }
 }
 
-/// separate; every two neighbours (q with k, k with v); all, twice where rotary embeddings may turn
-/// some of them in the stack. A group of two has no third way.
+/// Whether an attention may turn queries that a stack of these projections has: not where its
+/// backward pass reads them turned.
+bool mayTurnQueries(const ProjectionGroup &group, const VariantOptions &options) {
+  ContractOp first = group.projections.front();
+  return options.canFuseAttention && isTurnedAnywhere(group) &&
+         !isDifferentiated(first->getParentOfType<GraphOp>());
+}
+
+/// separate; every two neighbours (q with k, k with v); all, once more where rotary embeddings may
+/// turn some of them in the stack, and where an attention may turn queries. A group of two has no
+/// third way.
 std::vector<Choice> stackingChoices(const ProjectionGroup &group, size_t index,
                                     const VariantOptions &options) {
   const StackingChoice mode = stackingOf(group, options);
   const size_t size = group.projections.size();
   std::vector<Choice> choices;
-  const auto stack = [&](size_t first, size_t last, bool turnsInStack = false) {
-    choices.push_back(Stacking{index, first, last, namesOf(group, first, last), turnsInStack});
+  const auto stack = [&](size_t first, size_t last, StackedTurn turn = StackedTurn::together) {
+    choices.push_back(Stacking{index, first, last, namesOf(group, first, last), turn});
   };
   if (mode == StackingChoice::automatic || mode == StackingChoice::separate)
     choices.push_back(std::nullopt);
   if (mode == StackingChoice::automatic || mode == StackingChoice::two)
     for (size_t first = 0; first + 1 < size; ++first) stack(first, first + 1);
   if (mode == StackingChoice::three || (mode == StackingChoice::automatic && size > 2)) {
-    if (options.canTurnBehindGemm && isTurnedInPart(group)) stack(0, size - 1, true);
+    if (options.canTurnBehindGemm && isTurnedInPart(group))
+      stack(0, size - 1, StackedTurn::inStack);
+    if (mayTurnQueries(group, options)) stack(0, size - 1, StackedTurn::apart);
     stack(0, size - 1);
   }
   return choices;
@@ -616,6 +627,12 @@ void recomputeAll(GraphOp graph, const std::vector<size_t> &chosen,
   for (const Recomputation &one : recomputations) recompute(graph, one);
 }
 
+/// Whether a stack leaves rotary embeddings to an attention.
+bool isTurnedApart(const std::vector<Choice> &stackings) {
+  return std::ranges::any_of(
+      stackings, [](const Choice &choice) { return choice && choice->turn == StackedTurn::apart; });
+}
+
 /// Whether a group is stacked in part only.
 bool isPart(const std::vector<Choice> &stackings, const std::vector<ProjectionGroup> &groups) {
   return std::any_of(stackings.begin(), stackings.end(), [&](const Choice &choice) {
@@ -684,10 +701,13 @@ Variant rewrite(mlir::ModuleOp module, const std::vector<Choice> &stackings,
     backward.push_back(*gradientsOf(groups[stacking.group]));
   for (const Choice &choice : stackings)
     if (choice) {
-      stackProjections(groups[choice->group], choice->first, choice->last, choice->turnsInStack);
+      stackProjections(groups[choice->group], choice->first, choice->last, choice->turn);
       addRewrite({Rewrite::Kind::stack, choice->name});
-      if (choice->turnsInStack)
-        variant.rewrites.push_back({Rewrite::Kind::turnInStack, choice->name});
+      if (choice->turn != StackedTurn::together)
+        variant.rewrites.push_back({choice->turn == StackedTurn::inStack
+                                        ? Rewrite::Kind::turnInStack
+                                        : Rewrite::Kind::turnApart,
+                                    choice->name});
     }
   for (size_t index = 0; index < gradients.size(); ++index) {
     const std::optional<MemberRange> &inputs = gradients[index].inputs,
@@ -741,23 +761,28 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
       partOfGroup.empty() ? 1 : *std::max_element(partOfGroup.begin(), partOfGroup.end()) + 1;
   std::vector<std::vector<std::vector<Choice>>> ofParts;  // every part's ways
   int64_t leftOut = 0;
-  const auto addPart = [&](std::vector<std::vector<Choice>> made, int64_t ways) {
-    leftOut += (ways - std::ssize(made)) * std::ssize(forms);
+  // Stacks that leave rotary embeddings to an attention are beside a fused one alone.
+  const int64_t fusedForms = std::ranges::count(forms, AttentionForm::fused);
+  const auto addPart = [&](std::vector<std::vector<Choice>> made,
+                           std::vector<std::vector<Choice>> lists) {
+    leftOut += (countGemms(lists) - std::ssize(made)) * fusedForms;
+    for (std::vector<Choice> &list : lists)
+      std::erase_if(list, [](const Choice &choice) { return isTurnedApart({choice}); });
+    leftOut += (countGemms(lists) - std::ranges::count_if(made, std::not_fn(isTurnedApart))) *
+               (std::ssize(forms) - fusedForms);
     ofParts.push_back(std::move(made));
   };
   if (isDifferentiated(graph)) {  // one part, in which layers that repeat are stacked alike
     std::vector<std::vector<Choice>> own;
     for (size_t index = 0; index < groups.size(); ++index)
       if (firsts[index] == index) own.push_back(stackings[index]);
-    const int64_t ways = countGemms(own);
-    addPart(asFirsts(stackings, groups, firsts, ways > mostWays), ways);
+    addPart(asFirsts(stackings, groups, firsts, countGemms(own) > mostWays), own);
   }
   for (size_t part = 0; part < parts && !isDifferentiated(graph); ++part) {
     std::vector<std::vector<Choice>> own;
     for (size_t index = 0; index < groups.size(); ++index)
       if (partOfGroup[index] == part) own.push_back(stackings[index]);
-    const int64_t ways = countGemms(own);
-    addPart(ways > mostWays ? alike(own) : product(own), ways);
+    addPart(countGemms(own) > mostWays ? alike(own) : product(own), own);
   }
   const std::vector<std::vector<Choice>> forward = alikeInParts(ofParts);
   std::optional<NormSteps> normSteps;
@@ -783,6 +808,7 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
     for (size_t index = 0; index < forward.size(); ++index)
       for (const GradientStackings &backward : gradients) {
         const std::vector<Choice> &choice = forward[index];
+        if (attention != AttentionForm::fused && isTurnedApart(choice)) continue;
         // How softmax is computed changes nothing for the projections: they are stacked in all ways
         // beside one of its forms, and in the way that is mostly the best beside the fused one.
         if (attention != forms.front() && &backward != &gradients.front() &&

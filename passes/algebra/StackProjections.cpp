@@ -158,11 +158,10 @@ bool isPacked(RotaryOp rotary) {
 
 class Stacker {
 public:
-  /// turnsInStack: rotary embeddings turn their members where they lie in the stack.
-  Stacker(std::vector<Projection> members, size_t dimension, bool turnsInStack)
+  Stacker(std::vector<Projection> members, size_t dimension, StackedTurn turn)
       : members(std::move(members)),
         dimension(dimension),
-        turnsInStack(turnsInStack),
+        turn(turn),
         builder(this->members.front().op) {
     const Projection &first = this->members.front();
     axis = static_cast<int64_t>(first.resultTerm.find(first.weightTerm[dimension]));
@@ -178,7 +177,9 @@ public:
       parts.clear();
       for (const FollowingBias &bias : biases) parts.push_back(bias.op);
     }
-    turnTogether(stacked, slice(stacked, parts));
+    const std::vector<SliceOp> slices = slice(stacked, parts);
+    if (turn == StackedTurn::apart) splitBeforeSlices(stacked);
+    else turnTogether(stacked, slices);
     for (const FollowingBias &bias : biases) bias.op->erase();
     for (const Projection &member : members) member.op->erase();
   }
@@ -271,7 +272,8 @@ private:
       }
       part.setType(type);
       old.replaceAllUsesWith(part);
-      if (member.merged) turnBeforeSplit(mlir::cast<SplitAxisOp>(part.getDefiningOp()));
+      if (member.merged && turn != StackedTurn::apart)
+        turnBeforeSplit(mlir::cast<SplitAxisOp>(part.getDefiningOp()));
       start += size;
     }
     return slices;
@@ -313,7 +315,7 @@ private:
     for (const auto &[first, next] : runs) {
       const std::vector<SliceOp> alike(slices.begin() + int64_t(first),
                                        slices.begin() + int64_t(next));
-      const bool isInStack = turnsInStack && turned == 1 && runs.size() == 1;
+      const bool isInStack = turn == StackedTurn::inStack && turned == 1 && runs.size() == 1;
       if (!isInStack && next - first == 1) continue;
       const mlir::Value whole = turnAsOne(stacked, alike, isInStack);
       for (size_t index = 0; isInStack && index < slices.size(); ++index)
@@ -322,11 +324,11 @@ private:
     }
   }
 
-  /// Parts of the turned stack whose axis is split are cut of the split stack, where that has whole
-  /// ones: strided parts are views, and are not split without a copy.
-  void splitBeforeSlices(mlir::Value turned) {
-    const int64_t all = extents(turned.getType())[size_t(axis)];
-    for (mlir::Operation *user : llvm::to_vector(turned.getUsers())) {
+  /// Parts of the stack, or of the turned one, whose axis is split are cut of the split stack,
+  /// where that has whole ones: strided parts are views, and are not split without a copy.
+  void splitBeforeSlices(mlir::Value whole) {
+    const int64_t all = extents(whole.getType())[size_t(axis)];
+    for (mlir::Operation *user : llvm::to_vector(whole.getUsers())) {
       auto slice = mlir::dyn_cast<SliceOp>(user);
       if (!slice || !slice.getResult().hasOneUse()) continue;
       auto split = mlir::dyn_cast<SplitAxisOp>(*slice.getResult().user_begin());
@@ -336,11 +338,11 @@ private:
       const mlir::OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPoint(split);
       const std::vector<std::string> names = axisNames(split.getResult().getType());
-      auto whole = SplitAxisOp::create(
-          builder, named({turned, split.getResult()}), turned, axis,
+      auto parts = SplitAxisOp::create(
+          builder, named({whole, split.getResult()}), whole, axis,
           llvm::ArrayRef<int64_t>{all / inner, inner},
           llvm::ArrayRef<std::string>{names[size_t(axis)], names[size_t(axis) + 1]});
-      auto part = SliceOp::create(builder, split.getLoc(), whole.getResult(), axis, start / inner,
+      auto part = SliceOp::create(builder, split.getLoc(), parts.getResult(), axis, start / inner,
                                   split.getSizes()[0]);
       part.getResult().setType(split.getResult().getType());
       split.getResult().replaceAllUsesWith(part.getResult());
@@ -445,7 +447,7 @@ private:
   std::vector<Projection> members;
   size_t dimension;  ///< of the weights
   int64_t axis = 0;  ///< of the results
-  bool turnsInStack;
+  StackedTurn turn;
   BuilderOfLayer builder;
 };
 
@@ -509,14 +511,21 @@ bool isTurnedInPart(const ProjectionGroup &group) {
   return llvm::any_of(group.projections, isTurned) && !llvm::all_of(group.projections, isTurned);
 }
 
-void stackProjections(const ProjectionGroup &group, size_t first, size_t last, bool turnsInStack) {
+bool isTurnedAnywhere(const ProjectionGroup &group) {
+  return llvm::any_of(group.projections, [](ContractOp projection) {
+    return projection.getResult().hasOneUse() &&
+           mlir::isa<RotaryOp>(*projection.getResult().user_begin());
+  });
+}
+
+void stackProjections(const ProjectionGroup &group, size_t first, size_t last, StackedTurn turn) {
   std::vector<Projection> members;
   for (size_t index = first; index <= last; ++index)
     members.push_back(
         projectionOf(group.projections[index], *weightOperandOf(group.projections[index])));
   const std::optional<std::vector<Projection>> same = asOneGemm(members);
   if (const std::optional<size_t> dimension = same ? stackedDimension(*same) : std::nullopt)
-    Stacker(*same, *dimension, turnsInStack).run();
+    Stacker(*same, *dimension, turn).run();
 }
 
 }  // namespace weft

@@ -1,7 +1,7 @@
 // Walks backward from the scores of every online_softmax_contract through element-wise ops to
 // contractions, then keeps what lies between; once more with the ops that unpack and pack tokens
 // around it, where all of its tensors are packed, or with those that gather pages of keys and
-// values.
+// values. Each of these is tried with the rotary op that makes its queries, too.
 #include "passes/fuse/Attentions.h"
 
 #include "kernel/AttentionRegion.h"
@@ -32,18 +32,31 @@ private:
       std::map<int, bool> leadsFrom = {{contraction, true}};
       std::set<int> chain = {contraction, fold};
       addPaths(scores, leadsFrom, chain);
-      attempt(chain, fold);
-      if (addPackedTokens(contraction, fold, chain)) attempt(chain, fold);
-      else if (addPages(contraction, fold, chain)) attempt(chain, fold);
+      attemptTurned(chain, fold);
+      if (addPackedTokens(contraction, fold, chain)) attemptTurned(chain, fold);
+      else if (addPages(contraction, fold, chain)) attemptTurned(chain, fold);
     }
     if (contractions.empty()) proposeNothing(fold);
   }
 
-  /// What the fold gives is stored, or what packs it.
-  void attempt(const std::set<int> &chain, int fold) {
+  /// What the fold gives is stored, or what packs it. Whether it was accepted.
+  bool attempt(const std::set<int> &chain, int fold) {
     OpSet set(chain.begin(), chain.end());
     std::optional<Rejection> rejection = reject(set, fold);
     attempts.push_back({std::move(set), std::move(rejection)});
+    return !attempts.back().rejection;
+  }
+
+  /// And once more with the rotary op that makes the queries.
+  void attemptTurned(std::set<int> chain, int fold) {
+    if (!attempt(chain, fold)) return;
+    const BoundKernel bound = bindKernel(flow, OpSet(chain.begin(), chain.end()));
+    const int queries = bound.inputs[attentionRegion(bound.kernel).value().qInput],
+              producer = flow.tensors[queries].producer;
+    if (producer < 0 || flow.ops[producer].kind != OpKind::rotary || flow.ops[producer].region)
+      return;
+    chain.insert(producer);
+    attempt(chain, fold);
   }
 
   /// Adds what unpacks queries, keys and values, and what packs the output and the sums of its

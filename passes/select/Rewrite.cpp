@@ -27,6 +27,7 @@ constexpr std::array texts = {
     RewriteText{Rewrite::Kind::decomposeNorms, "decompose-norms", false},
     RewriteText{Rewrite::Kind::deferNorms, "defer-norms", false},
     RewriteText{Rewrite::Kind::turnInStack, "turn-in-"},
+    RewriteText{Rewrite::Kind::turnApart, "turn-apart-"},
     RewriteText{Rewrite::Kind::atSite, "for-"},
 };
 

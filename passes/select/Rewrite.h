@@ -22,6 +22,7 @@ struct Rewrite {
     decomposeNorms,    ///< no subject
     deferNorms,        ///< no subject
     turnInStack,       ///< a stack's rotary embeddings are one of the whole stack: "q-k-v"
+    turnApart,         ///< each of a stack's rotary embeddings turns its slice: "q-k-v"
     atSite,            ///< the rewrite before it has been made here alone: "layer2_probability"
   };
   Kind kind = Kind::other;
@@ -31,7 +32,7 @@ struct Rewrite {
 
 /// "stack-q-k-v", "stack-dX-wq-wk", "recompute-hidden", "decompose-softmax-64",
 /// "recompose-softmax-64", "fuse-attention", "defer-norms", "turn-in-q-k-v",
-/// "for-layer2_probability".
+/// "turn-apart-q-k-v", "for-layer2_probability".
 std::string text(const Rewrite &rewrite);
 /// Of a variant's name in a file. Total: what no kind prints is of Kind::other.
 Rewrite parseRewrite(std::string_view text);

@@ -217,6 +217,48 @@ void addAttentions(Collector &collect) {
                  collect.drawFamily(kinds[kind], Sm90AttentionKnobs{}, 1, areSplit))
               collect.add("attention-split-keys", kinds[kind], type, configuration);
       }
+  // Queries that are turned: styles, parts of heads, caches, packed tokens.
+  const samples::RotaryForm forms[] = {{},
+                                       {.isHalved = false},
+                                       {.isReverse = true, .turned = 32},
+                                       {.factor = 8, .isStretched = true}};
+  for (const DType type : {DType::f16, DType::bf16})
+    for (const AttentionExtents &one : lengths)
+      for (const int64_t width : {32, 64, 80, 128, 256})
+        for (const samples::RotaryForm &form : forms) {
+          AttentionExtents extents = one;
+          extents.p = extents.w = width;
+          if (++turn % 3 != 0 && width != 128) continue;
+          const Kernel kernel = samples::turnedAttention(extents, type, form, turn % 2 == 0);
+          for (const Knobs &family : families)
+            for (const Configuration &configuration : collect.drawFamily(kernel, family, 2))
+              collect.add("attention-turned", kernel, type, configuration);
+        }
+  for (const int64_t width : {64, 128})
+    for (const int64_t group : {1, 4})
+      for (const int64_t queries : {1, 16, 200}) {
+        const AttentionExtents extents{
+            .b = 3, .h = 3, .g = group, .j = queries, .k = 2051, .p = width, .w = width};
+        const DType type = ++turn % 2 == 0 ? DType::f16 : DType::bf16;
+        const Kernel kernel =
+            samples::turnedCachedAttention(extents, type, {.isHalved = width == 128});
+        for (const Configuration &configuration : collect.drawDecoding(kernel, 2))
+          collect.add("attention-turned", kernel, type, configuration);
+        for (bool (*const isWanted)(const Knobs &) : {arePacked, areSplit})
+          for (const Configuration &configuration :
+               collect.drawFamily(kernel, Sm90AttentionKnobs{}, 2, isWanted))
+            collect.add("attention-turned", kernel, type, configuration);
+      }
+  for (const AttentionExtents &one : packedExtents)
+    for (const int64_t width : {64, 128}) {
+      AttentionExtents extents = one;
+      extents.p = extents.w = width;
+      const Kernel kernel = samples::turnedPackedAttention(
+          extents, DType::f16, {.isHalved = ++turn % 2 == 0}, turn % 3 == 0);
+      for (const Knobs &family : families)
+        for (const Configuration &configuration : collect.drawFamily(kernel, family, 2))
+          collect.add("attention-turned", kernel, DType::f16, configuration);
+    }
 }
 
 void addHardAttentions(Collector &collect) {

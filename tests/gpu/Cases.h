@@ -59,7 +59,8 @@ struct Case {
 ///                 attention-packed: over packed tokens; attention-packed-sums: with the
 ///                 logarithms of sums; attention-packed-heads: by WGMMA, rows of tiles of all
 ///                 heads of a group; attention-split-keys: by WGMMA, blocks that share the keys
-///                 of a tile; attention-tf32 and attention-backward-tf32: of f32 read as
+///                 of a tile; attention-turned: queries that are turned when they are loaded;
+///                 attention-tf32 and attention-backward-tf32: of f32 read as
 ///                 tf32
 ///   attention-hard      scores that are equal, huge, of the type's end, low or tiny
 ///   attention-backward  their backward pass; attention-backward-packed: over packed tokens;

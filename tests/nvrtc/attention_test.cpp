@@ -291,6 +291,69 @@ TEST_CASE("fused attention of split keys waits for WGMMAs where it says so alone
   checkWaits(splitTiles(), [](const Sm90AttentionKnobs &) { return true; });
 }
 
+namespace {
+
+/// Queries that are turned: heads of every number of panels, both styles, parts of heads, starts of
+/// sequences, packed tokens.
+std::vector<Case> turnedCases() {
+  std::vector<Case> result;
+  for (const int64_t width : {64, 80, 128, 256})
+    for (const bool isHalved : {true, false}) {
+      const DType type = isHalved ? DType::f16 : DType::bf16;
+      const AttentionExtents extents{
+          .b = 2, .h = 3, .g = 4, .j = 300, .k = 777, .p = width, .w = width};
+      result.push_back({fmt::format("turned {}", width),
+                        turnedAttention(extents, type, {.isHalved = isHalved}, isHalved)});
+    }
+  const AttentionExtents few{.b = 2, .h = 4, .g = 4, .j = 16, .k = 4096, .p = 128, .w = 128};
+  result.push_back({"turned, few", turnedCachedAttention(few, DType::f16, {})});
+  AttentionExtents paged = few;
+  paged.page = 16, paged.pages = 600;
+  result.push_back({"turned, pages", turnedCachedAttention(paged, DType::bf16, {})});
+  result.push_back(
+      {"turned, stretched", turnedAttention(few, DType::f16, {.turned = 64, .isStretched = true})});
+  const AttentionExtents tokens{
+      .b = 4, .h = 3, .g = 2, .j = 500, .k = 500, .p = 128, .w = 128, .tokens = 1500};
+  result.push_back({"turned, packed", turnedPackedAttention(tokens, DType::f16, {}, true)});
+  return result;
+}
+/// Of attention-sm90.
+std::vector<Tiled> turnedTiles() {
+  std::vector<Tiled> result;
+  for (const Case &one : turnedCases())
+    for (const Configuration &configuration : tilesOf(one.kernel))
+      result.push_back({one, configuration});
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("tiles of attention-sm90 whose queries are turned compile without spills") {
+  Batch batch;
+  for (const Tiled &tiled : turnedTiles())
+    batch.add(tiled.one.name, tiled.one.kernel, tiled.configuration, "sm_90a");
+  batch.buildAndCheck(30, 1);
+}
+
+TEST_CASE("fused attention whose queries are turned waits for WGMMAs where it says so alone") {
+  checkWaits(turnedTiles(), [](const Sm90AttentionKnobs &) { return true; });
+}
+
+TEST_CASE("tiles of attention-sm80 whose queries are turned compile without spills") {
+  Batch batch;
+  size_t turn = 0;
+  for (const Case &one : turnedCases())
+    for (const char *device : {"a100", "h200"}) {
+      std::set<Knobs> seen;
+      forEachConfiguration(one.kernel, findDevice(device), {}, [&](const Configuration &own) {
+        if (own.knobs.is<Sm80AttentionKnobs>() && seen.insert(own.knobs).second)
+          batch.add(one.name, one.kernel, own, turn++ % 2 == 0 ? "sm_80" : "sm_90a");
+        return true;
+      });
+    }
+  batch.buildAndCheck(40, 2);
+}
+
 TEST_CASE("every tile of fused attention by mma.sync compiles without spills") {
   Batch batch;
   size_t turn = 0;

@@ -59,9 +59,10 @@ ProposedVariant Compilation::combined(const std::vector<ProposedVariant> &varian
       lastOf[result.rewritesOfOp.back()] = writtenName(ops[op]->getResult(0));
   }
   const auto isPresent = [&](const Rewrite &rewrite) {
-    const Rewrite made = rewrite.kind == Rewrite::Kind::turnInStack
-                             ? Rewrite{Rewrite::Kind::stack, rewrite.subject}
-                             : rewrite;
+    const Rewrite made =
+        rewrite.kind == Rewrite::Kind::turnInStack || rewrite.kind == Rewrite::Kind::turnApart
+            ? Rewrite{Rewrite::Kind::stack, rewrite.subject}
+            : rewrite;
     return std::ranges::any_of(
         lastOf, [&](const auto &one) { return std::ranges::count(one.first, made) > 0; });
   };

@@ -5,6 +5,7 @@
 #include "codegen/families/attention/AttentionDropout.h"
 #include "codegen/families/attention/AttentionPlaces.h"
 #include "codegen/families/attention/AttentionScore.h"
+#include "codegen/families/attention/TurnedQueries.h"
 #include "codegen/families/attention_sm80/Sm80AttentionTile.h"
 #include "codegen/families/contraction/ContractionTexts.h"
 #include "codegen/families/loop/LoopOps.h"
@@ -40,6 +41,7 @@ AttentionProblem checkedProblem(const Kernel &kernel, const AttentionRegion &reg
   if (!answer) check(answer.error().what());
   check(sm80AttentionLayoutRejection(*answer));
   check(attentionDropoutRejection(kernel, region, *answer));
+  check(turnedQueriesRejection(kernel, region));
   check(sm80AttentionTileRejection(*answer, knobs, sm80ScoreNeeds(kernel, region, *answer)));
   if (const int64_t blocks = sm80AttentionBlocks(*answer, knobs);
       blocks > std::numeric_limits<int32_t>::max())
@@ -62,14 +64,18 @@ public:
     program.entry = names.reserve(entryName(kernel));
     nameAxes();
     nameTensors();
-    const AttentionScore score = attentionScore({.kernel = kernel,
-                                                 .configuration = configuration,
-                                                 .region = region,
-                                                 .problem = problem,
-                                                 .names = names,
-                                                 .axes = axes,
-                                                 .inputs = inputs});
+    const ScoreContext context{.kernel = kernel,
+                               .configuration = configuration,
+                               .region = region,
+                               .problem = problem,
+                               .names = names,
+                               .axes = axes,
+                               .inputs = inputs};
+    const AttentionScore score = attentionScore(context);
     addHeaders(score.headers);
+    addHeaders(std::vector<std::string>{isTf32 ? "weft/sm80_tf32_attention.cuh"
+                                               : "weft/sm80_attention.cuh"});
+    if (knobs.splits > 1) addHeaders(std::vector<std::string>{"weft/sm80_attention_splits.cuh"});
     program.constants.insert(program.constants.end(), score.constants.begin(),
                              score.constants.end());
     describeProblem(score.mayScaleLast);
@@ -77,7 +83,9 @@ public:
     addChecks();
     program.body.insert(program.body.end(), score.functions.begin(), score.functions.end());
     const std::string sequences = addSequences();
-    call(score, addPlaces(sequences), sequences);
+    std::string places = addPlaces(sequences);
+    if (region.turned) places = withTurnedQueries(context, places, sequences);
+    call(score, places, sequences);
     if (problem.packed && !areUnusedUnread(kernel)) zeroUnused(sequences);
     program.launchBounds = fmt::format("{}, {}", sm80AttentionThreads(knobs), residentBlocks());
     program.launch = {.grid = {sm80AttentionBlocks(problem, knobs), 1, 1},
@@ -123,10 +131,8 @@ private:
         {.kind = Parameter::Kind::workspace, .index = 0, .name = rows, .type = "float"});
   }
 
-  void addHeaders(const std::vector<std::string> &headers) {
-    program.headers = headers;
-    program.headers.push_back(isTf32 ? "weft/sm80_tf32_attention.cuh" : "weft/sm80_attention.cuh");
-    if (knobs.splits > 1) program.headers.push_back("weft/sm80_attention_splits.cuh");
+  void addHeaders(const auto &headers) {
+    program.headers.insert(program.headers.end(), headers.begin(), headers.end());
     std::ranges::sort(program.headers);
     const auto last = std::ranges::unique(program.headers);
     program.headers.erase(last.begin(), last.end());
@@ -293,6 +299,19 @@ private:
                             .name = name,
                             .body = std::move(body)});
     return name;
+  }
+
+  /// The same function, which says what turns the queries of a head, too.
+  std::string withTurnedQueries(const ScoreContext &context, const std::string &places,
+                                const std::string &sequences) {
+    TurnedQueryTexts texts = turnedQueries(context, sequences);
+    texts.headers.insert("weft/sm80_turned_queries.cuh");
+    addHeaders(texts.headers);
+    program.constants.insert(program.constants.end(), texts.constants.begin(),
+                             texts.constants.end());
+    program.body.insert(program.body.end(), texts.functions.begin(), texts.functions.end());
+    return fmt::format("weft::sm80::turnedPlaces<{}>({}, {}, {})", texts.columns, places,
+                       texts.position, texts.frequency);
   }
 
   /// Where the rows of every split are, and counters of those that have arrived; returns its name.

@@ -5,7 +5,7 @@
 // Tensor: both multiplications of a tile at the share of the peak that mma.sync reaches.
 // Exponentials and score ops are not hidden by them where one block has a multiprocessor to itself,
 // and in part where several share it. Tiles that masks exclude are skipped. Memory: every operand
-// once. No constant is measured yet.
+// once. No constant is measured yet. Queries that are turned lengthen the start of a block.
 //
 // Kernels that join rows (few queries, many keys) are priced by what a multiprocessor loads:
 //

@@ -4,6 +4,7 @@
 #include "codegen/families/attention/AttentionDropout.h"
 #include "codegen/families/attention/AttentionLayouts.h"
 #include "codegen/families/attention/AttentionScore.h"
+#include "codegen/families/attention/TurnedQueries.h"
 #include "codegen/families/attention_sm80/Sm80Attention.h"
 #include "codegen/families/attention_sm80/Sm80AttentionCost.h"
 #include "codegen/families/attention_sm80/Sm80AttentionTile.h"
@@ -73,6 +74,7 @@ std::string kernelRejection(const Kernel &kernel, const AttentionRegion &region,
                             const Device &device) {
   if (std::string reason = attentionTypeRejection(kernel, region, device, true); !reason.empty())
     return reason;
+  if (std::string reason = turnedQueriesRejection(kernel, region); !reason.empty()) return reason;
   return codegen::scoreRejection(kernel, region);
 }
 
@@ -110,7 +112,8 @@ Expected<ConfigurationSpace, Reason> spaceOf(const Kernel &kernel, const Device 
     // where price decides.
     const Sm80ScoreNeeds needs = sm80ScoreNeeds(kernel, region, *problem);
     const bool isOther = codegen::hasWgmma(device.architecture) && !region.readsTf32 &&
-                         needs.gatheredTables == 0 && device.offers(sm90AttentionFamily) &&
+                         !region.turned && needs.gatheredTables == 0 &&
+                         device.offers(sm90AttentionFamily) &&
                          sm90AttentionLayoutRejection(*problem).empty() &&
                          !sm90AttentionTileChoices(*problem, scoreNeeds(kernel, region, *problem),
                                                    device.multiprocessors)
@@ -140,6 +143,8 @@ std::string rejection(const Kernel &kernel, const Configuration &configuration, 
   if (!recognised) return recognised.error().text;
   const Expected<AttentionProblem> problem = attentionProblem(kernel, *recognised, configuration);
   if (!problem) return problem.error().what();
+  if (std::string reason = turnedQueriesRejection(kernel, *recognised); !reason.empty())
+    return reason;
   if (std::string reason = attentionDropoutRejection(kernel, *recognised, *problem);
       !reason.empty())
     return reason;

@@ -6,6 +6,7 @@
 #include "codegen/families/attention/AttentionPlaces.h"
 #include "codegen/families/attention/AttentionScore.h"
 #include "codegen/families/attention/PackedMasks.h"
+#include "codegen/families/attention/TurnedQueries.h"
 #include "codegen/families/attention_sm90/Sm90AttentionTile.h"
 #include "codegen/families/contraction/ContractionTexts.h"
 #include "codegen/families/loop/LoopOps.h"
@@ -38,7 +39,8 @@ AttentionProblem checkedProblem(const Kernel &kernel, const AttentionRegion &reg
   const Expected<AttentionProblem> answer = attentionProblem(kernel, region, configuration);
   if (!answer) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.error().what());
   for (const std::string &reason :
-       {sm90AttentionLayoutRejection(*answer), attentionDropoutRejection(kernel, region, *answer)})
+       {sm90AttentionLayoutRejection(*answer), attentionDropoutRejection(kernel, region, *answer),
+        sm90TurnedQueriesRejection(kernel, region)})
     if (!reason.empty()) throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
   return *answer;
 }
@@ -273,14 +275,18 @@ private:
     return scoreNeeds(kernel, region, problem).leavesWholeTiles(problem, knobs);
   }
 
+  ScoreContext scoreContext() {
+    return {.kernel = kernel,
+            .configuration = configuration,
+            .region = region,
+            .problem = problem,
+            .names = names,
+            .axes = axes,
+            .inputs = inputs};
+  }
+
   AttentionScore addScore() {
-    AttentionScore score = attentionScore({.kernel = kernel,
-                                           .configuration = configuration,
-                                           .region = region,
-                                           .problem = problem,
-                                           .names = names,
-                                           .axes = axes,
-                                           .inputs = inputs});
+    AttentionScore score = attentionScore(scoreContext());
     program.headers = score.headers;
     program.constants.insert(program.constants.end(), score.constants.begin(),
                              score.constants.end());
@@ -370,9 +376,43 @@ private:
                               : knobs.splits > 1 ? addPartials() + ", "
                                                  : "",
                       splits = knobs.splits > 1 ? fmt::format(", {}", knobs.splits) : "";
+    const std::string turn = region.turned ? addTurn(arguments) : "";
     program.body.push_back(templateCall(
         fmt::format("weft::sm90::{}<{}, {}, {}{}>", function, type, shape, tile, splits),
-        fmt::format("{}weft::sm90::AttentionArgs", first), arguments));
+        fmt::format("{}{}weft::sm90::AttentionArgs", first,
+                    turn.empty() ? "" : fmt::format("weft::sm90::turned<{}>({}, ", type, turn)),
+        arguments));
+    if (!turn.empty()) program.body.back().value += Code::plain(")");
+  }
+
+  /// What consumers turn queries by, as an expression.
+  std::string addTurn(const std::vector<NamedArgument> &arguments) {
+    std::string sequences;
+    if (const auto found = std::ranges::find(arguments, "sequences", &NamedArgument::name);
+        found != arguments.end())
+      sequences = found->value;
+    TurnedQueryTexts texts = turnedQueries(scoreContext(), sequences);
+    texts.headers.insert("weft/sm90_turned_queries.cuh");
+    program.headers.insert(program.headers.end(), texts.headers.begin(), texts.headers.end());
+    std::ranges::sort(program.headers);
+    const auto last = std::ranges::unique(program.headers);
+    program.headers.erase(last.begin(), last.end());
+    program.constants.insert(program.constants.end(), texts.constants.begin(),
+                             texts.constants.end());
+    program.body.insert(program.body.end(), texts.functions.begin(), texts.functions.end());
+    if (knobs.splits > 1) {
+      const std::string ofHead = texts.position;
+      texts.position = names.reserve("positionInSplits");
+      program.body.push_back(
+          {.kind = Statement::Kind::function,
+           .type = "int head, int query",
+           .name = texts.position,
+           .body = {evaluate(fmt::format(
+               "return {}(weft::sm90::splitPlace<{}.packedHeads, {}>(head).head, query)", ofHead,
+               tile, knobs.splits))}});
+    }
+    return fmt::format("weft::sm90::queryTurn<{}>({}, {})", texts.columns, texts.position,
+                       texts.frequency);
   }
 
   /// A function of heads as one of heads and splits (sm90_split_keys.cuh).

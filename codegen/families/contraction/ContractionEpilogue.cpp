@@ -411,7 +411,7 @@ private:
   /// the operand, of which only masks of tokens may have been taken.
   void addRotary(OpId index) {
     const BodyOp &op = kernel.body[index];
-    const EpilogueRotary &rotary = context.region.rotary.value();
+    const TurnedPairs &rotary = context.region.rotary.value();
     reference[size_t(op.results[0])] = reference[size_t(op.operands[0])];
     headers.insert("weft/sm90_rotary.cuh");
     headers.merge(op.expression.headers());

@@ -445,7 +445,7 @@ private:
 
   /// A constant that says which elements of a head are pairs; returns its name.
   std::string rotaryText() {
-    const EpilogueRotary &rotary = region.rotary.value();
+    const TurnedPairs &rotary = region.rotary.value();
     const std::string name = names.reserve("pairs");
     program.constants.push_back(
         {"weft::sm90::RotaryPairs",

@@ -21,7 +21,8 @@ struct Attention {
   KernelBuilder builder{"attention", attentionExtents};
   std::string lettersOfScores, lettersOfOutput;
   char key = 'k';
-  int q = -1, k = -1, v = -1, scores = -1, output = -1, logSums = -1;
+  ValueId q = -1, k = -1, v = -1;
+  int scores = -1, output = -1, logSums = -1;
 
   explicit Attention(const std::string &ofQ = "bhjp", const std::string &ofK = "bhkp",
                      const std::string &ofV = "bhkw", std::string ofScores = "bhjk",
@@ -245,6 +246,96 @@ TEST_CASE("bodies that are no attention say why") {
     const int output = builder.op("online_softmax_contract", OperatorClass::contraction,
                                   {scores, v}, "output", "bw", "j");
     CHECK(rejectionOf(builder.build({output})) == "'x' is both operands of the contraction");
+  }
+}
+
+TEST_CASE("queries may be turned in front of the scores, by positions from anywhere") {
+  const AttentionExtents e{.b = 2, .h = 3, .g = 2, .j = 6, .k = 10, .p = 16, .w = 8};
+  const Kernel kernel = turnedAttention(e, DType::f16, {.isHalved = false, .turned = 8}, true);
+  const AttentionRegion region = regionOf(kernel);
+  REQUIRE(region.turned);
+  CHECK(region.contraction == 1);
+  CHECK(region.turned->pairs.op == 0);
+  CHECK(region.turned->starts == -1);
+  CHECK(region.turned->pairs.turned == 8);
+  CHECK(region.turned->pairs.style == RotaryStyle::interleaved);
+  CHECK(region.turned->pairs.pairs == region.headDim.at(0));
+  CHECK(region.queries.back() == region.turned->pairs.position);
+  // The tensor in memory is the one that is not turned yet.
+  CHECK(region.q == kernel.inputs[0]);
+  CHECK(region.qInput == 0);
+  CHECK(region.scoreOps == std::vector<OpId>{2});
+  CHECK(region.inputs.empty());
+  // The words that a mask reads, too.
+  const AttentionRegion cached = regionOf(turnedCachedAttention(e, DType::f16, {}));
+  REQUIRE(cached.turned);
+  CHECK(cached.turned->input == 3);
+  CHECK(cached.inputs == std::vector<ScoreInput>{{3, cached.turned->starts}});
+  AttentionExtents tokens = e;
+  tokens.k = tokens.j, tokens.tokens = 12;
+  const Kernel packed = turnedPackedAttention(tokens, DType::f16, {}, true);
+  const AttentionRegion ofTokens = regionOf(packed);
+  REQUIRE(ofTokens.turned);
+  REQUIRE(ofTokens.packed);
+  CHECK(ofTokens.turned->pairs.position == ofTokens.packed->q);
+  CHECK(packed.values[size_t(ofTokens.turned->starts)].name == "token_starts");
+  CHECK_FALSE(regionOf(causalAttention(e, DType::f16)).turned);
+}
+
+TEST_CASE("what an attention does not turn says why") {
+  struct Turn {
+    std::string of = "q", position = "j", starts = "";
+    RotaryForm form = {};
+    bool isStored = false, isRead = true;
+  };
+  const auto rejectionOfTurn = [](const Turn &turn) {
+    Attention a;
+    const bool isOfKeys = turn.of == "k";
+    const std::string letters = isOfKeys ? "bhkp" : "bhjp";
+    std::vector<ValueId> operands = {isOfKeys ? a.k : a.q};
+    if (!turn.starts.empty()) operands.push_back(a.input("starts", turn.starts, DType::i32));
+    const int turned =
+        a.builder.op("rotary", OperatorClass::elementwise, operands, "turned", letters);
+    describeRotary(a.builder, turn.form, 8, int(letters.find(turn.position)), 4, DType::f16, false);
+    if (turn.isRead) (isOfKeys ? a.k : a.q) = turned;
+    a.fold(a.contract());
+    std::vector<ValueId> stored = {a.output};
+    if (turn.isStored) stored.insert(stored.begin(), turned);
+    return rejectionOf(a.builder.build(stored));
+  };
+  CHECK(rejectionOfTurn({}) == "");
+  CHECK(rejectionOfTurn({.starts = "b", .form = {.hasStarts = true}}) == "");
+  CHECK(rejectionOfTurn({.of = "k", .position = "k"}) ==
+        "'rotary' turns 'k'; an attention turns queries, which it loads once, and nothing that "
+        "each tile of queries loads");
+  CHECK(rejectionOfTurn({.isRead = false}).starts_with("'rotary' turns 'q'; an attention turns"));
+  CHECK(rejectionOfTurn({.isStored = true}) ==
+        "'turned' is stored; an attention stores what 'online_softmax_contract' gives");
+  CHECK(rejectionOfTurn({.position = "h"}) ==
+        "'rotary' turns by positions along 'h', which are not those of queries");
+  CHECK(rejectionOfTurn({.form = {.begin = 0, .end = 2}}) ==
+        "'rotary' turns a part of the queries' heads");
+  CHECK(rejectionOfTurn({.starts = "j", .form = {.hasStarts = true}}) ==
+        "'rotary' reads starts along 'j', which is no axis of sequences");
+  {
+    Attention a;
+    for (ValueId *tensor : {&a.q, &a.k}) {
+      *tensor =
+          a.builder.op("rotary", OperatorClass::elementwise, {*tensor},
+                       tensor == &a.q ? "q_turned" : "k_turned", tensor == &a.q ? "bhjp" : "bhkp");
+      describeRotary(a.builder, {}, 8, 2, 4, DType::f16, false);
+    }
+    a.fold(a.contract());
+    CHECK(rejectionOf(a.builder.build({a.output})) == "'rotary' turns more than queries");
+  }
+  {
+    // Pairs along one of two axes that scores are summed over.
+    Attention a("bhjpr", "bhkpr", "bhkw");
+    a.q = a.builder.op("rotary", OperatorClass::elementwise, {a.q}, "turned", "bhjpr");
+    describeRotary(a.builder, {}, 7, 2, 5, DType::f16, false);
+    a.fold(a.contract(false, "pr"));
+    CHECK(rejectionOf(a.builder.build({a.output})) ==
+          "'rotary' turns pairs along 'r', which is not all that scores are summed over");
   }
 }
 

@@ -1,6 +1,7 @@
 // Proposals of fused attentions on plain dataflow graphs: which sets, which reasons, and that
 // neither epilogues, prologues nor loop kernels hold what folds the scores.
 #include "kernel/AttentionRegion.h"
+#include "kernel/CoordinateExpressions.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleFlows.h"
 
@@ -64,6 +65,68 @@ TEST_CASE("the contraction, what follows it and the fold are one candidate, name
   CHECK(candidatesWith(result, 1) == Sets{{1, 2}, {1, 2, 3}, {1, 2, 3, 4}});
   CHECK(verdict(result, {3, 4}) == "F027 attention-region (context)");
   CHECK(verdict(result, {4, 5}) == "F027 attention-region (context)");
+}
+
+namespace {
+
+/// Queries and keys that are turned in front of scores: ops 0 and 1, and 2 to 4 the attention.
+struct TurnedLayer {
+  FlowBuilder graph{{{'b', 2}, {'h', 4}, {'j', 64}, {'k', 96}, {'p', 16}, {'w', 16}}};
+  int q = graph.argument("q", "bhjp"), k = graph.argument("k", "bhkp"),
+      v = graph.argument("v", "bhkw");
+  int qTurned = turned("q_turned", q, "bhjp");
+  int kTurned = turned("k_turned", k, "bhkp");
+  int scores = graph.contract("scores", qTurned, "bhjp", kTurned, "bhkp", "bhjk");
+  int capped = graph.map("tanh", "capped", {{scores, "bhjk"}}, "bhjk");
+  int context = graph.fold("context", capped, "bhjk", v, "bhkw", "bhjw");
+
+  int turned(const std::string &name, int of, const std::string &letters) {
+    const int result = graph.map("rotary", name, {{of, letters}}, letters);
+    graph.flow.ops.back().attributes = {{"dim", int64_t(3)}, {"position", int64_t(2)}};
+    graph.flow.ops.back().expression =
+        rotaryExpression({.dimension = 3, .position = 2, .rank = 4, .extent = 16, .turned = 16});
+    return result;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a rotary op that makes the queries is one candidate more; that of keys stays apart") {
+  TurnedLayer layer;
+  std::vector<Kernel> asked;
+  FuseOptions options = takingAll();
+  options.attentionRejection = [&](const Kernel &kernel) {
+    asked.push_back(kernel);
+    return std::string();
+  };
+  const FusionResult result = proposeFusions(layer.graph.build({layer.context}), options);
+  CHECK(candidatesWith(result, 4) == Sets{{2, 3, 4}, {0, 2, 3, 4}});
+  REQUIRE(asked.size() == 2);
+  CHECK_FALSE(attentionRegion(asked[0]).value().turned);
+  CHECK(attentionRegion(asked[1]).value().turned);
+  CHECK(asked[1].name == "attention_rotary_tanh");
+  for (const FusionRecord &record : nonEmpty(result.records))
+    if (record.ops == std::vector{0, 2, 3, 4})
+      CHECK(record.savedBytes == 2 * 2 * 2 * 4 * 64 * 96 * 2 + 2 * 2 * 4 * 64 * 16 * 2);
+}
+
+TEST_CASE("queries that something else reads turned, or that no family turns, are stored") {
+  TurnedLayer read;
+  const int other = read.graph.map("relu", "other", {{read.qTurned, "bhjp"}}, "bhjp");
+  const FusionResult result = proposeFusions(read.graph.build({read.context, other}), takingAll());
+  CHECK(verdict(result, {0, 2, 3, 4}) ==
+        "F027 attention-region ('other' reads 'q_turned' as well)");
+  CHECK(candidatesWith(result, 4) == Sets{{2, 3, 4}});
+  TurnedLayer saved;
+  CHECK(verdict(proposeFusions(saved.graph.build({saved.context, saved.qTurned}), takingAll()),
+                {0, 2, 3, 4}) == "F027 attention-region ('q_turned' is a result of the graph)");
+  TurnedLayer wide;
+  FuseOptions options = takingAll();
+  options.attentionRejection = [](const Kernel &kernel) {
+    return std::string(attentionRegion(kernel).value().turned ? "some: it turns nothing" : "");
+  };
+  CHECK(verdict(proposeFusions(wide.graph.build({wide.context}), options), {0, 2, 3, 4}) ==
+        "F028 attention-off (some: it turns nothing)");
 }
 
 TEST_CASE("without a target, or where no family takes it, there is no candidate") {

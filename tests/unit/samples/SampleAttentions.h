@@ -4,6 +4,7 @@
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/TileBounds.h"
 #include "tests/unit/samples/SampleKernels.h"
+#include "tests/unit/samples/SampleRotary.h"
 
 namespace weft::samples {
 
@@ -41,6 +42,17 @@ public:
   /// Before any op.
   ValueId input(const std::string &name, const std::string &letters, DType own) {
     return builder.input(name, letters, own);
+  }
+  /// Queries are turned by their positions, before scores(). starts: of sequences, over b; of
+  /// packed tokens, over s; or none.
+  void turnQueries(const RotaryForm &form, ValueId starts = -1) {
+    const bool isPacked = extents.tokens > 0;
+    std::vector<ValueId> operands = {q};
+    if (starts >= 0) operands.push_back(starts);
+    q = builder.op("rotary", OperatorClass::elementwise, operands, "q_turned",
+                   isPacked ? "shgp" : "bhgjp", "", type);
+    describeRotary(builder, form, extents.p, isPacked ? 0 : int(queryAxis), isPacked ? 4 : 5, type,
+                   isPacked);
   }
   int scores() {
     if (extents.tokens > 0) {
@@ -279,6 +291,32 @@ inline Kernel cachedAttention(const AttentionExtents &e, DType type) {
   FusedAttention attention("cached_attention", e, type);
   const int lengths = attention.input("lengths", "b", DType::i32);
   return attention.build(attention.causalFrom(attention.scores(), lengths));
+}
+/// Queries are turned; with a causal mask, if asked for.
+inline Kernel turnedAttention(const AttentionExtents &e, DType type, const RotaryForm &form,
+                              bool isCausal = false, bool withLogSums = false) {
+  FusedAttention attention("turned_attention", e, type);
+  attention.turnQueries(form);
+  const int scores = attention.scores();
+  return attention.build(isCausal ? attention.causal(scores) : scores, withLogSums);
+}
+/// "lengths": keys of each batch element in front of its queries, which are turned by where they
+/// stand behind them.
+inline Kernel turnedCachedAttention(const AttentionExtents &e, DType type, RotaryForm form) {
+  FusedAttention attention("turned_cached_attention", e, type);
+  const int lengths = attention.input("lengths", "b", DType::i32);
+  form.hasStarts = true;
+  attention.turnQueries(form, lengths);
+  return attention.build(attention.causalFrom(attention.scores(), lengths));
+}
+/// Packed tokens, turned by their distance from "token_starts", where their sequences start.
+inline Kernel turnedPackedAttention(const AttentionExtents &e, DType type, const RotaryForm &form,
+                                    bool isCausal) {
+  FusedAttention attention("turned_packed_attention", e, type);
+  const int lengths = attention.input("lengths", "b", DType::i32);
+  attention.turnQueries(form, attention.input("token_starts", "s", DType::i32));
+  const int padded = attention.padding(attention.scores(), lengths);
+  return attention.build(isCausal ? attention.causal(padded) : padded);
 }
 /// "lengths": keys and queries of each batch element.
 inline Kernel attentionOfTokens(const AttentionExtents &e, DType type, bool withLogSums = false) {

@@ -20,6 +20,7 @@ TEST_CASE("a rewrite is read back from the name of its variant") {
       {{Kind::decomposeNorms}, "decompose-norms"},
       {{Kind::deferNorms}, "defer-norms"},
       {{Kind::turnInStack, "q-k-v"}, "turn-in-q-k-v"},
+      {{Kind::turnApart, "q-k-v"}, "turn-apart-q-k-v"},
       {{Kind::atSite, "layer2_probability"}, "for-layer2_probability"},
       {{Kind::other, "by-hand"}, "by-hand"},
       {{Kind::other, "recompute-"}, "recompute-"},

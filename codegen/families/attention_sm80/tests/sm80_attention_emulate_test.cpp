@@ -9,6 +9,7 @@
 #include "tests/emulate/AttentionDocuments.h"
 #include "tests/emulate/AttentionPages.h"
 #include "tests/emulate/AttentionScores.h"
+#include "tests/emulate/AttentionTokenStarts.h"
 #include "tests/emulate/EmittedRun.h"
 #include "tests/unit/samples/SampleAttentions.h"
 #include "tests/unit/samples/SampleTf32.h"
@@ -101,6 +102,10 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
           const double element = emulate::elementOf(input, int64_t(place++), true, false);
           reference::storeElement(tensor.type, tensor.at(at), element * (1 + 0x1.2345p-9));
         });
+        return true;
+      }
+      if (own == "token_starts") {
+        emulate::fillTokenStarts(subject.offsets, tensor);
         return true;
       }
       if (own != "lengths" && own != "offsets") return false;
@@ -335,6 +340,55 @@ void addDecoding(std::vector<Subject> &subjects, const Kernel &kernel, int split
 }
 
 }  // namespace
+
+TEST_CASE("queries are turned when they are loaded, in every style and by every position") {
+  std::vector<Subject> subjects;
+  const RotaryForm forms[] = {{},
+                              {.isHalved = false},
+                              {.isReverse = true},
+                              {.turned = 16},
+                              {.isHalved = false, .turned = 24},
+                              {.factor = 8, .isStretched = true}};
+  const AttentionExtents odd{.b = 2, .h = 2, .g = 3, .j = 75, .k = 93, .p = 32, .w = 40};
+  for (const RotaryForm &form : forms)
+    for (const bool isLong : {false, true})
+      add(subjects, turnedAttention(odd, isLong ? DType::bf16 : DType::f16, form, isLong, isLong),
+          {.tileQueries = isLong ? 128 : 64, .tileKeys = 32, .stages = isLong ? 3 : 2});
+  // Pairs fill a part of the threads, or of the rows' padding.
+  for (const int64_t width : {16, 48, 80, 128, 256})
+    for (const bool isHalved : {false, true})
+      add(subjects,
+          turnedAttention({.h = 1, .j = 70, .k = 40, .p = width, .w = 16}, DType::f16,
+                          {.isHalved = isHalved}, isHalved),
+          smallTile);
+  add(subjects,
+      turnedAttention({.h = 1, .j = 70, .k = 40, .p = 40, .w = 16}, DType::bf16, {.turned = 16}),
+      smallTile);
+  // Caches: of each batch element other positions, rows of packed heads, warps and splits of keys.
+  for (const int64_t group : {1, 4})
+    for (const int splits : {1, 3})
+      for (const int64_t queries : {1, 5}) {
+        const AttentionExtents e{
+            .b = 3, .h = 2, .g = group, .j = queries, .k = 300, .p = 32, .w = 24};
+        addDecoding(subjects, turnedCachedAttention(e, DType::f16, {}), splits, {0, 77, 295});
+        addDecoding(subjects, turnedCachedAttention(e, DType::bf16, {.isHalved = false}), splits,
+                    {290, 33, 1});
+      }
+  add(subjects,
+      turnedCachedAttention({.b = 2, .h = 1, .g = 2, .j = 70, .k = 160, .p = 64, .w = 16},
+                            DType::f16, {}),
+      smallTile, {90, 3});
+  AttentionExtents paged{
+      .b = 3, .h = 2, .g = 4, .j = 3, .k = 336, .p = 64, .w = 64, .page = 16, .pages = 63};
+  addDecoding(subjects, turnedCachedAttention(paged, DType::f16, {}), 3, {0, 77, 333});
+  // Packed tokens, in front of the first one and behind the last one some of no sequence.
+  const AttentionExtents tokens{
+      .b = 3, .h = 2, .g = 2, .j = 70, .k = 70, .p = 32, .w = 16, .tokens = 120};
+  for (const bool isHalved : {false, true})
+    add(subjects, turnedPackedAttention(tokens, DType::f16, {.isHalved = isHalved}, isHalved),
+        smallTile, {70, 5, 33}, {2, 72, 77, 110});
+  checkAll("sm80_attention_turned", subjects);
+}
 
 TEST_CASE("rows of all heads of a group are one tile, and several blocks share its keys") {
   std::vector<Subject> subjects;

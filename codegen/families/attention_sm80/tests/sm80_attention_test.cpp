@@ -148,6 +148,68 @@ TEST_CASE("emitted attention by mma.sync says where heads lie, and what masks le
   CHECK(has(biased, ".scalesLast = false"));
 }
 
+TEST_CASE("queries are turned by the functions of the rotary op, behind what a head's start is") {
+  const AttentionExtents e{.b = 2, .h = 4, .g = 3, .j = 300, .k = 400, .p = 64, .w = 64};
+  const auto emitted = [&](const Kernel &kernel) {
+    return codegen::emit(kernel, logicalOrder(kernel, {}), "sm_80").readable;
+  };
+  const std::string cached = emitted(turnedCachedAttention(e, DType::f16, {.turned = 32})),
+                    plain = emitted(cachedAttention(e, DType::f16));
+  CHECK(has(cached,
+            "turnedColumns = {.turned = 32, .isHalved = true, .isReverse = false, "
+            ".isShort = true};"));
+  CHECK(has(cached, "weft::loadOne(lengths + weft::Offset(head_2 / 12))"));
+  CHECK(has(cached,
+            "weft::sm80::turnedPlaces<turnedColumns>(placesOfHead, positionOf, "
+            "frequencyOf)"));
+  CHECK(has(cached, "#include \"weft/sm80_turned_queries.cuh\""));
+  CHECK(has(plain, ".placesOfHead = placesOfHead,"));
+  CHECK(!has(plain, "turned"));
+  // A token's position is its distance from the start of its sequence.
+  AttentionExtents tokens = e;
+  tokens.k = tokens.j, tokens.tokens = 500;
+  const std::string packed = emitted(turnedPackedAttention(tokens, DType::f16, {}, true));
+  CHECK(has(packed, "const int token = sequences.of(head_2).first + query_2;"));
+  CHECK(has(packed, "return token - token_starts_v;"));
+}
+
+TEST_CASE("pairs that are no whole chunks and queries of f32 are not turned on load, and say so") {
+  const AttentionExtents e{.j = 64, .k = 64, .p = 40, .w = 40};
+  CHECK(exclusion(turnedAttention(e, DType::f16, {})) ==
+        "40 elements of a query are turned as halved pairs; a thread turns multiples of 16");
+  CHECK(exclusion(turnedAttention(e, DType::f16, {.isHalved = false})).empty());
+  CHECK(exclusion(turnedAttention(e, DType::f16, {.turned = 16})).empty());
+  CHECK(exclusion(turnedAttention(e, DType::f16, {.isHalved = false, .turned = 12})) ==
+        "12 elements of a query are turned as interleaved pairs; a thread turns multiples of 8");
+  const AttentionExtents wide{.j = 64, .k = 64};
+  CHECK(exclusion(inTf32(turnedAttention(wide, DType::f32, {}))) ==
+        "queries of f32 that a rotary op turns; f16 and bf16 are turned when they are loaded");
+}
+
+TEST_CASE("turning queries costs by what is turned, once a tile, and not by the keys") {
+  const AttentionExtents few{.h = 8, .g = 4, .j = 256, .k = 256, .p = 128, .w = 128};
+  AttentionExtents many = few;
+  many.k = 4096;
+  for (const char *device : {"a100", "h200"}) {
+    const auto added = [&](const AttentionExtents &e, const RotaryForm &form) {
+      Device alone = findDevice(device);
+      alone.familiesTakenAway.insert(familyNamed("attention-sm90"));
+      const std::unique_ptr<CostModel> model = analyticCostModel(alone);
+      const Sm80AttentionKnobs knobs{.tileQueries = 64, .tileKeys = 64, .stages = 2};
+      const auto seconds = [&](const Kernel &kernel) {
+        return model->cost(kernel, logicalOrder(kernel, knobs)).seconds;
+      };
+      return seconds(turnedAttention(e, DType::f16, form)) - seconds(plainAttention(e, DType::f16));
+    };
+    INFO(device);
+    CHECK(added(few, {}) > 0.5e-6);
+    CHECK(added(few, {}) < 5e-6);
+    CHECK(added(few, {.turned = 32}) < added(few, {}));
+    // The margin of what was not measured aside.
+    CHECK(added(many, {}) < 2.6 * added(few, {}));
+  }
+}
+
 TEST_CASE("attention by mma.sync draws dropped probabilities a fragment at a time") {
   const AttentionExtents e{.b = 2, .h = 3, .j = 100, .k = 90},
       grouped{.h = 4, .g = 4, .j = 5, .k = 3000};

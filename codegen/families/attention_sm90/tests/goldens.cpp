@@ -67,9 +67,18 @@ Golden splitKeysGolden() {
           {}};
 }
 
+/// Queries that are turned by where they stand behind a cache.
+Golden turnedGolden() {
+  return {"attention_turned_sm90_f16",
+          samples::turnedCachedAttention(
+              {.b = 2, .h = 8, .g = 4, .j = 256, .k = 1024, .p = 128, .w = 128}, DType::f16, {}),
+          {}};
+}
+
 std::vector<Golden> goldens() {
-  std::vector<Golden> all = {plainGolden(), causalGolden(), slopedGolden(),      paddedGolden(),
-                             blockGolden(), sharedGolden(), packedHeadsGolden(), splitKeysGolden()};
+  std::vector<Golden> all = {plainGolden(),       causalGolden(),    slopedGolden(),
+                             paddedGolden(),      blockGolden(),     sharedGolden(),
+                             packedHeadsGolden(), splitKeysGolden(), turnedGolden()};
   const Sm90AttentionKnobs knobs[] = {
       {.tileQueries = 192, .tileKeys = 128, .queryStages = 2},
       {.tileQueries = 128, .tileKeys = 128, .headGroup = 16},
@@ -78,7 +87,8 @@ std::vector<Golden> goldens() {
       {.tileQueries = 128, .tileKeys = 64, .queryStages = 2, .ordered = 0, .headGroup = 4},
       {.tileQueries = 64, .tileKeys = 128, .stages = 4, .ordered = 0, .keyConsumers = 2},
       {.tileQueries = 64, .tileKeys = 128, .ordered = 0, .headGroup = 512, .packed = 1},
-      {.tileQueries = 128, .tileKeys = 112, .ordered = 0, .packed = 1, .splits = 8}};
+      {.tileQueries = 128, .tileKeys = 112, .ordered = 0, .packed = 1, .splits = 8},
+      {.tileQueries = 128, .tileKeys = 128, .headGroup = 16}};
   for (size_t i = 0; i < all.size(); ++i)
     all[i].configuration = examples::rowMajorConfiguration(all[i].kernel, knobs[i]);
   return all;

@@ -8,6 +8,7 @@
 #include "tests/emulate/AttentionDocuments.h"
 #include "tests/emulate/AttentionPages.h"
 #include "tests/emulate/AttentionScores.h"
+#include "tests/emulate/AttentionTokenStarts.h"
 #include "tests/emulate/EmittedRun.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleAttentions.h"
@@ -79,6 +80,10 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
                              << subject.emitted.readable);
     const auto fill = [&](size_t input, const emulate::Tensor &tensor) {
       const std::string &name = subject.kernel.values[size_t(subject.kernel.inputs[input])].name;
+      if (name == "token_starts") {
+        emulate::fillTokenStarts(subject.offsets, tensor);
+        return true;
+      }
       if (name != "lengths" && name != "offsets")
         return emulate::fillScores(subject.scores, name, tensor);
       const std::vector<double> &own = name == "lengths" ? subject.lengths : subject.offsets;
@@ -528,6 +533,87 @@ TEST_CASE("blocks that share the keys of a tile leave their sums to the last one
     subjects.back().scores = scores;
   }
   checkAll("sm90_attention_splits", subjects);
+}
+
+TEST_CASE("queries that TMA has brought are turned once, by whoever reads them") {
+  std::vector<Subject> subjects;
+  const RotaryForm forms[] = {{},
+                              {.isHalved = false},
+                              {.isReverse = true},
+                              {.turned = 16},
+                              {.isHalved = false, .turned = 24},
+                              {.factor = 8, .isStretched = true}};
+  // Several tiles a block, so that stages of queries come around; extents that cut tiles.
+  const AttentionExtents odd{.b = 2, .h = 2, .g = 3, .j = 150, .k = 93, .p = 32, .w = 40};
+  int number = 0;
+  for (const RotaryForm &form : forms)
+    for (const int tileQueries : {64, 128, 192}) {
+      const bool isSecond = ++number % 2 == 0;
+      add(subjects, turnedAttention(odd, isSecond ? DType::bf16 : DType::f16, form, isSecond),
+          {.tileQueries = tileQueries,
+           .tileKeys = 48,
+           .queryStages = isSecond ? 2 : 1,
+           .ordered = tileQueries > 64 && isSecond ? 1 : 0,
+           .headGroup = isSecond ? 6 : 0,
+           .blocks = 2});
+    }
+  // Partners in another panel of columns, and pairs that fill a part of the threads.
+  for (const int64_t width : {16, 48, 80, 128, 256})
+    for (const bool isHalved : {false, true})
+      add(subjects,
+          turnedAttention({.h = 1, .j = 70, .k = 40, .p = width, .w = 24}, DType::f16,
+                          {.isHalved = isHalved}, isHalved),
+          {.tileQueries = 64, .tileKeys = 32, .ordered = 0, .blocks = 1});
+  // Consumers that share rows; the output leaves through the place of the queries.
+  for (const int consumers : {2, 3})
+    add(subjects, turnedAttention(odd, DType::bf16, {}, consumers == 2, true),
+        {.tileQueries = 64,
+         .tileKeys = 32,
+         .stages = consumers,
+         .queryStages = consumers - 1,
+         .ordered = 0,
+         .keyConsumers = consumers,
+         .blocks = 3});
+  const Sm90AttentionKnobs narrow{
+      .tileQueries = 64, .tileKeys = 64, .stages = 2, .ordered = 0, .keyConsumers = 2, .blocks = 1};
+  const Kernel wide = turnedAttention({.h = 1, .j = 150, .k = 99, .p = 256, .w = 256}, DType::f16,
+                                      {.isHalved = false});
+  const AttentionProblem problem = valueOrThrow(
+      attentionProblem(wide, attentionRegion(wide).value(), configurationOf(wide, narrow, 0)));
+  REQUIRE(sm90AttentionStaysInQ(problem, narrow));
+  add(subjects, wide, narrow);
+  // Caches: rows of one head and of packed ones, keys in pages and in splits.
+  for (const int packed : {0, 1})
+    for (const int splits : {1, 3}) {
+      const Sm90AttentionKnobs knobs{.tileQueries = packed == 1 ? 128 : 64,
+                                     .tileKeys = 32,
+                                     .queryStages = splits == 1 ? 2 : 1,
+                                     .ordered = 0,
+                                     .packed = packed,
+                                     .splits = splits,
+                                     .blocks = 3};
+      add(subjects,
+          turnedCachedAttention({.b = 2, .h = 2, .g = 3, .j = 25, .k = 203, .p = 32, .w = 72},
+                                DType::f16, {.isHalved = splits == 1}),
+          knobs, {3, 170});
+      add(subjects,
+          turnedCachedAttention(
+              {.b = 2, .h = 2, .g = 4, .j = 9, .k = 176, .p = 64, .w = 64, .page = 16, .pages = 22},
+              DType::bf16, {}),
+          knobs, {0, 77});
+    }
+  // Packed tokens: rows behind the last one have no start to be read.
+  const AttentionExtents tokens{
+      .b = 4, .h = 2, .g = 2, .j = 150, .k = 150, .p = 64, .w = 64, .tokens = 100};
+  for (const int tileQueries : {64, 128})
+    add(subjects, turnedPackedAttention(tokens, DType::f16, {.isHalved = tileQueries == 64}, true),
+        {.tileQueries = tileQueries,
+         .tileKeys = 48,
+         .queryStages = tileQueries / 64,
+         .ordered = 0,
+         .blocks = 3},
+        {70, 0, 1, 29}, {0, 70, 70, 71, 100});
+  checkAll("sm90_attention_turned", subjects);
 }
 
 TEST_CASE("attention over packed tokens reads and writes those of each sequence alone") {
