@@ -88,9 +88,8 @@ std::string reasonOf(const Search &search, int64_t limit) {
 }
 
 /// Bytes that a launch may work in for the limit to hold, as far as the other temporaries of the
-/// plan stay as they are; nothing where the plan fits, or where none of its launches works in any.
+/// plan stay as they are; nothing where none of its launches works in any.
 std::optional<int64_t> roomForWorkspaces(const Plan &plan, int64_t limit) {
-  if (plan.workspaceBytes <= limit) return std::nullopt;
   const std::vector<int64_t> live = liveBytes(plan);
   std::optional<int64_t> room;
   for (size_t index = 0; index < plan.kernels.size(); ++index)
@@ -107,49 +106,98 @@ std::optional<Plan> wholePlan(const Problem &problem, const Options &options,
   return planned ? std::optional(std::move(planned->plan)) : std::nullopt;
 }
 
-/// By variant: what is selected among configurations whose launches work in less, where its best
-/// path does not fit and works in memory.
-std::vector<std::vector<SelectedVariant>> withLessWorkspace(const Problem &problem,
-                                                            const Options &options,
-                                                            const Decision &decision,
-                                                            int64_t limit) {
-  std::vector<std::vector<SelectedVariant>> result(decision.variants.size());
-  std::map<size_t, int64_t> rooms;  // of variants
-  for (size_t index = 0; index < decision.variants.size(); ++index)
-    if (const std::optional<Plan> plan = wholePlan(problem, options, decision.variants[index]))
-      if (const std::optional<int64_t> room = roomForWorkspaces(*plan, limit)) rooms[index] = *room;
-  while (!rooms.empty()) {
-    std::vector<select::VariantProblem> asked;
-    for (const auto &[index, room] : rooms) {
-      asked.push_back(variantProblem(problem, problem.variants[decision.variants[index].index],
-                                     options, decision.asked, decision.variants.size()));
-      asked.back().options.mostWorkspace = room;
-    }
-    select::VariantSelections found;
-    try {
-      found = selectIn(problem, std::move(asked), comparedByMemory);
-    } catch (const Error &error) {  // none has such a path
-      if (error.kind != ErrorKind::unsupported && error.kind != ErrorKind::strictMiss) throw;
-      found.solved.resize(rooms.size());
-    }
-    std::map<size_t, int64_t> next;
-    size_t place = 0;
-    for (const auto &[index, room] : rooms) {
-      std::optional<select::Selection> &solved = found.solved[place++];
-      std::optional<Plan> plan;
-      if (solved) {
-        const SelectedVariant &first = decision.variants[index];
-        result[index].push_back({.index = first.index,
-                                 .name = first.name,
-                                 .notes = first.notes,
-                                 .selection = std::move(*solved)});
-        plan = wholePlan(problem, options, result[index].back());
-      }
-      if (room > 0 && (!plan || plan->workspaceBytes > limit)) next[index] = 0;
-    }
-    rooms = std::move(next);
+/// What a variant is selected again within.
+struct Within {
+  int64_t workspace = std::numeric_limits<int64_t>::max(), temporary = workspace;
+};
+
+/// Selections of variants beside their first ones, by variant.
+using Again = std::vector<std::vector<SelectedVariant>>;
+
+/// Selects these variants again, adds what is found to `again`, and returns the plans.
+std::map<size_t, Plan> selectWithin(const Problem &problem, const Options &options,
+                                    const Decision &decision,
+                                    const std::map<size_t, Within> &variants, Again &again) {
+  std::vector<select::VariantProblem> asked;
+  for (const auto &[index, within] : variants) {
+    asked.push_back(variantProblem(problem, problem.variants[decision.variants[index].index],
+                                   options, decision.asked, decision.variants.size()));
+    asked.back().options.mostWorkspace = within.workspace;
+    asked.back().options.mostTemporary = within.temporary;
   }
-  return result;
+  std::map<size_t, Plan> plans;
+  select::VariantSelections found;
+  try {
+    found = selectIn(problem, std::move(asked), comparedByMemory);
+  } catch (const Error &error) {  // none has such a path
+    if (error.kind != ErrorKind::unsupported && error.kind != ErrorKind::strictMiss) throw;
+    return plans;
+  }
+  size_t place = 0;
+  for (const auto &[index, within] : variants) {
+    std::optional<select::Selection> &solved = found.solved[place++];
+    if (!solved) continue;
+    const SelectedVariant &first = decision.variants[index];
+    again[index].push_back({.index = first.index,
+                            .name = first.name,
+                            .notes = first.notes,
+                            .selection = std::move(*solved)});
+    if (std::optional<Plan> plan = wholePlan(problem, options, again[index].back()))
+      plans[index] = std::move(*plan);
+  }
+  return plans;
+}
+
+/// Among configurations whose launches work in less, where the best path does not fit and works in
+/// memory.
+void selectWithLessWorkspace(const Problem &problem, const Options &options,
+                             const Decision &decision, const std::map<size_t, Plan> &large,
+                             int64_t limit, Again &again) {
+  std::map<size_t, Within> variants;
+  for (const auto &[index, plan] : large)
+    if (const std::optional<int64_t> room = roomForWorkspaces(plan, limit))
+      variants[index] = {.workspace = *room};
+  while (!variants.empty()) {
+    const std::map<size_t, Plan> plans = selectWithin(problem, options, decision, variants, again);
+    std::map<size_t, Within> next;
+    for (const auto &[index, within] : variants) {
+      const auto plan = plans.find(index);
+      if (within.workspace > 0 && (plan == plans.end() || plan->second.workspaceBytes > limit))
+        next[index] = {.workspace = 0};
+    }
+    variants = std::move(next);
+  }
+}
+
+/// Among kernels that store no temporary larger than the limit, which no whole plan within it has,
+/// and, as several are alive at once, than a half, a quarter and an eighth of it.
+void selectWithSmallerTemporaries(const Problem &problem, const Options &options,
+                                  const Decision &decision, const std::map<size_t, Plan> &large,
+                                  int64_t limit, Again &again) {
+  std::map<size_t, Within> variants;
+  for (const auto &[index, plan] : large) variants[index] = {.temporary = limit};
+  for (int64_t most = limit; most >= limit / 8 && !variants.empty(); most /= 2) {
+    for (auto &[index, within] : variants) within.temporary = most;
+    const std::map<size_t, Plan> plans = selectWithin(problem, options, decision, variants, again);
+    std::erase_if(variants, [&](const auto &variant) {
+      const auto plan = plans.find(variant.first);  // without a path none stores less
+      return plan == plans.end() || plan->second.workspaceBytes <= limit;
+    });
+  }
+}
+
+/// By variant: what is selected again where its best path does not fit.
+Again selectedAgain(const Problem &problem, const Options &options, const Decision &decision,
+                    int64_t limit) {
+  std::map<size_t, Plan> large;
+  for (size_t index = 0; index < decision.variants.size(); ++index)
+    if (std::optional<Plan> plan = wholePlan(problem, options, decision.variants[index]);
+        plan && plan->workspaceBytes > limit)
+      large[index] = std::move(*plan);
+  Again again(decision.variants.size());
+  selectWithLessWorkspace(problem, options, decision, large, limit, again);
+  selectWithSmallerTemporaries(problem, options, decision, large, limit, again);
+  return again;
 }
 
 /// Seeks in the best paths of a variant, of which no other than those faster than `fastest`.
@@ -171,8 +219,7 @@ Search searched(const PlanContext &context, const Options &options, const Select
 void chooseWithinMemory(const Problem &problem, const Options &options, Decision &decision,
                         int64_t limit) {
   const PlanContext &context = problem.context;
-  std::vector<std::vector<SelectedVariant>> less =
-      withLessWorkspace(problem, options, decision, limit);
+  Again again = selectedAgain(problem, options, decision, limit);
   std::vector<SelectedVariant> kept;
   int64_t smallest = std::numeric_limits<int64_t>::max();
   double fastest = std::numeric_limits<double>::infinity();
@@ -180,13 +227,13 @@ void chooseWithinMemory(const Problem &problem, const Options &options, Decision
   for (size_t index = 0; index < decision.variants.size(); ++index) {
     SelectedVariant &variant = decision.variants[index];
     Search search = searched(context, options, variant, limit, fastest);
-    for (SelectedVariant &again : less[index]) {
-      Search other = searched(context, options, again, limit, fastest);
-      search.smallest = std::min(search.smallest, other.smallest);
-      if (!other.fitted || (search.fitted && search.fitted->seconds <= other.fitted->seconds))
+    for (SelectedVariant &other : again[index]) {
+      Search within = searched(context, options, other, limit, fastest);
+      search.smallest = std::min(search.smallest, within.smallest);
+      if (!within.fitted || (search.fitted && search.fitted->seconds <= within.fitted->seconds))
         continue;
-      search.fitted = std::move(other.fitted);
-      variant.selection = std::move(again.selection);
+      search.fitted = std::move(within.fitted);
+      variant.selection = std::move(other.selection);
     }
     if ((variant.fitted = std::move(search.fitted))) {
       fastest = std::min(fastest, variant.fitted->seconds);

@@ -5,6 +5,7 @@
 #include "kernel/Error.h"
 #include "kernel/UnusedTokens.h"
 #include "passes/configure/Packing.h"
+#include "passes/configure/StridedViews.h"
 
 #include <algorithm>
 #include <numeric>
@@ -86,12 +87,22 @@ int Prices::keptInside(const Candidate &candidate) const {
   return -1;
 }
 
+/// Whether the candidate stores a temporary of more bytes than asked for.
+bool Prices::storesTooMuch(const Candidate &candidate) const {
+  const std::vector<BodyOp> &body = candidate.kernel.body;
+  if (body.size() == 1 && mayBeView(body.front().kind)) return false;
+  return std::ranges::any_of(candidate.outputs, [&](const int output) {
+    const Tensor &tensor = tensorOf(output);
+    return !tensor.isArgument && !tensor.isResult && tensor.bytes() > options.mostTemporary;
+  });
+}
+
 void Prices::filterCandidates() {
   for (const Candidate &candidate : problem.candidates) {
     const auto has = [&](int op) {
       return std::find(candidate.ops.begin(), candidate.ops.end(), op) != candidate.ops.end();
     };
-    bool isAllowed = keptInside(candidate) < 0;
+    bool isAllowed = keptInside(candidate) < 0 && !storesTooMuch(candidate);
     for (const auto &[a, b] : options.forbidFused) isAllowed = isAllowed && !(has(a) && has(b));
     for (const auto &[a, b] : options.forceFused) isAllowed = isAllowed && has(a) == has(b);
     usable.push_back(isAllowed);

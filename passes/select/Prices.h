@@ -127,6 +127,7 @@ private:
   void leaveOutUncounted();
   std::map<int, int> masksOfTokens() const;
   int keptInside(const Candidate &candidate) const;
+  bool storesTooMuch(const Candidate &candidate) const;
   // Spaces.cpp: what a candidate is chosen among
   void openSpaces(int candidate, SharedSpaces &shared);
   void openSeveralStrides(const Candidate &candidate, const KernelSpaces &known,

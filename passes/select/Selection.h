@@ -102,6 +102,8 @@ struct Options {
                                      ///< filters paths
   int64_t mostWorkspace =
       std::numeric_limits<int64_t>::max();  ///< bytes that one launch may work in
+  /// Bytes of one temporary that a kernel may store. What a view is of has been stored before.
+  int64_t mostTemporary = std::numeric_limits<int64_t>::max();
   int64_t searchBytes =
       std::numeric_limits<int64_t>::max();  ///< that the tables, layers and states of the search
                                             ///< may take, as accounted

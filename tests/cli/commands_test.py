@@ -2,6 +2,7 @@
 artifact."""
 import hashlib
 import json
+import math
 import re
 import unittest
 
@@ -296,6 +297,21 @@ class Choices(CommandTest):
                 result.err).group(1)
             self.weft('select', *CORE, '--max-memory', least, '--attention', 'unfused', '--chunks',
                       '2')
+
+    def test_a_memory_limit_below_one_tensor_fuses_what_would_store_it(self):
+        wide = ['attention', '--dim', 'p=256', '--dim', 'b=1', '--dim', 'j=1024', '--train',
+                '--device', 'h200', '--profile', 'none', '--chunks', '1', '--stop-after', 'emit']
+        self.weft('compile', *wide, '-o', 'fast')
+        fast = json.loads((self.folder / 'fast/plan.json').read_text())
+        stored = max(math.prod(tensor['extents']) for tensor in fast['tensors']
+                     if tensor['role'] == 'temporary')
+        scores = 8 * 1024 * 1024
+        self.assertGreaterEqual(stored, scores)  # else the limit would ask for nothing
+        limit = 2 * scores - 1  # bytes of f16
+        self.weft('compile', *wide, '--max-memory', str(limit), '-o', 'small')
+        small = json.loads((self.folder / 'small/plan.json').read_text())
+        self.assertLessEqual(small['workspaceBytes'], limit)
+        self.assertIn('attention-backward-sm80', {one['family'] for one in small['kernels']})
 
     def test_memory_limit_in_chunks(self):
         self.weft('compile', *CORE, '--attention', 'unfused', '-o', 'whole')

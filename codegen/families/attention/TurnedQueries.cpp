@@ -20,6 +20,8 @@ constexpr int64_t chunk = 8;
 /// Of an element that is turned (an estimate): a sine and a cosine for two of them, as in the
 /// epilogue of gemm-sm90; a loop kernel, which has them for each element, takes 24.
 constexpr double turnInstructions = 15;
+/// The margin of queries that a fused attention turns (an estimate): no measurement has them yet.
+constexpr double turnedQueries = 0.02;
 
 }  // namespace
 
@@ -45,9 +47,6 @@ double turnedQuerySeconds(const AttentionRegion &region, const Device &device) {
   const double instructionRate = device.fmaFlops / 2 / device.multiprocessors;
   return double(region.turned->pairs.turned) * turnInstructions / instructionRate;
 }
-
-/// The margin of queries that a fused attention turns (an estimate): no measurement has them yet.
-constexpr double turnedQueries = 0.02;
 
 Cost withTurnMargin(const AttentionRegion &region, const Cost &cost) {
   return region.turned ? margins::added(cost, turnedQueries) : cost;

@@ -366,7 +366,8 @@ Explanation explainAttention(const runtime::Artifact &artifact, const std::strin
           "each kind as decided for the attention alone, its arguments and results in any layout; "
           "DRAM without what kernels find in L2; error bound: over the greatest value, |s|: the "
           "greatest score; sweeps: how often kernels read or write as many elements as there are "
-          "scores, of these\n";
+          "scores, of these; the row decomposed has its three steps in kernels apart, "
+          "--attention decomposed also takes them in GEMMs (recomposed) where that is faster\n";
   if (std::ranges::any_of(sites, [](const AttentionSite &site) { return !site.fused.empty(); }))
     text +=
         "of a trained attention, the forward pass: what the backward pass reads is stored, "
