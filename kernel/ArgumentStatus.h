@@ -11,7 +11,7 @@ namespace weft {
 constexpr uint64_t noElement = ~uint64_t(0);
 
 struct ReportedElement {
-  int64_t place = 0;  ///< of the sequence
+  int64_t place = 0;  ///< of the sequence; of an index in row-major order
   int32_t value = 0;
 };
 

@@ -16,7 +16,7 @@ namespace {
 
 struct Sensible {
   double scale = 1;
-  bool isPositive = false, countsTokens = false;
+  bool isPositive = false, countsTokens = false, isIndex = false;
   int64_t pagePositions = 0;
   std::array<int64_t, 2> range{0, std::numeric_limits<int32_t>::max()};
 };
@@ -44,8 +44,10 @@ void restrict(const Kernel &kernel, const BodyOp &op, size_t operand, Sensible &
     for (const AxisId axis : op.reducedAxes) summed *= double(kernel.axes[size_t(axis)].extent);
     sensible.scale = 1 / std::sqrt(summed);
   }
-  if (op.kind == OpKind::gather && operand == 1)
+  if (op.kind == OpKind::gather && operand == 1) {
+    sensible.isIndex = true;
     sensible.range[1] = std::min(sensible.range[1], extentOf(op.operands[0], 0) - 1);
+  }
   if ((op.kind == OpKind::pack || op.kind == OpKind::unpack) && operand == 1)
     sensible.range[1] = std::min(sensible.range[1], mostTokens(kernel, op));
   if (op.kind == OpKind::offsets) {
@@ -138,8 +140,11 @@ void setInputRanges(Plan &plan, const select::Problem &problem) {
   const Ranges ranges(problem);
   for (PlanTensor &tensor : plan.tensors) {
     const auto source = std::ranges::find(problem.tensors, tensor.logical, &select::Tensor::name);
-    if (source == problem.tensors.end() || !source->isArgument) continue;
+    if (source == problem.tensors.end()) continue;
     const Sensible &sensible = ranges.of(size_t(source - problem.tensors.begin()));
+    // Kernels report indices that they read, also those that were packed before.
+    if (sensible.isIndex) tensor.range = sensible.range;
+    if (!source->isArgument) continue;
     if (tensor.dtype == DType::i1) {
       tensor.range = {0, 1};
       tensor.countsTokens = sensible.countsTokens;

@@ -61,8 +61,9 @@ struct PlanTensor {
   double scale = 1;       ///< of a float argument: the deviation that random values should have
   bool positive = false;  ///< of a float argument: random values must be positive, because a root
                           ///< is taken of them or something is divided by them
-  std::array<int64_t, 2> range{
-      0, 1};  ///< of an integer argument: the least and greatest value that the kernels can take
+  /// Of an integer argument, and of indices that a kernel packs: the least and greatest value that
+  /// the kernels can take.
+  std::array<int64_t, 2> range{0, 1};
   /// Of an integer argument: lengths of sequences, which a run takes within `range` alone; of i1: a
   /// mask over (sequences, positions), each row of which is ones, then zeros.
   bool countsTokens = false;

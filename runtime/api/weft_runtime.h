@@ -64,11 +64,12 @@ WEFT_API int weft_launch(weft_artifact *artifact, const char *entry, void *const
                          int count, void *stream);
 
 /* 2 where a launch since the last call of this function was given lengths below 0 or above the
- * longest, or a mask of tokens whose row has a 1 behind a 0. Such a length counted as the nearest
- * in range, such a row as the number of its ones, and nothing outside a tensor was touched;
- * weft_last_error() names the argument and the sequence. Waits for a copy of the words in which
- * kernels say so, but for no launch: synchronize its stream first. Not to be called while a stream
- * is being captured: CUDA does not permit the copy then, and may invalidate the capture. */
+ * longest, a mask of tokens whose row has a 1 behind a 0, or ids that an embedding table has no row
+ * for. Such a length counted as the nearest in range, such a row as the number of its ones, such an
+ * id gave NaN, and nothing outside a tensor was touched; weft_last_error() names the argument, and
+ * the sequence or the coordinates of the id. Waits for a copy of the words in which kernels say
+ * so, but for no launch: synchronize its stream first. Not to be called while a stream is being
+ * captured: CUDA does not permit the copy then, and may invalidate the capture. */
 WEFT_API int weft_check_arguments(weft_artifact *artifact);
 
 /* Enqueues one kernel alone, as benches time it. `buffers`, `pointers`: memory of the caller in

@@ -7,8 +7,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <vector>
 
 namespace weft::runtime {
@@ -36,6 +38,20 @@ bool holdsIndices(const Plan &plan, int tensor) {
   return false;
 }
 
+/// Of a tensor that a kernel packs an argument into, which of both callers know; empty for others.
+std::string packedFrom(const Plan &plan, int tensor) {
+  for (const PlanKernel &kernel : plan.kernels) {
+    if (std::ranges::count(kernel.outputs, tensor) == 0) continue;
+    for (const PlanOp &op : kernel.ops)
+      for (const int input : kernel.inputs)
+        if (const PlanTensor &source = plan.tensors[size_t(input)];
+            op.kind == OpKind::pack && op.operands.at(0) == source.logical &&
+            source.role == TensorRole::argument)
+          return fmt::format(" (packed from '{}')", source.logical);
+  }
+  return "";
+}
+
 /// Whether some kernel reads where sequences begin among tokens from the tensor.
 bool holdsOffsets(const Plan &plan, int tensor) {
   const PlanTensor &one = plan.tensors[size_t(tensor)];
@@ -48,21 +64,27 @@ bool holdsOffsets(const Plan &plan, int tensor) {
   });
 }
 
-void checkIndices(const PlanTensor &tensor, std::span<const std::byte> elements,
+Error indexError(const Plan &plan, int tensor, int64_t index, int64_t place,
+                 std::string_view where) {
+  const PlanTensor &one = plan.tensors[size_t(tensor)];
+  std::vector<int64_t> at(one.extents.size());
+  for (size_t dimension = at.size(); dimension-- > 0;) {
+    at[dimension] = place % one.extents[dimension];
+    place /= one.extents[dimension];
+  }
+  return Error::badInput("{}: '{}' [{}]{} is {}, and its table has rows {} to {}", where,
+                         one.logical, fmt::join(at, ", "), packedFrom(plan, tensor), index,
+                         one.range[0], one.range[1]);
+}
+
+void checkIndices(const Plan &plan, int tensor, std::span<const std::byte> elements,
                   std::string_view where) {
+  const std::array<int64_t, 2> &range = plan.tensors[size_t(tensor)].range;
   for (size_t n = 0; n < elements.size() / sizeof(int32_t); ++n) {
     int32_t index = 0;
     std::memcpy(&index, elements.data() + n * sizeof(int32_t), sizeof(int32_t));
-    if (index >= tensor.range[0] && index <= tensor.range[1]) continue;
-    std::vector<int64_t> at(tensor.extents.size());
-    size_t rest = n;
-    for (size_t dimension = at.size(); dimension-- > 0;) {
-      at[dimension] = int64_t(rest) % tensor.extents[dimension];
-      rest /= size_t(tensor.extents[dimension]);
-    }
-    throw Error::badInput("{}: '{}' [{}] is {}, and its table has rows {} to {}", where,
-                          tensor.logical, fmt::join(at, ", "), index, tensor.range[0],
-                          tensor.range[1]);
+    if (index < range[0] || index > range[1])
+      throw indexError(plan, tensor, index, int64_t(n), where);
   }
 }
 
@@ -77,8 +99,16 @@ void checkInteger(const Plan &plan, int tensor, std::span<const std::byte> eleme
                   std::string_view where) {
   const PlanTensor &one = plan.tensors[size_t(tensor)];
   if (one.countsTokens) checkLengths(one, elements, where);
-  if (!one.countsTokens && holdsIndices(plan, tensor)) checkIndices(one, elements, where);
+  if (!one.countsTokens && holdsIndices(plan, tensor)) checkIndices(plan, tensor, elements, where);
   if (holdsOffsets(plan, tensor)) checkOffsets(one, elements, where);
+}
+
+Error reportedError(const Plan &plan, int tensor, const ReportedElement &element,
+                    std::string_view where) {
+  const PlanTensor &one = plan.tensors[size_t(tensor)];
+  const bool isOfTokens = one.countsTokens || one.dtype != DType::i32;
+  return isOfTokens ? elementError(one, element.value, element.place, where)
+                    : indexError(plan, tensor, element.value, element.place, where);
 }
 
 }  // namespace weft::runtime

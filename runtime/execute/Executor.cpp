@@ -6,7 +6,7 @@
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
 #include "plan/TensorLayout.h"
-#include "runtime/execute/Lengths.h"
+#include "runtime/execute/Arguments.h"
 
 #include <algorithm>
 
@@ -247,8 +247,7 @@ void Executor::checkReported() {
     const std::optional<ReportedElement> element = reportedElement(words[size_t(tensor)]);
     if (!element) continue;
     clearReported();
-    throw elementError(plan().tensors[size_t(tensor)], element->value, element->place,
-                       "after the run");
+    throw reportedError(plan(), tensor, *element, "after the run");
   }
 }
 

@@ -74,8 +74,8 @@ public:
   void launch(const EntryPoint &entry, cuda::StreamHandle *stream);
   /// What kernels said of the arguments of all launches since it was asked last, which are done.
   /// Throws Error(badInput) that names the argument, and the first sequence whose length is out of
-  /// range, or whose row of a mask is no prefix: what it counted as lies in range, so that nothing
-  /// outside a tensor was touched.
+  /// range, or whose row of a mask is no prefix, or the first index that its table has no row for:
+  /// what it counted as lies in range, so that nothing outside a tensor was touched.
   void checkReported();
   /// One kernel on own memory, whatever that holds; nothing for a view. Its first launch is waited
   /// for.

@@ -3,6 +3,7 @@ import json
 import re
 import unittest
 
+import safetensors_file
 from weft_command import CommandTest
 
 DIMS = [
@@ -39,6 +40,31 @@ class LayersTest(CommandTest):
         self.weft('explain', 'out', '--fusion', 'layer3_norm2,layer3_active')
         self.fails(3, 'explain', 'out', '--layout', 'layer3_q', says=['decided one by one'])
         self.weft('run', 'out', '--check')
+
+    def test_ids_outside_the_vocabulary_end_a_run(self):
+        """Before a GPU is looked for; and each kernel that reads a table by them reports."""
+        self.compile('bert-base', '--part', 'model', '--layers', '1', '--dim', 'v=24', *DIMS)
+        plan = json.loads((self.folder / 'out/plan.json').read_text())
+        reported = [plan['tensors'][parameter['tensor']]['logical'] for kernel in plan['kernels']
+                    for parameter in kernel['parameters'] if parameter['kind'] == 'status']
+        self.assertEqual(sorted(reported), ['tokens', 'types'])
+
+        def inputs(**changed):
+            given = {'tokens': [n % 24 for n in range(32)], 'types': [n % 2 for n in range(32)]}
+            for name, (place, value) in changed.items():
+                given[name][place] = value
+            return str(safetensors_file.write(
+                self.folder / 'inputs',
+                {name: ('I32', [2, 16], values) for name, values in given.items()}))
+
+        self.weft('run', 'out', '--check', '--inputs', inputs())
+        for flags in (['--check'], []):
+            for changed, says in (
+                    ({'tokens': (5, 99)}, "'tokens' [0, 5] is 99, and its table has rows 0 to 23"),
+                    ({'tokens': (31, 24)}, "'tokens' [1, 15] is 24, and its table has rows 0 to"),
+                    ({'types': (16, -1)}, "'types' [1, 0] is -1, and its table has rows 0 to 1")):
+                with self.subTest(flags=flags, changed=changed):
+                    self.fails(2, 'run', 'out', *flags, '--inputs', inputs(**changed), says=[says])
 
     def test_marks_of_layers_decide_and_no_names(self):
         """Two equal contractions, of layers by names alone, and by marks under other names."""

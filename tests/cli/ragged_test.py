@@ -257,6 +257,11 @@ weft.graph @g(%x: !x, %w: !w {weft.parameter}, %lengths: !n) -> !x {
         ranges = {one['logical']: one['range'] for one in plan['tensors']
                   if one['dtype'] == 'i32' and one['role'] == 'argument'}
         self.assertEqual(ranges, {'lengths': [0, 16], 'tokens': [0, 23], 'types': [0, 1]})
+        gathers = [one for one in plan['kernels'] if any(' = gather ' in op for op in one['ops'])]
+        reported = [plan['tensors'][parameter['tensor']] for kernel in gathers
+                    for parameter in kernel['parameters'] if parameter['kind'] == 'status']
+        self.assertEqual({one['logical']: one['range'] for one in reported},
+                         {'tokens_packed': [0, 23], 'types_packed': [0, 1]})
         self.assertIn('priced at 50% of the tokens', self.weft('explain', 'out').prose())
         self.weft('run', 'out', '--check', '--lengths', 'mean=0.5')
         self.fails(2, 'run', 'out', '--check', '--lengths',

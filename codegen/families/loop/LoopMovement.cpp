@@ -6,6 +6,7 @@
 #include "kernel/TileBounds.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace weft::codegen {
 namespace {
@@ -187,8 +188,33 @@ int GraphBuilder::mergeAxes(const BodyOp &op, const Coordinates &coordinates) {
   return evaluate(op.operands[0], moved);
 }
 
+/// The place of an element among all of its value in row-major order, whatever its layout; nothing
+/// where a coordinate is read from memory, or where places need more than 31 bits.
+std::optional<Code> GraphBuilder::placeOf(ValueId value, const Coordinates &coordinates) {
+  if (kernel.elements(value) > std::numeric_limits<int32_t>::max()) return std::nullopt;
+  std::vector<AxisId> moving;
+  for (const AxisId axis : kernel.values[value].axes)
+    if (kernel.axes[axis].extent > 1) moving.push_back(axis);
+  if (moving.empty()) return Code("0");
+  bool areNeighbours = true;  // of the loop nest, which counts over them
+  const int first = coordinates.at.at(moving.front()).outer;
+  for (size_t n = 0; n < moving.size(); ++n) {
+    const Index &index = coordinates.at.at(moving[n]);
+    if (index.node >= 0) return std::nullopt;
+    areNeighbours &= !index.varies() && index.outer >= 0 && index.outer == first + int(n) &&
+                     space.outer[size_t(index.outer)] == moving[n];
+  }
+  if (areNeighbours) return space.range(size_t(first), size_t(first) + moving.size() - 1);
+  Code place;
+  for (const AxisId axis : moving) {
+    const Code at = elementText(coordinates.at.at(axis));
+    place = place.empty() ? at : code("({}) * {} + {}", place, space.axisName(axis), at);
+  }
+  return place;
+}
+
 /// An index outside the table reads row 0 or the last one, and gives NaN (0 in a table of
-/// integers).
+/// integers). Where it comes from memory it is reported.
 int GraphBuilder::gather(const BodyOp &op, const std::string &name,
                          const Coordinates &coordinates) {
   const std::vector<AxisId> &table = kernel.values[op.operands[0]].axes,
@@ -198,7 +224,16 @@ int GraphBuilder::gather(const BodyOp &op, const std::string &name,
   copyDimensions(row, indices, 0, to, 0, indices.size(), coordinates);
   const int index = evaluate(op.operands[1], row);
   const Code &rows = space.axisName(table[0]);
-  const int inside = pointwise(code("weft::clampedIndex({{0}}, {})", rows), {index}, "row_index");
+  const std::optional<Code> place = placeOf(op.operands[1], row);
+  const Code status = place ? statusOf(op.operands[1]) : "";
+  Code text = code("weft::clampedIndex({{0}}, {})", rows);
+  std::vector<Index> uses;
+  if (!status.empty()) {
+    graph.headers.insert("weft/index_status.cuh");
+    text = code("weft::checkedIndex({{0}}, {}, {}, {})", rows, asArgument(*place), status);
+    for (const AxisId axis : indices) uses.push_back(row.at.at(axis));
+  }
+  const int inside = pointwise(text, {index}, "row_index", uses);
   graph.nodes[inside].type = ScalarType::i32;
   Coordinates moved = coordinates;
   copyDimensions(moved, table, 1, to, indices.size(), table.size() - 1, coordinates);

@@ -103,6 +103,7 @@ private:
   int concat(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
   int splitAxis(const BodyOp &op, const Coordinates &coordinates);
   int mergeAxes(const BodyOp &op, const Coordinates &coordinates);
+  std::optional<Code> placeOf(ValueId value, const Coordinates &coordinates);
   int gather(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
 
   // LoopRagged.cpp

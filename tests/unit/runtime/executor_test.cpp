@@ -385,6 +385,37 @@ TEST_CASE("what kernels say of an argument is an error once, that names the sequ
   }
 }
 
+TEST_CASE("what kernels say of indices is an error once, that names the argument and the place") {
+  Driver driver;
+  const bool isPacked = GENERATE(false, true);
+  Artifact artifact =
+      copies(isPacked ? "copy 1024" : "report 69", isPacked ? "report 69" : "copy 1024");
+  const int reported = isPacked ? 1 : 0;
+  artifact.plan.kernels[size_t(reported)].parameters.push_back(
+      {.kind = ParameterKind::status,
+       .name = "status",
+       .type = {ParameterType::Kind::argumentStatus},
+       .tensor = reported});
+  for (PlanTensor &tensor : artifact.plan.tensors)
+    tensor.dtype = DType::i32, tensor.range = {0, 23};
+  if (isPacked)
+    artifact.plan.kernels[0].ops = {{.kind = OpKind::pack, .results = {"1"}, .operands = {"x"}}};
+  artifact.plan.kernels[1].ops = {
+      {.kind = OpKind::gather, .results = {"2"}, .operands = {"x", "t"}}};
+  if (!isPacked) std::swap(artifact.plan.kernels[0].ops, artifact.plan.kernels[1].ops);
+  Executor executor(artifact, *driver.context);
+  executor.checkReported();  // nothing ran
+  cuda::Stream stream;
+  for (int run = 0; run < 2; ++run) {
+    executor.launch(executor.entryPoint("forward"), stream.handle());
+    CHECK(errorOf(ErrorKind::badInput, [&] { executor.checkReported(); }) ==
+          fmt::format("after the run: '{}' [1, 5]{} is -1, and its table has rows 0 to 23",
+                      artifact.plan.tensors[size_t(reported)].logical,
+                      isPacked ? " (packed from 'x')" : ""));
+    executor.checkReported();  // it was said
+  }
+}
+
 TEST_CASE("a kernel that hangs or fails is named, with the command that runs it alone") {
   Driver driver;
   const ExecutorOptions options{
