@@ -47,6 +47,7 @@ class Settings:
     draw_limit: float = COMPILE_LIMIT
     layers: int = varlen_rows.LAYERS  # of group varlen
     mixed: bool = False  # of group varlen
+    adversarial: bool = False  # of group attention
     figures: str = '.'  # folder for the drawings of a paper's figures
 
     def wants(self, name):
@@ -135,6 +136,9 @@ def parse(arguments):
     parser.add_argument('--mixed', action='store_true',
                         help='of varlen, in place of its rows: 100 batches of random lengths '
                         'through one artifact, against plans made for every tenth of them')
+    parser.add_argument('--adversarial', action='store_true',
+                        help='of attention, in place of its rows: scores that are equal, one of '
+                        'them huge, or +-6e4, and errors beside those of cuDNN')
     add_transfer_flags(parser)
     chosen = parser.parse_args(arguments)
     unknown = [group for group in chosen.groups if group not in GROUPS]
@@ -150,6 +154,8 @@ def parse(arguments):
         parser.error('--mixed belongs to group varlen')
     if chosen.mixed and chosen.rivals_only:
         parser.error('--mixed compares plans of weft: it takes no --rivals-only')
+    if chosen.adversarial and 'attention' not in chosen.groups:
+        parser.error('--adversarial belongs to group attention')
     check_transfer(parser, chosen)
     drawn = [group for group in chosen.groups if group in paper_figures.GROUPS]
     known = f'{", ".join(paper_figures.GROUPS[:-1])} and {paper_figures.GROUPS[-1]}'
@@ -199,7 +205,7 @@ def settings_of(chosen, folder):
                     first=chosen.first or 0, count=chosen.count or 0,
                     draw_limit=chosen.compile_limit or COMPILE_LIMIT,
                     layers=chosen.layers or varlen_rows.LAYERS, mixed=chosen.mixed,
-                    figures=chosen.figures or '.')
+                    adversarial=chosen.adversarial, figures=chosen.figures or '.')
 
 
 def command_of(chosen):
@@ -214,7 +220,8 @@ def command_of(chosen):
             words += [flag, str(value)]
     if chosen.layers not in (None, varlen_rows.LAYERS):
         words += ['--layers', str(chosen.layers)]
-    words += [flag for flag, is_set in (('--mixed', chosen.mixed), ('--no-jax', chosen.no_jax),
+    words += [flag for flag, is_set in (('--adversarial', chosen.adversarial),
+                                        ('--mixed', chosen.mixed), ('--no-jax', chosen.no_jax),
                                         ('--no-torch-compile', chosen.no_torch_compile)) if is_set]
     return ' '.join(words + [f'--weft-flag={flag}' for flag in chosen.weft_flag])
 

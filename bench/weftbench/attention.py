@@ -50,6 +50,17 @@ class Checker:
         return reference.check(out[:, self.queries], self.expected, LIMIT)
 
 
+def tensors_of(row, device='cuda'):
+    """q, k and v: random, but for the queries and keys that give adversarial scores."""
+    tensors = [torch.randn(shape, device=device, dtype=torch.float16) for shape in row.shapes()]
+    if row.scores:
+        for is_key, tensor in enumerate(tensors[:2]):
+            plane = [[row.element(is_key, position, column) for column in range(row.head_dim)]
+                     for position in range(tensor.shape[1])]
+            tensor.copy_(torch.tensor(plane)[None, :, None])
+    return tensors
+
+
 def our_contenders(settings, result, row, sets, check):
     path = settings.folder / (ours.folder_name(row.name()) + '.mlir')
     if settings.ours:
@@ -161,7 +172,7 @@ def rival_contenders(settings, result, row, sets, check):
 
 
 def measure_training(settings, row, result):
-    tensors = [torch.randn(shape, device='cuda', dtype=torch.float16) for shape in row.shapes()]
+    tensors = tensors_of(row)
     d_out = torch.randn_like(tensors[0])
     seen = visible(row, range(row.length), 'cuda')
     check = attention_training.Checker(row, seen, tensors, d_out)
@@ -174,7 +185,8 @@ def measure_training(settings, row, result):
 
 
 def run(settings):
-    for row in attention_rows.ROWS:
+    rows = attention_rows.ADVERSARIAL_ROWS if settings.adversarial else attention_rows.ROWS
+    for row in rows:
         if not settings.wants(row.name()):
             continue
         torch.manual_seed(0)
@@ -186,7 +198,7 @@ def run(settings):
             torch.cuda.empty_cache()
             continue
         decodes = row.part == attention_rows.DECODE
-        sets = [[torch.randn(shape, device='cuda', dtype=torch.float16) for shape in row.shapes()]
+        sets = [tensors_of(row)
                 for _ in range(norm.sets_for(row.bytes_moved()) if decodes else 1)]
         with torch.no_grad():
             check = Checker(row, sets[0])

@@ -11,6 +11,11 @@ SAMPLED_QUERIES = 64
 # What a row belongs to: its part of the verdict.
 FORWARD, WINDOW, HEAD_DIMS, GROUPED, DECODE, TRAINING = ('forward', 'window', 'head dims',
                                                          'grouped', 'decode', 'forward+backward')
+ADVERSARIAL = 'adversarial'  # rows whose errors count, and no times
+# Scores of adversarial rows: all alike, one key far above all others, and +-6e4, as large as fp16
+# holds.
+EQUAL, ONE_HUGE, EXTREME = SCORES = ('equal scores', 'one huge score', 'scores of 6e4')
+HUGE_KEY = 7
 # Products of the backward pass are five, of forward two: as published rates count them.
 TRAINING_FLOP = 3.5
 
@@ -28,6 +33,7 @@ class Row:
     queries: int = 0  # 0: as many as keys
     causal: bool = False
     window: int = 0  # of a causal row: keys that a query sees, its own included; 0: all
+    scores: str = ''  # of an adversarial row: one of SCORES
 
     @property
     def trains(self):
@@ -48,7 +54,8 @@ class Row:
         queries = f' {self.queries} query' if self.queries else ''
         trains = f' {TRAINING}' if self.trains else ''
         size = f'L={self.keys} B={self.batch}'
-        return f'd={self.head_dim} {heads} heads{mask}{queries} {size}{trains}'
+        scores = f' {ADVERSARIAL} {self.scores}' if self.scores else ''
+        return f'd={self.head_dim} {heads} heads{mask}{queries} {size}{trains}{scores}'
 
     def shapes(self):
         """Of q, k and v."""
@@ -86,6 +93,17 @@ class Row:
             return Workload(self.name(), self.key_value_bytes(), self.flop(),
                             note + ', bytes of K and V')
         return Workload(self.name(), self.bytes_moved(), self.flop(), note)
+
+    def element(self, is_key, position, column):
+        """An element of q or k of an adversarial row, as kernels are tested with
+        (tests/unit/samples/AdversarialScores.h). 1 / sqrt(head_dim) scales scores."""
+        if self.scores == EQUAL:
+            return 0.5
+        if self.scores == ONE_HUGE:
+            return 8.0 if is_key and position == HUGE_KEY else (position * 5 + column * 3) % 7 / 8
+        # Products of all columns are +-6e4 once they are scaled.
+        size = math.sqrt(6e4 / math.sqrt(self.head_dim))
+        return size if position % (3 if is_key else 2) == 0 else -size
 
     def sampled_queries(self):
         """Positions of the queries whose results are compared with fp64: ends, edges of tiles, and
@@ -143,4 +161,10 @@ ROWS += [
 ROWS += [
     Row(TRAINING, TOKENS // length, heads, head_dim, length, causal=causal)
     for head_dim, heads in HEADS.items() for length, causal in LENGTHS
+]
+# In place of the rows above where they are asked for (`--adversarial`): cuDNN's error on the same
+# inputs is what ours is held to.
+ADVERSARIAL_ROWS = [
+    Row(ADVERSARIAL, 2, heads, head_dim, 4096, causal=causal, scores=scores)
+    for head_dim, heads in HEADS.items() for causal in (False, True) for scores in SCORES
 ]

@@ -119,7 +119,7 @@ def verdicts(lines):
             said.append(f'{line["workload"]}: keys and values at '
                         + (f'{100 * share:.1f}%' if share else '-') +
                         ' of the best copy\'s rate (must: 80%)')
-        elif part not in MUST:
+        elif part not in MUST and part != attention_rows.ADVERSARIAL:
             said.append(f'{line["workload"]}: the faster of cuDNN and flash-2 / weft '
                         f'{times(ratio(line, [CUDNN, FLASH]))} (must: 1.00x), FA4 / weft '
                         f'{times(ratio(line, [FA4]))}')
@@ -191,7 +191,7 @@ def asked(lines):
         part = line['attention']['part']
         if part == attention_rows.DECODE:
             found.append((f'{line["workload"]}, of the copy rate', copy_share(line), 0.8))
-        elif part not in MUST:
+        elif part not in MUST and part != attention_rows.ADVERSARIAL:
             found.append((f'{line["workload"]} against cuDNN and flash-2',
                           ratio(line, [CUDNN, FLASH]), 1.0))
     return found

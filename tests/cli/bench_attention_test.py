@@ -3,7 +3,9 @@ are held to, and the table."""
 import dataclasses
 import importlib.util
 import json
+import math
 import pathlib
+import struct
 import subprocess
 import sys
 import types
@@ -29,6 +31,7 @@ def small(row):
 
 
 SMALL = list(dict.fromkeys(map(small, attention_rows.ROWS)))
+ADVERSARIAL = attention_rows.ADVERSARIAL_ROWS
 
 
 class RowsTest(CommandTest):
@@ -84,6 +87,42 @@ class RowsTest(CommandTest):
                 self.write('row.mlir', row.graph())
                 self.weft('compile', 'row.mlir', '--train', '--profile', 'none', '--stop-after',
                           'emit', '-o', 'out', '--overwrite')
+
+    def test_adversarial_rows_are_others_and_compile(self):
+        names = [row.name() for row in [*attention_rows.ROWS, *ADVERSARIAL]]
+        self.assertEqual(len(names), len(set(names)))
+        self.assertEqual(len(ADVERSARIAL), 12)
+        for row in ADVERSARIAL:
+            self.assertIn('adversarial', row.name())
+            self.assertFalse(row.trains)
+        self.write('row.mlir', ADVERSARIAL[-1].graph())
+        self.weft('import', 'row.mlir')
+
+    def test_adversarial_scores(self):
+        """The scores of some queries and keys, scaled, of elements as fp16 holds them."""
+        def half(value):
+            return struct.unpack('e', struct.pack('e', value))[0]
+
+        for row in ADVERSARIAL:
+            def score(query, key, row=row):
+                products = (half(row.element(False, query, column)) *
+                            half(row.element(True, key, column)) for column in range(row.head_dim))
+                return sum(products) / math.sqrt(row.head_dim)
+
+            of_queries = [[score(query, key) for key in range(12)] for query in range(1, 5)]
+            if row.scores == attention_rows.EQUAL:
+                self.assertEqual(len({value for line in of_queries for value in line}), 1)
+                self.assertAlmostEqual(of_queries[0][0], math.sqrt(row.head_dim) / 4)
+            elif row.scores == attention_rows.ONE_HUGE:
+                for line in of_queries:
+                    self.assertEqual(max(line), line[attention_rows.HUGE_KEY])
+                    self.assertGreater(line[attention_rows.HUGE_KEY] - sorted(line)[-2], 15)
+            else:
+                values = [value for line in of_queries for value in line]
+                for value in values:
+                    self.assertAlmostEqual(abs(value), 6e4, delta=100)
+                    self.assertLess(abs(value), 65504)  # the largest that fp16 has
+                self.assertEqual({value > 0 for value in values}, {False, True})
 
     def test_small_rows_compile(self):
         for row in SMALL:
@@ -145,6 +184,16 @@ class TableTest(unittest.TestCase):
         self.assertEqual(said((5e-4, 4e-4), (0.0, 0.0)), (
             '1.250x', f'{said_of} above in {one} 1.250x'))
         self.assertIn('above in ' + one + ' infx', said((1e-4, 0.0))[1])
+
+    def test_of_adversarial_rows_errors_count_alone(self):
+        lines = [line_of(row, {'weft': ours, 'cuDNN': 4e-4}, weft=1.0, cuDNN=0.5)
+                 for row, ours in zip(ADVERSARIAL, (4e-4, 5e-4))]
+        text = attention_table.text(lines).splitlines()
+        self.assertEqual([line.split()[-2] for line in text[1:3]], ['1.000x', '1.250x'])
+        self.assertEqual(text[3:], [
+            'error of weft / of cuDNN, 2 of 2 rows (must: 1.20x): above in '
+            f'{ADVERSARIAL[1].name()} 1.250x'])
+        self.assertEqual(attention_table.asked(lines), [])
 
     def test_means_by_head_dim(self):
         lines = self.forward(weft=1.0, cuDNN=1.2, flash_2=2.0, FA4=0.9)
@@ -240,6 +289,18 @@ class TorchTest(CommandTest):
             self.assertIn(': equal:', done.stdout)
             some = self.attention.expected_rows(row, q, k, v, every[-2:])
             self.assertTrue(self.torch.allclose(some, y[:, -2:], rtol=1e-12, atol=1e-14))
+
+    def test_adversarial_tensors_hold_the_scores_of_the_row(self):
+        for row in ADVERSARIAL[:3]:
+            row = dataclasses.replace(small(row), scores=row.scores)
+            q, k, v = self.attention.tensors_of(row, 'cpu')
+            half = lambda value: float(self.torch.tensor(value, dtype=self.torch.float16))
+            for is_key, tensor in ((False, q), (True, k)):
+                self.assertEqual(tensor[1, 9, 2, 5].item(), half(row.element(is_key, 9, 5)))
+            self.assertGreater(v.unique().numel(), 100)
+            check = self.attention.Checker(row, (q, k, v))
+            right = self.attention.expected_rows(row, q, k, v, list(range(row.length)))
+            self.assertEqual(check(right), 0)
 
     def test_visible_keys_are_those_of_the_row(self):
         for row in SMALL:
@@ -372,6 +433,12 @@ class UsageTest(unittest.TestCase):
                               capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 2)
         self.assertIn('attention', done.stderr)
+
+    def test_adversarial_rows_are_of_this_group(self):
+        done = subprocess.run([sys.executable, ROOT / 'bench/run', 'encoder', '--adversarial'],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn('--adversarial belongs to group attention', done.stderr)
 
 
 if __name__ == '__main__':

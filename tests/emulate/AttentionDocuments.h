@@ -54,17 +54,4 @@ inline void fillDocuments(const Kernel &kernel, const std::vector<double> &segme
   });
 }
 
-/// Sets the first `count` keys of an input.
-inline void fillKeys(const Kernel &kernel, size_t input, AxisId keyAxis, int64_t count,
-                     double value, std::span<const std::unique_ptr<Tensor>> tensors,
-                     int64_t first = 0) {
-  const std::vector<AxisId> &axes = kernel.values[size_t(kernel.inputs[input])].axes;
-  const auto along = size_t(std::ranges::find(axes, keyAxis) - axes.begin());
-  REQUIRE(along < axes.size());
-  tensors[input]->forEach([&](std::span<const int64_t> at) {
-    if (at[along] >= first && at[along] < first + count)
-      reference::storeElement(tensors[input]->type, tensors[input]->at(at), value);
-  });
-}
-
 }  // namespace weft::emulate

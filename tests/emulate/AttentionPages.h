@@ -4,7 +4,7 @@
 
 #include "kernel/AttentionRegion.h"
 #include "kernel/Pages.h"
-#include "tests/emulate/EmittedRun.h"
+#include "tests/emulate/AttentionPoison.h"
 
 namespace weft::emulate {
 
@@ -34,8 +34,7 @@ inline void fillPages(const Kernel &kernel, const std::vector<double> &lengths,
     const Tensor &tensor = *tensors[input];
     tensor.forEach([&](std::span<const int64_t> at) {
       if (!isListed[size_t(at[0])])
-        reference::storeElement(tensor.type, tensor.at(at),
-                                std::numeric_limits<double>::quiet_NaN());
+        reference::storeElement(tensor.type, tensor.at(at), notNumber(at[0]));
     });
   }
 }

@@ -3,7 +3,7 @@
 
 #include "kernel/AttentionBackwardRegion.h"
 #include "kernel/Ragged.h"
-#include "tests/emulate/EmittedRun.h"
+#include "tests/emulate/AttentionPoison.h"
 #include "tests/unit/samples/AdversarialScores.h"
 
 #include <array>
@@ -96,13 +96,13 @@ inline void poisonUnused(const Kernel &kernel, std::span<const std::unique_ptr<T
     if (along == axes.end()) continue;
     const Tensor &tensor = *tensors[input];
     tensor.forEach([&](std::span<const int64_t> at) {
-      const auto place = placeOfToken(at[size_t(along - axes.begin())],
-                                      kernel.axes[size_t(packed.sequences)].extent,
+      const int64_t token = at[size_t(along - axes.begin())];
+      const auto place = placeOfToken(token, kernel.axes[size_t(packed.sequences)].extent,
                                       kernel.axes[size_t(packed.positions)].extent, [&](int64_t n) {
                                         const std::array<int64_t, 1> own = {n};
                                         return int64_t((*tensors[packed.input])(own));
                                       });
-      if (!place) reference::storeElement(tensor.type, tensor.at(at), NAN);
+      if (!place) reference::storeElement(tensor.type, tensor.at(at), notNumber(token));
     });
   }
 }

@@ -275,6 +275,61 @@ void addHardAttentions(Collector &collect) {
       }
 }
 
+void addHardAttentionBackwards(Collector &collect) {
+  // Of more queries than keys the first ones see none.
+  const AttentionExtents lengths[] = {{.b = 2, .h = 2, .j = 1, .k = 1},
+                                      {.b = 1, .h = 2, .j = 63, .k = 65},
+                                      {.b = 1, .h = 1, .g = 2, .j = 201, .k = 133}};
+  const std::pair<Knobs, bool (*)(const Knobs &)> families[] = {
+      {Sm90AttentionBackwardKnobs{}, isNotApart},
+      {Sm90AttentionBackwardKnobs{}, isApart},
+      {Sm80AttentionBackwardKnobs{}, Collector::isAny}};
+  for (const samples::ScoreKind scores : samples::adversarialScores)
+    for (const DType type : {DType::f16, DType::bf16})
+      for (const AttentionExtents &one : lengths)
+        for (const int64_t width : {64, 128}) {
+          AttentionExtents extents = one;
+          extents.p = extents.w = width;
+          for (const Kernel &kernel :
+               {samples::plainBackward(extents, type), samples::causalBackward(extents, type),
+                samples::windowBackward(extents, type, 3, 0)})
+            for (const auto &[family, isAsked] : families)
+              for (const Configuration &configuration :
+                   collect.drawFamily(kernel, family, 1, isAsked))
+                collect.add("attention-backward-hard", kernel, type, configuration, Inputs::hard,
+                            scores);
+        }
+}
+
+void addUnreadAttentions(Collector &collect) {
+  const Knobs forward[] = {Sm90AttentionKnobs{}, Sm80AttentionKnobs{}},
+              backward[] = {Sm90AttentionBackwardKnobs{}, Sm80AttentionBackwardKnobs{}};
+  const auto add = [&](const std::string &group, const Kernel &kernel, DType type,
+                       std::span<const Knobs> families) {
+    for (const Knobs &family : families)
+      for (const Configuration &configuration : collect.drawFamily(kernel, family, 3))
+        collect.add(group, kernel, type, configuration, Inputs::unread);
+  };
+  for (const DType type : {DType::f16, DType::bf16})
+    for (const int64_t width : {64, 80, 128}) {
+      const AttentionExtents padded{
+          .b = 5, .h = 2, .g = 2, .j = 133, .k = 1111, .p = width, .w = width};
+      for (const bool isCausal : {false, true})
+        add("attention-unread", samples::paddedAttention(padded, type, isCausal), type, forward);
+      add("attention-backward-unread", samples::paddedBackward(padded, type), type, backward);
+      for (AttentionExtents packed : packedExtents) {
+        packed.p = packed.w = width;
+        packed.tokens += 77;  // behind the last sequence, however long all are
+        for (const bool isCausal : {false, true}) {
+          add("attention-unread", samples::packedAttention(packed, type, true, isCausal), type,
+              forward);
+          add("attention-backward-unread", samples::packedBackward(packed, type, true, isCausal),
+              type, backward);
+        }
+      }
+    }
+}
+
 namespace {
 
 /// Extents, a mask or score op, dropout and layouts by the dice of the collector.

@@ -122,6 +122,8 @@ std::vector<Case> allCases() {
                            addSplitAttentionBackwards,
                            addUnorderedAttentionBackwards,
                            addHardAttentions,
+                           addHardAttentionBackwards,
+                           addUnreadAttentions,
                            addDrawnAttentions};
   std::vector<std::future<std::vector<Case>>> drawn;
   for (const Add add : parts)

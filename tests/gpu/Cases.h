@@ -16,8 +16,10 @@ namespace weft::gputest {
 ///           must the result be
 ///   spread  of every order of magnitude that the type has, beyond it too
 ///   masked  as usual, but "mask" is 0 or -inf (samples::isSeen)
-///   hard    as usual, but "q" and "keys" give the adversarial scores of Case::scores
-enum class Inputs { usual, whole, spread, masked, hard };
+///   hard    as usual, but "q" and "keys" give the adversarial scores of Case::scores; what a
+///           backward pass reads of forward is that of these scores
+///   unread  as usual, but of NaN and infinity where no kernel of attention may read
+enum class Inputs { usual, whole, spread, masked, hard, unread };
 
 struct Case {
   std::string name;  ///< "extents/softmax_f16/k127 hbjk -> hbjk, vector 8 ..."
@@ -62,7 +64,10 @@ struct Case {
 ///                 of a tile; attention-turned: queries that are turned when they are loaded;
 ///                 attention-tf32 and attention-backward-tf32: of f32 read as
 ///                 tf32
-///   attention-hard      scores that are equal, huge, of the type's end, low or tiny
+///   attention-hard      scores that are equal, huge, of the type's end, low or tiny;
+///                 attention-backward-hard: their gradients, with rows that masks hide whole
+///   attention-unread    NaN and infinity behind counts and in tokens of no sequence;
+///                 attention-backward-unread: also in what backward reads beside
 ///   attention-backward  their backward pass; attention-backward-packed: over packed tokens;
 ///                 attention-backward-apart: without sums in a workspace;
 ///                 attention-backward-parts: of some heads of a group a tile of keys;

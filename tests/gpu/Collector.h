@@ -179,6 +179,9 @@ void addAttentionBackwards(Collector &collect);
 void addPackedTraining(Collector &collect);
 /// Those of adversarial scores.
 void addHardAttentions(Collector &collect);
+void addHardAttentionBackwards(Collector &collect);
+/// Those whose inputs hold no numbers where nothing may read.
+void addUnreadAttentions(Collector &collect);
 /// Forward and backward, all drawn.
 void addDrawnAttentions(Collector &collect);
 /// Those of attention-backward-sm90 that sum queries' gradients in any order.

@@ -9,6 +9,7 @@
 #include "runtime/cuda/Driver.h"
 #include "runtime/verify/KernelInputs.h"
 #include "runtime/verify/PointCheck.h"
+#include "tests/gpu/AttentionInputs.h"
 #include "tests/gpu/Cases.h"
 #include "tests/gpu/DeviceRun.h"
 #include "tests/unit/samples/SampleSoftmaxes.h"
@@ -171,13 +172,17 @@ std::string runCase(const Built &built, const Options &options, const runtime::c
   for (size_t n = 0; n < kernel.inputs.size(); ++n)
     inputs.emplace_back(kernel, kernel.inputs[n], configuration.inputs[n]);
   fillInputs(kernel, built.one->inputs, built.one->scores, inputs);
+  if (built.one->inputs == Inputs::hard) fillLogSums(kernel, inputs);
   for (size_t n = 0; n < kernel.outputs.size(); ++n)
     outputs.emplace_back(kernel, kernel.outputs[n], configuration.outputs[n]);
   if (options.notNumbers) plantNotNumbers(inputs);
   const RunOptions run{.dropout = {.seed = 0x123456789abcdefull, .step = 3},
                        .leaveUninitialized = options.leaveUninitialized,
                        .hasFixedBits = isDeterministic(configuration.knobs)};
-  std::vector<TensorImage> after = inputs;
+  std::vector<TensorImage> given = inputs;
+  if (built.one->inputs == Inputs::unread && poisonUnread(kernel, given) == 0)
+    return "no element is behind a count or of no sequence";
+  std::vector<TensorImage> after = given;
   runOnDevice(kernel, built.emitted, built.result.cubin, after, outputs, run, stream);
   const runtime::CheckOptions check{
       .points = options.points,
@@ -185,7 +190,7 @@ std::string runCase(const Built &built, const Options &options, const runtime::c
       .dropout = {.seed = run.dropout.seed, .step = run.dropout.step, .stream = 0},
       .threads = int(std::thread::hardware_concurrency())};
   for (size_t n = 0; n < inputs.size(); ++n)
-    if (!std::equal(inputs[n].bytes().begin(), inputs[n].bytes().end(), after[n].bytes().begin()))
+    if (!std::equal(given[n].bytes().begin(), given[n].bytes().end(), after[n].bytes().begin()))
       return fmt::format("input {} or the bytes around it changed", n);
   if (options.notNumbers || built.one->inputs == Inputs::whole) {
     const auto admits = options.notNumbers ? hasSameNotNumbers : isExact;

@@ -9,6 +9,7 @@
 #include "tests/emulate/AttentionDocuments.h"
 #include "tests/emulate/AttentionScores.h"
 #include "tests/emulate/EmittedRun.h"
+#include "tests/emulate/PoisonedAttentions.h"
 #include "tests/unit/samples/SampleAttentionBackwards.h"
 #include "tests/unit/samples/SampleTf32.h"
 
@@ -25,7 +26,7 @@ struct Subject {
   std::vector<double> lengths = {};  ///< of the input of that name
   ScoreKind scores = ScoreKind::usual;
   std::vector<double> segments = {};  ///< of the input of that name
-  int64_t hidden = 0;                 ///< keys that no query may see, nor a kernel read
+  emulate::Poison poison = {};        ///< what hidden elements hold that are no numbers
   std::vector<double> offsets = {};   ///< of the input of that name
   codegen::EmittedKernel emitted = {};
 };
@@ -51,18 +52,6 @@ void add(std::vector<Subject> &subjects, const Kernel &kernel,
                       .configuration = configurationOf(kernel, knobs, 37 * subjects.size()),
                       .lengths = lengths,
                       .offsets = offsets});
-}
-
-/// Keys and values that no query sees.
-void fillHidden(const Subject &subject, double value,
-                std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
-  if (subject.hidden == 0) return;
-  const Kernel &kernel = subject.kernel;
-  const AttentionBackwardRegion region = attentionBackwardRegion(kernel).value();
-  for (const int input : {region.k, region.v})
-    emulate::fillKeys(kernel,
-                      size_t(std::ranges::find(kernel.inputs, input) - kernel.inputs.begin()),
-                      region.keyAxis, subject.hidden, value, tensors);
 }
 
 void checkAll(const std::string &name, std::vector<Subject> &subjects) {
@@ -103,14 +92,14 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
       emulate::fillDocuments(subject.kernel, subject.segments, tensors);
       emulate::fillLogSums(subject.kernel, tensors);
       emulate::poisonUnused(subject.kernel, tensors);
-      fillHidden(subject, NAN, tensors);
+      emulate::applyPoison(subject.kernel, subject.poison, emulate::PoisonStep::fill, tensors);
     };
     const auto restore = [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
-      fillHidden(subject, 0, tensors);
+      emulate::applyPoison(subject.kernel, subject.poison, emulate::PoisonStep::remove, tensors);
     };
     emulate::checkEmitted(subject.kernel, subject.configuration, subject.emitted, built.kernel(i),
                           subject.emitted.launch.grid, subject.emitted.launch.block, fill, fillRest,
-                          restore);
+                          restore, emulate::mayDiffer(subject.kernel, subject.poison));
   }
 }
 
@@ -192,7 +181,7 @@ TEST_CASE("backward attention skips tiles between documents, in any order of seg
   }
   add(subjects, documentBackward(last, DType::bf16), {.tileRows = 128});
   subjects.back().segments = emulate::hiddenDocuments(last.k, 160);
-  subjects.back().hidden = 128;
+  subjects.back().poison = emulate::unreadKeys(0, 128);
   checkAll("sm80_attention_backward_documents", subjects);
 }
 
@@ -340,4 +329,16 @@ TEST_CASE("backward attention over packed tokens reads and writes those of each 
   add(subjects, inTf32(packedBackward(groups, DType::f32, false, false, dropout)),
       {.tileRows = 32, .tileColumns = 16, .stages = 2}, {}, {3, 43, 90, 97});
   checkAll("sm80_attention_backward_packed", subjects);
+}
+
+TEST_CASE("what is no number reaches no gradient of another tile that masks hide it from") {
+  std::vector<Subject> subjects;
+  const AttentionExtents e{.b = 2, .h = 1, .j = 150, .k = 270, .p = 16, .w = 16};
+  const Sm80AttentionBackwardKnobs large{.tileRows = 128, .tileColumns = 64, .stages = 2};
+  for (const emulate::PoisonedAttention &subject : emulate::poisonedBackwards(e, DType::f16))
+    for (const Sm80AttentionBackwardKnobs &knobs : {smallTile, large}) {
+      add(subjects, subject.kernel, knobs, subject.lengths);
+      subjects.back().poison = subject.poison;
+    }
+  checkAll("sm80_attention_backward_poison", subjects);
 }

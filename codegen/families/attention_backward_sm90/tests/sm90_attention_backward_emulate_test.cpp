@@ -8,6 +8,7 @@
 #include "tests/emulate/AttentionDocuments.h"
 #include "tests/emulate/AttentionScores.h"
 #include "tests/emulate/EmittedRun.h"
+#include "tests/emulate/PoisonedAttentions.h"
 #include "tests/unit/samples/SampleAttentionBackwards.h"
 
 #include <fmt/format.h>
@@ -22,7 +23,7 @@ struct Subject {
   Configuration configuration;
   std::vector<double> lengths = {};   ///< of the input of that name
   std::vector<double> segments = {};  ///< of the input of that name
-  int64_t hidden = 0;                 ///< keys that no query may see, nor a kernel read
+  emulate::Poison poison = {};        ///< what hidden elements hold that are no numbers
   ScoreKind scores = ScoreKind::usual;
   std::vector<double> offsets = {};  ///< of the input of that name
   codegen::EmittedKernel emitted = {};
@@ -60,18 +61,6 @@ Sm90AttentionBackwardKnobs apart(int rows, int blocks, int columns = 64) {
           .blocks = blocks};
 }
 
-/// Keys and values that no query sees.
-void fillHidden(const Subject &subject, double value,
-                std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
-  if (subject.hidden == 0) return;
-  const Kernel &kernel = subject.kernel;
-  const AttentionBackwardRegion region = attentionBackwardRegion(kernel).value();
-  for (const int input : {region.k, region.v})
-    emulate::fillKeys(kernel,
-                      size_t(std::ranges::find(kernel.inputs, input) - kernel.inputs.begin()),
-                      region.keyAxis, subject.hidden, value, tensors);
-}
-
 void checkAll(const std::string &name, std::vector<Subject> &subjects) {
   std::vector<emulate::Source> sources;
   for (Subject &subject : subjects) {
@@ -103,11 +92,13 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
           if (subject.scores != ScoreKind::usual || !subject.offsets.empty())
             emulate::fillLogSums(subject.kernel, tensors);
           emulate::poisonUnused(subject.kernel, tensors);
-          fillHidden(subject, NAN, tensors);
+          emulate::applyPoison(subject.kernel, subject.poison, emulate::PoisonStep::fill, tensors);
         },
         [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
-          fillHidden(subject, 0, tensors);
-        });
+          emulate::applyPoison(subject.kernel, subject.poison, emulate::PoisonStep::remove,
+                               tensors);
+        },
+        emulate::mayDiffer(subject.kernel, subject.poison));
   }
 }
 
@@ -181,7 +172,7 @@ TEST_CASE("the backward pass of attention skips tiles between documents") {
     subjects.back().segments = emulate::segmentsOf(cut.b, cut.k, 96);
     add(subjects, documentBackward(last, DType::bf16), knobs);
     subjects.back().segments = emulate::hiddenDocuments(last.k, 160);
-    subjects.back().hidden = 128;
+    subjects.back().poison = emulate::unreadKeys(0, 128);
   }
   checkAll("sm90_attention_backward_documents", subjects);
 }
@@ -416,4 +407,16 @@ TEST_CASE("the backward pass over packed tokens reads and writes those of each s
   add(subjects, packedBackward(narrow, DType::f16, true),
       {.tileQueries = 64, .headGroup = 1, .blocks = 2}, {0, 0, 0, 0}, {0, 0, 0, 0, 0});
   checkAll("sm90_attention_backward_packed", subjects);
+}
+
+TEST_CASE("what is no number reaches no gradient of another tile that masks hide it from") {
+  std::vector<Subject> subjects;
+  const AttentionExtents e{.b = 2, .h = 1, .j = 150, .k = 270, .p = 32, .w = 24};
+  const Sm90AttentionBackwardKnobs together{.tileQueries = 64, .headGroup = 1, .blocks = 2};
+  for (const emulate::PoisonedAttention &subject : emulate::poisonedBackwards(e, DType::f16))
+    for (const Sm90AttentionBackwardKnobs &knobs : {together, apart(128, 2)}) {
+      add(subjects, subject.kernel, knobs, subject.lengths);
+      subjects.back().poison = subject.poison;
+    }
+  checkAll("sm90_attention_backward_poison", subjects);
 }

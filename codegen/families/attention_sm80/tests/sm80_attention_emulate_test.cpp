@@ -11,6 +11,7 @@
 #include "tests/emulate/AttentionScores.h"
 #include "tests/emulate/AttentionTokenStarts.h"
 #include "tests/emulate/EmittedRun.h"
+#include "tests/emulate/PoisonedAttentions.h"
 #include "tests/unit/samples/SampleAttentions.h"
 #include "tests/unit/samples/SampleTf32.h"
 
@@ -26,7 +27,7 @@ struct Subject {
   Configuration configuration;
   std::vector<double> lengths = {}, offsets = {};  ///< of the inputs of these names
   std::vector<double> segments = {};               ///< of the input of that name
-  int64_t hidden = 0;  ///< keys that no query may see, nor a kernel read
+  emulate::Poison poison = {};  ///< what hidden elements hold that are no numbers
   ScoreKind scores = ScoreKind::usual;
   codegen::EmittedKernel emitted = {};
 };
@@ -55,18 +56,9 @@ void add(std::vector<Subject> &subjects, const Kernel &kernel, const Sm80Attenti
                       .offsets = offsets});
 }
 
-/// Keys and values that no query sees.
-void fillHidden(const Subject &subject, double value,
-                std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
-  if (subject.hidden == 0) return;
-  const AttentionRegion region = attentionRegion(subject.kernel).value();
-  for (const size_t input : {region.kInput, region.vInput})
-    emulate::fillKeys(subject.kernel, input, region.keyAxis, subject.hidden, value, tensors);
-}
-
 /// Packed tokens in front of the first one and behind the last one.
-void fillUnused(const Subject &subject, double value,
-                std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
+void poisonUnused(const Subject &subject,
+                  std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
   const auto packed = attentionRegion(subject.kernel).value().packed;
   for (size_t input = 0; packed && input < subject.kernel.inputs.size(); ++input) {
     const std::vector<AxisId> &axes =
@@ -74,9 +66,10 @@ void fillUnused(const Subject &subject, double value,
     for (const int tokens : {packed->q, packed->k, packed->v})
       if (const auto along = std::ranges::find(axes, tokens); along != axes.end())
         tensors[input]->forEach([&](std::span<const int64_t> at) {
-          if (const double token = double(at[size_t(along - axes.begin())]);
-              token < subject.offsets.front() || token >= subject.offsets.back())
-            reference::storeElement(tensors[input]->type, tensors[input]->at(at), value);
+          const int64_t token = at[size_t(along - axes.begin())];
+          if (double(token) < subject.offsets.front() || double(token) >= subject.offsets.back())
+            reference::storeElement(tensors[input]->type, tensors[input]->at(at),
+                                    emulate::notNumber(token));
         });
   }
 }
@@ -121,12 +114,14 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
         [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
           emulate::fillPages(subject.kernel, subject.lengths, tensors);
           emulate::fillDocuments(subject.kernel, subject.segments, tensors);
-          fillHidden(subject, NAN, tensors);
-          fillUnused(subject, NAN, tensors);
+          emulate::applyPoison(subject.kernel, subject.poison, emulate::PoisonStep::fill, tensors);
+          poisonUnused(subject, tensors);
         },
         [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
-          fillHidden(subject, 0, tensors);
-        });
+          emulate::applyPoison(subject.kernel, subject.poison, emulate::PoisonStep::remove,
+                               tensors);
+        },
+        emulate::mayDiffer(subject.kernel, subject.poison));
   }
 }
 
@@ -219,7 +214,7 @@ TEST_CASE("a document mask with bounds skips tiles between documents, in any ord
   for (const int tileKeys : {32, 64}) {
     add(subjects, documentAttention(last, DType::bf16), {.tileQueries = 128, .tileKeys = tileKeys});
     subjects.back().segments = emulate::hiddenDocuments(last.k, 160);
-    subjects.back().hidden = 128;
+    subjects.back().poison = emulate::unreadKeys(0, 128);
   }
   checkAll("sm80_attention_documents", subjects);
 }
@@ -625,4 +620,16 @@ TEST_CASE("logarithms of sums of packed tokens are those of each sequence, and z
   }
   add(subjects, inTf32(packed(e, DType::f32, true, true)), smallTile, lengths, offsets);
   checkAll("sm80_attention_packed_sums", subjects);
+}
+
+TEST_CASE("what is no number reaches no row of another tile that masks hide it from") {
+  std::vector<Subject> subjects;
+  const AttentionExtents e{.b = 2, .h = 1, .j = 150, .k = 270, .p = 16, .w = 16};
+  const Sm80AttentionKnobs large{.tileQueries = 128, .tileKeys = 64, .stages = 2};
+  for (const emulate::PoisonedAttention &subject : emulate::poisonedForwards(e, DType::f16))
+    for (const Sm80AttentionKnobs &knobs : {smallTile, large}) {
+      add(subjects, subject.kernel, knobs, subject.lengths);
+      subjects.back().poison = subject.poison;
+    }
+  checkAll("sm80_attention_poison", subjects);
 }

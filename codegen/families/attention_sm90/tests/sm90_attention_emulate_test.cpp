@@ -10,6 +10,7 @@
 #include "tests/emulate/AttentionScores.h"
 #include "tests/emulate/AttentionTokenStarts.h"
 #include "tests/emulate/EmittedRun.h"
+#include "tests/emulate/PoisonedAttentions.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleAttentions.h"
 
@@ -25,8 +26,7 @@ struct Subject {
   Configuration configuration;
   std::vector<double> lengths = {}, offsets = {};  ///< of the inputs of these names
   std::vector<double> segments = {};               ///< of the input of that name
-  int64_t hidden = 0;  ///< keys that no query may see, nor a kernel read, from
-  int64_t firstHidden = 0;
+  emulate::Poison poison = {};  ///< what hidden elements hold that are no numbers
   ScoreKind scores = ScoreKind::usual;
   codegen::EmittedKernel emitted = {};
 };
@@ -54,16 +54,6 @@ void add(std::vector<Subject> &subjects, const Kernel &kernel, const Sm90Attenti
                       .configuration = configurationOf(kernel, knobs, 37 * subjects.size()),
                       .lengths = lengths,
                       .offsets = offsets});
-}
-
-/// Keys and values that no query sees.
-void fillHidden(const Subject &subject, double value,
-                std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
-  if (subject.hidden == 0) return;
-  const AttentionRegion region = attentionRegion(subject.kernel).value();
-  for (const size_t input : {region.kInput, region.vInput})
-    emulate::fillKeys(subject.kernel, input, region.keyAxis, subject.hidden, value, tensors,
-                      subject.firstHidden);
 }
 
 void checkAll(const std::string &name, std::vector<Subject> &subjects) {
@@ -97,7 +87,7 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
     const auto poison = [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
       emulate::fillPages(subject.kernel, subject.lengths, tensors);
       emulate::fillDocuments(subject.kernel, subject.segments, tensors);
-      fillHidden(subject, NAN, tensors);
+      emulate::applyPoison(subject.kernel, subject.poison, emulate::PoisonStep::fill, tensors);
       const auto packed = attentionRegion(subject.kernel).value().packed;
       for (size_t input = 0; packed && input < subject.kernel.inputs.size(); ++input) {
         const std::vector<AxisId> &axes =
@@ -105,16 +95,21 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
         for (const int tokens : {packed->q, packed->k, packed->v})
           if (const auto along = std::ranges::find(axes, tokens); along != axes.end())
             tensors[input]->forEach([&](std::span<const int64_t> at) {
-              if (double(at[size_t(along - axes.begin())]) >= subject.offsets.back())
-                reference::storeElement(tensors[input]->type, tensors[input]->at(at), NAN);
+              if (const int64_t token = at[size_t(along - axes.begin())];
+                  double(token) >= subject.offsets.back())
+                reference::storeElement(tensors[input]->type, tensors[input]->at(at),
+                                        emulate::notNumber(token));
             });
       }
     };
-    emulate::checkEmitted(subject.kernel, subject.configuration, subject.emitted, built.kernel(i),
-                          subject.emitted.launch.grid, subject.emitted.launch.block, fill, poison,
-                          [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
-                            fillHidden(subject, 0, tensors);
-                          });
+    emulate::checkEmitted(
+        subject.kernel, subject.configuration, subject.emitted, built.kernel(i),
+        subject.emitted.launch.grid, subject.emitted.launch.block, fill, poison,
+        [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
+          emulate::applyPoison(subject.kernel, subject.poison, emulate::PoisonStep::remove,
+                               tensors);
+        },
+        emulate::mayDiffer(subject.kernel, subject.poison));
   }
 }
 
@@ -308,7 +303,7 @@ TEST_CASE("a document mask with bounds skips tiles between documents, in any ord
     add(subjects, documentAttention(last, DType::bf16),
         {.tileQueries = 128, .tileKeys = tileKeys, .blocks = 1});
     subjects.back().segments = emulate::hiddenDocuments(last.k, 160);
-    subjects.back().hidden = 128;
+    subjects.back().poison = emulate::unreadKeys(0, 128);
   }
   checkAll("sm90_attention_documents", subjects);
 }
@@ -421,7 +416,7 @@ TEST_CASE("rows of packed heads see their own masks, score ops, counts and pages
     // What lies behind the counts is no number.
     for (const Sm90AttentionKnobs &knobs : {one, two}) {
       add(subjects, paddedAttention(e, DType::f16, true), knobs, {0, 121});
-      subjects.back().firstHidden = 128, subjects.back().hidden = e.k - 128;
+      subjects.back().poison = emulate::unreadKeys(128, e.k);
     }
     // A table for each head of a group, so that one skips what another sees; and for all.
     for (const bool isByHead : {false, true})
@@ -490,7 +485,7 @@ TEST_CASE("blocks that share the keys of a tile leave their sums to the last one
     add(subjects, windowAttention(e, DType::f16, 20, 7), apart);
     add(subjects, windowAttention(e, DType::bf16, 120, 0, 40), packed);
     add(subjects, paddedAttention(e, DType::f16, true), packed, {0, 121});
-    subjects.back().firstHidden = 128, subjects.back().hidden = e.k - 128;
+    subjects.back().poison = emulate::unreadKeys(128, e.k);
     add(subjects, biasedAttention(e, DType::bf16), packed);
     add(subjects, cappedAttention(e, DType::f16, true), apart);
     add(subjects, alibiAttention(e, DType::bf16), packed);
@@ -727,4 +722,17 @@ TEST_CASE("logarithms of sums of packed tokens are those of each sequence, and z
              DType::bf16, true, true),
       one, {30, 200, 9}, {0, 40, 87, 100});
   checkAll("sm90_attention_packed_sums", subjects);
+}
+
+TEST_CASE("what is no number reaches no row of another tile that masks hide it from") {
+  std::vector<Subject> subjects;
+  const AttentionExtents e{.b = 2, .h = 1, .j = 150, .k = 270, .p = 32, .w = 24};
+  const Sm90AttentionKnobs one{.tileQueries = 64, .tileKeys = 64, .ordered = 0, .blocks = 3},
+      two{.tileQueries = 128, .tileKeys = 32, .queryStages = 2, .blocks = 2};
+  for (const emulate::PoisonedAttention &subject : emulate::poisonedForwards(e, DType::f16))
+    for (const Sm90AttentionKnobs &knobs : {one, two}) {
+      add(subjects, subject.kernel, knobs, subject.lengths);
+      subjects.back().poison = subject.poison;
+    }
+  checkAll("sm90_attention_poison", subjects);
 }
