@@ -122,9 +122,11 @@ TurnedQueryTexts turnedQueries(const ScoreContext &context, const std::string &s
   texts.constants.push_back(
       {"weft::TurnedColumns",
        {{texts.columns,
-         fmt::format("{{.turned = {}, .isHalved = {}, .isReverse = {}, .isShort = {}}}",
-                     turned.pairs.turned, turned.pairs.style == RotaryStyle::halved,
-                     turned.pairs.isReverse, hasShortRotations(op.expression))}},
+         ConstantValue::members(
+             {{"turned", turned.pairs.turned},
+              {"isHalved", ConstantValue::truth(turned.pairs.style == RotaryStyle::halved)},
+              {"isReverse", ConstantValue::truth(turned.pairs.isReverse)},
+              {"isShort", ConstantValue::truth(hasShortRotations(op.expression))}})}},
        "",
        {ConstantSubject::Kind::rotaryPairs}});
   texts.headers = ops.headers;
