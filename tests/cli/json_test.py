@@ -109,7 +109,6 @@ class SchemaTest(JsonTest):
         self.weft('compile', *LAYER, '--ragged', 'j', '--dropout', '0', '--attention', 'unfused',
                   '--stacking', 'three', '--lengths', 'mean=0.5', '-o', 'packed', env=NO_NVRTC)
         self.said('explain', 'packed', '--fills', schema='explain-fills')
-        self.said('explain', 'train', '--fusion', 'norm1,norm1_normal', schema='explain-fusion')
         self.said('explain', *TINY, '--movement', schema='explain-movement')
         self.assertTrue(
             self.said('explain', *CORE, '--memory', schema='explain-frontier')['frontier'])
