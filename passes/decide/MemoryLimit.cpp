@@ -108,7 +108,8 @@ std::optional<Plan> wholePlan(const Problem &problem, const Options &options,
 
 /// What a variant is selected again within.
 struct Within {
-  int64_t workspace = std::numeric_limits<int64_t>::max(), temporary = workspace;
+  int64_t workspace = std::numeric_limits<int64_t>::max();
+  int64_t temporary = std::numeric_limits<int64_t>::max();
 };
 
 /// Selections of variants beside their first ones, by variant.

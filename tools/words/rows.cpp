@@ -2,9 +2,9 @@
 // line each, hash of the subject, hash of the source, line of the profile, and writes the texts to
 // FOLDER/HASH.cu, HASH being that of the text alone.
 //
-// Rows are those of candidates of the verified workloads (tests/gpu/verify-plans), of their default
-// plans in chunks, and of the models, which are graphs in .mlir. A GEMM's row names strides: it
-// gets layouts that have them.
+// Rows are those of candidates of the verified workloads (tests/gpu/verify-plans), of their plans
+// in chunks, with attention as by default and in kernels apart, and of the models, which are graphs
+// in .mlir. A GEMM's row names strides: it gets layouts that have them.
 #include "codegen/Emit.h"
 #include "kernel/Error.h"
 #include "kernel/Profile.h"
@@ -96,10 +96,11 @@ public:
       for (const select::Candidate &candidate : problem.candidates) emitParsed(candidate.kernel);
   }
 
-  /// Rows of the default plan's kernels, whole and in chunks.
-  void ofPlan(const Workload &workload) {
+  /// Rows of a plan's kernels, whole and in chunks.
+  void ofPlan(const Workload &workload, const std::string &attention) {
     const ModelFlags model = workload.flags();
     ChoiceFlags choices;
+    choices.attention.text = attention;
     choices.chunks = 0;
     TargetFlags target;
     architecture = target.architecture();
@@ -179,7 +180,8 @@ void forEachText(const std::vector<std::string> &models, const std::vector<std::
   for (const std::string &model : models) all.push_back({.preset = model});
   for (const Workload &workload : all) {
     rows.of(workload);
-    rows.ofPlan(workload);
+    for (const char *attention : {"auto", "unfused", "decomposed"})
+      rows.ofPlan(workload, attention);
     fmt::print(stderr, "{} b={} j={}: {} of {} rows\n", workload.preset, workload.b, workload.j,
                rows.done.size(), rows.all);
   }

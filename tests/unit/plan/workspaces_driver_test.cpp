@@ -125,6 +125,7 @@ TEST_CASE("a limit of memory takes kernels that work in less, or in nothing") {
   for (const int64_t limit : {workspaceBytes + tensorBytes - 1, workspaceBytes - 1, tensorBytes}) {
     CAPTURE(limit);
     const auto limited = decided(limit);
+    INFO((limited ? std::string() : limited.error().what()));
     REQUIRE(limited);
     const Plan &plan = limited->planned.plan;
     CHECK(plan.workspaceBytes <= limit);
