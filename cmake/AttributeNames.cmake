@@ -2,6 +2,7 @@
 # dialect's ops that plain data holds, from RECORDS, the .td files, separated by commas;
 # kernel/Attributes.h includes it. An attribute of two types is an error: its name tells its type.
 cmake_minimum_required(VERSION 3.25)
+include(${CMAKE_CURRENT_LIST_DIR}/CamelCase.cmake)
 set(type_of_I64 "int64_t")
 set(type_of_F64 "double")
 set(type_of_Str "std::string")
@@ -29,14 +30,7 @@ foreach(file IN LISTS files)
 endforeach()
 list(SORT names)
 foreach(name IN LISTS names)
-  string(REPLACE "_" ";" words "${name}")
-  list(POP_FRONT words enumerator)
-  foreach(word IN LISTS words)
-    string(SUBSTRING "${word}" 0 1 first)
-    string(SUBSTRING "${word}" 1 -1 rest)
-    string(TOUPPER "${first}" first)
-    string(APPEND enumerator "${first}${rest}")
-  endforeach()
+  weft_camel_case(${name} enumerator)
   string(APPEND text "WEFT_ATTRIBUTE(${enumerator}, \"${name}\", ${type_of_${kind_of_${name}}})\n")
 endforeach()
 # Unchanged text keeps its time, and what includes it is not compiled again.

@@ -2,6 +2,7 @@
 # mlir-tblgen --print-records wrote; kernel/OpKind.h includes it. Ops that no kernel's body holds,
 # nor the dataflow of a graph, are left out.
 cmake_minimum_required(VERSION 3.25)
+include(${CMAKE_CURRENT_LIST_DIR}/CamelCase.cmake)
 file(STRINGS ${RECORDS} lines REGEX "string opName = \"")
 set(text "// Generated from ir/WeftOps.td by cmake/OpKinds.cmake.\n")
 foreach(line IN LISTS lines)
@@ -9,14 +10,7 @@ foreach(line IN LISTS lines)
   if(name MATCHES "^(graph|return|yield|expect_close)$")
     continue()
   endif()
-  string(REPLACE "_" ";" words "${name}")
-  list(POP_FRONT words enumerator)
-  foreach(word IN LISTS words)
-    string(SUBSTRING "${word}" 0 1 first)
-    string(SUBSTRING "${word}" 1 -1 rest)
-    string(TOUPPER "${first}" first)
-    string(APPEND enumerator "${first}${rest}")
-  endforeach()
+  weft_camel_case(${name} enumerator)
   string(APPEND text "WEFT_OP(${enumerator}, \"${name}\")\n")
 endforeach()
 # Unchanged text keeps its time, and hundreds of objects what they are.

@@ -1,0 +1,12 @@
+# weft_camel_case(layer_norm OUT): layerNorm, the name in C++ of what the dialect spells so.
+function(weft_camel_case name out)
+  string(REPLACE "_" ";" words "${name}")
+  list(POP_FRONT words text)
+  foreach(word IN LISTS words)
+    string(SUBSTRING "${word}" 0 1 first)
+    string(SUBSTRING "${word}" 1 -1 rest)
+    string(TOUPPER "${first}" first)
+    string(APPEND text "${first}${rest}")
+  endforeach()
+  set(${out} "${text}" PARENT_SCOPE)
+endfunction()
