@@ -177,8 +177,9 @@ void selectWithSmallerTemporaries(const Problem &problem, const Options &options
                                   int64_t limit, Again &again) {
   std::map<size_t, Within> variants;
   for (const auto &[index, plan] : large) variants[index] = {.temporary = limit};
-  for (int64_t most = limit; most >= limit / 8 && !variants.empty(); most /= 2) {
-    for (auto &[index, within] : variants) within.temporary = most;
+  for (const int64_t part : {1, 2, 4, 8}) {
+    if (variants.empty()) return;
+    for (auto &[index, within] : variants) within.temporary = limit / part;
     const std::map<size_t, Plan> plans = selectWithin(problem, options, decision, variants, again);
     std::erase_if(variants, [&](const auto &variant) {
       const auto plan = plans.find(variant.first);  // without a path none stores less
