@@ -1,11 +1,12 @@
-// Sites in the order of the graph: the ops of each are cloned from its variant. What crosses from
-// one site to another is found by its name, which all variants share.
+// The ops of the joint problem, in its order, are cloned from their variants, those of the forward
+// pass first. What is the same in all variants is found by its name, other tensors by their site.
 #include "passes/CombineVariants.h"
 
 #include "ir/Weft.h"
 #include "kernel/Error.h"
 #include "passes/Describe.h"
 #include "passes/Passes.h"
+#include "passes/SavedTensors.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -40,48 +41,67 @@ public:
     mlir::OpBuilder builder(graph.getBody().front().getTerminator());
     CombinedGraph combined;
     std::map<size_t, Source> sources;
-    for (size_t site = 0; site < variantOfSite.size(); ++site) {
-      const size_t variant = variantOfSite[site];
-      if (!sources.contains(variant)) sources.emplace(variant, Source(graphOf(variants[variant])));
-      addSite(sources.at(variant), joined.opsOf[site][variant], builder);
-      for (const int op : joined.opsOf[site][variant])
-        combined.origins.emplace_back(
-            variant,
-            static_cast<size_t>(sources.at(variant).described.flow.ops[size_t(op)].number));
-    }
+    const std::vector<int> siteOf = joined.siteOfOps();
+    for (const bool isForward : {true, false})
+      for (size_t op = 0; op < joined.origins.size(); ++op) {
+        const int site = siteOf[op];
+        auto [variant, number] = joined.origins[op];
+        if (site >= 0) {
+          const size_t chosen = variantOfSite[size_t(site)];
+          const auto &alternatives = joined.alternativeOf[size_t(site)];
+          if (alternatives[variant] != alternatives[chosen]) continue;
+        }
+        if (!sources.contains(variant)) sources.emplace(variant, graphOf(variants[variant]));
+        const Source &source = sources.at(variant);
+        if (source.isForward[size_t(number)] != isForward) continue;
+        addOp(source, number, site, builder);
+        combined.origins.emplace_back(variant,
+                                      size_t(source.described.flow.ops[size_t(number)].number));
+      }
     rewireRest(graph);
+    listSavedTensors(graph);
     combined.module = std::move(result);
     return combined;
   }
 
 private:
   struct Source {
-    explicit Source(GraphOp graph) : described(describeGraph(graph)) {
+    Source(GraphOp graph) : described(describeGraph(graph)) {
       for (size_t tensor = 0; tensor < described.tensors.size(); ++tensor)
         names[described.tensors[tensor].getAsOpaquePointer()] = described.flow.tensors[tensor].name;
+      mlir::Operation *last = graph->hasAttr(savedName) ? lastForwardOp(graph) : nullptr;
+      for (mlir::Operation *op : described.ops)
+        isForward.push_back(!last || op == last || op->isBeforeInBlock(last));
     }
     DescribedOps described;
     std::map<const void *, std::string> names;
+    std::vector<bool> isForward;  ///< by op
   };
 
   mlir::Value named(const std::string &name) const {
     const auto found = values.find(name);
     if (found == values.end())
-      throw Error::checkFailed("tensor '{}' crosses no cut of the variants that are combined",
+      throw Error::checkFailed("tensor '{}' is not the same in all variants that are combined",
                                name);
     return found->second;
   }
 
-  void addSite(const Source &source, const std::vector<int> &ops, mlir::OpBuilder &builder) {
-    mlir::IRMapping own;
-    for (const int number : ops) {
-      mlir::Operation *op = source.described.ops[static_cast<size_t>(number)];
-      for (const mlir::Value operand : op->getOperands())
-        if (!own.contains(operand))
-          own.map(operand, named(source.names.at(operand.getAsOpaquePointer())));
-      mlir::Operation *clone = builder.clone(*op, own);
-      for (size_t i = 0; i < op->getNumResults(); ++i)
-        values[source.names.at(op->getResult(i).getAsOpaquePointer())] = clone->getResult(i);
+  void addOp(const Source &source, int number, int site, mlir::OpBuilder &builder) {
+    mlir::Operation *op = source.described.ops[size_t(number)];
+    mlir::IRMapping operands;
+    const auto nameIn = [&](mlir::Value value) -> const std::string & {
+      return source.names.at(value.getAsOpaquePointer());
+    };
+    for (const mlir::Value operand : op->getOperands()) {
+      const auto own = ofSites.find({site, nameIn(operand)});
+      operands.map(operand, own != ofSites.end() ? own->second : named(nameIn(operand)));
+    }
+    mlir::Operation *clone = builder.clone(*op, operands);
+    for (size_t i = 0; i < op->getNumResults(); ++i) {
+      const std::string &name = nameIn(op->getResult(unsigned(i)));
+      const mlir::Value value = clone->getResult(unsigned(i));
+      if (joined.shared.contains(name)) values[name] = value;
+      else ofSites[{site, name}] = value, values.try_emplace(name, value);
     }
   }
 
@@ -104,9 +124,10 @@ private:
   const std::vector<mlir::ModuleOp> &variants;
   const select::JoinedVariants &joined;
   mlir::OwningOpRef<mlir::ModuleOp> result;
-  std::vector<mlir::Operation *> replaced;     ///< the ops of the first variant
-  std::map<const void *, std::string> nameOf;  ///< of its tensors
-  std::map<std::string, mlir::Value> values;   ///< of the result, so far
+  std::vector<mlir::Operation *> replaced;                     ///< the ops of the first variant
+  std::map<const void *, std::string> nameOf;                  ///< of its tensors
+  std::map<std::string, mlir::Value> values;                   ///< of the result, so far
+  std::map<std::pair<int, std::string>, mlir::Value> ofSites;  ///< that are not the same in all
 };
 
 }  // namespace

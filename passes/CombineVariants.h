@@ -24,7 +24,8 @@ struct CombinedGraph {
   std::vector<std::pair<size_t, size_t>> origins = {};
 };
 /// `variants`: the graphs that were joined; `variantOfSite`: which of them each site is taken from.
-/// Throws Error(checkFailed) where an op reads what no site before has.
+/// What every variant has comes from the first. Throws Error(checkFailed) where an op reads what
+/// nothing before it writes.
 CombinedGraph combineVariants(const std::vector<mlir::ModuleOp> &variants,
                               const select::JoinedVariants &joined,
                               const std::vector<size_t> &variantOfSite);

@@ -27,7 +27,8 @@ void dropLackingPinned(select::Problem &problem, const std::vector<Pin> &pins) {
       for (const std::vector<int> &ops : alternatives)
         if (!has(ops, pin.tensor))
           std::erase_if(problem.candidates, [&](const select::Candidate &candidate) {
-            return std::ranges::count(ops, candidate.ops.front()) > 0;
+            return std::ranges::any_of(candidate.ops,
+                                       [&](int op) { return std::ranges::count(ops, op) > 0; });
           });
     }
 }
@@ -37,28 +38,31 @@ std::set<std::pair<int, int>> pairsIn(const select::JoinedVariants &joined,
                                       const std::vector<Variant> &variants,
                                       const std::set<std::pair<int, int>> Variant::*pairs) {
   std::set<std::pair<int, int>> result;
-  for (size_t site = 0; site < joined.variantOf.size(); ++site)
-    for (size_t one = 0; one < joined.variantOf[site].size(); ++one) {
-      const size_t variant = joined.variantOf[site][one];
-      const std::vector<int> &own = joined.opsOf[site][variant],
-                             &joint = joined.problem.sites[site][one];
-      for (const auto &[a, b] : variants[variant].*pairs) {
-        const auto first = std::ranges::find(own, a), second = std::ranges::find(own, b);
-        if (first != own.end() && second != own.end())
-          result.insert({joint[size_t(first - own.begin())], joint[size_t(second - own.begin())]});
-      }
-    }
+  for (size_t v = 0; v < variants.size(); ++v)
+    for (const auto &[a, b] : variants[v].*pairs)
+      result.insert({joined.numbers[v][size_t(a)], joined.numbers[v][size_t(b)]});
   return result;
 }
 
+/// Whether each pair is of one alternative, or of ops that every plan has: a kernel that must hold
+/// an op of a site says nothing where the site is computed in another way.
+bool areWithinAlternatives(const std::set<std::pair<int, int>> &pairs,
+                           const select::JoinedVariants &joined) {
+  const std::vector<int> siteOf = joined.siteOfOps();
+  return std::ranges::all_of(pairs, [&](const auto &pair) {
+    return siteOf[size_t(pair.first)] == siteOf[size_t(pair.second)];
+  });
+}
+
 /// Whether the ops that write these tensors of a problem are in a site each.
-bool areApart(const std::vector<std::string> &tensors, const select::Problem &problem,
-              const std::vector<int> &siteOf) {
+bool areApart(const std::vector<std::string> &tensors, const select::JoinedVariants &joined,
+              const select::Problem &first) {
+  const std::vector<int> siteOf = joined.siteOfOps();
   std::set<int> sites;
-  for (size_t op = 0; op < problem.ops.size(); ++op)
-    for (const int tensor : problem.opOutputs[op])
-      if (std::ranges::count(tensors, problem.tensors[size_t(tensor)].name) > 0)
-        sites.insert(siteOf[op]);
+  for (size_t op = 0; op < first.ops.size(); ++op)
+    for (const int tensor : first.opOutputs[op])
+      if (std::ranges::count(tensors, first.tensors[size_t(tensor)].name) > 0)
+        sites.insert(siteOf[size_t(joined.numbers.front()[op])]);
   return sites.size() >= tensors.size();
 }
 
@@ -71,13 +75,14 @@ std::optional<Combinations> decideCombinations(const Problem &asked, const Optio
   std::vector<const select::Problem *> variants;
   for (const Variant &variant : asked.variants) variants.push_back(&variant.problem);
   std::optional<select::JoinedVariants> joined = select::joinVariants(variants, mayCross);
-  if (!joined || !areApart(apart, *variants.front(), joined->siteOf)) return std::nullopt;
+  if (!joined || !areApart(apart, *joined, *variants.front())) return std::nullopt;
   select::Options options;
   options.free = context.free;
   options.softmax = askedOptions.softmax;
   options.searchBytes = askedOptions.searchMemory.bytesOfSearch(1);
   options.forceFused = pairsIn(*joined, asked.variants, &Variant::forced);
   options.forbidFused = pairsIn(*joined, asked.variants, &Variant::forbidden);
+  if (!areWithinAlternatives(options.forceFused, *joined)) return std::nullopt;
   std::vector<std::vector<Pin>> questions{{}};
   if (!askedOptions.pins.empty()) questions.push_back(askedOptions.pins);
   Combinations result;

@@ -14,7 +14,11 @@
 // Alternatives. Where the op to look at belongs to a site of which nothing is finished, a plan may
 // have any of its alternatives, and with each its first op: the kernels with these come next. With
 // the first kernel of one alternative the ops of all others count as finished, so that those of
-// sites that lie behind are one set, whichever way they were computed.
+// sites that lie behind are one set, whichever way they were computed. Kernels may hold ops of
+// several sites and of none, and a site's ops may stand apart, with others between that read some
+// and write for some. So what a kernel waits for is known as far as the next ops of other sites
+// alone: what these wait for depends on the alternative that is taken there. While a kernel waits,
+// the ops beside its alternatives are no ops to wait for.
 #include "passes/select/FinishedOpLattice.h"
 
 #include "passes/select/OpOrder.h"
@@ -22,6 +26,7 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
+#include <ranges>
 #include <span>
 
 namespace weft::select {
@@ -32,10 +37,10 @@ namespace {
 /// place of an op in the order: the first op is the lowest bit.
 class NextCandidates {
 public:
-  /// `opsOf`, `needs`: by candidate; `candidatesOf`: by op.
+  /// `opsOf`, `needs`, `finishedBy`: by candidate; `candidatesOf`: by op.
   NextCandidates(const std::vector<int> &order, const std::vector<OpSet> &opsOf,
-                 const std::vector<OpSet> &needs, const std::vector<std::vector<int>> &candidatesOf,
-                 const Sites &sites)
+                 const std::vector<OpSet> &needs, const std::vector<OpSet> &finishedBy,
+                 const std::vector<std::vector<int>> &candidatesOf, const Sites &sites)
       : length((order.size() + 63) / 64),
         placeOf(order.size()),
         candidatesAt(order.size()),
@@ -48,6 +53,7 @@ public:
         candidatesAt[place].push_back(static_cast<size_t>(candidate));
     for (const OpSet &ops : opsOf) append(ops, own);
     for (const OpSet &ops : needs) append(ops, needed);
+    for (const OpSet &ops : finishedBy) append(ops, taken);
     for (size_t site = 0; site < sites.count(); ++site) {
       const int number = static_cast<int>(site);
       append(sites.opsOfSite(number), opsOfSites);
@@ -72,6 +78,7 @@ public:
     visited.clear();
     ready.clear();
     reserved.assign(length, 0);
+    excluded.assign(length, 0);
     size_t first = 0;
     while (finished[first / 64] >> (first % 64) & 1) ++first;
     collect(first, 0);
@@ -108,10 +115,11 @@ private:
   }
 
   /// Candidates with the op at `place` outside the reserved ops: those that are ready, else what
-  /// they wait for. `first`: of the words of the reserved ops, which stay for later visits.
+  /// they wait for. `first`: of the words of the reserved ops and of those that they make
+  /// unnecessary, which stay for later visits.
   void collectAt(size_t place, size_t first) {
     if (reserved[first + place / 64] >> (place % 64) & 1) return;  // waits for itself: not convex
-    // More reserved ops leave fewer candidates at every step.
+    // More reserved ops leave fewer candidates at every step, where the same are unnecessary.
     for (const size_t earlier : visits[place])
       if (isWithin(earlier, first)) return;
     if (visits[place].empty()) visited.push_back(place);
@@ -121,24 +129,33 @@ private:
           before(&needed[candidate * length], length);
       bool isTaken = false;
       for (size_t word = 0; word < length && !isTaken; ++word)
-        isTaken = ops[word] & (finished[word] | reserved[first + word]);
+        isTaken = ops[word] & (finished[word] | reserved[first + word] | excluded[first + word]);
       if (isTaken) continue;
-      size_t word = 0;
-      while (word < length && !(before[word] & ~finished[word])) ++word;
-      if (word == length) {
+      if (std::ranges::all_of(std::views::iota(size_t(0), length),
+                              [&](size_t word) { return !(before[word] & ~finished[word]); })) {
         ready.push_back(static_cast<int>(candidate));
         continue;
       }
       const size_t longer = reserved.size();
-      for (size_t i = 0; i < length; ++i) reserved.push_back(reserved[first + i] | ops[i]);
-      collect(word * 64 + static_cast<size_t>(std::countr_zero(before[word] & ~finished[word])),
-              longer);
+      for (size_t i = 0; i < length; ++i) {
+        reserved.push_back(reserved[first + i] | ops[i]);
+        excluded.push_back(excluded[first + i] | (taken[candidate * length + i] & ~ops[i]));
+      }
+      const auto awaited = [&](size_t word) {
+        return before[word] & ~finished[word] & ~excluded[longer + word];
+      };
+      size_t word = 0;
+      while (word < length && !awaited(word)) ++word;
+      if (word == length) continue;  // waits for ops beside its own alternatives: for itself
+      collect(word * 64 + static_cast<size_t>(std::countr_zero(awaited(word))), longer);
     }
   }
 
   bool isWithin(size_t few, size_t many) const {
     for (size_t word = 0; word < length; ++word)
-      if (reserved[few + word] & ~reserved[many + word]) return false;
+      if (reserved[few + word] & ~reserved[many + word] ||
+          excluded[few + word] != excluded[many + word])
+        return false;
     return true;
   }
 
@@ -147,11 +164,12 @@ private:
   std::vector<std::vector<size_t>> candidatesAt;
   std::vector<int> siteAt;  ///< by place: its site, if that has alternatives; else -1
   std::vector<std::vector<size_t>> firstsOf;  ///< by site: the first place of every alternative
-  std::vector<uint64_t> own, needed;          ///< sets by candidate
+  std::vector<uint64_t> own, needed, taken;   ///< sets by candidate
   std::vector<uint64_t> opsOfSites;           ///< sets by site
-  std::vector<uint64_t> finished, reserved;
-  std::vector<std::vector<size_t>> visits;  ///< by place: first words of what was reserved
-  std::vector<size_t> visited;              ///< places with visits
+  std::vector<uint64_t> finished;
+  std::vector<uint64_t> reserved, excluded;  ///< one set a visit
+  std::vector<std::vector<size_t>> visits;   ///< by place: first words of what was reserved
+  std::vector<size_t> visited;               ///< places with visits
   std::vector<int> ready;
 };
 
@@ -240,8 +258,10 @@ void FinishedOpLattice::findDependencies() {
     for (int tensor : problem.opInputs[op]) {
       consumers[static_cast<size_t>(tensor)].insert(static_cast<int>(op));
       for (const int before : producers[static_cast<size_t>(tensor)].members()) {
-        ancestors[op] = ancestors[op] | ancestors[static_cast<size_t>(before)];
+        if (siteMap.excludeEachOther(before, static_cast<int>(op))) continue;
         ancestors[op].insert(before);
+        if (!isChoice(before))
+          ancestors[op] = ancestors[op] | ancestors[static_cast<size_t>(before)];
       }
     }
     for (int tensor : problem.opOutputs[op])
@@ -249,11 +269,9 @@ void FinishedOpLattice::findDependencies() {
   }
   for (const Candidate &candidate : problem.candidates) {
     const OpSet own(candidate.ops);
-    OpSet needed;
-    for (int op : candidate.ops) needed = needed | ancestors[static_cast<size_t>(op)];
     const OpSet unnecessary = siteMap.unnecessaryBeside(candidate.ops);
     opsOf.push_back(own);
-    needs.push_back(needed - own - unnecessary);
+    needs.push_back(neededBy(candidate, unnecessary) - own - unnecessary);
     finishedBy.push_back(own | unnecessary);
     std::set<int> touched;
     for (const int op : finishedBy.back().members())
@@ -262,6 +280,33 @@ void FinishedOpLattice::findDependencies() {
                        (*tensors)[static_cast<size_t>(op)].end());
     touchedBy.emplace_back(touched.begin(), touched.end());
   }
+}
+
+/// Whether plans may lack the op.
+bool FinishedOpLattice::isChoice(int op) const {
+  const int site = siteMap.siteOf(op);
+  return site >= 0 && siteMap.alternativesOf(site) > 1;
+}
+
+/// Ops that stand before those of a candidate in every plan with it, with the next ones of other
+/// sites but not with what these need, which another alternative may not.
+OpSet FinishedOpLattice::neededBy(const Candidate &candidate, const OpSet &unnecessary) const {
+  OpSet own;  // of its sites, of which it is known which alternative a plan has
+  for (const int op : candidate.ops)
+    if (isChoice(op)) own = own | siteMap.ops(siteMap.siteOf(op), siteMap.alternativeOf(op));
+  OpSet needed;
+  for (const int op : candidate.ops) needed = needed | ancestors[static_cast<size_t>(op)];
+  OpSet seen;
+  for (bool isMore = !own.isEmpty(); isMore;) {
+    isMore = false;
+    for (const int op : (needed - seen).members()) {
+      seen.insert(op);
+      if (!own.contains(op)) continue;
+      needed = needed | ancestors[static_cast<size_t>(op)];
+      isMore = true;
+    }
+  }
+  return needed - unnecessary;
 }
 
 /// `ops`: such as hold no part of a kernel, ascending.
@@ -282,7 +327,8 @@ std::vector<int> FinishedOpLattice::orderOf(const std::vector<int> &ops) const {
   for (const int op : ops)
     for (const int tensor : problem.opInputs[static_cast<size_t>(op)])
       for (const int producer : producers[static_cast<size_t>(tensor)].members())
-        if (const int number = numbers[static_cast<size_t>(producer)]; number >= 0)
+        if (const int number = numbers[static_cast<size_t>(producer)];
+            number >= 0 && !siteMap.excludeEachOther(producer, op))
           direct[static_cast<size_t>(numbers[static_cast<size_t>(op)])].insert(number);
   std::vector<int> result;
   for (const int number : compactOrder(kernels, direct))
@@ -323,7 +369,7 @@ bool FinishedOpLattice::openLayers(int64_t most) {
       int64_t(sizeof(int) + sizeof(double) * maximumLayouts);  // a sum each (LagrangianBound.h)
   const bool isLimited = most < std::numeric_limits<int64_t>::max();
   int64_t bytes = 0;
-  NextCandidates nextCandidates(order, opsOf, needs, candidatesOf, siteMap);
+  NextCandidates nextCandidates(order, opsOf, needs, finishedBy, candidatesOf, siteMap);
   // Layers as they are numbered. Kernels finish at least one op, so a set has all its ways in
   // before it is looked at.
   struct Opened {

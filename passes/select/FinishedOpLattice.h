@@ -58,6 +58,8 @@ public:
 
 private:
   void findDependencies();
+  bool isChoice(int op) const;
+  OpSet neededBy(const Candidate &candidate, const OpSet &unnecessary) const;
   void chooseOrder();
   std::vector<int> orderOf(const std::vector<int> &ops) const;
   std::vector<int> leastGainFirst() const;
@@ -71,7 +73,8 @@ private:
   const Problem &problem;
   const Prices &prices;
   const Sites siteMap;
-  std::vector<OpSet> ancestors, consumers, opsOf, needs;
+  std::vector<OpSet> ancestors;  ///< op: up to those of sites, of which plans may have others
+  std::vector<OpSet> consumers, opsOf, needs;
   std::vector<OpSet> finishedBy;  ///< candidate: its ops and those that it makes unnecessary
   std::vector<std::vector<int>> touchedBy;  ///< candidate: what those read or write, ascending
   std::vector<OpSet> producers;             ///< tensor: one op an alternative of a site

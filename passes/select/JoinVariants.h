@@ -1,10 +1,13 @@
-// Variants of one graph as one problem. Where the same tensors are live in all variants and no
-// candidate kernel crosses, the graph is cut; what lies between two cuts is a site (Sites.h), and
-// its different forms in the variants are its alternatives. So every combination of them is in the
-// problem, which grows with the sum of the alternatives, not with their product.
+// Variants of one graph as one problem. An op that every variant has, reading and writing tensors
+// that are the same in all, stands in it once. The others fall into sites (Sites.h): those of a
+// variant that hang together by tensors of its own, with those of the other variants that write the
+// same tensors for the rest of the graph. What they are in the different variants are the
+// alternatives of the site, which may lie in the forward and in the backward pass at once. Kernels
+// of a variant may hold ops of a site and ops beside it. So every combination of alternatives is in
+// the problem, which grows with their sum, not with their product.
 //
-// Invariant: a plan of the joint problem that takes the forms of one variant at every site is a
-// plan of that variant, and the other way round.
+// Invariant: every plan of a variant is a plan of the joint problem, which takes that variant's
+// form at every site.
 #pragma once
 
 #include "passes/select/Selection.h"
@@ -12,6 +15,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace weft::select {
@@ -20,17 +24,16 @@ struct JoinedVariants {
   Problem problem;                                 ///< its sites in the order of the graph
   std::vector<std::vector<size_t>> alternativeOf;  ///< by site and variant: which of the site's
   std::vector<std::vector<size_t>> variantOf;      ///< by site and alternative: the first with it
-  /// By site and variant, its ops in the variant's problem, ascending.
-  std::vector<std::vector<std::vector<int>>> opsOf;
-  /// Of the first variant's problem, by op.
-  std::vector<int> siteOf;
+  std::vector<std::pair<size_t, int>> origins;     ///< by op: a variant, and the op there
+  std::vector<std::vector<int>> numbers;           ///< by variant and op there: the op
+  std::set<std::string> shared;                    ///< tensors that are the same in all variants
+
+  /// By op of the problem; -1: every variant has it.
+  std::vector<int> siteOfOps() const;
 
   /// Sites that have more than one.
   size_t choices() const;
 };
-
-/// By op of the problem, how many cuts lie before it; only tensors in `mayCross` may be live there.
-std::vector<int> partsOf(const Problem &problem, const std::set<std::string> &mayCross);
 
 /// `mayCross`, by variant: names of tensors that are the same in every variant that has them.
 /// Nothing where there are fewer than two sites with alternatives: then every combination is a

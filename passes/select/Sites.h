@@ -23,6 +23,10 @@ public:
   /// -1: every plan has the op.
   int siteOf(int op) const { return siteOfOp[static_cast<size_t>(op)]; }
   size_t alternativeOf(int op) const { return alternativeOfOp[static_cast<size_t>(op)]; }
+  /// Whether no plan has both ops.
+  bool excludeEachOther(int a, int b) const {
+    return siteOf(a) >= 0 && siteOf(a) == siteOf(b) && alternativeOf(a) != alternativeOf(b);
+  }
   /// The ops that a kernel makes unnecessary: of the other alternatives of its sites.
   OpSet unnecessaryBeside(const std::vector<int> &ops) const;
   /// Whether plans with these ops finished may lack the op: nothing of its site is, and there are

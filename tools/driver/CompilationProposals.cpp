@@ -9,6 +9,7 @@
 #include "passes/SavedTensors.h"
 #include "passes/attention/RecomposedSites.h"
 #include "passes/configure/Families.h"
+#include "passes/select/GraphParts.h"
 #include "tools/driver/Diagnostics.h"
 #include "tools/driver/FamiliesLeftOut.h"
 

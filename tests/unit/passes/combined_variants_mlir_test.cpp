@@ -4,6 +4,7 @@
 #include "passes/Passes.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
+#include "passes/select/GraphParts.h"
 #include "passes/select/KernelSpaces.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleGraphs.h"

@@ -96,8 +96,73 @@ private:
   std::vector<std::vector<uint64_t>> seeds;
 };
 
+/// Layers with a backward pass that reads what their forms have inside, and ops between them that
+/// all forms have. Kernels hold ops of one layer, of both passes or of one, and ops between.
+class Trained {
+public:
+  Trained(std::mt19937_64 &random, int layers, int forms) : layers(layers) {
+    for (int layer = 0; layer < layers; ++layer) {
+      seeds.emplace_back();
+      for (int form = 0; form < forms; ++form) seeds.back().push_back(random());
+    }
+  }
+
+  /// `forms`: by layer.
+  Problem with(const std::vector<int> &forms) const {
+    ProblemBuilder builder;
+    std::vector<std::vector<int>> own{size_t(layers)};
+    std::vector<std::vector<int>> inside = own, near = own;
+    const auto add = [&](const std::string &name, std::vector<int> inputs, std::vector<int> &to) {
+      to.push_back(int(builder.problem.ops.size()));
+      return builder.op(name, std::move(inputs));
+    };
+    const int x = builder.argument("x");
+    int live = x;
+    std::vector<std::mt19937_64> of;
+    for (int layer = 0; layer < layers; ++layer) {
+      const auto n = size_t(layer);
+      of.emplace_back(seeds[n][size_t(forms[n])]);
+      for (size_t op = 0, count = 1 + of[n]() % 2; op < count; ++op)
+        inside[n].push_back(add(fmt::format("t{}_{}_{}", layer, forms[n], op),
+                                {op == 0 ? live : inside[n].back()}, own[n]));
+      const int y = add(fmt::format("y{}", layer), {inside[n].back(), live}, own[n]);
+      live = add(fmt::format("s{}", layer), {y}, near[n]);
+    }
+    builder.result(live);
+    for (int layer = layers; layer-- > 0;) {
+      const auto n = size_t(layer);
+      const int before = add(fmt::format("d{}", layer), {live}, near[n]);
+      const int inner = add(fmt::format("b{}_{}", layer, forms[n]),
+                            {before, inside[n][of[n]() % inside[n].size()]}, own[n]);
+      live = add(fmt::format("g{}", layer), {inner, before}, own[n]);
+    }
+    builder.result(live);
+    builder.everyOpAlone();
+    for (size_t n = 0; n < own.size(); ++n)
+      for (int extra = 0; extra < 4; ++extra) {
+        std::set<int> members{own[n][of[n]() % own[n].size()]};
+        const std::vector<int> &among = extra % 2 ? own[n] : near[n];
+        members.insert(among[of[n]() % among.size()]);
+        if (members.size() > 1) builder.candidate({members.begin(), members.end()});
+      }
+    return builder.problem;
+  }
+
+  std::set<std::string> crossing() const {
+    std::set<std::string> names;
+    for (int layer = 0; layer < layers; ++layer)
+      for (const char letter : {'y', 's', 'd', 'g'})
+        names.insert(fmt::format("{}{}", letter, layer));
+    return names;
+  }
+
+private:
+  int layers;
+  std::vector<std::vector<uint64_t>> seeds;
+};
+
 /// Of every layer the first form, the second, ..
-std::vector<Problem> alike(const Layers &layers, int count, int forms) {
+std::vector<Problem> alike(const auto &layers, int count, int forms) {
   std::vector<Problem> variants;
   for (int form = 0; form < forms; ++form)
     variants.push_back(layers.with(std::vector<int>(size_t(count), form)));
@@ -175,6 +240,75 @@ TEST_CASE("the plan of all alternatives is the best over every combination, and 
   CHECK(joined > 40);
   CHECK(mixed > 20);
   CHECK(cutSites > 80);
+}
+
+TEST_CASE("alternatives span both passes, and kernels reach across their borders") {
+  std::mt19937_64 random(41);
+  int joined = 0, mixed = 0, across = 0, spanning = 0;
+  for (int round = 0; round < 30; ++round) {
+    INFO("round " << round);
+    const int count = 2 + round % 2, forms = 2 + round % 2;
+    const Trained layers(random, count, forms);
+    const HashedPrices model(random());
+    const std::vector<Problem> variants = alike(layers, count, forms);
+    const std::optional<select::JoinedVariants> all = join(variants, layers.crossing());
+    if (!all) continue;
+    ++joined;
+    const std::vector<int> siteOf = all->siteOfOps();
+    // Layers of which a kernel keeps what another form reads are in one site: alike in all plans.
+    std::vector<size_t> siteOfLayer;
+    for (int layer = 0; layer < count; ++layer) {
+      const auto op = std::ranges::find(variants.front().ops, fmt::format("y{}", layer));
+      siteOfLayer.push_back(
+          size_t(siteOf[size_t(all->numbers[0][size_t(op - variants.front().ops.begin())])]));
+    }
+    double best = INFINITY;
+    forEachCombination(count, forms, [&](const std::vector<int> &chosen) {
+      for (size_t a = 0; a < chosen.size(); ++a)
+        for (size_t b = 0; b < a; ++b)
+          if (siteOfLayer[a] == siteOfLayer[b] && chosen[a] != chosen[b]) return;
+      best =
+          std::min(best, select::select(layers.with(chosen), model, keepingAll()).best().seconds);
+    });
+    const select::Selection together = select::select(all->problem, model, keepingAll());
+    CHECK(together.best().seconds == Approx(best).epsilon(1e-12));
+    CHECK(together.best().lowerBound <= best * (1 + 1e-12));
+    CHECK(together.statistics().isProven);
+    select::SharedSpaces shared(model);
+    const select::Selection narrowed =
+        select::selectAmongAlternatives(all->problem, shared, keepingAll());
+    CHECK(narrowed.best().seconds == Approx(best).epsilon(1e-12));
+    mixed += !select::variantWith(*all, select::variantsIn(*all, narrowed));
+    for (const select::Step &step : together.best().steps) {
+      if (step.candidate < 0) continue;
+      std::set<int> sites;
+      for (const int op : together.problem().candidates[size_t(step.candidate)].ops)
+        sites.insert(siteOf[size_t(op)]);
+      across += sites.size() > 1;
+    }
+    for (const auto &alternatives : all->problem.sites)
+      spanning += alternatives.front().back() - alternatives.front().front() >
+                  int(alternatives.front().size());
+
+    select::Statistics statistics;
+    const select::Options options = keepingAll();
+    const select::Prices prices(all->problem, model, options, statistics);
+    const select::FinishedOpLattice lattice(all->problem, prices);
+    select::Masks arriving;
+    for (int tensor : lattice.layers().front().tracked)
+      arriving.push_back(select::LayoutMask(1 << *prices.pinned(tensor)));
+    const select::Layer &first = lattice.layers().front();
+    CHECK(first.after + select::LayoutConflictBound(all->problem, prices).of(first).of(arriving) <=
+          best * (1 + 1e-12));
+    select::LagrangianBound lagrangian(all->problem, prices, lattice,
+                                       std::numeric_limits<int64_t>::max());
+    lagrangian.raise(best * 2);
+    CHECK(lagrangian.bound() <= best * (1 + 1e-12));
+  }
+  CHECK(joined > 20);
+  CHECK(mixed > 8);
+  CHECK(across > 15);
+  CHECK(spanning > 40);
 }
 
 TEST_CASE("a search of few states among alternatives proves nothing that is not so") {
