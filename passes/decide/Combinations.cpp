@@ -5,6 +5,7 @@
 #include "passes/select/KernelSpaces.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace weft::decision {
@@ -35,11 +36,11 @@ void dropLackingPinned(select::Problem &problem, const std::vector<Pin> &pins) {
 
 /// Pairs of ops of the variants, as numbers in the joint problem.
 std::set<std::pair<int, int>> pairsIn(const select::JoinedVariants &joined,
-                                      const std::vector<Variant> &variants,
+                                      const std::vector<const Variant *> &variants,
                                       const std::set<std::pair<int, int>> Variant::*pairs) {
   std::set<std::pair<int, int>> result;
   for (size_t v = 0; v < variants.size(); ++v)
-    for (const auto &[a, b] : variants[v].*pairs)
+    for (const auto &[a, b] : variants[v]->*pairs)
       result.insert({joined.numbers[v][size_t(a)], joined.numbers[v][size_t(b)]});
   return result;
 }
@@ -66,26 +67,48 @@ bool areApart(const std::vector<std::string> &tensors, const select::JoinedVaria
   return sites.size() >= tensors.size();
 }
 
+/// Variants whose bound is near the least.
+std::vector<size_t> nearBest(const Problem &asked, const select::Options &options, double within) {
+  std::vector<double> bounds;
+  for (const Variant &variant : asked.variants)
+    bounds.push_back(within < std::numeric_limits<double>::infinity()
+                         ? select::lowerBoundOf(variant.problem, *asked.context.spaces, options)
+                         : 0);
+  const double most = std::ranges::min(bounds) * (1 + within);
+  std::vector<size_t> near;
+  for (size_t v = 0; v < bounds.size(); ++v)
+    if (!(bounds[v] > most)) near.push_back(v);
+  return near;
+}
+
 }  // namespace
 
 std::optional<Combinations> decideCombinations(const Problem &asked, const Options &askedOptions,
                                                const std::vector<std::set<std::string>> &mayCross,
-                                               const std::vector<std::string> &apart) {
+                                               const std::vector<std::string> &apart,
+                                               double within) {
   const PlanContext &context = asked.context;
-  std::vector<const select::Problem *> variants;
-  for (const Variant &variant : asked.variants) variants.push_back(&variant.problem);
-  std::optional<select::JoinedVariants> joined = select::joinVariants(variants, mayCross);
-  if (!joined || !areApart(apart, *joined, *variants.front())) return std::nullopt;
   select::Options options;
   options.free = context.free;
   options.softmax = askedOptions.softmax;
   options.searchBytes = askedOptions.searchMemory.bytesOfSearch(1);
-  options.forceFused = pairsIn(*joined, asked.variants, &Variant::forced);
-  options.forbidFused = pairsIn(*joined, asked.variants, &Variant::forbidden);
+  Combinations result;
+  result.variants = nearBest(asked, options, within);
+  std::vector<const select::Problem *> problems;
+  std::vector<const Variant *> variants;
+  std::vector<std::set<std::string>> mayCrossHere;
+  for (const size_t v : result.variants) {
+    variants.push_back(&asked.variants[v]);
+    problems.push_back(&asked.variants[v].problem);
+    mayCrossHere.push_back(mayCross[v]);
+  }
+  std::optional<select::JoinedVariants> joined = select::joinVariants(problems, mayCrossHere);
+  if (!joined || !areApart(apart, *joined, *problems.front())) return std::nullopt;
+  options.forceFused = pairsIn(*joined, variants, &Variant::forced);
+  options.forbidFused = pairsIn(*joined, variants, &Variant::forbidden);
   if (!areWithinAlternatives(options.forceFused, *joined)) return std::nullopt;
   std::vector<std::vector<Pin>> questions{{}};
   if (!askedOptions.pins.empty()) questions.push_back(askedOptions.pins);
-  Combinations result;
   for (const std::vector<Pin> &pins : questions) {
     select::Problem problem = joined->problem;
     applyPins(problem, pins);

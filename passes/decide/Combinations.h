@@ -16,8 +16,9 @@
 namespace weft::decision {
 
 struct Combinations {
-  select::JoinedVariants joined;           ///< the variants as one problem
-  std::vector<std::vector<size_t>> found;  ///< by site, the variant; none of them is a variant
+  std::vector<size_t> variants;            ///< that were joined
+  select::JoinedVariants joined;           ///< these as one problem
+  std::vector<std::vector<size_t>> found;  ///< by site, which of these; none of them is a variant
   std::optional<double> lowerBound;        ///< seconds that no combination beats, by kernels alone
   std::vector<std::string> cuts;           ///< what the limits of the search left out
 };
@@ -29,6 +30,7 @@ struct Combinations {
 /// variant says by itself what it lacks.
 std::optional<Combinations> decideCombinations(const Problem &problem, const Options &options,
                                                const std::vector<std::set<std::string>> &mayCross,
-                                               const std::vector<std::string> &apart);
+                                               const std::vector<std::string> &apart,
+                                               double within);
 
 }  // namespace weft::decision

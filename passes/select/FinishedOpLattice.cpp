@@ -28,6 +28,7 @@
 #include <iterator>
 #include <ranges>
 #include <span>
+#include <tuple>
 
 namespace weft::select {
 namespace {
@@ -309,7 +310,7 @@ OpSet FinishedOpLattice::neededBy(const Candidate &candidate, const OpSet &unnec
   return needed - unnecessary;
 }
 
-/// `ops`: such as hold no part of a kernel, ascending.
+/// `ops`: ascending; kernels that hold others, too, are left out.
 std::vector<int> FinishedOpLattice::orderOf(const std::vector<int> &ops) const {
   std::vector<int> numbers(problem.ops.size(), -1);
   for (size_t n = 0; n < ops.size(); ++n)
@@ -320,9 +321,11 @@ std::vector<int> FinishedOpLattice::orderOf(const std::vector<int> &ops) const {
     offered.insert(candidatesOf[static_cast<size_t>(op)].begin(),
                    candidatesOf[static_cast<size_t>(op)].end());
   for (const int candidate : offered) {
+    const std::vector<int> &own = problem.candidates[static_cast<size_t>(candidate)].ops;
+    if (std::ranges::any_of(own, [&](int op) { return numbers[static_cast<size_t>(op)] < 0; }))
+      continue;
     OpSet &kernel = kernels.emplace_back();
-    for (const int op : problem.candidates[static_cast<size_t>(candidate)].ops)
-      kernel.insert(numbers[static_cast<size_t>(op)]);
+    for (const int op : own) kernel.insert(numbers[static_cast<size_t>(op)]);
   }
   for (const int op : ops)
     for (const int tensor : problem.opInputs[static_cast<size_t>(op)])
@@ -337,25 +340,55 @@ std::vector<int> FinishedOpLattice::orderOf(const std::vector<int> &ops) const {
 }
 
 /// Where kernels stay within alternatives, each has an order by itself: one after another, as sites
-/// stand, which takes time in proportion to their number.
+/// stand, which takes time in proportion to their number. Else the ops of the first alternatives
+/// have one with those of no site, and the others stand among them as in an order with theirs.
 void FinishedOpLattice::chooseOrder() {
-  std::vector<std::vector<int>> groups;
+  order.clear();
   size_t held = 0;
-  for (int site = 0; site < static_cast<int>(siteMap.count()); ++site)
-    for (size_t one = 0; one < siteMap.alternativesOf(site); ++one) {
-      groups.push_back(siteMap.ops(site, one).members());
-      held += groups.back().size();
-    }
+  bool isChoosing = false;
+  for (int site = 0; site < static_cast<int>(siteMap.count()); ++site) {
+    held += static_cast<size_t>(siteMap.opsOfSite(site).size());
+    isChoosing |= siteMap.alternativesOf(site) > 1;
+  }
   const bool isWithin = std::ranges::all_of(problem.candidates, [&](const Candidate &candidate) {
     return std::ranges::all_of(candidate.ops, [&](int op) {
       return siteMap.siteOf(op) == siteMap.siteOf(candidate.ops.front());
     });
   });
-  if (held != problem.ops.size() || !isWithin)
-    groups = {OpSet::firstOps(static_cast<int>(problem.ops.size())).members()};
-  order.clear();
+  if (isChoosing && (held != problem.ops.size() || !isWithin)) {
+    chooseOrderAcross();
+    return;
+  }
+  std::vector<std::vector<int>> groups;
+  for (int site = 0; isChoosing && site < static_cast<int>(siteMap.count()); ++site)
+    for (size_t one = 0; one < siteMap.alternativesOf(site); ++one)
+      groups.push_back(siteMap.ops(site, one).members());
+  if (!isChoosing) groups = {OpSet::firstOps(static_cast<int>(problem.ops.size())).members()};
   for (const std::vector<int> &group : groups)
     for (const int op : orderOf(group)) order.push_back(op);
+}
+
+void FinishedOpLattice::chooseOrderAcross() {
+  OpSet first = OpSet::firstOps(static_cast<int>(problem.ops.size()));
+  for (int site = 0; site < static_cast<int>(siteMap.count()); ++site)
+    first = first - (siteMap.opsOfSite(site) - siteMap.ops(site, 0));
+  std::vector<int> placeOf(problem.ops.size(), -1);
+  std::vector<std::tuple<int, int, size_t, size_t, int>> placed;  // the op last
+  for (const int op : orderOf(first.members())) {
+    placeOf[static_cast<size_t>(op)] = static_cast<int>(placed.size());
+    placed.emplace_back(placed.size(), -1, 0, 0, op);
+  }
+  for (int site = 0; site < static_cast<int>(siteMap.count()); ++site)
+    for (size_t one = 1; one < siteMap.alternativesOf(site); ++one) {
+      const OpSet &own = siteMap.ops(site, one);
+      int behind = -1;
+      size_t within = 0;
+      for (const int op : orderOf(((first - siteMap.ops(site, 0)) | own).members()))
+        if (own.contains(op)) placed.emplace_back(behind, site, one, within++, op);
+        else behind = std::max(behind, placeOf[static_cast<size_t>(op)]);
+    }
+  std::ranges::sort(placed);
+  for (const auto &one : placed) order.push_back(std::get<4>(one));
 }
 
 /// False as soon as what it holds takes more than `most` bytes, or has more layers than a search

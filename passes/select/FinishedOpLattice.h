@@ -61,6 +61,7 @@ private:
   bool isChoice(int op) const;
   OpSet neededBy(const Candidate &candidate, const OpSet &unnecessary) const;
   void chooseOrder();
+  void chooseOrderAcross();
   std::vector<int> orderOf(const std::vector<int> &ops) const;
   std::vector<int> leastGainFirst() const;
   void offer(const std::vector<bool> &isLeftOut);

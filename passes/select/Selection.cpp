@@ -408,6 +408,10 @@ Selection selectAmongAlternatives(const Problem &problem, SharedSpaces &shared,
   return selection;
 }
 
+double lowerBoundOf(const Problem &problem, SharedSpaces &shared, const Options &options) {
+  return open(problem, shared.costModel(), options, shared).graph->lowerBound;
+}
+
 VariantSelections selectVariants(std::vector<VariantProblem> variants, const CostModel &model,
                                  const Compared &compared) {
   SharedSpaces shared(model);

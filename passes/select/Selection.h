@@ -248,6 +248,10 @@ Selection select(Problem problem, const CostModel &model, const Options &options
 Selection selectAmongAlternatives(const Problem &problem, SharedSpaces &shared,
                                   const Options &options);
 
+/// Seconds that no plan of the problem takes less than, by its kernels alone, each in its best
+/// layouts.
+double lowerBoundOf(const Problem &problem, SharedSpaces &shared, const Options &options);
+
 /// A selection of one path that was found elsewhere, part by part: it has no other plans, and every
 /// question about another layout, fusion or plan has no answer.
 Selection givenSelection(Problem problem, SelectionResult path, Statistics statistics);

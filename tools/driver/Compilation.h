@@ -190,7 +190,7 @@ private:
   /// as one more variant, if it is none of them. False if what they have in different parts
   /// (ProposedVariant::projectionOfPart) cannot be combined.
   bool addCombination(std::vector<ProposedVariant> &variants, Phase first) const;
-  ProposedVariant combined(const std::vector<ProposedVariant> &variants,
+  ProposedVariant combined(const std::vector<const ProposedVariant *> &variants,
                            const select::JoinedVariants &joined,
                            const std::vector<size_t> &variantOfSite) const;
   /// With their fusions; those that cannot fuse what --fuse names are left out.

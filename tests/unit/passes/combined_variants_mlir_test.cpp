@@ -1,7 +1,9 @@
 // What variants have in parts of a graph, combined: every combination computes what the graph
 // computes, takes by itself what the joint problem says, and the joint plan is the best of all.
 #include "passes/CombineVariants.h"
+#include "passes/Describe.h"
 #include "passes/Passes.h"
+#include "passes/SavedTensors.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
 #include "passes/select/GraphParts.h"
@@ -21,7 +23,7 @@ std::unique_ptr<Loaded> layersOf(const std::string &name, const Dims &dims, int 
   request.model = name;
   request.dims = dims;
   request.dtype = dtype;
-  request.layers = layers;
+  if (layers > 1) request.layers = layers;
   loaded->module = models::build(request, loaded->context).module;
   return loaded;
 }
@@ -52,15 +54,17 @@ const CostModel &model() {
 
 /// A graph and the variants that are alike in its parts, joined.
 struct Joined {
-  Joined(const std::string &name, const Dims &dims, int layers, DType dtype)
+  Joined(const std::string &name, const Dims &dims, int layers, DType dtype, bool isTrained = false)
       : loaded(layersOf(name, dims, layers, dtype)) {
+    if (isTrained) REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
     VariantOptions options;
     options.canFuseAttention = true;
     options.subVectors = {dims.at("j") < 64 ? 4 : 64};
-    options.partOfOp = [](mlir::ModuleOp module) {
-      const select::Problem problem = problemOf(module);
-      return select::partsOf(problem, namesThatMayCross(graphOf(module)));
-    };
+    if (!isTrained)
+      options.partOfOp = [](mlir::ModuleOp module) {
+        const select::Problem problem = problemOf(module);
+        return select::partsOf(problem, namesThatMayCross(graphOf(module)));
+      };
     variants = proposeVariants(*loaded->module, options);
     std::vector<std::set<std::string>> mayCross;
     for (const Variant &variant : variants) {
@@ -100,6 +104,14 @@ struct Joined {
   std::optional<select::JoinedVariants> joined;
 };
 
+/// Whether the op of the joint problem stands in the backward pass of its variant.
+bool isBackward(const Joined &of, int op) {
+  const auto &[variant, number] = of.joined->origins[size_t(op)];
+  GraphOp graph = graphOf(of.modules[variant]);
+  mlir::Operation *last = lastForwardOp(graph);
+  return last->isBeforeInBlock(describeGraph(graph).ops[size_t(number)]);
+}
+
 }  // namespace
 
 TEST_CASE("every combination of what variants have in parts computes what the graph computes") {
@@ -120,6 +132,40 @@ TEST_CASE("every combination of what variants have in parts computes what the gr
     });
     CHECK(combinations == int(two.variants.size() * two.variants.size()));
     CHECK(mixed == combinations - int(two.variants.size()));
+  }
+}
+
+TEST_CASE("a trained graph has sites that span both passes, and every combination trains alike") {
+  for (const auto &[name, dims] : std::map<std::string, Dims>{
+           {"transformer-decoder",
+            {{"b", 1}, {"j", 3}, {"m", 5}, {"h", 2}, {"p", 4}, {"i", 8}, {"u", 12}}},
+           {"llama-3-8b", smallLlama}}) {
+    INFO(name);
+    Joined trained(name, dims, 1, DType::f32, true);
+    REQUIRE(trained.joined);
+    const select::JoinedVariants &joined = *trained.joined;
+    CHECK(joined.choices() >= 2);
+    int spanning = 0;
+    for (const auto &alternatives : joined.problem.sites)
+      for (const std::vector<int> &ops : alternatives)
+        spanning += std::ranges::any_of(ops, [&](int op) { return isBackward(trained, op); }) &&
+                    std::ranges::any_of(ops, [&](int op) { return !isBackward(trained, op); });
+    CHECK(spanning > 1);
+    int combinations = 0, checked = 0;
+    trained.forEachCombination([&](const std::vector<size_t> &chosen) {
+      if (select::variantWith(joined, chosen) || ++combinations % 37 != 1 || checked == 12) return;
+      ++checked;
+      const CombinedGraph combined = combineVariants(trained.modules, joined, chosen);
+      GraphOp graph = graphOf(*combined.module);
+      CHECK(combined.origins.size() == numberedOps(graph).size());
+      requireSame(trained.loaded->graph(), graph);
+      // What is saved is what the backward pass reads of the forward pass.
+      const mlir::Attribute saved = graph->getAttr(savedName);
+      CHECK(mlir::cast<mlir::ArrayAttr>(saved).size() > 0);
+      listSavedTensors(graph);
+      CHECK(graph->getAttr(savedName) == saved);
+    });
+    CHECK(checked >= 5);
   }
 }
 
