@@ -175,6 +175,7 @@ struct PlanKernel {
   std::vector<int> after;  ///< kernels that must finish before
   double seconds = 0;
   bool measured = false;
+  double margin = 0;  ///< of an estimate: the share that `seconds` has above the mean (Margins.h)
   /// Its text was edited by hand: `seconds` is the price of the generated text, nothing was
   /// measured or verified of this one.
   bool edited = false;

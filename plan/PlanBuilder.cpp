@@ -311,6 +311,7 @@ private:
     entry.workspaceBytes = workspaceBytesOf(chosen.kernel, chosen.configuration);
     entry.seconds = cost.seconds;
     entry.measured = cost.measured;
+    entry.margin = cost.margin;
     entry.bytesMoved = cost.bytesMoved;
     entry.bytesNecessary = cost.bytesNecessary;
     entry.flop = cost.flop;

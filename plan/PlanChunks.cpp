@@ -368,6 +368,7 @@ private:
     entry.workspaceBytes = workspaceBytesOf(chosen.kernel, chosen.configuration);
     entry.seconds = chosen.cost.seconds;
     entry.measured = chosen.cost.measured;
+    entry.margin = chosen.cost.margin;
     entry.bytesMoved = chosen.cost.bytesMoved;
     entry.bytesNecessary = chosen.cost.bytesNecessary;
     entry.flop = chosen.cost.flop;

@@ -147,6 +147,7 @@ void members(auto &&visit, Is<PlanKernel> auto &kernel) {
   visit("after", kernel.after);
   visit("seconds", kernel.seconds);
   visit("measured", kernel.measured);
+  visit("margin", kernel.margin, rare);
   visit("edited", kernel.edited, rare);
   visit("bytesMoved", kernel.bytesMoved);
   visit("bytesNecessary", kernel.bytesNecessary);

@@ -20,6 +20,7 @@ void priceKernelAgain(PlanKernel &entry, ChosenKernel &chosen, const CostModel &
   entry.ops = planOps(chosen.kernel);
   entry.seconds = chosen.cost.seconds;
   entry.measured = chosen.cost.measured;
+  entry.margin = chosen.cost.margin;
   entry.edited = entry.isUntold = false;  // text and price are derived here
   entry.bytesMoved = chosen.cost.bytesMoved;
   entry.bytesNecessary = chosen.cost.bytesNecessary;

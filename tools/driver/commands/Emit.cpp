@@ -147,8 +147,8 @@ std::vector<std::string> brokenMembers(const std::vector<runtime::PlanEdit> &edi
 std::vector<std::string> untoldDifferences(const runtime::Artifact &before,
                                            const EmittedPlan &emitted, const Plan &plan) {
   static const std::set<std::string_view> decidedAnew{
-      "measured",   "measurement",      "notes", "edited", "cubin", "registers",
-      "spillBytes", "staticSharedBytes"};  // by readers, and by the build
+      "measured",  "margin",     "measurement",      "notes", "edited", "cubin",
+      "registers", "spillBytes", "staticSharedBytes"};  // by readers, and by the build
   std::vector<std::string> differences;
   for (const auto &[file, text] : before.sources) {
     const auto derived = emitted.sources.find(file);

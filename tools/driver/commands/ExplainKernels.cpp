@@ -56,6 +56,7 @@ json toJson(const PlanKernel &kernel, double total, const runtime::BelievedRecor
           {"outputLayouts", kernel.outputLayouts},
           {"seconds", kernel.seconds},
           {"measured", kernel.measured},
+          {"margin", kernel.margin},
           {"timeSource", nameOf(timeSourceOf(kernel))},
           {"view", isView(kernel)},
           {"share", total > 0 ? kernel.seconds / total : 0},
@@ -190,6 +191,11 @@ std::string priceLines(const PlanKernel &kernel, const Plan &plan,
                                    formatSeconds(kernel.seconds), nameOf(timeSourceOf(kernel)),
                                    boundName(kernel),
                                    100 * kernel.seconds / std::max(plan.predictedSeconds, 1e-12));
+  if (kernel.margin > 0)
+    text += fmt::format(
+        "  margin     {} is expected; {:.1f}% more counts, so that an estimate is chosen only\n"
+        "             where it is expected to win (docs/selection.md)\n",
+        formatSeconds(kernel.seconds / (1 + kernel.margin)), 100 * kernel.margin);
   text += fmt::format("  moves      {} of which {} necessary, {}; MUE {:.0f}\n",
                       formatBytes(kernel.bytesMoved), formatBytes(kernel.bytesNecessary),
                       formatFlop(kernel.flop), kernel.mue);
