@@ -115,7 +115,7 @@ using decision::Pin;
 
 /// The axes of "hbjk" or "h,b,j,k", and the pitch of "bju:4096". Throws Error(badInput) for a pitch
 /// that is no positive number.
-decision::NamedLayout parseLayout(const std::string &layout);
+NamedLayout parseLayout(const std::string &layout);
 
 /// Two ops by name, or by number as printed ("7" or "%7").
 using OpPair = std::pair<std::string, std::string>;

@@ -80,7 +80,7 @@ INTERFACE = {
                                 'graphOf', 'graphSecondsBy', 'secondsBy'),
     'what another decision would be': ('attentionPrices', 'memoryPoints', 'undominated',
                                        'nearestLayouts', 'predictLayout', 'predictLayouts',
-                                       'isPlan', 'namedLayout'),
+                                       'isPlan'),
     'what a profile measures': ('profileSpace', 'chunkSpace'),
     'what no plan can be faster than': ('rooflineSeconds',),
 }
