@@ -573,7 +573,7 @@ void TargetFlags::declare(CLI::App &command, bool builds) {
 Device TargetFlags::device() const {
   requireOneOf("--deterministic", deterministic, {"on", "off"});
   Device device = findDevice(deviceName);
-  device.mayBeNondeterministic = deterministic == "off";
+  device.mayBeNondeterministic = !isDeterministic();
   for (const Family *family : families())
     if (noLibrary && family->isLibrary) device.familiesTakenAway.insert(family);
   return device;

@@ -176,6 +176,9 @@ private:
   void declareDecisions(CLI::App &command);
 };
 
+/// What --profile takes for estimates alone.
+inline constexpr const char *noProfile = "none";
+
 /// --device, --target, --profile, --no-library, --deterministic, --strict.
 struct TargetFlags {
   std::string deviceName = "h200";
@@ -185,6 +188,8 @@ struct TargetFlags {
   bool noLibrary = false;
   std::string deterministic = "on";
 
+  bool hasNoProfile() const { return profile == noProfile; }
+  bool isDeterministic() const { return deterministic != "off"; }
   /// `builds`: whether the command makes cubins; --strict promises what the command can break.
   void declare(CLI::App &command, bool builds);
   /// Throws Error(badInput) for a device that is not known, and for --deterministic other than on
