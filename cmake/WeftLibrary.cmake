@@ -148,6 +148,13 @@ function(weft_device_headers output)
   set(${output} ${headers} PARENT_SCOPE)
 endfunction()
 
+# weft_embed_test_headers(TARGET): device headers of the families that only tests have, for
+# tests/support/DeviceHeaders.h.
+function(weft_embed_test_headers target)
+  file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/families/*/device/*.cuh)
+  weft_embed(${target} testHeaderFiles ${headers})
+endfunction()
+
 # weft_use_allocator(NAME): links jemalloc, which takes a fifth off the time of a search. Not where
 # the sanitizers bring an allocator.
 function(weft_use_allocator name)

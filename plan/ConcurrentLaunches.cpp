@@ -2,7 +2,6 @@
 #include "plan/ConcurrentLaunches.h"
 
 #include "kernel/Configuration.h"
-#include "kernel/Error.h"
 #include "plan/PlanLiveness.h"
 
 #include <algorithm>
@@ -61,13 +60,6 @@ std::vector<Launch> launchesOf(const Plan &plan) {
   std::iota(kernels.begin(), kernels.end(), 0);
   return launchesOf(plan, kernels,
                     [&](int kernel) { return !plan.kernels[size_t(kernel)].family.isView(); });
-}
-
-void setConcurrent(Plan &plan, const std::string &choice) {
-  if (choice.empty()) return;
-  if (choice != "on" && choice != "off")
-    throw Error::badInput("--concurrent '{}': neither on nor off", choice);
-  plan.concurrent = choice == "on";
 }
 
 bool mayRunConcurrently(const std::vector<Launch> &launches) {

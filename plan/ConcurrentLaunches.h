@@ -29,9 +29,6 @@ std::vector<Launch> launchesOf(const Plan &plan, const std::vector<int> &kernels
 /// Of all kernels of a plan, as its whole runs.
 std::vector<Launch> launchesOf(const Plan &plan);
 
-/// "on" or "off", or empty for what the plan says. Throws Error(badInput) for anything else.
-void setConcurrent(Plan &plan, const std::string &choice);
-
 /// Whether any two launches may run at once.
 bool mayRunConcurrently(const std::vector<Launch> &launches);
 

@@ -14,6 +14,7 @@
 #include "kernel/ParameterKind.h"
 #include "kernel/TrainingRole.h"
 #include "passes/select/Rewrite.h"
+#include "plan/NamedLayout.h"
 #include "plan/ParameterType.h"
 #include "plan/PlanKnobs.h"
 #include "plan/PlanOp.h"
@@ -151,11 +152,12 @@ struct PlanKernel {
   std::string entry;  ///< extern "C" symbol in the cubin
   FamilyId family;
   int familyVersion = 0;
-  std::vector<PlanOp> ops;                               ///< in order
-  std::optional<PlanChunk> chunk;                        ///< nothing (null): the whole
-  std::vector<int> inputs, outputs;                      ///< tensors
-  std::vector<std::string> inputLayouts, outputLayouts;  ///< "hbjk": of the tensors, for people
-  std::string configuration;                             ///< describe()
+  std::vector<PlanOp> ops;           ///< in order
+  std::optional<PlanChunk> chunk;    ///< nothing (null): the whole
+  std::vector<int> inputs, outputs;  ///< tensors
+  /// Those of the tensors when it was emitted: of a tensor whose order was edited, the former one.
+  std::vector<NamedLayout> inputLayouts, outputLayouts;
+  std::string configuration;  ///< describe()
   PlanKnobs knobs;
   std::string key;     ///< hash of the canonical text
   std::string source;  ///< "kernels/NAME.cu"; empty for views and library GEMMs

@@ -28,12 +28,6 @@
 namespace weft {
 namespace {
 
-std::string joinAxes(const std::vector<std::string> &names) {
-  const bool letters =
-      std::all_of(names.begin(), names.end(), [](const auto &name) { return name.size() == 1; });
-  return fmt::format("{}", fmt::join(names, letters ? "" : ","));
-}
-
 /// `name`, or `name_2`, `name_3`, ... whichever is new; remembers it.
 std::string unique(const std::string &name, std::set<std::string> &taken) {
   std::string candidate = name;
@@ -251,12 +245,12 @@ private:
       entry.inputs.push_back(find(inputs[index], step.configuration.inputs[index]));
       takeOrder(result.plan.tensors[size_t(entry.inputs.back())],
                 chosen.configuration.inputs[index]);
-      entry.inputLayouts.push_back(printLayout(result.plan.tensors[size_t(entry.inputs.back())]));
+      entry.inputLayouts.push_back(namedLayout(result.plan.tensors[size_t(entry.inputs.back())]));
     }
     for (size_t index = 0; index < outputs.size(); ++index) {
       entry.outputs.push_back(
           addTensor(outputs[index], step.configuration.outputs[index], TensorRole::temporary));
-      entry.outputLayouts.push_back(printLayout(result.plan.tensors[size_t(entry.outputs.back())]));
+      entry.outputLayouts.push_back(namedLayout(result.plan.tensors[size_t(entry.outputs.back())]));
     }
     if (step.configuration.knobs.isView()) aliasViews(entry, step.configuration);
     if (const BodyOp *const append = appendOf(chosen.kernel))
@@ -543,22 +537,20 @@ bool hasStridedView(const PlanTensor &tensor) {
   return spanBytes(tensor) != logicalBytes(tensor) && !layoutOf(tensor).isPadded();
 }
 
-std::string printLayout(const PlanTensor &tensor) {
-  std::vector<std::string> names;
-  for (const int dimension : tensor.order) names.push_back(tensor.axes[size_t(dimension)]);
-  if (names.empty()) return "-";
-  const auto pitch = pitchOf(layoutOf(tensor), tensor.extents);
-  return joinAxes(names) + (pitch ? fmt::format(":{}", *pitch) : "");
+NamedLayout namedLayout(const PlanTensor &tensor) {
+  return namedLayout(layoutOf(tensor), tensor.axes, tensor.extents);
 }
 
+std::string printLayout(const PlanTensor &tensor) { return shortText(namedLayout(tensor)); }
+
 void refreshLayouts(const std::vector<PlanTensor> &tensors, PlanKernel &kernel) {
-  const auto print = [&](const std::vector<int> &indices) {
-    std::vector<std::string> layouts;
-    for (const int index : indices) layouts.push_back(printLayout(tensors.at(size_t(index))));
+  const auto named = [&](const std::vector<int> &indices) {
+    std::vector<NamedLayout> layouts;
+    for (const int index : indices) layouts.push_back(namedLayout(tensors.at(size_t(index))));
     return layouts;
   };
-  kernel.inputLayouts = print(kernel.inputs);
-  kernel.outputLayouts = print(kernel.outputs);
+  kernel.inputLayouts = named(kernel.inputs);
+  kernel.outputLayouts = named(kernel.outputs);
 }
 
 }  // namespace weft

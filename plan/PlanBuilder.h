@@ -64,10 +64,12 @@ const PlanTensor *elementsArgument(const Plan &plan);
 /// Whether other tensors may lie between its elements: chunks of a stack.
 bool hasStridedView(const PlanTensor &tensor);
 
-/// A plan tensor's layout as letters: "hbjk", "q,k" for axes with longer names.
+/// A plan tensor's layout by the names of its axes.
+NamedLayout namedLayout(const PlanTensor &tensor);
+/// The same as letters: "hbjk", "q,k" for axes with longer names.
 std::string printLayout(const PlanTensor &tensor);
 
-/// The layouts printed on a kernel are those of its tensors.
+/// The layouts that a kernel says are those of its tensors.
 void refreshLayouts(const std::vector<PlanTensor> &tensors, PlanKernel &kernel);
 
 }  // namespace weft

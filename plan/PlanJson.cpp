@@ -248,6 +248,7 @@ json write(const GemmTypes &types);
 json write(const LibraryEpilogue &epilogue);
 json write(const InitialValue &value);
 json write(const ParameterType &type);
+json write(const NamedLayout &layout);
 json write(const PlanKnobs &knobs);
 json write(const Rewrite &rewrite);
 json write(const TrainingRole &role);
@@ -266,6 +267,7 @@ json write(const GemmTypes &types) { return nameOf(types); }
 json write(const LibraryEpilogue &epilogue) { return traitsOf(epilogue).name; }
 json write(const InitialValue &value) { return text(value); }
 json write(const ParameterType &type) { return text(type); }
+json write(const NamedLayout &layout) { return shortText(layout); }
 json write(const PlanKnobs &knobs) { return toJson(knobs); }
 json write(const Rewrite &rewrite) { return text(rewrite); }
 json write(const TrainingRole &role) { return nameOf(role); }
@@ -398,6 +400,15 @@ void read(const json &from, ParameterType &to, const Place &place) {
   std::string spelling;
   read(from, spelling, place);
   to = parseParameterType(spelling);
+}
+/// Of axes with longer names as nameAxes() has it.
+void read(const json &from, NamedLayout &to, const Place &place) {
+  std::string text;
+  read(from, text, place);
+  if (text == shortText({})) return void(to = {});
+  const std::optional<NamedLayout> layout = parseNamedLayout(text);
+  if (!layout) place.failText("a layout as \"bju\" or \"bju:4096\"", from);
+  to = *layout;
 }
 void read(const json &from, Rewrite &to, const Place &place) {
   std::string words;
@@ -666,6 +677,21 @@ LibraryGemm libraryGemm(const PlanLibraryGemm &gemm) {
 
 json toJson(const Plan &plan) { return write(plan); }
 
+/// A layout of one axis stands there without a comma: by its tensor, whether that is one axis with
+/// a long name or several letters.
+static void nameAxes(Plan &plan) {
+  const auto name = [&](const std::vector<int> &tensors, std::vector<NamedLayout> &layouts) {
+    for (size_t n = 0; n < std::min(tensors.size(), layouts.size()); ++n) {
+      if (tensors[n] < 0 || size_t(tensors[n]) >= plan.tensors.size()) continue;
+      const std::vector<std::string> &axes = plan.tensors[size_t(tensors[n])].axes;
+      std::vector<std::string> &order = layouts[n].order;
+      if (axes.size() == 1 && joinAxes(order) == axes.front()) order = axes;
+    }
+  };
+  for (PlanKernel &kernel : plan.kernels)
+    name(kernel.inputs, kernel.inputLayouts), name(kernel.outputs, kernel.outputLayouts);
+}
+
 Plan planFromJson(const json &from, const std::string &where) {
   // Asked first: a plan of another version would otherwise fail at the first member that differs.
   const Place place{where, ""};
@@ -678,6 +704,7 @@ Plan planFromJson(const json &from, const std::string &where) {
   Plan plan;
   read(from, plan, place);
   nameWholesOfOldPlan(plan);
+  nameAxes(plan);
   return plan;
 }
 

@@ -1,6 +1,7 @@
 // Sizes, kinds and places of a plan's buffers; see PlanMemory.h.
 #include "plan/PlanMemory.h"
 
+#include "kernel/AxisRole.h"
 #include "kernel/Configuration.h"
 #include "kernel/Error.h"
 #include "kernel/Format.h"
@@ -232,7 +233,7 @@ std::string memoryRejection(const Plan &plan, const PlanMemory &memory, int64_t 
   else if (planned > 0)
     text += fmt::format("; the workspace lends cuBLASLt up to {}", formatBytes(planned));
   text += fmt::format("), {} of {} are free", formatBytes(free), formatBytes(total));
-  const auto batch = plan.dims.find("b");
+  const auto batch = plan.dims.find(std::string(letterOf(AxisRole::batch)));
   if (fixed >= free)
     return text + "; the parameters alone do not fit: compile fewer layers, or free GPU memory";
   if (batch == plan.dims.end() || batch->second <= 1)

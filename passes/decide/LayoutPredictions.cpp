@@ -10,15 +10,6 @@
 namespace weft::decision {
 namespace {
 
-/// Without commas where all axes have one letter, as plans print layouts.
-std::string joined(const NamedLayout &layout) {
-  const bool letters =
-      std::ranges::all_of(layout.order, [](const std::string &name) { return name.size() == 1; });
-  std::string text = print(layout);
-  if (letters) std::erase(text, ',');
-  return text;
-}
-
 /// The layouts of a tensor in a solved selection.
 std::vector<NamedLayout> layoutsOf(const select::Selection &selection, const std::string &name) {
   const std::vector<select::Tensor> &tensors = selection.problem().tensors;
@@ -42,7 +33,7 @@ Options pinned(Options options, const std::string &tensor, NamedLayout layout) {
 
 LayoutPrediction predictLayout(const Problem &problem, const Options &options,
                                const std::string &tensor, const NamedLayout &layout) {
-  LayoutPrediction prediction{.layout = joined(layout), .variant = {}};
+  LayoutPrediction prediction{.layout = shortText(layout), .variant = {}};
   const Expected<Decision> decision = decidePlan(problem, pinned(options, tensor, layout));
   if (!decision) {
     prediction.rejection = decision.error().what();
@@ -98,27 +89,26 @@ constexpr int64_t mostWork = 200'000'000;
 
 }  // namespace
 
-std::vector<std::string> nearestLayouts(const Problem &problem, const Options &options,
+std::vector<NamedLayout> nearestLayouts(const Problem &problem, const Options &options,
                                         const Decision &decision, const std::string &tensor,
-                                        const std::string &layout,
-                                        const std::vector<std::string> &others) {
+                                        const NamedLayout &layout) {
   const Variant &variant = problem.variants[decision.best().index];
   const int chunks = chunkCount(decision.planned.plan);
   const select::Selection &selection = decision.best().selection;
   const std::vector<NamedLayout> layouts = layoutsOf(selection, tensor);
   if (selection.statistics().work * std::ssize(layouts) > mostWork) return {};
-  std::vector<std::string> names;
+  std::vector<NamedLayout> others;
   std::vector<select::VariantProblem> asked;
   for (const NamedLayout &one : layouts) {
-    if (joined(one) == layout) continue;
-    names.push_back(joined(one));
+    if (one == layout) continue;
+    others.push_back(one);
     asked.push_back(variantProblem(problem, variant, options, pinned(options, tensor, one).pins,
                                    layouts.size()));
   }
-  std::vector<std::pair<double, std::string>> ranked;
+  std::vector<std::pair<double, NamedLayout>> ranked;
   try {
     select::VariantSelections solved = selectIn(problem, std::move(asked));
-    for (size_t n = 0; n < names.size(); ++n) {
+    for (size_t n = 0; n < others.size(); ++n) {
       if (!solved.solved[n]) continue;
       const SelectedVariant own{.index = decision.best().index,
                                 .name = variant.name(),
@@ -126,14 +116,14 @@ std::vector<std::string> nearestLayouts(const Problem &problem, const Options &o
                                 .selection = std::move(*solved.solved[n])};
       if (const std::optional<double> seconds =
               graphSecondsOf(problem, options, own, chunks, decision.isPipelined))
-        ranked.emplace_back(*seconds, names[n]);
+        ranked.emplace_back(*seconds, others[n]);
     }
   } catch (const Error &error) {
     if (error.kind != ErrorKind::unsupported) throw;
   }
-  std::ranges::stable_sort(ranked, {}, &std::pair<double, std::string>::first);
-  std::vector<std::string> nearest;
-  for (auto &[seconds, name] : ranked) nearest.push_back(std::move(name));
+  std::ranges::stable_sort(ranked, {}, &std::pair<double, NamedLayout>::first);
+  std::vector<NamedLayout> nearest;
+  for (auto &[seconds, one] : ranked) nearest.push_back(std::move(one));
   return nearest;
 }
 

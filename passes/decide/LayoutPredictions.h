@@ -37,13 +37,12 @@ Expected<std::vector<LayoutPrediction>> predictLayouts(const Problem &problem,
 bool isPlan(const LayoutPrediction &prediction, const Plan &plan);
 
 /// The layouts of a tensor other than `layout`, nearest to the plan first: in its variant and in as
-/// many chunks, as one graph; none where that would take long, `others` where the graph is so large
-/// that layouts are not ranked. They are selected together, so that every kernel is priced once.
+/// many chunks, as one graph; none where that would take long. They are selected together, so that
+/// every kernel is priced once.
 /// The layouts that the solved selection graph has prices of are few: states that lead to slow
 /// plans are cut.
-std::vector<std::string> nearestLayouts(const Problem &problem, const Options &options,
+std::vector<NamedLayout> nearestLayouts(const Problem &problem, const Options &options,
                                         const Decision &decision, const std::string &tensor,
-                                        const std::string &layout,
-                                        const std::vector<std::string> &others);
+                                        const NamedLayout &layout);
 
 }  // namespace weft::decision

@@ -42,18 +42,6 @@ bool liesAs(const PlanTensor &tensor, const NamedLayout &layout) {
 
 }  // namespace
 
-NamedLayout namedLayout(const Layout &layout, const std::vector<std::string> &axes,
-                        const std::vector<int64_t> &extents) {
-  NamedLayout result{.pitch = pitchOf(layout, extents).value_or(0)};
-  for (const int dimension : layout.order) result.order.push_back(axes[size_t(dimension)]);
-  return result;
-}
-
-std::string print(const NamedLayout &layout) {
-  return fmt::format("{}{}", fmt::join(layout.order, ","),
-                     layout.pitch > 0 ? fmt::format(":{}", layout.pitch) : "");
-}
-
 Layout pinnedLayout(const Pin &pin, const select::Tensor &tensor) {
   const std::vector<std::string> names = axesOf(tensor);
   const auto reject = [&] {

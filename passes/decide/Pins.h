@@ -6,6 +6,7 @@
 #pragma once
 
 #include "passes/select/Selection.h"
+#include "plan/NamedLayout.h"
 #include "plan/Plan.h"
 
 #include <string>
@@ -13,25 +14,11 @@
 
 namespace weft::decision {
 
-/// The axes of a tensor by name, slowest first, and where its rows are padded the elements from one
-/// to the next: "phbj" or, with longer names, "p,h,b,j"; "bju:4096".
-struct NamedLayout {
-  std::vector<std::string> order = {};
-  int64_t pitch = 0;  ///< 0: rows lie one after another
-  bool operator==(const NamedLayout &) const = default;
-};
-/// Of a tensor with these axes.
-NamedLayout namedLayout(const Layout &layout, const std::vector<std::string> &axes,
-                        const std::vector<int64_t> &extents);
-
 /// A tensor and its layout: "q=phbj".
 struct Pin {
   std::string tensor;
   NamedLayout layout = {};
 };
-
-/// "h,b,j,k" or "b,j,u:4096", as --pin takes it.
-std::string print(const NamedLayout &layout);
 
 /// The layout that a pin asks for. Throws Error(badInput) unless it names each axis once, and the
 /// pitch, if it gives one, is that of padded rows.

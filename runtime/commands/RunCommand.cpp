@@ -6,6 +6,7 @@
 #include "kernel/Format.h"
 #include "kernel/PlainText.h"
 #include "kernel/TextTable.h"
+#include "runtime/commands/ConcurrentFlag.h"
 #include "runtime/commands/TrainCommand.h"
 #include "runtime/cuda/Driver.h"
 #include "runtime/execute/Arguments.h"

@@ -8,6 +8,7 @@
 #include "plan/ConcurrentLaunches.h"
 #include "plan/GraphPrediction.h"
 #include "runtime/artifact/Artifact.h"
+#include "runtime/commands/ConcurrentFlag.h"
 #include "runtime/execute/Lengths.h"
 #include "runtime/measure/ReferenceCopy.h"
 #include "runtime/measure/TimePlan.h"

@@ -6,6 +6,7 @@
 #include "kernel/Error.h"
 #include "kernel/Format.h"
 #include "kernel/PlainText.h"
+#include "runtime/commands/ConcurrentFlag.h"
 #include "runtime/cuda/Driver.h"
 #include "runtime/execute/Executor.h"
 #include "runtime/execute/RandomInputs.h"

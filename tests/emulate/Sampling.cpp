@@ -1,14 +1,6 @@
 // Reservoir sampling by class over the enumeration, which is too long to keep.
 #include "tests/emulate/Sampling.h"
 
-#include "codegen/families/gemm_fma/FmaGemmKnobs.h"
-#include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
-#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
-#include "codegen/families/library/LibraryKnobs.h"
-#include "codegen/families/loop/LoopKnobs.h"
-#include "codegen/families/transpose/TransposeKnobs.h"
-#include "codegen/families/view/ViewKnobs.h"
-
 #include <fmt/format.h>
 
 #include <map>
@@ -19,27 +11,10 @@
 namespace weft::emulate {
 namespace {
 
-struct CoarseClass {
-  std::string operator()(const LoopKnobs &knobs) const {
-    return fmt::format("loop vector {} {} {}{}", knobs.vectorWidth, nameOf(knobs.reduction),
-                       knobs.threadsPerRow > 32 ? "many" : fmt::format("{}", knobs.threadsPerRow),
-                       knobs.laneAxis == knobs.vectorAxis ? "" : " lanes apart");
-  }
-  std::string operator()(const TransposeKnobs &knobs) const {
-    return fmt::format("transpose tile {} vector {}", knobs.tile, knobs.vectorWidth);
-  }
-  std::string operator()(const FmaGemmKnobs &knobs) const {
-    return fmt::format("contraction {}x{}x{} by {}x{}", knobs.tileM, knobs.tileN, knobs.tileK,
-                       knobs.threadM, knobs.threadN);
-  }
-  std::string operator()(const Sm90GemmKnobs &knobs) const {
-    return fmt::format("{} tile {}x{}", nameOf(knobs.schedule), knobs.tileM, knobs.tileN);
-  }
-  std::string operator()(const Sm80GemmKnobs &knobs) const {
-    return fmt::format("mma.sync tile {}x{}x{} warps {}x{}", knobs.tileM, knobs.tileN, knobs.tileK,
-                       knobs.warpsM, knobs.warpsN);
-  }
-};
+std::vector<FamilySampling> &registrations() {
+  static std::vector<FamilySampling> registrations;
+  return registrations;
+}
 
 /// The fastest kernel axis of a value under a layout; -1 for rank 0.
 AxisId fastestAxis(const Kernel &kernel, ValueId value, const Layout &layout) {
@@ -73,25 +48,31 @@ struct Reservoir {
 
 }  // namespace
 
+SamplingRegistration::SamplingRegistration(const FamilySampling &sampling) {
+  registrations().push_back(sampling);
+}
+
+const std::vector<FamilySampling> &samplings() { return registrations(); }
+
+const FamilySampling &samplingOf(const Knobs &knobs) {
+  static const FamilySampling unsaid;
+  for (const FamilySampling &one : samplings())
+    if (*one.family == knobs.family()) return one;
+  return unsaid;
+}
+
 std::string coarseClass(const Knobs &knobs) {
-  if (const auto *loop = knobs.getIf<LoopKnobs>()) return CoarseClass{}(*loop);
-  if (const auto *transpose = knobs.getIf<TransposeKnobs>()) return CoarseClass{}(*transpose);
-  if (const auto *gemm = knobs.getIf<FmaGemmKnobs>()) return CoarseClass{}(*gemm);
-  if (const auto *gemm = knobs.getIf<Sm80GemmKnobs>()) return CoarseClass{}(*gemm);
-  if (const auto *gemm = knobs.getIf<Sm90GemmKnobs>()) return CoarseClass{}(*gemm);
-  return std::string(knobs.family().name);
+  const FamilySampling &sampling = samplingOf(knobs);
+  return sampling.coarseClass ? sampling.coarseClass(knobs) : std::string(knobs.family().name);
 }
 
 std::string fineClass(const Kernel &kernel, const Configuration &configuration) {
-  const auto *loop = configuration.knobs.getIf<LoopKnobs>();
+  const FamilySampling &sampling = samplingOf(configuration.knobs);
   std::string text = coarseClass(configuration.knobs) + ":";
   const auto add = [&](ValueId value, const Layout &layout) {
     const AxisId fastest = fastestAxis(kernel, value, layout);
-    if (loop)
-      text += fastest == loop->vectorAxis ? " along"
-              : fastest == loop->laneAxis ? " lanes"
-                                          : " across";
-    else text += fmt::format(" {}", fastest.index);
+    text += sampling.axisClass ? " " + sampling.axisClass(configuration.knobs, fastest)
+                               : fmt::format(" {}", fastest.index);
     if (!layout.strides.empty()) text += " strided";
   };
   for (size_t n = 0; n < kernel.inputs.size(); ++n) add(kernel.inputs[n], configuration.inputs[n]);
@@ -105,8 +86,7 @@ std::vector<Configuration> sample(const Kernel &kernel, const Device &device,
   std::mt19937_64 random(17);
   std::map<std::string, Reservoir> coarse, fine;
   forEachConfiguration(kernel, device, constraints, [&](const Configuration &configuration) {
-    // Copy engines and products of warpgroups are not emulated.
-    if (!configuration.knobs.family().hasText() || configuration.knobs.is<Sm90GemmKnobs>())
+    if (!configuration.knobs.family().hasText() || !samplingOf(configuration.knobs).isEmulated)
       return true;
     coarse[coarseClass(configuration.knobs)].offer(configuration, random);
     fine[fineClass(kernel, configuration)].offer(configuration, random);

@@ -4,12 +4,39 @@
 // Invariant: the choice is deterministic.
 #pragma once
 
+#include "kernel/Family.h"
 #include "passes/configure/Families.h"
 
 #include <string>
 #include <vector>
 
 namespace weft::emulate {
+
+/// What a family says of its configurations, in tests/sampling.cpp of its folder:
+///
+///   const SamplingRegistration registered({.family = &LoopKnobs::family(), ...});
+struct FamilySampling {
+  const Family *family = nullptr;
+  /// coarseClass() of its knobs. None: the family's name, so that all are of one class.
+  std::string (*coarseClass)(const Knobs &) = nullptr;
+  /// How an operand lies whose fastest dimension is of this axis. None: by the axis.
+  std::string (*axisClass)(const Knobs &, AxisId fastest) = nullptr;
+  /// Whether sample() draws its kernels: emulate_kernels runs none of TMA and WGMMA.
+  bool isEmulated = true;
+  /// Whether it reads operands as tensor cores do.
+  bool isOnTensorCores = false;
+  /// Whether it takes a contraction whose tensors are views. None: it takes none.
+  bool (*takesViews)(const Kernel &, const Configuration &views) = nullptr;
+  /// A device that offers it more contractions than an H200 does. None: no device does.
+  const char *otherDevice = nullptr;
+};
+struct SamplingRegistration {
+  explicit SamplingRegistration(const FamilySampling &sampling);
+};
+/// Those of all families that are linked.
+const std::vector<FamilySampling> &samplings();
+/// What the family of these knobs says; of one that says nothing, a sampling without functions.
+const FamilySampling &samplingOf(const Knobs &knobs);
 
 /// "loop vector 4 warp 8": what must be covered.
 std::string coarseClass(const Knobs &knobs);

@@ -2,9 +2,6 @@
 // FLOAT, if it is there, stands for the type), in a sample of its configurations: emits, compiles
 // for the host, runs in two thread orders, also in place of operands, and compares with the
 // interpreter.
-#include "codegen/families/contraction/GemmProblem.h"
-#include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
-#include "codegen/families/loop/InPlace.h"
 #include "ir/Weft.h"
 #include "ir/interpreter/Interpreter.h"
 #include "kernel/Append.h"
@@ -116,9 +113,9 @@ std::string describeCase(const Case &one) {
                      describe(kernel, one.configuration.knobs));
 }
 
-bool readsPrologue(const Kernel &kernel, const Configuration &configuration) {
-  const auto prologue = contractionPrologue(kernel).value_or(std::nullopt);
-  return !prologue || prologueLayoutRejection(kernel, configuration, *prologue).empty();
+bool takesViews(const Kernel &kernel, const Configuration &views) {
+  const FamilySampling &sampling = samplingOf(views.knobs);
+  return sampling.takesViews && sampling.takesViews(kernel, views);
 }
 
 /// Some of the configurations again, with every tensor a view: unaligned, aligned to 4 elements,
@@ -128,19 +125,20 @@ void addViews(const Kernel &kernel, std::vector<Configuration> &configurations) 
   const int64_t paddings[] = {3, 4, 8};
   for (size_t n = 0; n < count; n += some)
     if (const Configuration views = asViews(kernel, configurations[n], paddings[n / some % 3]);
-        !contractionValues(kernel) ||
-        (views.knobs.is<Sm80GemmKnobs>() && mmaSyncProblem(kernel, views) &&
-         readsPrologue(kernel, views)))
+        !contractionValues(kernel) || takesViews(kernel, views))
       configurations.push_back(views);
 }
 
-/// Contractions of warps, which an H200 is offered for few layouts, as an A100 is.
-std::vector<Configuration> warpContractions(const Kernel &kernel) {
-  if (!contractionValues(kernel)) return {};
-  std::vector<Configuration> configurations =
-      sample(kernel, findDevice("a100"), {}, configurationsPerKernel);
-  std::erase_if(configurations,
-                [](const Configuration &one) { return !one.knobs.is<Sm80GemmKnobs>(); });
+/// Contractions of families that an H200 is offered for few layouts (FamilySampling::otherDevice).
+std::vector<Configuration> otherContractions(const Kernel &kernel) {
+  std::vector<Configuration> configurations;
+  if (!contractionValues(kernel)) return configurations;
+  for (const FamilySampling &sampling : samplings()) {
+    if (!sampling.otherDevice) continue;
+    for (Configuration &one :
+         sample(kernel, findDevice(sampling.otherDevice), {}, configurationsPerKernel))
+      if (one.knobs.family() == *sampling.family) configurations.push_back(std::move(one));
+  }
   return configurations;
 }
 
@@ -150,7 +148,7 @@ std::vector<Case> casesOf(const std::vector<Subject> &subjects, int &failures) {
   std::vector<Case> cases;
   for (const Subject &subject : subjects) {
     auto configurations = sample(subject.kernel, findDevice("h200"), {}, configurationsPerKernel);
-    for (Configuration &one : warpContractions(subject.kernel))
+    for (Configuration &one : otherContractions(subject.kernel))
       configurations.push_back(std::move(one));
     if (configurations.empty())
       throw Error::checkFailed("{} has no configuration to run", subject.name);
@@ -177,7 +175,7 @@ std::string check(const Case &one, const HostKernel &host, Schedule schedule,
                                      subject.arguments, {}, schedule, overwritten);
   if (!result.error.empty()) return result.error;
   for (size_t n = 0; n < result.outputs.size(); ++n) {
-    const bool isOnTensorCores = one.configuration.knobs.is<Sm80GemmKnobs>();
+    const bool isOnTensorCores = samplingOf(one.configuration.knobs).isOnTensorCores;
     const TensorValue &actual = result.outputs[n],
                       &expected = (isOnTensorCores ? subject.onTensorCores : subject.expected)[n];
     const DType type = subject.kernel.values[subject.kernel.outputs[n]].dtype;
@@ -194,7 +192,7 @@ std::string check(const Case &one, const HostKernel &host, Schedule schedule,
 }
 
 /// Output 0 in separate memory, then over every input that it may be written over
-/// (codegen/families/loop/InPlace.h). What is appended is written over the cache alone.
+/// (Family::overwritableInputs). What is appended is written over the cache alone.
 std::vector<std::optional<size_t>> placesOf(const Case &one) {
   std::vector<std::optional<size_t>> places;
   if (!appendOf(one.subject->kernel)) places.emplace_back(std::nullopt);

@@ -1,11 +1,12 @@
 // What draws cases of GPU tests: configurations of a kernel, drawn from the spaces that it is
 // offered, with names that say what they are. Invariant: cases follow from the seed and the order
 // of the calls alone, so that shares of a run are the same everywhere.
+//
+// A family lists its cases in tests/*gpu_cases.cpp of its folder and registers them there:
+//
+//   const CaseRegistration registered("transpose", addTransposes);
 #pragma once
 
-#include "codegen/families/attention_backward_sm80/Sm80AttentionBackwardKnobs.h"
-#include "codegen/families/attention_sm80/Sm80AttentionKnobs.h"
-#include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
 #include "tests/gpu/Cases.h"
 
 #include "kernel/Device.h"
@@ -21,6 +22,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace weft::gputest {
 
@@ -42,6 +44,22 @@ inline std::string extentsText(const Kernel &kernel) {
     text += fmt::format("{}{}{}", text.empty() ? "" : " ", axis.name, axis.extent);
   return text;
 }
+
+/// A family whose configurations are drawn, and the device that is asked for its space.
+struct DrawnFamily {
+  Knobs family;  ///< any of its knobs
+  const char *device = "h200";
+
+  DrawnFamily(Knobs family) : family(std::move(family)) {}
+  template <FamilyKnobs Struct>
+  DrawnFamily(const Struct &family) : family(family) {}
+  /// Of a family that every target from sm_80 on runs: an H200 is offered little of it.
+  static DrawnFamily fromSm80(Knobs family) {
+    DrawnFamily drawn = std::move(family);
+    drawn.device = "a100";
+    return drawn;
+  }
+};
 
 class Collector {
 public:
@@ -89,14 +107,11 @@ public:
 
   /// Configurations of one family for a kernel, of the knobs that `isWanted` takes: pairs of these,
   /// in turn, and layouts, drawn.
-  std::vector<Configuration> drawFamily(const Kernel &kernel, const Knobs &family, size_t count,
-                                        bool (*isWanted)(const Knobs &) = isAny) {
+  std::vector<Configuration> drawFamily(const Kernel &kernel, const DrawnFamily &drawn,
+                                        size_t count, bool (*isWanted)(const Knobs &) = isAny) {
     std::set<Configuration> chosen;
-    // What warps multiply runs on every target from sm_80 on, but an H200 is offered little of it.
-    const bool isOfWarps = family.is<Sm80GemmKnobs>() || family.is<Sm80AttentionKnobs>() ||
-                           family.is<Sm80AttentionBackwardKnobs>();
     const Expected<ConfigurationSpace, Reason> answer =
-        family.family().space(kernel, isOfWarps ? findDevice("a100") : device);
+        drawn.family.family().space(kernel, findDevice(drawn.device));
     if (!answer) return {};
     const ConfigurationSpace &space = *answer;
     std::vector<Knobs> wanted;
@@ -110,12 +125,12 @@ public:
     return {chosen.begin(), chosen.end()};
   }
 
-  /// `count` configurations of attention-sm80 as an H200 is offered them: of few queries and many
-  /// keys, knobs and layouts drawn.
-  std::vector<Configuration> drawDecoding(const Kernel &kernel, size_t count) {
+  /// `count` configurations of one family: knobs and layouts drawn.
+  std::vector<Configuration> drawKnobs(const Kernel &kernel, const DrawnFamily &drawn,
+                                       size_t count) {
     std::set<Configuration> chosen;
     const Expected<ConfigurationSpace, Reason> answer =
-        sm80AttentionFamily.space(kernel, findDevice("h200"));
+        drawn.family.family().space(kernel, findDevice(drawn.device));
     if (!answer) return {};
     const ConfigurationSpace &space = *answer;
     for (size_t attempt = 0; attempt < 4 * count && chosen.size() < count; ++attempt) {
@@ -171,22 +186,11 @@ inline Kernel typed(Kernel kernel, DType dtype) {
   return kernel;
 }
 
-/// All cases of contractions but those that loop kernels share (ContractionCases.cpp).
-void addContractions(Collector &collect);
-/// All cases of fused attention (AttentionCases.cpp).
-void addAttentions(Collector &collect);
-void addAttentionBackwards(Collector &collect);
-void addPackedTraining(Collector &collect);
-/// Those of adversarial scores.
-void addHardAttentions(Collector &collect);
-void addHardAttentionBackwards(Collector &collect);
-/// Those whose inputs hold no numbers where nothing may read.
-void addUnreadAttentions(Collector &collect);
-/// Forward and backward, all drawn.
-void addDrawnAttentions(Collector &collect);
-/// Those of attention-backward-sm90 that sum queries' gradients in any order.
-void addUnorderedAttentionBackwards(Collector &collect);
-/// Those of attention-backward-sm90 whose gradients are apart.
-void addSplitAttentionBackwards(Collector &collect);
+/// What adds cases: each has a collector for itself, and all of them run at once.
+using AddCases = void (*)(Collector &);
+/// Registers what adds cases, before main. Cases are in the order of these names, which differ.
+struct CaseRegistration {
+  CaseRegistration(const std::string &name, AddCases add);
+};
 
 }  // namespace weft::gputest

@@ -1,9 +1,9 @@
-// weft-gpu-tests: emitted kernels of every loop family, transposes and plain contractions on a GPU,
-// each against fp64. Exit code 0: all that ran agree; 1: some do not; 77: skipped, with the reason.
-#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+// weft-gpu-tests: emitted kernels of every family on a GPU, each against fp64. Exit code 0: all
+// that ran agree; 1: some do not; 77: skipped, with the reason.
 #include "codegen/targets/Targets.h"
 #include "kernel/Device.h"
 #include "kernel/Error.h"
+#include "kernel/Family.h"
 #include "kernel/reference/Rounding.h"
 #include "runtime/build/Build.h"
 #include "runtime/cuda/Driver.h"
@@ -12,6 +12,7 @@
 #include "tests/gpu/AttentionInputs.h"
 #include "tests/gpu/Cases.h"
 #include "tests/gpu/DeviceRun.h"
+#include "tests/support/DeviceHeaders.h"
 #include "tests/unit/samples/SampleSoftmaxes.h"
 
 #include <fmt/format.h>
@@ -68,7 +69,7 @@ std::vector<Built> buildBatch(std::span<const Case> cases, const std::string &ar
     batch.push_back(std::move(built));
   }
   runtime::BuildOptions options;
-  options.headers = codegen::deviceHeaders();
+  options.headers = test::deviceHeaders();
   std::vector<runtime::BuildResult> results = runtime::build(requests, options);
   for (size_t n = 0; n < batch.size(); ++n) {
     batch[n].result = std::move(results[n]);
@@ -229,7 +230,10 @@ std::vector<Case> selectCases(const Options &options, const std::string &archite
     // The gaps between the elements of a view cannot be told from what a kernel should have
     // written.
     if (options.leaveUninitialized && one.name.find("views/") != std::string::npos) continue;
-    if (one.configuration.knobs.is<Sm90GemmKnobs>() && !codegen::hasWgmma(architecture)) continue;
+    const Family &family = one.configuration.knobs.family();
+    if (family.targetRejection &&
+        !family.targetRejection(one.kernel, one.configuration.knobs, architecture).empty())
+      continue;
     if (!std::regex_search(one.name, pattern) || found++ % options.shares != options.share)
       continue;
     if (selected.size() < options.most) selected.push_back(std::move(one));

@@ -6,13 +6,13 @@
 #include <catch2/catch.hpp>
 
 #include "codegen/Emit.h"
-#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
-#include "codegen/families/loop/LoopKnobs.h"
 #include "kernel/Device.h"
 #include "kernel/Error.h"
+#include "kernel/Family.h"
 #include "passes/configure/Families.h"
 #include "passes/configure/Family.h"
 #include "runtime/build/Build.h"
+#include "tests/support/DeviceHeaders.h"
 
 #include <fmt/format.h>
 
@@ -155,11 +155,12 @@ public:
     INFO(name);
     CHECK_FALSE(configurations.empty());
     for (const Configuration &configuration : configurations) {
-      const auto *loop = configuration.knobs.getIf<LoopKnobs>();
-      const bool needsSm90 = (loop && loop->reduction == ReductionMapping::clusterColumns) ||
-                             configuration.knobs.is<Sm90GemmKnobs>();
+      const Family &family = configuration.knobs.family();
+      const bool needsLast =
+          family.targetRejection &&
+          !family.targetRejection(kernel, configuration.knobs, architectures.front()).empty();
       add(name, kernel, configuration,
-          needsSm90 ? architectures.back() : architectures[turn++ % architectures.size()]);
+          needsLast ? architectures.back() : architectures[turn++ % architectures.size()]);
     }
   }
 
@@ -167,7 +168,7 @@ public:
     // What has been compiled once is not compiled again, by this test or another: the key of the
     // cache covers text, headers, flags and NVRTC, its entry has the log, and errors are not kept.
     runtime::BuildOptions options;
-    options.headers = codegen::deviceHeaders();
+    options.headers = test::deviceHeaders();
     CHECK(asked >= std::max<size_t>(leastKernels, 1));
     CHECK(2 * requests.size() >= asked);
     const std::vector<runtime::BuildRequest> built = chosen(requests, drawn(requests));

@@ -30,7 +30,7 @@ inline PlanKernel kernelOf(const std::string &name, int input, int output) {
   kernel.ops = {{.kind = OpKind::relu, .results = {"2"}, .operands = {"1"}}};
   kernel.inputs = {input};
   kernel.outputs = {output};
-  kernel.inputLayouts = kernel.outputLayouts = {"ib"};
+  kernel.inputLayouts = kernel.outputLayouts = {{{"i", "b"}}};
   kernel.knobs = {LoopKnobs{.vectorWidth = 8}};
   kernel.source = "kernels/" + name + ".cu";
   kernel.parameters = {{.kind = ParameterKind::input,

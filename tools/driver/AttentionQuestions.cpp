@@ -57,7 +57,7 @@ decision::KindQuestion questionOfKind(const Request &request, const std::string 
                                       AttentionChoice kind, bool isEstimated,
                                       std::vector<SharedPrices> &known) {
   TargetFlags target = request.target;
-  if (isEstimated) target.profile = "none";
+  if (isEstimated) target.profile = noProfile;
   target.strict = false;
   ChoiceFlags choices = choicesFor(request, kind);
   auto owner = std::make_shared<ProposedKind>(proposedKind(choices, target, graph, known));
@@ -83,7 +83,7 @@ decision::AttentionQuestion questionOf(const Request &request, const AttentionSi
   auto prices = std::make_shared<PricesOfLengths>();
   return {
       .shape = site,
-      .isEstimated = request.target.profile == "none",
+      .isEstimated = request.target.hasNoProfile(),
       .ask =
           [&, prices](AttentionChoice kind, const decision::Lengths &lengths, bool isEstimated) {
             if (prices->lengths != lengths) *prices = {.lengths = lengths, .known = {}};

@@ -1,6 +1,7 @@
 // First lines of a plan; see FirstLines.h.
 #include "tools/driver/FirstLines.h"
 
+#include "kernel/AxisRole.h"
 #include "kernel/PlainText.h"
 #include "kernel/TextWidth.h"
 #include "plan/PlanFigures.h"
@@ -12,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <sstream>
 
 namespace weft::driver {
@@ -86,16 +88,18 @@ std::string partOf(const json &report) {
 /// Every dimension that --dim may set, of a model with its word where the line has room for words.
 std::string shapeLines(const Plan &plan, const json &report, size_t columns) {
   std::vector<std::string> words, letters;
-  const auto extentOf = [&](const char *name) {
-    const auto found = plan.dims.find(name);
+  using enum AxisRole;
+  const auto extentOf = [&](AxisRole role) {
+    const auto found = plan.dims.find(std::string(letterOf(role)));
     return found == plan.dims.end() ? 0 : found->second;
   };
   // Keys that are the queries, values as wide as keys and the heads of a group need no separate
   // word.
   const auto joins = [&](const std::string &name) {
-    return !words.empty() &&
-           ((name == "k" && extentOf("j") == extentOf("k")) ||
-            (name == "w" && extentOf("p") == extentOf("w")) || (name == "r" && extentOf("g") > 0));
+    const std::optional<AxisRole> role = axisRoleNamed(name);
+    return !words.empty() && ((role == keys && extentOf(queries) == extentOf(keys)) ||
+                              (role == valueSize && extentOf(headSize) == extentOf(valueSize)) ||
+                              (name == "r" && extentOf(keyHeads) > 0));
   };
   const auto add = [&](const std::string &name, int64_t extent, std::string_view word) {
     letters.push_back(fmt::format("{}={}", name, extent));

@@ -414,20 +414,10 @@ void ChoiceFlags::declareDecisions(CLI::App &command) {
 std::vector<OpPair> ChoiceFlags::fused() const { return parsePairs(fuse, "--fuse"); }
 std::vector<OpPair> ChoiceFlags::notFused() const { return parsePairs(noFuse, "--no-fuse"); }
 
-decision::NamedLayout parseLayout(const std::string &layout) {
-  decision::NamedLayout result;
-  const size_t colon = layout.find(':');
-  const std::string order = layout.substr(0, colon);
-  if (order.find(',') != std::string::npos) result.order = split(order, ',');
-  else
-    for (const char letter : order) result.order.emplace_back(1, letter);
-  if (colon == std::string::npos) return result;
-  const char *const begin = layout.data() + colon + 1, *const end = layout.data() + layout.size();
-  const auto [stop, error] = std::from_chars(begin, end, result.pitch);
-  if (error != std::errc() || stop != end || result.pitch < 1)
-    throw Error::badInput("layout '{}': '{}' is no number of elements from a row to the next",
-                          layout, std::string(begin, end));
-  return result;
+NamedLayout parseLayout(const std::string &layout) {
+  if (const std::optional<NamedLayout> named = parseNamedLayout(layout)) return *named;
+  throw Error::badInput("layout '{}': '{}' is no number of elements from a row to the next", layout,
+                        layout.substr(layout.find(':') + 1));
 }
 
 std::vector<Pin> ChoiceFlags::pinned() const {
@@ -583,7 +573,7 @@ void TargetFlags::declare(CLI::App &command, bool builds) {
 Device TargetFlags::device() const {
   requireOneOf("--deterministic", deterministic, {"on", "off"});
   Device device = findDevice(deviceName);
-  device.mayBeNondeterministic = deterministic == "off";
+  device.mayBeNondeterministic = !isDeterministic();
   for (const Family *family : families())
     if (noLibrary && family->isLibrary) device.familiesTakenAway.insert(family);
   return device;

@@ -115,7 +115,7 @@ using decision::Pin;
 
 /// The axes of "hbjk" or "h,b,j,k", and the pitch of "bju:4096". Throws Error(badInput) for a pitch
 /// that is no positive number.
-decision::NamedLayout parseLayout(const std::string &layout);
+NamedLayout parseLayout(const std::string &layout);
 
 /// Two ops by name, or by number as printed ("7" or "%7").
 using OpPair = std::pair<std::string, std::string>;
@@ -176,6 +176,9 @@ private:
   void declareDecisions(CLI::App &command);
 };
 
+/// What --profile takes for estimates alone.
+inline constexpr const char *noProfile = "none";
+
 /// --device, --target, --profile, --no-library, --deterministic, --strict.
 struct TargetFlags {
   std::string deviceName = "h200";
@@ -185,6 +188,8 @@ struct TargetFlags {
   bool noLibrary = false;
   std::string deterministic = "on";
 
+  bool hasNoProfile() const { return profile == noProfile; }
+  bool isDeterministic() const { return deterministic != "off"; }
   /// `builds`: whether the command makes cubins; --strict promises what the command can break.
   void declare(CLI::App &command, bool builds);
   /// Throws Error(badInput) for a device that is not known, and for --deterministic other than on

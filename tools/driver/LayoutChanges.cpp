@@ -3,7 +3,6 @@
 
 #include "passes/decide/LayoutPredictions.h"
 #include "plan/PlanFigures.h"
-#include "tools/driver/Flags.h"
 
 #include <ranges>
 
@@ -21,11 +20,11 @@ std::optional<LayoutChange> costliestChange(const decision::Problem &problem,
   const double graphSeconds = planFigures(plan)["graphSeconds"];
   for (const LayoutQuestion &question : layoutQuestions(plan, layouts) | std::views::take(most)) {
     std::optional<LayoutChange> best;
-    const std::vector<std::string> nearest = decision::nearestLayouts(
-        problem, options, decision, question.tensor, question.layout, question.others);
-    for (const std::string &other : nearest | std::views::take(mostPredictions)) {
+    const std::vector<NamedLayout> nearest =
+        decision::nearestLayouts(problem, options, decision, question.tensor, question.layout);
+    for (const NamedLayout &other : nearest | std::views::take(mostPredictions)) {
       const decision::LayoutPrediction prediction =
-          decision::predictLayout(problem, options, question.tensor, parseLayout(other));
+          decision::predictLayout(problem, options, question.tensor, other);
       if (!prediction.rejection.empty() || prediction.chunks != chunkCount(plan)) continue;
       const double seconds = prediction.graphSeconds - graphSeconds;
       if (!best || seconds < best->seconds)

@@ -29,7 +29,7 @@ std::map<std::string, std::set<int64_t>> extentsByName(const Plan &plan) {
 
 /// Where an axis has one index, its place in an order makes no difference, and may have been
 /// edited.
-bool areLayouts(const std::vector<std::string> &printed, const std::vector<std::string> &derived,
+bool areLayouts(const std::vector<NamedLayout> &printed, const std::vector<NamedLayout> &derived,
                 const Plan &plan, const std::vector<int> &tensors) {
   for (size_t index = 0; index < tensors.size(); ++index)
     if (printed[index] != derived[index] &&

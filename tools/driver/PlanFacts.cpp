@@ -156,7 +156,8 @@ bool contracts(const Plan &plan, const std::string &whole) {
 /// What another layout of a tensor changes, by the prices of the selection graph: the two of the
 /// least loss beside the one that it has.
 struct LayoutPrices {
-  std::string tensor, layout;
+  std::string tensor;
+  NamedLayout layout;
   std::vector<std::string> others = {};
   double seconds = 0;  ///< that the first of them adds, less than zero where it saves
 };
@@ -168,10 +169,11 @@ std::optional<LayoutPrices> pricesOf(const PlanTensor &tensor, const json &layou
     for (const json &price : list(layouts.at(tensor.logical), "prices"))
       prices.emplace_back(price["loss"], price["layout"]);
   std::ranges::stable_sort(prices, {}, &std::pair<double, std::string>::first);
-  LayoutPrices result{.tensor = tensor.logical, .layout = printLayout(tensor)};
+  LayoutPrices result{.tensor = tensor.logical, .layout = namedLayout(tensor)};
+  const std::string ownText = shortText(result.layout);
   std::optional<double> own, least;
   for (const auto &[loss, layout] : prices)
-    if (layout == result.layout) own = loss;
+    if (layout == ownText) own = loss;
     else if (result.others.size() < most) {
       if (!least) least = loss;
       result.others.push_back(layout);
@@ -352,7 +354,7 @@ std::vector<LayoutQuestion> layoutQuestions(const Plan &plan, const json &layout
   for (const PlanTensor &tensor : plan.tensors) {
     const std::optional<LayoutPrices> prices =
         tensor.role == TensorRole::parameter ? std::nullopt : pricesOf(tensor, layouts);
-    if (!prices || !seen.insert(prices->tensor + " " + prices->layout).second) continue;
+    if (!prices || !seen.insert(prices->tensor + " " + shortText(prices->layout)).second) continue;
     if (-prices->seconds > leastSaving(plan)) savings.push_back(*prices);
     else if (prices->seconds > negligibleSeconds) costs.push_back(*prices);
   }

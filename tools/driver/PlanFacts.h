@@ -71,15 +71,17 @@ std::optional<UnfusedLoss> largestUnfused(const Plan &plan, const nlohmann::json
 
 /// Another layout of a stored tensor.
 struct LayoutChange {
-  std::string tensor, layout, other;
+  std::string tensor;
+  NamedLayout layout, other;
   double seconds = 0;  ///< as one graph, that compiling with --pin TENSOR=OTHER adds to the plan,
                        ///< less than zero where it saves (LayoutPredictions.h)
   int64_t workspaceBytes = 0;
 };
 /// A stored tensor, and its other layouts that are worth a prediction, most promising first.
 struct LayoutQuestion {
-  std::string tensor, layout;
-  std::vector<std::string> others;
+  std::string tensor;
+  NamedLayout layout;
+  std::vector<std::string> others;  ///< as report.json has them
 };
 /// Most promising first by the prices of the selection graph (`layouts` of report.json): what would
 /// save, then the costliest, unless the plan has transposes. The graph's prices are of kernels

@@ -51,7 +51,7 @@ std::shared_ptr<CostModel> shippedCostModel(const TargetFlags &target) {
 
 std::shared_ptr<CostModel> costModelOf(const TargetFlags &target) {
   const Device &device = target.device();
-  if (target.profile == "none") return analyticCostModel(device);
+  if (target.hasNoProfile()) return analyticCostModel(device);
   if (!target.profile.empty())
     return measuredCostModel(device, runtime::readProfile(target.profile),
                              "profile " + target.profile, target.strict);
@@ -75,7 +75,7 @@ std::string sourceOfPrices(const TargetFlags &target, const CostModel &prices) {
   key.updateField(prices.description())
       .updateField(target.strict ? "strict" : "")
       .updateField(target.noLibrary ? "no library" : "");
-  if (target.deterministic == "off") key.updateField("in any order");
+  if (!target.isDeterministic()) key.updateField("in any order");
   for (const std::string &file : {target.profile, target.deviceName})
     if (std::error_code none; std::filesystem::is_regular_file(file, none))
       key.updateField(runtime::readFile(file));

@@ -89,14 +89,13 @@ private:
       progress.show(fmt::format("verifying {}/{} {}", index + 1, artifact.plan.kernels.size(),
                                 artifact.plan.kernels[index].name));
       result.kernels.push_back(sameInAnotherLayer(index, executor.replaced(int(index))));
-      if (result.kernels.back().sameAs.empty())
-        result.kernels.back() = verdictOf(executor, index, stream);
+      if (!result.kernels.back().sameAs) result.kernels.back() = verdictOf(executor, index, stream);
     }
     progress.clear();
   }
 
   /// The verdict on a kernel of an earlier layer that agreed and runs the same text in the same
-  /// layouts; `sameAs` is empty where there is none.
+  /// layouts; `sameAs` is nothing where there is none.
   KernelVerdict sameInAnotherLayer(size_t index, bool isReplaced) const {
     const PlanKernel &kernel = artifact.plan.kernels[index];
     if (isView(kernel) || isReplaced || !doubts[index].empty() || kernel.layer == 0) return {};
@@ -104,13 +103,13 @@ private:
     for (size_t other = 0; other < std::min(index, result.kernels.size()); ++other) {
       const PlanKernel &earlier = artifact.plan.kernels[other];
       const KernelVerdict &verdict = result.kernels[other];
-      if (!verdict.result || !verdict.result->passed() || !verdict.sameAs.empty() || hash.empty() ||
+      if (!verdict.result || !verdict.result->passed() || verdict.sameAs || hash.empty() ||
           verdict.recordHash != hash || earlier.cubin != kernel.cubin ||
           !areAlikeInLayers(earlier, kernel))
         continue;
       KernelVerdict same = verdict;
       same.name = kernel.name;
-      same.sameAs = earlier.name;
+      same.sameAs = other;
       return same;
     }
     return {};

@@ -26,9 +26,9 @@ struct KernelVerdict {
   bool isView = false;  ///< nothing runs, nothing to check
   std::optional<runtime::CheckResult> result;
   std::string unchecked;  ///< why there is no result
-  /// The kernel of an earlier layer that the result is of: equal but for its tensors. Empty: its
-  /// own.
-  std::string sameAs = {};
+  /// Which of ArtifactVerdict::kernels the result is of, that of an earlier layer: equal but for
+  /// its tensors. Nothing: its own.
+  std::optional<size_t> sameAs = {};
   bool failed() const { return result && !result->passed(); }
   bool isUnchecked() const { return !isView && !result; }
 };

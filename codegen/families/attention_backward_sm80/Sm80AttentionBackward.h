@@ -1,8 +1,8 @@
 // `attention-backward-sm80`: the backward pass of a fused attention
 // (kernel/AttentionBackwardRegion.h) on the tensor cores of sm_80 and later as a kernel program.
 //
-//    own tile   k, v of 16 keys a warp          or q, d_output of 16 queries a warp
-//    steps      q, d_output ──cp.async──> ring  or k, v ──cp.async──> ring
+//    own tile   k, v of 16 keys a warp            or q, d_output of 16 queries a warp
+//    steps      q, d_output ──cp.async──> stages  or k, v ──cp.async──> stages
 //               ──mma.sync──> scores, d_kept ──element-wise ops──> kept, d_scores ──mma.sync──>
 //               sums
 //

@@ -2,8 +2,8 @@
 // later as a kernel program.
 //
 //    q ──cp.async──> shared ──ldmatrix──┐
-//    k ──cp.async──> ring ──────────────┴─mma.sync─> scores ──score ops, online softmax──┐
-//    v ──cp.async──> ring ──────────────────────────────────────────────────mma.sync─────┴─> output
+//    k ──cp.async──> stages ────────────┴─mma.sync─> scores ──score ops, online softmax──┐
+//    v ──cp.async──> stages ────────────────────────────────────────────────mma.sync─────┴─> output
 //                                         (registers of a warp, 16 queries)
 //
 // All kernels of the family are one kernel template (device/sm80_attention.cuh). An emitted kernel

@@ -2,8 +2,8 @@
 // kernel program.
 //
 //    q ──TMA──> shared ──┐
-//    k ──TMA──> ring ────┴─WGMMA──> scores ──score ops, online softmax──> exponentials ─┐
-//    v ──TMA──> ring ───────────────────────────────────────────────────────────WGMMA──┴─> output
+//    k ──TMA──> stages ──┴─WGMMA──> scores ──score ops, online softmax──> exponentials ─┐
+//    v ──TMA──> stages ─────────────────────────────────────────────────────────WGMMA──┴─> output
 //               (producer warp)      (registers of a consumer warpgroup, 64 query rows)      │
 //                                                                                  TMA store ─> o
 //

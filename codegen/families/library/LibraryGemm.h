@@ -53,8 +53,8 @@ struct LibraryGemm {
 std::string libraryRejection(const LibraryGemm &gemm);
 
 /// Why the library's result is less precise than that of our kernels, which compute everything in
-/// fp32 and round once; empty if it is not. Seen on an H200 with version 13.1,
-/// tests/gpu/library_epilogues.cpp.
+/// fp32 and round once; empty if it is not. Seen on an H200 with version 13.1
+/// (tests/library_epilogues_gpu_test.cpp).
 std::string precisionRejection(const LibraryGemm &gemm);
 
 /// The GEMM that a kernel is under its layouts, whatever its precision, or why it is none.

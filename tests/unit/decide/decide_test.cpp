@@ -115,10 +115,10 @@ TEST_CASE("a pin names padded rows by their pitch") {
   CHECK(dense == rowMajor(2));
   CHECK(stridesOf(rows, {12, 1001}) == std::vector<int64_t>{1024, 1});
   const std::vector<std::string> axes = {"j", "u"};
-  CHECK(print(decision::namedLayout(rows, axes, {12, 1001})) == "j,u:1024");
-  CHECK(print(decision::namedLayout(dense, axes, {12, 1001})) == "j,u");
-  for (const decision::NamedLayout &other :
-       {decision::NamedLayout{{"j", "u"}, 1001}, {{"j", "u"}, 1040}, {{"u", "j"}, 1024}})
+  CHECK(print(namedLayout(rows, axes, {12, 1001})) == "j,u:1024");
+  CHECK(print(namedLayout(dense, axes, {12, 1001})) == "j,u");
+  for (const NamedLayout &other :
+       {NamedLayout{{"j", "u"}, 1001}, {{"j", "u"}, 1040}, {{"u", "j"}, 1024}})
     CHECK_THROWS_AS(decision::pinnedLayout({.tensor = "x", .layout = other}, tensor), Error);
 }
 

@@ -45,8 +45,8 @@ void addKernel(Plan &plan, std::vector<int> inputs, std::vector<int> outputs,
   PlanKernel kernel;
   kernel.name = fmt::format("k{}", plan.kernels.size());
   kernel.family = family;
-  kernel.inputLayouts.assign(inputs.size(), "x");
-  kernel.outputLayouts.assign(outputs.size(), "x");
+  kernel.inputLayouts.assign(inputs.size(), NamedLayout{{"x"}});
+  kernel.outputLayouts.assign(outputs.size(), NamedLayout{{"x"}});
   kernel.inputs = std::move(inputs);
   kernel.outputs = std::move(outputs);
   plan.entryPoints[EntryPointKind::forward].push_back(int(plan.kernels.size()));
@@ -390,7 +390,7 @@ TEST_CASE("lives that share bytes by hand") {
   };
   SECTION("over an operand that is read later") {
     plan.kernels[3].inputs.push_back(1);  // t0 again
-    plan.kernels[3].inputLayouts.emplace_back("x");
+    plan.kernels[3].inputLayouts.push_back({{"x"}});
     plan.memoryPlan.erase(plan.memoryPlan.begin() + (&place(2) - plan.memoryPlan.data()));
     plan.tensors[2].buffer = plan.tensors[1].buffer;
     CHECK_THAT(rejection(),

@@ -94,8 +94,8 @@ protected:
     entry.name = kernel.name = fmt::format("k{}", planned.kernels.size());
     entry.inputs = inputs;
     entry.outputs = outputs;
-    entry.inputLayouts.assign(inputs.size(), "-");
-    entry.outputLayouts.assign(outputs.size(), "-");
+    entry.inputLayouts.assign(inputs.size(), NamedLayout());
+    entry.outputLayouts.assign(outputs.size(), NamedLayout());
     ChosenKernel chosen{
         .kernel = kernel, .configuration = {}, .cost = {}, .proposal = {}, .graphOps = {}};
     LayoutConstraints constraints;

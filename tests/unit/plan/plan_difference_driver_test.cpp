@@ -49,8 +49,8 @@ struct SmallPlan {
     kernel.source = "kernels/" + name + ".cu";
     for (const std::string &read : reads) kernel.inputs.push_back(tensor(read));
     for (const std::string &write : writes) kernel.outputs.push_back(tensor(write));
-    kernel.inputLayouts.assign(reads.size(), "i");
-    kernel.outputLayouts.assign(writes.size(), "i");
+    kernel.inputLayouts.assign(reads.size(), NamedLayout{{"i"}});
+    kernel.outputLayouts.assign(writes.size(), NamedLayout{{"i"}});
     for (const std::string &line : ops) kernel.ops.push_back(parsePlanOp(line).value());
     kernel.seconds = seconds;
     artifact.plan.kernels.push_back(kernel);

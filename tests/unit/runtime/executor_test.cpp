@@ -189,7 +189,7 @@ Artifact twoPaths() {
                   weft::test::kernelOf("toC", 2, 3), weft::test::kernelOf("toY", 3, 4)};
   plan.kernels[2].after = {1};
   plan.kernels[3].inputs = {3, 1};
-  plan.kernels[3].inputLayouts = {"ib", "ib"};
+  plan.kernels[3].inputLayouts = {{{"i", "b"}}, {{"i", "b"}}};
   plan.kernels[3].parameters.push_back({.kind = ParameterKind::input,
                                         .name = "a",
                                         .type = elementsOf(DType::f16),
@@ -216,7 +216,7 @@ TEST_CASE(
     artifact.plan.tensors[3].buffer = 1;  // c over a: after its reader
     artifact.plan.tensors[4].buffer = 3;
     artifact.plan.kernels[3].inputs = {3};
-    artifact.plan.kernels[3].inputLayouts = {"ib"};
+    artifact.plan.kernels[3].inputLayouts = {{{"i", "b"}}};
     artifact.plan.kernels[3].parameters.pop_back();
     artifact.plan.kernels[3].after = {2};
     artifact.plan.kernels[2].after = {0, 1};

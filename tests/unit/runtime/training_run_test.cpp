@@ -63,7 +63,7 @@ void buildFrom(Artifact &artifact, const std::string &cubin) {
   for (PlanKernel &kernel : artifact.plan.kernels) {
     step.push_back(int(step.size()));
     kernel.cubin = cubinName(cubin);
-    kernel.inputLayouts = kernel.outputLayouts = {""};
+    kernel.inputLayouts = kernel.outputLayouts = {NamedLayout()};
     artifact.sources[kernel.source] = "// " + kernel.name + "\n";
   }
   artifact.plan.entryPoints = {{EntryPointKind::update, step}};

@@ -128,7 +128,7 @@ TEST_CASE("offsets of sequences that do not ascend from 0 are named") {
     offsets.axes = {"o"}, offsets.extents = {256}, offsets.order = {0}, offsets.strides = {1};
     offsets.range = {0, 2550}, offsets.initial = {};
     plan.kernels[0].ops = {{.kind = OpKind::unpack, .results = {"2"}, .operands = {"1", "x"}}};
-    plan.kernels[0].inputLayouts = {"o"};
+    plan.kernels[0].inputLayouts = {{{"o"}}};
   });
   const std::string in = (run.folder / "in.safetensors").string();
   const auto with = [&](size_t place, int32_t offset) {

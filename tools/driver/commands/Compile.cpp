@@ -73,8 +73,8 @@ int writeDecided(const Compilation &compilation, const DecidedModel &decided,
     if (const std::optional<LayoutChange> change =
             costliestChange(decided.problem, decided.options, decision, artifact.report["layouts"]))
       artifact.report["layoutChange"] = {{"tensor", change->tensor},
-                                         {"layout", change->layout},
-                                         {"other", change->other},
+                                         {"layout", shortText(change->layout)},
+                                         {"other", shortText(change->other)},
                                          {"graphSeconds", change->seconds},
                                          {"workspaceBytes", change->workspaceBytes}};
   artifact.report["numbers"] = numbersReport(planned);

@@ -236,7 +236,7 @@ void sayWhatChanged(const Plan &before, const Plan &after) {
 bool wasCompiledWithoutProfile(const runtime::Artifact &artifact) {
   const auto request = artifact.report.find("request");
   if (request == artifact.report.end() || !request->contains("target")) return false;
-  return (*request)["target"].value("profile", "") == "none";
+  return (*request)["target"].value("profile", "") == noProfile;
 }
 
 }  // namespace
@@ -261,7 +261,7 @@ int emitAgain(EmitRequest request, bool json) {
   if (request.target.target.empty()) request.target.target = before.plan.target;
   const std::string architecture = request.target.architecture();
   if (request.target.profile.empty() && wasCompiledWithoutProfile(before))
-    request.target.profile = "none";
+    request.target.profile = noProfile;
   const std::shared_ptr<CostModel> unfilled = costModelOf(request.target);
   const std::unique_ptr<CostModel> costModel = filledCostModel(*unfilled, fillOf(before));
 

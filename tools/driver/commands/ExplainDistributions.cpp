@@ -19,7 +19,7 @@ namespace {
 using nlohmann::json;
 
 Profile profileFor(const std::string &file, const std::string &device) {
-  if (file == "none")
+  if (file == noProfile)
     throw Error::badInput(
         "--distributions shows measured times: there are none with --profile none");
   Profile profile = file.empty() ? shippedProfile(device) : runtime::readProfile(file);

@@ -25,6 +25,12 @@ namespace {
 
 using nlohmann::json;
 
+std::vector<std::string> texts(const std::vector<NamedLayout> &layouts) {
+  std::vector<std::string> texts;
+  for (const NamedLayout &layout : layouts) texts.push_back(shortText(layout));
+  return texts;
+}
+
 std::string layouts(const PlanKernel &kernel) {
   return fmt::format("{} -> {}", fmt::join(kernel.inputLayouts, " "),
                      fmt::join(kernel.outputLayouts, " "));
@@ -52,8 +58,8 @@ json toJson(const PlanKernel &kernel, double total, const runtime::BelievedRecor
           {"family", kernel.family.name()},
           {"placeholder", kernel.family.isPlaceholder()},
           {"configuration", kernel.configuration},
-          {"inputLayouts", kernel.inputLayouts},
-          {"outputLayouts", kernel.outputLayouts},
+          {"inputLayouts", texts(kernel.inputLayouts)},
+          {"outputLayouts", texts(kernel.outputLayouts)},
           {"seconds", kernel.seconds},
           {"measured", kernel.measured},
           {"margin", kernel.margin},

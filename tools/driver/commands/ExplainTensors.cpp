@@ -287,8 +287,7 @@ Explanation explainLayout(const runtime::Artifact &artifact, const std::string &
   std::set<std::string> own;
   for (const int whole : wholes) own.insert(printLayout(plan.tensors[size_t(whole)]));
   const auto layoutOf = [&](int whole) {  // the first of several after a transpose
-    const PlanTensor &one = plan.tensors[size_t(whole)];
-    return decision::namedLayout(weft::layoutOf(one), one.axes, one.extents);
+    return namedLayout(plan.tensors[size_t(whole)]);
   };
   const std::string tensor = wholes.empty() ? name : plan.tensors[size_t(wholes.front())].logical;
   if (!versions.empty() &&

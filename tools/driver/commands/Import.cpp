@@ -25,7 +25,7 @@ Action addImport(CLI::App &command) {
       ->group("Model");
   return [flags](bool json) {
     TargetFlags unpriced;  // nothing is chosen: no reason to read the rows that ship
-    unpriced.profile = "none";
+    unpriced.profile = noProfile;
     Compilation compilation(flags->model, flags->choices, unpriced);
     compilation.import();
     const models::Description &description = compilation.description();

@@ -29,7 +29,7 @@ nlohmann::json toJson(const std::vector<ProposedVariant> &variants) {
 
 int run(const OptFlags &flags, bool json) {
   TargetFlags unpriced;  // proposals depend on the device, not on times
-  unpriced.profile = "none";
+  unpriced.profile = noProfile;
   Compilation compilation(flags.model, flags.choices, unpriced);
   compilation.import();
   const bool needFusions = flags.records || flags.candidates;

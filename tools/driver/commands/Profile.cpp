@@ -180,7 +180,7 @@ ProfileFlags ofArtifact(ProfileFlags flags) {
   const std::string profile = flags.target.profile;
   if (flags.report.contains("request"))
     flags.report["request"]["target"]["strict"] = false;  // what is not measured is to be
-  const ReopenedRequest request = reopen(flags.report, "none");
+  const ReopenedRequest request = reopen(flags.report, noProfile);
   flags.choices = request.compilation->choiceFlags();
   flags.target = request.compilation->target();
   flags.target.profile = profile;
@@ -208,7 +208,7 @@ Opened open(const ProfileFlags &flags, const std::string &profile) {
 
 /// What selection may ask for.
 ProfileSpace wholeSpace(const ProfileFlags &flags) {
-  const auto [opened, first] = open(flags, "none");
+  const auto [opened, first] = open(flags, noProfile);
   const Compilation &compilation = *opened;
   const std::vector<select::Problem> problems = compilation.problems(compilation.propose(first));
   select::Options selection;

@@ -8,7 +8,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include <map>
 #include <memory>
 
 namespace weft::driver {
@@ -30,23 +29,24 @@ std::string kernelTable(const std::vector<KernelVerdict> &verdicts) {
                {"max error", right},
                {"of bound", right},
                {"verdict", left}});
-  std::map<std::string, int> repeats;  // in later layers, by the kernel that was checked
-  for (const KernelVerdict &verdict : verdicts) ++repeats[verdict.sameAs];
-  for (const KernelVerdict &verdict : verdicts) {
-    if (!verdict.sameAs.empty()) continue;
+  std::vector<int> repeats(verdicts.size());  // in later layers, of the kernel that was checked
+  for (const KernelVerdict &verdict : verdicts)
+    if (verdict.sameAs) ++repeats[*verdict.sameAs];
+  for (size_t index = 0; index < verdicts.size(); ++index) {
+    const KernelVerdict &verdict = verdicts[index];
+    if (verdict.sameAs) continue;
     if (!verdict.result) {
       table.addRow({verdict.name, "-", "-", "-",
                     verdict.isView ? "view: nothing runs" : "NOT CHECKED: " + verdict.unchecked});
       continue;
     }
     const runtime::CheckResult &result = *verdict.result;
-    table.addRow({verdict.name, std::to_string(result.points),
-                  fmt::format("{:.3g}", result.worstError),
-                  fmt::format("{:.3f}", result.worstRatio),
-                  !result.passed() ? "FAILED: " + runtime::describe(result)
-                  : repeats.contains(verdict.name)
-                      ? fmt::format("agrees; {} more layers have it", repeats.at(verdict.name))
-                      : "agrees"});
+    table.addRow(
+        {verdict.name, std::to_string(result.points), fmt::format("{:.3g}", result.worstError),
+         fmt::format("{:.3f}", result.worstRatio),
+         !result.passed()     ? "FAILED: " + runtime::describe(result)
+         : repeats[index] > 0 ? fmt::format("agrees; {} more layers have it", repeats[index])
+                              : "agrees"});
   }
   return table.print();
 }
@@ -58,7 +58,7 @@ json toJson(const std::vector<KernelVerdict> &verdicts) {
              {"view", verdict.isView},
              {"checked", verdict.result.has_value()},
              {"reason", verdict.unchecked},
-             {"sameAs", verdict.sameAs}};
+             {"sameAs", verdict.sameAs ? verdicts[*verdict.sameAs].name : ""}};
     if (verdict.result)
       row.update({{"points", verdict.result->points},
                   {"failing", verdict.result->failing},

@@ -429,8 +429,8 @@ Plan planOf(LibraryEpilogue kind) {
   kernel.family = libraryFamily;
   kernel.inputs = {0, 1, 3, 5};
   kernel.outputs = {4, 2};
-  kernel.inputLayouts = {"rc", "rc", "c", "rc"};
-  kernel.outputLayouts = {"rc", "rc"};
+  kernel.inputLayouts = {{{"r", "c"}}, {{"r", "c"}}, {{"c"}}, {{"r", "c"}}};
+  kernel.outputLayouts = {{{"r", "c"}}, {{"r", "c"}}};
   kernel.knobs = {LibraryKnobs{}};
   kernel.library = {.a = 0,
                     .b = 1,

@@ -354,8 +354,8 @@ Plan planOfGemm() {
   kernel.family = libraryFamily;
   kernel.inputs = {1, 0};
   kernel.outputs = {2};
-  kernel.inputLayouts = {"rc", "rc"};
-  kernel.outputLayouts = {"rc"};
+  kernel.inputLayouts = {{{"r", "c"}}, {{"r", "c"}}};
+  kernel.outputLayouts = {{{"r", "c"}}};
   kernel.knobs = {LibraryKnobs{}};
   kernel.library = {.a = 0,
                     .b = 1,

@@ -1,7 +1,7 @@
 // A kernel family that only tests have: dense copies, in one folder that is laid out as those of
 // codegen/families. It shows what a family needs, and that nothing else has to know of it:
 // configurations, price and lowering here, its device header (device), its recorded text (golden),
-// and its tests (tests).
+// and its tests (tests): of its space, on the CPU, by NVRTC and on a GPU.
 #pragma once
 
 #include "codegen/EntryName.h"

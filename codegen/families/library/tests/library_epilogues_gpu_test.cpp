@@ -4,7 +4,7 @@
 // of ours do; what is less precise (precisionRejection) must still be the same function.
 #include "codegen/families/contraction/ContractionLayouts.h"
 #include "codegen/families/library/LibraryKnobs.h"
-#include "tests/gpu/LibrarySubject.h"
+#include "codegen/families/library/tests/LibrarySubject.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/FusedGemms.h"
 

@@ -1,11 +1,12 @@
-// Every kind of contraction on tensor cores compiles for its targets without spills and warnings
-// (design rule 4): every tile of a family, in orientations and with what stands around the GEMM.
+// Every kind of contraction by WGMMA compiles for sm_90a without spills and warnings (design rule
+// 4): every tile, in orientations and with what stands around the GEMM.
 #include "codegen/families/contraction/GemmProblem.h"
-#include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
 #include "codegen/families/gemm_sm90/Sm90GemmFamily.h"
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "codegen/families/gemm_sm90/Sm90Tile.h"
+#include "tests/nvrtc/EarlyBatch.h"
 #include "tests/nvrtc/KernelBatch.h"
+#include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleContractions.h"
 #include "tests/unit/samples/SampleFloat8.h"
 #include "tests/unit/samples/SamplePrologues.h"
@@ -16,7 +17,6 @@
 #include "tests/unit/samples/SampleTokens.h"
 
 using namespace weft;
-using nvrtctest::architectures;
 using nvrtctest::Batch;
 
 namespace {
@@ -67,29 +67,6 @@ void addSplits(Batch &batch, const std::string &name, const Kernel &kernel) {
   CHECK(seen.size() >= 3);
 }
 
-/// One configuration for every tile from sm_80 on and each order of the result, each in an
-/// orientation of the separate operands; `tiles` gains what they are.
-void addEachWarpTile(Batch &batch, const std::string &name, const Kernel &kernel,
-                     std::set<std::string> &tiles) {
-  std::map<std::string, std::vector<Configuration>> found;
-  std::set<std::string> seen;
-  forEachConfiguration(kernel, findDevice("a100"), {}, [&](const Configuration &configuration) {
-    if (!configuration.knobs.is<Sm80GemmKnobs>()) return true;
-    const GemmProblem gemm = *mmaSyncProblem(kernel, configuration);
-    const std::string tile = describe(kernel, configuration.knobs),
-                      key = fmt::format("{} {}", tile, gemm.isSwapped);
-    if (seen.insert(fmt::format("{} {}{}", key, gemm.a.isAlongK(), gemm.b.isAlongK())).second)
-      found[key].push_back(configuration);
-    tiles.insert(tile);
-    return true;
-  });
-  static size_t turn = 0;
-  for (const auto &[key, orientations] : found) {
-    batch.add(name, kernel, orientations[turn % orientations.size()],
-              architectures[turn / 2 % architectures.size()]);
-    ++turn;
-  }
-}
 /// One configuration for every tile of sm_90a and each order of the result, of scaled sums also for
 /// each operand that is along k; `tiles` gains what they are. Returns how many scale sums.
 size_t addEachTile(Batch &batch, const Kernel &kernel, std::set<std::string> &tiles) {
@@ -112,36 +89,6 @@ size_t addEachTile(Batch &batch, const Kernel &kernel, std::set<std::string> &ti
 }
 
 }  // namespace
-
-TEST_CASE(
-    "tensor-core contractions from sm_80 on: every tile in every orientation for every target") {
-  Batch batch;
-  std::set<std::string> seen;
-  for (const auto &[m, n, k] : {std::array<int64_t, 3>{4096, 4096, 1024},
-                                {1024, 3072, 1024},
-                                {304, 1000, 1024},
-                                {8, 4096, 1024},
-                                {24, 24, 64},
-                                {4096, 64, 1024},
-                                {1001, 777, 555}})
-    for (const DType dtype : {DType::f16, DType::bf16}) {
-      Kernel kernel = samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in");
-      for (Value &value : kernel.values) value.dtype = dtype;
-      forEachConfiguration(kernel, findDevice("a100"), {}, [&](const Configuration &configuration) {
-        if (!configuration.knobs.is<Sm80GemmKnobs>()) return true;
-        const GemmProblem gemm = *wgmmaProblem(kernel, configuration);
-        const std::string text =
-            fmt::format("{} {}{} {}", describe(kernel, configuration.knobs), gemm.a.isAlongK(),
-                        gemm.b.isAlongK(), gemm.a.usesTma && gemm.b.usesTma);
-        // All targets in turn; one tile of every orientation for all of them would take long.
-        if (seen.insert(text).second)
-          batch.add("gemm", kernel, configuration,
-                    architectures[seen.size() % architectures.size()]);
-        return true;
-      });
-    }
-  batch.buildAndCheck(8 * 4);
-}
 
 TEST_CASE(
     "tensor-core contractions of sm_90a: every tile in every orientation, and rows that start "
@@ -315,35 +262,6 @@ TEST_CASE(
   batch.buildAndCheck(50, 1);
 }
 
-TEST_CASE("products of tf32 from sm_80 on: every tile in every orientation for every target") {
-  Batch batch;
-  std::set<std::string> seen;
-  for (const auto &[m, n, k] : {std::array<int64_t, 3>{4096, 4096, 1024},
-                                {1024, 3072, 1024},
-                                {304, 1000, 1024},
-                                {8, 4096, 1024},
-                                {24, 24, 64},
-                                {4096, 64, 1024},
-                                {1001, 777, 555}}) {
-    Kernel kernel =
-        samples::inTf32(samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in"));
-    for (Value &value : kernel.values) value.dtype = DType::f32;
-    forEachConfiguration(kernel, findDevice("a100"), {}, [&](const Configuration &configuration) {
-      if (!configuration.knobs.is<Sm80GemmKnobs>()) return true;
-      const GemmProblem gemm = *mmaSyncProblem(kernel, configuration);
-      const std::string text =
-          fmt::format("{} {}{} {}{}", describe(kernel, configuration.knobs), gemm.a.isAlongK(),
-                      gemm.b.isAlongK(), gemm.a.usesTma, gemm.b.usesTma);
-      if (seen.insert(text).second)
-        batch.add("warps", kernel, configuration,
-                  architectures[seen.size() % architectures.size()]);
-      return true;
-    });
-  }
-  CHECK(seen.size() >= 6 * 4);
-  batch.buildAndCheck(6 * 4, 3);
-}
-
 TEST_CASE("tensor-core contractions of sm_90a with epilogues") {
   Batch batch;
   std::set<std::string> tiles;
@@ -379,15 +297,12 @@ TEST_CASE("tensor-core contractions of sm_90a that turn heads: every tile") {
   batch.buildAndCheck(30, 1);
 }
 
-/// As many tensors as an epilogue takes beside 128 accumulators a thread, and a mask.
-TEST_CASE("tensor-core contractions that leave out tiles behind the last token") {
+TEST_CASE("tensor-core contractions of sm_90a that leave out tiles behind the last token") {
   Batch batch;
-  std::set<std::string> seen;
   for (const bool addsRest : {false, true}) {
     const Kernel kernel = samples::gemmOfTokens({.t = 4096, .i = 1024, .u = 3072, .sequences = 8},
                                                 DType::f16, addsRest, !addsRest);
     addSm90(batch, "tokens", kernel, 6);
-    addEachWarpTile(batch, "tokens", kernel, seen);
   }
   for (const DType dtype : {DType::f16, DType::f32}) {
     const Kernel kernel = samples::gemmOfTokens({.t = 26, .i = 1024, .u = 3072, .sequences = 1},
@@ -397,54 +312,15 @@ TEST_CASE("tensor-core contractions that leave out tiles behind the last token")
   batch.buildAndCheck(14, 1);
 }
 
-TEST_CASE("contractions that leave out tiles of scores which a block mask hides") {
+TEST_CASE("contractions of sm_90a that leave out tiles of scores which a block mask hides") {
   Batch batch;
-  std::set<std::string> seen;
   for (const bool hasSoftmax : {false, true}) {
     const Kernel kernel =
         samples::scoresInBlocks({.b = 1, .h = 16, .j = 1000, .k = 1000}, DType::f16,
                                 "bigbird(block=64,seed=0)", hasSoftmax);
     addSm90(batch, "blocks", kernel, 8);
-    addEachWarpTile(batch, "blocks", kernel, seen);
   }
-  batch.buildAndCheck(20, 1);
-}
-
-static Kernel mostRegisters(const samples::ContractionExtents &extents) {
-  samples::FusedContraction fused("most_registers", extents, DType::f16);
-  const int bias = fused.input("bias", "u"), rest = fused.input("rest", "bju"),
-            gate = fused.input("gate", "bju"), other = fused.input("other", "bju");
-  const int kept = fused.dropout(fused.bias(fused.gemm(0.5), bias)),
-            sum = fused.map("residual", "{0} + {1}", {kept, rest}, "sum");
-  const int gated = fused.map("mul", "{0} * {1}", {sum, gate}, "gated");
-  return fused.build({fused.map("add", "{0} + {1}", {gated, other}, "end"), sum, gated});
-}
-
-TEST_CASE(
-    "tensor-core contractions from sm_80 on with epilogues: every tile, results in both orders, "
-    "rows that start anywhere, tf32") {
-  Batch batch;
-  std::set<std::string> tiles, odd, tf32;
-  const samples::ContractionExtents large{.b = 8, .j = 512, .i = 1024, .u = 3072},
-      small{.b = 1, .j = 304, .i = 1024, .u = 1000}, tall{.b = 8, .j = 512, .i = 64, .u = 64},
-      few{.b = 1, .j = 8, .i = 1024, .u = 4096}, anywhere{.b = 3, .j = 331, .i = 555, .u = 777};
-  for (const samples::ContractionExtents &extents : {large, small, tall, few})
-    for (const Kernel &kernel : samples::fusedContractions(extents, DType::f16))
-      addEachWarpTile(batch, kernel.name, kernel, tiles);
-  for (const samples::ContractionExtents &extents : {large, anywhere})
-    addEachWarpTile(batch, "most registers", mostRegisters(extents),
-                    extents.j == 331 ? odd : tiles);
-  for (const Kernel &kernel : samples::fusedContractions(anywhere, DType::bf16))
-    addEachWarpTile(batch, kernel.name + " anywhere", kernel, odd);
-  for (const samples::ContractionExtents &extents : {large, anywhere})
-    for (const Kernel &kernel : samples::coordinateContractions(extents, DType::f16))
-      addEachWarpTile(batch, kernel.name, kernel, extents.j == 331 ? odd : tiles);
-  for (const Kernel &kernel : samples::fusedContractions(large, DType::f32))
-    addEachWarpTile(batch, kernel.name + " tf32", samples::inTf32(kernel), tf32);
-  CHECK(tiles.size() >= 7);
-  CHECK(odd.size() >= 3);
-  CHECK(tf32.size() >= 2);
-  batch.buildAndCheck(200);
+  batch.buildAndCheck(14, 1);
 }
 
 TEST_CASE(
@@ -463,27 +339,25 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "tensor-core contractions that end with a local softmax: every tile, sub-vectors of every "
+    "tensor-core contractions of sm_90a that end with a local softmax: every tile, sub-vectors of "
+    "every "
     "length, results in both orders") {
   Batch batch;
-  std::set<std::string> tiles, ofWarps;
+  std::set<std::string> tiles;
   for (const DType dtype : {DType::f16, DType::bf16})
     for (const samples::ScoreExtents &extents :
          {samples::ScoreExtents{
               .b = 8, .h = 16, .j = 512, .k = 512, .length = dtype == DType::f16 ? 64 : 16},
           {.b = 2, .h = 3, .j = 77, .k = 203, .length = 32}})
-      for (const Kernel &kernel : samples::localSoftmaxes(extents, dtype)) {
+      for (const Kernel &kernel : samples::localSoftmaxes(extents, dtype))
         addEachTile(batch, kernel, tiles);
-        addEachWarpTile(batch, kernel.name, kernel, ofWarps);
-      }
   for (const Kernel &kernel : samples::localSoftmaxes({.b = 2, .h = 3, .j = 77, .k = 203},
                                                       DType::f32)) {  // stored by threads, in f32
     const Kernel read = samples::inTf32(kernel);
     addEachTile(batch, read, tiles);
   }
   CHECK(tiles.size() >= 6);
-  CHECK(ofWarps.size() >= 4);
-  batch.buildAndCheck(100);
+  batch.buildAndCheck(100, 1);
 }
 
 TEST_CASE("contractions with several strides along a group of axes") {
@@ -617,14 +491,18 @@ TEST_CASE(
   batch.buildAndCheck(scaled + 20, 1);
 }
 
-TEST_CASE("operands that are transformed on load, from sm_80 on") {
-  Batch batch;
-  const samples::PrologueExtents large{
-      .b = 8, .h = 16, .j = 512, .k = 512, .i = 1024, .p = 64, .u = 3072},
-      odd{.b = 3, .h = 2, .j = 50, .k = 203, .i = 203, .p = 40, .u = 331};
-  for (const DType dtype : {DType::f16, DType::bf16})
-    for (const samples::PrologueExtents &extents : {large, odd})
-      for (const Kernel &kernel : samples::transformedContractions(extents, dtype))
-        batch.addSamples(kernel.name, kernel, findDevice("a100"), 6);
-  batch.buildAndCheck(100);
+TEST_CASE("contractions of sm_90a that start early read and write nothing before they wait") {
+  nvrtctest::EarlyBatch batch;
+  for (const Kernel &kernel : test::nonEmpty(
+           samples::singleConsumerEpilogues({.b = 1, .j = 8, .i = 1024, .u = 1024}, DType::f16))) {
+    std::set<Sm90Schedule> seen;
+    forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &one) {
+      const auto *knobs = one.knobs.getIf<Sm90GemmKnobs>();
+      if (knobs && seen.insert(knobs->schedule).second) batch.add(kernel.name, kernel, one);
+      return true;
+    });
+    CHECK(seen.contains(Sm90Schedule::singleConsumer));
+    CHECK(seen.size() > 1);
+  }
+  batch.buildAndCheck();
 }

@@ -2,9 +2,9 @@
 // algorithm made again from its attributes. Outputs are poisoned with NaN first, bytes around them
 // must stay, and every element is compared in fp64.
 #include "codegen/families/library/LibraryKnobs.h"
+#include "codegen/families/library/tests/LibrarySubject.h"
 #include "kernel/Error.h"
 #include "tests/gpu/Gpu.h"
-#include "tests/gpu/LibrarySubject.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleTf32.h"
 

@@ -1,0 +1,106 @@
+// The backward pass of fused attention by WGMMA compiles at every tile that is offered, with few
+// spills or none, and waits for WGMMAs where it says so alone.
+#include "codegen/families/attention_backward/tests/BackwardKernels.h"
+#include "codegen/families/attention_backward_sm90/Sm90AttentionBackwardKnobs.h"
+#include "kernel/AttentionBackwardRegion.h"
+#include "tests/nvrtc/KernelBatch.h"
+#include "tests/nvrtc/WgmmaCode.h"
+#include "tests/support/NonEmpty.h"
+
+using namespace weft;
+using namespace weft::samples;
+
+namespace {
+
+struct BuiltBackward {
+  std::string name;
+  Sm90AttentionBackwardKnobs knobs;
+  runtime::BuildResult result;
+};
+/// The first of the tiles whose texts take other registers: of whole groups and of parts of them,
+/// however many are taken together.
+Sm90AttentionBackwardKnobs alikeInRegisters(Sm90AttentionBackwardKnobs knobs) {
+  knobs.headGroup = 1;
+  knobs.headsOfTile = std::min(knobs.headsOfTile, 1);
+  return knobs;
+}
+/// Of every tile of a form and of every case, in f16 and bf16 by turns along tiles and along cases
+/// (of both where the case of the type takes most registers) those that are drawn; there are at
+/// least `least` in all.
+std::vector<BuiltBackward> builtBackwards(BackwardGradients form, size_t least) {
+  runtime::BuildOptions options;
+  options.headers = codegen::deviceHeaders();
+  std::vector<runtime::BuildRequest> requests;
+  std::vector<BuiltBackward> built;
+  for (const DType type : {DType::f16, DType::bf16}) {
+    const std::vector<NamedKernel> all = backwardCases(type);
+    for (size_t i = 0; i < all.size(); ++i) {
+      const NamedKernel &one = all[i];
+      std::set<Sm90AttentionBackwardKnobs> seen;
+      forEachConfiguration(one.kernel, findDevice("h200"), {}, [&](const Configuration &own) {
+        const auto *knobs = own.knobs.getIf<Sm90AttentionBackwardKnobs>();
+        if (!knobs || knobs->gradients != form || !seen.insert(alikeInRegisters(*knobs)).second)
+          return true;
+        const size_t tile = seen.size() - 1;
+        if (((i + tile) % 2 == 0) != (type == DType::f16) && one.name != mostRegisters) return true;
+        Configuration chosen = own;
+        if (form == BackwardGradients::together && (i + tile / 2) % 2 == 1)
+          chosen.knobs.get<Sm90AttentionBackwardKnobs>().sums = GradientSums::unordered;
+        codegen::EmittedKernel emitted = codegen::emit(one.kernel, chosen, "sm_90a");
+        built.push_back({.name = one.name + ", " + describe(one.kernel, chosen.knobs),
+                         .knobs = *knobs,
+                         .result = {}});
+        requests.push_back({.name = built.back().name,
+                            .text = std::move(emitted.text),
+                            .entry = std::move(emitted.entry),
+                            .architecture = "sm_90a",
+                            .extraFlags = {}});
+        return true;
+      });
+    }
+  }
+  REQUIRE(requests.size() > least);
+  const std::vector<size_t> indices = nvrtctest::drawn(requests);
+  built = nvrtctest::chosen(built, indices);
+  std::vector<runtime::BuildResult> results =
+      runtime::build(nvrtctest::chosen(requests, indices), options);
+  REQUIRE(results.size() == built.size());
+  for (size_t i = 0; i < results.size(); ++i) built[i].result = std::move(results[i]);
+  return built;
+}
+
+}  // namespace
+
+TEST_CASE("every tile of backward attention by WGMMA compiles, and waits where it says so alone") {
+  // 128 queries of 64 columns take all registers: scalars of dropout and of tables of tiles leave
+  // them, stored and loaded once a block.
+  constexpr int mostSpilledBytes = 96;
+  const std::vector<BuiltBackward> built = builtBackwards(BackwardGradients::together, 40);
+  for (const BuiltBackward &one : test::nonEmpty(built)) {
+    INFO(one.name << "\n" << one.result.error << "\n" << one.result.log);
+    REQUIRE(one.result.failure().empty());
+    CHECK(one.result.spillBytes <= (one.knobs.tileQueries == 128 ? mostSpilledBytes : 0));
+    const nvrtctest::WgmmaCode code = nvrtctest::wgmmaCode(one.result.cubin);
+    CHECK(code.products >= 16);
+    // Products of a tile's first block, of the next one, and of a part behind the first; sums of
+    // keys and values of both parts; sums of queries, whose last panel may be narrower and is
+    // followed by the next block's products as the other one is, and stands behind the loop again.
+    CHECK(code.starts <= 11);
+    CHECK(code.waits <= 8);
+  }
+}
+
+TEST_CASE("every tile of gradients apart compiles, and waits where it says so alone") {
+  const std::vector<BuiltBackward> built = builtBackwards(BackwardGradients::apart, 20);
+  for (const BuiltBackward &one : test::nonEmpty(built)) {
+    INFO(one.name << "\n" << one.result.error << "\n" << one.result.log);
+    REQUIRE(one.result.failure().empty());
+    CHECK(one.result.spillBytes == 0);
+    const nvrtctest::WgmmaCode code = nvrtctest::wgmmaCode(one.result.cubin);
+    CHECK(code.products >= 14);
+    // Of either kind of tile: products of the first block and of the next one, perhaps one of them
+    // later; sums. Waits for products, for sums, and behind the last block.
+    CHECK(code.starts <= 8);
+    CHECK(code.waits <= 6);
+  }
+}

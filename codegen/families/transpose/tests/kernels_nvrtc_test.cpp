@@ -1,0 +1,28 @@
+// Transposes compile for every target without spills and warnings (design rule 4).
+#include "tests/nvrtc/KernelBatch.h"
+#include "tests/unit/samples/SampleKernels.h"
+
+using namespace weft;
+using nvrtctest::Batch;
+
+TEST_CASE("transposes") {
+  Batch batch;
+  batch.addSamples(
+      "transpose bhjp",
+      samples::identityKernel({{'b', 8}, {'h', 16}, {'j', 512}, {'k', 512}, {'p', 64}}, "bhjp"),
+      findDevice("h200"), 16);
+  batch.addSamples("transpose odd",
+                   samples::identityKernel({{'a', 7}, {'b', 33}, {'c', 129}}, "abc"),
+                   findDevice("h200"), 12);
+  batch.buildAndCheck(16);
+}
+
+TEST_CASE("transposes of 8-bit floats") {
+  Batch batch;
+  for (const DType type : {DType::f8e4m3, DType::f8e5m2}) {
+    Kernel transpose = samples::identityKernel({{'a', 7}, {'b', 33}, {'c', 256}}, "abc");
+    for (Value &value : transpose.values) value.dtype = type;
+    batch.addSamples("transpose", transpose, findDevice("h200"), 8);
+  }
+  batch.buildAndCheck(10);
+}
