@@ -565,6 +565,24 @@ class MemoryFrontier(CommandTest):
         self.fails(2, 'explain', 'core', '-o', 'f.svg', says=['requires --distributions'])
 
 
+class Determinism(CommandTest):
+    BACKWARD = [
+        'attention', '--dim', 'b=1', '--dim', 'h=4', '--dim', 'j=512', '--dim', 'p=64', '--train',
+        '--stop-after', 'emit'
+    ]
+
+    def test_the_screen_says_what_a_fixed_order_of_sums_costs(self):
+        for flag in ('on', 'off'):
+            with self.subTest(deterministic=flag):
+                self.weft('compile', *self.BACKWARD, '--deterministic', flag, '-o', flag)
+                self.assertRegex(
+                    self.weft('explain', flag).prose(),
+                    r'determinism \S+ sums in (a fixed|any) order,.* estimated [0-9.]+ us; '
+                    r'in (a fixed|any) order [0-9.]+ us \(--deterministic (on|off)\)')
+        self.weft('compile', *CORE, '--stop-after', 'emit', '-o', 'core')
+        self.assertNotIn('determinism ', self.weft('explain', 'core').out)
+
+
 class MemoryTrade(CommandTest):
     def selected(self, *flags):
         return self.weft('select', *DECOMPOSED, *flags, '--json').json()

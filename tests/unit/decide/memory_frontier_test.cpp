@@ -7,6 +7,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <set>
+
 using namespace weft;
 using decision::FrontierPoint;
 using decision::undominated;
@@ -133,7 +135,11 @@ TEST_CASE("limits that fall find plans that paths without a limit lack") {
   const std::vector<FrontierPoint> frontier = undominated(*points);
   REQUIRE(frontier.size() >= 3);
   size_t fitting = 0;
-  for (int64_t limit = 1; limit <= frontier.back().workspaceBytes + 1; ++limit) {
+  std::set<int64_t> limits;
+  for (const FrontierPoint &one : frontier)
+    for (const int64_t more : {-129, -1, 0, 1})
+      limits.insert(std::max<int64_t>(1, one.workspaceBytes + more));
+  for (const int64_t limit : limits) {
     options.maxMemory = limit;
     options.maxMemoryText = std::to_string(limit);
     const auto chosen = decide(asked, options);
