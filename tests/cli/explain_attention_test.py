@@ -559,6 +559,11 @@ class MemoryFrontier(CommandTest):
         said = self.weft('explain', 'out', '--memory').prose()
         self.assertIn('memory: workspace', said)
         self.assertIn('frontier of time and memory: ', said)
+        self.weft('compile', 'gpt2', '--layers', '2', '--train', '--stop-after', 'emit', '-o',
+                  'two')
+        said = self.weft('explain', 'two', '--memory').prose()
+        self.assertIn('memory: workspace', said)
+        self.assertIn('with --layers or --part model, lists it', said)
         self.weft('compile', *CORE, '--stop-after', 'emit', '-o', 'core')
         self.assertNotIn('frontier', self.weft('explain', 'core', '--memory').out)
         self.fails(2, 'explain', 'core', '--memory', '-o', 'f.svg', says=['explain MODEL --memory'])
