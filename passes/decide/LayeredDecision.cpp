@@ -3,6 +3,7 @@
 
 #include "kernel/Error.h"
 #include "kernel/Format.h"
+#include "plan/GraphPrediction.h"
 
 #include <algorithm>
 #include <optional>
@@ -28,15 +29,42 @@ Expected<void> decideParts(const LayeredQuestion &layers) {
   return {};
 }
 
-Expected<void> recomputeInParts(const LayeredQuestion &layers) {
-  for (size_t part = 0; part < layers.parts; ++part) {
-    const std::vector<std::string> names = layers.namesThatSaveMemory(part);
-    if (names.empty()) continue;
-    if (Expected<void> decided = decidePart(layers, part, layers.askRecomputing(part, names));
+Expected<void> recomputeInParts(const LayeredQuestion &layers, size_t set) {
+  for (size_t part = 0; part < layers.parts; ++part)
+    if (Expected<void> decided =
+            decidePart(layers, part, layers.askRecomputing(part, layers.namesOf(set, part)));
         !decided)
       return decided;
-  }
   return {};
+}
+
+/// The whole of the decisions that were taken.
+struct Whole {
+  JoinedQuestion question;
+  Decision decision;
+};
+Whole joinedWhole(const LayeredQuestion &layers) {
+  JoinedQuestion question = layers.join();
+  Decision decision = joinedDecision(question.problem, question.options, question.parts);
+  return {.question = std::move(question), .decision = std::move(decision)};
+}
+
+Expected<Whole> wholeRecomputing(const LayeredQuestion &layers, size_t set) {
+  if (Expected<void> decided = recomputeInParts(layers, set); !decided)
+    return Unexpected(std::move(decided.error()));
+  return joinedWhole(layers);
+}
+
+FrontierPoint pointOf(const Whole &whole, size_t index) {
+  const Plan &plan = whole.decision.planned.plan;
+  const select::Problem &problem = whole.question.problem.variants.front().problem;
+  return {
+      .seconds = plan.predictedSeconds,
+      .graphSeconds = predictGraph(plan, whole.question.problem.context.prices->device()).seconds(),
+      .workspaceBytes = plan.workspaceBytes,
+      .index = index,
+      .variant = problem.name,
+      .rewrites = problem.rewrites};
 }
 
 /// `smallest`: the fewest bytes that any plan of the layers was found to take.
@@ -63,20 +91,38 @@ size_t chooseCut(const std::vector<CutPlace> &places, int64_t fewestTensors) {
 Expected<Decision> decideLayers(const LayeredQuestion &layers) {
   if (Expected<void> decided = decideParts(layers); !decided)
     return Unexpected(std::move(decided.error()));
-  JoinedQuestion whole = layers.join();
-  Decision decision = joinedDecision(whole.problem, whole.options, whole.parts);
-  int64_t smallest = decision.planned.plan.workspaceBytes;
-  const std::optional<int64_t> limit = whole.options.maxMemory;
-  if (layers.isTrained && layers.choosesRecomputed && limit && smallest > *limit) {
-    if (Expected<void> decided = recomputeInParts(layers); !decided)
-      return Unexpected(std::move(decided.error()));
-    whole = layers.join();
-    decision = joinedDecision(whole.problem, whole.options, whole.parts);
-    smallest = std::min(smallest, decision.planned.plan.workspaceBytes);
+  Whole whole = joinedWhole(layers);
+  int64_t smallest = whole.decision.planned.plan.workspaceBytes;
+  const std::optional<int64_t> limit = whole.question.options.maxMemory;
+  if (!limit || smallest <= *limit) return std::move(whole.decision);
+  const Options options = whole.question.options;
+  std::optional<std::pair<double, size_t>> best;  // seconds and the set
+  const size_t sets = layers.isTrained && layers.choosesRecomputed ? layers.recomputedSets : 0;
+  for (size_t set = 0; set < sets; ++set) {
+    Expected<Whole> again = wholeRecomputing(layers, set);
+    if (!again) return Unexpected(std::move(again.error()));
+    const Plan &plan = again->decision.planned.plan;
+    smallest = std::min(smallest, plan.workspaceBytes);
+    if (plan.workspaceBytes <= *limit && (!best || plan.predictedSeconds < best->first))
+      best = {plan.predictedSeconds, set};
   }
-  if (limit && decision.planned.plan.workspaceBytes > *limit)
-    return Unexpected(beyondMemory(whole.options, smallest));
-  return decision;
+  if (!best) return Unexpected(beyondMemory(options, smallest));
+  Expected<Whole> chosen = wholeRecomputing(layers, best->second);
+  if (!chosen) return Unexpected(std::move(chosen.error()));
+  return std::move(chosen->decision);
+}
+
+Expected<std::vector<FrontierPoint>> layeredPoints(const LayeredQuestion &layers) {
+  if (Expected<void> decided = decideParts(layers); !decided)
+    return Unexpected(std::move(decided.error()));
+  std::vector<FrontierPoint> points = {pointOf(joinedWhole(layers), 0)};
+  const size_t sets = layers.isTrained && layers.choosesRecomputed ? layers.recomputedSets : 0;
+  for (size_t set = 0; set < sets; ++set) {
+    Expected<Whole> again = wholeRecomputing(layers, set);
+    if (!again) return Unexpected(std::move(again.error()));
+    points.push_back(pointOf(*again, set + 1));
+  }
+  return points;
 }
 
 }  // namespace weft::decision

@@ -9,6 +9,7 @@
 
 #include "passes/decide/Decide.h"
 #include "passes/decide/JoinedDecision.h"
+#include "passes/decide/MemoryFrontier.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -47,9 +48,11 @@ struct LayeredQuestion {
   bool isTrained = false;          ///< forward and backward pass
   bool choosesRecomputed = false;  ///< what is saved may be computed again, as decided
   std::function<Question(size_t part)> ask;
-  /// Of a part that is trained, the tensors that take less memory computed again than saved.
-  std::function<std::vector<std::string>(size_t part)> namesThatSaveMemory;
-  /// The part with these computed again.
+  /// So many sets of tensors, in all layers alike, could be computed again instead of saved.
+  size_t recomputedSets = 0;
+  /// What of a set a part has; may be nothing.
+  std::function<std::vector<std::string>(size_t set, size_t part)> namesOf;
+  /// The part with these computed again, and nothing else.
   std::function<Question(size_t part, const std::vector<std::string> &names)> askRecomputing;
   /// Takes what was decided of a part; again, in place of that, where a part is decided again.
   std::function<void(size_t part, Decision)> take;
@@ -58,9 +61,13 @@ struct LayeredQuestion {
 };
 
 /// The decision of the whole, every part's handed to `take`. Where the plan of trained layers takes
-/// more than Options::maxMemory, all layers alike compute again what that saves memory of. Without
-/// a decision where decide() has none of a part, and where the whole takes more than
-/// Options::maxMemory: Error(unsupported) with the fewest bytes that were found.
+/// more than Options::maxMemory, all layers alike compute one set again, the one with the fastest
+/// plan that fits. Without a decision where decide() has none of a part, and where the whole takes
+/// more than Options::maxMemory: Error(unsupported) with the fewest bytes that were found.
 Expected<Decision> decideLayers(const LayeredQuestion &layers);
+
+/// The plans that decideLayers() chooses from, whatever they take: without recomputation, and then
+/// with each set. FrontierPoint::index: 0, and the set's number from 1.
+Expected<std::vector<FrontierPoint>> layeredPoints(const LayeredQuestion &layers);
 
 }  // namespace weft::decision

@@ -5,6 +5,7 @@
 #include "kernel/Error.h"
 #include "kernel/Format.h"
 #include "passes/decide/ChunkChoice.h"
+#include "passes/decide/MemoryFrontier.h"
 #include "passes/decide/PathPlan.h"
 #include "plan/BufferPacking.h"
 
@@ -216,11 +217,44 @@ Search searched(const PlanContext &context, const Options &options, const Select
   return search;
 }
 
+/// By variant the fastest plan within the limit of those that falling limits find, and the
+/// selection that it is of, where that is another one than the variant's.
+struct FoundPlan {
+  std::optional<FittedPath> fitted = {};
+  std::optional<SelectedVariant> limited = {};
+};
+std::vector<FoundPlan> foundByFallingLimits(const Problem &problem, const Options &options,
+                                            const Decision &decision, int64_t limit) {
+  const std::vector<SelectedVariant> &variants = decision.variants;
+  PlansByMemory found = plansByMemory(problem, options, decision.asked, variants, limit);
+  std::vector<FoundPlan> best(variants.size());
+  std::map<size_t, size_t> selectionOf;  // by variant, of those under limits
+  for (const auto &[selection, path, priced] : found.plans) {
+    if (priced.workspaceBytes > limit) continue;
+    const bool isFirst = selection < variants.size();
+    const size_t place = isFirst ? 0 : selection - variants.size(),
+                 index = isFirst ? selection : found.firstOf[place];
+    std::optional<FittedPath> &fitted = best[index].fitted;
+    if (fitted && fitted->seconds <= priced.sumSeconds) continue;
+    const SelectedVariant &of = isFirst ? variants[selection] : found.limited[place];
+    fitted = FittedPath{.path = of.selection.kBest(options.alternatives).at(path),
+                        .chunks = priced.chunks,
+                        .workspaceBytes = priced.workspaceBytes,
+                        .seconds = priced.sumSeconds};
+    if (isFirst) selectionOf.erase(index);
+    else selectionOf[index] = place;
+  }
+  for (const auto &[index, place] : selectionOf)
+    best[index].limited = std::move(found.limited[place]);
+  return best;
+}
+
 }  // namespace
 
 void chooseWithinMemory(const Problem &problem, const Options &options, Decision &decision,
                         int64_t limit) {
   const PlanContext &context = problem.context;
+  std::vector<FoundPlan> found = foundByFallingLimits(problem, options, decision, limit);
   Again again = selectedAgain(problem, options, decision, limit);
   std::vector<SelectedVariant> kept;
   int64_t smallest = std::numeric_limits<int64_t>::max();
@@ -236,6 +270,11 @@ void chooseWithinMemory(const Problem &problem, const Options &options, Decision
         continue;
       search.fitted = std::move(within.fitted);
       variant.selection = std::move(other.selection);
+    }
+    if (std::optional<FittedPath> &other = found[index].fitted;
+        other && (!search.fitted || other->seconds < search.fitted->seconds)) {
+      search.fitted = std::move(other);
+      if (found[index].limited) variant.selection = std::move(found[index].limited->selection);
     }
     if ((variant.fitted = std::move(search.fitted))) {
       fastest = std::min(fastest, variant.fitted->seconds);

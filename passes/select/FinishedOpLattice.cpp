@@ -226,6 +226,31 @@ void FinishedOpLattice::offer(const std::vector<bool> &isLeftOut) {
         candidatesOf[static_cast<size_t>(op)].push_back(static_cast<int>(c));
 }
 
+int64_t FinishedOpLattice::leastTemporaryBytes(bool betweenKernels) const {
+  constexpr int64_t unreached = std::numeric_limits<int64_t>::max();
+  const auto bytesOf = [&](const std::vector<int> &tensors) {
+    int64_t bytes = 0;
+    for (const int tensor : tensors)
+      if (isTemporary(tensor)) bytes += problem.tensors[static_cast<size_t>(tensor)].bytes();
+    return bytes;
+  };
+  std::vector<int64_t> peak(all.size(), unreached);
+  peak.front() = 0;
+  int64_t least = unreached;
+  for (size_t l = 0; l < all.size(); ++l) {
+    if (peak[l] == unreached) continue;
+    const int64_t here = all[l].untrackedBytes + bytesOf(all[l].tracked);
+    if (isComplete(all[l])) least = std::min(least, std::max(peak[l], here));
+    for (const Transition &transition : all[l].next) {
+      const Candidate &candidate = problem.candidates[static_cast<size_t>(transition.candidate)];
+      int64_t &target = peak[static_cast<size_t>(transition.target)];
+      const int64_t written = betweenKernels ? 0 : bytesOf(candidate.outputs);
+      target = std::min(target, std::max(peak[l], here + written));
+    }
+  }
+  return least == unreached ? 0 : least;
+}
+
 double FinishedOpLattice::boundOfAll() const {
   std::vector<double> least(problem.ops.size(), infinite);
   for (size_t c = 0; c < problem.candidates.size(); ++c)

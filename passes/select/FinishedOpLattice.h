@@ -47,6 +47,9 @@ public:
   /// Seconds that no plan of all candidates, those left out among them, takes less than: every op's
   /// part of the cheapest kernel that has it.
   double boundOfAll() const;
+  /// Over all paths the least peak of live temporaries, each counted once and in any layout: while
+  /// a kernel runs, or between two kernels.
+  int64_t leastTemporaryBytes(bool betweenKernels) const;
 
   const std::vector<Layer> &layers() const { return all; }
   bool isComplete(const Layer &layer) const {

@@ -35,6 +35,12 @@ Selection::~Selection() = default;
 const Problem &Selection::problem() const { return graph->problem; }
 const SelectionResult &Selection::best() const { return graph->best; }
 const Statistics &Selection::statistics() const { return graph->statistics; }
+int64_t Selection::leastLiveBytes() const {
+  return graph->lattice ? graph->lattice->leastTemporaryBytes(false) : 0;
+}
+int64_t Selection::leastStoredBytes() const {
+  return graph->lattice ? graph->lattice->leastTemporaryBytes(true) : 0;
+}
 
 namespace {
 

@@ -209,6 +209,11 @@ public:
   const Problem &problem() const;
   const SelectionResult &best() const;
   const Statistics &statistics() const;
+  /// Options::maxMemory below it leaves no plan: live temporaries of every path take as much at
+  /// some kernel, each in one layout. 0 where the graph has no such bound.
+  int64_t leastLiveBytes() const;
+  /// No plan takes less: the same between two kernels, for a kernel may write over what it reads.
+  int64_t leastStoredBytes() const;
   /// k best distinct plans, best first.
   std::vector<SelectionResult> kBest(int k) const;
   /// Seconds lost by the best plan in which `tensor` has `layout` when it is produced; nothing if

@@ -464,6 +464,50 @@ class MemoryFrontier(CommandTest):
         '--stacking', 'three'
     ]
 
+    def check_reachable(self, plans):
+        """Each command chooses the plan that is listed for it, and none finds a faster one that
+        the list lacks."""
+        for plan in plans:
+            words = plan['command'].split()
+            self.assertEqual(words[:2], ['weft', 'compile'])
+            self.assertNotIn('--recompute', words)
+            chosen = self.weft('select', *words[2:], '--json').json()['plan']
+            self.assertAlmostEqual(plan['seconds'] / chosen['seconds'], 1, places=6)
+            self.assertEqual(plan['workspace'], chosen['workspaceBytes'])
+
+    def frontier(self, *flags):
+        said = self.weft('explain', 'gpt2', '--train', *flags, '--memory', '--json').json()
+        plans = said['frontier']
+        for less, more in zip(plans, plans[1:]):
+            self.assertLess(less['workspace'], more['workspace'])
+            self.assertGreater(less['seconds'], more['seconds'])
+        return plans
+
+    def test_gpt2_has_three_plans_or_more_of_which_none_beats_another(self):
+        for flags in (['--dim', 'b=8', '--dim', 'j=512'], ['--dim', 'b=3', '--dim', 'j=777'],
+                      ['--part', 'model']):
+            with self.subTest(flags=flags):
+                self.assertGreaterEqual(len(self.frontier(*flags)), 3)
+
+    def test_of_gpt2_each_plan_is_what_its_command_compiles(self):
+        for flags in (['--dim', 'b=4', '--dim', 'j=1024'], ['--layers', '12']):
+            with self.subTest(flags=flags):
+                plans = self.frontier(*flags)
+                self.assertGreaterEqual(len(plans), 3)
+                self.check_reachable(plans)
+
+    def test_norms_are_computed_again_where_the_limit_needs_it(self):
+        model = ['gpt2', '--train', '--dim', 'b=8', '--json']
+        named = self.weft('select', *model, '--recompute', 'hidden,norm1,norm2', '--max-memory',
+                          '170M').json()['plan']
+        chosen = self.weft('select', *model, '--max-memory', '170M').json()['plan']
+        self.assertLessEqual(chosen['workspaceBytes'], 170e6)
+        self.assertLessEqual(chosen['seconds'], named['seconds'] * (1 + 1e-6))
+        self.assertIn('recompute-norm1', chosen['variant'])
+        again = self.weft('select', *model, '--max-memory', '170M', '--variant',
+                          chosen['variant']).json()['plan']
+        self.assertEqual(again['workspaceBytes'], chosen['workspaceBytes'])
+
     def test_each_plan_of_the_frontier_is_what_its_command_compiles(self):
         said = self.weft('explain', *self.MODEL, '--memory', '-o', 'figure.svg', '--json').json()
         plans = said['frontier']
@@ -474,12 +518,7 @@ class MemoryFrontier(CommandTest):
             self.assertGreater(less['seconds'], more['seconds'])
         fastest = self.weft('select', *self.MODEL, '--json').json()['plan']
         self.assertAlmostEqual(plans[-1]['seconds'] / fastest['seconds'], 1, places=6)
-        for plan in plans[:2]:
-            words = plan['command'].split()
-            self.assertEqual(words[:2], ['weft', 'compile'])
-            chosen = self.weft('select', *words[2:], '--json').json()['plan']
-            self.assertAlmostEqual(plan['seconds'] / chosen['seconds'], 1, places=6)
-            self.assertEqual(plan['workspace'], chosen['workspaceBytes'])
+        self.check_reachable(plans)
         self.assertTrue(any('norm' in name for plan in plans for name in plan['recomputed']))
         figure = (self.folder / 'figure.svg').read_text()
         self.assertTrue(figure.startswith('<svg '))
@@ -520,10 +559,33 @@ class MemoryFrontier(CommandTest):
         said = self.weft('explain', 'out', '--memory').prose()
         self.assertIn('memory: workspace', said)
         self.assertIn('frontier of time and memory: ', said)
+        self.weft('compile', 'gpt2', '--layers', '2', '--train', '--stop-after', 'emit', '-o',
+                  'two')
+        said = self.weft('explain', 'two', '--memory').prose()
+        self.assertIn('memory: workspace', said)
+        self.assertIn('with --layers or --part model, lists it', said)
         self.weft('compile', *CORE, '--stop-after', 'emit', '-o', 'core')
         self.assertNotIn('frontier', self.weft('explain', 'core', '--memory').out)
         self.fails(2, 'explain', 'core', '--memory', '-o', 'f.svg', says=['explain MODEL --memory'])
         self.fails(2, 'explain', 'core', '-o', 'f.svg', says=['requires --distributions'])
+
+
+class Determinism(CommandTest):
+    BACKWARD = [
+        'attention', '--dim', 'b=1', '--dim', 'h=4', '--dim', 'j=512', '--dim', 'p=64', '--train',
+        '--stop-after', 'emit'
+    ]
+
+    def test_the_screen_says_what_a_fixed_order_of_sums_costs(self):
+        for flag in ('on', 'off'):
+            with self.subTest(deterministic=flag):
+                self.weft('compile', *self.BACKWARD, '--deterministic', flag, '-o', flag)
+                self.assertRegex(
+                    self.weft('explain', flag).prose(),
+                    r'determinism \S+ sums in (a fixed|any) order,.* estimated [0-9.]+ us; '
+                    r'in (a fixed|any) order [0-9.]+ us \(--deterministic (on|off)\)')
+        self.weft('compile', *CORE, '--stop-after', 'emit', '-o', 'core')
+        self.assertNotIn('determinism ', self.weft('explain', 'core').out)
 
 
 class MemoryTrade(CommandTest):

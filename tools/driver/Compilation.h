@@ -66,6 +66,11 @@ struct SharedPrices {
   std::string key;                   ///< equal for equal prices
 };
 
+/// Sets of chains to be computed again together, as names: of up to three chains all sets; of more
+/// each by itself, the first ones of any number, and each with the first.
+std::vector<std::vector<std::string>> recomputedSetsOf(
+    const std::vector<std::vector<std::string>> &chains);
+
 class Compilation {
 public:
   Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags target);
@@ -99,12 +104,17 @@ public:
 
   /// Runs the proposing passes. From Phase::fuse on, the imported variants are taken as they are;
   /// from Phase::configure on, so are the candidates that they carry.
+  /// With --max-memory those of proposeForMemory().
   std::vector<ProposedVariant> propose(Phase first) const;
+  /// Those, and of a graph that trains variants with each of recomputedSets() computed again.
+  std::vector<ProposedVariant> proposeForMemory(Phase first) const;
   /// Throws Error(unsupported) for a form that is asked for and that none of these has: all
   /// variants of a graph, or of all parts of a model, since a part need not have what another has.
   void checkChoicesHold(const std::vector<const ProposedVariant *> &rewritten) const;
   /// Of a graph that trains: what --recompute could name for its memory.
   std::vector<std::vector<std::string>> recomputableNames() const;
+  /// recomputedSetsOf() these; nothing where --recompute names some.
+  std::vector<std::vector<std::string>> recomputedSets() const;
   /// The variants of the graph with these results computed again, as --recompute names them, and
   /// with the projections stacked whole.
   std::vector<ProposedVariant> proposeRecomputed(const std::vector<std::string> &names) const;
@@ -165,6 +175,7 @@ public:
   static std::string printWithFusions(const ProposedVariant &variant);
 
 private:
+  std::vector<ProposedVariant> proposeForTime(Phase first) const;
   void importModel(Phase first);
   /// Throws Error(badInput) where --attention, --norms or --stacking name a site that the graph
   /// lacks.

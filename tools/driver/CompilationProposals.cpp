@@ -354,6 +354,31 @@ std::string leaveApart(ProposedVariant &variant, const std::vector<RecomposedSit
 }  // namespace
 
 std::vector<ProposedVariant> Compilation::propose(Phase first) const {
+  return isPart || choices.maxMemory.empty() ? proposeForTime(first) : proposeForMemory(first);
+}
+
+std::vector<ProposedVariant> Compilation::proposeForMemory(Phase first) const {
+  const bool isNamed = !choices.variant.empty() && !isVariantChosen;
+  std::vector<ProposedVariant> added;
+  std::set<std::string> names;
+  if (first <= Phase::algebra)
+    for (const std::vector<std::string> &set : recomputedSets())
+      for (ProposedVariant &variant : proposeRecomputed(set))
+        if (names.insert(variant.name()).second) added.push_back(std::move(variant));
+  if (isNamed && names.contains(choices.variant)) {
+    keepVariant(added, choices.variant);
+    return added;
+  }
+  std::vector<ProposedVariant> variants = proposeForTime(first);
+  if (isNamed) return variants;
+  std::set<std::string> known;
+  for (const ProposedVariant &variant : variants) known.insert(variant.name());
+  for (ProposedVariant &variant : added)
+    if (!known.contains(variant.name())) variants.push_back(std::move(variant));
+  return variants;
+}
+
+std::vector<ProposedVariant> Compilation::proposeForTime(Phase first) const {
   const bool isNamed = !choices.variant.empty() && !isVariantChosen;
   std::vector<ProposedVariant> rewritten = rewriteAll(first, Phase::attention, true);
   if (isNamed &&
@@ -390,14 +415,43 @@ std::vector<std::vector<std::string>> Compilation::recomputableNames() const {
   return weft::recomputableNames(mlir::cast<GraphOp>(graphOf(*imported.front().module)));
 }
 
+std::vector<std::vector<std::string>> recomputedSetsOf(
+    const std::vector<std::vector<std::string>> &chains) {
+  constexpr size_t mostWithAllSubsets = 3;
+  std::set<std::vector<std::string>> sets;
+  const auto add = [&](const auto &isIn) {
+    std::vector<std::string> names;
+    for (size_t chain = 0; chain < chains.size(); ++chain)
+      if (isIn(chain)) names.insert(names.end(), chains[chain].begin(), chains[chain].end());
+    if (!names.empty()) sets.insert(std::move(names));
+  };
+  if (chains.size() <= mostWithAllSubsets)
+    for (size_t subset = 1; subset < size_t(1) << chains.size(); ++subset)
+      add([&](size_t chain) { return subset >> chain & 1; });
+  else
+    for (size_t last = 0; last < chains.size(); ++last) {
+      add([&](size_t chain) { return chain == last; });
+      add([&](size_t chain) { return chain <= last; });
+      add([&](size_t chain) { return chain == 0 || chain == last; });
+    }
+  return {sets.begin(), sets.end()};
+}
+
+std::vector<std::vector<std::string>> Compilation::recomputedSets() const {
+  if (!modelFlags.train || !modelFlags.choosesRecomputed()) return {};
+  return recomputedSetsOf(recomputableNames());
+}
+
 std::vector<ProposedVariant> Compilation::proposeRecomputed(
     const std::vector<std::string> &names) const {
   CapturedDiagnostics diagnostics(*context);
-  const Variant again{.rewrites = imported.front().rewrites,
-                      .module = mlir::OwningOpRef<mlir::ModuleOp>(
-                          mlir::ModuleOp(imported.front().module.get()).clone())};
+  Variant again{.rewrites = imported.front().rewrites,
+                .module = mlir::OwningOpRef<mlir::ModuleOp>(
+                    mlir::ModuleOp(imported.front().module.get()).clone())};
   if (mlir::failed(recompute(mlir::cast<GraphOp>(graphOf(*again.module)), names)))
     throw diagnostics.error(ErrorKind::badInput, "recomputed names");
+  for (const std::string &name : names)
+    again.rewrites.push_back({.kind = Rewrite::Kind::recompute, .subject = name});
   ChoiceFlags asked = choices;
   if (asked.stacking == StackingChoice::automatic) asked.stacking.setOthers(StackingChoice::three);
   return withFusions(rewriteOne(again, asked, false, Phase::algebra, Phase::attention),

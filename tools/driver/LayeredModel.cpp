@@ -171,6 +171,18 @@ public:
         layers(layerPositions(graph)) {}
 
   DecidedModel decide() {
+    prepare();
+    result.decision = valueOrThrow(decision::decideLayers(question()));
+    return std::move(result);
+  }
+
+  std::vector<decision::FrontierPoint> points() {
+    prepare();
+    return valueOrThrow(decision::layeredPoints(question()));
+  }
+
+private:
+  void prepare() {
     checkChoices(whole);
     if (whole.model().train) {
       CutTraining training = cutTrainingGraph(whole, layers);
@@ -187,11 +199,35 @@ public:
       for (const ProposedVariant &variant : part.proposed) all.push_back(&variant);
     }
     whole.checkChoicesHold(all);
-    result.decision = valueOrThrow(decision::decideLayers(question()));
-    return std::move(result);
+    if (whole.model().train) sets = recomputedSetsOf(recomputableChains());
   }
 
-private:
+  /// What any part could compute again, as one layer names it.
+  std::vector<std::vector<std::string>> recomputableChains() const {
+    std::vector<std::vector<std::string>> chains;
+    for (const DecidedPart &part : result.parts)
+      for (std::vector<std::string> chain : part.compilation->recomputableNames()) {
+        for (std::string &name : chain) name = withoutLayers(name);
+        if (std::ranges::find(chains, chain) == chains.end()) chains.push_back(std::move(chain));
+      }
+    return chains;
+  }
+
+  /// Of a set what a part could compute again. The last one is all that takes nothing more to be
+  /// saved, chains that could not pay by themselves included.
+  std::vector<std::string> namesOf(size_t set, size_t part) const {
+    const Compilation &compilation = *result.parts[part].compilation;
+    if (set == sets.size())
+      return namesThatSaveMemory(*compilation.graph().getOps<GraphOp>().begin());
+    std::vector<std::string> names;
+    for (const std::vector<std::string> &chain : compilation.recomputableNames())
+      for (const std::string &name : chain)
+        if (std::ranges::find(sets[set], withoutLayers(name)) != sets[set].end() &&
+            std::ranges::find(names, name) == names.end())
+          names.push_back(name);
+    return names;
+  }
+
   /// One part for each distinct text, and for each place of the whole its part and results.
   void addParts(std::vector<LayerPart> parts) {
     std::map<std::string, size_t> known;
@@ -240,11 +276,8 @@ private:
             .isTrained = whole.model().train,
             .choosesRecomputed = whole.model().choosesRecomputed(),
             .ask = [this](size_t part) { return questionOf(result.parts[part]); },
-            .namesThatSaveMemory =
-                [this](size_t part) {
-                  const Compilation &compilation = *result.parts[part].compilation;
-                  return namesThatSaveMemory(*compilation.graph().getOps<GraphOp>().begin());
-                },
+            .recomputedSets = sets.size() + 1,
+            .namesOf = [this](size_t set, size_t part) { return namesOf(set, part); },
             .askRecomputing =
                 [this](size_t part, const std::vector<std::string> &names) {
                   return recomputing(result.parts[part], names);
@@ -266,8 +299,10 @@ private:
   }
 
   static decision::Question recomputing(DecidedPart &part, const std::vector<std::string> &names) {
-    part.proposed = part.compilation->proposeRecomputed(names);
+    part.proposed = names.empty() ? part.compilation->propose(Phase::import)
+                                  : part.compilation->proposeRecomputed(names);
     decision::Question asked = questionOf(part);
+    if (names.empty()) return asked;
     for (ProposedVariant &variant : part.proposed)
       variant.notes.push_back(fmt::format("--max-memory: computed again in the backward pass: {}",
                                           fmt::join(names, ", ")));
@@ -345,12 +380,17 @@ private:
   GraphOp graph;
   LayerPositions layers;
   Cut cut;
-  std::vector<PlacedPart> placedParts;  ///< in the order of the whole
-  std::vector<int64_t> firstLayers;     ///< of the distinct parts
+  std::vector<PlacedPart> placedParts;         ///< in the order of the whole
+  std::vector<int64_t> firstLayers;            ///< of the distinct parts
+  std::vector<std::vector<std::string>> sets;  ///< to be computed again, as one layer names them
   DecidedModel result;
 };
 
 }  // namespace
+
+std::vector<decision::FrontierPoint> layeredPoints(const Compilation &compilation) {
+  return LayeredDecision(compilation).points();
+}
 
 DecidedModel decideModel(const Compilation &compilation, Phase first,
                          const decision::Measure &measure, int plansToMeasure) {

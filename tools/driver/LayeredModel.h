@@ -6,6 +6,7 @@
 // time is the sum of its parts'.
 #pragma once
 
+#include "passes/decide/MemoryFrontier.h"
 #include "tools/driver/Compilation.h"
 
 #include <memory>
@@ -43,5 +44,8 @@ struct DecidedModel {
 /// or tensors, or that ask more of the whole than the sum of its parts.
 DecidedModel decideModel(const Compilation &compilation, Phase first,
                          const decision::Measure &measure = {}, int plansToMeasure = 0);
+
+/// Of several layers, the plans that --max-memory chooses from (decision::layeredPoints).
+std::vector<decision::FrontierPoint> layeredPoints(const Compilation &compilation);
 
 }  // namespace weft::driver

@@ -40,7 +40,7 @@ struct OneLayer {
     return decision::decideLayers(
         {.parts = 1,
          .ask = [&](size_t) { return decision::Question{.problem = layer(), .options = ofPart}; },
-         .namesThatSaveMemory = {},
+         .namesOf = {},
          .askRecomputing = {},
          .take = [&](size_t, Decision one) { taken.push_back(std::move(one)); },
          .join =

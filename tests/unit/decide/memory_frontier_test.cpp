@@ -1,10 +1,13 @@
 // The frontier of time and memory: which points stay, that no plan of the limit beats the one that
-// is listed for it, and that variants with less to store are on it.
+// is listed for it, that variants with less to store are on it, that selection under falling limits
+// finds what paths without a limit lack, and that every search ends, whatever the limit.
 #include "passes/decide/MemoryFrontier.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleProblems.h"
 
 #include <catch2/catch.hpp>
+
+#include <set>
 
 using namespace weft;
 using decision::FrontierPoint;
@@ -26,12 +29,13 @@ std::string namesOf(const std::vector<FrontierPoint> &points) {
 }
 
 /// y = relu(x + x): the sum is stored, or not.
-decision::Problem problem() {
+decision::Problem problem(bool mayFuse = true) {
   decision::Problem problem{
       .variants = {},
       .context = {.prices = &prices, .model = "sample", .dims = {}, .dtype = DType::f16},
       .everyVariant = [] { return std::vector<select::Problem>(); }};
   for (const bool fuses : {false, true}) {
+    if (fuses && !mayFuse) break;
     samples::ProblemBuilder builder;
     const int x = builder.argument("x");
     const int sum = builder.op("sum", {x, x});
@@ -79,5 +83,83 @@ TEST_CASE("the frontier holds what a limit of its memory chooses") {
     REQUIRE(chosen);
     CHECK(chosen->planned.plan.predictedSeconds == Approx(one.seconds));
     CHECK(chosen->planned.plan.workspaceBytes <= one.workspaceBytes);
+  }
+}
+
+namespace {
+
+/// A kernel of several ops takes more than they do one by one: time is given for memory.
+class DearFusion : public samples::HashedPrices {
+public:
+  DearFusion() : HashedPrices(11) {}
+  Cost cost(const Kernel &kernel, const Configuration &) const override {
+    Cost cost;
+    cost.seconds = 1e-6 * double(kernel.body.size() * kernel.body.size());
+    return cost;
+  }
+};
+const DearFusion dearFusion;
+
+/// y = (relu(x) + relu(x)) + (relu(x) + relu(x)), of one variant: what is added is stored, or
+/// computed by the kernel of the sum.
+decision::Problem sumOfFour(int64_t extent) {
+  decision::Problem problem{
+      .variants = {},
+      .context = {.prices = &dearFusion, .model = "sample", .dims = {}, .dtype = DType::f16},
+      .everyVariant = [] { return std::vector<select::Problem>(); }};
+  samples::ProblemBuilder builder({{'j', 4}, {'i', extent}});
+  const int x = builder.argument("x"), a = builder.op("a", {x}), b = builder.op("b", {x}),
+            ab = builder.op("ab", {a, b}), c = builder.op("c", {x}), d = builder.op("d", {x}),
+            cd = builder.op("cd", {c, d}), sum = builder.op("sum", {ab, cd});
+  builder.result(sum);
+  builder.everyOpAlone();
+  for (const std::vector<int> &ops :
+       {std::vector<int>{0, 1, 2}, {3, 4, 5}, {3, 4, 5, 6}, {0, 1, 2, 3, 4, 5, 6}})
+    builder.candidate(ops);
+  for (const int index : {x, sum}) builder.problem.tensors[size_t(index)].pinned = rowMajor(2);
+  builder.problem.name = "sum";
+  problem.variants.push_back({.problem = builder.problem, .notes = {}});
+  return problem;
+}
+
+}  // namespace
+
+TEST_CASE("limits that fall find plans that paths without a limit lack") {
+  const int64_t extent = GENERATE(32, 8);  // buffers as large as tensors, and aligned to more
+  const decision::Problem asked = sumOfFour(extent);
+  decision::Options options;
+  options.chunks = 0;
+  options.alternatives = 1;  // the best path alone
+  const auto points = memoryPoints(asked, options);
+  REQUIRE(points);
+  const std::vector<FrontierPoint> frontier = undominated(*points);
+  REQUIRE(frontier.size() >= 3);
+  size_t fitting = 0;
+  std::set<int64_t> limits;
+  for (const FrontierPoint &one : frontier)
+    for (const int64_t more : {-129, -1, 0, 1})
+      limits.insert(std::max<int64_t>(1, one.workspaceBytes + more));
+  for (const int64_t limit : limits) {
+    options.maxMemory = limit;
+    options.maxMemoryText = std::to_string(limit);
+    const auto chosen = decide(asked, options);
+    while (fitting < frontier.size() && frontier[fitting].workspaceBytes <= limit) ++fitting;
+    CHECK(chosen.has_value() == (fitting > 0));
+    if (!chosen || fitting == 0) continue;
+    CHECK(chosen->planned.plan.workspaceBytes <= limit);
+    CHECK(chosen->planned.plan.predictedSeconds == Approx(frontier[fitting - 1].seconds));
+  }
+}
+
+TEST_CASE("a search within any limit ends, and says what the smallest plan takes") {
+  for (const int64_t limit : {-1, 0, 1, 7, 255}) {
+    const decision::Options options = {
+        .chunks = 0, .maxMemory = limit, .maxMemoryText = std::to_string(limit)};
+    // One kernel of all ops stores nothing.
+    CHECK(decide(sumOfFour(32), options).has_value() == (limit >= 0));
+    const auto chosen = decide(problem(false), options);
+    REQUIRE_FALSE(chosen);
+    CHECK(chosen.error().kind == ErrorKind::unsupported);
+    CHECK_THAT(chosen.error().what(), Catch::Contains("the smallest found"));
   }
 }

@@ -78,9 +78,9 @@ INTERFACE = {
     'its plan at other extents, or edited': ('configureAgain', 'priceAgain'),
     'a plan that was decided': ('plannedSteps', 'plansInChunks', 'memoryLine', 'tradeLine',
                                 'graphOf', 'graphSecondsBy', 'secondsBy'),
-    'what another decision would be': ('attentionPrices', 'memoryPoints', 'undominated',
-                                       'nearestLayouts', 'predictLayout', 'predictLayouts',
-                                       'isPlan'),
+    'what another decision would be': ('attentionPrices', 'memoryPoints', 'layeredPoints',
+                                       'undominated', 'nearestLayouts', 'predictLayout',
+                                       'predictLayouts', 'isPlan'),
     'what a profile measures': ('profileSpace', 'chunkSpace'),
     'what no plan can be faster than': ('rooflineSeconds',),
 }

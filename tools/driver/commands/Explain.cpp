@@ -139,14 +139,19 @@ Explanation explainModelMemory(const ExplainFlags &flags) {
 /// What a plan takes; of one that trains also what others would.
 Explanation explainMemoryOf(const ExplainFlags &flags, const runtime::Artifact &artifact) {
   Explanation explanation = explainMemory(artifact);
-  const nlohmann::json asked = artifact.report.value("request", nlohmann::json::object())
-                                   .value("model", nlohmann::json::object());
-  if (!asked.value("train", false)) {
+  const nlohmann::json request = artifact.report.value("request", nlohmann::json::object()),
+                       asked = request.value("model", nlohmann::json::object());
+  const bool isTraining = asked.value("train", false), isByParts = request.value("byParts", false);
+  if (!isTraining || isByParts) {
     if (!flags.output.empty())
       throw Error::badInput(
-          "explain {}: --output: with --memory it draws the frontier of plans that train; nearest: "
-          "explain MODEL --memory -o {}",
+          "explain {}: --output: with --memory it draws the frontier of plans of one layer that "
+          "train; nearest: explain MODEL --memory -o {}",
           flags.model.model, flags.output);
+    if (isTraining)
+      explanation.text +=
+          "frontier of time and memory: of several layers, weft explain MODEL --train --memory, "
+          "with --layers or --part model, lists it\n";
     return explanation;
   }
   const ReopenedRequest reopened = reopen(artifact.report, flags.target.profile);

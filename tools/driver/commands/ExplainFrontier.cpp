@@ -8,12 +8,12 @@
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/FrontierSvg.h"
+#include "tools/driver/LayeredModel.h"
 #include "tools/driver/commands/Explain.h"
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <set>
 
 namespace weft::driver {
 namespace {
@@ -21,29 +21,9 @@ namespace {
 using decision::FrontierPoint;
 using nlohmann::json;
 
-/// Sets of results to be computed again: each by itself, all that are element-wise, these with each
-/// norm and with all; nothing where --recompute names some.
-std::vector<std::vector<std::string>> recomputedSets(const Compilation &compilation) {
-  if (!compilation.model().train || !compilation.model().choosesRecomputed()) return {};
-  const std::vector<std::vector<std::string>> single = compilation.recomputableNames();
-  std::set<std::vector<std::string>> sets(single.begin(), single.end());
-  std::vector<std::string> all;
-  for (const std::vector<std::string> &chain : single) {
-    all.insert(all.end(), chain.begin(), chain.end());
-    sets.insert(all);
-  }
-  for (const std::vector<std::string> &chain : single) {
-    std::vector<std::string> pair = single.front();
-    pair.insert(pair.end(), chain.begin(), chain.end());
-    if (&chain != &single.front()) sets.insert(std::move(pair));
-  }
-  return {sets.begin(), sets.end()};
-}
-
 /// What the backward pass computes again instead of reading what forward kept.
-std::vector<std::string> recomputedOf(const FrontierPoint &point,
-                                      const std::vector<std::string> &named, bool isTraining) {
-  std::vector<std::string> names = named;
+std::vector<std::string> recomputedOf(const FrontierPoint &point, bool isTraining) {
+  std::vector<std::string> names;
   for (const Rewrite &rewrite : point.rewrites) {
     if (rewrite.kind == Rewrite::Kind::fuseAttention && isTraining)
       names.push_back("attention scores");
@@ -74,22 +54,21 @@ std::string whatOf(const FrontierPoint &point, const std::vector<std::string> &r
   return chunks.empty() ? again : fmt::format("{} ({})", again, chunks);
 }
 
+/// The plans that a limit of memory could choose, whatever --max-memory, --chunks and
+/// --memory-trade say.
+std::vector<FrontierPoint> pointsOf(const Compilation &compilation, Phase first) {
+  if (compilation.isLayered()) return layeredPoints(compilation);
+  const std::vector<ProposedVariant> proposed = compilation.proposeForMemory(first);
+  decision::Options options = compilation.options(proposed);
+  options.chunks = 0, options.maxMemory.reset(), options.memoryTrade = 0;
+  return valueOrThrow(decision::memoryPoints(compilation.problem(proposed), options));
+}
+
 }  // namespace
 
 Explanation explainFrontier(const Compilation &compilation, Phase first, const std::string &command,
                             const std::string &output) {
-  std::vector<ProposedVariant> proposed = compilation.propose(first);
-  decision::Options options = compilation.options(proposed);
-  // Of each variant, what --recompute is to name for it.
-  std::vector<std::vector<std::string>> named(proposed.size());
-  for (const std::vector<std::string> &names : recomputedSets(compilation))
-    for (ProposedVariant &variant : compilation.proposeRecomputed(names)) {
-      proposed.push_back(std::move(variant));
-      named.push_back(names);
-    }
-  options.chunks = 0, options.maxMemory.reset(), options.memoryTrade = 0;
-  const std::vector<FrontierPoint> points =
-      valueOrThrow(decision::memoryPoints(compilation.problem(proposed), options));
+  const std::vector<FrontierPoint> points = pointsOf(compilation, first);
   const std::vector<FrontierPoint> frontier = decision::undominated(points);
   const bool isTraining = compilation.model().train;
   Table table({{"", right},
@@ -103,13 +82,9 @@ Explanation explainFrontier(const Compilation &compilation, Phase first, const s
   std::vector<FrontierMark> marks;
   for (size_t index = 0; index < frontier.size(); ++index) {
     const FrontierPoint &point = frontier[index];
-    const std::vector<std::string> &again = named[point.index];
-    const std::vector<std::string> recomputed = recomputedOf(point, again, isTraining);
+    const std::vector<std::string> recomputed = recomputedOf(point, isTraining);
     const double slower = point.seconds / frontier.back().seconds - 1;
-    const std::string flags = again.empty()
-                                  ? "--max-memory " + limitOf(frontier, index)
-                                  : fmt::format("--recompute {} --max-memory {}",
-                                                fmt::join(again, ","), limitOf(frontier, index));
+    const std::string flags = "--max-memory " + limitOf(frontier, index);
     table.addRow({std::to_string(index + 1), formatSeconds(point.seconds),
                   formatSeconds(point.graphSeconds), fmt::format("{:.1f}%", 100 * slower),
                   formatBytes(point.workspaceBytes), whatOf(point, recomputed, isTraining)});

@@ -460,6 +460,18 @@ std::string familyLabel(const FamilyId &family) {
   return fmt::format("{}{}", family, family.isPlaceholder() ? " (placeholder)" : "");
 }
 
+/// What a fixed order of sums costs, of the first kernel that has the choice.
+std::string determinismLines(const Plan &plan) {
+  const auto isChoice = [](const PlanNote &note) { return note.kind == NoteKind::determinism; };
+  const auto first = std::ranges::find_if(plan.notes, isChoice);
+  if (first == plan.notes.end()) return "";
+  const auto more = std::ranges::count_if(plan.notes, isChoice) - 1;
+  return wrapped(fmt::format("determinism  {}{}", first->text,
+                             more > 0 ? fmt::format("; {} more kernels: --all", more) : ""),
+                 resultColumns(), 13) +
+         "\n";
+}
+
 Explanation explainKernels(const runtime::Artifact &artifact, const KernelsView &view) {
   const runtime::BelievedRecords records;
   const Plan &plan = artifact.plan;
@@ -467,7 +479,8 @@ Explanation explainKernels(const runtime::Artifact &artifact, const KernelsView 
   json rows = json::array();
   for (const PlanKernel &kernel : plan.kernels)
     rows.push_back(toJson(kernel, plan.predictedSeconds, records));
-  std::string text = headLines(plan, report, records, resultColumns()) + "\n";
+  std::string text =
+      headLines(plan, report, records, resultColumns()) + determinismLines(plan) + "\n";
   text += view.wide ? wideTable(plan)
                     : screenTable(plan, report, view.all ? plan.kernels.size() : screenRows);
   constexpr size_t all = 1000;
