@@ -1,10 +1,10 @@
 // Variants of one graph as one problem. An op that every variant has, reading and writing tensors
 // that are the same in all, stands in it once. The others fall into sites (Sites.h): those of a
-// variant that hang together by tensors of its own, with those of the other variants that write the
-// same tensors for the rest of the graph. What they are in the different variants are the
-// alternatives of the site, which may lie in the forward and in the backward pass at once. Kernels
-// of a variant may hold ops of a site and ops beside it. So every combination of alternatives is in
-// the problem, which grows with their sum, not with their product.
+// variant that are connected by tensors of that variant alone, with those of the other variants
+// that write the same tensors for the rest of the graph. What they are in the different variants
+// are the alternatives of the site, which may lie in the forward and in the backward pass at once.
+// Kernels of a variant may hold ops of a site and ops beside it. So every combination of
+// alternatives is in the problem, which grows with their sum, not with their product.
 //
 // Invariant: every plan of a variant is a plan of the joint problem, which takes that variant's
 // form at every site.
