@@ -30,11 +30,6 @@ struct CutPlace {
 /// is none: they are inside of attention. 0 where no place is left.
 size_t chooseCut(const std::vector<CutPlace> &places, int64_t fewestTensors);
 
-/// A graph to decide, and how.
-struct Question {
-  Problem problem;
-  Options options;
-};
 /// The whole, put together from what was decided of its parts.
 struct JoinedQuestion {
   Problem problem;  ///< of one variant
