@@ -8,6 +8,7 @@
 #include "passes/Rewrites.h"
 #include "passes/SavedTensors.h"
 #include "passes/decide/LayeredDecision.h"
+#include "passes/decide/Recomputations.h"
 #include "passes/layers/Layers.h"
 #include "tools/driver/LayeredTraining.h"
 
@@ -199,7 +200,7 @@ private:
       for (const ProposedVariant &variant : part.proposed) all.push_back(&variant);
     }
     whole.checkChoicesHold(all);
-    if (whole.model().train) sets = recomputedSetsOf(recomputableChains());
+    if (whole.model().train) sets = decision::recomputedSets(recomputableChains());
   }
 
   /// What any part could compute again, as one layer names it.

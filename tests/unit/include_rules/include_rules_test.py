@@ -74,7 +74,8 @@ DECIDING_FUNCTIONS = (
     'attentionProblem', 'gemmProblem', 'visibleBlocks', 'visibleScores')
 # What the command line may ask of the phase that decides, by what it wants.
 INTERFACE = {
-    'a decision': ('decide', 'decidePlan', 'decideCombinations', 'decideLayers', 'chooseCut'),
+    'a decision': ('decide', 'decidePlan', 'decideCombinations', 'recomputedSets', 'decideLayers',
+                   'chooseCut'),
     'its plan at other extents, or edited': ('configureAgain', 'priceAgain'),
     'a plan that was decided': ('plannedSteps', 'plansInChunks', 'memoryLine', 'tradeLine',
                                 'graphOf', 'graphSecondsBy', 'secondsBy'),
