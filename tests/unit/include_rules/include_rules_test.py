@@ -75,7 +75,7 @@ DECIDING_FUNCTIONS = (
 # What the command line may ask of the phase that decides, by what it wants.
 INTERFACE = {
     'a decision': ('decide', 'decidePlan', 'decideCombinations', 'recomputedSets', 'decideLayers',
-                   'chooseCut'),
+                   'layersToCompare', 'chooseCut'),
     'its plan at other extents, or edited': ('configureAgain', 'priceAgain'),
     'a plan that was decided': ('plannedSteps', 'plansInChunks', 'memoryLine', 'tradeLine',
                                 'graphOf', 'graphSecondsBy', 'secondsBy'),
