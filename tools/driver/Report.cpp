@@ -167,7 +167,7 @@ json recordsReport(const std::vector<FusionRecord> &records, const Device &devic
                     {"reason", record.reason},
                     {"detail", record.detail},
                     {"savedBytes", record.savedBytes},
-                    {"savedSeconds", double(record.savedBytes) / device.copyBandwidth}});
+                    {"savedSeconds", decision::copySeconds(record.savedBytes, device)}});
     if (!record.steps.empty()) list.back()["steps"] = record.steps;
   }
   return list;

@@ -86,11 +86,11 @@ INTERFACE = {
                                        'predictLayouts', 'isPlan', 'fusedOtherwise',
                                        'layoutLosses', 'bestPaths'),
     'what a profile measures': ('profileSpace', 'chunkSpace'),
-    'what no plan can be faster than': ('rooflineSeconds',),
+    'what no plan can be faster than': ('rooflineSeconds', 'copySeconds'),
 }
 ASKED = re.compile(r'\bdecision::([a-z]\w*)\(')
 DECIDING = re.compile(rf'\b(?:{"|".join(DECIDING_FUNCTIONS)})\(|(?:\.|->)cost\('
-                      r'|\bselect::(?:Prices|LoopTable)\b')
+                      r'|\bselect::(?:Prices|LoopTable)\b|/ \S*[a-z]Bandwidth\b')
 
 
 def rules(architecture: str) -> dict[str, set[str]]:
@@ -389,14 +389,15 @@ class IncludeRules(unittest.TestCase):
                      'other = selection.planIfFused(a, b, !fused);',
                      'loss = selection.whatIfLayout(tensor, layout);',
                      'for (const auto &[layout, loss] : selection.layoutPrices(int(index)))',
-                     '!fused && selection.waitsForMeasurements(a, b)'):
+                     '!fused && selection.waitsForMeasurements(a, b)',
+                     'double(record.savedBytes) / device.copyBandwidth'):
             self.assertTrue(DECIDING.search(text), text)
         for text in ('decision::graphOf(plan)', 'chosen.cost.flop', 'compilation.costModel()',
                      'decision::priceAgain(planned, prices, file);',
                      'decision::configureAgain(planned, index, device, extents)',
                      'decision::chooseCut(places, fewest)', 'decision::decideLayers(question())',
                      'decision::decideCombinations(question)',
-                     'decision::bestPaths(decision, count)',
+                     'decision::bestPaths(decision, count)', '{"copyBandwidth", device.bandwidth}',
                      'const select::JoinedVariants &joined', 'select::printStep(problem, step)',
                      'decision::attentionPrices(questionOf(request, site))',
                      '"l2Bytes", figures.l2Bytes', 'tilesJson(figures.tiles)',
