@@ -59,6 +59,12 @@ struct VariantOptions {
   /// Whether one takes its backward pass. Where none does, a trained attention is fused only if
   /// that is asked for.
   bool canFuseAttentionBackward = true;
+  /// Whether weights change every step: they are not packed at load, and to stack them is a copy a
+  /// step. Projections are then separate unless it is asked otherwise.
+  bool updatesWeights = false;
+  /// Whether the graph computes saved tensors again already, to take less memory: nothing more is
+  /// recomputed, and projections are stacked whole unless it is asked otherwise.
+  bool isRecomputed = false;
   /// By op number, in which part of the graph it is. Groups in different parts are stacked alike:
   /// the search combines what the variants have in each (CombineVariants.h). Asked where there are
   /// several groups; nothing: all is one part.

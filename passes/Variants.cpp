@@ -737,9 +737,19 @@ void check(const VariantOptions &options) {
       throw Error::badInput("sub-vector of {} elements; the least is 1", subVector);
 }
 
+/// With what follows of the graph for the choices that are left to the compiler.
+VariantOptions decidedFor(VariantOptions options) {
+  if (options.isRecomputed) options.recompute = RecomputeChoice::none;
+  if (options.stacking != StackingChoice::automatic) return options;
+  if (options.isRecomputed) options.stacking = StackingChoice::three;
+  else if (options.updatesWeights) options.stacking = StackingChoice::separate;
+  return options;
+}
+
 }  // namespace
 
-std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions &options) {
+std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions &asked) {
+  const VariantOptions options = decidedFor(asked);
   check(options);
   GraphOp graph = graphOf(module);
   checkAttentionPins(graph, options);

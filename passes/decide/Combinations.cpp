@@ -5,11 +5,13 @@
 #include "passes/select/KernelSpaces.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 namespace weft::decision {
 namespace {
+
+/// Of trained graphs the variants whose bound is within this of the least are combined.
+constexpr double nearOfTrained = 0.1;
 
 /// Candidates of alternatives that lack a pinned tensor, where others of their site have it, have
 /// no plan.
@@ -67,14 +69,13 @@ bool areApart(const std::vector<std::string> &tensors, const select::JoinedVaria
   return sites.size() >= tensors.size();
 }
 
-/// Variants whose bound is near the least.
-std::vector<size_t> nearBest(const Problem &asked, const select::Options &options, double within) {
+/// The variants that are combined: all, of a graph that trains those whose bound is near the least.
+std::vector<size_t> nearBest(const Problem &asked, const select::Options &options, bool isTrained) {
   std::vector<double> bounds;
   for (const Variant &variant : asked.variants)
-    bounds.push_back(within < std::numeric_limits<double>::infinity()
-                         ? select::lowerBoundOf(variant.problem, *asked.context.spaces, options)
-                         : 0);
-  const double most = std::ranges::min(bounds) * (1 + within);
+    bounds.push_back(
+        isTrained ? select::lowerBoundOf(variant.problem, *asked.context.spaces, options) : 0);
+  const double most = std::ranges::min(bounds) * (1 + nearOfTrained);
   std::vector<size_t> near;
   for (size_t v = 0; v < bounds.size(); ++v)
     if (!(bounds[v] > most)) near.push_back(v);
@@ -83,17 +84,18 @@ std::vector<size_t> nearBest(const Problem &asked, const select::Options &option
 
 }  // namespace
 
-std::optional<Combinations> decideCombinations(const Problem &asked, const Options &askedOptions,
-                                               const std::vector<std::set<std::string>> &mayCross,
-                                               const std::vector<std::string> &apart,
-                                               double within) {
+Combinations decideCombinations(const CombinationQuestion &question) {
+  const Combinations none{.isComplete = question.apart.empty()};
+  if (question.variants < 2 || !question.isOfOneGraph) return none;
+  const auto [asked, askedOptions] = question.ask();
   const PlanContext &context = asked.context;
   select::Options options;
   options.free = context.free;
   options.softmax = askedOptions.softmax;
   options.searchBytes = askedOptions.searchMemory.bytesOfSearch(1);
+  const std::vector<std::set<std::string>> mayCross = question.mayCross();
   Combinations result;
-  result.variants = nearBest(asked, options, within);
+  result.variants = nearBest(asked, options, question.isTrained);
   std::vector<const select::Problem *> problems;
   std::vector<const Variant *> variants;
   std::vector<std::set<std::string>> mayCrossHere;
@@ -103,10 +105,10 @@ std::optional<Combinations> decideCombinations(const Problem &asked, const Optio
     mayCrossHere.push_back(mayCross[v]);
   }
   std::optional<select::JoinedVariants> joined = select::joinVariants(problems, mayCrossHere);
-  if (!joined || !areApart(apart, *joined, *problems.front())) return std::nullopt;
+  if (!joined || !areApart(question.apart, *joined, *problems.front())) return none;
   options.forceFused = pairsIn(*joined, variants, &Variant::forced);
   options.forbidFused = pairsIn(*joined, variants, &Variant::forbidden);
-  if (!areWithinAlternatives(options.forceFused, *joined)) return std::nullopt;
+  if (!areWithinAlternatives(options.forceFused, *joined)) return none;
   std::vector<std::vector<Pin>> questions{{}};
   if (!askedOptions.pins.empty()) questions.push_back(askedOptions.pins);
   for (const std::vector<Pin> &pins : questions) {

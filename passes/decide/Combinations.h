@@ -8,6 +8,8 @@
 #include "passes/decide/Decide.h"
 #include "passes/select/JoinVariants.h"
 
+#include <cstddef>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -15,7 +17,22 @@
 
 namespace weft::decision {
 
+/// The variants of a graph as whoever has them asks about them.
+struct CombinationQuestion {
+  size_t variants = 0;
+  bool isOfOneGraph = true;        ///< all variants are rewritten from one
+  bool isTrained = false;          ///< it has a backward pass
+  std::vector<std::string> apart;  ///< tensors of the first variant that have a form each
+  /// Called where there may be something to combine. Of the options, pins, softmax and the memory
+  /// of the search count.
+  std::function<Question()> ask;
+  /// By variant, as of select::joinVariants; called after `ask`.
+  std::function<std::vector<std::set<std::string>>()> mayCross;
+};
 struct Combinations {
+  /// Whether the variants and what was found are all that is to be weighed. Else the variants of
+  /// the whole graph are: forms of the tensors apart cannot be chosen one by one.
+  bool isComplete = true;
   std::vector<size_t> variants;            ///< that were joined
   select::JoinedVariants joined;           ///< these as one problem
   std::vector<std::vector<size_t>> found;  ///< by site, which of these; none of them is a variant
@@ -23,14 +40,10 @@ struct Combinations {
   std::vector<std::string> cuts;           ///< what the limits of the search left out
 };
 /// The first part of the decision of a problem, for whoever has the graphs: a combination that is
-/// found becomes a variant of the problem that decide() is asked. Of the options, pins, softmax and
-/// the memory of the search count. `mayCross`, by variant: as of select::joinVariants. `apart`:
-/// tensors of the first variant whose ops must be in different sites. Nothing where these are not,
-/// or the variants have too few sites. A question that has no plan finds no combination: each
-/// variant says by itself what it lacks.
-std::optional<Combinations> decideCombinations(const Problem &problem, const Options &options,
-                                               const std::vector<std::set<std::string>> &mayCross,
-                                               const std::vector<std::string> &apart,
-                                               double within);
+/// found becomes a variant of the problem that decide() is asked. Nothing is joined or found where
+/// the variants are of several graphs or have too few sites, or where the ops of tensors apart are
+/// not in different sites. Of a graph that trains, only variants near the least bound are joined. A
+/// question that has no plan finds no combination: each variant says by itself what it lacks.
+Combinations decideCombinations(const CombinationQuestion &question);
 
 }  // namespace weft::decision

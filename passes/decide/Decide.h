@@ -82,6 +82,12 @@ struct Options {
   bool isConcurrent() const { return concurrent == Concurrency::on; }
 };
 
+/// A graph to decide, and how.
+struct Question {
+  Problem problem;
+  Options options;
+};
+
 /// The fastest plan of a variant that the limit of memory admits.
 struct FittedPath {
   select::SelectionResult path;

@@ -77,6 +77,11 @@ Error beyondMemory(const Options &options, int64_t smallest) {
 
 }  // namespace
 
+size_t layersToCompare(size_t layers) {
+  constexpr size_t most = 3;
+  return std::min(most, layers);
+}
+
 size_t chooseCut(const std::vector<CutPlace> &places, int64_t fewestTensors) {
   std::optional<std::tuple<size_t, int64_t, size_t>> best;
   for (size_t index = 0; index < places.size(); ++index) {

@@ -19,6 +19,9 @@
 
 namespace weft::decision {
 
+/// Of how many layers the place to cut is chosen: the first ones, of which one has neighbours on
+/// both sides where there are as many.
+size_t layersToCompare(size_t layers);
 /// A place of a layer where the graph could be cut, the same one in every layer.
 struct CutPlace {
   int64_t tensors = 0;  ///< that cross it
@@ -30,11 +33,6 @@ struct CutPlace {
 /// is none: they are inside of attention. 0 where no place is left.
 size_t chooseCut(const std::vector<CutPlace> &places, int64_t fewestTensors);
 
-/// A graph to decide, and how.
-struct Question {
-  Problem problem;
-  Options options;
-};
 /// The whole, put together from what was decided of its parts.
 struct JoinedQuestion {
   Problem problem;  ///< of one variant

@@ -60,6 +60,10 @@ double expectedShare(const Kernel &kernel, const ExpectedFill &fill, const Token
 
 }  // namespace
 
+double copySeconds(int64_t bytes, const Device &device) {
+  return double(bytes) / device.copyBandwidth;
+}
+
 double rooflineSeconds(const select::Problem &problem, const Device &device,
                        const ExpectedFill &fill, const TokensOfGraph &tokens) {
   std::vector<const select::Candidate *> alone(problem.ops.size(), nullptr);
@@ -80,7 +84,7 @@ double rooflineSeconds(const select::Problem &problem, const Device &device,
       (candidate->kernel.operatorClass() == OperatorClass::contraction ? contractions : others) +=
           visible[op] * candidate->kernel.flop() / peakFlops(candidate->kernel, device) *
           expectedShare(candidate->kernel, fill, tokens);
-  return std::max({double(bytes) / device.copyBandwidth, contractions, others});
+  return std::max({copySeconds(bytes, device), contractions, others});
 }
 
 }  // namespace weft::decision

@@ -7,10 +7,14 @@
 #include "passes/configure/FilledCost.h"
 #include "passes/select/Selection.h"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace weft::decision {
+
+/// What it takes to move bytes once at the device's copy bandwidth.
+double copySeconds(int64_t bytes, const Device &device);
 
 /// Which ops and arguments are smaller at fewer tokens than the longest sequences have.
 struct TokensOfGraph {

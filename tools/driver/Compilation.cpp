@@ -96,7 +96,7 @@ std::vector<select::Problem> Compilation::everyProblem() const {
   std::vector<select::Problem> result;
   for (const Variant &variant : imported)
     for (const ProposedVariant &proposed :
-         rewriteOne(variant, all, modelFlags.choosesRecomputed(), firstPhase, Phase::attention))
+         rewriteOne(variant, all, false, firstPhase, Phase::attention))
       result.push_back(problemOf(proposed));
   return result;
 }

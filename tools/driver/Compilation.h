@@ -66,11 +66,6 @@ struct SharedPrices {
   std::string key;                   ///< equal for equal prices
 };
 
-/// Sets of chains to be computed again together, as names: of up to three chains all sets; of more
-/// each by itself, the first ones of any number, and each with the first.
-std::vector<std::vector<std::string>> recomputedSetsOf(
-    const std::vector<std::vector<std::string>> &chains);
-
 class Compilation {
 public:
   Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags target);
@@ -113,10 +108,9 @@ public:
   void checkChoicesHold(const std::vector<const ProposedVariant *> &rewritten) const;
   /// Of a graph that trains: what --recompute could name for its memory.
   std::vector<std::vector<std::string>> recomputableNames() const;
-  /// recomputedSetsOf() these; nothing where --recompute names some.
+  /// decision::recomputedSets() of these; nothing where --recompute names some.
   std::vector<std::vector<std::string>> recomputedSets() const;
-  /// The variants of the graph with these results computed again, as --recompute names them, and
-  /// with the projections stacked whole.
+  /// The variants of the graph with these results computed again, as --recompute names them.
   std::vector<ProposedVariant> proposeRecomputed(const std::vector<std::string> &names) const;
   /// Rewrites alone, without fusions: what --stop-after algebra and attention print.
   std::vector<ProposedVariant> rewrite(Phase first, Phase last) const;
@@ -191,9 +185,10 @@ private:
   void differentiateImported();
   void noteBytes(Phase phase);
   PhaseBytes bytesAfter(Phase phase, mlir::Operation *graph) const;
-  /// `inParts`: choices in different parts of the graph are made alike (VariantOptions::partOfOp).
+  /// `isRecomputed`: VariantOptions::isRecomputed. `inParts`: choices in different parts of the
+  /// graph are made alike (VariantOptions::partOfOp).
   std::vector<ProposedVariant> rewriteOne(const Variant &variant, const ChoiceFlags &asked,
-                                          bool choosesRecomputed, Phase first, Phase last,
+                                          bool isRecomputed, Phase first, Phase last,
                                           bool inParts = false) const;
   std::vector<ProposedVariant> rewriteAll(Phase first, Phase last, bool inParts) const;
   std::vector<int> partsOfOps(mlir::ModuleOp module) const;

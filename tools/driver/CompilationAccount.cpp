@@ -62,8 +62,7 @@ Account Compilation::account(const ProposedVariant &variant) const {
                                              // rewrites begin this one's, the longest
   std::vector<ProposedVariant> stacked;
   for (const Variant &one : imported)
-    for (ProposedVariant &proposed :
-         rewriteOne(one, choices, modelFlags.choosesRecomputed(), firstPhase, Phase::algebra))
+    for (ProposedVariant &proposed : rewriteOne(one, choices, false, firstPhase, Phase::algebra))
       stacked.push_back(std::move(proposed));
   for (const ProposedVariant &proposed : stacked) {
     const auto &rewrites = proposed.rewrites;

@@ -9,41 +9,40 @@
 #include "tools/driver/VariantFile.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace weft::driver {
-namespace {
-
-/// Of trained graphs the variants whose bound is within this of the least are combined.
-constexpr double nearOfTrained = 0.1;
-
-}  // namespace
 
 bool Compilation::addCombination(std::vector<ProposedVariant> &variants, Phase first) const {
-  const std::vector<std::string> projections = variants.front().projectionOfPart;
-  if (variants.size() < 2 || imported.size() > 1) return projections.empty();
-  std::vector<std::set<std::string>> mayCross;
-  for (const ProposedVariant &variant : variants)
-    mayCross.push_back(namesThatMayCross(graphOf(*variant.module)));
-  std::optional<decision::Combinations> best = decision::decideCombinations(
-      problem(variants),
-      {.pins = choices.pinned(), .softmax = choices.softmax.value(), .searchMemory = memory},
-      mayCross, projections,
-      graphOf(*variants.front().module)->hasAttr(savedName)
-          ? nearOfTrained
-          : std::numeric_limits<double>::infinity());
-  if (!best) return projections.empty();
-  variants.front().boundOfCombinations = best->lowerBound;
-  variants.front().cutsOfCombinations = std::move(best->cuts);
+  decision::Combinations best = decision::decideCombinations(
+      {.variants = variants.size(),
+       .isOfOneGraph = imported.size() == 1,
+       .isTrained = graphOf(*variants.front().module)->hasAttr(savedName),
+       .apart = variants.front().projectionOfPart,
+       .ask =
+           [&] {
+             return decision::Question{.problem = problem(variants),
+                                       .options = {.pins = choices.pinned(),
+                                                   .softmax = choices.softmax.value(),
+                                                   .searchMemory = memory}};
+           },
+       .mayCross =
+           [&] {
+             std::vector<std::set<std::string>> names;
+             for (const ProposedVariant &variant : variants)
+               names.push_back(namesThatMayCross(graphOf(*variant.module)));
+             return names;
+           }});
+  variants.front().boundOfCombinations = best.lowerBound;
+  variants.front().cutsOfCombinations = std::move(best.cuts);
   std::vector<const ProposedVariant *> joined;
-  for (const size_t v : best->variants) joined.push_back(&variants[v]);
+  for (const size_t v : best.variants) joined.push_back(&variants[v]);
   std::vector<ProposedVariant> added;
-  for (const std::vector<size_t> &chosen : best->found)
-    added.push_back(combined(joined, best->joined, chosen));
+  for (const std::vector<size_t> &chosen : best.found)
+    added.push_back(combined(joined, best.joined, chosen));
   if (!added.empty())
     for (ProposedVariant &variant : withFusions(std::move(added), first))
       variants.push_back(std::move(variant));
-  return true;
+  return best.isComplete;
 }
 
 ProposedVariant Compilation::combined(const std::vector<const ProposedVariant *> &variants,

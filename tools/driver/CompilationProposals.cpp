@@ -9,6 +9,7 @@
 #include "passes/SavedTensors.h"
 #include "passes/attention/RecomposedSites.h"
 #include "passes/configure/Families.h"
+#include "passes/decide/Recomputations.h"
 #include "passes/select/GraphParts.h"
 #include "tools/driver/Diagnostics.h"
 #include "tools/driver/FamiliesLeftOut.h"
@@ -46,9 +47,8 @@ void keepVariant(std::vector<ProposedVariant> &variants, const std::string &name
 }  // namespace
 
 std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant,
-                                                     const ChoiceFlags &asked,
-                                                     bool choosesRecomputed, Phase first,
-                                                     Phase last, bool inParts) const {
+                                                     const ChoiceFlags &asked, bool isRecomputed,
+                                                     Phase first, Phase last, bool inParts) const {
   std::vector<ProposedVariant> result;
   if (first >= Phase::fuse || last < Phase::algebra) {
     ProposedVariant whole;
@@ -82,10 +82,10 @@ std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant,
                              offersFamilyWith(&Family::takesAttention, costModel().device());
   options.canFuseAttentionBackward = bool(attentionBackwardRejection);
   options.canTurnBehindGemm = offersFamilyWith(&Family::turnsPairs, costModel().device());
-  options.recompute = choosesRecomputed ? RecomputeChoice::automatic : RecomputeChoice::none;
-  // Weights that change every step are not packed at load: to stack them is a copy a step.
-  if (!modelFlags.optimizer.empty() && options.stacking == StackingChoice::automatic)
-    options.stacking = StackingChoice::separate;
+  options.recompute =
+      modelFlags.choosesRecomputed() ? RecomputeChoice::automatic : RecomputeChoice::none;
+  options.isRecomputed = isRecomputed;
+  options.updatesWeights = !modelFlags.optimizer.empty();
   options.most = memory.mostVariants(size_t(
       std::ranges::distance(graphOf(mlir::ModuleOp(variant.module.get()))->getRegion(0).front())));
   if (last < Phase::attention) {
@@ -140,8 +140,7 @@ std::vector<ProposedVariant> Compilation::rewriteAll(Phase first, Phase last, bo
           "selection, or "
           "from the artifact with weft emit",
           modelFlags.model);
-    for (ProposedVariant &proposed :
-         rewriteOne(variant, choices, modelFlags.choosesRecomputed(), first, last, inParts))
+    for (ProposedVariant &proposed : rewriteOne(variant, choices, false, first, last, inParts))
       result.push_back(std::move(proposed));
   }
   if (result.empty())
@@ -415,31 +414,9 @@ std::vector<std::vector<std::string>> Compilation::recomputableNames() const {
   return weft::recomputableNames(mlir::cast<GraphOp>(graphOf(*imported.front().module)));
 }
 
-std::vector<std::vector<std::string>> recomputedSetsOf(
-    const std::vector<std::vector<std::string>> &chains) {
-  constexpr size_t mostWithAllSubsets = 3;
-  std::set<std::vector<std::string>> sets;
-  const auto add = [&](const auto &isIn) {
-    std::vector<std::string> names;
-    for (size_t chain = 0; chain < chains.size(); ++chain)
-      if (isIn(chain)) names.insert(names.end(), chains[chain].begin(), chains[chain].end());
-    if (!names.empty()) sets.insert(std::move(names));
-  };
-  if (chains.size() <= mostWithAllSubsets)
-    for (size_t subset = 1; subset < size_t(1) << chains.size(); ++subset)
-      add([&](size_t chain) { return subset >> chain & 1; });
-  else
-    for (size_t last = 0; last < chains.size(); ++last) {
-      add([&](size_t chain) { return chain == last; });
-      add([&](size_t chain) { return chain <= last; });
-      add([&](size_t chain) { return chain == 0 || chain == last; });
-    }
-  return {sets.begin(), sets.end()};
-}
-
 std::vector<std::vector<std::string>> Compilation::recomputedSets() const {
   if (!modelFlags.train || !modelFlags.choosesRecomputed()) return {};
-  return recomputedSetsOf(recomputableNames());
+  return decision::recomputedSets(recomputableNames());
 }
 
 std::vector<ProposedVariant> Compilation::proposeRecomputed(
@@ -452,9 +429,7 @@ std::vector<ProposedVariant> Compilation::proposeRecomputed(
     throw diagnostics.error(ErrorKind::badInput, "recomputed names");
   for (const std::string &name : names)
     again.rewrites.push_back({.kind = Rewrite::Kind::recompute, .subject = name});
-  ChoiceFlags asked = choices;
-  if (asked.stacking == StackingChoice::automatic) asked.stacking.setOthers(StackingChoice::three);
-  return withFusions(rewriteOne(again, asked, false, Phase::algebra, Phase::attention),
+  return withFusions(rewriteOne(again, choices, true, Phase::algebra, Phase::attention),
                      Phase::algebra);
 }
 

@@ -8,6 +8,7 @@
 #include "passes/Rewrites.h"
 #include "passes/SavedTensors.h"
 #include "passes/decide/LayeredDecision.h"
+#include "passes/decide/Recomputations.h"
 #include "passes/layers/Layers.h"
 #include "tools/driver/LayeredTraining.h"
 
@@ -52,11 +53,10 @@ struct Cut {
   std::string behind;   ///< the tensor that is computed last in front of it, without its layer
 };
 
-/// The cut that is chosen of up to three layers (decision::chooseCut): no more tensors may cross it
+/// The cut that is chosen of the first layers (decision::chooseCut): no more tensors may cross it
 /// than one beside the border needs.
 Cut cutBetween(const Compilation &compilation, GraphOp graph, const LayerPositions &layers) {
-  constexpr size_t mostLayers = 3;
-  const size_t count = std::min(mostLayers, layers.begins.size());
+  const size_t count = decision::layersToCompare(layers.begins.size());
   if (count < 2) return {};
   std::vector<size_t> borders = {layers.begins.front()};
   borders.push_back(count < layers.begins.size() ? layers.begins[count] : layers.end);
@@ -199,7 +199,7 @@ private:
       for (const ProposedVariant &variant : part.proposed) all.push_back(&variant);
     }
     whole.checkChoicesHold(all);
-    if (whole.model().train) sets = recomputedSetsOf(recomputableChains());
+    if (whole.model().train) sets = decision::recomputedSets(recomputableChains());
   }
 
   /// What any part could compute again, as one layer names it.

@@ -16,8 +16,6 @@
 namespace weft::driver {
 namespace {
 
-constexpr size_t mostLayers = 3;
-
 /// Ops by which a cut's forward and backward place stand behind the border of the layers.
 struct Rotation {
   size_t forward = 0, backward = 0;
@@ -60,7 +58,7 @@ private:
 
   /// The first layers alone.
   void takeNeighbours() {
-    const size_t count = std::min(mostLayers, layers.begins.size());
+    const size_t count = decision::layersToCompare(layers.begins.size());
     std::vector<TrainingCut> around;
     const size_t end = count < layers.begins.size() ? layers.begins[count] : layers.end;
     for (const size_t border : {layers.begins.front(), end}) around.push_back(cutAt(border, {}));

@@ -6,6 +6,7 @@
 #include "kernel/Format.h"
 #include "kernel/LayerNames.h"
 #include "kernel/Nearest.h"
+#include "passes/decide/Roofline.h"
 #include "plan/PlanBuilder.h"
 #include "plan/PlanChunks.h"
 #include "plan/PlanFigures.h"
@@ -320,7 +321,7 @@ std::optional<UnfusedLoss> largestUnfused(const Plan &plan, const json &report) 
            areAlikeInLayers(kernelOf(plan, writer), kernelOf(plan, where.first)) &&
            areAlikeInLayers(kernelOf(plan, reader), kernelOf(plan, where.second));
   };
-  const double bandwidth = findDevice(plan.device).copyBandwidth;
+  const Device device = findDevice(plan.device);
   for (const auto &[writer, reader] : inOrder) {
     if (contracts(plan, writer) && contracts(plan, reader) &&
         (stageOf(report, plan, writer) != "attention" ||
@@ -333,7 +334,7 @@ std::optional<UnfusedLoss> largestUnfused(const Plan &plan, const json &report) 
                           .writer = shortName(kernelOf(plan, writer)),
                           .reader = shortName(kernelOf(plan, reader)),
                           .bytes = bytes,
-                          .seconds = double(bytes) / bandwidth,
+                          .seconds = decision::copySeconds(bytes, device),
                           .code = {},
                           .reason = {}};
     where = {writer, reader};

@@ -8,10 +8,10 @@
 #include "kernel/BlockMask.h"
 #include "kernel/Family.h"
 #include "kernel/ReasonCodes.h"
-#include "kernel/UnusedTokens.h"
 #include "passes/account/Stages.h"
 #include "passes/decide/KernelPrices.h"
 #include "passes/decide/PathPlan.h"
+#include "passes/decide/PriceQuestions.h"
 #include "passes/decide/Roofline.h"
 #include "passes/layers/Layers.h"
 #include "plan/PlanFigures.h"
@@ -167,7 +167,7 @@ json recordsReport(const std::vector<FusionRecord> &records, const Device &devic
                     {"reason", record.reason},
                     {"detail", record.detail},
                     {"savedBytes", record.savedBytes},
-                    {"savedSeconds", double(record.savedBytes) / device.copyBandwidth}});
+                    {"savedSeconds", decision::copySeconds(record.savedBytes, device)}});
     if (!record.steps.empty()) list.back()["steps"] = record.steps;
   }
   return list;
@@ -243,36 +243,11 @@ std::string optionAgainstOther(const SelectedVariant &variant, const ProposedVar
   return "";
 }
 
-/// Why no plan has a contraction apart from the mask of its tokens although some kernel is of the
-/// contraction alone (Prices::leaveOutUncounted).
-constexpr const char *uncountedReason =
-    "a contraction without its mask leaves out no row, and the device counts the tokens";
-
-/// Of two ops that no plan separates: whether one masks the tokens that the other one, a
-/// contraction, computes, and both could be kernels apart.
-bool isLeftOutUncounted(const select::Problem &problem, int a, int b) {
-  const auto isMask = [&](int op) {
-    return std::ranges::any_of(problem.candidates, [&](const select::Candidate &candidate) {
-      return candidate.ops == std::vector<int>{op} && candidate.kernel.body.size() == 1 &&
-             isTokenMask(candidate.kernel.body[0]);
-    });
-  };
-  const auto isContraction = [&](int op, int mask) {
-    return std::ranges::any_of(problem.candidates, [&](const select::Candidate &candidate) {
-      return std::ranges::count(candidate.ops, op) > 0 &&
-             std::ranges::count(candidate.ops, mask) == 0 &&
-             candidate.kernel.operatorClass() == OperatorClass::contraction;
-    });
-  };
-  return (isMask(a) && isContraction(b, a)) || (isMask(b) && isContraction(a, b));
-}
-
 /// For every two ops that exchange a tensor: whether the plan fuses them, what the best plan of the
 /// other kind loses, and by which kernels the two differ.
 json fusionPricesReport(const SelectedVariant &variant, const ProposedVariant &proposed,
                         const select::SelectionResult &chosen, const ChoiceFlags &choices) {
-  const select::Selection &selection = variant.selection;
-  const select::Problem &problem = selection.problem();
+  const select::Problem &problem = variant.selection.problem();
   std::map<int, size_t> kernelOf;
   for (size_t step = 0; step < chosen.steps.size(); ++step)
     if (const int candidate = chosen.steps[step].candidate; candidate >= 0)
@@ -280,23 +255,21 @@ json fusionPricesReport(const SelectedVariant &variant, const ProposedVariant &p
   json list = json::array();
   for (const auto &[a, b] : neighbours(problem)) {
     const bool fused = kernelOf[a] == kernelOf[b];
-    const std::optional<select::SelectionResult> other = selection.planIfFused(a, b, !fused);
-    if (!other) {
-      const char *why = !fused && selection.waitsForMeasurements(a, b) ? select::waitingReason
-                        : fused && isLeftOutUncounted(problem, a, b)   ? uncountedReason
-                                                                       : nullptr;
+    const decision::FusedOtherwise other =
+        decision::fusedOtherwise(variant.selection, chosen, a, b, fused);
+    if (!other.path) {
       list.push_back({{"ops", {a, b}},
                       {"fused", fused},
                       {"lossOfOther", json()},
                       {"option", optionAgainstOther(variant, proposed, choices, a, b, fused)},
-                      {"whyNone", why ? json(why) : json()}});
+                      {"whyNone", other.whyNone.empty() ? json() : json(other.whyNone)}});
     } else {
-      json own = stepsBeside(problem, chosen, *other),
-           others = stepsBeside(problem, *other, chosen);
+      json own = stepsBeside(problem, chosen, *other.path),
+           others = stepsBeside(problem, *other.path, chosen);
       if (std::max(own.size(), others.size()) > mostSteps) own = others = json::array();
       list.push_back({{"ops", {a, b}},
                       {"fused", fused},
-                      {"lossOfOther", std::max(0.0, other->seconds - chosen.seconds)},
+                      {"lossOfOther", other.loss},
                       {"steps", std::move(own)},
                       {"otherSteps", std::move(others)}});
     }
@@ -311,23 +284,24 @@ json layoutsReport(const select::Selection &selection) {
     const select::Tensor &tensor = problem.tensors[index];
     if (tensor.axes.size() < 2) continue;
     json prices = json::array();
-    for (const auto &[layout, loss] : selection.layoutPrices(int(index)))
+    for (const auto &[layout, loss] : decision::layoutLosses(selection, int(index)))
       prices.push_back({{"layout", printLayout(layout, tensor)}, {"loss", loss}});
     object[tensor.name] = {{"prices", prices}, {"pinned", tensor.pinned.has_value()}};
   }
   return object;
 }
 
-json alternativesReport(const select::Selection &selection, const select::SelectionResult &chosen,
-                        int count) {
+json alternativesReport(const Decision &decision, int count) {
+  const select::SelectionResult &chosen = decision.path();
+  const select::Problem &problem = decision.best().selection.problem();
   std::set<std::string> best;
-  for (const select::Step &step : chosen.steps) best.insert(printStep(selection.problem(), step));
+  for (const select::Step &step : chosen.steps) best.insert(printStep(problem, step));
   json list = json::array();
   std::set<std::vector<std::string>> listed;  // steps in another order are no other plan
-  for (const select::SelectionResult &plan : selection.kBest(count)) {
+  for (const select::SelectionResult &plan : decision::bestPaths(decision, count)) {
     std::vector<std::string> different;
     for (const select::Step &step : plan.steps)
-      if (const std::string text = printStep(selection.problem(), step); !best.contains(text))
+      if (const std::string text = printStep(problem, step); !best.contains(text))
         different.push_back(text);
     std::vector<std::string> sorted = different;
     std::ranges::sort(sorted);
@@ -589,8 +563,7 @@ json makeReport(const Compilation &compilation, const DecidedModel &decided,
       {"stackings", recordsReport(variant.stackings, compilation.costModel().device())},
       {"fusionPrices", fusionPricesOf(compilation, decided)},
       {"layouts", layoutsOf(decided)},
-      {"alternatives",
-       alternativesReport(best.selection, decision.path(), compilation.alternatives())},
+      {"alternatives", alternativesReport(decision, compilation.alternatives())},
       {"pins", pins},
       {"saved", savedReport(decision, compilation.recomputedNames())},
       {"measuredPlans", measuredReport(decision.timed)},

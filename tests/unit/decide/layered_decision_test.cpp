@@ -1,6 +1,7 @@
 // Where layers are cut: by what is lost, then by what crosses, then by the distance from their
 // border.
 #include "passes/decide/LayeredDecision.h"
+#include "passes/decide/Recomputations.h"
 #include "tests/unit/samples/SampleProblems.h"
 
 #include <fmt/format.h>
@@ -82,6 +83,27 @@ TEST_CASE("a whole beyond the limit of memory is an error with the fewest bytes 
   CHECK_THAT(none.error().what(),
              Catch::Contains("--max-memory 1: the smallest plan of the layers that was found") &&
                  Catch::EndsWith(fmt::format("nearest is --max-memory {}", bytes)));
+}
+
+TEST_CASE("of up to three chains every set is computed again, of more those with the first ones") {
+  using Sets = std::vector<std::vector<std::string>>;
+  CHECK(decision::recomputedSets({}).empty());
+  CHECK(decision::recomputedSets({{"a", "b"}, {"c"}}) == Sets{{"a", "b"}, {"a", "b", "c"}, {"c"}});
+  CHECK(decision::recomputedSets({{"a"}, {"b"}, {"c"}}).size() == 7);
+  CHECK(decision::recomputedSets({{"a"}, {"b"}, {"c"}, {"d"}}) == Sets{{"a"},
+                                                                       {"a", "b"},
+                                                                       {"a", "b", "c"},
+                                                                       {"a", "b", "c", "d"},
+                                                                       {"a", "c"},
+                                                                       {"a", "d"},
+                                                                       {"b"},
+                                                                       {"c"},
+                                                                       {"d"}});
+}
+
+TEST_CASE("a cut is chosen of at most three layers") {
+  CHECK(decision::layersToCompare(2) == 2);
+  CHECK(decision::layersToCompare(12) == 3);
 }
 
 TEST_CASE("the cut that loses the fewest fused candidates is chosen, whatever crosses it") {

@@ -71,22 +71,26 @@ DECIDING_FUNCTIONS = (
     'fit',
     # Kinds of attention: their prices, and the traffic of their kernels by tiles.
     'priceKind', 'priceSite', 'tilesOf', r'l2Bytes\w*', 'pricedInItsLayouts', 'attentionFigures',
-    'attentionProblem', 'gemmProblem', 'visibleBlocks', 'visibleScores')
+    'attentionProblem', 'gemmProblem', 'visibleBlocks', 'visibleScores',
+    # What a selection would have chosen instead.
+    'kBest', 'planIfFused', r'whatIf\w+', 'layoutPrices', 'waitsForMeasurements')
 # What the command line may ask of the phase that decides, by what it wants.
 INTERFACE = {
-    'a decision': ('decide', 'decidePlan', 'decideCombinations', 'decideLayers', 'chooseCut'),
+    'a decision': ('decide', 'decidePlan', 'decideCombinations', 'recomputedSets', 'decideLayers',
+                   'layersToCompare', 'chooseCut'),
     'its plan at other extents, or edited': ('configureAgain', 'priceAgain'),
     'a plan that was decided': ('plannedSteps', 'plansInChunks', 'memoryLine', 'tradeLine',
                                 'graphOf', 'graphSecondsBy', 'secondsBy'),
     'what another decision would be': ('attentionPrices', 'memoryPoints', 'layeredPoints',
                                        'undominated', 'nearestLayouts', 'predictLayout',
-                                       'predictLayouts', 'isPlan'),
+                                       'predictLayouts', 'isPlan', 'fusedOtherwise',
+                                       'layoutLosses', 'bestPaths'),
     'what a profile measures': ('profileSpace', 'chunkSpace'),
-    'what no plan can be faster than': ('rooflineSeconds',),
+    'what no plan can be faster than': ('rooflineSeconds', 'copySeconds'),
 }
 ASKED = re.compile(r'\bdecision::([a-z]\w*)\(')
 DECIDING = re.compile(rf'\b(?:{"|".join(DECIDING_FUNCTIONS)})\(|(?:\.|->)cost\('
-                      r'|\bselect::(?:Prices|LoopTable)\b')
+                      r'|\bselect::(?:Prices|LoopTable)\b|/ \S*[a-z]Bandwidth\b')
 
 
 def rules(architecture: str) -> dict[str, set[str]]:
@@ -380,13 +384,20 @@ class IncludeRules(unittest.TestCase):
                      'for (const auto &one : decision::pricedInItsLayouts(chosen, prices))',
                      'attentionProblem(kernel, *region, configuration)',
                      'gemmProblem(kernel, configuration, true);',
-                     'visibleBlocks(kernel, region, problem, rows, columns);'):
+                     'visibleBlocks(kernel, region, problem, rows, columns);',
+                     'for (const auto &plan : selection.kBest(count)) {',
+                     'other = selection.planIfFused(a, b, !fused);',
+                     'loss = selection.whatIfLayout(tensor, layout);',
+                     'for (const auto &[layout, loss] : selection.layoutPrices(int(index)))',
+                     '!fused && selection.waitsForMeasurements(a, b)',
+                     'double(record.savedBytes) / device.copyBandwidth'):
             self.assertTrue(DECIDING.search(text), text)
         for text in ('decision::graphOf(plan)', 'chosen.cost.flop', 'compilation.costModel()',
                      'decision::priceAgain(planned, prices, file);',
                      'decision::configureAgain(planned, index, device, extents)',
                      'decision::chooseCut(places, fewest)', 'decision::decideLayers(question())',
-                     'decision::decideCombinations(problem, options, mayCross, apart)',
+                     'decision::decideCombinations(question)',
+                     'decision::bestPaths(decision, count)', '{"copyBandwidth", device.bandwidth}',
                      'const select::JoinedVariants &joined', 'select::printStep(problem, step)',
                      'decision::attentionPrices(questionOf(request, site))',
                      '"l2Bytes", figures.l2Bytes', 'tilesJson(figures.tiles)',

@@ -3,6 +3,7 @@
 #include "kernel/Error.h"
 #include "kernel/Family.h"
 #include "kernel/LayerNames.h"
+#include "passes/decide/Roofline.h"
 #include "plan/ConcurrentLaunches.h"
 #include "plan/PlanFigures.h"
 #include "runtime/artifact/Artifact.h"
@@ -287,7 +288,7 @@ std::string ofPeak(const PlanKernel &kernel, const json &report, const Device &d
   const json peaks =
       report.value("movement", json::object()).value("percentOfPeak", json::object());
   const double flop = peaks.value(kernel.name, 0.0),
-               bytes = 100 * double(kernel.bytesNecessary) / kernel.seconds / device.copyBandwidth;
+               bytes = 100 * decision::copySeconds(kernel.bytesNecessary, device) / kernel.seconds;
   if (bytes >= flop) return fmt::format("{:.0f}% DRAM", bytes);
   return fmt::format("{:.0f}% {}", flop, kernel.bound == Bound::fma ? "FMA" : "TC");
 }

@@ -3,6 +3,7 @@
 
 #include "passes/configure/Family.h"
 #include "passes/decide/PathPlan.h"
+#include "passes/decide/Roofline.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/PlanFacts.h"
 #include "tools/driver/VariantFile.h"
@@ -23,7 +24,7 @@ json fusionJson(const FusionRecord &record, const Device &device) {
           {"reason", record.reason},
           {"detail", record.detail},
           {"savedBytes", record.savedBytes},
-          {"savedSeconds", double(record.savedBytes) / device.copyBandwidth}};
+          {"savedSeconds", decision::copySeconds(record.savedBytes, device)}};
 }
 
 select::Problem problemOf(ProposedVariant &variant) {
@@ -64,7 +65,7 @@ std::string printFusions(const std::vector<ProposedVariant> &variants, const Dev
           record.accepted ? "yes: " + text(record.patterns) : record.code + " " + record.reason;
       table.addRow({fmt::format("{}", fmt::join(record.opNames, ", ")), verdict,
                     formatBytes(record.savedBytes),
-                    formatSeconds(double(record.savedBytes) / device.copyBandwidth),
+                    formatSeconds(decision::copySeconds(record.savedBytes, device)),
                     record.detail});
     }
     object["variants"].push_back({{"name", variant.name()},

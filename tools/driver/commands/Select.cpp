@@ -3,6 +3,7 @@
 #include "kernel/Error.h"
 #include "kernel/LayerNames.h"
 #include "passes/decide/PathPlan.h"
+#include "passes/decide/PriceQuestions.h"
 #include "passes/select/Prices.h"
 #include "passes/select/StepText.h"
 #include "plan/PlanFigures.h"
@@ -86,7 +87,7 @@ nlohmann::json toJson(const Answer &answer, int alternatives) {
     list.push_back(object);
   }
   nlohmann::json rivals = nlohmann::json::array();
-  for (const select::SelectionResult &plan : decision.best().selection.kBest(alternatives)) {
+  for (const select::SelectionResult &plan : decision::bestPaths(decision, alternatives)) {
     rivals.push_back(pathJson(decision.best().selection, plan));
     rivals.back()["loss"] = plan.seconds - rivals.front()["seconds"].get<double>();
   }
@@ -250,7 +251,7 @@ std::string text(const Answer &answer, int alternatives) {
   for (const std::string &cut : foldedLines(selection.statistics().layoutCuts))
     result += cut + "\n";
   for (const std::string &note : foldedLines(selection.statistics().notes)) result += note + "\n";
-  const std::vector<select::SelectionResult> plans = selection.kBest(alternatives);
+  const std::vector<select::SelectionResult> plans = decision::bestPaths(decision, alternatives);
   result +=
       fmt::format("{} best paths of {}, their kernels whole: ", plans.size(), decision.best().name);
   for (size_t index = 0; index < plans.size(); ++index)
