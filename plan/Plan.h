@@ -146,8 +146,8 @@ struct PlanChunk {
 struct PlanKernel {
   std::string name;   ///< unique in the plan: the label, the axes of the first output, a chunk
   std::string label;  ///< what it computes, for people: "softmax"; empty in plans from before
-  /// Of several layers the one whose kernel it is, from 1; 0: of none. Kernels of several layers
-  /// that are equal share their text and are told of once.
+  /// Of several layers the one whose kernel it is, from 1; 0: of none. Equal kernels of several
+  /// layers share their text, and messages and reports list them once.
   int64_t layer = 0;
   std::string entry;  ///< extern "C" symbol in the cubin
   FamilyId family;

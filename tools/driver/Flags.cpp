@@ -87,8 +87,7 @@ void ModelFlags::declare(CLI::App &command) {
       ->type_name("PART");
   command
       .add_option("--layers", layers,
-                  "so many layers one behind another, or all of the model; default: 1, of --part "
-                  "model all")
+                  "N layers in sequence, or all of the model; default: 1, of --part model all")
       ->type_name("N");
   command
       .add_option("--dtype", dtype,
@@ -387,9 +386,9 @@ void ChoiceFlags::declareDecisions(CLI::App &command) {
       "--measure finds the plan faster with them");
   command
       .add_option("--pipeline", pipeline,
-                  "run the kernels around the largest temporary for so many slices of its batch or "
-                  "its heads at once, each with separate memory, on parallel paths of one CUDA "
-                  "graph; auto: where predicted faster; 1: no slices")
+                  "run the kernels around the largest temporary for N slices of its batch or its "
+                  "heads at once, each with separate memory, on parallel paths of one CUDA graph; "
+                  "auto: where predicted faster; 1: no slices")
       ->capture_default_str()
       ->type_name("N|auto");
   command.add_option(
@@ -400,8 +399,8 @@ void ChoiceFlags::declareDecisions(CLI::App &command) {
   const CLI::Range counts(0, 4096);
   command
       .add_option("--chunks", chunks,
-                  "run the kernels around the largest temporary in so many chunks, one after "
-                  "another; 0: by predicted time, and by memory as --memory-trade says")
+                  "run the kernels around the largest temporary in N chunks, one after another; 0: "
+                  "by predicted time, and by memory as --memory-trade says")
       ->capture_default_str()
       ->check(counts)
       ->type_name("N");
