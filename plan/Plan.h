@@ -13,6 +13,7 @@
 #include "kernel/InitialValue.h"
 #include "kernel/ParameterKind.h"
 #include "kernel/TrainingRole.h"
+#include "passes/configure/PriceSource.h"
 #include "passes/select/Rewrite.h"
 #include "plan/NamedLayout.h"
 #include "plan/ParameterType.h"
@@ -257,7 +258,7 @@ struct Plan {
   std::map<std::string, int64_t> dims;
   DType dtype = DType::f16;  ///< of the first argument of floats
   std::string device, target;
-  std::string costModel;  ///< CostModel::description(), for people
+  PriceSource costModel;  ///< CostModel::source(), for people
   /// CostModel::identity() of the model that all prices and the lower bound are by; empty in plans
   /// from before.
   std::string prices;
