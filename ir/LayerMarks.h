@@ -18,7 +18,7 @@ int64_t layerOf(mlir::Value value);
 /// 0: of none.
 void setLayer(mlir::Operation *op, int64_t layer);
 void setLayer(GraphOp graph, unsigned argument, int64_t layer);
-/// Moves every mark of a graph, of ops and arguments, so many layers further.
+/// Adds `by` to the layer number of every mark of a graph, of ops and arguments.
 void shiftLayerMarks(GraphOp graph, int64_t by);
 
 /// A builder whose ops are of one layer, but for clones of ops that have a mark.

@@ -22,8 +22,8 @@ int64_t firstLayerIn(std::string_view text);
 std::string layerRanges(const std::set<int64_t> &layers);
 /// A text without the layers that it names: "q_k" of "layer3_q_layer3_k".
 std::string withoutLayers(std::string_view text);
-/// A text with every layer that it names so many layers further: with 2, "fuse layer1_q, layer2_k"
-/// becomes "fuse layer3_q, layer4_k".
+/// A text with `by` added to the number of every layer that it names: with 2, "fuse layer1_q,
+/// layer2_k" becomes "fuse layer3_q, layer4_k".
 std::string shiftLayers(std::string_view text, int64_t by);
 
 }  // namespace weft

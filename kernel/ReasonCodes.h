@@ -134,8 +134,8 @@ inline constexpr ReasonCode attentionFamily{
     "the one that is preferred to it; the detail names that one with its reason. The plan has what "
     "is predicted to be faster: the other family, or the preferred one between kernels that unpack "
     "and pack its tokens",
-    "a block mask over packed tokens on an H200: the family of WGMMA takes none, that of mma.sync "
-    "does",
+    "a block mask over packed tokens: the preferred family does not support block masks, another "
+    "family of the target does",
     "leave out --ragged, so that tokens stay padded, or the block mask"};
 inline constexpr ReasonCode wouldCreateCycle{
     "F030", "would-create-cycle",

@@ -102,7 +102,7 @@ struct LayerSpecification {
   double rotaryShare = 1;     ///< of a head's elements, the first ones, that turn
   RotaryScaling rotaryScaling = {};
   bool normalizesHeads = false;  ///< llama: an RMS norm of each query and key head
-  int64_t layers = 1;            ///< built one behind another
+  int64_t layers = 1;            ///< built in sequence
   bool isWhole = false;          ///< part=model: with what the model has around its layers
   bool hasLoss = false;          ///< of a whole model with logits: they end in a loss
   ModelSpecification model = {};

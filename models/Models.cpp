@@ -71,8 +71,8 @@ void setLayers(LayerSpecification &specification, const Request &request) {
   if (specification.family != Family::encoder && specification.family != Family::decoder &&
       specification.family != Family::llama)
     throw Error::unsupported(
-        "{}: {}: layers of encoders, of decoders without a memory and of Llama are built one "
-        "behind another; nearest are bert-base, gpt2 and llama-3-8b",
+        "{}: {}: layers of encoders, of decoders without a memory and of Llama are built in "
+        "sequence; nearest are bert-base, gpt2 and llama-3-8b",
         name, isAsked ? "--layers" : "--part model");
   if (specification.isWhole && model.vocabulary == 0)
     throw Error::unsupported(

@@ -26,7 +26,7 @@ struct Request {
                                     ///< model supports (Support.h)
   std::string text = {};            ///< of a .mlir model: what to read instead of the whole file
   Part part = Part::layer;
-  std::optional<int64_t> layers = {};  ///< so many of them one behind another; nothing: one of
+  std::optional<int64_t> layers = {};  ///< how many, in sequence; nothing: one of
                                        ///< Part::layer, all of Part::model
   bool allLayers = false;              ///< as many as the model has
   std::set<std::string> allowedKeys =
@@ -58,7 +58,7 @@ struct Description {
   std::vector<std::string> notes = {};  ///< of a config.json: which of its layers was built
   std::optional<DType> dtype =
       {};                        ///< of the elements; nothing for a .mlir file, which has its own
-  int64_t layers = 1;            ///< built one behind another, of one kind
+  int64_t layers = 1;            ///< built in sequence, of one kind
   std::string weightNames = {};  ///< of checkpoints (WeightNames.h); empty: not known
   bool isWhole = false;          ///< with what the model has around its layers
   /// What of the model was built: of the core of attention, and of a model that has no layers

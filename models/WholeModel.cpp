@@ -1,4 +1,4 @@
-// Several layers one behind another, and what a whole model has around them: embeddings before the
+// Several layers in sequence, and what a whole model has around them: embeddings before the
 // first, a last norm, a pooler or a projection to the vocabulary behind the last.
 #include "models/Families.h"
 

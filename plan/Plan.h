@@ -13,6 +13,7 @@
 #include "kernel/InitialValue.h"
 #include "kernel/ParameterKind.h"
 #include "kernel/TrainingRole.h"
+#include "passes/configure/PriceSource.h"
 #include "passes/select/Rewrite.h"
 #include "plan/NamedLayout.h"
 #include "plan/ParameterType.h"
@@ -146,8 +147,8 @@ struct PlanChunk {
 struct PlanKernel {
   std::string name;   ///< unique in the plan: the label, the axes of the first output, a chunk
   std::string label;  ///< what it computes, for people: "softmax"; empty in plans from before
-  /// Of several layers the one whose kernel it is, from 1; 0: of none. Kernels of several layers
-  /// that are equal share their text and are told of once.
+  /// Of several layers the one whose kernel it is, from 1; 0: of none. Equal kernels of several
+  /// layers share their text, and messages and reports list them once.
   int64_t layer = 0;
   std::string entry;  ///< extern "C" symbol in the cubin
   FamilyId family;
@@ -257,7 +258,7 @@ struct Plan {
   std::map<std::string, int64_t> dims;
   DType dtype = DType::f16;  ///< of the first argument of floats
   std::string device, target;
-  std::string costModel;  ///< CostModel::description(), for people
+  PriceSource costModel;  ///< CostModel::source(), for people
   /// CostModel::identity() of the model that all prices and the lower bound are by; empty in plans
   /// from before.
   std::string prices;

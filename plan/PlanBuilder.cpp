@@ -529,7 +529,7 @@ const PlanTensor *elementsArgument(const Plan &plan) {
 void notePrices(Plan &plan, const CostModel &costModel) {
   const bool isMeasured = std::ranges::any_of(plan.kernels, &PlanKernel::measured);
   plan.costModel =
-      isMeasured ? costModel.description() : analyticCostModel(costModel.device())->description();
+      isMeasured ? costModel.source() : analyticCostModel(costModel.device())->source();
   plan.prices = costModel.identity();
 }
 

@@ -250,6 +250,7 @@ json write(const InitialValue &value);
 json write(const ParameterType &type);
 json write(const NamedLayout &layout);
 json write(const PlanKnobs &knobs);
+json write(const PriceSource &source);
 json write(const Rewrite &rewrite);
 json write(const TrainingRole &role);
 json write(const BufferHost &host);
@@ -269,6 +270,7 @@ json write(const InitialValue &value) { return text(value); }
 json write(const ParameterType &type) { return text(type); }
 json write(const NamedLayout &layout) { return shortText(layout); }
 json write(const PlanKnobs &knobs) { return toJson(knobs); }
+json write(const PriceSource &source) { return source.text(); }
 json write(const Rewrite &rewrite) { return text(rewrite); }
 json write(const TrainingRole &role) { return nameOf(role); }
 constexpr std::string_view workspaceName = "workspace";
@@ -433,6 +435,11 @@ void read(const json &from, std::optional<Bound> &to, const Place &place) {
   for (const Bound bound : known)
     if (names.push_back(nameOf(bound)); names.back() == name) return void(to = bound);
   place.failName(name, names);
+}
+void read(const json &from, PriceSource &to, const Place &place) {
+  std::string text;
+  read(from, text, place);
+  to = PriceSource::of(text);
 }
 void read(const json &from, TrainingRole &to, const Place &place) {
   std::string name;

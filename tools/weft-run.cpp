@@ -2,6 +2,7 @@
 // command.
 #include "kernel/Error.h"
 #include "runtime/build/Build.h"
+#include "runtime/commands/FormerFlags.h"
 #include "runtime/commands/RunCommand.h"
 #include "runtime/commands/TimeCommand.h"
 #include "runtime/system/Environment.h"
@@ -10,11 +11,26 @@
 #include <CLI/CLI.hpp>
 
 #include <exception>
+#include <string>
 #include <string_view>
+#include <vector>
 
 using namespace weft;
 
 namespace {
+
+/// Throws Error(badInput) naming the present flag if a former one was typed.
+void checkFormerFlags(const CLI::App &app, int argumentCount, char **arguments) {
+  std::vector<std::string> known;
+  for (const CLI::Option *option : app.get_options())
+    for (const std::string &name : option->get_lnames()) known.push_back("--" + name);
+  for (int index = 1; index < argumentCount; ++index) {
+    const std::string_view typed = arguments[index];
+    const std::string hint =
+        runtime::formerFlagHint(typed.substr(0, typed.find('=')), known, app.get_name());
+    if (!hint.empty()) throw Error::badInput("{}", hint);
+  }
+}
 
 /// `weft-run time DIR ...` measures; every other command line runs.
 int dispatch(int argumentCount, char **arguments) {
@@ -34,6 +50,7 @@ int dispatch(int argumentCount, char **arguments) {
   try {
     app.parse(argumentCount - (times ? 1 : 0), arguments + (times ? 1 : 0));
   } catch (const CLI::ParseError &error) {
+    if (error.get_exit_code() != 0) checkFormerFlags(app, argumentCount, arguments);
     return app.exit(error) == 0 ? 0 : int(ErrorKind::badInput);
   }
   run.json = time.json = json;

@@ -1,12 +1,22 @@
 // Stages of a layer by structure; see Stages.h.
 #include "passes/account/Stages.h"
 
+#include "kernel/WordTable.h"
+
 #include <algorithm>
-#include <optional>
 #include <set>
 
 namespace weft {
 namespace {
+
+constexpr WordTable<Stage, 8> stageWords{{{Stage::attention, "attention"},
+                                          {Stage::projections, "projections"},
+                                          {Stage::feedForward, "feed-forward"},
+                                          {Stage::norms, "norms"},
+                                          {Stage::embedding, "embedding"},
+                                          {Stage::headAndLoss, "head and loss"},
+                                          {Stage::optimizer, "optimizer"},
+                                          {Stage::other, "other"}}};
 
 class Finder {
 public:
@@ -243,19 +253,9 @@ private:
 
 }  // namespace
 
-std::string_view nameOf(Stage stage) {
-  switch (stage) {
-    case Stage::attention: return "attention";
-    case Stage::projections: return "projections";
-    case Stage::feedForward: return "feed-forward";
-    case Stage::norms: return "norms";
-    case Stage::embedding: return "embedding";
-    case Stage::headAndLoss: return "head and loss";
-    case Stage::optimizer: return "optimizer";
-    case Stage::other: break;
-  }
-  return "other";
-}
+std::string_view nameOf(Stage stage) { return wordOf(stageWords, stage); }
+
+std::optional<Stage> stageNamed(std::string_view name) { return valueNamed(stageWords, name); }
 
 std::vector<Stage> stagesOf(const Dataflow &flow) { return Finder(flow).take(); }
 

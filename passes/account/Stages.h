@@ -21,6 +21,7 @@
 
 #include "passes/fuse/Dataflow.h"
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -37,6 +38,8 @@ enum class Stage : uint8_t {
   other
 };
 std::string_view nameOf(Stage stage);
+/// Nothing for a word that names no stage.
+std::optional<Stage> stageNamed(std::string_view name);
 
 /// The stage of every op.
 std::vector<Stage> stagesOf(const Dataflow &flow);

@@ -110,7 +110,7 @@ public:
     return result;
   }
   const Device &device() const override { return target; }
-  std::string description() const override { return "analytic model of " + target.name; }
+  PriceSource source() const override { return {.name = "analytic model of " + target.name}; }
   std::string identity() const override {
     return profileHash(fmt::format("analytic {} {}", figuresText(target), versionsOfFamilies()));
   }

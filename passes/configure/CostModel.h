@@ -5,6 +5,7 @@
 #include "kernel/Configuration.h"
 #include "kernel/Device.h"
 #include "kernel/Profile.h"
+#include "passes/configure/PriceSource.h"
 
 #include <memory>
 
@@ -77,8 +78,9 @@ public:
   virtual bool hasMeasurements() const { return false; }
   /// Whether kernels without measurements may be priced by the model (not with --strict).
   virtual bool admitsModelled() const { return true; }
-  /// "analytic model of h200" or "profile FILE (H200, 812 measurements)".
-  virtual std::string description() const = 0;
+  virtual PriceSource source() const = 0;
+  /// Its text: "analytic model of h200" or "profile FILE (h200, 812 measurements)".
+  std::string description() const { return source().text(); }
   /// 16 digits, equal for models that price every kernel alike: a hash of the measurements, of the
   /// device's figures and of the families' versions. Which kernels they may be asked of (--strict,
   /// --no-library) is no part of it.

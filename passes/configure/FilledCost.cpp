@@ -359,11 +359,12 @@ public:
   const Device &device() const override { return prices.device(); }
   bool hasMeasurements() const override { return prices.hasMeasurements(); }
   bool admitsModelled() const override { return prices.admitsModelled(); }
-  std::string description() const override {
-    return fill.isFull()
-               ? prices.description()
-               : fmt::format("{} at {:.4g} of the tokens and {:.4g} of their pairs{}",
-                             prices.description(), fill.tokens, fill.pairs, describe(fill.levels));
+  PriceSource source() const override {
+    PriceSource source = prices.source();
+    if (!fill.isFull())
+      source.remark += fmt::format(" at {:.4g} of the tokens and {:.4g} of their pairs{}",
+                                   fill.tokens, fill.pairs, describe(fill.levels));
+    return source;
   }
   std::string identity() const override {
     if (fill.isFull()) return prices.identity();

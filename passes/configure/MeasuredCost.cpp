@@ -44,7 +44,7 @@ public:
   const Device &device() const override { return analytic.device(); }
   bool isSeparable(const Kernel &kernel) const override { return analytic.isSeparable(kernel); }
   double separableMargin() const override { return margin; }
-  std::string description() const override { return analytic.description(); }
+  PriceSource source() const override { return analytic.source(); }
   std::string identity() const override {
     return profileHash(fmt::format("{} with {}", analytic.identity(), margin));
   }
@@ -111,8 +111,10 @@ public:
 
   const CostModel &modelled() const override { return estimates; }
   const Device &device() const override { return analytic->device(); }
-  std::string description() const override {
-    return fmt::format("{} ({}, {} measurements)", name, device().name, profile.measurementCount());
+  PriceSource source() const override {
+    return {
+        .name = name,
+        .details = fmt::format("{}, {} measurements", device().name, profile.measurementCount())};
   }
   std::string identity() const override {
     std::call_once(hashed, [&] {

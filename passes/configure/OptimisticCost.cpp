@@ -38,8 +38,10 @@ public:
   const Device &device() const override { return prices.device(); }
   bool hasMeasurements() const override { return prices.hasMeasurements(); }
   bool admitsModelled() const override { return prices.admitsModelled(); }
-  std::string description() const override {
-    return fmt::format("{}, estimates at their optimistic end", prices.description());
+  PriceSource source() const override {
+    PriceSource source = prices.source();
+    source.remark += ", estimates at their optimistic end";
+    return source;
   }
   std::string identity() const override {
     return profileHash(fmt::format("optimistic {}", prices.identity()));

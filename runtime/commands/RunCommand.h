@@ -68,9 +68,8 @@ void addRunFlags(Command &command, RunRequest &request) {
       .add_option("--limit", request.limitSeconds,
                   "seconds after which a kernel's first launch counts as hanging")
       ->capture_default_str();
-  command.add_option(
-      "--steps", request.steps,
-      "train for so many steps (compile with --train --optimizer adamw); loss per step");
+  command.add_option("--steps", request.steps,
+                     "train for N steps (compile with --train --optimizer adamw); loss per step");
   command.add_option("--data", request.data,
                      "with --steps: a text file; without, the text that ships");
   command.add_option(

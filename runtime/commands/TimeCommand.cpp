@@ -116,7 +116,7 @@ std::string tableOf(const PlanTimes &times) {
   std::string text = fmt::format(
       "{}: {} ({}), variant {}, entry point {}{}; plan priced by: {}\n{}", times.timed->folder(),
       printableLine(plan.model), nameOf(plan.dtype), plan.variant, times.timed->entryName(),
-      plan.concurrent ? ", with concurrent kernels" : "", plan.costModel, printRows(rows));
+      plan.concurrent ? ", with concurrent kernels" : "", plan.costModel.text(), printRows(rows));
   if (const Measurement *whole = times.whole())
     text += fmt::format(
         "sum of kernels {}, whole graph {} ({} of the sum)\nplan: sum {}, less {} for {:.1f} MB "
@@ -157,7 +157,7 @@ nlohmann::json jsonOf(const PlanTimes &times) {
           {"model", times.timed->plan().model},
           {"entry", times.timed->entryName()},
           {"concurrent", times.timed->plan().concurrent},
-          {"costModel", times.timed->plan().costModel},
+          {"costModel", times.timed->plan().costModel.text()},
           {"kernels", kernels},
           {"sumOfKernels", times.sumOfKernels()},
           {"predicted", predicted.sumSeconds},

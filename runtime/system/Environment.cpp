@@ -19,6 +19,8 @@ namespace weft::runtime {
 namespace {
 
 constexpr std::array knobTable{
+    EnvironmentKnob{"COLUMNS", KnobEffect::neutral,
+                    "Columns, 40 to 100, of results that go to a pipe or a file; default: 100."},
     EnvironmentKnob{"CUDA_HOME", KnobEffect::changesOutput,
                     "CUDA toolkit whose NVRTC compiles the kernels, unless WEFT_NVRTC names one."},
     EnvironmentKnob{"HOME", KnobEffect::neutral,
@@ -92,6 +94,16 @@ namespace {
 
 bool isWide = false;
 
+/// $COLUMNS; what is no number counts as unset, since shells set it and not the user.
+size_t columnsAsked() {
+  const std::optional<std::string> text = environmentValue("COLUMNS");
+  size_t columns = 0;
+  if (!text) return defaultColumns;
+  const char *end = text->data() + text->size();
+  const auto [stop, error] = std::from_chars(text->data(), end, columns);
+  return error == std::errc() && stop == end && columns > 0 ? columns : defaultColumns;
+}
+
 }  // namespace
 
 void allowWide() { isWide = true; }
@@ -99,8 +111,9 @@ void allowWide() { isWide = true; }
 size_t outputColumns(int fileDescriptor) {
   if (isWide) return unlimitedColumns;
   winsize size{};
-  if (ioctl(fileDescriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return defaultColumns;
-  return std::clamp(size_t(size.ws_col), fewestColumns, defaultColumns);
+  const bool isTerminal = ioctl(fileDescriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  const size_t columns = isTerminal ? size_t(size.ws_col) : columnsAsked();
+  return std::clamp(columns, fewestColumns, defaultColumns);
 }
 
 }  // namespace weft::runtime

@@ -38,9 +38,9 @@ int workerCount();
 /// set.
 bool colorWanted(int fileDescriptor);
 
-/// How many columns text on the given file descriptor may take: those of a terminal, but no fewer
-/// than fewestColumns and no more than defaultColumns (kernel/TextWidth.h), which a pipe or a file
-/// gets; unlimitedColumns once allowWide() was called.
+/// How many columns text on the given file descriptor may take: those of a terminal, and $COLUMNS
+/// for a pipe or a file, but no fewer than fewestColumns and no more than defaultColumns
+/// (kernel/TextWidth.h), the default; unlimitedColumns once allowWide() was called.
 size_t outputColumns(int fileDescriptor);
 /// --wide: lines of results may be as long as they are, and no cell is shortened.
 void allowWide();

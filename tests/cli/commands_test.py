@@ -30,6 +30,9 @@ class Usage(CommandTest):
             self.fails(2, 'compile', *TINY, former, '2', '-o', 'out',
                        says=[f'{former} is now {now}'])
         self.fails(2, 'profile', *TINY, '--parts-only', says=['--parts-only is now --chunks-only'])
+        self.fails(2, 'emit', 'out', '--branches', says=[
+            '--branches is now --concurrent, which weft emit does not have',
+            'weft emit --help lists all'])
         self.fails(2, 'devices', '--jsn', says=["'--jsn'", "'--json'", 'weft devices --help'])
         self.fails(2, 'compile', *LAYER, '--attention', 'flush', '-o', 'out', says=['flush'])
         for kind, nearest in (('short', 'fused'), ('grouped', 'recomposed')):

@@ -196,6 +196,17 @@ class WidthTest(CommandTest):
             max(map(len,
                     self.on_terminal(['models'], 5, NO_COLOR='1').splitlines())), 20)
 
+    def test_columns_decide_in_a_pipe(self):
+        for columns, least, most in (('80', 60, 80), ('60', 40, 60), ('5', 20, 40),
+                                     ('400', 80, 100), ('wide', 80, 100), ('', 80, 100)):
+            text = self.weft('models', env={'COLUMNS': columns}).out
+            with self.subTest(columns):
+                self.assertGreater(max(map(len, text.splitlines())), least)
+                self.assertLessEqual(max(map(len, text.splitlines())), most)
+        self.assertLessEqual(
+            max(map(len,
+                    self.on_terminal(['models'], 60, COLUMNS='90', NO_COLOR='1').splitlines())), 60)
+
     def test_no_color(self):
         self.assertIn('\033[1m', self.on_terminal(['devices'], 100, NO_COLOR=None, TERM='xterm'))
         self.assertNotIn('\033', self.on_terminal(['devices'], 100, NO_COLOR='1', TERM='xterm'))

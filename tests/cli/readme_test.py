@@ -182,8 +182,8 @@ def update():
             for command, shown in steps(match.group(2)):
                 if not NEEDS_GPU.search(command):
                     shown = run(command, folder,
-                                {**os.environ, 'WEFT_CACHE_DIR': str(folder / 'cache')
-                                 }).stdout.splitlines()
+                                {**os.environ, 'COLUMNS': '',
+                                 'WEFT_CACHE_DIR': str(folder / 'cache')}).stdout.splitlines()
                 lines += ['$ ' + command, *shown]
             return '```{}\n{}\n```'.format(match.group(1),
                                            '\n'.join(lines)) if lines else match.group(0)

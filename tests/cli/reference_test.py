@@ -11,7 +11,7 @@ import unittest
 from weft_command import CommandTest, ROOT, WEFT
 
 PAGE = ROOT / 'docs/reference.md'
-COLUMNS = 90
+COLUMNS = 100
 HEAD = """# Commands and flags
 
 What `--help` says, command by command. Made by `tests/cli/reference_test.py --update`.

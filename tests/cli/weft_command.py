@@ -92,7 +92,7 @@ class CommandTest(unittest.TestCase):
                 (self.cache / shard).symlink_to(BUILT_KERNELS / shard)
 
     def environment(self, **changes):
-        environment = {**os.environ, 'WEFT_CACHE_DIR': str(self.cache), **changes}
+        environment = {**os.environ, 'COLUMNS': None, 'WEFT_CACHE_DIR': str(self.cache), **changes}
         return {name: value for name, value in environment.items() if value is not None}
 
     def weft(self, *arguments, code=0, env=None, timeout=300):

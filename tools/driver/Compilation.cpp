@@ -164,8 +164,8 @@ Compilation::KnownWithoutPins Compilation::knownWithoutPins(
                         choices.searchMemory));
   KnownTimes ofPlan = known;
   ofPlan.add(fmt::format("{} {} {} {} {} {} {}", wholePlan, choices.maxMemory,
-                         choices.memoryTradeShare(), choices.chunks, choices.concurrent.text,
-                         choices.pipeline, choices.alternatives));
+                         choices.memoryTrade.share(), choices.chunks, choices.concurrent.text,
+                         choices.pipeline.text, choices.alternatives));
   return {.variants = std::move(known), .plan = std::move(ofPlan)};
 }
 
@@ -174,10 +174,10 @@ decision::Options Compilation::options(const std::vector<ProposedVariant> &propo
   return {.pins = choices.pinned(),
           .alternatives = choices.alternatives,
           .chunks = choices.chunks,
-          .slices = choices.slices(),
+          .slices = choices.pipeline.slices(),
           .maxMemory = choices.maxMemoryBytes(),
           .maxMemoryText = choices.maxMemory,
-          .memoryTrade = choices.memoryTradeShare(),
+          .memoryTrade = choices.memoryTrade.share(),
           .concurrent = choices.concurrent.value(),
           .softmax = choices.softmax.value(),
           .earlyStarts = choices.earlyStarts(

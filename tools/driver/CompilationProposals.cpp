@@ -61,7 +61,7 @@ std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant,
   VariantOptions options{.attention = asked.attention.value(),
                          .norms = asked.norms.value(),
                          .stacking = asked.stacking.value()};
-  options.subVectors = asked.subVectors();
+  options.subVectors = asked.subVector.lengths();
   options.attentionAt = asked.attention.sites();
   options.normsAt = asked.norms.sites();
   options.stackingAt = asked.stacking.sites();
@@ -71,14 +71,14 @@ std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant,
         "--attention fused: --chunks {} asks for stored scores, of which a fused attention has "
         "none; the nearest alternative is --chunks 1, or --attention decomposed",
         asked.chunks);
-  if (asksFused && asked.slices() > 1)
+  if (asksFused && asked.pipeline.slices() > 1)
     throw Error::unsupported(
         "--attention fused: --pipeline {} asks for kernels around stored scores, of which a fused "
         "attention has none; the nearest alternative is --pipeline auto, or --attention unfused",
-        asked.pipeline);
+        asked.pipeline.text);
   // Chunks and slices are of stored scores: whoever asks for a number of them asks for a plan that
   // has some.
-  options.canFuseAttention = asked.chunks <= 1 && asked.slices() <= 1 &&
+  options.canFuseAttention = asked.chunks <= 1 && asked.pipeline.slices() <= 1 &&
                              offersFamilyWith(&Family::takesAttention, costModel().device());
   options.canFuseAttentionBackward = bool(attentionBackwardRejection);
   options.canTurnBehindGemm = offersFamilyWith(&Family::turnsPairs, costModel().device());

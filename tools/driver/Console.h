@@ -22,8 +22,8 @@ std::string formatLargeCount(double count);
 /// "1 kernel", "1,234 kernels".
 std::string countOf(int64_t count, const std::string &one);
 
-/// How many columns results may take: those of the terminal, at most 100; 100 in a pipe; no limit
-/// with --wide.
+/// How many columns results may take: those of the terminal, at most 100; in a pipe $COLUMNS or
+/// 100; no limit with --wide.
 size_t resultColumns();
 
 /// A table that fits what is printed to (kernel/TextTable.h), its head emphasized.

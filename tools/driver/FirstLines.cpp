@@ -134,20 +134,15 @@ std::string modelLine(const Plan &plan, const json &report, size_t columns) {
                      facts);
 }
 
-/// "shipped profile" of "shipped profile (h200, 68621 measurements)".
-std::string sourceOfPrices(const Plan &plan) {
-  return plan.costModel.substr(0, plan.costModel.find(" ("));
-}
-
 std::string pricesLine(const Plan &plan, const Evidence &evidence, size_t columns) {
   const int estimated = evidence.launched - evidence.measured - evidence.edited - evidence.untold;
   std::vector<std::string> counts;
   if (evidence.measured > 0)
     counts.push_back(fmt::format("{} of {} measured ({})", evidence.measured,
-                                 countOf(evidence.launched, "kernel"), sourceOfPrices(plan)));
+                                 countOf(evidence.launched, "kernel"), plan.costModel.name));
   if (evidence.measured == 0 && estimated > 0)
     counts.push_back(
-        fmt::format("{} estimated by the {}", countOf(estimated, "kernel"), sourceOfPrices(plan)));
+        fmt::format("{} estimated by the {}", countOf(estimated, "kernel"), plan.costModel.name));
   if (evidence.edited > 0) counts.push_back(fmt::format("{} edited", evidence.edited));
   if (evidence.untold > 0) counts.push_back(fmt::format("{} unknown", evidence.untold));
   std::vector<std::string> items{

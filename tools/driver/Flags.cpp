@@ -87,8 +87,7 @@ void ModelFlags::declare(CLI::App &command) {
       ->type_name("PART");
   command
       .add_option("--layers", layers,
-                  "so many layers one behind another, or all of the model; default: 1, of --part "
-                  "model all")
+                  "N layers in sequence, or all of the model; default: 1, of --part model all")
       ->type_name("N");
   command
       .add_option("--dtype", dtype,
@@ -299,7 +298,7 @@ void ChoiceFlags::declare(CLI::App &command) {
       ->capture_default_str()
       ->type_name("[SITE=]KIND,..");
   command
-      .add_option("--sub-vector", subVector,
+      .add_option("--sub-vector", subVector.text,
                   "elements of a sub-vector of a decomposed or recomposed softmax: 16, 32, 64 or "
                   "128, of which GEMMs that end with a local softmax take up to 64; auto: by "
                   "predicted time")
@@ -373,7 +372,7 @@ void ChoiceFlags::declareDecisions(CLI::App &command) {
           "most bytes of workspace, e.g. 512M; what does not fit as a whole may run in chunks")
       ->type_name("SIZE");
   command
-      .add_option("--memory-trade", memoryTrade,
+      .add_option("--memory-trade", memoryTrade.text,
                   "how much slower than the fastest a plan may be for its memory: the fastest of "
                   "those whose workspace is no more than ops one by one with a fused attention "
                   "take, or than the L2 holds, else the smallest; 0: the fastest")
@@ -386,10 +385,10 @@ void ChoiceFlags::declareDecisions(CLI::App &command) {
       "graph: on, off, or auto: where "
       "--measure finds the plan faster with them");
   command
-      .add_option("--pipeline", pipeline,
-                  "run the kernels around the largest temporary for so many slices of its batch or "
-                  "its heads at once, each with separate memory, on parallel paths of one CUDA "
-                  "graph; auto: where predicted faster; 1: no slices")
+      .add_option("--pipeline", pipeline.text,
+                  "run the kernels around the largest temporary for N slices of its batch or its "
+                  "heads at once, each with separate memory, on parallel paths of one CUDA graph; "
+                  "auto: where predicted faster; 1: no slices")
       ->capture_default_str()
       ->type_name("N|auto");
   command.add_option(
@@ -400,8 +399,8 @@ void ChoiceFlags::declareDecisions(CLI::App &command) {
   const CLI::Range counts(0, 4096);
   command
       .add_option("--chunks", chunks,
-                  "run the kernels around the largest temporary in so many chunks, one after "
-                  "another; 0: by predicted time, and by memory as --memory-trade says")
+                  "run the kernels around the largest temporary in N chunks, one after another; 0: "
+                  "by predicted time, and by memory as --memory-trade says")
       ->capture_default_str()
       ->check(counts)
       ->type_name("N");
@@ -434,7 +433,7 @@ std::vector<Pin> ChoiceFlags::pinned() const {
 }
 
 void ChoiceFlags::check() const {
-  memoryTradeShare();
+  memoryTrade.share();
   if (attention.text == "short" || attention.text == "grouped")
     throw Error::unsupported(
         "--attention {}: {} is no choice; nearest is --attention {}", attention.text,
@@ -444,14 +443,14 @@ void ChoiceFlags::check() const {
         attention.text == "short" ? "fused, one kernel for all lengths"
                                   : "recomposed, which computes padded scores");
   attention.check("--attention");
-  subVectors();
+  subVector.lengths();
   if (const ChoiceFlags usual;
       subVector != usual.subVector && attention.sites().empty() &&
       (attention == AttentionChoice::unfused || attention == AttentionChoice::fused))
     throw Error::badInput(
         "--sub-vector {} with --attention {}: no softmax is decomposed there; leave one of them "
         "out, or take --attention decomposed or recomposed",
-        subVector, attention.text);
+        subVector.text, attention.text);
   norms.check("--norms");
   stacking.check("--stacking");
   concurrent.check("--concurrent");
@@ -475,33 +474,33 @@ bool ChoiceFlags::namesSites() const {
   return !attention.sites().empty() || !norms.sites().empty() || !stacking.sites().empty();
 }
 
-std::vector<int> ChoiceFlags::subVectors() const {
-  const ChoiceFlags usual;
+std::vector<int> SubVectorFlag::lengths() const {
+  const SubVectorFlag usual;
   std::vector<int> lengths;
   for (const int length : subVectorLengths)
-    if (subVector == std::to_string(length)) return {length};
-    else if (usual.subVector == std::to_string(length)) lengths.insert(lengths.begin(), length);
+    if (text == std::to_string(length)) return {length};
+    else if (usual.text == std::to_string(length)) lengths.insert(lengths.begin(), length);
     else lengths.push_back(length);
-  if (subVector == "auto") return lengths;
-  throw Error::badInput("--sub-vector {}: {} or auto", subVector,
-                        fmt::join(subVectorLengths, ", "));
+  if (text == "auto") return lengths;
+  throw Error::badInput("--sub-vector {}: {} or auto", text, fmt::join(subVectorLengths, ", "));
 }
 
 void ChoiceFlags::checkPipeline() const {
-  if (slices() == 1) return;
+  if (pipeline.slices() == 1) return;
   if (chunks > 1)
     throw Error::badInput(
         "--pipeline {} with --chunks {}: slices run at once, each with separate memory, chunks one "
         "after another; leave one of them out",
-        pipeline, chunks);
+        pipeline.text, chunks);
   if (concurrent == decision::Concurrency::off)
     throw Error::badInput(
-        "--pipeline {} with --concurrent off: slices run at once; leave one of them out", pipeline);
+        "--pipeline {} with --concurrent off: slices run at once; leave one of them out",
+        pipeline.text);
   if (earlyStart == EarlyStarts::all)
     throw Error::badInput(
         "--pipeline {} with --early-start on: a kernel starts early behind one other, and slices "
         "run at once; leave one of them out",
-        pipeline);
+        pipeline.text);
 }
 
 std::optional<int64_t> ChoiceFlags::maxMemoryBytes() const {
@@ -509,28 +508,27 @@ std::optional<int64_t> ChoiceFlags::maxMemoryBytes() const {
   return parseBytes(maxMemory, "--max-memory");
 }
 
-int ChoiceFlags::slices() const {
+int PipelineFlag::slices() const {
   constexpr int most = 4096;
-  if (pipeline == "auto") return 0;
+  if (text == "auto") return 0;
   int count = 0;
-  const char *begin = pipeline.data(), *last = begin + pipeline.size();
+  const char *begin = text.data(), *last = begin + text.size();
   const auto [end, error] = std::from_chars(begin, last, count);
   if (error != std::errc() || end != last || count < 1 || count > most)
     throw Error::badInput("--pipeline {}: expected a number of slices from 1 (none) to {}, or auto",
-                          pipeline, most);
+                          text, most);
   return count;
 }
 
-double ChoiceFlags::memoryTradeShare() const {
+double MemoryTradeFlag::share() const {
   constexpr double most = 1000;
   double percent = 0;
-  const char *begin = memoryTrade.data(), *last = begin + memoryTrade.size();
+  const char *begin = text.data(), *last = begin + text.size();
   const auto [end, error] = std::from_chars(begin, last, percent);
   const std::string_view unit(end, size_t(last - end));
   if (error != std::errc() || !(unit.empty() || unit == "%") || !(percent >= 0 && percent <= most))
     throw Error::badInput(
-        "--memory-trade {}: expected a percentage from 0 (the fastest plan) to {:.0f}", memoryTrade,
-        most);
+        "--memory-trade {}: expected a percentage from 0 (the fastest plan) to {:.0f}", text, most);
   return percent / 100;
 }
 
@@ -557,7 +555,7 @@ void TargetFlags::declare(CLI::App &command, bool builds) {
   command.add_flag("--no-library", noLibrary,
                    "contractions by weft's own kernels only, never by cuBLASLt");
   command
-      .add_option("--deterministic", deterministic,
+      .add_option("--deterministic", deterministic.text,
                   "on: every launch leaves the same bits; off: kernels may also add in the "
                   "order in which their blocks come (the gradient of queries of a fused "
                   "attention), where that is faster; weft explain says what it costs")
@@ -571,7 +569,7 @@ void TargetFlags::declare(CLI::App &command, bool builds) {
 }
 
 Device TargetFlags::device() const {
-  requireOneOf("--deterministic", deterministic, {"on", "off"});
+  deterministic.check("--deterministic");
   Device device = findDevice(deviceName);
   device.mayBeNondeterministic = !isDeterministic();
   for (const Family *family : families())

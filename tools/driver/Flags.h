@@ -37,6 +37,11 @@ inline constexpr std::array<Spelling<SoftmaxCombine>, 4> spellings<SoftmaxCombin
      {"shuffle", BlockCombine::shuffle},
      {"tree", BlockCombine::tree},
      {"linear", BlockCombine::linear}}};
+/// Whether every launch of a kernel leaves the same bits, or sums may be in any order.
+enum class Determinism : uint8_t { sameBits, anyOrder };
+template <>
+inline constexpr std::array<Spelling<Determinism>, 2> spellings<Determinism>{
+    {{"on", Determinism::sameBits}, {"off", Determinism::anyOrder}}};
 /// auto leaves it to measuring, and is off without.
 template <>
 inline constexpr std::array<Spelling<decision::Concurrency>, 3> spellings<decision::Concurrency>{
@@ -123,10 +128,37 @@ using OpPair = std::pair<std::string, std::string>;
 /// Elements of a sub-vector that --sub-vector takes.
 constexpr std::array<int, 4> subVectorLengths = {16, 32, 64, 128};
 
+/// --sub-vector: one of these lengths, or auto.
+struct SubVectorFlag {
+  std::string text = "64";
+
+  /// Of auto all lengths, the default first. Throws Error(badInput) for others.
+  std::vector<int> lengths() const;
+  bool operator==(const SubVectorFlag &) const = default;
+};
+
+/// --memory-trade: a percentage, with or without its sign.
+struct MemoryTradeFlag {
+  std::string text = "0";
+
+  /// 0.25 of "25". Throws Error(badInput) for what is no percentage.
+  double share() const;
+  bool operator==(const MemoryTradeFlag &) const = default;
+};
+
+/// --pipeline: a number of slices that run at once, or auto.
+struct PipelineFlag {
+  std::string text = "1";
+
+  /// 0 for auto. Throws Error(badInput) for what is neither that nor a number.
+  int slices() const;
+  bool operator==(const PipelineFlag &) const = default;
+};
+
 /// What the passes propose and what selection may choose.
 struct ChoiceFlags {
   SitesFlag<AttentionChoice, AttentionChoice::automatic> attention;
-  std::string subVector = "64";  ///< or auto
+  SubVectorFlag subVector;
   SitesFlag<NormChoice, NormChoice::fused> norms;
   SitesFlag<StackingChoice, StackingChoice::automatic> stacking;
   WordFlag<FuseRules> fuseRules = FuseRules::standard;
@@ -135,11 +167,11 @@ struct ChoiceFlags {
   std::vector<std::string> fuse, noFuse, pins;
   bool free = false;
   std::string maxMemory;
-  std::string memoryTrade = "0";  ///< percent
-  std::string searchMemory;       ///< empty: half of the machine's
-  int chunks = 1;                 ///< 0: chosen (ChunkChoice.h)
+  MemoryTradeFlag memoryTrade;
+  std::string searchMemory;  ///< empty: half of the machine's
+  int chunks = 1;            ///< 0: chosen (ChunkChoice.h)
   WordFlag<decision::Concurrency> concurrent = decision::Concurrency::measured;
-  std::string pipeline = "1";  ///< slices that run at once, or auto
+  PipelineFlag pipeline;
   WordFlag<EarlyStarts> earlyStart = EarlyStarts::shortPlans;
   int alternatives = 8;
   std::string lengths;                 ///< expected at run time: mean=R or a file; empty: full
@@ -157,16 +189,10 @@ struct ChoiceFlags {
   std::vector<OpPair> notFused() const;
   std::vector<Pin> pinned() const;
   std::optional<int64_t> maxMemoryBytes() const;
-  /// Of --memory-trade, as a share: 0.25 of "25". Throws Error(badInput) for what is no percentage.
-  double memoryTradeShare() const;
   SearchMemory memoryOfSearch() const;
   /// Of --lengths, of batches of sequences of at most `longest`. Throws Error(badInput) for a mean
   /// that is no share, and for files without lengths or with some out of range.
   ExpectedFill expectedFill(int64_t longest, int64_t sequences) const;
-  /// Of --pipeline: 0 for auto. Throws Error(badInput) for what is neither that nor a number.
-  int slices() const;
-  /// Of --sub-vector; of auto all lengths, the default first. Throws Error(badInput) for others.
-  std::vector<int> subVectors() const;
   /// Throws Error(badInput) for a flag that --pipeline excludes.
   void checkPipeline() const;
   /// What --early-start asks of plans for an architecture.
@@ -186,10 +212,10 @@ struct TargetFlags {
   std::string profile;
   bool strict = false;
   bool noLibrary = false;
-  std::string deterministic = "on";
+  WordFlag<Determinism> deterministic = Determinism::sameBits;
 
   bool hasNoProfile() const { return profile == noProfile; }
-  bool isDeterministic() const { return deterministic != "off"; }
+  bool isDeterministic() const { return deterministic != Determinism::anyOrder; }
   /// `builds`: whether the command makes cubins; --strict promises what the command can break.
   void declare(CLI::App &command, bool builds);
   /// Throws Error(badInput) for a device that is not known, and for --deterministic other than on

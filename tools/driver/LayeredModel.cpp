@@ -36,8 +36,8 @@ void checkChoices(const Compilation &compilation) {
   reject(!choices.variant.empty(), "--variant", "--stacking, --attention or --norms");
   reject(choices.free, "--free", oneLayer);
   reject(choices.chunks > 1, "--chunks", "--attention fused, which stores no scores");
-  reject(choices.slices() != 1, "--pipeline", oneLayer);
-  reject(choices.memoryTradeShare() > 0, "--memory-trade", oneLayer);
+  reject(choices.pipeline.slices() != 1, "--pipeline", oneLayer);
+  reject(choices.memoryTrade.share() > 0, "--memory-trade", oneLayer);
 }
 
 /// Fused candidates that have ops on both sides of an op.

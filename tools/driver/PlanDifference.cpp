@@ -298,9 +298,9 @@ void addChange(std::vector<Change> &changes, const std::string &what, const std:
 std::pair<std::string, std::string> describedPrices(const Plan &before, const Plan &after) {
   if (before.costModel != after.costModel || before.prices == after.prices ||
       before.prices.empty() || after.prices.empty())
-    return {before.costModel, after.costModel};
-  return {fmt::format("{}, {}", before.costModel, before.prices),
-          fmt::format("{}, {}", after.costModel, after.prices)};
+    return {before.costModel.text(), after.costModel.text()};
+  return {fmt::format("{}, {}", before.costModel.text(), before.prices),
+          fmt::format("{}, {}", after.costModel.text(), after.prices)};
 }
 
 std::string shown(const std::map<std::string, std::string> &pins) {

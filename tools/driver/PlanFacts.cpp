@@ -6,6 +6,7 @@
 #include "kernel/Format.h"
 #include "kernel/LayerNames.h"
 #include "kernel/Nearest.h"
+#include "passes/account/Stages.h"
 #include "passes/decide/Roofline.h"
 #include "plan/PlanBuilder.h"
 #include "plan/PlanChunks.h"
@@ -19,6 +20,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -136,11 +138,12 @@ const json *rejectionBetween(const json &fusions, const std::set<int> &a, const 
   return best;
 }
 
-std::string stageOf(const json &report, const Plan &plan, const std::string &whole) {
+/// The stage of a kernel; nothing where the report does not give it.
+std::optional<Stage> stageOf(const json &report, const Plan &plan, const std::string &whole) {
   const json stages = report.value("stages", json::object());
   for (const PlanKernel &kernel : plan.kernels)
-    if (nameOfWhole(kernel) == whole) return stages.value(kernel.name, "");
-  return "";
+    if (nameOfWhole(kernel) == whole) return stageNamed(stages.value(kernel.name, ""));
+  return std::nullopt;
 }
 
 /// The kernel of this name, or the first chunk of it.
@@ -324,8 +327,8 @@ std::optional<UnfusedLoss> largestUnfused(const Plan &plan, const json &report) 
   const Device device = findDevice(plan.device);
   for (const auto &[writer, reader] : inOrder) {
     if (contracts(plan, writer) && contracts(plan, reader) &&
-        (stageOf(report, plan, writer) != "attention" ||
-         stageOf(report, plan, reader) != "attention"))
+        (stageOf(report, plan, writer) != Stage::attention ||
+         stageOf(report, plan, reader) != Stage::attention))
       continue;
     const auto [bytes, tensor] = exchanges.between(writer, reader);
     if (isRepeat(writer, reader, bytes)) ++largest->repeats;

@@ -579,7 +579,7 @@ json makeReport(const Compilation &compilation, const DecidedModel &decided,
       {"request", requestReport(compilation)}};
   if (decided.isByParts()) report["parts"] = partsReport(decided);
   if (compilation.expectedFill()) report["lengths"] = lengthsReport(compilation, planned);
-  if (const double allowed = compilation.choiceFlags().memoryTradeShare(); allowed > 0)
+  if (const double allowed = compilation.choiceFlags().memoryTrade.share(); allowed > 0)
     report["memoryTrade"] = memoryTradeReport(decision, allowed);
   if (!decision.pricedPipelines.empty())
     report["pipeline"] = pricedReport(decision.pricedPipelines, "slices",

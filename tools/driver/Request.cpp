@@ -40,10 +40,10 @@ json toJson(const ChoiceFlags &flags) {
                  {"concurrent", flags.concurrent.text},
                  {"alternatives", flags.alternatives},
                  {"searchMemory", flags.searchMemory}};
-  if (flags.memoryTradeShare() > 0) object["memoryTrade"] = flags.memoryTrade;  // absent: 0
+  if (flags.memoryTrade.share() > 0) object["memoryTrade"] = flags.memoryTrade.text;  // absent: 0
   if (const ChoiceFlags usual; flags.subVector != usual.subVector)
-    object["subVector"] = flags.subVector;                       // absent: 64
-  if (flags.slices() != 1) object["pipeline"] = flags.pipeline;  // absent: 1
+    object["subVector"] = flags.subVector.text;                                // absent: 64
+  if (flags.pipeline.slices() != 1) object["pipeline"] = flags.pipeline.text;  // absent: 1
   if (flags.fill) object["fill"] = fillJson(*flags.fill);
   return object;
 }
@@ -65,9 +65,9 @@ ChoiceFlags choicesFrom(const json &object) {
   object.at("concurrent").get_to(flags.concurrent.text);
   object.at("alternatives").get_to(flags.alternatives);
   object.at("searchMemory").get_to(flags.searchMemory);
-  if (object.contains("memoryTrade")) object.at("memoryTrade").get_to(flags.memoryTrade);
-  if (object.contains("subVector")) object.at("subVector").get_to(flags.subVector);
-  if (object.contains("pipeline")) object.at("pipeline").get_to(flags.pipeline);
+  if (object.contains("memoryTrade")) object.at("memoryTrade").get_to(flags.memoryTrade.text);
+  if (object.contains("subVector")) object.at("subVector").get_to(flags.subVector.text);
+  if (object.contains("pipeline")) object.at("pipeline").get_to(flags.pipeline.text);
   if (object.contains("fill")) flags.fill = fillFrom(object.at("fill"));
   return flags;
 }
@@ -79,7 +79,7 @@ json toJson(const TargetFlags &flags) {
                  {"strict", flags.strict},
                  {"noLibrary", flags.noLibrary}};
   if (const TargetFlags usual; flags.deterministic != usual.deterministic)
-    object["deterministic"] = flags.deterministic;
+    object["deterministic"] = flags.deterministic.text;
   return object;
 }
 
@@ -90,7 +90,7 @@ TargetFlags targetFrom(const json &object) {
   object.at("profile").get_to(flags.profile);
   object.at("strict").get_to(flags.strict);
   object.at("noLibrary").get_to(flags.noLibrary);
-  flags.deterministic = object.value("deterministic", flags.deterministic);
+  flags.deterministic.text = object.value("deterministic", flags.deterministic.text);
   return flags;
 }
 

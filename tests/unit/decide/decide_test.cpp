@@ -48,7 +48,7 @@ public:
     return cost;
   }
   const Device &device() const override { return prices.device(); }
-  std::string description() const override { return prices.description(); }
+  PriceSource source() const override { return prices.source(); }
   std::string identity() const override { return prices.identity(); }
   static constexpr double margin = 0.3;
 

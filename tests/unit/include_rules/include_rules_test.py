@@ -50,6 +50,9 @@ EMULATED = 'tests/emulate/host/weft/'
 KEYWORDS = 'emulate_keywords.h'
 # What names an architecture: families and codegen/targets do, and comments as examples.
 ARCHITECTURE = re.compile(r'sm_?\d\d|hopper|ampere', re.IGNORECASE)
+# And in kernel/, what names one instruction, library or device.
+ARCHITECTURE_OF_KERNEL = re.compile(ARCHITECTURE.pattern + r'|wgmma|mma\.?sync|cublas|h[12]00',
+                                    re.IGNORECASE)
 OF_NO_ARCHITECTURE = ('kernel', 'ir', 'models', 'passes', 'plan', 'runtime', 'tools')
 NAMES_ARCHITECTURE = {
     'plan/ParameterType.cpp': 'the C type of tensor maps in emitted texts',
@@ -470,17 +473,23 @@ class IncludeRules(unittest.TestCase):
         files = sorted(path for folder in OF_NO_ARCHITECTURE for path in (ROOT / folder).rglob('*')
                        if path.suffix in ('.cpp', '.h'))
         self.assertGreater(len(files), 400)
-        named = lambda text: [
-            line.strip()
-            for line in text.splitlines() if ARCHITECTURE.search(line.split('//')[0])
+        named = lambda text, pattern=ARCHITECTURE: [
+            line.strip() for line in text.splitlines() if pattern.search(line.split('//')[0])
         ]
         naming = {path.relative_to(ROOT).as_posix(): named(path.read_text()) for path in files}
+        kernel = {path: named((ROOT / path).read_text(), ARCHITECTURE_OF_KERNEL)
+                  for path in naming if path.startswith('kernel/')}
+        self.assertGreater(len(kernel), 100)
+        self.assertEqual({path: lines for path, lines in kernel.items() if lines}, {})
         self.assertEqual({path for path, lines in naming.items() if lines},
                          set(NAMES_ARCHITECTURE))
         self.assertEqual({path: len(naming[path]) for path in NAMES_ARCHITECTURE},
                          dict.fromkeys(NAMES_ARCHITECTURE, 1))
         self.assertEqual(named('int sm80 = 0;  // Hopper\n// sm_90\nx = "of sm_90a";\n'),
                          ['int sm80 = 0;  // Hopper', 'x = "of sm_90a";'])
+        self.assertEqual(named('a("WGMMA");\nb("mma.sync");\n// cuBLAS\n"on an H200"\nc();\n',
+                               ARCHITECTURE_OF_KERNEL),
+                         ['a("WGMMA");', 'b("mma.sync");', '"on an H200"'])
 
     def test_names_of_device_headers_are_unique(self):
         headers = device_headers(ROOT)

@@ -620,7 +620,7 @@ TEST_CASE("a tiny whole Llama equals its definition, with a projection to the vo
           reference.plainLinear(reference.rmsNorm(x, "gamma_last", 1e-5), "output_weight", "", 11));
 }
 
-TEST_CASE("several layers are one behind another") {
+TEST_CASE("several layers are in sequence") {
   mlir::MLIRContext context;
   const Model model =
       models::build({.model = "gpt2", .dims = tiny, .dtype = DType::f32, .layers = 3}, context);

@@ -194,7 +194,8 @@ TEST_CASE("prices of one description are told apart by what they follow from") {
     const auto found = std::ranges::find(decisions, "prices", &Change::what);
     return found == decisions.end() ? Names{} : Names{found->before, found->after};
   };
-  a.artifact.plan.costModel = b.artifact.plan.costModel = "profile p.txt (h200, 9 measurements)";
+  a.artifact.plan.costModel = b.artifact.plan.costModel =
+      PriceSource::of("profile p.txt (h200, 9 measurements)");
   b.artifact.plan.prices = "0123456789abcdef";
   CHECK(pricesOf().empty());  // a is of a plan that does not say
   a.artifact.plan.prices = b.artifact.plan.prices;
@@ -202,7 +203,7 @@ TEST_CASE("prices of one description are told apart by what they follow from") {
   a.artifact.plan.prices = "fedcba9876543210";
   CHECK(pricesOf() == Names{"profile p.txt (h200, 9 measurements), fedcba9876543210",
                             "profile p.txt (h200, 9 measurements), 0123456789abcdef"});
-  b.artifact.plan.costModel = "analytic model of h200";
+  b.artifact.plan.costModel = {.name = "analytic model of h200"};
   CHECK(pricesOf() == Names{"profile p.txt (h200, 9 measurements)", "analytic model of h200"});
 }
 

@@ -86,7 +86,7 @@ Plan chain() {
   plan.device = "h200";
   plan.target = "sm_90a";
   plan.dtype = DType::f16;
-  plan.costModel = "shipped profile (h200, 9 measurements)";
+  plan.costModel = {.name = "shipped profile", .details = "h200, 9 measurements"};
   plan.dims = {{"b", 2}, {"j", 4}};
   plan.entryPoints = {{EntryPointKind::forward, {0, 1, 2}}};
   plan.tensors = {tensor("x", 4'000'000, 0, TensorRole::argument), tensor("y", 8'000'000, 1),
@@ -435,7 +435,7 @@ TEST_CASE("first lines keep within their screen, whatever the plan") {
       hasLine(summaryText(plan, given, none, {}, "out"), "where        projections 75% norms 25%"));
   CHECK(hasLine(summaryText(plan, given, none, {}, "out"), "[F024]"));
   plan.model = std::string(120, 'm');
-  plan.costModel = "profile " + std::string(150, 'p') + " (h200, 3 measurements)";
+  plan.costModel = {.name = "profile " + std::string(150, 'p'), .details = "h200, 3 measurements"};
   for (int axis = 0; axis < 26; ++axis)
     plan.dims[std::string(1, char('a' + axis))] = 1'000'000 + axis;
   plan.tensors[1].logical = std::string(90, 't');

@@ -221,6 +221,18 @@ TEST_CASE("broken artifacts and bad usage") {
   CHECK_THAT(outcome.output, Catch::Contains(runtime::cubinName("binary")));
 }
 
+TEST_CASE("former flags are answered with the present ones") {
+  for (const char *arguments : {"time out --branches on", "out --branches=on"}) {
+    INFO(arguments);
+    const Outcome outcome = weftRun(arguments);
+    CHECK(outcome.code == 2);
+    CHECK(outcome.output == "weft-run: --branches is now --concurrent\n");
+  }
+  CHECK(weftRun("time out --parts 2").output ==
+        "weft-run: --parts is now --chunks, which weft-run time does not have (weft-run time "
+        "--help lists all)\n");
+}
+
 TEST_CASE("the hidden worker mode rejects a person") {
   const Outcome outcome = weftRun("--weft-build-worker < /dev/null");
   CHECK(outcome.code == 2);

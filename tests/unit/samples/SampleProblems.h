@@ -126,7 +126,7 @@ public:
     return cost;
   }
   const Device &device() const override { return findDevice("h200"); }
-  std::string description() const override { return "hashed"; }
+  PriceSource source() const override { return {.name = "hashed"}; }
   std::string identity() const override { return std::to_string(seed); }
 
 private:

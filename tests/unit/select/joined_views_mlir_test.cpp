@@ -427,7 +427,7 @@ struct Strict : CostModel {
     return model.cost(kernel, configuration);
   }
   const Device &device() const override { return model.device(); }
-  std::string description() const override { return "strict"; }
+  PriceSource source() const override { return {.name = "strict"}; }
   std::string identity() const override { return model.identity(); }
   bool admitsModelled() const override { return false; }
   const CostModel &model;

@@ -735,7 +735,7 @@ TEST_CASE("the analytic model agrees with itself when it is asked one configurat
       return model->cost(kernel, configuration);
     }
     const Device &device() const override { return model->device(); }
-    std::string description() const override { return "one by one"; }
+    PriceSource source() const override { return {.name = "one by one"}; }
     std::string identity() const override { return model->identity(); }
     std::unique_ptr<CostModel> model = analyticCostModel(findDevice("h200"));
   };

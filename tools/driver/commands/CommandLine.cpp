@@ -4,6 +4,7 @@
 
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
+#include "runtime/commands/FormerFlags.h"
 #include "runtime/system/Environment.h"
 #include "runtime/system/Streams.h"
 #include "tools/driver/Console.h"
@@ -145,12 +146,10 @@ const std::map<std::string, std::string> otherWords = {
     {"--gpu", "--device"},  {"--gpu-architecture", "--target"},
     {"--sm", "--target"},   {"--precision", "--dtype"}};
 
-/// What options were called, and what they are called now.
-const std::map<std::string, std::string> formerNames = {
-    {"--branches", "--concurrent"}, {"--parts", "--chunks"}, {"--parts-only", "--chunks-only"}};
-
 /// An option that the command does not have, with the nearest it has; empty if there is none.
 std::string unknownOption(const CLI::App &command, const Typed &typed) {
+  const std::string title =
+      command.get_parent() ? "weft " + command.get_name() : command.get_name();
   std::vector<std::string> known;
   for (const CLI::Option *option : command.get_options())
     for (const std::string &name : option->get_lnames()) known.push_back("--" + name);
@@ -159,17 +158,14 @@ std::string unknownOption(const CLI::App &command, const Typed &typed) {
     if (!name.starts_with("--") || name == "--" ||
         std::find(known.begin(), known.end(), name) != known.end())
       continue;
-    const auto former = formerNames.find(name);
-    if (former != formerNames.end() && std::ranges::count(known, former->second) > 0)
-      return fmt::format("{} is now {}", name, former->second);
+    if (std::string hint = runtime::formerFlagHint(name, known, title); !hint.empty()) return hint;
     const auto meant = otherWords.find(name);
     const std::string near =
         meant != otherWords.end() && std::ranges::count(known, meant->second) > 0
             ? meant->second
             : nearest(name, known);
     return fmt::format("unknown option '{}'{} ({} --help lists all)", name,
-                       near.empty() ? "" : fmt::format("; nearest is '{}'", near),
-                       command.get_parent() ? "weft " + command.get_name() : command.get_name());
+                       near.empty() ? "" : fmt::format("; nearest is '{}'", near), title);
   }
   return "";
 }

@@ -345,7 +345,7 @@ Explanation explainAttention(const runtime::Artifact &artifact, const std::strin
         "attention",
         weft::driver::nameOf(request.first));
   const std::vector<AttentionSite> sites =
-      attentionSites(request.graphs.front().text, request.choices.subVectors().front());
+      attentionSites(request.graphs.front().text, request.choices.subVector.lengths().front());
   if (sites.empty())
     return {.text = "no attention: no softmax between two contractions\n",
             .json = {{"sites", json::array()}, {"plans", json::array()}, {"samePrices", true}}};

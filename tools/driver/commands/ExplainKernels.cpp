@@ -107,8 +107,8 @@ std::string verificationLines(const Plan &plan, const runtime::BelievedRecords &
 
 /// What a reader must know to weigh the table.
 std::string footnotes(const Plan &plan, const runtime::BelievedRecords &records) {
-  std::string text =
-      fmt::format("prices: {}; the MUE of an estimated time is an estimate\n", plan.costModel);
+  std::string text = fmt::format("prices: {}; the MUE of an estimated time is an estimate\n",
+                                 plan.costModel.text());
   for (const Family *family : families())
     if (const auto count = std::ranges::count(plan.kernels, FamilyId(*family), &PlanKernel::family);
         count > 0 && family->isPlaceholder)
@@ -502,7 +502,7 @@ Explanation explainKernels(const runtime::Artifact &artifact, const KernelsView 
                  {"warnings", textsOf(warningsOf(plan, report, records))},
                  {"folded", foldedReport(plan)},
                  {"summary", headJson(plan, report, records)},
-                 {"costModel", plan.costModel},
+                 {"costModel", plan.costModel.text()},
                  {"graph", graphJson(plan)},
                  {"concurrent", plan.concurrent},
                  {"longestChain", longestChain(plan, launchesOf(plan))},

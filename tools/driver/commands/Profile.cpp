@@ -397,7 +397,7 @@ Action addProfile(CLI::App &command) {
       ->type_name("N");
   command
       .add_option("--budget", flags->budgetSeconds,
-                  "stop after so many seconds; the most promising configurations come first")
+                  "stop after SECONDS; the most promising configurations come first")
       ->check(isPositive)
       ->type_name("SECONDS");
   command
