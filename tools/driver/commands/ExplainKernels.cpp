@@ -200,9 +200,9 @@ std::string priceLines(const PlanKernel &kernel, const Plan &plan,
                                    100 * kernel.seconds / std::max(plan.predictedSeconds, 1e-12));
   if (kernel.margin > 0)
     text += fmt::format(
-        "  margin     {} is expected; {:.1f}% more counts, so that an estimate is chosen only\n"
-        "             where it is expected to win (docs/selection.md)\n",
-        formatSeconds(kernel.seconds / (1 + kernel.margin)), 100 * kernel.margin);
+        "  margin     of that {:.1f}% above what is expected: an estimate is chosen only where it\n"
+        "             is expected to win (docs/selection.md)\n",
+        100 * kernel.margin);
   text += fmt::format("  moves      {} of which {} necessary, {}; MUE {:.0f}\n",
                       formatBytes(kernel.bytesMoved), formatBytes(kernel.bytesNecessary),
                       formatFlop(kernel.flop), kernel.mue);
