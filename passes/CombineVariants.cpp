@@ -66,7 +66,7 @@ public:
 
 private:
   struct Source {
-    Source(GraphOp graph) : described(describeGraph(graph)) {
+    explicit Source(GraphOp graph) : described(describeGraph(graph)) {
       for (size_t tensor = 0; tensor < described.tensors.size(); ++tensor)
         names[described.tensors[tensor].getAsOpaquePointer()] = described.flow.tensors[tensor].name;
       mlir::Operation *last = graph->hasAttr(savedName) ? lastForwardOp(graph) : nullptr;

@@ -85,7 +85,7 @@ std::vector<json> attempts(const json &fusions, const Ops &a, const Ops &b) {
 
 std::string savings(const json &record, bool fused) {
   const double seconds = record["savedSeconds"], bytes = record["savedBytes"];
-  return fmt::format("{} {}, {} at {}", fused ? "saves" : "would save",
+  return fmt::format("{} {} against its ops one by one, {} at {}", fused ? "saves" : "would save",
                      formatBytes(record["savedBytes"]), formatSeconds(seconds),
                      seconds > 0 ? formatBandwidth(bytes / seconds) : "any bandwidth");
 }
