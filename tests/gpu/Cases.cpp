@@ -6,6 +6,7 @@
 #include <iterator>
 #include <map>
 #include <random>
+#include <regex>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -25,15 +26,18 @@ CaseRegistration::CaseRegistration(const std::string &name, AddCases add) {
     throw std::logic_error("cases are registered twice as '" + name + "'");
 }
 
-std::vector<Case> allCases() {
+std::vector<Case> allCases(const std::string &source) {
+  const std::regex pattern(source);
   std::vector<std::future<std::vector<Case>>> drawn;
-  for (const auto &[name, add] : registrations())
+  for (const auto &[name, add] : registrations()) {
+    if (!std::regex_search(name, pattern)) continue;
     drawn.push_back(std::async(std::launch::async, [add = add] {
       std::vector<Case> cases;
       Collector collect(cases);
       add(collect);
       return cases;
     }));
+  }
   std::vector<Case> cases;
   for (std::future<std::vector<Case>> &part : drawn)
     std::ranges::move(part.get(), std::back_inserter(cases));

@@ -31,7 +31,9 @@ struct Case {
 
 /// Every case of every family (tests/gpu/Collector.h), in an order that mixes the groups, so that a
 /// run that stops early has seen something of each. What stands in front of the first '/' of a
-/// case's name is its group; the families' files say what they hold.
-std::vector<Case> allCases();
+/// case's name is its group; the families' files say what they hold. Of the registrations alone
+/// whose names the regular expression `source` finds: each draws for itself, so that its cases are
+/// those of a run with all of them.
+std::vector<Case> allCases(const std::string &source);
 
 }  // namespace weft::gputest

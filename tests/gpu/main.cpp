@@ -36,7 +36,7 @@ constexpr int skipped = 77;
 constexpr size_t batchSize = 192;
 
 struct Options {
-  std::string filter;
+  std::string filter, source;
   double limitSeconds = 1e9;
   int64_t points = 4096;
   size_t most = ~size_t(0);
@@ -226,7 +226,7 @@ std::vector<Case> selectCases(const Options &options, const std::string &archite
   std::vector<Case> selected;
   const std::regex pattern(options.filter);
   size_t found = 0;
-  for (Case &one : allCases()) {
+  for (Case &one : allCases(options.source)) {
     // The gaps between the elements of a view cannot be told from what a kernel should have
     // written.
     if (options.leaveUninitialized && one.name.find("views/") != std::string::npos) continue;
@@ -247,7 +247,8 @@ int runAll(const Options &options, const std::string &architecture) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
   const std::vector<Case> cases = selectCases(options, architecture);
-  if (cases.empty()) throw Error::badInput("no test matches '{}'", options.filter);
+  if (cases.empty())
+    throw Error::badInput("no test matches '{}' and '{}'", options.source, options.filter);
   const runtime::cuda::Context context;
   const runtime::cuda::Stream stream;
   fmt::print("{} kernels for {} ({}), chosen after {:.1f} s\n", cases.size(), context.gpu().name,
@@ -317,6 +318,9 @@ int main(int argumentCount, char **arguments) {
   if (const auto code = weft::runtime::serveAsBuildWorker(argumentCount, arguments)) return *code;
   weft::gputest::Options options;
   CLI::App app("Emitted kernels on a GPU against fp64");
+  app.add_option("--source", options.source,
+                 "only tests that a registration lists whose name (attention-sm90) this regular "
+                 "expression finds: choosing them takes less time");
   app.add_option("--filter", options.filter, "only tests whose name this regular expression finds");
   app.add_option("--limit", options.limitSeconds, "seconds after which nothing more is started");
   app.add_option("--points", options.points, "elements looked at of each output");
