@@ -17,7 +17,7 @@ from . import (attention_table, builds, figure_run, mask_table, paper_figures, s
                steps_table, transfer_draws, transfer_table, varlen_rows, varlen_table)
 
 # Groups whose contenders of ours are whole artifacts, so that two builds can take part.
-COMPARED = ('encoder', 'training', 'norm', 'contraction', 'attention', 'sparse')
+COMPARED = ('encoder', 'training', 'norm', 'contraction', 'attention', 'sparse', 'models')
 DRAWN = ('transfer', 'masks')  # by --seed
 GROUPS = COMPARED + ('steps', 'varlen', 'decode', 'seed004', 'memory',
                      'table-a1') + DRAWN + paper_figures.GROUPS

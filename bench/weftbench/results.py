@@ -24,6 +24,7 @@ by one, and what was tried and left out: [docs/experiments](../docs/experiments/
 GROUPS = {
     'encoder': 'Layers, forward',
     'training': 'Layers, forward and backward',
+    'models': 'Whole models, forward',
     'steps': 'Whole training steps',
     'attention': 'Attention alone',
     'transfer': 'Layers drawn at random',
@@ -211,7 +212,7 @@ def body(run):
             '\n'.join(wrapped(sentence, indent='  ') for sentence in said)
     if not any(line['contenders'] for line in run.lines):
         return by_kind(run.lines, extras)
-    if run.group in ('encoder', 'training', 'decode'):
+    if run.group in ('encoder', 'training', 'models', 'decode'):
         return markdown(against_best(run.lines))
     return by_kind(run.lines, all_contenders)
 

@@ -16,7 +16,7 @@ DEVIATION = 0.02  # of weights at the start
 
 class Decoder(torch.nn.Module):
     """Tokens and positions, pre-norm causal layers, last norm; the table of tokens is the head's
-    weight, too. The mean cross entropy of labels."""
+    weight, too. The mean cross entropy of labels, or logits where there are none."""
     def __init__(self, row):
         super().__init__()
         layer = row.layer
@@ -27,11 +27,13 @@ class Decoder(torch.nn.Module):
                                           epsilon=layer.epsilon) for _ in range(row.layers))
         self.last = torch.nn.LayerNorm(layer.hidden, eps=layer.epsilon)
 
-    def forward(self, tokens, labels):
+    def forward(self, tokens, labels=None):
         x = F.embedding(tokens, self.token_table) + self.position_table
         for layer in self.layers:
             x = layer(x)
         logits = F.linear(self.last(x), self.token_table)
+        if labels is None:
+            return (logits, )
         return (F.cross_entropy(logits.flatten(0, 1).float(), labels.flatten()), )
 
     def tables(self):

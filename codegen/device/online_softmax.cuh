@@ -12,6 +12,19 @@
 
 namespace weft {
 
+/// What a maximum counts as in differences: a row without any finite score has zeros.
+__device__ __forceinline__ float finiteMaximum(float maximum) {
+  return maximum == negativeInfinity ? 0.0f : maximum;
+}
+
+/// What sums of exponentials against an older maximum are worth against a larger one or the same:
+/// 2^(factor * (older - largest)), with largest from finiteMaximum(). The difference comes first,
+/// so that a maximum that stays leaves them as they are: one of two products would be rounded,
+/// which at scores of 6e4 changes the weight of older blocks by up to 2^(2^-8) with every block.
+__device__ __forceinline__ float rescaling(float older, float largest, float factor) {
+  return ptx::exp2((older - largest) * factor);
+}
+
 struct OnlineSoftmax {
   float maximum[2] = {negativeInfinity, negativeInfinity}, sum[2] = {0, 0};
 
@@ -27,8 +40,8 @@ struct OnlineSoftmax {
         largest = ptx::maximum(largest, ptx::maximum(scores[i], scores[i + 1]));
       largest = ptx::maximum(largest, ptx::shuffleXor(largest, 1));
       largest = ptx::maximum(largest, ptx::shuffleXor(largest, 2));
-      const float offset = largest == negativeInfinity ? 0.0f : largest * factor;
-      older[row] = ptx::exp2(maximum[row] * factor - offset);
+      const float finite = finiteMaximum(largest), offset = finite * factor;
+      older[row] = rescaling(maximum[row], finite, factor);
       maximum[row] = largest;
       float total = 0;
 #pragma unroll

@@ -1,4 +1,4 @@
-"""Group `steps` of bench/run without a GPU: its rows, the plans that it compiles, its optimizer
+"""Groups `steps` and `models` of bench/run without a GPU: its rows, the plans that it compiles, its optimizer
 and checks, the table of its figures; with PyTorch on the CPU also the steps of rivals."""
 import importlib
 import importlib.util
@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'bench'))
 
 # noqa: E402
-from weftbench import layers, report, steps_rows, steps_table
+from weftbench import layers, models_rows, report, steps_rows, steps_table
 from weft_command import CommandTest
 
 KINDS = ('', '_master', '_mean', '_square')  # of tensors that a step carries
@@ -100,6 +100,40 @@ class GraphTest(CommandTest):
     def test_encoder(self):
         self.check(steps_rows.BERT_BASE, ENCODER_TABLES,
                    ['layer2_norm2', 'pooled', 'gradient_check'])
+
+
+class ModelsTest(CommandTest):
+    """Rows of group `models`, and what their plans take."""
+    def test_rows_are_a_third_of_a_step(self):
+        for row in models_rows.rows():
+            step = steps_rows.Row(row.layer, row.layers, row.batch, row.length)
+            self.assertAlmostEqual(3 * row.flop(), step.flop())
+            self.assertLess(row.workload().bytes_moved, step.workload().bytes_moved)
+        self.assertEqual([row.name() for row in models_rows.rows()], [
+            'bert-base 12 layers forward B=8 L=512 f16', 'gpt2 12 layers forward B=8 L=512 f16',
+            'bert-large 24 layers forward B=8 L=512 f16'
+        ])
+
+    def check(self, layer, tables, arguments, results):
+        row = models_rows.Row(layer, 2, 1, 16)
+        folder = self.folder / 'model'
+        self.weft('compile', *map(str, row.compile_arguments()), '--stop-after', 'emit', '-o',
+                  folder)
+        plan = json.loads((folder / 'plan.json').read_text())
+        named = lambda role: [
+            tensor['logical'] for tensor in plan['tensors'] if tensor['role'] == role
+        ]
+        self.assertEqual(set(named('argument')), set(arguments))
+        self.assertEqual(named('result'), results)
+        parameters = {f'layer{index}_{name}' for index in (1, 2) for name in WEIGHTS} | set(tables)
+        self.assertEqual(set(named('parameter')), parameters)
+
+    def test_decoder(self):
+        self.check(steps_rows.GPT2, DECODER_TABLES, ['tokens'], ['logits'])
+
+    def test_encoder(self):
+        self.check(steps_rows.BERT_BASE, ENCODER_TABLES, ['tokens', 'types'],
+                   ['layer2_norm2', 'pooled'])
 
 
 class StepTest(unittest.TestCase):

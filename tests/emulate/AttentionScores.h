@@ -2,10 +2,12 @@
 #pragma once
 
 #include "kernel/AttentionBackwardRegion.h"
+#include "kernel/AttentionRegion.h"
 #include "kernel/Ragged.h"
 #include "tests/emulate/AttentionPoison.h"
 #include "tests/unit/samples/AdversarialScores.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
@@ -22,6 +24,46 @@ inline bool fillScores(samples::ScoreKind scores, std::string_view input, const 
         samples::adversarialElement(scores, input == "keys", at, tensor.extents.back()));
   });
   return true;
+}
+
+/// Of an attention without masks whose scores are `extreme` or `lowest`, where all keys but the
+/// lowest score alike: each result is the mean of their values, but for the rounding of
+/// exponentials and of itself. Errors of scores of 6e4 are large, so that the bounds of fp64 would
+/// let blocks of keys weigh differently.
+inline void checkMeans(const Kernel &kernel, samples::ScoreKind scores,
+                       std::span<const std::unique_ptr<Tensor>> tensors) {
+  const AttentionRegion region = attentionRegion(kernel).value();
+  const auto tensorOf = [&](ValueId value) -> const Tensor & {
+    return *tensors[size_t(std::ranges::find(kernel.inputs, value) - kernel.inputs.begin())];
+  };
+  const ValueId output = kernel.outputs[0];
+  const Tensor &values = tensorOf(region.v), &got = *tensors[kernel.inputs.size()];
+  const std::vector<AxisId> &axes = kernel.values[size_t(output)].axes,
+                            &from = kernel.values[size_t(region.v)].axes;
+  const std::vector<AxisId> &queries = kernel.values[size_t(region.q)].axes;
+  const AxisId position = queries[queries.size() - 2];  // as adversarialElement() has it
+  const int64_t keys = kernel.axes[size_t(region.keyAxis)].extent;
+  const double unit = got.type == DType::f16 ? 0x1p-11 : 0x1p-8;
+  int64_t wrong = 0;
+  got.forEach([&](std::span<const int64_t> at) {
+    const auto coordinate = [&](AxisId axis) {
+      return at[size_t(std::ranges::find(axes, axis) - axes.begin())];
+    };
+    const int64_t query = coordinate(position);
+    double sum = 0, largest = 0, count = 0;
+    std::vector<int64_t> place(from.size());
+    for (int64_t key = 0; key < keys; ++key) {
+      if (scores == samples::ScoreKind::extreme && (key % 3 == 0) != (query % 2 == 0)) continue;
+      for (size_t d = 0; d < from.size(); ++d)
+        place[d] = from[d] == region.keyAxis ? key : coordinate(from[d]);
+      const double value = values(place);
+      sum += value, count += 1, largest = std::max(largest, std::abs(value));
+    }
+    // Sums are in single precision; all exponentials of a row round alike.
+    const double want = sum / count;
+    if (!(std::abs(got(at) - want) <= 2.1 * unit * std::abs(want) + 0x1p-20 * largest)) ++wrong;
+  });
+  CHECK(wrong == 0);
 }
 
 /// The coordinates of a row of scores that a packed row of the logarithms of sums is of; nothing

@@ -22,6 +22,14 @@ namespace {
 constexpr std::string_view sanitizers =
     "-fsanitize=alignment,bounds -fsanitize-undefined-trap-on-error";
 
+/// Of the host compiler. Where the processor has no instruction for a * b + c, each operation
+/// rounds even so.
+std::string_view flagsOf(Rounding rounding) {
+  return rounding == Rounding::contracted && __builtin_cpu_supports("fma")
+             ? "-O1 -fexpensive-optimizations -mfma -ffp-contract=fast"
+             : "-Og -ffp-contract=off";
+}
+
 std::string readFile(const std::filesystem::path &file) {
   std::ostringstream text;
   text << std::ifstream(file).rdbuf();
@@ -111,7 +119,7 @@ HostKernel load(void *handle, size_t n) {
 }  // namespace
 
 HostLibrary::HostLibrary(const std::string &name, const std::vector<Source> &sources,
-                         DeviceHeaders headers) {
+                         DeviceHeaders headers, Rounding rounding) {
   const std::filesystem::path folder = std::filesystem::path(WEFT_BINARY_DIR) / "emulate" / name;
   std::filesystem::create_directories(folder);
   const auto file = [&](const char *leaf) { return (folder / leaf).string(); };
@@ -130,9 +138,9 @@ HostLibrary::HostLibrary(const std::string &name, const std::vector<Source> &sou
   };
   // Two steps: the launcher, a compiler cache, keeps objects and no shared objects.
   run(
-      fmt::format("{} '{}' -std=c++20 -Og -w -fPIC -ffp-contract=off -fno-gnu-unique {}{}"
+      fmt::format("{} '{}' -std=c++20 {} -w -fPIC -fno-gnu-unique {}{}"
                   " -I '{}' -I '{}' -I '{}' -I '{}' -c -o '{}' '{}'",
-                  WEFT_HOST_LAUNCHER, WEFT_HOST_COMPILER, sanitizers, first,
+                  WEFT_HOST_LAUNCHER, WEFT_HOST_COMPILER, flagsOf(rounding), sanitizers, first,
                   WEFT_SOURCE_DIR "/tests/emulate/host", WEFT_STAND_INS, WEFT_EMULATED_HEADERS,
                   WEFT_SOURCE_DIR, file("kernels.o"), file("kernels.cpp")));
   run(fmt::format("'{}' -shared -Wl,-Bsymbolic -o '{}' '{}'", WEFT_HOST_COMPILER,

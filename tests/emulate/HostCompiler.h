@@ -27,13 +27,18 @@ struct HostKernel {
   std::span<std::byte> shared;  ///< its __shared__ variables
 };
 
+/// How products and sums round: each operation, or a * b + c once, as NVRTC makes of it by itself
+/// (takes half as long again to build).
+enum class Rounding { ofEach, contracted };
+
 /// The shared object stays loaded while this lives.
 class HostLibrary {
 public:
   /// `name` names the folder of the generated files, below the build folder. Throws
   /// Error(checkFailed) with the compiler's messages.
   HostLibrary(const std::string &name, const std::vector<Source> &sources,
-              DeviceHeaders headers = DeviceHeaders::standIns);
+              DeviceHeaders headers = DeviceHeaders::standIns,
+              Rounding rounding = Rounding::ofEach);
   ~HostLibrary();
   HostLibrary(const HostLibrary &) = delete;
   HostLibrary &operator=(const HostLibrary &) = delete;

@@ -40,9 +40,9 @@ struct PartOfRow {
   __device__ __forceinline__ void add(const float (&stats)[4], const float (&values)[4],
                                       float factor) {
     const float largest = ptx::maximum(maximum, stats[0]);
-    const float offset = largest == negativeInfinity ? 0.0f : largest * factor;
-    const float older = ptx::exp2(maximum * factor - offset),
-                newer = ptx::exp2(stats[0] * factor - offset);
+    const float finite = finiteMaximum(largest);
+    const float older = rescaling(maximum, finite, factor),
+                newer = rescaling(stats[0], finite, factor);
     maximum = largest;
     sum = sum * older + stats[1] * newer;
 #pragma unroll

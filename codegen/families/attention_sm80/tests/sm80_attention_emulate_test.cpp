@@ -29,6 +29,7 @@ struct Subject {
   std::vector<double> segments = {};               ///< of the input of that name
   emulate::Poison poison = {};  ///< what hidden elements hold that are no numbers
   ScoreKind scores = ScoreKind::usual;
+  bool areMeans = false;  ///< results are means of values: emulate::checkMeans()
   codegen::EmittedKernel emitted = {};
 };
 
@@ -74,13 +75,14 @@ void poisonUnused(const Subject &subject,
   }
 }
 
-void checkAll(const std::string &name, std::vector<Subject> &subjects) {
+void checkAll(const std::string &name, std::vector<Subject> &subjects,
+              emulate::Rounding rounding = emulate::Rounding::ofEach) {
   std::vector<emulate::Source> sources;
   for (Subject &subject : subjects) {
     subject.emitted = codegen::emit(subject.kernel, subject.configuration, "sm_80");
     sources.push_back({subject.emitted.text, subject.emitted.entry});
   }
-  const emulate::HostLibrary built(name, sources);
+  const emulate::HostLibrary built(name, sources, emulate::DeviceHeaders::standIns, rounding);
   for (size_t i = 0; i < subjects.size(); ++i) {
     const Subject &subject = subjects[i];
     INFO(subject.kernel.name << ", " << describe(subject.kernel, subject.configuration.knobs)
@@ -120,6 +122,7 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
         [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
           emulate::applyPoison(subject.kernel, subject.poison, emulate::PoisonStep::remove,
                                tensors);
+          if (subject.areMeans) emulate::checkMeans(subject.kernel, subject.scores, tensors);
         },
         emulate::mayDiffer(subject.kernel, subject.poison));
   }
@@ -263,6 +266,22 @@ TEST_CASE("adversarial scores: equal, one huge, as large as f16 holds, all low, 
     subjects.back().scores = scores;
   }
   checkAll("sm80_attention_adversarial", subjects);
+}
+
+TEST_CASE("a maximum that stays leaves sums of other blocks of keys as they are") {
+  std::vector<Subject> subjects;
+  const AttentionExtents e{.b = 1, .h = 1, .g = 2, .j = 40, .k = 1100, .p = 64, .w = 24};
+  for (const ScoreKind scores : {ScoreKind::extreme, ScoreKind::lowest})
+    for (const DType type : {DType::f16, DType::bf16})
+      // In one loop, by warps that share rows, and in splits of blocks.
+      for (const Sm80AttentionKnobs &knobs :
+           {smallTile, Sm80AttentionKnobs{16, 32, 2},
+            Sm80AttentionKnobs{.tileQueries = 16, .tileKeys = 32, .stages = 2, .splits = 5}}) {
+        add(subjects, plainAttention(e, type, true), knobs);
+        subjects.back().scores = scores;
+        subjects.back().areMeans = true;
+      }
+  checkAll("sm80_attention_means", subjects, emulate::Rounding::contracted);
 }
 
 TEST_CASE("probabilities are dropped by the coordinates of each, in every tile") {

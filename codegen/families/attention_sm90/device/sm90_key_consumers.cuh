@@ -45,9 +45,9 @@ __device__ __forceinline__ void joinPart(SharedAddress part, float factor, Onlin
 #pragma unroll
   for (int row = 0; row < 2; ++row) {
     const float largest = ptx::maximum(softmax.maximum[row], statistics[row]);
-    const float offset = largest == negativeInfinity ? 0.0f : largest * factor;
-    own[row] = ptx::exp2(softmax.maximum[row] * factor - offset);
-    others[row] = ptx::exp2(statistics[row] * factor - offset);
+    const float finite = finiteMaximum(largest);
+    own[row] = rescaling(softmax.maximum[row], finite, factor);
+    others[row] = rescaling(statistics[row], finite, factor);
     softmax.maximum[row] = largest;
     softmax.sum[row] = softmax.sum[row] * own[row] + statistics[2 + row] * others[row];
   }

@@ -28,6 +28,7 @@ struct Subject {
   std::vector<double> segments = {};               ///< of the input of that name
   emulate::Poison poison = {};  ///< what hidden elements hold that are no numbers
   ScoreKind scores = ScoreKind::usual;
+  bool areMeans = false;  ///< results are means of values: emulate::checkMeans()
   codegen::EmittedKernel emitted = {};
 };
 
@@ -56,13 +57,14 @@ void add(std::vector<Subject> &subjects, const Kernel &kernel, const Sm90Attenti
                       .offsets = offsets});
 }
 
-void checkAll(const std::string &name, std::vector<Subject> &subjects) {
+void checkAll(const std::string &name, std::vector<Subject> &subjects,
+              emulate::Rounding rounding = emulate::Rounding::ofEach) {
   std::vector<emulate::Source> sources;
   for (Subject &subject : subjects) {
     subject.emitted = codegen::emit(subject.kernel, subject.configuration, "sm_90a");
     sources.push_back({subject.emitted.text, subject.emitted.entry});
   }
-  const emulate::HostLibrary built(name, sources, emulate::DeviceHeaders::translated);
+  const emulate::HostLibrary built(name, sources, emulate::DeviceHeaders::translated, rounding);
   for (size_t i = 0; i < subjects.size(); ++i) {
     const Subject &subject = subjects[i];
     INFO(subject.kernel.name << ", " << describe(subject.kernel, subject.configuration.knobs)
@@ -108,6 +110,7 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
         [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
           emulate::applyPoison(subject.kernel, subject.poison, emulate::PoisonStep::remove,
                                tensors);
+          if (subject.areMeans) emulate::checkMeans(subject.kernel, subject.scores, tensors);
         },
         emulate::mayDiffer(subject.kernel, subject.poison));
   }
@@ -323,6 +326,24 @@ TEST_CASE("adversarial scores: equal, one huge, as large as f16 holds, all low, 
     }
   }
   checkAll("sm90_attention_adversarial", subjects);
+}
+
+TEST_CASE("a maximum that stays leaves sums of other blocks of keys as they are") {
+  std::vector<Subject> subjects;
+  const AttentionExtents e{.b = 1, .h = 1, .g = 2, .j = 40, .k = 1100, .p = 64, .w = 24};
+  for (const ScoreKind scores : {ScoreKind::extreme, ScoreKind::lowest})
+    for (const DType type : {DType::f16, DType::bf16})
+      // In one loop, in another's order, by consumers of keys, and in splits of blocks.
+      for (const Sm90AttentionKnobs &knobs : std::initializer_list<Sm90AttentionKnobs>{
+               {.tileQueries = 64, .tileKeys = 32, .ordered = 0},
+               {.tileQueries = 128, .tileKeys = 48, .queryStages = 2, .ordered = 1},
+               {.tileQueries = 64, .tileKeys = 64, .ordered = 0, .keyConsumers = 2},
+               {.tileQueries = 64, .tileKeys = 32, .ordered = 0, .splits = 5}}) {
+        add(subjects, plainAttention(e, type, true), knobs);
+        subjects.back().scores = scores;
+        subjects.back().areMeans = true;
+      }
+  checkAll("sm90_attention_means", subjects, emulate::Rounding::contracted);
 }
 
 TEST_CASE("score ops and dropout see the coordinates of every score") {
