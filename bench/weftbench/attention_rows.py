@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from .report import Workload
 
 FP16 = 2  # bytes
+GRADIENTS = ('q', 'k', 'v')
 SAMPLED_QUERIES = 64
 # What a row belongs to: its part of the verdict.
 FORWARD, WINDOW, HEAD_DIMS, GROUPED, DECODE, TRAINING = ('forward', 'window', 'head dims',
                                                          'grouped', 'decode', 'forward+backward')
-ADVERSARIAL = 'adversarial'  # rows whose errors count, and no times
+# Rows whose errors count, and no times.
+ADVERSARIAL, ADVERSARIAL_TRAINING = ADVERSARIALS = ('adversarial', f'adversarial {TRAINING}')
 # Scores of adversarial rows: all alike, one key far above all others, and +-6e4, as large as fp16
 # holds.
 EQUAL, ONE_HUGE, EXTREME = SCORES = ('equal scores', 'one huge score', 'scores of 6e4')
@@ -37,7 +39,7 @@ class Row:
 
     @property
     def trains(self):
-        return self.part == TRAINING
+        return self.part in (TRAINING, ADVERSARIAL_TRAINING)
 
     @property
     def key_heads(self):
@@ -165,6 +167,7 @@ ROWS += [
 # In place of the rows above where they are asked for (`--adversarial`): cuDNN's error on the same
 # inputs is what ours is held to.
 ADVERSARIAL_ROWS = [
-    Row(ADVERSARIAL, 2, heads, head_dim, 4096, causal=causal, scores=scores)
-    for head_dim, heads in HEADS.items() for causal in (False, True) for scores in SCORES
+    Row(part, 2, heads, head_dim, 4096, causal=causal, scores=scores)
+    for part in ADVERSARIALS for head_dim, heads in HEADS.items() for causal in (False, True)
+    for scores in SCORES
 ]

@@ -25,7 +25,7 @@ def record(row, result):
         for name, samples in result.samples.items() if name not in result.ours()
     } if ours else {}
     known = {'headDim': row.head_dim, 'part': row.part, 'ours': ours, 'ratios': ratios}
-    if {OURS, ATOMICS} <= set(result.samples):
+    if {OURS, ATOMICS} <= set(result.samples) and not row.scores:
         known['order'] = statistics.ratio(result.samples[OURS], result.samples[ATOMICS]).median
     return known
 
@@ -36,15 +36,21 @@ def ratio(line, rivals):
     return min((known[name] for name in rivals if name in known), default=None)
 
 
+def errors_of(line, name):
+    """Relative errors of a contender against fp64 by the gradient, '' of a result alone; empty
+    where it was not checked."""
+    error = line['contenders'].get(name, {}).get('error')
+    return {} if error is None else line.get('gradients', {}).get(name, {'': error})
+
+
 def error_ratio(line):
-    """The relative error of weft's best contender against fp64 over cuDNN's, on the same inputs;
-    None where one of both was not checked. Without an error of cuDNN's: 1 without one of weft's,
-    else infinity."""
-    ours, cudnn = (line['contenders'].get(name, {}).get('error')
-                   for name in (line['attention']['ours'], CUDNN))
-    if ours is None or cudnn is None:
-        return None
-    return ours / cudnn if cudnn else (math.inf if ours else 1.0)
+    """(error of weft's best contender over cuDNN's on the same inputs, of which gradient), of the
+    gradient where it is largest; (None, '') where one of both was not checked. Without an error of
+    cuDNN's: 1 without one of weft's, else infinity."""
+    ours, cudnn = (errors_of(line, name) for name in (line['attention']['ours'], CUDNN))
+    over = lambda error, other: error / other if other else (math.inf if error else 1.0)
+    return max(((over(error, cudnn[name]), name) for name, error in ours.items() if name in cudnn),
+               default=(None, ''))
 
 
 def ms_of(line, name):
@@ -81,7 +87,7 @@ def rows_of(lines):
             rate(line, name), *(rate(line, name) for name in RIVALS),
             times(ratio(line, [CUDNN])),
             times(ratio(line, RIVALS)),
-            times(error_ratio(line)),
+            times(error_ratio(line)[0]),
             milliseconds(line['floorMs'] / 1e3) if line['floorMs'] else '-'
         ])
     return rows
@@ -119,7 +125,7 @@ def verdicts(lines):
             said.append(f'{line["workload"]}: keys and values at '
                         + (f'{100 * share:.1f}%' if share else '-') +
                         ' of the best copy\'s rate (must: 80%)')
-        elif part not in MUST and part != attention_rows.ADVERSARIAL:
+        elif part not in MUST and part not in attention_rows.ADVERSARIALS:
             said.append(f'{line["workload"]}: the faster of cuDNN and flash-2 / weft '
                         f'{times(ratio(line, [CUDNN, FLASH]))} (must: 1.00x), FA4 / weft '
                         f'{times(ratio(line, [FA4]))}')
@@ -146,8 +152,11 @@ def order(lines):
 def errors(lines):
     """One sentence: the rows whose error is above the must, or the largest of all; nothing where no
     row has both errors."""
-    known = {line['workload']: error_ratio(line) for line in lines}
-    known = {name: value for name, value in known.items() if value is not None}
+    known = {}
+    for line in lines:
+        value, gradient = error_ratio(line)
+        if value is not None:
+            known[line['workload'] + (f', gradient of {gradient}' if gradient else '')] = value
     if not known:
         return []
     above = [f'{name} {times(value)}' for name, value in known.items() if value > MUST_ERROR]
@@ -191,7 +200,7 @@ def asked(lines):
         part = line['attention']['part']
         if part == attention_rows.DECODE:
             found.append((f'{line["workload"]}, of the copy rate', copy_share(line), 0.8))
-        elif part not in MUST and part != attention_rows.ADVERSARIAL:
+        elif part not in MUST and part not in attention_rows.ADVERSARIALS:
             found.append((f'{line["workload"]} against cuDNN and flash-2',
                           ratio(line, [CUDNN, FLASH]), 1.0))
     return found

@@ -91,10 +91,13 @@ class RowsTest(CommandTest):
     def test_adversarial_rows_are_others_and_compile(self):
         names = [row.name() for row in [*attention_rows.ROWS, *ADVERSARIAL]]
         self.assertEqual(len(names), len(set(names)))
-        self.assertEqual(len(ADVERSARIAL), 12)
+        self.assertEqual([row.trains for row in ADVERSARIAL], 12 * [False] + 12 * [True])
         for row in ADVERSARIAL:
             self.assertIn('adversarial', row.name())
-            self.assertFalse(row.trains)
+        forward, trained = ({(row.head_dim, row.causal, row.scores) for row in rows}
+                            for rows in (ADVERSARIAL[:12], ADVERSARIAL[12:]))
+        self.assertEqual(forward, trained)
+        self.assertEqual(len(trained), 12)
         self.write('row.mlir', ADVERSARIAL[-1].graph())
         self.weft('import', 'row.mlir')
 
@@ -194,6 +197,27 @@ class TableTest(unittest.TestCase):
             'error of weft / of cuDNN, 2 of 2 rows (must: 1.20x): above in '
             f'{ADVERSARIAL[1].name()} 1.250x'])
         self.assertEqual(attention_table.asked(lines), [])
+
+    def test_of_adversarial_gradients_each_error_counts(self):
+        row = ADVERSARIAL[-1]
+        result = report.Result(row.workload())
+        result.samples = {'weft': [1.2] * 3, 'weft atomics': [1.0] * 3, 'cuDNN': [0.5] * 3}
+        errors = {'weft': (3e-4, 3e-4, 3e-4), 'weft atomics': (1e-7, 3e-4, 2e-3),
+                  'cuDNN': (2e-7, 2e-4, 2e-3)}
+        result.errors = {name: max(of_three) for name, of_three in errors.items()}
+        result.record['gradients'] = {name: dict(zip('qkv', of_three))
+                                      for name, of_three in errors.items()}
+        result.record['attention'] = attention_table.record(row, result)
+        line = json.loads(report.json_line(result, CEILINGS, 'attention'))
+        self.assertEqual(line['gradients']['cuDNN'], {'q': 2e-7, 'k': 2e-4, 'v': 2e-3})
+        text = attention_table.text([line]).splitlines()
+        self.assertEqual(text[1].split()[-2], '1.500x')
+        self.assertEqual(text[2:], [
+            'error of weft / of cuDNN, 1 of 1 rows (must: 1.20x): above in '
+            f'{row.name()}, gradient of k 1.500x'])
+        self.assertEqual(attention_table.asked([line]), [])
+        del line['contenders']['cuDNN']
+        self.assertEqual(attention_table.errors([line]), [])
 
     def test_means_by_head_dim(self):
         lines = self.forward(weft=1.0, cuDNN=1.2, flash_2=2.0, FA4=0.9)
@@ -337,6 +361,78 @@ class TorchTest(CommandTest):
                     check({**found, name: found[name] * 1.1})
                 with self.assertRaisesRegex(reference.WrongResult, f'gradient of {name}'):
                     check({**found, name: found[name] * float('nan')})
+
+    def test_errors_of_adversarial_gradients_are_relative_to_their_terms(self):
+        """With equal scores the terms of a query's gradient sum to zero."""
+        from torch.nn.attention import SDPBackend
+        from weftbench import attention_training, reference
+        for row in ADVERSARIAL[12:18]:
+            row = dataclasses.replace(small(row), scores=row.scores)
+            halves = self.attention.tensors_of(row, 'cpu')
+            d_out = self.torch.randn_like(halves[0])
+            seen = self.attention.visible(row, range(row.length), 'cpu')
+            check = attention_training.Checker(row, seen, halves, d_out)
+
+            def gradients(type_, row=row, halves=halves, d_out=d_out):
+                leaves = [tensor.to(type_).requires_grad_() for tensor in halves]
+                out = self.attention.by_sdpa(row, SDPBackend.MATH)(*leaves)
+                return dict(zip('qkv', self.torch.autograd.grad(out, leaves, d_out.to(type_))))
+
+            exact, rounded = gradients(self.torch.float64), gradients(self.torch.float16)
+            self.assertLess(check(exact), 1e-10)
+            errors = check.errors(rounded)
+            self.assertTrue(all(0 <= error < 5e-3 for error in errors.values()), errors)
+            self.assert_norms_are_of_terms(row, seen, halves, d_out, check.norms)
+            for name in ('q', 'k', 'v'):
+                for wrong in (exact[name] + 0.1 * check.norms[name], exact[name] * float('nan')):
+                    with self.assertRaisesRegex(reference.WrongResult, f'gradient of {name}'):
+                        check({**exact, name: wrong})
+
+    def assert_norms_are_of_terms(self, row, seen, halves, d_out, norms):
+        """Every product by itself."""
+        torch = self.torch
+        q, k, v, d_out = (tensor.double() for tensor in (*halves, d_out))
+        score = torch.einsum('bnhp,bkhp->bhnk', q, k) / math.sqrt(row.head_dim)
+        p = torch.softmax(score.masked_fill(~seen, float('-inf')), -1)
+        out = torch.einsum('bhnk,bkhw->bnhw', p, v)
+        of_rows = (out * d_out).sum(-1).transpose(1, 2)[..., None]
+        s = p * (torch.einsum('bnhw,bkhw->bhnk', d_out, v).abs() + of_rows.abs())
+        s /= math.sqrt(row.head_dim)
+        for name, terms in (('q', torch.einsum('bhnk,bkhp->bhnkp', s, k)),
+                            ('k', torch.einsum('bhnk,bnhp->bhnkp', s, q)),
+                            ('v', torch.einsum('bhnk,bnhw->bhnkw', p, d_out))):
+            self.assertAlmostEqual(norms[name] / float(terms.norm()), 1, places=9)
+
+    def test_errors_of_each_gradient_are_kept(self):
+        from weftbench import attention_training
+        result = report.Result(ADVERSARIAL[-1].workload())
+        attention_training.keep_errors(result, 'cuDNN', {'q': 1e-4, 'k': 3e-4, 'v': 2e-4})
+        self.assertEqual(result.errors, {'cuDNN': 3e-4})
+        self.assertEqual(result.record['gradients']['cuDNN']['v'], 2e-4)
+        self.assertIn('cuDNN errors: gradient of q 1.0e-04, gradient of k 3.0e-04',
+                      report.workload_table(result, CEILINGS))
+
+    def test_rivals_of_adversarial_training_rows_are_held_to_the_terms(self):
+        from weftbench import attention_training
+        row = dataclasses.replace(small(ADVERSARIAL[12]), scores=ADVERSARIAL[12].scores)
+        halves = self.attention.tensors_of(row, 'cpu')
+        d_out = self.torch.randn_like(halves[0])
+        seen = self.attention.visible(row, range(row.length), 'cpu')
+        check = attention_training.Checker(row, seen, halves, d_out)
+        result = report.Result(row.workload())
+
+        def by_sdpa(row, _):
+            from torch.nn.attention import SDPBackend
+            return self.attention.by_sdpa(row, SDPBackend.MATH)
+
+        with mock.patch.object(attention_training.timing, 'GraphContender',
+                               lambda name, call: name):
+            found = attention_training.rival_contenders(
+                types.SimpleNamespace(rivals=True), result, row, halves, d_out, check, by_sdpa,
+                lambda row: lambda q, k, v: v * 2)
+        self.assertEqual(found, ['cuDNN', 'flash-2'])
+        self.assertEqual(set(result.record['gradients']), {'cuDNN', 'flash-2'})
+        self.assertIn('FA4', result.failures)
 
     def test_wrong_results(self):
         from weftbench import reference

@@ -3,8 +3,7 @@
 //   attention-backward-packed  over packed tokens
 //   attention-backward-hard    gradients of adversarial scores, with rows that masks hide whole
 //   attention-backward-unread  NaN and infinity behind counts, in tokens of no sequence, and in
-//   what
-//                              backward reads beside
+//                              what backward reads beside
 //   attention-backward-drawn   shapes, masks, score ops, dropout and configurations drawn
 #pragma once
 
@@ -34,6 +33,7 @@ void addHardAttentionBackwards(Collector &collect, const DrawnFamily &family,
                                KnobTest isWanted = Collector::isAny);
 void addPackedBackwards(Collector &collect, const DrawnFamily &family);
 void addUnreadAttentionBackwards(Collector &collect, const DrawnFamily &family);
-void addDrawnAttentionBackwards(Collector &collect, const DrawnFamily &family);
+/// Heads of up to so many columns.
+void addDrawnAttentionBackwards(Collector &collect, const DrawnFamily &family, int64_t mostWidth);
 
 }  // namespace weft::gputest

@@ -47,12 +47,14 @@ void addHardAttentionBackwards(Collector &collect, const DrawnFamily &family, Kn
   for (const samples::ScoreKind scores : samples::adversarialScores)
     for (const DType type : {DType::f16, DType::bf16})
       for (const AttentionExtents &one : lengths)
-        for (const int64_t width : {64, 128}) {
+        for (const int64_t width : {64, 128, 192, 256}) {
           AttentionExtents extents = one;
           extents.p = extents.w = width;
           for (const Kernel &kernel :
                {samples::plainBackward(extents, type), samples::causalBackward(extents, type),
-                samples::windowBackward(extents, type, 3, 0)})
+                samples::windowBackward(extents, type, 3, 0),
+                samples::biasedBackward(extents, type, true),
+                samples::cappedBackward(extents, type)})
             for (const Configuration &configuration :
                  collect.drawFamily(kernel, family, 1, isWanted))
               collect.add("attention-backward-hard", kernel, type, configuration, Inputs::hard,
@@ -97,11 +99,11 @@ void addUnreadAttentionBackwards(Collector &collect, const DrawnFamily &family) 
     }
 }
 
-void addDrawnAttentionBackwards(Collector &collect, const DrawnFamily &family) {
+void addDrawnAttentionBackwards(Collector &collect, const DrawnFamily &family, int64_t mostWidth) {
   constexpr size_t wanted = 250;
   for (size_t made = 0, attempt = 0; made < wanted && attempt < 8 * wanted; ++attempt) {
     const DType type = collect.below(2) == 0 ? DType::f16 : DType::bf16;
-    const AttentionExtents extents = drawExtents(collect, 128);
+    const AttentionExtents extents = drawExtents(collect, mostWidth);
     const bool hasBlocks = std::min(extents.j, extents.k) > 128;
     const std::vector<Kernel> kinds = backwardsOf(extents, type, hasBlocks);
     const Kernel &kernel = kinds[collect.below(kinds.size())];

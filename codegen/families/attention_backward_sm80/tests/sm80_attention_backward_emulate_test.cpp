@@ -262,8 +262,16 @@ TEST_CASE("scores that are equal, one that is huge, and scores as large as the t
     for (const DType type : {DType::f16, DType::bf16})
       for (const bool isCausal : {false, true}) {
         const AttentionExtents e{.b = 1, .h = 1, .j = 50, .k = 60, .p = 32, .w = 32};
-        add(subjects, isCausal ? causalBackward(e, type) : plainBackward(e, type), smallTile);
-        subjects.back().scores = scores;
+        const int64_t width = type == DType::f16 ? 256 : 192;
+        const AttentionExtents wide{.b = 1, .h = 1, .j = 20, .k = 30, .p = width, .w = width};
+        const auto addScored = [&](const Kernel &kernel, const Sm80AttentionBackwardKnobs &knobs) {
+          add(subjects, kernel, knobs);
+          subjects.back().scores = scores;
+        };
+        addScored(isCausal ? causalBackward(e, type) : plainBackward(e, type), smallTile);
+        addScored(isCausal ? cappedBackward(e, type) : biasedBackward(e, type, true), smallTile);
+        addScored(isCausal ? causalBackward(wide, type) : biasedBackward(wide, type, true),
+                  {.tileRows = 64, .tileColumns = 16, .stages = 2});
       }
   checkAll("sm80_attention_backward_adversarial", subjects);
 }

@@ -44,7 +44,7 @@ void addPacked(Collector &collect) { addPackedBackwards(collect, sm80); }
 void addAdversarial(Collector &collect) {
   addHardAttentionBackwards(collect, sm80);
   addUnreadAttentionBackwards(collect, sm80);
-  addDrawnAttentionBackwards(collect, sm80);
+  addDrawnAttentionBackwards(collect, sm80, 256);
 }
 
 const CaseRegistration registered("attention-backward-sm80", addKinds);

@@ -150,14 +150,19 @@ TEST_CASE("the backward pass of attention under masks, with tiles that nothing s
 TEST_CASE("the backward pass of adversarial scores: equal, one huge, as large as f16 holds, tiny") {
   std::vector<Subject> subjects;
   const AttentionExtents e{.b = 1, .h = 1, .j = 70, .k = 140, .p = 64, .w = 64};
+  const Sm90AttentionBackwardKnobs together{.tileQueries = 64, .headGroup = 1, .blocks = 2};
+  DType type = DType::f16, other = DType::bf16;
   for (const ScoreKind scores : adversarialScores) {
-    const DType type = subjects.size() % 4 == 0 ? DType::f16 : DType::bf16;
-    add(subjects, plainBackward(e, type), {.tileQueries = 64, .headGroup = 1, .blocks = 2});
-    subjects.back().scores = scores;
-    // Most scores are -inf.
-    add(subjects, windowBackward(e, type == DType::f16 ? DType::bf16 : DType::f16, 3, 0),
-        apart(128, 2));
-    subjects.back().scores = scores;
+    const auto addScored = [&](const Kernel &kernel, const Sm90AttentionBackwardKnobs &knobs) {
+      add(subjects, kernel, knobs);
+      subjects.back().scores = scores;
+    };
+    addScored(plainBackward(e, type), together);
+    addScored(windowBackward(e, other, 3, 0), apart(128, 2));  // most scores are -inf
+    addScored(biasedBackward(e, type, true), together);
+    addScored(biasedBackward(e, other, true), apart(64, 2));
+    addScored(cappedBackward(e, other), together);
+    std::swap(type, other);
   }
   checkAll("sm90_attention_backward_adversarial", subjects);
 }

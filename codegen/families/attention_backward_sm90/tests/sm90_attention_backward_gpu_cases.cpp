@@ -38,7 +38,7 @@ void addAdversarial(Collector &collect) {
   addHardAttentionBackwards(collect, sm90, isNotApart);
   addHardAttentionBackwards(collect, sm90, isApart);
   addUnreadAttentionBackwards(collect, sm90);
-  addDrawnAttentionBackwards(collect, sm90);
+  addDrawnAttentionBackwards(collect, sm90, 128);
 }
 
 void addUnordered(Collector &collect) {
