@@ -330,7 +330,7 @@ TEST_CASE("adversarial scores: equal, one huge, as large as f16 holds, all low, 
 
 TEST_CASE("a maximum that stays leaves sums of other blocks of keys as they are") {
   std::vector<Subject> subjects;
-  const AttentionExtents e{.b = 1, .h = 1, .g = 2, .j = 40, .k = 1100, .p = 64, .w = 24};
+  const AttentionExtents e{.b = 1, .h = 1, .g = 2, .j = 40, .k = 1100, .p = 24, .w = 24};
   for (const ScoreKind scores : {ScoreKind::extreme, ScoreKind::lowest})
     for (const DType type : {DType::f16, DType::bf16})
       // In one loop, in another's order, by consumers of keys, and in splits of blocks.
