@@ -331,7 +331,8 @@ def main(arguments):
         return 2
     try:
         if chosen.groups[0] in paper_figures.GROUPS:
-            return paper_figures.run(chosen.groups, settings_of(chosen, folder), chosen.json)
+            return paper_figures.run(chosen.groups, settings_of(chosen, folder), chosen.json,
+                                     command_of(chosen))
         return run(chosen, settings_of(chosen, folder))
     except ModuleNotFoundError as error:
         print(f'bench/run: {error}: the bench needs PyTorch on a machine with a GPU',

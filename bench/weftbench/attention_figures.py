@@ -3,15 +3,16 @@ and forward with backward).
 
 Without a GPU every figure is a prediction of weft for its device, and is marked so. With one (and
 PyTorch) ours and the rivals are timed in the same rounds, and what was not timed stays marked."""
+import datetime
 import json
 import math
 import pathlib
 from dataclasses import dataclass
 
-from . import figure_svg
+from . import attention_figures_table, figure_svg
 from .figure_run import BadRun, dims, has_gpu, weft, write
 
-GROUPS = ('fig2', 'fig3')
+GROUPS = attention_figures_table.GROUPS
 # Of GPT-2 medium, as the seed has it: 16 heads of 64, L = 1024; 16k tokens.
 FIG2 = dict(b=16, h=16, j=1024, p=64)
 KINDS = ('unfused', 'decomposed', 'recomposed', 'fused')
@@ -115,8 +116,11 @@ def fig2_svg(kinds, tiles):
     are_predicted = any(kind.source == 'predicted' for kind in kinds)
     return figure_svg.svg('Fig. 2 of seed 002, forward', [
         figure_svg.Panel('bytes and time by kind', names, 'MB, and us', [
-            figure_svg.Line('MB at DRAM', [(n, kind.dram / 1e6) for n, kind in numbered], True),
-            figure_svg.Line('MB at L2', [(n, kind.l2 / 1e6) for n, kind in numbered], True),
+            # The traffic of rivals is not known.
+            figure_svg.Line('MB at DRAM', [(n, kind.dram / 1e6) for n, kind in numbered
+                                           if kind.dram], True),
+            figure_svg.Line('MB at L2', [(n, kind.l2 / 1e6) for n, kind in numbered if kind.l2],
+                            True),
             figure_svg.Line('us', [(n, 1e6 * kind.seconds) for n, kind in numbered], are_predicted)
         ]),
         figure_svg.Panel('fused, over the rows of a tile', 'query rows of a tile', 'MB, and us', [
@@ -202,18 +206,27 @@ def fig3_part(points, trains):
         lines.append(f'{one.kind:<14} {one.length:>6} {1e3 * one.seconds:>10.4f} '
                      f'{one.workspace / 1e6:>13.1f} {one.total / 1e6:>11.1f}  {one.source}'
                      + ('' if one.fits else ', does not fit'))
-    fused = [(one.length, one.workspace) for one in own
-             if one.kind == 'fused' and one.source == 'predicted']
-    if len(fused) > 1:
-        lines.append(slope_text(f'fused attention, {passes(trains)}', fused))
-    return lines
+    return lines + fused_slope(points, trains)
+
+
+def fused_slope(points, trains):
+    fused = [(one.length, one.workspace) for one in points
+             if one.trains == trains and one.kind == 'fused' and one.source == 'predicted']
+    return [slope_text(f'fused attention, {passes(trains)}', fused)] if len(fused) > 1 else []
+
+
+def layer_slope(layer_points):
+    return [slope_text(f'{LAYER} with fused attention', layer_points)
+            ] if len(layer_points) > 1 else []
+
+
+def slopes(points, layer_points):
+    return fused_slope(points, False) + layer_slope(layer_points) + fused_slope(points, True)
 
 
 def fig3_text(points, layer_points):
-    lines = fig3_part(points, False)
-    if len(layer_points) > 1:
-        lines.append(slope_text(f'{LAYER} with fused attention', layer_points))
-    return '\n'.join([*lines, '', *fig3_part(points, True)])
+    return '\n'.join([*fig3_part(points, False), *layer_slope(layer_points), '',
+                      *fig3_part(points, True)])
 
 
 def fig3_panels(points, trains):
@@ -244,12 +257,14 @@ def fig3_svg(points):
 
 
 def fig2(settings, measured):
+    """Text, drawing and JSON lines."""
     site = site_of(settings)
-    kinds, tiles = kinds_of(site), tiles_of(site)
+    kinds, tiles, failures = kinds_of(site), tiles_of(site), {}
     if measured:
-        kinds += measured.kinds(settings, site)
+        kinds += measured.kinds(settings, site, failures)
         tiles = measured.tiles(settings, tiles) or tiles
-    return fig2_text(kinds, tiles), fig2_svg(kinds, tiles)
+    return (fig2_text(kinds, tiles), fig2_svg(kinds, tiles),
+            attention_figures_table.kind_lines(kinds, tiles, flop(FIG2), failures))
 
 
 def fig3(settings, measured):
@@ -257,22 +272,28 @@ def fig3(settings, measured):
     points = [predicted(settings, kind, length, memory, trains) for trains in (False, True)
               for kind in ('unfused', 'fused') for length in LENGTHS]
     layer_points = [(length, layer_workspace(settings, length)) for length in LAYER_LENGTHS]
+    failures = {}
     if measured:
-        points += measured.points(settings, points) + measured.training_points(
-            settings, points, memory)
-    return fig3_text(points, layer_points), fig3_svg(points)
+        points += measured.points(settings, points, failures) + measured.training_points(
+            settings, points, memory, failures)
+    return (fig3_text(points, layer_points), fig3_svg(points),
+            attention_figures_table.length_lines(points, passes, failures,
+                                                 slopes(points, layer_points)))
 
 
-def run(groups, settings):
-    """Prints the tables, and writes FIG.svg into the folder of figures."""
+def run(groups, settings, command):
+    """Prints the tables, writes FIG.svg into the folder of figures; yields the lines of --json,
+    with where and by which command before them."""
     measured = None
     if has_gpu():
         from . import attention_figures_gpu as measured
-        print(measured.where(), flush=True)
+        where = measured.where()
     else:
-        print('no GPU: every figure is predicted by weft, for the H200 unless --weft-flag says '
-              'otherwise', flush=True)
+        where = ('no GPU: every figure is predicted by weft, for the H200 unless --weft-flag says '
+                 'otherwise')
+    print(where, flush=True)
+    yield {'machine': where, 'date': datetime.date.today().isoformat(), 'command': command}
     for group in groups:
-        said, drawn = {'fig2': fig2, 'fig3': fig3}[group](settings, measured)
+        said, drawn, lines = {'fig2': fig2, 'fig3': fig3}[group](settings, measured)
         print(f'{said}\ndrawn: {write(settings, group, drawn)}\n', flush=True)
-    return 0
+        yield from lines

@@ -90,11 +90,13 @@ def measured_at(settings, extents, length, plans, causal=False):
     return {name: median(samples) for name, samples in result.samples.items()}, result
 
 
-def kinds(settings, site):
-    """Measured rows of Fig. 2, left, beside the predicted traffic of our kinds."""
+def kinds(settings, site, failures):
+    """Measured rows of Fig. 2, left, beside the predicted traffic of our kinds. Adds to `failures`
+    why a contender has no figure."""
     predicted = {one['kind']: one.get('figures', {}) for one in site['kinds']}
     seconds, result = measured_at(settings, FIG2, FIG2['j'],
                                   {kind: (['--attention', kind], None) for kind in OURS})
+    failures.update(result.failures)
     return [
         Kind(name, one, predicted.get(name, {}).get('dramBytes', 0),
              predicted.get(name, {}).get('l2Bytes', 0), result.extra[name], 'measured')
@@ -123,13 +125,15 @@ def tiles(settings, known):
             for queries, keys, _, l2_bytes, _ in known if f'{queries} x {keys}' in seconds]
 
 
-def points(settings, predicted):
+def points(settings, predicted, failures):
+    """Adds to `failures` reasons by contender, at the passes and the length."""
     found = []
     predicted = [one for one in predicted if not one.trains]
     for length in sorted({one.length for one in predicted}):
         fitting = [one.kind for one in predicted if one.length == length and one.fits]
         seconds, result = measured_at(settings, FIG3, length,
                                       {kind: (flags_of(kind, False), None) for kind in fitting})
+        failures[False, length] = result.failures
         for name, one in seconds.items():
             workspace = int(result.extra[name])
             found.append(Point(name, length, one, workspace,
@@ -186,7 +190,7 @@ class Training:
 
         return ours.guarded(result, make, name)
 
-    def measure(self, settings, kinds, rivals):
+    def measure(self, settings, kinds, rivals, failures):
         result = Result(self.row.workload())
         contenders = []
         for kind in kinds if settings.ours else ():
@@ -196,6 +200,7 @@ class Training:
         timing.measure(result, contenders, settings.rounds)
         for name, why in result.failures.items():
             print(f'{self.row.name()}: {name}: {why}', flush=True)
+        failures.setdefault((True, self.row.length), {}).update(result.failures)
         found = []
         for name, samples in result.samples.items():
             workspace = int(result.extra[name])
@@ -208,7 +213,7 @@ class Training:
         return found
 
 
-def training_points(settings, predicted, memory):
+def training_points(settings, predicted, memory, failures):
     """Rivals beside fused attention; what takes more than a quarter of the memory, scores that are
     stored, alone, so that no rival lacks the memory."""
     found = []
@@ -217,9 +222,10 @@ def training_points(settings, predicted, memory):
         work = Training(length)
         own = [one for one in predicted if one.length == length]
         alone = [one.kind for one in own if one.total > memory / 4]
-        found += work.measure(settings, [one.kind for one in own if one.kind not in alone], RIVALS)
+        found += work.measure(settings, [one.kind for one in own if one.kind not in alone], RIVALS,
+                              failures)
         for kind in alone:
-            found += work.measure(settings, [kind], {})
+            found += work.measure(settings, [kind], {}, failures)
         del work
         torch.cuda.empty_cache()
     return found

@@ -10,19 +10,23 @@ MODULES = {one.GROUP: one for one in (bytetransformer, recomposition_figures)}
 GROUPS = attention_figures.GROUPS + tuple(MODULES)
 
 
-def run(groups, settings, json_file):
-    """The exit code."""
+def lines_of(groups, settings, command):
     alone = [group for group in groups if group in attention_figures.GROUPS]
     if alone:
-        attention_figures.run(alone, settings)
+        yield from attention_figures.run(alone, settings, command)
+    for group in groups:
+        if group in MODULES:
+            yield from MODULES[group].run(settings)
+
+
+def run(groups, settings, json_file, command):
+    """The exit code. `command`: what a reader types to measure the same."""
     try:
         lines = open(json_file or os.devnull, 'w', encoding='utf-8')
     except OSError as error:
         raise figure_run.BadRun(f'--json {json_file}: {error.strerror}') from error
     with lines:
-        for group in groups:
-            if group in MODULES:
-                for line in MODULES[group].run(settings):
-                    lines.write(json.dumps(line, sort_keys=True) + '\n')
-                    lines.flush()
+        for line in lines_of(groups, settings, command):
+            lines.write(json.dumps(line, sort_keys=True) + '\n')
+            lines.flush()
     return 0

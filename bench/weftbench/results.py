@@ -9,8 +9,8 @@ import sys
 import textwrap
 from dataclasses import dataclass, field
 
-from . import (attention_table, decode_rows, layers, mask_table, sparse_table, steps_table,
-               transfer_table, varlen_table)
+from . import (attention_figures_table, attention_table, decode_rows, layers, mask_table,
+               sparse_table, steps_table, transfer_table, varlen_table)
 from .report import OURS, milliseconds
 
 HEAD = """# What bench/run printed on a GPU
@@ -27,6 +27,8 @@ GROUPS = {
     'models': 'Whole models, forward',
     'steps': 'Whole training steps',
     'attention': 'Attention alone',
+    'fig2': 'Fig. 2 of FlashAttention: traffic and time by kind',
+    'fig3': 'Fig. 3 of FlashAttention: time and memory over length',
     'transfer': 'Layers drawn at random',
     'masks': 'Masks drawn at random',
     'sparse': 'Attention under tables of tiles',
@@ -197,6 +199,13 @@ def body(run):
         lines = sorted(run.lines, key=lambda line: (line['draw']['seed'], line['draw']['index']))
         return '\n\n'.join([
             markdown(transfer_table.summary_rows(lines)), markdown(transfer_table.rows(lines))
+        ])
+    if run.group in attention_figures_table.GROUPS:
+        said = attention_figures_table.sentences(run.lines)
+        return '\n\n'.join([
+            *(f'{title}:\n\n{markdown(rows)}'
+              for title, rows in attention_figures_table.tables(run.lines)),
+            '\n'.join(wrapped(f'- {sentence}', indent='  ') for sentence in said)
         ])
     if run.group in TABLES:
         table = TABLES[run.group]

@@ -1,5 +1,7 @@
 """bench/run fig2 and fig3 without a GPU: predictions marked as such, forward and with the backward
-pass, drawings, and the workspace of fused plans, which is linear in the length up to 65,536."""
+pass, drawings, the lines of --json on the page of results, and the workspace of fused plans, which
+is linear in the length up to 65,536."""
+import json
 import os
 import pathlib
 import re
@@ -14,7 +16,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'bench'))
 
 # noqa: E402
-from weftbench import __main__ as bench, attention_figures, figure_svg
+import weftbench
+from weftbench import __main__ as bench, attention_figures, figure_svg, results
 from weft_command import CommandTest, WEFT  # noqa: E402
 
 SVG = '{http://www.w3.org/2000/svg}'
@@ -36,7 +39,7 @@ class Figures(CommandTest):
 
     def test_fig2_has_flop_bytes_time_and_the_sweep_of_tiles(self):
         with mock.patch.object(attention_figures, 'FIG2', dict(b=2, h=4, j=512, p=64)):
-            said, drawn = attention_figures.fig2(self.settings, None)
+            said, drawn, written = attention_figures.fig2(self.settings, None)
             lines = said.splitlines()
             rows = {line.split()[0]: line.split() for line in lines[2:6]}
             self.assertEqual(list(rows), ['unfused', 'decomposed', 'recomposed', 'fused'])
@@ -50,6 +53,9 @@ class Figures(CommandTest):
             tiles = attention_figures.tiles_of(attention_figures.site_of(self.settings))
         self.assertGreater(len(tiles), 2)
         self.assertEqual(len(tiles), len(lines) - 8)
+        self.assertEqual([line['kind'] for line in written[:4]], list(rows))
+        self.assertEqual([tuple(line['tile']) for line in written[4:]],
+                         [tile[:2] for tile in tiles])
         for rows_of_tile, _, seconds, l2_bytes, source in tiles:
             once = 2 * 8 * 512 * 64 * 2
             self.assertEqual(l2_bytes, once + once * -(-512 // rows_of_tile))
@@ -121,6 +127,84 @@ class Figures(CommandTest):
         self.assertIn('time, forward + backward', texts)
         self.assertIn('memory, forward + backward: operands and workspace', texts)
         self.assertIn('65536', texts)
+
+    def measured(self):
+        """What attention_figures_gpu finds, of a GPU that there is not."""
+        point = attention_figures.Point
+        reason = {'eager': 'OutOfMemoryError: no; and more'}
+
+        def points(_, predicted, failures):
+            failures[False, 4096] = reason
+            return [point(kind, 4096, seconds, 10**6, 35 * 10**6, 'measured')
+                    for kind, seconds in (('fused', 2e-4), ('unfused', 9e-4), ('cuDNN', 3e-4))]
+
+        def training_points(_, predicted, memory, failures):
+            return [point(kind, 128, seconds, 0, 2 * 10**6, 'measured', trains=True)
+                    for kind, seconds in (('fused', 4e-5), ('flash-2', 2e-5), ('eager', 9e-5))]
+
+        def kinds(_, site, failures):
+            failures.update(reason)
+            return [attention_figures.Kind('fused', 1e-3, 10**6, 2 * 10**6, 0, 'measured'),
+                    attention_figures.Kind('cuDNN', 2e-3, 0, 0, 10**6, 'measured')]
+
+        return types.SimpleNamespace(where=lambda: 'a GPU', points=points, kinds=kinds,
+                                     training_points=training_points,
+                                     tiles=lambda _, known: [(128, 64, 1e-3, 10**6, 'measured')])
+
+    def page(self, *words):
+        """RESULTS.md of what the command writes, and the file."""
+        file = self.folder / 'lines.jsonl'
+        with mock.patch.object(attention_figures, 'LENGTHS', [128, 4096, 65536]), \
+                mock.patch.object(attention_figures, 'LAYER_LENGTHS', [512, 1024]), \
+                mock.patch.object(attention_figures, 'has_gpu', lambda: True), \
+                mock.patch.object(attention_figures, 'device_bytes', lambda _: 80e9), \
+                mock.patch.object(weftbench, 'attention_figures_gpu', self.measured(),
+                                  create=True), mock.patch('builtins.print'):
+            self.assertEqual(bench.main([*words, '--weft', WEFT, '--figures', str(self.folder),
+                                         '--json', str(file)]), 0)
+        text = file.read_text(encoding='utf-8')
+        return results.document([text]), [json.loads(line) for line in text.splitlines()]
+
+    def test_fig3_reaches_the_page_of_results(self):
+        page, lines = self.page('fig3', '--rounds', '5')
+        self.assertEqual((lines[0]['machine'], lines[0]['command']),
+                         ('a GPU', 'bench/run fig3 --rounds 5'))
+        self.assertEqual({line['group'] for line in lines[1:]}, {'fig3'})
+        title = '## Fig. 3 of FlashAttention: time and memory over length\n`bench/run fig3 '
+        self.assertIn(title + '--rounds 5`, ', page)
+        forward, training = page.split('Attention forward + backward: time, and memory')
+        head = '| L | fused ms | unfused ms | cuDNN ms | best rival / weft | fused MB | ' \
+            'unfused MB | cuDNN MB |'
+        self.assertIn(head, forward)
+        self.assertIn('| 4096 | 0.2000 | 0.9000 | 0.3000 | 1.500 | 35.0 | 35.0 | 35.0 |', forward)
+        # What was not measured is marked, and what does not fit is said.
+        self.assertRegex(forward, r'\| 128 \| 0\.\d+ \* \| 0\.\d+ \* \| - \| - \|')
+        self.assertRegex(page, r'\| 65536 \| [\d.]+ \* \| too large \|.*\| too large \|')
+        self.assertRegex(training, r'\| 128 \| 0\.0400 \| 0\.\d+ \* \| 0\.0900 \| 0\.0200 \| '
+                         r'\*\*0\.500\*\* \|')
+        self.assertIn('- Times with * are predicted by weft.', page)
+        self.assertIn('- bert-large with fused attention: workspace', page)
+        self.assertIn('No figure:\n- eager: OutOfMemoryError: no (1 of ', page)
+
+    def test_fig2_reaches_the_page_of_results(self):
+        with mock.patch.object(attention_figures, 'FIG2', dict(b=2, h=4, j=512, p=64)):
+            page, lines = self.page('fig2')
+        self.assertIn('## Fig. 2 of FlashAttention: traffic and time by kind', page)
+        self.assertEqual(page.count('\n| fused |'), 1)
+        self.assertIn('| fused | 1.000 | 0.5 | 1.0 | 2.0 | 0.0 |', page)
+        self.assertIn('| cuDNN | 2.000 | 0.5 | - | - | 1.0 |', page)
+        self.assertRegex(page, r'\| unfused \| [\d.]+ \* \|')
+        self.assertIn('| 128 x 64 | 1.000 | 1.0 |', page)
+        self.assertIn('No figure:\n- eager: OutOfMemoryError: no (1 of ', page)
+        self.assertEqual(len(lines), 1 + 6 + 1)
+
+    def test_predictions_alone_reach_the_page_as_such(self):
+        with mock.patch.object(attention_figures, 'has_gpu', lambda: False), \
+                mock.patch('builtins.print'):
+            lines = [*attention_figures.run(['fig2'], self.settings, 'bench/run fig2')]
+        page = results.document(['\n'.join(map(json.dumps, lines))])
+        self.assertIn('no GPU: every figure is predicted by weft', page)
+        self.assertRegex(page, r'\| fused \| [\d.]+ \* \|')
 
     def test_bad_words(self):
         for words, says in ((['fig2', 'norm'], 'fig2 runs without other groups'),

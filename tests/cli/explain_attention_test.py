@@ -26,6 +26,25 @@ module {
 }
 """
 
+# The gradient of the bias is that of the sum, which the derivative of the soft cap reads, too.
+CAPPED_BIAS = """
+!q = tensor<2x2x128x64xf16, #weft.axes<b, h, j, p>>
+!k = tensor<2x2x128x64xf16, #weft.axes<b, h, k, p>>
+!s = tensor<2x2x128x128xf16, #weft.axes<b, h, j, k>>
+!bias = tensor<2x128x128xf16, #weft.axes<h, j, k>>
+module {
+  weft.graph @capped(%q: !q, %k: !k, %v: !k, %bias: !bias) -> !q {
+    %dot = weft.contract "bhjp,bhkp->bhjk" %q, %k {scale = 0.0025} : !q, !k -> !s
+    %bounded = weft.tanh %dot : !s
+    %capped = weft.scale %bounded {factor = 50.0} : !s
+    %s = weft.add %capped, %bias along (h, j, k) : !s, !bias -> !s
+    %p = weft.softmax %s over k : !s
+    %y = weft.contract "bhjk,bhkp->bhjp" %p, %v : !s, !k -> !q
+    weft.return %y : !q
+  }
+}
+"""
+
 
 class Attention(CommandTest):
     def compiled(self, *arguments, folder='out'):
@@ -242,6 +261,30 @@ class Attention(CommandTest):
             said = self.asked('attention', '--dim', 'b=1', '--dim', 'j=256', '--dim', f'p={width}',
                               '--train', folder=f'taken{width}')
             self.assertFalse(any('rejectedBackwards' in plan for plan in said['plans']))
+
+    def test_a_backward_pass_that_is_no_kernel_says_why(self):
+        """A bias behind a soft cap has a gradient that is none of the dot products."""
+        said = self.asked(self.write('capped.mlir', CAPPED_BIAS), '--train')
+        fused, = [plan for plan in said['plans'] if plan['kind'] == 'fused']
+        reason, = fused['rejectedBackwards']
+        self.assertIn('F032 attention-backward-region (', reason)
+        self.assertNotIn('slowerBackwards', fused)
+        self.assertIn(f'backward: no fused kernel: {reason}',
+                      self.weft('explain', 'out', '--attention').prose())
+
+    def test_a_backward_pass_that_is_slower_as_one_kernel_says_so(self):
+        wide = ['attention', '--train', '--dim', 'p=256', '--dim', 'w=256', '--dim', 'b=1']
+        said = self.asked(*wide, '--dim', 'j=4096', '--attention', 'fused')
+        fused, = [plan for plan in said['plans'] if plan['kind'] == 'fused']
+        self.assertEqual(fused['slowerBackwards'], 1)
+        self.assertNotIn('rejectedBackwards', fused)
+        self.assertIn('backward: a fused kernel is not taken: several kernels are faster by '
+                      "today's prices", self.weft('explain', 'out', '--attention').prose())
+        self.assertIn('launches, fused attention, backward pass unfused, workspace',
+                      self.weft('explain', 'out').prose())
+        self.compiled(*CORE, '--train', '--attention', 'fused', folder='narrow')
+        self.assertRegex(self.weft('explain', 'narrow').prose(), 'fused attention, workspace')
+        self.assertNotIn('backward:', self.weft('explain', 'narrow', '--attention').prose())
 
     def test_a_graph_without_attention(self):
         (self.folder / 'relu.mlir').write_text('''

@@ -38,9 +38,10 @@ constexpr double notableShare = 0.002;
 
 std::string nameOfWhole(const PlanKernel &kernel) { return wholeName(kernel); }
 
-bool contracts(const PlanKernel &kernel) {
-  return std::ranges::count(kernel.ops, OpKind::contract, &PlanOp::kind) > 0;
+ptrdiff_t contractionsOf(const PlanKernel &kernel) {
+  return std::ranges::count(kernel.ops, OpKind::contract, &PlanOp::kind);
 }
+bool contracts(const PlanKernel &kernel) { return contractionsOf(kernel) > 0; }
 
 json list(const json &report, const char *member) { return report.value(member, json::array()); }
 
@@ -589,19 +590,41 @@ const PlanKernel &findKernel(const Plan &plan, const std::string &name) {
       meant.size() > shown ? fmt::format(", and {} more", meant.size() - shown) : "");
 }
 
+AttentionBackwards attentionBackwards(const Plan &plan) {
+  std::set<std::string> all, fused;
+  for (const PlanKernel &kernel : plan.kernels) {
+    if (std::ranges::count(kernel.ops, OpKind::softmaxFromLogSums, &PlanOp::kind) == 0) continue;
+    all.insert(nameOfWhole(kernel));
+    if (contractionsOf(kernel) > 1) fused.insert(nameOfWhole(kernel));
+  }
+  return {.all = int(all.size()), .unfused = int(all.size() - fused.size())};
+}
+
+namespace {
+
+/// "fused attention, backward pass unfused".
+std::string fusedForm(const Plan &plan) {
+  const AttentionBackwards backwards = attentionBackwards(plan);
+  if (backwards.unfused == 0) return "fused attention";
+  if (backwards.unfused == backwards.all) return "fused attention, backward pass unfused";
+  return fmt::format("fused attention, {} of {} backward passes unfused", backwards.unfused,
+                     backwards.all);
+}
+
+}  // namespace
+
 std::string attentionForm(const Plan &plan) {
   bool hasSoftmax = false, hasLocal = false, isLocalApart = false, isScalingFused = false;
   for (const PlanKernel &kernel : plan.kernels) {
     const auto has = [&](OpKind kind) {
       return std::ranges::count(kernel.ops, kind, &PlanOp::kind) > 0;
     };
-    if (has(OpKind::onlineSoftmaxContract)) return "fused attention";
+    if (has(OpKind::onlineSoftmaxContract)) return fusedForm(plan);
     hasLocal = hasLocal || has(OpKind::localSoftmax);
     isLocalApart = isLocalApart || (has(OpKind::localSoftmax) && !has(OpKind::contract));
     isScalingFused = isScalingFused || (has(OpKind::globalScaling) && has(OpKind::contract));
     hasSoftmax = hasSoftmax || has(OpKind::softmax);
-    if (has(OpKind::onlineSoftmaxContract) || (has(OpKind::softmax) && has(OpKind::contract)))
-      return "fused attention";
+    if (has(OpKind::softmax) && has(OpKind::contract)) return "fused attention";
   }
   if (hasLocal)
     return isScalingFused && !isLocalApart ? "recomposed attention" : "decomposed attention";

@@ -136,8 +136,14 @@ std::string shortName(const PlanKernel &kernel);
 /// whose name begins so. Throws Error(badInput) with those that the name may mean, or the nearest.
 const PlanKernel &findKernel(const Plan &plan, const std::string &name);
 
+/// Backward passes of fused attentions. Those that are not one kernel store scores.
+struct AttentionBackwards {
+  int all = 0, unfused = 0;
+};
+AttentionBackwards attentionBackwards(const Plan &plan);
+
 /// "fused attention", "recomposed attention", "decomposed attention", "unfused attention", or empty
-/// for plans without.
+/// for plans without; in training of a fused one also that its backward pass is not.
 std::string attentionForm(const Plan &plan);
 
 /// Of how many chunks a kernel has most; 1 where all run whole.

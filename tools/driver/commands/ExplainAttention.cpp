@@ -6,6 +6,7 @@
 #include "plan/PlanFigures.h"
 #include "tools/driver/AttentionQuestions.h"
 #include "tools/driver/Console.h"
+#include "tools/driver/PlanFacts.h"
 #include "tools/driver/ProfileModel.h"
 #include "tools/driver/commands/Explain.h"
 
@@ -13,6 +14,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
+#include <utility>
 
 namespace weft::driver {
 namespace {
@@ -25,19 +29,49 @@ struct WholePlan {
   double seconds = 0;  ///< as one graph
   int64_t workspaceBytes = 0;
   std::string rejection;  ///< why there is none
-  /// Of fused attentions that are trained: why no kernel takes a backward pass, as records say it.
+  /// Of fused attentions that are trained: why no kernel takes a backward pass, as records say it,
+  /// and how many backward passes a kernel takes that is slower than several.
   std::vector<std::string> rejectedBackwards = {};
+  int slowerBackwards = 0;
 };
 
-/// "F033 attention-backward-off (...)" of every softmax whose backward pass no family takes.
-std::vector<std::string> rejectedBackwards(const std::vector<ProposedVariant> &proposed) {
+/// Whether a set of ops was tried as the kernel of a backward pass.
+bool isBackwardPass(const FusionRecord &record) {
+  const auto count = [&](OpKind kind) {
+    return std::ranges::count(record.opNames, std::string(weft::nameOf(kind)));
+  };
+  return count(OpKind::softmaxFromLogSums) == 1 && count(OpKind::contract) > 1;
+}
+
+/// "F033 attention-backward-off (...)" of every softmax of a graph whose backward pass is no
+/// kernel: why no family takes it, else why it cannot be one, of the most ops that were tried.
+std::vector<std::string> rejectedBackwards(const ProposedVariant &variant) {
+  std::map<int, const FusionRecord *> rejected;  // by the softmax_from_log_sums
+  std::set<int> accepted;
+  for (const FusionRecord &record : variant.fusions.records) {
+    if (!isBackwardPass(record)) continue;
+    const auto softmax =
+        std::ranges::find(record.opNames, std::string(weft::nameOf(OpKind::softmaxFromLogSums)));
+    const int op = record.ops[size_t(softmax - record.opNames.begin())];
+    if (record.accepted) accepted.insert(op);
+    const bool isOff = record.code == reasons::attentionBackwardOff.code;
+    if (!isOff && record.code != reasons::attentionBackwardRegion.code) continue;
+    const FusionRecord *&kept = rejected[op];
+    const auto weight = [](const FusionRecord &one) {
+      return std::pair(one.code == reasons::attentionBackwardOff.code, one.ops.size());
+    };
+    if (!kept || weight(record) > weight(*kept)) kept = &record;
+  }
   std::vector<std::string> rejections;
-  for (const ProposedVariant &variant : proposed)
-    for (const FusionRecord &record : variant.fusions.records)
-      if (!record.accepted && record.code == reasons::attentionBackwardOff.code &&
-          std::ranges::count(rejections, describe(record)) == 0)
-        rejections.push_back(describe(record));
+  for (const auto &[op, record] : rejected)
+    if (!accepted.contains(op)) rejections.push_back(describe(*record));
   return rejections;
+}
+
+void addBackwards(WholePlan &whole, const ProposedVariant &variant, const Plan &plan) {
+  whole.rejectedBackwards = rejectedBackwards(variant);
+  whole.slowerBackwards =
+      std::max(0, attentionBackwards(plan).unfused - int(whole.rejectedBackwards.size()));
 }
 
 std::vector<WholePlan> wholePlans(const Request &request) {
@@ -52,13 +86,14 @@ std::vector<WholePlan> wholePlans(const Request &request) {
       compilation.importTexts(request.graphs, request.first);
       compilation.sharePrices(known);
       const std::vector<ProposedVariant> proposed = compilation.propose(request.first);
-      if (kind == AttentionChoice::fused) whole.rejectedBackwards = rejectedBackwards(proposed);
       const Expected<decision::Decision> decided =
           decision::decidePlan(compilation.problem(proposed), compilation.options(proposed));
       if (decided) {
         const json figures = planFigures(decided->planned.plan);
         whole.seconds = figures["graphSeconds"];
         whole.workspaceBytes = figures["workspaceBytes"];
+        if (kind == AttentionChoice::fused)
+          addBackwards(whole, proposed[decided->best().index], decided->planned.plan);
       } else {
         whole.rejection = decided.error().what();
       }
@@ -313,6 +348,7 @@ json toJson(const WholePlan &whole) {
                {"graphSeconds", whole.seconds},
                {"workspaceBytes", whole.workspaceBytes}};
   if (!whole.rejectedBackwards.empty()) plan["rejectedBackwards"] = whole.rejectedBackwards;
+  if (whole.slowerBackwards > 0) plan["slowerBackwards"] = whole.slowerBackwards;
   return plan;
 }
 
@@ -327,9 +363,15 @@ std::string wholesText(const std::vector<WholePlan> &wholes) {
       "the whole plan as one graph, all attentions in one kind, and its workspace: "
       "{}\n",
       fmt::join(texts, "; "));
-  for (const WholePlan &whole : wholes)
+  for (const WholePlan &whole : wholes) {
     for (const std::string &rejection : whole.rejectedBackwards)
       text += fmt::format("backward: no fused kernel: {}\n", rejection);
+    if (whole.slowerBackwards > 0)
+      text += fmt::format("backward: {}: several kernels are faster by today's prices\n",
+                          whole.slowerBackwards == 1 ? "a fused kernel is not taken"
+                                                     : fmt::format("{} fused kernels are not taken",
+                                                                   whole.slowerBackwards));
+  }
   return text;
 }
 

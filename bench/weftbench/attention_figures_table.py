@@ -1,0 +1,114 @@
+"""Figs. 2 and 3 of FlashAttention as JSON lines, and their tables in RESULTS.md. No packages:
+tested without a GPU."""
+from .report import milliseconds
+
+GROUPS = ('fig2', 'fig3')
+PREDICTED = 'predicted'
+MARK = ' *'  # behind what is predicted
+TOO_LARGE = 'too large'
+
+
+def kind_lines(kinds, tiles, flop, failures):
+    """Of Fig. 2: a line a kind of attention, and one a tile of the fused kernel. `failures`:
+    reasons by contender."""
+    lines = [{'workload': f'attention forward {kind.name}', 'kind': kind.name, 'flop': flop,
+              'ms': 1e3 * kind.seconds, 'dramBytes': kind.dram, 'l2Bytes': kind.l2,
+              'workspaceBytes': kind.workspace, 'source': kind.source, 'failures': {}}
+             for kind in kinds]
+    lines += [{'workload': f'fused, tile {rows} x {keys}', 'tile': [rows, keys],
+               'ms': 1e3 * seconds, 'l2Bytes': l2_bytes, 'source': source, 'failures': {}}
+              for rows, keys, seconds, l2_bytes, source in tiles]
+    lines[0]['failures'] = failures
+    return [{'group': 'fig2', **line} for line in lines]
+
+
+def length_lines(points, passes, failures, said):
+    """Of Fig. 3: a line a length and passes, with what was measured and what is predicted, and one
+    a sentence of `said`. `passes(trains)`: their name. `failures`: by (trains, length)."""
+    lines = {}
+    for one in points:
+        line = lines.setdefault((one.trains, one.length), {
+            'group': 'fig3', 'workload': f'attention {passes(one.trains)} L={one.length}',
+            'passes': passes(one.trains), 'length': one.length, 'contenders': {}, PREDICTED: {},
+            'failures': failures.get((one.trains, one.length), {})
+        })
+        figures = {'ms': 1e3 * one.seconds, 'workspaceBytes': one.workspace,
+                   'memoryBytes': one.total, 'fits': one.fits}
+        line[PREDICTED if one.source == PREDICTED else 'contenders'][one.kind] = figures
+    return [*lines.values(),
+            *({'group': 'fig3', 'workload': 'slope', 'said': text, 'failures': {}}
+              for text in said)]
+
+
+def mega(count):
+    return f'{count / 1e6:.1f}'
+
+
+def marked(line):
+    return milliseconds(line['ms'] / 1e3) + (MARK if line['source'] == PREDICTED else '')
+
+
+def fig2_tables(lines):
+    kinds = [['', 'ms', 'Gflop', 'MB at DRAM', 'MB at L2', 'workspace MB']]
+    # What was measured of a kind stands behind what is predicted, and in its place.
+    for line in {line['kind']: line for line in lines if 'kind' in line}.values():
+        # The traffic of rivals is not known.
+        known = [mega(line[name]) if line[name] else '-' for name in ('dramBytes', 'l2Bytes')]
+        kinds.append([line['kind'], marked(line), f'{line["flop"] / 1e9:.1f}', *known,
+                      mega(line['workspaceBytes'])])
+    tiles = [['queries x keys of a tile', 'ms', 'MB at L2']]
+    for line in lines:
+        if 'tile' in line:
+            rows, keys = line['tile']
+            tiles.append([f'{rows} x {keys}', marked(line), mega(line['l2Bytes'])])
+    return [('Forward, by kind; bytes at DRAM and L2 are predicted', kinds),
+            ('The fused kernel over its tiles', tiles)]
+
+
+def cells(line, name, value):
+    """What was measured of a contender, else what is predicted."""
+    if name in line['contenders']:
+        return value(line['contenders'][name])
+    if name not in line[PREDICTED]:
+        return '-'
+    figures = line[PREDICTED][name]
+    return value(figures) + MARK if figures['fits'] else TOO_LARGE
+
+
+def rival_over_ours(line):
+    """Of the fastest of both sides that were measured; weft's kinds are those predicted, too."""
+    ours, rivals = ([figures['ms'] for name, figures in line['contenders'].items()
+                     if (name in line[PREDICTED]) == is_ours] for is_ours in (True, False))
+    return f'{min(rivals) / min(ours):.3f}' if ours and rivals else '-'
+
+
+def fig3_tables(lines):
+    tables = []
+    lines = [line for line in lines if 'length' in line]
+    for passes in dict.fromkeys(line['passes'] for line in lines):
+        own = [line for line in lines if line['passes'] == passes]
+        names = list(dict.fromkeys(name for line in own for group in (PREDICTED, 'contenders')
+                                   for name in line[group]))
+        rows = [['L', *(f'{name} ms' for name in names), 'best rival / weft',
+                 *(f'{name} MB' for name in names)]]
+        for line in own:
+            rows.append([
+                str(line['length']),
+                *(cells(line, name, lambda one: milliseconds(one['ms'] / 1e3)) for name in names),
+                rival_over_ours(line),
+                *(cells(line, name, lambda one: mega(one['memoryBytes'])) for name in names)
+            ])
+        tables.append((f'Attention {passes}: time, and memory of operands and workspace', rows))
+    return tables
+
+
+def tables(lines):
+    """(title, rows) of each table of one group."""
+    return fig2_tables(lines) if lines[0]['group'] == 'fig2' else fig3_tables(lines)
+
+
+def sentences(lines):
+    said = [line['said'] for line in lines if 'said' in line]
+    is_any_predicted = any(MARK in cell for _, rows in tables(lines) for row in rows
+                           for cell in row)
+    return ['Times with * are predicted by weft.'] * is_any_predicted + said
