@@ -123,6 +123,14 @@ class Attention(CommandTest):
                               for step in ('localSoftmax', 'globalScaling')], [0, 0])
             self.assertEqual([kinds[kind]['subVector'] for kind in ('unfused', 'fused')], [0, 0])
 
+    def test_steps_of_the_decomposed_row_are_apart_where_probabilities_are_dropped(self):
+        for profile in ([], ['--profile', 'none']):
+            site, = self.asked('paper-attention', '--dim', 'b=2', *profile)['sites']
+            decomposed = self.kinds(site)['decomposed']
+            self.assertEqual(round(decomposed['sweeps'], 2), 6)
+            for step in ('localSoftmax', 'reduceSubvectors', 'globalScaling'):
+                self.assertGreater(decomposed[step + 'Seconds'], 0, step)
+
     def test_masked_keys_are_not_loaded(self):
         """Theory counts all keys; a causal mask excludes about half of them."""
         dense, causal = self.site(), self.site('--mask', 'causal')
