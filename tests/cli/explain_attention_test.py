@@ -123,13 +123,14 @@ class Attention(CommandTest):
                               for step in ('localSoftmax', 'globalScaling')], [0, 0])
             self.assertEqual([kinds[kind]['subVector'] for kind in ('unfused', 'fused')], [0, 0])
 
-    def test_steps_of_the_decomposed_row_are_apart_where_probabilities_are_dropped(self):
+    def test_a_dropout_of_probabilities_adds_no_sweep(self):
         for profile in ([], ['--profile', 'none']):
             site, = self.asked('paper-attention', '--dim', 'b=2', *profile)['sites']
-            decomposed = self.kinds(site)['decomposed']
-            self.assertEqual(round(decomposed['sweeps'], 2), 6)
+            kinds = self.kinds(site)
+            self.assertEqual([round(kinds[kind]['sweeps'], 2) for kind in KINDS], [4, 6, 2, 0])
             for step in ('localSoftmax', 'reduceSubvectors', 'globalScaling'):
-                self.assertGreater(decomposed[step + 'Seconds'], 0, step)
+                self.assertGreater(kinds['decomposed'][step + 'Seconds'], 0, step)
+            self.assertEqual(kinds['recomposed']['launches'], 3)
 
     def test_masked_keys_are_not_loaded(self):
         """Theory counts all keys; a causal mask excludes about half of them."""
@@ -318,6 +319,14 @@ class Recomposed(CommandTest):
                       ['--dim', 'j=2048', '--device', 'a100']):
             with self.subTest(flags):
                 self.assertLess(seconds('recomposed', *flags), seconds('unfused', *flags))
+
+    def test_a_dropout_is_in_the_epilogue_of_the_scores(self):
+        for device in ('h200', 'a100'):
+            kernels = self.check_fused(self.kernels('paper-attention', '--dim', 'b=2', '--device',
+                                                    device))
+            dropping, = [ops for ops in kernels if 'dropout' in ops]
+            self.assertIn('local_softmax', dropping)
+        self.check_fused(self.kernels('paper-encoder', '--dim', 'b=2', '--dim', 'j=500'))
 
     def test_a_trained_attention_saves_exponentials_and_factors(self):
         for model in (['attention', '--mask', 'causal'], ['paper-attention']):
