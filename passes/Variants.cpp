@@ -299,8 +299,10 @@ std::vector<SoftmaxOp> freeSoftmaxes(GraphOp graph, const VariantOptions &option
 void checkAttentionPins(GraphOp graph, const VariantOptions &options) {
   const auto reject = [](const std::string &site, std::string_view kind,
                          const std::string &reason) {
-    throw Error::unsupported("--attention {}={}: {}; nearest is --attention {}=decomposed", site,
-                             kind, reason, site);
+    throw Error::unsupported(
+        "--attention {}={}: {}; nearest is --attention {}={}", site, kind, reason, site,
+        kind == "fused" ? "auto, which takes it unfused or decomposed, whichever is faster"
+                        : "decomposed");
   };
   for (SoftmaxOp softmax : softmaxesOf(graph)) {
     const std::string name = writtenName(softmax.getResult());
@@ -336,11 +338,11 @@ std::vector<AttentionForm> attentionForms(GraphOp graph, const VariantOptions &o
       rejections.push_back(std::move(rejection));
   const bool hasSite = rejections.size() < softmaxes.size();
   if (options.attention == AttentionChoice::fused) {
-    constexpr std::string_view nearest =
-        "; the nearest alternative is --attention decomposed, --attention auto prices all forms";
-    if (!hasSite) throw Error::unsupported("{}{}", rejections.front(), nearest);
-    if (!options.canFuseAttention)
-      throw Error::unsupported("no kernel family of the target takes a fused attention{}", nearest);
+    if (!hasSite || !options.canFuseAttention)
+      throw Error::unsupported(
+          "{}; the nearest alternative is {}",
+          hasSite ? "no kernel family of the target takes a fused attention" : rejections.front(),
+          besideFused);
     return {AttentionForm::fused};
   }
   // Recomposed ones are asked for by name: a trained one stores scaled probabilities again for its

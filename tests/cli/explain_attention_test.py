@@ -368,7 +368,7 @@ class Recomposed(CommandTest):
 
 class BadInput(CommandTest):
     """What no fused kernel takes: another kind where weft may choose, else the limit."""
-    NEAREST = 'the nearest alternative is --attention decomposed, --attention auto prices all forms'
+    NEAREST = '--attention auto, which takes it unfused or decomposed, whichever is faster'
 
     def rejected(self, *arguments, says):
         said = self.fails(3, 'select', *arguments, '--attention', 'fused', says=says).err
@@ -376,10 +376,16 @@ class BadInput(CommandTest):
         return said
 
     def test_head_dims_and_types_that_no_kernel_takes(self):
-        for flags, says in ((['--dim', 'p=512'], ['512', 'at most 256 fit the registers']),
-                            (['--dim', 'p=64', '--dim', 'w=264'], ['64 and 264', 'at most 256']),
-                            (['--dim', 'p=20'], ['20', 'multiples of 8']),
-                            (['--dtype', 'f32'], ['element type f32', 'f16 and bf16'])):
+        nearest = 'the nearest alternatives are head'
+        for flags, says in ((['--dim', 'p=512'], ['512', 'at most 256 fit the registers',
+                                                  f'{nearest} dim 256 and']),
+                            (['--dim', 'p=320'], [f'{nearest} dim 256 and']),
+                            (['--dim', 'p=64', '--dim', 'w=264'], ['64 and 264', 'at most 256',
+                                                                   f'{nearest} dims 64 and 256']),
+                            (['--dim', 'p=20'], ['20', 'multiples of 8', f'{nearest} dim 24 and']),
+                            (['--dim', 'p=13'], [f'{nearest} dim 16 and']),
+                            (['--dtype', 'f32'], ['element type f32', 'f16 and bf16',
+                                                  'the nearest alternative is --attention auto'])):
             said = self.rejected('attention', *flags,
                                 says=["--attention fused: 'weighted' fits no kernel", *says])
             self.assertIn(self.NEAREST, said)

@@ -9,6 +9,7 @@
 #include "passes/SavedTensors.h"
 #include "passes/attention/RecomposedSites.h"
 #include "passes/configure/Families.h"
+#include "passes/configure/NearestHeadDim.h"
 #include "passes/decide/Recomputations.h"
 #include "passes/select/GraphParts.h"
 #include "tools/driver/Diagnostics.h"
@@ -287,9 +288,14 @@ std::string rejectedPair(const ProposedVariant &variant) {
 
 namespace {
 
-/// Why no kernel takes a fused attention of the variant: the limits of each family, else what the
-/// rules say against its region; empty where one takes all of them.
-std::string unfusedReason(const ProposedVariant &variant) {
+/// An attention of a variant that no kernel takes fused.
+struct UnfusedAttention {
+  std::string label;           ///< of its fold
+  const FusionRecord *record;  ///< the limits of each family, else what the rules say
+};
+
+/// The first of a variant; nothing where kernels take all of them.
+std::optional<UnfusedAttention> unfusedAttention(const ProposedVariant &variant) {
   for (const FlowOp &op : variant.counted.ops) {
     if (op.kind != OpKind::onlineSoftmaxContract) continue;
     const auto &candidates = variant.fusions.candidates;
@@ -306,9 +312,19 @@ std::string unfusedReason(const ProposedVariant &variant) {
     for (const std::string_view code :
          {reasons::attentionOff.code, reasons::attentionRegion.code, std::string_view()})
       if (const auto record = rejectedFor(code); record != variant.fusions.records.end())
-        return fmt::format("'{}' fits no kernel: {}", op.label, describe(*record));
+        return UnfusedAttention{.label = op.label, .record = &*record};
   }
-  return "";
+  return std::nullopt;
+}
+
+/// The head dim with which a family would take the ops of a record; empty where it is not at fault.
+std::string nearestHeadDimOf(const FusionRecord &record, const Dataflow &flow,
+                             const std::function<std::string(const Kernel &)> &rejection) {
+  if (record.code != reasons::attentionOff.code) return "";
+  std::vector<int> ops;
+  for (size_t op = 0; op < flow.ops.size(); ++op)
+    if (std::ranges::count(record.ops, flow.ops[op].number) > 0) ops.push_back(int(op));
+  return nearestHeadDim(bindKernel(flow, ops).kernel, rejection);
 }
 
 }  // namespace
@@ -468,12 +484,15 @@ std::vector<ProposedVariant> Compilation::withFusions(std::vector<ProposedVarian
                                                 : proposeFusions(graph, options);
     detachFusions(graph);
     recordFamiliesLeftOut(variant, graph, costModel().device());
-    if (const std::string reason = unfusedReason(variant);
-        choices.attention == AttentionChoice::fused && !reason.empty())
-      throw Error::unsupported(
-          "--attention fused: {}; the nearest alternative is --attention decomposed, --attention "
-          "auto prices all forms",
-          reason);
+    if (const std::optional<UnfusedAttention> unfused = unfusedAttention(variant);
+        choices.attention == AttentionChoice::fused && unfused) {
+      const std::string headDim =
+          nearestHeadDimOf(*unfused->record, describeGraph(graph).flow, attentionRejection);
+      throw Error::unsupported("--attention fused: '{}' fits no kernel: {}; the nearest {} {}{}",
+                               unfused->label, describe(*unfused->record),
+                               headDim.empty() ? "alternative is" : "alternatives are",
+                               headDim.empty() ? "" : headDim + " and ", besideFused);
+    }
     if (choices.attention.isAnywhere(AttentionChoice::recomposed) && first < Phase::configure)
       if (std::string reason =
               leaveApart(variant, recomposed, choices.attention != AttentionChoice::recomposed);
