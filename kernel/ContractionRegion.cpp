@@ -201,6 +201,8 @@ private:
     std::array<size_t, 3> outputs{};
     for (size_t result = 0; result < outputs.size(); ++result) {
       const auto output = std::ranges::find(kernel.outputs, op.results[result]);
+      if (output == kernel.outputs.end() && result == 0 && isFirstOutputDropoutOf(op.results[0]))
+        continue;
       if (output == kernel.outputs.end())
         return cannotStand(op, fmt::format("gives '{}', which is not stored",
                                            kernel.values[size_t(op.results[result])].name));
@@ -218,6 +220,14 @@ private:
                         .maxima = outputs[1],
                         .sums = outputs[2]};
     return "";
+  }
+
+  /// Whether what a dropout keeps of exponentials is stored in their place.
+  bool isFirstOutputDropoutOf(ValueId exponentials) const {
+    return std::ranges::any_of(kernel.body, [&](const BodyOp &op) {
+      return op.kind == OpKind::dropout && op.operands[0] == exponentials &&
+             op.results[0] == kernel.outputs[0];
+    });
   }
 
   /// Nothing but one dropout of the exponentials, whose result is stored.

@@ -61,8 +61,8 @@ struct EpilogueReduction {
 };
 
 /// A local softmax at the end ("Recomposing Softmax Layers", section 3.2): the first output has
-/// exponentials, each against the maximum of its sub-vector; two others have one element a
-/// sub-vector.
+/// exponentials, each against the maximum of its sub-vector, or what a dropout keeps of them; two
+/// others have one element a sub-vector.
 struct EpilogueSoftmax {
   OpId op = 0;                ///< in Kernel::body, the last one
   ValueId value = -1;         ///< the operand: C or a value of the epilogue
@@ -70,8 +70,9 @@ struct EpilogueSoftmax {
   AxisId subVectorAxis = -1;  ///< of the kernel, which numbers them
   EpilogueRole role = EpilogueRole::n;  ///< the group whose only axis they divide: m or n
   size_t maxima = 0, sums = 0;          ///< positions in Kernel::outputs
-  /// A dropout of the exponentials, of which a backward pass reads those that are not dropped: the
-  /// op in Kernel::body, and the position of its result in Kernel::outputs.
+  /// A dropout of the exponentials: the op in Kernel::body, and the position of its result in
+  /// Kernel::outputs. A backward pass reads all exponentials; without one the result is the first
+  /// output, and they are not stored.
   struct Dropped {
     OpId op = 0;
     size_t output = 0;

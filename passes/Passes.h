@@ -54,6 +54,8 @@ struct VariantOptions {
   /// T of the softmax decomposition, elements; the first is decomposed beside every stacking.
   std::vector<int> subVectors = {64};
   bool canFuseAttention = false;  ///< whether a kernel family of the target takes a fused attention
+  /// Why, where none does.
+  std::string noFusedAttention = "no kernel family of the target takes a fused attention";
   /// Whether a kernel family of the target takes a rotary embedding behind a contraction.
   bool canTurnBehindGemm = false;
   /// Whether one takes its backward pass. Where none does, a trained attention is fused only if
@@ -73,6 +75,9 @@ struct VariantOptions {
   /// stacked alike; and what is still more is left out.
   int64_t most = std::numeric_limits<int64_t>::max();
 };
+/// What messages name in the place of fused where it cannot be had, and what that takes.
+inline constexpr std::string_view besideFused =
+    "auto, which takes it unfused or decomposed, whichever is faster";
 /// Throws Error(unsupported) where fused attention is asked for and no softmax of the graph, or no
 /// kernel family of the target, can be in one; where none can be recomposed as was asked; and for a
 /// site that cannot have the form that is asked of it. Pins of sites that the graph lacks are

@@ -6,7 +6,7 @@
 // together; norms are decomposed if an option says so. Choices that matter little to each other are
 // not multiplied. A trained graph is one part: layers that repeat are rewritten alike in it.
 #include "ir/LayerMarks.h"
-#include "kernel/Error.h"
+#include "kernel/RejectedAttention.h"
 #include "passes/Describe.h"
 #include "passes/Passes.h"
 #include "passes/Rewrites.h"
@@ -299,8 +299,9 @@ std::vector<SoftmaxOp> freeSoftmaxes(GraphOp graph, const VariantOptions &option
 void checkAttentionPins(GraphOp graph, const VariantOptions &options) {
   const auto reject = [](const std::string &site, std::string_view kind,
                          const std::string &reason) {
-    throw Error::unsupported("--attention {}={}: {}; nearest is --attention {}=decomposed", site,
-                             kind, reason, site);
+    throw RejectedAttention(fmt::format("--attention {}={}", site, kind), reason,
+                            fmt::format("nearest is --attention {}={}", site,
+                                        kind == "fused" ? besideFused : "decomposed"));
   };
   for (SoftmaxOp softmax : softmaxesOf(graph)) {
     const std::string name = writtenName(softmax.getResult());
@@ -311,8 +312,7 @@ void checkAttentionPins(GraphOp graph, const VariantOptions &options) {
     if (form != AttentionForm::fused) continue;
     if (const std::string reason = fusedRejection(softmax); !reason.empty())
       reject(name, "fused", reason);
-    if (!options.canFuseAttention)
-      reject(name, "fused", "no kernel family of the target takes a fused attention");
+    if (!options.canFuseAttention) reject(name, "fused", options.noFusedAttention);
   }
 }
 
@@ -326,8 +326,8 @@ std::vector<AttentionForm> attentionForms(GraphOp graph, const VariantOptions &o
     std::vector<std::string> reasons;
     for (SoftmaxOp softmax : softmaxes) reasons.push_back(recomposedRejection(softmax));
     if (std::ranges::none_of(reasons, &std::string::empty))
-      throw Error::unsupported("{}; the nearest alternative is --attention decomposed",
-                               reasons.front());
+      throw RejectedAttention("--attention recomposed", reasons.front(),
+                              "the nearest alternative is --attention decomposed");
     return {AttentionForm::recomposed};
   }
   std::vector<std::string> rejections;
@@ -336,11 +336,10 @@ std::vector<AttentionForm> attentionForms(GraphOp graph, const VariantOptions &o
       rejections.push_back(std::move(rejection));
   const bool hasSite = rejections.size() < softmaxes.size();
   if (options.attention == AttentionChoice::fused) {
-    constexpr std::string_view nearest =
-        "; the nearest alternative is --attention decomposed, --attention auto prices all forms";
-    if (!hasSite) throw Error::unsupported("{}{}", rejections.front(), nearest);
-    if (!options.canFuseAttention)
-      throw Error::unsupported("no kernel family of the target takes a fused attention{}", nearest);
+    if (!hasSite || !options.canFuseAttention)
+      throw RejectedAttention(
+          "--attention fused", hasSite ? options.noFusedAttention : rejections.front(),
+          fmt::format("the nearest alternative is --attention {}", besideFused));
     return {AttentionForm::fused};
   }
   // Recomposed ones are asked for by name: a trained one stores scaled probabilities again for its

@@ -17,7 +17,7 @@ public:
     if (!first || !scaling) return std::nullopt;
     int read = scaling->results[0];
     const FlowOp *second = readerOf(read, local.entry);
-    while (second && second->kind == OpKind::cast) {
+    while (second && (second->kind == OpKind::cast || second->kind == OpKind::dropout)) {
       read = second->results[0];
       second = readerOf(read, local.entry);
     }

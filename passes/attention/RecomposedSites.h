@@ -17,7 +17,7 @@ struct RecomposedSite {
   int first = -1;    ///< the contraction whose epilogue the local softmax can end
   int local = -1;    ///< local softmax (LS)
   int scaling = -1;  ///< global scaling (GS) of its exponentials, dropped or not
-  int second = -1;   ///< the contraction whose prologue that can be
+  int second = -1;   ///< the contraction whose prologue that can be, unless a dropout is between
   std::string name;  ///< of the tensor that `second` reads
   /// Ops that share a kernel: the two ends of each.
   std::vector<std::pair<int, int>> pairs() const;

@@ -278,9 +278,12 @@ private:
         if (leavesKernel(tensor)) tensors.push_back(tensor);
     const bool isContraction =
         flow.ops[bodyOrder().front()].operatorClass == OperatorClass::contraction;
-    std::ranges::stable_partition(tensors, [&](int tensor) {
-      return !isContraction || flow.ops[flow.tensors[tensor].producer].kind != OpKind::reduce;
-    });
+    const auto hasAxesOfResult = [&](int tensor) {
+      const FlowOp &op = flow.ops[flow.tensors[tensor].producer];
+      return op.kind != OpKind::reduce &&
+             (op.kind != OpKind::localSoftmax || leavesKernel(op.results[0]));
+    };
+    if (isContraction) std::ranges::stable_partition(tensors, hasAxesOfResult);
     return tensors;
   }
 

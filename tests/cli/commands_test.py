@@ -368,7 +368,7 @@ module {
 """)
         for flags in ([], ['--train']):
             self.fails(3, 'select', graph, *flags, '--attention', 'fused',
-                       says=["softmax 'p'", 'the graph returns it', '--attention decomposed'])
+                       says=["softmax 'p'", 'the graph returns it', '--attention auto, which'])
 
     def test_fused_attention_in_training_says_what_is_saved(self):
         self.weft('compile', 'attention', '--dim', 'j=256', '--train', '--attention', 'fused',

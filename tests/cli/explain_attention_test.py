@@ -142,6 +142,15 @@ class Attention(CommandTest):
                               for step in ('localSoftmax', 'globalScaling')], [0, 0])
             self.assertEqual([kinds[kind]['subVector'] for kind in ('unfused', 'fused')], [0, 0])
 
+    def test_a_dropout_of_probabilities_adds_no_sweep(self):
+        for profile in ([], ['--profile', 'none']):
+            site, = self.asked('paper-attention', '--dim', 'b=2', *profile)['sites']
+            kinds = self.kinds(site)
+            self.assertEqual([round(kinds[kind]['sweeps'], 2) for kind in KINDS], [4, 6, 2, 0])
+            for step in ('localSoftmax', 'reduceSubvectors', 'globalScaling'):
+                self.assertGreater(kinds['decomposed'][step + 'Seconds'], 0, step)
+            self.assertEqual(kinds['recomposed']['launches'], 3)
+
     def test_masked_keys_are_not_loaded(self):
         """Theory counts all keys; a causal mask excludes about half of them."""
         dense, causal = self.site(), self.site('--mask', 'causal')
@@ -354,6 +363,14 @@ class Recomposed(CommandTest):
             with self.subTest(flags):
                 self.assertLess(seconds('recomposed', *flags), seconds('unfused', *flags))
 
+    def test_a_dropout_is_in_the_epilogue_of_the_scores(self):
+        for device in ('h200', 'a100'):
+            kernels = self.check_fused(self.kernels('paper-attention', '--dim', 'b=2', '--device',
+                                                    device))
+            dropping, = [ops for ops in kernels if 'dropout' in ops]
+            self.assertIn('local_softmax', dropping)
+        self.check_fused(self.kernels('paper-encoder', '--dim', 'b=2', '--dim', 'j=500'))
+
     def test_a_trained_attention_saves_exponentials_and_factors(self):
         for model in (['attention', '--mask', 'causal'], ['paper-attention']):
             with self.subTest(model):
@@ -394,7 +411,7 @@ class Recomposed(CommandTest):
 
 class BadInput(CommandTest):
     """What no fused kernel takes: another kind where weft may choose, else the limit."""
-    NEAREST = 'the nearest alternative is --attention decomposed, --attention auto prices all forms'
+    NEAREST = '--attention auto, which takes it unfused or decomposed, whichever is faster'
 
     def rejected(self, *arguments, says):
         said = self.fails(3, 'select', *arguments, '--attention', 'fused', says=says).err
@@ -402,15 +419,30 @@ class BadInput(CommandTest):
         return said
 
     def test_head_dims_and_types_that_no_kernel_takes(self):
-        for flags, says in ((['--dim', 'p=512'], ['512', 'at most 256 fit the registers']),
-                            (['--dim', 'p=64', '--dim', 'w=264'], ['64 and 264', 'at most 256']),
-                            (['--dim', 'p=20'], ['20', 'multiples of 8']),
-                            (['--dtype', 'f32'], ['element type f32', 'f16 and bf16'])):
+        nearest = 'the nearest alternatives are head'
+        for flags, says in ((['--dim', 'p=512'], ['512', 'at most 256 fit the registers',
+                                                  f'{nearest} dim 256 and']),
+                            (['--dim', 'p=320'], [f'{nearest} dim 256 and']),
+                            (['--dim', 'p=64', '--dim', 'w=264'], ['64 and 264', 'at most 256',
+                                                                   f'{nearest} dims 64 and 256']),
+                            (['--dim', 'p=20'], ['20', 'multiples of 8', f'{nearest} dim 24 and']),
+                            (['--dim', 'p=13'], [f'{nearest} dim 16 and']),
+                            (['--dtype', 'f32'], ['element type f32', 'f16 and bf16',
+                                                  'the nearest alternative is --attention auto'])):
             said = self.rejected('attention', *flags,
                                 says=["--attention fused: 'weighted' fits no kernel", *says])
             self.assertIn(self.NEAREST, said)
             plan = self.weft('select', 'attention', *flags, '--json').json()['plan']
             self.assertNotIn('fuse-attention', plan['variant'])
+
+    def test_targets_that_have_no_fused_kernel(self):
+        for device, target in (('t4', 'sm_75'), ('v100', 'sm_70')):
+            self.rejected('attention', '--device', device, says=[
+                f'no kernel family of {target} takes a fused attention, which needs sm_80 or '
+                'later; the nearest alternative is', self.NEAREST
+            ])
+            self.fails(3, 'select', 'attention', '--device', device, '--attention',
+                       'probability=fused', says=[f'{target} takes', 'needs sm_80 or later'])
 
     def test_another_kind_is_chosen_with_the_reason_as_a_record(self):
         self.weft('compile', 'attention', '--dim', 'p=512', '--dim', 'j=64', '--stop-after', 'emit',
@@ -420,6 +452,11 @@ class BadInput(CommandTest):
         said = self.weft('explain', 'out', '--attention', '--json').json()['sites'][0]
         self.assertIn('at most 256 fit the registers', said['kinds'][-1]['rejected'])
         self.assertNotEqual(said['chosen'], 'fused')
+        text = self.weft('explain', 'out', '--attention').prose()
+        self.assertIn("fused: no plan: 'weighted' fits no kernel: F028 attention-off", text)
+        self.assertEqual(text.count('F028'), 1)
+        for unasked in ('--attention fused', 'nearest'):
+            self.assertNotIn(unasked, text)
 
     def test_chunks_of_scores_that_are_not_stored(self):
         self.rejected('attention', '--chunks', '2',

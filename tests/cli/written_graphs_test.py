@@ -162,7 +162,7 @@ class WrittenGraphs(CommandTest):
             error = self.weft('compile', 'graph.mlir', '--attention', 'fused', *train, '-o', 'out',
                               code=3).err
             self.assertIn("--attention fused: 'context' fits no kernel: F027", error)
-            self.assertIn('the nearest alternative is --attention decomposed', error)
+            self.assertIn('the nearest alternative is --attention auto, which takes it', error)
             self.assertLess(len(error), 400)
         error = self.weft('compile', 'graph.mlir', '--attention', 'fused', '--fuse-rules', 'paper',
                           '-o', 'out', code=2).err

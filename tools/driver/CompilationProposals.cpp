@@ -1,14 +1,17 @@
 // Rewritten graphs of a compilation and the fusions proposed for each; see Compilation.h.
 #include "tools/driver/Compilation.h"
 
+#include "codegen/targets/Targets.h"
 #include "ir/Weft.h"
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
+#include "kernel/RejectedAttention.h"
 #include "passes/Describe.h"
 #include "passes/Rewrites.h"
 #include "passes/SavedTensors.h"
 #include "passes/attention/RecomposedSites.h"
 #include "passes/configure/Families.h"
+#include "passes/configure/NearestHeadDim.h"
 #include "passes/decide/Recomputations.h"
 #include "passes/select/GraphParts.h"
 #include "tools/driver/Diagnostics.h"
@@ -42,6 +45,18 @@ void keepVariant(std::vector<ProposedVariant> &variants, const std::string &name
   if (std::find(names.begin(), names.end(), name) == names.end())
     throw Error::badInput("no variant '{}'{}", name, nearestAndKnown(name, names));
   std::erase_if(variants, [&](const ProposedVariant &variant) { return variant.name() != name; });
+}
+
+/// "no kernel family of sm_75 takes a fused attention, which needs sm_80 or later".
+std::string noFusedAttention(Device device) {
+  std::string reason =
+      fmt::format("no kernel family of {} takes a fused attention", device.architecture);
+  for (const std::string_view target : codegen::targets()) {
+    device.architecture = target;
+    if (offersFamilyWith(&Family::takesAttention, device))
+      return fmt::format("{}, which needs {} or later", reason, target);
+  }
+  return reason;
 }
 
 }  // namespace
@@ -80,6 +95,7 @@ std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant,
   // has some.
   options.canFuseAttention = asked.chunks <= 1 && asked.pipeline.slices() <= 1 &&
                              offersFamilyWith(&Family::takesAttention, costModel().device());
+  options.noFusedAttention = noFusedAttention(costModel().device());
   options.canFuseAttentionBackward = bool(attentionBackwardRejection);
   options.canTurnBehindGemm = offersFamilyWith(&Family::turnsPairs, costModel().device());
   options.recompute =
@@ -287,9 +303,14 @@ std::string rejectedPair(const ProposedVariant &variant) {
 
 namespace {
 
-/// Why no kernel takes a fused attention of the variant: the limits of each family, else what the
-/// rules say against its region; empty where one takes all of them.
-std::string unfusedReason(const ProposedVariant &variant) {
+/// An attention of a variant that no kernel takes fused.
+struct UnfusedAttention {
+  std::string label;           ///< of its fold
+  const FusionRecord *record;  ///< the limits of each family, else what the rules say
+};
+
+/// The first of a variant; nothing where kernels take all of them.
+std::optional<UnfusedAttention> unfusedAttention(const ProposedVariant &variant) {
   for (const FlowOp &op : variant.counted.ops) {
     if (op.kind != OpKind::onlineSoftmaxContract) continue;
     const auto &candidates = variant.fusions.candidates;
@@ -306,9 +327,19 @@ std::string unfusedReason(const ProposedVariant &variant) {
     for (const std::string_view code :
          {reasons::attentionOff.code, reasons::attentionRegion.code, std::string_view()})
       if (const auto record = rejectedFor(code); record != variant.fusions.records.end())
-        return fmt::format("'{}' fits no kernel: {}", op.label, describe(*record));
+        return UnfusedAttention{.label = op.label, .record = &*record};
   }
-  return "";
+  return std::nullopt;
+}
+
+/// The head dim with which a family would take the ops of a record; empty where it is not at fault.
+std::string nearestHeadDimOf(const FusionRecord &record, const Dataflow &flow,
+                             const std::function<std::string(const Kernel &)> &rejection) {
+  if (record.code != reasons::attentionOff.code) return "";
+  std::vector<int> ops;
+  for (size_t op = 0; op < flow.ops.size(); ++op)
+    if (std::ranges::count(record.ops, flow.ops[op].number) > 0) ops.push_back(int(op));
+  return nearestHeadDim(bindKernel(flow, ops).kernel, rejection);
 }
 
 }  // namespace
@@ -468,12 +499,18 @@ std::vector<ProposedVariant> Compilation::withFusions(std::vector<ProposedVarian
                                                 : proposeFusions(graph, options);
     detachFusions(graph);
     recordFamiliesLeftOut(variant, graph, costModel().device());
-    if (const std::string reason = unfusedReason(variant);
-        choices.attention == AttentionChoice::fused && !reason.empty())
-      throw Error::unsupported(
-          "--attention fused: {}; the nearest alternative is --attention decomposed, --attention "
-          "auto prices all forms",
-          reason);
+    if (const std::optional<UnfusedAttention> unfused = unfusedAttention(variant);
+        choices.attention == AttentionChoice::fused && unfused) {
+      const std::string headDim =
+          nearestHeadDimOf(*unfused->record, describeGraph(graph).flow, attentionRejection);
+      throw RejectedAttention(
+          "--attention fused",
+          fmt::format("'{}' fits no kernel: {}", unfused->label, describe(*unfused->record)),
+          fmt::format("the nearest {}--attention {}",
+                      headDim.empty() ? "alternative is "
+                                      : fmt::format("alternatives are {} and ", headDim),
+                      besideFused));
+    }
     if (choices.attention.isAnywhere(AttentionChoice::recomposed) && first < Phase::configure)
       if (std::string reason =
               leaveApart(variant, recomposed, choices.attention != AttentionChoice::recomposed);
@@ -487,9 +524,8 @@ std::vector<ProposedVariant> Compilation::withFusions(std::vector<ProposedVarian
   }
   const std::vector<std::string> names(labels.begin(), labels.end());
   if (kept.empty() && rejected.empty() && !apart.empty())
-    throw Error::unsupported(
-        "--attention {}: {}; the nearest alternative is --attention decomposed",
-        choices.attention.text, apart.front());
+    throw RejectedAttention(fmt::format("--attention {}", choices.attention.text), apart.front(),
+                            "the nearest alternative is --attention decomposed");
   if (kept.empty() && !rejected.empty())
     throw Error::unsupported("--fuse {}: {}", fmt::join(choices.fuse, " --fuse "),
                              fmt::join(rejected, "\n  "));

@@ -99,17 +99,19 @@ private:
     reference[size_t(kernel.body[softmax->op].results[0])] = element(accumulators);
     addOp(softmax->dropped->op);
     const size_t output = softmax->dropped->output;
-    checkType(kernel.outputs[output]);
-    if (!liesAsResult(kernel.outputs[output], context.configuration.outputs[output]))
+    const ValueId kept = kernel.outputs[output];
+    checkType(kept);
+    if (!liesAsResult(kept, context.configuration.outputs[output]))
       throw Error::unsupported("kernel '{}': output '{}' does not lie as the first one does",
-                               kernel.name, kernel.values[size_t(kernel.outputs[output])].name);
-    addFragmentOutput(
-        output, context.names.reserve(kernel.values[size_t(kernel.outputs[output])].name + "_v"));
+                               kernel.name, kernel.values[size_t(kept)].name);
+    if (output == 0) elements.push_back(assign(element(accumulators), reference[size_t(kept)]));
+    else addFragmentOutput(output, context.names.reserve(kernel.values[size_t(kept)].name + "_v"));
     Block body = std::move(loads);
     body.push_back(loop(e, "8", 0, std::move(elements)));
     body.insert(body.end(), stores.begin(), stores.end());
     result.argumentsBehind =
-        fmt::format("const float (&{})[8], const {} &{}", accumulators, context.fragmentType, at);
+        fmt::format("{}float (&{})[8], const {} &{}", output == 0 ? "" : "const ", accumulators,
+                    context.fragmentType, at);
     result.behind = std::move(body);
     result.headers.assign(headers.begin(), headers.end());
   }

@@ -82,9 +82,10 @@
 // softmax runs along the axis in which C is contiguous. Maxima and sums are stored sub-vector by
 // sub-vector (`contractionTuples`), so that neighbouring rows are neighbours in memory. A dropout
 // of the exponentials may follow, whose result is one more output: a trained attention multiplies
-// it, and the backward pass reads the exponentials. Nothing else is stored, and with a profile
-// these kernels, too, are chosen by their measurements alone. Rejected: ops before the contraction,
-// reductions, split k, single-consumer tiles, tf32 by mma.sync.
+// it, and the backward pass reads the exponentials. Without a backward pass it is stored in their
+// place. Nothing else is stored, and with a profile these kernels, too, are chosen by their
+// measurements alone. Rejected: ops before the contraction, reductions, split k, single-consumer
+// tiles, tf32 by mma.sync.
 //
 // **Emulation on the CPU.** The epilogue store is emulated: whole emitted kernels run on
 // accumulators from plain loops (`gemm_sm90/tests/host`), local softmaxes in both
@@ -152,7 +153,8 @@ struct EpilogueContext {
 /// ContractionRegion::reductions add up, and stores the other outputs itself. For a single-consumer
 /// tile: a function of `const Fragment &at` that returns a function of
 /// `float (&sums)[accumulatorsOfThread]`. Behind a local softmax a second function
-/// `const float (&exponentials)[8], const Fragment &at` stores those that a dropout keeps.
+/// `const float (&exponentials)[8], const Fragment &at` stores those that a dropout keeps, or,
+/// without `const`, replaces them by these.
 struct ContractionEpilogue {
   std::vector<std::string> headers = {};
   std::vector<ConstantLine> constants = {};

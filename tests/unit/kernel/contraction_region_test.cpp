@@ -431,6 +431,21 @@ TEST_CASE("a dropout of exponentials may follow their local softmax, and nothing
   CHECK(changed([](Kernel &other) { other.body.push_back(other.body[3]); }) == ofOthers);
 }
 
+TEST_CASE("what a dropout keeps of exponentials may be stored in their place") {
+  const Kernel kernel = samples::keptLocalSoftmax({}, DType::f16);
+  const auto answer = contractionRegion(kernel);
+  REQUIRE(answer);
+  CHECK(answer->softmax->dropped == EpilogueSoftmax::Dropped{.op = 3, .output = 0});
+  CHECK((answer->isWhole(0) && !answer->isWhole(1) && !answer->isWhole(2)));
+  CHECK(answer->wholeOutputs(kernel) == 1);
+  Kernel other = kernel;
+  std::swap(other.outputs[0], other.outputs[1]);
+  CHECK(rejectionOf(other) == "'local_softmax' gives 'exponentials', which is not stored");
+  other = kernel;
+  other.body[3].operands = {other.outputs[1]};
+  CHECK(rejectionOf(other) == "'local_softmax' gives 'exponentials', which is not stored");
+}
+
 TEST_CASE("where a local softmax cannot end an epilogue") {
   const samples::ScoreExtents extents{.b = 2, .h = 3, .j = 20, .k = 72, .p = 8, .length = 32};
   const auto changed = [&](const auto &change) {

@@ -73,17 +73,20 @@ public:
                 {{"query", int64_t(2)}, {"pattern", pattern}});
   }
   Kernel whole(int of) { return builder.build({of}); }
-  /// Over k; with or without a dropout of the exponentials.
-  Kernel build(int of, bool drops = false) {
+  /// What is stored of exponentials.
+  enum class Stored : uint8_t { all, allAndKept, kept };
+  /// Over k; kept ones are those of a dropout.
+  Kernel build(int of, Stored stored = Stored::all) {
     const int exponentials = builder.op("local_softmax", OperatorClass::normalization, {of},
                                         "exponentials", "hbjk", "k", type);
     builder.last().attributes = {{"axis", int64_t(3)}, {"tile", length}};
     const int maxima = builder.also("maxima", "hbjn", DType::f32),
               sums = builder.also("sums", "hbjn", DType::f32);
-    if (!drops) return builder.build({exponentials, maxima, sums});
+    if (stored == Stored::all) return builder.build({exponentials, maxima, sums});
     const int kept =
         builder.op("dropout", OperatorClass::elementwise, {exponentials}, "kept", "hbjk", "", type);
     builder.last().attributes = {{"p", 0.25}, {"stream", int64_t(3)}};
+    if (stored == Stored::kept) return builder.build({kept, maxima, sums});
     return builder.build({exponentials, maxima, sums, kept});
   }
 
@@ -150,7 +153,12 @@ inline Kernel windowLocalSoftmax(const ScoreExtents &e, DType type) {
 /// As a trained attention has it: the second GEMM reads what is kept, the backward pass all.
 inline Kernel droppedLocalSoftmax(const ScoreExtents &e, DType type) {
   Scores scores("dropped_local_softmax", e, type);
-  return scores.build(scores.causal(scores.gemm(0.125)), true);
+  return scores.build(scores.causal(scores.gemm(0.125)), Scores::Stored::allAndKept);
+}
+/// Without a backward pass.
+inline Kernel keptLocalSoftmax(const ScoreExtents &e, DType type) {
+  Scores scores("kept_local_softmax", e, type);
+  return scores.build(scores.causal(scores.gemm(0.125)), Scores::Stored::kept);
 }
 
 /// Under a block mask, scores alone or exponentials.
@@ -165,7 +173,8 @@ inline std::vector<Kernel> localSoftmaxes(const ScoreExtents &extents, DType typ
   return {scoresLocalSoftmax(extents, type), scoresLocalSoftmax(extents, type, false),
           plainLocalSoftmax(extents, type),  maskedLocalSoftmax(extents, type),
           biasedLocalSoftmax(extents, type), causalLocalSoftmax(extents, type),
-          windowLocalSoftmax(extents, type), droppedLocalSoftmax(extents, type)};
+          windowLocalSoftmax(extents, type), droppedLocalSoftmax(extents, type),
+          keptLocalSoftmax(extents, type)};
 }
 
 }  // namespace weft::samples

@@ -219,7 +219,7 @@ TEST_CASE("kernels of sm_90a end with a local softmax") {
     for (const Kernel &kernel :
          samples::localSoftmaxes(extents, extents.length == 32 ? DType::bf16 : DType::f16))
       addSm90(kernel, tiles, subjects);
-  CHECK(subjects.size() == 5 * 8 * 3);
+  CHECK(subjects.size() == 5 * 9 * 3);
   // Operands with several strides along the batch, which have its axes in another order than the
   // result.
   const Kernel kernel =
