@@ -9,7 +9,6 @@
 
 #include "weft/pack.cuh"
 #include "weft/types.cuh"
-#include "weft/warp.cuh"
 
 namespace weft {
 
@@ -33,8 +32,6 @@ struct OnlineSoftmax {
   /// older exponentials summed to. factor is positive. A row without any finite score has zeros.
   template <int count>
   __device__ __forceinline__ void add(float (&scores)[count], float factor, float (&older)[2]) {
-    float finite[2], offset[2];
-    bool isLarge = false;
 #pragma unroll
     for (int row = 0; row < 2; ++row) {
       float largest = maximum[row];
@@ -43,18 +40,18 @@ struct OnlineSoftmax {
         largest = ptx::maximum(largest, ptx::maximum(scores[i], scores[i + 1]));
       largest = ptx::maximum(largest, ptx::shuffleXor(largest, 1));
       largest = ptx::maximum(largest, ptx::shuffleXor(largest, 2));
-      finite[row] = finiteMaximum(largest), offset[row] = finite[row] * factor;
-      isLarge = isLarge || fabsf(offset[row]) > exactOffset;
-      older[row] = rescaling(maximum[row], finite[row], factor);
+      const float finite = finiteMaximum(largest), offset = finite * factor;
+      older[row] = rescaling(maximum[row], finite, factor);
       maximum[row] = largest;
+      float total = 0;
+#pragma unroll
+      for (int i = 2 * row; i < count; i += 4) {
+        scores[i] = ptx::exp2(scores[i] * factor - offset);
+        scores[i + 1] = ptx::exp2(scores[i + 1] * factor - offset);
+        total += scores[i] + scores[i + 1];
+      }
+      sum[row] = sum[row] * older[row] + total;
     }
-    // One multiply-add rounds factor * maximum, which is no matter below exactOffset.
-    if (ptx::ballot(isLarge) == 0)
-      exponentiate(scores, older,
-                   [&](float score, int row) { return score * factor - offset[row]; });
-    else
-      exponentiate(scores, older,
-                   [&](float score, int row) { return (score - finite[row]) * factor; });
   }
 
   /// The sums of whole rows.
@@ -73,28 +70,6 @@ struct OnlineSoftmax {
   __device__ __forceinline__ float logSum(int row, float factor) const {
     constexpr float ln2 = 0.693147180559945f;
     return sum[row] == 0 ? negativeInfinity : (maximum[row] * factor + log2f(sum[row])) * ln2;
-  }
-
-private:
-  /// Of factor * maximum, whose rounding then changes an exponential by 2^-15 at most, a sixteenth
-  /// of what its own rounding to f16 does.
-  static constexpr float exactOffset = 1024;
-
-  /// exponent(score, row): of 2.
-  template <int count, typename Exponent>
-  __device__ __forceinline__ void exponentiate(float (&scores)[count], const float (&older)[2],
-                                               const Exponent &exponent) {
-#pragma unroll
-    for (int row = 0; row < 2; ++row) {
-      float total = 0;
-#pragma unroll
-      for (int i = 2 * row; i < count; i += 4) {
-        scores[i] = ptx::exp2(exponent(scores[i], row));
-        scores[i + 1] = ptx::exp2(exponent(scores[i + 1], row));
-        total += scores[i] + scores[i + 1];
-      }
-      sum[row] = sum[row] * older[row] + total;
-    }
   }
 };
 
