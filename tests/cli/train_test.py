@@ -64,6 +64,32 @@ class Train(CommandTest):
         self.assertIn('weft.saved = ["norm1", "hidden", "residual2", "mean2", "rstd2"]', text)
         self.assertNotIn('d_wq', text)
 
+    def test_gradients_that_are_asked_for_alone_have_the_fused_backward_pass(self):
+        """Its kernel gives all three; those that nothing reads lie in the workspace."""
+        for wanted, more in (('q', []), ('k', ['--mask', 'causal', '--device', 'a100']),
+                             ('q,v', []), ('k,v', [])):
+            with self.subTest(wanted=wanted):
+                self.weft('compile', 'attention', '--train', '--gradients-of', wanted, *more,
+                          '--stop-after', 'emit', '--overwrite', '-o', 'some')
+                plan = self.assertWholeArtifact('some')
+                self.assertEqual(plan['variant'], 'fuse-attention+all-gradients')
+                self.assertEqual(len(plan['kernels']), 3)
+                roles = {tensor['logical']: tensor['role'] for tensor in plan['tensors']}
+                said = self.weft('explain', 'some').prose()
+                self.assertNotIn('backward pass unfused', said)
+                for name in 'qkv':
+                    is_read = name in wanted.split(',')
+                    self.assertEqual(roles[f'd_{name}'], 'result' if is_read else 'temporary')
+                    if not is_read:
+                        self.assertNotIn(f' d_{name} lies as', said)
+                self.assertIn('checked: ', self.weft('run', 'some', '--check').out)
+        # One gradient of a layer's weights comes of one of the three; all have no such variant.
+        layer = ['paper-encoder', '--train', '--dim', 'b=1', '--dim', 'j=512', '--attention',
+                 'fused', '--json']
+        variants = [self.weft('select', *layer, *wanted).json()['plan']['variant']
+                    for wanted in (['--gradients-of', 'wq'], [])]
+        self.assertEqual(['all-gradients' in variant for variant in variants], [True, False])
+
     def test_what_may_be_recomputed_is_a_choice(self):
         gelu = [
             'bert-base', *LAYER[1:], '--train', '--stacking', 'separate', '--attention', 'unfused',

@@ -356,7 +356,13 @@ std::optional<UnfusedLoss> largestUnfused(const Plan &plan, const json &report) 
 std::vector<LayoutQuestion> layoutQuestions(const Plan &plan, const json &layouts) {
   std::vector<LayoutPrices> savings, costs;
   std::set<std::string> seen;  // chunks of a tensor lie alike
-  for (const PlanTensor &tensor : plan.tensors) {
+  std::set<int> read;
+  for (const PlanKernel &kernel : plan.kernels)
+    read.insert(kernel.inputs.begin(), kernel.inputs.end());
+  for (size_t index = 0; index < plan.tensors.size(); ++index) {
+    const PlanTensor &tensor = plan.tensors[index];
+    // Nobody asks how a gradient lies that nothing reads.
+    if (tensor.role == TensorRole::temporary && !read.contains(int(index))) continue;
     const std::optional<LayoutPrices> prices =
         tensor.role == TensorRole::parameter ? std::nullopt : pricesOf(tensor, layouts);
     if (!prices || !seen.insert(prices->tensor + " " + shortText(prices->layout)).second) continue;
