@@ -5,6 +5,24 @@ import unittest
 from weft_command import LAYER, TINY, CommandTest
 
 
+# A bias of keys alone.
+BIAS = """
+!q = tensor<2x4x512x64xf16, #weft.axes<b, h, j, p>>
+!k = tensor<2x4x512x64xf16, #weft.axes<b, h, k, p>>
+!s = tensor<2x4x512x512xf16, #weft.axes<b, h, j, k>>
+!bias = tensor<4x512xf16, #weft.axes<h, k>>
+module {
+  weft.graph @biased(%q: !q, %k: !k, %v: !k, %bias: !bias) -> !q {
+    %score = weft.contract "bhjp,bhkp->bhjk" %q, %k {scale = 0.125} : !q, !k -> !s
+    %biased = weft.add %score, %bias along (h, k) : !s, !bias -> !s
+    %p = weft.softmax %biased over k : !s
+    %y = weft.contract "bhjk,bhkp->bhjp" %p, %v : !s, !k -> !q
+    weft.return %y : !q
+  }
+}
+"""
+
+
 class Train(CommandTest):
     def test_forward_and_backward_stand_in_one_graph(self):
         text = self.weft('compile', *LAYER, '--train', '--stop-after', 'differentiate').out
@@ -89,6 +107,17 @@ class Train(CommandTest):
         variants = [self.weft('select', *layer, *wanted).json()['plan']['variant']
                     for wanted in (['--gradients-of', 'wq'], [])]
         self.assertEqual(['all-gradients' in variant for variant in variants], [True, False])
+
+    def test_a_trained_bias_says_that_a_gradient_of_scores_is_stored(self):
+        graph = self.write('bias.mlir', BIAS)
+        stored = 2 * 4 * 512 * 512 * 2
+        for wanted, stores in (('q,k,v,bias', True), ('q,k,v', False)):
+            self.weft('compile', graph, '--train', '--gradients-of', wanted, '--attention', 'fused',
+                      '--stop-after', 'emit', '--overwrite', '-o', 'bias')
+            plan = json.loads((self.folder / 'bias/plan.json').read_text())
+            self.assertEqual(plan['workspaceBytes'] >= stored, stores)
+            self.assertEqual('launches, fused attention, gradient of scores stored for a bias, '
+                             'workspace' in self.weft('explain', 'bias').prose(), stores)
 
     def test_what_may_be_recomputed_is_a_choice(self):
         gelu = [
