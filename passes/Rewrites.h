@@ -184,8 +184,11 @@ std::string recomputeAttentionRejection(SoftmaxOp softmax);
 /// Forward: softmax, [casts, dropout], contract -> online_softmax_contract with the logarithms of
 /// the sums. Backward: scores are computed again, softmax_from_log_sums makes probabilities of
 /// them, and softmax_dx becomes element-wise, with sums over rows of the output times its gradient.
-/// What is saved is listed anew. Requires an empty recomputeAttentionRejection().
-void recomputeAttention(SoftmaxOp softmax);
+/// What is saved is listed anew. `withAllGradients`: of queries, keys and values the gradients that
+/// the backward pass lacks are computed, too, for nobody to read, since the kernel of a backward
+/// pass gives all three; packed tokens aside. Returns how many. Requires an empty
+/// recomputeAttentionRejection().
+int recomputeAttention(SoftmaxOp softmax, bool withAllGradients = false);
 /// All of a graph that can. Returns how many.
 int recomputeAttentions(GraphOp graph);
 

@@ -369,22 +369,26 @@ std::vector<AttentionForm> formsBesideNorms(GraphOp graph, const std::vector<Att
 }
 
 /// Those of the softmaxes in a fused attention that can be, with what the backward pass reads of
-/// them computed again; the others stay whole. Returns whether any is.
-bool fuseAttention(GraphOp graph, const std::vector<SoftmaxOp> &softmaxes, int subVector,
-                   Variant &variant) {
+/// them computed again; the others stay whole. The rewrites of which any is.
+std::vector<Rewrite> fuseAttention(GraphOp graph, const std::vector<SoftmaxOp> &softmaxes,
+                                   bool withAllGradients, int subVector, Variant &variant) {
   bool isFused = false;
+  int added = 0;
   for (SoftmaxOp softmax : softmaxes) {
     if (std::string rejection = fusedRejection(softmax); !rejection.empty()) {
       variant.unfused.push_back(std::move(rejection));
       continue;
     }
     isFused = true;
-    if (!otherReaders(softmax).empty()) recomputeAttention(softmax);
+    if (!otherReaders(softmax).empty()) added += recomputeAttention(softmax, withAllGradients);
     else if (!foldSoftmax(commuteScaling(decomposeSoftmax(softmax, subVector))))
       throw Error::checkFailed("a decomposed softmax whose scaling commuted does not fold");
   }
   boundDocumentMasks(graph);
-  return isFused;
+  std::vector<Rewrite> rewrites;
+  if (isFused) rewrites.push_back({Rewrite::Kind::fuseAttention});
+  if (added > 0) rewrites.push_back({Rewrite::Kind::allGradients});
+  return rewrites;
 }
 
 /// Those of the softmaxes recomposed that can be; the others stay whole.
@@ -395,31 +399,31 @@ void recompose(const std::vector<SoftmaxOp> &softmaxes, int subVector, Variant &
     else recomposeSoftmax(softmax, subVector);
 }
 
-/// Gives these softmaxes a form. Nothing: no op of the graph is another one.
-std::optional<Rewrite> giveForm(GraphOp graph, AttentionForm form,
-                                const std::vector<SoftmaxOp> &softmaxes, int subVector,
-                                Variant &variant) {
+/// Gives these softmaxes a form. Returns the rewrites that made it; none: no op of the graph is
+/// another one.
+std::vector<Rewrite> giveForm(GraphOp graph, AttentionForm form,
+                              const std::vector<SoftmaxOp> &softmaxes, bool withAllGradients,
+                              int subVector, Variant &variant) {
   const std::string length = std::to_string(subVector);
   switch (form) {
-    case AttentionForm::unfused: return std::nullopt;
+    case AttentionForm::unfused: return {};
     case AttentionForm::fused:
-      if (!fuseAttention(graph, softmaxes, subVector, variant)) return std::nullopt;
-      return Rewrite{Rewrite::Kind::fuseAttention};
+      return fuseAttention(graph, softmaxes, withAllGradients, subVector, variant);
     case AttentionForm::recomposed:
       recompose(softmaxes, subVector, variant);
-      return Rewrite{Rewrite::Kind::recomposeSoftmax, length};
+      return {{Rewrite::Kind::recomposeSoftmax, length}};
     case AttentionForm::decomposed:
       for (SoftmaxOp softmax : softmaxes) decomposeSoftmax(softmax, subVector);
-      return Rewrite{Rewrite::Kind::decomposeSoftmax, length};
+      return {{Rewrite::Kind::decomposeSoftmax, length}};
   }
-  return std::nullopt;
+  return {};
 }
 
 /// All attentions in the form of the variant, but for those that another one is asked of.
-/// `afterRewrite` is called behind each.
-void rewriteAttention(GraphOp graph, AttentionForm ofOthers, const VariantOptions &options,
-                      int subVector, Variant &variant,
-                      const std::function<void(const Rewrite &)> &afterRewrite) {
+/// `afterRewrites` is called behind those of each form.
+void rewriteAttention(GraphOp graph, AttentionForm ofOthers, bool withAllGradients,
+                      const VariantOptions &options, int subVector, Variant &variant,
+                      const std::function<void(const std::vector<Rewrite> &)> &afterRewrites) {
   for (const AttentionForm form :
        {AttentionForm::fused, AttentionForm::recomposed, AttentionForm::decomposed}) {
     std::vector<SoftmaxOp> softmaxes;
@@ -431,13 +435,16 @@ void rewriteAttention(GraphOp graph, AttentionForm ofOthers, const VariantOption
       if (asked) sites.insert(pinAt(options.attentionAt, softmax.getResult())->site);
     }
     if (softmaxes.empty()) continue;
-    const std::optional<Rewrite> rewrite = giveForm(graph, form, softmaxes, subVector, variant);
-    if (!rewrite) continue;
-    variant.rewrites.push_back(*rewrite);
-    if (form != ofOthers)
-      for (const std::string &site : sites)
-        variant.rewrites.push_back({Rewrite::Kind::atSite, site});
-    afterRewrite(*rewrite);
+    const std::vector<Rewrite> rewrites =
+        giveForm(graph, form, softmaxes, withAllGradients, subVector, variant);
+    if (rewrites.empty()) continue;
+    for (const Rewrite &rewrite : rewrites) {
+      variant.rewrites.push_back(rewrite);
+      if (form != ofOthers)
+        for (const std::string &site : sites)
+          variant.rewrites.push_back({Rewrite::Kind::atSite, site});
+    }
+    afterRewrites(rewrites);
   }
 }
 
@@ -678,10 +685,14 @@ private:
   std::vector<std::vector<Rewrite>> list;
 };
 
+bool has(const Variant &variant, Rewrite::Kind kind) {
+  return std::ranges::count(variant.rewrites, kind, &Rewrite::kind) > 0;
+}
+
 Variant rewrite(mlir::ModuleOp module, const std::vector<Choice> &stackings,
                 const GradientStackings &gradients, const std::vector<size_t> &recomputed,
-                AttentionForm attention, std::optional<NormSteps> norms, int subVector,
-                const VariantOptions &options) {
+                AttentionForm attention, bool withAllGradients, std::optional<NormSteps> norms,
+                int subVector, const VariantOptions &options) {
   Variant variant{.rewrites = {}, .module = mlir::OwningOpRef<mlir::ModuleOp>(module.clone())};
   GraphOp graph = graphOf(*variant.module);
   OpOrigins origins(graph);
@@ -721,7 +732,8 @@ Variant rewrite(mlir::ModuleOp module, const std::vector<Choice> &stackings,
     else if (inputs) origins.update(graph, {variant.rewrites.back()});
   }
   const auto isBehind = [&](const Rewrite &one) { origins.update(graph, {one}); };
-  rewriteAttention(graph, attention, options, subVector, variant, isBehind);
+  rewriteAttention(graph, attention, withAllGradients, options, subVector, variant,
+                   [&](const std::vector<Rewrite> &rewrites) { origins.update(graph, rewrites); });
   rewriteNorms(graph, norms, options, variant, isBehind);
   maskUnusedTokens(graph);
   origins.update(graph, {});
@@ -799,16 +811,32 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
     normSteps = options.norms == NormChoice::deferred ? NormSteps::deferred : NormSteps::decomposed;
   std::vector<Variant> variants;
   int subVector = options.subVectors.front();
+  // The kernel of a backward pass gives all gradients: beside a graph that lacks some, there is one
+  // that has them, too. The forms of which a variant lacked none lack none.
+  const bool mayLackGradients = isDifferentiated(graph) && options.canFuseAttentionBackward;
+  std::set<AttentionForm> haveAllGradients;
   const auto add = [&](const std::vector<Choice> &choice, const GradientStackings &backward,
                        const std::vector<size_t> &recomputed, AttentionForm attention,
                        std::optional<NormSteps> norms) {
-    if (static_cast<int64_t>(variants.size()) >= std::max<int64_t>(1, options.most)) {
+    const auto isFull = [&] { return std::ssize(variants) >= std::max<int64_t>(1, options.most); };
+    if (isFull()) {
       ++leftOut;
       return;
     }
-    variants.push_back(
-        rewrite(module, choice, backward, recomputed, attention, norms, subVector, options));
-    variants.back().stackings = records;
+    const auto made = [&](bool withAllGradients) {
+      Variant variant = rewrite(module, choice, backward, recomputed, attention, withAllGradients,
+                                norms, subVector, options);
+      variant.stackings = records;
+      return variant;
+    };
+    variants.push_back(made(false));
+    if (!mayLackGradients || haveAllGradients.contains(attention) ||
+        !has(variants.back(), Rewrite::Kind::fuseAttention))
+      return;
+    Variant whole = made(true);
+    if (!has(whole, Rewrite::Kind::allGradients)) haveAllGradients.insert(attention);
+    else if (isFull()) ++leftOut;
+    else variants.push_back(std::move(whole));
   };
   // Beside which of the stackings choices are made that matter little to them: none and the last,
   // which is mostly all.

@@ -64,7 +64,9 @@ public:
     return "";
   }
 
-  void rewrite() {
+  /// Returns how many gradients were added that nothing reads.
+  int rewrite(bool withAllGradients) {
+    int added = 0;
     tokens = findTokens();
     if (tokens) unpackAgain();
     mlir::Operation *first = firstBackwardReader();
@@ -72,7 +74,11 @@ public:
     // The logarithms come of the fold, which is made when forward alone reads the softmax.
     ConstantOp placeholder = placeholderOfLogSums(builder);
     makeAgain(builder, placeholder);
-    for (const Derivative &derivative : derivatives) replace(derivative);
+    for (const Derivative &derivative : derivatives) {
+      const mlir::Value result = replace(derivative);
+      if (withAllGradients && derivatives.size() == 1 && !tokens)
+        added = addMissingGradients(result, derivative.dOutput);
+    }
     eraseUnread();
     OnlineSoftmaxContractOp fold =
         foldSoftmax(commuteScaling(decomposeSoftmax(softmax, anyTile)), true);
@@ -83,6 +89,7 @@ public:
     placeholder.getResult().replaceAllUsesWith(logSums);
     placeholder->erase();
     listSavedTensors(graph);
+    return added;
   }
 
 private:
@@ -361,14 +368,16 @@ private:
     probabilities.setType(mlir::cast<mlir::RankedTensorType>(type));
     again.map(softmax.getResult(), probabilities);
     for (mlir::Operation *op : between) clone(op);
+    keptAgain =
+        again.lookup(between.empty() ? softmax->getResult(0) : between.back()->getResult(0));
     for (mlir::Value value : madeForward())
       value.replaceUsesWithIf(again.lookup(value), [&](mlir::OpOperand &use) {
         return isBackward(use.getOwner()) && !llvm::is_contained(clones, use.getOwner());
       });
   }
 
-  /// D by rows, and the derivative with it.
-  void replace(const Derivative &derivative) {
+  /// D by rows, and the derivative with it, which is returned.
+  mlir::Value replace(const Derivative &derivative) {
     SoftmaxDxOp op = derivative.op;
     BuilderOfLayer builder(op);
     const std::string scoreLetters = lettersOfScores(), outputLetters = einsum().result;
@@ -405,6 +414,81 @@ private:
     result.setType(mlir::cast<mlir::RankedTensorType>(type));
     op.getResult().replaceAllUsesWith(result);
     op->erase();
+    return result;
+  }
+
+  // --- gradients that nothing reads ---
+
+  /// The contraction of scores that the backward pass makes again; null where there are several.
+  ContractOp productAgain() const {
+    ContractOp found;
+    for (mlir::Operation *clone : clones)
+      if (auto product = mlir::dyn_cast<ContractOp>(clone)) {
+        if (found) return {};
+        found = product;
+      }
+    return found;
+  }
+
+  /// What a contraction with queries or keys reads of what the derivative leads to through
+  /// element-wise ops; null where none does.
+  mlir::Value gradientOfProduct(mlir::Value derivative, ContractOp product) const {
+    llvm::SetVector<mlir::Value> reached;
+    reached.insert(derivative);
+    for (size_t at = 0; at < reached.size(); ++at)
+      for (mlir::Operation *user : reached[at].getUsers())
+        if (auto contraction = mlir::dyn_cast<ContractOp>(user)) {
+          for (const mlir::Value operand : {product.getA(), product.getB()})
+            if (readsBoth(contraction, reached[at], operand)) return reached[at];
+        } else if (user->getNumResults() == 1 &&
+                   elements(user->getResult(0)) == elements(derivative) &&
+                   mlir::cast<WeftOp>(user).operatorClass() == OperatorClass::elementwise) {
+          reached.insert(user->getResult(0));
+        }
+    return {};
+  }
+
+  static bool readsBoth(ContractOp contraction, mlir::Value one, mlir::Value other) {
+    return (contraction.getA() == one && contraction.getB() == other) ||
+           (contraction.getA() == other && contraction.getB() == one);
+  }
+
+  /// The contraction of two values, of which `scores` has their extent, that gives the gradient of
+  /// a third one; 0 if it is there, else 1.
+  int addMissing(mlir::Value scores, mlir::Value other, mlir::Value of, const Einsum &spec,
+                 ContractOp forward) {
+    for (mlir::Operation *user : scores.getUsers())
+      if (auto contraction = mlir::dyn_cast<ContractOp>(user);
+          contraction && readsBoth(contraction, scores, other))
+        return 0;
+    mlir::Operation *behind = scores.getDefiningOp(), *maker = other.getDefiningOp();
+    if (maker && behind->isBeforeInBlock(maker)) behind = maker;
+    BuilderOfLayer builder(behind->getNextNode(), layerOf(scores));
+    const std::string name = writtenName(of);
+    auto gradient = ContractOp::create(
+        builder, named(name.empty() ? "" : "d_" + name), spec.text(), scores, other,
+        forward.getScale() ? std::optional(forward.getScale()->convertToDouble()) : std::nullopt,
+        axisNames(of.getType()), toDType(of.getType()));
+    gradient.setPrecisionAttr(forward.getPrecisionAttr());
+    return 1;
+  }
+
+  /// Of queries, keys and values those gradients that the backward pass lacks: one kernel gives all
+  /// three (kernel/AttentionBackwardRegion.h).
+  int addMissingGradients(mlir::Value derivative, mlir::Value dOutput) {
+    ContractOp product = productAgain();
+    const mlir::Value dScores = product ? gradientOfProduct(derivative, product) : mlir::Value();
+    if (!dScores) return 0;
+    const Einsum own = parseEinsum(product.getSpec().str());
+    int added = 0;
+    added += addMissing(dScores, product.getB(), product.getA(),
+                        {.a = own.result, .b = own.b, .result = own.a}, product);
+    added += addMissing(dScores, product.getA(), product.getB(),
+                        {.a = own.result, .b = own.a, .result = own.b}, product);
+    return added +
+           addMissing(keptAgain, dOutput, values(),
+                      {.a = lettersOfScores(), .b = einsum().result, .result = lettersOfValues()},
+                      output);
   }
 
   void eraseUnread() {
@@ -423,6 +507,7 @@ private:
   bool isFirst = true;  ///< whether probabilities are its first operand
   std::vector<Derivative> derivatives;
   std::vector<mlir::Operation *> clones;
+  mlir::Value keptAgain;  ///< what forward contracts with values, made again
   std::optional<Tokens> tokens;
   mlir::IRMapping unpackedAgain;  ///< by what forward unpacks
 };
@@ -435,11 +520,11 @@ std::string recomputeAttentionRejection(SoftmaxOp softmax) {
   return Attention(softmax).find();
 }
 
-void recomputeAttention(SoftmaxOp softmax) {
+int recomputeAttention(SoftmaxOp softmax, bool withAllGradients) {
   Attention attention(softmax);
   [[maybe_unused]] const std::string rejection = attention.find();
   assert(rejection.empty() && "recomputeAttentionRejection() was asked");
-  attention.rewrite();
+  return attention.rewrite(withAllGradients);
 }
 
 int recomputeAttentions(GraphOp graph) {

@@ -24,6 +24,7 @@ constexpr std::array texts = {
     RewriteText{Rewrite::Kind::decomposeSoftmax, "decompose-softmax-"},
     RewriteText{Rewrite::Kind::recomposeSoftmax, "recompose-softmax-"},
     RewriteText{Rewrite::Kind::fuseAttention, "fuse-attention", false},
+    RewriteText{Rewrite::Kind::allGradients, "all-gradients", false},
     RewriteText{Rewrite::Kind::decomposeNorms, "decompose-norms", false},
     RewriteText{Rewrite::Kind::deferNorms, "defer-norms", false},
     RewriteText{Rewrite::Kind::turnInStack, "turn-in-"},

@@ -19,6 +19,7 @@ struct Rewrite {
     decomposeSoftmax,  ///< into sub-vectors of so many elements: "64"
     recomposeSoftmax,  ///< the same, such that its steps can join the contractions around it
     fuseAttention,     ///< no subject; a backward pass computes scores again
+    allGradients,      ///< no subject; of a fused attention, also those that nothing reads
     decomposeNorms,    ///< no subject
     deferNorms,        ///< no subject
     turnInStack,       ///< a stack's rotary embeddings are one of the whole stack: "q-k-v"
@@ -31,7 +32,7 @@ struct Rewrite {
 };
 
 /// "stack-q-k-v", "stack-dX-wq-wk", "recompute-hidden", "decompose-softmax-64",
-/// "recompose-softmax-64", "fuse-attention", "defer-norms", "turn-in-q-k-v",
+/// "recompose-softmax-64", "fuse-attention", "all-gradients", "defer-norms", "turn-in-q-k-v",
 /// "turn-apart-q-k-v", "for-layer2_probability".
 std::string text(const Rewrite &rewrite);
 /// Of a variant's name in a file. Total: what no kind prints is of Kind::other.

@@ -5,6 +5,24 @@ import unittest
 from weft_command import LAYER, TINY, CommandTest
 
 
+# A bias of keys alone.
+BIAS = """
+!q = tensor<2x4x512x64xf16, #weft.axes<b, h, j, p>>
+!k = tensor<2x4x512x64xf16, #weft.axes<b, h, k, p>>
+!s = tensor<2x4x512x512xf16, #weft.axes<b, h, j, k>>
+!bias = tensor<4x512xf16, #weft.axes<h, k>>
+module {
+  weft.graph @biased(%q: !q, %k: !k, %v: !k, %bias: !bias) -> !q {
+    %score = weft.contract "bhjp,bhkp->bhjk" %q, %k {scale = 0.125} : !q, !k -> !s
+    %biased = weft.add %score, %bias along (h, k) : !s, !bias -> !s
+    %p = weft.softmax %biased over k : !s
+    %y = weft.contract "bhjk,bhkp->bhjp" %p, %v : !s, !k -> !q
+    weft.return %y : !q
+  }
+}
+"""
+
+
 class Train(CommandTest):
     def test_forward_and_backward_stand_in_one_graph(self):
         text = self.weft('compile', *LAYER, '--train', '--stop-after', 'differentiate').out
@@ -63,6 +81,43 @@ class Train(CommandTest):
         self.assertIn('%active_kept_again = weft.dropout %active_again', text)
         self.assertIn('weft.saved = ["norm1", "hidden", "residual2", "mean2", "rstd2"]', text)
         self.assertNotIn('d_wq', text)
+
+    def test_gradients_that_are_asked_for_alone_have_the_fused_backward_pass(self):
+        """Its kernel gives all three; those that nothing reads lie in the workspace."""
+        for wanted, more in (('q', []), ('k', ['--mask', 'causal', '--device', 'a100']),
+                             ('q,v', []), ('k,v', [])):
+            with self.subTest(wanted=wanted):
+                self.weft('compile', 'attention', '--train', '--gradients-of', wanted, *more,
+                          '--stop-after', 'emit', '--overwrite', '-o', 'some')
+                plan = self.assertWholeArtifact('some')
+                self.assertEqual(plan['variant'], 'fuse-attention+all-gradients')
+                self.assertEqual(len(plan['kernels']), 3)
+                roles = {tensor['logical']: tensor['role'] for tensor in plan['tensors']}
+                said = self.weft('explain', 'some').prose()
+                self.assertNotIn('backward pass unfused', said)
+                for name in 'qkv':
+                    is_read = name in wanted.split(',')
+                    self.assertEqual(roles[f'd_{name}'], 'result' if is_read else 'temporary')
+                    if not is_read:
+                        self.assertNotIn(f' d_{name} lies as', said)
+                self.assertIn('checked: ', self.weft('run', 'some', '--check').out)
+        # One gradient of a layer's weights comes of one of the three; all have no such variant.
+        layer = ['paper-encoder', '--train', '--dim', 'b=1', '--dim', 'j=512', '--attention',
+                 'fused', '--json']
+        variants = [self.weft('select', *layer, *wanted).json()['plan']['variant']
+                    for wanted in (['--gradients-of', 'wq'], [])]
+        self.assertEqual(['all-gradients' in variant for variant in variants], [True, False])
+
+    def test_a_trained_bias_says_that_a_gradient_of_scores_is_stored(self):
+        graph = self.write('bias.mlir', BIAS)
+        stored = 2 * 4 * 512 * 512 * 2
+        for wanted, stores in (('q,k,v,bias', True), ('q,k,v', False)):
+            self.weft('compile', graph, '--train', '--gradients-of', wanted, '--attention', 'fused',
+                      '--stop-after', 'emit', '--overwrite', '-o', 'bias')
+            plan = json.loads((self.folder / 'bias/plan.json').read_text())
+            self.assertEqual(plan['workspaceBytes'] >= stored, stores)
+            self.assertEqual('launches, fused attention, gradient of scores stored for a bias, '
+                             'workspace' in self.weft('explain', 'bias').prose(), stores)
 
     def test_what_may_be_recomputed_is_a_choice(self):
         gelu = [

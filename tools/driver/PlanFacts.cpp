@@ -356,7 +356,13 @@ std::optional<UnfusedLoss> largestUnfused(const Plan &plan, const json &report) 
 std::vector<LayoutQuestion> layoutQuestions(const Plan &plan, const json &layouts) {
   std::vector<LayoutPrices> savings, costs;
   std::set<std::string> seen;  // chunks of a tensor lie alike
-  for (const PlanTensor &tensor : plan.tensors) {
+  std::set<int> read;
+  for (const PlanKernel &kernel : plan.kernels)
+    read.insert(kernel.inputs.begin(), kernel.inputs.end());
+  for (size_t index = 0; index < plan.tensors.size(); ++index) {
+    const PlanTensor &tensor = plan.tensors[index];
+    // Nobody asks how a gradient lies that nothing reads.
+    if (tensor.role == TensorRole::temporary && !read.contains(int(index))) continue;
     const std::optional<LayoutPrices> prices =
         tensor.role == TensorRole::parameter ? std::nullopt : pricesOf(tensor, layouts);
     if (!prices || !seen.insert(prices->tensor + " " + shortText(prices->layout)).second) continue;
@@ -591,13 +597,18 @@ const PlanKernel &findKernel(const Plan &plan, const std::string &name) {
 }
 
 AttentionBackwards attentionBackwards(const Plan &plan) {
-  std::set<std::string> all, fused;
+  constexpr size_t gradients = 3;  // of queries, keys and values
+  std::set<std::string> all, fused, storing;
   for (const PlanKernel &kernel : plan.kernels) {
     if (std::ranges::count(kernel.ops, OpKind::softmaxFromLogSums, &PlanOp::kind) == 0) continue;
     all.insert(nameOfWhole(kernel));
-    if (contractionsOf(kernel) > 1) fused.insert(nameOfWhole(kernel));
+    if (contractionsOf(kernel) < 2) continue;
+    fused.insert(nameOfWhole(kernel));
+    if (kernel.outputs.size() > gradients) storing.insert(nameOfWhole(kernel));
   }
-  return {.all = int(all.size()), .unfused = int(all.size() - fused.size())};
+  return {.all = int(all.size()),
+          .unfused = int(all.size() - fused.size()),
+          .storing = int(storing.size())};
 }
 
 namespace {
@@ -605,7 +616,9 @@ namespace {
 /// "fused attention, backward pass unfused".
 std::string fusedForm(const Plan &plan) {
   const AttentionBackwards backwards = attentionBackwards(plan);
-  if (backwards.unfused == 0) return "fused attention";
+  if (backwards.unfused == 0)
+    return backwards.storing == 0 ? "fused attention"
+                                  : "fused attention, gradient of scores stored for a bias";
   if (backwards.unfused == backwards.all) return "fused attention, backward pass unfused";
   return fmt::format("fused attention, {} of {} backward passes unfused", backwards.unfused,
                      backwards.all);

@@ -136,14 +136,16 @@ std::string shortName(const PlanKernel &kernel);
 /// whose name begins so. Throws Error(badInput) with those that the name may mean, or the nearest.
 const PlanKernel &findKernel(const Plan &plan, const std::string &name);
 
-/// Backward passes of fused attentions. Those that are not one kernel store scores.
+/// Backward passes of fused attentions. Those that are not one kernel store scores; one kernel may
+/// store their gradient, which that of a bias is or is summed from.
 struct AttentionBackwards {
-  int all = 0, unfused = 0;
+  int all = 0, unfused = 0, storing = 0;
 };
 AttentionBackwards attentionBackwards(const Plan &plan);
 
 /// "fused attention", "recomposed attention", "decomposed attention", "unfused attention", or empty
-/// for plans without; in training of a fused one also that its backward pass is not.
+/// for plans without; in training of a fused one also that its backward pass is not, or what it
+/// stores.
 std::string attentionForm(const Plan &plan);
 
 /// Of how many chunks a kernel has most; 1 where all run whole.

@@ -1,11 +1,14 @@
 // Attention of differentiated graphs with recomputed scores: gradients stay what they are, saved
 // tensors are listed anew, and what forbids it is named.
 #include "ir/interpreter/Rounding.h"
+#include "passes/Describe.h"
 #include "passes/Passes.h"
 #include "passes/Rewrites.h"
 #include "passes/SavedTensors.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleGraphs.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -74,7 +77,92 @@ std::string rejectionOf(const Trained &trained) {
   return recomputeAttentionRejection(opsOf<SoftmaxOp>(loaded->graph()).front());
 }
 
+/// Attentions of different letters, between whose scores and output stands something.
+const std::map<std::string, std::string> attentions = {{"masked and dropped", R"(
+!q = tensor<2x3x5x4xf32, #weft.axes<b, h, j, p>>
+!k = tensor<2x3x9x4xf32, #weft.axes<b, h, k, p>>
+!v = tensor<2x3x9x6xf32, #weft.axes<b, h, k, w>>
+!s = tensor<2x3x5x9xf32, #weft.axes<b, h, j, k>>
+!y = tensor<2x3x5x6xf32, #weft.axes<b, h, j, w>>
+weft.graph @g(%q: !q, %k: !k, %v: !v) -> !y {
+  %score = weft.contract "bhjp,bhkp->bhjk" %q, %k {scale = 0.5} : !q, !k -> !s
+  %masked = weft.mask causal %score {query = j, key = k} : !s
+  %prob = weft.softmax %masked over k : !s
+  %kept = weft.dropout %prob {p = 0.25, stream = 1} : !s
+  %y = weft.contract "bhjk,bhkw->bhjw" %kept, %v {scale = 2.0} : !s, !v -> !y
+  weft.return %y : !y
+})"},
+                                                       {"of groups, capped", R"(
+!q = tensor<2x5x2x3x4xf32, #weft.axes<b, j, g, r, p>>
+!k = tensor<2x9x2x4xf32, #weft.axes<b, k, g, p>>
+!v = tensor<2x9x2x6xf32, #weft.axes<b, k, g, w>>
+!s = tensor<2x2x3x5x9xf32, #weft.axes<b, g, r, j, k>>
+!y = tensor<2x5x2x3x6xf32, #weft.axes<b, j, g, r, w>>
+weft.graph @g(%q: !q, %k: !k, %v: !v) -> !y {
+  %score = weft.contract "bkgp,bjgrp->bgrjk" %k, %q {scale = 0.5} : !k, !q -> !s
+  %bounded = weft.tanh %score : !s
+  %capped = weft.scale %bounded {factor = 3.0} : !s
+  %prob = weft.softmax %capped over k : !s
+  %y = weft.contract "bkgw,bgrjk->bjgrw" %v, %prob : !v, !s -> !y
+  weft.return %y : !y
+})"}};
+
+/// Of the gradients of a graph, by the name of whose they are.
+std::map<std::string, TensorValue> gradientsOf(GraphOp graph) {
+  const auto results = interpret(graph, randomArguments(graph, 7), {});
+  REQUIRE(mlir::succeeded(results));
+  std::map<std::string, TensorValue> gradients;
+  auto returned = mlir::cast<ReturnOp>(graph.getBody().front().getTerminator());
+  for (size_t result = 0; result < results->size(); ++result)
+    gradients[writtenName(returned->getOperand(unsigned(result)))] = (*results)[result];
+  return gradients;
+}
+
+/// Returns what contractions give that nothing reads; how many there are.
+size_t returnUnread(GraphOp graph) {
+  auto returned = mlir::cast<ReturnOp>(graph.getBody().front().getTerminator());
+  std::vector<mlir::Value> results(returned->operand_begin(), returned->operand_end());
+  const size_t before = results.size();
+  for (ContractOp contraction : opsOf<ContractOp>(graph))
+    if (contraction->use_empty()) results.push_back(contraction.getResult());
+  returned->setOperands(results);
+  mlir::OpBuilder builder(returned);
+  graph.setFunctionType(builder.getFunctionType(graph.getFunctionType().getInputs(),
+                                                mlir::TypeRange(mlir::ValueRange(results))));
+  std::vector<mlir::Attribute> attributes(results.size(), builder.getDictionaryAttr({}));
+  graph.setResAttrsAttr(builder.getArrayAttr(attributes));
+  return results.size() - before;
+}
+
 }  // namespace
+
+TEST_CASE("gradients that nobody asked for are added, for the kernel that gives all three") {
+  const std::vector<std::vector<std::string>> wanted = {
+      {"q"}, {"k"}, {"q", "k"}, {"v", "q"}, {"k", "v"}, {"q", "k", "v"}, {"v"}};
+  for (const auto &[kind, text] : attentions) {
+    const auto all = parse(text);
+    REQUIRE(mlir::succeeded(differentiate(all->graph(), {})));
+    const std::map<std::string, TensorValue> expected = gradientsOf(all->graph());
+    for (const std::vector<std::string> &names : wanted) {
+      INFO(kind << ", " << fmt::format("{}", fmt::join(names, " ")));
+      const auto stored = parse(text), again = parse(text);
+      for (Loaded *one : {stored.get(), again.get()})
+        REQUIRE(mlir::succeeded(differentiate(one->graph(), {.withRespectTo = names})));
+      // Of values alone there is no gradient of scores, which the others would come of.
+      const size_t missing = names == std::vector<std::string>{"v"} ? 0 : 3 - names.size();
+      CHECK(recomputeAttention(opsOf<SoftmaxOp>(again->graph()).front(), true) == int(missing));
+      requireSame(stored->graph(), again->graph());
+      CHECK(returnUnread(again->graph()) == missing);
+      const std::map<std::string, TensorValue> found = gradientsOf(again->graph());
+      CHECK(found.size() == 1 + names.size() + missing);
+      for (const auto &[name, gradient] : found) {
+        INFO(name);
+        REQUIRE(expected.contains(name));
+        CHECK(distance(gradient, expected.at(name), 1e-9, 1e-9) <= 1.0);
+      }
+    }
+  }
+}
 
 TEST_CASE("gradients of presets with recomputed attention are those of stored probabilities") {
   const std::map<std::string, Dims> sizes{

@@ -284,6 +284,36 @@ TEST_CASE("gradients of projections are stacked whole beside a fused attention, 
   CHECK(stackings == std::set<std::string>{"stack-dX-wq-wk-wv", "stack-dW-wq-wk-wv"});
 }
 
+TEST_CASE(
+    "a fused attention that lacks gradients has a variant with all of them, and others none") {
+  const auto variantsOf = [](const std::vector<std::string> &wanted, bool canFuseBackward) {
+    const auto loaded = preset("paper-encoder", fusable.at("paper-encoder"));
+    REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {.withRespectTo = wanted})));
+    VariantOptions options;
+    options.subVectors = {4};
+    options.canFuseAttention = true, options.canFuseAttentionBackward = canFuseBackward;
+    std::vector<Variant> variants = proposeVariants(*loaded->module, options);
+    std::set<std::vector<Rewrite>> distinct;
+    for (const Variant &variant : nonEmpty(variants)) {
+      CHECK(distinct.insert(variant.rewrites).second);
+      requireSame(loaded->graph(), graphOf(*variant.module));
+    }
+    return distinct;
+  };
+  const auto countWith = [](const std::set<std::vector<Rewrite>> &variants, Rewrite::Kind kind) {
+    return std::ranges::count_if(variants, [&](const std::vector<Rewrite> &rewrites) {
+      return std::ranges::count(rewrites, kind, &Rewrite::kind) > 0;
+    });
+  };
+  const std::set<std::vector<Rewrite>> some = variantsOf({"wq"}, true);
+  const ptrdiff_t fused = countWith(some, Rewrite::Kind::fuseAttention);
+  CHECK(fused > 0);
+  CHECK(2 * countWith(some, Rewrite::Kind::allGradients) == fused);
+  CHECK(countWith(variantsOf({"wq"}, false), Rewrite::Kind::allGradients) == 0);
+  CHECK(countWith(variantsOf({}, true), Rewrite::Kind::allGradients) == 0);
+  CHECK(countWith(variantsOf({"wv"}, true), Rewrite::Kind::allGradients) == 0);
+}
+
 TEST_CASE("no family and no known form forbid a fused attention by name") {
   const auto plain = preset("llama-3-8b", smallLlama);
   CHECK_THAT(unsupportedOf(*plain->module, {.attention = AttentionChoice::fused}),

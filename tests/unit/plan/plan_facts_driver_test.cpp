@@ -455,6 +455,41 @@ TEST_CASE("first lines keep within their screen, whatever the plan") {
   CHECK(hasLine(text, "wrote out"));
 }
 
+TEST_CASE("the form of an attention says which backward passes are no kernel, or store scores") {
+  const auto kernelOf = [](const std::string &name, OpKind kind, size_t contractions,
+                           size_t outputs) {
+    PlanKernel made = kernel(name, "contract", {0}, 1, 30);
+    made.ops = {{.kind = kind}};
+    made.ops.resize(1 + contractions, {.kind = OpKind::contract});
+    made.outputs.resize(outputs, 1);
+    return made;
+  };
+  const auto fused = [&](const std::string &name, size_t outputs = 3) {
+    return kernelOf(name, OpKind::softmaxFromLogSums, 5, outputs);
+  };
+  const auto unfused = [&](const std::string &name) {
+    return kernelOf(name, OpKind::softmaxFromLogSums, 1, 1);  // behind the contraction of scores
+  };
+  const auto formOf = [&](const std::vector<PlanKernel> &backwards) {
+    Plan plan;
+    plan.kernels = {kernelOf("attention__b_j", OpKind::onlineSoftmaxContract, 1, 1)};
+    plan.kernels.insert(plan.kernels.end(), backwards.begin(), backwards.end());
+    return attentionForm(plan);
+  };
+  CHECK(formOf({}) == "fused attention");
+  CHECK(formOf({fused("a__b_j")}) == "fused attention");
+  CHECK(formOf({unfused("a__b_j")}) == "fused attention, backward pass unfused");
+  CHECK(formOf({unfused("a__b_j"), fused("b__b_j"), unfused("c__b_j")}) ==
+        "fused attention, 2 of 3 backward passes unfused");
+  CHECK(formOf({fused("a__b_j", 4), fused("b__b_j")}) ==
+        "fused attention, gradient of scores stored for a bias");
+  PlanKernel first = unfused("a__b_j__b0"), second = unfused("a__b_j__b8");
+  first.chunk = PlanChunk{.axis = "b", .start = 0, .whole = "a__b_j"};
+  second.chunk = PlanChunk{.axis = "b", .start = 8, .whole = "a__b_j"};
+  CHECK(formOf({first, second, fused("b__b_j")}) ==
+        "fused attention, 1 of 2 backward passes unfused");
+}
+
 TEST_CASE("kernels are alike in two layers by what they are, not by their names") {
   PlanKernel a = kernel("layer1_norm__b_j", "layer_norm", {2}, 3, 10), b = a;
   b.name = "layer2_norm__b_j";

@@ -17,6 +17,7 @@ TEST_CASE("a rewrite is read back from the name of its variant") {
       {{Kind::decomposeSoftmax, "64"}, "decompose-softmax-64"},
       {{Kind::recomposeSoftmax, "16"}, "recompose-softmax-16"},
       {{Kind::fuseAttention}, "fuse-attention"},
+      {{Kind::allGradients}, "all-gradients"},
       {{Kind::decomposeNorms}, "decompose-norms"},
       {{Kind::deferNorms}, "defer-norms"},
       {{Kind::turnInStack, "q-k-v"}, "turn-in-q-k-v"},
