@@ -54,6 +54,8 @@ struct VariantOptions {
   /// T of the softmax decomposition, elements; the first is decomposed beside every stacking.
   std::vector<int> subVectors = {64};
   bool canFuseAttention = false;  ///< whether a kernel family of the target takes a fused attention
+  /// Why, where none does.
+  std::string noFusedAttention = "no kernel family of the target takes a fused attention";
   /// Whether a kernel family of the target takes a rotary embedding behind a contraction.
   bool canTurnBehindGemm = false;
   /// Whether one takes its backward pass. Where none does, a trained attention is fused only if

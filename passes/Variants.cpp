@@ -313,8 +313,7 @@ void checkAttentionPins(GraphOp graph, const VariantOptions &options) {
     if (form != AttentionForm::fused) continue;
     if (const std::string reason = fusedRejection(softmax); !reason.empty())
       reject(name, "fused", reason);
-    if (!options.canFuseAttention)
-      reject(name, "fused", "no kernel family of the target takes a fused attention");
+    if (!options.canFuseAttention) reject(name, "fused", options.noFusedAttention);
   }
 }
 
@@ -339,10 +338,9 @@ std::vector<AttentionForm> attentionForms(GraphOp graph, const VariantOptions &o
   const bool hasSite = rejections.size() < softmaxes.size();
   if (options.attention == AttentionChoice::fused) {
     if (!hasSite || !options.canFuseAttention)
-      throw Error::unsupported(
-          "{}; the nearest alternative is {}",
-          hasSite ? "no kernel family of the target takes a fused attention" : rejections.front(),
-          besideFused);
+      throw Error::unsupported("{}; the nearest alternative is {}",
+                               hasSite ? options.noFusedAttention : rejections.front(),
+                               besideFused);
     return {AttentionForm::fused};
   }
   // Recomposed ones are asked for by name: a trained one stores scaled probabilities again for its

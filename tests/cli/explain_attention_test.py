@@ -392,6 +392,15 @@ class BadInput(CommandTest):
             plan = self.weft('select', 'attention', *flags, '--json').json()['plan']
             self.assertNotIn('fuse-attention', plan['variant'])
 
+    def test_targets_that_have_no_fused_kernel(self):
+        for device, target in (('t4', 'sm_75'), ('v100', 'sm_70')):
+            self.rejected('attention', '--device', device, says=[
+                f'no kernel family of {target} takes a fused attention, which needs sm_80 or '
+                'later; the nearest alternative is', self.NEAREST
+            ])
+            self.fails(3, 'select', 'attention', '--device', device, '--attention',
+                       'probability=fused', says=[f'{target} takes', 'needs sm_80 or later'])
+
     def test_another_kind_is_chosen_with_the_reason_as_a_record(self):
         self.weft('compile', 'attention', '--dim', 'p=512', '--dim', 'j=64', '--stop-after', 'emit',
                   '-o', 'out')

@@ -1,6 +1,7 @@
 // Rewritten graphs of a compilation and the fusions proposed for each; see Compilation.h.
 #include "tools/driver/Compilation.h"
 
+#include "codegen/targets/Targets.h"
 #include "ir/Weft.h"
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
@@ -45,6 +46,18 @@ void keepVariant(std::vector<ProposedVariant> &variants, const std::string &name
   std::erase_if(variants, [&](const ProposedVariant &variant) { return variant.name() != name; });
 }
 
+/// "no kernel family of sm_75 takes a fused attention, which needs sm_80 or later".
+std::string noFusedAttention(Device device) {
+  std::string reason =
+      fmt::format("no kernel family of {} takes a fused attention", device.architecture);
+  for (const std::string_view target : codegen::targets()) {
+    device.architecture = target;
+    if (offersFamilyWith(&Family::takesAttention, device))
+      return fmt::format("{}, which needs {} or later", reason, target);
+  }
+  return reason;
+}
+
 }  // namespace
 
 std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant,
@@ -81,6 +94,7 @@ std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant,
   // has some.
   options.canFuseAttention = asked.chunks <= 1 && asked.pipeline.slices() <= 1 &&
                              offersFamilyWith(&Family::takesAttention, costModel().device());
+  options.noFusedAttention = noFusedAttention(costModel().device());
   options.canFuseAttentionBackward = bool(attentionBackwardRejection);
   options.canTurnBehindGemm = offersFamilyWith(&Family::turnsPairs, costModel().device());
   options.recompute =
