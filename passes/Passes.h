@@ -75,9 +75,9 @@ struct VariantOptions {
   /// stacked alike; and what is still more is left out.
   int64_t most = std::numeric_limits<int64_t>::max();
 };
-/// What messages name in the place of a fused attention that cannot be had: what auto takes of it.
+/// What messages name in the place of fused where it cannot be had, and what that takes.
 inline constexpr std::string_view besideFused =
-    "--attention auto, which takes it unfused or decomposed, whichever is faster";
+    "auto, which takes it unfused or decomposed, whichever is faster";
 /// Throws Error(unsupported) where fused attention is asked for and no softmax of the graph, or no
 /// kernel family of the target, can be in one; where none can be recomposed as was asked; and for a
 /// site that cannot have the form that is asked of it. Pins of sites that the graph lacks are

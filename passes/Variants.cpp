@@ -6,7 +6,7 @@
 // together; norms are decomposed if an option says so. Choices that matter little to each other are
 // not multiplied. A trained graph is one part: layers that repeat are rewritten alike in it.
 #include "ir/LayerMarks.h"
-#include "kernel/Error.h"
+#include "kernel/RejectedAttention.h"
 #include "passes/Describe.h"
 #include "passes/Passes.h"
 #include "passes/Rewrites.h"
@@ -299,10 +299,9 @@ std::vector<SoftmaxOp> freeSoftmaxes(GraphOp graph, const VariantOptions &option
 void checkAttentionPins(GraphOp graph, const VariantOptions &options) {
   const auto reject = [](const std::string &site, std::string_view kind,
                          const std::string &reason) {
-    throw Error::unsupported(
-        "--attention {}={}: {}; nearest is --attention {}={}", site, kind, reason, site,
-        kind == "fused" ? "auto, which takes it unfused or decomposed, whichever is faster"
-                        : "decomposed");
+    throw RejectedAttention(fmt::format("--attention {}={}", site, kind), reason,
+                            fmt::format("nearest is --attention {}={}", site,
+                                        kind == "fused" ? besideFused : "decomposed"));
   };
   for (SoftmaxOp softmax : softmaxesOf(graph)) {
     const std::string name = writtenName(softmax.getResult());
@@ -327,8 +326,8 @@ std::vector<AttentionForm> attentionForms(GraphOp graph, const VariantOptions &o
     std::vector<std::string> reasons;
     for (SoftmaxOp softmax : softmaxes) reasons.push_back(recomposedRejection(softmax));
     if (std::ranges::none_of(reasons, &std::string::empty))
-      throw Error::unsupported("{}; the nearest alternative is --attention decomposed",
-                               reasons.front());
+      throw RejectedAttention("--attention recomposed", reasons.front(),
+                              "the nearest alternative is --attention decomposed");
     return {AttentionForm::recomposed};
   }
   std::vector<std::string> rejections;
@@ -338,9 +337,9 @@ std::vector<AttentionForm> attentionForms(GraphOp graph, const VariantOptions &o
   const bool hasSite = rejections.size() < softmaxes.size();
   if (options.attention == AttentionChoice::fused) {
     if (!hasSite || !options.canFuseAttention)
-      throw Error::unsupported("{}; the nearest alternative is {}",
-                               hasSite ? options.noFusedAttention : rejections.front(),
-                               besideFused);
+      throw RejectedAttention(
+          "--attention fused", hasSite ? options.noFusedAttention : rejections.front(),
+          fmt::format("the nearest alternative is --attention {}", besideFused));
     return {AttentionForm::fused};
   }
   // Recomposed ones are asked for by name: a trained one stores scaled probabilities again for its

@@ -1,7 +1,7 @@
 // Kinds of attention priced one by one; see AttentionKinds.h.
 #include "passes/decide/AttentionKinds.h"
 
-#include "kernel/Error.h"
+#include "kernel/RejectedAttention.h"
 
 #include <algorithm>
 #include <utility>
@@ -34,6 +34,8 @@ PricedKind priceKind(const AttentionQuestion &question, AttentionChoice kind,
     if (!estimated) return priced;
     priced.figures = *estimated;
     priced.figures->notConsidered = std::exchange(priced.rejection, "");
+  } catch (const RejectedAttention &error) {
+    priced.rejection = error.reason;
   } catch (const Error &error) {
     if (error.kind != ErrorKind::unsupported && error.kind != ErrorKind::badInput) throw;
     priced.rejection = error.what();
@@ -125,7 +127,7 @@ AttentionPrices attentionPrices(const AttentionQuestion &question) {
   prices.whyNoLengths =
       prices.kinds.back().figures
           ? question.lengthsRejection(lengthsOf(question, 2 * question.shape.keys))
-          : "no fused plan: " + prices.kinds.back().rejection;
+          : "no fused plan";
   if (prices.whyNoLengths.empty()) prices.crossovers = crossoversOf(question, prices.kinds);
   return prices;
 }

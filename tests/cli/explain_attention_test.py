@@ -409,6 +409,11 @@ class BadInput(CommandTest):
         said = self.weft('explain', 'out', '--attention', '--json').json()['sites'][0]
         self.assertIn('at most 256 fit the registers', said['kinds'][-1]['rejected'])
         self.assertNotEqual(said['chosen'], 'fused')
+        text = self.weft('explain', 'out', '--attention').prose()
+        self.assertIn("fused: no plan: 'weighted' fits no kernel: F028 attention-off", text)
+        self.assertEqual(text.count('F028'), 1)
+        for unasked in ('--attention fused', 'nearest'):
+            self.assertNotIn(unasked, text)
 
     def test_chunks_of_scores_that_are_not_stored(self):
         self.rejected('attention', '--chunks', '2',

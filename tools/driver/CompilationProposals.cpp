@@ -5,6 +5,7 @@
 #include "ir/Weft.h"
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
+#include "kernel/RejectedAttention.h"
 #include "passes/Describe.h"
 #include "passes/Rewrites.h"
 #include "passes/SavedTensors.h"
@@ -502,10 +503,13 @@ std::vector<ProposedVariant> Compilation::withFusions(std::vector<ProposedVarian
         choices.attention == AttentionChoice::fused && unfused) {
       const std::string headDim =
           nearestHeadDimOf(*unfused->record, describeGraph(graph).flow, attentionRejection);
-      throw Error::unsupported("--attention fused: '{}' fits no kernel: {}; the nearest {} {}{}",
-                               unfused->label, describe(*unfused->record),
-                               headDim.empty() ? "alternative is" : "alternatives are",
-                               headDim.empty() ? "" : headDim + " and ", besideFused);
+      throw RejectedAttention(
+          "--attention fused",
+          fmt::format("'{}' fits no kernel: {}", unfused->label, describe(*unfused->record)),
+          fmt::format("the nearest {}--attention {}",
+                      headDim.empty() ? "alternative is "
+                                      : fmt::format("alternatives are {} and ", headDim),
+                      besideFused));
     }
     if (choices.attention.isAnywhere(AttentionChoice::recomposed) && first < Phase::configure)
       if (std::string reason =
@@ -520,9 +524,8 @@ std::vector<ProposedVariant> Compilation::withFusions(std::vector<ProposedVarian
   }
   const std::vector<std::string> names(labels.begin(), labels.end());
   if (kept.empty() && rejected.empty() && !apart.empty())
-    throw Error::unsupported(
-        "--attention {}: {}; the nearest alternative is --attention decomposed",
-        choices.attention.text, apart.front());
+    throw RejectedAttention(fmt::format("--attention {}", choices.attention.text), apart.front(),
+                            "the nearest alternative is --attention decomposed");
   if (kept.empty() && !rejected.empty())
     throw Error::unsupported("--fuse {}: {}", fmt::join(choices.fuse, " --fuse "),
                              fmt::join(rejected, "\n  "));

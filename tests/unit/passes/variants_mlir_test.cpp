@@ -287,7 +287,8 @@ TEST_CASE("gradients of projections are stacked whole beside a fused attention, 
 TEST_CASE("no family and no known form forbid a fused attention by name") {
   const auto plain = preset("llama-3-8b", smallLlama);
   CHECK_THAT(unsupportedOf(*plain->module, {.attention = AttentionChoice::fused}),
-             Catch::StartsWith("no kernel family of the target takes a fused attention"));
+             Catch::StartsWith("--attention fused: no kernel family of the target takes a fused "
+                               "attention; the nearest alternative is --attention auto"));
 }
 
 TEST_CASE("what reads dropped probabilities beside their contraction forbids a fused attention") {
@@ -309,9 +310,9 @@ weft.graph @g(%x: !jk, %v: !kw) -> ()" +
   };
   const std::string y = "  %y = weft.contract \"jk,kw->jw\" %kept, %v : !jk, !kw -> !jw\n";
   CHECK(rejection(y, "%y", "!jw") == "");
-  CHECK_THAT(
-      rejection(y, "%y, %kept", "!jw, !jk"),
-      Catch::StartsWith("softmax 'prob' is in no fused attention: the graph returns 'kept'"));
+  CHECK_THAT(rejection(y, "%y, %kept", "!jw, !jk"),
+             Catch::StartsWith("--attention fused: softmax 'prob' is in no fused attention: the "
+                               "graph returns 'kept'; "));
   CHECK_THAT(rejection(y + "  %r = weft.relu %kept : !jk\n", "%y, %r", "!jw, !jk"),
              Catch::Contains(": relu 'r' reads 'kept', too"));
   CHECK_THAT(rejection(y + "  %r = weft.relu %prob : !jk\n", "%y, %r", "!jw, !jk"),

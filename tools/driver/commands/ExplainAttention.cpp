@@ -3,6 +3,7 @@
 // fastest.
 #include "kernel/Error.h"
 #include "kernel/ReasonCodes.h"
+#include "kernel/RejectedAttention.h"
 #include "plan/PlanFigures.h"
 #include "tools/driver/AttentionQuestions.h"
 #include "tools/driver/Console.h"
@@ -62,6 +63,8 @@ std::vector<WholePlan> wholePlans(const Request &request) {
       } else {
         whole.rejection = decided.error().what();
       }
+    } catch (const RejectedAttention &error) {
+      whole.rejection = error.reason;
     } catch (const Error &error) {
       if (error.kind != ErrorKind::unsupported && error.kind != ErrorKind::badInput) throw;
       whole.rejection = error.what();
