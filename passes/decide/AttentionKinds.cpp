@@ -4,6 +4,7 @@
 #include "kernel/RejectedAttention.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace weft::decision {
@@ -75,11 +76,33 @@ bool fusedWins(const AttentionQuestion &question, const PricedKind &other, Fused
   return again && again->graphSeconds <= other.figures->graphSeconds;
 }
 
+/// Nothing where there are less than two points. `points`: lengths and bytes.
+std::optional<WorkspaceSlope> slopeOf(const std::vector<std::pair<double, double>> &points) {
+  if (points.size() < 2) return {};
+  double meanLength = 0, meanBytes = 0, spread = 0, common = 0, greatest = 0;
+  for (const auto &[length, bytes] : points) {
+    meanLength += length / double(points.size()), meanBytes += bytes / double(points.size());
+    greatest = std::max(greatest, bytes);
+  }
+  for (const auto &[length, bytes] : points) {
+    spread += (length - meanLength) * (length - meanLength);
+    common += (length - meanLength) * (bytes - meanBytes);
+  }
+  WorkspaceSlope slope{.lengths = int(points.size()), .bytesPerToken = common / spread};
+  for (const auto &[length, bytes] : points) {
+    const double line = meanBytes + slope.bytesPerToken * (length - meanLength);
+    if (greatest > 0)
+      slope.deviation = std::max(slope.deviation, std::abs(bytes - line) / greatest);
+  }
+  return slope;
+}
+
 /// At every length: what is faster at short ones need not be at longer ones. DeBERTa's gathered
 /// biases, say, cost the fused kind time for each score.
-std::vector<Crossover> crossoversOf(const AttentionQuestion &question,
-                                    const std::vector<PricedKind> &kinds) {
-  std::vector<Crossover> crossovers;
+void addCrossovers(const AttentionQuestion &question, AttentionPrices &prices) {
+  const std::vector<PricedKind> &kinds = prices.kinds;
+  std::vector<Crossover> &crossovers = prices.crossovers;
+  std::vector<std::pair<double, double>> workspaces;  // of the fused kind
   for (const PricedKind &kind : kinds)
     if (kind.kind != AttentionChoice::fused)
       crossovers.push_back({.kind = kind.kind, .ranges = {}, .whyNone = kind.rejection});
@@ -94,6 +117,7 @@ std::vector<Crossover> crossoversOf(const AttentionQuestion &question,
     };
     FusedPrice fused{priced(AttentionChoice::fused)};
     if (!fused.chosen.figures) noFused = fused.chosen.rejection;
+    else workspaces.emplace_back(double(keys), double(fused.chosen.figures->workspaceBytes));
     for (size_t n = 0; n < crossovers.size(); ++n) {
       Crossover &one = crossovers[n];
       if (!one.whyNone.empty()) continue;
@@ -110,7 +134,7 @@ std::vector<Crossover> crossoversOf(const AttentionQuestion &question,
   }
   for (size_t n = 0; n < crossovers.size(); ++n)
     if (!isCompared[n] && crossovers[n].whyNone.empty()) crossovers[n].whyNone = noFused;
-  return crossovers;
+  prices.fusedWorkspace = slopeOf(workspaces);
 }
 
 }  // namespace
@@ -128,7 +152,7 @@ AttentionPrices attentionPrices(const AttentionQuestion &question) {
       prices.kinds.back().figures
           ? question.lengthsRejection(lengthsOf(question, 2 * question.shape.keys))
           : "no fused plan";
-  if (prices.whyNoLengths.empty()) prices.crossovers = crossoversOf(question, prices.kinds);
+  if (prices.whyNoLengths.empty()) addCrossovers(question, prices);
   return prices;
 }
 

@@ -50,9 +50,17 @@ struct Crossover {
   std::optional<int64_t> length() const;
 };
 
+/// The workspace of the fused kind over lengths, as the line of least squares.
+struct WorkspaceSlope {
+  int lengths = 0;           ///< at which the kind has a plan; two at least
+  double bytesPerToken = 0;  ///< a token is a key, with a query where there are as many
+  double deviation = 0;      ///< the largest from the line, of the greatest workspace
+};
+
 struct AttentionPrices {
   std::vector<PricedKind> kinds;  ///< pricedKinds
   std::vector<Crossover> crossovers;
+  std::optional<WorkspaceSlope> fusedWorkspace = {};  ///< at the lengths of the crossovers
   std::string whyNoLengths;  ///< why no other length was asked; empty where some were
 };
 

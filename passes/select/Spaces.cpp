@@ -43,6 +43,26 @@ bool mayLieInResult(const Problem &problem, const Candidate &concat) {
   return true;
 }
 
+/// Whether a kernel may write the operand of a regrouping into the caller's buffer of its result:
+/// it lies nowhere else, and is read while this entry point runs.
+bool mayBeResult(const Problem &problem, const Candidate &view) {
+  const OpKind kind = view.kernel.body[0].kind;
+  if (kind == OpKind::slice || kind == OpKind::concat || !mayLieInResult(problem, view))
+    return false;
+  const int input = view.inputs.front();
+  for (size_t op = 0; op < problem.opInputs.size(); ++op) {
+    if (std::ranges::count(problem.opInputs[op], input) == 0) continue;
+    if (!problem.opEntries.empty() && problem.opEntries[op] != entryOf(problem, input))
+      return false;
+  }
+  // Two results are two buffers.
+  return std::ranges::none_of(problem.candidates, [&](const Candidate &other) {
+    return &other != &view && other.ops.size() == 1 &&
+           other.kernel.body[0].operatorClass == OperatorClass::movement &&
+           std::ranges::count(other.inputs, input) > 0;
+  });
+}
+
 /// Whether all other candidates that write or read the operands and results of a concatenation or
 /// slice accept them as strided views.
 bool mayBeStridedView(const Problem &problem, const Candidate &view, const LayoutTuple &places) {
@@ -68,15 +88,18 @@ bool mayBeStridedView(const Problem &problem, const Candidate &view, const Layou
   return true;
 }
 
-/// Keeps the views that the rest of the problem admits. A result lies in the caller's buffer and is
-/// no view. With --strict there are no strided views: they would be priced as contiguous.
+/// Keeps the views that the rest of the problem admits. A result lies in the caller's buffer: it is
+/// no part of another tensor, and one that it regroups lies there as well. With --strict there are
+/// no strided views: they would be priced as contiguous.
 void leaveViews(const Problem &problem, const Candidate &candidate, bool isStrict,
                 ConfigurationSpace &space) {
   const bool leaves = std::any_of(candidate.outputs.begin(), candidate.outputs.end(), [&](int t) {
     return problem.tensors[static_cast<size_t>(t)].isResult;
   });
   const bool isConcat = candidate.kernel.body[0].kind == OpKind::concat;
-  if (leaves || (isConcat && !mayLieInResult(problem, candidate))) space.tuples.clear();
+  if ((leaves && !mayBeResult(problem, candidate)) ||
+      (isConcat && !mayLieInResult(problem, candidate)))
+    space.tuples.clear();
   std::erase_if(space.tuples, [&](const LayoutTuple &places) {
     const bool isStrided = std::any_of(places.begin(), places.end(),
                                        [](const Layout &place) { return !place.strides.empty(); });

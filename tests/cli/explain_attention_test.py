@@ -1,10 +1,16 @@
 """weft explain --attention and --memory: every kind of attention with its price beside theory, what
 --memory-trade made of a plan, and that explain asks and never chooses."""
 import json
+import pathlib
 import re
+import sys
 import unittest
 
 from weft_command import CommandTest, CORE, TINY
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / 'bench'))
+
+from weftbench import attention_figures
 
 SITE = ['attention', '--dim', 'b=2', '--dim', 'h=4', '--dim', 'j=512', '--dim', 'p=64']
 KINDS = ['unfused', 'decomposed', 'recomposed', 'fused']
@@ -212,6 +218,23 @@ class Attention(CommandTest):
             most = int(last or alone or 65536)
             self.assertFalse(least <= 1024 <= most, said)
         self.assertLess(int(ranges[0][0] or ranges[0][2]), 1024)
+
+    def test_workspace_of_the_fused_kind_over_length(self):
+        self.assertEqual(self.site()['fusedWorkspace'],
+                         {'lengths': 11, 'bytesPerToken': 0, 'deviation': 0})
+        decode = ['attention', '--dim', 'b=1', '--dim', 'j=1', '--attention', 'fused']
+        site, = self.asked(*decode, '--dim', 'k=4096')['sites']
+        lengths = [2**n for n in range(6, 17)]
+        points = [(keys, self.weft('select', *decode, '--dim', f'k={keys}', '--free',
+                                   '--json').json()['plan']['workspaceBytes']) for keys in lengths]
+        slope, deviation = attention_figures.slope(points)
+        self.assertGreater(slope, 0)
+        own = site['fusedWorkspace']
+        self.assertAlmostEqual(own['bytesPerToken'], slope)
+        self.assertAlmostEqual(own['deviation'], deviation)
+        self.assertIn(f'workspace of fused over these lengths: {slope:.3g} B a token, off the line '
+                      f'by {100 * deviation:.2g}% at most',
+                      self.weft('explain', 'out', '--attention').prose())
 
     def test_text_and_why(self):
         self.compiled(*SITE, '--attention', 'decomposed')

@@ -217,6 +217,16 @@ std::string lengthsText(const decision::Crossover &crossover) {
   return fmt::format("{} {}", kind, fmt::join(ranges, " and "));
 }
 
+/// "workspace of fused over these lengths: 48 B a token, off the line by 0.1% at most".
+std::string slopeText(const std::optional<decision::WorkspaceSlope> &slope) {
+  if (!slope) return "";
+  return fmt::format(
+      "workspace of fused over these lengths: {:.3g} B a token{}\n", slope->bytesPerToken,
+      slope->deviation == 0
+          ? ""
+          : fmt::format(", off the line by {:.2g}% at most", 100 * slope->deviation));
+}
+
 std::string siteText(const AttentionSite &site, const decision::AttentionPrices &prices,
                      AttentionChoice chosen, const std::string &why,
                      const std::optional<ExpectedFill> &fill) {
@@ -265,10 +275,12 @@ std::string siteText(const AttentionSite &site, const decision::AttentionPrices 
     return text + fmt::format("no crossover over length: {}\n", prices.whyNoLengths);
   std::vector<std::string> lengths;
   for (const decision::Crossover &one : prices.crossovers) lengths.push_back(lengthsText(one));
-  return text + fmt::format("fused is as fast as, of the powers of two from {} to {} {}: {}\n",
-                            decision::leastLength, decision::mostLength,
-                            site.queries == site.keys ? "queries and keys" : "keys",
-                            fmt::join(lengths, ", "));
+  return text +
+         fmt::format("fused is as fast as, of the powers of two from {} to {} {}: {}\n",
+                     decision::leastLength, decision::mostLength,
+                     site.queries == site.keys ? "queries and keys" : "keys",
+                     fmt::join(lengths, ", ")) +
+         slopeText(prices.fusedWorkspace);
 }
 
 json tilesJson(const std::vector<decision::PricedTile> &tiles) {
@@ -328,6 +340,11 @@ json toJson(const AttentionSite &site, const decision::AttentionPrices &prices,
                           {"length", one.length() ? json(*one.length()) : json()},
                           {"ranges", rangesJson(one)},
                           {"whyNone", one.whyNone}});
+  json workspace;
+  if (const auto &slope = prices.fusedWorkspace)
+    workspace = {{"lengths", slope->lengths},
+                 {"bytesPerToken", slope->bytesPerToken},
+                 {"deviation", slope->deviation}};
   return {{"softmax", site.softmax},
           {"output", site.output},
           {"dtype", weft::nameOf(site.dtype)},
@@ -341,6 +358,7 @@ json toJson(const AttentionSite &site, const decision::AttentionPrices &prices,
           {"why", why},
           {"kinds", kinds},
           {"crossovers", crossovers},
+          {"fusedWorkspace", workspace},
           {"whyNoLengths", prices.whyNoLengths}};
 }
 
