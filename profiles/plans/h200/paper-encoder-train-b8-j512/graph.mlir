@@ -61,11 +61,7 @@ module {
       %weighted_6 = weft.contract "whbk,hbjk->whbj" %v_4, %kept_5 : !whbk, !hbjk -> !whbj
       weft.yield %weighted_6 : !whbj
     }
-    %wo_1 = weft.kernel @transpose_wo (%wo_4 = %wo : !whi) -> !whi layouts ([w, h, i] -> [i, w, h]) attributes {config = {family = "view"}, weft.transpose} {
-      %wo_5 = weft.identity %wo_4 : !whi
-      weft.yield %wo_5 : !whi
-    }
-    %residual1 = weft.kernel @attention_projection_bias_dropout_residual (%wo_4 = %wo_1 : !whi, %weighted_5 = %weighted : !whbj, %bo_6 = %bo : !i, %x_7 = %x : !bji) -> !bji layouts ([i, w, h], [w, h, b, j], [i], [b, j, i] -> [b, j, i]) attributes {config = {blocks = 132 : i64, epilogue_stages = 4 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 4 : i64, tile_m = 64 : i64, tile_n = 256 : i64}} {
+    %residual1 = weft.kernel @attention_projection_bias_dropout_residual (%wo_4 = %wo : !whi, %weighted_5 = %weighted : !whbj, %bo_6 = %bo : !i, %x_7 = %x : !bji) -> !bji layouts ([w, h, i], [w, h, b, j], [i], [b, j, i] -> [b, j, i]) attributes {config = {blocks = 132 : i64, epilogue_stages = 4 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "cooperative", stages = 3 : i64, tile_m = 128 : i64, tile_n = 256 : i64}} {
       %attention_product = weft.contract "whi,whbj->bji" %wo_4, %weighted_5 : !whi, !whbj -> !bji
       %attention = weft.bias %attention_product, %bo_6 along (i) : !bji, !i
       %attention_kept = weft.dropout %attention {p = 0.1, stream = 1} : !bji
@@ -83,11 +79,11 @@ module {
       %active_kept_7 = weft.dropout %active {p = 0.1, stream = 2} : !bju
       weft.yield %active_kept_7 : !bju
     }
-    %w2_2 = weft.kernel @transpose_w2 (%w2_4 = %w2 : !iu) -> !iu layouts ([i, u] -> [u, i]) attributes {config = {family = "view"}, weft.transpose} {
+    %w2_1 = weft.kernel @transpose_w2 (%w2_4 = %w2 : !iu) -> !iu layouts ([i, u] -> [u, i]) attributes {config = {family = "view"}, weft.transpose} {
       %w2_5 = weft.identity %w2_4 : !iu
       weft.yield %w2_5 : !iu
     }
-    %residual2 = weft.kernel @feed_forward_projection_bias_dropout_residual (%w2_4 = %w2_2 : !iu, %active_kept_5 = %active_kept : !bju, %b2_6 = %b2 : !i, %norm1_7 = %norm1 : !bji) -> !bji layouts ([u, i], [b, j, u], [i], [b, j, i] -> [b, j, i]) attributes {config = {blocks = 132 : i64, epilogue_stages = 4 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "cooperative", stages = 3 : i64, tile_m = 128 : i64, tile_n = 256 : i64}} {
+    %residual2 = weft.kernel @feed_forward_projection_bias_dropout_residual (%w2_4 = %w2_1 : !iu, %active_kept_5 = %active_kept : !bju, %b2_6 = %b2 : !i, %norm1_7 = %norm1 : !bji) -> !bji layouts ([u, i], [b, j, u], [i], [b, j, i] -> [b, j, i]) attributes {config = {blocks = 132 : i64, epilogue_stages = 4 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "cooperative", stages = 3 : i64, tile_m = 128 : i64, tile_n = 256 : i64}} {
       %feed_forward_product = weft.contract "iu,bju->bji" %w2_4, %active_kept_5 : !iu, !bju -> !bji
       %feed_forward = weft.bias %feed_forward_product, %b2_6 along (i) : !bji, !i
       %feed_forward_kept = weft.dropout %feed_forward {p = 0.1, stream = 3} : !bji
@@ -115,7 +111,7 @@ module {
       %d_w2_6 = weft.contract "bji,bju->iu" %d_feed_forward_4, %active_kept_5 : !bji, !bju -> !iu
       weft.yield %d_w2_6 : !iu
     }
-    %d_hidden, %d_b1 = weft.kernel @d_active_kept_projection_scale_relu_dx_reduce (%w2_4 = %w2_2 : !iu, %d_feed_forward_5 = %d_feed_forward : !bji, %active_kept_6 = %active_kept : !bju) -> (!bju, !u) layouts ([i, u], [b, j, i], [b, j, u] -> [b, j, u], [u]) attributes {config = {blocks = 132 : i64, epilogue_stages = 4 : i64, family = "gemm-sm90", group_m = 4 : i64, schedule = "ping-pong", stages = 5 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
+    %d_hidden, %d_b1 = weft.kernel @d_active_kept_projection_scale_relu_dx_reduce (%w2_4 = %w2_1 : !iu, %d_feed_forward_5 = %d_feed_forward : !bji, %active_kept_6 = %active_kept : !bju) -> (!bju, !u) layouts ([i, u], [b, j, i], [b, j, u] -> [b, j, u], [u]) attributes {config = {blocks = 132 : i64, epilogue_stages = 4 : i64, family = "gemm-sm90", group_m = 4 : i64, schedule = "ping-pong", stages = 5 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
       %d_active_kept = weft.contract "iu,bji->bju" %w2_4, %d_feed_forward_5 : !iu, !bji -> !bju
       %d_active = weft.scale %d_active_kept {factor = 1.1111111640930176} : !bju
       %d_hidden_7 = weft.relu_dx %d_active, %active_kept_6 : !bju
@@ -126,11 +122,11 @@ module {
       %d_w1_6 = weft.contract "bju,bji->ui" %d_hidden_4, %norm1_5 : !bju, !bji -> !ui
       weft.yield %d_w1_6 : !ui
     }
-    %w1_3 = weft.kernel @transpose_w1 (%w1_4 = %w1 : !ui) -> !ui layouts ([u, i] -> [i, u]) attributes {config = {family = "view"}, weft.transpose} {
+    %w1_2 = weft.kernel @transpose_w1 (%w1_4 = %w1 : !ui) -> !ui layouts ([u, i] -> [i, u]) attributes {config = {family = "view"}, weft.transpose} {
       %w1_5 = weft.identity %w1_4 : !ui
       weft.yield %w1_5 : !ui
     }
-    %d_norm1 = weft.kernel @d_norm1_hidden_projection_add (%w1_4 = %w1_3 : !ui, %d_hidden_5 = %d_hidden : !bju, %d_residual2_6 = %d_residual2 : !bji) -> !bji layouts ([i, u], [b, j, u], [b, j, i] -> [b, j, i]) attributes {config = {algorithm = 66 : i64, cluster_shape = 5 : i64, custom_option = 7 : i64, family = "cublaslt", inner_shape = 0 : i64, library_version = 130100 : i64, reduction_scheme = 0 : i64, split_k = 1 : i64, stages = 35 : i64, swizzle = 0 : i64, tile = 24 : i64, workspace_bytes = 0 : i64}} {
+    %d_norm1 = weft.kernel @d_norm1_hidden_projection_add (%w1_4 = %w1_2 : !ui, %d_hidden_5 = %d_hidden : !bju, %d_residual2_6 = %d_residual2 : !bji) -> !bji layouts ([i, u], [b, j, u], [b, j, i] -> [b, j, i]) attributes {config = {algorithm = 66 : i64, cluster_shape = 5 : i64, custom_option = 7 : i64, family = "cublaslt", inner_shape = 0 : i64, library_version = 130100 : i64, reduction_scheme = 0 : i64, split_k = 1 : i64, stages = 35 : i64, swizzle = 0 : i64, tile = 24 : i64, workspace_bytes = 0 : i64}} {
       %d_norm1_hidden_product = weft.contract "ui,bju->bji" %w1_4, %d_hidden_5 : !ui, !bju -> !bji
       %d_norm1_7 = weft.add %d_residual2_6, %d_norm1_hidden_product : !bji
       weft.yield %d_norm1_7 : !bji
@@ -144,6 +140,14 @@ module {
       %d_attention_10 = weft.dropout %d_residual1_9 {p = 0.1, stream = 1} : !bji
       weft.yield %d_residual1_9, %d_attention_10 : !bji, !bji
     }
+    %wo_3 = weft.kernel @transpose_wo (%wo_4 = %wo : !whi) -> !whi layouts ([w, h, i] -> [i, w, h]) attributes {config = {family = "view"}, weft.transpose} {
+      %wo_5 = weft.identity %wo_4 : !whi
+      weft.yield %wo_5 : !whi
+    }
+    %d_weighted = weft.kernel @d_weighted_projection (%wo_4 = %wo_3 : !whi, %d_attention_5 = %d_attention : !bji) -> !whbj layouts ([i, w, h], [b, j, i] -> [w, h, b, j]) attributes {config = {algorithm = 66 : i64, cluster_shape = 3 : i64, custom_option = 1 : i64, family = "cublaslt", inner_shape = 0 : i64, library_version = 130100 : i64, reduction_scheme = 0 : i64, split_k = 1 : i64, stages = 35 : i64, swizzle = 0 : i64, tile = 20 : i64, workspace_bytes = 0 : i64}} {
+      %d_weighted_6 = weft.contract "whi,bji->whbj" %wo_4, %d_attention_5 : !whi, !bji -> !whbj
+      weft.yield %d_weighted_6 : !whbj
+    }
     %d_gamma2, %d_beta2 = weft.kernel @layer_norm_dw_2 (%d_norm2_4 = %d_norm2 : !bji, %residual2_5 = %residual2 : !bji, %mean2_6 = %mean2 : !f32_bj, %rstd2_7 = %rstd2 : !f32_bj) -> (!i, !i) layouts ([b, j, i], [b, j, i], [b, j], [b, j] -> [i], [i]) attributes {config = {blocks_per_row = 32 : i64, family = "loop", lane_axis = "i", reduction = "grid-columns", threads = 256 : i64, threads_per_row = 16 : i64, vector_axis = "i", vector_width = 4 : i64}} {
       %d_gamma2_8, %d_beta2_9 = weft.layer_norm_dw %d_norm2_4, %residual2_5, %mean2_6, %rstd2_7 over b, j : !bji, !bji, !f32_bj, !f32_bj -> !i, !i
       weft.yield %d_gamma2_8, %d_beta2_9 : !i, !i
@@ -155,10 +159,6 @@ module {
     %d_wo = weft.kernel @d_wo_contraction (%d_attention_4 = %d_attention : !bji, %weighted_5 = %weighted : !whbj) -> !whi layouts ([b, j, i], [w, h, b, j] -> [w, h, i]) attributes {config = {blocks = 132 : i64, epilogue_stages = 2 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 8 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
       %d_wo_6 = weft.contract "bji,whbj->whi" %d_attention_4, %weighted_5 : !bji, !whbj -> !whi
       weft.yield %d_wo_6 : !whi
-    }
-    %d_weighted = weft.kernel @d_weighted_projection (%wo_4 = %wo_1 : !whi, %d_attention_5 = %d_attention : !bji) -> !whbj layouts ([w, h, i], [b, j, i] -> [w, h, b, j]) attributes {config = {algorithm = 66 : i64, cluster_shape = 3 : i64, custom_option = 1 : i64, family = "cublaslt", inner_shape = 0 : i64, library_version = 130100 : i64, reduction_scheme = 0 : i64, split_k = 1 : i64, stages = 35 : i64, swizzle = 0 : i64, tile = 20 : i64, workspace_bytes = 0 : i64}} {
-      %d_weighted_6 = weft.contract "whi,bji->whbj" %wo_4, %d_attention_5 : !whi, !bji -> !whbj
-      weft.yield %d_weighted_6 : !whbj
     }
     %d_v = weft.kernel @d_v_contraction (%d_weighted_4 = %d_weighted : !whbj, %kept_5 = %kept : !hbjk) -> !whbk layouts ([w, h, b, j], [h, b, j, k] -> [w, h, b, k] strides [196608, 4096, 512, 1]) attributes {config = {blocks = 132 : i64, epilogue_stages = 1 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 12 : i64, tile_m = 64 : i64, tile_n = 64 : i64}} {
       %d_v_6 = weft.contract "whbj,hbjk->whbk" %d_weighted_4, %kept_5 : !whbj, !hbjk -> !whbk

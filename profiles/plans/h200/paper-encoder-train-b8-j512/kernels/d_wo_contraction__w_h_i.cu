@@ -1,4 +1,4 @@
-// d_wo_contraction__w_h_i    kernel 23 of paper-encoder, backward    (this header is not hashed)
+// d_wo_contraction__w_h_i    kernel 24 of paper-encoder, backward    (this header is not hashed)
 //
 //   ops        %41 = contract "bji,whbj->whi" %39, %10
 //   space      i=1024 w=64 h=16 | b=8 j=512 (reduced)

@@ -1,4 +1,4 @@
-// layer_norm_dw__i_2    kernel 21 of paper-encoder, backward    (this header is not hashed)
+// layer_norm_dw__i_2    kernel 22 of paper-encoder, backward    (this header is not hashed)
 //
 //   ops        %25, %25 = layer_norm_dw %d_norm2, %23, %24, %24 over b, j
 //   space      i=1024 | b=8 j=512 (reduced)

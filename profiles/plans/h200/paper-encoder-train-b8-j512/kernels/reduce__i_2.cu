@@ -1,4 +1,4 @@
-// reduce__i_2    kernel 22 of paper-encoder, backward    (this header is not hashed)
+// reduce__i_2    kernel 23 of paper-encoder, backward    (this header is not hashed)
 //
 //   ops        %40 = reduce %39 over b, j
 //   space      i=1024 | b=8 j=512 (reduced)
