@@ -1,12 +1,13 @@
 // The transpose family: one tensor from one layout to another. A tile of it (TransposeTile.h) goes
 // through shared memory, so that both sides move whole vectors of neighbours in long runs; where
-// both sides have long rows in common, a map kernel copies them.
+// both sides have long rows in common, a map kernel copies them, or RowCopy.h element by element.
 #include "codegen/families/transpose/Transpose.h"
 #include "codegen/families/transpose/TransposeKnobs.h"
 
 #include "codegen/EntryName.h"
 #include "codegen/Names.h"
 #include "codegen/families/loop/Loop.h"
+#include "codegen/families/transpose/RowCopy.h"
 #include "codegen/families/transpose/TransposeTile.h"
 #include "kernel/Error.h"
 
@@ -312,6 +313,7 @@ Program lowerTranspose(const Kernel &kernel, const Configuration &configuration,
                        const TransposeKnobs &knobs) {
   const TransposeTile tile = transposeTile(kernel, configuration, knobs);
   if (!tile.isCopy()) return TiledTranspose(kernel, tile, knobs).run();
+  if (knobs.vectorWidth == 1 && !tile.dimensions.empty()) return lowerRowCopy(kernel, tile, knobs);
   const AxisId axis = tile.write >= 0 ? tile.dimensions[tile.write].axes.back() : AxisId();
   return lowerLoop(kernel, configuration,
                    {.vectorAxis = axis,

@@ -1,6 +1,7 @@
 // The price of a transpose; see AnalyticCost.cpp for the essay.
 #include "codegen/families/transpose/TransposeCostConstants.h"
 #include "codegen/families/transpose/TransposeFamily.h"
+#include "codegen/families/transpose/TransposeTile.h"
 #include "passes/configure/AnalyticParts.h"
 #include "passes/configure/Family.h"
 
@@ -30,9 +31,12 @@ Cost transposeCost(const Kernel &kernel, const Configuration &configuration, con
       moved / (device.copyBandwidth *
                analytic::share(resident * tileBytes, analytic::rowBytesInFlight, device));
   const double accesses = 2 * bytes / elementBytes / knobs.vectorWidth;
-  const double issueSeconds =
-      std::max(accesses * analytic::indexInstructions / 2 / (device.fmaFlops / 2),
-               accesses * analytic::transposeAccessSeconds / device.multiprocessors);
+  const bool isRowCopy =
+      knobs.vectorWidth == 1 && codegen::transposeTile(kernel, configuration, knobs).isCopy();
+  const double issueSeconds = std::max(
+      accesses * analytic::indexInstructions / 2 / (device.fmaFlops / 2),
+      accesses * (isRowCopy ? analytic::rowCopyAccessSeconds : analytic::transposeAccessSeconds) /
+          device.multiprocessors);
   return {.seconds = device.launchSeconds + std::max(memorySeconds, issueSeconds),
           .bytesMoved = static_cast<int64_t>(moved),
           .bound = analytic::boundOf(memorySeconds, issueSeconds, device.launchSeconds)};

@@ -10,4 +10,8 @@ namespace weft::analytic {
 /// element by element take 34 us, 21091 x 1200 60 us.
 constexpr double transposeAccessSeconds = 155e-12;
 
+/// The same of a copy of rows element by element, several a thread and neighbours by neighbouring
+/// threads (an estimate: a third of the instructions, and no tile between them).
+constexpr double rowCopyAccessSeconds = 50e-12;
+
 }  // namespace weft::analytic

@@ -1,6 +1,8 @@
 // Cases of transposes for the GPU.
 //   transposes  every pair of layouts of tensors of two to four axes
 //   casts       the same of 8-bit floats, of all orders of magnitude
+//   row-copies  rows whose pitch allows no access wider than an element, padded on one side
+#include "codegen/families/transpose/TransposeKnobs.h"
 #include "tests/gpu/Collector.h"
 #include "tests/unit/samples/SampleKernels.h"
 
@@ -34,7 +36,23 @@ void addNarrowTransposes(Collector &collect) {
     }
 }
 
+void addRowCopies(Collector &collect) {
+  const Layout dense = rowMajor(3), padded{.order = {0, 1, 2}, .pitchUnit = 64};
+  for (const DType dtype : floatTypes)
+    for (const int64_t length : {33, 3333, 50257}) {
+      const Kernel copy =
+          typed(samples::identityKernel({{'a', 3}, {'b', 17}, {'c', length}}, "abc"), dtype);
+      for (const int tile : {32, 64})
+        for (const bool isPacked : {false, true})
+          collect.add("row-copies", copy, dtype,
+                      {.inputs = {isPacked ? dense : padded},
+                       .outputs = {isPacked ? padded : dense},
+                       .knobs = TransposeKnobs{.tile = tile, .vectorWidth = 1, .threads = 256}});
+    }
+}
+
 const CaseRegistration registered("transpose", addTransposes);
+const CaseRegistration rowsRegistered("transpose of odd rows", addRowCopies);
 const CaseRegistration narrowRegistered("transpose of 8-bit floats", addNarrowTransposes);
 
 }  // namespace
