@@ -196,6 +196,10 @@ def asked(lines):
     if known:
         found.append(('attention, sums in any order / same bits in every launch, worst of '
                       f'{len(known)} rows', 1 / max(known.values()), 1 / MUST_ORDER))
+    ratios = [error_ratio(line)[0] for line in lines if error_ratio(line)[0] is not None]
+    if ratios:
+        found.append((f'attention, error of cuDNN / of weft, worst of {len(ratios)} rows',
+                      1 / max(ratios) if max(ratios) else math.inf, 1 / MUST_ERROR))
     for line in lines:
         part = line['attention']['part']
         if part == attention_rows.DECODE:

@@ -196,7 +196,8 @@ class TableTest(unittest.TestCase):
         self.assertEqual(text[3:], [
             'error of weft / of cuDNN, 2 of 2 rows (must: 1.20x): above in '
             f'{ADVERSARIAL[1].name()} 1.250x'])
-        self.assertEqual(attention_table.asked(lines), [])
+        self.assertEqual(attention_table.asked(lines), [
+            ('attention, error of cuDNN / of weft, worst of 2 rows', 0.8, 1 / 1.2)])
 
     def test_of_adversarial_gradients_each_error_counts(self):
         row = ADVERSARIAL[-1]
@@ -215,7 +216,10 @@ class TableTest(unittest.TestCase):
         self.assertEqual(text[2:], [
             'error of weft / of cuDNN, 1 of 1 rows (must: 1.20x): above in '
             f'{row.name()}, gradient of k 1.500x'])
-        self.assertEqual(attention_table.asked([line]), [])
+        (what, reached, must), = attention_table.asked([line])
+        self.assertAlmostEqual(reached, 1 / 1.5)
+        self.assertEqual((what, must), (
+            'attention, error of cuDNN / of weft, worst of 1 rows', 1 / 1.2))
         del line['contenders']['cuDNN']
         self.assertEqual(attention_table.errors([line]), [])
 

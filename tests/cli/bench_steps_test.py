@@ -1,5 +1,6 @@
-"""Groups `steps` and `models` of bench/run without a GPU: its rows, the plans that it compiles, its optimizer
-and checks, the table of its figures; with PyTorch on the CPU also the steps of rivals."""
+"""Groups `steps` and `models` of bench/run without a GPU: their rows, the plans that they compile;
+of steps the optimizer and checks, the table of figures; with PyTorch on the CPU also the steps of
+rivals."""
 import importlib
 import importlib.util
 import json
