@@ -2,9 +2,11 @@
 #include "passes/decide/MemoryFrontier.h"
 
 #include "passes/decide/ChunkChoice.h"
+#include "passes/decide/MemoryLimit.h"
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 namespace weft::decision {
 namespace {
@@ -194,38 +196,74 @@ PlansByMemory plansByMemory(const Problem &problem, const Options &options,
   return FallingLimits(problem, options, pins, first).downTo(enough);
 }
 
-Expected<std::vector<FrontierPoint>> memoryPoints(const Problem &problem, const Options &options) {
+namespace {
+
+/// Variants by their index, selected without a limit; those that have no plan are left out.
+std::vector<SelectedVariant> selectedFreely(const Problem &problem, const Options &options,
+                                            const std::vector<size_t> &variants) {
   std::vector<select::VariantProblem> asked;
-  for (const Variant &variant : problem.variants)
-    asked.push_back(
-        variantProblem(problem, variant, options, options.pins, problem.variants.size()));
-  std::vector<std::optional<select::Selection>> solved;
+  for (const size_t index : variants)
+    asked.push_back(variantProblem(problem, problem.variants[index], options, options.pins,
+                                   problem.variants.size()));
+  std::vector<std::optional<select::Selection>> solved =
+      std::move(selectIn(problem, std::move(asked), comparedByMemory).solved);
+  std::vector<SelectedVariant> selected;
+  for (size_t place = 0; place < solved.size(); ++place)
+    if (const Variant &variant = problem.variants[variants[place]]; solved[place])
+      selected.push_back({.index = variants[place],
+                          .name = variant.name(),
+                          .notes = variant.notes,
+                          .selection = std::move(*solved[place])});
+  return selected;
+}
+
+FrontierPoint pointOf(const SelectedVariant &variant, const PricedChunking &priced) {
+  return {.seconds = priced.sumSeconds,
+          .graphSeconds = priced.seconds,
+          .workspaceBytes = priced.workspaceBytes,
+          .index = variant.index,
+          .variant = variant.name,
+          .rewrites = variant.rewrites(),
+          .chunks = priced.chunks};
+}
+
+/// What --max-memory makes of a point's variant in as much memory: it also seeks among temporaries
+/// and launches that take less each, where a search under a limit of all ends at another plan.
+void addChosenWithin(const Problem &problem, const Options &options, const FrontierPoint &point,
+                     std::vector<FrontierPoint> &points) {
+  Decision decision;
+  decision.asked = options.pins;
+  decision.variants = selectedFreely(problem, options, {point.index});
+  if (decision.variants.empty()) return;
+  chooseWithinMemory(problem, options, decision, point.workspaceBytes);
+  const SelectedVariant &chosen = decision.best();
+  std::string rejection;
+  for (const PricedChunking &priced :
+       pricedChunkings(problem.context, options, chosen, chosen.path(), rejection))
+    points.push_back(pointOf(chosen, priced));
+}
+
+}  // namespace
+
+Expected<std::vector<FrontierPoint>> memoryPoints(const Problem &problem, const Options &options) {
+  std::vector<size_t> all(problem.variants.size());
+  std::iota(all.begin(), all.end(), size_t(0));
+  std::vector<SelectedVariant> first;
   try {
-    solved = std::move(selectIn(problem, std::move(asked), comparedByMemory).solved);
+    first = selectedFreely(problem, options, all);
   } catch (const Error &error) {
     if (error.kind != ErrorKind::unsupported && error.kind != ErrorKind::strictMiss) throw;
     return Unexpected(error);
   }
-  std::vector<SelectedVariant> first;
-  for (size_t index = 0; index < solved.size(); ++index)
-    if (solved[index])
-      first.push_back({.index = index,
-                       .name = problem.variants[index].name(),
-                       .notes = problem.variants[index].notes,
-                       .selection = std::move(*solved[index])});
   const PlansByMemory found = plansByMemory(problem, options, options.pins, first, 0);
   std::vector<FrontierPoint> points;
   for (const auto &[selection, path, priced] : found.plans) {
     const SelectedVariant &selected =
         selection < first.size() ? first[selection] : found.limited[selection - first.size()];
-    points.push_back({.seconds = priced.sumSeconds,
-                      .graphSeconds = priced.seconds,
-                      .workspaceBytes = priced.workspaceBytes,
-                      .index = selected.index,
-                      .variant = selected.name,
-                      .rewrites = selected.rewrites(),
-                      .chunks = priced.chunks});
+    points.push_back(pointOf(selected, priced));
   }
+  for (const FrontierPoint &point : undominated(points))
+    addChosenWithin(problem, options, point, points);
   return points;
 }
 

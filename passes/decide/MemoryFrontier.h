@@ -8,7 +8,8 @@
 // memory or shows that a variant has none. Not searched are variants that are slower without a
 // limit than what is known within this one, and those whose live temporaries take more, whatever
 // the layouts (Selection::leastLiveBytes). --max-memory (MemoryLimit.h) goes down the same
-// limits, until a plan fits: so it finds every plan of the frontier. No MLIR.
+// limits, until a plan fits, and seeks among smaller temporaries besides: of each plan of the
+// frontier that is done, too, so that its limit finds no faster one of its variant. No MLIR.
 #pragma once
 
 #include "passes/decide/Decide.h"
