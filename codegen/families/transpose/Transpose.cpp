@@ -4,44 +4,30 @@
 #include "codegen/families/transpose/Transpose.h"
 #include "codegen/families/transpose/TransposeKnobs.h"
 
-#include "codegen/EntryName.h"
-#include "codegen/Names.h"
 #include "codegen/families/loop/Loop.h"
+#include "codegen/families/transpose/DimensionProgram.h"
 #include "codegen/families/transpose/RowCopy.h"
 #include "codegen/families/transpose/TransposeTile.h"
 #include "kernel/Error.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace weft::codegen {
 namespace {
 
-constexpr int64_t limit32 = std::numeric_limits<int32_t>::max();
-
 /// Builds the tiled program. In shared memory the tile is packed as the operand has it, with
 /// padding behind every `pitch` elements so that walking it as the result has it meets all banks;
 /// in units of vectors where both sides share the innermost dimension, of elements else.
-class TiledTranspose {
+class TiledTranspose : DimensionProgram {
 public:
   TiledTranspose(const Kernel &kernel, const TransposeTile &tile, const TransposeKnobs &knobs)
-      : kernel(kernel), tile(tile), knobs(knobs), wholeVectors(tile.read == tile.write) {}
+      : DimensionProgram(kernel, tile.dimensions, "transpose"),
+        tile(tile),
+        knobs(knobs),
+        wholeVectors(tile.read == tile.write) {}
 
   Program run() {
-    program.entry = names.reserve(entryName(kernel, "transpose"));
-    program.headers = {"weft/types.cuh", "weft/vector.cuh"};
-    type = std::string(cudaNameOf(kernel.values[kernel.inputs[0]].dtype));
-    from = names.reserve(kernel.values[kernel.inputs[0]].name);
-    to = names.reserve(kernel.values[kernel.outputs[0]].name);
-    program.parameters = {{Parameter::Kind::input, 0, from, type},
-                          {Parameter::Kind::output, 0, to, type}};
-    for (const MergedDimension &dimension : tile.dimensions) {
-      std::vector<std::string> axes;
-      for (AxisId axis : dimension.axes) axes.push_back(kernel.axes[axis].name);
-      extents.push_back(names.reserve(fmt::format("{}", fmt::join(axes, "_"))));
-    }
     for (const std::string &extent : extents) {
-      at.push_back(names.reserve("at_" + extent));
       in.push_back(names.reserve("in_" + extent));
       sides.push_back(names.reserve("tile_" + extent));
       counts.push_back(names.reserve("tiles_" + extent));
@@ -82,14 +68,9 @@ private:
   }
 
   void constants() {
-    ConstantLine extentLine{
-        .type = "int", .note = "extents", .subject = {ConstantSubject::Kind::extents}},
-        tileLine{.type = "int", .note = "of the tile"};
+    ConstantLine tileLine{.type = "int", .note = "of the tile"};
     ConstantLine countLine{.type = "int", .note = "along each axis"};
     for (int d = 0; d < rank(); ++d) {
-      std::vector<ConstantValue> axes;
-      for (AxisId axis : tile.dimensions[d].axes) axes.push_back(kernel.axes[axis].extent);
-      extentLine.entries.emplace_back(extents[d], ConstantValue::product(axes));
       if (tile.dimensions[d].tile == 1) continue;
       tileLine.entries.emplace_back(sides[d], tile.dimensions[d].tile);
       const ConstantValue extent = ConstantValue::name(extents[d]),
@@ -98,7 +79,7 @@ private:
           counts[d], (tile.dimensions[d].isCut() ? extent + side - 1 : extent) / side);
     }
     program.constants = {
-        extentLine,
+        extentLine(),
         tileLine,
         {"int", {{readName, tile.readWidth}, {writeName, tile.writeWidth}}, "elements an access"},
         {"int", {{threads, knobs.threads}}, "a block"},
@@ -107,24 +88,7 @@ private:
          wholeVectors ? "vectors of the tile between gaps, of a gap"
                       : "elements of the tile between gaps, of a gap"},
         countLine};
-    addStrides(from, &MergedDimension::from);
-    addStrides(to, &MergedDimension::to);
-  }
-
-  void addStrides(const std::string &tensor, int64_t MergedDimension::*stride) {
-    int64_t last = 0;
-    for (const MergedDimension &dimension : tile.dimensions)
-      last += (dimension.extent - 1) * (dimension.*stride);
-    wide |= last > limit32;
-    ConstantLine line{.type = last > limit32 ? "weft::Offset" : "int",
-                      .note = fmt::format("strides of {}", tensor),
-                      .subject = {ConstantSubject::Kind::strides, tensor}};
-    for (int d = 0; d < rank(); ++d) {
-      if (tile.dimensions[d].*stride == 1) continue;
-      strideNames[{tensor, d}] = names.reserve(fmt::format("{}_{}", tensor, extents[d]));
-      line.entries.emplace_back(strideNames[{tensor, d}], tile.dimensions[d].*stride);
-    }
-    program.constants.push_back(line);
+    addStrides();
   }
 
   /// The address of the element at the tile's corner plus the coordinates inside the tile.
@@ -136,10 +100,7 @@ private:
                                      : moves         ? in[d]
                                                      : at[d];
       if (!moves && !stands) continue;
-      const auto stride = strideNames.find({tensor, d});
-      text += " + " + (stride == strideNames.end()
-                           ? coordinate
-                           : fmt::format("{} * {}", coordinate, stride->second));
+      text += " + " + along(tensor, size_t(d), coordinate);
     }
     return text;
   }
@@ -188,9 +149,9 @@ private:
       divisor = divisor.empty() ? countName : fmt::format("{} * {}", divisor, countName);
       blocks *= count;
     }
-    if (blocks > limit32)
+    if (blocks > mostIndex)
       throw Error::unsupported("kernel '{}': {} tiles; the limit is {}", kernel.name, blocks,
-                               limit32);
+                               mostIndex);
     program.launch = {.grid = {blocks, 1, 1}, .block = {knobs.threads, 1, 1}};
     checkLaunch(blocks);
   }
@@ -290,17 +251,11 @@ private:
     return block;
   }
 
-  const Kernel &kernel;
   const TransposeTile &tile;
   const TransposeKnobs &knobs;
   const bool wholeVectors;
-  bool wide = false;
   int64_t pitchUnits = 1, paddingUnits = 0;
-  Names names;
-  Program program;
-  std::vector<std::string> extents, at, in, sides, counts;
-  std::map<std::pair<std::string, int>, std::string> strideNames;
-  std::string type, from, to;
+  std::vector<std::string> in, sides, counts;
   std::string readName = "readWidth", writeName = "writeWidth", threads = "threads",
               shared = "tile", vectors = "share", step = "s", element = "e", flat = "flat",
               packed = "packed", position = "position", slot = "slot", pitch = "pitch",
