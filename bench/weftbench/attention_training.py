@@ -116,13 +116,9 @@ def our_contenders(settings, result, row, tensors, d_out, check):
         artifact.launch(inputs, outputs)
         torch.cuda.synchronize()
         found = {name: out for name, out in zip(artifact.gradients(), outputs) if name}
-        try:
-            keep_errors(result, label, check.errors(found))
-        except reference.WrongResult as error:
-            result.failures[label] = str(error)
+        if not ours.admitted(result, label, artifact,
+                             lambda: keep_errors(result, label, check.errors(found))):
             continue
-        workspace = artifact.device_bytes() - artifact.parameter_bytes()
-        result.extra[f'{label} workspace'] = f'{workspace / 1e6:.1f} MB'
         contenders.append(
             timing.GraphContender(label,
                                   lambda _, a=artifact, i=inputs, o=outputs: a.launch(i, o)))

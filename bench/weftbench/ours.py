@@ -10,7 +10,7 @@ import subprocess
 
 import torch
 
-from . import artifact_graph, builds, library
+from . import artifact_graph, builds, library, reference
 from .report import OURS
 
 WORKLOADS = pathlib.Path(__file__).resolve().parents[1] / 'workloads'
@@ -101,6 +101,21 @@ def guarded(result, make, label=OURS):
     except Exception as error:
         result.failures[label] = f'{type(error).__name__}: {error}'.split('\n')[0][:300]
         return []
+
+
+def admitted(result, label, artifact, check):
+    """Whether what an artifact computed is right. Then the result has the error that `check`
+    returns, if it returns one, and the workspace; else why it is wrong."""
+    try:
+        error = check()
+    except reference.WrongResult as wrong:
+        result.failures[label] = str(wrong)
+        return False
+    if error is not None:
+        result.errors[label] = error
+    workspace = artifact.device_bytes() - artifact.parameter_bytes()
+    result.extra[f'{label} workspace'] = f'{workspace / 1e6:.1f} MB'
+    return True
 
 
 class Artifact:
