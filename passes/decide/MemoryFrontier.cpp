@@ -235,7 +235,12 @@ void addChosenWithin(const Problem &problem, const Options &options, const Front
   decision.asked = options.pins;
   decision.variants = selectedFreely(problem, options, {point.index});
   if (decision.variants.empty()) return;
-  chooseWithinMemory(problem, options, decision, point.workspaceBytes);
+  try {
+    chooseWithinMemory(problem, options, decision, point.workspaceBytes);
+  } catch (const Error &error) {  // searches of one variant alone go down other limits
+    if (error.kind != ErrorKind::unsupported) throw;
+    return;
+  }
   const SelectedVariant &chosen = decision.best();
   std::string rejection;
   for (const PricedChunking &priced :

@@ -137,6 +137,30 @@ class ModelsTest(CommandTest):
                    ['layer2_norm2', 'pooled'])
 
 
+class AdmittedTest(unittest.TestCase):
+    """Results of artifacts, whatever the group: right ones have an error and a workspace."""
+    def admit(self, check):
+        ours = group().ours
+        result = types.SimpleNamespace(errors={}, failures={}, extra={})
+        artifact = types.SimpleNamespace(device_bytes=lambda: 5e6, parameter_bytes=lambda: 3e6)
+        return ours.admitted(result, 'weft', artifact, check), result
+
+    def test_a_right_one(self):
+        admitted, result = self.admit(lambda: 1e-3)
+        self.assertTrue(admitted)
+        self.assertEqual((result.errors, result.failures, result.extra),
+                         ({'weft': 1e-3}, {}, {'weft workspace': '2.0 MB'}))
+        self.assertEqual(self.admit(lambda: None)[1].errors, {})  # it keeps its errors itself
+
+    def test_a_wrong_one(self):
+        def check():
+            raise group().ours.reference.WrongResult('off')
+
+        admitted, result = self.admit(check)
+        self.assertFalse(admitted)
+        self.assertEqual((result.errors, result.failures, result.extra), ({}, {'weft': 'off'}, {}))
+
+
 class StepTest(unittest.TestCase):
     def setUp(self):
         self.steps = group()
