@@ -26,6 +26,19 @@ std::map<char, std::string> namesOf(const Einsum &einsum, mlir::Type a, mlir::Ty
   return names;
 }
 
+/// Offsets of packed tokens, which the one contracted axis numbers.
+mlir::LogicalResult verifyOffsets(ContractOp op) {
+  if (!op.getOffsets()) return mlir::success();
+  const mlir::Type type = op.getOffsets().getType();
+  if (toDType(type) != DType::i32 || extents(type).size() != 1 || extents(type)[0] < 2)
+    return broken(op, "contract_c12")
+           << "offsets of tokens are at least two i32 along one axis, not " << type;
+  if (const std::string reduced = einsumOf(op).reduced(); reduced.size() != 1)
+    return broken(op, "contract_c13") << "offsets are of the one axis that is contracted, but \""
+                                      << op.getSpec() << "\" contracts " << reduced.size();
+  return mlir::success();
+}
+
 }  // namespace
 
 void ContractOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, llvm::StringRef spec,
@@ -70,20 +83,22 @@ mlir::LogicalResult ContractOp::verifyConstraints() {
         return broken(*this, "contract_c11")
                << "precision tf32 is of f32 operands, not of " << operand.getType();
   }
-  return checkFloats(*this, "contract_c8");
+  for (const mlir::Type type : {getA().getType(), getB().getType(), getResult().getType()})
+    if (!mlir::isa<mlir::FloatType>(mlir::getElementTypeOrSelf(type)))
+      return broken(*this, "contract_c8") << type << " is not a tensor of floats";
+  return verifyOffsets(*this);
 }
 
 IterationSpace ContractOp::iterationSpace() {
   const Einsum einsum = einsumOf(*this);
   SpaceBuilder builder(*this);
+  const std::pair<int, const std::string *> terms[] = {
+      {0, &einsum.a}, {1, &einsum.b}, {builder.result(0), &einsum.result}};
   for (char letter : einsum.letters()) {
     std::vector<Place> places;
-    int tensor = 0;
-    for (const std::string *term : {&einsum.a, &einsum.b, &einsum.result}) {
+    for (const auto &[tensor, term] : terms)
       if (const size_t at = term->find(letter); at != std::string::npos)
         places.push_back({tensor, static_cast<int>(at)});
-      ++tensor;
-    }
     if (einsum.result.find(letter) == std::string::npos) builder.reduced(places);
     else builder.independent(places);
   }
@@ -95,6 +110,10 @@ IterationSpace ContractOp::iterationSpace() {
 /// (contract_c4), so both are einsums; letters that the operand lacks (the queries of a group, for
 /// its keys) are summed there.
 mlir::LogicalResult ContractOp::differentiate(Derivation &derivation) {
+  if (getOffsets())
+    return emitOpError(
+        "has no derivative where offsets say how many tokens it sums over: they are "
+        "added behind differentiation (mask-unused-tokens)");
   const Einsum einsum = einsumOf(*this);
   const std::optional<double> scale =
       getScale() ? std::optional(getScale()->convertToDouble()) : std::nullopt;

@@ -5,6 +5,7 @@
 #include "kernel/CanonicalNames.h"
 #include "kernel/Error.h"
 #include "kernel/Schedule.h"
+#include "kernel/UnusedTokens.h"
 
 #include <algorithm>
 #include <bit>
@@ -281,7 +282,7 @@ std::string gemmLine(const StridedBatchedGemm &gemm, const Knobs &knobs) {
 }
 
 bool isTimedAsGemm(const Kernel &kernel, const Family &family) {
-  return family.isGemm && kernel.body.size() == 1;
+  return family.isGemm && kernel.body.size() == 1 && !summedTokens(kernel);
 }
 
 std::string placeText(const Kernel &kernel, const Configuration &configuration) {

@@ -94,7 +94,7 @@ std::optional<std::array<ValueId, 3>> contractionValues(const Kernel &kernel) {
   const auto index = contractionIndex(kernel);
   if (!index) return std::nullopt;
   const BodyOp &op = kernel.body[*index];
-  if (op.operands.size() != 2 || op.results.size() != 1) return std::nullopt;
+  if (op.operands.size() < 2 || op.results.size() != 1) return std::nullopt;
   const auto a = readFor(kernel, *index, op.operands[0]),
              b = readFor(kernel, *index, op.operands[1]);
   if (!a || !b) return std::nullopt;

@@ -4,6 +4,7 @@
 #include "kernel/Attributes.h"
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/ReduceKind.h"
+#include "kernel/StridedBatchedGemm.h"
 
 #include <algorithm>
 #include <cmath>
@@ -102,6 +103,18 @@ std::optional<UnusedTokens> unusedTokens(const Kernel &kernel) {
     shared = own;
   }
   return shared;
+}
+
+std::optional<UnusedTokens> summedTokens(const Kernel &kernel) {
+  constexpr size_t offsetsOperand = 2;
+  const std::optional<OpId> contraction = contractionIndex(kernel);
+  if (!contraction) return std::nullopt;
+  const BodyOp &op = kernel.body[size_t(*contraction)];
+  if (op.operands.size() <= offsetsOperand || op.reducedAxes.size() != 1) return std::nullopt;
+  const ValueId offsets = op.operands[offsetsOperand];
+  if (std::ranges::find(kernel.inputs, offsets) == kernel.inputs.end()) return std::nullopt;
+  return UnusedTokens{
+      .axis = op.reducedAxes.front(), .offsets = offsets, .element = kernel.elements(offsets) - 1};
 }
 
 bool isUnreadPack(const BodyOp &op) {

@@ -31,6 +31,10 @@ std::optional<UnusedTokens> maskedTokens(const Kernel &kernel, const BodyOp &op)
 /// the axis of such. Nothing where a result lacks the mask.
 std::optional<UnusedTokens> unusedTokens(const Kernel &kernel);
 
+/// Of a kernel that opens with a contraction over packed tokens: from where on along the contracted
+/// axis both operands are zero, so that the sum may end there. Nothing of any other kernel.
+std::optional<UnusedTokens> summedTokens(const Kernel &kernel);
+
 /// Whether an op packs tokens, and nothing reads the rows behind them.
 bool isUnreadPack(const BodyOp &op);
 /// Whether such a kernel need not even store these rows: nothing reads them (MaskShape::unread).

@@ -46,8 +46,14 @@ struct Evaluator {
   Results operator()(ContractOp contraction) const {
     const Einsum einsum = parseEinsum(contraction.getSpec().str());
     const double scale = contraction.getScale() ? contraction.getScale()->convertToDouble() : 1.0;
-    return results(
-        contract<Real>(einsum.a, einsum.b, einsum.result, operand(0), operand(1), scale));
+    if (!contraction.getOffsets())
+      return results(
+          contract<Real>(einsum.a, einsum.b, einsum.result, operand(0), operand(1), scale));
+    const char tokens = einsum.reduced().front();
+    return results(contract<Real>(
+        einsum.a, einsum.b, einsum.result,
+        maskTokens(operand(0), static_cast<int64_t>(einsum.a.find(tokens)), operand(2), 0),
+        maskTokens(operand(1), static_cast<int64_t>(einsum.b.find(tokens)), operand(2), 0), scale));
   }
 
   Results operator()(SoftmaxOp softmaxOp) const {

@@ -132,7 +132,8 @@ private:
       factors.reserve(operands.size());
       for (auto [value, operand] : llvm::zip_equal(op.getOperands(), operands)) {
         // The scores of an online softmax are no factors: its exponentials are.
-        const bool isFactor = !mlir::isa<OnlineSoftmaxContractOp>(op) || !factors.empty();
+        const bool isFactor = (!mlir::isa<OnlineSoftmaxContractOp>(op) || !factors.empty()) &&
+                              mlir::isa<mlir::FloatType>(mlir::getElementTypeOrSelf(value));
         factors.push_back(*operand);
         if (isFactor) reference::roundTo(*toDType(value.getType()), factors.back());
         if (isTf32 && isFactor)

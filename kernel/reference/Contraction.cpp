@@ -85,6 +85,13 @@ Point PointEvaluator::contract(const BodyOp &op, size_t, const Coordinates &at) 
   return known ? *known : kept.keep(place, sumOfProducts(op, at));
 }
 
+/// The last element of an operand of integers along one axis.
+int64_t PointEvaluator::lastOf(const BodyOp &op, size_t n) {
+  Coordinates last(1);
+  last[0] = extent(op.operands[n], 0) - 1;
+  return int64_t(operand(op, n, last).value);
+}
+
 Point PointEvaluator::sumOfProducts(const BodyOp &op, const Coordinates &at) {
   const auto &[terms, reduced, count, mayStay] = contractionOf(op, at.size());
   Coordinates coordinates[2] = {place(terms, 0, at), place(terms, 1, at)};
@@ -92,7 +99,8 @@ Point PointEvaluator::sumOfProducts(const BodyOp &op, const Coordinates &at) {
   for (const size_t side : {0, 1})
     places[side] = factors[size_t(op.operands[side])].placeOf(coordinates[side]);
   double total = 0, magnitude = 0, squares = 0, error = 0, unrounded = 0;
-  for (int64_t n = 0; n < count; ++n) {
+  const int64_t summed = op.operands.size() > 2 ? std::min(count, lastOf(op, 2)) : count;
+  for (int64_t n = 0; n < summed; ++n) {
     const Point a = factor(op, 0, coordinates[0], places[0]),
                 b = factor(op, 1, coordinates[1], places[1]);
     const double product = a.value * b.value;

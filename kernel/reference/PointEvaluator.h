@@ -216,6 +216,7 @@ private:
   static Coordinates place(const Terms &terms, size_t side, const Coordinates &at);
   const Contraction &contractionOf(const BodyOp &op, size_t resultRank);
   Point contract(const BodyOp &op, size_t result, const Coordinates &at);
+  int64_t lastOf(const BodyOp &op, size_t n);
   Point sumOfProducts(const BodyOp &op, const Coordinates &at);
   Point factor(const BodyOp &op, size_t n, const Coordinates &at) {
     return factor(op, n, at, factors[size_t(op.operands[n])].placeOf(at));

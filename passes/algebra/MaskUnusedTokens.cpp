@@ -12,6 +12,10 @@
 // same of its result. A contraction has an unread mask by itself, inside a chain, too, where it
 // costs nothing: else a kernel of the contraction alone would compute all rows.
 //
+// A contraction along tokens, which gives the gradient of a weight, needs zeros behind the last
+// one, which its operands then have. It gets the offsets as a third operand, which say so: a kernel
+// may end its sum with the last token.
+//
 // The mask has the name of the tensor that it masks, which readers mean; what it masks is called
 // NAME_unmasked.
 #include "ir/LayerMarks.h"
@@ -63,6 +67,7 @@ public:
         mask.removeFillAttr();
         ++count;
       }
+    for (ContractOp contraction : body.getOps<ContractOp>()) count += endSum(contraction);
     return count;
   }
 
@@ -177,6 +182,52 @@ private:
     return mask && isTokensMask(std::string_view(mask.getKind()));
   }
 
+  /// Says to a contraction along tokens how many there are; whether it is one.
+  bool endSum(ContractOp contraction) {
+    const Einsum einsum = parseEinsum(contraction.getSpec().str());
+    const std::string reduced = einsum.reduced();
+    if (contraction.getOffsets() || reduced.size() != 1) return false;
+    std::optional<Tokens> own;
+    for (const auto &[operand, term] :
+         {std::pair(contraction.getA(), &einsum.a), std::pair(contraction.getB(), &einsum.b)}) {
+      const Tokens *const tokens = tokensOf(operand);
+      if (!tokens || tokens->dimension != static_cast<int>(term->find(reduced[0])) ||
+          (own && own->offsets != tokens->offsets) || !isZeroBehind(operand, *tokens))
+        return false;
+      own = *tokens;
+    }
+    if (!comesBefore(own->offsets, contraction)) return false;
+    contraction.getOffsetsMutable().assign(own->offsets);
+    return true;
+  }
+
+  static bool comesBefore(mlir::Value value, mlir::Operation *op) {
+    mlir::Operation *const definition = value.getDefiningOp();
+    return !definition || definition->isBeforeInBlock(op);
+  }
+
+  /// Whether all that follows the tokens of a tensor is zero: a mask or what packs them makes it
+  /// so, and what moves elements along other axes keeps it.
+  bool isZeroBehind(mlir::Value value, const Tokens &own) const {
+    mlir::Operation *const definition = value.getDefiningOp();
+    if (!definition) return false;
+    if (auto pack = mlir::dyn_cast<PackOp>(definition))
+      return !pack.getUnread() && packedBy(pack) == own;
+    if (auto mask = mlir::dyn_cast<MaskOp>(definition))
+      return mask.getKind() == "tokens" && mask.getFill() && mask.getFill()->isZero() &&
+             Tokens{static_cast<int>(mask.getKey()), mask.getAux()} == own;
+    if (!mlir::isa<ConcatOp, SliceOp, TransposeOp, SplitAxisOp, MergeAxesOp, IdentityOp>(
+            definition))
+      return false;
+    return llvm::all_of(definition->getOperands(), [&](mlir::Value operand) {
+      const Tokens *const before = tokensOf(operand);
+      return before && before->offsets == own.offsets &&
+             extents(operand.getType())[size_t(before->dimension)] ==
+                 extents(value.getType())[size_t(own.dimension)] &&
+             isZeroBehind(operand, *before);
+    });
+  }
+
   /// Whether a chain of element-wise ops goes on behind the tensor.
   bool goesOn(mlir::Value value) const {
     if (!value.hasOneUse()) return false;
@@ -225,12 +276,13 @@ private:
                       : location;
     };
     for (mlir::Value result : chosen) {
-      const Tokens &own = *tokensOf(result);
+      const Tokens own = *tokensOf(result);
       const std::string &name = names[mlir::cast<mlir::OpResult>(result).getResultNumber()];
       MaskOp mask = MaskOp::create(builder, named(name), result, "tokens", int64_t(own.dimension),
                                    std::nullopt, own.offsets);
       mask.setFillAttr(builder.getF64FloatAttr(0));
       added.push_back(mask);
+      tokens.insert({mask.getResult(), own});
       result.replaceAllUsesExcept(mask.getResult(), mask);
     }
     op->setLoc(named(llvm::join(unmasked, ", ")));

@@ -106,6 +106,12 @@ bool isAttention(const Kernel &kernel) {
 std::optional<Kernel> shortenedKernel(const Kernel &kernel, const ExpectedFill &fill,
                                       bool storesZeros) {
   if (fill.isFull()) return std::nullopt;
+  if (const std::optional<UnusedTokens> summed = summedTokens(kernel)) {
+    Kernel result = kernel;
+    shorten(result, summed->axis,
+            shortened(result.axes[size_t(summed->axis)].extent, fill.tokens, tokensStep));
+    return result;
+  }
   const std::optional<UnusedTokens> unused = unusedTokens(kernel);
   if (unused && !isAttention(kernel)) {
     double share = fill.tokens;
@@ -156,8 +162,14 @@ std::optional<Kernel> shortenedKernel(const Kernel &kernel, const ExpectedFill &
   return result;
 }
 
+/// The offsets that a kernel reads to leave out what is no token, and nothing else of it needs.
+std::optional<UnusedTokens> countedTokens(const Kernel &kernel) {
+  const std::optional<UnusedTokens> summed = summedTokens(kernel);
+  return summed ? summed : unusedTokens(kernel);
+}
+
 std::optional<Kernel> withoutTokenMasks(const Kernel &kernel) {
-  const std::optional<UnusedTokens> unused = unusedTokens(kernel);
+  const std::optional<UnusedTokens> unused = countedTokens(kernel);
   if (!unused) return std::nullopt;
   std::vector<ValueId> becomes(kernel.values.size(), -1);
   Kernel result{.name = kernel.name,
@@ -180,8 +192,9 @@ std::optional<Kernel> withoutTokenMasks(const Kernel &kernel) {
       becomes[size_t(op.results[0])] = becomes[size_t(op.operands[0])];
       continue;
     }
-    if (std::ranges::find(op.operands, unused->offsets) != op.operands.end()) return std::nullopt;
     BodyOp own = op;
+    if (summedTokens(kernel) && own.kind == OpKind::contract) own.operands.resize(2);
+    if (std::ranges::find(own.operands, unused->offsets) != own.operands.end()) return std::nullopt;
     for (ValueId &operand : own.operands) operand = becomes[size_t(operand)];
     for (ValueId &value : own.results) {
       keep(value);
@@ -284,7 +297,8 @@ AtFill atFillOf(const Kernel &kernel, const ExpectedFill &fill) {
                 .flop = mean->flop(),
                 .bytes = mean->necessaryBytes(),
                 .wholeBytes = kernel.necessaryBytes()};
-  if (!isLoop && !areUnusedUnread(kernel)) result.zeroBytes = double(bytesStored(kernel));
+  if (!isLoop && !areUnusedUnread(kernel) && !summedTokens(kernel))
+    result.zeroBytes = double(bytesStored(kernel));
   if (const std::optional<CachedAxes> cached = cachedAxes(kernel)) {
     result.ofOneSequence = NumberedKernel{kernel};
     result.ofOneSequence->kernel.axes[size_t(cached->sequences)].extent = 1;
@@ -395,7 +409,7 @@ private:
     return configuration;
   }
   static size_t placeOfOffsets(const Kernel &kernel) {
-    return size_t(std::ranges::find(kernel.inputs, unusedTokens(kernel).value().offsets) -
+    return size_t(std::ranges::find(kernel.inputs, countedTokens(kernel).value().offsets) -
                   kernel.inputs.begin());
   }
 
@@ -446,9 +460,15 @@ private:
     }
   }
 
+  /// Whether a sum goes on behind the last token.
+  static bool addsZeros(const Kernel &kernel, const Configuration &configuration) {
+    const auto endsSums = configuration.knobs.family().endsSums;
+    return summedTokens(kernel) && !(endsSums && endsSums(configuration.knobs));
+  }
+
   Cost scaled(const Kernel &kernel, const Configuration &configuration, Cost cost) const {
     const AtFill &kernels = atFill(kernel, fill);
-    if (!kernels.isShorter) return cost;
+    if (!kernels.isShorter || addsZeros(kernel, configuration)) return cost;
     const double full = cost.seconds, waiting = longestAlone(kernels, configuration);
     double whole = 0;
     try {

@@ -9,6 +9,7 @@
 #include "kernel/PositiveValues.h"
 #include "kernel/ScoreBias.h"
 #include "kernel/TileBounds.h"
+#include "kernel/UnusedTokens.h"
 
 #include <algorithm>
 #include <cmath>
@@ -22,6 +23,13 @@ uint64_t mixed(uint64_t x) {
   x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9;
   x = (x ^ x >> 27) * 0x94D049BB133111EB;
   return x ^ x >> 31;
+}
+
+/// Element n of offsets of sequences of at most so many tokens: steps of 1 to that, and to half of
+/// it in the mean.
+int64_t offsetOf(uint64_t key, int64_t most, int64_t n) {
+  const int64_t half = std::max<int64_t>(1, (most + 1) / 2);
+  return n * half + int64_t(mixed(key + uint64_t(n + 1) * 0x9E3779B97F4A7C15) % uint64_t(half));
 }
 
 /// Mean 0, deviation 1: the sum of four uniform 16-bit numbers.
@@ -131,6 +139,12 @@ InputRule ruleOf(const Kernel &kernel, ValueId value) {
                     .extent -
                 1};
       if (op.kind == OpKind::offsets) rule.high = attributeOf(op, attribute::bound);
+      if (op.kind == OpKind::contract && n == 2) {
+        const int64_t tokens = kernel.axes[size_t(op.reducedAxes.front())].extent;
+        rule = {.kind = InputRule::Kind::ascending,
+                .low = 0,
+                .high = tokens / (kernel.elements(value) - 1)};
+      }
       if ((op.kind == OpKind::pack || op.kind == OpKind::unpack) && n == 1)
         rule = {.kind = InputRule::Kind::ascending, .low = 0, .high = positionsOf(kernel, op)};
       if (isTokensMask(op) && n == 1) {  // pack and unpack know their positions better
@@ -177,6 +191,26 @@ void makeLengthsFit(const Kernel &kernel, std::vector<InputRule> &rules) {
   }
 }
 
+/// Operands of a contraction along tokens become zero behind the last one.
+void makeZeroBehind(const Kernel &kernel, std::vector<InputRule> &rules) {
+  const std::optional<UnusedTokens> summed = summedTokens(kernel);
+  if (!summed) return;
+  const auto offsets =
+      size_t(std::ranges::find(kernel.inputs, summed->offsets) - kernel.inputs.begin());
+  for (size_t input = 0; input < rules.size(); ++input) {
+    const std::vector<AxisId> &axes = kernel.values[size_t(kernel.inputs[input])].axes;
+    const auto along = std::ranges::find(axes, summed->axis);
+    if (along == axes.end()) continue;
+    InputRule::Tokens tokens{.extent = kernel.axes[size_t(summed->axis)].extent,
+                             .sequences = summed->element,
+                             .mostOfSequence = rules[offsets].high};
+    for (auto axis = along + 1; axis != axes.end(); ++axis)
+      tokens.stride *= kernel.axes[size_t(*axis)].extent;
+    rules[input].tokens = tokens;
+    rules[input].other = offsets;
+  }
+}
+
 }  // namespace
 
 std::vector<InputRule> inputRules(const Kernel &kernel) {
@@ -188,6 +222,7 @@ std::vector<InputRule> inputRules(const Kernel &kernel) {
       rules.back().kind = InputRule::Kind::positive;
   }
   makeLengthsFit(kernel, rules);
+  makeZeroBehind(kernel, rules);
   return rules;
 }
 
@@ -200,9 +235,12 @@ void fillInput(TensorImage &image, const InputRule &rule, uint64_t seed, size_t 
   const auto integer = [&](int64_t n) {
     return rule.low + int64_t(bitsOf(n / rule.run) % uint64_t(rule.high - rule.low + 1));
   };
-  const auto offset = [&](int64_t n) {  // steps of 1 to high, and to high / 2 in the mean
-    const int64_t half = std::max<int64_t>(1, (rule.high + 1) / 2);
-    return n * half + int64_t(bitsOf(n) % uint64_t(half));
+  const auto offset = [&](int64_t n) { return offsetOf(key, rule.high, n); };
+  const int64_t tokens = rule.tokens ? offsetOf(mixed(seed ^ mixed(rule.other + 1)),
+                                                rule.tokens->mostOfSequence, rule.tokens->sequences)
+                                     : 0;
+  const auto isBehindTokens = [&](int64_t n) {
+    return rule.tokens && n / rule.tokens->stride % rule.tokens->extent >= tokens;
   };
   /// Of the tile and the side that element n is of.
   const auto bound = [&](int64_t n) {
@@ -221,6 +259,7 @@ void fillInput(TensorImage &image, const InputRule &rule, uint64_t seed, size_t 
   image.fill(
       [&](int64_t n) -> double {
         const uint64_t bits = bitsOf(n);
+        if (isBehindTokens(n)) return 0;
         switch (rule.kind) {
           case InputRule::Kind::real:
             return rule.mean + (rule.added.empty() ? 0 : rule.added[size_t(n)]) + bellShaped(bits);

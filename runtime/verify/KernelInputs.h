@@ -6,6 +6,7 @@
 
 #include "runtime/verify/TensorImage.h"
 
+#include <optional>
 #include <vector>
 
 namespace weft::runtime {
@@ -28,6 +29,13 @@ struct InputRule {
   int64_t run = 1;            ///< of integers: so many neighbours are equal
   size_t other = 0;       ///< of bounds and lengths: the input whose `low`, `high`, `run` these are
   int64_t positions = 0;  ///< of bounds: of the other input's last axis
+  /// Of reals that a contraction sums over tokens: zero behind the last one, whose number the last
+  /// of the offsets says that input `other` has, along a dimension of this extent and stride.
+  struct Tokens {
+    int64_t extent = 1, stride = 1;
+    int64_t sequences = 0, mostOfSequence = 0;
+  };
+  std::optional<Tokens> tokens = {};
 };
 
 /// One rule for each of Kernel::inputs.

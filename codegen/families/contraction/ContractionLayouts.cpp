@@ -197,7 +197,8 @@ std::string contractionRejection(const Kernel &kernel) {
   if (kernel.body.size() != 1)
     return "'" + std::string(nameOf(kernel.body[1].kind)) +
            "' follows the contraction; no fused epilogues";
-  if (kernel.inputs.size() != 2) return "both operands of the contraction are one tensor";
+  const std::array<ValueId, 3> values = contractionValues(kernel).value();
+  if (values[0] == values[1]) return "both operands of the contraction are one tensor";
   return "";
 }
 

@@ -35,8 +35,10 @@ bool isReadAsInteger(const Kernel &kernel, const ContractionRegion &region, Valu
 }  // namespace
 
 std::string epilogueTypesRejection(const Kernel &kernel, const ContractionRegion &region) {
+  const std::optional<UnusedTokens> summed = summedTokens(kernel);
   for (const ValueId value : operandValues(kernel)) {
     const DType own = kernel.values[size_t(value)].dtype;
+    if (summed && summed->offsets == value) continue;
     if (value != region.a && value != region.b && !isOfPrologue(region, value) &&
         own != DType::f32 && !isHalf(own) && !isReadAsInteger(kernel, region, value))
       return fmt::format("'{}' is {}; an epilogue takes f32, f16 and bf16",

@@ -5,6 +5,7 @@
 #include "kernel/Error.h"
 #include "kernel/LastLayouts.h"
 #include "kernel/StridedBatchedGemm.h"
+#include "kernel/UnusedTokens.h"
 
 #include <algorithm>
 #include <limits>
@@ -78,6 +79,7 @@ Expected<GemmProblem, Reason> problemOf(const Kernel &kernel, const Configuratio
                    .n = shape->n,
                    .k = shape->k};
   gemm.operandType = types.a;
+  gemm.sumsTokens = summedTokens(kernel).has_value();
   if (gemm.isSwapped && !c.isColumnMajor())
     return rejected("the result is contiguous along neither of its axes");
   const bool takesOuter = !types.areFloat8() && (!types.areTf32() || takesEveryOrder);

@@ -52,6 +52,7 @@ struct GemmProblem {
   int64_t strideCm = 0, batchStrideC = 0;
   GroupFactors mFactors = {}, nFactors = {}, batchFactors = {};  ///< of C, as those of operands
   bool usesTma = true;             ///< whether TMA can store C: elements of 16 bits alone
+  bool sumsTokens = false;         ///< k are packed tokens, their number known at run time
   DType operandType = DType::f16;  ///< of A, as the GEMM reads it; B's is as wide
   bool operator==(const GemmProblem &) const = default;
   /// Whether TMA stores every subtile of C; it clips columns at 16 bytes only.

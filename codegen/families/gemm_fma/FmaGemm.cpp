@@ -79,7 +79,7 @@ Program lowerFmaGemm(const Kernel &kernel, const Configuration &configuration,
   program.parameters.push_back(
       {Parameter::Kind::output, 0, c, std::string(cudaNameOf(result.dtype))});
   program.constants = {extents};
-  const size_t inputA = kernel.inputs[0] == (*values)[0] ? 0 : 1, inputB = 1 - inputA;
+  const auto [inputA, inputB] = gemmInputs(kernel);
   const auto stridesOf = [&](ValueId value, const Layout &layout, const std::string &name) {
     return StrideTexts(kernel, value, layout, axes, name, names, program.constants);
   };

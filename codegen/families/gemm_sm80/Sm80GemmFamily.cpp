@@ -53,7 +53,7 @@ std::string typeRejection(const Kernel &kernel, const ContractionRegion &region)
     return type == DType::f32
                ? ""
                : fmt::format("a result of {}; mma.sync give f32 of tf32", nameOf(type));
-  for (const ValueId value : kernel.body[region.contraction].operands)
+  for (const ValueId value : std::span(kernel.body[region.contraction].operands).first(2))
     if (kernel.values[size_t(value)].dtype != type)
       return fmt::format("'{}' is {}, the result {}; a GEMM of a warp has one element type here",
                          kernel.values[size_t(value)].name,

@@ -545,7 +545,22 @@ private:
                                    partials, shape, tile, sm90Blocks(gemm, knobs))},
                       fmt::format("{} blocks", sm90Blocks(gemm, knobs))));
     call("streamKGemm", {elements, shape, tile, std::to_string(sm90Blocks(gemm, knobs))},
-         {{"partials", "&" + partials}, {"epilogue", epilogueOp}});
+         {{"partials", "&" + partials}, {"tokens", summedTokensText()}, {"epilogue", epilogueOp}});
+  }
+
+  /// How many tokens k has; empty where it is no axis of packed tokens.
+  std::string summedTokensText() {
+    const std::optional<UnusedTokens> summed = summedTokens(kernel);
+    if (!summed) return "";
+    const auto input =
+        size_t(std::ranges::find(kernel.inputs, summed->offsets) - kernel.inputs.begin());
+    const int64_t stride = stridesByAxis(kernel, summed->offsets, configuration.inputs[input])
+                               .at(kernel.values[size_t(summed->offsets)].axes[0]);
+    const std::string name = names.reserve("tokens");
+    program.body.push_back(declareConstant(
+        "int", name,
+        fmt::format("weft::loadOne({} + {})", tensors[input].name, summed->element * stride)));
+    return fmt::format("weft::sm90::SummedTokens{{{}}}", name);
   }
 
   /// The factors of rows and runs of k. A prologue excludes reductions and a local

@@ -22,6 +22,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <span>
 #include <tuple>
 
 namespace weft {
@@ -58,7 +59,7 @@ std::string typeRejection(const Kernel &kernel, const ContractionRegion &region)
     return isHalf(type) || type == DType::f32
                ? ""
                : fmt::format("a result of {}; f32, f16 and bf16 are taken of tf32", nameOf(type));
-  for (const ValueId value : kernel.body[region.contraction].operands)
+  for (const ValueId value : std::span(kernel.body[region.contraction].operands).first(2))
     if (kernel.values[size_t(value)].dtype != type)
       return fmt::format(
           "'{}' is {}, the result {}; a GEMM of a warpgroup has one element type here",
@@ -348,6 +349,16 @@ std::string addTiles(const Kernel &kernel, const ContractionRegion &region, cons
   return rejection;
 }
 
+/// Which multiply k-tiles with tokens alone.
+void addStreamKKnobs(const GemmProblem &gemm, const Device &device, std::set<Knobs> &knobs) {
+  for (Sm90GemmKnobs one : tiles) {
+    one.schedule = cooperative, one.streamK = 1, one.blocks = device.multiprocessors;
+    if (const auto tile = fitted(one, 1, false, device);
+        tile && sm90TileRejection(gemm, *tile, 0).empty())
+      knobs.insert(*tile);
+  }
+}
+
 }  // namespace
 
 Expected<ConfigurationSpace, Reason> sm90GemmSpace(const Kernel &kernel, const Device &device) {
@@ -363,6 +374,8 @@ Expected<ConfigurationSpace, Reason> sm90GemmSpace(const Kernel &kernel, const D
   if (singleConsumerEpilogueRejection(kernel, *recognised).empty())
     for (const auto &[extents, gemm] : legal.shapes)
       addSingleConsumerKnobs(legal.problems, gemm, device, knobs);
+  if (summedTokens(kernel) && recognised->isPlain() && !recognised->prologue)
+    for (const auto &[extents, gemm] : legal.shapes) addStreamKKnobs(gemm, device, knobs);
   if (knobs.empty() && !rejection.empty()) return rejected(std::move(rejection));
   if (knobs.empty())
     return rejected(fmt::format("the epilogue needs {} registers; no tile leaves as many",

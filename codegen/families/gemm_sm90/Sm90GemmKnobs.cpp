@@ -147,6 +147,8 @@ std::vector<Knobs> unlistedKnobs(const Kernel &kernel, const LayoutTuple &layout
   return {tiles.begin(), tiles.end()};
 }
 
+bool endsSums(const Knobs &knobs) { return knobs.get<Sm90GemmKnobs>().streamK != 0; }
+
 BlockTile blockTile(const Knobs &any) {
   const auto &knobs = any.get<Sm90GemmKnobs>();
   return {.rows = knobs.tileM, .columns = knobs.tileN, .multicast = knobs.multicastB};
@@ -185,6 +187,7 @@ const Family sm90GemmFamily = {
     .takesUnlisted = takesUnlisted,
     .unlistedKnobs = unlistedKnobs,
     .price = price,
+    .endsSums = endsSums,
     .blockTile = blockTile,
     .lower = lower,
     .targetRejection = targetRejection,

@@ -79,7 +79,9 @@ std::string singleConsumerTileRejection(const GemmProblem &gemm, const Sm90GemmK
   return "";
 }
 
-/// Where tiles are many, or whole waves of them, blocks that share some have nothing to gain.
+/// Where tiles are many, or whole waves of them, blocks that share some have nothing to gain,
+/// unless k are packed tokens, whose number is known at run time: other tiles multiply all that
+/// fit.
 std::string streamKRejection(const GemmProblem &gemm, const Sm90GemmKnobs &knobs, bool isPlain) {
   constexpr int64_t mostWaves = 4, fewestKTiles = 2;
   const int64_t tiles = sm90Tiles(gemm, knobs), kTiles = tiles * sm90KTiles(gemm);
@@ -88,7 +90,7 @@ std::string streamKRejection(const GemmProblem &gemm, const Sm90GemmKnobs &knobs
            "GEMM";
   if (!gemm.a.usesTma || !gemm.b.usesTma)
     return "stream-K runs of k-tiles take operands whose rows start at multiples of 16 bytes";
-  if (tiles % knobs.blocks == 0 || tiles > mostWaves * knobs.blocks)
+  if (!gemm.sumsTokens && (tiles % knobs.blocks == 0 || tiles > mostWaves * knobs.blocks))
     return fmt::format(
         "stream-K runs of k-tiles of {} tiles for {} blocks; at most {} for each are taken, in no "
         "whole waves",

@@ -94,3 +94,19 @@ weft.graph @contract_c11(%a: tensor<2xf32, #weft.axes<b>>, %h: tensor<2xf16, #we
   %r = weft.contract "b,b->b" %a, %h {precision = tf32} : tensor<2xf32, #weft.axes<b>>, tensor<2xf16, #weft.axes<b>> -> tensor<2xf32, #weft.axes<b>>
   weft.return
 }
+
+// -----
+
+weft.graph @contract_c12(%a: tensor<4xf32, #weft.axes<t>>, %o: tensor<1xi32, #weft.axes<n>>) {
+  // expected-error @+1 {{contract_c12: offsets of tokens are at least two i32 along one axis, not}}
+  %r = weft.contract "t,t->" %a, %a, %o : tensor<4xf32, #weft.axes<t>>, tensor<4xf32, #weft.axes<t>>, tensor<1xi32, #weft.axes<n>> -> tensor<f32, #weft.axes<>>
+  weft.return
+}
+
+// -----
+
+weft.graph @contract_c13(%a: tensor<4x2xf32, #weft.axes<t, i>>, %o: tensor<3xi32, #weft.axes<n>>) {
+  // expected-error @+1 {{contract_c13: offsets are of the one axis that is contracted, but "ti,ti->" contracts 2}}
+  %r = weft.contract "ti,ti->" %a, %a, %o : tensor<4x2xf32, #weft.axes<t, i>>, tensor<4x2xf32, #weft.axes<t, i>>, tensor<3xi32, #weft.axes<n>> -> tensor<f32, #weft.axes<>>
+  weft.return
+}

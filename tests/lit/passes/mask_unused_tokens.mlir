@@ -1,7 +1,8 @@
 // Masks stand where chains of element-wise ops over tokens end: not between two of them, not behind
 // ops that only move, and not along axes that hold no tokens. A contraction in front of a chain has
 // one by itself where it is unread. Valid tokens stay as they are. What
-// nobody reads behind the last token is unread; what is summed over tokens, or given back, is zero.
+// nobody reads behind the last token is unread; what is summed over tokens, or given back, is zero,
+// and a contraction along tokens knows where they end, unless an operand is not zero behind them.
 // RUN: weft-opt --pass-pipeline='builtin.module(weft.graph(mask-unused-tokens))' %s -o %t.mlir
 // RUN: FileCheck %s --input-file=%t.mlir
 // RUN: weft-interpret %s --against %t.mlir --absolute 0 --relative 0
@@ -47,10 +48,25 @@ weft.graph @chains(%x: !x, %lengths: !n, %w: !w, %b: !i) -> (!x, !y, !ww) {
 weft.graph @read(%x: !x, %lengths: !n, %w: !w) -> (!oi, !ti) {
   %offsets = weft.offsets %lengths {bound = 4} : !n -> !o
   // CHECK: %h = weft.mask tokens %h_unmasked, %offsets {fill = 0.0, key = t}
+  // CHECK: %dw = weft.contract "to,ti->oi" %h, %p, %offsets :
   // CHECK: %g = weft.mask tokens %g_unmasked, %offsets {fill = 0.0, key = t}
   %p = weft.pack %x, %offsets over b, j : !x, !o -> !ti
   %h = weft.contract "oi,ti->to" %w, %p : !w, !ti -> !ti
   %dw = weft.contract "to,ti->oi" %h, %p : !ti, !ti -> !oi
   %g = weft.gelu %p : !ti
   weft.return %dw, %g : !oi, !ti
+}
+
+// CHECK-LABEL: @parts
+weft.graph @parts(%x: !x, %lengths: !n, %all: !ti) -> (!oi, !oi) {
+  %offsets = weft.offsets %lengths {bound = 4} : !n -> !o
+  %p = weft.pack %x, %offsets over b, j : !x, !o -> !ti
+  %low = weft.slice %p {axis = i, start = 0, size = 4} : !ti -> !half
+  %high = weft.slice %p {axis = i, start = 4, size = 4} : !ti -> !half
+  %turned = weft.concat %high, %low {axis = i} : !half -> !ti
+  // CHECK: weft.contract "to,ti->oi" %turned, %p, %offsets :
+  %moved = weft.contract "to,ti->oi" %turned, %p : !ti, !ti -> !oi
+  // CHECK: weft.contract "to,ti->oi" %all, %p :
+  %given = weft.contract "to,ti->oi" %all, %p : !ti, !ti -> !oi
+  weft.return %moved, %given : !oi, !oi
 }

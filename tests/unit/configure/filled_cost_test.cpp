@@ -3,6 +3,7 @@
 
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "kernel/Error.h"
+#include "kernel/UnusedTokens.h"
 #include "passes/configure/Families.h"
 #include "passes/configure/Family.h"
 #include "passes/configure/OptimisticCost.h"
@@ -219,4 +220,41 @@ TEST_CASE("tiles that are best for few of the packed tokens are offered") {
       }
     }
   }
+}
+
+TEST_CASE("of sums over tokens those that end with the last one take less of fewer") {
+  const Kernel kernel =
+      sumOverTokens({.t = 8192, .i = 768, .u = 3072, .sequences = 16}, DType::f16);
+  const std::unique_ptr<CostModel> whole = analyticCostModel(findDevice("h200"));
+  const std::unique_ptr<CostModel> quarter =
+      filledCostModel(*whole, {.tokens = 0.25, .pairs = 0.0625});
+  size_t ending = 0, others = 0;
+  for (const ConfigurationSpace &space : configurationSpaces(kernel, findDevice("h200")))
+    for (const LayoutTuple &tuple : nonEmpty(space.tuples))
+      for (const Knobs &knobs : space.knobs) {
+        if (!isUseful(kernel, tuple, knobs)) continue;
+        const Configuration one = toConfiguration(kernel, tuple, knobs);
+        const double all = whole->cost(kernel, one).seconds,
+                     few = quarter->cost(kernel, one).seconds;
+        const auto endsSums = space.family->endsSums;
+        if (endsSums && endsSums(knobs)) {
+          CHECK(few < 0.5 * all);
+          CHECK(few > 0.2 * all);
+          ++ending;
+        } else {
+          CHECK(few == all);
+          ++others;
+        }
+      }
+  CHECK(ending > 0);
+  CHECK(others > 0);
+}
+
+TEST_CASE("what was measured of a plain contraction serves one that knows its tokens") {
+  const Kernel kernel = sumOverTokens({.t = 512, .i = 64, .u = 128, .sequences = 4}, DType::f16);
+  const Kernel plain = withoutTokenMasks(kernel).value();
+  CHECK(plain.inputs.size() == 2);
+  CHECK(plain.body.front().operands.size() == 2);
+  CHECK(plain.body.front().reducedAxes == kernel.body.front().reducedAxes);
+  CHECK_FALSE(summedTokens(plain));
 }

@@ -52,4 +52,17 @@ inline Kernel gemmOfTokens(const TokenExtents &extents, DType type, bool addsRes
   return builder.build(outputs);
 }
 
+/// dw = d_y x, a sum over packed tokens t.
+inline Kernel sumOverTokens(const TokenExtents &extents, DType type) {
+  KernelBuilder builder(
+      "sum_over_tokens",
+      {{'i', extents.i}, {'n', extents.sequences + 1}, {'t', extents.t}, {'u', extents.u}});
+  const int dy = builder.input("d_y", "tu", type), x = builder.input("x", "ti", type),
+            offsets = builder.input("offsets", "n", DType::i32);
+  const int dw =
+      builder.op("contract", OperatorClass::contraction, {dy, x, offsets}, "d_w", "ui", "t", type);
+  builder.last().attributes = {{"spec", std::string("tu,ti->ui")}};
+  return builder.build({dw});
+}
+
 }  // namespace weft::samples

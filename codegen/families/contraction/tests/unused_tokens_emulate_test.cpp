@@ -5,6 +5,7 @@
 #include "codegen/Emit.h"
 #include "codegen/families/contraction/ContractionLayouts.h"
 #include "codegen/families/contraction/TokenTiles.h"
+#include "codegen/families/gemm_fma/FmaGemmKnobs.h"
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
 #include "codegen/families/gemm_sm80/Sm80Tile.h"
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
@@ -14,6 +15,7 @@
 #include "kernel/UnusedTokens.h"
 #include "tests/emulate/EmittedRun.h"
 #include "tests/support/NonEmpty.h"
+#include "tests/unit/samples/SampleStrides.h"
 #include "tests/unit/samples/SampleTokens.h"
 
 #include <fmt/format.h>
@@ -134,6 +136,88 @@ TEST_CASE("blocks of warps behind the last token multiply nothing") {
   const emulate::HostLibrary built = libraryOf("unused_tokens_sm80", subjects);
   constexpr int64_t counts[] = {0, 37, 64, 136};
   for (size_t i = 0; i < subjects.size(); ++i) checkCounts(subjects[i], built.kernel(i), counts);
+}
+
+TEST_CASE("stream-K over packed tokens ends with the k-tile of the last one") {
+  constexpr int64_t kTile = 64;
+  const samples::TokenExtents extents{.t = 520, .i = 200, .u = 136, .sequences = 3};
+  const Kernel kernel = samples::sumOverTokens(extents, DType::f16);
+  std::vector<Subject> subjects;
+  for (const int blocks : {3, 7}) {
+    const Sm90GemmKnobs tile{.schedule = cooperative,
+                             .tileM = 128,
+                             .tileN = 128,
+                             .stages = 2,
+                             .epilogueStages = 2,
+                             .blocks = blocks,
+                             .streamK = 1};
+    Subject subject{.kernel = kernel, .configuration = samples::stridedConfiguration(kernel, tile)};
+    subject.emitted = codegen::emit(kernel, subject.configuration, "sm_90a");
+    CHECK(subject.emitted.text.find("SummedTokens") != std::string::npos);
+    subjects.push_back(std::move(subject));
+  }
+  const emulate::HostLibrary built =
+      libraryOf("summed_tokens_sm90", subjects, emulate::DeviceHeaders::translated);
+  for (size_t i = 0; i < subjects.size(); ++i)
+    for (const int64_t count : {0, 1, 64, 100, 320, 519, 520}) {
+      const Subject &subject = subjects[i];
+      INFO(count << " tokens, " << describe(subject.kernel, subject.configuration.knobs));
+      // Zeros to the end of the k-tile, as whoever writes packed tokens writes; then NaN.
+      const auto fillRest = [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
+        const emulate::Tensor &offsets = *tensors[2];
+        for (int64_t n = 0; n < offsets.extents[0]; ++n)
+          reference::storeElement(DType::i32, offsets.at(std::array{n}),
+                                  double(n == 0 ? 0 : count));
+        const int64_t end = std::max<int64_t>(1, (count + kTile - 1) / kTile) * kTile;
+        for (const size_t operand : {0, 1})
+          tensors[operand]->forEach([&](std::span<const int64_t> at) {
+            if (at[0] >= count)
+              reference::storeElement(tensors[operand]->type, tensors[operand]->at(at),
+                                      at[0] < end ? 0.0 : std::numeric_limits<double>::quiet_NaN());
+          });
+      };
+      emulate::checkEmitted(subject.kernel, subject.configuration, subject.emitted, built.kernel(i),
+                            subject.emitted.launch.grid, subject.emitted.launch.block, {},
+                            fillRest);
+    }
+}
+
+TEST_CASE("other tiles add the zeros behind the last token") {
+  const samples::TokenExtents extents{.t = 136, .i = 72, .u = 72, .sequences = 3};
+  const Kernel kernel = samples::sumOverTokens(extents, DType::f16);
+  const std::pair<Knobs, std::string> tiles[] = {
+      {Sm90GemmKnobs{
+           .schedule = cooperative, .tileM = 128, .tileN = 64, .stages = 2, .epilogueStages = 2},
+       "sm_90a"},
+      {Sm80GemmKnobs{.tileM = 64, .tileN = 64, .tileK = 32, .stages = 3, .warpsM = 2, .warpsN = 2},
+       "sm_80"},
+      {FmaGemmKnobs{}, "sm_86"}};
+  for (const auto &[tile, target] : tiles) {
+    std::vector<Subject> subjects{
+        {.kernel = kernel, .configuration = samples::stridedConfiguration(kernel, tile)}};
+    subjects[0].emitted = codegen::emit(kernel, subjects[0].configuration, target);
+    CHECK(subjects[0].emitted.text.find("SummedTokens") == std::string::npos);
+    const emulate::HostLibrary built = libraryOf(
+        "added_zeros_" + target, subjects,
+        target == "sm_90a" ? emulate::DeviceHeaders::translated : emulate::DeviceHeaders::standIns);
+    for (const int64_t count : {0, 37, 136}) {
+      INFO(count << " tokens, " << target);
+      const auto fillRest = [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
+        const emulate::Tensor &offsets = *tensors[2];
+        for (int64_t n = 0; n < offsets.extents[0]; ++n)
+          reference::storeElement(DType::i32, offsets.at(std::array{n}),
+                                  double(n == 0 ? 0 : count));
+        for (const size_t operand : {0, 1})
+          tensors[operand]->forEach([&](std::span<const int64_t> at) {
+            if (at[0] >= count)
+              reference::storeElement(tensors[operand]->type, tensors[operand]->at(at), 0.0);
+          });
+      };
+      emulate::checkEmitted(kernel, subjects[0].configuration, subjects[0].emitted, built.kernel(0),
+                            subjects[0].emitted.launch.grid, subjects[0].emitted.launch.block, {},
+                            fillRest);
+    }
+  }
 }
 
 TEST_CASE("a result that lacks the mask keeps every tile") {

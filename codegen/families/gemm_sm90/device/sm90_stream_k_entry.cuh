@@ -13,9 +13,10 @@ __device__ __forceinline__ void streamKGemm(const Arguments &args) {
   using E = ElementsOf<T>;
   static_assert(!Arguments::isTransformedA() && !Arguments::isTransformedB() &&
                 !Arguments::isScaled() && Arguments::isEpilogueAlone());
-  streamKKernel<E, gemm, tile, blocks>(
-      tensorOf<const typename E::A>(args.a), tensorOf<const typename E::B>(args.b),
-      tensorOf<typename E::C>(args.c), *args.partials, epilogueOpOf<typename E::C>(args));
+  streamKKernel<E, gemm, tile, blocks>(tensorOf<const typename E::A>(args.a),
+                                       tensorOf<const typename E::B>(args.b),
+                                       tensorOf<typename E::C>(args.c), *args.partials,
+                                       epilogueOpOf<typename E::C>(args), args.tokens);
 }
 
 }  // namespace weft::sm90

@@ -1,5 +1,6 @@
 // Which k-tiles a block takes where the blocks of a grid share all tiles (sm90_stream_k.cuh), and
-// how the accumulators that several blocks have of one tile are brought together.
+// how the accumulators that several blocks have of one tile are brought together. Where k are
+// packed tokens, whose number is known at run time, tiles have as many k-tiles as hold any.
 #pragma once
 
 #include "weft/grid_memory.cuh"
@@ -8,23 +9,38 @@
 
 namespace weft::sm90 {
 
-/// The runs of kTiles, of all blocks together in the order of tiles and of k.
+/// How many tokens k has; operands are zero from the last one to the end of its k-tile.
+struct SummedTokens {
+  int count;
+};
+
+/// The runs of kTiles, of all blocks together in the order of tiles and of k. Of fewer k-tiles than
+/// blocks the first blocks take one each.
 template <GemmProblem gemm, Tile tile, int blockCount>
 struct StreamKSchedule {
   using P = TileConfig<gemm, tile>;
-  static constexpr int blocks = blockCount, kTiles = P::kTiles;
-  static constexpr Offset total = Offset(P::tiles) * kTiles;
+  static constexpr Offset mostKTiles = Offset(P::tiles) * P::kTiles;
   static_assert(tile.splitK == 1 && !tile.isPingPong, "both consumers share tiles of one block");
-  static_assert(P::areAllTma && total >= 2 * blocks && total < (Offset(1) << 31));
+  static_assert(P::areAllTma && mostKTiles >= 2 * blockCount && mostKTiles < (Offset(1) << 31));
+  int kTiles, blocks;
+  __device__ __forceinline__ explicit StreamKSchedule(const AllTokens &)
+      : kTiles(P::kTiles), blocks(blockCount) {}
+  __device__ __forceinline__ explicit StreamKSchedule(const SummedTokens &tokens)
+      : kTiles(
+            larger((smaller(larger(tokens.count, 0), int(gemm.k)) + P::tileK - 1) / P::tileK, 1)),
+        blocks(smaller(blockCount, P::tiles * kTiles)) {}
+  __device__ __forceinline__ Offset total() const { return Offset(P::tiles) * kTiles; }
   /// The first k-tile of a block's run.
-  __device__ __forceinline__ static int first(int block) { return int(block * total / blocks); }
+  __device__ __forceinline__ int first(int block) const {
+    return int(smaller(block, blocks) * total() / blocks);
+  }
   /// The block whose run has a kTile.
-  __device__ __forceinline__ static int blockOf(int kTile) {
-    return int(((kTile + Offset(1)) * blocks - 1) / total);
+  __device__ __forceinline__ int blockOf(int kTile) const {
+    return int(((kTile + Offset(1)) * blocks - 1) / total());
   }
   /// Which of its two places a block has for a tile that it shares: its run ends inside of the
   /// first one or of the last one.
-  __device__ __forceinline__ static int placeOf(int block, int index) {
+  __device__ __forceinline__ int placeOf(int block, int index) const {
     return first(block) / kTiles == index ? 0 : 1;
   }
 };
@@ -43,16 +59,14 @@ struct alignas(16) StreamKPartials {
 /// they are those of all kTiles. `flags`: 16 bytes of shared memory, 8 a consumer. All threads of
 /// the consumer take part.
 template <GemmProblem gemm, Tile tile, int blocks>
-__device__ __forceinline__ bool reduceStreamKPartials(Accumulators<gemm, tile> &accumulators,
-                                                      StreamKPartials<gemm, tile, blocks> &partials,
-                                                      int index, int consumer,
-                                                      SharedAddress flags) {
-  using S = StreamKSchedule<gemm, tile, blocks>;
+__device__ __forceinline__ bool reduceStreamKPartials(
+    Accumulators<gemm, tile> &accumulators, StreamKPartials<gemm, tile, blocks> &partials,
+    const StreamKSchedule<gemm, tile, blocks> &runs, int index, int consumer, SharedAddress flags) {
   using Partials = StreamKPartials<gemm, tile, blocks>;
   constexpr int across = tile.n / 2;
-  const int thread = threadIdx.x % warpgroup, begin = S::blockOf(index * S::kTiles),
-            end = S::blockOf(index * S::kTiles + S::kTiles - 1);
-  auto &own = partials.of[blockIdx.x][S::placeOf(blockIdx.x, index)][consumer];
+  const int thread = threadIdx.x % warpgroup, begin = runs.blockOf(index * runs.kTiles),
+            end = runs.blockOf(index * runs.kTiles + runs.kTiles - 1);
+  auto &own = partials.of[blockIdx.x][runs.placeOf(blockIdx.x, index)][consumer];
 #pragma unroll
   for (int quad = 0; quad < Partials::quads; ++quad) {
     Vec<float, 4> four;
@@ -75,7 +89,7 @@ __device__ __forceinline__ bool reduceStreamKPartials(Accumulators<gemm, tile> &
   for (int at = 0; at < 4 * Partials::quads; ++at) accumulators[at / across][at % across] = 0.0f;
 #pragma unroll 1
   for (int block = begin; block <= end; ++block) {
-    const auto &from = partials.of[block][S::placeOf(block, index)][consumer];
+    const auto &from = partials.of[block][runs.placeOf(block, index)][consumer];
     int place = thread;
 #pragma unroll
     for (int quad = 0; quad < Partials::quads; ++quad) {

@@ -410,7 +410,19 @@ TEST_CASE("contractions whose blocks take stream-K runs of k-tiles") {
           ++tiles;
         }
       }
-  CHECK(tiles > 20);
+  for (const samples::TokenExtents &extents :
+       {samples::TokenExtents{.t = 4096, .i = 768, .u = 3072, .sequences = 8},
+        samples::TokenExtents{.t = 1000, .i = 2640, .u = 264, .sequences = 3}}) {
+    const Kernel kernel = samples::sumOverTokens(extents, DType::f16);
+    Configuration one = samples::stridedConfiguration(kernel, Sm90GemmKnobs{});
+    for (const Sm90GemmKnobs &tile : streamKTiles(
+             kernel, {rowMajor(2), rowMajor(2), rowMajor(1), rowMajor(2)}, findDevice("h200"))) {
+      one.knobs = tile;
+      batch.add("streamK of tokens", kernel, one, "sm_90a");
+      ++tiles;
+    }
+  }
+  CHECK(tiles > 28);
   batch.buildAndCheck(20, 1);
 }
 

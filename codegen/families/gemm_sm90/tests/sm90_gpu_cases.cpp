@@ -27,6 +27,7 @@
 #include "tests/unit/samples/SampleFloat8.h"
 #include "tests/unit/samples/SampleStrides.h"
 #include "tests/unit/samples/SampleTf32.h"
+#include "tests/unit/samples/SampleTokens.h"
 
 #include <map>
 #include <set>
@@ -257,6 +258,18 @@ void addStreamK(Collector &collect) {
           add(kernel, dtype, samples::stridedConfiguration(kernel, tile), tile, one.blocks);
       }
     }
+  // Over packed tokens, of which few, most or all are there, by the seed of the offsets.
+  for (DType dtype : {DType::f16, DType::bf16})
+    for (const auto &[extents, blocks] :
+         {std::pair(samples::TokenExtents{.t = 4096, .i = 768, .u = 3072, .sequences = 8}, 132),
+          {{.t = 4096, .i = 768, .u = 768, .sequences = 1}, 132},
+          {{.t = 1000, .i = 136, .u = 520, .sequences = 3}, 13},
+          {{.t = 200, .i = 264, .u = 200, .sequences = 1}, 7},
+          {{.t = 16384, .i = 1024, .u = 4096, .sequences = 32}, 132}})
+      for (const Sm90GemmKnobs &tile : tiles) {
+        const Kernel kernel = samples::sumOverTokens(extents, dtype);
+        add(kernel, dtype, samples::stridedConfiguration(kernel, tile), tile, blocks);
+      }
   const std::map<char, int64_t> layer{{'b', 3},   {'h', 5},  {'i', 1000}, {'j', 192},
                                       {'k', 328}, {'p', 64}, {'w', 2}};
   for (const samples::StridedGemmCase &gemm : samples::stridedGemmCases) {

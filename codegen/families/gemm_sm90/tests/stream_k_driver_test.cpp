@@ -13,6 +13,7 @@
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleContractions.h"
 #include "tests/unit/samples/SampleStrides.h"
+#include "tests/unit/samples/SampleTokens.h"
 
 #include <catch2/catch.hpp>
 
@@ -141,4 +142,29 @@ TEST_CASE("stream-K is considered only if measured") {
   for (const PricedConfiguration &one : model->measured(kernel))
     found += isStreamed(one.configuration.knobs) && one.cost.seconds == 1e-5 ? 1 : 0;
   CHECK(found == 1);
+}
+
+TEST_CASE("sums over packed tokens are offered stream-K, in whole waves and in many, too") {
+  for (const samples::TokenExtents &extents :
+       {samples::TokenExtents{.t = 4096, .i = 768, .u = 3072, .sequences = 8},
+        samples::TokenExtents{.t = 8192, .i = 1536, .u = 1408, .sequences = 16},
+        samples::TokenExtents{.t = 2048, .i = 8192, .u = 8192, .sequences = 16}}) {
+    const Kernel kernel = samples::sumOverTokens(extents, DType::f16);
+    std::vector<Exclusion> excluded;
+    int offered = 0, others = 0;
+    for (const ConfigurationSpace &space : configurationSpaces(kernel, device(), &excluded)) {
+      if (*space.family != sm90GemmFamily) continue;
+      for (const Knobs &knobs : space.knobs) {
+        (knobs.get<Sm90GemmKnobs>().streamK != 0 ? offered : others) += 1;
+        CHECK(sm90GemmFamily.endsSums(knobs) == (knobs.get<Sm90GemmKnobs>().streamK != 0));
+      }
+    }
+    std::string reasons;
+    for (const Exclusion &one : excluded)
+      reasons += fmt::format("{}: {}\n", one.family, one.reason);
+    INFO(reasons);
+    CHECK(offered > 0);
+    CHECK(others > 0);
+    CHECK(reasons.find("the library adds all that fit") != std::string::npos);
+  }
 }

@@ -9,22 +9,22 @@
 
 namespace weft::sm90 {
 
-template <typename T, GemmProblem gemm, Tile tile, int blocks, typename Out>
+template <typename T, GemmProblem gemm, Tile tile, int blocks, typename Out, typename Tokens>
 void streamKKernel(Tensor<const typename T::A> a, Tensor<const typename T::B> b,
                    Tensor<typename T::C> c, StreamKPartials<gemm, tile, blocks> &partials,
-                   const Out &epilogueOp) {
+                   const Out &epilogueOp, const Tokens &tokens) {
   using P = TileConfig<gemm, tile>;
-  using S = StreamKSchedule<gemm, tile, blocks>;
+  const StreamKSchedule<gemm, tile, blocks> runs(tokens);
   const int consumer = threadIdx.x / warpgroup, lane = threadIdx.x % 32,
             warp = threadIdx.x % warpgroup / 32;
   if (gridDim.x != blocks) __builtin_trap();
   const Shared<gemm, tile> shared{0};
   EpilogueStages<gemm, tile, Out::tensors> epilogueStages{shared.epilogueStages(consumer),
                                                           shared.subtileFull(consumer), consumer};
-  const int end = S::first(blockIdx.x + 1);
-  for (int from = S::first(blockIdx.x); from < end;) {
-    const int index = from / S::kTiles, first = from % S::kTiles,
-              count = smaller(S::kTiles - first, end - from);
+  const int end = runs.first(blockIdx.x + 1);
+  for (int from = runs.first(blockIdx.x); from < end;) {
+    const int index = from / runs.kTiles, first = from % runs.kTiles,
+              count = smaller(runs.kTiles - first, end - from);
     const Subtiles<gemm, tile> subtiles{tileStart<gemm, tile>(index), consumer * P::rowBlocks * 64};
     from += count;
     Accumulators<gemm, tile> own;
@@ -42,8 +42,8 @@ void streamKKernel(Tensor<const typename T::A> a, Tensor<const typename T::B> b,
                      b)[subtiles.at.batch * gemm.b.batch + column * gemm.b.outer + k * gemm.b.k]);
       own[block][place] = sum;
     }
-    if (count < S::kTiles &&
-        !reduceStreamKPartials(own, partials, index, consumer, shared.partialsFull(0)))
+    if (count < runs.kTiles &&
+        !reduceStreamKPartials(own, partials, runs, index, consumer, shared.partialsFull(0)))
       continue;
     VectorOfTile<gemm, tile, NoVectorOperand> vector;
     TileReductions<gemm, tile, NoEpilogueReductions> totals;
