@@ -17,10 +17,10 @@
 //   keys and values, halves of scores    208        48         64      320   1024
 //   a tile of keys and one of values     256        0          64      320   1280
 //
-// (64 rows read k and q of 64 columns, 32 + 32 KB, for a product, and 32 for a sum; loads of 64
-// columns serve 128 rows of the latter.) The bytes are the same, and warpgroups that exchange
-// scores wait for each other twice a block, while here one multiplies as the other applies
-// element-wise ops.
+// A product of 64 x 64 scores reads 32 KB of either side, a sum 32 KB; in the second row a load
+// serves 128 rows. The bytes are the same. Warpgroups that exchange scores wait for each other
+// twice a block, while here one multiplies as the other applies element-wise ops; where the tensor
+// cores are the limit, seven products would save an eighth.
 //
 //     producer warp       a tile, and operands of its blocks ──TMA──> places of a ring
 //     row warp            blocks; rows of queries of tiles of keys and of values ──> stages

@@ -424,8 +424,11 @@ TEST_CASE("tiles of one gradient under masks and block masks, of which nothing s
   add(subjects, paddedBackward(of(3, 1, 1, 70, 270), DType::f16), single(2), {270, 5, 0});
   // Groups of heads; tiles of keys and of queries that see most are taken of all heads first.
   add(subjects,
-      blockBackward(of(1, 2, 2, 330, 330), DType::f16, "longformer(block=32,window=1,global=1)"),
+      blockBackward({.b = 1, .h = 3, .g = 2, .j = 700, .k = 700, .p = 32, .w = 24}, DType::f16,
+                    "longformer(block=64,window=1,global=1)"),
       single(5));
+  CHECK(codegen::emit(subjects.back().kernel, subjects.back().configuration, "sm_90a")
+            .readable.find(".longKeyTiles = 1, .longQueryTiles = 1") != std::string::npos);
   add(subjects,
       blockBackward(of(1, 3, 2, 300, 300), DType::bf16,
                     "random(block=64,density=0.2,seed=6,heads=each)", true),
