@@ -314,7 +314,17 @@ class Choices(CommandTest):
         self.weft('compile', *wide, '--max-memory', str(limit), '-o', 'small')
         small = json.loads((self.folder / 'small/plan.json').read_text())
         self.assertLessEqual(small['workspaceBytes'], limit)
-        self.assertIn('attention-backward-sm80', {one['family'] for one in small['kernels']})
+        self.assertIn('attention-backward-sm90', {one['family'] for one in small['kernels']})
+
+    def test_causal_heads_of_256_columns_train_by_wgmma(self):
+        for width in (192, 256):
+            self.weft('compile', 'attention', '--mask', 'causal', '--train', '--dim', 'b=2',
+                      '--dim', 'j=2048', '--dim', f'p={width}', '--device', 'h200', '--profile',
+                      'none', '--stop-after', 'emit', '-o', f'wide{width}')
+            plan = json.loads((self.folder / f'wide{width}/plan.json').read_text())
+            backward, = [one for one in plan['kernels'] if 'backward' in one['family']]
+            self.assertEqual(backward['family'], 'attention-backward-sm90')
+            self.assertEqual(backward['knobs']['gradients'], 'single')
 
     def test_memory_limit_in_chunks(self):
         self.weft('compile', *CORE, '--attention', 'unfused', '-o', 'whole')

@@ -79,7 +79,9 @@ public:
 
 private:
   const AttentionProblem &attention() const { return problem.attention; }
-  bool isApart() const { return knobs.gradients == BackwardGradients::apart; }
+  /// Whether tiles of queries sum the gradient of these.
+  bool isApart() const { return knobs.gradients != BackwardGradients::together; }
+  bool isSingle() const { return knobs.gradients == BackwardGradients::single; }
   int64_t groupParts() const { return sm90AttentionBackwardGroupParts(problem, knobs); }
   bool hasParts() const { return groupParts() > 1; }
   /// As the kernel template has it: apart, a group is the heads of one tile of keys.
@@ -297,10 +299,11 @@ private:
   void addHeaders() {
     const std::string element(nameOf(attention().operandType));
     for (const std::string &header :
-         {std::string(isApart() && hasParts() ? "weft/sm90_split_backward_parts.cuh"
-                      : isApart()             ? "weft/sm90_split_backward.cuh"
-                      : attention().packed    ? "weft/sm90_packed_attention_backward.cuh"
-                                              : "weft/sm90_attention_backward.cuh"),
+         {std::string(isSingle()                ? "weft/sm90_single_backward.cuh"
+                      : isApart() && hasParts() ? "weft/sm90_split_backward_parts.cuh"
+                      : isApart()               ? "weft/sm90_split_backward.cuh"
+                      : attention().packed      ? "weft/sm90_packed_attention_backward.cuh"
+                                                : "weft/sm90_attention_backward.cuh"),
           fmt::format("weft/wgmma_{}_any_n.cuh", element),
           fmt::format("weft/wgmma_{}_rs.cuh", element)})
       program.headers.push_back(header);
@@ -313,7 +316,8 @@ private:
     addHeaders();
     const std::string type(cudaNameOf(attention().operandType)),
         prefix = isApart() ? "weft::sm90::SplitBackward" : "weft::sm90::AttentionBackward",
-        config = fmt::format("{}Config<{}, {}, weft::ScoreRow<{}>>", prefix, shape, tile,
+        config = fmt::format("{}Config<{}, {}, weft::ScoreRow<{}>>",
+                             isSingle() ? "weft::sm90::SingleBackward" : prefix, shape, tile,
                              gradients.rowFloats);
     const std::string counter = names.reserve("tilesTaken");
     program.globals.push_back(
@@ -372,7 +376,8 @@ private:
              "tiles of queries, those first that see most keys");
     if (region.storesScores) arguments.push_back({"storeScores", gradients.storeScores});
     const std::string first = attention().packed ? addPacked() + ", " : keyParts,
-                      function = !keyParts.empty()    ? "splitBackwardOfParts"
+                      function = isSingle()           ? "singleBackward"
+                                 : !keyParts.empty()  ? "splitBackwardOfParts"
                                  : isApart()          ? "splitBackward"
                                  : attention().packed ? "packedAttentionBackward"
                                                       : "attentionBackward",

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 namespace weft {
 namespace {
@@ -68,6 +69,8 @@ constexpr double dropoutSeconds = 6.5e-11, apartDropoutSeconds = 3.5e-11;
 /// deviation).
 constexpr double apartBesideShare = 0.25, apartTileSeconds = 1.1e-6, apartLastShare = 0.26,
                  apartNarrowFactor = 1.13;
+/// Of tiles of one gradient, whose ring of operands holds less than two blocks (estimate).
+constexpr double singleFactor = 1.1;
 /// Of two tiles that share a multiprocessor, the time of one over that of one alone.
 constexpr double apartSharedFactor = 1.83;
 /// Blocks that a multiprocessor can load from L2 in one second, in bytes.
@@ -203,17 +206,33 @@ double partOfTile(const Priced &priced) {
   return partSeconds * priced.knobs.tileKeys / 128 + columns * addSecondsOfColumn;
 }
 
-/// Four GEMMs of tiles of keys and three of tiles of queries.
+/// A kind of tiles of gradients apart: on which side, and GEMMs of headDim and of valueDim columns.
+struct ApartTiles {
+  TilesOf side;
+  int ofHead, ofValue;
+};
+constexpr ApartTiles apartTiles[] = {{TilesOf::keys, 2, 2}, {TilesOf::queries, 2, 1}},
+                     singleTiles[] = {
+                         {TilesOf::keys, 2, 1}, {TilesOf::keys, 1, 1}, {TilesOf::queries, 2, 1}};
+
+/// Four GEMMs of tiles of keys and three of tiles of queries; single, three of tiles of keys, two
+/// of tiles of values and three of tiles of queries.
 double apartSeconds(const Priced &priced) {
   const AttentionProblem &problem = priced.problem.attention;
   const Sm90AttentionBackwardKnobs &knobs = priced.knobs;
   const double beside = apartBesideShare * priced.beside() * priced.gemmSeconds(3, 2),
                loads = double(knobs.tileQueries) * double(problem.headDim + problem.valueDim) *
                        double(sizeOf(problem.operandType)) / apartLoadBandwidth;
+  const bool isSingle = knobs.gradients == BackwardGradients::single;
+  // Of single ones nothing hides that a tile's rows are loaded when those before them are stored.
+  const double tileSeconds =
+      apartTileSeconds + (isSingle ? loads * knobs.tileKeys / knobs.tileQueries : 0);
   double all = 0, longest = 0, mean = 0, tail = 0;
-  for (const TilesOf side : {TilesOf::keys, TilesOf::queries}) {
+  for (const auto &[side, ofHead, ofValue] :
+       isSingle ? std::span<const ApartTiles>(singleTiles) : apartTiles) {
     const bool isOfKeys = side == TilesOf::keys;
-    const double products = (priced.gemmSeconds(2, isOfKeys ? 2 : 1) + beside) *
+    const double products = (priced.gemmSeconds(ofHead, ofValue) + beside) *
+                            (isSingle ? singleFactor : 1) *
                             (knobs.tileQueries < 64 ? apartNarrowFactor : 1);
     const double blockSeconds = std::max(loads, products + priced.dropping(apartDropoutSeconds));
     const double parts =
@@ -223,7 +242,7 @@ double apartSeconds(const Priced &priced) {
     const VisibleBlocks seen = priced.blocksOf(side, knobs.tileKeys, knobs.tileQueries);
     const double mixed = priced.mixedShare() * seen.mixed;
     const auto tileTime = [&](double blocks) {
-      return (blocks + mixed) * heads * blockSeconds + apartTileSeconds + partTime;
+      return (blocks + mixed) * heads * blockSeconds + tileSeconds + partTime;
     };
     const double rows = double(isOfKeys ? problem.keys : problem.queries),
                  tiles = std::ceil(rows / knobs.tileKeys) * parts *
@@ -262,7 +281,7 @@ Cost sm90AttentionBackwardCost(const Kernel &kernel, const Configuration &config
                       .device = device,
                       .visible = visibleScores(kernel, scores, problem),
                       .hasDropout = recognised->hasDropout};
-  const bool isApart = knobs.gradients == BackwardGradients::apart;
+  const bool isApart = knobs.gradients != BackwardGradients::together;
   const double tensorSeconds = (isApart ? apartSeconds(priced) : togetherSeconds(priced)) +
                                storedScoreSeconds(*answer, device);
 

@@ -10,7 +10,9 @@
 // Sums in any order: without what the tiles of a head in flight wait for their turns, a prediction.
 //
 // Gradients apart: tiles of keys with four GEMMs a block and tiles of queries with three, no turns,
-// no sums. Its constants are predictions: that form has not run on a GPU yet.
+// no sums. Single: three, two and three GEMMs of tiles of keys, values and queries, by the
+// constants of gradients apart, and a tile's rows that nothing loads ahead; that form has not run
+// on a GPU.
 #pragma once
 
 #include "codegen/families/attention_backward_sm90/Sm90AttentionBackwardKnobs.h"

@@ -20,6 +20,7 @@ std::string_view nameOf(BackwardGradients gradients) {
   switch (gradients) {
     case BackwardGradients::together: return "together";
     case BackwardGradients::apart: return "apart";
+    case BackwardGradients::single: return "single";
   }
   return "";
 }
@@ -44,7 +45,8 @@ const ScheduleField sm90AttentionBackwardFields[] = {
     scheduleField<&Sm90AttentionBackwardKnobs::gradients>(
         {.name = "gradients",
          .rowName = "gradients",
-         .meaning = "tiles of keys add to the gradient of queries, or tiles of queries sum it",
+         .meaning = "tiles of keys add to the gradient of queries, or tiles of queries sum it; "
+                    "single: those of keys and of values have tiles each, too",
          .kind = ScheduleField::Kind::choice,
          .choices = gradientNames,
          .noun = "way to gradients",
@@ -97,6 +99,11 @@ const ScheduleField sm90AttentionBackwardFields[] = {
 
 std::string describeKnobs(const Kernel &, const Knobs &any) {
   const auto &knobs = any.get<Sm90AttentionBackwardKnobs>();
+  if (knobs.gradients == BackwardGradients::single)
+    return fmt::format(
+        "fused attention backward by wgmma, tiles of {} keys, values or queries x {}, of {} heads "
+        "together",
+        knobs.tileKeys, knobs.tileQueries, knobs.headGroup);
   if (knobs.gradients == BackwardGradients::apart)
     return fmt::format(
         "fused attention backward by wgmma, tiles of {} keys or queries x {}, of {} heads "
@@ -162,9 +169,15 @@ Expected<ConfigurationSpace, Reason> spaceOf(const Kernel &kernel, const Device 
               one.gradients == BackwardGradients::together && one.headsOfTile == 1 && hasTables;
           if (isOffered && !spills) space.knobs.push_back(knobs);
         }
-      if (space.knobs.empty())
+      if (space.knobs.empty()) {
+        const AttentionProblem &attention = problem->attention;
+        const bool isWide = std::max(attention.headDim, attention.valueDim) > 128;
         return rejected(sm90AttentionBackwardTileRejection(
-            *problem, Sm90AttentionBackwardKnobs{.tileQueries = 64}, rowFloats, region.hasDropout));
+            *problem,
+            {.gradients = isWide ? BackwardGradients::single : BackwardGradients::together,
+             .tileQueries = isWide ? 32 : 64},
+            rowFloats, region.hasDropout));
+      }
     }
     space.tuples.push_back(std::move(tuple));
   }

@@ -9,12 +9,13 @@ namespace weft {
 
 /// Which tiles sum the gradient of queries: those of keys, which sum the other two as well and add
 /// to it in a workspace, one after the other (together); or tiles of queries, which compute scores
-/// again and wait for nobody (apart).
-enum class BackwardGradients : uint8_t { together, apart };
-/// "together", "apart".
+/// again and wait for nobody (apart). Where the gradients of keys and of values do not fit the
+/// registers together, tiles of each of the three gradients (single).
+enum class BackwardGradients : uint8_t { together, apart, single };
+/// "together", "apart", "single".
 std::string_view nameOf(BackwardGradients gradients);
-inline constexpr BackwardGradients backwardGradients[] = {BackwardGradients::together,
-                                                          BackwardGradients::apart};
+inline constexpr BackwardGradients backwardGradients[] = {
+    BackwardGradients::together, BackwardGradients::apart, BackwardGradients::single};
 
 /// In which order tiles of keys add to the gradient of a block of queries in the workspace: that of
 /// the keys, so that every launch leaves the same bits (ordered), or as they come (unordered).
@@ -24,7 +25,8 @@ std::string_view nameOf(GradientSums sums);
 inline constexpr GradientSums gradientSums[] = {GradientSums::ordered, GradientSums::unordered};
 
 /// Persistent blocks of one warpgroup of helpers and one or two of consumers, 64 rows of a tile
-/// each (sm90_attention_backward.cuh; apart: sm90_split_backward.cuh).
+/// each (sm90_attention_backward.cuh; apart: sm90_split_backward.cuh; single:
+/// sm90_single_backward.cuh, whose tiles and blocks are of queries and of keys as those apart).
 struct Sm90AttentionBackwardKnobs {
   BackwardGradients gradients = BackwardGradients::together;
   GradientSums sums = GradientSums::ordered;  ///< together, of keys of several tiles

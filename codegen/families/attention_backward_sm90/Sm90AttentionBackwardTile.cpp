@@ -18,6 +18,9 @@ constexpr int64_t mostSharedBytes = 227 * 1024,  // of a block of sm_90
 constexpr int64_t subtileBytes = subtileSide * rowBytes,
                   unitBytes = int64_t(4) * subtileSide * subtileSide;
 constexpr size_t mostHeadDimensions = 3;  // of a map of five
+/// Of heads: so many columns of sums fit the registers of a tile of one gradient; those that tiles
+/// of all three take, which are all that there are over packed tokens.
+constexpr int64_t mostColumns = 256, mostColumnsTogether = 128;
 /// Scores, gradients of what is kept, of keys and of values of a thread, in registers, that compile
 /// without a wait behind every WGMMA.
 constexpr int64_t mostRegisters = 192;
@@ -41,18 +44,28 @@ int64_t units(const AttentionBackwardProblem &problem, const Sm90AttentionBackwa
   return knobs.tileQueries / subtileSide * panels(problem.attention.headDim);
 }
 
+/// Whether tiles of queries sum the gradient of these.
 bool isApart(const Sm90AttentionBackwardKnobs &knobs) {
-  return knobs.gradients == BackwardGradients::apart;
+  return knobs.gradients != BackwardGradients::together;
+}
+bool isSingle(const Sm90AttentionBackwardKnobs &knobs) {
+  return knobs.gradients == BackwardGradients::single;
 }
 
 int64_t splitSharedBytes(const AttentionBackwardProblem &problem,
                          const Sm90AttentionBackwardKnobs &knobs, int rowFloats,
                          const SplitBackwardStages &stages) {
   constexpr int64_t toldBytes = 16;
-  const int64_t columnPanels =
-                    panels(problem.attention.headDim) + panels(problem.attention.valueDim),
+  const int64_t headPanels = panels(problem.attention.headDim),
+                valuePanels = panels(problem.attention.valueDim),
+                columnPanels = headPanels + valuePanels,
                 rowsBytes = (int64_t(4) * knobs.tileQueries * rowFloats + 15) / 16 * 16,
-                barriers = 2 * stages.tiles + 3 * stages.blocks + 4;
+                barriers = 2 * stages.tiles + (isSingle(knobs) ? 4 : 3) * stages.blocks + 4;
+  if (isSingle(knobs))
+    return columnPanels * knobs.tileKeys * rowBytes +
+           stages.blocks * (std::max(headPanels, valuePanels) * knobs.tileQueries * rowBytes +
+                            rowsBytes + toldBytes) +
+           barriers * 8 + 16;
   return stages.tiles * columnPanels * knobs.tileKeys * rowBytes +
          stages.blocks * (columnPanels * knobs.tileQueries * rowBytes + rowsBytes + toldBytes) +
          barriers * 8 + 16;
@@ -61,18 +74,23 @@ int64_t splitSharedBytes(const AttentionBackwardProblem &problem,
 }  // namespace
 
 int sm90AttentionBackwardResidents(const Sm90AttentionBackwardKnobs &knobs) {
-  return isApart(knobs) && knobs.tileKeys == 64 ? 2 : 1;
+  return knobs.gradients == BackwardGradients::apart && knobs.tileKeys == 64 ? 2 : 1;
 }
 
 SplitBackwardStages splitBackwardStages(const AttentionBackwardProblem &problem,
                                         const Sm90AttentionBackwardKnobs &knobs, int rowFloats) {
-  constexpr int mostBlocks = 4, mostTiles = 2;
+  constexpr int mostBlocks = 4, mostTiles = 2, leastPlaces = 3, mostPlaces = 6;
   const int64_t most =
       sharedBytesOfMultiprocessor / sm90AttentionBackwardResidents(knobs) - reservedBytes;
   SplitBackwardStages stages;
   const auto fits = [&](const SplitBackwardStages &wanted) {
     return splitSharedBytes(problem, knobs, rowFloats, wanted) <= most;
   };
+  if (isSingle(knobs)) {
+    stages.blocks = leastPlaces;
+    while (stages.blocks < mostPlaces && fits({stages.blocks + 1, stages.tiles})) ++stages.blocks;
+    return stages;
+  }
   // A third block hides more than the next tile does, which begins when its last block is read.
   for (const SplitBackwardStages wanted :
        {SplitBackwardStages{3, 1}, {3, mostTiles}, {mostBlocks, mostTiles}})
@@ -114,7 +132,7 @@ int64_t sm90AttentionBackwardTiles(const AttentionBackwardProblem &problem,
                                    const Sm90AttentionBackwardKnobs &knobs) {
   const int64_t ofQueries = (problem.attention.queries + knobs.tileKeys - 1) / knobs.tileKeys;
   return keyTiles(problem, knobs) * problem.groups() *
-             sm90AttentionBackwardGroupParts(problem, knobs) +
+             sm90AttentionBackwardGroupParts(problem, knobs) * (isSingle(knobs) ? 2 : 1) +
          (isApart(knobs) ? ofQueries * problem.attention.heads : 0);
 }
 
@@ -169,33 +187,52 @@ std::string sm90AttentionBackwardTileRejection(const AttentionBackwardProblem &p
                                                const Sm90AttentionBackwardKnobs &knobs,
                                                int rowFloats, bool hasDropout) {
   const AttentionProblem &attention = problem.attention;
-  const bool split = isApart(knobs);
+  const bool split = isApart(knobs), single = isSingle(knobs);
+  const int64_t widest = std::max(attention.headDim, attention.valueDim);
+  const std::string heads =
+      fmt::format("heads of {} and {} columns", attention.headDim, attention.valueDim);
+  if (widest > mostColumns) return fmt::format("{}; at most {} are taken", heads, mostColumns);
+  if (attention.packed && widest > mostColumnsTogether)
+    return fmt::format("{} over packed tokens; at most {} are taken there", heads,
+                       mostColumnsTogether);
   if (split && attention.packed) return "gradients apart, over packed tokens";
   if (knobs.tileQueries != 64 && knobs.tileQueries != (split ? 32 : 128))
     return fmt::format("{} queries a block; {} are taken{}", knobs.tileQueries,
                        split ? "32 and 64" : "64 and 128",
                        split ? " where gradients are apart" : "");
-  if (knobs.tileKeys != 128 && (!split || knobs.tileKeys != 64))
+  if (knobs.tileKeys != 128 && (!split || single || knobs.tileKeys != 64))
     return fmt::format("{} keys a tile; {} taken", knobs.tileKeys,
-                       split ? "64 and 128 are" : "128 are");
+                       split && !single ? "64 and 128 are" : "128 are");
   if (knobs.sums == GradientSums::unordered && (split || attention.keys <= knobs.tileKeys))
     return fmt::format(
         "sums in any order; {}",
         split ? "gradients apart have none in the workspace"
               : fmt::format("{} keys are one tile, which has nothing to add to", attention.keys));
+  if (single && knobs.headsOfTile > 0)
+    return fmt::format("{} heads a tile; tiles of one gradient take all {} that share keys",
+                       knobs.headsOfTile, attention.headsOfGroup);
   if (knobs.headsOfTile > 0 && (knobs.headsOfTile >= attention.headsOfGroup ||
                                 (split && attention.headsOfGroup % knobs.headsOfTile != 0)))
     return fmt::format("{} heads a tile; {}{} that share keys are taken", knobs.headsOfTile,
                        split ? "divisors of the " : "fewer than the ", attention.headsOfGroup);
-  if (attention.headDim > 128 || attention.valueDim > 128)
-    return fmt::format("heads of {} and {} columns; gradients of at most 128 fit the registers",
-                       attention.headDim, attention.valueDim);
+  // Of more, one WGMMA takes more registers than a thread of two blocks a multiprocessor has, and
+  // ptxas spills beside the addresses of parts and products of 64 columns.
+  if (split && !single && widest > mostColumnsTogether &&
+      (knobs.tileKeys == 64 || knobs.tileQueries == 64 || knobs.headsOfTile > 0))
+    return fmt::format(
+        "{}; where gradients are apart, tiles of 64 rows, blocks of 64 columns and "
+        "parts of a group take at most {}",
+        heads, mostColumnsTogether);
+  if (!split && widest > mostColumnsTogether)
+    return fmt::format("{}; tiles of keys sum gradients of queries of at most {}", heads,
+                       mostColumnsTogether);
   if (const int64_t columns = std::min(attention.headDim, attention.valueDim);
       !split && knobs.tileQueries == 64 && columns < narrowestOf64)
     return fmt::format("heads of {} columns; blocks of 64 queries take at least {}", columns,
                        narrowestOf64);
   const int64_t registers =
-      knobs.tileQueries + rounded(attention.headDim) / 2 + rounded(attention.valueDim) / 2;
+      knobs.tileQueries + (single ? rounded(widest) / 2
+                                  : (rounded(attention.headDim) + rounded(attention.valueDim)) / 2);
   const bool shares = sm90AttentionBackwardResidents(knobs) > 1,
              stores = problem.dScores.has_value(),
              isCrowded = shares   ? stores && hasDropout
@@ -317,6 +354,21 @@ std::vector<Sm90AttentionBackwardKnobs> sm90AttentionBackwardTileChoices(
         if (offer(knobs)) break;  // wider blocks where registers hold them
       }
   }
+  // Where both gradients of a tile of keys leave few registers or none.
+  // Whom wide blocks leave few registers, the producer spills tables of tiles, and consumers the
+  // addresses of what element-wise ops read along keys.
+  const int64_t widest = std::max(attention.headDim, attention.valueDim);
+  if (widest > mostColumnsTogether)
+    for (const int columns : {64, 32})
+      if (((!hasTables && !readsScores) ||
+           columns + rounded(widest) / 2 <= mostRegisters - crowdedRegisters) &&
+          offer(
+              {.gradients = BackwardGradients::single,
+               .tileQueries = columns,
+               .tileKeys = 128,
+               .headGroup = int(headsTogether(problem.groups(), groupOf(problem.groups(), heads))),
+               .blocks = multiprocessors}))
+        break;
   return choices;
 }
 

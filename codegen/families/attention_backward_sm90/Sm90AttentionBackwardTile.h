@@ -17,7 +17,8 @@ int sm90AttentionBackwardThreads(const Sm90AttentionBackwardKnobs &knobs);
 /// rowFloats: what element-wise ops read of a query.
 int64_t sm90AttentionBackwardSharedBytes(const AttentionBackwardProblem &problem,
                                          const Sm90AttentionBackwardKnobs &knobs, int rowFloats);
-/// Of gradients apart: blocks of a tile in shared memory, and tiles, as far as it holds more.
+/// Of gradients apart: blocks of a tile in shared memory, and tiles, as far as it holds more. Of
+/// single ones: places of operands, of which a block has two, and one tile.
 struct SplitBackwardStages {
   int blocks = 2, tiles = 1;
 };

@@ -24,16 +24,43 @@ Sm90AttentionBackwardKnobs alikeInRegisters(Sm90AttentionBackwardKnobs knobs) {
   knobs.headsOfTile = std::min(knobs.headsOfTile, 1);
   return knobs;
 }
+using CasesOfType = std::function<std::vector<NamedKernel>(DType)>;
+/// Every mask and score op of heads of more than 128 columns.
+std::vector<NamedKernel> wideCases(DType type) {
+  constexpr Dropout dropout{.p = 0.1, .stream = 1};
+  std::vector<NamedKernel> result;
+  for (const auto &[p, w] : {std::pair<int64_t, int64_t>{256, 256}, {192, 128}, {200, 24}}) {
+    const AttentionExtents e{.b = 2, .h = 3, .g = 4, .j = 300, .k = 1001, .p = p, .w = w};
+    const std::string of = fmt::format(" of {} and {}", p, w);
+    result.push_back({"plain" + of, plainBackward(e, type)});
+    result.push_back({"causal" + of, causalBackward(e, type)});
+    result.push_back({"dropped" + of, plainBackward(e, type, dropout)});
+    result.push_back({"causal, dropped" + of, causalBackward(e, type, dropout)});
+    result.push_back({"window" + of, windowBackward(e, type, 100, 30)});
+    result.push_back({"padded" + of, paddedBackward(e, type)});
+    result.push_back({"blocks" + of, blockBackward(e, type, "bigbird(block=64,seed=0)")});
+    result.push_back(
+        {"blocks of heads" + of,
+         blockBackward(e, type, "random(block=16,density=0.2,seed=1,heads=each)", true, true)});
+    result.push_back({"documents" + of, documentBackward(e, type)});
+    result.push_back({"biased" + of, biasedBackward(e, type)});
+    result.push_back({"stored" + of, biasedBackward(e, type, true)});
+    result.push_back({"stored, dropped" + of, biasedBackward(e, type, true, dropout)});
+    result.push_back({"capped" + of, cappedBackward(e, type)});
+  }
+  return result;
+}
 /// Of every tile of a form and of every case, in f16 and bf16 by turns along tiles and along cases
 /// (of both where the case of the type takes most registers) those that are drawn; there are at
 /// least `least` in all.
-std::vector<BuiltBackward> builtBackwards(BackwardGradients form, size_t least) {
+std::vector<BuiltBackward> builtBackwards(BackwardGradients form, size_t least,
+                                          const CasesOfType &casesOf = backwardCases) {
   runtime::BuildOptions options;
   options.headers = codegen::deviceHeaders();
   std::vector<runtime::BuildRequest> requests;
   std::vector<BuiltBackward> built;
   for (const DType type : {DType::f16, DType::bf16}) {
-    const std::vector<NamedKernel> all = backwardCases(type);
+    const std::vector<NamedKernel> all = casesOf(type);
     for (size_t i = 0; i < all.size(); ++i) {
       const NamedKernel &one = all[i];
       std::set<Sm90AttentionBackwardKnobs> seen;
@@ -91,7 +118,9 @@ TEST_CASE("every tile of backward attention by WGMMA compiles, and waits where i
 }
 
 TEST_CASE("every tile of gradients apart compiles, and waits where it says so alone") {
-  const std::vector<BuiltBackward> built = builtBackwards(BackwardGradients::apart, 20);
+  std::vector<BuiltBackward> built = builtBackwards(BackwardGradients::apart, 20);
+  std::ranges::move(builtBackwards(BackwardGradients::apart, 20, wideCases),
+                    std::back_inserter(built));
   for (const BuiltBackward &one : test::nonEmpty(built)) {
     INFO(one.name << "\n" << one.result.error << "\n" << one.result.log);
     REQUIRE(one.result.failure().empty());
@@ -102,5 +131,20 @@ TEST_CASE("every tile of gradients apart compiles, and waits where it says so al
     // later; sums. Waits for products, for sums, and behind the last block.
     CHECK(code.starts <= 8);
     CHECK(code.waits <= 6);
+  }
+}
+
+TEST_CASE("every tile of one gradient compiles, and waits where it says so alone") {
+  const std::vector<BuiltBackward> built = builtBackwards(BackwardGradients::single, 30, wideCases);
+  for (const BuiltBackward &one : test::nonEmpty(built)) {
+    INFO(one.name << "\n" << one.result.error << "\n" << one.result.log);
+    REQUIRE(one.result.failure().empty());
+    CHECK(one.result.spillBytes == 0);
+    const nvrtctest::WgmmaCode code = nvrtctest::wgmmaCode(one.result.cubin);
+    CHECK(code.products >= 72);
+    // Of each kind of tile: products of the first block, of the next one, and one later, which
+    // tiles of values lack; sums. Waits for products, for sums, and behind the last block.
+    CHECK(code.starts <= 11);
+    CHECK(code.waits <= 9);
   }
 }

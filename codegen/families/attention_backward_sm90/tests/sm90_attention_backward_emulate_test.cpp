@@ -61,6 +61,23 @@ Sm90AttentionBackwardKnobs apart(int rows, int blocks, int columns = 64) {
           .blocks = blocks};
 }
 
+/// Tiles of one gradient, groups of two heads of keys.
+Sm90AttentionBackwardKnobs single(int blocks, int columns = 64) {
+  return {.gradients = BackwardGradients::single,
+          .tileQueries = columns,
+          .tileKeys = 128,
+          .headGroup = 2,
+          .blocks = blocks};
+}
+
+/// Whose probabilities overflow f16 where logarithms of sums are those of no row.
+bool hasGreatScores(const Subject &subject) {
+  constexpr int64_t mostColumns = 128;
+  const AttentionBackwardRegion region = attentionBackwardRegion(subject.kernel).value();
+  return attentionBackwardProblem(subject.kernel, region, subject.configuration)
+             ->attention.headDim > mostColumns;
+}
+
 void checkAll(const std::string &name, std::vector<Subject> &subjects) {
   std::vector<emulate::Source> sources;
   for (Subject &subject : subjects) {
@@ -89,7 +106,8 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects) {
         subject.emitted.launch.grid, subject.emitted.launch.block, fill,
         [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
           emulate::fillDocuments(subject.kernel, subject.segments, tensors);
-          if (subject.scores != ScoreKind::usual || !subject.offsets.empty())
+          if (subject.scores != ScoreKind::usual || !subject.offsets.empty() ||
+              hasGreatScores(subject))
             emulate::fillLogSums(subject.kernel, tensors);
           emulate::poisonUnused(subject.kernel, tensors);
           emulate::applyPoison(subject.kernel, subject.poison, emulate::PoisonStep::fill, tensors);
@@ -373,6 +391,77 @@ TEST_CASE("gradients apart with groups of heads, biases and dropout") {
   checkAll("sm90_split_backward_others", subjects);
 }
 
+TEST_CASE("tiles of one gradient of heads of up to 256 columns, and narrow ones") {
+  std::vector<Subject> subjects;
+  // Extents cut tiles and blocks of both sides; blocks take several tiles each, and one of a
+  // block, of three, of more than places of the ring.
+  add(subjects, plainBackward({.b = 1, .h = 2, .j = 150, .k = 300, .p = 256, .w = 256}, DType::f16),
+      single(2));
+  add(subjects,
+      causalBackward({.b = 1, .h = 1, .j = 256, .k = 256, .p = 256, .w = 256}, DType::bf16),
+      single(3, 32));
+  add(subjects,
+      causalBackward({.b = 1, .h = 1, .j = 201, .k = 133, .p = 192, .w = 192}, DType::f16),
+      single(1));
+  for (const auto &[p, w] :
+       {std::pair<int64_t, int64_t>{192, 128}, {128, 192}, {136, 256}, {200, 24}, {40, 16}})
+    add(subjects, plainBackward({.h = 1, .j = 70, .k = 140, .p = p, .w = w}, DType::f16),
+        single(2, p == 200 ? 32 : 64));
+  checkAll("sm90_single_backward_tiles", subjects);
+}
+
+TEST_CASE("tiles of one gradient under masks and block masks, of which nothing sees some") {
+  std::vector<Subject> subjects;
+  const AttentionExtents e{.p = 192, .w = 136};
+  const auto of = [&](int64_t b, int64_t h, int64_t g, int64_t j, int64_t k) {
+    AttentionExtents own = e;
+    own.b = b, own.h = h, own.g = g, own.j = j, own.k = k;
+    return own;
+  };
+  // Of fewer keys than queries, the first queries see none; of more, nothing sees the first keys.
+  add(subjects, causalBackward(of(1, 2, 1, 300, 150), DType::f16), single(2));
+  add(subjects, windowBackward(of(1, 1, 1, 100, 400), DType::bf16, 30, 0), single(2));
+  add(subjects, paddedBackward(of(3, 1, 1, 70, 270), DType::f16), single(2), {270, 5, 0});
+  // Groups of heads; tiles of keys and of queries that see most are taken of all heads first.
+  add(subjects,
+      blockBackward({.b = 1, .h = 3, .g = 2, .j = 700, .k = 700, .p = 32, .w = 24}, DType::f16,
+                    "longformer(block=64,window=1,global=1)"),
+      single(5));
+  CHECK(codegen::emit(subjects.back().kernel, subjects.back().configuration, "sm_90a")
+            .readable.find(".longKeyTiles = 1, .longQueryTiles = 1") != std::string::npos);
+  add(subjects,
+      blockBackward(of(1, 3, 2, 300, 300), DType::bf16,
+                    "random(block=64,density=0.2,seed=6,heads=each)", true),
+      single(3));
+  checkAll("sm90_single_backward_masks", subjects);
+}
+
+TEST_CASE("tiles of one gradient with groups of heads, biases, stored gradients and dropout") {
+  std::vector<Subject> subjects;
+  const AttentionExtents wide{.b = 1, .h = 1, .g = 3, .j = 130, .k = 130, .p = 256, .w = 256},
+      cut{.b = 2, .h = 2, .j = 90, .k = 141, .p = 192, .w = 128};
+  add(subjects, causalBackward(wide, DType::f16), single(2));
+  add(subjects, biasedBackward(cut, DType::f16), single(2));
+  add(subjects, biasedBackward(cut, DType::bf16, true), single(2, 32));
+  add(subjects, cappedBackward(cut, DType::f16), single(1));
+  add(subjects, plainBackward(cut, DType::bf16, Dropout{.p = 0.25, .stream = 3}), single(2, 32));
+  for (const ScoreKind scores : adversarialScores) {
+    add(subjects, causalBackward({.h = 1, .j = 70, .k = 140, .p = 192, .w = 192}, DType::bf16),
+        single(2));
+    subjects.back().scores = scores;
+  }
+  checkAll("sm90_single_backward_others", subjects);
+}
+
+TEST_CASE("gradients apart of more than 128 columns where both fit the registers") {
+  std::vector<Subject> subjects;
+  const AttentionExtents e{.b = 1, .h = 1, .g = 2, .j = 130, .k = 201, .p = 192, .w = 128};
+  add(subjects, causalBackward(e, DType::f16), apart(128, 2, 32));
+  add(subjects, plainBackward({.h = 1, .j = 70, .k = 140, .p = 64, .w = 192}, DType::bf16),
+      apart(128, 2, 32));
+  checkAll("sm90_split_backward_wide", subjects);
+}
+
 TEST_CASE("the backward pass over packed tokens reads and writes those of each sequence alone") {
   std::vector<Subject> subjects;
   const AttentionExtents e{.b = 4, .h = 2, .j = 300, .k = 300, .p = 64, .w = 64, .tokens = 640},
@@ -419,7 +508,7 @@ TEST_CASE("what is no number reaches no gradient of another tile that masks hide
   const AttentionExtents e{.b = 2, .h = 1, .j = 150, .k = 270, .p = 32, .w = 24};
   const Sm90AttentionBackwardKnobs together{.tileQueries = 64, .headGroup = 1, .blocks = 2};
   for (const emulate::PoisonedAttention &subject : emulate::poisonedBackwards(e, DType::f16))
-    for (const Sm90AttentionBackwardKnobs &knobs : {together, apart(128, 2)}) {
+    for (const Sm90AttentionBackwardKnobs &knobs : {together, apart(128, 2), single(2)}) {
       add(subjects, subject.kernel, knobs, subject.lengths);
       subjects.back().poison = subject.poison;
     }

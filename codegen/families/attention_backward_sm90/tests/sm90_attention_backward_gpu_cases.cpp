@@ -4,6 +4,8 @@
 //   attention-backward-parts        of some heads of a group a tile of keys;
 //                                   attention-backward-apart-parts: without sums in a workspace
 //   attention-backward-unordered    with these in any order
+//   attention-backward-single       tiles of one gradient, of heads of more than 128 columns;
+//                                   attention-backward-wide: gradients apart of such heads
 #include "codegen/families/attention_backward/tests/BackwardCases.h"
 #include "codegen/families/attention_backward_sm90/Sm90AttentionBackwardKnobs.h"
 
@@ -14,31 +16,34 @@ namespace {
 
 const DrawnFamily sm90 = Sm90AttentionBackwardKnobs{};
 
-bool isApart(const Knobs &any) {
+template <BackwardGradients form>
+bool isOfForm(const Knobs &any) {
   const auto *knobs = any.getIf<Sm90AttentionBackwardKnobs>();
-  return knobs && knobs->gradients == BackwardGradients::apart;
+  return knobs && knobs->gradients == form;
 }
+constexpr KnobTest isApart = isOfForm<BackwardGradients::apart>,
+                   isTogether = isOfForm<BackwardGradients::together>,
+                   isSingle = isOfForm<BackwardGradients::single>;
 
 bool isApartInParts(const Knobs &any) {
   return isApart(any) && any.get<Sm90AttentionBackwardKnobs>().headsOfTile > 0;
 }
 
 bool isTogetherInParts(const Knobs &any) {
-  const auto *knobs = any.getIf<Sm90AttentionBackwardKnobs>();
-  return knobs && !isApart(any) && knobs->headsOfTile > 0;
+  return isTogether(any) && any.get<Sm90AttentionBackwardKnobs>().headsOfTile > 0;
 }
-bool isNotApart(const Knobs &any) { return !isApart(any); }
 
-void addTogether(Collector &collect) { addAttentionBackwards(collect, sm90, isNotApart); }
+void addTogether(Collector &collect) { addAttentionBackwards(collect, sm90, isTogether); }
 
 void addPacked(Collector &collect) { addPackedBackwards(collect, sm90); }
 
-/// Adversarial scores of both forms, inputs that nothing may read, and drawn ones.
+/// Adversarial scores of all forms, inputs that nothing may read, and drawn ones.
 void addAdversarial(Collector &collect) {
-  addHardAttentionBackwards(collect, sm90, isNotApart);
+  addHardAttentionBackwards(collect, sm90, isTogether);
   addHardAttentionBackwards(collect, sm90, isApart);
+  addHardAttentionBackwards(collect, sm90, isSingle);
   addUnreadAttentionBackwards(collect, sm90);
-  addDrawnAttentionBackwards(collect, sm90, 128);
+  addDrawnAttentionBackwards(collect, sm90, 256);
 }
 
 void addUnordered(Collector &collect) {
@@ -52,7 +57,7 @@ void addUnordered(Collector &collect) {
         AttentionExtents extents = one;
         extents.p = extents.w = width;
         for (const Kernel &kernel : backwardsOf(extents, type))
-          for (Configuration &configuration : collect.drawFamily(kernel, sm90, 1, isNotApart)) {
+          for (Configuration &configuration : collect.drawFamily(kernel, sm90, 1, isTogether)) {
             configuration.knobs.get<Sm90AttentionBackwardKnobs>().sums = GradientSums::unordered;
             collect.add("attention-backward-unordered", kernel, type, configuration);
           }
@@ -112,10 +117,41 @@ void addApart(Collector &collect) {
         }
 }
 
+void addSingle(Collector &collect) {
+  // The last ones: several tiles a block, more blocks of a tile than places, keys of no query.
+  const AttentionExtents lengths[] = {{.b = 2, .h = 3, .j = 1, .k = 1},
+                                      {.b = 2, .h = 2, .g = 2, .j = 65, .k = 257},
+                                      {.b = 1, .h = 3, .g = 3, .j = 333, .k = 129},
+                                      {.b = 1, .h = 2, .j = 512, .k = 512},
+                                      {.b = 3, .h = 12, .g = 2, .j = 700, .k = 700},
+                                      {.b = 2, .h = 8, .g = 2, .j = 201, .k = 1333}};
+  const std::pair<int64_t, int64_t> widths[] = {{256, 256}, {192, 192}, {192, 128}, {128, 192},
+                                                {136, 256}, {240, 64},  {224, 224}, {200, 24}};
+  size_t turn = 0;
+  for (const DType type : {DType::f16, DType::bf16})
+    for (const AttentionExtents &one : lengths)
+      for (const auto &[headDim, valueDim] : widths) {
+        AttentionExtents extents = one;
+        extents.p = headDim, extents.w = valueDim;
+        std::vector<Kernel> kinds = backwardsOf(extents, type);
+        kinds.push_back(
+            samples::blockBackward(extents, type, "longformer(block=64,window=1,global=1)"));
+        const bool isUsual = headDim == valueDim && headDim != 224;
+        for (size_t kind = 0; kind < kinds.size(); ++kind)
+          if (isUsual || (kind + ++turn) % 3 == 0)
+            for (const auto &[name, isWanted] : {std::pair("attention-backward-single", isSingle),
+                                                 {"attention-backward-wide", isApart}})
+              for (const Configuration &configuration :
+                   collect.drawFamily(kinds[kind], sm90, 1, isWanted))
+                collect.add(name, kinds[kind], type, configuration);
+      }
+}
+
 const CaseRegistration registered("attention-backward-sm90", addTogether);
 const CaseRegistration packedRegistered("attention-backward-sm90 packed", addPacked);
 const CaseRegistration adversarialRegistered("attention-backward-sm90 adversarial", addAdversarial);
 const CaseRegistration unorderedRegistered("attention-backward-sm90 unordered", addUnordered);
+const CaseRegistration singleRegistered("attention-backward-sm90 single", addSingle);
 const CaseRegistration apartRegistered("attention-backward-sm90 apart", addApart);
 
 }  // namespace

@@ -57,8 +57,8 @@ double best(const Kernel &kernel) {
 
 }  // namespace
 
-TEST_CASE("fused attention backward takes heads of up to 128 columns, in layouts of whole rows") {
-  for (const int64_t width : {16, 24, 64, 72, 80, 96, 128}) {
+TEST_CASE("fused attention backward takes heads of up to 256 columns, in layouts of whole rows") {
+  for (const int64_t width : {16, 24, 64, 72, 80, 96, 128, 136, 192, 256}) {
     const Kernel kernel = plainBackward({.j = 333, .k = 333, .p = width, .w = width}, DType::f16);
     INFO(width << " " << exclusion(kernel));
     const std::vector<Configuration> configurations = own(kernel);
@@ -77,8 +77,11 @@ TEST_CASE("fused attention backward takes heads of up to 128 columns, in layouts
 TEST_CASE("what fused attention backward does not take is said") {
   const AttentionExtents extents{.j = 64, .k = 64};
   CHECK_THAT(exclusion(plainBackward(extents, DType::f32)), Catch::Contains("f16 and bf16"));
-  CHECK(exclusion(plainBackward({.p = 136, .w = 136}, DType::f16)) ==
-        "heads of 136 and 136 columns; gradients of at most 128 fit the registers");
+  CHECK(exclusion(plainBackward({.p = 264, .w = 64}, DType::f16)) ==
+        "heads of 264 and 64 columns; at most 256 are taken");
+  CHECK(exclusion(packedBackward({.b = 2, .j = 64, .k = 64, .p = 64, .w = 136, .tokens = 128},
+                                 DType::f16, true)) ==
+        "heads of 64 and 136 columns over packed tokens; at most 128 are taken there");
   CHECK_THAT(exclusion(plainBackward({.p = 36, .w = 36}, DType::f16)), Catch::Contains("16 bytes"));
   CHECK_THAT(exclusion(plainBackward(extents, DType::f16), "a100"), Catch::Contains("WGMMA"));
 }
@@ -373,6 +376,111 @@ TEST_CASE("products and sums of a block fit the registers") {
   CHECK(apart(96) == Tiles{{64, 64}, {128, 64}});
   CHECK(apart(128) == Tiles{{64, 32}, {128, 64}});
   CHECK(apart(128, true) == Tiles{{64, 32}, {128, 32}});
+}
+
+TEST_CASE("tiles of one gradient are offered where heads have more than 128 columns") {
+  using Tiles = std::set<std::pair<BackwardGradients, int>>;  // queries of a block
+  const auto tilesOf = [](const Kernel &kernel) {
+    Tiles found;
+    for (const Configuration &configuration : nonEmpty(own(kernel))) {
+      const auto &knobs = configuration.knobs.get<Sm90AttentionBackwardKnobs>();
+      found.insert({knobs.gradients, knobs.tileQueries});
+    }
+    return found;
+  };
+  const auto of = [](int64_t p, int64_t w) {
+    return AttentionExtents{.b = 1, .h = 2, .j = 999, .k = 999, .p = p, .w = w};
+  };
+  const auto single = BackwardGradients::single, apart = BackwardGradients::apart;
+  CHECK(tilesOf(plainBackward(of(256, 256), DType::f16)) == Tiles{{single, 64}});
+  CHECK(tilesOf(causalBackward(of(192, 192), DType::bf16)) == Tiles{{single, 64}});
+  // Both gradients of 320 columns leave registers for 32 queries.
+  CHECK(tilesOf(plainBackward(of(192, 128), DType::f16)) == Tiles{{apart, 32}, {single, 64}});
+  AttentionExtents group = of(200, 24);
+  group.g = 4;
+  for (const Configuration &one : nonEmpty(own(plainBackward(group, DType::f16))))
+    CHECK(one.knobs.get<Sm90AttentionBackwardKnobs>().headsOfTile == 0);
+  CHECK_THAT(sm90AttentionBackwardTileRejection(
+                 problemOf(plainBackward(of(192, 64), DType::f16),
+                           own(plainBackward(of(192, 64), DType::f16)).front()),
+                 {.gradients = apart, .tileQueries = 32, .tileKeys = 64}, 2, false),
+             Catch::Contains("tiles of 64 rows, blocks of 64 columns and parts of a group take at "
+                             "most 128"));
+  CHECK(tilesOf(plainBackward(of(128, 128), DType::f16)).count({single, 64}) == 0);
+  // Beside 256 columns dropout, tables and what is read along keys leave registers for 32.
+  const Dropout dropout{0.1, 1};
+  CHECK(tilesOf(plainBackward(of(256, 256), DType::f16, dropout)) == Tiles{{single, 32}});
+  CHECK(tilesOf(blockBackward(of(256, 256), DType::f16, "bigbird(block=64,seed=0)")) ==
+        Tiles{{single, 32}});
+  CHECK(tilesOf(biasedBackward(of(256, 256), DType::f16)) == Tiles{{single, 32}});
+  CHECK(tilesOf(documentBackward(of(256, 256), DType::f16)) == Tiles{{single, 32}});
+  CHECK(tilesOf(blockBackward(of(224, 224), DType::f16, "bigbird(block=64,seed=0)")) ==
+        Tiles{{single, 64}});
+}
+
+TEST_CASE("tiles of one gradient: no workspace, places of operands, and what they cannot have") {
+  const Kernel kernel =
+      plainBackward({.b = 1, .h = 2, .g = 2, .j = 300, .k = 129, .p = 256, .w = 192}, DType::f16);
+  const Sm90AttentionBackwardKnobs knobs{
+      .gradients = BackwardGradients::single, .tileQueries = 64, .tileKeys = 128, .headGroup = 2};
+  CHECK(workspaceBytesOf(kernel, logicalOrder(kernel, knobs)) == 0);
+  const codegen::EmittedKernel emitted =
+      codegen::emit(kernel, logicalOrder(kernel, knobs), "sm_90a");
+  // Two tiles of keys and two of values of two heads, three of queries of four.
+  CHECK(emitted.launch.grid[0] == 20);
+  CHECK(emitted.launch.block[0] == 384);
+  for (const char *text :
+       {".rows = 128, .columns = 64, .stages = 3, .ownStages = 1,\n    .headGroup = 2}",
+        "weft::sm90::singleBackward<weft::half, shape, tile>(weft::sm90::SplitBackwardArgs{",
+        "weft/sm90_single_backward.cuh", "::tiles == 20"})
+    CHECK_THAT(emitted.readable, Catch::Contains(text));
+  const AttentionBackwardProblem problem = problemOf(kernel, logicalOrder(kernel, knobs));
+  const auto rejection = [&](Sm90AttentionBackwardKnobs own, bool hasDropout = false) {
+    return sm90AttentionBackwardTileRejection(problem, own, 2, hasDropout);
+  };
+  CHECK(rejection(knobs).empty());
+  CHECK(rejection({.tileQueries = 64}) ==
+        "heads of 256 and 192 columns; tiles of keys sum gradients of queries of at most 128");
+  Sm90AttentionBackwardKnobs other = knobs;
+  other.headsOfTile = 1;
+  CHECK(rejection(other) == "1 heads a tile; tiles of one gradient take all 2 that share keys");
+  other = knobs, other.tileKeys = 64;
+  CHECK(rejection(other) == "64 keys a tile; 128 are taken");
+  other = knobs, other.tileQueries = 128;
+  CHECK_THAT(rejection(other), Catch::Contains("32 and 64 are taken"));
+  other = knobs, other.sums = GradientSums::unordered;
+  CHECK_THAT(rejection(other), Catch::Contains("gradients apart have none in the workspace"));
+  CHECK_THAT(rejection(knobs, true), Catch::Contains("at most 176 are free"));
+  // Of as many bytes of rows that three places of 64 columns do not fit.
+  CHECK_THAT(sm90AttentionBackwardTileRejection(
+                 problemOf(plainBackward({.p = 256, .w = 256}, DType::f16),
+                           logicalOrder(plainBackward({.p = 256, .w = 256}, DType::f16), knobs)),
+                 knobs, 4, false),
+             Catch::Contains("bytes of shared memory"));
+}
+
+TEST_CASE("heads of more than 128 columns train by WGMMA at a lower price than by mma.sync") {
+  const auto best = [](const Kernel &kernel, const char *family) {
+    const auto prices = analyticCostModel(findDevice("h200"));
+    std::pair<double, Knobs> least(1, Sm90AttentionBackwardKnobs{});
+    for (const Configuration &one : enumerate(kernel, findDevice("h200")).legal)
+      if (one.knobs.family().name == std::string_view(family))
+        least = std::min(least, {prices->cost(kernel, one).seconds, one.knobs},
+                         [](const auto &a, const auto &b) { return a.first < b.first; });
+    return least;
+  };
+  for (const auto &[p, w] : {std::pair<int64_t, int64_t>{256, 256}, {192, 192}, {192, 128}})
+    for (const int64_t length : {512, 4096})
+      for (const bool isCausal : {false, true}) {
+        const AttentionExtents e{.b = 4, .h = 8, .j = length, .k = length, .p = p, .w = w};
+        const Kernel kernel =
+            isCausal ? causalBackward(e, DType::f16) : plainBackward(e, DType::f16);
+        const auto [seconds, knobs] = best(kernel, "attention-backward-sm90");
+        const double other = best(kernel, "attention-backward-sm80").first;
+        INFO(p << " " << w << ", " << length << " keys: " << describe(kernel, knobs));
+        CHECK(seconds < 0.7 * other);
+        CHECK(seconds > 0.3 * other);
+      }
 }
 
 TEST_CASE("gradients apart take no workspace, and what they cannot have is said") {
