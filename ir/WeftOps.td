@@ -62,8 +62,8 @@ include "ir/ElementwiseOps.td"
 
 def Weft_ContractOp : Weft_SpaceOp<"contract", "contraction"> {
   let isDifferentiable = 1;
-  let summary = "Einsum of two operands; `offsets` of packed tokens say from where on along the one "
-      "contracted axis both are zero";
+  let summary = "Einsum of two operands; `offsets` of packed tokens say from where on along the "
+      "one contracted axis both are zero";
   let arguments = (ins Weft_Tensor:$a, Weft_Tensor:$b, Optional<Weft_Tensor>:$offsets,
                        StrAttr:$spec, OptionalAttr<F64Attr>:$scale,
                        OptionalAttr<StrAttr>:$precision);

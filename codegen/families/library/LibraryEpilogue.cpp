@@ -287,8 +287,9 @@ std::optional<LibraryEpilogue> parseLibraryEpilogue(std::string_view name) {
 
 Expected<LibraryForm, Reason> libraryForm(const Kernel &kernel) {
   if (summedTokens(kernel))
-    return rejected("sums over tokens whose number is counted on the device; the library adds all "
-                    "that fit");
+    return rejected(
+        "sums over tokens whose number is counted on the device; the library adds all "
+        "that fit");
   return Matching(kernel).answer();
 }
 

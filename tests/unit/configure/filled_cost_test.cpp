@@ -229,9 +229,9 @@ TEST_CASE("of sums over tokens those that end with the last one take less of few
   const std::unique_ptr<CostModel> quarter =
       filledCostModel(*whole, {.tokens = 0.25, .pairs = 0.0625});
   size_t ending = 0, others = 0;
-  for (const ConfigurationSpace &space : configurationSpaces(kernel, findDevice("h200")))
+  for (const ConfigurationSpace &space : nonEmpty(configurationSpaces(kernel, findDevice("h200"))))
     for (const LayoutTuple &tuple : nonEmpty(space.tuples))
-      for (const Knobs &knobs : space.knobs) {
+      for (const Knobs &knobs : nonEmpty(space.knobs)) {
         if (!isUseful(kernel, tuple, knobs)) continue;
         const Configuration one = toConfiguration(kernel, tuple, knobs);
         const double all = whole->cost(kernel, one).seconds,
