@@ -96,7 +96,9 @@
 // cooperative tiles of plain GEMMs (with a factor at most) whose operands TMA loads, with at most
 // four tiles for each CTA. No configuration space contains it, so the model alone never chooses it:
 // `weft profile` measures the two best tiles of each layout (`streamKTiles`), and selection uses
-// these measurements. The reduction is emulated in both orders of arrival; the GPU test is
+// these measurements. It is different where k are packed tokens, whose number is known at run time
+// (`summedTokens`): its runs are of the k-tiles that have any, which no other tile can do, so that
+// the space offers it, for any number of tiles. The reduction is emulated in both orders of arrival; the GPU test is
 // `weft-gpu-tests --filter '^streamK'`.
 #pragma once
 
