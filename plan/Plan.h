@@ -30,7 +30,7 @@
 
 namespace weft {
 
-enum class Bound : uint8_t;  // passes/configure/CostModel.h
+enum class Bound : uint8_t;  // passes/configure/Cost.h
 
 /// Whose memory a tensor lies in, and who writes it.
 enum class TensorRole : uint8_t {

@@ -8,7 +8,7 @@
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
 #include "kernel/PlainText.h"
-#include "passes/configure/CostModel.h"
+#include "passes/configure/Cost.h"
 
 #include <algorithm>
 #include <array>

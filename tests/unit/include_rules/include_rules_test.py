@@ -60,12 +60,20 @@ NAMES_ARCHITECTURE = {
     'tools/driver/Flags.cpp': 'help of --early-start',
     'tools/driver/commands/Profile.cpp': 'help of --family, by an example',
 }
+# What plan/ includes of passes/, also by way of others: data, and movement that packing makes of.
+# The phase that decides prices, enumerates and selects; it hands plan/ what it chose.
+PLAN_INCLUDES = {
+    'passes/configure/CopyReason.h', 'passes/configure/Cost.h', 'passes/configure/Packing.h',
+    'passes/configure/PriceSource.h', 'passes/select/Problem.h', 'passes/select/Proposal.h',
+    'passes/select/Rewrite.h', 'passes/select/StepText.h'
+}
 # What prices, selects or builds plans: functions, a cost model's answer, and selection's tables.
 DECIDING_FUNCTIONS = (
-    'buildPlan', 'selectVariants', r'select::select\w*', 'select::joinVariants', 'bestCombinations',
-    'planOf', 'runInChunks', 'chooseChunks', 'chooseWithinMemory', 'chooseByMeasuring',
-    'costWithStridedViews', 'chooseEarlyStarts', r'forEachConfiguration\w*', 'predictGraph',
-    'boundOf', 'memoryUsageEfficiency', 'peakFlops',
+    'draftPlan', 'finishPlan', 'describeConfigured', 'planOfPath', 'selectVariants',
+    r'select::select\w*', 'select::joinVariants', 'bestCombinations', 'planOf', 'runInChunks',
+    'chunkChain', 'cutAlong', 'inChunks', 'takeMeasurementsOfStridedViews', 'chooseChunks',
+    'chooseWithinMemory', 'chooseByMeasuring', 'costWithStridedViews', 'chooseEarlyStarts',
+    r'forEachConfiguration\w*', 'predictGraph', 'boundOf', 'memoryUsageEfficiency', 'peakFlops',
     # Prices and configurations of the kernels of a plan.
     'priceKernelAgain', 'nearestConfiguration', 'legality', 'sumOfKernels', 'noteCopies',
     'noteDeterminism',
@@ -230,6 +238,20 @@ def folder_cycles(root: pathlib.Path, table: dict[str, set[str]]) -> list[list[s
     return [list(cycle) for cycle in sorted(cycles) if cycle]
 
 
+def reached(root: pathlib.Path, folder: str) -> set[str]:
+    """Headers outside a folder that its files include, and what these include."""
+    found: set[str] = set()
+    left = [file.relative_to(root).as_posix() for file in (root / folder).rglob('*')
+            if file.suffix in {'.h', '.cpp'}]
+    while left:
+        for line in (root / left.pop()).read_text(encoding='utf-8').splitlines():
+            match = INCLUDE.match(line)
+            if match and match[2] not in found and (root / match[2]).is_file():
+                found.add(match[2])
+                left.append(match[2])
+    return {path for path in found if not path.startswith(f'{folder}/')}
+
+
 # A word of an attribute where one of a kernel's op is read or set (kernel/Attributes.h has names).
 ATTRIBUTE_WORD = re.compile(r'\battributes(?:\.(?:at|find|contains|count|erase)\(|\[)"')
 # It makes attributes of a kernel from those of a graph, of which one has no type but its value's.
@@ -359,7 +381,9 @@ class IncludeRules(unittest.TestCase):
         self.assertEqual(set(names), {name for _, name in calls})
 
     def test_a_deciding_call_is_found(self):
-        for text in ('x = buildPlan(path);', 'select::select(problem, model);',
+        for text in ('x = draftPlan(path);', 'finishPlan(std::move(draft), problem, false)',
+                     'cut = cutAlong(draft, chain, dimension);',
+                     'select::select(problem, model);',
                      'const double s = model.cost(kernel, one).seconds;',
                      'analytic->cost(kernel, one)', 'costWithStridedViews(*full, k, c)',
                      'const select::Prices prices(problem, model);',
@@ -406,6 +430,23 @@ class IncludeRules(unittest.TestCase):
                      '"l2Bytes", figures.l2Bytes', 'tilesJson(figures.tiles)',
                      'compilation.model().choosesRecomputed()', 'recomputeAttention(softmax);'):
             self.assertFalse(DECIDING.search(text), text)
+
+    def test_plans_are_built_of_data_alone(self):
+        included = {path for path in reached(ROOT, 'plan') if path.startswith('passes/')}
+        self.assertEqual(included, PLAN_INCLUDES)
+
+    def test_what_prices_is_found_behind_another_header(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for path, text in (('plan/Bad.cpp', '#include "passes/select/Path.h"\n'),
+                               ('plan/Bad.h', '#include "kernel/K.h"\n'), ('kernel/K.h', ''),
+                               ('passes/select/Path.h', '#include "passes/configure/Model.h"\n'),
+                               ('passes/configure/Model.h', '#include <memory>\n')):
+                (root / path).parent.mkdir(parents=True, exist_ok=True)
+                (root / path).write_text(text)
+            self.assertEqual(
+                reached(root, 'plan'),
+                {'kernel/K.h', 'passes/select/Path.h', 'passes/configure/Model.h'})
 
     def test_names_of_test_cases_can_be_wrapped(self):
         """Catch indents the rest of a name by the width before ': ', and prints without end where
