@@ -46,6 +46,20 @@ TESTS_OF_ONE_FAMILY = {
     ('tests/golden/golden_kernels.cpp', 'loop'): 'texts of loop kernels alone are pruned by names',
     ('tests/support/ExampleArtifact.h', 'loop'): 'a kernel of an artifact needs some knobs',
 }
+# What a folder of families includes of the others: bases, which define no family. What a family
+# needs of another, it asks by the registry (kernel/Family.h).
+BASES = {
+    'attention': {'contraction'},
+    'attention_backward': {'attention'},
+    'attention_backward_sm80': {'attention', 'attention_backward', 'contraction'},
+    'attention_backward_sm90': {'attention', 'attention_backward', 'contraction'},
+    'attention_sm80': {'attention', 'contraction'},
+    'attention_sm90': {'attention', 'contraction'},
+    'gemm_fma': {'contraction'},
+    'gemm_sm80': {'contraction'},
+    'gemm_sm90': {'contraction'},
+    'library': {'contraction'},
+}
 EMULATED = 'tests/emulate/host/weft/'
 KEYWORDS = 'emulate_keywords.h'
 # What names an architecture: families and codegen/targets do, and comments as examples.
@@ -206,6 +220,20 @@ def includes_of_one_family(root: pathlib.Path, tops: Iterable[str]) -> set[tuple
     return found
 
 
+def includes_among_families(root: pathlib.Path) -> dict[str, set[str]]:
+    """By folder of codegen/families, the others that it includes; tests may include all."""
+    found: dict[str, set[str]] = {}
+    for file in sorted((root / 'codegen' / 'families').glob('*/*')):
+        if file.suffix not in {'.h', '.cpp'}:
+            continue
+        for line in file.read_text(encoding='utf-8').splitlines():
+            match = INCLUDE.match(line)
+            family = match and FAMILY.match(match[2])
+            if family and family[0].split('/')[2] != file.parent.name:
+                found.setdefault(file.parent.name, set()).add(family[0].split('/')[2])
+    return found
+
+
 def folder_cycles(root: pathlib.Path, table: dict[str, set[str]]) -> list[list[str]]:
     """Folders whose files include each other, also by way of others; each such set sorted."""
     includes: dict[str, set[str]] = {}
@@ -293,6 +321,24 @@ class IncludeRules(unittest.TestCase):
 
     def test_mechanisms_of_tests_know_no_family(self):
         self.assertEqual(includes_of_one_family(ROOT, MECHANISMS), set(TESTS_OF_ONE_FAMILY))
+
+    def test_a_family_includes_bases_alone(self):
+        self.assertEqual(includes_among_families(ROOT), BASES)
+        self.assertEqual(set().union(*BASES.values()) & family_folders(ROOT), set())
+
+    def test_a_family_that_includes_another_is_found(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for path, text in (('mine/Mine.cpp', '#include "codegen/families/other/Other.h"\n'
+                                '#include "codegen/families/mine/Mine.h"\n'),
+                               ('other/Other.h', '#include "codegen/families/base/Base.h"\n'),
+                               ('other/tests/a_test.cpp',
+                                '#include "codegen/families/mine/Mine.h"\n')):
+                file = root / 'codegen' / 'families' / path
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text)
+            self.assertEqual(includes_among_families(root),
+                             {'mine': {'other'}, 'other': {'base'}})
 
     def test_every_family_of_the_registry_is_known_by_its_folder(self):
         registry = (ROOT / 'codegen/families/Registry.cpp').read_text(encoding='utf-8')
