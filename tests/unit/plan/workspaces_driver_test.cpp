@@ -231,7 +231,7 @@ TEST_CASE("a workspace that is not what the kernel takes is rejected") {
   CHECK_THAT(rejected([](PlanKernel &one, Plan &plan) {
                for (BufferAllocation &place : plan.memoryPlan)
                  if (place.buffer == one.workspaceBuffer)
-                   place.in = {.result = "y"}, place.offset = 0;
+                   place.in = {.result = 2}, place.offset = 0;
              }),
              Catch::Contains("works in: it lies in the workspace"));
 }
