@@ -82,6 +82,14 @@ const Family &familyWith(bool Family::*property) {
   return **found;
 }
 
+const Family *claimantOf(bool Family::*property, const Kernel &kernel, const LayoutTuple &layouts,
+                         const Device &device) {
+  const auto found = std::ranges::find_if(families(), [&](const Family *family) {
+    return family->*property && family->claims && family->claims(kernel, layouts, device);
+  });
+  return found == families().end() ? nullptr : *found;
+}
+
 const Family *familyNamed(std::string_view name) {
   const auto found = std::ranges::find(families(), name, &Family::name);
   return found == families().end() ? nullptr : *found;

@@ -27,7 +27,7 @@
 namespace weft {
 
 struct ConfigurationSpace;  // passes/configure/Family.h
-struct Cost;                // passes/configure/CostModel.h
+struct Cost;                // passes/configure/Cost.h
 struct CopyReason;          // passes/configure/CopyReason.h
 class OperandSums;          // passes/configure/OperandSums.h
 namespace codegen {
@@ -104,6 +104,9 @@ struct Family {
   std::pair<int, int> (*vectorAccess)(const Knobs &) = nullptr;
   /// Whether a contraction is a GEMM of the family under layouts that have several strides.
   bool (*takesStrides)(const Kernel &, const LayoutTuple &) = nullptr;
+  /// Whether families behind it in the table leave a kernel in these layouts to it, on such a
+  /// device; they ask weft::claimantOf(). None: they do not.
+  bool (*claims)(const Kernel &, const LayoutTuple &, const Device &) = nullptr;
   /// Why a configuration that a user names is not emitted; empty if it is. None: what the space has
   /// is emitted.
   std::string (*rejection)(const Kernel &, const Configuration &, const Device &) = nullptr;
@@ -133,6 +136,11 @@ struct Family {
   /// Of GEMMs and fused attentions. None: the family does not say.
   BlockTile (*blockTile)(const Knobs &) = nullptr;
 
+  /// Of the family that takes any kernel which only copies: its program, where a thread moves
+  /// `width` neighbours along an axis, or single elements in the result's order (no axis). None:
+  /// the family has none.
+  codegen::Program (*lowerCopy)(const Kernel &, const Configuration &, AxisId along, int width,
+                                int threads) = nullptr;
   /// Kernel and configuration to kernel program; the kernel comes with the names to be used. None:
   /// its kernels are not emitted by weft.
   codegen::Program (*lower)(const Kernel &, const Configuration &) = nullptr;
@@ -188,6 +196,10 @@ struct FamilyRegistration {
 /// The first family of which this holds, as &Family::isView. Throws Error(checkFailed) where there
 /// is none.
 const Family &familyWith(bool Family::*property);
+/// The first family of which this holds that claims a kernel in these layouts (Family::claims);
+/// nothing if none does.
+const Family *claimantOf(bool Family::*property, const Kernel &kernel, const LayoutTuple &layouts,
+                         const Device &device);
 /// The family of a name; nothing if there is none.
 const Family *familyNamed(std::string_view name);
 /// "cublaslt, gemm-sm80, ...": sorted by name, for messages.

@@ -334,6 +334,8 @@ def FusePass : Pass<"fuse", "::weft::GraphOp"> {
     weft.candidates = [ {name = "bias", ops = [0]}, ..., {name = "bias_relu", ops = [0, 1],
         pattern = "producer-consumer"} ]
     weft.records = [ {accepted, ops = [0, 1], pass = "fuse", pattern = "producer-consumer",
+        saved_bytes = ...}, {ops = [1, 2], pass = "fuse", pattern = "reduction-consumer",
+        rejected = {code = "F020", detail = "y", op = 1 : i64, reason = "contraction"},
         saved_bytes = ...} ]
     ```
   }];

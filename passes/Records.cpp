@@ -53,17 +53,35 @@ void addPatterns(mlir::Builder &builder, const FusionPatterns &patterns,
     entries.push_back(text(builder, "pattern", words));
 }
 
-/// The reverse of describe(): "F012 reduction-axis-mismatch (i against k)".
-void readRejection(const std::string &text, FusionRecord &record) {
-  const size_t reason = text.find(' '), detail = text.find(" (", reason + 1);
-  record.code = text.substr(0, reason);
-  record.reason = reason == std::string::npos ? "" : text.substr(reason + 1, detail - reason - 1);
-  if (detail != std::string::npos && text.back() == ')')
-    record.detail = text.substr(detail + 2, text.size() - detail - 3);
+/// {code = "F012", detail = "i against k", reason = "reduction-axis-mismatch"}; `op`: the op that
+/// the detail names alone.
+mlir::DictionaryAttr rejectionOf(mlir::Builder &builder, const FusionRecord &record) {
+  std::vector<mlir::NamedAttribute> entries{text(builder, "code", record.code),
+                                            text(builder, "reason", record.reason)};
+  if (!record.detail.empty()) entries.push_back(text(builder, "detail", record.detail));
+  if (record.rejectedOp >= 0)
+    entries.push_back(builder.getNamedAttr("op", builder.getI64IntegerAttr(record.rejectedOp)));
+  return builder.getDictionaryAttr(entries);
 }
 
-FusionRecord recordFrom(mlir::DictionaryAttr entry, const std::vector<mlir::Operation *> &ops,
-                        const Dataflow &flow) {
+void readRejection(mlir::DictionaryAttr entry, size_t ops, FusionRecord &record) {
+  const auto rejected = entry.getAs<mlir::DictionaryAttr>("rejected");
+  if (!rejected)
+    throw Error::badInput(
+        "weft.records: an entry that is neither `accepted` nor `rejected`, a dictionary of code, "
+        "reason and detail");
+  record.code = textOf(rejected, "code");
+  record.reason = textOf(rejected, "reason");
+  record.detail = textOf(rejected, "detail");
+  const auto op = rejected.getAs<mlir::IntegerAttr>("op");
+  if (!op) return;
+  if (op.getInt() < 0 || op.getInt() >= int64_t(ops))
+    throw Error::badInput("weft.records: the rejected op {} is none of the graph's {}", op.getInt(),
+                          ops);
+  record.rejectedOp = int(op.getInt());
+}
+
+FusionRecord recordFrom(mlir::DictionaryAttr entry, const std::vector<mlir::Operation *> &ops) {
   FusionRecord record{.pass = textOf(entry, "pass"),
                       .patterns = patternsOf(entry),
                       .ops = opsOf(entry, "weft.records"),
@@ -78,11 +96,7 @@ FusionRecord recordFrom(mlir::DictionaryAttr entry, const std::vector<mlir::Oper
       record.opNames.push_back(ops[static_cast<size_t>(op)]->getName().stripDialect().str());
   if (auto bytes = entry.getAs<mlir::IntegerAttr>("saved_bytes"))
     record.savedBytes = bytes.getInt();
-  if (record.accepted) return record;
-  readRejection(textOf(entry, "rejected"), record);
-  for (const FlowOp &op : flow.ops)
-    if (std::ranges::count(record.ops, op.number) > 0 && op.label == record.detail)
-      record.rejectedOp = op.number;
+  if (!record.accepted) readRejection(entry, ops.size(), record);
   return record;
 }
 
@@ -117,10 +131,9 @@ FusionResult attachedFusions(mlir::Operation *graph, const FuseOptions &target) 
     checkCandidate(result.candidates.back().ops, admitted);
   }
   const std::vector<mlir::Operation *> ops = numberedOps(graph);
-  const Dataflow flow = describeGraph(graph).flow;
   if (const auto records = graph->getAttrOfType<mlir::ArrayAttr>("weft.records"))
     for (auto entry : records.getAsRange<mlir::DictionaryAttr>())
-      result.records.push_back(recordFrom(entry, ops, flow));
+      result.records.push_back(recordFrom(entry, ops));
   return result;
 }
 
@@ -131,7 +144,7 @@ mlir::ArrayAttr recordsAttribute(mlir::MLIRContext *context,
   for (const FusionRecord &record : records) {
     std::vector<mlir::NamedAttribute> entries;
     if (record.accepted) entries.push_back(builder.getNamedAttr("accepted", builder.getUnitAttr()));
-    else entries.push_back(text(builder, "rejected", describe(record)));
+    else entries.push_back(builder.getNamedAttr("rejected", rejectionOf(builder, record)));
     entries.push_back(builder.getNamedAttr("ops", numbers(builder, record.ops)));
     entries.push_back(text(builder, "pass", record.pass));
     addPatterns(builder, record.patterns, entries);

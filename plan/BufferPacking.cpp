@@ -84,7 +84,7 @@ void insert(AllocationSearch &placed, Placed one) {
 
 /// A result that may hold temporaries until its first use.
 struct Host {
-  std::string name;
+  int result = -1;  ///< index into Plan::tensors
   Block own;
   AllocationSearch placed = {};
   /// Callers bring a result where it is computed, so what lies in it must not be used anywhere
@@ -202,7 +202,7 @@ std::vector<Host> hostsOf(const Plan &plan, const PlanMemory &memory,
     if (tensor.role != TensorRole::result || !memory.isDirect(int(index)) ||
         !blocks[size_t(tensor.buffer)].isUsed())
       continue;
-    hosts.push_back({.name = tensor.name, .own = blocks[size_t(tensor.buffer)]});
+    hosts.push_back({.result = int(index), .own = blocks[size_t(tensor.buffer)]});
     hosts.back().own.bytes = spanBytes(tensor);
   }
   return hosts;
@@ -262,7 +262,7 @@ void packBuffers(Plan &plan) {
   for (const Host &host : hosts)
     for (const Placed &one : host.placed)
       plan.memoryPlan.push_back(
-          {.buffer = one.block->buffer, .in = {.result = host.name}, .offset = one.offset});
+          {.buffer = one.block->buffer, .in = {.result = host.result}, .offset = one.offset});
   std::ranges::sort(plan.memoryPlan, {}, &BufferAllocation::buffer);
   plan.workspaceBytes = packing.bytes;
 }

@@ -1,7 +1,7 @@
 // The valid values of a plan's arguments, derived from the kernels that read them. No MLIR.
 #pragma once
 
-#include "passes/select/Selection.h"
+#include "passes/select/Problem.h"
 #include "plan/Plan.h"
 
 namespace weft {

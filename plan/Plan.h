@@ -30,7 +30,7 @@
 
 namespace weft {
 
-enum class Bound : uint8_t;  // passes/configure/CostModel.h
+enum class Bound : uint8_t;  // passes/configure/Cost.h
 
 /// Whose memory a tensor lies in, and who writes it.
 enum class TensorRole : uint8_t {
@@ -210,8 +210,8 @@ struct PlanMeasurement {
 
 /// What a buffer of temporaries lies in: the workspace, or a result until that is written.
 struct BufferHost {
-  std::optional<std::string> result = {};  ///< its name; nothing (null): the workspace
-  bool isWorkspace() const { return !result; }
+  int result = -1;  ///< index into Plan::tensors; -1: the workspace. plan.json names it
+  bool isWorkspace() const { return result < 0; }
   bool operator==(const BufferHost &) const = default;
 };
 

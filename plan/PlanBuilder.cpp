@@ -6,15 +6,11 @@
 #include "kernel/Format.h"
 #include "kernel/VisibleWork.h"
 #include "passes/configure/CopyReason.h"
-#include "passes/configure/Families.h"
-#include "passes/configure/FamilyConfigurations.h"
 #include "passes/configure/Packing.h"
-#include "passes/configure/StridedViews.h"
 #include "passes/select/StepText.h"
 #include "plan/Buffers.h"
 #include "plan/InputRanges.h"
 #include "plan/KernelPositions.h"
-#include "plan/PlanChunks.h"
 #include "plan/PlanConfiguration.h"
 #include "plan/PlanFigures.h"
 #include "plan/PlanMemory.h"
@@ -52,26 +48,16 @@ public:
               const Device &device, bool free)
       : problem(problem), path(path), device(device), free(free) {}
 
-  PlannedKernels build(const Chunking *chunks) {
+  PlanDraft build() {
     addArguments();
     for (const select::Step &step : path.steps)
       if (isPacking(step)) rememberPacking(step);
       else addStep(step);
     nameResults();
     addOffsets();
-    if (chunks) takeMeasurementsOfStridedViews(*chunks->prices);
     result.plan.variant = problem.name;
     result.plan.rewrites = problem.rewrites;
-    if (chunks && chunks->count > 1) runInChunks(result, viewOf, *chunks);
-    for (size_t kernel = 0; kernel < result.kernels.size(); ++kernel)
-      result.plan.entryPoints[result.kernels[kernel].entryPoint].push_back(int(kernel));
-    result.plan.concurrent = chunks && (chunks->concurrent || chunks->isPipelined);
-    assignBuffers(result.plan, viewOf, overwritableTensors(result));
-    orderKernels(result.plan);
-    result.plan.predictedSeconds = sumOfKernels(result.plan);
-    noteCopies(result);
-    setInputRanges(result.plan, problem);
-    return std::move(result);
+    return {.planned = std::move(result), .viewOf = std::move(viewOf)};
   }
 
 private:
@@ -293,24 +279,9 @@ private:
     entry.family = step.configuration.knobs.family();
     entry.familyVersion = step.configuration.knobs.family().version;
     entry.ops = planOps(chosen.kernel);
-    describeCost(chosen, entry);
+    describeConfigured(entry, chosen, device);
     entry.runnerUp = step.runnerUp;
     entry.runnerUpLoss = step.runnerUpLoss;
-  }
-
-  void describeCost(const ChosenKernel &chosen, PlanKernel &entry) const {
-    const Cost &cost = chosen.cost;
-    entry.configuration = describe(chosen.kernel, chosen.configuration.knobs);
-    entry.knobs = planKnobs(chosen.configuration.knobs, chosen.kernel);
-    entry.workspaceBytes = workspaceBytesOf(chosen.kernel, chosen.configuration);
-    entry.seconds = cost.seconds;
-    entry.measured = cost.measured;
-    entry.margin = cost.margin;
-    entry.bytesMoved = cost.bytesMoved;
-    entry.bytesNecessary = cost.bytesNecessary;
-    entry.flop = cost.flop;
-    entry.mue = cost.seconds > 0 ? memoryUsageEfficiency(cost, device) : 0;
-    entry.bound = boundOf(cost, chosen.kernel, device);
   }
 
   /// A view moves nothing: slices lie in their operand's buffer, the operands of a concatenation in
@@ -353,35 +324,6 @@ private:
       result.plan.tensors[index].offset = offsets[index];
   }
 
-  /// Selection priced strided views as contiguous. A kernel that was measured with strided views
-  /// takes its fastest such measurement; others keep the contiguous price, and a note says so.
-  void takeMeasurementsOfStridedViews(const CostModel &prices) {
-    for (size_t index = 0; index < result.kernels.size(); ++index) {
-      ChosenKernel &chosen = result.kernels[index];
-      if (!runs(chosen) || !hasStridedView(chosen.kernel, chosen.configuration)) continue;
-      const std::vector<PricedConfiguration> measurements =
-          prices.measuredAs(chosen.kernel, chosen.configuration);
-      // Fastest first: the search ends at the first legal one, because each check enumerates.
-      const auto best = std::ranges::find_if(measurements, [&](const PricedConfiguration &one) {
-        return isLegal(chosen.kernel, one.configuration, device);
-      });
-      if (best == measurements.end()) {
-        chosen.cost.source = Cost().source;  // that of the contiguous text
-        if (chosen.cost.measured)
-          result.plan.notes.push_back(
-              {.kind = NoteKind::prices,
-               .text =
-                   fmt::format("{} was measured with contiguous operands, not with strided views",
-                               chosen.kernel.name)});
-        continue;
-      }
-      chosen.configuration = best->configuration;
-      chosen.cost = best->cost;
-      describeCost(chosen, result.plan.kernels[index]);
-    }
-  }
-  static bool runs(const ChosenKernel &chosen) { return !chosen.configuration.knobs.isView(); }
-
   /// The last version of every result is what the caller gets.
   void nameResults() {
     for (size_t tensor = 0; tensor < problem.tensors.size(); ++tensor)
@@ -410,9 +352,37 @@ private:
 
 }  // namespace
 
-PlannedKernels buildPlan(const select::Problem &problem, const select::SelectionResult &path,
-                         const Device &device, bool free, const Chunking *chunks) {
-  return PlanBuilder(problem, path, device, free).build(chunks);
+PlanDraft draftPlan(const select::Problem &problem, const select::SelectionResult &path,
+                    const Device &device, bool free) {
+  return PlanBuilder(problem, path, device, free).build();
+}
+
+void describeConfigured(PlanKernel &entry, const ChosenKernel &chosen, const Device &device) {
+  const Cost &cost = chosen.cost;
+  entry.configuration = describe(chosen.kernel, chosen.configuration.knobs);
+  entry.knobs = planKnobs(chosen.configuration.knobs, chosen.kernel);
+  entry.workspaceBytes = workspaceBytesOf(chosen.kernel, chosen.configuration);
+  entry.seconds = cost.seconds;
+  entry.measured = cost.measured;
+  entry.margin = cost.margin;
+  entry.bytesMoved = cost.bytesMoved;
+  entry.bytesNecessary = cost.bytesNecessary;
+  entry.flop = cost.flop;
+  entry.mue = cost.seconds > 0 ? memoryUsageEfficiency(cost, device) : 0;
+  entry.bound = boundOf(cost, chosen.kernel, device);
+}
+
+PlannedKernels finishPlan(PlanDraft draft, const select::Problem &problem, bool concurrent) {
+  PlannedKernels &planned = draft.planned;
+  for (size_t kernel = 0; kernel < planned.kernels.size(); ++kernel)
+    planned.plan.entryPoints[planned.kernels[kernel].entryPoint].push_back(int(kernel));
+  planned.plan.concurrent = concurrent;
+  assignBuffers(planned.plan, draft.viewOf, overwritableTensors(planned));
+  orderKernels(planned.plan);
+  planned.plan.predictedSeconds = sumOfKernels(planned.plan);
+  noteCopies(planned);
+  setInputRanges(planned.plan, problem);
+  return std::move(planned);
 }
 
 void noteCopies(PlannedKernels &planned) {
@@ -425,55 +395,6 @@ void noteCopies(PlannedKernels &planned) {
           {.kind = NoteKind::copy,
            .text = fmt::format("{} is a copy: {}", chosen.kernel.name, reason->text()),
            .code = std::string(reason->code.code)});
-}
-
-namespace {
-
-/// What the fastest configuration in the same layouts takes whose launches leave the same bits each
-/// time where the chosen one's do not, or need not where they do; nothing where there is none.
-std::optional<double> otherSeconds(const ChosenKernel &chosen, const CostModel &prices) {
-  const bool isOwnDeterministic = isDeterministic(chosen.configuration.knobs);
-  Device device = prices.device();
-  device.mayBeNondeterministic = isOwnDeterministic;
-  LayoutConstraints layouts;
-  layouts.inputs.assign(chosen.configuration.inputs.begin(), chosen.configuration.inputs.end());
-  layouts.outputs.assign(chosen.configuration.outputs.begin(), chosen.configuration.outputs.end());
-  std::optional<double> least;
-  for (const Family *family : families()) {
-    if (isOwnDeterministic && !withOtherDeterminism(family->defaults())) continue;
-    forEachConfigurationOf(*family, chosen.kernel, device, layouts, [&](const Configuration &one) {
-      if (isDeterministic(one.knobs) == isOwnDeterministic) return true;
-      const double seconds = prices.modelled().cost(chosen.kernel, one).seconds;
-      least = std::min(least.value_or(seconds), seconds);
-      return true;
-    });
-  }
-  return least;
-}
-
-}  // namespace
-
-void noteDeterminism(PlannedKernels &planned, const CostModel &prices) {
-  std::erase_if(planned.plan.notes,
-                [](const PlanNote &note) { return note.kind == NoteKind::determinism; });
-  for (const ChosenKernel &chosen : planned.kernels) {
-    const std::optional<double> other = otherSeconds(chosen, prices);
-    if (!other) continue;
-    const std::string own =
-        formatSeconds(prices.modelled().cost(chosen.kernel, chosen.configuration).seconds);
-    const std::string &name = chosen.kernel.name;
-    planned.plan.notes.push_back(
-        {.kind = NoteKind::determinism,
-         .text = isDeterministic(chosen.configuration.knobs)
-                     ? fmt::format("{} sums in a fixed order, estimated {}; in any order {} "
-                                   "(--deterministic off)",
-                                   name, own, formatSeconds(*other))
-                     : fmt::format("{} sums in any order, so that two launches need not leave the "
-                                   "same bits, estimated {}; in a fixed order {} (--deterministic "
-                                   "on)",
-                                   name, own, formatSeconds(*other)),
-         .kernel = name});
-  }
 }
 
 Expected<void> checkOverwriting(const PlannedKernels &planned, const std::string &where) {
@@ -524,13 +445,6 @@ const PlanTensor *elementsArgument(const Plan &plan) {
   auto found = std::ranges::find_if(arguments, hasMaster);
   if (found == arguments.end()) found = std::ranges::find_if(arguments, isUsual);
   return found == arguments.end() ? nullptr : *found;
-}
-
-void notePrices(Plan &plan, const CostModel &costModel) {
-  const bool isMeasured = std::ranges::any_of(plan.kernels, &PlanKernel::measured);
-  plan.costModel =
-      isMeasured ? costModel.source() : analyticCostModel(costModel.device())->source();
-  plan.prices = costModel.identity();
 }
 
 bool hasStridedView(const PlanTensor &tensor) {

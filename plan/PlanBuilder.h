@@ -5,7 +5,7 @@
 #pragma once
 
 #include "kernel/Expected.h"
-#include "passes/select/Selection.h"
+#include "passes/select/Problem.h"
 #include "plan/Plan.h"
 
 #include <string>
@@ -27,34 +27,36 @@ struct ChosenKernel {
   std::string candidateName = {};
 };
 
-struct Chunking;
-
 struct PlannedKernels {
   Plan plan;
   std::vector<ChosenKernel> kernels;
 };
 
-/// Fills tensors, kernels (but for what emission and build find out), dependencies, buffers,
-/// predicted time. `free`: arguments may stand in the layout that their first reader wants. Throws
-/// Error(checkFailed) when the path reads a tensor in a layout that nothing produced: selection is
-/// broken then. `chunks`, if any: the kernels around the largest temporary run in so many chunks
-/// (PlanChunks.h), or Error(unsupported) says why not.
-PlannedKernels buildPlan(const select::Problem &problem, const select::SelectionResult &path,
-                         const Device &device, bool free, const Chunking *chunks = nullptr);
+/// A plan without memory: its kernels may still be configured in another way, or be cut into chunks
+/// (PlanChunks.h).
+struct PlanDraft {
+  PlannedKernels planned;
+  std::vector<int> viewOf;  ///< by tensor, the one whose buffer it lies in, or -1
+};
+
+/// Fills tensors and kernels (but for what emission and build find out), in the configurations and
+/// at the costs of the path. `free`: arguments may stand in the layout that their first reader
+/// wants. Throws Error(checkFailed) when the path reads a tensor in a layout that nothing produced:
+/// selection is broken then.
+PlanDraft draftPlan(const select::Problem &problem, const select::SelectionResult &path,
+                    const Device &device, bool free);
+/// Says of a kernel's entry what follows from its configuration and its cost.
+void describeConfigured(PlanKernel &entry, const ChosenKernel &chosen, const Device &device);
+/// Fills entry points, dependencies, buffers, predicted time and ranges of inputs. `concurrent`:
+/// Plan::concurrent.
+PlannedKernels finishPlan(PlanDraft draft, const select::Problem &problem, bool concurrent);
 
 /// A part of a stacked tensor that is no view costs a copy: notes in the plan what keeps it from
 /// being one, in place of earlier such notes.
 void noteCopies(PlannedKernels &planned);
-/// Notes in the plan, in place of earlier such notes, which kernels sum in a fixed order where
-/// another one is legal, or in any order, and what the other way is predicted to take: the price of
-/// determinism. Both by the model, measured or not.
-void noteDeterminism(PlannedKernels &planned, const CostModel &prices);
 /// A result may lie where an operand was only as overwritableInputs() (kernel/Family.h) allows.
 /// Error(badInput) names `where`, the kernel, both tensors and the buffer.
 Expected<void> checkOverwriting(const PlannedKernels &planned, const std::string &where);
-/// Says in the plan what priced its kernels: the cost model, described as the analytic one if none
-/// of the kernels was measured.
-void notePrices(Plan &plan, const CostModel &costModel);
 
 /// The argument whose element type is the plan's: the first parameter that is a rounding of its
 /// master, else the first argument or parameter of the type of floats that most of them have;

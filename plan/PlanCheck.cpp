@@ -478,15 +478,15 @@ private:
         for (const int tensor : *tensors) users[plan.tensors[size_t(tensor)].buffer].insert(kind);
     for (const BufferAllocation &allocation : plan.memoryPlan) {
       if (allocation.in.isWorkspace()) continue;
-      const auto host = std::ranges::find(plan.tensors, *allocation.in.result, &PlanTensor::name);
+      const PlanTensor &host = plan.tensors[size_t(allocation.in.result)];
       std::set<EntryPointKind> both = users[allocation.buffer];
-      both.insert(users[host->buffer].begin(), users[host->buffer].end());
+      both.insert(users[host.buffer].begin(), users[host.buffer].end());
       std::vector<std::string_view> names;
       for (const EntryPointKind kind : both) names.push_back(nameOf(kind));
       require(names.size() == 1, "memoryPlan",
               fmt::format("buffer {} lies in '{}', but entry points {} use them: a caller of one "
                           "need not bring it",
-                          allocation.buffer, *allocation.in.result, fmt::join(names, ", ")));
+                          allocation.buffer, host.name, fmt::join(names, ", ")));
     }
   }
 

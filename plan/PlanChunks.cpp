@@ -4,14 +4,11 @@
 #include "kernel/Attributes.h"
 #include "kernel/ChunkOrigins.h"
 #include "kernel/Error.h"
-#include "passes/configure/Families.h"
-#include "plan/PlanBuilder.h"
 #include "plan/PlanConfiguration.h"
 #include "plan/TensorLayout.h"
 
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <optional>
 #include <utility>
 
@@ -79,41 +76,40 @@ void shiftDropout(BodyOp &op, const Kernel &whole, AxisId axis, int64_t start) {
   setAttribute(op, attribute::outer, rows);  // also where it is zero: chunks share one text
 }
 
-class ChunkBuilder {
-public:
-  ChunkBuilder(PlannedKernels &planned, std::vector<int> &viewOf, const Chunking &chunks)
-      : planned(planned), plan(planned.plan), viewOf(viewOf), chunks(chunks) {}
+[[noreturn]] void reject(const std::string &reason) { throw Error::unsupported("{}", reason); }
 
-  void run() {
-    findChain();
-    std::string reasons;
-    const std::vector<int> order = tensor(inner.front()).order;  // slowest first
-    for (const int dimension : order) {
-      if (tensor(inner.front()).extents[size_t(dimension)] == 1) continue;
-      if (chunks.isPipelined && size_t(dimension) + 2 >= order.size()) continue;  // of one matrix
-      const PlannedKernels before = planned;
-      const std::vector<int> viewsBefore = viewOf;
-      try {
-        cutAlong(dimension);
-        return;
-      } catch (const Error &error) {
-        planned = before;
-        viewOf = viewsBefore;
-        reasons += fmt::format("; along {}: {}", tensor(inner.front()).axes[size_t(dimension)],
-                               error.what());
-      }
+class ChainFinder {
+public:
+  explicit ChainFinder(const PlanDraft &draft)
+      : planned(draft.planned), plan(draft.planned.plan), viewOf(draft.viewOf) {}
+
+  /// The largest temporary that a kernel computes; what is computed of it and is more than half as
+  /// large; their kernels.
+  void find() {
+    int largest = -1;
+    for (size_t index = 0; index < plan.tensors.size(); ++index)
+      if (tensor(int(index)).role == TensorRole::temporary && !isViewed(int(index)) &&
+          writerOf(int(index)) >= 0 &&
+          (largest < 0 || tensor(int(index)).bytes > tensor(largest).bytes))
+        largest = int(index);
+    if (largest < 0) reject("the plan has no separate temporaries");
+    chain = {writerOf(largest)};
+    for (int current = largest;;) {
+      inner.push_back(current);
+      chain.push_back(readerOf(current));
+      const int next = plan.kernels[size_t(chain.back())].outputs.front();
+      if (tensor(next).role != TensorRole::temporary || isViewed(next) ||
+          2 * tensor(next).bytes <= tensor(largest).bytes)
+        break;
+      current = next;
     }
-    if (reasons.empty() && chunks.isPipelined)
-      reasons = "; it has no outer axis of more than one index";
-    reject(fmt::format("'{}' is not cut{}", tensor(inner.front()).name, reasons));
+    addBetween();
   }
+
+  std::vector<int> chain, inner;  ///< as ChunkChain has them
 
 private:
-  [[noreturn]] static void reject(const std::string &reason) {
-    throw Error::unsupported("{}", reason);
-  }
-  PlanTensor &tensor(int index) { return plan.tensors[size_t(index)]; }
-  const Kernel &kernelOf(int index) const { return planned.kernels[size_t(index)].kernel; }
+  const PlanTensor &tensor(int index) const { return plan.tensors[size_t(index)]; }
   bool isViewed(int index) const {
     return viewOf[size_t(index)] >= 0 || std::ranges::find(viewOf, index) != viewOf.end();
   }
@@ -134,9 +130,6 @@ private:
     return -1;
   }
 
-  /// What the pieces are called.
-  const char *word() const { return chunks.isPipelined ? "slices" : "chunks"; }
-
   bool isInner(int index) const { return std::ranges::find(inner, index) != inner.end(); }
   bool isInChain(int kernel) const { return std::ranges::find(chain, kernel) != chain.end(); }
 
@@ -149,29 +142,6 @@ private:
         planned.kernels[size_t(chain.front())].entryPoint)
       reject(fmt::format("'{}' is saved for another entry point", tensor(index).name));
     return readers.front();
-  }
-
-  /// The largest temporary that a kernel computes; what is computed of it and is more than half as
-  /// large; their kernels.
-  void findChain() {
-    int largest = -1;
-    for (size_t index = 0; index < plan.tensors.size(); ++index)
-      if (tensor(int(index)).role == TensorRole::temporary && !isViewed(int(index)) &&
-          writerOf(int(index)) >= 0 &&
-          (largest < 0 || tensor(int(index)).bytes > tensor(largest).bytes))
-        largest = int(index);
-    if (largest < 0) reject("the plan has no separate temporaries");
-    chain = {writerOf(largest)};
-    for (int current = largest;;) {
-      inner.push_back(current);
-      chain.push_back(readerOf(current));
-      const int next = plan.kernels[size_t(chain.back())].outputs.front();
-      if (tensor(next).role != TensorRole::temporary || isViewed(next) ||
-          2 * tensor(next).bytes <= tensor(largest).bytes)
-        break;
-      current = next;
-    }
-    addBetween();
   }
 
   /// Adds the kernels between two of the chain to it: they read another output of an earlier
@@ -195,13 +165,46 @@ private:
     std::ranges::sort(chain);
   }
 
+  const PlannedKernels &planned;
+  const Plan &plan;
+  const std::vector<int> &viewOf;
+};
+
+class Cutter {
+public:
+  Cutter(const PlanDraft &whole, const ChunkChain &chain, int dimension)
+      : chain(chain), cut{.draft = whole, .dimension = dimension} {}
+
+  ChunkCut run() {
+    try {
+      addChunks();
+    } catch (const Error &error) {
+      cut.rejection = error.what();
+    }
+    return std::move(cut);
+  }
+
+private:
+  const PlanTensor &tensor(int index) const {
+    return cut.draft.planned.plan.tensors[size_t(index)];
+  }
+  const PlanKernel &entryOf(int index) const {
+    return cut.draft.planned.plan.kernels[size_t(index)];
+  }
+  const Kernel &kernelOf(int index) const {
+    return cut.draft.planned.kernels[size_t(index)].kernel;
+  }
+  bool isInner(int index) const {
+    return std::ranges::find(chain.inner, index) != chain.inner.end();
+  }
+
   /// The axis of every kernel of the chain that a dimension of the first inner tensor is.
-  std::vector<AxisId> axesOf(int dimension) const {
-    std::map<int, int> dimensions = {{inner.front(), dimension}};  // of inner tensors
+  std::vector<AxisId> axesOf() const {
+    std::map<int, int> dimensions = {{chain.inner.front(), cut.dimension}};  // of inner tensors
     std::vector<AxisId> axes;
-    for (const int index : chain) {
+    for (const int index : chain.kernels) {
       const Kernel &kernel = kernelOf(index);
-      const PlanKernel &entry = plan.kernels[size_t(index)];
+      const PlanKernel &entry = entryOf(index);
       std::optional<AxisId> axis;
       const auto forEach = [&](const std::vector<int> &tensors, const std::vector<ValueId> &values,
                                const auto &visit) {
@@ -237,42 +240,31 @@ private:
   using ChunksOfTensors =
       std::map<std::pair<int, int>, int>;  ///< of one chunk, by tensor and dimension
 
-  void cutAlong(int dimension) {  // of the first inner tensor
-    const int64_t extent = tensor(inner.front()).extents[size_t(dimension)];
-    if (extent % chunks.count != 0)
-      reject(fmt::format("{} indices are not divisible into {} {}", extent, chunks.count, word()));
-    const std::vector<AxisId> axes = axesOf(dimension);
-    PlannedKernels cut;
-    for (int64_t start = 0; start < extent; start += extent / chunks.count) {
+  void addChunks() {
+    const int64_t extent = tensor(chain.inner.front()).extents[size_t(cut.dimension)];
+    if (extent % chain.count != 0)
+      reject(fmt::format("{} indices are not divisible into {} {}", extent, chain.count,
+                         chain.word()));
+    const std::vector<AxisId> axes = axesOf();
+    for (int64_t start = 0; start < extent; start += extent / chain.count) {
       ChunksOfTensors chunksOf;
-      for (size_t n = 0; n < chain.size(); ++n)
-        addChunk(cut, chain[n], axes[n], start, extent / chunks.count, chunksOf);
+      for (size_t n = 0; n < chain.kernels.size(); ++n)
+        addChunk(chain.kernels[n], axes[n], start, extent / chain.count, chunksOf);
     }
-    std::vector<std::string> names;
-    for (const int kernel : chain) names.push_back(plan.kernels[size_t(kernel)].name);
-    plan.notes.push_back(
-        {.kind = NoteKind::chunks,
-         .text = fmt::format(
-             "'{}' is computed in {} {} along {}, {}; in {} run {}", tensor(inner.front()).name,
-             chunks.count, word(), tensor(inner.front()).axes[size_t(dimension)],
-             chunks.isPipelined ? "at once and with separate memory" : "one at a time", word(),
-             fmt::join(names, ", "))});
-    splice(std::move(cut));
   }
 
-  void addChunk(PlannedKernels &cut, int index, AxisId axis, int64_t start, int64_t size,
-                ChunksOfTensors &chunksOf) {
-    const ChosenKernel &whole = planned.kernels[size_t(index)];
+  void addChunk(int index, AxisId axis, int64_t start, int64_t size, ChunksOfTensors &chunksOf) {
+    const ChosenKernel &whole = cut.draft.planned.kernels[size_t(index)];
     const std::string axisName = whole.kernel.axes[size_t(axis)].name;
     ChosenKernel chosen = whole;
     chosen.kernel = onChunk(whole.kernel, axisName, start, size);
-    PlanKernel entry = plan.kernels[size_t(index)];
+    PlanKernel entry = entryOf(index);
     entry.chunk = PlanChunk{.region = index,
                             .axis = axisName,
                             .start = start,
                             .size = size,
                             .whole = entry.name,
-                            .isSlice = chunks.isPipelined};
+                            .isSlice = chain.isPipelined};
     entry.name = chosen.kernel.name = entry.name + chunkSuffix(axisName, start);
     const auto place = [&](std::vector<int> &tensors, const std::vector<ValueId> &values,
                            std::vector<Layout> &layouts) {
@@ -286,97 +278,12 @@ private:
     place(entry.inputs, whole.kernel.inputs, chosen.configuration.inputs);
     place(entry.outputs, whole.kernel.outputs, chosen.configuration.outputs);
     for (size_t n = 0; n < entry.outputs.size(); ++n)
-      if (entry.outputs[n] == plan.kernels[size_t(index)].outputs[n])
+      if (entry.outputs[n] == entryOf(index).outputs[n])
         reject(fmt::format("every chunk would write '{}'", tensor(entry.outputs[n]).name));
-    refreshLayouts(plan.tensors, entry);  // a chunk of padded rows may be a view
-    configureOnce(chosen, whole);
-    describe(entry, chosen);
-    if (chunks.isPipelined) entry.chunk->deviceShare = deviceShare(whole.cost, chosen.cost);
-    cut.plan.kernels.push_back(std::move(entry));
+    refreshLayouts(cut.draft.planned.plan.tensors, entry);  // a chunk of padded rows may be a view
+    cut.entries.push_back(std::move(entry));
     cut.kernels.push_back(std::move(chosen));
-  }
-
-  /// Chunks of one size that differ in their names alone are configured as the first of them. A
-  /// modelled price is scaled by measured over modelled time of the whole kernel.
-  void configureOnce(ChosenKernel &chunk, const ChosenKernel &whole) {
-    Kernel unnamed = chunk.kernel;
-    unnamed.name.clear();
-    ChunkConfigurations &all = chunks.known ? *chunks.known : own;
-    const ChunkConfigurations::Known *known =
-        all.find(whole.candidateName, unnamed, chunk.configuration);
-    if (!known) {
-      const Configuration asked = chunk.configuration;
-      const bool isItsMeasurement = configure(chunk);
-      known = &all.add({.candidate = whole.candidateName,
-                        .kernel = std::move(unnamed),
-                        .asked = asked,
-                        .chosen = chunk.configuration,
-                        .cost = chunk.cost,
-                        .isItsMeasurement = isItsMeasurement});
-    }
-    chunk.configuration = known->chosen;
-    chunk.cost = known->cost;
-    if (known->isItsMeasurement || chunk.cost.measured || !whole.cost.measured) return;
-    const double modelled = analytic->cost(whole.kernel, whole.configuration).seconds;
-    if (modelled > 0) chunk.cost.seconds *= whole.cost.seconds / modelled;
-  }
-
-  /// The chunk's fastest measurement in these layouts: true. If it is unmeasured, the knobs of the
-  /// whole kernel, or the model's best if a chunk does not accept those.
-  bool configure(ChosenKernel &chunk) const {
-    const Device &device = chunks.prices->device();
-    for (const PricedConfiguration &row :
-         chunks.prices->measuredAs(chunk.kernel, chunk.configuration)) {
-      if (!isLegal(chunk.kernel, row.configuration, device)) continue;
-      chunk.configuration = row.configuration;
-      chunk.cost = row.cost;
-      return true;
-    }
-    if (!isLegal(chunk.kernel, chunk.configuration, device)) takeBestModelled(chunk);
-    chunk.cost = chunks.prices->cost(chunk.kernel, chunk.configuration);
-    return false;
-  }
-
-  /// All slices at once keep the device as busy as the whole kernel does: of the time of a slice
-  /// alone, a share as large as the slice's part of the whole's work.
-  double deviceShare(const Cost &whole, const Cost &slice) const {
-    const double work =
-        std::max(0.0, whole.seconds - chunks.prices->device().launchSeconds) / chunks.count;
-    return slice.seconds > 0 ? std::clamp(work / slice.seconds, 0.0, 1.0) : 0;
-  }
-
-  void takeBestModelled(ChosenKernel &chunk) const {
-    LayoutConstraints constraints;
-    constraints.inputs.assign(chunk.configuration.inputs.begin(), chunk.configuration.inputs.end());
-    constraints.outputs.assign(chunk.configuration.outputs.begin(),
-                               chunk.configuration.outputs.end());
-    std::optional<std::pair<double, Configuration>> best;
-    forEachConfiguration(chunk.kernel, chunks.prices->device(), constraints,
-                         [&](const Configuration &candidate) {
-                           const double seconds = analytic->cost(chunk.kernel, candidate).seconds;
-                           if (!best || seconds < best->first) best.emplace(seconds, candidate);
-                           return true;
-                         });
-    if (!best)
-      reject(fmt::format("kernel '{}' has no configuration on a chunk", chunk.kernel.name));
-    chunk.configuration = std::move(best->second);
-  }
-
-  void describe(PlanKernel &entry, const ChosenKernel &chosen) const {
-    entry.configuration = weft::describe(chosen.kernel, chosen.configuration.knobs);
-    entry.knobs = planKnobs(chosen.configuration.knobs, chosen.kernel);
-    entry.workspaceBytes = workspaceBytesOf(chosen.kernel, chosen.configuration);
-    entry.seconds = chosen.cost.seconds;
-    entry.measured = chosen.cost.measured;
-    entry.margin = chosen.cost.margin;
-    entry.bytesMoved = chosen.cost.bytesMoved;
-    entry.bytesNecessary = chosen.cost.bytesNecessary;
-    entry.flop = chosen.cost.flop;
-    entry.mue =
-        chosen.cost.seconds > 0 ? memoryUsageEfficiency(chosen.cost, chunks.prices->device()) : 0;
-    entry.bound = boundOf(chosen.cost, chosen.kernel, chunks.prices->device());
-    entry.runnerUp.clear();
-    entry.runnerUpLoss = 0;
+    cut.wholes.push_back(index);
   }
 
   /// A chunk of a tensor: contiguous separate memory for an inner tensor, else a view.
@@ -405,67 +312,110 @@ private:
         reject(fmt::format("chunks of '{}' do not start at multiples of {} bytes",
                            tensor(index).name, pointerAlignment));
     }
-    plan.tensors.push_back(std::move(chunk));
-    viewOf.push_back(isOwn ? -1 : index);
-    return chunksOf[{index, dimension}] = int(plan.tensors.size()) - 1;
+    std::vector<PlanTensor> &tensors = cut.draft.planned.plan.tensors;
+    tensors.push_back(std::move(chunk));
+    cut.draft.viewOf.push_back(isOwn ? -1 : index);
+    return chunksOf[{index, dimension}] = int(tensors.size()) - 1;
   }
 
-  /// The chunks stand where the last kernel of the chain stood.
-  void splice(PlannedKernels cut) {
-    PlannedKernels whole = std::move(planned);
-    planned.plan = whole.plan;
-    planned.plan.kernels.clear();
-    planned.kernels.clear();
-    const auto take = [&](PlannedKernels &from, size_t index) {
-      planned.plan.kernels.push_back(std::move(from.plan.kernels[index]));
-      planned.kernels.push_back(std::move(from.kernels[index]));
-    };
-    for (size_t index = 0; index < whole.kernels.size(); ++index) {
-      if (!isInChain(int(index))) take(whole, index);
-      if (int(index) != chain.back()) continue;
-      for (size_t chunk = 0; chunk < cut.kernels.size(); ++chunk) take(cut, chunk);
-    }
-    removeInner();
-  }
-
-  /// The inner tensors are there in chunks only.
-  void removeInner() {
-    std::vector<int> newIndex;
-    int kept = 0;
-    for (size_t index = 0; index < plan.tensors.size(); ++index)
-      newIndex.push_back(isInner(int(index)) ? -1 : kept++);
-    for (size_t index = plan.tensors.size(); index-- > 0;)
-      if (newIndex[index] < 0) {
-        plan.tensors.erase(plan.tensors.begin() + long(index));
-        viewOf.erase(viewOf.begin() + long(index));
-      }
-    for (int &view : viewOf)
-      if (view >= 0) view = newIndex[size_t(view)];
-    for (PlanKernel &kernel : plan.kernels)
-      for (std::vector<int> *tensors : {&kernel.inputs, &kernel.outputs})
-        for (int &tensor : *tensors) tensor = newIndex[size_t(tensor)];
-  }
-
-  PlannedKernels &planned;
-  Plan &plan;
-  std::vector<int> &viewOf;
-  const Chunking &chunks;
-  const std::unique_ptr<CostModel> analytic = analyticCostModel(chunks.prices->device());
-  ChunkConfigurations own;
-  std::vector<int> chain;  ///< kernels, in the plan's order
-  std::vector<int>
-      inner;  ///< tensors between them, each read by one of them alone; the first is the largest
+  const ChunkChain &chain;
+  ChunkCut cut;
 };
+
+/// All slices at once keep the device as busy as the whole kernel does: of the time of a slice
+/// alone, a share as large as the slice's part of the whole's work.
+double deviceShare(const Cost &whole, const Cost &slice, int count, const Device &device) {
+  const double work = std::max(0.0, whole.seconds - device.launchSeconds) / count;
+  return slice.seconds > 0 ? std::clamp(work / slice.seconds, 0.0, 1.0) : 0;
+}
+
+PlanNote noteOf(const PlanDraft &draft, int dimension, const ChunkChain &chain) {
+  const Plan &plan = draft.planned.plan;
+  const PlanTensor &largest = plan.tensors[size_t(chain.inner.front())];
+  std::vector<std::string> names;
+  for (const int kernel : chain.kernels) names.push_back(plan.kernels[size_t(kernel)].name);
+  return {
+      .kind = NoteKind::chunks,
+      .text = fmt::format("'{}' is computed in {} {} along {}, {}; in {} run {}", largest.name,
+                          chain.count, chain.word(), largest.axes[size_t(dimension)],
+                          chain.isPipelined ? "at once and with separate memory" : "one at a time",
+                          chain.word(), fmt::join(names, ", "))};
+}
+
+/// Tensors that are there in chunks only.
+void remove(const std::vector<int> &inner, PlanDraft &draft) {
+  const auto isInner = [&](int index) { return std::ranges::find(inner, index) != inner.end(); };
+  Plan &plan = draft.planned.plan;
+  std::vector<int> newIndex;
+  int kept = 0;
+  for (size_t index = 0; index < plan.tensors.size(); ++index)
+    newIndex.push_back(isInner(int(index)) ? -1 : kept++);
+  for (size_t index = plan.tensors.size(); index-- > 0;)
+    if (newIndex[index] < 0) {
+      plan.tensors.erase(plan.tensors.begin() + long(index));
+      draft.viewOf.erase(draft.viewOf.begin() + long(index));
+    }
+  for (int &view : draft.viewOf)
+    if (view >= 0) view = newIndex[size_t(view)];
+  for (PlanKernel &kernel : plan.kernels)
+    for (std::vector<int> *tensors : {&kernel.inputs, &kernel.outputs})
+      for (int &tensor : *tensors) tensor = newIndex[size_t(tensor)];
+}
 
 }  // namespace
 
-const ChunkConfigurations::Known *ChunkConfigurations::find(const std::string &candidate,
-                                                            const Kernel &kernel,
-                                                            const Configuration &asked) const {
-  const auto found = std::ranges::find_if(all, [&](const Known &one) {
-    return one.asked == asked && one.candidate == candidate && one.kernel == kernel;
+ChunkChain chunkChain(const PlanDraft &draft, int count, bool isPipelined) {
+  ChainFinder finder(draft);
+  finder.find();
+  return {.count = count,
+          .isPipelined = isPipelined,
+          .kernels = std::move(finder.chain),
+          .inner = std::move(finder.inner)};
+}
+
+std::vector<int> dimensionsToCut(const PlanDraft &draft, const ChunkChain &chain) {
+  const PlanTensor &largest = draft.planned.plan.tensors[size_t(chain.inner.front())];
+  std::vector<int> dimensions = largest.order;
+  std::erase_if(dimensions, [&](int dimension) {
+    const bool isOfOneMatrix = size_t(dimension) + 2 >= largest.order.size();
+    return largest.extents[size_t(dimension)] == 1 || (chain.isPipelined && isOfOneMatrix);
   });
-  return found == all.end() ? nullptr : &*found;
+  return dimensions;
+}
+
+ChunkCut cutAlong(const PlanDraft &draft, const ChunkChain &chain, int dimension) {
+  return Cutter(draft, chain, dimension).run();
+}
+
+PlanDraft inChunks(ChunkCut cut, const ChunkChain &chain, const Device &device) {
+  PlanDraft draft = std::move(cut.draft);
+  for (size_t chunk = 0; chunk < cut.kernels.size(); ++chunk) {
+    PlanKernel &entry = cut.entries[chunk];
+    const ChosenKernel &chosen = cut.kernels[chunk];
+    describeConfigured(entry, chosen, device);
+    entry.runnerUp.clear();
+    entry.runnerUpLoss = 0;
+    const Cost &whole = draft.planned.kernels[size_t(cut.wholes[chunk])].cost;
+    if (chain.isPipelined)
+      entry.chunk->deviceShare = deviceShare(whole, chosen.cost, chain.count, device);
+  }
+  draft.planned.plan.notes.push_back(noteOf(draft, cut.dimension, chain));
+  // The chunks stand where the last kernel of the chain stood.
+  std::vector<PlanKernel> entries = std::exchange(draft.planned.plan.kernels, {});
+  std::vector<ChosenKernel> kernels = std::exchange(draft.planned.kernels, {});
+  const auto take = [&](PlanKernel &entry, ChosenKernel &kernel) {
+    draft.planned.plan.kernels.push_back(std::move(entry));
+    draft.planned.kernels.push_back(std::move(kernel));
+  };
+  for (size_t index = 0; index < kernels.size(); ++index) {
+    if (std::ranges::find(chain.kernels, int(index)) == chain.kernels.end())
+      take(entries[index], kernels[index]);
+    if (int(index) != chain.kernels.back()) continue;
+    for (size_t chunk = 0; chunk < cut.kernels.size(); ++chunk)
+      take(cut.entries[chunk], cut.kernels[chunk]);
+  }
+  remove(chain.inner, draft);
+  return draft;
 }
 
 Kernel onChunk(const Kernel &kernel, const std::string &axisName, int64_t start, int64_t size) {
@@ -490,15 +440,6 @@ Kernel onChunk(const Kernel &kernel, const std::string &axisName, int64_t start,
     if (dropoutOf(op)) shiftDropout(op, kernel, axis, start);
   }
   return chunk;
-}
-
-void runInChunks(PlannedKernels &planned, std::vector<int> &viewOf, const Chunking &chunks) {
-  try {
-    ChunkBuilder(planned, viewOf, chunks).run();
-  } catch (const Error &error) {
-    throw Error::unsupported("no plan in {} {}: {}", chunks.count,
-                             chunks.isPipelined ? "slices" : "chunks", error.what());
-  }
 }
 
 }  // namespace weft

@@ -11,50 +11,49 @@
 
 #include "plan/PlanBuilder.h"
 
-#include <deque>
 #include <string>
+#include <vector>
 
 namespace weft {
-
-/// How chunks of kernels are configured, found once: the paths and numbers of chunks that a
-/// decision compares have most chunks in common. For one cost model, and one thread at a time.
-class ChunkConfigurations {
-public:
-  struct Known {
-    std::string candidate;  ///< ChosenKernel::candidateName
-    Kernel kernel;          ///< without its name, which says where the chunk starts
-    Configuration asked, chosen;
-    Cost cost;                      ///< as the model prices it
-    bool isItsMeasurement = false;  ///< `cost` is of a measurement of the chunk itself
-  };
-  /// Null where there is none yet. Pointers stay valid.
-  const Known *find(const std::string &candidate, const Kernel &kernel,
-                    const Configuration &asked) const;
-  const Known &add(Known known) { return all.emplace_back(std::move(known)); }
-
-private:
-  std::deque<Known> all;
-};
-
-/// How often the kernels run, what prices them, whether kernels may run at once
-/// (Plan::concurrent), and whether the chunks are slices, which do.
-struct Chunking {
-  int count = 1;
-  const CostModel *prices = nullptr;
-  bool concurrent = false;
-  bool isPipelined = false;
-  ChunkConfigurations *known = nullptr;  ///< by `prices`; null: each plan finds its own
-};
 
 /// A kernel on `size` indices of an axis from `start` on. Throws Error(badInput) naming what does
 /// not allow it: no such axis, one that is reduced, indices beyond its extent, an op that takes
 /// elements from other coordinates.
 Kernel onChunk(const Kernel &kernel, const std::string &axis, int64_t start, int64_t size);
 
-/// Replaces the kernels around the largest temporary of a plan without buffers: chunk by chunk,
-/// operands and results of the whole as views (`viewOf`, by tensor). Slices are cut along an outer
-/// axis of the temporary alone, such as batch or heads: each holds whole matrices. Throws
-/// Error(unsupported) saying why when they cannot run in so many chunks.
-void runInChunks(PlannedKernels &planned, std::vector<int> &viewOf, const Chunking &chunks);
+/// The kernels around the largest temporary of a draft, which run chunk by chunk.
+struct ChunkChain {
+  int count = 1;
+  bool isPipelined = false;  ///< the chunks are slices
+  std::vector<int> kernels;  ///< in the plan's order
+  std::vector<int>
+      inner;  ///< tensors between them, each read by one of them alone; the first is the largest
+
+  /// What the pieces are called.
+  const char *word() const { return isPipelined ? "slices" : "chunks"; }
+};
+
+/// Throws Error(unsupported) saying why where a draft has none.
+ChunkChain chunkChain(const PlanDraft &draft, int count, bool isPipelined);
+
+/// The dimensions of the largest temporary that its chain may be cut along, slowest first: of
+/// slices outer ones alone, such as batch or heads, since each holds whole matrices.
+std::vector<int> dimensionsToCut(const PlanDraft &draft, const ChunkChain &chain);
+
+/// A draft whose chain is cut along one dimension. Its chunks lie as their tensors do and have the
+/// knobs of their whole, which need not be legal of them.
+struct ChunkCut {
+  PlanDraft draft;  ///< with tensors for the chunks: operands and results of the whole as views
+  int dimension = 0;
+  std::vector<PlanKernel> entries = {};    ///< of the chunks, in their order
+  std::vector<ChosenKernel> kernels = {};  ///< likewise
+  std::vector<int> wholes = {};            ///< likewise, the kernel of the draft that each is of
+  /// Why there is no chunk behind the last of these; empty: they are all.
+  std::string rejection = {};
+};
+ChunkCut cutAlong(const PlanDraft &draft, const ChunkChain &chain, int dimension);
+
+/// The draft of a cut with its chunks, configured and priced by now, in place of the chain.
+PlanDraft inChunks(ChunkCut cut, const ChunkChain &chain, const Device &device);
 
 }  // namespace weft

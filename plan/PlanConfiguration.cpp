@@ -3,7 +3,6 @@
 
 #include "kernel/Error.h"
 #include "kernel/Schedule.h"
-#include "passes/configure/FamilyConfigurations.h"
 
 #include <algorithm>
 #include <bit>
@@ -42,39 +41,7 @@ bool hasPaddedRows(const PlanTensor &tensor) {
   return true;
 }
 
-LayoutConstraints layoutsOf(const Configuration &configuration) {
-  LayoutConstraints constraints;
-  constraints.inputs.assign(configuration.inputs.begin(), configuration.inputs.end());
-  constraints.outputs.assign(configuration.outputs.begin(), configuration.outputs.end());
-  return constraints;
-}
-
 }  // namespace
-
-bool isLegal(const Kernel &kernel, const Configuration &configuration, const Device &device) {
-  const Knobs &asked = configuration.knobs;
-  if (const auto takesUnlisted = asked.family().takesUnlisted;
-      takesUnlisted && takesUnlisted(kernel, configuration, device))
-    return true;
-  bool isTaken = false;
-  forEachConfigurationLike(kernel, configuration, device, [&](const Configuration &candidate) {
-    isTaken = candidate.knobs == asked;
-    return !isTaken;
-  });
-  return isTaken;
-}
-
-Legality legality(const Kernel &kernel, const Configuration &configuration, const Device &device) {
-  constexpr size_t shown = 3;
-  Legality result{.isLegal = isLegal(kernel, configuration, device), .others = {}};
-  if (!result.isLegal)
-    forEachConfiguration(kernel, device, layoutsOf(configuration),
-                         [&](const Configuration &candidate) {
-                           result.others.push_back(describe(kernel, candidate.knobs));
-                           return result.others.size() < shown;
-                         });
-  return result;
-}
 
 Layout layoutOf(const PlanTensor &tensor) {
   Layout layout{.order = tensor.order, .strides = {}, .offset = tensor.offset};

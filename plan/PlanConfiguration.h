@@ -4,7 +4,6 @@
 #pragma once
 
 #include "kernel/Configuration.h"
-#include "kernel/Device.h"
 #include "plan/Plan.h"
 
 namespace weft {
@@ -13,14 +12,5 @@ namespace weft {
 Layout layoutOf(const PlanTensor &tensor);
 /// The configuration that a plan asks for a kernel.
 Configuration configurationOf(const Plan &plan, const PlanKernel &planKernel, const Kernel &kernel);
-
-/// Whether the family of a configuration has it for a kernel.
-bool isLegal(const Kernel &kernel, const Configuration &configuration, const Device &device);
-/// The same, and, if not, knobs of any family that are legal in its layouts.
-struct Legality {
-  bool isLegal = false;
-  std::vector<std::string> others;
-};
-Legality legality(const Kernel &kernel, const Configuration &configuration, const Device &device);
 
 }  // namespace weft

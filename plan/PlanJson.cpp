@@ -8,7 +8,7 @@
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
 #include "kernel/PlainText.h"
-#include "passes/configure/CostModel.h"
+#include "passes/configure/Cost.h"
 
 #include <algorithm>
 #include <array>
@@ -253,7 +253,7 @@ json write(const PlanKnobs &knobs);
 json write(const PriceSource &source);
 json write(const Rewrite &rewrite);
 json write(const TrainingRole &role);
-json write(const BufferHost &host);
+json write(const BufferHost &);
 json write(const std::optional<Bound> &bound);
 template <NamedEnum Enum>
 json write(const Enum &value);
@@ -274,7 +274,8 @@ json write(const PriceSource &source) { return source.text(); }
 json write(const Rewrite &rewrite) { return text(rewrite); }
 json write(const TrainingRole &role) { return nameOf(role); }
 constexpr std::string_view workspaceName = "workspace";
-json write(const BufferHost &host) { return host.result.value_or(std::string(workspaceName)); }
+/// A result is named by toJson(), which knows the tensors.
+json write(const BufferHost &) { return workspaceName; }
 json write(const std::optional<Bound> &bound) {
   return bound ? nameOf(*bound) : std::string_view();
 }
@@ -318,10 +319,13 @@ json write(const std::optional<Item> &item) {
 struct Place {
   std::string file, path;
   std::string owner{};                         ///< the name of the tensor or kernel that it is in
+  const Plan *plan = nullptr;                  ///< that is read, with the members before this one
   Place member(std::string_view name) const {  // of every member that is read: not by fmt::format
-    return {file, path.empty() ? std::string(name) : (path + '.').append(name), owner};
+    return {file, path.empty() ? std::string(name) : (path + '.').append(name), owner, plan};
   }
-  Place item(size_t index) const { return {file, path + '[' + std::to_string(index) + ']', owner}; }
+  Place item(size_t index) const {
+    return {file, path + '[' + std::to_string(index) + ']', owner, plan};
+  }
   [[noreturn]] void fail(std::string_view expected, const json &found) const {
     throw Error::badInput("{}: member \"{}\" must be {}, not {} ({})", file, path, expected,
                           found.type_name(), found.dump().substr(0, 40));
@@ -424,7 +428,13 @@ void read(const json &from, PlanKnobs &to, const Place &place) {
 void read(const json &from, BufferHost &to, const Place &place) {
   std::string name;
   read(from, name, place);
-  if (name != workspaceName) to.result = name;
+  if (name == workspaceName) return;
+  const auto found = std::ranges::find(place.plan->tensors, name, &PlanTensor::name);
+  if (found == place.plan->tensors.end())
+    throw Error::badInput(
+        "{}: {}: \"{}\" is neither \"workspace\" nor a result that is alone in its buffer",
+        place.file, place.path.substr(0, place.path.rfind('.')), oneLine(name));
+  to.result = int(found - place.plan->tensors.begin());
 }
 void read(const json &from, std::optional<Bound> &to, const Place &place) {
   constexpr std::array known = {Bound::memory, Bound::tensor, Bound::fma, Bound::launch};
@@ -682,7 +692,13 @@ LibraryGemm libraryGemm(const PlanLibraryGemm &gemm) {
   return result;
 }
 
-json toJson(const Plan &plan) { return write(plan); }
+json toJson(const Plan &plan) {
+  json text = write(plan);
+  for (size_t index = 0; index < plan.memoryPlan.size(); ++index)
+    if (const BufferHost &host = plan.memoryPlan[index].in; !host.isWorkspace())
+      text["memoryPlan"][index]["in"] = plan.tensors.at(size_t(host.result)).name;
+  return text;
+}
 
 /// A layout of one axis stands there without a comma: by its tensor, whether that is one axis with
 /// a long name or several letters.
@@ -701,14 +717,14 @@ static void nameAxes(Plan &plan) {
 
 Plan planFromJson(const json &from, const std::string &where) {
   // Asked first: a plan of another version would otherwise fail at the first member that differs.
-  const Place place{where, ""};
+  Plan plan;
+  const Place place{where, "", "", &plan};
   if (from.is_object() && from.contains("formatVersion") &&
       from["formatVersion"] != Plan().formatVersion)
     throw Error::badInput("{}: member \"formatVersion\" is {}; this weft reads \"{}\"", where,
                           from["formatVersion"].dump(), Plan().formatVersion);
   if (!from.is_object())
     throw Error::badInput("{}: a plan must be an object, not {}", where, from.type_name());
-  Plan plan;
   read(from, plan, place);
   nameWholesOfOldPlan(plan);
   nameAxes(plan);

@@ -109,19 +109,17 @@ void PlanMemory::place(const BufferAllocation &allocation) {
     throw Error::badInput(
         "buffer {} is what {} works in: it lies in the workspace, which is aligned to {} bytes",
         number, user->family.isLibrary() ? "a library" : "'" + user->name + "'", alignment);
-  for (size_t index = 0; index < plan.tensors.size(); ++index) {
-    const PlanTensor &result = plan.tensors[index];
-    if (result.name != *allocation.in.result || result.role != TensorRole::result || !direct[index])
-      continue;
-    if (allocation.offset + buffer.bytes > spanBytes(result))
-      throw Error::badInput("buffer {}, {} bytes at offset {}, reaches beyond the {} bytes of '{}'",
-                            number, buffer.bytes, allocation.offset, spanBytes(result),
-                            result.name);
-    buffer.host = result.buffer;
-    return;
-  }
-  throw Error::badInput("\"{}\" is neither \"workspace\" nor a result that is alone in its buffer",
-                        *allocation.in.result);
+  const auto index = size_t(allocation.in.result);
+  if (index >= plan.tensors.size())
+    throw Error::badInput("buffer {} lies in tensor {} of {}", number, index, plan.tensors.size());
+  const PlanTensor &result = plan.tensors[index];
+  if (result.role != TensorRole::result || !direct[index])
+    throw Error::badInput(
+        "\"{}\" is neither \"workspace\" nor a result that is alone in its buffer", result.name);
+  if (allocation.offset + buffer.bytes > spanBytes(result))
+    throw Error::badInput("buffer {}, {} bytes at offset {}, reaches beyond the {} bytes of '{}'",
+                          number, buffer.bytes, allocation.offset, spanBytes(result), result.name);
+  buffer.host = result.buffer;
 }
 
 void PlanMemory::placeOthers() {

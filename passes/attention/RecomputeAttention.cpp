@@ -18,6 +18,7 @@
 #include "ir/Einsum.h"
 #include "ir/LayerMarks.h"
 #include "kernel/Error.h"
+#include "kernel/TrainingNames.h"
 #include "passes/Describe.h"
 #include "passes/Rewrites.h"
 #include "passes/SavedTensors.h"
@@ -466,7 +467,7 @@ private:
     BuilderOfLayer builder(behind->getNextNode(), layerOf(scores));
     const std::string name = writtenName(of);
     auto gradient = ContractOp::create(
-        builder, named(name.empty() ? "" : "d_" + name), spec.text(), scores, other,
+        builder, named(name.empty() ? "" : gradientName(name)), spec.text(), scores, other,
         forward.getScale() ? std::optional(forward.getScale()->convertToDouble()) : std::nullopt,
         axisNames(of.getType()), toDType(of.getType()));
     gradient.setPrecisionAttr(forward.getPrecisionAttr());

@@ -263,15 +263,20 @@ void forEachConfigurationOf(const Family &family, const Kernel &kernel, const De
     forEachIn(*space, kernel, constraints, visit);
 }
 
+LayoutConstraints layoutsOf(const Configuration &configuration) {
+  LayoutConstraints constraints;
+  constraints.inputs.assign(configuration.inputs.begin(), configuration.inputs.end());
+  constraints.outputs.assign(configuration.outputs.begin(), configuration.outputs.end());
+  return constraints;
+}
+
 void forEachConfigurationLike(const Kernel &kernel, const Configuration &configuration,
                               const Device &device,
                               const std::function<bool(const Configuration &)> &visit) {
-  LayoutConstraints layouts;
-  layouts.inputs.assign(configuration.inputs.begin(), configuration.inputs.end());
-  layouts.outputs.assign(configuration.outputs.begin(), configuration.outputs.end());
   Device offering = device;
   offering.mayBeNondeterministic |= !isDeterministic(configuration.knobs);
-  forEachConfigurationOf(configuration.knobs.family(), kernel, offering, layouts, visit);
+  forEachConfigurationOf(configuration.knobs.family(), kernel, offering, layoutsOf(configuration),
+                         visit);
 }
 
 bool hasConfigurationLike(const Kernel &kernel, const Configuration &configuration,
@@ -282,6 +287,19 @@ bool hasConfigurationLike(const Kernel &kernel, const Configuration &configurati
     return false;
   });
   return isVisited;
+}
+
+bool isLegal(const Kernel &kernel, const Configuration &configuration, const Device &device) {
+  const Knobs &asked = configuration.knobs;
+  if (const auto takesUnlisted = asked.family().takesUnlisted;
+      takesUnlisted && takesUnlisted(kernel, configuration, device))
+    return true;
+  bool isTaken = false;
+  forEachConfigurationLike(kernel, configuration, device, [&](const Configuration &candidate) {
+    isTaken = candidate.knobs == asked;
+    return !isTaken;
+  });
+  return isTaken;
 }
 
 Configurations enumerate(const Kernel &kernel, const Device &device,

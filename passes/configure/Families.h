@@ -19,6 +19,8 @@ namespace weft {
 struct LayoutConstraints {
   std::vector<std::optional<Layout>> inputs, outputs;
 };
+/// All of them, as a configuration has them.
+LayoutConstraints layoutsOf(const Configuration &configuration);
 
 /// A layout that no family can use, with the reason, for `explain`.
 struct Exclusion {

@@ -11,6 +11,8 @@
 namespace weft {
 
 constexpr int64_t maximumAccessBytes = 16;  ///< of one load or store of a thread
+constexpr int64_t gridPartialsLimit =
+    int64_t(4) << 20;  ///< bytes of device memory that a kernel may keep for itself (a choice)
 
 /// The configurations of one family for one kernel: every layout choice with every knob that
 /// `isUseful`. Layouts are either a Cartesian product (one list an operand) or an explicit list of

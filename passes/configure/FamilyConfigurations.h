@@ -20,5 +20,7 @@ void forEachConfigurationLike(const Kernel &kernel, const Configuration &configu
 /// Whether anything is visited: whether the family takes these layouts.
 bool hasConfigurationLike(const Kernel &kernel, const Configuration &configuration,
                           const Device &device);
+/// Whether the family of a configuration has it for a kernel.
+bool isLegal(const Kernel &kernel, const Configuration &configuration, const Device &device);
 
 }  // namespace weft

@@ -14,7 +14,6 @@
 #pragma once
 
 #include "passes/decide/Decide.h"
-#include "plan/PlanChunks.h"
 
 #include <span>
 

@@ -3,10 +3,11 @@
 
 #include "kernel/Error.h"
 #include "passes/configure/Family.h"
+#include "passes/configure/FamilyConfigurations.h"
 #include "passes/decide/KernelPrices.h"
 #include "passes/decide/NearestConfiguration.h"
+#include "passes/decide/PriceNotes.h"
 #include "plan/Buffers.h"
-#include "plan/PlanConfiguration.h"
 #include "plan/PlanFigures.h"
 #include "plan/PlanMemory.h"
 
@@ -66,6 +67,23 @@ std::string nearestLegal(const Kernel &kernel, const Configuration &configuratio
   std::vector<std::string> texts;
   for (const auto &[differing, text] : ranked) texts.push_back(text);
   return texts.empty() ? "" : fmt::format("; legal and nearest: {}", fmt::join(texts, "; "));
+}
+
+struct Legality {
+  bool isLegal = false;
+  std::vector<std::string> others;  ///< if it is not: knobs of any family, legal in its layouts
+};
+
+Legality legality(const Kernel &kernel, const Configuration &configuration, const Device &device) {
+  constexpr size_t shown = 3;
+  Legality result{.isLegal = isLegal(kernel, configuration, device), .others = {}};
+  if (!result.isLegal)
+    forEachConfiguration(kernel, device, layoutsOf(configuration),
+                         [&](const Configuration &candidate) {
+                           result.others.push_back(describe(kernel, candidate.knobs));
+                           return result.others.size() < shown;
+                         });
+  return result;
 }
 
 Expected<void> checkLegal(const Kernel &kernel, const Configuration &configuration,

@@ -38,9 +38,7 @@ double secondsBy(const CostModel &prices, const std::vector<ChosenKernel> &kerne
 
 std::vector<PricedConfiguration> pricedInItsLayouts(const ChosenKernel &chosen,
                                                     const CostModel &prices) {
-  LayoutConstraints layouts;
-  layouts.inputs.assign(chosen.configuration.inputs.begin(), chosen.configuration.inputs.end());
-  layouts.outputs.assign(chosen.configuration.outputs.begin(), chosen.configuration.outputs.end());
+  const LayoutConstraints layouts = layoutsOf(chosen.configuration);
   std::vector<PricedConfiguration> priced;
   forEachConfiguration(chosen.kernel, prices.device(), layouts, [&](const Configuration &one) {
     if (one.knobs.family() == chosen.configuration.knobs.family())

@@ -4,7 +4,7 @@
 #include "kernel/Error.h"
 #include "kernel/Family.h"
 #include "kernel/Schedule.h"
-#include "passes/configure/Families.h"
+#include "passes/configure/FamilyConfigurations.h"
 #include "plan/PlanConfiguration.h"
 #include "plan/PlanKnobs.h"
 
@@ -52,11 +52,8 @@ double distance(const Knobs &a, const Knobs &b) {
 
 std::optional<Configuration> nearestConfiguration(const Kernel &kernel, const Configuration &own,
                                                   const Device &device) {
-  LayoutConstraints constraints;
-  constraints.inputs.assign(own.inputs.begin(), own.inputs.end());
-  constraints.outputs.assign(own.outputs.begin(), own.outputs.end());
   std::optional<std::pair<double, Configuration>> best;
-  forEachConfiguration(kernel, device, constraints, [&](const Configuration &candidate) {
+  forEachConfiguration(kernel, device, layoutsOf(own), [&](const Configuration &candidate) {
     constexpr double otherFamily = 1e6;
     const double far = distance(own.knobs, candidate.knobs) +
                        (candidate.knobs.family() == own.knobs.family() ? 0 : otherFamily);

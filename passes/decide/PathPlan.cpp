@@ -4,7 +4,7 @@
 #include "kernel/PlainText.h"
 #include "passes/configure/Margins.h"
 #include "passes/decide/Decide.h"
-#include "plan/PlanChunks.h"
+#include "passes/decide/PriceNotes.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 namespace weft::decision {
 namespace {
@@ -48,6 +49,14 @@ void noteMargins(const PlannedKernels &planned, std::vector<PlanNote> &notes) {
 
 }  // namespace
 
+PlannedKernels planOfPath(const select::Problem &problem, const select::SelectionResult &path,
+                          const Chunking &chunks, bool free) {
+  PlanDraft draft = draftPlan(problem, path, chunks.prices->device(), free);
+  takeMeasurementsOfStridedViews(draft.planned, *chunks.prices);
+  if (chunks.count > 1) runInChunks(draft, chunks);
+  return finishPlan(std::move(draft), problem, chunks.concurrent || chunks.isPipelined);
+}
+
 Expected<PlannedKernels> planOf(const PlanContext &context, const SelectedVariant &variant,
                                 const select::SelectionResult &path, int count, bool concurrent,
                                 bool isPipelined) {
@@ -59,7 +68,7 @@ Expected<PlannedKernels> planOf(const PlanContext &context, const SelectedVarian
                         .known = context.chunkConfigurations.get()};
   PlannedKernels planned;
   try {
-    planned = buildPlan(selection.problem(), path, context.prices->device(), context.free, &chunks);
+    planned = planOfPath(selection.problem(), path, chunks, context.free);
   } catch (const Error &error) {
     if (error.kind != ErrorKind::unsupported && error.kind != ErrorKind::strictMiss) throw;
     return Unexpected(error);

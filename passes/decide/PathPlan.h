@@ -3,6 +3,7 @@
 
 #include "kernel/Expected.h"
 #include "passes/configure/CostModel.h"
+#include "passes/decide/ChunkConfigurations.h"
 #include "passes/select/Selection.h"
 #include "plan/PlanBuilder.h"
 
@@ -10,10 +11,6 @@
 #include <memory>
 #include <string>
 #include <vector>
-
-namespace weft {
-class ChunkConfigurations;  // plan/PlanChunks.h
-}
 
 namespace weft::decision {
 
@@ -31,6 +28,11 @@ struct PlanContext {
   /// Of `prices`, likewise: how chunks of kernels are configured.
   std::shared_ptr<ChunkConfigurations> chunkConfigurations = {};
 };
+
+/// The plan of a path of a problem, with measurements of strided views and in chunks as asked.
+/// Throws what draftPlan() (plan/PlanBuilder.h) and runInChunks() do. `free`: of draftPlan().
+PlannedKernels planOfPath(const select::Problem &problem, const select::SelectionResult &path,
+                          const Chunking &chunks, bool free);
 
 /// Everything but what emission and build find out. `path`: of the variant's selection graph. An
 /// error where its kernels cannot run in so many chunks (PlanChunks.h), or are not measured under

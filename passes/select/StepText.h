@@ -1,7 +1,7 @@
 // What the steps of a path are, for people and plans.
 #pragma once
 
-#include "passes/select/Selection.h"
+#include "passes/select/Problem.h"
 
 #include <string>
 

@@ -8,7 +8,6 @@
 #include "passes/Rewrites.h"
 #include "passes/configure/Families.h"
 #include "passes/select/KernelSpaces.h"
-#include "plan/PlanChunks.h"
 #include "tools/driver/Diagnostics.h"
 #include "tools/driver/ProfileModel.h"
 
@@ -38,7 +37,7 @@ Compilation::Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags targ
   modelFlags.check();
   priced.model = costModelOf(targetFlags);
   priced.spaces = std::make_shared<select::SharedSpaces>(costModel());
-  priced.chunkConfigurations = std::make_shared<ChunkConfigurations>();
+  priced.chunkConfigurations = std::make_shared<decision::ChunkConfigurations>();
   priced.key = keyOfPrices(targetFlags, costModel());
   const Device &device = costModel().device();
   epilogueRejection = epilogueRejections(device);

@@ -60,8 +60,8 @@ void noteConfig(const models::Description &description);
 struct SharedPrices {
   std::shared_ptr<CostModel> unfilled;  ///< what `model` is of, if the graph counts tokens
   std::shared_ptr<CostModel> model;
-  std::shared_ptr<select::SharedSpaces> spaces;              ///< of `model`
-  std::shared_ptr<ChunkConfigurations> chunkConfigurations;  ///< of `model`
+  std::shared_ptr<select::SharedSpaces> spaces;                        ///< of `model`
+  std::shared_ptr<decision::ChunkConfigurations> chunkConfigurations;  ///< of `model`
   std::optional<ExpectedFill> fill;  ///< at which `model` prices; nothing if no tokens are counted
   std::string key;                   ///< equal for equal prices
 };

@@ -13,7 +13,6 @@
 #include "passes/algebra/Projection.h"
 #include "passes/configure/Families.h"
 #include "passes/select/KernelSpaces.h"
-#include "plan/PlanChunks.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/Diagnostics.h"
 #include "tools/driver/ProfileModel.h"
@@ -287,7 +286,7 @@ void Compilation::priceTokens() {
   priced.unfilled = std::move(priced.model);
   priced.model = filledCostModel(*priced.unfilled, *fill);
   priced.spaces = std::make_shared<select::SharedSpaces>(costModel());
-  priced.chunkConfigurations = std::make_shared<ChunkConfigurations>();
+  priced.chunkConfigurations = std::make_shared<decision::ChunkConfigurations>();
   if (!fill->isFull()) priced.key = keyOfPrices(targetFlags, costModel());
 }
 

@@ -3,6 +3,7 @@
 
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
+#include "passes/configure/FamilyConfigurations.h"
 #include "passes/configure/Packing.h"
 #include "plan/PlanConfiguration.h"
 

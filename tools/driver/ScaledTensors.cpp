@@ -120,12 +120,9 @@ void keepMemoryPlan(Plan &plan) {
   const std::vector<BufferAllocation> memoryPlan = std::exchange(plan.memoryPlan, {});
   const PlanMemory sizes(plan);
   for (const BufferAllocation &placement : memoryPlan) {
-    const auto result = std::ranges::find_if(
-        plan.tensors, [&](const PlanTensor &tensor) { return tensor.name == placement.in.result; });
-    const bool fits =
-        placement.in.isWorkspace() ||
-        (result != plan.tensors.end() &&
-         placement.offset + sizes.buffers()[size_t(placement.buffer)].bytes <= spanBytes(*result));
+    const int64_t end = placement.offset + sizes.buffers()[size_t(placement.buffer)].bytes;
+    const bool fits = placement.in.isWorkspace() ||
+                      end <= spanBytes(plan.tensors.at(size_t(placement.in.result)));
     if (fits) plan.memoryPlan.push_back(placement);
   }
 }

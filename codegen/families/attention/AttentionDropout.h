@@ -2,10 +2,10 @@
 // the eight exponentials of a fragment are kept, by one mix of words (ir/SPEC.md, "Dropout bits").
 #pragma once
 
+#include "codegen/ExpressionText.h"
 #include "codegen/Program.h"
 #include "codegen/families/attention/AttentionProblem.h"
 #include "codegen/families/contraction/ContractionTexts.h"
-#include "codegen/families/loop/LoopOps.h"
 
 #include <string>
 #include <vector>

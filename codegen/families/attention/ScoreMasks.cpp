@@ -1,8 +1,8 @@
 // Masks by the form of their expressions; see ScoreMasks.h.
 #include "codegen/families/attention/ScoreMasks.h"
 
+#include "codegen/ExpressionText.h"
 #include "codegen/families/attention/TileIntervals.h"
-#include "codegen/families/loop/LoopOps.h"
 #include "kernel/Attributes.h"
 #include "kernel/TileBounds.h"
 

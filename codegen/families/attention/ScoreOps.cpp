@@ -1,9 +1,8 @@
 // Names, loads and texts; see ScoreOps.h.
 #include "codegen/families/attention/ScoreOps.h"
 
+#include "codegen/ExpressionText.h"
 #include "codegen/families/attention/ScoreMasks.h"
-#include "codegen/families/loop/ExpressionText.h"
-#include "codegen/families/loop/LoopOps.h"
 #include "kernel/Error.h"
 
 #include <algorithm>

@@ -1,10 +1,10 @@
 // Texts of a rotary embedding's angles; see TurnedQueries.h.
 #include "codegen/families/attention/TurnedQueries.h"
 
+#include "codegen/ExpressionText.h"
 #include "codegen/families/attention/AttentionPlaces.h"
 #include "codegen/families/contraction/ContractionTexts.h"
 #include "codegen/families/contraction/EpilogueLimits.h"
-#include "codegen/families/loop/LoopOps.h"
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
 #include "passes/configure/Margins.h"

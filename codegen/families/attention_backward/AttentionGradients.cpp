@@ -1,9 +1,9 @@
 // Ops in order into functions of one score; see AttentionGradients.h.
 #include "codegen/families/attention_backward/AttentionGradients.h"
 
+#include "codegen/ExpressionText.h"
 #include "codegen/families/attention/AttentionPlaces.h"
 #include "codegen/families/attention/AttentionScore.h"
-#include "codegen/families/loop/LoopOps.h"
 #include "kernel/Attributes.h"
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/Dropout.h"

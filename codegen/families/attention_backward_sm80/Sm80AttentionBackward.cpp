@@ -2,11 +2,11 @@
 #include "codegen/families/attention_backward_sm80/Sm80AttentionBackward.h"
 
 #include "codegen/EntryName.h"
+#include "codegen/ExpressionText.h"
 #include "codegen/families/attention/AttentionPlaces.h"
 #include "codegen/families/attention_backward/AttentionGradients.h"
 #include "codegen/families/attention_backward_sm80/Sm80AttentionBackwardTile.h"
 #include "codegen/families/contraction/ContractionTexts.h"
-#include "codegen/families/loop/LoopOps.h"
 #include "kernel/Error.h"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 #include "codegen/families/attention/VisibleScores.h"
 #include "codegen/families/attention_backward/AttentionGradients.h"
 #include "codegen/families/attention_backward_sm80/Sm80AttentionBackwardTile.h"
-#include "codegen/families/gemm_sm80/Sm80CostConstants.h"
+#include "codegen/families/contraction/MmaSyncCostConstants.h"
 #include "codegen/targets/Targets.h"
 #include "kernel/Error.h"
 #include "passes/configure/AnalyticConstants.h"
@@ -47,7 +47,7 @@ Cost sm80AttentionBackwardCost(const Kernel &kernel, const Configuration &config
   const AttentionProblem &attention = answer->attention;
   const bool hasWgmma = codegen::hasWgmma(device.architecture);
 
-  const double share = hasWgmma ? analytic::sm80ShareOfWgmma : analytic::sm80Share;
+  const double share = hasWgmma ? analytic::mmaSyncShareOfWgmma : analytic::mmaSyncShare;
   const double tensorRate =
       share * device.tensorFlops.at(attention.operandType) / device.multiprocessors;
   const double instructionRate = device.fmaFlops / 2 / device.multiprocessors;
@@ -128,7 +128,7 @@ Cost sm80AttentionBackwardCost(const Kernel &kernel, const Configuration &config
   const double bytes = double(kernel.necessaryBytes());
   const double memorySeconds = bytes / device.copyBandwidth;
   const double busySeconds = std::max(memorySeconds, computeSeconds);
-  return {.seconds = device.launchSeconds + analytic::sm80StartSeconds + busySeconds,
+  return {.seconds = device.launchSeconds + analytic::mmaSyncStartSeconds + busySeconds,
           .bytesMoved = int64_t(bytes),
           .bound = device.launchSeconds > busySeconds ? Bound::launch
                    : memorySeconds > computeSeconds   ? Bound::memory

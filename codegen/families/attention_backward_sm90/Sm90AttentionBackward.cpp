@@ -3,14 +3,14 @@
 #include "codegen/families/attention_backward_sm90/Sm90AttentionBackward.h"
 
 #include "codegen/EntryName.h"
+#include "codegen/ExpressionText.h"
 #include "codegen/families/attention/AttentionPlaces.h"
+#include "codegen/families/attention/HeadDimensions.h"
 #include "codegen/families/attention/TileOrder.h"
 #include "codegen/families/attention/VisibleScores.h"
 #include "codegen/families/attention_backward/AttentionGradients.h"
 #include "codegen/families/attention_backward_sm90/Sm90AttentionBackwardTile.h"
-#include "codegen/families/attention_sm90/Sm90AttentionTile.h"
 #include "codegen/families/contraction/ContractionTexts.h"
-#include "codegen/families/loop/LoopOps.h"
 #include "kernel/Error.h"
 
 #include <fmt/ranges.h>

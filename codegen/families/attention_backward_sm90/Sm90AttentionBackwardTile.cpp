@@ -1,8 +1,8 @@
 // Shared memory, workspace and maps of a tile; see Sm90AttentionBackwardTile.h.
 #include "codegen/families/attention_backward_sm90/Sm90AttentionBackwardTile.h"
 
+#include "codegen/families/attention/HeadDimensions.h"
 #include "codegen/families/attention/TileOrder.h"
-#include "codegen/families/attention_sm90/Sm90AttentionTile.h"
 
 #include <fmt/format.h>
 

@@ -2,13 +2,13 @@
 #include "codegen/families/attention_sm80/Sm80Attention.h"
 
 #include "codegen/EntryName.h"
+#include "codegen/ExpressionText.h"
 #include "codegen/families/attention/AttentionDropout.h"
 #include "codegen/families/attention/AttentionPlaces.h"
 #include "codegen/families/attention/AttentionScore.h"
 #include "codegen/families/attention/TurnedQueries.h"
 #include "codegen/families/attention_sm80/Sm80AttentionTile.h"
 #include "codegen/families/contraction/ContractionTexts.h"
-#include "codegen/families/loop/LoopOps.h"
 #include "kernel/Error.h"
 #include "kernel/UnusedTokens.h"
 

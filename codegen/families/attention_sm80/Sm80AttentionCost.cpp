@@ -6,7 +6,7 @@
 #include "codegen/families/attention/VisibleScores.h"
 #include "codegen/families/attention_sm80/Sm80AttentionCostConstants.h"
 #include "codegen/families/attention_sm80/Sm80AttentionTile.h"
-#include "codegen/families/gemm_sm80/Sm80CostConstants.h"
+#include "codegen/families/contraction/MmaSyncCostConstants.h"
 #include "codegen/targets/Targets.h"
 #include "kernel/Error.h"
 #include "passes/configure/AnalyticConstants.h"
@@ -51,8 +51,8 @@ struct TileSeconds {
 
 TileSeconds tileSecondsOf(const AttentionProblem &problem, const Sm80AttentionKnobs &knobs,
                           const VisibleScores &visible, bool hasDropout, const Device &device) {
-  const double share =
-      codegen::hasWgmma(device.architecture) ? analytic::sm80ShareOfWgmma : analytic::sm80Share;
+  const double share = codegen::hasWgmma(device.architecture) ? analytic::mmaSyncShareOfWgmma
+                                                              : analytic::mmaSyncShare;
   const double tensorRate =
       share * device.tensorFlops.at(problem.operandType) / device.multiprocessors;
   const double instructionRate = device.fmaFlops / 2 / device.multiprocessors;
@@ -165,10 +165,11 @@ Cost sm80AttentionCost(const Kernel &kernel, const Configuration &configuration,
     const DecodingCost cost =
         decodingCost(problem, knobs, seenKeys(kernel, *recognised, problem, knobs),
                      turnSecondsOf(*recognised, knobs, device), device);
-    const double busy = (std::max(cost.memory, cost.compute) + cost.combine) *
-                        (codegen::hasWgmma(device.architecture) ? analytic::sm80Unmeasured : 1.0);
+    const double busy =
+        (std::max(cost.memory, cost.compute) + cost.combine) *
+        (codegen::hasWgmma(device.architecture) ? analytic::mmaSyncUnmeasured : 1.0);
     return withTurnMargin(*recognised,
-                          {.seconds = device.launchSeconds + analytic::sm80StartSeconds + busy,
+                          {.seconds = device.launchSeconds + analytic::mmaSyncStartSeconds + busy,
                            .bytesMoved = int64_t(cost.bytes),
                            .bound = device.launchSeconds > busy   ? Bound::launch
                                     : cost.memory >= cost.compute ? Bound::memory
@@ -203,12 +204,12 @@ Cost sm80AttentionCost(const Kernel &kernel, const Configuration &configuration,
       waves * ofBlock *
       (codegen::hasWgmma(device.architecture) ? analytic::sm80AttentionOnWgmma : 1.0);
   const double busySeconds = std::max(memorySeconds, computeSeconds);
-  return withTurnMargin(*recognised,
-                        {.seconds = device.launchSeconds + analytic::sm80StartSeconds + busySeconds,
-                         .bytesMoved = int64_t(bytes),
-                         .bound = device.launchSeconds > busySeconds ? Bound::launch
-                                  : memorySeconds > computeSeconds   ? Bound::memory
-                                                                     : Bound::tensor});
+  return withTurnMargin(
+      *recognised, {.seconds = device.launchSeconds + analytic::mmaSyncStartSeconds + busySeconds,
+                    .bytesMoved = int64_t(bytes),
+                    .bound = device.launchSeconds > busySeconds ? Bound::launch
+                             : memorySeconds > computeSeconds   ? Bound::memory
+                                                                : Bound::tensor});
 }
 
 bool isDecoding(const AttentionProblem &problem) {

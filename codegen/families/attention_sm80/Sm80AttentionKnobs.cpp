@@ -8,7 +8,6 @@
 #include "codegen/families/attention_sm80/Sm80Attention.h"
 #include "codegen/families/attention_sm80/Sm80AttentionCost.h"
 #include "codegen/families/attention_sm80/Sm80AttentionTile.h"
-#include "codegen/families/attention_sm90/Sm90AttentionTile.h"
 #include "codegen/families/contraction/EpilogueLimits.h"
 #include "codegen/targets/Targets.h"
 #include "passes/configure/Family.h"
@@ -111,18 +110,14 @@ Expected<ConfigurationSpace, Reason> spaceOf(const Kernel &kernel, const Device 
     // On sm_90a the other family has all but few queries and many keys, and scores that gather,
     // where price decides.
     const Sm80ScoreNeeds needs = sm80ScoreNeeds(kernel, region, *problem);
-    const bool isOther = codegen::hasWgmma(device.architecture) && !region.readsTf32 &&
-                         !region.turned && needs.gatheredTables == 0 &&
-                         device.offers(sm90AttentionFamily) &&
-                         sm90AttentionLayoutRejection(*problem).empty() &&
-                         !sm90AttentionTileChoices(*problem, scoreNeeds(kernel, region, *problem),
-                                                   device.multiprocessors)
-                              .empty();
-    if (isOther && decoding.empty()) {
-      rejection = "attention-sm90 takes heads whose rows start at multiples of 16 bytes";
+    const bool mayBeOther = !region.readsTf32 && !region.turned && needs.gatheredTables == 0;
+    const Family *const other =
+        mayBeOther ? claimantOf(&Family::takesAttention, kernel, tuple, device) : nullptr;
+    if (other && decoding.empty()) {
+      rejection = fmt::format("{} takes heads whose rows start at multiples of 16 bytes", *other);
       continue;
     }
-    hasOther = hasOther || isOther;
+    hasOther = hasOther || other;
     if (tiles.empty()) {
       tiles = sm80AttentionTileChoices(*problem, needs);
       if (tiles.empty())

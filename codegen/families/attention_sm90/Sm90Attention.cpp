@@ -2,6 +2,7 @@
 #include "codegen/families/attention_sm90/Sm90Attention.h"
 
 #include "codegen/EntryName.h"
+#include "codegen/ExpressionText.h"
 #include "codegen/families/attention/AttentionDropout.h"
 #include "codegen/families/attention/AttentionPlaces.h"
 #include "codegen/families/attention/AttentionScore.h"
@@ -9,7 +10,6 @@
 #include "codegen/families/attention/TurnedQueries.h"
 #include "codegen/families/attention_sm90/Sm90AttentionTile.h"
 #include "codegen/families/contraction/ContractionTexts.h"
-#include "codegen/families/loop/LoopOps.h"
 #include "kernel/Error.h"
 #include "kernel/UnusedTokens.h"
 

@@ -188,6 +188,18 @@ std::string rejection(const Kernel &asked, const Configuration &configuration, c
   return knobs.packed != 0 ? sm90PackedLayoutRejection(*problem) : "";
 }
 
+bool claims(const Kernel &kernel, const LayoutTuple &layouts, const Device &device) {
+  if (!codegen::hasWgmma(device.architecture) || !device.offers(sm90AttentionFamily)) return false;
+  const Expected<AttentionRegion, Reason> &recognised = attentionRegion(kernel);
+  if (!recognised) return false;
+  const Expected<AttentionProblem> problem =
+      attentionProblem(kernel, *recognised, toConfiguration(kernel, layouts, Sm90AttentionKnobs{}));
+  return problem && sm90AttentionLayoutRejection(*problem).empty() &&
+         !sm90AttentionTileChoices(*problem, scoreNeeds(kernel, *recognised, *problem),
+                                   device.multiprocessors)
+              .empty();
+}
+
 /// Heads of a group are rows of one box where they lie at one stride.
 bool fitsLayouts(const Kernel &kernel, const LayoutTuple &layouts, const Knobs &knobs) {
   if (knobs.get<Sm90AttentionKnobs>().packed == 0) return true;
@@ -239,6 +251,7 @@ const Family sm90AttentionFamily = {
     .describe = describeKnobs,
     .space = spaceOf,
     .isUseful = fitsLayouts,
+    .claims = claims,
     .rejection = rejection,
     .price = price,
     .blockTile = blockTile,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "codegen/families/attention/AttentionProblem.h"
+#include "codegen/families/attention/HeadDimensions.h"
 #include "codegen/families/attention/TileOrder.h"
 #include "codegen/families/attention_sm90/Sm90AttentionKnobs.h"
 
@@ -76,18 +77,5 @@ std::string sm90PackedLayoutRejection(const AttentionProblem &problem);
 std::vector<Sm90AttentionKnobs> sm90AttentionTileChoices(const AttentionProblem &problem,
                                                          const ScoreNeeds &needs,
                                                          int multiprocessors);
-
-/// One dimension of a tensor map over heads: head / divisor % extent steps by `stride` elements.
-struct HeadDimension {
-  int64_t divisor = 1, extent = 1, stride = 0;
-  bool operator==(const HeadDimension &) const = default;
-};
-/// Those of a tensor, neighbouring head axes merged where they lie so; without axes that the tensor
-/// lacks, and those of packed heads, which have a dimension to themselves. Fastest first.
-std::vector<HeadDimension> headDimensions(const AttentionProblem &problem,
-                                          const AttentionTensor &tensor, int64_t packedHeads = 1);
-/// The stride from a head of a group to the next; nothing where there are several.
-std::optional<int64_t> strideOfGroup(const AttentionProblem &problem,
-                                     const AttentionTensor &tensor);
 
 }  // namespace weft

@@ -2,9 +2,8 @@
 // of further outputs, what is summed.
 #include "codegen/families/contraction/ContractionEpilogue.h"
 
+#include "codegen/ExpressionText.h"
 #include "codegen/families/contraction/EpilogueLimits.h"
-#include "codegen/families/loop/ExpressionText.h"
-#include "codegen/families/loop/LoopOps.h"
 #include "kernel/Attributes.h"
 #include "kernel/Error.h"
 #include "kernel/MultiStrideGemm.h"

@@ -1,9 +1,8 @@
 // Loads of what the prologue reads, and one loop over the eight elements with a statement an op.
 #include "codegen/families/contraction/ContractionPrologue.h"
 
+#include "codegen/ExpressionText.h"
 #include "codegen/families/contraction/ContractionTexts.h"
-#include "codegen/families/loop/ExpressionText.h"
-#include "codegen/families/loop/LoopOps.h"
 
 #include <algorithm>
 

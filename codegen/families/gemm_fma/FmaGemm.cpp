@@ -2,10 +2,10 @@
 // extents, strides and tiles.
 #include "codegen/families/gemm_fma/FmaGemm.h"
 #include "codegen/EntryName.h"
+#include "codegen/ExpressionText.h"
 #include "codegen/Names.h"
 #include "codegen/families/contraction/ContractionTexts.h"
 #include "codegen/families/gemm_fma/FmaGemmKnobs.h"
-#include "codegen/families/loop/LoopOps.h"
 #include "kernel/Attributes.h"
 #include "kernel/Error.h"
 #include "kernel/StridedBatchedGemm.h"

@@ -3,11 +3,10 @@
 
 #include "codegen/families/contraction/ContractionCostConstants.h"
 #include "codegen/families/contraction/MaskedTiles.h"
+#include "codegen/families/contraction/MmaSyncCostConstants.h"
 #include "codegen/families/contraction/PrologueCost.h"
 #include "codegen/families/gemm_sm80/Sm80CostConstants.h"
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
-#include "codegen/families/library/LibraryCost.h"
-#include "codegen/families/library/LibraryKnobs.h"
 #include "codegen/targets/Targets.h"
 #include "kernel/Error.h"
 #include "passes/configure/AnalyticConstants.h"
@@ -22,8 +21,8 @@ double sm80TensorSeconds(const GemmProblem &gemm, const Sm80GemmKnobs &knobs, DT
   const double m = knobs.tileM, n = knobs.tileN;
   const double waves = std::ceil(double(sm80Tiles(gemm, knobs)) / device.multiprocessors);
   const double depth = std::ceil(double(gemm.k) / knobs.tileK) * knobs.tileK;
-  double efficiency =
-      codegen::hasWgmma(device.architecture) ? analytic::sm80ShareOfWgmma : analytic::sm80Share;
+  double efficiency = codegen::hasWgmma(device.architecture) ? analytic::mmaSyncShareOfWgmma
+                                                             : analytic::mmaSyncShare;
   efficiency *= std::min(
       1.0, analytic::sm80LeastEfficiency + m * n / (m + n) * analytic::sm80EfficiencyPerIntensity);
   if (!gemm.a.usesTma || !gemm.b.usesTma) efficiency *= analytic::sm80GuardedShare;
@@ -34,7 +33,8 @@ double sm80TensorSeconds(const GemmProblem &gemm, const Sm80GemmKnobs &knobs, DT
 namespace {
 
 /// The contraction alone, of operands as it reads them and a result stored as the first output is.
-Cost libraryCostOfGemm(Kernel kernel, const Configuration &configuration, const Device &device) {
+Cost costOfGemm(const Family &library, Kernel kernel, const Configuration &configuration,
+                const Device &device) {
   const std::array<ValueId, 3> values = contractionValues(kernel).value();
   const GemmTypes types = gemmTypes(kernel);
   const GemmInputs inputs = gemmInputs(kernel);
@@ -48,8 +48,8 @@ Cost libraryCostOfGemm(Kernel kernel, const Configuration &configuration, const 
   const Configuration gemm{
       .inputs = {configuration.inputs[inputs.a], configuration.inputs[inputs.b]},
       .outputs = {configuration.outputs[0]},
-      .knobs = LibraryKnobs{}};
-  return libraryCost(kernel, gemm, LibraryKnobs{}, device);
+      .knobs = library.defaults()};
+  return library.price(kernel, gemm, device);
 }
 
 }  // namespace
@@ -76,17 +76,17 @@ Cost sm80Cost(const Kernel &kernel, const Configuration &configuration, const Sm
   const double exposed = std::min(1.0, analytic::libraryDepthStep / double(answer->k));
   const double busySeconds =
       std::max(memorySeconds, tensorSeconds) + exposed * std::min(memorySeconds, tensorSeconds);
-  Cost cost{.seconds = device.launchSeconds + analytic::sm80StartSeconds + busySeconds,
+  Cost cost{.seconds = device.launchSeconds + analytic::mmaSyncStartSeconds + busySeconds,
             .bytesMoved = int64_t(necessary),
             .bound = memorySeconds > tensorSeconds ? Bound::memory : Bound::tensor};
   if (device.launchSeconds > busySeconds) cost.bound = Bound::launch;
-  if (device.offers(libraryFamily)) {
+  if (const Family &gemms = familyWith(&Family::isLibrary); device.offers(gemms)) {
     // While unmeasured, nothing hides what an epilogue reads and stores.
-    const Cost library = libraryCostOfGemm(kernel, configuration, device);
+    const Cost library = costOfGemm(gemms, kernel, configuration, device);
     const bool isLast = *contractionIndex(kernel) + 1 == std::ssize(kernel.body);
     const double others =
         isLast ? 0 : std::max(0.0, necessary - double(library.bytesMoved)) / device.copyBandwidth;
-    cost.seconds = std::max(cost.seconds, analytic::sm80Unmeasured * library.seconds + others);
+    cost.seconds = std::max(cost.seconds, analytic::mmaSyncUnmeasured * library.seconds + others);
   }
   cost.seconds *= prologueFactor(*answer);
   return cost;

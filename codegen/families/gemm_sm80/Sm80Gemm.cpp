@@ -5,6 +5,7 @@
 // prologue and the epilogue.
 #include "codegen/families/gemm_sm80/Sm80Gemm.h"
 #include "codegen/EntryName.h"
+#include "codegen/ExpressionText.h"
 #include "codegen/families/contraction/ContractionEpilogue.h"
 #include "codegen/families/contraction/ContractionPrologue.h"
 #include "codegen/families/contraction/ContractionTexts.h"
@@ -13,7 +14,6 @@
 #include "codegen/families/contraction/TokenTiles.h"
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
 #include "codegen/families/gemm_sm80/Sm80Tile.h"
-#include "codegen/families/loop/LoopOps.h"
 #include "kernel/Attributes.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"

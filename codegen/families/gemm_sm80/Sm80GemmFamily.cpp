@@ -8,7 +8,6 @@
 #include "codegen/families/gemm_sm80/Sm80Cost.h"
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
 #include "codegen/families/gemm_sm80/Sm80Tile.h"
-#include "codegen/families/gemm_sm90/Sm90Tile.h"
 #include "codegen/targets/Targets.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
@@ -132,9 +131,12 @@ Expected<ConfigurationSpace, Reason> sm80GemmSpace(const Kernel &kernel, const D
       if (rejection.empty()) rejection = std::move(reason);
       continue;
     }
-    if (codegen::hasWgmma(device.architecture) && answer->a.usesTma && answer->b.usesTma &&
-        wgmmaProblem(kernel, configuration)) {
-      rejection = "gemm-sm90 takes operands whose rows start at multiples of 16 bytes";
+    const Family *const other = answer->a.usesTma && answer->b.usesTma
+                                    ? claimantOf(&Family::isGemm, kernel, tuple, device)
+                                    : nullptr;
+    if (other) {
+      rejection =
+          fmt::format("{} takes operands whose rows start at multiples of 16 bytes", *other);
       continue;
     }
     if (shapes.emplace(answer->m, answer->n).second)

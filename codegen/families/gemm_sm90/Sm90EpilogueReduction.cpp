@@ -2,7 +2,7 @@
 #include "codegen/families/gemm_sm90/Sm90EpilogueReduction.h"
 
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
-#include "codegen/families/loop/ColumnScratch.h"
+#include "passes/configure/Family.h"
 
 #include <fmt/format.h>
 

@@ -4,6 +4,7 @@
 // extents, strides and the tile, passes tensor maps, and defines the prologue and the epilogue.
 #include "codegen/families/gemm_sm90/Sm90Gemm.h"
 #include "codegen/EntryName.h"
+#include "codegen/ExpressionText.h"
 #include "codegen/families/contraction/ContractionEpilogue.h"
 #include "codegen/families/contraction/ContractionPrologue.h"
 #include "codegen/families/contraction/ContractionTexts.h"
@@ -13,7 +14,6 @@
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "codegen/families/gemm_sm90/Sm90Strides.h"
 #include "codegen/families/gemm_sm90/Sm90Tile.h"
-#include "codegen/families/loop/LoopOps.h"
 #include "kernel/Attributes.h"
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"

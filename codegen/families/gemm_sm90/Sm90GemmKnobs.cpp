@@ -121,6 +121,10 @@ bool takesStrides(const Kernel &kernel, const LayoutTuple &layouts) {
   return wgmmaProblem(kernel, toConfiguration(kernel, layouts, Sm90GemmKnobs{})).has_value();
 }
 
+bool claims(const Kernel &kernel, const LayoutTuple &layouts, const Device &device) {
+  return codegen::hasWgmma(device.architecture) && takesStrides(kernel, layouts);
+}
+
 std::string rejection(const Kernel &kernel, const Configuration &configuration,
                       const Device &device) {
   return sm90Rejection(kernel, configuration, configuration.knobs.get<Sm90GemmKnobs>(),
@@ -183,6 +187,7 @@ const Family sm90GemmFamily = {
     .severalStrides = sm90SeveralStridesSpace,
     .isUseful = isUsefulSm90Tile,
     .takesStrides = takesStrides,
+    .claims = claims,
     .rejection = rejection,
     .takesUnlisted = takesUnlisted,
     .unlistedKnobs = unlistedKnobs,

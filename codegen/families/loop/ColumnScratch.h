@@ -11,8 +11,6 @@
 
 namespace weft {
 
-constexpr int64_t gridPartialsLimit =
-    int64_t(4) << 20;  ///< bytes of device memory that a kernel may keep for itself (a choice)
 constexpr int64_t staticSharedLimit =
     48 * 1024;  ///< bytes that a block may declare on every target
 

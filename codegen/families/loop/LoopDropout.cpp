@@ -1,4 +1,5 @@
 // Dropout in loop kernels: bits by the coordinates of the element.
+#include "codegen/ExpressionText.h"
 #include "codegen/families/loop/LoopOps.h"
 #include "kernel/Attributes.h"
 #include "kernel/Error.h"

@@ -1,7 +1,7 @@
 // Element-wise ops in loop kernels: the tree of the op (kernel/Expression.h) over nodes of the
 // graph. A coordinate becomes the index of the loop nest along its axis, an element read elsewhere
 // a load or a computation at other coordinates, a rotation a node for both of its members.
-#include "codegen/families/loop/ExpressionText.h"
+#include "codegen/ExpressionText.h"
 #include "codegen/families/loop/LoopOps.h"
 #include "kernel/Attributes.h"
 #include "kernel/CoordinateExpressions.h"

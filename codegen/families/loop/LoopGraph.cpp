@@ -1,6 +1,7 @@
 // Kernel body to graph of scalars: one function an op, each a few lines. An op without one is an
 // error that names it.
 #include "codegen/families/loop/LoopGraph.h"
+#include "codegen/ExpressionText.h"
 #include "codegen/families/loop/LoopOps.h"
 #include "kernel/Append.h"
 #include "kernel/Attributes.h"
@@ -10,13 +11,6 @@
 #include <cmath>
 
 namespace weft::codegen {
-
-Code floatLiteral(double value) {
-  if (std::isinf(value)) return value > 0 ? "-weft::negativeInfinity" : "weft::negativeInfinity";
-  std::string text = fmt::format("{}", static_cast<float>(value));
-  if (text.find_first_of(".e") == std::string::npos) text += ".0";
-  return Code::plain(text + "f");
-}
 
 GraphBuilder::GraphBuilder(const IterationAxes &axes, LoopSpace &space, Names &names)
     : kernel(axes.kernel), axes(axes), space(space), names(names) {

@@ -214,6 +214,13 @@ codegen::Program lower(const Kernel &kernel, const Configuration &configuration)
   return codegen::lowerLoop(kernel, configuration, configuration.knobs.get<LoopKnobs>());
 }
 
+codegen::Program lowerCopy(const Kernel &kernel, const Configuration &configuration, AxisId along,
+                           int width, int threads) {
+  return codegen::lowerLoop(
+      kernel, configuration,
+      {.vectorAxis = along, .vectorWidth = width, .laneAxis = along, .threads = threads});
+}
+
 std::string targetRejection(const Kernel &, const Knobs &knobs, std::string_view target) {
   if (knobs.get<LoopKnobs>().reduction != ReductionMapping::clusterColumns ||
       codegen::hasClusters(target))
@@ -238,6 +245,7 @@ const Family loopFamily = {
     .operandSums = loopSums,
     .blockCombine = blockCombine,
     .structure = structure,
+    .lowerCopy = lowerCopy,
     .lower = lower,
     .targetRejection = targetRejection,
     .overwritableInputs = loopOverwritableInputs,

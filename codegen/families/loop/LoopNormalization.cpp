@@ -1,5 +1,6 @@
 // Softmax, norms and reductions as row reductions and scalar expressions. Statistics are two-pass:
 // the mean first, then the sum of squared differences from it, which is as accurate as fp32 allows.
+#include "codegen/ExpressionText.h"
 #include "codegen/families/loop/LoopOps.h"
 #include "kernel/Attributes.h"
 #include "kernel/Error.h"

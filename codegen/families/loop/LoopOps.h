@@ -10,9 +10,6 @@
 
 namespace weft::codegen {
 
-/// The nearest float as a literal.
-Code floatLiteral(double value);
-
 /// Where a value is looked at: a coordinate for each kernel axis, and the condition under which it
 /// exists.
 struct Coordinates {

@@ -7,6 +7,7 @@
 // A page of a cache (kernel/Pages.h) is a load, too:
 //
 //   y = gather_pages x    ->   x[table[b, k / P], k % P], 0 where the entry is none of the pages
+#include "codegen/ExpressionText.h"
 #include "codegen/families/loop/LoopOps.h"
 #include "kernel/Append.h"
 #include "kernel/Attributes.h"

@@ -4,7 +4,6 @@
 #include "codegen/families/transpose/Transpose.h"
 #include "codegen/families/transpose/TransposeKnobs.h"
 
-#include "codegen/families/loop/Loop.h"
 #include "codegen/families/transpose/DimensionProgram.h"
 #include "codegen/families/transpose/RowCopy.h"
 #include "codegen/families/transpose/TransposeTile.h"
@@ -270,11 +269,11 @@ Program lowerTranspose(const Kernel &kernel, const Configuration &configuration,
   if (!tile.isCopy()) return TiledTranspose(kernel, tile, knobs).run();
   if (knobs.vectorWidth == 1 && !tile.dimensions.empty()) return lowerRowCopy(kernel, tile, knobs);
   const AxisId axis = tile.write >= 0 ? tile.dimensions[tile.write].axes.back() : AxisId();
-  return lowerLoop(kernel, configuration,
-                   {.vectorAxis = axis,
-                    .vectorWidth = knobs.vectorWidth,
-                    .laneAxis = axis,
-                    .threads = knobs.threads});
+  const auto copying =
+      std::ranges::find_if(families(), [](const Family *family) { return family->lowerCopy; });
+  if (copying == families().end())
+    throw Error::checkFailed("kernel '{}': no family copies", kernel.name);
+  return (*copying)->lowerCopy(kernel, configuration, axis, knobs.vectorWidth, knobs.threads);
 }
 
 }  // namespace weft::codegen

@@ -40,7 +40,7 @@ weft.graph @rms_norm(%x: !bij, %gamma: !f32_i) -> !bij {
 }
 
 // CHECK-LABEL: weft.graph @statistics
-// CHECK-SAME: weft.records = [{ops = [0], pass = "decompose-norms", rejected = "N010 statistics-are-read (rstd)"
+// CHECK-SAME: weft.records = [{ops = [0], pass = "decompose-norms", rejected = {code = "N010", detail = "rstd", reason = "statistics-are-read"}
 // CHECK-SAME: {accepted, ops = [1], pass = "decompose-norms"
 // CHECK: %y, %mean, %rstd = weft.layer_norm
 // CHECK: %z_normal = weft.rms_normalize
@@ -53,7 +53,7 @@ weft.graph @statistics(%x: !bji, %gamma: !i, %beta: !i) -> (!bji, !bj) {
 // Deferred, the product reads x * gamma, and its rows are multiplied by their factors; a layer norm takes the mean away, too.
 // CHECK-LABEL: weft.graph @projection
 // LATER-LABEL: weft.graph @layer_norm
-// LATER-SAME: rejected = "N020 factor-stays-before (a layer norm takes the mean away, too)"
+// LATER-SAME: rejected = {code = "N020", detail = "a layer norm takes the mean away, too", reason = "factor-stays-before"}
 // LATER: weft.layer_norm
 // LATER-LABEL: weft.graph @projection
 // LATER-SAME: weft.records = [{accepted, ops = [1], pass = "defer-norms"

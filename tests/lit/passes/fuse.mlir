@@ -14,7 +14,7 @@
 // Rules paper: maximal sets only.
 // PAPER-LABEL: weft.graph @block
 // PAPER-SAME: weft.candidates = [{name = "y_projection", ops = [0]}, {name = "bias", ops = [1]}, {name = "dropout", ops = [2]}, {name = "residual", ops = [3]}, {name = "layer_norm", ops = [4]}, {name = "bias_dropout_residual_layer_norm", ops = [1, 2, 3, 4], pattern = "producer-consumer + reduction-consumer"}]
-// PAPER-SAME: {ops = [0, 1], pass = "fuse", pattern = "reduction-consumer", rejected = "F020 contraction (y)"
+// PAPER-SAME: {ops = [0, 1], pass = "fuse", pattern = "reduction-consumer", rejected = {code = "F020", detail = "y", op = 0 : i64, reason = "contraction"}
 
 // Default rules: every connected subset as well; a chain of four has six.
 // ALL-LABEL: weft.graph @block
@@ -23,16 +23,16 @@
 // ALL-SAME: {name = "residual_layer_norm", ops = [3, 4], pattern = "reduction-consumer"}
 // ALL-SAME: {name = "dropout_residual_layer_norm", ops = [2, 3, 4]
 // ALL-SAME: {name = "bias_dropout_residual_layer_norm"
-// ALL-SAME: rejected = "F021 contraction-epilogue-off (y)"
+// ALL-SAME: rejected = {code = "F021", detail = "y", op = 0 : i64, reason = "contraction-epilogue-off"}
 
 // NONE-LABEL: weft.graph @block
 // NONE-SAME: {name = "layer_norm", ops = [4]}],
-// NONE-SAME: rejected = "F051 fusion-off"
+// NONE-SAME: rejected = {code = "F051", reason = "fusion-off"}
 
 // APART-LABEL: weft.graph @block
 // APART-SAME: {name = "bias_dropout", ops = [1, 2]
 // APART-NOT: name = "dropout_residual"
-// APART: rejected = "F050 forbidden-by-option (2,3)"
+// APART: rejected = {code = "F050", detail = "2,3", reason = "forbidden-by-option"}
 weft.graph @block(%x: !bji, %w: !ii {weft.parameter}, %beta: !i {weft.parameter}, %gamma: !i {weft.parameter},
                   %shift: !i {weft.parameter}) -> !bji {
   %y = weft.contract "ui,bji->bju" %w, %x : !ii, !bji -> !bji

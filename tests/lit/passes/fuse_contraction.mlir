@@ -15,14 +15,14 @@
 
 // NONE-LABEL: weft.graph @layer
 // NONE-NOT: "y_projection_bias"
-// NONE: ops = [0, 1], pass = "fuse", pattern = "reduction-consumer", rejected = "F021 contraction-epilogue-off
+// NONE: ops = [0, 1], pass = "fuse", pattern = "reduction-consumer", rejected = {code = "F021", {{[^}]*}}reason = "contraction-epilogue-off"
 
 // LIBRARY-LABEL: weft.graph @layer
 // LIBRARY: name = "y_projection_bias", ops = [0, 1]
 
 // PAPER-LABEL: weft.graph @layer
 // PAPER-NOT: "y_projection_bias"
-// PAPER: ops = [0, 1], pass = "fuse", pattern = "reduction-consumer", rejected = "F020 contraction (y)"
+// PAPER: ops = [0, 1], pass = "fuse", pattern = "reduction-consumer", rejected = {code = "F020", detail = "y", op = 0 : i64, reason = "contraction"}
 weft.graph @layer(%x: !bji, %w: !ui {weft.parameter}, %beta: !u {weft.parameter}) -> !bju {
   %y = weft.contract "ui,bji->bju" %w, %x : !ui, !bji -> !bju
   %biased = weft.bias %y, %beta along (u) : !bju, !u

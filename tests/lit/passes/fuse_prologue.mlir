@@ -14,16 +14,16 @@
 
 // A norm whose statistics are tensors, a projection, its bias.
 // NONE-LABEL: weft.graph @normalized
-// NONE: ops = [3, 4], pass = "fuse", pattern = "reduction-consumer", rejected = "F021 contraction-epilogue-off (y)"
+// NONE: ops = [3, 4], pass = "fuse", pattern = "reduction-consumer", rejected = {code = "F021", detail = "y", op = 4 : i64, reason = "contraction-epilogue-off"}
 // OLD-LABEL: weft.graph @normalized
-// OLD: ops = [0, 1, 2, 3, 4], pass = "fuse", {{.*}} rejected = "F026 contraction-prologue-off (gemm-sm90: sm_70 has no WGMMA; sm_90a has; gemm-sm80: sm_70
+// OLD: ops = [0, 1, 2, 3, 4], pass = "fuse", {{.*}} rejected = {code = "F026", detail = "gemm-sm90: sm_70 has no WGMMA; sm_90a has; gemm-sm80: sm_70{{[^}]*}}reason = "contraction-prologue-off"
 // NEW-LABEL: weft.graph @normalized
 // NEW-DAG: name = "add_y_projection", ops = [3, 4]
 // NEW-DAG: name = "sub_mul_x2_add_y_projection", ops = [0, 1, 2, 3, 4]
 // NEW-DAG: name = "sub_mul_x2_add_y_projection_bias", ops = [0, 1, 2, 3, 4, 5]
 // NEW-DAG: name = "sub_mul_x2_add", ops = [0, 1, 2, 3]
 // PAPER-LABEL: weft.graph @normalized
-// PAPER: ops = [3, 4], pass = "fuse", pattern = "reduction-consumer", rejected = "F020 contraction (y)"
+// PAPER: ops = [3, 4], pass = "fuse", pattern = "reduction-consumer", rejected = {code = "F020", detail = "y", op = 4 : i64, reason = "contraction"}
 weft.graph @normalized(%x: !bji, %mean: !bj, %rstd: !bj, %gamma: !i {weft.parameter}, %beta: !i {weft.parameter}, %w: !iu {weft.parameter},
                        %bias: !u {weft.parameter}) -> !bju {
   %centered = weft.sub %x, %mean along (b, j) : !bji, !bj
@@ -43,7 +43,7 @@ weft.graph @normalized(%x: !bji, %mean: !bj, %rstd: !bj, %gamma: !i {weft.parame
 // The end of a decomposed softmax, behind which dropout would end it: a mask is no function of what is read.
 // NEW-LABEL: weft.graph @context
 // NEW-DAG: ops = [0, 1], pass = "fuse", pattern = "reduction-consumer", saved_bytes
-// NEW-DAG: ops = [3, 4], pass = "fuse", pattern = "reduction-consumer", rejected = "F022 contraction-prologue (other)"
+// NEW-DAG: ops = [3, 4], pass = "fuse", pattern = "reduction-consumer", rejected = {code = "F022", detail = "other", op = 4 : i64, reason = "contraction-prologue"}
 weft.graph @context(%e: !hbjk, %factors: !hbjn, %v: !whbk, %e2: !hbjk) -> (!whbj, !whbj) {
   %prob = weft.global_scaling %e, %factors {axis = k, tile = 16} : !hbjk, !hbjn
   %weighted = weft.contract "hbjk,whbk->whbj" %prob, %v : !hbjk, !whbk -> !whbj

@@ -25,7 +25,7 @@ weft.graph @cached(%q: !bhjp, %k: !bhkp, %v: !bhkp, %lengths: !b) -> !bhjp {
 
 // CHECK-LABEL: weft.graph @read
 // CHECK-NOT: "attention_rotary
-// CHECK: ops = [0, 1, 2], pass = "fuse", {{.*}}rejected = "F027 attention-region ('q_turned' is a result of the graph)"
+// CHECK: ops = [0, 1, 2], pass = "fuse", {{.*}}rejected = {code = "F027", detail = "'q_turned' is a result of the graph", reason = "attention-region"}
 weft.graph @read(%q: !bhjp, %k: !bhkp, %v: !bhkp) -> (!bhjp, !bhjp) {
   %q_turned = weft.rotary %q {dim = p, position = j} : !bhjp
   %score = weft.contract "bhjp,bhkp->bhjk" %q_turned, %k : !bhjp, !bhkp -> !bhjk

@@ -65,7 +65,7 @@ weft.graph @query_last(%x: !bji, %wk: !pgi {weft.parameter}, %wq: !pgri {weft.pa
 
 // In the result the two axes are not neighbours: no view of the stacked product is the query.
 // CHECK-LABEL: weft.graph @apart
-// CHECK-SAME: A011 einsum-differs (pgri,bji->pgbjr against pgi,bji->pgbj)
+// CHECK-SAME: rejected = {code = "A011", detail = "pgri,bji->pgbjr against pgi,bji->pgbj", reason = "einsum-differs"}
 // CHECK-NOT: weft.concat
 !pgbj  = tensor<4x2x2x5xf32, #weft.axes<p, g, b, j>>
 !pgbjr = tensor<4x2x2x5x3xf32, #weft.axes<p, g, b, j, r>>
@@ -77,7 +77,7 @@ weft.graph @apart(%x: !bji, %wq: !pgri {weft.parameter}, %wk: !pgi {weft.paramet
 
 // Merged, the weights still differ in two axes.
 // CHECK-LABEL: weft.graph @two_axes_differ
-// CHECK-SAME: A012 extents-differ ([4,2,3,8] against [5,2,8])
+// CHECK-SAME: rejected = {code = "A012", detail = "[4,2,3,8] against [5,2,8]", reason = "extents-differ"}
 // CHECK-NOT: weft.concat
 !qgi  = tensor<5x2x8xf32, #weft.axes<p, g, i>>
 !qgbj = tensor<5x2x2x5xf32, #weft.axes<p, g, b, j>>
@@ -88,7 +88,7 @@ weft.graph @two_axes_differ(%x: !bji, %wq: !pgri {weft.parameter}, %wk: !qgi {we
 }
 
 // CHECK-LABEL: weft.graph @types_differ
-// CHECK-SAME: A013 element-types-differ (f32 and f32 against f16 and f32)
+// CHECK-SAME: rejected = {code = "A013", detail = "f32 and f32 against f16 and f32", reason = "element-types-differ"}
 // CHECK-NOT: weft.concat
 !f16_pgi = tensor<4x2x8xf16, #weft.axes<p, g, i>>
 weft.graph @types_differ(%x: !bji, %wk: !pgi {weft.parameter}, %wv: !f16_pgi {weft.parameter}) -> (!pgbk, !pgbk) {

@@ -59,7 +59,7 @@ weft.graph @grouped_query(%x: !bji, %wq: !phi {weft.parameter}, %wk: !pgi {weft.
 
 // Not the same product; the record says why.
 // CHECK-LABEL: weft.graph @differs
-// CHECK-SAME: A011 einsum-differs (phi,bji->phbj against ihp,bji->bjhp)
+// CHECK-SAME: rejected = {code = "A011", detail = "phi,bji->phbj against ihp,bji->bjhp", reason = "einsum-differs"}
 // CHECK-NOT: weft.concat
 weft.graph @differs(%x: !bji, %wq: !phi {weft.parameter}, %wk: !ihp {weft.parameter}) -> (!phbj, !bjhp) {
   %q = weft.contract "phi,bji->phbj" %wq, %x : !phi, !bji -> !phbj
@@ -68,7 +68,7 @@ weft.graph @differs(%x: !bji, %wq: !phi {weft.parameter}, %wk: !ihp {weft.parame
 }
 
 // CHECK-LABEL: weft.graph @not_a_weight
-// CHECK-SAME: A010 weight-is-not-a-parameter (k)
+// CHECK-SAME: rejected = {code = "A010", detail = "k", reason = "weight-is-not-a-parameter"}
 // CHECK-NOT: weft.concat
 weft.graph @not_a_weight(%x: !bji, %wq: !phi {weft.parameter}, %wk: !phi) -> (!phbj, !phbk) {
   %q = weft.contract "phi,bji->phbj" %wq, %x : !phi, !bji -> !phbj

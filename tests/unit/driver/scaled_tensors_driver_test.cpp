@@ -138,7 +138,7 @@ TEST_CASE("what shared memory keeps its place, unless a result is too small for 
                   tensorOf("y", {"i"}, {4096}, {0}, {1}, 2)};
   plan.tensors[2].role = TensorRole::result;
   plan.memoryPlan = {{.buffer = 0, .in = {}, .offset = 4096},
-                     {.buffer = 1, .in = {.result = "y"}, .offset = 2048}};
+                     {.buffer = 1, .in = {.result = 2}, .offset = 2048}};
   scaleTensors(plan, {{200}, {200}, {4096}});
   CHECK(plan.memoryPlan.size() == 2);
   scaleTensors(plan, {{200}, {200}, {512}});

@@ -46,6 +46,20 @@ TESTS_OF_ONE_FAMILY = {
     ('tests/golden/golden_kernels.cpp', 'loop'): 'texts of loop kernels alone are pruned by names',
     ('tests/support/ExampleArtifact.h', 'loop'): 'a kernel of an artifact needs some knobs',
 }
+# What a folder of families includes of the others: bases, which define no family. What a family
+# needs of another, it asks by the registry (kernel/Family.h).
+BASES = {
+    'attention': {'contraction'},
+    'attention_backward': {'attention'},
+    'attention_backward_sm80': {'attention', 'attention_backward', 'contraction'},
+    'attention_backward_sm90': {'attention', 'attention_backward', 'contraction'},
+    'attention_sm80': {'attention', 'contraction'},
+    'attention_sm90': {'attention', 'contraction'},
+    'gemm_fma': {'contraction'},
+    'gemm_sm80': {'contraction'},
+    'gemm_sm90': {'contraction'},
+    'library': {'contraction'},
+}
 EMULATED = 'tests/emulate/host/weft/'
 KEYWORDS = 'emulate_keywords.h'
 # What names an architecture: families and codegen/targets do, and comments as examples.
@@ -60,12 +74,20 @@ NAMES_ARCHITECTURE = {
     'tools/driver/Flags.cpp': 'help of --early-start',
     'tools/driver/commands/Profile.cpp': 'help of --family, by an example',
 }
+# What plan/ includes of passes/, also by way of others: data, and movement that packing makes of.
+# The phase that decides prices, enumerates and selects; it hands plan/ what it chose.
+PLAN_INCLUDES = {
+    'passes/configure/CopyReason.h', 'passes/configure/Cost.h', 'passes/configure/Packing.h',
+    'passes/configure/PriceSource.h', 'passes/select/Problem.h', 'passes/select/Proposal.h',
+    'passes/select/Rewrite.h', 'passes/select/StepText.h'
+}
 # What prices, selects or builds plans: functions, a cost model's answer, and selection's tables.
 DECIDING_FUNCTIONS = (
-    'buildPlan', 'selectVariants', r'select::select\w*', 'select::joinVariants', 'bestCombinations',
-    'planOf', 'runInChunks', 'chooseChunks', 'chooseWithinMemory', 'chooseByMeasuring',
-    'costWithStridedViews', 'chooseEarlyStarts', r'forEachConfiguration\w*', 'predictGraph',
-    'boundOf', 'memoryUsageEfficiency', 'peakFlops',
+    'draftPlan', 'finishPlan', 'describeConfigured', 'planOfPath', 'selectVariants',
+    r'select::select\w*', 'select::joinVariants', 'bestCombinations', 'planOf', 'runInChunks',
+    'chunkChain', 'cutAlong', 'inChunks', 'takeMeasurementsOfStridedViews', 'chooseChunks',
+    'chooseWithinMemory', 'chooseByMeasuring', 'costWithStridedViews', 'chooseEarlyStarts',
+    r'forEachConfiguration\w*', 'predictGraph', 'boundOf', 'memoryUsageEfficiency', 'peakFlops',
     # Prices and configurations of the kernels of a plan.
     'priceKernelAgain', 'nearestConfiguration', 'legality', 'sumOfKernels', 'noteCopies',
     'noteDeterminism',
@@ -198,6 +220,20 @@ def includes_of_one_family(root: pathlib.Path, tops: Iterable[str]) -> set[tuple
     return found
 
 
+def includes_among_families(root: pathlib.Path) -> dict[str, set[str]]:
+    """By folder of codegen/families, the others that it includes; tests may include all."""
+    found: dict[str, set[str]] = {}
+    for file in sorted((root / 'codegen' / 'families').glob('*/*')):
+        if file.suffix not in {'.h', '.cpp'}:
+            continue
+        for line in file.read_text(encoding='utf-8').splitlines():
+            match = INCLUDE.match(line)
+            family = match and FAMILY.match(match[2])
+            if family and family[0].split('/')[2] != file.parent.name:
+                found.setdefault(file.parent.name, set()).add(family[0].split('/')[2])
+    return found
+
+
 def folder_cycles(root: pathlib.Path, table: dict[str, set[str]]) -> list[list[str]]:
     """Folders whose files include each other, also by way of others; each such set sorted."""
     includes: dict[str, set[str]] = {}
@@ -228,6 +264,20 @@ def folder_cycles(root: pathlib.Path, table: dict[str, set[str]]) -> list[list[s
         for folder in reached
     }
     return [list(cycle) for cycle in sorted(cycles) if cycle]
+
+
+def reached(root: pathlib.Path, folder: str) -> set[str]:
+    """Headers outside a folder that its files include, and what these include."""
+    found: set[str] = set()
+    left = [file.relative_to(root).as_posix() for file in (root / folder).rglob('*')
+            if file.suffix in {'.h', '.cpp'}]
+    while left:
+        for line in (root / left.pop()).read_text(encoding='utf-8').splitlines():
+            match = INCLUDE.match(line)
+            if match and match[2] not in found and (root / match[2]).is_file():
+                found.add(match[2])
+                left.append(match[2])
+    return {path for path in found if not path.startswith(f'{folder}/')}
 
 
 # A word of an attribute where one of a kernel's op is read or set (kernel/Attributes.h has names).
@@ -271,6 +321,24 @@ class IncludeRules(unittest.TestCase):
 
     def test_mechanisms_of_tests_know_no_family(self):
         self.assertEqual(includes_of_one_family(ROOT, MECHANISMS), set(TESTS_OF_ONE_FAMILY))
+
+    def test_a_family_includes_bases_alone(self):
+        self.assertEqual(includes_among_families(ROOT), BASES)
+        self.assertEqual(set().union(*BASES.values()) & family_folders(ROOT), set())
+
+    def test_a_family_that_includes_another_is_found(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for path, text in (('mine/Mine.cpp', '#include "codegen/families/other/Other.h"\n'
+                                '#include "codegen/families/mine/Mine.h"\n'),
+                               ('other/Other.h', '#include "codegen/families/base/Base.h"\n'),
+                               ('other/tests/a_test.cpp',
+                                '#include "codegen/families/mine/Mine.h"\n')):
+                file = root / 'codegen' / 'families' / path
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text)
+            self.assertEqual(includes_among_families(root),
+                             {'mine': {'other'}, 'other': {'base'}})
 
     def test_every_family_of_the_registry_is_known_by_its_folder(self):
         registry = (ROOT / 'codegen/families/Registry.cpp').read_text(encoding='utf-8')
@@ -359,7 +427,9 @@ class IncludeRules(unittest.TestCase):
         self.assertEqual(set(names), {name for _, name in calls})
 
     def test_a_deciding_call_is_found(self):
-        for text in ('x = buildPlan(path);', 'select::select(problem, model);',
+        for text in ('x = draftPlan(path);', 'finishPlan(std::move(draft), problem, false)',
+                     'cut = cutAlong(draft, chain, dimension);',
+                     'select::select(problem, model);',
                      'const double s = model.cost(kernel, one).seconds;',
                      'analytic->cost(kernel, one)', 'costWithStridedViews(*full, k, c)',
                      'const select::Prices prices(problem, model);',
@@ -406,6 +476,23 @@ class IncludeRules(unittest.TestCase):
                      '"l2Bytes", figures.l2Bytes', 'tilesJson(figures.tiles)',
                      'compilation.model().choosesRecomputed()', 'recomputeAttention(softmax);'):
             self.assertFalse(DECIDING.search(text), text)
+
+    def test_plans_are_built_of_data_alone(self):
+        included = {path for path in reached(ROOT, 'plan') if path.startswith('passes/')}
+        self.assertEqual(included, PLAN_INCLUDES)
+
+    def test_what_prices_is_found_behind_another_header(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for path, text in (('plan/Bad.cpp', '#include "passes/select/Path.h"\n'),
+                               ('plan/Bad.h', '#include "kernel/K.h"\n'), ('kernel/K.h', ''),
+                               ('passes/select/Path.h', '#include "passes/configure/Model.h"\n'),
+                               ('passes/configure/Model.h', '#include <memory>\n')):
+                (root / path).parent.mkdir(parents=True, exist_ok=True)
+                (root / path).write_text(text)
+            self.assertEqual(
+                reached(root, 'plan'),
+                {'kernel/K.h', 'passes/select/Path.h', 'passes/configure/Model.h'})
 
     def test_names_of_test_cases_can_be_wrapped(self):
         """Catch indents the rest of a name by the width before ': ', and prints without end where

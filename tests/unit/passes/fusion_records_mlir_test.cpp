@@ -6,6 +6,8 @@
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleGraphs.h"
 
+#include "mlir/AsmParser/AsmParser.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -308,7 +310,36 @@ weft.graph @g(%x: !bji, %w: !ui {weft.parameter}) -> !bju {
   for (size_t index = 0; index < attached.records.size(); ++index) {
     CHECK(attached.records[index].patterns == proposed.records[index].patterns);
     CHECK(attached.records[index].rejectedOp == proposed.records[index].rejectedOp);
+    CHECK(describe(attached.records[index]) == describe(proposed.records[index]));
   }
+}
+
+TEST_CASE("a rejection is read by its attributes, whatever characters they have") {
+  const auto loaded = parse(types + R"(
+weft.graph @g(%x: !bji) -> !bji {
+  %a = weft.relu %x : !bji
+  %b = weft.tanh %a : !bji
+  weft.return %b : !bji
+})");
+  GraphOp graph = loaded->graph();
+  const FusionResult proposed = proposeFusions(graph, FuseOptions{});
+  graph->setAttr("weft.candidates", candidatesAttribute(graph, proposed));
+  const auto attach = [&](const std::string &records) {
+    graph->setAttr("weft.records", mlir::parseAttribute(records, graph.getContext()));
+    return attachedFusions(graph).records;
+  };
+  const std::vector<FusionRecord> records = attach(
+      R"([{ops = [0, 1], pass = "fuse", rejected = {code = "F001", detail = "a (of two) words",)"
+      R"( op = 1 : i64, reason = "two words"}}])");
+  REQUIRE(records.size() == 1);
+  CHECK((records[0].code == "F001" && records[0].reason == "two words"));
+  CHECK((records[0].detail == "a (of two) words" && records[0].rejectedOp == 1));
+  CHECK(describe(records[0]) == "F001 two words (a (of two) words)");
+  CHECK_THROWS_WITH(attach(R"([{ops = [0, 1], pass = "fuse", rejected = "F001 two words"}])"),
+                    Catch::Contains("a dictionary of code"));
+  CHECK_THROWS_WITH(
+      attach(R"([{ops = [0, 1], pass = "fuse", rejected = {code = "F001", op = 2 : i64}}])"),
+      Catch::Contains("op 2 is none of the graph's 2"));
 }
 
 TEST_CASE("few independent ops merge in all ways, many in runs alone") {

@@ -327,7 +327,14 @@ TEST_CASE("a result holds temporaries until it is written, if that makes the wor
   assign(plan);
   const PlanMemory memory(plan);
   CHECK(plan.workspaceBytes == 512);  // two live at a time, one of them in y
-  CHECK(std::ranges::count(plan.memoryPlan, BufferHost{.result = "y"}, &BufferAllocation::in) >= 1);
+  CHECK(std::ranges::count(plan.memoryPlan, BufferHost{.result = 4}, &BufferAllocation::in) >= 1);
+  nlohmann::json text = toJson(plan);
+  const auto isHosted = [](const nlohmann::json &place) { return place["in"] == "y"; };
+  CHECK(std::ranges::count_if(text["memoryPlan"], isHosted) >= 1);
+  CHECK(planFromJson(text, where).memoryPlan == plan.memoryPlan);
+  text["memoryPlan"][0]["in"] = "z";
+  CHECK_THROWS_WITH(planFromJson(text, where),
+                    Catch::Contains("memoryPlan[0]: \"z\" is neither \"workspace\" nor a result"));
   // The last one is read while y is written.
   CHECK_FALSE(memory.rangeOf(plan.tensors[3]).overlaps(memory.rangeOf(plan.tensors[4])));
   Plan larger = chain({512, 512});  // do not fit into y
@@ -413,11 +420,11 @@ TEST_CASE("lives that share bytes by hand") {
                Catch::Contains("kernels[4] (k4): it writes 'late' over the result 'y'"));
   }
   SECTION("in an argument") {
-    place(1).in = {.result = "x"};
+    place(1).in = {.result = 0};
     CHECK_THAT(rejection(), Catch::Contains("\"x\" is neither \"workspace\" nor a result"));
   }
   SECTION("beyond a result") {
-    place(1).in = {.result = "y"};
+    place(1).in = {.result = 4};
     place(1).offset = 256;
     CHECK_THAT(rejection(), Catch::Contains("reaches beyond the 512 bytes of 'y'"));
   }

@@ -7,6 +7,7 @@
 #include "kernel/VisibleWork.h"
 #include "kernel/reference/PointEvaluator.h"
 #include "passes/configure/Families.h"
+#include "passes/decide/ChunkConfigurations.h"
 #include "passes/decide/ChunkSpace.h"
 #include "plan/Buffers.h"
 #include "plan/PlanChunks.h"
@@ -44,7 +45,7 @@ std::map<char, int64_t> only(const std::string &letters) {
 }
 
 /// Kernels with any configuration each, on tensors that are row-major unless said.
-class HandWrittenPlan {
+class HandWrittenPlan : public PlanDraft {
 public:
   /// Packed and checked. Returns the workspace.
   int64_t finish(bool isConcurrent = false) {
@@ -57,9 +58,6 @@ public:
     REQUIRE_NOTHROW(verify(planned.plan, "plan.json"));
     return planned.plan.workspaceBytes;
   }
-
-  PlannedKernels planned;
-  std::vector<int> viewOf;
 
 protected:
   explicit HandWrittenPlan(const CostModel &prices, const std::map<char, int64_t> &sizes)
@@ -194,7 +192,7 @@ TEST_CASE("scores in chunks take a part of the memory") {
   for (PlanTensor &tensor : chunks.planned.plan.tensors)
     tensor.nextOf = "before", tensor.masterOf = "copy";
   const auto rejected = [&] {
-    runInChunks(chunks.planned, chunks.viewOf, {.count = count, .prices = prices.get()});
+    decision::runInChunks(chunks, {.count = count, .prices = prices.get()});
   };
   if (count == 12) {  // neither 2 batches nor 6 heads
     CHECK_THAT(rejectionOf(rejected), Catch::Contains("no plan in 12 chunks") &&
@@ -237,12 +235,11 @@ TEST_CASE("scores in chunks take a part of the memory") {
 
 TEST_CASE("chunks that another plan configured before are configured alike") {
   const auto prices = analyticCostModel(findDevice("h200"));
-  ChunkConfigurations known;
-  const auto planInChunks = [&](int count, ChunkConfigurations *shared) {
+  decision::ChunkConfigurations known;
+  const auto planInChunks = [&](int count, decision::ChunkConfigurations *shared) {
     Attention chunks(*prices);
     for (ChosenKernel &kernel : chunks.planned.kernels) kernel.candidateName = kernel.kernel.name;
-    runInChunks(chunks.planned, chunks.viewOf,
-                {.count = count, .prices = prices.get(), .known = shared});
+    decision::runInChunks(chunks, {.count = count, .prices = prices.get(), .known = shared});
     chunks.finish();
     return chunks.planned;
   };
@@ -260,7 +257,7 @@ TEST_CASE("chunks that another plan configured before are configured alike") {
 TEST_CASE("statistics of a decomposed softmax are there in chunks with their exponentials") {
   const auto prices = analyticCostModel(findDevice("h200"));
   DecomposedAttention chunks(*prices);
-  runInChunks(chunks.planned, chunks.viewOf, {.count = 3, .prices = prices.get()});
+  decision::runInChunks(chunks, {.count = 3, .prices = prices.get()});
   const Plan &plan = chunks.planned.plan;
   REQUIRE(plan.kernels.size() == 3 * 3 + 1);
   for (int chunk = 0; chunk < 3; ++chunk)
@@ -288,9 +285,8 @@ TEST_CASE("no chunks where one of the statistics is needed as a whole, or by oth
     DecomposedAttention attention(*prices);
     change(attention);
     const size_t before = attention.planned.kernels.size();
-    const std::string reason = rejectionOf([&] {
-      runInChunks(attention.planned, attention.viewOf, {.count = 2, .prices = prices.get()});
-    });
+    const std::string reason = rejectionOf(
+        [&] { decision::runInChunks(attention, {.count = 2, .prices = prices.get()}); });
     CHECK(attention.planned.kernels.size() == before);
     return reason;
   };
@@ -319,7 +315,7 @@ TEST_CASE("chunks write every element of the whole once") {
   const auto prices = analyticCostModel(findDevice("h200"));
   const int count = GENERATE(2, 6);  // in 3, two heads of each batch: no batch of one stride
   Attention chunks(*prices);
-  runInChunks(chunks.planned, chunks.viewOf, {.count = count, .prices = prices.get()});
+  decision::runInChunks(chunks, {.count = count, .prices = prices.get()});
   chunks.finish();
   const Plan &plan = chunks.planned.plan;
   const PlanTensor &out = *std::ranges::find(plan.tensors, "out", &PlanTensor::name);
@@ -344,12 +340,11 @@ TEST_CASE("slices share no memory that they write, and none waits for another") 
   const int count = GENERATE(2, 6);  // slices of `out` lie interleaved along h
   Attention whole(*prices), chunks(*prices), slices(*prices);
   const int64_t wholeBytes = whole.finish();
-  runInChunks(chunks.planned, chunks.viewOf, {.count = count, .prices = prices.get()});
+  decision::runInChunks(chunks, {.count = count, .prices = prices.get()});
   const int64_t chunkBytes = chunks.finish();
   for (ChosenKernel &kernel : slices.planned.kernels)
     kernel.cost = prices->cost(kernel.kernel, kernel.configuration);
-  runInChunks(slices.planned, slices.viewOf,
-              {.count = count, .prices = prices.get(), .isPipelined = true});
+  decision::runInChunks(slices, {.count = count, .prices = prices.get(), .isPipelined = true});
   const int64_t sliceBytes = slices.finish(true);
   CHECK(chunkBytes < sliceBytes);
   CHECK(sliceBytes <= 2 * wholeBytes);
@@ -383,8 +378,7 @@ TEST_CASE("slices share no memory that they write, and none waits for another") 
 TEST_CASE("a plan whose slices wait for each other or share memory is rejected") {
   const auto prices = analyticCostModel(findDevice("h200"));
   Attention slices(*prices);
-  runInChunks(slices.planned, slices.viewOf,
-              {.count = 2, .prices = prices.get(), .isPipelined = true});
+  decision::runInChunks(slices, {.count = 2, .prices = prices.get(), .isPipelined = true});
   slices.finish(true);
   Plan plan = slices.planned.plan;
   const auto problem = [&] { return rejectionOf([&] { verify(plan, "plan.json"); }); };
@@ -410,8 +404,7 @@ TEST_CASE("slices are of an outer axis alone") {
   const auto prices = analyticCostModel(findDevice("h200"));
   Attention attention(*prices);
   const std::string reason = rejectionOf([&] {  // 32 queries would do, 2 batches and 6 heads do not
-    runInChunks(attention.planned, attention.viewOf,
-                {.count = 4, .prices = prices.get(), .isPipelined = true});
+    decision::runInChunks(attention, {.count = 4, .prices = prices.get(), .isPipelined = true});
   });
   CHECK_THAT(reason, Catch::Contains("no plan in 4 slices") && Catch::Contains("along b: 2 ind") &&
                          Catch::Contains("along h: 6 ind") && !Catch::Contains("along j"));
@@ -609,7 +602,7 @@ TEST_CASE("chunks of a dropout are one text, and their places arguments") {
 TEST_CASE("a chunk takes the fastest of its measurements, and without any the whole's knobs") {
   const auto analytic = analyticCostModel(findDevice("h200"));
   Attention whole(*analytic);
-  runInChunks(whole.planned, whole.viewOf, {.count = 2, .prices = analytic.get()});
+  decision::runInChunks(whole, {.count = 2, .prices = analytic.get()});
   const ChosenKernel &softmax = whole.planned.kernels[1];
   Profile profile{.device = "h200", .protocols = {{1, "pretended"}}, .kernels = {}};
   std::vector<Configuration> rows;
@@ -631,7 +624,7 @@ TEST_CASE("a chunk takes the fastest of its measurements, and without any the wh
                     .familyVersion = loopFamily.version});
   const auto measured = measuredCostModel(findDevice("h200"), profile, "profile p", false);
   Attention chunks(*analytic);
-  runInChunks(chunks.planned, chunks.viewOf, {.count = 2, .prices = measured.get()});
+  decision::runInChunks(chunks, {.count = 2, .prices = measured.get()});
   CHECK(chunks.planned.kernels[1].configuration.knobs == rows[1].knobs);
   CHECK(chunks.planned.plan.kernels[1].knobs ==
         planKnobs(rows[1].knobs, chunks.planned.kernels[1].kernel));
@@ -647,7 +640,7 @@ TEST_CASE("a profile for plans in chunks has every kernel of theirs once") {
   std::vector<PlannedKernels> plans;
   for (const int count : {2, 6, 2}) {
     Attention chunks(*model);
-    runInChunks(chunks.planned, chunks.viewOf, {.count = count, .prices = model.get()});
+    decision::runInChunks(chunks, {.count = count, .prices = model.get()});
     plans.push_back(chunks.planned);
   }
   const decision::ProfileSpace space = decision::chunkSpace(plans, *model, {}, ofOlderText);
@@ -674,7 +667,7 @@ TEST_CASE("kernels of a profile go by their candidate's name, whatever character
     chunks.planned.plan.kernels[index].name = chosen.kernel.name =
         chosen.candidateName + "__b_h_j_k";
   }
-  runInChunks(chunks.planned, chunks.viewOf, {.count = 2, .prices = model.get()});
+  decision::runInChunks(chunks, {.count = 2, .prices = model.get()});
   for (const decision::ProfileKernelSpace &one :
        nonEmpty(decision::chunkSpace({chunks.planned}, *model, {}, ofOlderText).kernels))
     CHECK(candidates.contains(one.name));

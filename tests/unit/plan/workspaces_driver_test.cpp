@@ -4,8 +4,8 @@
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Family.h"
 #include "passes/decide/Decide.h"
+#include "passes/decide/PathPlan.h"
 #include "plan/Buffers.h"
-#include "plan/PlanChunks.h"
 #include "plan/PlanMemory.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/families/workspace/WorkspaceFamily.h"
@@ -61,9 +61,10 @@ select::Problem relus(int count, bool isChain) {
 PlannedKernels planned(int count, bool isChain, int chunks = 1, bool concurrent = false) {
   const select::Problem problem = relus(count, isChain);
   const auto prices = analyticCostModel(device());
-  const Chunking chunking{.count = chunks, .prices = prices.get(), .concurrent = concurrent};
+  const decision::Chunking chunking{
+      .count = chunks, .prices = prices.get(), .concurrent = concurrent};
   PlannedKernels result =
-      buildPlan(problem, select::select(problem, *prices, {}).best(), device(), false, &chunking);
+      decision::planOfPath(problem, select::select(problem, *prices, {}).best(), chunking, false);
   driver::emitKernels(result, "sm_90a",
                       [](const ChosenKernel &) { return std::vector<std::string>(); });
   return result;
@@ -230,7 +231,7 @@ TEST_CASE("a workspace that is not what the kernel takes is rejected") {
   CHECK_THAT(rejected([](PlanKernel &one, Plan &plan) {
                for (BufferAllocation &place : plan.memoryPlan)
                  if (place.buffer == one.workspaceBuffer)
-                   place.in = {.result = "y"}, place.offset = 0;
+                   place.in = {.result = 2}, place.offset = 0;
              }),
              Catch::Contains("works in: it lies in the workspace"));
 }

@@ -161,7 +161,7 @@ TEST_CASE("cuts that callers could not live with are rejected") {
     plan.tensors.push_back(weft::test::tensorOf("u", TensorRole::temporary, 4));
     plan.entryPoints[EntryPointKind::backward] = {2, 3};
     REQUIRE(rejectionOf(plan) == "none");
-    plan.memoryPlan = {{.buffer = 1, .in = {.result = "d_x"}}};
+    plan.memoryPlan = {{.buffer = 1, .in = {.result = 3}}};
     CHECK_THAT(
         rejectionOf(plan),
         Catch::Contains("buffer 1 lies in 'd_x', but entry points forward, backward use them"));

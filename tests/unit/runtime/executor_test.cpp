@@ -492,7 +492,7 @@ TEST_CASE("temporaries lie in the caller's result until it is written") {
   plan.kernels.push_back(weft::test::kernelOf("third", 3, 2));
   plan.kernels[2].after = {1};
   plan.entryPoints = {{EntryPointKind::forward, {0, 1, 2}}};
-  plan.memoryPlan = {{.buffer = 1, .in = {.result = "y"}}};
+  plan.memoryPlan = {{.buffer = 1, .in = {.result = 2}}};
   const std::string cubin = "first copy 1024\nsecond copy 1024\nthird copy 1024\n";
   artifact.cubins = {{cubinName(cubin), cubin}};
   for (PlanKernel &kernel : plan.kernels) kernel.cubin = cubinName(cubin);

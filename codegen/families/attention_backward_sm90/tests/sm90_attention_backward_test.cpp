@@ -8,8 +8,8 @@
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
 #include "passes/configure/Family.h"
+#include "passes/configure/FamilyConfigurations.h"
 #include "passes/configure/Margins.h"
-#include "plan/PlanConfiguration.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleAttentionBackwards.h"
 

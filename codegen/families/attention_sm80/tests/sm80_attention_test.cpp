@@ -6,7 +6,7 @@
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
 #include "passes/configure/Family.h"
-#include "plan/PlanConfiguration.h"
+#include "passes/configure/FamilyConfigurations.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleAttentions.h"
 #include "tests/unit/samples/SampleTf32.h"

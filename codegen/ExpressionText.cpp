@@ -1,11 +1,17 @@
 // Names and texts in the place of an expression's leaves; see ExpressionText.h.
-#include "codegen/families/loop/ExpressionText.h"
+#include "codegen/ExpressionText.h"
 
-#include "codegen/families/loop/LoopOps.h"
 #include "kernel/Attributes.h"
 #include "kernel/BlockMask.h"
 
 namespace weft::codegen {
+
+Code floatLiteral(double value) {
+  if (std::isinf(value)) return value > 0 ? "-weft::negativeInfinity" : "weft::negativeInfinity";
+  std::string text = fmt::format("{}", static_cast<float>(value));
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return Code::plain(text + "f");
+}
 
 std::map<std::string, Code> attributeConstants(const BodyOp &op, const DeclareConstant &declare) {
   std::map<std::string, Code> names;

@@ -11,6 +11,9 @@
 
 namespace weft::codegen {
 
+/// The nearest float as a literal.
+Code floatLiteral(double value);
+
 /// Declares a constant of a kernel and gives its name: of type float, with the name it would like
 /// and its value as a literal.
 using DeclareConstant = std::function<Code(const std::string &wish, const Code &value)>;
