@@ -242,8 +242,9 @@ double sm90TensorSeconds(const GemmProblem &gemm, const Sm90GemmKnobs &knobs, do
   if (knobs.streamK != 0) {
     const double runs = double(sm90Tiles(gemm, knobs)) / concurrentBlocks(knobs, device),
                  left = 4 * m * n / analytic::splitKReductionBandwidth;
-    return runs * analytic::streamKTileFactor * (tileSeconds + epilogueSeconds) +
-           analytic::streamKSeconds + 2 * left;
+    const double factor = intensity < analytic::streamKWideIntensity ? analytic::streamKNarrowFactor
+                                                                     : analytic::streamKWideFactor;
+    return runs * factor * (tileSeconds + epilogueSeconds) + analytic::streamKSeconds + 2 * left;
   }
   const double l2 = l2Seconds(gemm, knobs, depth, waves);
   // The other consumer's WGMMA hides a share of an epilogue, but for the last one.

@@ -73,10 +73,12 @@ constexpr double splitKStepSeconds = 0.56e-6, splitKReductionBandwidth = 20e9,
 /// blocks do not reach the bandwidth).
 constexpr double sm90ShareOfMemory = 1.6;
 /// Stream-K: a CTA writes its accumulators of a tile and reads those of others, twice (estimate);
-/// its tiles take so much longer than whole ones, since few blocks multiply the same k-tiles at one
-/// time (H200, gradients of three weights of a layer of BERT-base over 2048, 4096 and 8192 packed
-/// tokens, tiles of 128 x 128, nine measurements: 1.14 to 1.48, 2026-11-30).
-constexpr double streamKSeconds = 1.5e-6, streamKTileFactor = 1.35;
+/// its tiles take so much longer than whole ones, those of fewer flop a byte more, since few blocks
+/// multiply the same k-tiles at one time (H200, the gradient of 768 x 3072 weights over 2048, 4096
+/// and 8192 packed tokens: 128 x 192, 128 x 256 and 256 x 128 0.80 to 1.09 times as long, 128 x 128
+/// 1.05 to 1.36, 2026-11-30).
+constexpr double streamKSeconds = 1.5e-6, streamKWideFactor = 1.05, streamKNarrowFactor = 1.2,
+                 streamKWideIntensity = 70;
 /// Added to the price of kernels with several strides along a group of axes, while none are
 /// measured: less than any transpose costs, and more than the differences between plans of one
 /// stride, which `compile --measure` is to compare.

@@ -98,8 +98,8 @@
 // `weft profile` measures the two best tiles of each layout (`streamKTiles`), and selection uses
 // these measurements. It is different where k are packed tokens, whose number is known at run time
 // (`summedTokens`): its runs are of the k-tiles that have any, which no other tile can do, so that
-// the space offers it, for any number of tiles. The reduction is emulated in both orders of arrival; the GPU test is
-// `weft-gpu-tests --filter '^streamK'`.
+// the space offers it, for any number of tiles. The reduction is emulated in both orders of
+// arrival; the GPU test is `weft-gpu-tests --filter '^streamK'`.
 #pragma once
 
 #include "codegen/Program.h"

@@ -349,13 +349,17 @@ std::string addTiles(const Kernel &kernel, const ContractionRegion &region, cons
   return rejection;
 }
 
-/// Which multiply k-tiles with tokens alone.
+/// Which multiply k-tiles with tokens alone. Tiles along n follow one another: groups of eight
+/// along m take up to half as long again (docs/experiments/gemms.md).
 void addStreamKKnobs(const GemmProblem &gemm, const Device &device, std::set<Knobs> &knobs) {
   for (Sm90GemmKnobs one : tiles) {
     one.schedule = cooperative, one.streamK = 1, one.blocks = device.multiprocessors;
     if (const auto tile = fitted(one, 1, false, device);
-        tile && sm90TileRejection(gemm, *tile, 0).empty())
-      knobs.insert(*tile);
+        tile && sm90TileRejection(gemm, *tile, 0).empty()) {
+      Sm90GemmKnobs streamed = *tile;
+      streamed.groupM = 1;
+      knobs.insert(streamed);
+    }
   }
 }
 

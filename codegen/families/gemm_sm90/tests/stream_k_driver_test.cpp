@@ -96,7 +96,7 @@ TEST_CASE(
   CHECK(other.launch.grid[0] == 128);
   CHECK(other.text != emitted.text);  // what blocks leave has a place for each
   // Two waves of 132 blocks are 2 x 64 k-tiles for some; in stream-K runs 70 for each of 144 tiles
-  // and 94 of 192, whose k-tiles take a third longer.
+  // and 94 of 192, whose k-tiles take a fifth longer.
   const auto isFaster = [](const Kernel &one) {
     const auto seconds = [&](const Sm90GemmKnobs &knobs) {
       return analyticCostModel(device())
