@@ -101,6 +101,6 @@ namespace weft::margins {
 /// What a feature adds (passes/configure/Margins.h): split-K 0.08 in all, dropout 0.07, reductions
 /// and prologues 0.07, local softmax 0.10, one consumer (20 measurements); stream-K (an estimate).
 constexpr double splitK = 0.03, dropout = 0.02, epilogueReduction = 0.02, prologue = 0.02,
-                 localSoftmax = 0.05, singleConsumer = 0.04, streamK = 0.05;
+                 localSoftmax = 0.05, singleConsumer = 0.04, streamK = 0.08;
 
 }  // namespace weft::margins
