@@ -220,7 +220,12 @@ void Cache::remember(const std::string &key, const std::string &text) const {
   fs::create_directories(file.parent_path(), none);
   if (none) return;
   try {
-    writeFile(file, rememberedHash(key, text) + "\n" + text, Durability::cached);
+    // In one step: of a process that is killed meanwhile no part is found.
+    removeLeftovers(file);
+    const TemporaryFolder temporary(file);
+    writeFile(temporary.path() / textFile, rememberedHash(key, text) + "\n" + text,
+              Durability::cached);
+    fs::rename(temporary.path() / textFile, file);
   } catch (const std::system_error &) {
     fs::remove(file, none);
   }
