@@ -5,6 +5,7 @@
 #include "runtime/verify/KernelInputs.h"
 #include "runtime/verify/PointCheck.h"
 #include "tests/unit/samples/SampleAttentions.h"
+#include "tests/unit/samples/SampleTokens.h"
 
 #include <catch2/catch.hpp>
 
@@ -106,6 +107,26 @@ TEST_CASE("inputs that a root or a divisor is computed of are positive, and no o
   CHECK(rules[1].kind == Kind::positive);
   CHECK(rules[2].kind == Kind::real);  // its square is positive by itself
   CHECK(rules[3].kind == Kind::positive);
+}
+
+TEST_CASE("operands of a sum over tokens are zero behind the last one, and none before it") {
+  const samples::TokenExtents extents{.t = 96, .i = 5, .u = 3, .sequences = 4};
+  const Run run(samples::sumOverTokens(extents, DType::f16));
+  const auto tokens =
+      int64_t(inputOf(run, "offsets").at(std::array<int64_t, 1>{extents.sequences}));
+  REQUIRE(tokens > 0);
+  REQUIRE(tokens < extents.t);
+  for (const auto &[name, columns] : {std::pair("d_y", extents.u), {"x", extents.i}}) {
+    int64_t zerosBefore = 0;
+    for (int64_t t = 0; t < extents.t; ++t)
+      for (int64_t column = 0; column < columns; ++column) {
+        const double element = inputOf(run, name).at(std::array{t, column});
+        if (t >= tokens) CHECK(element == 0);
+        else zerosBefore += element == 0;
+      }
+    CHECK(zerosBefore == 0);
+  }
+  CHECK(run.check().passed());
 }
 
 TEST_CASE("logarithms of sums know of a bias that grows towards later keys") {
