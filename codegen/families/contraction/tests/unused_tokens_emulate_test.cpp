@@ -143,7 +143,8 @@ TEST_CASE("stream-K over packed tokens ends with the k-tile of the last one") {
   const samples::TokenExtents extents{.t = 520, .i = 200, .u = 136, .sequences = 3};
   const Kernel kernel = samples::sumOverTokens(extents, DType::f16);
   std::vector<Subject> subjects;
-  for (const int blocks : {3, 7}) {
+  // 13 are more than the k-tiles of 100 tokens, two in each of four tiles: some have none.
+  for (const int blocks : {3, 7, 13}) {
     const Sm90GemmKnobs tile{.schedule = cooperative,
                              .tileM = 128,
                              .tileN = 128,
