@@ -235,7 +235,8 @@ def asked(run):
         return [(f'{line["workload"]}, of the copy rate',
                  line['floorMs'] / fastest(line, True)[0] if fastest(line, True)[0] else None,
                  decode_rows.MUST) for line in run.lines if ' B=64 ' in line['workload']]
-    return TABLES[run.group].asked(run.lines) if run.group in TABLES else []
+    tables = {**TABLES, 'transfer': transfer_table}
+    return tables[run.group].asked(run.lines) if run.group in tables else []
 
 
 def asked_rows(runs):

@@ -12,6 +12,7 @@ from .report import OURS, align, milliseconds
 RIGHT, REJECTED, WRONG, ABSENT = 'right', 'rejected', 'wrong', 'not asked for'
 PENALTY = 0.5
 VERDICT_DRAWS = 32
+MUST = 1.0  # of the geometric mean over the inference draws of even widths, and over those of odd
 # Runs that differ in one of these measure different things.
 SAME = {
     'sampler': 'version of the distribution', 'device': 'machine', 'weft': 'weft command',
@@ -219,6 +220,20 @@ def summary_rows(lines):
             str(one.wrong), one.worst_name or '-'
         ])
     return table
+
+
+def asked(lines):
+    """(what, figure, least) of all that is asked for: of inference, by widths; None where nothing
+    is compared."""
+    found = []
+    seeds = ', '.join(map(str, sorted({line['draw']['seed'] for line in lines})))
+    for name, is_even in (('even', True), ('odd', False)):
+        own = summarize([line for line in lines if line['draw']['even'] == is_even
+                         and not line['draw']['training']])
+        if own.draws:
+            found.append((f'layers of seed {seeds}, {name} widths, inference, geometric mean of '
+                          f'{own.compared} of {own.draws} draws', own.mean, MUST))
+    return found
 
 
 def spans(indices):

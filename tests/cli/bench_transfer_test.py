@@ -16,7 +16,8 @@ from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'bench'))
-from weftbench import artifact_graph, report, transfer_draws, transfer_table  # noqa: E402
+# noqa: E402
+from weftbench import artifact_graph, report, results, transfer_draws, transfer_table
 import safetensors_file
 from weft_command import CommandTest, WEFT  # noqa: E402
 
@@ -274,6 +275,24 @@ class TableTest(unittest.TestCase):
         self.assertEqual(found['even, training'], ['1', '1', '0.800x', '0.800x', '0%'])
         self.assertEqual(found['odd, training'], ['0', '0', '-', '-', '-'])
         self.assertEqual(len(transfer_table.summary_rows(lines[::2])), 3)  # none is trained
+
+    def test_inference_of_even_and_of_odd_widths_is_asked_for(self):
+        even, odd = ({**widths, 'training': False} for widths in (EVEN, ODD))
+        lines = [line(0, 1.2, **even), line(1, None, transfer_table.WRONG, **even),
+                 line(2, 9.0, **{**even, 'training': True}), line(3, 1.1, seed=9, **odd),
+                 line(4, None, **odd)]
+        name = 'layers of seed 7, 9, {} widths, inference, geometric mean of {} draws'
+        (even, mean, must), odd = transfer_table.asked(lines)
+        self.assertEqual((even, must), (name.format('even', '2 of 2'), 1.0))
+        self.assertAlmostEqual(mean, (1.2 * 0.5)**0.5)
+        self.assertEqual(odd[0], name.format('odd', '1 of 2'))
+        self.assertAlmostEqual(odd[1], 1.1)
+        self.assertEqual(transfer_table.asked(lines[2:3]), [])
+        self.assertIsNone(transfer_table.asked(lines[4:])[0][1])
+        page = results.document(['\n'.join(map(json.dumps, [
+            {'machine': 'a GPU', 'transfer': header()}, *lines]))])
+        self.assertIn(f'| {even} | 0.775 | 1.00 | **missed** |\n| {odd[0]} | 1.100 | 1.00 |  |',
+                      page)
 
     def test_rows_name_the_best_rival(self):
         head, right, rejected = transfer_table.rows(
