@@ -51,9 +51,10 @@ class Checker:
 
 
 def tensors_of(row, device='cuda'):
-    """q, k and v: random, but for the queries and keys that give adversarial scores."""
-    tensors = [torch.randn(shape, device=device, dtype=torch.float16) for shape in row.shapes()]
-    if row.scores:
+    """q, k and v, and a bias: random, but for the queries and keys that give adversarial scores."""
+    shapes = [*row.shapes(), *([row.bias_shape()] if row.has_bias else [])]
+    tensors = [torch.randn(shape, device=device, dtype=torch.float16) for shape in shapes]
+    if row.cancels:
         for is_key, tensor in enumerate(tensors[:2]):
             plane = [[row.element(is_key, position, column) for column in range(row.head_dim)]
                      for position in range(tensor.shape[1])]
@@ -83,11 +84,13 @@ def our_contenders(settings, result, row, sets, check):
 
 
 def by_sdpa(row, backend):
-    """PyTorch's SDPA by one backend. It has no window."""
-    def run(q, k, v):
+    """PyTorch's SDPA by one backend. It has no window; a bias is its mask."""
+    def run(q, k, v, bias=None):
         heads_first = (tensor.transpose(1, 2) for tensor in (q, k, v))
+        mask = None if bias is None else bias.expand(row.batch, *bias.shape)
         with sdpa_kernel(backend):
-            out = F.scaled_dot_product_attention(*heads_first, is_causal=row.causal,
+            out = F.scaled_dot_product_attention(*heads_first, attn_mask=mask,
+                                                 is_causal=row.causal,
                                                  enable_gqa=bool(row.groups))
         return out.transpose(1, 2)
 

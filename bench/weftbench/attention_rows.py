@@ -8,6 +8,7 @@ from .report import Workload
 
 FP16 = 2  # bytes
 GRADIENTS = ('q', 'k', 'v')
+BIAS = 'bias'
 SAMPLED_QUERIES = 64
 # What a row belongs to: its part of the verdict.
 FORWARD, WINDOW, HEAD_DIMS, GROUPED, DECODE, TRAINING = ('forward', 'window', 'head dims',
@@ -15,8 +16,9 @@ FORWARD, WINDOW, HEAD_DIMS, GROUPED, DECODE, TRAINING = ('forward', 'window', 'h
 # Rows whose errors count, and no times.
 ADVERSARIAL, ADVERSARIAL_TRAINING = ADVERSARIALS = ('adversarial', f'adversarial {TRAINING}')
 # Scores of adversarial rows: all alike, one key far above all others, and +-6e4, as large as fp16
-# holds.
+# holds. Others have random scores, and sizes or masks that kernels do not like.
 EQUAL, ONE_HUGE, EXTREME = SCORES = ('equal scores', 'one huge score', 'scores of 6e4')
+RANDOM = 'random scores'
 HUGE_KEY = 7
 # Products of the backward pass are five, of forward two: as published rates count them.
 TRAINING_FLOP = 3.5
@@ -35,11 +37,22 @@ class Row:
     queries: int = 0  # 0: as many as keys
     causal: bool = False
     window: int = 0  # of a causal row: keys that a query sees, its own included; 0: all
-    scores: str = ''  # of an adversarial row: one of SCORES
+    scores: str = ''  # of an adversarial row: one of SCORES, or RANDOM
+    has_bias: bool = False  # of a row in training: an addend of scores, [heads, queries, keys]
 
     @property
     def trains(self):
         return self.part in (TRAINING, ADVERSARIAL_TRAINING)
+
+    @property
+    def gradients(self):
+        """What has one, in the order of the graph's arguments."""
+        return (*GRADIENTS, BIAS) if self.has_bias else GRADIENTS
+
+    @property
+    def cancels(self):
+        """Whether the terms of gradients sum to far less than they are."""
+        return self.scores in SCORES
 
     @property
     def key_heads(self):
@@ -53,6 +66,7 @@ class Row:
     def name(self):
         heads = f'{self.heads}/{self.groups}' if self.groups else f'{self.heads}'
         mask = f' window {self.window}' if self.window else ' causal' if self.causal else ''
+        mask += f' {BIAS}' * self.has_bias
         queries = f' {self.queries} query' if self.queries else ''
         trains = f' {TRAINING}' if self.trains else ''
         size = f'L={self.keys} B={self.batch}'
@@ -63,6 +77,9 @@ class Row:
         """Of q, k and v."""
         other = (self.batch, self.keys, self.key_heads, self.head_dim)
         return (self.batch, self.length, self.heads, self.head_dim), other, other
+
+    def bias_shape(self):
+        return self.heads, self.length, self.keys
 
     def sees(self, query, key):
         distance = query + self.keys - self.length - key
@@ -80,11 +97,12 @@ class Row:
         return TRAINING_FLOP * forward if self.trains else forward
 
     def bytes_moved(self):
-        """Queries, keys, values and results once; in the backward pass these again, the results'
-        gradient and the three gradients."""
+        """Queries, keys, values, a bias and results once; in the backward pass these again, the
+        results' gradient and those of the operands."""
         queries, keys, values = map(math.prod, self.shapes())
-        forward = FP16 * (2 * queries + keys + values)
-        return forward + FP16 * (4 * queries + 2 * (keys + values)) if self.trains else forward
+        others = keys + values + math.prod(self.bias_shape()) * self.has_bias
+        forward = FP16 * (2 * queries + others)
+        return forward + FP16 * (4 * queries + 2 * others) if self.trains else forward
 
     def key_value_bytes(self):
         return FP16 * sum(map(math.prod, self.shapes()[1:]))
@@ -126,7 +144,12 @@ class Row:
         types = '\n'.join(f'!{name} = tensor<{"x".join(str(extents[axis]) for axis in order)}xf16, '
                           f'#weft.axes<{", ".join(order)}>>' for name, order in axes.items())
         masked = 'score'
-        mask = ''
+        mask = argument = ''
+        if self.has_bias:
+            extent = 'x'.join(map(str, self.bias_shape()))
+            types += f'\n!{BIAS} = tensor<{extent}xf16, #weft.axes<h, j, k>>'
+            masked, argument = 'biased', f', %{BIAS}: !{BIAS}'
+            mask = f'    %biased = weft.add %score, %{BIAS} along (h, j, k) : !s, !{BIAS} -> !s\n'
         if self.causal:
             kind = f'window %score {{query = j, key = k, left = {self.window - 1}, right = 0}}' if \
                 self.window else 'causal %score {query = j, key = k}'
@@ -134,7 +157,7 @@ class Row:
         return f'''// {self.name()}
 {types}
 module {{
-  weft.graph @attention(%q: !q, %k: !k, %v: !v) -> !y {{
+  weft.graph @attention(%q: !q, %k: !k, %v: !v{argument}) -> !y {{
     %score = weft.contract "{axes['k']},{axes['q']}->{axes['s']}" %k, %q {{scale = {
         1 / math.sqrt(self.head_dim)!r}}} : !k, !q -> !s
 {mask}    %probability = weft.softmax %{masked} over k : !s
@@ -170,4 +193,13 @@ ADVERSARIAL_ROWS = [
     Row(part, 2, heads, head_dim, 4096, causal=causal, scores=scores)
     for part in ADVERSARIALS for head_dim, heads in HEADS.items() for causal in (False, True)
     for scores in SCORES
+]
+ADVERSARIAL_ROWS += [
+    row for part in ADVERSARIALS
+    for row in (Row(part, 2, 32, 64, 333, causal=True, scores=RANDOM),
+                Row(part, 2, 16, 72, 777, scores=RANDOM))
+]
+ADVERSARIAL_ROWS += [
+    Row(ADVERSARIAL, 2, 32, 64, 333, queries=1, scores=RANDOM),
+    Row(ADVERSARIAL_TRAINING, 2, 16, 64, 1024, scores=RANDOM, has_bias=True)
 ]

@@ -6,6 +6,9 @@ from .report import OURS, align, milliseconds
 
 CUDNN, FLASH, FA4 = 'cuDNN', 'flash-2', 'FA4'
 RIVALS = [CUDNN, FLASH, FA4]
+# Of rows with a bias, whose gradient cuDNN may not give.
+EFFICIENT, EAGER = 'SDPA efficient', 'eager'
+ERROR_RIVALS = [CUDNN, EFFICIENT, EAGER]  # the first that was checked is compared
 ATOMICS = 'weft atomics'  # of training: `--deterministic off`
 # Of the geometric mean of cuDNN / weft over the rows of a part and a head dim.
 MUST = {
@@ -43,14 +46,26 @@ def errors_of(line, name):
     return {} if error is None else line.get('gradients', {}).get(name, {'': error})
 
 
+def error_rival(line):
+    """Whose errors weft's are compared with: cuDNN's; another's where cuDNN does not compute the
+    row. '' where there is none."""
+    return next((name for name in ERROR_RIVALS if errors_of(line, name)), '')
+
+
 def error_ratio(line):
-    """(error of weft's best contender over cuDNN's on the same inputs, of which gradient), of the
-    gradient where it is largest; (None, '') where one of both was not checked. Without an error of
-    cuDNN's: 1 without one of weft's, else infinity."""
-    ours, cudnn = (errors_of(line, name) for name in (line['attention']['ours'], CUDNN))
+    """(error of weft's best contender over that of a rival on the same inputs, of which gradient),
+    of the gradient where it is largest; (None, '') where one of both was not checked. Without an
+    error of the rival's: 1 without one of weft's, else infinity."""
+    ours, rival = (errors_of(line, name) for name in (line['attention']['ours'], error_rival(line)))
     over = lambda error, other: error / other if other else (math.inf if error else 1.0)
-    return max(((over(error, cudnn[name]), name) for name, error in ours.items() if name in cudnn),
+    return max(((over(error, rival[name]), name) for name, error in ours.items() if name in rival),
                default=(None, ''))
+
+
+def error_text(line):
+    """A rival that is not cuDNN is named."""
+    rival = error_rival(line)
+    return times(error_ratio(line)[0]) + (f' ({rival})' if rival not in (CUDNN, '') else '')
 
 
 def ms_of(line, name):
@@ -87,7 +102,7 @@ def rows_of(lines):
             rate(line, name), *(rate(line, name) for name in RIVALS),
             times(ratio(line, [CUDNN])),
             times(ratio(line, RIVALS)),
-            times(error_ratio(line)[0]),
+            error_text(line),
             milliseconds(line['floorMs'] / 1e3) if line['floorMs'] else '-'
         ])
     return rows
@@ -156,7 +171,9 @@ def errors(lines):
     for line in lines:
         value, gradient = error_ratio(line)
         if value is not None:
-            known[line['workload'] + (f', gradient of {gradient}' if gradient else '')] = value
+            rival = error_rival(line)
+            known[line['workload'] + (f', gradient of {gradient}' if gradient else '')
+                  + (f', against {rival}' if rival != CUDNN else '')] = value
     if not known:
         return []
     above = [f'{name} {times(value)}' for name, value in known.items() if value > MUST_ERROR]
@@ -196,9 +213,12 @@ def asked(lines):
     if known:
         found.append(('attention, sums in any order / same bits in every launch, worst of '
                       f'{len(known)} rows', 1 / max(known.values()), 1 / MUST_ORDER))
-    ratios = [error_ratio(line)[0] for line in lines if error_ratio(line)[0] is not None]
+    compared = [line for line in lines if error_ratio(line)[0] is not None]
+    ratios = [error_ratio(line)[0] for line in compared]
     if ratios:
-        found.append((f'attention, error of cuDNN / of weft, worst of {len(ratios)} rows',
+        others = sorted({error_rival(line) for line in compared} - {CUDNN})
+        said = ''.join(f', or of {name}' for name in others)
+        found.append((f'attention, error of cuDNN{said} / of weft, worst of {len(ratios)} rows',
                       1 / max(ratios) if max(ratios) else math.inf, 1 / MUST_ERROR))
     for line in lines:
         part = line['attention']['part']

@@ -8,8 +8,7 @@ import torch
 from torch.nn.attention import SDPBackend
 
 from . import library, ours, reference, timing
-from .attention_rows import GRADIENTS
-from .attention_table import ATOMICS, CUDNN, FA4, FLASH
+from .attention_table import ATOMICS, CUDNN, EAGER, EFFICIENT, FA4, FLASH
 
 LIMIT = 1e-2  # of a gradient's relative error: fp16 between kernels, and back
 # Of adversarial rows: the logarithm of a sum of scores of 6e4 is off by up to 4e-3 in fp32.
@@ -32,8 +31,8 @@ def squared_terms(row, q, k, d_out, values, probability, out):
 def expected_gradients(row, seen, tensors, d_out):
     """Gradients in fp64 by autograd, one head of keys after the other, and of it as many queries
     at a time as MOST_SCORES holds; and the norm that errors of each are relative to: its own, of
-    adversarial rows, whose gradients cancel, that of its terms if their signs were random. `seen`:
-    [queries, keys]; None: all."""
+    rows whose gradients cancel, that of its terms if their signs were random. `seen`: [queries,
+    keys]; None: all."""
     gradients = [torch.empty(tensor.shape, dtype=torch.float64, device=tensor.device)
                  for tensor in tensors]
     squares = 0
@@ -42,8 +41,10 @@ def expected_gradients(row, seen, tensors, d_out):
         for head in range(row.key_heads):
             of_queries = slice(head * group, (head + 1) * group)
             of_keys = (batch, slice(None), head)
-            for gradient in gradients[1:]:
+            for gradient in gradients[1:3]:
                 gradient[of_keys] = 0
+            if row.has_bias and batch == 0:
+                gradients[3][of_queries] = 0
             chunk = max(1, MOST_SCORES // (group * row.keys))
             for first in range(0, row.length, chunk):
                 queries = slice(first, first + chunk)
@@ -51,28 +52,34 @@ def expected_gradients(row, seen, tensors, d_out):
                 q, k, v = (tensor[place].double().requires_grad_()
                            for tensor, place in zip(tensors, (own, of_keys, of_keys)))
                 score = torch.einsum('nrp,kp->rnk', q, k) / math.sqrt(row.head_dim)
+                operands = [q, k, v]
+                if row.has_bias:
+                    operands.append(tensors[3][of_queries, queries].double().requires_grad_())
+                    score = score + operands[3]
                 if seen is not None:
                     score = score.masked_fill(~seen[queries], float('-inf'))
                 probability = torch.softmax(score, -1)
                 out = torch.einsum('rnk,kw->nrw', probability, v)
-                found = torch.autograd.grad(out, (q, k, v), d_out[own].double())
+                found = torch.autograd.grad(out, operands, d_out[own].double())
                 gradients[0][own] = found[0]
-                for gradient, value in zip(gradients[1:], found[1:]):
+                for gradient, value in zip(gradients[1:3], found[1:3]):
                     gradient[of_keys] += value
-                if row.scores:
+                if row.has_bias:
+                    gradients[3][of_queries, queries] += found[3]
+                if row.cancels:
                     with torch.no_grad():
                         squares += squared_terms(row, q, k, d_out[own].double(), v, probability,
                                                  out)
                 del score, probability, out, found
-    norms = torch.sqrt(squares) if row.scores else [gradient.norm() for gradient in gradients]
-    return dict(zip(GRADIENTS, gradients)), dict(zip(GRADIENTS, map(float, norms)))
+    norms = torch.sqrt(squares) if row.cancels else [gradient.norm() for gradient in gradients]
+    return dict(zip(row.gradients, gradients)), dict(zip(row.gradients, map(float, norms)))
 
 
 class Checker:
     """Compares gradients with fp64, all elements."""
     def __init__(self, row, seen, tensors, d_out):
         self.expected, self.norms = expected_gradients(row, seen, tensors, d_out)
-        self.limit = ADVERSARIAL_LIMIT if row.scores else LIMIT
+        self.limit = ADVERSARIAL_LIMIT if row.cancels else LIMIT
 
     def errors(self, gradients):
         """The relative error of each, by name; raises WrongResult naming the gradient."""
@@ -102,7 +109,7 @@ def our_contenders(settings, result, row, tensors, d_out, check):
     path = settings.folder / (ours.folder_name(row.name()) + '.mlir')
     if settings.ours:
         path.write_text(row.graph())
-    given, contenders = dict(zip(GRADIENTS, tensors)), []
+    given, contenders = dict(zip(row.gradients, tensors)), []
     artifacts = ours.artifacts(settings, row.name(), [path, '--train'], result, entry=library.ALL)
     if artifacts and not settings.builds and not any('deterministic' in flag
                                                      for flag in settings.weft_flags):
@@ -126,13 +133,16 @@ def our_contenders(settings, result, row, tensors, d_out, check):
 
 
 def rival_contenders(settings, result, row, tensors, d_out, check, by_sdpa, fa4):
-    """`by_sdpa`, `fa4`: as forward rows call them."""
+    """`by_sdpa`, `fa4`: as forward rows call them. Flash kernels take no bias."""
     if not settings.rivals:
         return []
-    makers = {
-        CUDNN: lambda: by_sdpa(row, SDPBackend.CUDNN_ATTENTION),
-        FLASH: lambda: by_sdpa(row, SDPBackend.FLASH_ATTENTION), FA4: lambda: fa4(row)
-    }
+    makers = {CUDNN: lambda: by_sdpa(row, SDPBackend.CUDNN_ATTENTION)}
+    if row.has_bias:
+        makers[EFFICIENT] = lambda: by_sdpa(row, SDPBackend.EFFICIENT_ATTENTION)
+        makers[EAGER] = lambda: by_sdpa(row, SDPBackend.MATH)
+    else:
+        makers[FLASH] = lambda: by_sdpa(row, SDPBackend.FLASH_ATTENTION)
+        makers[FA4] = lambda: fa4(row)
     leaves = [tensor.detach().requires_grad_() for tensor in tensors]
     contenders = []
     for name, make in makers.items():
@@ -144,7 +154,7 @@ def rival_contenders(settings, result, row, tensors, d_out, check, by_sdpa, fa4)
                 with torch.enable_grad():
                     return torch.autograd.grad(call(*leaves), leaves, d_out)
 
-            keep_errors(result, name, check.errors(dict(zip(GRADIENTS, step(0)))))
+            keep_errors(result, name, check.errors(dict(zip(row.gradients, step(0)))))
             return [timing.GraphContender(name, step)]
 
         contenders += ours.guarded(result, checked, name)
