@@ -2,14 +2,19 @@
 and forward with backward).
 
 Without a GPU every figure is a prediction of weft for its device, and is marked so. With one (and
-PyTorch) ours and the rivals are timed in the same rounds, and what was not timed stays marked."""
+PyTorch) ours and the rivals are timed in the same rounds, and what was not timed stays marked.
+
+What is timed together is a point (all kinds of Fig. 2, its tiles, a length of Fig. 3): its line is
+written when it is done, and it is kept in the folder of the run (figure_run.Points)."""
+import dataclasses
 import datetime
+import functools
 import json
 import math
 import pathlib
 from dataclasses import dataclass
 
-from . import attention_figures_table, figure_svg
+from . import attention_figures_table, figure_run, figure_svg
 from .figure_run import BadRun, dims, has_gpu, weft, write
 
 GROUPS = attention_figures_table.GROUPS
@@ -21,6 +26,10 @@ FIG3 = dict(b=1, h=16, p=64)
 LENGTHS = [2**exponent for exponent in range(7, 17)]
 LAYER = 'bert-large'  # of which the workspace over length is shown
 LAYER_LENGTHS = [length for length in LENGTHS if length >= 512]
+LENGTH_KINDS = ('unfused', 'fused')
+# A kind that takes a larger share of the memory is timed without the others and the rivals, so that
+# none of them lacks the memory.
+SHARED_MEMORY = 0.25
 BYTES = 2  # of an f16
 
 
@@ -73,12 +82,34 @@ def kinds_of(site):
 
 def tiles_of(site):
     """The fused kernel over its tiles: (queries, keys, seconds, bytes at L2, source)."""
+    return [(tile['queries'], tile['keys'], tile['seconds'], tile['l2Bytes'],
+             'from the profile' if tile['measured'] else 'predicted')
+            for tile in priced_tiles(site)]
+
+
+def priced_tiles(site):
+    """As weft prices them: each with all knobs of its kernel, the best for this tile."""
     fused = next(one for one in site['kinds'] if one['kind'] == 'fused')
     if 'figures' not in fused:
         raise BadRun(f'no fused plan: {fused["rejected"]}')
-    return [(tile['queries'], tile['keys'], tile['seconds'], tile['l2Bytes'],
-             'from the profile' if tile['measured'] else 'predicted')
-            for tile in fused['figures']['tiles']]
+    return fused['figures']['tiles']
+
+
+def with_tile(tile):
+    """Edits the plan of a fused attention to the kernel that was priced for a tile."""
+    def edit(plan):
+        family = tile['knobs']['family']
+        kernels = [one for one in plan['kernels'] if one['knobs'] and
+                   one['knobs']['family'] == family]
+        if len(kernels) != 1:
+            raise BadRun(f'the plan has {len(kernels)} kernels of family {family}, not one')
+        kernels[0]['knobs'] = dict(tile['knobs'])
+
+    return edit
+
+
+def tile_name(queries, keys):
+    return f'{queries} x {keys}'
 
 
 def best_by_rows(tiles):
@@ -102,7 +133,7 @@ def fig2_text(kinds, tiles, extents=None):
                      f'{kind.l2 / 1e6:>9.1f} {1e3 * kind.seconds:>8.4f}  {kind.source}')
     lines += ['', f'{"tile":<12} {"L2 MB":>9} {"ms":>8}  source']
     for rows, keys, seconds, l2_bytes, source in tiles:
-        lines.append(f'{f"{rows} x {keys}":<12} {l2_bytes / 1e6:>9.1f} {1e3 * seconds:>8.4f}  '
+        lines.append(f'{tile_name(rows, keys):<12} {l2_bytes / 1e6:>9.1f} {1e3 * seconds:>8.4f}  '
                      f'{source}')
     return '\n'.join(lines)
 
@@ -256,35 +287,122 @@ def fig3_svg(points):
                           [*fig3_panels(points, False), *fig3_panels(points, True)], 2)
 
 
-def fig2(settings, measured):
-    """Text, drawing and JSON lines."""
-    site = site_of(settings)
-    kinds, tiles, failures = kinds_of(site), tiles_of(site), {}
-    if measured:
-        kinds += measured.kinds(settings, site, failures)
-        tiles = measured.tiles(settings, tiles) or tiles
-    return (fig2_text(kinds, tiles), fig2_svg(kinds, tiles),
-            attention_figures_table.kind_lines(kinds, tiles, flop(FIG2), failures))
+def point_names():
+    """Of every point, by figure."""
+    return {
+        'fig2': ['fig2 kinds', 'fig2 tiles'],
+        'fig3': [length_name(trains, length) for trains in (False, True) for length in LENGTHS] +
+                [layer_name(length) for length in LAYER_LENGTHS]
+    }
 
 
-def fig3(settings, measured):
-    memory = device_bytes(settings)
-    points = [predicted(settings, kind, length, memory, trains) for trains in (False, True)
-              for kind in ('unfused', 'fused') for length in LENGTHS]
-    layer_points = [(length, layer_workspace(settings, length)) for length in LAYER_LENGTHS]
+def length_name(trains, length):
+    return f'fig3 attention {passes(trains)} L={length}'
+
+
+def layer_name(length):
+    return f'fig3 workspace of {LAYER} L={length}'
+
+
+def fig2(settings, kept, measured):
+    """Yields JSON lines as points are done; prints and draws what there is at the end."""
+    site = functools.cache(lambda: site_of(settings))
+    kinds, tiles = [], []
+
+    def make_kinds():
+        found, failures = kinds_of(site()), {}
+        if measured:
+            found += measured.kinds(settings, site(), failures)
+        return {'kinds': [dataclasses.asdict(one) for one in found], 'failures': failures}
+
+    def make_tiles():
+        found, failures = tiles_of(site()), {}
+        if measured:
+            found = measured.tiles(settings, priced_tiles(site()), failures) or found
+        return {'tiles': found, 'failures': failures}
+
+    for name, make in (('fig2 kinds', make_kinds), ('fig2 tiles', make_tiles)):
+        known = kept.get(name, make) if figure_run.is_chosen(settings, name) else None
+        if known is None:
+            continue
+        kinds += [Kind(**one) for one in known.get('kinds', [])]
+        tiles += [tuple(one) for one in known.get('tiles', [])]
+        yield from attention_figures_table.kind_lines(
+            kinds if 'kinds' in known else [], tiles, flop(FIG2), known['failures'])
+    if kinds or tiles:
+        show(settings, 'fig2', fig2_text(kinds, tiles), fig2_svg(kinds, tiles))
+
+
+def length_point(settings, memory, length, trains, measured):
+    """All kinds as they are predicted, and what was measured, in one run, of rivals and the kinds
+    that leave them the memory."""
+    found = [predicted(settings, kind, length, memory, trains) for kind in LENGTH_KINDS]
     failures = {}
     if measured:
-        points += measured.points(settings, points, failures) + measured.training_points(
-            settings, points, memory, failures)
-    return (fig3_text(points, layer_points), fig3_svg(points),
-            attention_figures_table.length_lines(points, passes, failures,
-                                                 slopes(points, layer_points)))
+        kinds = [one.kind for one in found if one.fits and not is_alone(one, memory)]
+        found += measured.at_length(settings, length, trains, kinds, True, failures)
+    return {'points': [dataclasses.asdict(one) for one in found], 'failures': failures}
+
+
+def is_alone(point, memory):
+    return point.total > SHARED_MEMORY * memory
+
+
+def alone_point(settings, length, trains, kind, measured):
+    failures = {}
+    found = measured.at_length(settings, length, trains, [kind], False, failures)
+    return {'points': [dataclasses.asdict(one) for one in found], 'failures': failures}
+
+
+def points_at(settings, kept, memory, length, trains, measured):
+    """Yields the points of a length and the failures of each run: those that share one, then the
+    kinds that have one each."""
+    name = length_name(trains, length)
+    known = kept.get(name, lambda: length_point(settings, memory, length, trains, measured))
+    if known is None:
+        return
+    points = [Point(**one) for one in known['points']]
+    yield points, known['failures']
+    for one in points if measured else ():
+        if one.source != 'predicted' or not one.fits or not is_alone(one, memory):
+            continue
+        alone = kept.get(f'{name} {one.kind} alone', lambda one=one: alone_point(
+            settings, length, trains, one.kind, measured))
+        if alone is not None:
+            yield [Point(**point) for point in alone['points']], alone['failures']
+
+
+def fig3(settings, kept, measured):
+    """Yields JSON lines as points are done; prints and draws what there is at the end."""
+    memory = device_bytes(settings)
+    points, layer_points = [], []
+    for trains in (False, True):
+        for length in LENGTHS:
+            if not figure_run.is_chosen(settings, length_name(trains, length)):
+                continue
+            for found, failures in points_at(settings, kept, memory, length, trains, measured):
+                points += found
+                yield attention_figures_table.length_line(found, passes(trains), length, failures)
+    for length in LAYER_LENGTHS:
+        name = layer_name(length)
+        if figure_run.is_chosen(settings, name):
+            workspace = kept.get(name, lambda length=length: layer_workspace(settings, length))
+            layer_points += [(length, workspace)] if workspace is not None else []
+    yield from attention_figures_table.said_lines(slopes(points, layer_points))
+    if points or layer_points:
+        show(settings, 'fig3', fig3_text(points, layer_points), fig3_svg(points))
+
+
+def show(settings, group, said, drawn):
+    print(f'{said}\ndrawn: {write(settings, group, drawn)}\n', flush=True)
 
 
 def run(groups, settings, command):
     """Prints the tables, writes FIG.svg into the folder of figures; yields the lines of --json,
     with where and by which command before them."""
     measured = None
+    names = point_names()
+    chosen = figure_run.chosen_figures(settings, {group: names[group] for group in groups})
     if has_gpu():
         from . import attention_figures_gpu as measured
         where = measured.where()
@@ -293,7 +411,8 @@ def run(groups, settings, command):
                  'otherwise')
     print(where, flush=True)
     yield {'machine': where, 'date': datetime.date.today().isoformat(), 'command': command}
-    for group in groups:
-        said, drawn, lines = {'fig2': fig2, 'fig3': fig3}[group](settings, measured)
-        print(f'{said}\ndrawn: {write(settings, group, drawn)}\n', flush=True)
-        yield from lines
+    for group in chosen:
+        kept = figure_run.Points(settings, group, where if measured else None)
+        yield from {'fig2': fig2, 'fig3': fig3}[group](settings, kept, measured)
+        if kept.left:
+            print(kept.left_text(), flush=True)

@@ -1,20 +1,22 @@
 """What bench/run fig2 and fig3 measure on a GPU: weft's kinds, and rivals through PyTorch's SDPA,
 in the same rounds. Right first: results are compared with fp64 as group `attention` does."""
+import gc
 from statistics import median
 
 import torch
 from torch.nn.attention import SDPBackend
 
 from . import attention, attention_training, library, machine, ours, timing
-from .attention_figures import FIG2, FIG3, Kind, Point, dims, flags_of, operand_bytes
+from .attention_figures import (FIG2, FIG3, Kind, Point, dims, flags_of, operand_bytes, tile_name,
+                                with_tile)
 from .attention_rows import FORWARD, TRAINING, Row
+from .recomposition_points import KINDS
 from .report import Result
 
 RIVALS = {
     'cuDNN': SDPBackend.CUDNN_ATTENTION, 'flash-2': SDPBackend.FLASH_ATTENTION,
     'eager': SDPBackend.MATH
 }
-OURS = ('unfused', 'decomposed', 'fused')
 
 
 def where():
@@ -55,9 +57,9 @@ def peak(call):
     return torch.cuda.max_memory_allocated() - before
 
 
-def rivals(settings, result, row, sets, check):
+def rivals(result, row, sets, check):
     contenders = []
-    for name, backend in RIVALS.items() if settings.rivals else ():
+    for name, backend in RIVALS.items():
         def make(name=name, backend=backend):
             call = attention.by_sdpa(row, backend)
             result.errors[name] = check(call(*sets[0]))
@@ -69,7 +71,7 @@ def rivals(settings, result, row, sets, check):
     return contenders
 
 
-def measured_at(settings, extents, length, plans, causal=False):
+def measured_at(settings, extents, length, plans, causal=False, has_rivals=True):
     """Medians by name, and the result with workspaces in `extra`. `plans`: label -> flags, edit."""
     row = row_of(extents, length, causal)
     torch.manual_seed(0)
@@ -81,7 +83,8 @@ def measured_at(settings, extents, length, plans, causal=False):
         for label, (flags, edit) in plans.items():
             contenders += contender(settings, result, label, extents, length, flags, sets, check,
                                     edit)
-        contenders += rivals(settings, result, row, sets, check)
+        if settings.rivals and has_rivals:
+            contenders += rivals(result, row, sets, check)
         timing.measure(result, contenders, settings.rounds)
     for name, why in result.failures.items():
         print(f'{row.name()}: {name}: {why}', flush=True)
@@ -94,8 +97,9 @@ def kinds(settings, site, failures):
     """Measured rows of Fig. 2, left, beside the predicted traffic of our kinds. Adds to `failures`
     why a contender has no figure."""
     predicted = {one['kind']: one.get('figures', {}) for one in site['kinds']}
+    # Decomposed in kernels apart, which it is not where it is left to itself.
     seconds, result = measured_at(settings, FIG2, FIG2['j'],
-                                  {kind: (['--attention', kind], None) for kind in OURS})
+                                  {kind: (list(flags), None) for kind, flags in KINDS.items()})
     failures.update(result.failures)
     return [
         Kind(name, one, predicted.get(name, {}).get('dramBytes', 0),
@@ -104,41 +108,48 @@ def kinds(settings, site, failures):
     ]
 
 
-def tiles(settings, known):
-    """The fused kernel with each tile, by editing its plan; none where no edit is taken."""
-    def with_tile(queries, keys):
-        def edit(plan):
-            kernel = next(one for one in plan['kernels'] if 'attention' in one['family'])
-            kernel['knobs'] |= {'tileQueries': queries, 'tileKeys': keys}
+def tiles(settings, priced, failures):
+    """The fused kernel with each tile, by editing its plan to the knobs that are priced for the
+    tile; none where no edit is taken. Adds to `failures` why a tile has no figure."""
+    plans = {tile_name(one['queries'], one['keys']): (['--attention', 'fused'], with_tile(one))
+             for one in priced}
+    seconds, result = measured_at(settings, FIG2, FIG2['j'], plans, has_rivals=False)
+    failures.update({f'tile {name}': why for name, why in result.failures.items()})
+    return [(one['queries'], one['keys'], seconds[name], one['l2Bytes'], 'measured')
+            for name, one in zip(plans, priced) if name in seconds]
 
-        return edit
 
-    plans = {f'{queries} x {keys}': (['--attention', 'fused'], with_tile(queries, keys))
-             for queries, keys, *_ in known}
-    quiet = settings.rivals
-    settings.rivals = False
+def at_length(settings, length, trains, kinds, has_rivals, failures):
+    """Points of some kinds at a length, beside the rivals or without them. Adds to `failures` why a
+    contender has no figure; too little memory is such a reason, and ends nothing."""
+    gc.collect()  # what an error's traceback held
+    torch.cuda.empty_cache()
+    measure = training if trains else forward
     try:
-        seconds, _ = measured_at(settings, FIG2, FIG2['j'], plans)
-    finally:
-        settings.rivals = quiet
-    return [(queries, keys, seconds[f'{queries} x {keys}'], l2_bytes, 'measured')
-            for queries, keys, _, l2_bytes, _ in known if f'{queries} x {keys}' in seconds]
+        return measure(settings, length, kinds if settings.ours else [], has_rivals, failures)
+    except torch.cuda.OutOfMemoryError as error:
+        what = ', '.join([*kinds, *(['rivals'] if has_rivals else [])])
+        failures[what] = timing.first_line(error)
+        print(f'L={length}: {what}: {failures[what]}', flush=True)
+        return []
 
 
-def points(settings, predicted, failures):
-    """Adds to `failures` reasons by contender, at the passes and the length."""
-    found = []
-    predicted = [one for one in predicted if not one.trains]
-    for length in sorted({one.length for one in predicted}):
-        fitting = [one.kind for one in predicted if one.length == length and one.fits]
-        seconds, result = measured_at(settings, FIG3, length,
-                                      {kind: (flags_of(kind, False), None) for kind in fitting})
-        failures[False, length] = result.failures
-        for name, one in seconds.items():
-            workspace = int(result.extra[name])
-            found.append(Point(name, length, one, workspace,
-                               workspace + operand_bytes(FIG3, length), 'measured'))
-    return found
+def forward(settings, length, kinds, has_rivals, failures):
+    seconds, result = measured_at(settings, FIG3, length,
+                                  {kind: (flags_of(kind, False), None) for kind in kinds},
+                                  has_rivals=has_rivals)
+    failures.update(result.failures)
+    return [
+        Point(name, length, one, int(result.extra[name]),
+              int(result.extra[name]) + operand_bytes(FIG3, length), 'measured')
+        for name, one in seconds.items()
+    ]
+
+
+def training(settings, length, kinds, has_rivals, failures):
+    work = Training(length)
+    return work.measure(settings, kinds, RIVALS if has_rivals and settings.rivals else {},
+                        failures)
 
 
 class Training:
@@ -193,39 +204,16 @@ class Training:
     def measure(self, settings, kinds, rivals, failures):
         result = Result(self.row.workload())
         contenders = []
-        for kind in kinds if settings.ours else ():
+        for kind in kinds:
             contenders += self.contender(settings, result, kind)
-        for name, backend in rivals.items() if settings.rivals else ():
+        for name, backend in rivals.items():
             contenders += self.rival(result, name, backend)
         timing.measure(result, contenders, settings.rounds)
         for name, why in result.failures.items():
             print(f'{self.row.name()}: {name}: {why}', flush=True)
-        failures.setdefault((True, self.row.length), {}).update(result.failures)
-        found = []
-        for name, samples in result.samples.items():
-            workspace = int(result.extra[name])
-            found.append(
-                Point(name, self.row.length, median(samples), workspace,
-                      workspace + operand_bytes(FIG3, self.row.length, True), 'measured',
-                      trains=True))
-        del contenders
-        torch.cuda.empty_cache()
-        return found
-
-
-def training_points(settings, predicted, memory, failures):
-    """Rivals beside fused attention; what takes more than a quarter of the memory, scores that are
-    stored, alone, so that no rival lacks the memory."""
-    found = []
-    predicted = [one for one in predicted if one.trains and one.fits]
-    for length in sorted({one.length for one in predicted}):
-        work = Training(length)
-        own = [one for one in predicted if one.length == length]
-        alone = [one.kind for one in own if one.total > memory / 4]
-        found += work.measure(settings, [one.kind for one in own if one.kind not in alone], RIVALS,
-                              failures)
-        for kind in alone:
-            found += work.measure(settings, [kind], {}, failures)
-        del work
-        torch.cuda.empty_cache()
-    return found
+        failures.update(result.failures)
+        return [
+            Point(name, self.row.length, median(samples), int(result.extra[name]),
+                  int(result.extra[name]) + operand_bytes(FIG3, self.row.length, True), 'measured',
+                  trains=True) for name, samples in result.samples.items()
+        ]

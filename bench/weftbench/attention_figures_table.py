@@ -10,7 +10,7 @@ TOO_LARGE = 'too large'
 
 def kind_lines(kinds, tiles, flop, failures):
     """Of Fig. 2: a line a kind of attention, and one a tile of the fused kernel. `failures`:
-    reasons by contender."""
+    reasons by contender, of all of them."""
     lines = [{'workload': f'attention forward {kind.name}', 'kind': kind.name, 'flop': flop,
               'ms': 1e3 * kind.seconds, 'dramBytes': kind.dram, 'l2Bytes': kind.l2,
               'workspaceBytes': kind.workspace, 'source': kind.source, 'failures': {}}
@@ -22,22 +22,35 @@ def kind_lines(kinds, tiles, flop, failures):
     return [{'group': 'fig2', **line} for line in lines]
 
 
-def length_lines(points, passes, failures, said):
-    """Of Fig. 3: a line a length and passes, with what was measured and what is predicted, and one
-    a sentence of `said`. `passes(trains)`: their name. `failures`: by (trains, length)."""
-    lines = {}
+def length_line(points, passes, length, failures):
+    """Of Fig. 3: what was measured at a length in one run, and what is predicted there. Several
+    lines may be of one length (`at_lengths`). `failures`: reasons by contender."""
+    line = {'group': 'fig3', 'workload': f'attention {passes} L={length}', 'passes': passes,
+            'length': length, 'contenders': {}, PREDICTED: {}, 'failures': failures}
     for one in points:
-        line = lines.setdefault((one.trains, one.length), {
-            'group': 'fig3', 'workload': f'attention {passes(one.trains)} L={one.length}',
-            'passes': passes(one.trains), 'length': one.length, 'contenders': {}, PREDICTED: {},
-            'failures': failures.get((one.trains, one.length), {})
-        })
         figures = {'ms': 1e3 * one.seconds, 'workspaceBytes': one.workspace,
                    'memoryBytes': one.total, 'fits': one.fits}
         line[PREDICTED if one.source == PREDICTED else 'contenders'][one.kind] = figures
-    return [*lines.values(),
-            *({'group': 'fig3', 'workload': 'slope', 'said': text, 'failures': {}}
-              for text in said)]
+    return line
+
+
+def said_lines(said):
+    return [{'group': 'fig3', 'workload': 'slope', 'said': text, 'failures': {}} for text in said]
+
+
+def at_lengths(lines):
+    """One line for each passes and length, of the lines of all runs: of a contender that was
+    measured twice the last."""
+    found = {}
+    for line in lines:
+        if 'length' not in line:
+            continue
+        own = found.setdefault((line['passes'], line['length']),
+                               {**line, 'contenders': {}, PREDICTED: {}})
+        for group in ('contenders', PREDICTED):
+            own[group] = {**own[group], **line[group]}
+    order = list(dict.fromkeys(passes for passes, _ in found))
+    return [found[key] for key in sorted(found, key=lambda key: (order.index(key[0]), key[1]))]
 
 
 def mega(count):
@@ -57,12 +70,12 @@ def fig2_tables(lines):
         kinds.append([line['kind'], marked(line), f'{line["flop"] / 1e9:.1f}', *known,
                       mega(line['workspaceBytes'])])
     tiles = [['queries x keys of a tile', 'ms', 'MB at L2']]
-    for line in lines:
-        if 'tile' in line:
-            rows, keys = line['tile']
-            tiles.append([f'{rows} x {keys}', marked(line), mega(line['l2Bytes'])])
-    return [('Forward, by kind; bytes at DRAM and L2 are predicted', kinds),
-            ('The fused kernel over its tiles', tiles)]
+    for line in {tuple(line['tile']): line for line in lines if 'tile' in line}.values():
+        rows, keys = line['tile']
+        tiles.append([f'{rows} x {keys}', marked(line), mega(line['l2Bytes'])])
+    titled = [('Forward, by kind; bytes at DRAM and L2 are predicted', kinds),
+              ('The fused kernel over its tiles', tiles)]
+    return [(title, rows) for title, rows in titled if len(rows) > 1]
 
 
 def cells(line, name, value):
@@ -84,7 +97,7 @@ def rival_over_ours(line):
 
 def fig3_tables(lines):
     tables = []
-    lines = [line for line in lines if 'length' in line]
+    lines = at_lengths(lines)
     for passes in dict.fromkeys(line['passes'] for line in lines):
         own = [line for line in lines if line['passes'] == passes]
         names = list(dict.fromkeys(name for line in own for group in (PREDICTED, 'contenders')
@@ -108,7 +121,7 @@ def tables(lines):
 
 
 def sentences(lines):
-    said = [line['said'] for line in lines if 'said' in line]
+    said = list(dict.fromkeys(line['said'] for line in lines if 'said' in line))
     is_any_predicted = any(MARK in cell for _, rows in tables(lines) for row in rows
                            for cell in row)
     return ['Times with * are predicted by weft.'] * is_any_predicted + said

@@ -110,7 +110,7 @@ def figure_of(settings, kept, name, measured):
     """What there is of a figure once its budget or its points are through."""
     found = []
     for point in rows.points()[name]:
-        if settings.only and not any(text in point.name() for text in settings.only):
+        if not figure_run.is_chosen(settings, point.name()):
             continue
         make = steps_of if point.is_of_steps() else model_of
         entries = kept.get(point.work.name(), lambda: make(settings, point.work, measured))

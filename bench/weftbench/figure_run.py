@@ -71,7 +71,12 @@ def chosen_figures(settings, names):
             raise BadRun(f'--only {text}: no point has it in its name; figures: '
                          f'{", ".join(names)}; a point: {next(iter(names.values()))[-1]!r}')
     return [figure for figure, own in names.items()
-            if not settings.only or any(text in name for name in own for text in settings.only)]
+            if any(is_chosen(settings, name) for name in own)]
+
+
+def is_chosen(settings, name):
+    """Whether --only names a point."""
+    return not settings.only or any(text in name for text in settings.only)
 
 
 def file_hash(path):
@@ -87,6 +92,7 @@ class Points:
     def __init__(self, settings, group, where=None):
         """`where`: the machine that measures; None: all is predicted."""
         self.settings, self.left = settings, []
+        self.is_cut_off = False  # the last line, which the next one must not continue
         self.key = {
             'format': FORMAT, 'weft': file_hash(settings.weft), 'flags': settings.weft_flags,
             'machine': where,
@@ -98,7 +104,9 @@ class Points:
     def kept(self):
         if not self.path.exists():
             return
-        for line in self.path.read_text(encoding='utf-8').splitlines():
+        text = self.path.read_text(encoding='utf-8')
+        self.is_cut_off = not text.endswith('\n')
+        for line in text.splitlines():
             try:
                 point = json.loads(line)
             except json.JSONDecodeError:
@@ -117,7 +125,9 @@ class Points:
             entries = make()
             self.known[name] = entries
             with open(self.path, 'a', encoding='utf-8') as lines:
-                lines.write(json.dumps({'key': self.key, 'name': name, 'entries': entries}) + '\n')
+                line = json.dumps({'key': self.key, 'name': name, 'entries': entries})
+                lines.write('\n' * self.is_cut_off + line + '\n')
+            self.is_cut_off = False
         return self.known[name]
 
     def left_text(self):

@@ -55,21 +55,20 @@ def folder_name(name):
 
 def compile_artifact(settings, name, arguments, edit=None, entry=library.FORWARD):
     """Compiles (once a run) and loads. `edit(plan)` changes plan.json before the kernels are
-    emitted again."""
+    emitted again. A run that is killed in between, or an edit that is not taken, leaves no folder
+    that a later run would find."""
     folder = settings.folder / folder_name(name)
     if not (folder / 'plan.json').exists():
-        weft(settings, 'compile', *arguments, *settings.weft_flags, '-o', folder)
+        begun = folder.with_name(folder.name + '.begun') if edit else folder
         if edit:
-            plan = json.loads((folder / 'plan.json').read_text())
+            shutil.rmtree(begun, ignore_errors=True)
+        weft(settings, 'compile', *arguments, *settings.weft_flags, '-o', begun)
+        if edit:
+            plan = json.loads((begun / 'plan.json').read_text())
             edit(plan)
-            (folder / 'plan.json').write_text(json.dumps(plan, indent=2, sort_keys=True))
-            try:
-                weft(settings, 'emit', folder)
-            except WeftFailed:
-                shutil.rmtree(
-                    folder
-                )  # an edited plan with the kernels of before must not be found by a later run
-                raise
+            (begun / 'plan.json').write_text(json.dumps(plan, indent=2, sort_keys=True))
+            weft(settings, 'emit', begun)
+            begun.rename(folder)
     return Artifact(settings, folder, entry)
 
 

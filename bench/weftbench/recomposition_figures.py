@@ -43,7 +43,7 @@ def run(settings):
     for figure in chosen:
         found = []
         for point in all_points[figure]:
-            if settings.only and not any(text in point.name() for text in settings.only):
+            if not figure_run.is_chosen(settings, point.name()):
                 continue
             entries = entries_of(settings, kept, point, measured)
             if entries is not None:

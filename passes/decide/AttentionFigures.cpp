@@ -180,6 +180,7 @@ std::vector<PricedTile> tilesOf(const ChosenKernel &chosen, const CostModel &pri
     isAnyMeasured = isAnyMeasured || cost.measured;
     const PricedTile priced{.queries = tile->rows,
                             .keys = tile->columns,
+                            .knobs = planKnobs(configuration.knobs, chosen.kernel),
                             .seconds = cost.seconds,
                             .isMeasured = cost.measured,
                             .l2Bytes = attentionL2Bytes(problem, tile->rows, double(problem.keys))};

@@ -9,6 +9,7 @@
 #include "passes/configure/FilledCost.h"
 #include "passes/decide/SoftmaxAccount.h"
 #include "plan/PlanBuilder.h"
+#include "plan/PlanKnobs.h"
 
 #include <cstdint>
 #include <optional>
@@ -25,9 +26,10 @@ struct RoundingBound {
   double constant = 0, perScore = 0;
 };
 
-/// The fused kernel with other tiles, at the best of its other knobs.
+/// The fused kernel with another tile, at the best of its other knobs.
 struct PricedTile {
   int64_t queries = 0, keys = 0;  ///< of a tile
+  PlanKnobs knobs = {};           ///< what is priced: all knobs, as a plan has them
   double seconds = 0;
   bool isMeasured = false;
   int64_t l2Bytes = 0;

@@ -288,6 +288,7 @@ json tilesJson(const std::vector<decision::PricedTile> &tiles) {
   for (const decision::PricedTile &tile : tiles)
     list.push_back({{"queries", tile.queries},
                     {"keys", tile.keys},
+                    {"knobs", toJson(tile.knobs)},
                     {"seconds", tile.seconds},
                     {"measured", tile.isMeasured},
                     {"l2Bytes", tile.l2Bytes}});
