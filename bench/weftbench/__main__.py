@@ -13,14 +13,14 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 
-from . import (attention_table, builds, figure_run, mask_table, paper_figures, sparse_table,
-               steps_table, transfer_draws, transfer_table, varlen_rows, varlen_table)
+from . import (attention_table, builds, figure_run, mask_table, pairs_table, paper_figures,
+               sparse_table, steps_table, transfer_draws, transfer_table, varlen_rows, varlen_table)
 
 # Groups whose contenders of ours are whole artifacts, so that two builds can take part.
 COMPARED = ('encoder', 'training', 'norm', 'contraction', 'attention', 'sparse', 'models')
 DRAWN = ('transfer', 'masks')  # by --seed
 GROUPS = COMPARED + ('steps', 'varlen', 'decode', 'seed004', 'memory',
-                     'table-a1') + DRAWN + paper_figures.GROUPS
+                     'table-a1') + pairs_table.GROUPS + DRAWN + paper_figures.GROUPS
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMPILE_LIMIT = 120.0  # seconds, of group transfer
 
@@ -154,6 +154,13 @@ def parse(arguments):
         parser.error('--mixed belongs to group varlen')
     if chosen.mixed and chosen.rivals_only:
         parser.error('--mixed compares plans of weft: it takes no --rivals-only')
+    pairs = [group for group in chosen.groups if group in pairs_table.GROUPS]
+    if pairs and chosen.rivals_only:
+        parser.error(f'{pairs[0]} compares plans of weft: it takes no --rivals-only')
+    if 'profile-choice' in pairs and any(flag.startswith('--profile')
+                                         for flag in chosen.weft_flag):
+        parser.error('profile-choice compares the shipped profile with none: it takes no '
+                     '--weft-flag=--profile')
     if chosen.adversarial and 'attention' not in chosen.groups:
         parser.error('--adversarial belongs to group attention')
     check_transfer(parser, chosen)
@@ -263,7 +270,8 @@ def run(chosen, settings):
     torch.cuda.empty_cache()
     # Of groups whose figures have their table: its lines.
     results = []
-    own = {group: [] for group in ('attention', 'sparse', 'steps', 'varlen', *DRAWN)}
+    own = {group: [] for group in ('attention', 'sparse', 'steps', 'varlen', *pairs_table.GROUPS,
+                                   *DRAWN)}
     with open(chosen.json or os.devnull, 'w', encoding='utf-8') as lines:
         lines.write(
             json.dumps({
@@ -284,7 +292,8 @@ def run(chosen, settings):
         print(report.summary_table([result for result in results if not result.record], ceilings))
     for group, table in (('attention', attention_table), ('sparse', sparse_table),
                          ('steps', steps_table), ('varlen', varlen_table),
-                         ('masks', mask_table)):
+                         ('masks', mask_table),
+                         *((group, pairs_table) for group in pairs_table.GROUPS)):
         if own[group]:
             print(table.text(own[group]))
     if header:

@@ -1,5 +1,5 @@
-"""Two builds of weft in one run: what they are called, and whether one is as fast as the other. No
-packages: tested without a GPU.
+"""Two builds of weft in one run, or one build with other flags: what they are called, and whether
+one is as fast as the other. No packages: tested without a GPU.
 
 Invariant: a figure that is missing or not a number is outside every bound."""
 import pathlib
@@ -18,6 +18,7 @@ class Build:
     label: str
     weft: str
     library: str
+    flags: tuple = ()  # of every weft compile, behind those of the run
 
 
 def labels(paths):

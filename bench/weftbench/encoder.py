@@ -8,6 +8,14 @@ from .report import Result
 LIMIT = 5e-3  # of the relative error: fp16 between kernels, fp32 within
 
 
+def operands(layer, batch, length):
+    """The module and its input."""
+    torch.manual_seed(0)
+    module = rivals.module_of(layer).to('cuda', torch.float16)
+    module.train(layer.dropout > 0)
+    return module, torch.randn(batch, length, layer.hidden, device='cuda', dtype=torch.float16)
+
+
 def our_contenders(result, settings, layer, module, x, batch, length):
     """Ours, after its result was compared with fp64 under its own dropout masks."""
     artifacts = ours.artifacts(settings, layer.name(batch, length),
@@ -49,10 +57,7 @@ def run(settings):
         if not settings.wants(layer.name(batch, length)):
             continue
         result = Result(layer.workload(batch, length))
-        torch.manual_seed(0)
-        module = rivals.module_of(layer).to('cuda', torch.float16)
-        module.train(layer.dropout > 0)
-        x = torch.randn(batch, length, layer.hidden, device='cuda', dtype=torch.float16)
+        module, x = operands(layer, batch, length)
         contenders = ours.guarded(
             result, lambda: our_contenders(result, settings, layer, module, x, batch, length))
         if layer.dropout:

@@ -73,15 +73,16 @@ def compile_artifact(settings, name, arguments, edit=None, entry=library.FORWARD
 
 
 def artifacts(settings, name, arguments, result, entry=library.FORWARD):
-    """What stands for weft in a workload, by label: one artifact, or one of each of two builds;
-    empty where ours is not asked for."""
+    """What stands for weft in a workload, by label: one artifact, or one of each of two builds, of
+    which one may be the other with more flags; empty where ours is not asked for."""
     if not settings.ours:
         return {}
     if settings.builds:
         found = {}
         for build in settings.builds:
             own = dataclasses.replace(settings, weft=build.weft, library=build.library,
-                                      folder=settings.folder / folder_name(build.label))
+                                      folder=settings.folder / folder_name(build.label),
+                                      weft_flags=[*settings.weft_flags, *build.flags])
             own.folder.mkdir(parents=True, exist_ok=True)
             found[build.label] = compile_artifact(own, name, arguments, entry=entry)
             result.extra[f'{build.label} plan'] = found[build.label].summary()

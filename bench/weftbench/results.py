@@ -10,7 +10,7 @@ import textwrap
 from dataclasses import dataclass, field
 
 from . import (attention_figures_table, attention_table, decode_rows, layers, mask_table,
-               sparse_table, steps_table, transfer_table, varlen_table)
+               pairs_table, sparse_table, steps_table, transfer_table, varlen_table)
 from .report import OURS, milliseconds
 
 HEAD = """# What bench/run printed on a GPU
@@ -31,6 +31,8 @@ GROUPS = {
     'fig3': 'Fig. 3 of FlashAttention: time and memory over length',
     'transfer': 'Layers drawn at random',
     'masks': 'Masks drawn at random',
+    'profile-choice': 'Plans chosen with and without the profile',
+    'odd-lengths': 'Lengths that are no multiple of 8',
     'sparse': 'Attention under tables of tiles',
     'varlen': 'Lengths at run time',
     'decode': 'Decoding with caches',
@@ -42,7 +44,8 @@ GROUPS = {
 }
 TABLES = {
     'attention': attention_table, 'sparse': sparse_table, 'steps': steps_table,
-    'varlen': varlen_table, 'masks': mask_table
+    'varlen': varlen_table, 'masks': mask_table,
+    **dict.fromkeys(pairs_table.GROUPS, pairs_table)
 }
 
 

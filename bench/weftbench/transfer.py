@@ -113,19 +113,24 @@ def conclude(settings, result):
         record['ratio'] = {'median': pair.median, 'spread': pair.spread, 'rival': rival}
 
 
+def operands(draw):
+    """The module, its input, and in training the gradient of its result."""
+    torch.manual_seed(draw.index)
+    dtype = ours.DTYPES[draw.dtype]
+    with torch.device(DEVICE):
+        module = transfer_modules.module_of(draw).to(dtype).train(draw.training)
+        x = torch.randn(draw.batch, draw.length, draw.hidden, dtype=dtype)
+        return module, x, 0.1 * torch.randn_like(x) if draw.training else None
+
+
 def measured(settings, draw):
     record = {
         'draw': draw.data(), 'status': transfer_table.REJECTED, 'reason': '', 'prices': '',
         'ratio': None
     }
     result = Result(draw.workload(), record=record)
-    dtype = ours.DTYPES[draw.dtype]
-    torch.manual_seed(draw.index)
     try:
-        with torch.device(DEVICE):
-            module = transfer_modules.module_of(draw).to(dtype).train(draw.training)
-            x = torch.randn(draw.batch, draw.length, draw.hidden, dtype=dtype)
-            dy = 0.1 * torch.randn_like(x) if draw.training else None
+        module, x, dy = operands(draw)
         contenders = our_contenders(settings, draw, result, module, x, dy) if settings.ours else []
         torch.cuda.empty_cache()
         x.requires_grad_(draw.training)
