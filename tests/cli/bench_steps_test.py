@@ -61,6 +61,18 @@ class RowsTest(unittest.TestCase):
         hidden = 2 * layer.flop(1, 1000) + 1000 * head / 3 - long.flop() / 3
         self.assertAlmostEqual(hidden / scores, 999 / 2000)
 
+    def test_steps_of_twelve_layers_are_reported_in_both_types(self):
+        """BERT-base and GPT-2, B=8 L=512, against torch.compile; nothing must be reached."""
+        rows = [row for row in steps_rows.rows() if (row.batch, row.length) == (8, 512)
+                and row.layers == 12]
+        names = [f'{preset} 12 layers step B=8 L=512 {dtype}' for preset in ('bert-base', 'gpt2')
+                 for dtype in ('f16', 'bf16')]
+        self.assertEqual([row.name() for row in rows], names)
+        lines = [line(row, weft=10, compiled=12) for row in rows]
+        for cells, name in zip(steps_table.rows_of(lines)[1:], names):
+            self.assertEqual((cells[0], cells[7:10]), (name, ['1.200x', '-', '']))
+        self.assertEqual(steps_table.asked(lines), [])
+
     def test_must_is_asked_of_three_models(self):
         asked = {row.layer.preset for row in steps_rows.rows() if row.must}
         self.assertEqual(asked, {'gpt2', 'gpt2-medium', 'bert-large'})
