@@ -27,11 +27,16 @@ def row_of(extents, length, causal):
     return Row(FORWARD, extents['b'], extents['h'], extents['p'], length, causal=causal)
 
 
+def artifact_name(extents, length, label):
+    """Both figures have plans of one kind and length, of other batches."""
+    return f'figure B={extents["b"]} {extents["h"]} heads d={extents["p"]} L={length} {label}'
+
+
 def contender(settings, result, label, extents, length, flags, sets, check, edit=None):
     """Ours, on tensors [batch, heads, length, dim] as the preset has them."""
     def make():
         artifact = ours.compile_artifact(
-            settings, f'figure {length} {label}',
+            settings, artifact_name(extents, length, label),
             ['attention', *dims({**extents, 'j': length}), *flags], edit)
         heads_first = {name: tensor.transpose(1, 2).contiguous()
                        for name, tensor in zip('qkv', sets[0])}
@@ -166,11 +171,11 @@ class Training:
     def contender(self, settings, result, kind):
         def make():
             artifact = ours.compile_artifact(
-                settings, f'figure {self.row.length} {kind} training',
+                settings, artifact_name(FIG3, self.row.length, f'{kind} training'),
                 ['attention', *dims({**FIG3, 'j': self.row.length}), *flags_of(kind, True)],
                 entry=library.ALL)
             given = {name: tensor.transpose(1, 2).contiguous()
-                     for name, tensor in zip(attention_training.GRADIENTS, self.tensors)}
+                     for name, tensor in zip(self.row.gradients, self.tensors)}
             d_out = self.d_out.transpose(1, 2).contiguous()
             inputs = [given.get(name, d_out) for name in artifact.input_names()]
             outputs = artifact.poisoned_outputs()
@@ -194,7 +199,7 @@ class Training:
                 return torch.autograd.grad(call(*leaves), leaves, self.d_out)
 
         def make():
-            result.errors[name] = self.check(dict(zip(attention_training.GRADIENTS, step(0))))
+            result.errors[name] = self.check(dict(zip(self.row.gradients, step(0))))
             # The result and three gradients are operands.
             result.extra[name] = max(0, peak(lambda: step(0)) - 4 * self.d_out.nbytes)
             return [timing.GraphContender(name, step)]

@@ -428,6 +428,100 @@ class OnTheGpu(unittest.TestCase):
         self.assertEqual(self.asked[2], {})
 
 
+class FakeArtifact:
+    """Attention, and its gradients, on the CPU."""
+    def __init__(self, trains, factor=1.0):
+        self.trains, self.factor = trains, factor
+
+    def input_names(self):
+        return ['k', 'q', 'v', *['d_y'] * self.trains]
+
+    def gradients(self):
+        return ['', 'q', 'k', 'v']
+
+    def poisoned_outputs(self):
+        import torch
+        return [torch.full((2, 4, 96, 16), float('nan')) for _ in range(4 if self.trains else 1)]
+
+    def launch(self, given, outputs):
+        import torch
+        k, q, v = (tensor.detach().requires_grad_() for tensor in given[:3])
+        with torch.enable_grad():
+            y = torch.softmax(q @ k.transpose(-1, -2) / 4, -1) @ v
+            found = [y, *(torch.autograd.grad(y, (q, k, v), given[3]) if self.trains else [])]
+        for out, result in zip(outputs, found):
+            out.copy_(result.detach() * self.factor)
+
+    def device_bytes(self):
+        return 100
+
+    def parameter_bytes(self):
+        return 10
+
+
+@unittest.skipUnless(importlib.util.find_spec('torch'), 'needs PyTorch, on the CPU')
+class OnTheCpu(unittest.TestCase):
+    """All of a measured length but the clock: ours and a rival are compared with fp64."""
+    def setUp(self):
+        import torch
+        from weftbench import attention_figures_gpu as gpu
+        self.gpu, self.compiled, self.factor = gpu, [], 1.0
+        self.settings = bench.Settings(weft='weft', folder=pathlib.Path('none'), rounds=3)
+        randn = torch.randn
+        names = ('synchronize', 'memory_allocated', 'max_memory_allocated',
+                 'reset_peak_memory_stats')
+        for where, name, stand_in in (
+                (gpu, 'FIG3', dict(b=2, h=4, p=16)), (gpu, 'FIG2', dict(b=2, h=4, j=96, p=16)),
+                (attention_figures, 'FIG3', dict(b=2, h=4, p=16)),
+                (gpu, 'RIVALS', {'eager': gpu.SDPBackend.MATH}),
+                (torch, 'randn', lambda shape, device, dtype: randn(shape)),
+                (gpu.ours, 'compile_artifact', self.compile),
+                (gpu.timing, 'measure', self.measure),
+                (gpu.timing, 'GraphContender', lambda name, call: (name, call)),
+                *((torch.cuda, name, lambda: 0) for name in names)):
+            patched = mock.patch.object(where, name, stand_in)
+            patched.start()
+            self.addCleanup(patched.stop)
+
+    def compile(self, settings, name, arguments, edit=None, entry=None):
+        self.compiled.append(name)
+        return FakeArtifact('--train' in arguments, self.factor)
+
+    def measure(self, result, contenders, rounds):
+        for name, call in contenders:
+            call(0)
+            result.samples[name] = [1e-3] * rounds
+
+    def test_a_length_is_checked_and_measured(self):
+        for trains in (False, True):
+            failures = {}
+            found = self.gpu.at_length(self.settings, 96, trains, ['unfused', 'fused'], True,
+                                       failures)
+            self.assertEqual(failures, {})
+            self.assertEqual([(one.kind, one.length, one.trains, one.workspace) for one in found],
+                             [('unfused', 96, trains, 90), ('fused', 96, trains, 90),
+                              ('eager', 96, trains, 0)])
+            alone = self.gpu.at_length(self.settings, 96, trains, ['unfused'], False, failures)
+            self.assertEqual([one.kind for one in alone], ['unfused'])
+
+    def test_a_wrong_result_has_no_figure(self):
+        self.factor = 1.1
+        for trains in (False, True):
+            failures = {}
+            with mock.patch('builtins.print'):
+                found = self.gpu.at_length(self.settings, 96, trains, ['fused'], True, failures)
+            self.assertEqual([one.kind for one in found], ['eager'])
+            self.assertIn('WrongResult', failures['fused'])
+
+    def test_plans_of_both_figures_have_their_folders(self):
+        with mock.patch.object(self.gpu, 'FIG3', dict(b=1, h=4, p=16)):
+            with mock.patch('builtins.print'):  # its results have another shape
+                self.gpu.at_length(self.settings, 96, False, ['fused'], False, {})
+        self.gpu.kinds(self.settings, {'kinds': []}, {})
+        self.assertEqual(len(self.compiled), 5)
+        self.assertEqual(len(set(self.compiled)), 5)
+
+
 @unittest.skipUnless(importlib.util.find_spec('torch'), 'needs PyTorch, on the CPU')
 class EditedPlans(unittest.TestCase):
     def test_an_edit_that_is_not_done_is_not_found_by_a_later_run(self):
