@@ -58,17 +58,24 @@ def mega(count):
 
 
 def marked(line):
-    return milliseconds(line['ms'] / 1e3) + (MARK if line['source'] == PREDICTED else '')
+    return shown(line) + (MARK if line['source'] == PREDICTED else '')
+
+
+def shown(line):
+    return milliseconds(line['ms'] / 1e3) if line else '-'
 
 
 def fig2_tables(lines):
-    kinds = [['', 'ms', 'Gflop', 'MB at DRAM', 'MB at L2', 'workspace MB']]
-    # What was measured of a kind stands behind what is predicted, and in its place.
-    for line in {line['kind']: line for line in lines if 'kind' in line}.values():
+    kinds = [['', 'ms', 'predicted ms', 'Gflop', 'MB at DRAM', 'MB at L2', 'workspace MB']]
+    predicted, measured = ({line['kind']: line for line in lines
+                            if 'kind' in line and (line['source'] == PREDICTED) == is_predicted}
+                           for is_predicted in (True, False))
+    for name in dict.fromkeys([*predicted, *measured]):
+        line = measured.get(name) or predicted[name]
         # The traffic of rivals is not known.
-        known = [mega(line[name]) if line[name] else '-' for name in ('dramBytes', 'l2Bytes')]
-        kinds.append([line['kind'], marked(line), f'{line["flop"] / 1e9:.1f}', *known,
-                      mega(line['workspaceBytes'])])
+        known = [mega(line[one]) if line[one] else '-' for one in ('dramBytes', 'l2Bytes')]
+        kinds.append([name, shown(measured.get(name)), shown(predicted.get(name)),
+                      f'{line["flop"] / 1e9:.1f}', *known, mega(line['workspaceBytes'])])
     tiles = [['queries x keys of a tile', 'ms', 'MB at L2']]
     for line in {tuple(line['tile']): line for line in lines if 'tile' in line}.values():
         rows, keys = line['tile']
@@ -76,6 +83,11 @@ def fig2_tables(lines):
     titled = [('Forward, by kind; bytes at DRAM and L2 are predicted', kinds),
               ('The fused kernel over its tiles', tiles)]
     return [(title, rows) for title, rows in titled if len(rows) > 1]
+
+
+def predicted_cell(line, name):
+    figures = line[PREDICTED].get(name)
+    return TOO_LARGE if figures and not figures['fits'] else shown(figures)
 
 
 def cells(line, name, value):
@@ -102,13 +114,13 @@ def fig3_tables(lines):
         own = [line for line in lines if line['passes'] == passes]
         names = list(dict.fromkeys(name for line in own for group in (PREDICTED, 'contenders')
                                    for name in line[group]))
+        kinds = [name for name in names if any(name in line[PREDICTED] for line in own)]
         rows = [['L', *(f'{name} ms' for name in names), 'best rival / weft',
-                 *(f'{name} MB' for name in names)]]
+                 *(f'{name} predicted ms' for name in kinds), *(f'{name} MB' for name in names)]]
         for line in own:
             rows.append([
-                str(line['length']),
-                *(cells(line, name, lambda one: milliseconds(one['ms'] / 1e3)) for name in names),
-                rival_over_ours(line),
+                str(line['length']), *(shown(line['contenders'].get(name)) for name in names),
+                rival_over_ours(line), *(predicted_cell(line, name) for name in kinds),
                 *(cells(line, name, lambda one: mega(one['memoryBytes'])) for name in names)
             ])
         tables.append((f'Attention {passes}: time, and memory of operands and workspace', rows))
@@ -124,4 +136,4 @@ def sentences(lines):
     said = list(dict.fromkeys(line['said'] for line in lines if 'said' in line))
     is_any_predicted = any(MARK in cell for _, rows in tables(lines) for row in rows
                            for cell in row)
-    return ['Times with * are predicted by weft.'] * is_any_predicted + said
+    return ['Figures with * are predicted by weft.'] * is_any_predicted + said

@@ -5,6 +5,7 @@
 A section is of one group; runs of one day on one kind of machine share its tables. The first table
 has every figure of all runs that something was asked of, those that miss it first. No packages."""
 import json
+import re
 import sys
 import textwrap
 from dataclasses import dataclass, field
@@ -205,11 +206,11 @@ def body(run):
         ])
     if run.group in attention_figures_table.GROUPS:
         said = attention_figures_table.sentences(run.lines)
-        return '\n\n'.join([
-            *(f'{title}:\n\n{markdown(rows)}'
-              for title, rows in attention_figures_table.tables(run.lines)),
-            '\n'.join(wrapped(f'- {sentence}', indent='  ') for sentence in said)
-        ])
+        parts = [f'{title}:\n\n{markdown(rows)}'
+                 for title, rows in attention_figures_table.tables(run.lines)]
+        if said:
+            parts.append('\n'.join(wrapped(f'- {sentence}', indent='  ') for sentence in said))
+        return '\n\n'.join(parts)
     if run.group in TABLES:
         table = TABLES[run.group]
         own, mixed = varlen_table.divided(
@@ -262,11 +263,13 @@ def wrapped(text, indent=''):
 
 
 def failures(run):
-    """Reasons for missing figures, each once and up to its first semicolon."""
+    """Reasons for missing figures, each once and up to its first semicolon; of too little memory
+    how much was asked for, and not what the process held."""
     found = {}
     for line in run.lines:
         for name, reason in line['failures'].items():
-            found.setdefault(f'{name}: {reason.split(";")[0]}', []).append(line['workload'])
+            short = re.split(r';|\. GPU \d', reason)[0]
+            found.setdefault(f'{name}: {short}', []).append(line['workload'])
     return [f'- {reason} ({len(rows)} of {len(run.lines)} rows)' for reason, rows in found.items()]
 
 

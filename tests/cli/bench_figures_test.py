@@ -172,7 +172,7 @@ class Figures(CommandTest):
     def measured(self):
         """What attention_figures_gpu finds, of a GPU that there is not."""
         point = attention_figures.Point
-        reason = {'eager': 'OutOfMemoryError: no; and more'}
+        reason = {'eager': 'OutOfMemoryError: no. GPU 0 has a total capacity of 1'}
 
         def at_length(_, length, trains, kinds, has_rivals, failures):
             self.asked.append((length, trains, kinds, has_rivals))
@@ -231,16 +231,19 @@ class Figures(CommandTest):
         title = '## Fig. 3 of FlashAttention: time and memory over length\n`bench/run fig3 '
         self.assertIn(title + '--rounds 5`, ', page)
         forward, training = page.split('Attention forward + backward: time, and memory')
-        head = '| L | fused ms | unfused ms | cuDNN ms | best rival / weft | fused MB | ' \
-            'unfused MB | cuDNN MB |'
+        head = '| L | fused ms | unfused ms | cuDNN ms | best rival / weft | fused predicted ms | ' \
+            'unfused predicted ms | fused MB | unfused MB | cuDNN MB |'
         self.assertIn(head, forward)
-        self.assertIn('| 4096 | 0.2000 | 0.9000 | 0.3000 | 1.500 | 35.0 | 35.0 | 35.0 |', forward)
-        # What was not measured is marked, and what does not fit is said.
-        self.assertRegex(forward, r'\| 128 \| 0\.\d+ \* \| 0\.\d+ \* \| - \| - \|')
-        self.assertRegex(page, r'\| 65536 \| [\d.]+ \* \| too large \|.*\| too large \|')
-        self.assertRegex(training, r'\| 128 \| 0\.0400 \| 0\.\d+ \* \| 0\.0900 \| 0\.0200 \| '
-                         r'\*\*0\.500\*\* \|')
-        self.assertIn('- Times with * are predicted by weft.', page)
+        # What is predicted stands beside what was measured.
+        self.assertRegex(forward, r'\| 4096 \| 0\.2000 \| 0\.9000 \| 0\.3000 \| 1\.500 \| '
+                         r'0\.\d+ \| 0\.\d+ \| 35\.0 \| 35\.0 \| 35\.0 \|')
+        # What was not measured has memory by the plan, marked, and what does not fit is said.
+        self.assertRegex(forward, r'\| 128 \| - \| - \| - \| - \| 0\.\d+ \| 0\.\d+ \| '
+                         r'[\d.]+ \* \|')
+        self.assertRegex(page, r'\| 65536 \| - .*\| [\d.]+ \| too large \|.*\| too large \|')
+        self.assertRegex(training, r'\| 128 \| 0\.0400 \| - \| 0\.0900 \| 0\.0200 \| '
+                         r'\*\*0\.500\*\* \| 0\.\d+ \| 0\.\d+ \|')
+        self.assertIn('- Figures with * are predicted by weft.', page)
         self.assertIn('- bert-large with fused attention: workspace', page)
         self.assertIn('No figure:\n- eager: OutOfMemoryError: no (1 of ', page)
 
@@ -288,7 +291,7 @@ class Figures(CommandTest):
         self.assertEqual((alone['length'], alone['contenders'], alone['predicted']),
                          (65536, {}, {}))
         self.assertIn('- unfused: OutOfMemoryError: 1 of 2 GB (1 of ', page)
-        self.assertRegex(page, r'\| 65536 \| [\d.]+ \* \| [\d.]+ \* \|')
+        self.assertRegex(page, r'\| 65536 \| - \| - \| - \| - \| [\d.]+ \| [\d.]+ \|')
         self.assertEqual(page.count('\n| 65536 |'), 2)
 
     def test_lines_of_one_length_are_one_row(self):
@@ -304,18 +307,19 @@ class Figures(CommandTest):
             {'group': 'fig3', 'said': 'a slope', 'failures': {}},
             line(256, contenders={'fused': figures(4.0)}),
             line(256, contenders={'fused': figures(5.0)})])
-        self.assertEqual([row[:4] for row in rows], [
-            ['L', 'fused ms', 'cuDNN ms', 'unfused ms'], ['128', '1.000', '3.000', '-'],
-            ['256', '5.000', '-', '8.000']])
+        self.assertEqual([row[:7] for row in rows], [
+            ['L', 'fused ms', 'cuDNN ms', 'unfused ms', 'best rival / weft', 'fused predicted ms',
+             'unfused predicted ms'], ['128', '1.000', '3.000', '-', '3.000', '1.500', '-'],
+            ['256', '5.000', '-', '8.000', '-', '2.000', '9.000']])
 
     def test_fig2_reaches_the_page_of_results(self):
         with mock.patch.object(attention_figures, 'FIG2', dict(b=2, h=4, j=512, p=64)):
             page, lines = self.page('fig2')
         self.assertIn('## Fig. 2 of FlashAttention: traffic and time by kind', page)
         self.assertEqual(page.count('\n| fused |'), 1)
-        self.assertIn('| fused | 1.000 | 0.5 | 1.0 | 2.0 | 0.0 |', page)
-        self.assertIn('| cuDNN | 2.000 | 0.5 | - | - | 1.0 |', page)
-        self.assertRegex(page, r'\| unfused \| [\d.]+ \* \|')
+        self.assertRegex(page, r'\| fused \| 1\.000 \| 0\.\d+ \| 0\.5 \| 1\.0 \| 2\.0 \| 0\.0 \|')
+        self.assertIn('| cuDNN | 2.000 | - | 0.5 | - | - | 1.0 |', page)
+        self.assertRegex(page, r'\| unfused \| - \| 0\.\d+ \|')
         self.assertIn('| 128 x 64 | 1.000 | 1.0 |', page)
         self.assertIn('No figure:\n- eager: OutOfMemoryError: no (1 of ', page)
         self.assertEqual(len(lines), 1 + 6 + 1)
@@ -327,7 +331,7 @@ class Figures(CommandTest):
             lines = [*attention_figures.run(['fig2'], self.settings, 'bench/run fig2')]
         page = results.document(['\n'.join(map(json.dumps, lines))])
         self.assertIn('no GPU: every figure is predicted by weft', page)
-        self.assertRegex(page, r'\| fused \| [\d.]+ \* \|')
+        self.assertRegex(page, r'\| fused \| - \| [\d.]+ \|')
 
     def test_bad_words(self):
         for words, says in ((['fig2', 'norm'], 'fig2 runs without other groups'),
