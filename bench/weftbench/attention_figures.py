@@ -7,7 +7,6 @@ PyTorch) ours and the rivals are timed in the same rounds, and what was not time
 What is timed together is a point (all kinds of Fig. 2, its tiles, a length of Fig. 3): its line is
 written when it is done, and it is kept in the folder of the run (figure_run.Points)."""
 import dataclasses
-import datetime
 import functools
 import json
 import math
@@ -410,7 +409,7 @@ def run(groups, settings, command):
         where = ('no GPU: every figure is predicted by weft, for the H200 unless --weft-flag says '
                  'otherwise')
     print(where, flush=True)
-    yield {'machine': where, 'date': datetime.date.today().isoformat(), 'command': command}
+    yield figure_run.head_line(where, command)
     for group in chosen:
         kept = figure_run.Points(settings, group, where if measured else None)
         yield from {'fig2': fig2, 'fig3': fig3}[group](settings, kept, measured)

@@ -93,8 +93,10 @@ def steps_of(settings, work, measured):
     found = [entry for name, own in arguments.items()
              for entry in predicted_step(settings, name, own)]
     if measured:
-        found += measured.steps(settings, work, arguments)
-        found += measured.attention(settings, work, CORES)
+        found = figure_run.measured_beside(
+            found, 'steps', lambda: measured.steps(settings, work, arguments))
+        found = figure_run.measured_beside(
+            found, 'attention', lambda: measured.attention(settings, work, CORES))
     return found
 
 
@@ -103,46 +105,46 @@ def model_of(settings, work, measured):
              for entry in predicted_model(settings, name, own)]
     has_rivals = next((model.layer for model in (rows.BERT, *rows.MODELS)
                        if model.preset == work.preset), None)
-    return found + (measured.model(settings, work) if measured and has_rivals else [])
+    if measured and has_rivals:
+        found = figure_run.measured_beside(found, 'model', lambda: measured.model(settings, work))
+    return found
 
 
-def figure_of(settings, kept, name, measured):
-    """What there is of a figure once its budget or its points are through."""
-    found = []
+def points_of(settings, kept, name, measured):
+    """(point, entries) of a figure, as they are done, until the budget is spent."""
     for point in rows.points()[name]:
         if not figure_run.is_chosen(settings, point.name()):
             continue
         make = steps_of if point.is_of_steps() else model_of
         entries = kept.get(point.work.name(), lambda: make(settings, point.work, measured))
         if entries is not None:
-            found.append((point, entries))
-    return Figure(name, found)
+            yield point, entries
 
 
-def json_lines(figure):
-    for point, entries in figure.points:
-        yield {'group': GROUP, 'figure': figure.name, 'point': point.name(),
-               'lengths': point.work.lengths(), 'entries': entries}
-
-
-def run(settings):
-    """Prints the tables, writes FIG.svg into the folder of figures; yields the lines of --json."""
+def run(settings, command):
+    """Prints the tables, writes FIG.svg into the folder of figures; yields the lines of --json, a
+    point's when it is done, with where and by which command before them."""
     measured = None
     chosen = figure_run.chosen_figures(
         settings, {name: [point.name() for point in own] for name, own in rows.points().items()})
     if figure_run.has_gpu():
         from . import bytetransformer_gpu as measured
-        print(measured.where(), flush=True)
+        where = measured.where()
     else:
-        print('no GPU: every figure is predicted by weft, for the H200 unless --weft-flag says '
-              'otherwise', flush=True)
-    kept = figure_run.Points(settings, GROUP, measured and measured.where())
+        where = ('no GPU: every figure is predicted by weft, for the H200 unless --weft-flag says '
+                 'otherwise')
+    print(where, flush=True)
+    yield figure_run.head_line(where, command)
+    kept = figure_run.Points(settings, GROUP, where if measured else None)
     for name in chosen:
-        figure = figure_of(settings, kept, name, measured)
+        figure = Figure(name, [])
+        for point, entries in points_of(settings, kept, name, measured):
+            figure.points.append((point, entries))
+            yield {**figure_run.point_line(GROUP, name, point, entries),
+                   'lengths': point.work.lengths()}
         if figure.points:
-            where = figure_run.write(settings, f'{GROUP}-{name}', drawn(figure))
-            print(f'{text_of(figure)}\ndrawn: {where}', flush=True)
-            yield from json_lines(figure)
+            path = figure_run.write(settings, f'{GROUP}-{name}', drawn(figure))
+            print(f'{text_of(figure)}\ndrawn: {path}', flush=True)
             for line in figure_run.failures_text([(point.name(), entries)
                                                   for point, entries in figure.points]):
                 print(line, flush=True)

@@ -1,9 +1,10 @@
 """Tables and drawings of bench/run bytetransformer: what weft predicts or a GPU measured beside the
-seed's figures. No packages: tested without a GPU."""
-from . import bytetransformer_rows as rows, figure_svg
+seed's figures. The parts of a figure are tables (lists of rows) and sentences, in order. No
+packages: tested without a GPU."""
+from . import bytetransformer_rows as rows, figure_run, figure_svg
 from .bytetransformer_rows import ATTENTION, CORES, FUSED, PACKED, PADDED, SEED, STEPS, VARIANTS
 from .figure_run import MEASURED, PREDICTED, seconds_of
-from .report import align
+from .report import parts_text
 
 
 class Figure:
@@ -28,7 +29,7 @@ class Figure:
                 *('-' if one is None else f'{1e3 * one:.4f}' for one in times),
                 *(text(entries) for _, text in more), self.source_of(entries, ours)
             ])
-        return align(lines)
+        return lines
 
     def rivals(self):
         """Names of what is not ours, in order."""
@@ -79,7 +80,7 @@ def step_gains(figure):
     lines.append([f'{FUSED} over {STEPS[0].name}',
                   *(step_gain(figure, batch, STEPS[0].name, FUSED) for batch in batches),
                   f'{rows.TOTAL_GAIN:+g}%'])
-    return align(lines)
+    return lines
 
 
 def step_gain(figure, batch, before, after):
@@ -87,15 +88,15 @@ def step_gain(figure, batch, before, after):
     return sourced(own, rows.percent(own.gain(before, after)), before, after)
 
 
-def fig14_text(figure):
+def fig14_parts(figure):
     names = [step.name for step in STEPS]
     said = [figure.table(names), '', step_gains(figure), '']
     said += [f'{step.name}: {" ".join(step.flags)}'
              + (f'; {step.apart}' if step.apart else '') for step in STEPS]
-    return '\n'.join(said)
+    return said
 
 
-def attention_text(figure):
+def attention_parts(figure):
     """Figs. 11 and 12: the fused attention of packed tokens against the seed's variants."""
     names = [ATTENTION + name for name in (*VARIANTS.values(), FUSED)]
     measured = [name for name in (*CORES, *figure.rivals())
@@ -108,12 +109,12 @@ def attention_text(figure):
     eager = rows.percent(figure.gain('eager', 'fused, padded tensors'))
     lines.append(['than PyTorch', eager if eager != '-' else 'takes a GPU',
                   f'+{SEED[figure.name]["PyTorch"]}%'])
-    return '\n'.join([figure.table(names + measured), '', align(lines),
-                      'attention: the sum of its kernels in the layers of Fig. 14; on padded '
-                      'tensors: measured by itself'])
+    return [figure.table(names + measured), '', lines,
+            'attention: the sum of its kernels in the layers of Fig. 14; on padded tensors: '
+            'measured by itself']
 
 
-def fig13_text(figure):
+def fig13_parts(figure):
     ours, flash = ATTENTION + FUSED, 'flash varlen'
     lines = [['fused is faster than FlashAttention by', 'ours', 'seed']]
     for batch in batches_of(figure):
@@ -125,7 +126,7 @@ def fig13_text(figure):
         lines.append([f'B={batch}', gain if gain != '-' else 'takes a GPU', seed])
     names = [name for name in (ours, *CORES, *figure.rivals())
              if any(seconds_of(entries, name) for _, entries in figure.points)]
-    return '\n'.join([figure.table(names), '', align(lines)])
+    return [figure.table(names), '', lines]
 
 
 def over_rivals(figure, seed):
@@ -135,12 +136,12 @@ def over_rivals(figure, seed):
     lines.append([f'than {PADDED}', sourced(figure, padded, PADDED, PACKED), '-'])
     for name in figure.rivals():
         lines.append([f'than {name}', rows.percent(figure.gain(name, PACKED)), '-'])
-    lines += [[f'than {name}', '-', f'+{value}%'] for name, value in seed.items()]
-    return align(lines)
+    return lines + [[f'than {name}', '-', f'+{value}%'] for name, value in seed.items()]
 
 
 def less_at_least_mean(figure):
-    """Fig. 15 (c): by how much less time the least mean takes than full sequences, at most."""
+    """Fig. 15 (c): by how much less time the least mean takes than full sequences, at most; no
+    sentence without such points."""
     shares, source = {}, ''
     for point, entries in figure.points:
         if point.work.batch == rows.SWEEP_BATCH:
@@ -156,38 +157,53 @@ def less_at_least_mean(figure):
                 found.append((100 * (1 - both[0] / both[1]), length, source))
                 break
     if not found:
-        return ''
+        return []
     less, length, source = max(found)
-    return (f'mean 0.1 against 1.0, B={rows.SWEEP_BATCH}: packed takes up to {less:.0f}% less time '
-            f'(L={length}), {source}; seed: up to {rows.SEED_LEAST_MEAN}%')
+    return [f'mean 0.1 against 1.0, B={rows.SWEEP_BATCH}: packed takes up to {less:.0f}% less time '
+            f'(L={length}), {source}; seed: up to {rows.SEED_LEAST_MEAN}%']
 
 
-def end_to_end_text(figure):
+def end_to_end_parts(figure):
     names = [PADDED, PACKED, *figure.rivals()]
     said = [figure.table(names), '']
     if figure.name == 'fig15':
         at_mean = Figure(figure.name, [(point, entries) for point, entries in figure.points
                                        if point.work.mean == rows.MEAN])
-        said += ['at 60%, all batches:', over_rivals(at_mean, SEED['fig15']),
-                 less_at_least_mean(figure)]
-        return '\n'.join(said).rstrip()
+        return [*said, 'at 60%, all batches:', over_rivals(at_mean, SEED['fig15']),
+                *less_at_least_mean(figure)]
     for model in rows.MODELS:
         own = Figure(figure.name, [(point, entries) for point, entries in figure.points
                                    if point.work.preset == model.preset])
         if own.points:
             seed = SEED.get(f'fig16 {model.preset}', SEED['fig16'])
             said += [f'{model.preset}:', over_rivals(own, seed)]
-    return '\n'.join(said)
+    return said
 
 
-TEXTS = {
-    'fig11': attention_text, 'fig12': attention_text, 'fig13': fig13_text, 'fig14': fig14_text,
-    'fig15': end_to_end_text, 'fig16': end_to_end_text
+PARTS = {
+    'fig11': attention_parts, 'fig12': attention_parts, 'fig13': fig13_parts,
+    'fig14': fig14_parts, 'fig15': end_to_end_parts, 'fig16': end_to_end_parts
 }
 
 
 def text_of(figure):
-    return f'{figure.name} of seed 001: {rows.TITLES[figure.name]}\n' + TEXTS[figure.name](figure)
+    return parts_text([f'{figure.name} of seed 001: {rows.TITLES[figure.name]}',
+                       *PARTS[figure.name](figure)])
+
+
+def page_parts(lines):
+    """(title, parts) of every figure that the lines of --json have points of, for RESULTS.md."""
+    return [(f'{name}: {rows.TITLES[name]}', PARTS[name](Figure(name, found)))
+            for name, found in figure_run.points_of(lines, rows.points())]
+
+
+def sentences(_):
+    return ['seed: what the paper measured on an A100.']
+
+
+def asked(_):
+    """Nothing: rows of `varlen` are what must be reached."""
+    return []
 
 
 def lines_of(points, names, x_of):

@@ -1,6 +1,7 @@
 """What the groups that draw a paper's figures share: weft's answers, whether there is a GPU, and
 points that are computed once, by name. Points are kept in the folder of the run (--folder), so that
 a run whose budget ended, or which was killed, goes on with the same command."""
+import datetime
 import hashlib
 import json
 import pathlib
@@ -19,6 +20,14 @@ class BadRun(RuntimeError):
 
 class NoPlan(BadRun):
     """weft has no such plan, and says why."""
+
+
+class Fault(RuntimeError):
+    """An error of CUDA, after which no call of the process succeeds. `entries`: what there is of
+    the point; kept, so that the next run begins behind it."""
+    def __init__(self, reason, entries):
+        super().__init__(reason)
+        self.entries = entries
 
 
 def weft(settings, *arguments):
@@ -122,13 +131,20 @@ class Points:
                 if name not in self.left:
                     self.left.append(name)
                 return None
-            entries = make()
-            self.known[name] = entries
-            with open(self.path, 'a', encoding='utf-8') as lines:
-                line = json.dumps({'key': self.key, 'name': name, 'entries': entries})
-                lines.write('\n' * self.is_cut_off + line + '\n')
-            self.is_cut_off = False
+            try:
+                self.keep(name, make())
+            except Fault as fault:
+                self.keep(name, fault.entries)
+                raise BadRun(f'{name}: {fault}; the same command with the same --folder goes on '
+                             'behind it') from fault
         return self.known[name]
+
+    def keep(self, name, entries):
+        self.known[name] = entries
+        with open(self.path, 'a', encoding='utf-8') as lines:
+            line = json.dumps({'key': self.key, 'name': name, 'entries': entries})
+            lines.write('\n' * self.is_cut_off + line + '\n')
+        self.is_cut_off = False
 
     def left_text(self):
         if not self.left:
@@ -152,6 +168,49 @@ def entries_of(result):
         for name, samples in result.samples.items()
     ]
     return found + [failure(name, why) for name, why in result.failures.items()]
+
+
+def measured_beside(known, what, measure):
+    """`known`, and the entries that `measure()` gives. Too little memory is a reason for a missing
+    figure; an error of CUDA is one, too, and ends the run (Fault)."""
+    try:
+        return known + measure()
+    except Exception as error:
+        reason = f'{type(error).__name__}: {error}'.split('\n')[0][:240]
+        found = known + [failure(what, reason)]
+        if type(error).__name__ == 'OutOfMemoryError':
+            return found
+        if 'CUDA error' in str(error):
+            raise Fault(reason, found) from error
+        raise
+
+
+def head_line(where, command):
+    """Of --json, before all points: where they come from, and by which command."""
+    return {'machine': where, 'date': datetime.date.today().isoformat(), 'command': command}
+
+
+def point_line(group, figure, point, entries):
+    """Of --json: a point and why contenders have no figure."""
+    return {'group': group, 'figure': figure, 'workload': point.name(), 'entries': entries,
+            'failures': {one['name']: one['reason'] for one in entries if one.get('reason')}}
+
+
+def is_measured(entries):
+    return any(one['source'] == MEASURED for one in entries)
+
+
+def points_of(lines, points):
+    """(figure, [(point, entries)]) of the lines of --json of all runs, in order: of a point with
+    several lines the last, but what was measured stays. `points`: all that there are, by figure."""
+    known = {}
+    for line in lines:
+        own = known.get(line['workload'])
+        if own is None or is_measured(line['entries']) or not is_measured(own):
+            known[line['workload']] = line['entries']
+    found = [(figure, [(point, known[point.name()]) for point in own if point.name() in known])
+             for figure, own in points.items()]
+    return [(figure, own) for figure, own in found if own]
 
 
 def seconds_of(entries, name, source=None):

@@ -16,7 +16,7 @@ def lines_of(groups, settings, command):
         yield from attention_figures.run(alone, settings, command)
     for group in groups:
         if group in MODULES:
-            yield from MODULES[group].run(settings)
+            yield from MODULES[group].run(settings, command)
 
 
 def run(groups, settings, json_file, command):

@@ -24,22 +24,26 @@ def entries_of(settings, kept, point, measured):
         return kept.get(f'{work.name()}, {" and ".join(MODEL_FORMS)}',
                         lambda: layer_entries(settings, work, MODEL_FORMS))
     is_timed = measured and work.device == HERE
-    return kept.get(work.name(), lambda: layer_entries(settings, work) +
-                    (measured.layer(settings, work) if is_timed else []))
+    return kept.get(work.name(), lambda: figure_run.measured_beside(
+        layer_entries(settings, work), 'layer',
+        lambda: measured.layer(settings, work) if is_timed else []))
 
 
-def run(settings):
-    """Prints the tables, writes FIG.svg into the folder of figures; yields the lines of --json."""
+def run(settings, command):
+    """Prints the tables, writes FIG.svg into the folder of figures; yields the lines of --json, a
+    point's when it is done, with where and by which command before them."""
     measured, all_points = None, points()
     chosen = figure_run.chosen_figures(
         settings, {name: [point.name() for point in own] for name, own in all_points.items()})
     if figure_run.has_gpu():
         from . import recomposition_gpu as measured
-        print(measured.where(), flush=True)
+        where = measured.where()
     else:
-        print('no GPU: every figure is predicted by weft, the crossover for the H200 unless '
-              '--weft-flag says otherwise', flush=True)
-    kept = figure_run.Points(settings, GROUP, measured and measured.where())
+        where = ('no GPU: every figure is predicted by weft, the crossover for the H200 unless '
+                 '--weft-flag says otherwise')
+    print(where, flush=True)
+    yield figure_run.head_line(where, command)
+    kept = figure_run.Points(settings, GROUP, where if measured else None)
     for figure in chosen:
         found = []
         for point in all_points[figure]:
@@ -48,10 +52,10 @@ def run(settings):
             entries = entries_of(settings, kept, point, measured)
             if entries is not None:
                 found.append((point.work, entries))
-                yield {'group': GROUP, 'figure': figure, 'point': point.name(), 'entries': entries}
+                yield figure_run.point_line(GROUP, figure, point, entries)
         if found:
-            where = figure_run.write(settings, f'{GROUP}-{figure}', drawn(figure, found))
-            print(f'{text_of(figure, found)}\ndrawn: {where}', flush=True)
+            path = figure_run.write(settings, f'{GROUP}-{figure}', drawn(figure, found))
+            print(f'{text_of(figure, found)}\ndrawn: {path}', flush=True)
             for line in figure_run.failures_text([(work.name(), own) for work, own in found]):
                 print(line, flush=True)
             print(flush=True)

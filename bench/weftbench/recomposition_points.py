@@ -195,7 +195,8 @@ def core_entries(settings, core, measured):
         plan = json.loads(said)['plan']
         found.append(figure_run.entry(kind, plan['graphSeconds'],
                                       workspace=plan['workspaceBytes'], chunks=plan['chunks']))
-    return found + (measured.core(settings, core) if measured else [])
+    return figure_run.measured_beside(found, 'attention', lambda: measured.core(settings, core)) \
+        if measured else found
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,13 @@
 """Tables of bench/run recomposition: what weft predicts or a GPU measured beside the figures of the
-seed. `found`: of a figure (work, entries) in order. No packages: tested without a GPU."""
-from .figure_run import MEASURED, PREDICTED, seconds_of
-from .recomposition import FORMS, THEIRS
+seed. `found`: of a figure (work, entries) in order. The parts of a figure are tables (lists of
+rows) and sentences. No packages: tested without a GPU."""
+from . import figure_run
+from .figure_run import MEASURED, PREDICTED, is_measured, seconds_of
+from .recomposition import FORMS, MODELS, THEIRS
 from .recomposition_points import (CLASSES, DEVICE, DEVICES, FIG9_BATCHES, FIG9_LENGTHS, KINDS,
-                                   LENGTH, PIECES, of_form, speedup, speedup_source)
-from .report import align
+                                   HERE, LENGTH, PIECES, cores, of_form, points, speedup,
+                                   speedup_source)
+from .report import parts_text
 
 TITLES = {
     'fig2': 'shares of a layer', 'fig5': 'pieces of a decomposed softmax',
@@ -17,6 +20,17 @@ TITLES = {
 # Section 2.3 and Fig. 5 and 9 of the seed, beside recomposition.THEIRS.
 SEED_ATTENTION_SHARE = {'bert-large': 68, 'bigbird-large': 57}  # softmax and MatMul, %
 SEED_MOST_REDUCTION = 12.5  # % of the time of a decomposed softmax that IR takes
+# Issue 27: what was measured of recomposed attention against unfused, from so many positions on.
+MUST, MUST_FROM = 1.0, 2048
+# Which points are of a kind, and the seed's layers that have such attention.
+ASKED = {
+    'dense': (lambda core: not core.has_table and not core.mask, ('bert-large',)),
+    'causal': (lambda core: core.mask == 'causal', ('gpt-neo-1.3b',)),
+    'sparse': (lambda core: core.has_table, ('bigbird-large', 'longformer-large'))
+}
+MODELLED = """modelled, no kernel of weft stores scores so: what touches scores takes the share of
+scores that exist of its predicted time of dense ones; the softmax over rows takes all of it, which
+is the most that it can. Its share of the layer, and speedups over it"""
 SEED_TREND = 'seed: rises with the length; with the batch of sparse attention'
 
 
@@ -32,7 +46,7 @@ def theirs(model, device, form):
     return THEIRS.get((model, device), {}).get(form)
 
 
-def fig2_text(found):
+def fig2_parts(found):
     lines = [['layer', 'ms', *CLASSES, 'seed: softmax', 'seed: attention']]
     for layer, entries in found:
         whole = of_form(entries, 'whole')
@@ -43,10 +57,10 @@ def fig2_text(found):
         lines.append([layer.model, f'{1e3 * whole["seconds"]:.3f}',
                       *(percent(whole['classes'][name] / whole['seconds']) for name in CLASSES),
                       f'{seed["share"]}%', f'{attention}%' if attention else '-'])
-    return align(lines)
+    return [lines]
 
 
-def fig5_text(found):
+def fig5_parts(found):
     lines = [['layer', *(f'{piece} {what}' for what in ('time', 'bytes') for piece in PIECES)]]
     for layer, entries in found:
         apart = of_form(entries, 'SD')
@@ -57,10 +71,10 @@ def fig5_text(found):
             total = sum(own[index] for own in apart['pieces'].values())
             cells += [f'{100 * apart["pieces"][piece][index] / total:.1f}%' for piece in PIECES]
         lines.append([layer.model, *cells])
-    return align(lines) + f'\nseed: IR takes less than {SEED_MOST_REDUCTION}% of the time'
+    return [lines, f'seed: IR takes less than {SEED_MOST_REDUCTION}% of the time']
 
 
-def fig6_text(found):
+def fig6_parts(found):
     lines = [['layer', *(f'sweeps, {form}' for form in FORMS), "m', d', r' over the softmax"]]
     for layer, entries in found:
         forms = [of_form(entries, form) for form in FORMS]
@@ -68,10 +82,10 @@ def fig6_text(found):
         share = recomposed['statistics'] / whole['softmaxTraffic'] if whole and recomposed else None
         lines.append([layer.model, *(str(one['sweeps']) if one else '-' for one in forms),
                       '-' if share is None else f'{100 * share:.1f}%'])
-    return align(lines) + "\nseed: 4 sweeps become 2; m', d', r' less than 9.3%"
+    return [lines, "seed: 4 sweeps become 2; m', d', r' less than 9.3%"]
 
 
-def fig8_text(found):
+def fig8_parts(found):
     lines = [['layer', 'device', *(f'{form} ms' for form in FORMS), 'SD', 'seed', 'SDF', 'seed',
               'traffic: SD', 'SDF', 'source']]
     for layer, entries in found:
@@ -90,8 +104,8 @@ def fig8_text(found):
         for name in rival_names([(None, entries)]):
             lines.append([name, 'this GPU', f'{1e3 * seconds_of(entries, name):.3f}',
                           *['-'] * 8, MEASURED])
-    return align(lines) + ('\nspeedups over the whole softmax; traffic: of the whole layer, whole '
-                           'over form; seed: softmax traffic 1.58x to 2.51x less')
+    return [lines, 'speedups over the whole softmax; traffic: of the whole layer, whole over form; '
+            'seed: softmax traffic 1.58x to 2.51x less']
 
 
 def fig9_series(found):
@@ -109,14 +123,14 @@ def fig9_series(found):
     return {model: [sorted(one) for one in both] for model, both in series.items()}
 
 
-def fig9_text(found):
+def fig9_parts(found):
     lines = [['SDF over whole', *(f'L={one}' for one in FIG9_LENGTHS),
               *(f'B={one}' for one in FIG9_BATCHES)]]
     for model, both in fig9_series(found).items():
         over_length, over_batch = map(dict, both)
         lines.append([model, *(times(over_length.get(one)) for one in FIG9_LENGTHS),
                       *(times(over_batch.get(one)) for one in FIG9_BATCHES)])
-    return align(lines) + f'\nover length at B=1, over batch at L={LENGTH}; {SEED_TREND}'
+    return [lines, f'over length at B=1, over batch at L={LENGTH}; {SEED_TREND}']
 
 
 def ranked(found):
@@ -137,23 +151,23 @@ def is_same_rank(ours, seed):
     return (ours > 1) == (seed > 1)
 
 
-def devices_text(found):
+def devices_parts(found):
     lines = [['layer', 'device', 'whole ms', 'pair', 'ours', 'seed', 'rank']]
     pairs = list(ranked(found))
     for layer, (first, second), ours, seed in pairs:
         whole = next(seconds_of(entries, 'whole') for one, entries in found if one == layer)
         lines.append([layer.model, layer.device, f'{1e3 * whole:.3f}', f'{second} over {first}',
                       times(ours), times(seed), 'same' if is_same_rank(ours, seed) else 'opposite'])
-    said = [align(lines)]
+    said = [lines]
     for device in DEVICES:
         own = [is_same_rank(ours, seed) for layer, _, ours, seed in pairs if layer.device == device]
         if own:
             said.append(f'{device}: {sum(own)} of {len(own)} pairs rank as in the seed')
-    return '\n'.join(said + ['a t4 has no kernels of weft: SD and SDF are both by the library, '
-                             'which fuses neither LS nor GS'])
+    return said + ['a t4 has no kernels of weft: SD and SDF are both by the library, which fuses '
+                   'neither LS nor GS']
 
 
-def sparse_text(found):
+def sparse_parts(found):
     lines = [['layer', 'device', 'scores', 'whole ms', 'row softmax', 'seed', 'SD', 'seed', 'SDF',
               'seed']]
     for layer, entries in found:
@@ -168,10 +182,7 @@ def sparse_text(found):
                       f'{1e3 * whole["seconds"]:.3f}',
                       percent(whole['rowSoftmax'] / whole['seconds']),
                       f'{seed}%' if seed else '-', *ratios])
-    return align(lines) + (
-        '\nmodelled, no kernel of weft stores scores so: what touches scores takes the share of '
-        'scores that\nexist of its predicted time of dense ones; the softmax over rows takes all '
-        'of it, which is the most\nthat it can. Its share of the layer, and speedups over it')
+    return [lines, MODELLED]
 
 
 def series_of(found):
@@ -219,7 +230,7 @@ def crossover_cell(found):
     return str(first) if last is None else f'{first} to {last}'
 
 
-def crossover_text(found):
+def crossover_parts(found):
     lines = [['attention, 16 heads', *(f'{kind} us' for kind in KINDS), 'fastest', 'source']]
     rivals = rival_names(found)
     lines[0][5:5] = [f'{name} us' for name in rivals]
@@ -232,12 +243,40 @@ def crossover_text(found):
                       fastest(entries) or '-', source])
     kinds = list(KINDS)
     pairs = [(kind, other) for index, kind in enumerate(kinds) for other in kinds[:index]]
-    said = [align(lines), '', 'from which length on (to which) the first is not slower than the '
+    said = [lines, '', 'from which length on (to which) the first is not slower than the '
             'second, of the lengths above; -: at none:']
     heads = [['', *(f'{kind} / {other}' for kind, other in pairs)]]
     for name, own in series_of(found).items():
         heads.append([name, *(crossover_cell(crossover(own, *pair)) for pair in pairs)])
-    return '\n'.join([*said, align(heads)])
+    return [*said, heads, '', *ratio_parts(found)]
+
+
+def recomposed_ratio(entries, source):
+    """Time of unfused over that of recomposed attention; None where one has no figure."""
+    unfused, recomposed = (seconds_of(entries, kind, source) for kind in ('unfused', 'recomposed'))
+    return unfused / recomposed if unfused and recomposed else None
+
+
+def ratio_cell(entries):
+    """Measured, and what is predicted in brackets."""
+    measured, predicted = (recomposed_ratio(entries, one) for one in (MEASURED, PREDICTED))
+    if measured is None:
+        return '-' if predicted is None else f'({times(predicted)})'
+    return times(measured) + ('' if predicted is None else f' ({times(predicted)})')
+
+
+def ratio_parts(found):
+    """Recomposed against unfused attention, at the lengths of which something is asked."""
+    known = {(core.series(), core.length): entries for core, entries in found
+             if core.length >= MUST_FROM}
+    lengths = sorted({length for _, length in known})
+    if not lengths:
+        return []
+    lines = [['recomposed over unfused', *(f'L={length}' for length in lengths)]]
+    for series in dict.fromkeys(series for series, _ in known):
+        lines.append([series, *(ratio_cell(known.get((series, length))) for length in lengths)])
+    return [lines, 'in brackets: predicted; seed: layers, L=4096, A100: '
+            + ', '.join(f'{model} {times(theirs(model, DEVICE, "SDF"))}' for model in MODELS)]
 
 
 def rival_names(found):
@@ -246,14 +285,65 @@ def rival_names(found):
                               and one['name'] not in (*KINDS, *FORMS)))
 
 
-TEXTS = {
-    'fig2': fig2_text, 'fig5': fig5_text, 'fig6': fig6_text, 'fig8': fig8_text, 'fig9': fig9_text,
-    'devices': devices_text, 'sparse': sparse_text, 'crossover': crossover_text
+PARTS = {
+    'fig2': fig2_parts, 'fig5': fig5_parts, 'fig6': fig6_parts, 'fig8': fig8_parts,
+    'fig9': fig9_parts, 'devices': devices_parts, 'sparse': sparse_parts,
+    'crossover': crossover_parts
 }
 
 
-def text_of(figure, found):
+def where_from(figure):
     where = '' if figure in ('crossover', 'fig8') else ': predicted' + (
         '' if figure in ('devices', 'sparse') else f' for the {DEVICE}')
+    return f'{TITLES[figure]}{where}'
+
+
+def text_of(figure, found):
     of_seed = ' of seed 000' if figure.startswith('fig') else ''
-    return f'{figure}{of_seed}, {TITLES[figure]}{where}\n{TEXTS[figure](found)}'
+    return parts_text([f'{figure}{of_seed}, {where_from(figure)}', *PARTS[figure](found)])
+
+
+def figures_of(lines):
+    """(figure, found) of the lines of --json of all runs."""
+    return [(figure, [(point.work, entries) for point, entries in own])
+            for figure, own in figure_run.points_of(lines, points())]
+
+
+def page_parts(lines):
+    """(title, parts) of every figure that the lines of --json have points of, for RESULTS.md."""
+    return [(f'{figure}: {where_from(figure)}', PARTS[figure](found))
+            for figure, found in figures_of(lines)]
+
+
+def sentences(_):
+    return ['seed: what the paper measured, on an A100 where no other GPU is named.']
+
+
+def least_ratio(ratios):
+    """None where one of them has no figure."""
+    return None if None in ratios else min(ratios)
+
+
+def asked(lines):
+    """(what, figure, least) of what was measured: recomposed attention, and a layer of it, is never
+    slower than unfused from MUST_FROM positions on. A point that lacks a figure of one of both
+    leaves none behind."""
+    found, figures = [], dict(figures_of(lines))
+    for kind, (belongs, models) in ASKED.items():
+        is_asked = lambda core, belongs=belongs: core.length >= MUST_FROM and belongs(core)
+        own = [recomposed_ratio(entries, MEASURED)
+               for core, entries in figures.get('crossover', [])
+               if is_asked(core) and is_measured(entries)]
+        if own:
+            seed = ', '.join(times(theirs(model, DEVICE, 'SDF')) for model in models)
+            found.append((f'recomposed over unfused attention, {kind}, L >= {MUST_FROM}, worst of '
+                          f'{len(own)} of {sum(map(is_asked, cores()))} points (layers of the '
+                          f'paper: {seed})', least_ratio(own), MUST))
+    for layer, entries in figures.get('fig8', []):
+        if layer.device == HERE and is_measured(entries):
+            whole, own = (seconds_of(entries, form, MEASURED) for form in ('whole', 'SDF'))
+            found.append((f'recomposed over unfused, layer of {layer.model} B={layer.batch} '
+                          f'L={layer.length} (of the paper: '
+                          f'{times(theirs(layer.model, DEVICE, "SDF"))})',
+                          whole / own if whole and own else None, MUST))
+    return found

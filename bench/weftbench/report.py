@@ -63,6 +63,11 @@ def align(rows):
     return '\n'.join(lines)
 
 
+def parts_text(parts):
+    """Tables (lists of rows) and sentences of a figure, in order."""
+    return '\n'.join(part if isinstance(part, str) else align(part) for part in parts)
+
+
 def rate(amount, seconds, unit, scale):
     return f'{amount / seconds / scale:.1f} {unit}' if amount else '-'
 

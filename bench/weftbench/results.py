@@ -4,14 +4,16 @@
 
 A section is of one group; runs of one day on one kind of machine share its tables. The first table
 has every figure of all runs that something was asked of, those that miss it first. No packages."""
+import itertools
 import json
 import re
 import sys
 import textwrap
 from dataclasses import dataclass, field
 
-from . import (attention_figures_table, attention_table, decode_rows, layers, mask_table,
-               pairs_table, sparse_table, steps_table, transfer_table, varlen_table)
+from . import (attention_figures_table, attention_table, bytetransformer_tables, decode_rows,
+               layers, mask_table, pairs_table, recomposition_tables, sparse_table, steps_table,
+               transfer_table, varlen_table)
 from .report import OURS, milliseconds
 
 HEAD = """# What bench/run printed on a GPU
@@ -30,6 +32,8 @@ GROUPS = {
     'attention': 'Attention alone',
     'fig2': 'Fig. 2 of FlashAttention: traffic and time by kind',
     'fig3': 'Fig. 3 of FlashAttention: time and memory over length',
+    'recomposition': 'Figures of Recomposing Softmax Layers',
+    'bytetransformer': 'Figs. 11 to 16 of ByteTransformer',
     'transfer': 'Layers drawn at random',
     'masks': 'Masks drawn at random',
     'profile-choice': 'Plans chosen with and without the profile',
@@ -48,6 +52,8 @@ TABLES = {
     'varlen': varlen_table, 'masks': mask_table,
     **dict.fromkeys(pairs_table.GROUPS, pairs_table)
 }
+# Groups of which each figure has several tables.
+FIGURES = {'recomposition': recomposition_tables, 'bytetransformer': bytetransformer_tables}
 
 
 @dataclass
@@ -197,6 +203,21 @@ def by_kind(lines, rows_of):
     return '\n\n'.join(markdown(rows_of(own)) for own in kinds.values())
 
 
+def sentence_list(sentences):
+    return '\n'.join(wrapped(f'- {sentence}', indent='  ') for sentence in sentences)
+
+
+def figures(module, lines):
+    """Of every figure its title, its tables and what is said between them."""
+    said = [sentence_list(module.sentences(lines))]
+    for title, parts in module.page_parts(lines):
+        said.append(f'**{title}**')
+        for is_text, own in itertools.groupby(parts, lambda part: isinstance(part, str)):
+            said.append(sentence_list(filter(None, own)) if is_text else
+                        '\n\n'.join(map(markdown, own)))
+    return '\n\n'.join(filter(None, said))
+
+
 def body(run):
     """Tables and sentences of one run."""
     if run.group == 'transfer':
@@ -209,16 +230,18 @@ def body(run):
         parts = [f'{title}:\n\n{markdown(rows)}'
                  for title, rows in attention_figures_table.tables(run.lines)]
         if said:
-            parts.append('\n'.join(wrapped(f'- {sentence}', indent='  ') for sentence in said))
+            parts.append(sentence_list(said))
         return '\n\n'.join(parts)
+    if run.group in FIGURES:
+        return figures(FIGURES[run.group], run.lines)
     if run.group in TABLES:
         table = TABLES[run.group]
         own, mixed = varlen_table.divided(
             run.lines) if run.group == 'varlen' else (run.lines, [])
         parts = [markdown(table.rows_of(own))] if own else []
         parts += [markdown(varlen_table.mixed_rows(mixed))] if mixed else []
-        said = [wrapped(f'- {sentence}', indent='  ') for sentence in table.sentences(run.lines)]
-        return '\n\n'.join(parts + (['\n'.join(said)] if said else []))
+        said = table.sentences(run.lines)
+        return '\n\n'.join(parts + ([sentence_list(said)] if said else []))
     if run.group == 'table-a1':
         said = [f'- {line["workload"].split(" ", 1)[1]}: {line["sum"]}' for line in run.lines]
         return 'The sum of all operators; `bench/run table-a1` prints them one by one.\n\n' + \
@@ -239,7 +262,7 @@ def asked(run):
         return [(f'{line["workload"]}, of the copy rate',
                  line['floorMs'] / fastest(line, True)[0] if fastest(line, True)[0] else None,
                  decode_rows.MUST) for line in run.lines if ' B=64 ' in line['workload']]
-    tables = {**TABLES, 'transfer': transfer_table}
+    tables = {**TABLES, **FIGURES, 'transfer': transfer_table}
     return tables[run.group].asked(run.lines) if run.group in tables else []
 
 

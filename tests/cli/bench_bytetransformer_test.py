@@ -18,8 +18,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'bench'))
 
 # noqa: E402
+import weftbench
 from weftbench import (__main__ as bench, bytetransformer, bytetransformer_rows as rows,
-                       bytetransformer_tables as tables, figure_run, layers, report, varlen_rows)
+                       bytetransformer_tables as tables, figure_run, layers, report, results,
+                       varlen_rows)
 from weft_command import CommandTest, WEFT
 
 SVG = '{http://www.w3.org/2000/svg}'
@@ -193,8 +195,12 @@ class Command(CommandTest):
         legend = texts((self.folder / 'drawn/bytetransformer-fig14.svg').read_text())
         for step in rows.STEPS:
             self.assertIn(f'{step.name} (predicted)', legend)
-        point, = map(json.loads, lines.read_text().splitlines())
-        self.assertEqual(point['point'], 'fig14 B=1 L=128 60%')
+        head, point = map(json.loads, lines.read_text().splitlines())
+        self.assertIn('no GPU: every figure is predicted', head['machine'])
+        self.assertEqual(head['command'][:len('bench/run bytetransformer --only')],
+                         'bench/run bytetransformer --only')
+        self.assertEqual(point['workload'], 'fig14 B=1 L=128 60%')
+        self.assertEqual(point['failures'], {})
         seconds = {one['name']: one['seconds'] for one in point['entries']}
         self.assertEqual({one['source'] for one in point['entries']}, {'predicted'})
         self.assertLess(seconds['layernorm fusion'], seconds['baseline'])
@@ -221,6 +227,39 @@ class Command(CommandTest):
         self.assertIn('B=8 L=1024 60%', said)
         self.bench(*only, '--weft-flag=--profile=none')  # other figures
         self.assertEqual(len(asked), 10)
+
+    def test_lines_come_as_points_are_done_and_reach_the_page(self):
+        """Of a GPU that there is not, whose second point ends the run."""
+        asked, lines = [], self.folder / 'points.jsonl'
+
+        def model(_, work):
+            asked.append(work.length)
+            if work.length == 128 and len(asked) == 2:
+                raise KeyboardInterrupt
+            rival = figure_run.entry('flash varlen + compile', 1e-3, figure_run.MEASURED)
+            return [*made(rows.Point('fig15', work), figure_run.MEASURED), rival,
+                    figure_run.failure('nested', 'not there')]
+
+        module = types.SimpleNamespace(where=lambda: 'a GPU', model=model)
+        command = ['--only', 'fig15 B=8', '--folder', self.folder / 'kept', '--json', lines]
+        with mock.patch.object(figure_run, 'has_gpu', lambda: True), \
+                mock.patch.object(bytetransformer, 'predicted_model', lambda *_: []), \
+                mock.patch.object(weftbench, 'bytetransformer_gpu', module, create=True):
+            self.assertRaises(KeyboardInterrupt, self.bench, *command)
+            self.assertEqual([json.loads(line).get('workload') for line in
+                              lines.read_text().splitlines()], [None, 'fig15 B=8 L=64 60%'])
+            code, said = self.bench(*command)
+        self.assertEqual((code, asked), (0, [64, 128, 128, 256, 512, 1024]), said)
+        page = results.document([lines.read_text()])
+        self.assertIn('## Figs. 11 to 16 of ByteTransformer\n`bench/run bytetransformer --only ',
+                      page)
+        self.assertIn('**fig15: 12 layers of BERT-base end to end**', page)
+        self.assertIn('\n| ms | weft padded | weft packed | flash varlen + compile | source of '
+                      'ours |', page)
+        self.assertRegex(page, r'\n\| B=8 L=1024 60% \| [\d.]+ \| [\d.]+ \| 1\.0000 \| '
+                         r'measured \|')
+        self.assertRegex(page, r'\n\| than flash varlen \+ compile \| [-+][\d.]+% \| - \|')
+        self.assertIn('No figure:\n- nested: not there (5 of 5 rows)', page)
 
     def test_bad_words(self):
         (self.folder / 'file').write_text('')

@@ -231,7 +231,8 @@ class Figures(CommandTest):
         title = '## Fig. 3 of FlashAttention: time and memory over length\n`bench/run fig3 '
         self.assertIn(title + '--rounds 5`, ', page)
         forward, training = page.split('Attention forward + backward: time, and memory')
-        head = '| L | fused ms | unfused ms | cuDNN ms | best rival / weft | fused predicted ms | ' \
+        head = '| L | fused ms | unfused ms | cuDNN ms | best rival / weft | ' \
+            'fused predicted ms | ' \
             'unfused predicted ms | fused MB | unfused MB | cuDNN MB |'
         self.assertIn(head, forward)
         # What is predicted stands beside what was measured.

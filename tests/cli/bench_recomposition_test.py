@@ -17,9 +17,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'bench'))
 
 # noqa: E402
+import weftbench
 from weftbench import (__main__ as bench, figure_run, recomposition, recomposition_drawings,
                        recomposition_figures, recomposition_points as points,
-                       recomposition_tables as tables, sparse_rows)
+                       recomposition_tables as tables, results, sparse_rows)
 from weft_command import CommandTest, WEFT
 
 SVG = '{http://www.w3.org/2000/svg}'
@@ -196,6 +197,69 @@ class Tables(unittest.TestCase):
         self.assertIn('cuDNN', texts(drawn))
 
 
+def line_of(figure, work, entries):
+    return figure_run.point_line('recomposition', figure, points.Point(figure, work), entries)
+
+
+class Page(unittest.TestCase):
+    """RESULTS.md, of the lines of --json."""
+    def page(self, *lines):
+        head = figure_run.head_line('a GPU', 'bench/run recomposition')
+        return results.document(['\n'.join(map(json.dumps, [head, *lines]))])
+
+    def core(self, recomposed=0.9, source=figure_run.MEASURED, **work):
+        """A point with predictions, and an unfused kind of 1 ms that was measured."""
+        own = points.Core(**work)
+        return line_of('crossover', own, [
+            *core_made(own), figure_run.entry('unfused', 1e-3, source),
+            *([figure_run.entry('recomposed', 1e-3 * recomposed, source)] if recomposed else []),
+            figure_run.entry('cuDNN', 5e-4, source), figure_run.failure('eager', 'no memory')])
+
+    def test_every_figure_has_its_tables(self):
+        page = self.page(*(line_of(figure, work, entries) for figure in points.FIGURES
+                           for work, entries in made(figure)))
+        self.assertIn('## Figures of Recomposing Softmax Layers\n`bench/run recomposition`, ',
+                      page)
+        for figure in points.FIGURES:
+            self.assertIn(f'**{figure}: {tables.TITLES[figure]}', page)
+        for row in ('| bert-large | 1.000 | 33% | 33% | 17% | 17% | 0% | 36% | 68% |',
+                    '| bert-large | 4 | 6 | 2 | 9.4% |',
+                    '- a100: 10 of 12 pairs rank as in the seed',
+                    '| B=1 d=64 | 1.11x', '| B=1 d=64 | - | 64 | 64 | 256 | 256 | 512 |'):
+            self.assertIn('\n' + row.replace('1.11x', '(1.11x)'), page)
+        # Predictions reach nothing that is asked for.
+        self.assertNotIn('What is asked for', page)
+
+    def test_measured_kinds_are_held_to_what_is_asked_for(self):
+        page = self.page(
+            self.core(length=2048), self.core(0.8, length=4096), self.core(2.0, length=1024),
+            self.core(1.25, length=2048, mask='causal'),
+            self.core(0.5, length=4096, mask='bigbird'),
+            self.core(None, length=2048, density=0.1),
+            line_of('fig8', points.Layer('bert-large', points.HERE),
+                    [*layer_made(points.Layer('bert-large')),
+                     figure_run.entry('whole', 2e-3, figure_run.MEASURED),
+                     figure_run.entry('SDF', 1.6e-3, figure_run.MEASURED)]))
+        asked = page.split('## What is asked for')[1].split('## Figures')[0]
+        attention = 'recomposed over unfused attention, '
+        self.assertIn(f'| {attention}dense, L >= 2048, worst of 2 of 24 points (layers of the '
+                      'paper: 1.25x) | 1.111 | 1.00 |  |', asked)
+        self.assertIn(f'| {attention}causal, L >= 2048, worst of 1 of 4 points (layers of the '
+                      'paper: 1.12x) | 0.800 | 1.00 | **missed** |', asked)
+        # A kind that has no figure is no figure of the whole.
+        self.assertIn(f'| {attention}sparse, L >= 2048, worst of 2 of 24 points (layers of the '
+                      'paper: 1.57x, 1.65x) | - | 1.00 | **missed** |', asked)
+        self.assertIn('| recomposed over unfused, layer of bert-large B=1 L=4096 (of the paper: '
+                      '1.25x) | 1.250 | 1.00 |  |', asked)
+        self.assertIn('\n| B=1 d=64 | 1.11x (1.11x) | 1.25x (1.11x) |', page)
+        self.assertIn('No figure:\n- eager: no memory (6 of 7 rows)', page)
+
+    def test_of_a_point_that_was_measured_twice_the_last_counts(self):
+        lines = [self.core(2.0, length=4096), self.core(0.5, length=4096),
+                 line_of('crossover', points.Core(4096), core_made(points.Core(4096)))]
+        self.assertIn(') | 2.000 | 1.00 |  |', self.page(*lines))
+
+
 class Command(CommandTest):
     def setUp(self):
         super().setUp()
@@ -218,7 +282,7 @@ class Command(CommandTest):
         self.assertEqual(code, 0, said)
         self.assertIn('no GPU: every figure is predicted', said)
         dense, sparse = ({one['name']: one['seconds'] for one in json.loads(line)['entries']}
-                         for line in lines.read_text().splitlines())
+                         for line in lines.read_text().splitlines()[1:])
         # The forms stay apart: a decomposed softmax in kernels is the slowest, fused the fastest.
         self.assertEqual(sorted(dense, key=dense.get),
                          ['fused', 'recomposed', 'unfused', 'decomposed'])
@@ -284,6 +348,63 @@ class Command(CommandTest):
         self.assertIn('exit 3', reasons['fused'])
         self.assertEqual(reasons['unfused'], '')
         self.assertIn('fused: no figure', figure_run.failures_text([('a point', entries)])[-1])
+
+    def on_a_gpu(self, core, *words):
+        """Of a GPU that there is not; `core`: what measures a point. The lines of --json come as
+        points are done."""
+        lines = self.folder / 'points.jsonl'
+        module = types.SimpleNamespace(where=lambda: 'a GPU', core=core)
+        with mock.patch.object(figure_run, 'has_gpu', lambda: True), \
+                mock.patch.object(weftbench, 'recomposition_gpu', module, create=True):
+            code, said = self.bench('--folder', self.folder / 'kept', '--only',
+                                    'attention B=1 d=64 L=', '--json', lines, *words)
+        return code, said, [json.loads(line) for line in lines.read_text().splitlines()]
+
+    def test_what_was_measured_is_kept_when_a_run_ends(self):
+        """By an interrupt, an error of CUDA, too little memory, a budget."""
+        memory = type('OutOfMemoryError', (RuntimeError,), {})
+        ends = {128: KeyboardInterrupt(), 256: RuntimeError('CUDA error: an illegal access'),
+                512: memory('Tried 1 GB'), 1024: AttributeError('a mistake')}
+        asked = []
+
+        def core(_, work):
+            asked.append(work.length)
+            if work.length in ends:
+                raise ends[work.length]
+            return core_made(work, figure_run.MEASURED)
+
+        with mock.patch.object(recomposition_figures, 'core_entries',
+                               lambda settings, work, measured: figure_run.measured_beside(
+                                   core_made(work), 'attention',
+                                   lambda: measured.core(settings, work))):
+            self.assertRaises(KeyboardInterrupt, self.on_a_gpu, core)
+            self.assertEqual(asked, [64, 128])
+            del ends[128]
+            code, said, lines = self.on_a_gpu(core)
+            self.assertEqual((code, asked), (2, [64, 128, 128, 256]))
+            self.assertIn('L=256: RuntimeError: CUDA error: an illegal access; the same command '
+                          'with the same --folder goes on behind it', said)
+            self.assertEqual([line.get('workload') for line in lines],
+                             [None, 'crossover attention B=1 d=64 L=64',
+                              'crossover attention B=1 d=64 L=128'])
+            # Another exception is a mistake of ours, whose point is measured again.
+            self.assertRaises(AttributeError, self.on_a_gpu, core)
+            self.assertEqual(asked[4:], [512, 1024])
+            del ends[1024]
+            code, said, lines = self.on_a_gpu(core, '--budget', 0)
+            self.assertIn('not begun, --budget is spent: attention B=1 d=64 L=1024, ', said)
+            self.assertEqual(len(lines), 1 + 4)
+            code, said, lines = self.on_a_gpu(core)
+        self.assertEqual((code, asked[6:]), (0, [1024, 2048, 4096, 8192, 16384]))
+        self.assertEqual(lines[0]['machine'], 'a GPU')
+        self.assertIn('--only', lines[0]['command'])
+        self.assertEqual({line['workload'].split('=')[-1]: line['failures']
+                          for line in lines[1:] if line['failures']}, {
+            '256': {'attention': 'RuntimeError: CUDA error: an illegal access'},
+            '512': {'attention': 'OutOfMemoryError: Tried 1 GB'}})
+        page = results.document(['\n'.join(map(json.dumps, lines))])
+        self.assertIn('worst of 4 of 24 points (layers of the paper: 1.25x) | 1.111 |', page)
+        self.assertIn('- attention: OutOfMemoryError: Tried 1 GB (1 of 9 rows)', page)
 
     def test_bad_words(self):
         for words, says in ((['--only', 'fig7'], '--only fig7: no point has it in its name; '
