@@ -2,9 +2,11 @@
 packages: tested without a GPU."""
 HEAD = 64
 LENGTHS = (256, 512, 1024, 2048, 4096, 8192)
-PIPELINED_LENGTHS = (256, 512, 1024, 2048, 4096)
+PIPELINED_LENGTHS = LENGTHS
 PIPELINED_BATCH = 4
-PIPELINES = ('1', '2', '4', 'auto')  # of --pipeline
+AUTO = 'auto'
+PIPELINES = ('1', '2', '4', AUTO)  # of --pipeline
+ONE_CALL, IN_TURN = 'weft one call', 'weft in turn'
 COMBINES = ('linear', 'tree', 'shuffle')
 MOST_THREADS = 1024  # a block of the paper: linear reduction walks as many partial results
 # m, n, k, elements a thread along m, n: the paper's square tiles with one element a thread, then
@@ -24,8 +26,16 @@ def arguments(length, batch):
     ]
 
 
+def workload_name(length, batch):
+    return f'attention fp32 N={length} B={batch}'
+
+
+def pipelined_name(length):
+    return f'pipeline: {workload_name(length, PIPELINED_BATCH)}'
+
+
 def pipeline_label(slices):
-    return 'weft one call' if slices == '1' else f'weft --pipeline {slices}'
+    return ONE_CALL if slices == '1' else f'weft --pipeline {slices}'
 
 
 def with_combine(combine):

@@ -12,8 +12,8 @@ import textwrap
 from dataclasses import dataclass, field
 
 from . import (attention_figures_table, attention_table, bytetransformer_tables, decode_rows,
-               layers, mask_table, pairs_table, recomposition_tables, sparse_table, steps_table,
-               transfer_table, varlen_table)
+               layers, mask_table, pairs_table, pipeline_table, recomposition_tables, sparse_table,
+               steps_table, transfer_table, varlen_table)
 from .report import OURS, milliseconds
 
 HEAD = """# What bench/run printed on a GPU
@@ -200,7 +200,9 @@ def by_kind(lines, rows_of):
     kinds = {}
     for line in lines:
         kinds.setdefault(kind_of(line), []).append(line)
-    return '\n\n'.join(markdown(rows_of(own)) for own in kinds.values())
+    own_table = lambda own: pipeline_table.rows_of if all(
+        map(pipeline_table.is_pipelined, own)) else rows_of
+    return '\n\n'.join(markdown(own_table(own)(own)) for own in kinds.values())
 
 
 def sentence_list(sentences):
@@ -262,7 +264,7 @@ def asked(run):
         return [(f'{line["workload"]}, of the copy rate',
                  line['floorMs'] / fastest(line, True)[0] if fastest(line, True)[0] else None,
                  decode_rows.MUST) for line in run.lines if ' B=64 ' in line['workload']]
-    tables = {**TABLES, **FIGURES, 'transfer': transfer_table}
+    tables = {**TABLES, **FIGURES, 'transfer': transfer_table, 'seed004': pipeline_table}
     return tables[run.group].asked(run.lines) if run.group in tables else []
 
 

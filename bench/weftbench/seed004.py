@@ -11,9 +11,10 @@ after the other. Of one batch element, speedups over one CPU thread (bench/seque
 import torch
 
 from . import ours, reference, timing
-from .attention_plans import (COMBINES, HEAD, LENGTHS, PIPELINED_BATCH, PIPELINED_LENGTHS,
-                              PIPELINES, TILE_LENGTHS, TILES, arguments, pipeline_label,
-                              tile_label, with_combine, with_tile)
+from .attention_plans import (COMBINES, HEAD, IN_TURN, LENGTHS, PIPELINED_BATCH,
+                              PIPELINED_LENGTHS, PIPELINES, TILE_LENGTHS, TILES, arguments,
+                              pipeline_label, pipelined_name, tile_label, with_combine, with_tile,
+                              workload_name)
 from .report import Result, Workload
 from .sequential import Baseline, program_beside
 
@@ -22,8 +23,7 @@ LIMIT = 1e-4
 
 def workload(length, batch, note):
     flop = 4 * batch * length * length * HEAD
-    return Workload(f'attention fp32 N={length} B={batch}', 4 * batch * 4 * length * HEAD, flop,
-                    note)
+    return Workload(workload_name(length, batch), 4 * batch * 4 * length * HEAD, flop, note)
 
 
 def random_inputs(length, batch):
@@ -39,20 +39,28 @@ def eager(q, k, v):
     return torch.softmax((q @ k.transpose(-1, -2)) * HEAD**-0.5, -1) @ v
 
 
+def checked_call(artifact, inputs):
+    """What launches an artifact, and the error of its result against fp64; raises WrongResult."""
+    # The graph's own order of arguments is the caller's: by name.
+    named = dict(zip('qkv', inputs))
+    ordered = [named[name] for name in artifact.input_names()]
+    out = artifact.poisoned_outputs()
+    artifact.launch(ordered, out)
+    torch.cuda.synchronize()
+    error = reference.check(out[0], expected(*inputs), LIMIT)
+    return lambda: artifact.launch(ordered, out), error
+
+
 def checked(settings, result, label, length, batch, inputs, edit=None, flags=()):
     """A contender whose result was compared with fp64; none, with the reason in `result`, where
     that failed."""
     def make():
         artifact = ours.compile_artifact(settings, f'seed004 {length} {batch} {label}',
                                          [*arguments(length, batch), *flags], edit)
-        # The graph's own order of arguments is the caller's: by name.
-        named = dict(zip('qkv', inputs))
-        ordered = [named[name] for name in artifact.input_names()]
-        out = artifact.poisoned_outputs()
-        artifact.launch(ordered, out)
-        torch.cuda.synchronize()
-        result.errors[label] = reference.check(out[0], expected(*inputs), LIMIT)
-        return [timing.GraphContender(label, lambda _: artifact.launch(ordered, out))]
+        call, result.errors[label] = checked_call(artifact, inputs)
+        if '--pipeline' in flags:
+            result.extra[f'{label} plan'] = artifact.summary()  # says what `auto` chose
+        return [timing.GraphContender(label, lambda _: call())]
 
     return ours.guarded(result, make, label) if settings.ours else []
 
@@ -126,17 +134,17 @@ def tiles(settings):
         torch.cuda.empty_cache()
 
 
-def in_turn(settings, length, batch):
+def in_turn(settings, result, length, batch):
     """One call after the other, each of one batch element."""
-    calls = []
+    calls, errors = [], []
     for _ in range(batch):
-        inputs = random_inputs(length, 1)
         artifact = ours.compile_artifact(settings, f'seed004 {length} in turn',
                                          arguments(length, 1))
-        ordered = [dict(zip('qkv', inputs))[name] for name in artifact.input_names()]
-        out = artifact.poisoned_outputs()
-        calls.append(lambda a=artifact, i=ordered, o=out: a.launch(i, o))
-    return [timing.GraphContender('weft in turn', lambda _: [call() for call in calls])]
+        call, error = checked_call(artifact, random_inputs(length, 1))
+        calls.append(call)
+        errors.append(error)
+    result.errors[IN_TURN] = max(errors)
+    return [timing.GraphContender(IN_TURN, lambda _: [call() for call in calls])]
 
 
 def pipelined(settings):
@@ -144,11 +152,12 @@ def pipelined(settings):
     batch = PIPELINED_BATCH
     for length in PIPELINED_LENGTHS:
         work = workload(length, batch, 'slices of the batch at once')
-        work.name = 'pipeline: ' + work.name
+        work.name = pipelined_name(length)
         if not settings.wants(work.name):
             continue
         result, inputs = Result(work), random_inputs(length, batch)
-        contenders = ours.guarded(result, lambda: in_turn(settings, length, batch))
+        contenders = ours.guarded(result, lambda: in_turn(settings, result, length, batch),
+                                  IN_TURN)
         for slices in PIPELINES:
             contenders += checked(settings, result, pipeline_label(slices), length, batch, inputs,
                                   flags=['--pipeline', slices])

@@ -8,13 +8,14 @@ import re
 import subprocess
 import sys
 import unittest
+from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'bench'))
 
 # noqa: E402
-from weftbench import (artifact_graph, attention_plans, layers, operator_table, recomposition,
-                       report, results, sequential, statistics)
+from weftbench import (__main__ as bench, artifact_graph, attention_plans, layers, operator_table,
+                       recomposition, report, results, sequential, statistics)
 import safetensors_file
 from weft_command import CommandTest, WEFT  # noqa: E402
 
@@ -208,6 +209,42 @@ class ResultsTest(unittest.TestCase):
         self.assertEqual([page.count('| one |') + page.count('| two |') for page in pages], [2, 2])
         self.assertEqual([page.count('| which |') for page in pages], [1, 2])
         self.assertRegex(pages[1], r'### Layers, forward, \S+\n`bench/run encoder --only two`,')
+
+    def pipelined(self, length, **milliseconds):
+        """A JSON line of group seed004: slices of a batch at once."""
+        result = report.Result(report.Workload(attention_plans.pipelined_name(length)))
+        names = dict(turn=attention_plans.IN_TURN, one=attention_plans.ONE_CALL,
+                     two='weft --pipeline 2', four='weft --pipeline 4',
+                     auto='weft --pipeline auto')
+        result.samples = {names[name]: [1e-3 * one] * 3 for name, one in milliseconds.items()}
+        if 'two' not in milliseconds:
+            result.failures['weft --pipeline 2'] = 'WrongResult: far off'
+        return report.json_line(result, ReportTest.ceilings, 'seed004')
+
+    def test_pipelined_batches_are_held_to_what_is_asked_for(self):
+        softmax = report.Result(report.Workload('softmax fp32 256x256'))
+        softmax.samples = {'weft tree': [1e-3] * 3}
+        lines = [self.pipelined(1024, turn=4, one=2, two=2.2, four=2.5, auto=2.01),
+                 self.pipelined(2048, turn=4, one=3, two=2.5, four=2, auto=2.5),
+                 report.json_line(softmax, ReportTest.ceilings, 'seed004')]
+        text = results.document(['\n'.join([self.head, *lines])])
+        asked = text[text.index('## What is asked for'):text.index('## Attention')].splitlines()
+        self.assertEqual(asked[3:5], [
+            '| fp32 attention B=4, fastest number of slices / --pipeline auto, worst of 2 of 6 '
+            'lengths | 0.800 | 0.98 | **missed** |',
+            '| fp32 attention N=2048 B=4, slices at once against one call and calls in turn '
+            '| 1.500 | 1.15 |  |'])
+        self.assertIn('| ms | weft in turn | weft one call | weft --pipeline 2 | weft --pipeline 4 '
+                      '| weft --pipeline auto | without slices / with | must |', text)
+        self.assertIn('| attention fp32 N=1024 B=4 | 4.000 | 2.000 | 2.200 | 2.500 | 2.010 '
+                      '| 0.909x |  | 0.995x |', text)
+        self.assertIn('| softmax fp32 256x256 | 1.000 |', text)
+        # Without one of the plans nothing is known of the fastest.
+        text = results.document(['\n'.join([self.head, self.pipelined(
+            2048, turn=4, one=3, four=2, auto=2)])])
+        self.assertEqual(text.count('| - | 1.15 | **missed** |'), 1)
+        self.assertEqual(text.count('| - | 0.98 | **missed** |'), 1)
+        self.assertIn('- weft --pipeline 2: WrongResult: far off (1 of 1 rows)', text)
 
     def test_forms_of_one_rival_share_a_column(self):
         self.assertEqual(results.column_of('eager + SDPA no_grad'), 'eager + SDPA')
@@ -443,6 +480,85 @@ class AttentionPlansTest(CommandTest):
             kernels = self.emitted(lambda plan: None, *attention_plans.arguments(1024, 1),
                                    '--softmax', combine)
             self.assertIn(combine, [kernel['knobs'].get('combine') for kernel in kernels])
+
+
+def imported_without_torch(name):
+    """A module of weftbench over a stand-in for PyTorch; what others import stays what it is."""
+    package = sys.modules['weftbench']
+    kept = dict(vars(package))
+    stubs = {one: mock.MagicMock() for one in ('torch', 'torch.nn', 'torch.nn.functional')}
+    with mock.patch.dict(sys.modules, stubs):
+        for one in [one for one in sys.modules if one.startswith('weftbench.')]:
+            del sys.modules[one]
+            vars(package).pop(one.split('.')[1], None)
+        module = importlib.import_module(f'weftbench.{name}')
+    vars(package).clear()
+    vars(package).update(kept)
+    return module
+
+
+class PipelinedTest(unittest.TestCase):
+    """What group seed004 measures of slices at once, over a stand-in for PyTorch and artifacts."""
+    def setUp(self):
+        self.module = imported_without_torch('seed004')
+        self.compiled, self.launched, self.wrong = [], [], ''
+        for where, name, stand_in in (
+                (self.module.ours, 'compile_artifact', self.compile),
+                (self.module.reference, 'check', self.check),
+                (self.module, 'expected', lambda *_: None),
+                (self.module.timing, 'GraphContender', lambda name, call: (name, call)),
+                (self.module.timing, 'measure', self.measure)):
+            patched = mock.patch.object(where, name, stand_in)
+            patched.start()
+            self.addCleanup(patched.stop)
+
+    def compile(self, _, name, arguments, edit=None):
+        self.compiled.append((name, arguments))
+        artifact = mock.MagicMock()
+        artifact.poisoned_outputs.return_value = [name]
+        artifact.launch.side_effect = lambda *_: self.launched.append(name)
+        return artifact
+
+    def check(self, out, *_):
+        if self.wrong and self.wrong in out:
+            raise self.module.reference.WrongResult('far off')
+        return 1e-7
+
+    def measure(self, result, contenders, rounds):
+        for name, call in contenders:
+            self.launched.clear()
+            call(0)
+            self.calls[name] = list(self.launched)
+            result.samples[name] = [1e-3] * rounds
+
+    def results(self, length):
+        self.calls = {}
+        settings = bench.Settings(folder=None, rounds=3, only=[f'N={length} B'])
+        return list(self.module.pipelined(settings))
+
+    def test_every_plan_is_compiled_checked_and_launched(self):
+        names = [attention_plans.pipelined_name(length) for length in attention_plans.LENGTHS]
+        self.assertEqual([result.workload.name for length in attention_plans.LENGTHS
+                          for result in self.results(length)], names)
+        self.compiled.clear()
+        result, = self.results(8192)
+        plans = ['weft one call', 'weft --pipeline 2', 'weft --pipeline 4', 'weft --pipeline auto']
+        self.assertEqual(list(result.samples), ['weft in turn', *plans])
+        self.assertEqual(list(result.errors), list(result.samples))
+        self.assertEqual(self.calls['weft in turn'], ['seed004 8192 in turn'] * 4)
+        self.assertEqual({arguments[2] for _, arguments in self.compiled[:4]}, {'b=1'})
+        self.assertEqual([(arguments[2], arguments[-2:]) for _, arguments in self.compiled[4:]],
+                         [('b=4', ['--pipeline', slices]) for slices in ('1', '2', '4', 'auto')])
+        self.assertEqual(len({name for name, _ in self.compiled[4:]}), 4)
+        self.assertEqual([name for name in result.extra if name.endswith(' plan')],
+                         [f'{name} plan' for name in plans])
+
+    def test_a_wrong_result_has_no_figure(self):
+        for self.wrong, name in (('in turn', 'weft in turn'), ('pipeline 2', 'weft --pipeline 2')):
+            result, = self.results(256)
+            self.assertEqual(result.failures, {name: 'WrongResult: far off'})
+            self.assertEqual(len(result.samples), 4)
+            self.assertNotIn(name, result.samples)
 
 
 class SequentialTest(unittest.TestCase):
