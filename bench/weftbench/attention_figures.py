@@ -26,9 +26,6 @@ LENGTHS = [2**exponent for exponent in range(7, 17)]
 LAYER = 'bert-large'  # of which the workspace over length is shown
 LAYER_LENGTHS = [length for length in LENGTHS if length >= 512]
 LENGTH_KINDS = ('unfused', 'fused')
-# A kind that takes a larger share of the memory is timed without the others and the rivals, so that
-# none of them lacks the memory.
-SHARED_MEMORY = 0.25
 BYTES = 2  # of an f16
 
 
@@ -344,7 +341,7 @@ def length_point(settings, memory, length, trains, measured):
 
 
 def is_alone(point, memory):
-    return point.total > SHARED_MEMORY * memory
+    return point.total > figure_run.SHARED_MEMORY * memory
 
 
 def alone_point(settings, length, trains, kind, measured):

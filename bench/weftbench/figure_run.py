@@ -12,6 +12,10 @@ from statistics import median
 PREDICTED, MEASURED = 'predicted', 'measured'
 FORMAT = 1  # of kept points
 NOT_SUPPORTED = 3  # an exit code of weft
+# A kind of attention that takes a larger share of the memory is timed without the others and the
+# rivals, so that none of them lacks the memory.
+SHARED_MEMORY = 0.25
+TOO_LARGE = 'more than the memory'  # what the reason of such a kind begins with
 
 
 class BadRun(RuntimeError):
@@ -218,6 +222,11 @@ def seconds_of(entries, name, source=None):
     found = {one['source']: one['seconds'] for one in entries or []
              if one['name'] == name and one['seconds']}
     return found.get(source) if source else found.get(MEASURED, found.get(PREDICTED))
+
+
+def is_too_large(entries, name):
+    return any(one['name'] == name and one.get('reason', '').startswith(TOO_LARGE)
+               for one in entries)
 
 
 def sources(entries):

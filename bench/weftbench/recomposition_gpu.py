@@ -3,6 +3,7 @@ kind, dense and under a table of tiles, and a layer in every form. Ours and the 
 same rounds. Right first: every result is compared with fp64 as groups `attention`, `sparse` and
 `encoder` do."""
 import dataclasses
+import gc
 
 import torch
 
@@ -23,20 +24,26 @@ def own_folder(settings, name, flags=()):
     return dataclasses.replace(settings, folder=folder, weft_flags=[*settings.weft_flags, *flags])
 
 
-def core(settings, work):
-    """Attention alone in every kind."""
+def memory():
+    """Bytes of the GPU."""
+    return torch.cuda.mem_get_info()[1]
+
+
+def core(settings, work, kinds, has_rivals):
+    """Attention alone in some kinds, beside the rivals or without them."""
+    gc.collect()  # what an error's traceback held
+    torch.cuda.empty_cache()
     if work.has_table:
-        return sparse_core(settings, work)
+        return sparse_core(settings, work, kinds, has_rivals)
     masks = ['--mask', work.mask] if work.mask else []
-    plans = {kind: ([*flags, *masks], None)
-             for kind, flags in KINDS.items()} if settings.ours else {}
+    plans = {kind: ([*KINDS[kind], *masks], None) for kind in kinds} if settings.ours else {}
     _, result = attention_figures_gpu.measured_at(own_folder(settings, work.series()),
                                                   work.extents(), work.length, plans,
-                                                  bool(work.mask))
+                                                  bool(work.mask), has_rivals)
     return figure_run.entries_of(result)
 
 
-def sparse_core(settings, work):
+def sparse_core(settings, work, kinds, has_rivals):
     row = sparse_rows.Row(work.mask, work.batch, work.length) if work.mask else sparse_rows.Row(
         sparse_rows.RANDOM, work.batch, work.length, work.density)
     torch.manual_seed(0)
@@ -45,8 +52,8 @@ def sparse_core(settings, work):
     tensors = [torch.randn(row.shape(), device='cuda', dtype=torch.float16) for _ in range(3)]
     with torch.no_grad():
         check, contenders = sparse.ForwardChecker(row, table, tensors), []
-        for kind, flags in KINDS.items() if settings.ours else ():
-            own, one = own_folder(settings, f'{work.name()} {kind}', flags), Result(
+        for kind in kinds if settings.ours else ():
+            own, one = own_folder(settings, f'{work.name()} {kind}', KINDS[kind]), Result(
                 row.workload())
             found = ours.guarded(
                 one, lambda own=own, one=one: sparse.our_contenders(own, one, row, table, tensors,
@@ -57,8 +64,9 @@ def sparse_core(settings, work):
             result.errors[kind] = one.errors.get(OURS)
             if OURS in one.failures:
                 result.failures[kind] = one.failures[OURS]
-        contenders += sparse.flex_contenders(settings, result, row, table, tensors, None, check)
-        contenders += sparse.dense_contenders(settings, result, row, table, tensors, None, check)
+        for rivals_of in (sparse.flex_contenders,
+                          sparse.dense_contenders) if has_rivals else ():
+            contenders += rivals_of(settings, result, row, table, tensors, None, check)
         timing.measure(result, contenders, settings.rounds)
     del check, contenders, tensors
     torch.cuda.empty_cache()

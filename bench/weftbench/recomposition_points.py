@@ -163,6 +163,10 @@ class Core:
     def extents(self):
         return dict(b=self.batch, h=HEADS, j=self.length, p=self.head_dim)
 
+    def operand_bytes(self):
+        """Queries, keys, values and results."""
+        return 4 * 2 * self.batch * HEADS * self.length * self.head_dim
+
     def arguments(self):
         mask = MASKS.get(self.mask)
         if self.density < 1:
@@ -183,7 +187,8 @@ def cores():
 
 
 def core_entries(settings, core, measured):
-    """An entry for each kind, by the plan of that kind as a whole."""
+    """An entry for each kind, by the plan of that kind as a whole; with a GPU what was measured,
+    too."""
     found = []
     for kind, flags in KINDS.items():
         try:
@@ -195,8 +200,29 @@ def core_entries(settings, core, measured):
         plan = json.loads(said)['plan']
         found.append(figure_run.entry(kind, plan['graphSeconds'],
                                       workspace=plan['workspaceBytes'], chunks=plan['chunks']))
-    return figure_run.measured_beside(found, 'attention', lambda: measured.core(settings, core)) \
-        if measured else found
+    return measured_kinds(settings, core, found, measured) if measured else found
+
+
+def measured_kinds(settings, core, found, measured):
+    """`found`, and what was measured of the kinds that weft has: those that leave each other the
+    memory in the same rounds as the rivals, others alone."""
+    memory, shared, alone = measured.memory(), [], []
+    for one in list(found):
+        if not one['seconds']:
+            continue
+        size = one['workspace'] + core.operand_bytes()
+        if size > memory:
+            found = found + [figure_run.failure(
+                one['name'], f'{figure_run.TOO_LARGE}: {size / 1e9:.0f} GB')]
+        elif size > figure_run.SHARED_MEMORY * memory:
+            alone.append(one['name'])
+        else:
+            shared.append(one['name'])
+    for kinds, has_rivals in [(shared, True), *(([kind], False) for kind in alone)]:
+        what = 'attention' if has_rivals else kinds[0]
+        found = figure_run.measured_beside(
+            found, what, lambda: measured.core(settings, core, kinds, has_rivals))
+    return found
 
 
 @dataclass(frozen=True)

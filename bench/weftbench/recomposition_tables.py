@@ -2,7 +2,7 @@
 seed. `found`: of a figure (work, entries) in order. The parts of a figure are tables (lists of
 rows) and sentences. No packages: tested without a GPU."""
 from . import figure_run
-from .figure_run import MEASURED, PREDICTED, is_measured, seconds_of
+from .figure_run import MEASURED, PREDICTED, is_measured, is_too_large, seconds_of
 from .recomposition import FORMS, MODELS, THEIRS
 from .recomposition_points import (CLASSES, DEVICE, DEVICES, FIG9_BATCHES, FIG9_LENGTHS, KINDS,
                                    HERE, LENGTH, PIECES, cores, of_form, points, speedup,
@@ -327,13 +327,14 @@ def least_ratio(ratios):
 def asked(lines):
     """(what, figure, least) of what was measured: recomposed attention, and a layer of it, is never
     slower than unfused from MUST_FROM positions on. A point that lacks a figure of one of both
-    leaves none behind."""
+    leaves none behind, unless the memory does not hold it."""
     found, figures = [], dict(figures_of(lines))
     for kind, (belongs, models) in ASKED.items():
         is_asked = lambda core, belongs=belongs: core.length >= MUST_FROM and belongs(core)
         own = [recomposed_ratio(entries, MEASURED)
                for core, entries in figures.get('crossover', [])
-               if is_asked(core) and is_measured(entries)]
+               if is_asked(core) and is_measured(entries)
+               and not any(is_too_large(entries, kind) for kind in ('unfused', 'recomposed'))]
         if own:
             seed = ', '.join(times(theirs(model, DEVICE, 'SDF')) for model in models)
             found.append((f'recomposed over unfused attention, {kind}, L >= {MUST_FROM}, worst of '

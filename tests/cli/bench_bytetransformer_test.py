@@ -2,7 +2,6 @@
 point, figures marked as predicted, what a run with a GPU would show, runs that go on, and bad
 words."""
 import contextlib
-import importlib
 import io
 import json
 import os
@@ -22,6 +21,7 @@ import weftbench
 from weftbench import (__main__ as bench, bytetransformer, bytetransformer_rows as rows,
                        bytetransformer_tables as tables, figure_run, layers, report, results,
                        varlen_rows)
+import without_torch
 from weft_command import CommandTest, WEFT
 
 SVG = '{http://www.w3.org/2000/svg}'
@@ -295,22 +295,56 @@ class Command(CommandTest):
         self.assertIn('bytetransformer runs without other groups', done.stderr)
 
 
-class Measured(unittest.TestCase):
-    """The part that needs PyTorch, over a stand-in that computes nothing."""
+class Measured(CommandTest):
+    """What is compiled and compared on a GPU, over a stand-in for PyTorch."""
+    def setUp(self):
+        super().setUp()
+        self.module = without_torch.imported('bytetransformer_gpu')
+        self.launches = without_torch.Launches(self, self.module)
+        self.settings = bench.Settings(weft=WEFT, folder=self.folder, rounds=3)
+
     def test_medians_and_reasons_become_entries(self):
-        stubs = {name: mock.MagicMock() for name in
-                 ('torch', 'torch.nn', 'torch.nn.functional', 'torch.nn.attention', 'numpy')}
-        for group in ('bytetransformer_gpu', 'recomposition_gpu'):
-            with mock.patch.dict(sys.modules, stubs):  # what is imported here is forgotten again
-                module = importlib.import_module(f'weftbench.{group}')
-            self.assertTrue(callable(module.where))
-            result = report.Result(report.Workload('layer'))
-            result.samples = {'fused': [3.0, 1.0, 2.0]}
-            result.errors = {'fused': 1e-4}
-            result.failures = {'eager': 'out of memory'}
-            self.assertEqual(figure_run.entries_of(result), [
-                {'name': 'fused', 'seconds': 2.0, 'source': 'measured', 'error': 1e-4},
-                {'name': 'eager', 'seconds': None, 'source': '', 'reason': 'out of memory'}])
+        result = report.Result(report.Workload('layer'))
+        result.samples = {'fused': [3.0, 1.0, 2.0]}
+        result.errors = {'fused': 1e-4}
+        result.failures = {'eager': 'out of memory'}
+        self.assertEqual(figure_run.entries_of(result), [
+            {'name': 'fused', 'seconds': 2.0, 'source': 'measured', 'error': 1e-4},
+            {'name': 'eager', 'seconds': None, 'source': '', 'reason': 'out of memory'}])
+
+    def shown(self, entries):
+        self.assertEqual({one['source'] for one in entries if one['seconds']}, {'measured'})
+        return [one['name'] for one in entries if one['seconds']], \
+            {one['name']: one['reason'] for one in entries if not one['seconds']}
+
+    def test_every_step_is_compiled_as_it_is_predicted(self):
+        self.launches.wrong = '--ragged j --attention unfused'
+        work = rows.Work('bert-base', 1, 8, 128)
+        arguments = {step.name: bytetransformer.step_arguments(self.settings, work, step)
+                     for step in rows.STEPS}
+        names, reasons = self.shown(self.module.steps(self.settings, work, arguments))
+        self.assertEqual(names, [step.name for step in rows.STEPS if step.name != 'rm padding'])
+        self.assertEqual(reasons, {'rm padding': 'WrongResult: far off'})
+        self.assertEqual([*self.launches.compiled.values()],
+                         [[*map(str, one)] for one in arguments.values()])
+
+    def test_attention_alone(self):
+        names, reasons = self.shown(self.module.attention(
+            self.settings, rows.Work('bert-base', 1, 8, 128), rows.CORES))
+        self.assertEqual(names, [*rows.CORES, 'eager', 'padded SDPA', 'flash varlen'])
+        self.assertEqual(reasons, {})
+        for kind, words in zip(rows.CORES.values(), self.launches.compiled.values()):
+            self.assertEqual(words[-4:], ['--mask', 'padding', '--attention', kind])
+            self.weft('select', *words, '--profile', 'none')
+
+    def test_models(self):
+        work = rows.Work('albert-base', 12, 8, 128)
+        names, _ = self.shown(self.module.model(self.settings, work))
+        self.assertEqual(names[:2], [rows.PADDED, rows.PACKED])
+        predicted = bytetransformer.model_arguments(self.settings, work)
+        for words, own in zip(self.launches.compiled.values(), predicted.values()):
+            self.assertEqual([one for one in words if 'lengths' not in one],
+                             [one for one in map(str, own) if 'lengths' not in one])
 
 
 if __name__ == '__main__':

@@ -21,6 +21,7 @@ import weftbench
 from weftbench import (__main__ as bench, figure_run, recomposition, recomposition_drawings,
                        recomposition_figures, recomposition_points as points,
                        recomposition_tables as tables, results, sparse_rows)
+import without_torch
 from weft_command import CommandTest, WEFT
 
 SVG = '{http://www.w3.org/2000/svg}'
@@ -48,7 +49,8 @@ def core_made(work, source=figure_run.PREDICTED):
     """Fused is the fastest from L=256 on."""
     seconds = {'unfused': work.length**2, 'decomposed': 1.5 * work.length**2,
                'recomposed': 0.9 * work.length**2, 'fused': 3e4 + 0.5 * work.length**2}
-    return [figure_run.entry(kind, 1e-12 * one, source) for kind, one in seconds.items()]
+    return [figure_run.entry(kind, 1e-12 * one, source, workspace=0)
+            for kind, one in seconds.items()]
 
 
 def packed_made(_):
@@ -254,10 +256,98 @@ class Page(unittest.TestCase):
         self.assertIn('\n| B=1 d=64 | 1.11x (1.11x) | 1.25x (1.11x) |', page)
         self.assertIn('No figure:\n- eager: no memory (6 of 7 rows)', page)
 
+    def test_kinds_that_share_no_memory_are_timed_alone(self):
+        """One that the memory does not hold is no part of what is asked for, and says why."""
+        work, asked = points.Core(16384, batch=8), []
+        sizes = {'unfused': 70e9, 'decomposed': 142e9, 'recomposed': 30e9, 'fused': 0}
+
+        def core(_, given, kinds, has_rivals):
+            self.assertEqual(given, work)
+            asked.append((kinds, has_rivals))
+            return [figure_run.entry(kind, 1e-3, figure_run.MEASURED) for kind in kinds]
+
+        predicted = [figure_run.entry(kind, 2e-3, workspace=size) for kind, size in sizes.items()]
+        predicted.append(figure_run.failure('another', 'weft has no such plan'))
+        entries = points.measured_kinds(None, work, predicted, types.SimpleNamespace(
+            memory=lambda: 141e9, core=core))
+        self.assertEqual(asked, [(['recomposed', 'fused'], True), (['unfused'], False)])
+        self.assertEqual(figure_run.failures_text([('a point', entries)])[1:], [
+            'decomposed: no figure: more than the memory: 143 GB (1 points, first: a point)'])
+        page = self.page(line_of('crossover', work, entries))
+        self.assertIn('worst of 1 of 24 points (layers of the paper: 1.25x) | 1.000 |', page)
+        predicted[2]['workspace'] = 150e9
+        entries = points.measured_kinds(None, work, predicted, types.SimpleNamespace(
+            memory=lambda: 141e9, core=core))
+        self.assertNotIn('What is asked for', self.page(line_of('crossover', work, entries)))
+
     def test_of_a_point_that_was_measured_twice_the_last_counts(self):
         lines = [self.core(2.0, length=4096), self.core(0.5, length=4096),
                  line_of('crossover', points.Core(4096), core_made(points.Core(4096)))]
         self.assertIn(') | 2.000 | 1.00 |  |', self.page(*lines))
+
+
+class OnTheGpu(CommandTest):
+    """What is compiled and compared there, over a stand-in for PyTorch."""
+    def setUp(self):
+        super().setUp()
+        self.module = without_torch.imported('recomposition_gpu')
+        self.launches = without_torch.Launches(self, self.module)
+        self.settings = bench.Settings(weft=WEFT, folder=self.folder, rounds=3)
+        self.enterContext(mock.patch('builtins.print'))
+
+    def core(self, work, kinds=tuple(points.KINDS), has_rivals=True):
+        """(names that were measured, reasons by name)."""
+        self.launches.compiled.clear()
+        entries = self.module.core(self.settings, work, list(kinds), has_rivals)
+        self.assertEqual({one['source'] for one in entries if one['seconds']}, {'measured'})
+        return [one['name'] for one in entries if one['seconds']], \
+            {one['name']: one['reason'] for one in entries if not one['seconds']}
+
+    def test_every_kind_is_compiled_as_it_is_predicted(self):
+        for work in (points.Core(4096), points.Core(2048, mask='causal'),
+                     points.Core(1024, density=0.1), points.Core(1024, mask='bigbird')):
+            names, _ = self.core(work)
+            self.assertEqual(names[:4], list(points.KINDS))
+            self.assertLessEqual({'eager'}, set(names[4:]))
+            self.assertEqual(len(self.launches.compiled), 4)
+            predicted = work.arguments()
+            for kind, words in zip(points.KINDS, self.launches.compiled.values()):
+                flags = list(points.KINDS[kind])
+                self.assertIn(' '.join(flags), ' '.join(words))
+                self.assertLessEqual({one for one in predicted if '=' in one and '(' not in one},
+                                     set(words))
+                self.assertEqual([one.split('(')[0] for one in words].count(work.mask),
+                                 work.mask == 'causal')
+                self.assertEqual('.npy(block=64)' in ' '.join(words), work.has_table)
+        self.assertEqual(self.core(points.Core(4096), ['unfused'], False), (['unfused'], {}))
+        self.assertEqual(self.core(points.Core(1024, density=0.1), ['fused'], False),
+                         (['fused'], {}))
+
+    def test_artifacts_of_all_points_have_their_folders(self):
+        found = []
+        for work in points.cores():
+            if work.length == 512:
+                self.core(work)
+                found += self.launches.compiled
+        self.assertEqual(len(found), 4 * 13)
+        self.assertEqual(len(set(found)), len(found))
+
+    def test_a_wrong_result_has_no_figure(self):
+        self.launches.wrong = '--attention recomposed'
+        for work in (points.Core(512), points.Core(512, density=0.5)):
+            names, reasons = self.core(work)
+            self.assertEqual(names[:3], ['unfused', 'decomposed', 'fused'])
+            self.assertIn('far off', reasons['recomposed'])
+
+    def test_forms_of_a_layer(self):
+        self.launches.wrong = '--no-fuse'
+        entries = self.module.layer(self.settings, points.Layer('bert-large', points.HERE))
+        self.assertEqual([one['name'] for one in entries if one['seconds']], ['whole', 'SDF'])
+        self.assertEqual([one['reason'] for one in entries if one['name'] == 'SD'],
+                         ['WrongResult: far off'])
+        for form, words in zip(recomposition.FORMS, self.launches.compiled.values()):
+            self.assertEqual(words, [*recomposition.flags(WEFT, 'bert-large', points.HERE, form,
+                                                          points.LENGTH), '--no-library'])
 
 
 class Command(CommandTest):
@@ -353,7 +443,7 @@ class Command(CommandTest):
         """Of a GPU that there is not; `core`: what measures a point. The lines of --json come as
         points are done."""
         lines = self.folder / 'points.jsonl'
-        module = types.SimpleNamespace(where=lambda: 'a GPU', core=core)
+        module = types.SimpleNamespace(where=lambda: 'a GPU', core=core, memory=lambda: 141e9)
         with mock.patch.object(figure_run, 'has_gpu', lambda: True), \
                 mock.patch.object(weftbench, 'recomposition_gpu', module, create=True):
             code, said = self.bench('--folder', self.folder / 'kept', '--only',
@@ -367,16 +457,16 @@ class Command(CommandTest):
                 512: memory('Tried 1 GB'), 1024: AttributeError('a mistake')}
         asked = []
 
-        def core(_, work):
+        def core(_, work, kinds, has_rivals):
+            self.assertEqual((kinds, has_rivals), (list(points.KINDS), True))
             asked.append(work.length)
             if work.length in ends:
                 raise ends[work.length]
             return core_made(work, figure_run.MEASURED)
 
         with mock.patch.object(recomposition_figures, 'core_entries',
-                               lambda settings, work, measured: figure_run.measured_beside(
-                                   core_made(work), 'attention',
-                                   lambda: measured.core(settings, work))):
+                               lambda settings, work, measured: points.measured_kinds(
+                                   settings, work, core_made(work), measured)):
             self.assertRaises(KeyboardInterrupt, self.on_a_gpu, core)
             self.assertEqual(asked, [64, 128])
             del ends[128]

@@ -17,6 +17,7 @@ sys.path.insert(0, str(ROOT / 'bench'))
 from weftbench import (__main__ as bench, artifact_graph, attention_plans, layers, operator_table,
                        recomposition, report, results, sequential, statistics)
 import safetensors_file
+import without_torch
 from weft_command import CommandTest, WEFT  # noqa: E402
 
 
@@ -482,25 +483,10 @@ class AttentionPlansTest(CommandTest):
             self.assertIn(combine, [kernel['knobs'].get('combine') for kernel in kernels])
 
 
-def imported_without_torch(name):
-    """A module of weftbench over a stand-in for PyTorch; what others import stays what it is."""
-    package = sys.modules['weftbench']
-    kept = dict(vars(package))
-    stubs = {one: mock.MagicMock() for one in ('torch', 'torch.nn', 'torch.nn.functional')}
-    with mock.patch.dict(sys.modules, stubs):
-        for one in [one for one in sys.modules if one.startswith('weftbench.')]:
-            del sys.modules[one]
-            vars(package).pop(one.split('.')[1], None)
-        module = importlib.import_module(f'weftbench.{name}')
-    vars(package).clear()
-    vars(package).update(kept)
-    return module
-
-
 class PipelinedTest(unittest.TestCase):
     """What group seed004 measures of slices at once, over a stand-in for PyTorch and artifacts."""
     def setUp(self):
-        self.module = imported_without_torch('seed004')
+        self.module = without_torch.imported('seed004')
         self.compiled, self.launched, self.wrong = [], [], ''
         for where, name, stand_in in (
                 (self.module.ours, 'compile_artifact', self.compile),
