@@ -38,7 +38,7 @@ dropout_mul_mask_reduce_f16_4096x4096(const weft::half *__restrict__ dy, const w
   const int column = blockIdx.x * columnsPerBlock + threadIdx.x / 32 * columnsPerWarp + threadIdx.x % columnsPerWarp;
   const int at_u = column * width;
   const auto tokens = weft::loadOne(offsets + 8);
-  // that have a token of any thread
+  // steps in which some thread has a token
   const int tokenSteps = tokens < 1 ? 0 : tokens < t ? (tokens + threadsPerColumn - 1) / threadsPerColumn : steps;
 #pragma unroll 8
   for (int stepBehind = 0; stepBehind < steps - tokenSteps; ++stepBehind) {
