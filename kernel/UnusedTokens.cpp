@@ -80,6 +80,12 @@ std::optional<UnusedTokens> packedTokens(const Kernel &kernel, const BodyOp &op)
                       .element = kernel.elements(offsets) - 1};
 }
 
+/// Whether each term of the op's sums has the first operand as a factor, or is it.
+bool sumsTerms(const BodyOp &op) {
+  return (op.kind == OpKind::reduce && reduceKind(op) == ReduceKind::sum) ||
+         op.kind == OpKind::layerNormDw || op.kind == OpKind::rmsNormDw;
+}
+
 }  // namespace
 
 std::optional<UnusedTokens> unusedTokens(const Kernel &kernel) {
@@ -91,9 +97,8 @@ std::optional<UnusedTokens> unusedTokens(const Kernel &kernel) {
   std::optional<UnusedTokens> shared;
   for (const ValueId output : kernel.outputs) {
     const BodyOp *op = definition(output);
-    bool isSum = false;
-    if (op && op->kind == OpKind::reduce && reduceKind(*op) == ReduceKind::sum)
-      isSum = true, op = definition(op->operands[0]);
+    const bool isSum = op && sumsTerms(*op);
+    if (isSum) op = definition(op->operands[0]);
     std::optional<UnusedTokens> own = op ? maskedTokens(kernel, *op) : std::nullopt;
     if (op && !own) own = packedTokens(kernel, *op);
     if (!own || (shared && *shared != *own)) return std::nullopt;

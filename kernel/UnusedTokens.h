@@ -28,7 +28,8 @@ struct UnusedTokens {
 std::optional<UnusedTokens> maskedTokens(const Kernel &kernel, const BodyOp &op);
 
 /// What all results of a kernel share: each is a mask's, or what packs tokens gives, or a sum along
-/// the axis of such. Nothing where a result lacks the mask.
+/// the axis whose terms are such, or have such a factor beside finite ones (gradients of norms'
+/// weights). Nothing where a result lacks the mask.
 std::optional<UnusedTokens> unusedTokens(const Kernel &kernel);
 
 /// Of a kernel that opens with a contraction over packed tokens: from where on along the contracted

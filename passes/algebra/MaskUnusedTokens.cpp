@@ -16,6 +16,11 @@
 // one, which its operands then have. It gets the offsets as a third operand, which say so: a kernel
 // may end its sum with the last token.
 //
+// So do other sums over tokens: gradients of biases and of norms' weights. A mask of tokens in
+// front of one, which changes nothing, says so: it is no instruction beside loads, and a loop ends
+// with the last token. Where the operand is the mask of a chain of element-wise ops, which the sum
+// can share a kernel with, that one says it. Only the first operand has one: the others are finite.
+//
 // The mask has the name of the tensor that it masks, which readers mean; what it masks is called
 // NAME_unmasked.
 #include "ir/LayerMarks.h"
@@ -50,6 +55,7 @@ public:
     std::vector<mlir::Operation *> ops;
     for (mlir::Operation &op : body.without_terminator()) ops.push_back(&op);
     for (mlir::Operation *op : ops) count += maskResults(op);
+    for (mlir::Operation *op : ops) count += maskTerms(op);
     for (MaskOp mask : masks)
       if (isUnread(mask.getResult(), {static_cast<int>(mask.getKey()), mask.getAux()})) {
         mask.setKind("unread");
@@ -201,6 +207,57 @@ private:
     return true;
   }
 
+  /// Sums of terms that are their first operand or have it as a factor.
+  static bool sumsTerms(mlir::Operation *op) {
+    if (auto reduce = mlir::dyn_cast<ReduceOp>(op)) return reduce.getKind() == "sum";
+    return mlir::isa<LayerNormDwOp, RmsNormDwOp>(op);
+  }
+
+  /// Whether a sum can share a kernel with the mask of tokens that gives its operand: a chain of
+  /// element-wise ops ends there, or nothing but sums reads it.
+  static bool hasMask(mlir::Value terms) {
+    auto mask = terms.getDefiningOp<MaskOp>();
+    if (!mask || !isMaskOfTokens(mask)) return false;
+    mlir::Operation *const chain = mask.getX().getDefiningOp();
+    return llvm::all_of(terms.getUsers(), sumsTerms) ||
+           (chain && !mlir::isa<KernelOp>(chain) &&
+            mlir::cast<WeftOp>(chain).operatorClass() == OperatorClass::elementwise);
+  }
+
+  /// A mask in front of a sum over tokens, whose operands are zero behind the last one; one for all
+  /// sums of a tensor. Whether it has one now.
+  bool maskTerms(mlir::Operation *op) {
+    if (!sumsTerms(op)) return false;
+    const mlir::Value terms = op->getOperand(0);
+    const Tokens *const own = tokensOf(terms);
+    if (!own || hasMask(terms) || !comesBefore(own->offsets, op)) return false;
+    const IterationSpace space = mlir::cast<WeftOp>(op).iterationSpace();
+    const auto along = std::ranges::find_if(space.reduced, [&](const SpaceAxis &axis) {
+      return std::ranges::find(axis.places, Place{0, own->dimension}) != axis.places.end();
+    });
+    if (along == space.reduced.end()) return false;
+    for (const Place &place : along->places) {
+      if (size_t(place.tensor) >= op->getNumOperands()) continue;
+      const mlir::Value operand = op->getOperand(unsigned(place.tensor));
+      if (!isZeroBehind(operand, {place.dimension, own->offsets})) return false;
+    }
+    mlir::Value &mask = maskedTerms[terms];
+    if (!mask) {
+      BuilderOfLayer builder(op);
+      const std::string name = writtenName(terms);
+      const mlir::Location location =
+          name.empty() ? op->getLoc()
+                       : mlir::NameLoc::get(builder.getStringAttr(name + "_terms"), op->getLoc());
+      MaskOp added = MaskOp::create(builder, location, terms, "tokens", int64_t(own->dimension),
+                                    std::nullopt, own->offsets);
+      added.setFillAttr(builder.getF64FloatAttr(0));
+      mask = added.getResult();
+    }
+    tokens.insert({mask, Tokens(*tokensOf(terms))});
+    op->setOperand(0, mask);
+    return true;
+  }
+
   static bool comesBefore(mlir::Value value, mlir::Operation *op) {
     mlir::Operation *const definition = value.getDefiningOp();
     return !definition || definition->isBeforeInBlock(op);
@@ -293,7 +350,8 @@ private:
   llvm::DenseMap<mlir::Value, Tokens> tokens;
   llvm::DenseSet<mlir::Value> ambiguous;
   std::vector<MaskOp> masks;
-  llvm::DenseMap<mlir::Value, bool> unread;  ///< or asked for
+  llvm::DenseMap<mlir::Value, mlir::Value> maskedTerms;  ///< in front of sums
+  llvm::DenseMap<mlir::Value, bool> unread;              ///< or asked for
   std::vector<mlir::Value> work;
 };
 

@@ -1,9 +1,10 @@
 // From ops of a dataflow graph to the canonical kernel. The only question of substance is which
 // tensor dimensions are one kernel axis: two dimensions are, exactly if some op walks both along
-// one of its axes (union-find over uses). Ops without any tensor in common ("launch merging")
-// correspond axis by axis, by position.
+// one of its axes (union-find over uses). Ops without any tensor in common but offsets ("launch
+// merging") correspond axis by axis, by position.
 #include "kernel/Error.h"
 #include "passes/fuse/Dataflow.h"
+#include "passes/fuse/FusionRules.h"
 
 #include <algorithm>
 #include <map>
@@ -146,6 +147,8 @@ private:
     return *widest;
   }
 
+  /// Ops that share no tensor, or nothing but the offsets of masks of tokens: these have no axis of
+  /// the iteration space.
   std::vector<std::vector<int>> connectedComponents() const {
     std::map<int, int> ownerOfUse;
     Partition groups;
@@ -154,6 +157,8 @@ private:
       const BoundOp &bound = boundOps.at(ops[i]);
       for (const auto *list : {&bound.operands, &bound.results})
         for (int use : *list) {
+          if (list == &bound.operands && use != list->front() && masksTokens(flow.ops[ops[i]]))
+            continue;
           auto [owner, isNew] = ownerOfUse.emplace(use, static_cast<int>(i));
           if (!isNew) groups.unite(owner->second, static_cast<int>(i));
         }

@@ -1,6 +1,8 @@
 // The rules, cheapest first. Each names what blocks.
 #include "passes/fuse/FusionRules.h"
 
+#include "kernel/Attributes.h"
+#include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
 
 #include <algorithm>
@@ -28,6 +30,11 @@ bool contains(const OpSet &set, int op) { return std::binary_search(set.begin(),
 bool sharesTensor(const std::vector<int> &a, const std::vector<int> &b) {
   return std::any_of(a.begin(), a.end(),
                      [&](int tensor) { return std::find(b.begin(), b.end(), tensor) != b.end(); });
+}
+
+bool masksTokens(const FlowOp &op) {
+  return op.kind == OpKind::mask && op.operands.size() == 2 &&
+         isTokensMask(std::string_view(attributeOf(op, attribute::kind)));
 }
 
 std::optional<ReasonCode> FusionRules::opForbids(int op) const {
@@ -160,11 +167,20 @@ std::optional<std::string> FusionRules::differingExtents(const OpSet &a, const O
   return std::nullopt;
 }
 
+bool FusionRules::areOffsets(int tensor) const {
+  return std::ranges::any_of(flow.tensors[size_t(tensor)].consumers, [&](int consumer) {
+    const FlowOp &op = flow.ops[size_t(consumer)];
+    return masksTokens(op) && op.operands[1] == tensor;
+  });
+}
+
 bool FusionRules::areIndependent(const OpSet &a, const OpSet &b) const {
   for (int x : a)
     for (int y : b)
       if (x == y || reachability.reaches(x, y) || reachability.reaches(y, x) ||
-          sharesTensor(flow.ops[x].operands, flow.ops[y].operands))
+          std::ranges::any_of(flow.ops[x].operands, [&](int tensor) {
+            return std::ranges::count(flow.ops[y].operands, tensor) > 0 && !areOffsets(tensor);
+          }))
         return false;
   return true;
 }

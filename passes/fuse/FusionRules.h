@@ -13,6 +13,8 @@ using OpSet = std::vector<int>;  ///< op indices, ascending
 
 OpSet unite(const OpSet &a, const OpSet &b);
 bool contains(const OpSet &set, int op);
+/// A mask of tokens, whose second operand are their offsets.
+bool masksTokens(const FlowOp &op);
 bool sharesTensor(const std::vector<int> &a, const std::vector<int> &b);
 
 struct Rejection {
@@ -43,7 +45,9 @@ public:
   /// their common kernel.
   std::optional<Rejection> rejectSpaces(const OpSet &a, const OpSet &b, const OpSet &both) const;
 
-  /// No path leads from one to the other, and they read no tensor in common.
+  /// Offsets of which masks of tokens load one element each: to read them once saves nothing.
+  bool areOffsets(int tensor) const;
+  /// No path leads from one to the other, and they read no tensor in common but offsets.
   bool areIndependent(const OpSet &a, const OpSet &b) const;
   /// Whether the sets stand beside contractions that read one tensor: the projections of one input
   /// are siblings, and so are their gradients with respect to the weights.

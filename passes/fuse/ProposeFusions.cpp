@@ -1,7 +1,8 @@
 // Fusion by iteration spaces, to a fixed point. Rules `default`: a worklist of op sets starts with
 // each op alone; every set is offered its neighbours (producers, consumers, readers of a common
-// tensor that is no scalar) one at a time, and an accepted union joins the worklist; maximal sets
-// that nothing connects are then merged when they run over one iteration space. Rules `paper`:
+// tensor that is no scalar and no offsets of tokens) one at a time, and an accepted union joins the
+// worklist; maximal sets that nothing connects are then merged when they run over one iteration
+// space. Rules `paper`:
 // groups start with each op alone and are merged for good, in the order of the ops, until nothing
 // merges. Every union is tried once and leaves one record, up to the first that the bound on
 // candidates turns away, so the records of a graph are a function of the graph and the options
@@ -121,7 +122,8 @@ private:
     for (int op : set) {
       for (int tensor : flow.ops[op].operands) {
         if (flow.tensors[tensor].producer >= 0) found.insert(flow.tensors[tensor].producer);
-        if (flow.tensors[tensor].axes.empty()) continue;  // to read a scalar once saves nothing
+        // To read a scalar once, or one element of offsets, saves nothing.
+        if (flow.tensors[tensor].axes.empty() || rules.areOffsets(tensor)) continue;
         found.insert(flow.tensors[tensor].consumers.begin(), flow.tensors[tensor].consumers.end());
       }
       for (int tensor : flow.ops[op].results)

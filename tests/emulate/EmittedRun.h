@@ -173,6 +173,7 @@ inline void checkEmitted(const Kernel &kernel, const Configuration &configuratio
   const GuardedBuffer dynamic(size_t(emitted.launch.sharedBytes));
   const Grid grid{.blocks = blocks,
                   .threads = threads,
+                  .cluster = emitted.launch.sharedBytes > 0 ? 1 : emitted.launch.cluster,
                   .shared = host.shared,
                   .dynamicShared = dynamic.bytes()};
   std::vector<std::vector<std::byte>> first;

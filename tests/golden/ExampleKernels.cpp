@@ -395,6 +395,79 @@ Example unpack(DType dtype, const Extents &e) {
   return {"unpack", builder.finish({y}), i};
 }
 
+/// What of a value over (t, ...) are tokens, and zero elsewhere.
+ValueId maskOfTokens(KernelBuilder &builder, ValueId value, ValueId offsets, const Extents &e,
+                     const std::string &name) {
+  const ValueId masked =
+      builder.elementwise("mask", "", {value, offsets}, name,
+                          {{"kind", std::string("tokens")}, {"key", int64_t(0)}, {"fill", 0.0}});
+  builder.compute(
+      maskExpression({.kind = MaskShape::Kind::tokens, .key = 0, .sequences = e.b, .fill = 0}));
+  return masked;
+}
+
+BodyOp sumOverTokens(ValueId operand, AxisId t) {
+  BodyOp op = sumOf(operand, {t});
+  op.attributes["axes"] = std::vector<int64_t>{0};
+  return op;
+}
+
+/// The gradient of a bias over packed tokens, beside what it is the sum of.
+Example tokenBiasGradient(DType dtype, const Extents &e) {
+  KernelBuilder builder("token_bias_gradient");
+  const int n = builder.axis("n", e.b + 1), t = builder.axis("t", e.b * e.j),
+            u = builder.axis("u", e.u);
+  const int dy = builder.input("dy", dtype, {t, u}), slope = builder.input("slope", dtype, {t, u}),
+            offsets = builder.input("offsets", DType::i32, {n});
+  const int dropped =
+      builder.elementwise("dropout", "", {dy}, "dropped", {{"p", 0.1}, {"stream", int64_t(3)}});
+  const int product = builder.elementwise("mul", "{0} * {1}", {dropped, slope}, "product");
+  const int dx = maskOfTokens(builder, product, offsets, e, "dx");
+  return {"token_bias_gradient",
+          builder.finish({dx, builder.op(sumOverTokens(dx, t), "dbias", dtype, {u})}), u};
+}
+
+/// Gradients of a norm's weights over packed tokens, and of a bias.
+Example tokenNormGradients(DType dtype, const Extents &e) {
+  KernelBuilder builder("token_norm_gradients");
+  const int n = builder.axis("n", e.b + 1), t = builder.axis("t", e.b * e.j),
+            i = builder.axis("i", e.i);
+  const int dy = builder.input("dy", dtype, {t, i}), x = builder.input("x", dtype, {t, i}),
+            mean = builder.input("mean", DType::f32, {t}),
+            rstd = builder.input("rstd", DType::f32, {t}),
+            offsets = builder.input("offsets", DType::i32, {n}),
+            other = builder.input("other", dtype, {t, i});
+  const int terms = maskOfTokens(builder, dy, offsets, e, "terms");
+  const int dgamma = builder.op({.kind = OpKind::layerNormDw,
+                                 .operatorClass = normalization,
+                                 .operands = {terms, x, mean, rstd},
+                                 .reducedAxes = {t},
+                                 .attributes = {{"axes", std::vector<int64_t>{0}}}},
+                                "dgamma", dtype, {i});
+  builder.kernel.values.push_back({.name = "dbeta", .dtype = dtype, .axes = {i}});
+  const ValueId dbeta = int(builder.kernel.values.size()) - 1;
+  builder.kernel.body.back().results.push_back(dbeta);
+  const int otherTerms = maskOfTokens(builder, other, offsets, e, "other_terms");
+  const int dbias = builder.op(sumOverTokens(otherTerms, t), "dbias", dtype, {i});
+  return {"token_norm_gradients", builder.finish({dgamma, dbeta, dbias}), i};
+}
+
+/// Sums of a row of each token, which is masked, too: its threads stay for the others of a warp.
+Example tokenRowSums(DType dtype, const Extents &e) {
+  KernelBuilder builder("token_row_sums");
+  const int n = builder.axis("n", e.b + 1), t = builder.axis("t", e.b * e.j),
+            h = builder.axis("h", e.h), p = builder.axis("p", e.p);
+  const int x = builder.input("x", dtype, {t, h, p}), y = builder.input("y", dtype, {t, h, p}),
+            offsets = builder.input("offsets", DType::i32, {n});
+  const int product = builder.elementwise("mul", "{0} * {1}", {x, y}, "product");
+  const int terms = maskOfTokens(builder, product, offsets, e, "terms");
+  BodyOp sum = sumOf(terms, {p});
+  sum.attributes["axes"] = std::vector<int64_t>{2};
+  const int sums = builder.op(std::move(sum), "sums", dtype, {t, h});
+  return {"token_row_sums",
+          builder.finish({terms, maskOfTokens(builder, sums, offsets, e, "row_sums")}), p};
+}
+
 Example paddingMaskSoftmax(DType dtype, const Extents &e) {
   KernelBuilder builder("padding_mask_softmax");
   const int b = builder.axis("b", e.b), h = builder.axis("h", e.h), j = builder.axis("j", e.j),
@@ -493,6 +566,9 @@ std::vector<Example> loopExamples(DType dtype, const Extents &e, int64_t tile) {
           lengths(e),
           pack(dtype, e),
           unpack(dtype, e),
+          tokenBiasGradient(dtype, e),
+          tokenNormGradients(dtype, e),
+          tokenRowSums(dtype, e),
           paddingMaskSoftmax(dtype, e),
           blockWindowMask(dtype, e),
           selectExample(dtype, e),

@@ -47,19 +47,25 @@ std::map<AxisId, int64_t> leadingStrides(const IterationAxes &axes,
   return strides;
 }
 
-/// Where threads of a row may leave alone, and each has the tokens of one row, or a vector of them.
+/// Tokens are rows, or summed along: a thread has one of them, or a vector of neighbours. Every
+/// mapping leaves out those behind the last one, as prices have it (passes/configure/FilledCost.h).
 void findUnusedRows(const IterationAxes &axes, LoopSpace &space, Names &names, LoopGraph &graph) {
   const std::optional<UnusedTokens> unused = unusedTokens(axes.kernel);
-  if (!unused || space.isColumns() || !space.mayLeave()) return;
-  const auto place = std::ranges::find(space.outer, unused->axis);
-  if (place == space.outer.end()) return;
-  const auto position = size_t(place - space.outer.begin());
-  graph.unused = {.input = int(std::ranges::find(axes.kernel.inputs, unused->offsets) -
-                               axes.kernel.inputs.begin()),
-                  .element = unused->element,
-                  .areUnread = areUnusedUnread(axes.kernel),
-                  .name = names.reserve("tokens"),
-                  .token = space.range(position, position)};
+  if (!unused) return;
+  const auto row = std::ranges::find(space.outer, unused->axis),
+             step = std::ranges::find(space.reduced, unused->axis);
+  if (row == space.outer.end() && step == space.reduced.end()) return;
+  const bool isRow = row != space.outer.end();
+  const auto position = size_t(row - space.outer.begin());
+  graph.unused = {
+      .input =
+          int(std::ranges::find(axes.kernel.inputs, unused->offsets) - axes.kernel.inputs.begin()),
+      .element = unused->element,
+      .areUnread = areUnusedUnread(axes.kernel),
+      .mayLeave = isRow && space.mayLeave(),
+      .reduced = isRow ? -1 : int(step - space.reduced.begin()),
+      .name = names.reserve("tokens"),
+      .token = isRow ? space.range(position, position) : space.coordinate(unused->axis).text};
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ Block LoopPasses::batchLoads() {
 /// Batches of steps: all loads, then all that needs them. A last batch may be cut.
 Block LoopPasses::wrapInBatches(const Block &loads, Block body) {
   const bool isCut = space.steps % batch != 0;
-  Code inside = space.stepGuard();
+  Code inside = computedStep();
   // Where all shares are equal the guard of a step says nothing of the step, only of the column.
   if (isCut && space.sharesAreEqual())
     inside = code("{}{}{} < {}", inside, inside.empty() ? "" : " && ", space.words.step,

@@ -3,14 +3,18 @@
 #include "codegen/families/loop/LoopOps.h"
 #include "kernel/Attributes.h"
 #include "kernel/Error.h"
+#include "kernel/UnusedTokens.h"
 
 #include <cmath>
 
 namespace weft::codegen {
 
 /// Whether lanes 2n and 2n + 1 of every warp hold the two halves of 16 aligned columns and none of
-/// them is ever idle.
+/// them is ever idle, as one behind the last token is.
 bool GraphBuilder::lanesHoldPairs(const Index &column) const {
+  if (const std::optional<UnusedTokens> unused = unusedTokens(kernel);
+      unused && unused->axis == space.knobs.vectorAxis)
+    return false;
   if (space.width != 8 || column.multipleOf % 8 != 0 || column.irregular ||
       !graph.extraStepGuard.empty())
     return false;

@@ -60,13 +60,15 @@ struct LoopGraph {
   Code extraStepGuard{};    ///< sub-vectors that reach beyond the row
   Code valid, validText{};  ///< elements of the vector inside the tensor; empty: always all
   bool validIsStep = false;
-  /// Rows of packed tokens from a number on that is known at run time: their threads store zeros,
-  /// unless nothing reads them, and leave (kernel/UnusedTokens.h). No input: every row is computed.
+  /// Packed tokens from a number on that is known at run time (kernel/UnusedTokens.h). No input:
+  /// all are computed.
   struct UnusedRows {
     int input = -1;       ///< position in Kernel::inputs of the offsets
     int64_t element = 0;  ///< of them: the number of tokens
     bool areUnread = false;
-    Code name{}, token{};  ///< of the number; which token the row is, or its first
+    bool mayLeave = false;  ///< tokens are rows, whose threads leave; else they leave out steps
+    int reduced = -1;       ///< tokens are summed: their position in LoopSpace::reduced
+    Code name{}, token{};   ///< of the number; which token the row or step is, or its first
   } unused{};
 };
 

@@ -198,20 +198,36 @@ std::set<int> LoopPasses::neededIn(int depth) const {
   return needed;
 }
 
-Block LoopPasses::wrapInLoop(Block body) {
+Code LoopPasses::computedStep() const {
   Code inside = space.stepGuard();
-  if (!graph.extraStepGuard.empty())
-    inside += (inside.empty() ? "" : " && ") + graph.extraStepGuard;
+  const bool asks = graph.unused.input >= 0 && !graph.unused.mayLeave && !endsSteps();
+  for (const Code &more : {graph.extraStepGuard,
+                           asks ? code("{} < {}", graph.unused.token, graph.unused.name) : Code()})
+    if (!more.empty()) inside += (inside.empty() ? "" : " && ") + more;
+  return inside;
+}
+
+Block LoopPasses::wrapInLoop(Block body) {
+  return wrapInSteps(std::move(body), computedStep(), endsSteps() ? tokenSteps : space.words.steps);
+}
+
+/// How many elements of a step's vector are inside the tensor, where that differs between steps.
+Block LoopPasses::validOfStep() const {
+  if (!graph.validIsStep || graph.valid.empty()) return {};
+  return {declareConstant("int", graph.valid, graph.validText)};
+}
+
+/// The body in every step where `inside` holds, of `bound` steps.
+Block LoopPasses::wrapInSteps(Block body, const Code &inside, const Code &bound) {
   if (!inside.empty()) body = {guard(inside, std::move(body))};
   Block coordinates;
   if (space.steps > 1 || !stepDeclared) coordinates = space.stepCoordinates();
-  if (graph.validIsStep && !graph.valid.empty() && !coordinates.empty())
-    coordinates.push_back(declareConstant("int", graph.valid, graph.validText));
+  if (!coordinates.empty())
+    for (const Statement &valid : validOfStep()) coordinates.push_back(valid);
   stepDeclared = true;
   coordinates.insert(coordinates.end(), body.begin(), body.end());
   if (space.steps == 1) return coordinates;
-  return {loop(space.words.step, space.words.steps, inRegisters ? 0 : space.unroll(),
-               std::move(coordinates))};
+  return {loop(space.words.step, bound, inRegisters ? 0 : space.unroll(), std::move(coordinates))};
 }
 
 /// The load of a node into slot `slot` of an array of `slots`, which is declared in `declarations`.
@@ -283,11 +299,26 @@ void LoopPasses::pass(int depth, Block &block) {
   if (depth < lastDepth) block.push_back(codegen::space());
 }
 
+Statement LoopPasses::loadOfTokens() {
+  const Address address =
+      memory.address(inputs[size_t(graph.unused.input)],
+                     {{.text = Code::plain(std::to_string(graph.unused.element)), .multipleOf = 1}},
+                     false, [](int) { return Code(); });
+  return {.kind = Statement::Kind::load,
+          .name = graph.unused.name,
+          .value = "0",
+          .pointer = address.pointer,
+          .access = address.access,
+          .width = space.words.width,
+          .stride = address.stride,
+          .count = address.count};
+}
+
 /// Before anything is loaded: threads whose row is no token's leave, behind zeros if these are
 /// read.
 Block LoopPasses::unusedRows() {
   const LoopGraph::UnusedRows &unused = graph.unused;
-  if (unused.input < 0) return {};
+  if (!unused.mayLeave) return {};
   Block ofRow, ofSteps;
   if (!unused.areUnread)
     for (const OutputStore &store : graph.stores)
@@ -302,26 +333,62 @@ Block LoopPasses::unusedRows() {
     ofRow = {guard(space.storeGuard(), std::move(ofRow))};
   body.insert(body.end(), ofRow.begin(), ofRow.end());
   body.push_back(evaluate("return"));
-  const Operand &offsets = inputs[size_t(unused.input)];
-  const Address address = memory.address(
-      offsets, {{.text = Code::plain(std::to_string(unused.element)), .multipleOf = 1}}, false,
-      [](int) { return Code(); });
-  return {{.kind = Statement::Kind::load,
-           .name = unused.name,
-           .value = "0",
-           .pointer = address.pointer,
-           .access = address.access,
-           .width = space.words.width,
-           .stride = address.stride,
-           .count = address.count},
-          guard(code("{} >= {}", unused.token, unused.name), std::move(body))};
+  const Statement tokens = loadOfTokens();
+  return {tokens, guard(code("{} >= {}", unused.token, unused.name), std::move(body))};
+}
+
+/// Loads of steps in a loop that is not unrolled whole overlap where nothing is asked between them.
+/// So where tokens are the slowest of what is summed, such a loop runs to the last token of all
+/// threads, and what it reads behind it a mask takes off again. Where rows or batches of steps are
+/// loaded before they are used, every load asks.
+bool LoopPasses::endsSteps() const {
+  return graph.unused.reduced == 0 && !inRegisters && batch == 1;
+}
+
+/// Threads that stay for sums of others, or sum tokens themselves: the number of tokens, how many
+/// steps have some, and zeros in the place of results behind the last one if these are read.
+Block LoopPasses::unusedSteps() {
+  const LoopGraph::UnusedRows &unused = graph.unused;
+  if (unused.input < 0 || unused.mayLeave) return {};
+  Block block = {loadOfTokens()};
+  if (endsSteps()) {
+    tokenSteps = names.reserve("tokenSteps");
+    block.push_back(declareConstant("int", tokenSteps, space.stepsOf(unused.name),
+                                    "steps in which some thread has a token"));
+  }
+  Block zeros;
+  if (!unused.areUnread)
+    for (const OutputStore &store : graph.stores)
+      if (storeIsStep(store)) zeros.push_back(zeroStoreOf(store));
+  if (zeros.empty()) return block;
+  const Code inside = space.stepGuard(), isBehind = code("{} >= {}", unused.token, unused.name);
+  if (endsSteps()) {
+    if (!inside.empty()) zeros = {guard(inside, std::move(zeros))};
+    const Code behind = names.reserve("stepBehind");
+    Block step = {declareConstant("int", space.words.step, code("{} + {}", tokenSteps, behind))};
+    for (const Block &part : {space.stepCoordinates(), validOfStep(), zeros})
+      step.insert(step.end(), part.begin(), part.end());
+    zeros = {loop(behind, code("{} - {}", space.words.steps, tokenSteps), space.unroll(),
+                  std::move(step))};
+  } else if (unused.reduced < 0) {
+    const bool wasDeclared = std::exchange(stepDeclared, false);
+    zeros = {guard(isBehind, wrapInSteps(std::move(zeros), inside, space.words.steps))};
+    stepDeclared = wasDeclared;
+  } else {
+    zeros = wrapInSteps(std::move(zeros),
+                        inside.empty() ? isBehind : code("{} && {}", inside, isBehind),
+                        space.words.steps);
+  }
+  block.insert(block.end(), zeros.begin(), zeros.end());
+  return block;
 }
 
 Block LoopPasses::run() {
   placeNodes();
   chooseKept();
   nameNodes();
-  scoped = space.steps > 1 || !space.stepGuard().empty() || !graph.extraStepGuard.empty();
+  scoped = space.steps > 1 || !computedStep().empty();
+  const Block zeros = unusedSteps();
   Block passes;
   if (batch == 1) hoistLoads(passes);
   for (int depth = 0; depth <= lastDepth; ++depth) {
@@ -340,6 +407,7 @@ Block LoopPasses::run() {
     block.push_back(declareConstant("int", graph.valid, graph.validText));
   append(memory.rowOffsets());
   append(leaving);
+  append(zeros);
   if (!drawsAhead) append(graph.prologue);
   block.push_back(codegen::space());
   append(passes);

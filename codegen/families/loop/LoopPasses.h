@@ -44,11 +44,20 @@ private:
   void rowSection(int depth, Block &block);
   void pass(int depth, Block &block);
   Block wrapInLoop(Block body);
+  Block validOfStep() const;
+  Block wrapInSteps(Block body, const Code &inside, const Code &bound);
   Statement hoistedLoad(int index, const Code &slot, const Code &slots, Block &declarations);
   Block batchLoads();
   Block wrapInBatches(const Block &loads, Block body);
 
+  // Tokens behind the last one.
+  Statement loadOfTokens();
   Block unusedRows();
+  Block unusedSteps();
+  /// Whether steps end with the last one that has a token of any thread; else each step asks.
+  bool endsSteps() const;
+  /// What holds in steps that are computed; empty: all are.
+  Code computedStep() const;
 
   // Statements, in LoopStatements.cpp.
   void emit(const std::set<int> &nodes, const std::vector<int> &reductions, Block &block);
@@ -88,6 +97,7 @@ private:
   std::set<int> done;         ///< computed and still in scope
   bool scoped = false;        ///< each pass has a separate scope
   Code keyPointer, seedName;
+  Code tokenSteps;          ///< where endsSteps(): how many there are
   bool drawsAhead = false;  ///< some draws are hoisted, and so is the key
   bool inRegisters = true, stepDeclared = false;
   int lastDepth = 0, scratchRows = 0;

@@ -329,6 +329,18 @@ Code LoopSpace::stepGuard() const {
   return code("{}{} < {}", both, flatStep(), words.rowElements);
 }
 
+Code LoopSpace::stepsOf(const Code &number) const {
+  const AxisId axis = reduced.front();
+  Code points = number;
+  if (axis == knobs.vectorAxis && width > 1)
+    points = code("({0} + {1} - 1) / {1}", number, words.width);
+  for (size_t f = 1; f < reduced.size(); ++f)
+    points = code("{} * {}", points, countText(reduced[f]));
+  if (isShared()) points = code("({0} + {1} - 1) / {1}", points, words.shares);
+  return code("{0} < 1 ? 0 : {0} < {1} ? {2} : {3}", number, axisNames[size_t(axis)], points,
+              words.steps);
+}
+
 Launch LoopSpace::launch() const {
   const int64_t blocks = columnGroups() * knobs.blocksPerRow;
   if (blocks > limit32)

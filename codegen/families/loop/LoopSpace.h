@@ -66,6 +66,9 @@ public:
   const Block &coordinates() const { return outerDeclarations; }
   Block stepCoordinates() const;  ///< inside the step loop
   Code stepGuard() const;         ///< empty: every step of every thread is inside the row
+  /// Steps over the first `number` points of the slowest reduced axis, of the thread that has most;
+  /// none and all where the number is outside.
+  Code stepsOf(const Code &number) const;
   /// Whether every thread of a row takes equally many steps, all inside the row.
   bool sharesAreEqual() const { return reduced.empty() || rowVectors % shares == 0; }
   Code storeGuard() const;  ///< the thread that stores results of a row; empty: every thread

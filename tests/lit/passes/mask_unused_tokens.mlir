@@ -3,6 +3,7 @@
 // one by itself where it is unread. Valid tokens stay as they are. What
 // nobody reads behind the last token is unread; what is summed over tokens, or given back, is zero,
 // and a contraction along tokens knows where they end, unless an operand is not zero behind them.
+// So does any other sum over them, by the mask of its chain or by one more in front of it.
 // RUN: weft-opt --pass-pipeline='builtin.module(weft.graph(mask-unused-tokens))' %s -o %t.mlir
 // RUN: FileCheck %s --input-file=%t.mlir
 // RUN: weft-interpret %s --against %t.mlir --absolute 0 --relative 0
@@ -69,4 +70,48 @@ weft.graph @parts(%x: !x, %lengths: !n, %all: !ti) -> (!oi, !oi) {
   // CHECK: weft.contract "to,ti->oi" %all, %p :
   %given = weft.contract "to,ti->oi" %all, %p : !ti, !ti -> !oi
   weft.return %moved, %given : !oi, !oi
+}
+
+!t = tensor<8xf32, #weft.axes<t>>
+// CHECK-LABEL: @sums
+weft.graph @sums(%x: !x, %lengths: !n, %gamma: !i, %all: !ti) -> (!i, !i, !i, !i, !i, !i, !i, !t) {
+  %offsets = weft.offsets %lengths {bound = 4} : !n -> !o
+  // CHECK: %p = weft.pack
+  // CHECK-NOT: unread
+  // CHECK: %p_terms = weft.mask tokens %p, %offsets {fill = 0.0, key = t}
+  // CHECK-NEXT: %sum = weft.reduce sum %p_terms over t
+  // CHECK-NEXT: %same = weft.reduce sum %p_terms over t
+  // CHECK-NEXT: %most = weft.reduce max %p over t
+  // CHECK-NEXT: %rows_unmasked = weft.reduce sum %p over i
+  %p = weft.pack %x, %offsets over b, j : !x, !o -> !ti
+  %sum = weft.reduce sum %p over t : !ti -> !i
+  %same = weft.reduce sum %p over t : !ti -> !i
+  %most = weft.reduce max %p over t : !ti -> !i
+  %rows = weft.reduce sum %p over i : !ti -> !t
+  // CHECK: %g = weft.mask tokens %g_unmasked, %offsets {fill = 0.0, key = t}
+  // CHECK-NEXT: %chain = weft.reduce sum %g over t
+  %g = weft.gelu %p : !ti
+  %chain = weft.reduce sum %g over t : !ti -> !i
+  // CHECK: %z_mean = weft.mask tokens
+  // CHECK: %dgamma, %dbeta = weft.layer_norm_dw %p_terms, %z, %z_mean, %z_rstd over t
+  %z, %z_mean, %z_rstd = weft.layer_norm %p, %gamma, %gamma over i : !ti, !i, !i -> !ti, !t, !t
+  %dgamma, %dbeta = weft.layer_norm_dw %p, %z, %z_mean, %z_rstd over t
+      : !ti, !ti, !t, !t -> !i, !i
+  // CHECK: %given = weft.reduce sum %all over t
+  %both = weft.add %all, %p : !ti
+  %given = weft.reduce sum %all over t : !ti -> !i
+  weft.return %sum, %same, %most, %chain, %dgamma, %dbeta, %given, %rows
+      : !i, !i, !i, !i, !i, !i, !i, !t
+}
+
+// What is summed alone need not be zero behind the last token any more.
+// CHECK-LABEL: @summed_alone
+weft.graph @summed_alone(%x: !x, %lengths: !n) -> !i {
+  %offsets = weft.offsets %lengths {bound = 4} : !n -> !o
+  // CHECK: %p = weft.pack {{.*}}unread
+  // CHECK-NEXT: %p_terms = weft.mask tokens %p, %offsets {fill = 0.0, key = t}
+  // CHECK-NEXT: %sum = weft.reduce sum %p_terms over t
+  %p = weft.pack %x, %offsets over b, j : !x, !o -> !ti
+  %sum = weft.reduce sum %p over t : !ti -> !i
+  weft.return %sum : !i
 }

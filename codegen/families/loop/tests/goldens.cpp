@@ -29,6 +29,22 @@ Golden gridGolden() {
           examples::rowMajorConfiguration(example.kernel, knobs)};
 }
 
+/// Gradients of a norm's weights over packed tokens: batches of steps, each of which asks whether
+/// it is a token's.
+Golden tokensGridGolden() {
+  const examples::Example example =
+      examples::findLoopExample("token_norm_gradients", DType::f16, 1);
+  const LoopKnobs knobs{.vectorAxis = example.vectorAxis,
+                        .vectorWidth = 8,
+                        .laneAxis = example.vectorAxis,
+                        .reduction = ReductionMapping::gridColumns,
+                        .threads = 256,
+                        .threadsPerRow = 16,
+                        .blocksPerRow = 16};
+  return {"token_norm_gradients_grid_f16", example.kernel,
+          examples::rowMajorConfiguration(example.kernel, knobs)};
+}
+
 Golden scatterGolden() {
   const examples::Example example =
       examples::scatterAdd(DType::f16, {.b = 8, .j = 512, .i = 1024}, 30522);
@@ -64,6 +80,11 @@ std::vector<Golden> goldens() {
                   .threadsPerRow = 16,
                   .blocksPerRow = 8}),
       gridGolden(),
+      tokensGridGolden(),
+      loopGolden("token_bias_gradient", DType::f16,
+                 {.vectorWidth = 8, .reduction = warpColumns, .threads = 256, .threadsPerRow = 4}),
+      loopGolden("token_row_sums", DType::f16,
+                 {.vectorWidth = 8, .reduction = warp, .threads = 128, .threadsPerRow = 8}),
       scatterGolden(),
       loopGolden("rotary_halved", DType::f16, {.vectorWidth = 8, .threads = 256}),
       loopGolden("concat", DType::f32, {.vectorWidth = 4, .threads = 64}, false),

@@ -4,6 +4,7 @@
 //   scatter   gradients of gathers
 //   extents   the same with rows of 1, 3, 5, 7, 17, 33, 65, 127 and 1000 elements
 //   large     the same at the extents of a layer, on sampled elements
+//   tokens    sums over packed tokens and of their rows, few and many, under every mapping
 //   maps      every pair of layouts of an element-wise kernel
 //   casts     to and from 8-bit floats, of all orders of magnitude
 #include "codegen/families/loop/LoopKnobs.h"
@@ -63,6 +64,17 @@ void addLarge(Collector &collect) {
       collect.addDrawn("large", example.kernel, dtype, 2);
 }
 
+void addTokens(Collector &collect) {
+  for (DType dtype : floatTypes)
+    for (const int64_t longest : {1, 37, 1100}) {
+      const examples::Extents extents{
+          .b = 3, .j = longest, .k = 1, .h = 3, .p = 16, .i = 40, .u = 24};
+      for (const examples::Example &example : examples::loopExamples(dtype, extents, 8))
+        if (example.name.starts_with("token_"))
+          collect.addDrawn("tokens", example.kernel, dtype, 16);
+    }
+}
+
 void addMaps(Collector &collect) {
   const std::map<char, int64_t> small{{'a', 3}, {'b', 17}, {'c', 6}, {'d', 33}},
       aligned{{'a', 4}, {'b', 64}, {'c', 8}, {'d', 128}};
@@ -102,6 +114,7 @@ const CaseRegistration examplesRegistered("loop examples", addExamples);
 const CaseRegistration scattersRegistered("loop scatters", addScatters);
 const CaseRegistration extentsRegistered("loop extents", addExtents);
 const CaseRegistration largeRegistered("loop large", addLarge);
+const CaseRegistration tokensRegistered("loop tokens", addTokens);
 const CaseRegistration mapsRegistered("loop maps", addMaps);
 const CaseRegistration castsRegistered("loop casts", addCasts);
 
