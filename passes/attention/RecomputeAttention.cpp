@@ -33,7 +33,6 @@
 namespace weft {
 namespace {
 
-/// Kind and name of an op: "softmax_dx 'd_score'".
 int64_t elements(mlir::Value value) { return elementsOf(value.getType()); }
 
 constexpr int64_t anyTile = 64;  ///< of the decomposition on the way to the fold, which has none
@@ -50,8 +49,9 @@ public:
   /// Why it cannot be; empty if it can.
   std::string find() {
     const auto axis = static_cast<int64_t>(softmax.getAxis());
-    if (std::string rejection = attentionRejection(
-            softmax.getResult(), axis, [&](mlir::Operation *op) { return !isBackward(op); });
+    if (std::string rejection =
+            attentionRejection(softmax.getResult(), axis, Gates::stay,
+                               [&](mlir::Operation *op) { return !isBackward(op); });
         !rejection.empty())
       return rejection;
     if (!addScores(softmax.getX()) || !hasContraction())
