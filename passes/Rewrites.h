@@ -205,7 +205,7 @@ std::string recomputeAttentionRejection(SoftmaxOp softmax);
 /// them, and softmax_dx becomes element-wise, with sums over rows of the output times its gradient.
 /// What is saved is listed anew. `withAllGradients`: of queries, keys and values the gradients that
 /// the backward pass lacks are computed, too, for nobody to read, since the kernel of a backward
-/// pass gives all three; packed tokens aside. Returns how many. Requires an empty
+/// pass gives all three, packed where the others are. Returns how many. Requires an empty
 /// recomputeAttentionRejection().
 int recomputeAttention(SoftmaxOp softmax, bool withAllGradients = false);
 /// All of a graph that can. Returns how many.
