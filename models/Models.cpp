@@ -242,7 +242,9 @@ void setCache(LayerSpecification &specification, const Request &request) {
         "layer with --layers N",
         asked);
   if (request.training)
-    throw Error::unsupported("{}: --train: appending to a cache has no derivative", asked);
+    throw Error::unsupported(
+        "{}: --train: appending to a cache has no derivative; nearest is --train without --cache",
+        asked);
   if (request.page && *request.cache % *request.page != 0)
     throw Error::badInput("{}: --page {}: no whole number of pages; nearest are --cache {} and {}",
                           asked, *request.page, *request.cache / *request.page * *request.page,

@@ -17,6 +17,7 @@ namespace weft {
 #define GEN_PASS_DEF_STACKPROJECTIONSPASS
 #define GEN_PASS_DEF_DECOMPOSESOFTMAXPASS
 #define GEN_PASS_DEF_RECOMPOSESOFTMAXPASS
+#define GEN_PASS_DEF_COMMUTEGATESPASS
 #define GEN_PASS_DEF_COMMUTESCALINGPASS
 #define GEN_PASS_DEF_FOLDSOFTMAXPASS
 #define GEN_PASS_DEF_RECOMPUTEATTENTIONPASS
@@ -129,6 +130,10 @@ struct RecomposeSoftmaxImpl : impl::RecomposeSoftmaxPassBase<RecomposeSoftmaxImp
     }
     recomposeSoftmaxes(getOperation(), tile);
   }
+};
+
+struct CommuteGatesImpl : impl::CommuteGatesPassBase<CommuteGatesImpl> {
+  void runOnOperation() override { commuteGates(getOperation()); }
 };
 
 struct CommuteScalingImpl : impl::CommuteScalingPassBase<CommuteScalingImpl> {

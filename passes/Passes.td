@@ -219,6 +219,32 @@ def RecomposeSoftmaxPass : Pass<"recompose-softmax", "::weft::GraphOp"> {
   let options = [Option<"tile", "tile", "int", "64", "elements of a sub-vector">];
 }
 
+def CommuteGatesPass : Pass<"commute-gates", "::weft::GraphOp"> {
+  let summary = "Move factors of probabilities past the contraction that reads them";
+  let description = [{
+    A factor that scale, mul or div multiply probabilities by goes to where no axis is added to a
+    tensor: a constant into the contraction, one without the softmax's axis behind it, one with
+    that axis and no axis that the values lack to the values.
+    ```mlir
+    %p       = weft.softmax %scores over k : !bhjk
+    %half    = weft.scale %p {factor = 0.5} : !bhjk
+    %by_row  = weft.mul %half, %rows along (b, j) : !bhjk, !bj
+    %by_key  = weft.div %by_row, %keys along (b, k) : !bhjk, !bk
+    %y       = weft.contract "bhjk,bhkw->bhjw" %by_key, %v : !bhjk, !bhkw -> !bhjw
+    // becomes
+    %p         = weft.softmax %scores over k : !bhjk
+    %v_gated   = weft.div %v, %keys along (b, k) : !bhkw, !bk
+    %y_ungated = weft.contract "bhjk,bhkw->bhjw" %p, %v_gated {scale = 0.5} : !bhjk, !bhkw
+        -> !bhjw
+    %y         = weft.mul %y_ungated, %rows along (b, j) : !bhjw, !bj
+    ```
+    Casts and a dropout stay. A softmax with any other op between it and its contraction, with
+    another reader, or with a factor that varies along queries and keys, keeps all of its factors,
+    and so does one of a graph with a backward pass. Known downside: values times factors are
+    rounded to the values' type.
+  }];
+}
+
 def CommuteScalingPass : Pass<"commute-scaling", "::weft::GraphOp"> {
   let summary = "Apply the factors of a decomposed softmax behind the contraction that reads it";
   let description = [{

@@ -16,6 +16,10 @@ const std::vector<PipelineStep> &graphPipeline() {
       {"fold-scale", "first: a factor inside a contraction is part of what stacking compares"},
       {"stack-projections",
        "after fold-scale: a scale between a projection and its bias would hide the bias"},
+      {"commute-gates",
+       "before all rewrites of a softmax, which take casts and a dropout alone between it and its "
+       "contraction; weft --train runs it before differentiate, and it leaves differentiated "
+       "graphs alone"},
       {"recompute-attention",
        "before decompose-softmax, which leaves no softmax to its derivative: those that the "
        "backward pass reads fold here"},

@@ -154,12 +154,31 @@ void recomposeSoftmax(SoftmaxOp softmax, int64_t tile);
 /// All of a graph that can. Returns how many.
 int recomposeSoftmaxes(GraphOp graph, int64_t tile);
 
+/// What becomes of factors between probabilities and the contraction that reads them.
+enum class Gates : uint8_t {
+  stay,    ///< as ops that read probabilities
+  commute  ///< commuteGates() moves them
+};
+
 /// Why probabilities (the result of a softmax or of its global scaling, along `axis`) cannot reach
-/// a fold: names the reader that forbids it. Empty if their only reader, through casts and a
-/// dropout at most, is a contraction over that axis alone. `counts`: which readers count.
+/// a fold: names the reader that forbids it. Empty if their only reader, through casts, a dropout
+/// and gates that commute at most, is a contraction over that axis alone. `counts`: which readers
+/// count.
 std::string attentionRejection(
-    mlir::Value probabilities, int64_t axis,
+    mlir::Value probabilities, int64_t axis, Gates gates,
     llvm::function_ref<bool(mlir::Operation *)> counts = [](mlir::Operation *) { return true; });
+
+/// attentionRejection() of all readers of a softmax. Gates stay in a graph with a backward pass,
+/// whose derivatives read what they read.
+std::string forwardRejection(SoftmaxOp softmax);
+
+/// Gates of probabilities, by which scale, mul and div multiply them element by element, move to
+/// where no product of keys and queries is: a constant into the factor of the contraction that
+/// reads the probabilities, one without the softmax's axis behind it, one with that axis and no
+/// axis of queries to the values. Requires an empty forwardRejection(). Returns how many.
+int commuteGates(SoftmaxOp softmax);
+/// All of a graph that can: before differentiate(), which gives gates gradients where they stand.
+int commuteGates(GraphOp graph);
 
 /// global_scaling, [dropout], contract -> subvector_contract, which drops exponentials, and
 /// contract over the sub-vectors with the factors. Requires an empty attentionRejection(). Returns
@@ -186,7 +205,7 @@ std::string recomputeAttentionRejection(SoftmaxOp softmax);
 /// them, and softmax_dx becomes element-wise, with sums over rows of the output times its gradient.
 /// What is saved is listed anew. `withAllGradients`: of queries, keys and values the gradients that
 /// the backward pass lacks are computed, too, for nobody to read, since the kernel of a backward
-/// pass gives all three; packed tokens aside. Returns how many. Requires an empty
+/// pass gives all three, packed where the others are. Returns how many. Requires an empty
 /// recomputeAttentionRejection().
 int recomputeAttention(SoftmaxOp softmax, bool withAllGradients = false);
 /// All of a graph that can. Returns how many.

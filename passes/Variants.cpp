@@ -248,15 +248,10 @@ std::vector<SoftmaxOp> softmaxesOf(GraphOp graph) {
 
 enum class AttentionForm : uint8_t { unfused, decomposed, recomposed, fused };
 
-/// Which op keeps the softmax from its fold as the graph stands; empty if none does.
-std::string otherReaders(SoftmaxOp softmax) {
-  return attentionRejection(softmax.getResult(), static_cast<int64_t>(softmax.getAxis()));
-}
-
 /// Why the softmax cannot be in a fused attention: "softmax 'prob' is in no fused attention: the
 /// graph returns it"; empty if it can. What the backward pass reads of it can be computed again.
 std::string fusedRejection(SoftmaxOp softmax) {
-  std::string reason = otherReaders(softmax);
+  std::string reason = forwardRejection(softmax);
   if (!reason.empty() && isDifferentiated(softmax->getParentOfType<GraphOp>()))
     reason = recomputeAttentionRejection(softmax);
   if (reason.empty()) return "";
@@ -380,8 +375,12 @@ std::vector<Rewrite> fuseAttention(GraphOp graph, const std::vector<SoftmaxOp> &
       continue;
     }
     isFused = true;
-    if (!otherReaders(softmax).empty()) added += recomputeAttention(softmax, withAllGradients);
-    else if (!foldSoftmax(commuteScaling(decomposeSoftmax(softmax, subVector))))
+    if (!forwardRejection(softmax).empty()) {
+      added += recomputeAttention(softmax, withAllGradients);
+      continue;
+    }
+    commuteGates(softmax);
+    if (!foldSoftmax(commuteScaling(decomposeSoftmax(softmax, subVector))))
       throw Error::checkFailed("a decomposed softmax whose scaling commuted does not fold");
   }
   boundDocumentMasks(graph);

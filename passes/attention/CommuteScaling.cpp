@@ -11,13 +11,13 @@
 #include "ir/LayerMarks.h"
 #include "passes/Describe.h"
 #include "passes/Rewrites.h"
+#include "passes/attention/Gates.h"
 
 #include <fmt/format.h>
 
 namespace weft {
 namespace {
 
-/// Kind and name of an op that reads something: "dropout 'kept'".
 /// A contraction and which of its operands the probabilities are.
 struct Reader {
   ContractOp contraction;
@@ -53,11 +53,12 @@ char freshLetter(const Einsum &einsum) {
 
 }  // namespace
 
-std::string attentionRejection(mlir::Value probabilities, int64_t axis,
+std::string attentionRejection(mlir::Value probabilities, int64_t axis, Gates gates,
                                llvm::function_ref<bool(mlir::Operation *)> counts) {
   mlir::Value value = probabilities;
   std::string what = "it";
   bool isDropped = false;
+  std::vector<mlir::Operation *> between;
   for (;;) {
     // Uses are listed from the last one to the first.
     std::vector<mlir::Operation *> readers;
@@ -86,6 +87,13 @@ std::string attentionRejection(mlir::Value probabilities, int64_t axis,
       what = name.empty() ? "what dropout keeps of it" : fmt::format("'{}'", name);
       continue;
     }
+    if (isGateOf(reader, value)) {
+      between.push_back(reader);
+      value = reader->getResult(0);
+      const std::string name = writtenName(value);
+      what = name.empty() ? "its product" : fmt::format("'{}'", name);
+      continue;
+    }
     auto contraction = mlir::dyn_cast<ContractOp>(reader);
     if (!contraction)
       return fmt::format("{} reads {}, which is no contraction", described(reader), what);
@@ -94,6 +102,13 @@ std::string attentionRejection(mlir::Value probabilities, int64_t axis,
     if (einsum.reduced() != std::string(1, letters[size_t(axis)]))
       return described(reader) + " does not sum over the softmax's axis alone";
     if (freshLetter(einsum) == 0) return described(reader) + " leaves no letter for sub-vectors";
+    for (mlir::Operation *gate : between)
+      if (std::string rejection = gateRejection(gate, axis, contraction, value); !rejection.empty())
+        return rejection;
+    if (gates == Gates::stay && !between.empty())
+      return described(between.front()) +
+             " multiplies it, and gates of a graph with a backward pass stay: commute-gates runs "
+             "before differentiate";
     return "";
   }
 }
@@ -134,7 +149,9 @@ int commuteScalings(GraphOp graph) {
   int commuted = 0;
   for (GlobalScalingOp scaling :
        llvm::make_early_inc_range(graph.getBody().front().getOps<GlobalScalingOp>())) {
-    if (!attentionRejection(scaling.getResult(), static_cast<int64_t>(scaling.getAxis())).empty())
+    if (!attentionRejection(scaling.getResult(), static_cast<int64_t>(scaling.getAxis()),
+                            Gates::stay)
+             .empty())
       continue;
     commuteScaling(scaling);
     ++commuted;

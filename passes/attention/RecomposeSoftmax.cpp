@@ -38,11 +38,14 @@ public:
   }
 
   std::string rejection() {
+    if (!graph->hasAttr(savedName)) return forwardRejection(softmax);
     return attentionRejection(softmax.getResult(), static_cast<int64_t>(softmax.getAxis()),
+                              Gates::stay,
                               [&](mlir::Operation *op) { return !backward.contains(op); });
   }
 
   void rewrite(int64_t tile) {
+    if (!graph->hasAttr(savedName)) commuteGates(softmax);
     scaling = decomposeSoftmax(softmax, tile);
     const std::vector<mlir::Operation *> chain = forwardChain();
     makeAgain(chain);

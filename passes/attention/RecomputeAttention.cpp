@@ -15,6 +15,7 @@
 // has all ops that unpack and pack around its attention to itself, and can take them into its
 // kernel. Behind the last token of a sequence L is then zero; gradients of the output are zero
 // there, and with them all that is computed of finite probabilities.
+#include "ir/Derivation.h"
 #include "ir/Einsum.h"
 #include "ir/LayerMarks.h"
 #include "kernel/Error.h"
@@ -33,7 +34,6 @@
 namespace weft {
 namespace {
 
-/// Kind and name of an op: "softmax_dx 'd_score'".
 int64_t elements(mlir::Value value) { return elementsOf(value.getType()); }
 
 constexpr int64_t anyTile = 64;  ///< of the decomposition on the way to the fold, which has none
@@ -50,8 +50,9 @@ public:
   /// Why it cannot be; empty if it can.
   std::string find() {
     const auto axis = static_cast<int64_t>(softmax.getAxis());
-    if (std::string rejection = attentionRejection(
-            softmax.getResult(), axis, [&](mlir::Operation *op) { return !isBackward(op); });
+    if (std::string rejection =
+            attentionRejection(softmax.getResult(), axis, Gates::stay,
+                               [&](mlir::Operation *op) { return !isBackward(op); });
         !rejection.empty())
       return rejection;
     if (!addScores(softmax.getX()) || !hasContraction())
@@ -68,6 +69,7 @@ public:
   /// Returns how many gradients were added that nothing reads.
   int rewrite(bool withAllGradients) {
     int added = 0;
+    if (withAllGradients && derivatives.empty()) addDerivativeOfScores();
     tokens = findTokens();
     if (tokens) unpackAgain();
     mlir::Operation *first = firstBackwardReader();
@@ -75,9 +77,11 @@ public:
     // The logarithms come of the fold, which is made when forward alone reads the softmax.
     ConstantOp placeholder = placeholderOfLogSums(builder);
     makeAgain(builder, placeholder);
-    for (const Derivative &derivative : derivatives) {
+    for (Derivative &derivative : derivatives) {
+      const bool isOfScores = dScores == derivative.op->getResult(0);
       const mlir::Value result = replace(derivative);
-      if (withAllGradients && derivatives.size() == 1 && !tokens)
+      if (isOfScores) dScores = result;
+      if (withAllGradients && derivatives.size() == 1)
         added = addMissingGradients(result, derivative.dOutput);
     }
     eraseUnread();
@@ -170,6 +174,76 @@ private:
     if (!dOutput) return otherwise;
     derivatives.push_back({derivative, dOutput});
     return "";
+  }
+
+  /// Of a backward pass that has the gradient of values alone: the softmax's derivative, and with
+  /// it that of the contraction of scores, as differentiate() writes them. Nothing where an op of
+  /// the scores states no derivative.
+  void addDerivativeOfScores() {
+    ContractOp product, ofValues;
+    for (mlir::Operation *op : scores)
+      if (auto found = mlir::dyn_cast<ContractOp>(op)) {
+        if (product) return;
+        product = found;
+      }
+    const mlir::Value kept = between.empty() ? softmax->getResult(0) : between.back()->getResult(0);
+    mlir::Value dOutput;
+    for (mlir::Operation *user : kept.getUsers())
+      if (auto contraction = mlir::dyn_cast<ContractOp>(user);
+          contraction && isBackward(user) && !ofValues) {
+        ofValues = contraction;
+        dOutput = otherOfGradientOfValues(contraction, kept);
+      }
+    if (!dOutput) return;
+    BuilderOfLayer builder(ofValues->getNextNode(), layerOf(softmax.getResult()));
+    auto dKept = ContractOp::create(
+        builder, location,
+        Einsum{.a = einsum().result, .b = lettersOfValues(), .result = lettersOfScores()}.text(),
+        dOutput, values(),
+        output.getScale() ? std::optional(output.getScale()->convertToDouble()) : std::nullopt,
+        axisNames(kept.getType()), toDType(kept.getType()));
+    dKept.setPrecisionAttr(output.getPrecisionAttr());
+    // Backwards from what the contraction reads to the operands of that of the scores.
+    llvm::DenseMap<mlir::Value, mlir::Value> gradients{{kept, dKept.getResult()}};
+    std::vector<mlir::Operation *> ops(scores.begin(), scores.end());
+    ops.push_back(softmax);
+    ops.insert(ops.end(), between.begin(), between.end());
+    llvm::sort(ops, [](mlir::Operation *a, mlir::Operation *b) { return b->isBeforeInBlock(a); });
+    const mlir::ScopedDiagnosticHandler silent(graph.getContext(),
+                                               [](mlir::Diagnostic &) { return mlir::success(); });
+    for (mlir::Operation *op : ops) {
+      if (op == product) break;
+      llvm::SmallVector<mlir::Value> upstream{gradients.lookup(op->getResult(0))};
+      llvm::SmallVector<bool> isWanted;
+      for (mlir::Value operand : op->getOperands())
+        isWanted.push_back(llvm::is_contained(ops, operand.getDefiningOp()));
+      if (!upstream.front()) continue;
+      Derivation derivation(op, builder, upstream, isWanted);
+      if (mlir::failed(mlir::cast<WeftOp>(op).differentiate(derivation))) return;
+      for (auto [operand, gradient] : llvm::zip_equal(op->getOperands(), derivation.given())) {
+        if (!gradient) continue;
+        mlir::Value &sum = gradients[operand];
+        sum = sum ? AddOp::create(builder, location, sum, gradient).getResult() : gradient;
+      }
+    }
+    dScores = gradients.lookup(product.getResult());
+    for (mlir::Operation *reader : softmax.getResult().getUsers())
+      if (auto derivative = mlir::dyn_cast<SoftmaxDxOp>(reader))
+        derivatives.push_back({derivative, dOutput});
+  }
+
+  /// What the contraction that gives the gradient of values reads beside the probabilities; null
+  /// where it is another one.
+  mlir::Value otherOfGradientOfValues(ContractOp contraction, mlir::Value kept) {
+    const Einsum own = parseEinsum(contraction.getSpec().str());
+    const bool isKeptFirst = contraction.getA() == kept;
+    if (contraction.getScale() != output.getScale() ||
+        !isRenamed({.a = isKeptFirst ? own.a : own.b,
+                    .b = isKeptFirst ? own.b : own.a,
+                    .result = own.result},
+                   {.a = lettersOfScores(), .b = einsum().result, .result = lettersOfValues()}))
+      return {};
+    return isKeptFirst ? contraction.getB() : contraction.getA();
   }
 
   bool isDroppedAlike(llvm::ArrayRef<DropoutOp> dropped) const {
@@ -434,6 +508,7 @@ private:
   /// What a contraction with queries or keys reads of what the derivative leads to through
   /// element-wise ops; null where none does.
   mlir::Value gradientOfProduct(mlir::Value derivative, ContractOp product) const {
+    if (dScores) return dScores;
     llvm::SetVector<mlir::Value> reached;
     reached.insert(derivative);
     for (size_t at = 0; at < reached.size(); ++at)
@@ -471,6 +546,10 @@ private:
         forward.getScale() ? std::optional(forward.getScale()->convertToDouble()) : std::nullopt,
         axisNames(of.getType()), toDType(of.getType()));
     gradient.setPrecisionAttr(forward.getPrecisionAttr());
+    if (auto unpack = of.getDefiningOp<UnpackOp>(); tokens && unpack)
+      PackOp::create(builder, named(name.empty() ? "" : gradientName(name) + "_packed"), gradient,
+                     tokens->offsets(), unpack.getInto(),
+                     axisNames(unpack.getX().getType())[size_t(unpack.getAxis())]);
     return 1;
   }
 
@@ -478,13 +557,13 @@ private:
   /// three (kernel/AttentionBackwardRegion.h).
   int addMissingGradients(mlir::Value derivative, mlir::Value dOutput) {
     ContractOp product = productAgain();
-    const mlir::Value dScores = product ? gradientOfProduct(derivative, product) : mlir::Value();
-    if (!dScores) return 0;
+    const mlir::Value gradient = product ? gradientOfProduct(derivative, product) : mlir::Value();
+    if (!gradient) return 0;
     const Einsum own = parseEinsum(product.getSpec().str());
     int added = 0;
-    added += addMissing(dScores, product.getB(), product.getA(),
+    added += addMissing(gradient, product.getB(), product.getA(),
                         {.a = own.result, .b = own.b, .result = own.a}, product);
-    added += addMissing(dScores, product.getA(), product.getB(),
+    added += addMissing(gradient, product.getA(), product.getB(),
                         {.a = own.result, .b = own.a, .result = own.b}, product);
     return added +
            addMissing(keptAgain, dOutput, values(),
@@ -507,6 +586,7 @@ private:
   ContractOp output;
   bool isFirst = true;  ///< whether probabilities are its first operand
   std::vector<Derivative> derivatives;
+  mlir::Value dScores;  ///< of the contraction of scores, where addDerivativeOfScores() made it
   std::vector<mlir::Operation *> clones;
   mlir::Value keptAgain;  ///< what forward contracts with values, made again
   std::optional<Tokens> tokens;

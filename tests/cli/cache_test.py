@@ -185,7 +185,8 @@ class CacheTest(CommandTest):
             (['bert-base'], 3, 'nearest are gpt2 and llama-3-8b'),
             (['llama-3-8b', '--mask', 'padding'], 3, 'lengths say what the caches hold'),
             (['gpt2', '--part', 'model'], 3, 'its table of positions'),
-            (['llama-3-8b', '--train'], 3, 'has no derivative'),
+            (['llama-3-8b', '--train'], 3,
+             'appending to a cache has no derivative; nearest is --train without --cache'),
             (['llama-3-8b', '--dim', 'j=41'], 2, 'do not fit into caches of 40 positions'),
             (['llama-3-8b', '--dim', 'k=40'], 2, "unknown dimension 'k'")):
             with self.subTest(words):

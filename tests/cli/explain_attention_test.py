@@ -3,10 +3,12 @@
 import json
 import pathlib
 import re
+import subprocess
 import sys
 import unittest
 
-from weft_command import CommandTest, CORE, TINY
+from weft_command import CommandTest, CORE, TINY, WEFT
+from written_graphs_test import TABLE
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / 'bench'))
 
@@ -50,6 +52,37 @@ module {
   }
 }
 """
+
+# Factors of probabilities, which commute past the contraction: a constant, by row and by key, among
+# casts and a dropout; and with one more, by query and key, which does not.
+GATED = """
+!q = tensor<2x40x3x32xf16, #weft.axes<n, r, u, y>>
+!k = tensor<2x56x3x32xf16, #weft.axes<n, s, u, y>>
+!v = tensor<2x56x3x48xf16, #weft.axes<n, s, u, z>>
+!s = tensor<2x3x40x56xf16, #weft.axes<n, u, r, s>>
+!s32 = tensor<2x3x40x56xf32, #weft.axes<n, u, r, s>>
+!o = tensor<2x40x3x48xf16, #weft.axes<n, r, u, z>>
+!row = tensor<40x3xf32, #weft.axes<r, u>>
+!key = tensor<2x56xf16, #weft.axes<n, s>>
+!gate = tensor<40x56xf16, #weft.axes<r, s>>
+weft.graph @gated(%a: !q, %b: !k, %c: !v, %by_row: !row, %by_key: !key, %by_both: !gate)
+    -> !o {
+  %0 = weft.contract "nruy,nsuy->nurs" %a, %b {scale = 0.2} : !q, !k -> !s
+  %probability = weft.softmax %0 over s {empty_row = zero} : !s
+  %half = weft.scale %probability {factor = 0.5} : !s
+  %wide = weft.cast %half : !s -> !s32
+  %of_row = weft.mul %wide, %by_row along (r, u) : !s32, !row
+  %narrow = weft.cast %of_row : !s32 -> !s
+  %kept = weft.dropout %narrow {p = 0.1, stream = 3} : !s
+  %of_key = weft.mul %kept, %by_key along (n, s) : !s, !key
+  %context = weft.contract "nurs,nsuz->nruz" %LAST, %c : !s, !v -> !o
+  weft.return %context : !o
+}
+"""
+COMMUTING = GATED.replace('%LAST', '%of_key')
+STAYING = GATED.replace('%LAST', '%of_both').replace(
+    '  %context',
+    '  %of_both = weft.mul %of_key, %by_both along (r, s) : !s, !gate\n  %context')
 
 
 class Attention(CommandTest):
@@ -318,6 +351,51 @@ class Attention(CommandTest):
         self.assertRegex(self.weft('explain', 'narrow').prose(), 'fused attention, workspace')
         self.assertNotIn('backward:', self.weft('explain', 'narrow', '--attention').prose())
 
+    def checkSame(self, graph, against):
+        """Both compute the same in fp64, unrounded."""
+        done = subprocess.run([
+            pathlib.Path(WEFT).parent / 'weft-interpret', self.folder / graph, '--against',
+            self.folder / against, '--absolute', '1e-9', '--relative', '1e-9'
+        ], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_factors_of_probabilities_do_not_keep_an_attention_from_its_kernel(self):
+        self.write('gated.mlir', COMMUTING)
+        site, = self.asked('gated.mlir', '--attention', 'fused')['sites']
+        self.assertEqual((site['chosen'], site['output']), ('fused', 'context'))
+        self.checkSame('gated.mlir', 'out/graph.mlir')
+        for kind in ('unfused', 'decomposed'):
+            self.compiled('gated.mlir', '--attention', kind)
+            self.checkSame('gated.mlir', 'out/graph.mlir')
+
+    def test_factors_of_probabilities_are_trained_beside_one_kernel(self):
+        """Gradients are those of the graph as it is written, those of the factors among them."""
+        self.write('gated.mlir', COMMUTING)
+        subprocess.run([
+            pathlib.Path(WEFT).parent / 'weft-opt',
+            '--pass-pipeline=builtin.module(weft.graph(differentiate))',
+            self.folder / 'gated.mlir', '-o', self.folder / 'trained.mlir'
+        ], check=True)
+        said = self.asked('gated.mlir', '--train', '--attention', 'fused')
+        fused, = [plan for plan in said['plans'] if plan['kind'] == 'fused']
+        self.assertNotIn('rejectedBackwards', fused)
+        self.assertEqual(said['sites'][0]['chosen'], 'fused')
+        plan = json.loads((self.folder / 'out/plan.json').read_text())
+        self.assertIn('attention_backward',
+                      ' '.join(kernel['name'] for kernel in plan['kernels']))
+        self.checkSame('trained.mlir', 'out/graph.mlir')
+
+    def test_a_factor_of_each_query_and_key_keeps_an_attention_from_its_kernel(self):
+        reason = ("the factor of mul 'of_both' varies along 's' and along 'r', which the values of "
+                  "contract 'context' lack")
+        graph = self.write('gated.mlir', STAYING)
+        for flags in ([], ['--train']):
+            self.fails(3, 'select', graph, '--attention', 'fused', *flags, says=[reason])
+            said = self.asked(graph, *flags)
+            fused, = [plan for plan in said['plans'] if plan['kind'] == 'fused']
+            self.assertIn(reason, fused['rejected'])
+            self.assertNotEqual(said['sites'][0]['chosen'], 'fused')
+
     def test_a_graph_without_attention(self):
         (self.folder / 'relu.mlir').write_text('''
 !ij = tensor<64x64xf16, #weft.axes<i, j>>
@@ -512,11 +590,20 @@ class BadInput(CommandTest):
             self.assertGreater(bounds[kind]['errorConstant'], 2**-9)
             self.assertGreaterEqual(bounds[kind]['errorPerScore'], 2**-8)
 
-    def test_a_shape_whose_keys_lie_apart(self):
-        """A mask over a table of blocks is a value op; one that reads another row is none."""
-        self.write('two.mlir', TWO_READERS)
-        self.rejected('two.mlir', says=['the graph returns it', self.NEAREST])
-        self.assertIn('chosen', self.weft('select', 'two.mlir', '--json').out)
+    def test_a_mask_that_no_kernel_takes(self):
+        """A table of tiles that is a tensor is read at other coordinates than the score's: another
+        kind is chosen, with the reason as a record."""
+        self.write('table.mlir', TABLE)
+        self.rejected('table.mlir', says=["'context' fits no kernel: F027", self.NEAREST])
+        records = self.weft('opt', 'table.mlir', '--records', '--wide').out
+        self.assertRegex(records, 'F027 .*table')
+        self.assertNotIn('fuse-attention',
+                         self.weft('select', 'table.mlir', '--json').json()['plan']['variant'])
+        self.weft('compile', 'table.mlir', '--stop-after', 'emit', '-o', 'out')
+        site, = self.weft('explain', 'out', '--attention', '--json').json()['sites']
+        self.assertEqual(site['kinds'][-1]['kind'], 'fused')
+        self.assertIn('F027', site['kinds'][-1]['rejected'])
+        self.assertIn(site['chosen'], ('unfused', 'decomposed'))
 
     def test_groups_lengths_and_windows(self):
         for flags, says in ((['--dim', 'h=12', '--dim', 'g=5'],

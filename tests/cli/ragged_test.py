@@ -177,6 +177,25 @@ class RaggedTest(CommandTest):
                     self.assertIn('weft::PackedSequences<',
                                   (self.folder / 'out' / attention['source']).read_text())
 
+    def test_a_packed_backward_pass_has_the_gradients_that_nobody_asked_for(self):
+        """They are packed, too, so that one kernel gives all; what was asked for is the same."""
+        layer = [*LAYER, '--ragged', 'j', '--train', '--gradients-of']
+        for gradients in ('wv', 'wq,wk'):
+            with self.subTest(gradients):
+                self.weft('import', *layer, gradients, '-o', 'imported.mlir')
+                self.weft('compile', *layer, gradients, '--attention', 'fused', '--profile', 'none',
+                          '--stop-after', 'emit', '-o', 'out', '--overwrite')
+                plan = json.loads((self.folder / 'out/plan.json').read_text())
+                self.assertIn('all-gradients', plan['rewrites'])
+                names = [kernel['name'] for kernel in plan['kernels']]
+                self.assertEqual(sum(name.startswith('attention_backward') for name in names), 1)
+                done = subprocess.run([
+                    pathlib.Path(WEFT).parent / 'weft-interpret', self.folder / 'imported.mlir',
+                    '--against', self.folder / 'out/graph.mlir', '--absolute', '1e-9',
+                    '--relative', '1e-9'
+                ], capture_output=True, text=True, check=False)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
     def test_attention_of_grouped_heads_reads_tokens_that_a_rotary_embedding_turned(self):
         """Tokens turn by their positions in sequences without being unpacked, keys and queries in
         the epilogue of one stacked product; the layer is packed and unpacked at its ends alone."""

@@ -2,10 +2,12 @@
 them: ALiBi, T5, the decoder layer with cross attention. All ways to run one are one function, and
 fused attention takes every one of them."""
 import json
+import pathlib
 import re
+import subprocess
 import unittest
 
-from weft_command import CORE, CommandTest
+from weft_command import CORE, WEFT, CommandTest
 
 FORMS = {
     'alibi': ['--score', 'alibi'],
@@ -54,13 +56,26 @@ class ScoreFormsTest(CommandTest):
                                      or name == 'grouped')
                     self.weft('run', 'out', '--check')
 
+    def check_kinds(self, model, flags, kinds):
+        """Compiles a model in each kind, and evaluates its kernels beside the graph as it was
+        imported, in fp64 and unrounded."""
+        self.weft('import', model, *flags, '-o', 'imported.mlir')
+        for kind in kinds:
+            with self.subTest(model, flags=flags, kind=kind):
+                self.weft('compile', model, *flags, '--attention', kind, '--stop-after', 'emit',
+                          '-o', 'out', '--overwrite')
+                self.weft('run', 'out', '--check')
+                done = subprocess.run([
+                    pathlib.Path(WEFT).parent / 'weft-interpret', self.folder / 'imported.mlir',
+                    '--against', self.folder / 'out/graph.mlir', '--absolute', '1e-9',
+                    '--relative', '1e-9'
+                ], capture_output=True, text=True, check=False)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
     def test_every_kind_of_attention_is_the_same_function(self):
-        for name, flags in FORMS.items():
-            for kind in ('unfused', 'decomposed'):
-                with self.subTest(name, kind=kind):
-                    self.weft('compile', *ATTENTION, *flags, '--attention', kind, '--stop-after',
-                              'emit', '-o', 'out', '--overwrite')
-                    self.weft('run', 'out', '--check')
+        for flags in FORMS.values():
+            self.check_kinds('attention', [*ATTENTION[1:], *flags],
+                             ('unfused', 'decomposed', 'recomposed', 'fused'))
 
     def test_slopes_are_part_of_the_first_gemm(self):
         """Unfused attention may compute them in its epilogue."""
@@ -81,10 +96,7 @@ class ScoreFormsTest(CommandTest):
 
     def test_layers_are_one_function_unfused(self):
         for model, flags in LAYERS.items():
-            with self.subTest(model):
-                self.weft('compile', model, *flags, '--attention', 'unfused', '--stop-after',
-                          'emit', '-o', 'out', '--overwrite')
-                self.weft('run', 'out', '--check')
+            self.check_kinds(model, flags, ('unfused', ))
 
     def test_presets_choose_fused_attention_by_themselves(self):
         """At their own extents; keys and values of a memory are one GEMM."""

@@ -85,7 +85,8 @@ class Train(CommandTest):
     def test_gradients_that_are_asked_for_alone_have_the_fused_backward_pass(self):
         """Its kernel gives all three; those that nothing reads lie in the workspace."""
         for wanted, more in (('q', []), ('k', ['--mask', 'causal', '--device', 'a100']),
-                             ('q,v', []), ('k,v', [])):
+                             ('q,v', []), ('k,v', []),
+                             ('v', ['--dim', 'b=1', '--dim', 'h=16', '--dim', 'j=4096'])):
             with self.subTest(wanted=wanted):
                 self.weft('compile', 'attention', '--train', '--gradients-of', wanted, *more,
                           '--stop-after', 'emit', '--overwrite', '-o', 'some')

@@ -21,6 +21,8 @@ CONFIG = {
     'hidden_act': 'gelu', 'num_hidden_layers': 2, 'max_position_embeddings': 128,
     'layer_norm_eps': 1e-12, 'type_vocab_size': 2, 'vocab_size': 1000
 }
+# Its backward kernel stores the gradients of scores, which those of biases are summed from.
+BIASED = pathlib.Path(__file__).resolve().parents[2] / 'examples/biased_attention.mlir'
 # Its axes are known to nobody, and their extents cannot be made smaller: small enough as they are.
 UNKNOWN = '''!xy = tensor<24x40xf16, #weft.axes<x, y>>
 !yz = tensor<40x16xf16, #weft.axes<y, z>>
@@ -124,6 +126,8 @@ def main():
                 runner.check('float8', 'float8.mlir'),
                 runner.check('float8-ours', 'float8.mlir', '--no-library'),
                 runner.check('tf32', *ENCODER, '--dtype', 'f32', '--tf32'),
+                runner.check('bias-train', BIASED, '--train', '--attention', 'fused', '--profile',
+                             'none'),
                 runner.check('tf32-train', *ENCODER, '--dtype', 'f32', '--tf32', '--train',
                              '--no-library'),
             ]))

@@ -7,6 +7,7 @@
 #include "kernel/Nesting.h"
 #include "passes/Describe.h"
 #include "passes/Rewrites.h"
+#include "passes/attention/Gates.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Diagnostics.h"
 
@@ -85,8 +86,8 @@ Ops scoreOps(ContractOp contraction, mlir::Operation *softmax) {
   return kept;
 }
 
-/// Appends casts and dropout behind the softmax and the contraction that sums over its axis; null,
-/// and ops in vain, where no op is this contraction.
+/// Appends casts, dropout and gates behind the softmax and the contraction that sums over its axis;
+/// null, and ops in vain, where no op is this contraction.
 ContractOp followToValues(SoftmaxOp softmax, Ops &ops) {
   const size_t axis = size_t(softmax.getAxis());
   mlir::Value value = softmax.getResult();
@@ -103,7 +104,7 @@ ContractOp followToValues(SoftmaxOp softmax, Ops &ops) {
         ops.insert(reader);
         return contraction;
       }
-      if (!next && mlir::isa<CastOp, DropoutOp>(reader)) next = reader;
+      if (!next && (mlir::isa<CastOp, DropoutOp>(reader) || isGateOf(reader, value))) next = reader;
     }
     if (!next) return {};
     ops.insert(next);
@@ -214,9 +215,7 @@ SoftmaxOp sameIn(GraphOp clone, SoftmaxOp softmax) {
 }
 
 /// Whether its probabilities are read by more than the product with values, as by a backward pass.
-bool isTrained(SoftmaxOp softmax) {
-  return !attentionRejection(softmax.getResult(), int64_t(softmax.getAxis())).empty();
-}
+bool isTrained(SoftmaxOp softmax) { return !forwardRejection(softmax).empty(); }
 
 /// A clone of a graph to rewrite the softmax in. The contraction of the scores stays; the backward
 /// pass has another.

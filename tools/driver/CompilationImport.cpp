@@ -132,6 +132,7 @@ void Compilation::differentiateImported() {
     auto graph = mlir::cast<GraphOp>(graphOf(*variant.module));
     if (const auto tables = argumentsOfTables(graph); tables && !tables->empty())
       checkTrained(graph, described.name, modelFlags);
+    commuteGates(graph);
     DifferentiateOptions options{
         .withRespectTo = modelFlags.gradientsOf,
         .recompute = namesOfLayers(modelFlags.recomputedNames(), graph, described.layers),

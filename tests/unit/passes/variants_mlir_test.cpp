@@ -311,7 +311,8 @@ TEST_CASE(
   CHECK(2 * countWith(some, Rewrite::Kind::allGradients) == fused);
   CHECK(countWith(variantsOf({"wq"}, false), Rewrite::Kind::allGradients) == 0);
   CHECK(countWith(variantsOf({}, true), Rewrite::Kind::allGradients) == 0);
-  CHECK(countWith(variantsOf({"wv"}, true), Rewrite::Kind::allGradients) == 0);
+  // Of values alone the softmax's derivative is none of those that there are.
+  CHECK(countWith(variantsOf({"wv"}, true), Rewrite::Kind::allGradients) > 0);
 }
 
 TEST_CASE("no family and no known form forbid a fused attention by name") {

@@ -93,6 +93,36 @@ public:
     builder.last().attributes = std::move(attributes);
     return value;
   }
+  /// As FusedAttention has them. Their derivatives by the score are 1.
+  int alibi(int of) {
+    const int value = map("alibi",
+                          alibiExpression({.heads = {2, 1},
+                                           .extents = {extents.h, extents.g},
+                                           .query = int(FusedAttention::queryAxis),
+                                           .key = int(FusedAttention::keyAxis),
+                                           .shift = extents.k - extents.j}),
+                          {of}, "sloped");
+    builder.last().attributes = {{"heads", std::vector<int64_t>{1, 2}},
+                                 {"query", FusedAttention::queryAxis},
+                                 {"key", FusedAttention::keyAxis},
+                                 {"steepness", 8.0}};
+    return value;
+  }
+  int relative(int of, int table) {
+    const int value = map("relative_bias",
+                          relativeBiasExpression({.along = {2, 1},
+                                                  .query = int(FusedAttention::queryAxis),
+                                                  .key = int(FusedAttention::keyAxis),
+                                                  .shift = extents.k - extents.j,
+                                                  .distance = extents.distance,
+                                                  .distances = 2 * extents.distance + 1}),
+                          {of, table}, "biased");
+    builder.last().attributes = {{"along", std::vector<int64_t>{1, 2}},
+                                 {"query", FusedAttention::queryAxis},
+                                 {"key", FusedAttention::keyAxis},
+                                 {"distance", extents.distance}};
+    return value;
+  }
   int probability(int of) {
     return map("softmax_from_log_sums",
                "{1} == weft::negativeInfinity ? 0.0f : weft::exp({0} - {1})", {of, logSums}, "y");
@@ -161,6 +191,7 @@ private:
     std::map<char, int64_t> axes = {{'b', e.b}, {'g', e.g}, {'h', e.h}, {'j', e.j},
                                     {'k', e.k}, {'p', e.p}, {'w', e.w}};
     if (e.hasBounds) axes['r'] = boundedTiles(e.k), axes['x'] = boundsOfTile;
+    if (e.distance > 0) axes['z'] = 2 * e.distance + 1;
     if (e.tokens > 0) {
       axes['o'] = e.b + 1;
       // Behind those of scores, whose numbers masks know.
@@ -276,6 +307,37 @@ inline Kernel biasedBackward(const AttentionExtents &e, DType type, bool storesS
                                "masked");
       },
       [&](int d) { return backward.masked(shape, {d}, "d_scores", 0); }, dropout, storesScores);
+}
+/// ALiBi under a causal mask: slopes have no gradient.
+inline Kernel alibiBackward(const AttentionExtents &e, DType type) {
+  FusedAttentionBackward backward("alibi_backward", e, type);
+  const MaskShape shape{.kind = MaskShape::Kind::causal};
+  return backward.build(
+      [&](int s) { return backward.masked(shape, {backward.alibi(s)}, "masked"); },
+      [&](int d) { return backward.masked(shape, {d}, "d_scores", 0); });
+}
+/// A table by distance that gets no gradient. e.distance is given.
+inline Kernel relativeBackward(const AttentionExtents &e, DType type, bool isCausal = false) {
+  FusedAttentionBackward backward("relative_backward", e, type);
+  const int table = backward.input("table", "hgz", type);
+  const MaskShape shape{.kind = MaskShape::Kind::causal};
+  return backward.build(
+      [&](int s) {
+        const int biased = backward.relative(s, table);
+        return isCausal ? backward.masked(shape, {biased}, "masked") : biased;
+      },
+      [&](int d) { return isCausal ? backward.masked(shape, {d}, "d_scores", 0) : d; });
+}
+/// "mask" of the keys of each batch element, f32 whatever the scores are, is added to them and gets
+/// no gradient.
+inline Kernel addedMaskBackward(const AttentionExtents &e, DType type) {
+  FusedAttentionBackward backward("added_mask_backward", e, type);
+  const int mask = backward.input("mask", "bk", DType::f32);
+  return backward.build(
+      [&](int s) {
+        return backward.map("add", "{0} + {1}", {s, mask}, "masked");
+      },
+      [](int d) { return d; });
 }
 /// c tanh(score / c) in a window.
 inline Kernel cappedBackward(const AttentionExtents &e, DType type) {

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <ranges>
 #include <set>
 #include <utility>
 
@@ -113,16 +114,29 @@ bool holds(const PlanKernel &kernel, OpKind kind) {
   return std::ranges::count(kernel.ops, kind, &PlanOp::kind) > 0;
 }
 
-/// The kind in which the plan computes an attention: by the kernel that writes its output.
+/// Whether a kernel does no more than to multiply, as factors of probabilities do that stand behind
+/// the product with values.
+bool isGate(const PlanKernel &kernel) {
+  return std::ranges::all_of(kernel.ops, [](const PlanOp &op) {
+    return op.kind == OpKind::scale || op.kind == OpKind::mul || op.kind == OpKind::div ||
+           op.kind == OpKind::cast;
+  });
+}
+
+/// The kind in which the plan computes an attention: by the kernel that writes its output, or what
+/// factors make the output of.
 AttentionChoice chosenKind(const Plan &plan, const AttentionSite &site) {
-  for (const PlanKernel &kernel : plan.kernels)
+  std::set<std::string> names = {site.output};
+  if (!site.packed.empty()) names.insert(site.packed);
+  for (const PlanKernel &kernel : std::views::reverse(plan.kernels))
     for (const int tensor : kernel.outputs) {
-      const std::string &name = plan.tensors[size_t(tensor)].logical;
-      if (name != site.output && (site.packed.empty() || name != site.packed)) continue;
+      if (!names.contains(plan.tensors[size_t(tensor)].logical)) continue;
       const bool movesAlone = holds(kernel, OpKind::identity) || holds(kernel, OpKind::pack);
       if (movesAlone && kernel.ops.size() == 1) continue;
       if (holds(kernel, OpKind::onlineSoftmaxContract)) return AttentionChoice::fused;
       if (holds(kernel, OpKind::globalScaling)) return AttentionChoice::recomposed;
+      if (isGate(kernel))
+        for (const int input : kernel.inputs) names.insert(plan.tensors[size_t(input)].logical);
     }
   const bool isDecomposed = std::ranges::any_of(
       plan.kernels, [](const PlanKernel &kernel) { return holds(kernel, OpKind::localSoftmax); });

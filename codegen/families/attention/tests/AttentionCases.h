@@ -46,7 +46,21 @@ inline constexpr AttentionExtents packedExtents[] = {
     {.b = 70, .h = 1, .g = 3, .j = 65, .k = 65, .tokens = 4550},
     {.b = 1, .h = 3, .j = 201, .k = 201, .tokens = 201}};
 
+/// Which kinds of kernels the shapes of a sweep have: one in `share`, and others for the next width
+/// and for the next length, so that over `share` lengths every width meets every kind.
+class KindsInTurn {
+public:
+  explicit KindsInTurn(size_t share) : share(share) {}
+  void nextLength() { place = ++length; }
+  void nextWidth() { ++place; }
+  bool takes(size_t kind) const { return (kind + place) % share == 0; }
+
+private:
+  size_t share, length = 0, place = 0;
+};
+
 /// Every mask and score op. Block masks are empty at some short extents, which no kernel takes.
+/// Document masks are of at least as many keys as queries.
 std::vector<Kernel> kindsOf(const AttentionExtents &extents, DType type, bool hasBlocks = true);
 /// Extents by the dice of the collector.
 AttentionExtents drawExtents(Collector &collect, int64_t mostWidth);

@@ -15,7 +15,18 @@ std::vector<Kernel> kindsOf(const AttentionExtents &extents, DType type, bool ha
                                samples::paddedAttention(extents, type, true),
                                samples::biasedAttention(extents, type),
                                samples::cappedAttention(extents, type),
-                               samples::droppedAttention(extents, type, {.p = 0.3, .stream = 5})};
+                               samples::droppedAttention(extents, type, {.p = 0.3, .stream = 5}),
+                               samples::alibiAttention(extents, type)};
+  AttentionExtents far = extents;
+  far.distance = 20;
+  for (const bool isCausal : {false, true})
+    kinds.push_back(samples::relativeAttention(far, type, isCausal));
+  if (extents.k >= extents.j)
+    for (const bool hasBounds : {false, true}) {
+      AttentionExtents own = extents;
+      own.hasBounds = hasBounds;
+      kinds.push_back(samples::documentAttention(own, type, !hasBounds));
+    }
   if (hasBlocks) {
     kinds.push_back(samples::blockAttention(extents, type, ofAllHeads));
     kinds.push_back(samples::blockAttention(extents, type, ofEachHead, true, true, true));
@@ -24,19 +35,22 @@ std::vector<Kernel> kindsOf(const AttentionExtents &extents, DType type, bool ha
 }
 
 void addAttentions(Collector &collect, const DrawnFamily &family) {
-  size_t turn = 0;  // every width meets every kind, and the widths of most models all of them
+  KindsInTurn turn(4);  // the widths of most models have every kind at every length
   for (const DType type : {DType::f16, DType::bf16})
-    for (const AttentionExtents &one : attentionLengths)
+    for (const AttentionExtents &one : attentionLengths) {
+      turn.nextLength();
       for (const auto &[headDim, valueDim] : headWidths) {
+        turn.nextWidth();
         AttentionExtents extents = one;
         extents.p = headDim, extents.w = valueDim;
         const bool isUsual = headDim == valueDim && (headDim == 64 || headDim == 128);
         const std::vector<Kernel> kinds = kindsOf(extents, type);
         for (size_t kind = 0; kind < kinds.size(); ++kind)
-          if (isUsual || (kind + ++turn) % 4 == 0)
+          if (isUsual || turn.takes(kind))
             for (const Configuration &configuration : collect.drawFamily(kinds[kind], family, 1))
               collect.add("attention", kinds[kind], type, configuration);
       }
+    }
   // Gathered from a row for each query and each key.
   for (const DType type : {DType::f16, DType::bf16})
     for (const AttentionExtents &one : attentionLengths)

@@ -23,7 +23,8 @@ inline constexpr AttentionExtents backwardLengths[] = {{.b = 2, .h = 3, .j = 1, 
                                                        {.b = 1, .h = 3, .g = 3, .j = 333, .k = 129},
                                                        {.b = 1, .h = 2, .j = 512, .k = 512}};
 
-/// Every mask and score op, with dropout and without. Block masks are empty at some short extents.
+/// Every mask and score op, with dropout and without. Block masks are empty at some short extents,
+/// document masks of at least as many keys as queries.
 std::vector<Kernel> backwardsOf(const AttentionExtents &extents, DType type, bool hasBlocks = true);
 
 /// Those of one family and of the knobs that `isWanted` takes, a group each.

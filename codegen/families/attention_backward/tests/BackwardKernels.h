@@ -52,6 +52,11 @@ inline std::vector<NamedKernel> backwardCases(DType type) {
       {"blocks of heads",
        blockBackward(extents, type, "random(block=16,density=0.2,seed=1,heads=each)", true, true)});
   result.push_back({"documents", documentBackward(extents, type)});
+  result.push_back({"slopes of heads", alibiBackward(extents, type)});
+  AttentionExtents far = extents;
+  far.distance = 128;
+  result.push_back({"relative bias", relativeBackward(far, type, true)});
+  result.push_back({"added mask of keys", addedMaskBackward(extents, type)});
   result.push_back({"biased", biasedBackward(extents, type)});
   // Most registers: of 96 columns with dropout, of 128 without.
   const bool drops = type == DType::f16;

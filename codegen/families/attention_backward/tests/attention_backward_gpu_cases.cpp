@@ -14,7 +14,14 @@ std::vector<Kernel> backwardsOf(const AttentionExtents &extents, DType type, boo
                                samples::paddedBackward(extents, type),
                                samples::biasedBackward(extents, type),
                                samples::biasedBackward(extents, type, true),
-                               samples::cappedBackward(extents, type)};
+                               samples::cappedBackward(extents, type),
+                               samples::alibiBackward(extents, type),
+                               samples::addedMaskBackward(extents, type)};
+  AttentionExtents far = extents;
+  far.distance = 20;
+  for (const bool isCausal : {false, true})
+    kinds.push_back(samples::relativeBackward(far, type, isCausal));
+  if (extents.k >= extents.j) kinds.push_back(samples::documentBackward(extents, type));
   if (hasBlocks) {
     kinds.push_back(samples::blockBackward(extents, type, ofAllHeads));
     kinds.push_back(samples::blockBackward(extents, type, ofEachHead, true, true));
@@ -23,20 +30,23 @@ std::vector<Kernel> backwardsOf(const AttentionExtents &extents, DType type, boo
 }
 
 void addAttentionBackwards(Collector &collect, const DrawnFamily &family, KnobTest isWanted) {
-  size_t turn = 0;
+  KindsInTurn turn(4);
   for (const DType type : {DType::f16, DType::bf16})
-    for (const AttentionExtents &one : backwardLengths)
+    for (const AttentionExtents &one : backwardLengths) {
+      turn.nextLength();
       for (const auto &[headDim, valueDim] : headWidths) {
+        turn.nextWidth();
         AttentionExtents extents = one;
         extents.p = headDim, extents.w = valueDim;
         const std::vector<Kernel> kinds = backwardsOf(extents, type);
         const bool isUsual = headDim == valueDim && (headDim == 64 || headDim == 128);
         for (size_t kind = 0; kind < kinds.size(); ++kind)
-          if (isUsual || (kind + ++turn) % 4 == 0)
+          if (isUsual || turn.takes(kind))
             for (const Configuration &configuration :
                  collect.drawFamily(kinds[kind], family, isUsual ? 3 : 1, isWanted))
               collect.add("attention-backward", kinds[kind], type, configuration);
       }
+    }
 }
 
 void addHardAttentionBackwards(Collector &collect, const DrawnFamily &family, KnobTest isWanted) {

@@ -211,6 +211,19 @@ TEST_CASE("element-wise ops see the coordinates and operands of every score") {
   checkAll("sm80_attention_backward_scores", subjects);
 }
 
+TEST_CASE("biases by position, and a mask of keys that is added to scores") {
+  std::vector<Subject> subjects;
+  const AttentionExtents e{
+      .b = 2, .h = 3, .g = 2, .j = 45, .k = 70, .p = 24, .w = 40, .distance = 20};
+  for (const DType type : {DType::f16, DType::bf16}) {
+    add(subjects, alibiBackward(e, type), smallTile);
+    // Distances beyond the table on both sides.
+    add(subjects, relativeBackward(e, type, type == DType::bf16), smallTile);
+    add(subjects, addedMaskBackward(e, type), smallTile);
+  }
+  checkAll("sm80_attention_backward_positions", subjects);
+}
+
 TEST_CASE("the gradient of scores is stored by blocks with queries, masked ones as zeros") {
   std::vector<Subject> subjects;
   // Odd extents are stored one by one, even ones in pairs where the layout has keys together. The

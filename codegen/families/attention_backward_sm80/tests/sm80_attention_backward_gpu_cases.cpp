@@ -14,19 +14,22 @@ void addKinds(Collector &collect) { addAttentionBackwards(collect, sm80); }
 
 /// Of f32 that is read as tf32; also over packed tokens.
 void addTf32(Collector &collect) {
-  size_t turn = 0;
-  for (const AttentionExtents &one : backwardLengths)
+  KindsInTurn turn(4);
+  for (const AttentionExtents &one : backwardLengths) {
+    turn.nextLength();
     for (const auto &[headDim, valueDim] : headWidths) {
+      turn.nextWidth();
       AttentionExtents extents = one;
       extents.p = headDim, extents.w = valueDim;
       const std::vector<Kernel> kinds = backwardsOf(extents, DType::f32);
       for (size_t kind = 0; kind < kinds.size(); ++kind)
-        if ((kind + ++turn) % 4 == 0)
+        if (turn.takes(kind))
           for (const Kernel kernel = samples::inTf32(kinds[kind]);
                const Configuration &configuration : collect.drawFamily(kernel, sm80, 1))
             collect.add("attention-backward-tf32", kernel, nameOf(samples::tf32Types),
                         configuration);
     }
+  }
   for (const AttentionExtents &one : packedExtents)
     for (const auto &[headDim, valueDim] : packedWidths) {
       AttentionExtents extents = one;

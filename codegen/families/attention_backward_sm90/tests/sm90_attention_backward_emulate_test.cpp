@@ -234,6 +234,20 @@ TEST_CASE("the backward pass of attention with groups of heads, biases and dropo
   checkAll("sm90_attention_backward_others", subjects);
 }
 
+TEST_CASE("the backward pass of biases by position, and of a mask that is added to scores") {
+  std::vector<Subject> subjects;
+  const Sm90AttentionBackwardKnobs together{.tileQueries = 64, .headGroup = 2, .blocks = 2};
+  const AttentionExtents e{
+      .b = 2, .h = 2, .g = 2, .j = 75, .k = 90, .p = 40, .w = 64, .distance = 20};
+  size_t turn = 0;
+  for (const DType type : {DType::f16, DType::bf16})
+    for (const Kernel &kernel :
+         {alibiBackward(e, type), relativeBackward(e, type, type == DType::f16),
+          addedMaskBackward(e, type)})
+      add(subjects, kernel, ++turn % 2 == 0 ? together : apart(64, 2));
+  checkAll("sm90_attention_backward_positions", subjects);
+}
+
 TEST_CASE("the backward pass of attention where tiles of some heads of a group share keys") {
   std::vector<Subject> subjects;
   // Parts of one head, of equal sizes, and a last one that is smaller; blocks take several tiles

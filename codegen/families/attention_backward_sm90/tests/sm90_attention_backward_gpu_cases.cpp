@@ -72,10 +72,12 @@ void addApart(Collector &collect) {
                                       {.b = 3, .h = 12, .g = 2, .j = 700, .k = 700}};
   const std::pair<int64_t, int64_t> widths[] = {{64, 64}, {128, 128}, {16, 16}, {32, 48},
                                                 {40, 40}, {72, 72},   {80, 80}, {96, 96}};
-  size_t turn = 0;
+  KindsInTurn turn(3);
   for (const DType type : {DType::f16, DType::bf16})
-    for (const AttentionExtents &one : lengths)
+    for (const AttentionExtents &one : lengths) {
+      turn.nextLength();
       for (const auto &[headDim, valueDim] : widths) {
+        turn.nextWidth();
         AttentionExtents extents = one;
         extents.p = headDim, extents.w = valueDim;
         std::vector<Kernel> kinds = backwardsOf(extents, type);
@@ -84,7 +86,7 @@ void addApart(Collector &collect) {
             samples::blockBackward(extents, type, "longformer(block=64,window=1,global=1)"));
         const bool isUsual = headDim == valueDim && (headDim == 64 || headDim == 128);
         for (size_t kind = 0; kind < kinds.size(); ++kind)
-          if (isUsual || (kind + ++turn) % 3 == 0)
+          if (isUsual || turn.takes(kind))
             for (const Configuration &configuration :
                  collect.drawFamily(kinds[kind], sm90, 2, isApart))
               collect.add("attention-backward-apart", kinds[kind], type, configuration);
@@ -98,16 +100,19 @@ void addApart(Collector &collect) {
             collect.add("attention-backward-apart-parts", kernel, type, configuration);
         }
       }
+    }
   // Parts without tables, of both forms, where keys of a tile and groups are few.
   for (const DType type : {DType::f16, DType::bf16})
-    for (const auto &[headDim, valueDim] : widths)
+    for (const auto &[headDim, valueDim] : widths) {
+      turn.nextLength();
       for (const int64_t group : {2, 3, 8})
         for (const int64_t length : {65, 512, 1100}) {
+          turn.nextWidth();
           const AttentionExtents extents{
               .b = 1, .h = 2, .g = group, .j = length, .k = length, .p = headDim, .w = valueDim};
           const std::vector<Kernel> kinds = backwardsOf(extents, type, false);
           for (size_t kind = 0; kind < kinds.size(); ++kind)
-            if ((kind + ++turn) % 3 == 0)
+            if (turn.takes(kind))
               for (const auto &[name, isAsked] :
                    {std::pair("attention-backward-apart-parts", &isApartInParts),
                     {"attention-backward-parts", &isTogetherInParts}})
@@ -115,6 +120,7 @@ void addApart(Collector &collect) {
                      collect.drawFamily(kinds[kind], sm90, 1, isAsked))
                   collect.add(name, kinds[kind], type, configuration);
         }
+    }
 }
 
 void addSingle(Collector &collect) {
@@ -127,10 +133,12 @@ void addSingle(Collector &collect) {
                                       {.b = 2, .h = 8, .g = 2, .j = 201, .k = 1333}};
   const std::pair<int64_t, int64_t> widths[] = {{256, 256}, {192, 192}, {192, 128}, {128, 192},
                                                 {136, 256}, {240, 64},  {224, 224}, {200, 24}};
-  size_t turn = 0;
+  KindsInTurn turn(3);
   for (const DType type : {DType::f16, DType::bf16})
-    for (const AttentionExtents &one : lengths)
+    for (const AttentionExtents &one : lengths) {
+      turn.nextLength();
       for (const auto &[headDim, valueDim] : widths) {
+        turn.nextWidth();
         AttentionExtents extents = one;
         extents.p = headDim, extents.w = valueDim;
         std::vector<Kernel> kinds = backwardsOf(extents, type);
@@ -138,13 +146,14 @@ void addSingle(Collector &collect) {
             samples::blockBackward(extents, type, "longformer(block=64,window=1,global=1)"));
         const bool isUsual = headDim == valueDim && headDim != 224;
         for (size_t kind = 0; kind < kinds.size(); ++kind)
-          if (isUsual || (kind + ++turn) % 3 == 0)
+          if (isUsual || turn.takes(kind))
             for (const auto &[name, isWanted] : {std::pair("attention-backward-single", isSingle),
                                                  {"attention-backward-wide", isApart}})
               for (const Configuration &configuration :
                    collect.drawFamily(kinds[kind], sm90, 1, isWanted))
                 collect.add(name, kinds[kind], type, configuration);
       }
+    }
 }
 
 const CaseRegistration registered("attention-backward-sm90", addTogether);

@@ -42,13 +42,10 @@ void addPackedHeads(Collector &collect) {
   for (const auto &[headDim, valueDim] : headWidths)
     for (const int64_t group : {2, 3, 4, 8, 48})
       for (const int64_t queries : {5, 16, 63}) {
-        AttentionExtents extents{
+        const AttentionExtents extents{
             .b = 5, .h = 3, .g = group, .j = queries, .k = 1000, .p = headDim, .w = valueDim};
         const DType type = ++turn % 2 == 0 ? DType::f16 : DType::bf16;
-        std::vector<Kernel> kinds = kindsOf(extents, type, queries > 16);
-        extents.distance = 20;
-        kinds.push_back(samples::relativeAttention(extents, type, true));
-        kinds.push_back(samples::alibiAttention(extents, type));
+        const std::vector<Kernel> kinds = kindsOf(extents, type, queries > 16);
         for (size_t kind = 0; kind < kinds.size(); ++kind)
           if ((kind + turn) % 4 == 0)
             for (const Configuration &configuration :
@@ -63,14 +60,10 @@ void addSplitKeys(Collector &collect) {
   for (const auto &[headDim, valueDim] : headWidths)
     for (const int64_t group : {1, 3, 4})
       for (const int64_t queries : {65, 200}) {
-        AttentionExtents extents{
+        const AttentionExtents extents{
             .b = 1, .h = 3, .g = group, .j = queries, .k = 4099, .p = headDim, .w = valueDim};
         const DType type = ++turn % 2 == 0 ? DType::f16 : DType::bf16;
-        std::vector<Kernel> kinds = kindsOf(extents, type, false);
-        extents.distance = 20;
-        kinds.push_back(samples::relativeAttention(extents, type, true));
-        kinds.push_back(samples::alibiAttention(extents, type));
-        kinds.push_back(samples::documentAttention(extents, type, true));
+        const std::vector<Kernel> kinds = kindsOf(extents, type, false);
         for (size_t kind = 0; kind < kinds.size(); ++kind)
           if ((kind + turn) % 4 == 0)
             for (const Configuration &configuration :
