@@ -16,8 +16,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
 #include <map>
 #include <set>
 
@@ -103,8 +101,6 @@ void shiftStream(mlir::Operation *op, int64_t by) {
 void shiftLayer(mlir::Operation *op, int64_t by) {
   if (const int64_t layer = layerOf(op); layer > 0) setLayer(op, layer + by);
 }
-
-constexpr std::string_view carriedName = "carried";
 
 /// Computed before, or brought by the caller as floats.
 bool isActivation(GraphOp whole, mlir::Value value) {
@@ -222,7 +218,7 @@ LayerPart partOf(GraphOp whole, const std::vector<mlir::Operation *> &ops) {
     for (mlir::Value operand : op->getOperands())
       if (!values.contains(operand) && !inside.contains(operand.getDefiningOp()) &&
           isActivation(whole, operand))
-        add(operand, fmt::format("{}{}", carriedName, part.arguments.size() + 1));
+        add(operand, carriedName(part.arguments.size() + 1));
   const auto isRead = [&](mlir::Value value) {
     return llvm::any_of(value.getUsers(),
                         [&](mlir::Operation *user) { return inside.contains(user); });
@@ -264,28 +260,6 @@ std::string shiftedText(const LayerPart &part,
   const int64_t by = part.firstLayer > 0 ? 1 - part.firstLayer : 0;
   shiftLayerMarks(graphIn(*copy), by);
   return shiftLayers(print(*copy), by);
-}
-
-std::string placedText(const std::string &text, const std::vector<std::string> &arguments,
-                       int64_t shift) {
-  std::string placed;
-  for (size_t at = 0; at < text.size();) {
-    const bool begins = at == 0 || !std::isalnum(static_cast<unsigned char>(text[at - 1]));
-    size_t number = 0;
-    const size_t digits = at + carriedName.size();
-    if (begins && text.compare(at, carriedName.size(), carriedName) == 0) {
-      const auto [end, error] =
-          std::from_chars(text.data() + digits, text.data() + text.size(), number);
-      if (error == std::errc() && number >= 1 && number <= arguments.size()) {
-        // Names of the whole stay as they are: they are shifted by the part's places already.
-        placed += shiftLayers(arguments[number - 1], -shift);
-        at = size_t(end - text.data());
-        continue;
-      }
-    }
-    placed += text[at++];
-  }
-  return shiftLayers(placed, shift);
 }
 
 LayerPositions layerPositions(GraphOp graph) {

@@ -49,10 +49,6 @@ struct LayerPart {
 /// first. `print`: how graphs are written.
 std::string shiftedText(const LayerPart &part,
                         const std::function<std::string(mlir::ModuleOp)> &print);
-/// A text that speaks of a part's tensors, of the part where it stands in the whole: there its
-/// arguments have these names, and its layers stand so many further.
-std::string placedText(const std::string &text, const std::vector<std::string> &arguments,
-                       int64_t shift);
 /// Of these ops, in the order of the whole. What they hand to ops of the backward pass or of the
 /// update, or to the caller from there, is marked as the whole marks such results.
 LayerPart partOf(GraphOp whole, const std::vector<mlir::Operation *> &ops);

@@ -183,6 +183,28 @@ weft.graph @two(%x: !x, %w1: !w {{weft.parameter}}, %w2: !v {{weft.parameter}}) 
                           self.weft('explain', 'out', '--json').json()['parts']],
                          [len(part['variants']) for part in parts])
 
+    def test_the_report_has_what_is_of_a_part_once(self):
+        """And a question about any layer is answered as about the first that is alike."""
+        counts = {}
+        for layers in ('4', '6'):
+            self.compile('gpt2', '--layers', layers, *DIMS, '--profile', 'none', '--overwrite')
+            report = json.loads((self.folder / 'out/report.json').read_text())
+            self.assertEqual((report['fusions'], report['fusionPrices'], report['layouts']),
+                             ([], [], {}))
+            counts[layers] = [[len(part[member]) for member in
+                               ('fusions', 'fusionPrices', 'layouts')] for part in report['parts']]
+            placed = [op for part in report['parts'] for place in part['placed']
+                      for op in place['ops']]
+            self.assertEqual(sorted(placed), list(range(len(report['opLabels']))))
+        self.assertEqual(counts['4'], counts['6'])
+        self.assertGreater(sum(min(part) > 0 for part in counts['4']), 1)
+        for pair in ('layer{0}_active,layer{0}_residual2', 'layer{0}_residual1,layer{0}_norm2'):
+            texts = [self.weft('explain', 'out', '--fusion', pair.format(layer)).out
+                     for layer in (2, 3, 5)]
+            self.assertNotIn('no pattern', texts[1])
+            self.assertEqual(texts[0].replace('layer2_', 'layer3_'), texts[1])
+            self.assertEqual(texts[2].replace('layer5_', 'layer3_'), texts[1])
+
     def test_training_runs_through_the_layers_and_back(self):
         workspace = {}
         for layers in ('3', '5'):

@@ -116,8 +116,8 @@ FusionRecord placed(FusionRecord record, const DecidedPart::Place &place) {
   return record;
 }
 
-/// Candidates of the whole: every op alone, and the kernels that the parts' paths have. Records are
-/// those of each part wherever it stands.
+/// Candidates of the whole: every op alone, and the kernels that the parts' paths have. Records
+/// stay with the parts: wherever one stands they are the same.
 FusionResult joinedFusions(const std::vector<DecidedPart> &parts, size_t ops) {
   FusionResult result;
   for (size_t op = 0; op < ops; ++op)
@@ -133,9 +133,6 @@ FusionResult joinedFusions(const std::vector<DecidedPart> &parts, size_t ops) {
         for (int &op : shifted.ops) op = int(place.ops.at(size_t(op)));
         result.candidates.push_back(std::move(shifted));
       }
-    for (const DecidedPart::Place &place : part.places)
-      for (const FusionRecord &record : part.chosen().fusions.records)
-        result.records.push_back(placed(record, place));
   }
   return result;
 }
