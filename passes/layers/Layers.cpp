@@ -279,20 +279,18 @@ LayerPositions layerPositions(GraphOp graph) {
     before = layer;
     positions.end = index + 1;
   }
-  for (size_t layer = 0; layer < positions.begins.size(); ++layer) {
-    const size_t end =
-        layer + 1 < positions.begins.size() ? positions.begins[layer + 1] : positions.end;
-    size_t count = end - positions.begins[layer];
-    if (const bool isLast = layer > 0 && layer + 1 == positions.begins.size();
-        isLast && count > positions.opsOfLayer) {
-      count = positions.opsOfLayer;
-      positions.end = positions.begins[layer] + count;
-    }
-    if (layer > 0 && count != positions.opsOfLayer)
-      throw Error::checkFailed("layer {} has {} ops, those before it have {}", layer + 1, count,
-                               positions.opsOfLayer);
-    positions.opsOfLayer = count;
-  }
+  const std::vector<size_t> &begins = positions.begins;
+  if (begins.empty()) return positions;
+  std::vector<size_t> counts;
+  for (size_t layer = 0; layer + 1 < begins.size(); ++layer)
+    counts.push_back(begins[layer + 1] - begins[layer]);
+  const size_t last = positions.end - begins.back();
+  if (counts.empty()) counts.push_back(last);
+  const bool areAlike = std::ranges::all_of(
+      counts, [&](size_t count) { return count == counts.front() && count <= last; });
+  if (!areAlike) return positions;  // each kind of layer is decided by itself
+  positions.opsOfLayer = counts.front();
+  positions.end = begins.back() + positions.opsOfLayer;
   return positions;
 }
 

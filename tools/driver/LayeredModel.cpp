@@ -69,7 +69,8 @@ Cut cutBetween(const Compilation &compilation, GraphOp graph, const LayerPositio
   const std::vector<mlir::Operation *> ops = numberedOps(few);
   const size_t border = positions.begins[1];
   std::vector<decision::CutPlace> places;
-  for (size_t rotation = 0; rotation < positions.opsOfLayer; ++rotation) {
+  const size_t rotations = std::min(layers.commonPlaces(), positions.commonPlaces());
+  for (size_t rotation = 0; rotation < rotations; ++rotation) {
     const Crossing crossing = crossingAt(few, border + rotation);
     places.push_back({.tensors = crossing.tensors,
                       .bytes = crossing.bytes,
