@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view word = "layer";
+constexpr std::string_view word = "layer", carriedWord = "carried";
 
 bool isWordCharacter(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
@@ -78,6 +78,30 @@ std::string withoutLayers(std::string_view text) {
 
 std::string shiftLayers(std::string_view text, int64_t by) {
   return renamed(text, [&](int64_t layer) { return layerPrefix(layer + by); });
+}
+
+std::string carriedName(size_t number) { return fmt::format("{}{}", carriedWord, number); }
+
+std::string placedText(const std::string &text, const std::vector<std::string> &arguments,
+                       int64_t shift) {
+  std::string placed;
+  for (size_t at = 0; at < text.size();) {
+    const bool begins = at == 0 || !std::isalnum(static_cast<unsigned char>(text[at - 1]));
+    size_t number = 0;
+    const size_t digits = at + carriedWord.size();
+    if (begins && text.compare(at, carriedWord.size(), carriedWord) == 0) {
+      const auto [end, error] =
+          std::from_chars(text.data() + digits, text.data() + text.size(), number);
+      if (error == std::errc() && number >= 1 && number <= arguments.size()) {
+        // Names of the whole stay as they are: they are shifted by the part's places already.
+        placed += shiftLayers(arguments[number - 1], -shift);
+        at = size_t(end - text.data());
+        continue;
+      }
+    }
+    placed += text[at++];
+  }
+  return shiftLayers(placed, shift);
 }
 
 }  // namespace weft

@@ -6,10 +6,12 @@
 // where one text stands for all layers, and move it where a part of a model is placed.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace weft {
 
@@ -25,5 +27,13 @@ std::string withoutLayers(std::string_view text);
 /// A text with `by` added to the number of every layer that it names: with 2, "fuse layer1_q,
 /// layer2_k" becomes "fuse layer3_q, layer4_k".
 std::string shiftLayers(std::string_view text, int64_t by);
+
+/// What a part of a model calls an activation that comes from outside, counted from 1: "carried1"
+/// (passes/layers/Layers.h).
+std::string carriedName(size_t number);
+/// A text that speaks of a part's tensors, of the part where it stands in the whole: there its
+/// arguments have these names, and its layers stand so many further.
+std::string placedText(const std::string &text, const std::vector<std::string> &arguments,
+                       int64_t shift);
 
 }  // namespace weft

@@ -194,14 +194,18 @@ private:
     return graph ? graph.trainingRoleOfArgument(argument.getArgNumber()) : TrainingRole::none;
   }
 
-  static bool isUpdated(mlir::Value value) {
+  bool isUpdated(mlir::Value value) {
     auto argument = mlir::dyn_cast<mlir::BlockArgument>(value);
     auto graph = argument ? mlir::dyn_cast<GraphOp>(argument.getOwner()->getParentOp()) : GraphOp();
-    for (unsigned result = 0; graph && result < graph.getNumResults(); ++result)
-      if (auto name = graph.getResultAttrOfType<mlir::StringAttr>(result, updateOfName);
-          name && name.getValue() == writtenName(value))
-        return true;
-    return false;
+    if (!graph) return false;
+    if (updatedIn != graph) {  // a training step has a thousand arguments, and results
+      updatedIn = graph;
+      updatedNames.clear();
+      for (unsigned result = 0; result < graph.getNumResults(); ++result)
+        if (auto name = graph.getResultAttrOfType<mlir::StringAttr>(result, updateOfName))
+          updatedNames.insert(name.getValue().str());
+    }
+    return updatedNames.contains(writtenName(value));
   }
 
   std::string uniqueName(mlir::Value value) {
@@ -309,6 +313,8 @@ private:
   llvm::DenseMap<mlir::Operation *, int> entryOf;  ///< empty: one entry point
   llvm::DenseMap<mlir::Value, int> tensorIndex;
   std::set<std::string> names;
+  GraphOp updatedIn;                   ///< whose arguments `updatedNames` are
+  std::set<std::string> updatedNames;  ///< those with a next value among the results
 };
 
 }  // namespace

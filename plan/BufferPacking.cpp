@@ -47,6 +47,9 @@ public:
                                                         : delays(plan, *order, b, a)));
   }
   bool apart(const Block &a, const Block &b) const { return areApart[place(a, b)]; }
+  /// Where those of a block begin, by buffer.
+  size_t rowOf(const Block &block) const { return size_t(block.buffer) * count; }
+  bool isApart(size_t row, size_t buffer) const { return areApart[row + buffer]; }
 
 private:
   /// Places between kernels that run at about the same time. Sharing between kernels further apart
@@ -71,9 +74,12 @@ private:
   std::vector<bool> areApart;
 };
 
+/// With what is asked of its block for every other block, so that it lies together.
 struct Placed {
   const Block *block = nullptr;
   int64_t offset = 0;
+  int64_t end = offset + block->bytes;
+  size_t buffer = size_t(block->buffer);
 };
 /// Ascending by offset.
 using AllocationSearch = std::vector<Placed>;
@@ -147,11 +153,12 @@ std::vector<int64_t> liveBytes(const Blocks &blocks, size_t kernels) {
 int64_t bestFit(const Block &block, const AllocationSearch &placed, const Neighbours &neighbours,
                 int64_t limit = std::numeric_limits<int64_t>::max()) {
   int64_t end = 0, best = -1, bestGap = std::numeric_limits<int64_t>::max();
+  const size_t row = neighbours.rowOf(block);
   for (const Placed &other : placed) {
-    if (!neighbours.apart(*other.block, block)) continue;
+    if (!neighbours.isApart(row, other.buffer)) continue;
     const int64_t gap = other.offset - end;
     if (gap >= block.bytes && gap < bestGap) best = end, bestGap = gap;
-    end = std::max(end, other.offset + other.block->bytes);
+    end = std::max(end, other.end);
   }
   if (best >= 0) return best;
   return end + block.bytes <= limit ? end : -1;
@@ -162,19 +169,24 @@ struct Packing {
   int64_t bytes = 0;
 };
 
-Packing packInOrder(const Blocks &blocks, const Neighbours &neighbours) {
+/// Nothing where it takes more than `limit` bytes.
+std::optional<Packing> packInOrder(const Blocks &blocks, const Neighbours &neighbours,
+                                   int64_t limit) {
   Packing packing;
+  packing.placed.reserve(blocks.size());
   for (const Block *block : blocks) {
     const int64_t offset = bestFit(*block, packing.placed, neighbours);
-    insert(packing.placed, {block, offset});
+    if (offset + block->bytes > limit) return std::nullopt;
+    insert(packing.placed, {.block = block, .offset = offset});
     packing.bytes = std::max(packing.bytes, offset + block->bytes);
   }
   return packing;
 }
 
 /// The best of several orders: by size, by size times length of life, as the kernels come, and
-/// backwards.
-Packing pack(Blocks blocks, const Neighbours &neighbours) {
+/// backwards. Nothing where each takes more than `limit` bytes: to know that takes less time.
+std::optional<Packing> pack(Blocks blocks, const Neighbours &neighbours,
+                            int64_t limit = std::numeric_limits<int64_t>::max()) {
   using Key = std::tuple<int64_t, int, int>;
   const std::function<Key(const Block *)> keys[] = {
       [](const Block *block) { return Key(-block->bytes, block->first, block->buffer); },
@@ -187,10 +199,11 @@ Packing pack(Blocks blocks, const Neighbours &neighbours) {
   std::optional<Packing> best;
   for (const auto &key : keys) {
     std::ranges::sort(blocks, {}, key);
-    Packing packing = packInOrder(blocks, neighbours);
-    if (!best || packing.bytes < best->bytes) best = std::move(packing);
+    std::optional<Packing> packing =
+        packInOrder(blocks, neighbours, best ? best->bytes - 1 : limit);
+    if (packing) best = std::move(packing);
   }
-  return std::move(*best);
+  return best;
 }
 
 /// Results that a caller brings and that are alone in their buffers.
@@ -233,16 +246,16 @@ Blocks fillHosts(Blocks blocks, std::vector<Host> &hosts, const Neighbours &neig
       kept.push_back(block);
       continue;
     }
-    insert(host->placed, {block, fit(*host)});
+    insert(host->placed, {.block = block, .offset = fit(*host)});
     moved.emplace_back(block, &*host);
   }
-  int64_t bytes = pack(kept, neighbours).bytes;
+  int64_t bytes = pack(kept, neighbours)->bytes;
   for (const auto &[block, host] : moved) {
     kept.push_back(block);
-    if (const int64_t with = pack(kept, neighbours).bytes; with > bytes) kept.pop_back();
+    if (const std::optional<Packing> with = pack(kept, neighbours, bytes); !with) kept.pop_back();
     else
       std::erase_if(host->placed, [&](const Placed &one) { return one.block == block; }),
-          bytes = with;
+          bytes = with->bytes;
   }
   return kept;
 }
@@ -255,7 +268,7 @@ void packBuffers(Plan &plan) {
   const std::vector<Block> blocks = allBlocks(plan, memory);
   std::vector<Host> hosts = hostsOf(plan, memory, blocks);
   const Neighbours neighbours(plan, memory, blocks);
-  const Packing packing = pack(
+  const Packing packing = *pack(
       fillHosts(temporaries(blocks, memory), hosts, neighbours, plan.kernels.size()), neighbours);
   for (const Placed &one : packing.placed)
     plan.memoryPlan.push_back({.buffer = one.block->buffer, .in = {}, .offset = one.offset});

@@ -16,8 +16,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
 #include <map>
 #include <set>
 
@@ -103,8 +101,6 @@ void shiftStream(mlir::Operation *op, int64_t by) {
 void shiftLayer(mlir::Operation *op, int64_t by) {
   if (const int64_t layer = layerOf(op); layer > 0) setLayer(op, layer + by);
 }
-
-constexpr std::string_view carriedName = "carried";
 
 /// Computed before, or brought by the caller as floats.
 bool isActivation(GraphOp whole, mlir::Value value) {
@@ -222,7 +218,7 @@ LayerPart partOf(GraphOp whole, const std::vector<mlir::Operation *> &ops) {
     for (mlir::Value operand : op->getOperands())
       if (!values.contains(operand) && !inside.contains(operand.getDefiningOp()) &&
           isActivation(whole, operand))
-        add(operand, fmt::format("{}{}", carriedName, part.arguments.size() + 1));
+        add(operand, carriedName(part.arguments.size() + 1));
   const auto isRead = [&](mlir::Value value) {
     return llvm::any_of(value.getUsers(),
                         [&](mlir::Operation *user) { return inside.contains(user); });
@@ -266,28 +262,6 @@ std::string shiftedText(const LayerPart &part,
   return shiftLayers(print(*copy), by);
 }
 
-std::string placedText(const std::string &text, const std::vector<std::string> &arguments,
-                       int64_t shift) {
-  std::string placed;
-  for (size_t at = 0; at < text.size();) {
-    const bool begins = at == 0 || !std::isalnum(static_cast<unsigned char>(text[at - 1]));
-    size_t number = 0;
-    const size_t digits = at + carriedName.size();
-    if (begins && text.compare(at, carriedName.size(), carriedName) == 0) {
-      const auto [end, error] =
-          std::from_chars(text.data() + digits, text.data() + text.size(), number);
-      if (error == std::errc() && number >= 1 && number <= arguments.size()) {
-        // Names of the whole stay as they are: they are shifted by the part's places already.
-        placed += shiftLayers(arguments[number - 1], -shift);
-        at = size_t(end - text.data());
-        continue;
-      }
-    }
-    placed += text[at++];
-  }
-  return shiftLayers(placed, shift);
-}
-
 LayerPositions layerPositions(GraphOp graph) {
   LayerPositions positions;
   int64_t before = 0;
@@ -305,20 +279,18 @@ LayerPositions layerPositions(GraphOp graph) {
     before = layer;
     positions.end = index + 1;
   }
-  for (size_t layer = 0; layer < positions.begins.size(); ++layer) {
-    const size_t end =
-        layer + 1 < positions.begins.size() ? positions.begins[layer + 1] : positions.end;
-    size_t count = end - positions.begins[layer];
-    if (const bool isLast = layer > 0 && layer + 1 == positions.begins.size();
-        isLast && count > positions.opsOfLayer) {
-      count = positions.opsOfLayer;
-      positions.end = positions.begins[layer] + count;
-    }
-    if (layer > 0 && count != positions.opsOfLayer)
-      throw Error::checkFailed("layer {} has {} ops, those before it have {}", layer + 1, count,
-                               positions.opsOfLayer);
-    positions.opsOfLayer = count;
-  }
+  const std::vector<size_t> &begins = positions.begins;
+  if (begins.empty()) return positions;
+  std::vector<size_t> counts;
+  for (size_t layer = 0; layer + 1 < begins.size(); ++layer)
+    counts.push_back(begins[layer + 1] - begins[layer]);
+  const size_t last = positions.end - begins.back();
+  if (counts.empty()) counts.push_back(last);
+  const bool areAlike = std::ranges::all_of(
+      counts, [&](size_t count) { return count == counts.front() && count <= last; });
+  if (!areAlike) return positions;  // each kind of layer is decided by itself
+  positions.opsOfLayer = counts.front();
+  positions.end = begins.back() + positions.opsOfLayer;
   return positions;
 }
 

@@ -22,11 +22,13 @@ namespace weft {
 struct LayerPositions {
   std::vector<size_t> begins;  ///< one a layer, ascending
   size_t end = 0;              ///< behind the last layer, as long as the others
-  size_t opsOfLayer = 0;
+  size_t opsOfLayer = 0;       ///< 0: layers have different numbers of ops
+  /// Places in a layer that all layers have: where they differ, their beginnings alone.
+  size_t commonPlaces() const { return opsOfLayer > 0 ? opsOfLayer : 1; }
 };
-/// Of the forward pass. Ops that the last layer has beyond the others stand behind the layers: they
-/// hand its result out, unpacked. Throws Error(checkFailed) where layers have different numbers of
-/// ops or are not in order.
+/// Of the forward pass. Ops that the last layer has beyond the others, which are alike, stand
+/// behind the layers: they hand its result out, unpacked. Throws Error(checkFailed) where layers
+/// are not in order.
 LayerPositions layerPositions(GraphOp graph);
 
 /// Tensors that are computed in front of an op and read at it or behind it.
@@ -49,10 +51,6 @@ struct LayerPart {
 /// first. `print`: how graphs are written.
 std::string shiftedText(const LayerPart &part,
                         const std::function<std::string(mlir::ModuleOp)> &print);
-/// A text that speaks of a part's tensors, of the part where it stands in the whole: there its
-/// arguments have these names, and its layers stand so many further.
-std::string placedText(const std::string &text, const std::vector<std::string> &arguments,
-                       int64_t shift);
 /// Of these ops, in the order of the whole. What they hand to ops of the backward pass or of the
 /// update, or to the caller from there, is marked as the whole marks such results.
 LayerPart partOf(GraphOp whole, const std::vector<mlir::Operation *> &ops);

@@ -616,21 +616,6 @@ std::optional<double> Selection::whatIfFused(int opA, int opB, bool fused) const
   return plan ? std::optional(std::max(0.0, plan->seconds - graph->best.seconds)) : std::nullopt;
 }
 
-std::optional<double> Selection::whatIfAlternative(size_t site, size_t alternative) const {
-  if (!graph->lattice) return std::nullopt;
-  const Sites &sites = graph->lattice->sites();
-  std::vector<bool> isOther;  // by candidate
-  for (const Candidate &candidate : graph->problem.candidates)
-    isOther.push_back(std::ranges::any_of(candidate.ops, [&](int op) {
-      return sites.siteOf(op) == static_cast<int>(site) && sites.alternativeOf(op) != alternative;
-    }));
-  const double seconds = shortestOver(*graph, [&](const Edge &edge) {
-    return edge.candidate < 0 || !isOther[static_cast<size_t>(edge.candidate)];
-  });
-  if (!(seconds < infinite)) return std::nullopt;
-  return std::max(0.0, seconds - graph->best.seconds);
-}
-
 bool Selection::waitsForMeasurements(int opA, int opB) const {
   if (!graph->lattice) return false;
   for (size_t c = 0; c < graph->problem.candidates.size(); ++c) {

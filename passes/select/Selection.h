@@ -136,9 +136,6 @@ public:
   std::optional<SelectionResult> planIfFused(int opA, int opB, bool fused) const;
   /// Seconds that it loses.
   std::optional<double> whatIfFused(int opA, int opB, bool fused) const;
-  /// Seconds lost by the best plan that computes a site by this alternative; nothing where the
-  /// graph has none.
-  std::optional<double> whatIfAlternative(size_t site, size_t alternative) const;
   /// Whether the ops could share one kernel if the profile had measurements of it: with --strict
   /// some kernels are considered only if measured.
   bool waitsForMeasurements(int opA, int opB) const;

@@ -271,16 +271,22 @@ void Prices::offerSums(const Kernel &kernel, const CandidatePrices &prices, size
       if (place.second == knobs[k])
         result.entries[place.first].offer(seconds, static_cast<int>(s), static_cast<int>(k), -1);
   std::vector<int> choice = prices.choiceOf(0);
+  const size_t terms = choice.size() + 1;
+  std::vector<OperandSums::Partial> partial(table.knobsCount() * terms);  // of each row
+  std::vector<size_t> summed(table.knobsCount(), 0);  // operands of which it still holds
   for (size_t entry = 0; entry < result.entries.size(); ++entry) {
     for (const auto &[bound, row] : rows) {
       if (bound >= result.entries[entry].secondSeconds) break;
       ++result.configurations;
       if (!known.empty() && known.contains({entry, knobs[static_cast<size_t>(table.knobsOf(row))]}))
         continue;
-      result.entries[entry].offer(table.seconds(row, choice), static_cast<int>(s),
-                                  table.knobsOf(row), -1);
+      result.entries[entry].offer(
+          table.seconds(row, choice, summed[row], std::span(partial).subspan(row * terms, terms)),
+          static_cast<int>(s), table.knobsOf(row), -1);
+      summed[row] = choice.size();
     }
-    prices.advance(choice, entry);
+    const size_t changed = prices.advance(choice, entry);
+    for (size_t &operands : summed) operands = std::min(operands, changed);
   }
 }
 

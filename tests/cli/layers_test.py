@@ -1,5 +1,6 @@
 """--layers and --part model: what is built, how it is told, and what is rejected."""
 import json
+import math
 import re
 import unittest
 
@@ -183,6 +184,28 @@ weft.graph @two(%x: !x, %w1: !w {{weft.parameter}}, %w2: !v {{weft.parameter}}) 
                           self.weft('explain', 'out', '--json').json()['parts']],
                          [len(part['variants']) for part in parts])
 
+    def test_the_report_has_what_is_of_a_part_once(self):
+        """And a question about any layer is answered as about the first that is alike."""
+        counts = {}
+        for layers in ('4', '6'):
+            self.compile('gpt2', '--layers', layers, *DIMS, '--profile', 'none', '--overwrite')
+            report = json.loads((self.folder / 'out/report.json').read_text())
+            self.assertEqual((report['fusions'], report['fusionPrices'], report['layouts']),
+                             ([], [], {}))
+            counts[layers] = [[len(part[member]) for member in
+                               ('fusions', 'fusionPrices', 'layouts')] for part in report['parts']]
+            placed = [op for part in report['parts'] for place in part['placed']
+                      for op in place['ops']]
+            self.assertEqual(sorted(placed), list(range(len(report['opLabels']))))
+        self.assertEqual(counts['4'], counts['6'])
+        self.assertGreater(sum(min(part) > 0 for part in counts['4']), 1)
+        for pair in ('layer{0}_active,layer{0}_residual2', 'layer{0}_residual1,layer{0}_norm2'):
+            texts = [self.weft('explain', 'out', '--fusion', pair.format(layer)).out
+                     for layer in (2, 3, 5)]
+            self.assertNotIn('no pattern', texts[1])
+            self.assertEqual(texts[0].replace('layer2_', 'layer3_'), texts[1])
+            self.assertEqual(texts[2].replace('layer5_', 'layer3_'), texts[1])
+
     def test_training_runs_through_the_layers_and_back(self):
         workspace = {}
         for layers in ('3', '5'):
@@ -241,6 +264,46 @@ weft.graph @two(%x: !x, %w1: !w {{weft.parameter}}, %w2: !v {{weft.parameter}}) 
             lacks = {name: value for name, value in CONFIG.items() if name != key}
             (self.folder / 'lacks.json').write_text(json.dumps(lacks))
             self.fails(code, 'import', 'lacks.json', '--part', 'model', says=['--part model'])
+
+    def test_one_layer_alone_computes_a_tensor_again(self):
+        self.compile('gpt2', '--layers', '3', '--train', '--recompute', 'layer2_active',
+                     '--attention', 'unfused', '--profile', 'none', *DIMS)
+        plan = json.loads((self.folder / 'out/plan.json').read_text())
+        read = {plan['tensors'][tensor]['logical'] for kernel in plan['entryPoints']['backward']
+                for tensor in plan['kernels'][kernel]['inputs']}
+        self.assertEqual([f'layer{layer}_active' in read for layer in (1, 2, 3)],
+                         [True, False, True])
+        report = json.loads((self.folder / 'out/report.json').read_text())
+        self.assertEqual({one['tensor']: one['recomputed'] for one in report['saved']
+                          if one['tensor'].endswith('_active')},
+                         {'layer1_active': False, 'layer2_active': True, 'layer3_active': False})
+        self.assertIn([2], [part['layers'] for part in report['parts']])
+        self.compile('gpt2', '--layers', '3', '--train', '--recompute', 'active', '--attention',
+                     'unfused', '--profile', 'none', *DIMS, '--overwrite')
+        report = json.loads((self.folder / 'out/report.json').read_text())
+        saved = [(one['tensor'], one['recomputed'], one['bytes']) for one in report['saved']
+                 if one['tensor'].endswith('active')]
+        self.assertEqual(saved, [(f'layer{layer}_active', True, 2 * 2 * 16 * 64)
+                                 for layer in (1, 2, 3)])
+        self.fails(2, 'compile', 'gpt2', '--layers', '3', '--train', '--recompute',
+                   'layer4_active', *DIMS, '--stop-after', 'select', says=['layer4_active'])
+
+    def test_weights_of_another_type_are_all_named(self):
+        (self.folder / 'tiny.json').write_text(json.dumps({**CONFIG, 'n_layer': 1}))
+        self.compile('tiny.json', '--part', 'model', '--stacking', 'three')
+        integers = {'wte.weight': [24, 32], 'h.0.ln_1.bias': [32]}
+        weights = {name: ('I64', shape, [0] * math.prod(shape))
+                   for name, shape in integers.items()}
+        weights['wpe.weight'] = ('I32', [16, 32], [0] * 512)
+        weights['ln_f.bias'] = ('F32', [32], [0] * 32)
+        safetensors_file.write(self.folder / 'weights.safetensors', weights)
+        said = self.fails(2, 'run', 'out', '--weights', 'weights.safetensors', says=[
+            "'wte.weight' is I64 [24, 32]; expected [24, 32] of F32, F16 or BF16",
+            "'h.0.ln_1.bias' is I64 [32]; expected [32] of F32, F16 or BF16",
+            "'wpe.weight' is I32 [16, 32]; expected [at least 16, 32] of F32, F16 or BF16",
+            "'h.0.ln_1.weight' is missing"
+        ])
+        self.assertNotIn("'ln_f.bias'", said.err)
 
     def test_rejections(self):
         for code, arguments, says in (

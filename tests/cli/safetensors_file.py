@@ -3,7 +3,7 @@ import json
 import math
 import struct
 
-FORMATS = {'F16': 'e', 'F32': 'f', 'I32': 'i', 'BOOL': '?'}
+FORMATS = {'F16': 'e', 'F32': 'f', 'I32': 'i', 'I64': 'q', 'BOOL': '?'}
 
 
 def write(path, tensors):

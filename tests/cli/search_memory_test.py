@@ -1,6 +1,7 @@
 """--search-memory: a search that would take more ends with its best plan and says so, never by the
 out-of-memory killer."""
 import json
+import os
 import re
 import resource
 import subprocess
@@ -154,6 +155,50 @@ class SearchMemory(CommandTest):
     def test_the_same_memory_gives_the_same_plan(self):
         flags = ['select', *TINY, '--train', '--search-memory', '8M', '--profile', 'none', '--json']
         self.assertEqual(self.weft(*flags).json(), self.weft(*flags).json())
+
+
+class WholeModels(CommandTest):
+    """What the search of many layers takes: counts that no machine changes, and memory. The
+    seconds are in docs/selection.md, "Complexity"."""
+
+    def searched(self, *model):
+        """Of compiling whole models: counts of the search, and the most memory in bytes."""
+        process = subprocess.Popen(
+            [WEFT, 'compile', *model, '--part', 'model', '--stop-after', 'emit', '-o', 'out'],
+            cwd=self.folder, env=self.environment(), stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, 0)
+        path = self.folder / 'out/report.json'
+        report = json.loads(path.read_text())
+        statistics = [variant['statistics'] for part in report['parts']
+                      for variant in part['variants'] if 'statistics' in variant]
+        self.assertTrue(statistics)
+        return {
+            'parts': len(report['parts']), 'searches': len(statistics),
+            'peak_states': max(one['peakStates'] for one in statistics),
+            'states': sum(one['states'] for one in statistics),
+            'combinations': sum(one['configurations'] for one in statistics),
+            'bytes_of_report_json': path.stat().st_size, 'memory': usage.ru_maxrss * 1024
+        }
+
+    def holds(self, found, **bounds):
+        for name, most in bounds.items():
+            with self.subTest(name):
+                self.assertLessEqual(found[name], most)
+
+    def test_layers_that_repeat_are_searched_and_reported_once(self):
+        for model in (('bert-large', '--layers', '24'), ('llama-3-8b', '--layers', '32')):
+            with self.subTest(model):
+                self.holds(self.searched(*model), parts=3, searches=40, peak_states=64,
+                           states=40_000, combinations=1_000_000, bytes_of_report_json=1_200_000,
+                           memory=500_000_000)
+
+    def test_a_training_step_of_24_layers(self):
+        found = self.searched('bert-large', '--layers', '24', '--train', '--optimizer', 'adamw')
+        self.holds(found, parts=5, searches=20, peak_states=64, states=1_500_000,
+                   combinations=600_000_000, bytes_of_report_json=16_000_000,
+                   memory=2_000_000_000)
 
 
 class Limits(CommandTest):

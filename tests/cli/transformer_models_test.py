@@ -1,6 +1,7 @@
 """The models that tests/gpu/transformers_test.py compares with `transformers`: each is built whole,
 with what it says of itself. Needs no packages and no GPU."""
 import json
+import re
 import subprocess
 import sys
 import unittest
@@ -32,18 +33,28 @@ class TransformerModelsTest(CommandTest):
                 self.assertEqual('%logits =' in graph, one.has_logits)
                 self.assertEqual('%types' in graph, one.config.get('type_vocab_size', 2) > 0
                                  and one.config['model_type'] in
-                                 ('albert', 'bert', 'big_bird', 'longformer'))
+                                 ('albert', 'bert', 'big_bird', 'camembert', 'longformer',
+                                  'roberta', 'xlm-roberta'))
                 self.assertIn('xf16', graph)
                 if one.ragged:
                     self.assertIn('%lengths', self.imported(one, packed=True))
 
     def test_the_models_that_are_asked_for_are_there(self):
         types = {one.config['model_type'] for one in models.REAL}
-        self.assertEqual(types, {one.config['model_type'] for one in models.TINY})
         self.assertEqual(types, {
             'bert', 'albert', 'distilbert', 'deberta', 'gpt2', 'llama', 'big_bird', 'longformer',
             'gpt_neo'
         })
+        # Whole models are those of every family of the page but T5.
+        page = (ROOT / 'docs/config-json.md').read_text().split('No key passes unseen')[0]
+        listed = set(re.findall(r'`([a-z0-9_-]+)`', page)) - {'t5'}
+        self.assertGreater(len(listed), 18)
+        compared = {one.config['model_type'] for one in models.TINY}
+        self.assertEqual(compared | set(models.NOT_COMPARED), listed)
+        self.assertFalse(compared & set(models.NOT_COMPARED))
+        self.assertIn('llama3', [one.config.get('rope_scaling', {}).get('rope_type')
+                                 for one in models.TINY])
+        self.assertTrue([one for one in models.TINY if one.shard])
         names = [one.name for one in models.TINY + models.REAL]
         self.assertEqual(len(set(names)), len(names))
 

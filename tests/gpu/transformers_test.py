@@ -67,8 +67,13 @@ def build(packages, one):
 
 
 def save(packages, one, model, folder):
-    """config.json and model.safetensors, as published ones are: of f16."""
-    halved(model).save_pretrained(folder, safe_serialization=True)
+    """config.json and model.safetensors, or shards and their index, as published ones are: of
+    f16."""
+    shards = {'max_shard_size': one.shard} if one.shard else {}
+    halved(model).save_pretrained(folder, safe_serialization=True, **shards)
+    files = len(list(folder.glob('*.safetensors')))
+    if (files > 1) != bool(one.shard):
+        raise RuntimeError(f'{one.name}: {files} files of weights')
     mask = folder / 'tiles.npy' if one.tile else None
     if mask:
         mask.write_bytes(models.npy(models.tiles_of(one)))

@@ -69,7 +69,8 @@ Cut cutBetween(const Compilation &compilation, GraphOp graph, const LayerPositio
   const std::vector<mlir::Operation *> ops = numberedOps(few);
   const size_t border = positions.begins[1];
   std::vector<decision::CutPlace> places;
-  for (size_t rotation = 0; rotation < positions.opsOfLayer; ++rotation) {
+  const size_t rotations = std::min(layers.commonPlaces(), positions.commonPlaces());
+  for (size_t rotation = 0; rotation < rotations; ++rotation) {
     const Crossing crossing = crossingAt(few, border + rotation);
     places.push_back({.tensors = crossing.tensors,
                       .bytes = crossing.bytes,
@@ -116,8 +117,8 @@ FusionRecord placed(FusionRecord record, const DecidedPart::Place &place) {
   return record;
 }
 
-/// Candidates of the whole: every op alone, and the kernels that the parts' paths have. Records are
-/// those of each part wherever it stands.
+/// Candidates of the whole: every op alone, and the kernels that the parts' paths have. Records
+/// stay with the parts: wherever one stands they are the same.
 FusionResult joinedFusions(const std::vector<DecidedPart> &parts, size_t ops) {
   FusionResult result;
   for (size_t op = 0; op < ops; ++op)
@@ -133,9 +134,6 @@ FusionResult joinedFusions(const std::vector<DecidedPart> &parts, size_t ops) {
         for (int &op : shifted.ops) op = int(place.ops.at(size_t(op)));
         result.candidates.push_back(std::move(shifted));
       }
-    for (const DecidedPart::Place &place : part.places)
-      for (const FusionRecord &record : part.chosen().fusions.records)
-        result.records.push_back(placed(record, place));
   }
   return result;
 }

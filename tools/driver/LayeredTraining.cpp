@@ -123,9 +123,10 @@ private:
   void rotate(CutTraining &result) {
     takeNeighbours();
     const size_t second = layers.begins[1];
-    const size_t backwardOps =
-        order.backwardBorder(layers.begins[0]) - order.backwardBorder(second);
-    const size_t lostForward = rotateOne(layers.opsOfLayer, &Rotation::forward, second);
+    const size_t backwardOps = layers.opsOfLayer > 0 ? order.backwardBorder(layers.begins[0]) -
+                                                           order.backwardBorder(second)
+                                                     : 1;
+    const size_t lostForward = rotateOne(layers.commonPlaces(), &Rotation::forward, second);
     const size_t lostBackward = rotateOne(backwardOps, &Rotation::backward, second);
     const TrainingCut at = cutAt(second, rotation);
     result.lost = lostForward + lostBackward;

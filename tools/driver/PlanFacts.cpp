@@ -13,6 +13,7 @@
 #include "plan/PlanFigures.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/EstimateError.h"
+#include "tools/driver/FoldedReport.h"
 #include "tools/driver/MemoryReport.h"
 
 #include <fmt/format.h>
@@ -46,8 +47,9 @@ bool contracts(const PlanKernel &kernel) { return contractionsOf(kernel) > 0; }
 json list(const json &report, const char *member) { return report.value(member, json::array()); }
 
 std::set<int> opsOf(const json &report, const std::string &kernel) {
-  const json ops = report.value("kernelOps", json::object());
-  return ops.contains(kernel) ? ops.at(kernel).get<std::set<int>>() : std::set<int>();
+  const auto ops = report.find("kernelOps");
+  return ops != report.end() && ops->contains(kernel) ? ops->at(kernel).get<std::set<int>>()
+                                                      : std::set<int>();
 }
 
 /// The kernels of a plan, chunks as one, by the ops of the graph that they hold.
@@ -56,8 +58,10 @@ public:
   explicit Exchanges(const Plan &plan, const json &report) : plan(plan) {
     for (const PlanKernel &kernel : plan.kernels) {
       const std::string whole = nameOfWhole(kernel);
-      for (const int op : opsOf(report, kernel.name)) kernelOf[op] = whole;
-      opsOfKernel[whole].merge(opsOf(report, kernel.name));
+      kernels[whole].push_back(&kernel);
+      std::set<int> ops = opsOf(report, kernel.name);
+      for (const int op : ops) kernelOf[op] = whole;
+      opsOfKernel[whole].merge(ops);
       for (const int output : kernel.outputs) writers[output] = &kernel;
     }
     for (const PlanKernel &kernel : plan.kernels)
@@ -70,6 +74,12 @@ public:
     return found == kernelOf.end() ? "" : found->second;
   }
   const std::set<int> &opsIn(const std::string &kernel) const { return opsOfKernel.at(kernel); }
+  /// The kernel of this name, or the first chunk of it.
+  const PlanKernel &first(const std::string &whole) const { return *kernels.at(whole).front(); }
+  bool contracts(const std::string &whole) const {
+    return std::ranges::any_of(kernels.at(whole),
+                               [](const PlanKernel *one) { return driver::contracts(*one); });
+  }
 
   /// What one kernel for both would not move: reads, and writes where nobody else needs the tensor.
   /// The largest tensor by its name.
@@ -78,9 +88,9 @@ public:
     int64_t bytes = 0, largest = 0;
     std::string name;
     std::set<int> stored;
-    for (const PlanKernel &kernel : plan.kernels) {
-      if (isView(kernel) || nameOfWhole(kernel) != reader) continue;
-      for (const int input : kernel.inputs) {
+    for (const PlanKernel *kernel : kernels.at(reader)) {
+      if (isView(*kernel)) continue;
+      for (const int input : kernel->inputs) {
         const int origin = originOf(input);
         const auto source = writers.find(origin);
         if (source == writers.end() || nameOfWhole(*source->second) != writer) continue;
@@ -116,6 +126,7 @@ private:
   }
 
   const Plan &plan;
+  std::map<std::string, std::vector<const PlanKernel *>> kernels;  ///< by the whole's name
   std::map<int, std::string> kernelOf;
   std::map<std::string, std::set<int>> opsOfKernel;
   std::map<int, const PlanKernel *> writers;
@@ -123,39 +134,20 @@ private:
 };
 
 /// The rejected attempt with the fewest ops that would join the two; it says most about just them.
-const json *rejectionBetween(const json &fusions, const std::set<int> &a, const std::set<int> &b) {
-  const json *best = nullptr;
+std::optional<json> rejectionBetween(const json &report, const std::set<int> &a,
+                                     const std::set<int> &b) {
+  std::optional<json> best;
   std::tuple<size_t, size_t> bestRank;
-  for (const json &record : fusions) {
+  for (json &record : fusionsBetween(report, a, b)) {
     if (record["accepted"].get<bool>() || record["code"].get_ref<const std::string &>().empty())
       continue;
     size_t inA = 0, inB = 0;
     for (const json &op : record["ops"])
       inA += a.contains(op.get<int>()), inB += b.contains(op.get<int>());
-    if (inA == 0 || inB == 0) continue;
     const std::tuple rank(record["ops"].size() - inA - inB, record["ops"].size());
-    if (!best || rank < bestRank) best = &record, bestRank = rank;
+    if (!best || rank < bestRank) best = std::move(record), bestRank = rank;
   }
   return best;
-}
-
-/// The stage of a kernel; nothing where the report does not give it.
-std::optional<Stage> stageOf(const json &report, const Plan &plan, const std::string &whole) {
-  const json stages = report.value("stages", json::object());
-  for (const PlanKernel &kernel : plan.kernels)
-    if (nameOfWhole(kernel) == whole) return stageNamed(stages.value(kernel.name, ""));
-  return std::nullopt;
-}
-
-/// The kernel of this name, or the first chunk of it.
-const PlanKernel &kernelOf(const Plan &plan, const std::string &whole) {
-  return *std::ranges::find(plan.kernels, whole, nameOfWhole);
-}
-
-bool contracts(const Plan &plan, const std::string &whole) {
-  return std::ranges::any_of(plan.kernels, [&](const PlanKernel &kernel) {
-    return nameOfWhole(kernel) == whole && contracts(kernel);
-  });
 }
 
 /// What another layout of a tensor changes, by the prices of the selection graph: the two of the
@@ -301,7 +293,7 @@ std::optional<UnfusedLoss> largestUnfused(const Plan &plan, const json &report) 
   const Exchanges exchanges(plan, report);
   std::set<std::pair<std::string, std::string>> pairs;  // kernels of which no plan makes one
   std::set<std::pair<std::string, std::string>> waiting;
-  for (const json &price : list(report, "fusionPrices")) {
+  for (const json &price : fusionPricesOf(report)) {
     if (price["fused"].get<bool>() || !price["lossOfOther"].is_null()) continue;
     const std::string writer = exchanges.kernelWith(price["ops"][0]),
                       reader = exchanges.kernelWith(price["ops"][1]);
@@ -311,10 +303,10 @@ std::optional<UnfusedLoss> largestUnfused(const Plan &plan, const json &report) 
   }
   std::vector<std::pair<std::string, std::string>> inOrder(pairs.begin(), pairs.end());
   const auto positionOf = [&](const std::string &whole) {
-    return &kernelOf(plan, whole) - plan.kernels.data();
+    return &exchanges.first(whole) - plan.kernels.data();
   };
   if (std::ranges::any_of(inOrder,
-                          [&](const auto &pair) { return kernelOf(plan, pair.first).layer > 0; }))
+                          [&](const auto &pair) { return exchanges.first(pair.first).layer > 0; }))
     std::ranges::stable_sort(inOrder, {}, [&](const auto &pair) {
       return std::pair(positionOf(pair.first), positionOf(pair.second));
     });
@@ -322,21 +314,24 @@ std::optional<UnfusedLoss> largestUnfused(const Plan &plan, const json &report) 
   std::pair<std::string, std::string> where;
   const auto isRepeat = [&](const std::string &writer, const std::string &reader, int64_t bytes) {
     return largest && bytes == largest->bytes &&
-           areAlikeInLayers(kernelOf(plan, writer), kernelOf(plan, where.first)) &&
-           areAlikeInLayers(kernelOf(plan, reader), kernelOf(plan, where.second));
+           areAlikeInLayers(exchanges.first(writer), exchanges.first(where.first)) &&
+           areAlikeInLayers(exchanges.first(reader), exchanges.first(where.second));
   };
   const Device device = findDevice(plan.device);
+  const json stages = report.value("stages", json::object());
+  const auto stageOf = [&](const std::string &whole) {  // nothing where the report does not give it
+    return stageNamed(stages.value(exchanges.first(whole).name, ""));
+  };
   for (const auto &[writer, reader] : inOrder) {
-    if (contracts(plan, writer) && contracts(plan, reader) &&
-        (stageOf(report, plan, writer) != Stage::attention ||
-         stageOf(report, plan, reader) != Stage::attention))
+    if (exchanges.contracts(writer) && exchanges.contracts(reader) &&
+        (stageOf(writer) != Stage::attention || stageOf(reader) != Stage::attention))
       continue;
     const auto [bytes, tensor] = exchanges.between(writer, reader);
     if (isRepeat(writer, reader, bytes)) ++largest->repeats;
     if (bytes == 0 || (largest && bytes <= largest->bytes)) continue;
     largest = UnfusedLoss{.tensor = tensor,
-                          .writer = shortName(kernelOf(plan, writer)),
-                          .reader = shortName(kernelOf(plan, reader)),
+                          .writer = shortName(exchanges.first(writer)),
+                          .reader = shortName(exchanges.first(reader)),
                           .bytes = bytes,
                           .seconds = decision::copySeconds(bytes, device),
                           .code = {},
@@ -345,8 +340,8 @@ std::optional<UnfusedLoss> largestUnfused(const Plan &plan, const json &report) 
   }
   if (largest && largest->seconds < leastShown) return std::nullopt;
   if (!largest || waiting.contains(where)) return largest;
-  if (const json *rejection = rejectionBetween(report.at("fusions"), exchanges.opsIn(where.first),
-                                               exchanges.opsIn(where.second))) {
+  if (const std::optional<json> rejection =
+          rejectionBetween(report, exchanges.opsIn(where.first), exchanges.opsIn(where.second))) {
     largest->code = (*rejection)["code"];
     largest->reason = (*rejection)["reason"];
   }

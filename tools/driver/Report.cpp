@@ -7,13 +7,13 @@
 #include "kernel/AttentionRegion.h"
 #include "kernel/BlockMask.h"
 #include "kernel/Family.h"
+#include "kernel/LayerNames.h"
 #include "kernel/ReasonCodes.h"
 #include "passes/account/Stages.h"
 #include "passes/decide/KernelPrices.h"
 #include "passes/decide/PathPlan.h"
 #include "passes/decide/PriceQuestions.h"
 #include "passes/decide/Roofline.h"
-#include "passes/layers/Layers.h"
 #include "plan/PlanFigures.h"
 #include "tools/driver/Accounting.h"
 #include "tools/driver/Console.h"
@@ -128,30 +128,6 @@ json variantsReport(const Decision &decision) {
     list.push_back({{"name", variant.name}, {"chosen", false}, {"noPlan", variant.reason}});
   for (const auto &[name, seconds] : decision.skipped)
     list.push_back({{"name", name}, {"chosen", false}, {"withoutPins", seconds}});
-  return list;
-}
-
-/// Of several layers: each distinct part, where it stands, and its variants.
-json partsReport(const DecidedModel &decided) {
-  json list = json::array();
-  for (const DecidedPart &part : decided.parts) {
-    const select::Problem &problem = part.decision.best().selection.problem();
-    std::vector<std::string> names;
-    for (const std::vector<int> &outputs : problem.opOutputs)
-      for (const int output : outputs) names.push_back(problem.tensors[size_t(output)].name);
-    const auto placed = [&](const std::string &name, const DecidedPart::Place &place) {
-      return placedText(name, place.arguments, place.shift);
-    };
-    std::set<int64_t> layers;
-    const int64_t layer = problem.tensors[size_t(problem.opOutputs.front().front())].layer;
-    for (const DecidedPart::Place &place : part.places)
-      if (layer > 0) layers.insert(layer + place.shift);
-    list.push_back({{"first", placed(names.front(), part.places.front())},
-                    {"last", placed(names.back(), part.places.front())},
-                    {"layers", layers},
-                    {"places", part.places.size()},
-                    {"variants", variantsReport(part.decision)}});
-  }
   return list;
 }
 
@@ -470,7 +446,9 @@ json savedReport(const Decision &decision, const std::vector<std::string> &asked
     }
   for (const auto &[name, price] : std::map(prices))
     if (price.first) add(name, bytesOf[name], true);
-  for (const std::string &name : asked) add(name, bytesOf[name], true);
+  for (const std::string &name : asked)  // without a layer: of all layers
+    for (const auto &[tensor, bytes] : std::map(bytesOf))
+      if (tensor == name || withoutLayers(tensor) == name) add(tensor, bytes, true);
   return list;
 }
 
@@ -493,47 +471,44 @@ json lengthsReport(const Compilation &compilation, const PlannedKernels &planned
   return report;
 }
 
-/// What fusionPricesReport says of a part, of a place of the whole.
-json placedPrices(json prices, const DecidedPart::Place &place) {
-  const auto rename = [&](json &text) {
-    if (text.is_string()) text = placedText(text.get<std::string>(), place.arguments, place.shift);
-  };
-  for (json &price : prices) {
-    for (json &op : price["ops"]) op = place.ops.at(op.get<size_t>());
-    if (price.contains("option")) rename(price["option"]);
-    for (const char *steps : {"steps", "otherSteps"})
-      if (price.contains(steps))
-        for (json &step : price[steps]) rename(step["step"]);
-  }
-  return prices;
+/// Where a part stands: FoldedReport.h reads it.
+json placedReport(const std::vector<DecidedPart::Place> &places) {
+  json list = json::array();
+  for (const DecidedPart::Place &place : places)
+    list.push_back({{"ops", place.ops}, {"arguments", place.arguments}, {"shift", place.shift}});
+  return list;
 }
 
-json fusionPricesOf(const Compilation &compilation, const DecidedModel &decided) {
-  const ChoiceFlags &choices = compilation.choiceFlags();
-  if (!decided.isByParts()) {
-    const SelectedVariant &best = decided.decision.best();
-    return fusionPricesReport(best, decided.proposed[best.index], decided.decision.path(), choices);
-  }
-  json all = json::array();
+/// Of several layers: each distinct part, where it stands, its variants, and what was found of it,
+/// in its numbers and names.
+json partsReport(const Compilation &compilation, const DecidedModel &decided) {
+  json list = json::array();
   for (const DecidedPart &part : decided.parts) {
-    const json prices =
-        fusionPricesReport(part.decision.best(), part.chosen(), part.decision.path(), choices);
+    const select::Problem &problem = part.decision.best().selection.problem();
+    std::vector<std::string> names;
+    for (const std::vector<int> &outputs : problem.opOutputs)
+      for (const int output : outputs) names.push_back(problem.tensors[size_t(output)].name);
+    const auto placed = [&](const std::string &name, const DecidedPart::Place &place) {
+      return placedText(name, place.arguments, place.shift);
+    };
+    std::set<int64_t> layers;
+    const int64_t layer = problem.tensors[size_t(problem.opOutputs.front().front())].layer;
     for (const DecidedPart::Place &place : part.places)
-      for (json &price : placedPrices(prices, place)) all.push_back(std::move(price));
+      if (layer > 0) layers.insert(layer + place.shift);
+    list.push_back(
+        {{"first", placed(names.front(), part.places.front())},
+         {"last", placed(names.back(), part.places.front())},
+         {"layers", layers},
+         {"places", part.places.size()},
+         {"placed", placedReport(part.places)},
+         {"variants", variantsReport(part.decision)},
+         {"fusions",
+          recordsReport(part.chosen().fusions.records, compilation.costModel().device())},
+         {"fusionPrices", fusionPricesReport(part.decision.best(), part.chosen(),
+                                             part.decision.path(), compilation.choiceFlags())},
+         {"layouts", layoutsReport(part.decision.best().selection)}});
   }
-  return all;
-}
-
-json layoutsOf(const DecidedModel &decided) {
-  if (!decided.isByParts()) return layoutsReport(decided.decision.best().selection);
-  json all = json::object();
-  for (const DecidedPart &part : decided.parts) {
-    const json layouts = layoutsReport(part.decision.best().selection);
-    for (const DecidedPart::Place &place : part.places)
-      for (const auto &[tensor, prices] : layouts.items())
-        all.emplace(placedText(tensor, place.arguments, place.shift), prices);
-  }
-  return all;
+  return list;
 }
 
 }  // namespace
@@ -544,6 +519,7 @@ json makeReport(const Compilation &compilation, const DecidedModel &decided,
   const Decision &decision = decided.decision;
   const SelectedVariant &best = decision.best();
   const ProposedVariant &variant = proposed[best.index];
+  const bool isByParts = decided.isByParts();  // then `parts` has what is of each
   json pins = json::array();
   for (const PinRegret &pin : decision.pins)
     pins.push_back({{"tensor", pin.tensor}, {"layout", pin.layout}, {"regret", pin.seconds}});
@@ -561,8 +537,10 @@ json makeReport(const Compilation &compilation, const DecidedModel &decided,
       {"opLabels", opLabels(best.selection.problem())},
       {"fusions", recordsReport(variant.fusions.records, compilation.costModel().device())},
       {"stackings", recordsReport(variant.stackings, compilation.costModel().device())},
-      {"fusionPrices", fusionPricesOf(compilation, decided)},
-      {"layouts", layoutsOf(decided)},
+      {"fusionPrices",
+       isByParts ? json::array()
+                 : fusionPricesReport(best, variant, decision.path(), compilation.choiceFlags())},
+      {"layouts", isByParts ? json::object() : layoutsReport(best.selection)},
       {"alternatives", alternativesReport(decision, compilation.alternatives())},
       {"pins", pins},
       {"saved", savedReport(decision, compilation.recomputedNames())},
@@ -577,7 +555,7 @@ json makeReport(const Compilation &compilation, const DecidedModel &decided,
         {"leftOut", decision.searchCuts},
         {"boundIsOfAll", decision.isBoundOfAll}}},
       {"request", requestReport(compilation)}};
-  if (decided.isByParts()) report["parts"] = partsReport(decided);
+  if (isByParts) report["parts"] = partsReport(compilation, decided);
   if (compilation.expectedFill()) report["lengths"] = lengthsReport(compilation, planned);
   if (const double allowed = compilation.choiceFlags().memoryTrade.share(); allowed > 0)
     report["memoryTrade"] = memoryTradeReport(decision, allowed);
@@ -635,11 +613,50 @@ std::string maskNote(const BlockTable &table, const ChosenKernel &chosen) {
 
 }  // namespace
 
-FusionNotes::FusionNotes(const ProposedVariant &variant)
-    : records(variant.fusions.records), rewritesOfOp(variant.rewritesOfOp) {
-  for (size_t index = 0; index < records.size(); ++index)
-    if (!records[index].accepted && !records[index].code.empty())
-      for (const int op : records[index].ops) rejectedOf[op].push_back(index);
+FusionNotes::FusionNotes(const DecidedModel &decided)
+    : rewritesOfOp(decided.proposed[decided.decision.best().index].rewritesOfOp) {
+  const auto add = [&](const ProposedVariant &variant) {
+    const std::vector<FusionRecord> &records = variant.fusions.records;
+    found.push_back({.records = &records});
+    for (size_t index = 0; index < records.size(); ++index)
+      if (!records[index].accepted && !records[index].code.empty())
+        for (const int op : records[index].ops) found.back().rejectedOf[op].push_back(index);
+  };
+  if (!decided.isByParts()) add(decided.proposed[decided.decision.best().index]);
+  for (const DecidedPart &part : decided.parts) {
+    for (const DecidedPart::Place &place : part.places)
+      for (size_t op = 0; op < place.ops.size(); ++op)
+        spotOf[int(place.ops[op])] = {.found = found.size(), .place = &place, .op = int(op)};
+    add(part.chosen());
+  }
+}
+
+void FusionNotes::addRejected(const ChosenKernel &chosen, std::vector<std::string> &notes) const {
+  if (chosen.graphOps.empty()) return;
+  // No kernel has ops of two parts.
+  const auto first = spotOf.find(chosen.graphOps.front());
+  const Spot spot = first == spotOf.end() ? Spot() : first->second;
+  const Found &records = found.at(spot.found);
+  std::set<size_t> touching;
+  for (const int op : chosen.graphOps) {
+    const auto ofPart = spotOf.find(op);
+    const auto rejected = records.rejectedOf.find(ofPart == spotOf.end() ? op : ofPart->second.op);
+    if (rejected != records.rejectedOf.end())
+      touching.insert(rejected->second.begin(), rejected->second.end());
+  }
+  std::vector<size_t> order(touching.begin(), touching.end());
+  std::ranges::stable_sort(order, std::ranges::greater(),
+                           [&](size_t index) { return (*records.records)[index].savedBytes; });
+  const auto placed = [&](const std::string &text) {
+    return spot.place ? placedText(text, spot.place->arguments, spot.place->shift) : text;
+  };
+  for (size_t index = 0; index < std::min(order.size(), rejectedNotes); ++index) {
+    const FusionRecord &record = (*records.records)[order[index]];
+    std::vector<std::string> names;
+    for (const std::string &name : record.opNames) names.push_back(placed(name));
+    notes.push_back(fmt::format("not fused  {}: {} {} ({})", fmt::join(names, ", "), record.code,
+                                record.reason, placed(record.detail)));
+  }
 }
 
 std::vector<std::string> FusionNotes::of(const ChosenKernel &chosen) const {
@@ -651,18 +668,7 @@ std::vector<std::string> FusionNotes::of(const ChosenKernel &chosen) const {
     }
   if (!rewrites.empty()) notes.push_back(fmt::format("made by    {}", fmt::join(rewrites, ", ")));
   if (chosen.graphOps.size() > 1) notes.push_back("fused by   " + text(chosen.proposal));
-  std::set<size_t> touching;
-  for (const int op : chosen.graphOps)
-    if (const auto found = rejectedOf.find(op); found != rejectedOf.end())
-      touching.insert(found->second.begin(), found->second.end());
-  std::vector<size_t> rejected(touching.begin(), touching.end());
-  std::ranges::stable_sort(rejected, std::ranges::greater(),
-                           [&](size_t index) { return records[index].savedBytes; });
-  for (size_t index = 0; index < std::min(rejected.size(), rejectedNotes); ++index) {
-    const FusionRecord &record = records[rejected[index]];
-    notes.push_back(fmt::format("not fused  {}: {} {} ({})", fmt::join(record.opNames, ", "),
-                                record.code, record.reason, record.detail));
-  }
+  addRejected(chosen, notes);
   for (const BodyOp &op : chosen.kernel.body)
     if (const BlockTable *const table = blockTableOf(chosen.kernel, op))
       notes.push_back(maskNote(*table, chosen));

@@ -18,24 +18,38 @@ namespace weft::driver {
 /// fusionPrices, layouts, alternatives, pins, saved, measuredPlans, chunks, movement, kernelOps,
 /// request (Request.h). `layouts` and `fusionPrices` are of the selection graph of the chosen
 /// variant, whose kernels are whole; what compiling with other flags gives, chunks and all, is
-/// decided when it is asked for (LayoutPredictions.h). Of a model that was decided by parts, both
-/// are of each part's graph, once for every place where it stands.
+/// decided when it is asked for (LayoutPredictions.h). A model that was decided by parts has its
+/// fusions, both of these and its variants in `parts`, once for each distinct part: FoldedReport.h
+/// says what that is where the part stands.
 nlohmann::json makeReport(const Compilation &compilation, const DecidedModel &decided,
                           const PlannedKernels &planned);
 
-/// Why kernels are as they are. Refers to the variant's fusions, of which a large graph has
-/// hundreds of thousands.
+/// Why kernels are as they are. Refers to the fusions that were proposed, of which a large graph
+/// has hundreds of thousands.
 class FusionNotes {
 public:
-  explicit FusionNotes(const ProposedVariant &variant);
+  explicit FusionNotes(const DecidedModel &decided);
   /// The rewrites that made ops of the kernel, the pattern that proposed it, and the rejected
   /// fusions that touch it, largest first.
   std::vector<std::string> of(const ChosenKernel &chosen) const;
 
 private:
-  const std::vector<FusionRecord> &records;
+  /// Of a model that was decided whole, or of one part of it.
+  struct Found {
+    const std::vector<FusionRecord> *records = nullptr;
+    std::map<int, std::vector<size_t>> rejectedOf = {};  ///< op -> records, ascending
+  };
+  /// What an op of the whole is in its part.
+  struct Spot {
+    size_t found = 0;
+    const DecidedPart::Place *place = nullptr;
+    int op = 0;
+  };
+  void addRejected(const ChosenKernel &chosen, std::vector<std::string> &notes) const;
+
+  std::vector<Found> found;
+  std::map<int, Spot> spotOf;  ///< of a model without parts empty
   const std::vector<std::vector<Rewrite>> &rewritesOfOp;
-  std::map<int, std::vector<size_t>> rejectedOf;  ///< op -> records, ascending
 };
 
 }  // namespace weft::driver

@@ -65,15 +65,20 @@ LoopTable::LoopTable(const Kernel &kernel, const Device &device, double margin,
 }
 
 double LoopTable::seconds(size_t index, const std::vector<int> &choice) const {
+  std::vector<Partial> partial(choice.size() + 1);
+  return seconds(index, choice, 0, partial);
+}
+
+double LoopTable::seconds(size_t index, const std::vector<int> &choice, size_t known,
+                          std::span<Partial> partial) const {
   const Row &row = rows[index];
-  double sum = 0;
-  bool isUseful = row.width == 1;
-  for (size_t operand = 0; operand < choice.size(); ++operand) {
+  if (known == 0) partial.front() = {.seconds = 0, .isUseful = row.width == 1};
+  for (size_t operand = known; operand < choice.size(); ++operand) {
     const Term &term = row.terms[operand][static_cast<size_t>(choice[operand])];
-    sum += term.seconds;
-    isUseful = isUseful || term.isVector;
+    partial[operand + 1] = {.seconds = partial[operand].seconds + term.seconds,
+                            .isUseful = partial[operand].isUseful || term.isVector};
   }
-  return isUseful ? row.total(sum) : infinite;
+  return partial.back().isUseful ? row.total(partial.back().seconds) : infinite;
 }
 
 double LoopTable::best(size_t index, int fixed, int choice) const {

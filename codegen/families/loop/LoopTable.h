@@ -35,6 +35,8 @@ public:
   size_t knobsCount() const override { return rows.size(); }
   int knobsOf(size_t row) const override { return rows[row].knobs; }
   double seconds(size_t row, const std::vector<int> &choice) const override;
+  double seconds(size_t row, const std::vector<int> &choice, size_t known,
+                 std::span<Partial> partial) const override;
   double best(size_t row, int fixed, int choice) const override;
 
 private:

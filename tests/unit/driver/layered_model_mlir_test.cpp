@@ -427,6 +427,76 @@ weft.graph @g(%x: !b) -> !b {{
   }
 }
 
+TEST_CASE("layers of different numbers of ops are cut at their borders, and decided each") {
+  const auto graph = test::parse(R"(
+!b = tensor<8xf32, #weft.axes<b>>
+weft.graph @g(%x: !b) -> !b {
+  %begin = weft.exp %x : !b
+  %layer1_a = weft.exp %begin {weft.layer = 1 : i64} : !b
+  %layer1_y = weft.tanh %layer1_a {weft.layer = 1 : i64} : !b
+  %layer2_a = weft.exp %layer1_y {weft.layer = 2 : i64} : !b
+  %layer2_b = weft.relu %layer2_a {weft.layer = 2 : i64} : !b
+  %layer2_y = weft.tanh %layer2_b {weft.layer = 2 : i64} : !b
+  %layer3_a = weft.exp %layer2_y {weft.layer = 3 : i64} : !b
+  %layer3_y = weft.tanh %layer3_a {weft.layer = 3 : i64} : !b
+  %end = weft.exp %layer3_y : !b
+  weft.return %end : !b
+})");
+  const LayerPositions layers = layerPositions(graph->graph());
+  CHECK(layers.begins == std::vector<size_t>{1, 3, 6});
+  CHECK(layers.end == 8);
+  CHECK(layers.opsOfLayer == 0);
+  CHECK(layers.commonPlaces() == 1);
+  std::vector<LayerPart> parts = cutGraph(graph->graph(), {1, 3, 6, 8});
+  REQUIRE(parts.size() == 5);
+  const auto text = [](const LayerPart &part) { return shiftedText(part, Compilation::print); };
+  CHECK(text(parts[1]) == text(parts[3]));
+  CHECK(text(parts[1]) != text(parts[2]));
+  std::vector<JoinedPart> joined;
+  for (const LayerPart &part : parts)
+    joined.push_back({.module = mlir::ModuleOp(part.module.get()),
+                      .arguments = part.arguments,
+                      .results = part.results,
+                      .shift = 0,
+                      .firstStream = part.firstStream});
+  const mlir::OwningOpRef<mlir::ModuleOp> again = joinGraphs(graph->graph(), joined);
+  CHECK(Compilation::print(again.get()) == Compilation::print(graph->module.get()));
+
+  // The last one may hand more out; one with fewer is another layer.
+  const auto counts = [](int first, int second) {
+    std::string ops, before = "x";
+    for (const auto &[layer, count] : {std::pair(1, first), {2, second}})
+      for (int op = 0; op < count; ++op) {
+        const std::string own = fmt::format("layer{}_{}", layer, op);
+        ops += fmt::format("  %{} = weft.exp %{} {{weft.layer = {} : i64}} : !b\n", own, before,
+                           layer);
+        before = own;
+      }
+    const auto two = test::parse(
+        "!b = tensor<8xf32, #weft.axes<b>>\n"
+        "weft.graph @g(%x: !b) -> !b {\n" +
+        ops + "  weft.return %" + before + " : !b\n}");
+    return layerPositions(two->graph());
+  };
+  CHECK(counts(2, 3).opsOfLayer == 2);
+  CHECK(counts(2, 3).end == 4);
+  CHECK(counts(3, 2).opsOfLayer == 0);
+  CHECK(counts(3, 2).end == 5);
+}
+
+TEST_CASE("plans of several layers are not compared by measuring") {
+  Compilation compilation(flagsOf("gpt2", "layer", "2", "f16"), fewVariants("fused"), byModel());
+  compilation.import();
+  const decision::Measure measure = [](const auto &) { return decision::MeasuredPlans(); };
+  try {
+    decideModel(compilation, Phase::import, measure, 2);
+    FAIL("no error");
+  } catch (const Error &error) {
+    CHECK(error.kind == ErrorKind::unsupported);
+    CHECK_THAT(error.what(), Catch::Contains("nearest is to measure one layer"));
+  }
+}
+
 TEST_CASE("every tensor and kernel of an importer's layer has its number in the plan") {
   ModelFlags flags = flagsOf(GENERATE("gpt2", "bert-base"), "model", "3", "f16");
   flags.train = GENERATE(false, true);

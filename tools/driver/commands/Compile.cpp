@@ -51,7 +51,7 @@ int writeDecided(const Compilation &compilation, const DecidedModel &decided,
     writeText(flags, lowered(planned, architecture));
     return 0;
   }
-  const FusionNotes fusionNotes(proposed[decision.best().index]);
+  const FusionNotes fusionNotes(decided);
   const EmittedPlan emitted = emitKernels(
       planned, architecture, [&](const ChosenKernel &chosen) { return fusionNotes.of(chosen); });
   setTextHashes(planned.plan, emitted);

@@ -6,6 +6,7 @@
 #include "runtime/artifact/Artifact.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/Flags.h"
+#include "tools/driver/FoldedReport.h"
 #include "tools/driver/commands/Explain.h"
 
 #include <algorithm>
@@ -21,10 +22,6 @@ using Ops = std::set<int>;
 constexpr size_t shownAttempts = 5;
 
 Ops opsOf(const json &list) { return list.get<Ops>(); }
-
-bool meet(const Ops &a, const Ops &b) {
-  return std::any_of(a.begin(), a.end(), [&](int op) { return b.contains(op); });
-}
 
 /// Ops that a name means: an op's number or name, a kernel's name or its beginning.
 Ops resolve(const runtime::Artifact &artifact, const std::string &name) {
@@ -72,10 +69,8 @@ std::string kernelOf(const runtime::Artifact &artifact, const Ops &ops) {
 
 /// Attempts that would join the two, those with the fewest other ops first, then those that save
 /// most.
-std::vector<json> attempts(const json &fusions, const Ops &a, const Ops &b) {
-  std::vector<json> found;
-  for (const json &record : fusions)
-    if (const Ops ops = opsOf(record["ops"]); meet(ops, a) && meet(ops, b)) found.push_back(record);
+std::vector<json> attempts(const json &report, const Ops &a, const Ops &b) {
+  std::vector<json> found = fusionsBetween(report, a, b);
   std::stable_sort(found.begin(), found.end(), [](const json &x, const json &y) {
     return std::pair(x["ops"].size(), -x["savedBytes"].get<int64_t>()) <
            std::pair(y["ops"].size(), -y["savedBytes"].get<int64_t>());
@@ -144,7 +139,8 @@ json whyNone(const json &price) {
 /// pairs between them.
 json pricesOf(const runtime::Artifact &artifact, const Ops &a, const Ops &b) {
   json list = json::array();
-  const json &names = artifact.report.at("opLabels"), &prices = artifact.report.at("fusionPrices");
+  const json &names = artifact.report.at("opLabels");
+  const json prices = fusionPricesOf(artifact.report);
   const auto isBetween = [](const json &price, const Ops &one, const Ops &other) {
     return one.contains(price["ops"][0].get<int>()) && other.contains(price["ops"][1].get<int>());
   };
@@ -263,7 +259,7 @@ Explanation explainFusion(const runtime::Artifact &artifact, const std::string &
   Ops both = a;
   both.insert(b.begin(), b.end());
   const std::string kernel = kernelOf(artifact, both);
-  const std::vector<json> records = attempts(artifact.report.at("fusions"), a, b);
+  const std::vector<json> records = attempts(artifact.report, a, b);
   std::string text = stackingText;
   if (!kernel.empty()) {
     text += fmt::format("fused: both are in {}\n", kernel);
