@@ -227,7 +227,7 @@ Block LoopPasses::wrapInSteps(Block body, const Code &inside, const Code &bound)
   stepDeclared = true;
   coordinates.insert(coordinates.end(), body.begin(), body.end());
   if (space.steps == 1) return coordinates;
-  return {loop(space.words.step, bound, inRegisters ? 0 : space.unroll(), std::move(coordinates))};
+  return {loop(space.words.step, bound, inRegisters ? 0 : unrolledSteps(), std::move(coordinates))};
 }
 
 /// The load of a node into slot `slot` of an array of `slots`, which is declared in `declarations`.
@@ -345,6 +345,12 @@ bool LoopPasses::endsSteps() const {
   return graph.unused.reduced == 0 && !inRegisters && batch == 1;
 }
 
+/// Where the number of steps is known at run time alone, some loops of eight at once spill.
+int LoopPasses::unrolledSteps() const {
+  constexpr int atRunTime = 4;
+  return endsSteps() ? atRunTime : space.unroll();
+}
+
 /// Threads that stay for sums of others, or sum tokens themselves: the number of tokens, how many
 /// steps have some, and zeros in the place of results behind the last one if these are read.
 Block LoopPasses::unusedSteps() {
@@ -368,7 +374,7 @@ Block LoopPasses::unusedSteps() {
     Block step = {declareConstant("int", space.words.step, code("{} + {}", tokenSteps, behind))};
     for (const Block &part : {space.stepCoordinates(), validOfStep(), zeros})
       step.insert(step.end(), part.begin(), part.end());
-    zeros = {loop(behind, code("{} - {}", space.words.steps, tokenSteps), space.unroll(),
+    zeros = {loop(behind, code("{} - {}", space.words.steps, tokenSteps), unrolledSteps(),
                   std::move(step))};
   } else if (unused.reduced < 0) {
     const bool wasDeclared = std::exchange(stepDeclared, false);

@@ -56,6 +56,7 @@ private:
   Block unusedSteps();
   /// Whether steps end with the last one that has a token of any thread; else each step asks.
   bool endsSteps() const;
+  int unrolledSteps() const;
   /// What holds in steps that are computed; empty: all are.
   Code computedStep() const;
 

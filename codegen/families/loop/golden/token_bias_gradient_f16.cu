@@ -40,7 +40,7 @@ dropout_mul_mask_reduce_f16_4096x4096(const weft::half *__restrict__ dy, const w
   const auto tokens = weft::loadOne(offsets + 8);
   // steps in which some thread has a token
   const int tokenSteps = tokens < 1 ? 0 : tokens < t ? (tokens + threadsPerColumn - 1) / threadsPerColumn : steps;
-#pragma unroll 8
+#pragma unroll 4
   for (int stepBehind = 0; stepBehind < steps - tokenSteps; ++stepBehind) {
     const int v = tokenSteps + stepBehind;
     const int at_t = v * threadsPerColumn + part;
@@ -50,7 +50,7 @@ dropout_mul_mask_reduce_f16_4096x4096(const weft::half *__restrict__ dy, const w
 
   const auto offsets_e = weft::loadOne(offsets + 8);
   weft::Vec<float, width> dbias_out = {};
-#pragma unroll 8
+#pragma unroll 4
   for (int v = 0; v < tokenSteps; ++v) {
     const int at_t = v * threadsPerColumn + part;
     const auto dy_v = weft::loadVector<width>(dy + at_u + at_t * u);

@@ -27,6 +27,14 @@ TEST_CASE("loop kernels at small odd extents") {
   batch.buildAndCheck(60);
 }
 
+TEST_CASE("loop kernels over packed tokens, which end with the last one") {
+  Batch batch;
+  for (const char *name : {"token_bias_gradient", "token_norm_gradients", "token_row_sums"})
+    batch.addSamples(name, examples::findLoopExample(name, DType::f16, 1).kernel,
+                     findDevice("h200"), 16);
+  batch.buildAndCheck(40);
+}
+
 TEST_CASE("loop kernels that start early read and write nothing before they wait") {
   nvrtctest::EarlyBatch batch;
   for (const examples::Example &example : examples::loopExamples(DType::f32, 1))
