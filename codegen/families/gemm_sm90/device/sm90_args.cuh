@@ -57,7 +57,7 @@ struct Args {
   Auxiliary auxiliary = {};    // a second result of C's shape
   Reductions reductions = {};  // further results: reductions over rows or columns of C
   Softmax softmax = {};        // maxima and sums of the sub-vectors of C, which become exponentials
-  Tokens tokens = {};          // how many rows or columns of C are of tokens
+  Tokens tokens = {};          // how many rows or columns of C, or how much of k, are tokens
   Epilogue epilogue = {};      // what becomes of the accumulators
 
   static constexpr bool isTransformedA() { return Given<TransformA>; }

@@ -426,6 +426,30 @@ TEST_CASE("contractions whose blocks take stream-K runs of k-tiles") {
   batch.buildAndCheck(20, 1);
 }
 
+TEST_CASE("contractions that end with the last of packed tokens") {
+  Batch batch;
+  std::set<std::string> seen;
+  for (const samples::TokenExtents &extents :
+       {samples::TokenExtents{.t = 4096, .i = 768, .u = 3072, .sequences = 8},
+        samples::TokenExtents{.t = 1000, .i = 264, .u = 136, .sequences = 3},
+        samples::TokenExtents{.t = 16384, .i = 136, .u = 4088, .sequences = 3}})
+    for (const DType dtype : {DType::f16, DType::bf16}) {
+      const Kernel kernel = samples::sumOverTokens(extents, dtype);
+      forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
+        const auto *knobs = configuration.knobs.getIf<Sm90GemmKnobs>();
+        if (!knobs || knobs->streamK != 0 || !sm90GemmFamily.endsSums(kernel, *knobs)) return true;
+        const std::string tile = fmt::format("{} {} {} {} {}", int(knobs->schedule), knobs->tileM,
+                                             knobs->tileN, knobs->splitK > 1, knobs->multicastB);
+        if (seen.insert(tile).second) batch.add("sums of tokens", kernel, configuration, "sm_90a");
+        return true;
+      });
+    }
+  CHECK(std::ranges::count_if(
+            seen, [](const std::string &tile) { return tile.ends_with(" true 1"); }) > 2);
+  CHECK(seen.size() > 8);
+  batch.buildAndCheck(20, 1);
+}
+
 TEST_CASE("contractions whose blocks load k-tiles of B for each other") {
   Batch batch;
   std::set<std::string> seen;

@@ -10,6 +10,7 @@
 #include "tests/unit/samples/SampleSoftmaxes.h"
 #include "tests/unit/samples/SampleStrides.h"
 #include "tests/unit/samples/SampleTf32.h"
+#include "tests/unit/samples/SampleTokens.h"
 
 #include <ranges>
 
@@ -63,6 +64,19 @@ Golden sm90StreamKGolden() {
                             .epilogueStages = 2,
                             .streamK = 1};
   return {"d_w_sm90_stream_k_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
+}
+
+/// The same of packed tokens, in whole tiles that end with the last token.
+Golden sm90SummedTokensGolden() {
+  Kernel kernel =
+      samples::sumOverTokens({.t = 4096, .i = 1024, .u = 3072, .sequences = 8}, DType::f16);
+  kernel.name = "d_w";
+  const Sm90GemmKnobs knobs{.schedule = Sm90Schedule::pingPong,
+                            .tileM = 128,
+                            .tileN = 128,
+                            .stages = 6,
+                            .epilogueStages = 2};
+  return {"d_w_sm90_tokens_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
 }
 
 /// A few rows times a large matrix: four blocks share k of a tile.
@@ -244,6 +258,7 @@ std::vector<Golden> goldens() {
       sm90Golden(true),
       sm90SplitKGolden(),
       sm90StreamKGolden(),
+      sm90SummedTokensGolden(),
       sm90StridesGolden(false),
       sm90StridesGolden(true),
       sm90SingleConsumerGolden(false),
