@@ -23,6 +23,9 @@ struct AttentionShape {
   int pages = 0;
   Offset pageK = 0, pageV = 0, strideOfEntry = 1;
   bool isPacked = false;  // rows are of packed tokens; `queries` and `keys` are bounds
+  /// Keys and values behind the last key that a block sees are zeros, whatever memory has
+  /// (seen_keys.cuh).
+  bool zeroesUnseen = false;
 };
 
 /// queries: rows of a block, 16 a warp; keys: positions of a key tile; stages: key tiles, with

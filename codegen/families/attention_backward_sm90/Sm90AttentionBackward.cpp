@@ -221,6 +221,8 @@ private:
         {"heads", extentProduct(kernel, attention().headAxes, axes)},
         {"headsOfGroup", headsOfGroup()}};
     for (const Moved &one : moved()) members.push_back({one.member, headMap(*one.tensor), true});
+    if (attention().zeroesUnseen)
+      members.push_back({"zeroesUnseen", ConstantValue::truth(true), true});
     program.constants.push_back({"weft::sm90::AttentionBackwardProblem",
                                  {{shape, ConstantValue::members(std::move(members))}},
                                  "",

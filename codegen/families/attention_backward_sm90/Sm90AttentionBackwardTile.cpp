@@ -60,7 +60,8 @@ int64_t splitSharedBytes(const AttentionBackwardProblem &problem,
                 valuePanels = panels(problem.attention.valueDim),
                 columnPanels = headPanels + valuePanels,
                 rowsBytes = (int64_t(4) * knobs.tileQueries * rowFloats + 15) / 16 * 16,
-                barriers = 2 * stages.tiles + (isSingle(knobs) ? 4 : 3) * stages.blocks + 4;
+                barriers = 2 * stages.tiles + (isSingle(knobs) ? 4 : 3) * stages.blocks + 4 +
+                           (problem.attention.zeroesUnseen ? 1 : 0);
   if (isSingle(knobs))
     return columnPanels * knobs.tileKeys * rowBytes +
            stages.blocks * (std::max(headPanels, valuePanels) * knobs.tileQueries * rowBytes +
@@ -111,7 +112,8 @@ int64_t sm90AttentionBackwardSharedBytes(const AttentionBackwardProblem &problem
   if (isApart(knobs))
     return splitSharedBytes(problem, knobs, rowFloats,
                             splitBackwardStages(problem, knobs, rowFloats));
-  constexpr int64_t blockBytes = 16, barriers = 2 + 4 * stages + 3 + 4 + 4;
+  constexpr int64_t blockBytes = 16;
+  const int64_t barriers = 2 + 4 * stages + 3 + 4 + 4 + (problem.attention.zeroesUnseen ? 1 : 0);
   const int64_t columnPanels =
       panels(problem.attention.headDim) + panels(problem.attention.valueDim);
   const int64_t rowsBytes = (int64_t(4) * knobs.tileQueries * rowFloats + 15) / 16 * 16;

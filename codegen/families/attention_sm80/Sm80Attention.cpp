@@ -160,6 +160,7 @@ private:
         {"scalesLast", ConstantValue::truth(scalesLast)}};
     if (problem.packed) members.push_back({"isPacked", ConstantValue::truth(true), true});
     else addPages(members);
+    if (problem.zeroesUnseen) members.push_back({"zeroesUnseen", ConstantValue::truth(true), true});
     program.constants.push_back({"weft::sm80::AttentionShape",
                                  {{shape, ConstantValue::members(std::move(members))}},
                                  "",

@@ -230,6 +230,7 @@ private:
       members.push_back({"endsAtTokens", ConstantValue::truth(true)});
     if (!problem.packed && problem.paged)
       members.push_back({"pageRows", extentOf(region.paged->kPositions), true});
+    if (problem.zeroesUnseen) members.push_back({"zeroesUnseen", ConstantValue::truth(true), true});
     program.constants.push_back({"weft::sm90::AttentionProblem",
                                  {{shape, ConstantValue::members(std::move(members))}},
                                  "",

@@ -138,8 +138,8 @@ int64_t outputBytes(const AttentionProblem &problem, const Sm90AttentionKnobs &k
   return panels(problem.valueDim) * knobs.tileQueries * rowBytes;
 }
 int64_t barriers(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
-  return 2 * knobs.queryStages + 4 * knobs.stages + 4 + (problem.packed ? 1 : 0) +
-         2 * (consumersOfRows(knobs) - 1);
+  return 2 * knobs.queryStages + 4 * knobs.stages + 4 +
+         (problem.packed || problem.zeroesUnseen ? 1 : 0) + 2 * (consumersOfRows(knobs) - 1);
 }
 /// Sums of consumers that share rows: statistics and output of each thread.
 int64_t partsBytes(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {

@@ -28,6 +28,7 @@
 #include "weft/opaque.cuh"
 #include "weft/pack.cuh"
 #include "weft/score_gradients.cuh"
+#include "weft/seen_keys.cuh"
 #include "weft/sm90_attention_backward_roles.cuh"
 #include "weft/sm90_attention_backward_tiles.cuh"
 #include "weft/sm90_barrier.cuh"
@@ -38,6 +39,7 @@
 #include "weft/sm90_registers.cuh"
 #include "weft/sm90_tma.cuh"
 #include "weft/sm90_unordered_sum.cuh"
+#include "weft/sm90_zero_rows.cuh"
 #include "weft/tile_coverage.cuh"
 #include "weft/warp.cuh"
 #include "weft/wgmma.cuh"
@@ -121,12 +123,13 @@ struct QueryBlocks {
     return count;
   }
 
-private:
   /// Behind the last head: a group's last part may have fewer.
   __device__ __forceinline__ int endHead() const {
     if constexpr (problem.headsOfGroup % C::headsOfTile == 0) return firstHead + C::headsOfTile;
     else return smaller(firstHead + C::headsOfTile, (keyHead + 1) * problem.headsOfGroup);
   }
+
+private:
   __device__ __forceinline__ int headAt(int place) const {
     return firstHead + place % C::headsOfTile;
   }
@@ -176,7 +179,8 @@ template <AttentionBackwardProblem problem, AttentionBackwardTile tile, typename
 __device__ __forceinline__ void produceOperands(const Shared &shared, const Args &args) {
   using C = AttentionBackwardConfig<problem, tile, typename Args::Row>;
   const bool isLeader = threadIdx.x == 0;
-  unsigned count = 0;  // blocks passed before
+  unsigned count = 0;    // blocks passed before
+  unsigned changed = 0;  // tiles whose last keys were zeroed
 #pragma unroll 1
   for (unsigned tiles = 0;; ++tiles) {
     // The first one by the counter, too: whoever has a later tile may wait for this one's sums, so
@@ -195,19 +199,33 @@ __device__ __forceinline__ void produceOperands(const Shared &shared, const Args
       arrive(shared.tileFull(place.stage));
     }
     if (index >= C::tiles) break;
+    int keys = tile.keys;  // of the tile that any query sees; the others are zeroed
+    if constexpr (problem.zeroesUnseen)
+      keys = seenKeysOfHeads(args.coverage, blocks.firstHead, blocks.endHead() - blocks.firstHead,
+                             0, problem.queries - 1, problem.keys) -
+             blocks.keyTile * tile.keys;
+    const bool isPart = problem.zeroesUnseen &&
+                        keys < smaller(tile.keys, problem.keys - blocks.keyTile * tile.keys);
     if (isLeader) {
       wait(shared.keysEmpty(), tiles % 2 ^ 1);
-      arriveExpecting(shared.keysFull(), C::keyBytes + C::valueBytes);
+      const SharedAddress full = isPart ? shared.lastKeys() : shared.keysFull();
+      arriveExpecting(full, C::keyBytes + C::valueBytes);
       const int firstKey = blocks.keyTile * tile.keys,
                 groupHead = blocks.keyHead * problem.headsOfGroup;
 #pragma unroll
       for (int panel = 0; panel < C::headPanels; ++panel)
-        loadHead<problem.k>(shared.k() + panel * tile.keys * rowBytes, args.k, shared.keysFull(),
-                            panel * 64, firstKey, groupHead);
+        loadHead<problem.k>(shared.k() + panel * tile.keys * rowBytes, args.k, full, panel * 64,
+                            firstKey, groupHead);
 #pragma unroll
       for (int panel = 0; panel < C::valuePanels; ++panel)
-        loadHead<problem.v>(shared.v() + panel * tile.keys * rowBytes, args.v, shared.keysFull(),
-                            panel * 64, firstKey, groupHead);
+        loadHead<problem.v>(shared.v() + panel * tile.keys * rowBytes, args.v, full, panel * 64,
+                            firstKey, groupHead);
+    }
+    if (isPart) {
+      wait(shared.lastKeys(), int(changed++ % 2));
+      zeroRows<C::headPanels, tile.keys>(shared.k(), larger(keys, 0));
+      __syncwarp();
+      if (isLeader) arrive(shared.keysFull());
     }
 #pragma unroll 1
     for (; hasBlock; hasBlock = blocks.advance()) {
@@ -850,6 +868,7 @@ __device__ __forceinline__ void attentionBackward(const Args &args) {
       initializeBarrier(shared.rowsFull(stage), 32);
       initializeBarrier(shared.blockEmpty(stage), C::consumers * 4);
     }
+    if constexpr (problem.zeroesUnseen) initializeBarrier(shared.lastKeys(), 1);
     initializeBarrier(shared.unitsEmpty(), 1);
     for (int place = 0; place < 2; ++place) {
       initializeBarrier(shared.dScoresFull(place), C::consumers * 4);

@@ -26,6 +26,9 @@ struct AttentionBackwardProblem {
   int headsOfGroup;       ///< neighbours that share keys and values
   /// Of heads of queries: q, dOutput, dQ. Of the first head of a group: k, v, dK, dV.
   HeadMap q, k, v, dOutput, dQ, dK, dV;
+  /// Keys behind the last one that queries see are zeroed, whatever memory has (seen_keys.cuh),
+  /// where gradients of queries are sums over them.
+  bool zeroesUnseen = false;
 };
 
 struct AttentionBackwardTile {
@@ -74,7 +77,7 @@ struct AttentionBackwardConfig {
   static constexpr int columnsOfUnit(int unit) {
     return smaller(64, headColumns - unit % headPanels * 64);
   }
-  static constexpr int barriers = 2 + 4 * stages + 3 + 4 + 4;
+  static constexpr int barriers = 2 + 4 * stages + 3 + 4 + 4 + (problem.zeroesUnseen ? 1 : 0);
   static constexpr int sharedBytes = keyBytes + valueBytes + stages * (queryBytes + dOutputBytes) +
                                      2 * dScoresBytes + units * unitBytes + subtileBytes +
                                      stages * rowsBytes + stages * blockBytes + barriers * 8 + 16;
@@ -164,6 +167,8 @@ struct AttentionBackwardShared {
   __device__ __forceinline__ SharedAddress dScoresEmpty(int place) const {
     return barrier(11 + 4 * C::stages + place);
   }
+  /// Of keys that the producer's warp changes before consumers read them.
+  __device__ __forceinline__ SharedAddress lastKeys() const { return barrier(C::barriers - 1); }
   __device__ __forceinline__ SharedAddress tileNumber(int place) const {
     return barrier(C::barriers) + place * 4;
   }

@@ -30,7 +30,7 @@ struct SingleBackwardConfig : SplitBackwardConfig<problem, tile, Row> {
       2 * Base::keyTiles * Base::keyHeads + Base::queryTiles * problem.heads;
   static constexpr int ownBytes = Base::ownHeadBytes + Base::ownValueBytes,
                        operandBytes = larger(Base::headBytes, Base::valueBytes);
-  static constexpr int barriers = 2 + 4 * tile.stages + 4;
+  static constexpr int barriers = 2 + 4 * tile.stages + 4 + (problem.zeroesUnseen ? 1 : 0);
   static constexpr int sharedBytes =
       ownBytes + tile.stages * (operandBytes + Base::rowsBytes + Base::toldBytes) + barriers * 8 +
       16;
@@ -95,6 +95,8 @@ struct SingleBackwardShared {
   __device__ __forceinline__ SharedAddress tileEmpty(int place) const {
     return operandFull(4 * tile.stages + 2 + place);
   }
+  /// Of keys that the producer's warp changes before consumers read them.
+  __device__ __forceinline__ SharedAddress lastKeys() const { return barrier(C::barriers - 1); }
   __device__ __forceinline__ SharedAddress tileNumber(int place) const {
     return barrier(C::barriers) + place * 4;
   }

@@ -120,6 +120,7 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects,
           poisonUnused(subject, tensors);
         },
         [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
+          emulate::fillPages(subject.kernel, subject.lengths, tensors, emulate::PoisonStep::remove);
           emulate::applyPoison(subject.kernel, subject.poison, emulate::PoisonStep::remove,
                                tensors);
           if (subject.areMeans) emulate::checkMeans(subject.kernel, subject.scores, tensors);
@@ -425,8 +426,13 @@ TEST_CASE("splits without a key they see leave no trace, rows without any give z
       addDecoding(subjects, windowAttention(e, DType::f16, 20, 7), splits);
       addDecoding(subjects, windowAttention(e, DType::bf16, 130, 0), splits);
       addDecoding(subjects, paddedAttention(e, DType::f16), splits, {0, 1, 300});
+      subjects.back().poison = emulate::keysBehind({0, 1, 300});
       addDecoding(subjects, paddedAttention(e, DType::bf16, true), splits, {270, 33, 0});
+      subjects.back().poison = emulate::keysBehind({270, 33, 0});
       addDecoding(subjects, cachedAttention(e, DType::f16), splits, {0, 77, 297});
+      subjects.back().poison = emulate::keysBehind({3, 80, 300});
+      addDecoding(subjects, inTf32(paddedAttention(e, DType::f32)), splits, {0, 1, 290});
+      subjects.back().poison = emulate::keysBehind({0, 1, 290});
       addDecoding(subjects, cappedAttention(e, DType::f16, true), splits);
       addDecoding(subjects, alibiAttention(e, DType::bf16), splits);
       AttentionExtents bounded = e;

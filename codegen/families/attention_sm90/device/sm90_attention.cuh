@@ -18,6 +18,7 @@
 #include "weft/grid_memory.cuh"
 #include "weft/online_softmax.cuh"
 #include "weft/opaque.cuh"
+#include "weft/seen_keys.cuh"
 #include "weft/sm90_attention_tiles.cuh"
 #include "weft/sm90_barrier.cuh"
 #include "weft/sm90_fragment_shared.cuh"
@@ -27,6 +28,7 @@
 #include "weft/sm90_packed_tokens.cuh"
 #include "weft/sm90_registers.cuh"
 #include "weft/sm90_tma.cuh"
+#include "weft/sm90_zero_rows.cuh"
 #include "weft/tile_coverage.cuh"
 #include "weft/wgmma.cuh"
 
@@ -167,6 +169,18 @@ struct KeyBlocks {
   }
 };
 
+/// From which key on values are zeroed, since a tile of queries sees none of them.
+template <AttentionProblem problem, AttentionTile tile, typename Args>
+__device__ __forceinline__ int endOfValues(const Args &args, const AttentionTilePlace &at,
+                                           const Sequence &sequence) {
+  if constexpr (problem.isPacked) return sequence.count;
+  if constexpr (!problem.zeroesUnseen) return problem.keys;
+  constexpr int queries = AttentionConfig<problem, tile>::queriesOfTile;
+  const int lastQuery = smaller(at.firstQuery + queries, problem.queries) - 1;
+  return seenKeysOfHeads(args.coverage, at.head, tile.masksDiffer ? tile.packedHeads : 1,
+                         at.firstQuery, lastQuery, problem.keys);
+}
+
 /// The numbers of the tiles that blocks take one after the other: all of them, or of packed tokens
 /// those that have any. A number of C::tiles: there are no more.
 template <AttentionProblem problem, AttentionTile tile, typename Args>
@@ -216,6 +230,8 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
     const Sequence sequence = sequenceOf<problem>(args, at.head);
     KeyBlocks<problem, tile, decltype(args.coverage)> blocks{args.coverage, at.head, at.firstQuery,
                                                              sequence.count};
+    constexpr bool hasEnd = problem.isPacked || problem.zeroesUnseen;
+    const int end = endOfValues<problem, tile>(args, at, sequence);
     rings.startTile();
     BlockStage key{};  // of the block whose keys were loaded last
     const auto loadKeys = [&] {
@@ -230,17 +246,18 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
     // Values whose last rows are to be zeroed when they are there: meanwhile others are asked for.
     int partBlock = -1, partStage = 0;
     const auto finishPart = [&] {
-      if (!problem.isPacked || partBlock < 0) return;
+      if (!hasEnd || partBlock < 0) return;
       wait(shared.lastValues(), int(changed++ % 2));
       zeroRows<C::valuePanels, tile.keys>(shared.v(partStage),
-                                          larger(sequence.count - partBlock * tile.keys, 0));
+                                          larger(end - partBlock * tile.keys, 0));
       __syncwarp();
       if (isLeader) arrive(shared.vFull(partStage));
       partBlock = -1;
     };
     const auto loadValues = [&](int block, const BlockStage &value) {
       finishPart();
-      const bool isPart = problem.isPacked && blocks.isPart(block);
+      const bool isPart =
+          hasEnd && (problem.isPacked || end < problem.keys) && (block + 1) * tile.keys > end;
       const SharedAddress full = isPart ? shared.lastValues() : shared.vFull(value.stage);
       if (isLeader) {
         wait(shared.vEmpty(value.stage), value.parity ^ 1);
@@ -571,7 +588,8 @@ __device__ __forceinline__ void attention(const Args &args) {
       initializeBarrier(shared.tileFull(place), 1);
       initializeBarrier(shared.tileEmpty(place), C::consumers * 4);
     }
-    if constexpr (problem.isPacked) initializeBarrier(shared.lastValues(), 1);
+    if constexpr (problem.isPacked || problem.zeroesUnseen)
+      initializeBarrier(shared.lastValues(), 1);
     publishBarriers();
   }
   ptx::barrier();

@@ -28,6 +28,8 @@ struct AttentionProblem {
   /// Keys and values lie in pages of so many rows: their maps have one dimension more, the page,
   /// behind those of heads. 0: they lie in one piece.
   int pageRows = 0;
+  /// Values behind the last key that a tile sees are zeroed, whatever memory has (seen_keys.cuh).
+  bool zeroesUnseen = false;
 };
 
 struct AttentionTile {
@@ -90,7 +92,8 @@ struct AttentionConfig {
                     (problem.pageRows == 0 || problem.pageRows % boxKeys == 0),
                 "a block of keys is whole pages, or a page whole blocks");
   static constexpr int barriers = 2 * tile.queryStages + 4 * tile.stages + 4 +
-                                  (problem.isPacked ? 1 : 0) + 2 * (keyConsumers - 1);
+                                  (problem.isPacked || problem.zeroesUnseen ? 1 : 0) +
+                                  2 * (keyConsumers - 1);
   static constexpr int sharedBytes =
       tile.queryStages * queryBytes + tile.stages * (keyBytes + valueBytes) + outputBytes +
       partsBytes + barriers * 8 + 16 + (problem.isPacked ? 4 * 32 * 4 : 0);

@@ -49,6 +49,16 @@ __device__ __forceinline__ SplitCoverage<tile, splits, Coverage> splitCoverage(
   return {coverage};
 }
 
+/// The keys that all splits see together.
+template <AttentionTile tile, int splits, typename Coverage>
+__device__ __forceinline__ int seenKeysOfHeads(
+    const SplitCoverage<tile, splits, Coverage> &coverage, int firstHead, int heads, int firstQuery,
+    int lastQuery, int keys) {
+  return weft::seenKeysOfHeads(coverage.ofHead,
+                               splitPlace<tile.packedHeads, splits>(firstHead).head, heads,
+                               firstQuery, lastQuery, keys);
+}
+
 /// Pages of keys (AttentionArgs::pageOf).
 template <AttentionTile tile, int splits, typename Pages>
 struct SplitPages {

@@ -108,6 +108,7 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects,
         subject.kernel, subject.configuration, subject.emitted, built.kernel(i),
         subject.emitted.launch.grid, subject.emitted.launch.block, fill, poison,
         [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
+          emulate::fillPages(subject.kernel, subject.lengths, tensors, emulate::PoisonStep::remove);
           emulate::applyPoison(subject.kernel, subject.poison, emulate::PoisonStep::remove,
                                tensors);
           if (subject.areMeans) emulate::checkMeans(subject.kernel, subject.scores, tensors);
@@ -437,7 +438,9 @@ TEST_CASE("rows of packed heads see their own masks, score ops, counts and pages
     // What lies behind the counts is no number.
     for (const Sm90AttentionKnobs &knobs : {one, two}) {
       add(subjects, paddedAttention(e, DType::f16, true), knobs, {0, 121});
-      subjects.back().poison = emulate::unreadKeys(128, e.k);
+      subjects.back().poison = emulate::keysBehind({0, 121});
+      add(subjects, cachedAttention(e, DType::bf16), knobs, {3, 150});
+      subjects.back().poison = emulate::keysBehind({3 + e.j, 150 + e.j});
     }
     // A table for each head of a group, so that one skips what another sees; and for all.
     for (const bool isByHead : {false, true})
@@ -506,7 +509,9 @@ TEST_CASE("blocks that share the keys of a tile leave their sums to the last one
     add(subjects, windowAttention(e, DType::f16, 20, 7), apart);
     add(subjects, windowAttention(e, DType::bf16, 120, 0, 40), packed);
     add(subjects, paddedAttention(e, DType::f16, true), packed, {0, 121});
-    subjects.back().poison = emulate::unreadKeys(128, e.k);
+    subjects.back().poison = emulate::keysBehind({0, 121});
+    add(subjects, cachedAttention(e, DType::bf16), packed, {3, 130});
+    subjects.back().poison = emulate::keysBehind({3 + e.j, 130 + e.j});
     add(subjects, biasedAttention(e, DType::bf16), packed);
     add(subjects, cappedAttention(e, DType::f16, true), apart);
     add(subjects, alibiAttention(e, DType::bf16), packed);
