@@ -73,7 +73,7 @@ struct Family {
   bool takesEpilogues = false;  ///< of contractions (kernel/ContractionRegion.h)
   bool takesPrologues = false;
   /// Whether its epilogues may begin with a rotary embedding (ContractionRegion::rotary).
-  bool turnsPairs = false;
+  bool rotatesPairs = false;
   bool takesAttention = false;  ///< fused attentions (kernel/AttentionRegion.h)
   /// Their backward passes (kernel/AttentionBackwardRegion.h).
   bool takesAttentionBackward = false;

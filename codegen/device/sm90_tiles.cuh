@@ -1,5 +1,5 @@
-// The shape of the GEMM skeleton (sm90_gemm.cuh): what a GEMM and a tile are, what follows from
-// them, and the places in shared memory that its roles hand to each other.
+// The shape of the GEMM kernel template (sm90_gemm.cuh): what a GEMM and a tile are, what follows
+// from them, and the places in shared memory that its roles hand to each other.
 #pragma once
 
 #include "weft/sm90_pipeline.cuh"
@@ -63,8 +63,8 @@ template <typename A, typename B, typename C>
 struct ElementsOf<Elements<A, B, C>> : Elements<A, B, C> {};
 
 constexpr int partialTileBytes = 64 * 64 * 4;  // of accumulators of a subtile
-// Named barriers, one for every consumer: its own threads, whose turn it is to multiply, and who
-// has its accumulators (sm90_epilogue_reduction.cuh).
+// Named barriers, one for every consumer: its own threads, the order in which they multiply, and
+// who has its accumulators (sm90_epilogue_reduction.cuh).
 constexpr int consumerBarrier = 1, orderBarrier = 4, partialsStored = 6, partialsReduced = 8;
 
 /// What follows from a GEMM and a tile.

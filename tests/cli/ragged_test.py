@@ -177,7 +177,7 @@ class RaggedTest(CommandTest):
                     self.assertIn('weft::PackedSequences<',
                                   (self.folder / 'out' / attention['source']).read_text())
 
-    def test_attention_of_grouped_heads_reads_tokens_that_a_rotary_embedding_turned(self):
+    def test_attention_of_grouped_heads_reads_tokens_that_a_rotary_embedding_rotated(self):
         """Tokens turn by their positions in sequences without being unpacked, keys and queries in
         the epilogue of one stacked product; the layer is packed and unpacked at its ends alone."""
         self.weft('compile', 'llama-3-8b', '--dim', 'b=8', '--dim', 'j=1024', '--ragged', 'j',

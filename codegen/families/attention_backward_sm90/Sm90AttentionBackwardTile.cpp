@@ -152,13 +152,13 @@ int64_t sm90AttentionBackwardBlocks(const AttentionBackwardProblem &problem,
   return std::min<int64_t>(sm90AttentionBackwardTiles(problem, knobs), knobs.blocks);
 }
 
-int64_t sm90AttentionBackwardTurns(const AttentionBackwardProblem &problem,
-                                   const Sm90AttentionBackwardKnobs &knobs) {
+int64_t sm90AttentionBackwardSemaphores(const AttentionBackwardProblem &problem,
+                                        const Sm90AttentionBackwardKnobs &knobs) {
   return problem.attention.heads * queryTiles(problem, knobs);
 }
 
-int64_t sm90AttentionBackwardPartTurns(const AttentionBackwardProblem &problem,
-                                       const Sm90AttentionBackwardKnobs &knobs) {
+int64_t sm90AttentionBackwardPartSemaphores(const AttentionBackwardProblem &problem,
+                                            const Sm90AttentionBackwardKnobs &knobs) {
   const int64_t parts = sm90AttentionBackwardGroupParts(problem, knobs);
   return parts == 1 ? 0
                     : keyTiles(problem, knobs) * problem.groups() * (knobs.tileKeys / subtileSide);
@@ -172,7 +172,7 @@ int64_t sm90AttentionBackwardWorkspaceBytes(const AttentionBackwardProblem &prob
                                     : keyTiles(problem, knobs) * problem.groups() * parts *
                                           knobs.tileKeys * columns;
   return 4 * floats + (isApart(knobs) ? 0
-                                      : sm90AttentionBackwardTurns(problem, knobs) *
+                                      : sm90AttentionBackwardSemaphores(problem, knobs) *
                                             units(problem, knobs) * unitBytes);
 }
 

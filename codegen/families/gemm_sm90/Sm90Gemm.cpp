@@ -427,7 +427,7 @@ private:
     if (epilogue.rotaryArguments.empty()) return behindRotary;
     program.body.insert(program.body.end(), epilogue.rotaryFunctions.begin(),
                         epilogue.rotaryFunctions.end());
-    return fmt::format("weft::sm90::turned<{}>({}, {})", rotaryText(), epilogue.rotaryArguments,
+    return fmt::format("weft::sm90::rotated<{}>({}, {})", rotaryText(), epilogue.rotaryArguments,
                        behindRotary.empty() ? "weft::sm90::Unchanged{}" : behindRotary);
   }
 
@@ -445,13 +445,13 @@ private:
 
   /// A constant that says which elements of a head are pairs; returns its name.
   std::string rotaryText() {
-    const TurnedPairs &rotary = region.rotary.value();
+    const RotatedPairs &rotary = region.rotary.value();
     const std::string name = names.reserve("pairs");
     program.constants.push_back(
         {"weft::sm90::RotaryPairs",
          {{name, ConstantValue::members(
                      {{"extent", ConstantValue::name(axes[size_t(rotary.pairs)])},
-                      {"turned", rotary.turned},
+                      {"rotated", rotary.turned},
                       {"isHalved", ConstantValue::truth(rotary.style == RotaryStyle::halved)},
                       {"isReverse", ConstantValue::truth(rotary.isReverse)},
                       {"isShort", ConstantValue::truth(

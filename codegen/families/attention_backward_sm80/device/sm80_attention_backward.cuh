@@ -12,8 +12,8 @@
 // Seven products instead of five: S and dP are computed by both kinds of blocks, so that every sum
 // is of one block, in one order, with the same bits in every launch. P and dS stay in the registers
 // of the warp: accumulators of one mma.sync lie as the left operand of the next. The tiles of a
-// step are copied into a ring of stages; steps that masks exclude are skipped, and masks are left
-// out of those that they keep whole.
+// step are copied into a circular buffer of stages; steps that masks exclude are skipped, and masks
+// are left out of those that they keep whole.
 //
 // Blocks with keys come first, and first keys before last ones: under a causal mask they take
 // longest. Blocks with queries begin with the last ones.

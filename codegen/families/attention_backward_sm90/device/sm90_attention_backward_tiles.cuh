@@ -81,24 +81,24 @@ struct AttentionBackwardConfig {
   static constexpr int sharedBytes = keyBytes + valueBytes + stages * (queryBytes + dOutputBytes) +
                                      2 * dScoresBytes + units * unitBytes + subtileBytes +
                                      stages * rowsBytes + stages * blockBytes + barriers * 8 + 16;
-  static constexpr int turns = problem.heads * queryTiles;
+  static constexpr int semaphores = problem.heads * queryTiles;
   /// Floats in device memory: sums of the gradients of queries.
-  static constexpr Offset sumFloats = static_cast<Offset>(turns) * units * unitFloats;
+  static constexpr Offset sumFloats = static_cast<Offset>(semaphores) * units * unitFloats;
   /// Floats behind these: parts of the gradients of a tile's keys and values, of every tile.
   static constexpr int partFloats = tile.keys * (headColumns + valueColumns),
-                       partTurns = groupParts > 1 ? keyHeads *keyTiles *consumers : 0;
+                       partSemaphores = groupParts > 1 ? keyHeads *keyTiles *consumers : 0;
   static constexpr Offset partsFloats = groupParts > 1 ? static_cast<Offset>(tiles) * partFloats
                                                        : 0;
   /// What setmaxnreg gives.
   static constexpr int consumerRegisters = consumers == 1 ? 216 : 232, producerRegisters = 40;
-  static_assert(tile.queries % 64 == 0 && tile.keys == 128);  // two warpgroups take turns
+  static_assert(tile.queries % 64 == 0 && tile.keys == 128);  // two warpgroups alternate
 };
 
 /// In device memory: of every block of queries of every head, the key tiles whose gradients are in
 /// its sums; where these have no order, and those that add (sm90_unordered_sum.cuh). Zero between
 /// launches.
 template <int blocks>
-struct Turns {
+struct Semaphores {
   unsigned of[blocks];
 };
 
@@ -183,7 +183,7 @@ struct AttentionBackwardPlace {
   int part;  ///< of the heads that share these keys
 };
 /// Tile `index`. The heads of a group together, so that few blocks add to the same sums; first keys
-/// first: whoever waits for a turn waits for a tile that was taken before.
+/// first: whoever waits for a semaphore waits for a tile that was taken before.
 template <AttentionBackwardProblem problem, AttentionBackwardTile tile, typename Row>
 __device__ __forceinline__ AttentionBackwardPlace attentionBackwardTile(int index) {
   using C = AttentionBackwardConfig<problem, tile, Row>;

@@ -22,7 +22,7 @@
 // twice a block, while here one multiplies as the other applies element-wise ops; where the tensor
 // cores are the limit, seven products would save an eighth.
 //
-//     producer warp       a tile, and operands of its blocks ──TMA──> places of a ring
+//     producer warp       a tile, and operands of its blocks ──TMA──> places of a circular buffer
 //     row warp            blocks; rows of queries of tiles of keys and of values ──> stages
 //     consumers           64 rows of the tile each; gradients leave through the tile's place
 #pragma once

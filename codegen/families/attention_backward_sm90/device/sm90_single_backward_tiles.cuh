@@ -4,7 +4,7 @@
 // A tile is 128 rows of one head, 64 a consumer warpgroup, whose sums are at most 128 registers a
 // thread. Its rows, of one or two tensors, lie as those of a SplitBackwardTile do. Of a block of
 // `columns` queries or keys there are two operands, of headDim and of valueDim columns, each in a
-// place of a ring of `stages` equal ones:
+// place of a circular buffer of `stages` equal ones:
 //
 //   a tile of    its rows           of a block        first, and second, which sums read
 //   keys         k, v               queries           d_output, q

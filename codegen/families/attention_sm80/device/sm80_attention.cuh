@@ -2,7 +2,7 @@
 // without scores in memory. A block has one tile of queries of one head, 16 a warp, and folds
 // (maximum, sum, output) over the tiles of keys that masks do not exclude:
 //
-//    copies   keys and values of later tiles ──cp.async──> ring of stages
+//    copies   keys and values of later tiles ──cp.async──> circular buffer of stages
 //    a tile   S = Q K^T ──score ops──> maxima ──exponentials──> sums ──dropout──> P ──> O += P V
 //
 // Scores and P stay in the registers of the warp: accumulators of one mma.sync lie as the left
@@ -218,9 +218,9 @@ __device__ __forceinline__ void attention(
   using P = AttentionConfig<shape, tile>;
   constexpr float factor = (shape.scalesLast ? shape.scale : 1.0f) * 1.44269504f;
   constexpr bool seesAll = __is_base_of(FullCoverage, Coverage);
-  const SharedAddress stages = dynamicShared() + (P::areQueriesInRing ? 0 : P::queryBytes),
-                      queryTile = P::areQueriesInRing ? stages + (tile.stages - 1) * P::stageBytes
-                                                      : dynamicShared();
+  const SharedAddress stages = dynamicShared() + (P::areQueriesInStages ? 0 : P::queryBytes),
+                      queryTile = P::areQueriesInStages ? stages + (tile.stages - 1) * P::stageBytes
+                                                        : dynamicShared();
   const BlockPlace own =
       args.order.template of<shape.heads / tile.packedHeads, P::queryTiles, tile.splits>(
           int(blockIdx.x));

@@ -24,7 +24,7 @@ struct Tf32AttentionConfig : AttentionConfig<halvesOf<shape>, tile> {
   using Copied = AttentionConfig<halvesOf<shape>, tile>;
   using Joined = AttentionConfig<shape, tile>;
   static constexpr int sharedBytes =
-      larger(Copied::ringBytes, Copied::joins ? Joined::joinBytes : 0);
+      larger(Copied::stagesBytes, Copied::joins ? Joined::joinBytes : 0);
   static constexpr int headBlocks = shape.headDim / 8, outputs = shape.valueDim / 2;
 };
 
@@ -60,9 +60,9 @@ __device__ __forceinline__ void tf32Attention(
   constexpr AttentionShape halves = halvesOf<shape>;
   constexpr float factor = (shape.scalesLast ? shape.scale : 1.0f) * 1.44269504f;
   constexpr bool seesAll = __is_base_of(FullCoverage, Coverage);
-  const SharedAddress stages = dynamicShared() + (P::areQueriesInRing ? 0 : P::queryBytes),
-                      queryTile = P::areQueriesInRing ? stages + (tile.stages - 1) * P::stageBytes
-                                                      : dynamicShared();
+  const SharedAddress stages = dynamicShared() + (P::areQueriesInStages ? 0 : P::queryBytes),
+                      queryTile = P::areQueriesInStages ? stages + (tile.stages - 1) * P::stageBytes
+                                                        : dynamicShared();
   const BlockPlace own =
       args.order.template of<shape.heads / tile.packedHeads, P::queryTiles, tile.splits>(
           int(blockIdx.x));

@@ -1,9 +1,9 @@
 // Fused attention on sm_90a: output = softmax(score(scale * q k^T)) v, row by row, without a score
 // in memory.
 //
-//   producer warp      q ──TMA──> shared memory; blocks of k and v ──TMA──> two rings of stages
-//   consumer           scores = q k^T            WGMMA, 64 rows a warpgroup
-//   warpgroups         score expression, online softmax in registers
+//   producer warp      q ──TMA──> shared memory; blocks of k and v ──TMA──> two circular buffers of
+//   stages consumer           scores = q k^T            WGMMA, 64 rows a warpgroup warpgroups score
+//   expression, online softmax in registers
 //                      output += exponentials v  WGMMA, exponentials in registers
 //
 // Persistent blocks take tiles by a counter in device memory. A consumer issues the scores of the
@@ -210,7 +210,7 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
   using C = AttentionConfig<problem, tile>;
   const bool isLeader = threadIdx.x == 0;
   unsigned tiles = 0;  // passed before
-  BlockRings<C::keyConsumers, C::ringStages> rings;
+  BlockBuffers<C::keyConsumers, C::stagesOfBuffer> buffers;
   unsigned changed = 0;  // blocks of values whose last rows were zeroed
   const TileNumbers<problem, tile, Args> numbers(args, shared.sequenceWords());
   int taken = blockIdx.x;
@@ -232,10 +232,10 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
                                                              sequence.count};
     constexpr bool hasEnd = problem.isPacked || problem.zeroesUnseen;
     const int end = endOfValues<problem, tile>(args, at, sequence);
-    rings.startTile();
+    buffers.startTile();
     BlockStage key{};  // of the block whose keys were loaded last
     const auto loadKeys = [&] {
-      key = rings.next();
+      key = buffers.next();
       if (!isLeader) return;
       wait(shared.kEmpty(key.stage), key.parity ^ 1);
       arriveExpecting(shared.kFull(key.stage), C::keyBytes);
@@ -320,7 +320,7 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
   const int thread = threadIdx.x % warpgroup, warp = thread / 32, lane = thread % 32;
   const bool isLeader = thread == 0;
   // Of 64 rows, and of those that share them: the first one stores the output.
-  const int rowPart = keyConsumers == 1 ? consumer : 0, turn = keyConsumers == 1 ? 0 : consumer;
+  const int rowPart = keyConsumers == 1 ? consumer : 0, keyRank = keyConsumers == 1 ? 0 : consumer;
   unsigned tiles = 0, keyBlocks = 0;  // of this consumer, passed before
   if (tile.isOrdered && consumer == C::consumers - 1) arriveAt(orderedBarrier, 2 * warpgroup);
 #pragma unroll 1
@@ -354,14 +354,16 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
           if (!blocks.advance()) return false;
       return blocks.advance();
     };
-    const auto stageOf = [&](unsigned pass) { return blockStage<C::ringStages>(turn, pass); };
+    const auto stageOf = [&](unsigned pass) {
+      return blockStage<C::stagesOfBuffer>(keyRank, pass);
+    };
 
     float output[C::valueColumns / 2];
 #pragma unroll
     for (int i = 0; i < C::valueColumns / 2; ++i) output[i] = 0;
     OnlineSoftmax softmax;
     wait(shared.qFull(query.stage), query.parity);
-    if (advance(turn)) {
+    if (advance(keyRank)) {
       float scores[tile.keys / 2], older[2];
       unsigned exponentials[tile.keys / 16][4];
       const SharedAddress q = shared.q(query.stage) + rowPart * subtileBytes;
@@ -464,7 +466,7 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
         for (int i = 0; i < C::valueColumns / 2; ++i) output[i] *= older[i / 2 % 2];
         packScores(blocks.index);
       }
-      if ((!tile.staysInQ || turn > 0) && isLeader) arrive(shared.qEmpty(query.stage));
+      if ((!tile.staysInQ || keyRank > 0) && isLeader) arrive(shared.qEmpty(query.stage));
       const BlockStage value = stageOf(keyBlocks - 1);
       wait(shared.vFull(value.stage), value.parity);
       issueOutput(value.stage);
@@ -472,7 +474,7 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
       waitForWgmma<0>();
       fenceAccumulators(output);
       if (isLeader) arrive(shared.vEmpty(value.stage));
-    } else if ((!tile.staysInQ || turn > 0) && isLeader) {
+    } else if ((!tile.staysInQ || keyRank > 0) && isLeader) {
       arrive(shared.qEmpty(query.stage));
     }
 
@@ -482,10 +484,10 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
         __syncwarp();
         if (lane == 0) arrive(barrier);
       };
-      if (turn > 0) {
-        wait(shared.partEmpty(turn), parity ^ 1);
-        storePart(shared.part(turn) + thread * 16, softmax, output);
-        arriveAsWarp(shared.partFull(turn));
+      if (keyRank > 0) {
+        wait(shared.partEmpty(keyRank), parity ^ 1);
+        storePart(shared.part(keyRank) + thread * 16, softmax, output);
+        arriveAsWarp(shared.partFull(keyRank));
         ++tiles;
         continue;
       }

@@ -193,7 +193,7 @@ requires(Args::splits > 1) __device__ __forceinline__
       if constexpr (tile.packedHeads == 1) return {own.head, firstOfPart + ownRow + half * 8};
       else return placeOfPackedRow<tile.packedHeads>(own.head, firstOfPart, ownRow + half * 8);
     };
-    const auto stageOf = [&](unsigned pass) { return blockStage<C::ringStages>(0, pass); };
+    const auto stageOf = [&](unsigned pass) { return blockStage<C::stagesOfBuffer>(0, pass); };
 
     float output[C::valueColumns / 2];
 #pragma unroll

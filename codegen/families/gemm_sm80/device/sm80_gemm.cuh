@@ -1,7 +1,8 @@
-// The skeleton of contractions from sm_80 on: C = A B for every batch element, accumulated in fp32.
-// A block computes one tile: its threads copy k-tiles of A and B into a ring of stages in shared
-// memory, ahead of the warps that multiply them (mma.sync); each warp has a rectangle of the tile.
-// Accumulators turn into C (epilogue) and leave through shared memory, in rows.
+// The kernel template of contractions from sm_80 on: C = A B for every batch element, accumulated
+// in fp32. A block computes one tile: its threads copy k-tiles of A and B into a circular buffer of
+// stages in shared memory, ahead of the warps that multiply them (mma.sync); each warp has a
+// rectangle of the tile. Accumulators turn into C (epilogue) and leave through shared memory, in
+// rows.
 //
 // Operands are contiguous along k or along their outer axis (m or n): blocks of the latter are
 // transposed on the way to registers (ldmatrix).
@@ -68,8 +69,8 @@ constexpr bool areUnread<UnreadRowTokens> = true;
 template <>
 constexpr bool areUnread<UnreadColumnTokens> = true;
 
-/// The arguments of the skeletons: elements of tensors, and functions. Emitted text names those
-/// that its kernel has, as Args{.a = x, .b = w, .c = y, .epilogue = epilogueOp}.
+/// The arguments of the kernel templates: elements of tensors, and functions. Emitted text names
+/// those that its kernel has, as Args{.a = x, .b = w, .c = y, .epilogue = epilogueOp}.
 template <typename A, typename B, typename C, typename TransformA = NoTransform,
           typename TransformB = NoTransform, typename Tokens = AllTokens,
           typename Epilogue = Unchanged>

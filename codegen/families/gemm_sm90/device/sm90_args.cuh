@@ -1,4 +1,4 @@
-// The arguments of the GEMM skeletons of sm_90a, and what the skeletons make of them.
+// The arguments of the GEMM kernel templates of sm_90a, and what the kernel templates make of them.
 //
 // Emitted text names the members that its kernel has and leaves the others out:
 //
@@ -73,7 +73,7 @@ struct Args {
   }
 };
 
-/// A tensor as skeletons read it.
+/// A tensor as kernel templates read it.
 template <typename T>
 __device__ __forceinline__ Tensor<T> tensorOf(const TensorMap *map) {
   return {{map}, nullptr};

@@ -1,8 +1,8 @@
-// The skeleton of contractions on sm_90a: C = A B for every batch element, accumulated in fp32, as
-// one persistent kernel of three warpgroups. The first loads k-tiles of A and B into a ring of
-// stages in shared memory, and beside them what an epilogue reads, and reduces what the epilogue
-// adds up (sm90_epilogue_reduction.cuh); the other two multiply them (wgmma) and turn their
-// accumulators into C (epilogue), which leaves through shared memory.
+// The kernel template of contractions on sm_90a: C = A B for every batch element, accumulated in
+// fp32, as one persistent kernel of three warpgroups. The first loads k-tiles of A and B into a
+// circular buffer of stages in shared memory, and beside them what an epilogue reads, and reduces
+// what the epilogue adds up (sm90_epilogue_reduction.cuh); the other two multiply them (wgmma) and
+// turn their accumulators into C (epilogue), which leaves through shared memory.
 //
 //   cooperative  both consumers share a tile, half of its rows each
 //   ping-pong    each consumer has its own tile; while one multiplies, the other stores

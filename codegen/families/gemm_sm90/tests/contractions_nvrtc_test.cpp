@@ -290,9 +290,9 @@ TEST_CASE("tensor-core contractions of sm_90a that turn heads: every tile") {
                                           {.hasStarts = true, .hasResidual = true},
                                           {.isHalved = false, .turned = 32}})
     for (const samples::RotaryExtents &extents : {large, usual})
-      addEachTile(batch, samples::turnedProjection(extents, DType::f16, form), tiles);
-  addSplits(batch, "few heads", samples::turnedProjection(few, DType::bf16, {}));
-  addSm90(batch, "tokens", samples::turnedTokens(large, DType::f16, {.end = 40}), 4);
+      addEachTile(batch, samples::rotatedProjection(extents, DType::f16, form), tiles);
+  addSplits(batch, "few heads", samples::rotatedProjection(few, DType::bf16, {}));
+  addSm90(batch, "tokens", samples::rotatedTokens(large, DType::f16, {.end = 40}), 4);
   CHECK(tiles.size() >= 6);
   batch.buildAndCheck(30, 1);
 }

@@ -171,14 +171,14 @@ Golden sm90RowReductionGolden() {
 
 /// A stacked projection whose queries and keys are turned, and whose values are not.
 Golden sm90RotaryGolden() {
-  const Kernel kernel = samples::turnedProjection({.b = 1, .j = 2048, .g = 48, .p = 128, .i = 4096},
-                                                  DType::f16, {.end = 40});
+  const Kernel kernel = samples::rotatedProjection(
+      {.b = 1, .j = 2048, .g = 48, .p = 128, .i = 4096}, DType::f16, {.end = 40});
   const Sm90GemmKnobs knobs{.schedule = Sm90Schedule::cooperative,
                             .tileM = 128,
                             .tileN = 256,
                             .stages = 4,
                             .epilogueStages = 2};
-  return {"turned_projection_sm90_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
+  return {"rotated_projection_sm90_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
 }
 
 /// Scores of a decoder's attention: a mask of coordinates, then a local softmax.
