@@ -132,7 +132,7 @@ std::string entryName(const Kernel &kernel, std::string_view copy) {
                                                  region->packed  ? "_packed"
                                                  : region->paged ? "_paged"
                                                                  : "",
-                                                 region->turned ? "_turned" : ""),
+                                                 region->turned ? "_rotated" : ""),
                                      region->scoreOps),
                        region->readsTf32 ? std::string(nameOf(DType::tf32)) : typeText(kernel),
                        fmt::join(extentsOf(kernel, *region), "x"));

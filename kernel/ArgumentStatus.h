@@ -1,5 +1,5 @@
 // The word in which kernels say which element of an argument is out of range, as the host reads it
-// (codegen/device/argument_status.cuh writes it).
+// (codegen/families/loop/device/argument_status.cuh writes it).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Recognition: what unpacks, gathers or turns, first and last op, then every op between them, then
-// what these read, then the role of every axis.
+// Recognition: what unpacks, gathers or rotates, first and last op, then every op between them,
+// then what these read, then the role of every axis.
 #include "kernel/AttentionRegion.h"
 
 #include "kernel/Attributes.h"
@@ -43,7 +43,7 @@ public:
                               "sums over no axis that queries and keys have in common");
     if (rejection.empty()) rejection = addPacked();
     if (rejection.empty()) rejection = addPaged();
-    if (rejection.empty()) rejection = addTurned();
+    if (rejection.empty()) rejection = addRotated();
     if (!rejection.empty()) return rejected(std::move(rejection));
     return std::move(region);
   }
@@ -76,15 +76,15 @@ private:
     return kernel.values[size_t(value)].axes.at(dimension);
   }
 
-  /// Whether an op turns elements in memory.
-  bool isTurning(const BodyOp &op) const {
+  /// Whether an op rotates elements in memory.
+  bool isRotating(const BodyOp &op) const {
     return op.kind == OpKind::rotary && holds(kernel.inputs, op.operands[0]);
   }
   /// Ops that unpack inputs, gather their pages or turn them, wherever they stand; the contraction
   /// is the first other one. What is turned may be unpacked.
   std::string findMoved() {
     const auto isOther = [&](const BodyOp &op) {
-      return op.kind != OpKind::unpack && op.kind != OpKind::gatherPages && !isTurning(op);
+      return op.kind != OpKind::unpack && op.kind != OpKind::gatherPages && !isRotating(op);
     };
     region.contraction = int(std::ranges::find_if(kernel.body, isOther) - kernel.body.begin());
     for (int index = 0; index < std::ssize(kernel.body); ++index) {
@@ -92,11 +92,11 @@ private:
       if (isOther(op)) continue;
       for (const ValueId operand : op.operands)
         if (!holds(kernel.inputs, operand) &&
-            !(op.kind == OpKind::unpack && operand == turnedResult() && operand == op.operands[0]))
+            !(op.kind == OpKind::unpack && operand == rotatedResult() && operand == op.operands[0]))
           return cannotStand(
               op, fmt::format("reads '{}', which the kernel computes", nameOfValue(operand)));
-      if (isTurning(op)) {
-        if (turning >= 0) return cannotStand(op, "turns more than queries");
+      if (isRotating(op)) {
+        if (turning >= 0) return cannotStand(op, "rotates more than queries");
         turning = index;
         continue;
       }
@@ -133,11 +133,13 @@ private:
             .tokens = axisOf(op.results[0], size_t(axes[0] - (axes[0] > axes[1] ? 1 : 0)))};
   }
   /// What a rotary op gives; -1 of none.
-  ValueId turnedResult() const { return turning < 0 ? ValueId() : kernel.body[turning].results[0]; }
-  bool isMoved(ValueId value) const {
-    return unpacked.contains(value) || gathered.contains(value) || isTurned(value);
+  ValueId rotatedResult() const {
+    return turning < 0 ? ValueId() : kernel.body[turning].results[0];
   }
-  bool isTurned(ValueId value) const { return value >= 0 && value == turnedResult(); }
+  bool isMoved(ValueId value) const {
+    return unpacked.contains(value) || gathered.contains(value) || isRotated(value);
+  }
+  bool isRotated(ValueId value) const { return value >= 0 && value == rotatedResult(); }
   bool isRead(ValueId value) const { return holds(kernel.inputs, value) || isMoved(value); }
   /// The tensor in memory.
   ValueId stored(ValueId value) const {
@@ -145,7 +147,7 @@ private:
       return found->second.inMemory;
     if (const auto found = unpacked.find(value); found != unpacked.end())
       return stored(found->second.inMemory);
-    return isTurned(value) ? kernel.body[turning].operands[0] : value;
+    return isRotated(value) ? kernel.body[turning].operands[0] : value;
   }
 
   std::string findContraction() {
@@ -350,30 +352,32 @@ private:
     return "";
   }
 
-  /// Of a kernel that turns: queries, whole heads of them, by their positions.
-  std::string addTurned() {
+  /// Of a kernel that rotates: queries, whole heads of them, by their positions.
+  std::string addRotated() {
     if (turning < 0) return "";
     const BodyOp &op = kernel.body[turning];
-    const std::optional<TurnedPairs> pairs = turnedPairs(kernel, turning);
+    const std::optional<RotatedPairs> pairs = rotatedPairs(kernel, turning);
     if (!pairs) return cannotStand(op, "has no expression of its pairs");
     const auto found = unpacked.find(q);
-    if (!isTurned(found == unpacked.end() ? q : found->second.inMemory))
-      return cannotStand(op, fmt::format("turns '{}'; an attention turns queries, which it loads "
-                                         "once, and nothing that each tile of queries loads",
-                                         nameOfValue(op.operands[0])));
-    if (pairs->among >= 0) return cannotStand(op, "turns a part of the queries' heads");
+    if (!isRotated(found == unpacked.end() ? q : found->second.inMemory))
+      return cannotStand(op,
+                         fmt::format("rotates '{}'; an attention rotates queries, which it loads "
+                                     "once, and nothing that each tile of queries loads",
+                                     nameOfValue(op.operands[0])));
+    if (pairs->among >= 0) return cannotStand(op, "rotates a part of the queries' heads");
     const auto isLong = [&](AxisId axis) { return kernel.axes[size_t(axis)].extent > 1; };
     if (!holds(region.headDim, pairs->pairs) ||
         std::ranges::count_if(region.headDim, isLong) > (isLong(pairs->pairs) ? 1 : 0))
-      return cannotStand(op, fmt::format("turns pairs along '{}', which is not all that scores are "
-                                         "summed over",
-                                         kernel.axes[size_t(pairs->pairs)].name));
+      return cannotStand(op,
+                         fmt::format("rotates pairs along '{}', which is not all that scores are "
+                                     "summed over",
+                                     kernel.axes[size_t(pairs->pairs)].name));
     const AxisId positions = region.packed ? region.packed->q : pairs->position;
     if (pairs->position != positions || (!region.packed && !holds(region.queries, positions)))
-      return cannotStand(op, fmt::format("turns by positions along '{}', which are not those of "
+      return cannotStand(op, fmt::format("rotates by positions along '{}', which are not those of "
                                          "queries",
                                          kernel.axes[size_t(pairs->position)].name));
-    region.turned = TurnedQueries{.pairs = *pairs};
+    region.turned = RotatedQueries{.pairs = *pairs};
     if (op.operands.size() == 1) return "";
     region.turned->starts = op.operands[1];
     region.turned->input = inputOf(op.operands[1]);

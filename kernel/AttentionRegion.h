@@ -23,7 +23,7 @@
 // Pages (kernel/Pages.h): ops may gather the pages of keys and of values in front of who reads
 // them, both through the same table; then the tensors in memory are the pages.
 //
-// Turned queries: a rotary op may turn the queries in memory in front of the contraction, or of
+// Rotated queries: a rotary op may turn the queries in memory in front of the contraction, or of
 // what unpacks them. A kernel loads queries once for a tile of them, and turns them then; keys,
 // which it loads once for every tile of queries, are turned before they are stored.
 #pragma once
@@ -67,13 +67,13 @@ struct PagedKeys {
   bool operator==(const PagedKeys &) const = default;
 };
 
-/// Queries that a rotary op turns before scores are made of them: all of their heads, along the one
-/// axis that scores are summed over, by positions of queries.
-struct TurnedQueries {
-  TurnedPairs pairs;    ///< `pairs.op` comes before the contraction
+/// Queries that a rotary op rotates before scores are made of them: all of their heads, along the
+/// one axis that scores are summed over, by positions of queries.
+struct RotatedQueries {
+  RotatedPairs pairs;   ///< `pairs.op` comes before the contraction
   size_t input = 0;     ///< of the starts: position in Kernel::inputs
   ValueId starts = -1;  ///< Kernel::inputs[input]: of sequences, or of packed tokens; -1: none
-  bool operator==(const TurnedQueries &) const = default;
+  bool operator==(const RotatedQueries &) const = default;
 };
 
 struct AttentionRegion {
@@ -93,7 +93,7 @@ struct AttentionRegion {
   std::vector<ScoreInput> inputs;  ///< in the order of Kernel::inputs
   std::optional<PackedTokens> packed = {};
   std::optional<PagedKeys> paged = {};
-  std::optional<TurnedQueries> turned = {};
+  std::optional<RotatedQueries> turned = {};
 
   // Axes of the kernel; each has one role. Axes of extent 1 have theirs too.
   AxisId keyAxis = -1;           ///< of keys and values: the fold reduces it

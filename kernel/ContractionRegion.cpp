@@ -30,7 +30,7 @@ public:
     if (rejection.empty()) rejection = addInputs();
     if (rejection.empty() && region.isSum(0)) rejection = rejectionOfFirstOutput();
     if (rejection.empty() && region.softmax) rejection = rejectionBesideSoftmax();
-    if (rejection.empty() && region.rotary) rejection = rejectionOfUnturned();
+    if (rejection.empty() && region.rotary) rejection = rejectionOfUnrotated();
     if (!rejection.empty()) return rejected(std::move(rejection));
     region.storesAccumulator = std::ranges::find(kernel.outputs, region.c) != kernel.outputs.end();
     return std::move(region);
@@ -65,8 +65,8 @@ private:
     if (region.softmax) return addBehindSoftmax(index);
     if (op.kind == OpKind::reduce) return addSum(index);
     if (op.kind == OpKind::localSoftmax) return addSoftmax(index);
-    const auto isUnturned = [&](ValueId operand) { return unturned.contains(operand); };
-    if (const auto found = std::ranges::find_if(op.operands, isUnturned);
+    const auto isUnrotated = [&](ValueId operand) { return unrotated.contains(operand); };
+    if (const auto found = std::ranges::find_if(op.operands, isUnrotated);
         found != op.operands.end())
       return cannotStand(op, fmt::format("reads '{}', which a rotary embedding has turned",
                                          kernel.values[size_t(*found)].name));
@@ -96,14 +96,14 @@ private:
 
   std::string addRotary(OpId index) {
     const BodyOp &op = kernel.body[index];
-    const std::optional<TurnedPairs> turned = turnedPairs(kernel, index);
+    const std::optional<RotatedPairs> turned = rotatedPairs(kernel, index);
     if (!turned) return epilogueRejection(op);
-    const TurnedPairs &rotary = *turned;
+    const RotatedPairs &rotary = *turned;
     if (region.rotary) return cannotStand(op, "stands twice behind the contraction");
     if (region.prologue)
       return cannotStand(op, "stands in one kernel with ops before the contraction");
     for (const OpId before : region.epilogue)
-      if (!turnsAlike(kernel.body[before], rotary.pairs))
+      if (!rotatesAlike(kernel.body[before], rotary.pairs))
         return cannotStand(op, fmt::format("follows '{}'; partners are elements of what the "
                                            "contraction gives",
                                            nameOf(kernel.body[before].kind)));
@@ -118,16 +118,17 @@ private:
     };
     const ContractionGroup side = isIn(nGroup, rotary.pairs) ? nGroup : mGroup;
     if (!isIn(side, rotary.pairs))
-      return cannotStand(op, fmt::format("turns pairs along '{}', of the GEMM's batch",
+      return cannotStand(op, fmt::format("rotates pairs along '{}', of the GEMM's batch",
                                          kernel.axes[size_t(rotary.pairs)].name));
     if (isIn(side, rotary.position) && kernel.axes[size_t(rotary.position)].extent > 1)
       return cannotStand(op, "has positions on the side of the GEMM that its pairs are of");
     if (rotary.among >= 0 && !isIn(side, rotary.among))
-      return cannotStand(op, fmt::format("turns a part of '{}', which is not of the side of pairs",
-                                         kernel.axes[size_t(rotary.among)].name));
+      return cannotStand(op,
+                         fmt::format("rotates a part of '{}', which is not of the side of pairs",
+                                     kernel.axes[size_t(rotary.among)].name));
     if (longAxes(op.results[0]) != resultAxes)
       return cannotStand(op, "gives other axes than the contraction's result");
-    unturned = dependent;
+    unrotated = dependent;
     dependent = {op.results[0]};
     region.epilogue.push_back(index);
     region.rotary = rotary;
@@ -136,7 +137,7 @@ private:
 
   /// Whether it may as well stand behind a rotary embedding: zeros or no numbers for rows that it
   /// masks, partners together.
-  bool turnsAlike(const BodyOp &op, AxisId pairs) const {
+  bool rotatesAlike(const BodyOp &op, AxisId pairs) const {
     if (!isTokenMask(op)) return false;
     const double *fill = findAttribute(op, attribute::fill);
     const auto key = size_t(attributeOf(op, attribute::key));
@@ -144,12 +145,12 @@ private:
            kernel.values[size_t(op.results[0])].axes[key] != pairs;
   }
 
-  std::string rejectionOfUnturned() const {
+  std::string rejectionOfUnrotated() const {
     const auto stored = std::ranges::find_if(
-        kernel.outputs, [&](ValueId output) { return unturned.contains(output); });
+        kernel.outputs, [&](ValueId output) { return unrotated.contains(output); });
     if (stored == kernel.outputs.end()) return "";
     return cannotStand(kernel.body[region.rotary->op],
-                       fmt::format("turns '{}', which is stored as it is, too",
+                       fmt::format("rotates '{}', which is stored as it is, too",
                                    kernel.values[size_t(*stored)].name));
   }
 
@@ -303,12 +304,12 @@ private:
   const BodyOp *readerOf(ValueId value, bool elsewhere) const {
     for (const OpId index : region.epilogue) {
       const BodyOp &op = kernel.body[index];
-      const bool isTurned = region.rotary && index == region.rotary->op;
+      const bool isRotated = region.rotary && index == region.rotary->op;
       const bool reads = std::ranges::any_of(op.expression.all(), [&](const ExpressionNode &node) {
         return node.kind == ExpressionNode::Kind::operand &&
                op.operands[size_t(node.index)] == value && node.children.empty() != elsewhere;
       });
-      if (reads && !isTokenMask(op) && !isTurned) return &op;
+      if (reads && !isTokenMask(op) && !isRotated) return &op;
     }
     return nullptr;
   }
@@ -344,7 +345,7 @@ private:
   ContractionRegion region;
   std::set<AxisId> resultAxes;
   std::set<ValueId> dependent;
-  std::set<ValueId> unturned;  ///< what depended on the contraction before a rotary embedding
+  std::set<ValueId> unrotated;  ///< what depended on the contraction before a rotary embedding
 };
 
 }  // namespace

@@ -97,7 +97,7 @@ struct ContractionRegion {
   /// A rotary embedding of what the contraction gives: the only op that reads another element than
   /// its own, its partner. It comes first, but for masks of tokens, which turn with what they mask.
   /// Pairs and `among` are on one side of the GEMM, positions on the other one or in the batch.
-  std::optional<TurnedPairs> rotary = {};
+  std::optional<RotatedPairs> rotary = {};
   bool storesAccumulator = false;  ///< C itself is an output, besides values computed from it
   bool operator==(const ContractionRegion &) const = default;
 

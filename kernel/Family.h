@@ -73,7 +73,7 @@ struct Family {
   bool takesEpilogues = false;  ///< of contractions (kernel/ContractionRegion.h)
   bool takesPrologues = false;
   /// Whether its epilogues may begin with a rotary embedding (ContractionRegion::rotary).
-  bool turnsPairs = false;
+  bool rotatesPairs = false;
   bool takesAttention = false;  ///< fused attentions (kernel/AttentionRegion.h)
   /// Their backward passes (kernel/AttentionBackwardRegion.h).
   bool takesAttentionBackward = false;
@@ -128,7 +128,7 @@ struct Family {
 
   /// Whether a contraction along packed tokens ends its sum with the last one
   /// (kernel/UnusedTokens.h: summedTokens). None: it adds the zeros behind it.
-  bool (*endsSums)(const Knobs &) = nullptr;
+  bool (*endsSums)(const Kernel &, const Knobs &) = nullptr;
   /// How the threads of a block combine what they have of a row; nothing: no block shares one.
   std::optional<BlockCombine> (*blockCombine)(const Knobs &) = nullptr;
   /// None: the family has no knobs that differ in threads alone.

@@ -27,7 +27,7 @@ RotaryStyle rotaryStyleOf(const BodyOp &rotary) {
   return *named;
 }
 
-std::optional<TurnedPairs> turnedPairs(const Kernel &kernel, OpId index) {
+std::optional<RotatedPairs> rotatedPairs(const Kernel &kernel, OpId index) {
   const BodyOp &op = kernel.body[index];
   if (op.kind != OpKind::rotary || op.expression.empty() || !hasAttribute(op, attribute::dim) ||
       !hasAttribute(op, attribute::position))
@@ -36,7 +36,7 @@ std::optional<TurnedPairs> turnedPairs(const Kernel &kernel, OpId index) {
   const auto axisOf = [&](AttributeName<int64_t> name) {
     return axes[size_t(attributeOf(op, name))];
   };
-  TurnedPairs pairs{
+  RotatedPairs pairs{
       .op = index, .pairs = axisOf(attribute::dim), .position = axisOf(attribute::position)};
   pairs.extent = kernel.axes[size_t(pairs.pairs)].extent;
   pairs.turned = attributeOr(op, attribute::turned, pairs.extent);

@@ -23,7 +23,7 @@ std::optional<RotaryStyle> rotaryStyleNamed(std::string_view name);
 RotaryStyle rotaryStyleOf(const BodyOp &rotary);
 
 /// What a rotary op of a kernel turns; axes are the kernel's.
-struct TurnedPairs {
+struct RotatedPairs {
   OpId op = 0;           ///< in Kernel::body
   AxisId pairs = -1;     ///< along which partners lie
   AxisId position = -1;  ///< that the angle is a multiple of
@@ -33,10 +33,10 @@ struct TurnedPairs {
   int64_t turned = 2;  ///< elements of it that are pairs
   RotaryStyle style = RotaryStyle::halved;
   bool isReverse = false;
-  bool operator==(const TurnedPairs &) const = default;
+  bool operator==(const RotatedPairs &) const = default;
 };
 /// Nothing where the op is no rotary op, or lacks its expression or its attributes.
-std::optional<TurnedPairs> turnedPairs(const Kernel &kernel, OpId index);
+std::optional<RotatedPairs> rotatedPairs(const Kernel &kernel, OpId index);
 
 }  // namespace weft
 

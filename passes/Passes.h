@@ -57,7 +57,7 @@ struct VariantOptions {
   /// Why, where none does.
   std::string noFusedAttention = "no kernel family of the target takes a fused attention";
   /// Whether a kernel family of the target takes a rotary embedding behind a contraction.
-  bool canTurnBehindGemm = false;
+  bool canRotateBehindGemm = false;
   /// Whether one takes its backward pass. Where none does, a trained attention is fused only if
   /// that is asked for.
   bool canFuseAttentionBackward = true;

@@ -86,7 +86,7 @@ std::vector<ProjectionGroup> findProjectionGroups(GraphOp graph,
                                                   std::vector<FusionRecord> &records);
 
 /// What becomes of the rotary embeddings of stacked projections.
-enum class StackedTurn : uint8_t {
+enum class StackedRotation : uint8_t {
   together,  ///< neighbours that turn alike are turned as one slice of the stack
   inStack,   ///< one of the whole stack turns them alone: it may stand behind the contraction
   apart      ///< each turns its slice: that of queries may stand in an attention that loads them
@@ -98,12 +98,12 @@ enum class StackedTurn : uint8_t {
 /// Biases that follow every member are concatenated too and added once, before slicing.
 /// Concatenations of parameters happen once, at load.
 void stackProjections(const ProjectionGroup &group, size_t first, size_t last,
-                      StackedTurn turn = StackedTurn::together);
+                      StackedRotation turn = StackedRotation::together);
 
 /// Whether rotary embeddings turn some projections of a group, and not all.
-bool isTurnedInPart(const ProjectionGroup &group);
+bool isRotatedInPart(const ProjectionGroup &group);
 /// Whether any projection is read by a rotary embedding alone, wherever its positions start.
-bool isTurnedAnywhere(const ProjectionGroup &group);
+bool isRotatedAnywhere(const ProjectionGroup &group);
 
 /// One projection of a group in the backward pass: the gradient of its result, and the products
 /// that it is an operand of.

@@ -24,7 +24,7 @@ namespace {
 struct Stacking {
   size_t group = 0, first = 0, last = 0;
   std::string name;
-  StackedTurn turn = StackedTurn::together;
+  StackedRotation turn = StackedRotation::together;
 };
 using Choice = std::optional<Stacking>;
 
@@ -79,23 +79,24 @@ void checkStackingPins(GraphOp graph, const std::vector<ProjectionGroup> &groups
   }
 }
 
-/// Whether an attention may turn queries that a stack of these projections has: not where its
+/// Whether an attention may rotate queries that a stack of these projections has: not where its
 /// backward pass reads them turned.
-bool mayTurnQueries(const ProjectionGroup &group, const VariantOptions &options) {
+bool mayRotateQueries(const ProjectionGroup &group, const VariantOptions &options) {
   ContractOp first = group.projections.front();
-  return options.canFuseAttention && isTurnedAnywhere(group) &&
+  return options.canFuseAttention && isRotatedAnywhere(group) &&
          !isDifferentiated(first->getParentOfType<GraphOp>());
 }
 
 /// separate; every two neighbours (q with k, k with v); all, once more where rotary embeddings may
-/// turn some of them in the stack, and where an attention may turn queries. A group of two has no
+/// turn some of them in the stack, and where an attention may rotate queries. A group of two has no
 /// third way.
 std::vector<Choice> stackingChoices(const ProjectionGroup &group, size_t index,
                                     const VariantOptions &options) {
   const StackingChoice mode = stackingOf(group, options);
   const size_t size = group.projections.size();
   std::vector<Choice> choices;
-  const auto stack = [&](size_t first, size_t last, StackedTurn turn = StackedTurn::together) {
+  const auto stack = [&](size_t first, size_t last,
+                         StackedRotation turn = StackedRotation::together) {
     choices.push_back(Stacking{index, first, last, namesOf(group, first, last), turn});
   };
   if (mode == StackingChoice::automatic || mode == StackingChoice::separate)
@@ -103,9 +104,9 @@ std::vector<Choice> stackingChoices(const ProjectionGroup &group, size_t index,
   if (mode == StackingChoice::automatic || mode == StackingChoice::two)
     for (size_t first = 0; first + 1 < size; ++first) stack(first, first + 1);
   if (mode == StackingChoice::three || (mode == StackingChoice::automatic && size > 2)) {
-    if (options.canTurnBehindGemm && isTurnedInPart(group))
-      stack(0, size - 1, StackedTurn::inStack);
-    if (mayTurnQueries(group, options)) stack(0, size - 1, StackedTurn::apart);
+    if (options.canRotateBehindGemm && isRotatedInPart(group))
+      stack(0, size - 1, StackedRotation::inStack);
+    if (mayRotateQueries(group, options)) stack(0, size - 1, StackedRotation::apart);
     stack(0, size - 1);
   }
   return choices;
@@ -633,9 +634,10 @@ void recomputeAll(GraphOp graph, const std::vector<size_t> &chosen,
 }
 
 /// Whether a stack leaves rotary embeddings to an attention.
-bool isTurnedApart(const std::vector<Choice> &stackings) {
-  return std::ranges::any_of(
-      stackings, [](const Choice &choice) { return choice && choice->turn == StackedTurn::apart; });
+bool isRotatedApart(const std::vector<Choice> &stackings) {
+  return std::ranges::any_of(stackings, [](const Choice &choice) {
+    return choice && choice->turn == StackedRotation::apart;
+  });
 }
 
 /// Whether a group is stacked in part only.
@@ -712,10 +714,10 @@ Variant rewrite(mlir::ModuleOp module, const std::vector<Choice> &stackings,
     if (choice) {
       stackProjections(groups[choice->group], choice->first, choice->last, choice->turn);
       addRewrite({Rewrite::Kind::stack, choice->name});
-      if (choice->turn != StackedTurn::together)
-        variant.rewrites.push_back({choice->turn == StackedTurn::inStack
-                                        ? Rewrite::Kind::turnInStack
-                                        : Rewrite::Kind::turnApart,
+      if (choice->turn != StackedRotation::together)
+        variant.rewrites.push_back({choice->turn == StackedRotation::inStack
+                                        ? Rewrite::Kind::rotateInStack
+                                        : Rewrite::Kind::rotateApart,
                                     choice->name});
     }
   for (size_t index = 0; index < gradients.size(); ++index) {
@@ -787,8 +789,8 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
                            std::vector<std::vector<Choice>> lists) {
     leftOut += (countGemms(lists) - std::ssize(made)) * fusedForms;
     for (std::vector<Choice> &list : lists)
-      std::erase_if(list, [](const Choice &choice) { return isTurnedApart({choice}); });
-    leftOut += (countGemms(lists) - std::ranges::count_if(made, std::not_fn(isTurnedApart))) *
+      std::erase_if(list, [](const Choice &choice) { return isRotatedApart({choice}); });
+    leftOut += (countGemms(lists) - std::ranges::count_if(made, std::not_fn(isRotatedApart))) *
                (std::ssize(forms) - fusedForms);
     ofParts.push_back(std::move(made));
   };
@@ -844,7 +846,7 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
     for (size_t index = 0; index < forward.size(); ++index)
       for (const GradientStackings &backward : gradients) {
         const std::vector<Choice> &choice = forward[index];
-        if (attention != AttentionForm::fused && isTurnedApart(choice)) continue;
+        if (attention != AttentionForm::fused && isRotatedApart(choice)) continue;
         // How softmax is computed changes nothing for the projections: they are stacked in all ways
         // beside one of its forms, and in the way that is mostly the best beside the fused one.
         if (attention != forms.front() && &backward != &gradients.front() &&

@@ -7,14 +7,14 @@
 
 namespace weft {
 
-/// As rotation() (math.cuh), for positions below 2^22. What is left of the turns is one exact
-/// product less whole turns, rounded once.
+/// As rotation() (math.cuh), for positions below 2^22. What is left of the revolutions is one exact
+/// product less whole revolutions, rounded once.
 __device__ __forceinline__ Rotation shortRotation(int position, float frequency) {
-  constexpr float perTurn = 0.15915494f, turn = 6.2831853f;  // 1 / (2 pi), 2 pi
+  constexpr float perRevolution = 0.15915494f, revolution = 6.2831853f;  // 1 / (2 pi), 2 pi
   constexpr float wholes = 12582912.0f;  // 1.5 2^23: a sum with it has no fraction left
-  const float turnsPerStep = frequency * perTurn;
-  const float whole = fmaf(float(position), turnsPerStep, wholes) - wholes;
-  const float angle = turn * fmaf(float(position), turnsPerStep, -whole);
+  const float revolutionsPerStep = frequency * perRevolution;
+  const float whole = fmaf(float(position), revolutionsPerStep, wholes) - wholes;
+  const float angle = revolution * fmaf(float(position), revolutionsPerStep, -whole);
   return {ptx::cosine(angle), ptx::sine(angle)};
 }
 

@@ -23,6 +23,9 @@ struct AttentionShape {
   int pages = 0;
   Offset pageK = 0, pageV = 0, strideOfEntry = 1;
   bool isPacked = false;  // rows are of packed tokens; `queries` and `keys` are bounds
+  /// Keys and values behind the last key that a block sees are zeros, whatever memory has
+  /// (seen_keys.cuh).
+  bool zeroesUnseen = false;
 };
 
 /// queries: rows of a block, 16 a warp; keys: positions of a key tile; stages: key tiles, with
@@ -83,13 +86,14 @@ struct AttentionConfig {
   /// Whether a warp keeps its queries in registers, not in shared memory alone.
   static constexpr bool keepsQueries = shape.headDim <= 128;
   /// Whether queries lie in the last stage until warps keep them.
-  static constexpr bool areQueriesInRing = joins && keepsQueries && queryBytes <= stageBytes;
-  static constexpr int ringBytes = tile.stages * stageBytes + (areQueriesInRing ? 0 : queryBytes);
+  static constexpr bool areQueriesInStages = joins && keepsQueries && queryBytes <= stageBytes;
+  static constexpr int stagesBytes =
+      tile.stages * stageBytes + (areQueriesInStages ? 0 : queryBytes);
   /// Of a row that is joined: its output in fp32, then its maximum and sum. Eight rows of it lie in
   /// different banks.
   static constexpr int statsColumn = ValueRows::blocks * 16, joinPitch = statsColumn + 8,
                        joinBytes = keyWarps * tile.queries * joinPitch * 4;
-  static constexpr int sharedBytes = larger(ringBytes, joins ? joinBytes : outputBytes);
+  static constexpr int sharedBytes = larger(stagesBytes, joins ? joinBytes : outputBytes);
   static constexpr int keysOfWarp = tile.keys / keyWarps;
   /// Of a lane: eight of every 16 x 16 scores, or elements of the output, of its warp.
   static constexpr int scores = keysOfWarp / 2, outputs = ValueRows::blocks * 8;

@@ -76,17 +76,17 @@ class FloatColumn {
 public:
   __device__ __forceinline__ FloatColumn(SharedAddress rows, int row, int column)
       : start(rows + row * Rows::pitchBytes + column % 4 * 4),
-        turn((Rows::isPermuted ? column / 4 ^ row / rowsOfBanks % span : column / 4) * 16) {}
+        swizzle((Rows::isPermuted ? column / 4 ^ row / rowsOfBanks % span : column / 4) * 16) {}
   /// Of a row that is `below` ones further down, and of an even chunk.
   __device__ __forceinline__ SharedAddress at(int below, int chunk) const {
     if constexpr (Rows::isPermuted)
-      return start + (chunk % 8 * 16 ^ turn) + chunk / 8 * 128 + below * Rows::pitchBytes;
-    else return start + turn + chunk * 16 + below * Rows::pitchBytes;
+      return start + (chunk % 8 * 16 ^ swizzle) + chunk / 8 * 128 + below * Rows::pitchBytes;
+    else return start + swizzle + chunk * 16 + below * Rows::pitchBytes;
   }
 
 private:
   SharedAddress start;
-  int turn;  // bytes
+  int swizzle;  // bytes
 };
 
 /// sums += A B: A in the order of accumulators, four for every eight columns, which are the rows of

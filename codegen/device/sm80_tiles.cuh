@@ -1,5 +1,5 @@
-// The shape of the GEMM skeleton from sm_80 on (sm80_gemm.cuh): what a GEMM and a tile are, what
-// follows from them, and where k-tiles of A and B lie in shared memory.
+// The shape of the GEMM kernel template from sm_80 on (sm80_gemm.cuh): what a GEMM and a tile are,
+// what follows from them, and where k-tiles of A and B lie in shared memory.
 #pragma once
 
 #include "weft/sm80.cuh"

@@ -214,11 +214,11 @@ struct TileReductions<gemm, tile, EpilogueReductions<First, Rest...>> {
       const EpilogueStages<gemm, tile, tensors> &epilogueStages) {
     static_assert(Outputs::columns * ReductionShape<gemm, tile>::totalBytes <= subtileBytes,
                   "the totals of all warps fit one subtile");
-    using StageRing = EpilogueStages<gemm, tile, tensors>;
+    using Stages = EpilogueStages<gemm, tile, tensors>;
     const SharedAddress buffer = epilogueStages.buffer(0);
     if constexpr (Outputs::columns > 0) {
       constexpr bool isAnotherLeaving =
-          gemm.usesTma && StageRing::stepsInFlight >= 2 * StageRing::together;
+          gemm.usesTma && Stages::stepsInFlight >= 2 * Stages::together;
       if (threadIdx.x % warpgroup == 0) waitForStoresToRead<isAnotherLeaving ? 1 : 0>();
       synchronize(consumerBarrier + epilogueStages.consumer, warpgroup);
       forEach(outputs, [&](auto &total, const auto &, int place) { total.share(buffer + place); });

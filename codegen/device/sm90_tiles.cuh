@@ -1,5 +1,5 @@
-// The shape of the GEMM skeleton (sm90_gemm.cuh): what a GEMM and a tile are, what follows from
-// them, and the places in shared memory that its roles hand to each other.
+// The shape of the GEMM kernel template (sm90_gemm.cuh): what a GEMM and a tile are, what follows
+// from them, and the places in shared memory that its roles hand to each other.
 #pragma once
 
 #include "weft/sm90_pipeline.cuh"
@@ -63,8 +63,8 @@ template <typename A, typename B, typename C>
 struct ElementsOf<Elements<A, B, C>> : Elements<A, B, C> {};
 
 constexpr int partialTileBytes = 64 * 64 * 4;  // of accumulators of a subtile
-// Named barriers, one for every consumer: its own threads, whose turn it is to multiply, and who
-// has its accumulators (sm90_epilogue_reduction.cuh).
+// Named barriers, one for every consumer: its own threads, the order in which they multiply, and
+// who has its accumulators (sm90_epilogue_reduction.cuh).
 constexpr int consumerBarrier = 1, orderBarrier = 4, partialsStored = 6, partialsReduced = 8;
 
 /// What follows from a GEMM and a tile.
@@ -216,10 +216,38 @@ __device__ __forceinline__ TileStart tileStart(const Tokens &tokens, int index) 
     return tileStart<gemm, tile>(index);
   }
 }
-/// The k-tiles of a tile that this block multiplies: none of an unused one.
+/// Where k are packed tokens: how many there are. Both operands are zero behind the last one, so
+/// that every tile ends with the k-tile that has it.
+struct SummedTokens {
+  static constexpr bool isLimited = false, areUnread = false;
+  int count;
+  template <Tile tile>
+  __device__ __forceinline__ bool isUnused(const TileStart &) const {
+    return false;
+  }
+  /// K-tiles that have tokens, or the first ones, of zeros, where every block of a cluster needs
+  /// one.
+  template <GemmProblem gemm, Tile tile>
+  __device__ __forceinline__ int kTiles() const {
+    constexpr int tileK = TileConfig<gemm, tile>::tileK;
+    return larger((smaller(larger(count, 0), int(gemm.k)) + tileK - 1) / tileK, tile.splitK);
+  }
+};
+/// The k-tiles of any tile that this block multiplies.
+template <GemmProblem gemm, Tile tile, typename Tokens>
+__device__ __forceinline__ KTileRange kTilesOfBlock(const Tokens &) {
+  return kTilesOfBlock<gemm, tile>();
+}
+template <GemmProblem gemm, Tile tile>
+__device__ __forceinline__ KTileRange kTilesOfBlock(const SummedTokens &tokens) {
+  const int kTiles = tokens.kTiles<gemm, tile>();
+  const int rank = rankInCluster<tile>(), first = rank * kTiles / tile.splitK;
+  return {first, (rank + 1) * kTiles / tile.splitK - first};
+}
+/// Those of one tile: none of an unused one.
 template <GemmProblem gemm, Tile tile, typename Tokens>
 __device__ __forceinline__ KTileRange kTilesOfTile(const Tokens &tokens, int index) {
-  KTileRange kTiles = kTilesOfBlock<gemm, tile>();
+  KTileRange kTiles = kTilesOfBlock<gemm, tile>(tokens);
   if constexpr (Tokens::isLimited)
     if (tokens.template isUnused<tile>(tileStart<gemm, tile>(index))) kTiles.count = 0;
   return kTiles;

@@ -207,7 +207,7 @@ private:
   }
 
   /// A rotary embedding of tokens by their positions: packed, it reads where their sequences start.
-  bool turnsTokens(mlir::Operation *op) const {
+  bool rotatesTokens(mlir::Operation *op) const {
     auto rotary = mlir::dyn_cast<RotaryOp>(op);
     if (!rotary || rotary.getStarts() || rotary.getAmong()) return false;
     const std::optional<TokenPair> own = pairOfTokens(rotary.getX());
@@ -217,7 +217,7 @@ private:
 
   /// Whether an op computes each token of its results from that token alone.
   bool isPacked(mlir::Operation *op) const {
-    if (!ignoresPlaces(op) && !turnsTokens(op)) return false;
+    if (!ignoresPlaces(op) && !rotatesTokens(op)) return false;
     const std::vector<mlir::Value> tensors = tensorsOf(op);
     const Axes axes(op);
     const int first = static_cast<int>(op->getNumOperands());

@@ -197,7 +197,7 @@ public:
 
   /// Rotary embeddings whose gradients were turned back behind a merge: what still reads them as
   /// they were reads that result, its axes as two again.
-  void turnOnce() {
+  void rotateOnce() {
     for (const auto &[index, merged] : mergedGradients) {
       mlir::Value old = group.members[index].gradient;
       const auto comesBefore = [merged = merged](mlir::Operation *user) {
@@ -407,7 +407,7 @@ void stackGradients(const GradientGroup &group, const std::optional<MemberRange>
     if (afterInputs) afterInputs();
   }
   if (weights) stacker.stackWeights(*weights);
-  stacker.turnOnce();
+  stacker.rotateOnce();
 }
 
 }  // namespace weft

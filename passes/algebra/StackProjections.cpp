@@ -158,7 +158,7 @@ bool isPacked(RotaryOp rotary) {
 
 class Stacker {
 public:
-  Stacker(std::vector<Projection> members, size_t dimension, StackedTurn turn)
+  Stacker(std::vector<Projection> members, size_t dimension, StackedRotation turn)
       : members(std::move(members)),
         dimension(dimension),
         turn(turn),
@@ -178,8 +178,8 @@ public:
       for (const FollowingBias &bias : biases) parts.push_back(bias.op);
     }
     const std::vector<SliceOp> slices = slice(stacked, parts);
-    if (turn == StackedTurn::apart) splitBeforeSlices(stacked);
-    else turnTogether(stacked, slices);
+    if (turn == StackedRotation::apart) splitBeforeSlices(stacked);
+    else rotateTogether(stacked, slices);
     for (const FollowingBias &bias : biases) bias.op->erase();
     for (const Projection &member : members) member.op->erase();
   }
@@ -272,8 +272,8 @@ private:
       }
       part.setType(type);
       old.replaceAllUsesWith(part);
-      if (member.merged && turn != StackedTurn::apart)
-        turnBeforeSplit(mlir::cast<SplitAxisOp>(part.getDefiningOp()));
+      if (member.merged && turn != StackedRotation::apart)
+        rotateBeforeSplit(mlir::cast<SplitAxisOp>(part.getDefiningOp()));
       start += size;
     }
     return slices;
@@ -293,7 +293,7 @@ private:
   /// Neighbouring slices that turn alike are turned as one, and cut then: not along what they turn,
   /// nor along positions. In the stack, if those of one run are all that turn: the others are cut
   /// of the result, too.
-  void turnTogether(mlir::Value stacked, const std::vector<SliceOp> &slices) {
+  void rotateTogether(mlir::Value stacked, const std::vector<SliceOp> &slices) {
     std::vector<std::pair<size_t, size_t>> runs;
     size_t turned = 0;
     for (size_t first = 0, next = 0; first < slices.size(); first = next) {
@@ -315,9 +315,9 @@ private:
     for (const auto &[first, next] : runs) {
       const std::vector<SliceOp> alike(slices.begin() + int64_t(first),
                                        slices.begin() + int64_t(next));
-      const bool isInStack = turn == StackedTurn::inStack && turned == 1 && runs.size() == 1;
+      const bool isInStack = turn == StackedRotation::inStack && turned == 1 && runs.size() == 1;
       if (!isInStack && next - first == 1) continue;
-      const mlir::Value whole = turnAsOne(stacked, alike, isInStack);
+      const mlir::Value whole = rotateAsOne(stacked, alike, isInStack);
       for (size_t index = 0; isInStack && index < slices.size(); ++index)
         if (index < first || index >= next) moveBehind(whole, slices[index]);
       if (isInStack) splitBeforeSlices(whole);
@@ -359,7 +359,7 @@ private:
       if (mlir::isa<SplitAxisOp>(user) && user->isBeforeInBlock(slice)) user->moveAfter(slice);
   }
 
-  mlir::Value turnAsOne(mlir::Value stacked, const std::vector<SliceOp> &slices, bool isInStack) {
+  mlir::Value rotateAsOne(mlir::Value stacked, const std::vector<SliceOp> &slices, bool isInStack) {
     std::vector<mlir::Value> parts, results;
     int64_t size = 0;
     for (SliceOp slice : slices) {
@@ -400,7 +400,7 @@ private:
 
   /// A rotary embedding that alone reads the split part reads the slice instead, and its result is
   /// split: loops take strided rows, which no split gives.
-  void turnBeforeSplit(SplitAxisOp split) {
+  void rotateBeforeSplit(SplitAxisOp split) {
     RotaryOp rotary = rotaryOf(split.getResult());
     if (!rotary) return;
     const int64_t first = split.getAxis(), added = int64_t(split.getSizes().size()) - 1;
@@ -447,7 +447,7 @@ private:
   std::vector<Projection> members;
   size_t dimension;  ///< of the weights
   int64_t axis = 0;  ///< of the results
-  StackedTurn turn;
+  StackedRotation turn;
   BuilderOfLayer builder;
 };
 
@@ -499,8 +499,8 @@ std::vector<ProjectionGroup> findProjectionGroups(GraphOp graph,
   return groups;
 }
 
-bool isTurnedInPart(const ProjectionGroup &group) {
-  const auto isTurned = [](ContractOp projection) {
+bool isRotatedInPart(const ProjectionGroup &group) {
+  const auto isRotated = [](ContractOp projection) {
     if (!projection.getResult().hasOneUse()) return false;
     mlir::Operation *reader = *projection.getResult().user_begin();
     if (mlir::isa<BiasOp, AddOp>(reader) && reader->hasOneUse())
@@ -508,17 +508,18 @@ bool isTurnedInPart(const ProjectionGroup &group) {
     auto rotary = mlir::dyn_cast<RotaryOp>(reader);
     return rotary && !rotary.getAmong() && (!rotary.getStarts() || isPacked(rotary));
   };
-  return llvm::any_of(group.projections, isTurned) && !llvm::all_of(group.projections, isTurned);
+  return llvm::any_of(group.projections, isRotated) && !llvm::all_of(group.projections, isRotated);
 }
 
-bool isTurnedAnywhere(const ProjectionGroup &group) {
+bool isRotatedAnywhere(const ProjectionGroup &group) {
   return llvm::any_of(group.projections, [](ContractOp projection) {
     return projection.getResult().hasOneUse() &&
            mlir::isa<RotaryOp>(*projection.getResult().user_begin());
   });
 }
 
-void stackProjections(const ProjectionGroup &group, size_t first, size_t last, StackedTurn turn) {
+void stackProjections(const ProjectionGroup &group, size_t first, size_t last,
+                      StackedRotation turn) {
   std::vector<Projection> members;
   for (size_t index = first; index <= last; ++index)
     members.push_back(

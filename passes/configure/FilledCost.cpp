@@ -463,7 +463,7 @@ private:
   /// Whether a sum goes on behind the last token.
   static bool addsZeros(const Kernel &kernel, const Configuration &configuration) {
     const auto endsSums = configuration.knobs.family().endsSums;
-    return summedTokens(kernel) && !(endsSums && endsSums(configuration.knobs));
+    return summedTokens(kernel) && !(endsSums && endsSums(kernel, configuration.knobs));
   }
 
   Cost scaled(const Kernel &kernel, const Configuration &configuration, Cost cost) const {

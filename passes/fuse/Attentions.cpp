@@ -32,9 +32,9 @@ private:
       std::map<int, bool> leadsFrom = {{contraction, true}};
       std::set<int> chain = {contraction, fold};
       addPaths(scores, leadsFrom, chain);
-      attemptTurned(chain, fold);
-      if (addPackedTokens(contraction, fold, chain)) attemptTurned(chain, fold);
-      else if (addPages(contraction, fold, chain)) attemptTurned(chain, fold);
+      attemptRotated(chain, fold);
+      if (addPackedTokens(contraction, fold, chain)) attemptRotated(chain, fold);
+      else if (addPages(contraction, fold, chain)) attemptRotated(chain, fold);
     }
     if (contractions.empty()) proposeNothing(fold);
   }
@@ -48,7 +48,7 @@ private:
   }
 
   /// And once more with the rotary op that makes the queries.
-  void attemptTurned(std::set<int> chain, int fold) {
+  void attemptRotated(std::set<int> chain, int fold) {
     if (!attempt(chain, fold)) return;
     const BoundKernel bound = bindKernel(flow, OpSet(chain.begin(), chain.end()));
     const int queries = bound.inputs[attentionRegion(bound.kernel).value().qInput],

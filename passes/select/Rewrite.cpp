@@ -27,8 +27,8 @@ constexpr std::array texts = {
     RewriteText{Rewrite::Kind::allGradients, "all-gradients", false},
     RewriteText{Rewrite::Kind::decomposeNorms, "decompose-norms", false},
     RewriteText{Rewrite::Kind::deferNorms, "defer-norms", false},
-    RewriteText{Rewrite::Kind::turnInStack, "turn-in-"},
-    RewriteText{Rewrite::Kind::turnApart, "turn-apart-"},
+    RewriteText{Rewrite::Kind::rotateInStack, "turn-in-"},
+    RewriteText{Rewrite::Kind::rotateApart, "turn-apart-"},
     RewriteText{Rewrite::Kind::atSite, "for-"},
 };
 

@@ -22,8 +22,8 @@ struct Rewrite {
     allGradients,      ///< no subject; of a fused attention, also those that nothing reads
     decomposeNorms,    ///< no subject
     deferNorms,        ///< no subject
-    turnInStack,       ///< a stack's rotary embeddings are one of the whole stack: "q-k-v"
-    turnApart,         ///< each of a stack's rotary embeddings turns its slice: "q-k-v"
+    rotateInStack,     ///< a stack's rotary embeddings are one of the whole stack: "q-k-v"
+    rotateApart,       ///< each of a stack's rotary embeddings turns its slice: "q-k-v"
     atSite,            ///< the rewrite before it has been made here alone: "layer2_probability"
   };
   Kind kind = Kind::other;

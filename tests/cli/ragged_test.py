@@ -196,7 +196,7 @@ class RaggedTest(CommandTest):
                 ], capture_output=True, text=True, check=False)
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
-    def test_attention_of_grouped_heads_reads_tokens_that_a_rotary_embedding_turned(self):
+    def test_attention_of_grouped_heads_reads_tokens_that_a_rotary_embedding_rotated(self):
         """Tokens turn by their positions in sequences without being unpacked, keys and queries in
         the epilogue of one stacked product; the layer is packed and unpacked at its ends alone."""
         self.weft('compile', 'llama-3-8b', '--dim', 'b=8', '--dim', 'j=1024', '--ragged', 'j',

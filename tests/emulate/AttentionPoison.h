@@ -72,6 +72,12 @@ inline MayDiffer mayDiffer(const Kernel &kernel, const Poison &poison) {
   };
 }
 
+/// Keys and values behind counts of the batch elements, which no query sees.
+inline Poison keysBehind(const std::vector<int64_t> &counts) {
+  return {.inputs = {"keys", "v"},
+          .isHeld = [=](int64_t b, int64_t key) { return key >= counts.at(size_t(b)); }};
+}
+
 /// Keys and values of a range, where no kernel reads them.
 inline Poison unreadKeys(int64_t first, int64_t end) {
   return {.inputs = {"keys", "v"},

@@ -6,6 +6,7 @@
 #include "tests/emulate/AttentionPoison.h"
 #include "tests/unit/samples/SampleAttentionBackwards.h"
 
+#include <algorithm>
 #include <array>
 #include <set>
 
@@ -15,30 +16,37 @@ namespace weft::emulate {
 inline constexpr int64_t windowLeft = 20, windowRight = 7;
 
 /// Which query sees which key, and which tiles of scores a kernel reads for that: those with a
-/// score that masks leave, at most `side` queries and keys each.
+/// score that masks leave, at most `side` queries and keys each. Under masks by counts that are
+/// known at run time alone, it reads no key behind the last one that is seen.
 class SeenScores {
 public:
   static constexpr int64_t side = 128;
   using Sees = std::function<bool(int64_t batchElement, int64_t query, int64_t key)>;
 
-  SeenScores(int64_t batch, int64_t queries, int64_t keys, const Sees &sees)
-      : batch(batch), queries(queries), keys(keys), seen(size_t(batch * queries * keys)) {
+  SeenScores(int64_t batch, int64_t queries, int64_t keys, const Sees &sees,
+             bool endsAtCounts = false)
+      : batch(batch),
+        queries(queries),
+        keys(keys),
+        seen(size_t(batch * queries * keys)),
+        ends(size_t(batch), endsAtCounts ? 0 : keys) {
     for (int64_t b = 0; b < batch; ++b)
       for (int64_t j = 0; j < queries; ++j)
         for (int64_t k = 0; k < keys; ++k)
           if (sees(b, j, k)) {
             seen[placeOf(b, j, k)] = true;
             seeing.insert({b, j});
+            ends[size_t(b)] = std::max(ends[size_t(b)], k + 1);
             tiles.insert({b, j / side, k / side});
           }
   }
   bool sees(int64_t b, int64_t query, int64_t key) const { return seen[placeOf(b, query, key)]; }
   bool reads(int64_t b, int64_t query, int64_t key) const {
-    return tiles.contains({b, query / side, key / side});
+    return key < ends[size_t(b)] && tiles.contains({b, query / side, key / side});
   }
   /// The first tile of keys, of a query that sees none: a backward pass may have its zeros there.
   bool isOfBlind(int64_t b, int64_t query, int64_t key) const {
-    return key < side && !seeing.contains({b, query});
+    return key < std::min(side, ends[size_t(b)]) && !seeing.contains({b, query});
   }
   const int64_t batch, queries, keys;
 
@@ -47,6 +55,7 @@ private:
     return size_t((b * queries + query) * keys + key);
   }
   std::vector<bool> seen;
+  std::vector<int64_t> ends;  ///< of keys that are read, by batch element
   std::set<std::array<int64_t, 2>> seeing;
   std::set<std::array<int64_t, 3>> tiles;
 };
@@ -114,8 +123,8 @@ std::vector<PoisonedAttention> poisonedAttentions(const samples::AttentionExtent
                                                   const std::vector<std::string> &ofQueries) {
   const std::vector<double> lengths = {121, 0};
   const int64_t shift = e.k - e.j;
-  const SeenScores padded(e.b, e.j, e.k,
-                          [&](int64_t b, int64_t, int64_t k) { return k < lengths[size_t(b)]; }),
+  const SeenScores padded(
+      e.b, e.j, e.k, [&](int64_t b, int64_t, int64_t k) { return k < lengths[size_t(b)]; }, true),
       causal(e.b, e.j, e.k, [&](int64_t, int64_t j, int64_t k) { return k <= j + shift; }),
       window(e.b, e.j, e.k, [&](int64_t, int64_t j, int64_t k) {
         return k >= j + shift - windowLeft && k <= j + shift + windowRight;

@@ -72,7 +72,6 @@ void fillLogSums(const Kernel &kernel, std::vector<TensorImage> &inputs) {
 }
 
 int64_t poisonUnread(const Kernel &kernel, std::vector<TensorImage> &inputs) {
-  constexpr int64_t mostKeys = 256;  // of a tile
   const TensorImage *lengths = inputNamed(kernel, inputs, "lengths"),
                     *offsets = inputNamed(kernel, inputs, "offsets");
   const auto extent = [&](std::string_view name) {
@@ -92,10 +91,9 @@ int64_t poisonUnread(const Kernel &kernel, std::vector<TensorImage> &inputs) {
         return !placeOfToken(at[0], offsets->elements() - 1, extent("j"), offset);
       });
     } else if (offsets == nullptr && lengths != nullptr && isOfKeys) {
-      // Axes: batch, heads, keys, columns. A query that sees no key reads the first tile.
+      // Axes: batch, heads, keys, columns.
       count += poison(inputs[n], 2, [&](const std::vector<int64_t> &at) {
-        const auto length = int64_t(lengths->at(std::array<int64_t, 1>{at[0]}));
-        return at[2] >= (std::max<int64_t>(length, 1) + mostKeys - 1) / mostKeys * mostKeys;
+        return at[2] >= int64_t(lengths->at(std::array<int64_t, 1>{at[0]}));
       });
     }
   }

@@ -15,8 +15,8 @@ namespace weft::gputest {
 void fillLogSums(const Kernel &kernel, std::vector<runtime::TensorImage> &inputs);
 
 /// NaN and infinity, by turns along positions, in what no gradient or result may depend on
-/// (ir/SPEC.md, "Contractions of a softmax"): keys and values behind "lengths", by whole tiles, and
-/// packed tokens of no sequence. How many elements that are.
+/// (ir/SPEC.md, "Contractions of a softmax"): keys and values behind "lengths", and packed tokens
+/// of no sequence. How many elements that are.
 int64_t poisonUnread(const Kernel &kernel, std::vector<runtime::TensorImage> &inputs);
 
 }  // namespace weft::gputest

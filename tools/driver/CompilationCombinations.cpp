@@ -69,7 +69,7 @@ ProposedVariant Compilation::combined(const std::vector<const ProposedVariant *>
   }
   const auto isPresent = [&](const Rewrite &rewrite) {
     const Rewrite made =
-        rewrite.kind == Rewrite::Kind::turnInStack || rewrite.kind == Rewrite::Kind::turnApart
+        rewrite.kind == Rewrite::Kind::rotateInStack || rewrite.kind == Rewrite::Kind::rotateApart
             ? Rewrite{Rewrite::Kind::stack, rewrite.subject}
             : rewrite;
     return std::ranges::any_of(

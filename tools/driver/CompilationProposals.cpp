@@ -97,7 +97,7 @@ std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant,
                              offersFamilyWith(&Family::takesAttention, costModel().device());
   options.noFusedAttention = noFusedAttention(costModel().device());
   options.canFuseAttentionBackward = bool(attentionBackwardRejection);
-  options.canTurnBehindGemm = offersFamilyWith(&Family::turnsPairs, costModel().device());
+  options.canRotateBehindGemm = offersFamilyWith(&Family::rotatesPairs, costModel().device());
   options.recompute =
       modelFlags.choosesRecomputed() ? RecomputeChoice::automatic : RecomputeChoice::none;
   options.isRecomputed = isRecomputed;

@@ -33,15 +33,14 @@ INCLUDE = re.compile(r'^#include "weft/([\w.]+)"\s*$', re.M)
 
 def renamed_files():
     rows = (line.rstrip('\n').split('\t') for line in (HERE / 'map.tsv').open())
-    return {row[1]: row[2] for row in rows if row[0] == 'file'}
+    return {pathlib.PurePath(row[1]).name: pathlib.PurePath(row[2]).name
+            for row in rows if row[0] == 'file'}
 
 
 def in_order_of(old, text):
     """The new text with its headers in the order of the old one's: emission sorts them by name."""
     files = renamed_files()
-    wanted = [
-        files.get(f'codegen/device/{name}', name).split('/')[-1] for name in INCLUDE.findall(old)
-    ]
+    wanted = [files.get(name, name) for name in INCLUDE.findall(old)]
     if sorted(wanted) != sorted(INCLUDE.findall(text)):
         return text
     names = iter(wanted)
@@ -210,8 +209,7 @@ def pairs(old, new):
     headers, new_headers = device_headers(old), device_headers(new)
     new_goldens = golden_kernels(new)
     for _, path in sorted(golden_kernels(old).items()):
-        name = str(path.relative_to(old))
-        renamed = pathlib.Path(files.get(name, name)).name
+        renamed = files.get(path.name, path.name)
         yield (path, headers, new_goldens.get(renamed, new / renamed), new_headers,
                architecture_of(path), 'golden')
     for path in sorted((old / 'profiles/plans').glob('*/*/kernels/*.cu')):

@@ -1,6 +1,7 @@
 // From the region and the layouts to heads, rows and columns; see AttentionProblem.h.
 #include "codegen/families/attention/AttentionProblem.h"
 
+#include "codegen/families/attention/ScoreMasks.h"
 #include "codegen/families/contraction/EpilogueLimits.h"
 #include "kernel/Error.h"
 #include "kernel/LastLayouts.h"
@@ -104,6 +105,9 @@ public:
                         extent(region.paged->kPages), extent(region.paged->vPages));
       addPaged();
     }
+    problem.zeroesUnseen = !region.packed && std::ranges::any_of(region.scoreOps, [&](OpId op) {
+      return codegen::comparesWithCount(kernel.body[op]);
+    });
     if (region.logSums >= 0)
       problem.logSums =
           tensor(region.logSums, region.packed ? region.packed->logSums : problem.queryAxis, -1);

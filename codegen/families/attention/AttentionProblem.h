@@ -73,6 +73,9 @@ struct AttentionProblem {
     bool operator==(const Paged &) const = default;
   };
   std::optional<Paged> paged = {};
+  /// Keys end with counts that are known at run time alone: kernels read what lies behind them as
+  /// zeros. Not over packed tokens, whose kernels do so in any case.
+  bool zeroesUnseen = false;
   bool operator==(const AttentionProblem &) const = default;
 };
 

@@ -105,6 +105,13 @@ std::optional<MaskForm> maskForm(const BodyOp &op, double fill) {
   return MaskForm{root.children[0], root.children[isFirst ? 2 : 1], isSecond};
 }
 
+bool comparesWithCount(const BodyOp &op) {
+  return maskForm(op) && std::ranges::any_of(op.expression.all(), [](const ExpressionNode &node) {
+           return node.kind == Kind::operand && node.type == ScalarType::i32 &&
+                  node.children.empty();
+         });
+}
+
 bool isOneInTile(const Kernel &kernel, const AttentionProblem &problem, ValueId value) {
   const auto isShort = [&](AxisId axis) {
     return axis < 0 || kernel.axes[size_t(axis)].extent == 1 || !runsAlong(kernel, value, axis);

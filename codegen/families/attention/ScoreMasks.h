@@ -20,6 +20,10 @@ std::optional<MaskForm> maskForm(const BodyOp &op, double fill);
 /// Whether a mask gives its operand unchanged where it keeps it.
 bool keepsOperand(const BodyOp &op, const MaskForm &form);
 
+/// Whether a mask compares positions with an integer that is known at run time alone: the length of
+/// a sequence, or where queries start behind a cache.
+bool comparesWithCount(const BodyOp &op);
+
 /// An input of the score ops is what no op of the body computes.
 std::optional<size_t> inputOf(const AttentionRegion &region, ValueId value);
 /// Whether an element is one integer in a tile.

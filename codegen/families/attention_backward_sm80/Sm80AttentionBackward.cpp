@@ -144,31 +144,33 @@ private:
     for (const AxisId axis : attention.headAxes)
       if (std::ranges::find(region.queries, axis) != region.queries.end())
         groupAxes.push_back(axis);
-    program.constants.push_back(
-        {"weft::sm80::BackwardShape",
-         {{shape, ConstantValue::members(
-                      {{"heads", extentProduct(kernel, attention.headAxes, axes), true},
-                       {"headsOfGroup", extentProduct(kernel, groupAxes, axes)},
-                       {"queries", extentOf(attention.queryAxis)},
-                       {"keys", extentOf(attention.keyAxis)},
-                       {"headDim", extentOf(attention.headDimAxis), true},
-                       {"valueDim", extentOf(attention.valueDimAxis)},
-                       {"rowQ", attention.q.rowStride, true},
-                       {"rowK", attention.k.rowStride},
-                       {"rowV", attention.v.rowStride},
-                       {"rowDOutput", problem.dOutput().rowStride},
-                       {"rowDQ", problem.dQ.rowStride, true},
-                       {"rowDK", problem.dK.rowStride},
-                       {"rowDV", problem.dV.rowStride},
-                       {"isDQAligned", ConstantValue::truth(isAligned(problem.dQ)), true},
-                       {"isDKAligned", ConstantValue::truth(isAligned(problem.dK))},
-                       {"isDVAligned", ConstantValue::truth(isAligned(problem.dV))},
-                       {"scaleDQ", ConstantValue::text(floatLiteral(region.dQScale)), true},
-                       {"scaleDK", ConstantValue::text(floatLiteral(region.dKScale))},
-                       {"scaleDV", ConstantValue::text(floatLiteral(region.dVScale))},
-                       {"rowFloats", rowFloats}})}},
-         "",
-         {ConstantSubject::Kind::strides, "the result"}});
+    std::vector<ConstantMember> members = {
+        {"heads", extentProduct(kernel, attention.headAxes, axes), true},
+        {"headsOfGroup", extentProduct(kernel, groupAxes, axes)},
+        {"queries", extentOf(attention.queryAxis)},
+        {"keys", extentOf(attention.keyAxis)},
+        {"headDim", extentOf(attention.headDimAxis), true},
+        {"valueDim", extentOf(attention.valueDimAxis)},
+        {"rowQ", attention.q.rowStride, true},
+        {"rowK", attention.k.rowStride},
+        {"rowV", attention.v.rowStride},
+        {"rowDOutput", problem.dOutput().rowStride},
+        {"rowDQ", problem.dQ.rowStride, true},
+        {"rowDK", problem.dK.rowStride},
+        {"rowDV", problem.dV.rowStride},
+        {"isDQAligned", ConstantValue::truth(isAligned(problem.dQ)), true},
+        {"isDKAligned", ConstantValue::truth(isAligned(problem.dK))},
+        {"isDVAligned", ConstantValue::truth(isAligned(problem.dV))},
+        {"scaleDQ", ConstantValue::text(floatLiteral(region.dQScale)), true},
+        {"scaleDK", ConstantValue::text(floatLiteral(region.dKScale))},
+        {"scaleDV", ConstantValue::text(floatLiteral(region.dVScale))},
+        {"rowFloats", rowFloats}};
+    if (attention.zeroesUnseen)
+      members.push_back({"zeroesUnseen", ConstantValue::truth(true), true});
+    program.constants.push_back({"weft::sm80::BackwardShape",
+                                 {{shape, ConstantValue::members(std::move(members))}},
+                                 "",
+                                 {ConstantSubject::Kind::strides, "the result"}});
   }
 
   void addChecks() {

@@ -221,6 +221,8 @@ private:
         {"heads", extentProduct(kernel, attention().headAxes, axes)},
         {"headsOfGroup", headsOfGroup()}};
     for (const Moved &one : moved()) members.push_back({one.member, headMap(*one.tensor), true});
+    if (attention().zeroesUnseen)
+      members.push_back({"zeroesUnseen", ConstantValue::truth(true), true});
     program.constants.push_back({"weft::sm90::AttentionBackwardProblem",
                                  {{shape, ConstantValue::members(std::move(members))}},
                                  "",
@@ -350,7 +352,7 @@ private:
     if (isApart())
       assertion +=
           fmt::format(" && {}::tiles == {}", config, sm90AttentionBackwardTiles(problem, knobs));
-    else addTurns(arguments, assertion, config);
+    else addSemaphores(arguments, assertion, config);
     const std::string keyParts =
         isApart() && hasParts() ? addKeyParts(assertion, gradients.rowFloats) : "";
     program.body.push_back(evaluate(assertion + ")"));
@@ -369,7 +371,7 @@ private:
     } else if (region.hasDropout) {
       arguments.push_back({"dropout", gradients.dropoutTransposed});
     }
-    if (hasParts() && !isApart()) arguments.push_back({"partTurns", partTurns + ".of"});
+    if (hasParts() && !isApart()) arguments.push_back({"partSemaphores", partSemaphores + ".of"});
     addOrder(arguments, "keyOrder", orderOfKeys,
              "tiles of keys, those first that most queries see");
     addOrder(arguments, "queryOrder", orderOfQueries,
@@ -417,42 +419,44 @@ private:
 
   /// What orders the sums of the queries' gradient and counts parts of the keys', and where both
   /// are.
-  void addTurns(std::vector<NamedArgument> &arguments, std::string &assertion,
-                const std::string &config) {
-    const std::string turns = names.reserve("turns");
-    program.globals.push_back(
-        {.kind = Statement::Kind::declare,
-         .type = fmt::format("weft::sm90::Turns<{}>", sm90AttentionBackwardTurns(problem, knobs)),
-         .name = turns});
-    assertion += fmt::format(
-        " && {0}::turns == {1} && {2} == {3}", config, sm90AttentionBackwardTurns(problem, knobs),
-        hasParts() ? fmt::format("({0}::sumFloats + {0}::partsFloats) * 4", config)
-                   : fmt::format("{0}::sumFloats * 4", config),
-        sm90AttentionBackwardWorkspaceBytes(problem, knobs));
-    arguments.push_back({"turns", turns + ".of"});
+  void addSemaphores(std::vector<NamedArgument> &arguments, std::string &assertion,
+                     const std::string &config) {
+    const std::string semaphores = names.reserve("semaphores");
+    program.globals.push_back({.kind = Statement::Kind::declare,
+                               .type = fmt::format("weft::sm90::Semaphores<{}>",
+                                                   sm90AttentionBackwardSemaphores(problem, knobs)),
+                               .name = semaphores});
+    assertion +=
+        fmt::format(" && {0}::semaphores == {1} && {2} == {3}", config,
+                    sm90AttentionBackwardSemaphores(problem, knobs),
+                    hasParts() ? fmt::format("({0}::sumFloats + {0}::partsFloats) * 4", config)
+                               : fmt::format("{0}::sumFloats * 4", config),
+                    sm90AttentionBackwardWorkspaceBytes(problem, knobs));
+    arguments.push_back({"semaphores", semaphores + ".of"});
     arguments.push_back({"sums", sums});
     if (!hasParts()) return;
-    addPartTurns();
-    assertion += fmt::format(" && {}::partTurns == {}", config,
-                             sm90AttentionBackwardPartTurns(problem, knobs));
+    addPartSemaphores();
+    assertion += fmt::format(" && {}::partSemaphores == {}", config,
+                             sm90AttentionBackwardPartSemaphores(problem, knobs));
   }
-  void addPartTurns() {
-    partTurns = names.reserve("partTurns");
-    program.globals.push_back({.kind = Statement::Kind::declare,
-                               .type = fmt::format("weft::sm90::Turns<{}>",
-                                                   sm90AttentionBackwardPartTurns(problem, knobs)),
-                               .name = partTurns});
+  void addPartSemaphores() {
+    partSemaphores = names.reserve("partSemaphores");
+    program.globals.push_back(
+        {.kind = Statement::Kind::declare,
+         .type = fmt::format("weft::sm90::Semaphores<{}>",
+                             sm90AttentionBackwardPartSemaphores(problem, knobs)),
+         .name = partSemaphores});
   }
   /// Where parts of the gradients of keys are, of gradients apart: the first argument of the call.
   std::string addKeyParts(std::string &assertion, int rowFloats) {
-    addPartTurns();
+    addPartSemaphores();
     const std::string config =
         fmt::format("weft::sm90::KeyPartsConfig<{}, {}, weft::ScoreRow<{}>, {}>", shape, tile,
                     rowFloats, groupParts());
-    assertion += fmt::format(" && {0}::turns == {1} && {0}::floats * 4 == {2}", config,
-                             sm90AttentionBackwardPartTurns(problem, knobs),
+    assertion += fmt::format(" && {0}::semaphores == {1} && {0}::floats * 4 == {2}", config,
+                             sm90AttentionBackwardPartSemaphores(problem, knobs),
                              sm90AttentionBackwardWorkspaceBytes(problem, knobs));
-    return fmt::format("weft::sm90::KeyParts{{{}, {}.of}}, ", sums, partTurns);
+    return fmt::format("weft::sm90::KeyParts{{{}, {}.of}}, ", sums, partSemaphores);
   }
 
   const Kernel &kernel;
@@ -465,7 +469,7 @@ private:
   Program program;
   std::vector<std::string> axes, inputs, outputs;
   std::map<ValueId, std::string> mapNames;  // of values that TMA moves
-  std::string shape = "shape", tile = "tile", sums, partTurns, dScores;
+  std::string shape = "shape", tile = "tile", sums, partSemaphores, dScores;
 };
 
 }  // namespace

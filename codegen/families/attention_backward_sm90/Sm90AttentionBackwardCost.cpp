@@ -50,11 +50,11 @@ constexpr double freeStairs = 4;
 
 /// What the order of key tiles costs: a copy's way to L2 and back, with the counter that lets the
 /// next one begin (estimate). At most this share of all: what else a block takes was measured of
-/// kernels that waited for their turns, and has a part of it.
-constexpr double turnSeconds = 1.2e-6, mostOrderShare = 0.1;
+/// kernels that waited for their semaphores, and has a part of it.
+constexpr double semaphoreSeconds = 1.2e-6, mostOrderShare = 0.1;
 /// The same where all tiles run at once, so that nothing hides it (H200, 14 kernels of 48 to 128
 /// tiles of keys: 1.6 to 2.5, more of three with two or three tiles a head).
-constexpr double bareTurnSeconds = 2.3e-6;
+constexpr double bareSemaphoreSeconds = 2.3e-6;
 /// What is left of it in any order, where tiles that begin with one block of queries add to the
 /// same sums at the same time (estimate).
 constexpr double collisionShare = 0.5;
@@ -69,7 +69,8 @@ constexpr double dropoutSeconds = 6.5e-11, apartDropoutSeconds = 3.5e-11;
 /// deviation).
 constexpr double apartBesideShare = 0.25, apartTileSeconds = 1.1e-6, apartLastShare = 0.26,
                  apartNarrowFactor = 1.13;
-/// Of tiles of one gradient, whose ring of operands holds less than two blocks (estimate).
+/// Of tiles of one gradient, whose circular buffer of operands holds less than two blocks
+/// (estimate).
 constexpr double singleFactor = 1.1;
 /// Of two tiles that share a multiprocessor, the time of one over that of one alone.
 constexpr double apartSharedFactor = 1.83;
@@ -117,9 +118,9 @@ struct Priced {
   double mixedShare() const { return visible.hasTables ? tableShare : maskShare; }
 };
 
-/// What tiles wait for their turns: those of a head that begin at a time begin with the same block
-/// of queries, each a turn behind the one in front. Under masks later ones see less, and blocks
-/// that end early take others: half of it stays.
+/// What tiles wait for their semaphores: those of a head that begin at a time begin with the same
+/// block of queries, each a turn behind the one in front. Under masks later ones see less, and
+/// blocks that end early take others: half of it stays.
 double orderSeconds(const Priced &priced, double keyTiles, double parts, bool areEqual,
                     double turn) {
   const Sm90AttentionBackwardKnobs &knobs = priced.knobs;
@@ -169,16 +170,16 @@ double togetherSeconds(const Priced &priced) {
   if (seen.mean < seen.most)
     all =
         std::max(all, (1 - last / groups) * tiles / slots * tileTime(seen.mean + mixed) + longest);
-  // Under a table others wait for the turns of the longest (H100: a global tile of 16.5% of all
-  // scores, 238 us, of which it takes 94).
+  // Under a table others wait for the semaphores of the longest (H100: a global tile of 16.5% of
+  // all scores, 238 us, of which it takes 94).
   all = priced.visible.hasTables && isOrdered ? all + longest - tileTime(seen.mean + mixed)
                                               : std::max(all, longest);
   const bool areEqual = seen.mean == seen.most;
   if (!priced.visible.hasTables && tiles <= slots)
-    all += orderSeconds(priced, keyTiles, parts, areEqual, bareTurnSeconds) *
+    all += orderSeconds(priced, keyTiles, parts, areEqual, bareSemaphoreSeconds) *
            (isOrdered ? 1 : collisionShare);
   else if (!priced.visible.hasTables && !isOrdered)
-    all -= std::min(orderSeconds(priced, keyTiles, parts, areEqual, turnSeconds),
+    all -= std::min(orderSeconds(priced, keyTiles, parts, areEqual, semaphoreSeconds),
                     mostOrderShare * all);
   // The last tile of the last keys adds up their parts when all others are done.
   const double columns = double(problem.headDim + problem.valueDim);

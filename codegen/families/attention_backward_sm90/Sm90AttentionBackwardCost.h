@@ -7,12 +7,13 @@
 // shared memory for every score grow less. Blocks that masks exclude are skipped. Memory: every
 // operand once; the sums of the queries' gradient once more, to be rounded.
 //
-// Sums in any order: without what the tiles of a head in flight wait for their turns, a prediction.
+// Sums in any order: without what the tiles of a head in flight wait for their semaphores, a
+// prediction.
 //
-// Gradients apart: tiles of keys with four GEMMs a block and tiles of queries with three, no turns,
-// no sums. Single: three, two and three GEMMs of tiles of keys, values and queries, by the
-// constants of gradients apart, and a tile's rows that nothing loads ahead; that form has not run
-// on a GPU.
+// Gradients apart: tiles of keys with four GEMMs a block and tiles of queries with three, no
+// semaphores, no sums. Single: three, two and three GEMMs of tiles of keys, values and queries, by
+// the constants of gradients apart, and a tile's rows that nothing loads ahead; that form has not
+// run on a GPU.
 #pragma once
 
 #include "codegen/families/attention_backward_sm90/Sm90AttentionBackwardKnobs.h"

@@ -60,7 +60,8 @@ int64_t splitSharedBytes(const AttentionBackwardProblem &problem,
                 valuePanels = panels(problem.attention.valueDim),
                 columnPanels = headPanels + valuePanels,
                 rowsBytes = (int64_t(4) * knobs.tileQueries * rowFloats + 15) / 16 * 16,
-                barriers = 2 * stages.tiles + (isSingle(knobs) ? 4 : 3) * stages.blocks + 4;
+                barriers = 2 * stages.tiles + (isSingle(knobs) ? 4 : 3) * stages.blocks + 4 +
+                           (problem.attention.zeroesUnseen ? 1 : 0);
   if (isSingle(knobs))
     return columnPanels * knobs.tileKeys * rowBytes +
            stages.blocks * (std::max(headPanels, valuePanels) * knobs.tileQueries * rowBytes +
@@ -111,7 +112,8 @@ int64_t sm90AttentionBackwardSharedBytes(const AttentionBackwardProblem &problem
   if (isApart(knobs))
     return splitSharedBytes(problem, knobs, rowFloats,
                             splitBackwardStages(problem, knobs, rowFloats));
-  constexpr int64_t blockBytes = 16, barriers = 2 + 4 * stages + 3 + 4 + 4;
+  constexpr int64_t blockBytes = 16;
+  const int64_t barriers = 2 + 4 * stages + 3 + 4 + 4 + (problem.attention.zeroesUnseen ? 1 : 0);
   const int64_t columnPanels =
       panels(problem.attention.headDim) + panels(problem.attention.valueDim);
   const int64_t rowsBytes = (int64_t(4) * knobs.tileQueries * rowFloats + 15) / 16 * 16;
@@ -150,13 +152,13 @@ int64_t sm90AttentionBackwardBlocks(const AttentionBackwardProblem &problem,
   return std::min<int64_t>(sm90AttentionBackwardTiles(problem, knobs), knobs.blocks);
 }
 
-int64_t sm90AttentionBackwardTurns(const AttentionBackwardProblem &problem,
-                                   const Sm90AttentionBackwardKnobs &knobs) {
+int64_t sm90AttentionBackwardSemaphores(const AttentionBackwardProblem &problem,
+                                        const Sm90AttentionBackwardKnobs &knobs) {
   return problem.attention.heads * queryTiles(problem, knobs);
 }
 
-int64_t sm90AttentionBackwardPartTurns(const AttentionBackwardProblem &problem,
-                                       const Sm90AttentionBackwardKnobs &knobs) {
+int64_t sm90AttentionBackwardPartSemaphores(const AttentionBackwardProblem &problem,
+                                            const Sm90AttentionBackwardKnobs &knobs) {
   const int64_t parts = sm90AttentionBackwardGroupParts(problem, knobs);
   return parts == 1 ? 0
                     : keyTiles(problem, knobs) * problem.groups() * (knobs.tileKeys / subtileSide);
@@ -170,7 +172,7 @@ int64_t sm90AttentionBackwardWorkspaceBytes(const AttentionBackwardProblem &prob
                                     : keyTiles(problem, knobs) * problem.groups() * parts *
                                           knobs.tileKeys * columns;
   return 4 * floats + (isApart(knobs) ? 0
-                                      : sm90AttentionBackwardTurns(problem, knobs) *
+                                      : sm90AttentionBackwardSemaphores(problem, knobs) *
                                             units(problem, knobs) * unitBytes);
 }
 

@@ -39,11 +39,11 @@ int64_t sm90AttentionBackwardBlocks(const AttentionBackwardProblem &problem,
                                     const Sm90AttentionBackwardKnobs &knobs);
 /// Blocks of queries of all heads: so many counters order the sums of their gradients, where these
 /// are not apart.
-int64_t sm90AttentionBackwardTurns(const AttentionBackwardProblem &problem,
-                                   const Sm90AttentionBackwardKnobs &knobs);
+int64_t sm90AttentionBackwardSemaphores(const AttentionBackwardProblem &problem,
+                                        const Sm90AttentionBackwardKnobs &knobs);
 /// Counters of such tiles, of every consumer warpgroup; none where keys have one tile each.
-int64_t sm90AttentionBackwardPartTurns(const AttentionBackwardProblem &problem,
-                                       const Sm90AttentionBackwardKnobs &knobs);
+int64_t sm90AttentionBackwardPartSemaphores(const AttentionBackwardProblem &problem,
+                                            const Sm90AttentionBackwardKnobs &knobs);
 /// Of device memory, for sums of the gradients of queries, unless gradients are apart, and, where
 /// several tiles have the same keys, for parts of the gradients of these.
 int64_t sm90AttentionBackwardWorkspaceBytes(const AttentionBackwardProblem &problem,

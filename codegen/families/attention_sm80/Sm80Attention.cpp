@@ -6,7 +6,7 @@
 #include "codegen/families/attention/AttentionDropout.h"
 #include "codegen/families/attention/AttentionPlaces.h"
 #include "codegen/families/attention/AttentionScore.h"
-#include "codegen/families/attention/TurnedQueries.h"
+#include "codegen/families/attention/RotatedQueries.h"
 #include "codegen/families/attention_sm80/Sm80AttentionTile.h"
 #include "codegen/families/contraction/ContractionTexts.h"
 #include "kernel/Error.h"
@@ -41,7 +41,7 @@ AttentionProblem checkedProblem(const Kernel &kernel, const AttentionRegion &reg
   if (!answer) check(answer.error().what());
   check(sm80AttentionLayoutRejection(*answer));
   check(attentionDropoutRejection(kernel, region, *answer));
-  check(turnedQueriesRejection(kernel, region));
+  check(rotatedQueriesRejection(kernel, region));
   check(sm80AttentionTileRejection(*answer, knobs, sm80ScoreNeeds(kernel, region, *answer)));
   if (const int64_t blocks = sm80AttentionBlocks(*answer, knobs);
       blocks > std::numeric_limits<int32_t>::max())
@@ -84,7 +84,7 @@ public:
     program.body.insert(program.body.end(), score.functions.begin(), score.functions.end());
     const std::string sequences = addSequences();
     std::string places = addPlaces(sequences);
-    if (region.turned) places = withTurnedQueries(context, places, sequences);
+    if (region.turned) places = withRotatedQueries(context, places, sequences);
     call(score, places, sequences);
     if (problem.packed && !areUnusedUnread(kernel)) zeroUnused(sequences);
     program.launchBounds = fmt::format("{}, {}", sm80AttentionThreads(knobs), residentBlocks());
@@ -160,6 +160,7 @@ private:
         {"scalesLast", ConstantValue::truth(scalesLast)}};
     if (problem.packed) members.push_back({"isPacked", ConstantValue::truth(true), true});
     else addPages(members);
+    if (problem.zeroesUnseen) members.push_back({"zeroesUnseen", ConstantValue::truth(true), true});
     program.constants.push_back({"weft::sm80::AttentionShape",
                                  {{shape, ConstantValue::members(std::move(members))}},
                                  "",
@@ -302,15 +303,15 @@ private:
   }
 
   /// The same function, which says what turns the queries of a head, too.
-  std::string withTurnedQueries(const ScoreContext &context, const std::string &places,
-                                const std::string &sequences) {
-    TurnedQueryTexts texts = turnedQueries(context, sequences);
-    texts.headers.insert("weft/sm80_turned_queries.cuh");
+  std::string withRotatedQueries(const ScoreContext &context, const std::string &places,
+                                 const std::string &sequences) {
+    RotatedQueryTexts texts = rotatedQueries(context, sequences);
+    texts.headers.insert("weft/sm80_rotated_queries.cuh");
     addHeaders(texts.headers);
     program.constants.insert(program.constants.end(), texts.constants.begin(),
                              texts.constants.end());
     program.body.insert(program.body.end(), texts.functions.begin(), texts.functions.end());
-    return fmt::format("weft::sm80::turnedPlaces<{}>({}, {}, {})", texts.columns, places,
+    return fmt::format("weft::sm80::rotatedPlaces<{}>({}, {}, {})", texts.columns, places,
                        texts.position, texts.frequency);
   }
 

@@ -2,7 +2,7 @@
 #include "codegen/families/attention_sm80/Sm80AttentionCost.h"
 
 #include "codegen/families/attention/AttentionScore.h"
-#include "codegen/families/attention/TurnedQueries.h"
+#include "codegen/families/attention/RotatedQueries.h"
 #include "codegen/families/attention/VisibleScores.h"
 #include "codegen/families/attention_sm80/Sm80AttentionCostConstants.h"
 #include "codegen/families/attention_sm80/Sm80AttentionTile.h"
@@ -67,10 +67,10 @@ TileSeconds tileSecondsOf(const AttentionProblem &problem, const Sm80AttentionKn
 }
 
 /// What the start of a block takes beside blockSeconds where it turns its queries.
-double turnSecondsOf(const AttentionRegion &region, const Sm80AttentionKnobs &knobs,
-                     const Device &device) {
+double rotationSecondsOf(const AttentionRegion &region, const Sm80AttentionKnobs &knobs,
+                         const Device &device) {
   if (!region.turned) return 0;
-  return queryWaitSeconds + knobs.tileQueries * turnedQuerySeconds(region, device);
+  return queryWaitSeconds + knobs.tileQueries * rotatedQuerySeconds(region, device);
 }
 
 /// What of the keys masks leave to a tile of rows, in tiles of keys.
@@ -96,7 +96,7 @@ struct DecodingCost {
   double bytes = 0;  ///< from and to DRAM
 };
 DecodingCost decodingCost(const AttentionProblem &problem, const Sm80AttentionKnobs &knobs,
-                          const SeenKeys &seen, double turnSeconds, const Device &device) {
+                          const SeenKeys &seen, double rotationSeconds, const Device &device) {
   const double multiprocessors = device.multiprocessors;
   const double resident =
                    sm80AttentionResidentBlocks(problem, knobs, device.sharedMemoryPerBlock + 1024),
@@ -132,8 +132,8 @@ DecodingCost decodingCost(const AttentionProblem &problem, const Sm80AttentionKn
                           (waves + (left > 0 ? 1 : 0)) * tilesOfBlock * tileLatencySeconds);
   // What a block loads before its first product and stores behind its last: of all blocks but the
   // first ones, others that are resident hide it.
-  const double starts =
-      (blockSeconds + turnSeconds) * (1 + std::max(0.0, waves + (left > 0 ? 1 : 0) - 1) / resident);
+  const double starts = (blockSeconds + rotationSeconds) *
+                        (1 + std::max(0.0, waves + (left > 0 ? 1 : 0) - 1) / resident);
   cost.memory += starts, cost.compute += starts;
 
   const double operands = double(problem.heads) * double(problem.queries) *
@@ -164,16 +164,16 @@ Cost sm80AttentionCost(const Kernel &kernel, const Configuration &configuration,
   if (sm80AttentionJoins(knobs)) {
     const DecodingCost cost =
         decodingCost(problem, knobs, seenKeys(kernel, *recognised, problem, knobs),
-                     turnSecondsOf(*recognised, knobs, device), device);
+                     rotationSecondsOf(*recognised, knobs, device), device);
     const double busy =
         (std::max(cost.memory, cost.compute) + cost.combine) *
         (codegen::hasWgmma(device.architecture) ? analytic::mmaSyncUnmeasured : 1.0);
-    return withTurnMargin(*recognised,
-                          {.seconds = device.launchSeconds + analytic::mmaSyncStartSeconds + busy,
-                           .bytesMoved = int64_t(cost.bytes),
-                           .bound = device.launchSeconds > busy   ? Bound::launch
-                                    : cost.memory >= cost.compute ? Bound::memory
-                                                                  : Bound::tensor});
+    return withRotationMargin(
+        *recognised, {.seconds = device.launchSeconds + analytic::mmaSyncStartSeconds + busy,
+                      .bytesMoved = int64_t(cost.bytes),
+                      .bound = device.launchSeconds > busy   ? Bound::launch
+                               : cost.memory >= cost.compute ? Bound::memory
+                                                             : Bound::tensor});
   }
 
   const TileSeconds tile = tileSecondsOf(problem, knobs, visible, recognised->hasDropout, device);
@@ -193,7 +193,7 @@ Cost sm80AttentionCost(const Kernel &kernel, const Configuration &configuration,
     counted = visibleBlocks(kernel, *recognised, problem, knobs.tileQueries, knobs.tileKeys);
   const double ofBlock = counted.mean * tileSeconds +
                          counted.mixed * scores * maskInstructions / instructionRate +
-                         (blockSeconds + turnSecondsOf(*recognised, knobs, device)) / resident;
+                         (blockSeconds + rotationSecondsOf(*recognised, knobs, device)) / resident;
   const double blocks = double(sm80AttentionBlocks(problem, knobs));
   // Blocks that see few keys fill the gaps that others leave.
   const double waves = visible.share < 0.9 ? std::max(1.0, blocks / device.multiprocessors + 0.5)
@@ -204,7 +204,7 @@ Cost sm80AttentionCost(const Kernel &kernel, const Configuration &configuration,
       waves * ofBlock *
       (codegen::hasWgmma(device.architecture) ? analytic::sm80AttentionOnWgmma : 1.0);
   const double busySeconds = std::max(memorySeconds, computeSeconds);
-  return withTurnMargin(
+  return withRotationMargin(
       *recognised, {.seconds = device.launchSeconds + analytic::mmaSyncStartSeconds + busySeconds,
                     .bytesMoved = int64_t(bytes),
                     .bound = device.launchSeconds > busySeconds ? Bound::launch
@@ -247,8 +247,8 @@ std::vector<Sm80AttentionKnobs> sm80DecodingChoices(const Kernel &kernel,
                ++knobs.splits) {
             if (!sm80AttentionTileRejection(problem, knobs, needs).empty()) break;
             if (!sm80AttentionJoins(knobs)) continue;
-            const DecodingCost cost =
-                decodingCost(problem, knobs, seen, turnSecondsOf(region, knobs, device), device);
+            const DecodingCost cost = decodingCost(
+                problem, knobs, seen, rotationSecondsOf(region, knobs, device), device);
             const double seconds = std::max(cost.memory, cost.compute) + cost.combine;
             if (seconds < least) least = seconds, best = knobs;
           }

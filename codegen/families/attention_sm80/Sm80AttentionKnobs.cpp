@@ -4,7 +4,7 @@
 #include "codegen/families/attention/AttentionDropout.h"
 #include "codegen/families/attention/AttentionLayouts.h"
 #include "codegen/families/attention/AttentionScore.h"
-#include "codegen/families/attention/TurnedQueries.h"
+#include "codegen/families/attention/RotatedQueries.h"
 #include "codegen/families/attention_sm80/Sm80Attention.h"
 #include "codegen/families/attention_sm80/Sm80AttentionCost.h"
 #include "codegen/families/attention_sm80/Sm80AttentionTile.h"
@@ -73,7 +73,7 @@ std::string kernelRejection(const Kernel &kernel, const AttentionRegion &region,
                             const Device &device) {
   if (std::string reason = attentionTypeRejection(kernel, region, device, true); !reason.empty())
     return reason;
-  if (std::string reason = turnedQueriesRejection(kernel, region); !reason.empty()) return reason;
+  if (std::string reason = rotatedQueriesRejection(kernel, region); !reason.empty()) return reason;
   return codegen::scoreRejection(kernel, region);
 }
 
@@ -138,7 +138,7 @@ std::string rejection(const Kernel &kernel, const Configuration &configuration, 
   if (!recognised) return recognised.error().text;
   const Expected<AttentionProblem> problem = attentionProblem(kernel, *recognised, configuration);
   if (!problem) return problem.error().what();
-  if (std::string reason = turnedQueriesRejection(kernel, *recognised); !reason.empty())
+  if (std::string reason = rotatedQueriesRejection(kernel, *recognised); !reason.empty())
     return reason;
   if (std::string reason = attentionDropoutRejection(kernel, *recognised, *problem);
       !reason.empty())

@@ -83,10 +83,10 @@ int64_t sm80AttentionSharedBytes(const AttentionProblem &problem, const Sm80Atte
   if (!sm80AttentionJoins(knobs))
     return std::max(queries + knobs.stages * stage,
                     isTf32(problem) ? 0 : knobs.tileQueries * value);
-  const bool areQueriesInRing = keepsQueries(problem) && queries <= stage;
+  const bool areQueriesInStages = keepsQueries(problem) && queries <= stage;
   const int64_t joined =
       keyWarps(knobs) * knobs.tileQueries * (roundedUp(problem.valueDim, 16) + 8) * 4;
-  return std::max(knobs.stages * stage + (areQueriesInRing ? 0 : queries), joined);
+  return std::max(knobs.stages * stage + (areQueriesInStages ? 0 : queries), joined);
 }
 
 int64_t sm80PackedHeads(const AttentionProblem &problem, const Sm80AttentionKnobs &knobs) {

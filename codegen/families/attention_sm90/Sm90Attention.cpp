@@ -7,7 +7,7 @@
 #include "codegen/families/attention/AttentionPlaces.h"
 #include "codegen/families/attention/AttentionScore.h"
 #include "codegen/families/attention/PackedMasks.h"
-#include "codegen/families/attention/TurnedQueries.h"
+#include "codegen/families/attention/RotatedQueries.h"
 #include "codegen/families/attention_sm90/Sm90AttentionTile.h"
 #include "codegen/families/contraction/ContractionTexts.h"
 #include "kernel/Error.h"
@@ -40,7 +40,7 @@ AttentionProblem checkedProblem(const Kernel &kernel, const AttentionRegion &reg
   if (!answer) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.error().what());
   for (const std::string &reason :
        {sm90AttentionLayoutRejection(*answer), attentionDropoutRejection(kernel, region, *answer),
-        sm90TurnedQueriesRejection(kernel, region)})
+        sm90RotatedQueriesRejection(kernel, region)})
     if (!reason.empty()) throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
   return *answer;
 }
@@ -230,6 +230,7 @@ private:
       members.push_back({"endsAtTokens", ConstantValue::truth(true)});
     if (!problem.packed && problem.paged)
       members.push_back({"pageRows", extentOf(region.paged->kPositions), true});
+    if (problem.zeroesUnseen) members.push_back({"zeroesUnseen", ConstantValue::truth(true), true});
     program.constants.push_back({"weft::sm90::AttentionProblem",
                                  {{shape, ConstantValue::members(std::move(members))}},
                                  "",
@@ -376,23 +377,23 @@ private:
                               : knobs.splits > 1 ? addPartials() + ", "
                                                  : "",
                       splits = knobs.splits > 1 ? fmt::format(", {}", knobs.splits) : "";
-    const std::string turn = region.turned ? addTurn(arguments) : "";
+    const std::string turn = region.turned ? addRotation(arguments) : "";
     program.body.push_back(templateCall(
         fmt::format("weft::sm90::{}<{}, {}, {}{}>", function, type, shape, tile, splits),
         fmt::format("{}{}weft::sm90::AttentionArgs", first,
-                    turn.empty() ? "" : fmt::format("weft::sm90::turned<{}>({}, ", type, turn)),
+                    turn.empty() ? "" : fmt::format("weft::sm90::rotated<{}>({}, ", type, turn)),
         arguments));
     if (!turn.empty()) program.body.back().value += Code::plain(")");
   }
 
-  /// What consumers turn queries by, as an expression.
-  std::string addTurn(const std::vector<NamedArgument> &arguments) {
+  /// What consumers rotate queries by, as an expression.
+  std::string addRotation(const std::vector<NamedArgument> &arguments) {
     std::string sequences;
     if (const auto found = std::ranges::find(arguments, "sequences", &NamedArgument::name);
         found != arguments.end())
       sequences = found->value;
-    TurnedQueryTexts texts = turnedQueries(scoreContext(), sequences);
-    texts.headers.insert("weft/sm90_turned_queries.cuh");
+    RotatedQueryTexts texts = rotatedQueries(scoreContext(), sequences);
+    texts.headers.insert("weft/sm90_rotated_queries.cuh");
     program.headers.insert(program.headers.end(), texts.headers.begin(), texts.headers.end());
     std::ranges::sort(program.headers);
     const auto last = std::ranges::unique(program.headers);
@@ -411,7 +412,7 @@ private:
                "return {}(weft::sm90::splitPlace<{}.packedHeads, {}>(head).head, query)", ofHead,
                tile, knobs.splits))}});
     }
-    return fmt::format("weft::sm90::queryTurn<{}>({}, {})", texts.columns, texts.position,
+    return fmt::format("weft::sm90::queryRotation<{}>({}, {})", texts.columns, texts.position,
                        texts.frequency);
   }
 

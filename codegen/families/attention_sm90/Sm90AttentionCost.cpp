@@ -3,7 +3,7 @@
 
 #include "codegen/families/attention/AttentionScore.h"
 #include "codegen/families/attention/PackedMasks.h"
-#include "codegen/families/attention/TurnedQueries.h"
+#include "codegen/families/attention/RotatedQueries.h"
 #include "codegen/families/attention/VisibleScores.h"
 #include "codegen/families/attention_sm90/Sm90AttentionTile.h"
 #include "kernel/Error.h"
@@ -55,7 +55,7 @@ constexpr double joinSecondsOfColumn = 5e-9;
 constexpr double arrivalSeconds = 1.2e-6, splitSeconds = 0.7e-6;
 /// Queries that are turned, beside their arithmetic: the trip to shared memory and back, the fence
 /// and the barrier before the first scores (an estimate).
-constexpr double turnSeconds = 0.3e-6;
+constexpr double rotationSeconds = 0.3e-6;
 /// Two blocks a multiprocessor hide half of what a tile costs beside its blocks of keys (H200,
 /// causal window of 128 keys: tiles of 64 x 64 138 TFLOP/s, of 128 x 128 126, of 192 x 64 100).
 constexpr double residentTileShare = 0.5;
@@ -123,8 +123,8 @@ Cost sm90AttentionCost(const Kernel &asked, const Configuration &configuration,
   const double joinSeconds =
       (together - 1) * joinSecondsOfColumn * double(problem.valueDim) * slower;
   const double ofTileSeconds = (problem.packed && consumers > 1 ? packedTileSeconds : tileSeconds) +
-                               (recognised->turned ? turnSeconds : 0);
-  const double turning = knobs.tileQueries * turnedQuerySeconds(*recognised, device);
+                               (recognised->turned ? rotationSeconds : 0);
+  const double turning = knobs.tileQueries * rotatedQuerySeconds(*recognised, device);
   const auto tileTime = [&](double ofTile) {
     const double seen = ofSplit(ofTile), turns = std::ceil(seen / together) * together;
     return ((together > 1 ? turns : seen) + maskShare * ofSplit(blocks.mixed)) * blockSeconds +
@@ -162,12 +162,12 @@ Cost sm90AttentionCost(const Kernel &asked, const Configuration &configuration,
   const double busySeconds = std::max(tensorSeconds, memorySeconds) + combineSeconds;
   const double ofPacked = packedStartSeconds + (ended && ended->endsAtTokens ? 0 : lengthsSeconds),
                beginSeconds = startSeconds + (problem.packed ? ofPacked * slower : 0);
-  return withTurnMargin(*recognised,
-                        {.seconds = device.launchSeconds + beginSeconds + busySeconds,
-                         .bytesMoved = int64_t(bytes),
-                         .bound = memorySeconds > tensorSeconds        ? Bound::memory
-                                  : device.launchSeconds > busySeconds ? Bound::launch
-                                                                       : Bound::tensor});
+  return withRotationMargin(*recognised,
+                            {.seconds = device.launchSeconds + beginSeconds + busySeconds,
+                             .bytesMoved = int64_t(bytes),
+                             .bound = memorySeconds > tensorSeconds        ? Bound::memory
+                                      : device.launchSeconds > busySeconds ? Bound::launch
+                                                                           : Bound::tensor});
 }
 
 }  // namespace weft

@@ -125,7 +125,7 @@ std::string kernelRejection(const Kernel &kernel, const AttentionRegion &region,
                             const Device &device) {
   if (std::string reason = attentionTypeRejection(kernel, region, device); !reason.empty())
     return reason;
-  if (std::string reason = sm90TurnedQueriesRejection(kernel, region); !reason.empty())
+  if (std::string reason = sm90RotatedQueriesRejection(kernel, region); !reason.empty())
     return reason;
   return codegen::scoreRejection(kernel, region);
 }
@@ -177,7 +177,7 @@ std::string rejection(const Kernel &asked, const Configuration &configuration, c
   if (!recognised) return recognised.error().text;
   const Expected<AttentionProblem> problem = attentionProblem(kernel, *recognised, configuration);
   if (!problem) return problem.error().what();
-  if (std::string reason = sm90TurnedQueriesRejection(kernel, *recognised); !reason.empty())
+  if (std::string reason = sm90RotatedQueriesRejection(kernel, *recognised); !reason.empty())
     return reason;
   if (std::string reason = sm90AttentionLayoutRejection(*problem); !reason.empty()) return reason;
   const auto &knobs = configuration.knobs.get<Sm90AttentionKnobs>();

@@ -2,7 +2,7 @@
 #include "codegen/families/attention_sm90/Sm90AttentionTile.h"
 
 #include "codegen/families/attention/AttentionScore.h"
-#include "codegen/families/attention/TurnedQueries.h"
+#include "codegen/families/attention/RotatedQueries.h"
 #include "codegen/families/attention/VisibleScores.h"
 #include "kernel/BlockMask.h"
 #include "kernel/TileBounds.h"
@@ -45,8 +45,8 @@ constexpr int packedInputRegisters = 36, packedValueRegistersOfOne = 28,
 constexpr int splitInputRegisters = 52;
 /// What queries that are turned need beside with one consumer, and columns of values, of which
 /// wider ones spill then (tests/nvrtc).
-constexpr int turnRegistersOfOne = 8;
-constexpr int64_t widestOfTurningOne = 192;
+constexpr int rotationRegistersOfOne = 8;
+constexpr int64_t widestOfRotatingOne = 192;
 /// Of 16 columns, some kernels of several blocks of keys were wrong on an H200 (cause unknown);
 /// attention-sm80 takes them.
 constexpr int64_t narrowestValues = 24;
@@ -138,8 +138,8 @@ int64_t outputBytes(const AttentionProblem &problem, const Sm90AttentionKnobs &k
   return panels(problem.valueDim) * knobs.tileQueries * rowBytes;
 }
 int64_t barriers(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
-  return 2 * knobs.queryStages + 4 * knobs.stages + 4 + (problem.packed ? 1 : 0) +
-         2 * (consumersOfRows(knobs) - 1);
+  return 2 * knobs.queryStages + 4 * knobs.stages + 4 +
+         (problem.packed || problem.zeroesUnseen ? 1 : 0) + 2 * (consumersOfRows(knobs) - 1);
 }
 /// Sums of consumers that share rows: statistics and output of each thread.
 int64_t partsBytes(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
@@ -230,17 +230,17 @@ ScoreNeeds scoreNeeds(const Kernel &kernel, const AttentionRegion &region,
           .hasBounds = std::ranges::any_of(
               region.scoreOps, [&](OpId op) { return tileBoundsOf(kernel.body[op]).has_value(); }),
           .hasDropout = region.hasDropout,
-          .turnsQueries = region.turned.has_value(),
+          .rotatesQueries = region.turned.has_value(),
           .hasTables = hasTables,
           .hasTablesOfHeads = hasTablesOfHeads,
           .maskConditions = conditions,
           .wholeTile = areAllTables ? wholeTile : 0};
 }
 
-std::string sm90TurnedQueriesRejection(const Kernel &kernel, const AttentionRegion &region) {
+std::string sm90RotatedQueriesRejection(const Kernel &kernel, const AttentionRegion &region) {
   if (region.turned && region.packed && region.logSums >= 0)
     return "the logarithms of sums of packed tokens, beside queries that are turned";
-  return turnedQueriesRejection(kernel, region);
+  return rotatedQueriesRejection(kernel, region);
 }
 
 bool ScoreNeeds::leavesWholeTiles(const AttentionProblem &problem,
@@ -359,9 +359,10 @@ std::string sm90AttentionTileRejection(const AttentionProblem &problem,
   if (consumers == 3 && problem.valueDim > widestOfThree)
     return fmt::format("values of {} columns; three consumers have registers for {}",
                        problem.valueDim, widestOfThree);
-  if (needs.turnsQueries && consumers == 1 && problem.valueDim > widestOfTurningOne)
-    return fmt::format("values of {} columns; one consumer that turns queries has registers for {}",
-                       problem.valueDim, widestOfTurningOne);
+  if (needs.rotatesQueries && consumers == 1 && problem.valueDim > widestOfRotatingOne)
+    return fmt::format(
+        "values of {} columns; one consumer that rotates queries has registers for {}",
+        problem.valueDim, widestOfRotatingOne);
   if (knobs.residents != 0 && (knobs.residents != 3 || consumers != 1))
     return fmt::format("{} blocks of {} consumers a multiprocessor; 3 of one are taken, or 0",
                        knobs.residents, consumers);
@@ -395,7 +396,7 @@ std::string sm90AttentionTileRejection(const AttentionProblem &problem,
   if (knobs.splits > 1 && knobs.packed == 0 && needs.readsInputs && needs.hasValueOps)
     most -= splitInputRegisters;
   if (needs.hasDropout) most -= dropoutRegisters;
-  if (needs.turnsQueries && consumers == 1) most -= turnRegistersOfOne;
+  if (needs.rotatesQueries && consumers == 1) most -= rotationRegistersOfOne;
   if (const int needed = registers(problem, knobs); needed > most)
     return fmt::format(
         "{} registers a thread hold scores, exponentials and output of {} keys; at "

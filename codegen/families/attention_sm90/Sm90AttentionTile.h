@@ -43,7 +43,7 @@ struct ScoreNeeds {
   bool gathersRows = false;       ///< from a row for each query or key (gatheredTables)
   bool hasBounds = false;         ///< a document mask has bounds of its segments
   bool hasDropout = false;        ///< of the exponentials
-  bool turnsQueries = false;      ///< by a rotary embedding
+  bool rotatesQueries = false;    ///< by a rotary embedding
   bool hasTables = false;         ///< any mask is a block mask
   bool hasTablesOfHeads = false;  ///< and has a table for each head
   int maskConditions = 0;         ///< comparisons that masks make of a score
@@ -56,9 +56,9 @@ struct ScoreNeeds {
 ScoreNeeds scoreNeeds(const Kernel &kernel, const AttentionRegion &region,
                       const AttentionProblem &problem);
 
-/// Why consumers do not turn queries (AttentionRegion::turned); empty if they do, or if nothing is
-/// turned.
-std::string sm90TurnedQueriesRejection(const Kernel &kernel, const AttentionRegion &region);
+/// Why consumers do not rotate queries (AttentionRegion::turned); empty if they do, or if nothing
+/// is turned.
+std::string sm90RotatedQueriesRejection(const Kernel &kernel, const AttentionRegion &region);
 
 /// Why a tile cannot have such knobs: registers, shared memory, ranges. Empty if it can. ptxas
 /// waits behind every WGMMA where scores, exponentials and output of a thread do not fit its

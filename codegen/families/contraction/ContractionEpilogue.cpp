@@ -412,7 +412,7 @@ private:
   /// the operand, of which only masks of tokens may have been taken.
   void addRotary(OpId index) {
     const BodyOp &op = kernel.body[index];
-    const TurnedPairs &rotary = context.region.rotary.value();
+    const RotatedPairs &rotary = context.region.rotary.value();
     reference[size_t(op.results[0])] = reference[size_t(op.operands[0])];
     headers.insert("weft/sm90_rotary.cuh");
     headers.merge(op.expression.headers());
@@ -436,7 +436,7 @@ private:
       return;
     }
     const std::string member = asOperand(coordinate(rotary.among, {.isNarrow = true})).str();
-    addRotaryFunction("isTurned", place,
+    addRotaryFunction("isRotated", place,
                       rotary.begin > 0
                           ? fmt::format("{0} >= {1} && {0} < {2}", member, rotary.begin, rotary.end)
                           : fmt::format("{} < {}", member, rotary.end));

@@ -2,8 +2,11 @@
 #include "codegen/families/contraction/ContractionTexts.h"
 
 #include "kernel/Format.h"
+#include "kernel/UnusedTokens.h"
 
 #include <fmt/ranges.h>
+
+#include <algorithm>
 
 namespace weft::codegen {
 
@@ -89,6 +92,20 @@ Statement templateCall(std::string_view function, std::string_view args,
   members.resize(tensors);
   return evaluate(fmt::format("{}({}{{\n      {}{}{}}})", function, args, fmt::join(members, ", "),
                               further.empty() ? "" : ",\n      ", fmt::join(further, ",\n      ")));
+}
+
+std::string summedTokensArgument(const Kernel &kernel, const Configuration &configuration,
+                                 const std::vector<std::string> &inputs, std::string_view space,
+                                 Names &names, std::vector<Statement> &body) {
+  const UnusedTokens summed = summedTokens(kernel).value();
+  const auto input =
+      size_t(std::ranges::find(kernel.inputs, summed.offsets) - kernel.inputs.begin());
+  const int64_t stride = stridesByAxis(kernel, summed.offsets, configuration.inputs[input])
+                             .at(kernel.values[size_t(summed.offsets)].axes[0]);
+  const std::string name = names.reserve("tokens");
+  body.push_back(declareConstant(
+      "int", name, fmt::format("weft::loadOne({} + {})", inputs[input], summed.element * stride)));
+  return fmt::format("{}::SummedTokens{{{}}}", space, name);
 }
 
 Statement extentChecks(const std::string &gemm, int64_t batch, int64_t m, int64_t n, int64_t k) {

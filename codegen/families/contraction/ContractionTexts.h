@@ -65,6 +65,12 @@ struct NamedArgument {
 Statement templateCall(std::string_view function, std::string_view args,
                        const std::vector<NamedArgument> &arguments);
 
+/// Declares how many tokens a contraction sums (kernel/UnusedTokens.h), and returns the kernel
+/// template's argument: "weft::sm90::SummedTokens{tokens}". `inputs`: names of Kernel::inputs.
+std::string summedTokensArgument(const Kernel &kernel, const Configuration &configuration,
+                                 const std::vector<std::string> &inputs, std::string_view space,
+                                 Names &names, std::vector<Statement> &body);
+
 /// The launch check that the GEMM of a kernel template has the extents for which tiles and tensor
 /// maps were made.
 Statement extentChecks(const std::string &gemm, int64_t batch, int64_t m, int64_t n, int64_t k);

@@ -9,6 +9,12 @@
 
 namespace weft {
 
+bool hasEndingSum(const Kernel &kernel) {
+  if (!summedTokens(kernel)) return false;
+  const Expected<ContractionRegion, Reason> &region = contractionRegion(kernel);
+  return region && !region->prologue;
+}
+
 TokenSide tokenSide(const Kernel &kernel, const ContractionRegion &region, bool isSwapped) {
   const std::optional<UnusedTokens> unused = unusedTokens(kernel);
   if (!unused || region.prologue || region.softmax) return TokenSide::none;

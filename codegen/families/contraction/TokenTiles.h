@@ -1,6 +1,7 @@
 // Tiles of a GEMM that hold nothing but rows or columns behind the last packed token
 // (kernel/UnusedTokens.h): kernel templates that are told so neither load nor multiply for them.
-// Their epilogue masks whatever it is given.
+// Their epilogue masks whatever it is given. And contractions that sum over packed tokens
+// (summedTokens), which kernel templates end with the k-tile of the last one.
 #pragma once
 
 #include "codegen/families/contraction/GemmProblem.h"
@@ -9,6 +10,10 @@
 #include <string>
 
 namespace weft {
+
+/// Whether kernel templates that end sums over packed tokens with the last one take a kernel: it
+/// has such a sum, and none of its operands is made by a prologue.
+bool hasEndingSum(const Kernel &kernel);
 
 enum class TokenSide : uint8_t { none, rows, columns };
 

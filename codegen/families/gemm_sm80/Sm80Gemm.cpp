@@ -217,18 +217,22 @@ private:
     const std::string function =
         isTf32 ? "sm80Tf32Gemm<"
                : fmt::format("{}<{}, ", region.prologue ? "prologueGemm" : "runGemm", type);
+    const std::string tiles = isTf32 ? "" : tilesArgument();
     program.body.push_back(templateCall(
         fmt::format("weft::sm80::{}{}, {}>", function, shape, tile), "weft::sm80::Args",
         {{"a", inputs[gemm.a.input]},
          {"b", inputs[gemm.b.input]},
          {"c", results[0]},
          {gemm.a.isTransformed ? "transformA" : "transformB", transform},
-         {"tokens", isTf32 ? "" : tilesArgument()},
+         {"tokens", tiles},
          {"epilogue", epilogueOp}}));
   }
 
   /// Which tiles are left out: those behind the last token, or that a block mask leaves nothing of.
+  /// Or where k ends.
   std::string tilesArgument() {
+    if (hasEndingSum(kernel))
+      return summedTokensArgument(kernel, configuration, inputs, "weft::sm80", names, program.body);
     if (const auto masked = maskedTiles(kernel, region, gemm.isSwapped)) {
       addHeaders({"weft/sm80_masked_tiles.cuh"});
       program.skipsMaskedTiles = true;

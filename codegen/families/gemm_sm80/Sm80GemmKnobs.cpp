@@ -1,6 +1,7 @@
 // The fields of tensor-core contractions from sm_80 on, what is said of a kernel, and the family.
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
 
+#include "codegen/families/contraction/TokenTiles.h"
 #include "codegen/families/gemm_sm80/Sm80Cost.h"
 #include "codegen/families/gemm_sm80/Sm80Gemm.h"
 #include "codegen/families/gemm_sm80/Sm80GemmFamily.h"
@@ -72,6 +73,10 @@ Cost price(const Kernel &kernel, const Configuration &configuration, const Devic
   return sm80Cost(kernel, configuration, configuration.knobs.get<Sm80GemmKnobs>(), device);
 }
 
+bool endsSums(const Kernel &kernel, const Knobs &) {
+  return hasEndingSum(kernel) && !gemmTypes(kernel).areTf32();
+}
+
 BlockTile blockTile(const Knobs &any) {
   const auto &knobs = any.get<Sm80GemmKnobs>();
   return {.rows = knobs.tileM, .columns = knobs.tileN};
@@ -95,6 +100,7 @@ const Family sm80GemmFamily = {
     .space = sm80GemmSpace,
     .rejection = rejection,
     .price = price,
+    .endsSums = endsSums,
     .blockTile = blockTile,
     .lower = lower,
 };

@@ -427,7 +427,7 @@ private:
     if (epilogue.rotaryArguments.empty()) return behindRotary;
     program.body.insert(program.body.end(), epilogue.rotaryFunctions.begin(),
                         epilogue.rotaryFunctions.end());
-    return fmt::format("weft::sm90::turned<{}>({}, {})", rotaryText(), epilogue.rotaryArguments,
+    return fmt::format("weft::sm90::rotated<{}>({}, {})", rotaryText(), epilogue.rotaryArguments,
                        behindRotary.empty() ? "weft::sm90::Unchanged{}" : behindRotary);
   }
 
@@ -445,13 +445,13 @@ private:
 
   /// A constant that says which elements of a head are pairs; returns its name.
   std::string rotaryText() {
-    const TurnedPairs &rotary = region.rotary.value();
+    const RotatedPairs &rotary = region.rotary.value();
     const std::string name = names.reserve("pairs");
     program.constants.push_back(
         {"weft::sm90::RotaryPairs",
          {{name, ConstantValue::members(
                      {{"extent", ConstantValue::name(axes[size_t(rotary.pairs)])},
-                      {"turned", rotary.turned},
+                      {"rotated", rotary.turned},
                       {"isHalved", ConstantValue::truth(rotary.style == RotaryStyle::halved)},
                       {"isReverse", ConstantValue::truth(rotary.isReverse)},
                       {"isShort", ConstantValue::truth(
@@ -510,7 +510,9 @@ private:
     // out (C7515): those behind the last token are computed there, too.
     const TokenSide side =
         knobs.splitK > 1 ? TokenSide::none : tokenSide(kernel, region, gemm.isSwapped);
-    if (const auto masked = sm90MaskedTiles(kernel, region, gemm, knobs)) {
+    if (hasEndingSum(kernel)) {
+      arguments.push_back({"tokens", summedTokensText()});
+    } else if (const auto masked = sm90MaskedTiles(kernel, region, gemm, knobs)) {
       program.headers.push_back("weft/sm90_masked_tiles.cuh");
       program.skipsMaskedTiles = true;
       std::ranges::sort(program.headers);
@@ -550,17 +552,10 @@ private:
 
   /// How many tokens k has; empty where it is no axis of packed tokens.
   std::string summedTokensText() {
-    const std::optional<UnusedTokens> summed = summedTokens(kernel);
-    if (!summed) return "";
-    const auto input =
-        size_t(std::ranges::find(kernel.inputs, summed->offsets) - kernel.inputs.begin());
-    const int64_t stride = stridesByAxis(kernel, summed->offsets, configuration.inputs[input])
-                               .at(kernel.values[size_t(summed->offsets)].axes[0]);
-    const std::string name = names.reserve("tokens");
-    program.body.push_back(declareConstant(
-        "int", name,
-        fmt::format("weft::loadOne({} + {})", tensors[input].name, summed->element * stride)));
-    return fmt::format("weft::sm90::SummedTokens{{{}}}", name);
+    if (!hasEndingSum(kernel)) return "";
+    std::vector<std::string> inputs;
+    for (const TensorNames &tensor : tensors) inputs.push_back(tensor.name);
+    return summedTokensArgument(kernel, configuration, inputs, "weft::sm90", names, program.body);
   }
 
   /// The factors of rows and runs of k. A prologue excludes reductions and a local

@@ -96,10 +96,15 @@
 // cooperative tiles of plain GEMMs (with a factor at most) whose operands TMA loads, with at most
 // four tiles for each CTA. No configuration space contains it, so the model alone never chooses it:
 // `weft profile` measures the two best tiles of each layout (`streamKTiles`), and selection uses
-// these measurements. It is different where k are packed tokens, whose number is known at run time
-// (`summedTokens`): its runs are of the k-tiles that have any, which no other tile can do, so that
-// the space offers it, for any number of tiles. The reduction is emulated in both orders of
-// arrival; the GPU test is `weft-gpu-tests --filter '^streamK'`.
+// these measurements. The reduction is emulated in both orders of arrival; the GPU test is
+// `weft-gpu-tests --filter '^streamK'`.
+//
+// **Sums over packed tokens** (`summedTokens`), whose number is known at run time, end with the
+// k-tile of the last one (`SummedTokens` in `sm90_tiles.cuh`): producers and consumers of whole
+// tiles count their k-tiles by it, the CTAs of a cluster share those that have tokens, and runs of
+// stream-K are of those, too. The space offers stream-K there, for any number of tiles: of few
+// tokens whole tiles are short, so that the last, thin wave weighs more. Single-consumer tiles and
+// prologues add the zeros behind the last token.
 #pragma once
 
 #include "codegen/Program.h"

@@ -1,6 +1,7 @@
 // The fields of tensor-core contractions on sm_90a, what is said of a kernel, and the family.
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 
+#include "codegen/families/contraction/TokenTiles.h"
 #include "codegen/families/gemm_sm90/Sm90Cost.h"
 #include "codegen/families/gemm_sm90/Sm90Gemm.h"
 #include "codegen/families/gemm_sm90/Sm90GemmFamily.h"
@@ -151,7 +152,12 @@ std::vector<Knobs> unlistedKnobs(const Kernel &kernel, const LayoutTuple &layout
   return {tiles.begin(), tiles.end()};
 }
 
-bool endsSums(const Knobs &knobs) { return knobs.get<Sm90GemmKnobs>().streamK != 0; }
+/// Single-consumer tiles may start before their operands are there, and the number of tokens is
+/// one.
+bool endsSums(const Kernel &kernel, const Knobs &knobs) {
+  return knobs.get<Sm90GemmKnobs>().schedule != Sm90Schedule::singleConsumer &&
+         hasEndingSum(kernel);
+}
 
 BlockTile blockTile(const Knobs &any) {
   const auto &knobs = any.get<Sm90GemmKnobs>();
@@ -178,7 +184,7 @@ const Family sm90GemmFamily = {
     .isGemm = true,
     .takesEpilogues = true,
     .takesPrologues = true,
-    .turnsPairs = true,
+    .rotatesPairs = true,
     .schedule = sm90GemmFields,
     .defaults = defaultKnobs<Sm90GemmKnobs>,
     .compare = compareKnobs<Sm90GemmKnobs>,

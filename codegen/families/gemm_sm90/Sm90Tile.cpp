@@ -317,7 +317,7 @@ std::string sm90RotaryRejection(const Kernel &kernel, const Configuration &confi
                                 const ContractionRegion &region, bool isSwapped) {
   if (!region.rotary) return "";
   constexpr int64_t group = 8;  // columns of which a lane has two
-  const TurnedPairs &rotary = *region.rotary;
+  const RotatedPairs &rotary = *region.rotary;
   const std::string &axis = kernel.axes[size_t(rotary.pairs)].name;
   const bool isHalved = rotary.style == RotaryStyle::halved;
   const int64_t distance = isHalved ? rotary.turned / 2 : rotary.turned;

@@ -1,6 +1,6 @@
-// Memory of a column mapping: what weft::ColumnScratch (codegen/device/columns.cuh) and
-// weft::GridScratch (codegen/device/grid.cuh) take of shared memory, and weft::GridPartials of the
-// device's. Enumeration keeps to the limits by it.
+// Memory of a column mapping: what weft::ColumnScratch (codegen/families/loop/device/columns.cuh)
+// and weft::GridScratch (codegen/families/loop/device/grid.cuh) take of shared memory, and
+// weft::GridPartials of the device's. Enumeration keeps to the limits by it.
 #pragma once
 
 #include "codegen/families/loop/LoopKnobs.h"

@@ -78,11 +78,11 @@ TEST_CASE("a fused attention is named by the ops on its scores, its types and it
     CHECK(entryName(builder.build({output})) ==
           (isMasked ? "attention_causal_tanh_f16_8x64x96x16x32" : "attention_f16_8x64x96x16"));
   }
-  CHECK(entryName(turnedCachedAttention({.b = 2, .h = 3, .j = 5, .k = 7, .p = 16}, DType::f16, {}))
-            .starts_with("attention_turned_causal_f16_"));
-  CHECK(entryName(turnedPackedAttention({.b = 2, .j = 8, .k = 8, .p = 16, .tokens = 16}, DType::f16,
-                                        {}, true))
-            .starts_with("attention_packed_turned_padding_causal_f16_"));
+  CHECK(entryName(rotatedCachedAttention({.b = 2, .h = 3, .j = 5, .k = 7, .p = 16}, DType::f16, {}))
+            .starts_with("attention_rotated_causal_f16_"));
+  CHECK(entryName(rotatedPackedAttention({.b = 2, .j = 8, .k = 8, .p = 16, .tokens = 16},
+                                         DType::f16, {}, true))
+            .starts_with("attention_packed_rotated_padding_causal_f16_"));
 }
 
 TEST_CASE("another kernel is named by the extents of its largest tensor") {

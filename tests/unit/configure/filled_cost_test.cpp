@@ -237,7 +237,7 @@ TEST_CASE("of sums over tokens those that end with the last one take less of few
         const double all = whole->cost(kernel, one).seconds,
                      few = quarter->cost(kernel, one).seconds;
         const auto endsSums = space.family->endsSums;
-        if (endsSums && endsSums(knobs)) {
+        if (endsSums && endsSums(kernel, knobs)) {
           CHECK(few < 0.5 * all);
           CHECK(few > 0.2 * all);
           ++ending;

@@ -251,7 +251,7 @@ TEST_CASE("bodies that are no attention say why") {
 
 TEST_CASE("queries may be turned in front of the scores, by positions from anywhere") {
   const AttentionExtents e{.b = 2, .h = 3, .g = 2, .j = 6, .k = 10, .p = 16, .w = 8};
-  const Kernel kernel = turnedAttention(e, DType::f16, {.isHalved = false, .turned = 8}, true);
+  const Kernel kernel = rotatedAttention(e, DType::f16, {.isHalved = false, .turned = 8}, true);
   const AttentionRegion region = regionOf(kernel);
   REQUIRE(region.turned);
   CHECK(region.contraction == 1);
@@ -267,13 +267,13 @@ TEST_CASE("queries may be turned in front of the scores, by positions from anywh
   CHECK(region.scoreOps == std::vector<OpId>{2});
   CHECK(region.inputs.empty());
   // The words that a mask reads, too.
-  const AttentionRegion cached = regionOf(turnedCachedAttention(e, DType::f16, {}));
+  const AttentionRegion cached = regionOf(rotatedCachedAttention(e, DType::f16, {}));
   REQUIRE(cached.turned);
   CHECK(cached.turned->input == 3);
   CHECK(cached.inputs == std::vector<ScoreInput>{{3, cached.turned->starts}});
   AttentionExtents tokens = e;
   tokens.k = tokens.j, tokens.tokens = 12;
-  const Kernel packed = turnedPackedAttention(tokens, DType::f16, {}, true);
+  const Kernel packed = rotatedPackedAttention(tokens, DType::f16, {}, true);
   const AttentionRegion ofTokens = regionOf(packed);
   REQUIRE(ofTokens.turned);
   REQUIRE(ofTokens.packed);
@@ -288,7 +288,7 @@ TEST_CASE("what an attention does not turn says why") {
     RotaryForm form = {};
     bool isStored = false, isRead = true;
   };
-  const auto rejectionOfTurn = [](const Turn &turn) {
+  const auto rejectionOfRotation = [](const Turn &turn) {
     Attention a;
     const bool isOfKeys = turn.of == "k";
     const std::string letters = isOfKeys ? "bhkp" : "bhjp";
@@ -303,19 +303,20 @@ TEST_CASE("what an attention does not turn says why") {
     if (turn.isStored) stored.insert(stored.begin(), turned);
     return rejectionOf(a.builder.build(stored));
   };
-  CHECK(rejectionOfTurn({}) == "");
-  CHECK(rejectionOfTurn({.starts = "b", .form = {.hasStarts = true}}) == "");
-  CHECK(rejectionOfTurn({.of = "k", .position = "k"}) ==
-        "'rotary' turns 'k'; an attention turns queries, which it loads once, and nothing that "
+  CHECK(rejectionOfRotation({}) == "");
+  CHECK(rejectionOfRotation({.starts = "b", .form = {.hasStarts = true}}) == "");
+  CHECK(rejectionOfRotation({.of = "k", .position = "k"}) ==
+        "'rotary' rotates 'k'; an attention rotates queries, which it loads once, and nothing that "
         "each tile of queries loads");
-  CHECK(rejectionOfTurn({.isRead = false}).starts_with("'rotary' turns 'q'; an attention turns"));
-  CHECK(rejectionOfTurn({.isStored = true}) ==
+  CHECK(rejectionOfRotation({.isRead = false})
+            .starts_with("'rotary' rotates 'q'; an attention rotates"));
+  CHECK(rejectionOfRotation({.isStored = true}) ==
         "'turned' is stored; an attention stores what 'online_softmax_contract' gives");
-  CHECK(rejectionOfTurn({.position = "h"}) ==
-        "'rotary' turns by positions along 'h', which are not those of queries");
-  CHECK(rejectionOfTurn({.form = {.begin = 0, .end = 2}}) ==
-        "'rotary' turns a part of the queries' heads");
-  CHECK(rejectionOfTurn({.starts = "j", .form = {.hasStarts = true}}) ==
+  CHECK(rejectionOfRotation({.position = "h"}) ==
+        "'rotary' rotates by positions along 'h', which are not those of queries");
+  CHECK(rejectionOfRotation({.form = {.begin = 0, .end = 2}}) ==
+        "'rotary' rotates a part of the queries' heads");
+  CHECK(rejectionOfRotation({.starts = "j", .form = {.hasStarts = true}}) ==
         "'rotary' reads starts along 'j', which is no axis of sequences");
   {
     Attention a;
@@ -326,7 +327,7 @@ TEST_CASE("what an attention does not turn says why") {
       describeRotary(a.builder, {}, 8, 2, 4, DType::f16, false);
     }
     a.fold(a.contract());
-    CHECK(rejectionOf(a.builder.build({a.output})) == "'rotary' turns more than queries");
+    CHECK(rejectionOf(a.builder.build({a.output})) == "'rotary' rotates more than queries");
   }
   {
     // Pairs along one of two axes that scores are summed over.
@@ -335,7 +336,7 @@ TEST_CASE("what an attention does not turn says why") {
     describeRotary(a.builder, {}, 7, 2, 5, DType::f16, false);
     a.fold(a.contract(false, "pr"));
     CHECK(rejectionOf(a.builder.build({a.output})) ==
-          "'rotary' turns pairs along 'r', which is not all that scores are summed over");
+          "'rotary' rotates pairs along 'r', which is not all that scores are summed over");
   }
 }
 

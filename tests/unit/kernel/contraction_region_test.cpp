@@ -483,13 +483,13 @@ TEST_CASE("where a local softmax cannot end an epilogue") {
 
 TEST_CASE("a rotary embedding stands right behind a contraction, or behind masks of tokens") {
   const RotaryExtents extents{.b = 2, .j = 6, .g = 5, .p = 16, .i = 8};
-  const Kernel kernel = turnedProjection(extents, DType::f16,
-                                         {.isReverse = true,
-                                          .turned = 8,
-                                          .begin = 1,
-                                          .end = 4,
-                                          .hasStarts = true,
-                                          .hasResidual = true});
+  const Kernel kernel = rotatedProjection(extents, DType::f16,
+                                          {.isReverse = true,
+                                           .turned = 8,
+                                           .begin = 1,
+                                           .end = 4,
+                                           .hasStarts = true,
+                                           .hasResidual = true});
   const ContractionRegion region = contractionRegion(kernel).value();
   REQUIRE(region.rotary);
   const auto nameOfAxis = [&](AxisId axis) { return kernel.axes[size_t(axis)].name; };
@@ -504,7 +504,7 @@ TEST_CASE("a rotary embedding stands right behind a contraction, or behind masks
   CHECK(region.rotary->isReverse);
   CHECK(region.epilogue == std::vector<OpId>{1, 2});
   CHECK(region.inputs.size() == 2);
-  CHECK(contractionRegion(turnedTokens(extents, DType::f16, {})).value().epilogue.size() == 3);
+  CHECK(contractionRegion(rotatedTokens(extents, DType::f16, {})).value().epilogue.size() == 3);
   CHECK(!contractionRegion(gemmBias({}, DType::f16)).value().rotary);
 }
 
@@ -535,7 +535,7 @@ TEST_CASE("what keeps a rotary embedding from standing behind a contraction") {
   CHECK(rejected([&](KernelBuilder &builder, int heads, int) {
           const int turned = turn(builder, heads);
           return builder.build({turned, heads});
-        }) == "'rotary' turns 'heads', which is stored as it is, too");
+        }) == "'rotary' rotates 'heads', which is stored as it is, too");
   CHECK(rejected([&](KernelBuilder &builder, int heads, int) {
           const int turned = turn(builder, heads);
           return builder.build({map(builder, {turned, heads})});

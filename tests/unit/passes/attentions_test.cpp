@@ -70,7 +70,7 @@ TEST_CASE("the contraction, what follows it and the fold are one candidate, name
 namespace {
 
 /// Queries and keys that are turned in front of scores: ops 0 and 1, and 2 to 4 the attention.
-struct TurnedLayer {
+struct RotatedLayer {
   FlowBuilder graph{{{'b', 2}, {'h', 4}, {'j', 64}, {'k', 96}, {'p', 16}, {'w', 16}}};
   int q = graph.argument("q", "bhjp"), k = graph.argument("k", "bhkp"),
       v = graph.argument("v", "bhkw");
@@ -92,7 +92,7 @@ struct TurnedLayer {
 }  // namespace
 
 TEST_CASE("a rotary op that makes the queries is one candidate more; that of keys stays apart") {
-  TurnedLayer layer;
+  RotatedLayer layer;
   std::vector<Kernel> asked;
   FuseOptions options = takingAll();
   options.attentionRejection = [&](const Kernel &kernel) {
@@ -111,16 +111,16 @@ TEST_CASE("a rotary op that makes the queries is one candidate more; that of key
 }
 
 TEST_CASE("queries that something else reads turned, or that no family turns, are stored") {
-  TurnedLayer read;
+  RotatedLayer read;
   const int other = read.graph.map("relu", "other", {{read.qTurned, "bhjp"}}, "bhjp");
   const FusionResult result = proposeFusions(read.graph.build({read.context, other}), takingAll());
   CHECK(verdict(result, {0, 2, 3, 4}) ==
         "F027 attention-region ('other' reads 'q_turned' as well)");
   CHECK(candidatesWith(result, 4) == Sets{{2, 3, 4}});
-  TurnedLayer saved;
+  RotatedLayer saved;
   CHECK(verdict(proposeFusions(saved.graph.build({saved.context, saved.qTurned}), takingAll()),
                 {0, 2, 3, 4}) == "F027 attention-region ('q_turned' is a result of the graph)");
-  TurnedLayer wide;
+  RotatedLayer wide;
   FuseOptions options = takingAll();
   options.attentionRejection = [](const Kernel &kernel) {
     return std::string(attentionRegion(kernel).value().turned ? "some: it turns nothing" : "");

@@ -118,14 +118,15 @@ TEST_CASE("queries and keys are turned in the stack, whose values stay, if a GEM
     if (isTrained) REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
     VariantOptions options;
     options.subVectors = {4};
-    const auto isTurned = [](const Variant &variant) {
-      return std::ranges::count(variant.rewrites, Rewrite{Rewrite::Kind::turnInStack, "q-k-v"}) > 0;
+    const auto isRotated = [](const Variant &variant) {
+      return std::ranges::count(variant.rewrites, Rewrite{Rewrite::Kind::rotateInStack, "q-k-v"}) >
+             0;
     };
-    CHECK(std::ranges::none_of(nonEmpty(proposeVariants(*loaded->module, options)), isTurned));
-    options.canTurnBehindGemm = true;
+    CHECK(std::ranges::none_of(nonEmpty(proposeVariants(*loaded->module, options)), isRotated));
+    options.canRotateBehindGemm = true;
     size_t count = 0;
     for (const Variant &variant : nonEmpty(proposeVariants(*loaded->module, options))) {
-      if (!isTurned(variant)) continue;
+      if (!isRotated(variant)) continue;
       ++count;
       INFO(variantName(variant.rewrites));
       GraphOp graph = graphOf(*variant.module);
@@ -144,7 +145,7 @@ TEST_CASE("queries and keys are turned in the stack, whose values stay, if a GEM
   }
 }
 
-TEST_CASE("queries and keys of one stack are turned apart where an attention may turn queries") {
+TEST_CASE("queries and keys of one stack are turned apart where an attention may rotate queries") {
   for (const bool isTrained : {false, true})
     for (const bool canFuse : {false, true}) {
       const auto loaded = preset("llama-3-8b", smallLlama);
@@ -154,7 +155,7 @@ TEST_CASE("queries and keys of one stack are turned apart where an attention may
       options.canFuseAttention = canFuse;
       size_t count = 0;
       for (const Variant &variant : nonEmpty(proposeVariants(*loaded->module, options))) {
-        if (std::ranges::count(variant.rewrites, Rewrite{Rewrite::Kind::turnApart, "q-k-v"}) == 0)
+        if (std::ranges::count(variant.rewrites, Rewrite{Rewrite::Kind::rotateApart, "q-k-v"}) == 0)
           continue;
         ++count;
         INFO(variantName(variant.rewrites));

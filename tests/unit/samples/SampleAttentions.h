@@ -45,7 +45,7 @@ public:
   }
   /// Queries are turned by their positions, before scores(). starts: of sequences, over b; of
   /// packed tokens, over s; or none.
-  void turnQueries(const RotaryForm &form, ValueId starts = -1) {
+  void rotateQueries(const RotaryForm &form, ValueId starts = -1) {
     const bool isPacked = extents.tokens > 0;
     std::vector<ValueId> operands = {q};
     if (starts >= 0) operands.push_back(starts);
@@ -293,28 +293,28 @@ inline Kernel cachedAttention(const AttentionExtents &e, DType type) {
   return attention.build(attention.causalFrom(attention.scores(), lengths));
 }
 /// Queries are turned; with a causal mask, if asked for.
-inline Kernel turnedAttention(const AttentionExtents &e, DType type, const RotaryForm &form,
-                              bool isCausal = false, bool withLogSums = false) {
-  FusedAttention attention("turned_attention", e, type);
-  attention.turnQueries(form);
+inline Kernel rotatedAttention(const AttentionExtents &e, DType type, const RotaryForm &form,
+                               bool isCausal = false, bool withLogSums = false) {
+  FusedAttention attention("rotated_attention", e, type);
+  attention.rotateQueries(form);
   const int scores = attention.scores();
   return attention.build(isCausal ? attention.causal(scores) : scores, withLogSums);
 }
 /// "lengths": keys of each batch element in front of its queries, which are turned by where they
 /// stand behind them.
-inline Kernel turnedCachedAttention(const AttentionExtents &e, DType type, RotaryForm form) {
-  FusedAttention attention("turned_cached_attention", e, type);
+inline Kernel rotatedCachedAttention(const AttentionExtents &e, DType type, RotaryForm form) {
+  FusedAttention attention("rotated_cached_attention", e, type);
   const int lengths = attention.input("lengths", "b", DType::i32);
   form.hasStarts = true;
-  attention.turnQueries(form, lengths);
+  attention.rotateQueries(form, lengths);
   return attention.build(attention.causalFrom(attention.scores(), lengths));
 }
 /// Packed tokens, turned by their distance from "token_starts", where their sequences start.
-inline Kernel turnedPackedAttention(const AttentionExtents &e, DType type, const RotaryForm &form,
-                                    bool isCausal) {
-  FusedAttention attention("turned_packed_attention", e, type);
+inline Kernel rotatedPackedAttention(const AttentionExtents &e, DType type, const RotaryForm &form,
+                                     bool isCausal) {
+  FusedAttention attention("rotated_packed_attention", e, type);
   const int lengths = attention.input("lengths", "b", DType::i32);
-  attention.turnQueries(form, attention.input("token_starts", "s", DType::i32));
+  attention.rotateQueries(form, attention.input("token_starts", "s", DType::i32));
   const int padded = attention.padding(attention.scores(), lengths);
   return attention.build(isCausal ? attention.causal(padded) : padded);
 }

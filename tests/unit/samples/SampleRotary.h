@@ -61,9 +61,9 @@ inline void describeRotary(KernelBuilder &builder, const RotaryForm &form, int64
 }
 
 /// y = turned(w x) [+ rest] over (b, j, g, p).
-inline Kernel turnedProjection(const RotaryExtents &extents, DType type, const RotaryForm &form) {
+inline Kernel rotatedProjection(const RotaryExtents &extents, DType type, const RotaryForm &form) {
   KernelBuilder builder(
-      "turned_projection",
+      "rotated_projection",
       {{'b', extents.b}, {'g', extents.g}, {'i', extents.i}, {'j', extents.j}, {'p', extents.p}});
   const int w = builder.input("w", "gpi", type), x = builder.input("x", "bji", type);
   std::vector<ValueId> operands{ValueId()};
@@ -82,13 +82,13 @@ inline Kernel turnedProjection(const RotaryExtents &extents, DType type, const R
 }
 
 /// Of packed tokens over (t, g, p): masked before and behind, positions from where sequences start.
-inline Kernel turnedTokens(const RotaryExtents &extents, DType type, const RotaryForm &form) {
+inline Kernel rotatedTokens(const RotaryExtents &extents, DType type, const RotaryForm &form) {
   const int64_t sequences = 3;
-  KernelBuilder builder("turned_tokens", {{'g', extents.g},
-                                          {'i', extents.i},
-                                          {'n', sequences + 1},
-                                          {'p', extents.p},
-                                          {'t', extents.b * extents.j}});
+  KernelBuilder builder("rotated_tokens", {{'g', extents.g},
+                                           {'i', extents.i},
+                                           {'n', sequences + 1},
+                                           {'p', extents.p},
+                                           {'t', extents.b * extents.j}});
   const TokenExtents tokens{.sequences = sequences};
   const int w = builder.input("w", "gpi", type), x = builder.input("x", "ti", type),
             starts = builder.input("starts", "t", DType::i32),

@@ -69,7 +69,7 @@ AttentionExtents drawExtents(Collector &collect, int64_t mostWidth);
 void addAttentions(Collector &collect, const DrawnFamily &family);
 void addPackedAttentions(Collector &collect, const DrawnFamily &family);
 void addPackedSums(Collector &collect, const DrawnFamily &family);
-void addTurnedAttentions(Collector &collect, const DrawnFamily &family);
+void addRotatedAttentions(Collector &collect, const DrawnFamily &family);
 void addHardAttentions(Collector &collect, const DrawnFamily &family);
 void addUnreadAttentions(Collector &collect, const DrawnFamily &family);
 void addDrawnAttentions(Collector &collect, const DrawnFamily &family);

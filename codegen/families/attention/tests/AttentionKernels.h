@@ -111,7 +111,7 @@ inline std::vector<NamedKernel> decodingCases() {
 
 /// Queries that are turned: heads of every number of panels, both styles, parts of heads, starts of
 /// sequences, packed tokens.
-inline std::vector<NamedKernel> turnedCases() {
+inline std::vector<NamedKernel> rotatedCases() {
   std::vector<NamedKernel> result;
   for (const int64_t width : {64, 80, 128, 256})
     for (const bool isHalved : {true, false}) {
@@ -119,18 +119,18 @@ inline std::vector<NamedKernel> turnedCases() {
       const AttentionExtents extents{
           .b = 2, .h = 3, .g = 4, .j = 300, .k = 777, .p = width, .w = width};
       result.push_back({fmt::format("turned {}", width),
-                        turnedAttention(extents, type, {.isHalved = isHalved}, isHalved)});
+                        rotatedAttention(extents, type, {.isHalved = isHalved}, isHalved)});
     }
   const AttentionExtents few{.b = 2, .h = 4, .g = 4, .j = 16, .k = 4096, .p = 128, .w = 128};
-  result.push_back({"turned, few", turnedCachedAttention(few, DType::f16, {})});
+  result.push_back({"turned, few", rotatedCachedAttention(few, DType::f16, {})});
   AttentionExtents paged = few;
   paged.page = 16, paged.pages = 600;
-  result.push_back({"turned, pages", turnedCachedAttention(paged, DType::bf16, {})});
-  result.push_back(
-      {"turned, stretched", turnedAttention(few, DType::f16, {.turned = 64, .isStretched = true})});
+  result.push_back({"turned, pages", rotatedCachedAttention(paged, DType::bf16, {})});
+  result.push_back({"turned, stretched",
+                    rotatedAttention(few, DType::f16, {.turned = 64, .isStretched = true})});
   const AttentionExtents tokens{
       .b = 4, .h = 3, .g = 2, .j = 500, .k = 500, .p = 128, .w = 128, .tokens = 1500};
-  result.push_back({"turned, packed", turnedPackedAttention(tokens, DType::f16, {}, true)});
+  result.push_back({"turned, packed", rotatedPackedAttention(tokens, DType::f16, {}, true)});
   return result;
 }
 

@@ -105,7 +105,7 @@ void addPackedSums(Collector &collect, const DrawnFamily &family) {
       }
 }
 
-void addTurnedAttentions(Collector &collect, const DrawnFamily &family) {
+void addRotatedAttentions(Collector &collect, const DrawnFamily &family) {
   size_t turn = 0;
   // Queries that are turned: styles, parts of heads, caches, packed tokens.
   const samples::RotaryForm forms[] = {{},
@@ -119,7 +119,7 @@ void addTurnedAttentions(Collector &collect, const DrawnFamily &family) {
           AttentionExtents extents = one;
           extents.p = extents.w = width;
           if (++turn % 3 != 0 && width != 128) continue;
-          const Kernel kernel = samples::turnedAttention(extents, type, form, turn % 2 == 0);
+          const Kernel kernel = samples::rotatedAttention(extents, type, form, turn % 2 == 0);
           for (const Configuration &configuration : collect.drawFamily(kernel, family, 2))
             collect.add("attention-turned", kernel, type, configuration);
         }
@@ -127,7 +127,7 @@ void addTurnedAttentions(Collector &collect, const DrawnFamily &family) {
     for (const int64_t width : {64, 128}) {
       AttentionExtents extents = one;
       extents.p = extents.w = width;
-      const Kernel kernel = samples::turnedPackedAttention(
+      const Kernel kernel = samples::rotatedPackedAttention(
           extents, DType::f16, {.isHalved = ++turn % 2 == 0}, turn % 3 == 0);
       for (const Configuration &configuration : collect.drawFamily(kernel, family, 2))
         collect.add("attention-turned", kernel, DType::f16, configuration);

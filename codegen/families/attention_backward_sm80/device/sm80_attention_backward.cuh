@@ -12,13 +12,14 @@
 // Seven products instead of five: S and dP are computed by both kinds of blocks, so that every sum
 // is of one block, in one order, with the same bits in every launch. P and dS stay in the registers
 // of the warp: accumulators of one mma.sync lie as the left operand of the next. The tiles of a
-// step are copied into a ring of stages; steps that masks exclude are skipped, and masks are left
-// out of those that they keep whole.
+// step are copied into a circular buffer of stages; steps that masks exclude are skipped, and masks
+// are left out of those that they keep whole.
 //
 // Blocks with keys come first, and first keys before last ones: under a causal mask they take
 // longest. Blocks with queries begin with the last ones.
 #pragma once
 
+#include "weft/seen_keys.cuh"
 #include "weft/seen_steps.cuh"
 #include "weft/sm80_attention_backward_tiles.cuh"
 #include "weft/tile_coverage.cuh"
@@ -194,6 +195,14 @@ __device__ __forceinline__ void backwardOfKeys(const Args &args, int block) {
       args.dV + own.dV, values, firstKey, shape.keys);
 }
 
+/// From which key on a tile of queries reads zeros.
+template <BackwardShape shape, typename Args>
+__device__ __forceinline__ int endOfKeys(const Args &args, int head, int firstQuery,
+                                         int lastQuery) {
+  if constexpr (!shape.zeroesUnseen) return shape.keys;
+  else return seenKeys(args.coverage, head, firstQuery, lastQuery, shape.keys);
+}
+
 /// Gradients of a tile of queries: `block` is its number.
 template <typename T, BackwardShape shape, BackwardTile tile, typename Args>
 __device__ __forceinline__ void backwardOfQueries(const Args &args, int block) {
@@ -208,7 +217,8 @@ __device__ __forceinline__ void backwardOfQueries(const Args &args, int block) {
             head = block / P::queryTiles;
   const BackwardPlaces places = args.placesOfHead(head);
   const int lane = threadIdx.x % 32, warpRow = threadIdx.x / 32 * 16,
-            query = firstQuery + warpRow + lane / 4;
+            query = firstQuery + warpRow + lane / 4,
+            end = endOfKeys<shape>(args, head, firstQuery, lastQuery);
 
   const auto coverageOf = [&](int step) {
     const int key = step * tile.columns;
@@ -219,8 +229,8 @@ __device__ __forceinline__ void backwardOfQueries(const Args &args, int block) {
   const auto copy = [&](int step, int stage) {
     if (step < steps) {
       const SharedAddress to = stages + stage * P::stageBytes;
-      copyPositions<tile.columns, shape.headDim, P::threads, shape.rowK>(
-          to, args.k + places.k, step * tile.columns, shape.keys);
+      copyPositions<tile.columns, shape.headDim, P::threads, shape.rowK>(to, args.k + places.k,
+                                                                         step * tile.columns, end);
       copyPositions<tile.columns, shape.valueDim, P::threads, shape.rowV>(
           to + valuePlace, args.v + places.v, step * tile.columns, shape.keys);
     }

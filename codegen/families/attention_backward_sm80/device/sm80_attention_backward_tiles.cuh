@@ -19,6 +19,9 @@ struct BackwardShape {
   bool isDQAligned, isDKAligned, isDVAligned;
   float scaleDQ, scaleDK, scaleDV;
   int rowFloats;
+  /// Blocks with queries read zeros in the place of keys behind the last one that they see
+  /// (seen_keys.cuh).
+  bool zeroesUnseen = false;
 };
 
 /// rows: of a block, keys or queries, 16 a warp; columns: queries or keys of a step; stages: steps

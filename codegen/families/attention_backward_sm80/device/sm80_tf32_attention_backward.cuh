@@ -138,7 +138,8 @@ __device__ __forceinline__ void tf32BackwardOfQueries(const Args &args, int bloc
             head = block / P::queryTiles;
   const BackwardPlaces places = args.placesOfHead(head);
   const int lane = threadIdx.x % 32, warpRow = threadIdx.x / 32 * 16,
-            query = firstQuery + warpRow + lane / 4;
+            query = firstQuery + warpRow + lane / 4,
+            end = endOfKeys<shape>(args, head, firstQuery, lastQuery);
 
   const auto coverageOf = [&](int step) {
     const int key = step * tile.columns;
@@ -150,7 +151,7 @@ __device__ __forceinline__ void tf32BackwardOfQueries(const Args &args, int bloc
     if (step < steps) {
       const SharedAddress to = stages + stage * P::stageBytes;
       copyFloatPositions<tile.columns, shape.headDim, P::threads, shape.rowK>(
-          to, args.k + places.k, step * tile.columns, shape.keys);
+          to, args.k + places.k, step * tile.columns, end);
       copyFloatPositions<tile.columns, shape.valueDim, P::threads, shape.rowV>(
           to + valuePlace, args.v + places.v, step * tile.columns, shape.keys);
     }

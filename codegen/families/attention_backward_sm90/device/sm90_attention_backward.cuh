@@ -18,16 +18,18 @@
 // Scores stand transposed, rows are keys: what is made of them is then the left operand of both
 // sums over queries as it lies in registers. Persistent blocks take tiles by a counter in device
 // memory, first keys first. They walk queries from the last block to the first: under a causal mask
-// the first keys, which have most to do and whose turn is first, then begin where all others begin,
-// and nobody waits for a turn but at the start. When all tiles are taken, consumers round the sums
-// of the queries' gradient. Where few groups of many heads leave blocks without a tile, tiles take
-// some of a group's heads each, and the last one of those with the same keys adds up their parts.
+// the first keys, which have most to do and come first in the order of sums, then begin where all
+// others begin, and nobody waits for a semaphore but at the start. When all tiles are taken,
+// consumers round the sums of the queries' gradient. Where few groups of many heads leave blocks
+// without a tile, tiles take some of a group's heads each, and the last one of those with the same
+// keys adds up their parts.
 #pragma once
 
 #include "weft/grid_memory.cuh"
 #include "weft/opaque.cuh"
 #include "weft/pack.cuh"
 #include "weft/score_gradients.cuh"
+#include "weft/seen_keys.cuh"
 #include "weft/sm90_attention_backward_roles.cuh"
 #include "weft/sm90_attention_backward_tiles.cuh"
 #include "weft/sm90_barrier.cuh"
@@ -38,6 +40,7 @@
 #include "weft/sm90_registers.cuh"
 #include "weft/sm90_tma.cuh"
 #include "weft/sm90_unordered_sum.cuh"
+#include "weft/sm90_zero_rows.cuh"
 #include "weft/tile_coverage.cuh"
 #include "weft/warp.cuh"
 #include "weft/wgmma.cuh"
@@ -52,26 +55,26 @@ template <typename RowOf, typename Gradients, typename GradientsWithoutMasks,
           typename StoreScores = NoScoreStore>
 struct AttentionBackwardArgs {
   const TensorMap *q, *k, *v, *dOutput, *dQ, *dK, *dV;
-  unsigned *counter;  // of tiles taken; zero between launches
-  unsigned *turns;    // of Turns
-  float *sums;        // AttentionBackwardConfig::sumFloats, and behind them partsFloats
+  unsigned *counter;     // of tiles taken; zero between launches
+  unsigned *semaphores;  // of Semaphores
+  float *sums;           // AttentionBackwardConfig::sumFloats, and behind them partsFloats
   float dQScale, dKScale, dVScale;  // of products
   RowOf row;
   Gradients gradients;
   GradientsWithoutMasks gradientsWithoutMasks;
   Coverage coverage = {};
   Dropout dropout = {};
-  unsigned *partTurns = nullptr;  // of Turns, of a group's parts
-  StoreScores storeScores = {};   // of two queries and a key
+  unsigned *partSemaphores = nullptr;  // of Semaphores, of a group's parts
+  StoreScores storeScores = {};        // of two queries and a key
   using Row = decltype(row(0, 0));
 };
 
 /// The blocks of queries that see a tile of keys, the last ones first; of every block the heads
 /// that share the tile in turn, so that all tiles of a head of keys pass a block at the same time,
 /// however many each of them sees. (Head after head, the tile with most blocks would hold up all
-/// others at the beginning of every head: each has to await its turn.) The lanes of a warp ask for
-/// the coverage of 32 blocks at once; all of them call advance() together. A block of queries that
-/// sees no key at all belongs to the first tile, whose gradient of it is zero.
+/// others at the beginning of every head: each has to await those in front of it.) The lanes of a
+/// warp ask for the coverage of 32 blocks at once; all of them call advance() together. A block of
+/// queries that sees no key at all belongs to the first tile, whose gradient of it is zero.
 template <AttentionBackwardProblem problem, AttentionBackwardTile tile, typename Row,
           typename Coverage>
 struct QueryBlocks {
@@ -121,12 +124,13 @@ struct QueryBlocks {
     return count;
   }
 
-private:
   /// Behind the last head: a group's last part may have fewer.
   __device__ __forceinline__ int endHead() const {
     if constexpr (problem.headsOfGroup % C::headsOfTile == 0) return firstHead + C::headsOfTile;
     else return smaller(firstHead + C::headsOfTile, (keyHead + 1) * problem.headsOfGroup);
   }
+
+private:
   __device__ __forceinline__ int headAt(int place) const {
     return firstHead + place % C::headsOfTile;
   }
@@ -176,7 +180,8 @@ template <AttentionBackwardProblem problem, AttentionBackwardTile tile, typename
 __device__ __forceinline__ void produceOperands(const Shared &shared, const Args &args) {
   using C = AttentionBackwardConfig<problem, tile, typename Args::Row>;
   const bool isLeader = threadIdx.x == 0;
-  unsigned count = 0;  // blocks passed before
+  unsigned count = 0;    // blocks passed before
+  unsigned changed = 0;  // tiles whose last keys were zeroed
 #pragma unroll 1
   for (unsigned tiles = 0;; ++tiles) {
     // The first one by the counter, too: whoever has a later tile may wait for this one's sums, so
@@ -195,19 +200,33 @@ __device__ __forceinline__ void produceOperands(const Shared &shared, const Args
       arrive(shared.tileFull(place.stage));
     }
     if (index >= C::tiles) break;
+    int keys = tile.keys;  // of the tile that any query sees; the others are zeroed
+    if constexpr (problem.zeroesUnseen)
+      keys = seenKeysOfHeads(args.coverage, blocks.firstHead, blocks.endHead() - blocks.firstHead,
+                             0, problem.queries - 1, problem.keys) -
+             blocks.keyTile * tile.keys;
+    const bool isPart = problem.zeroesUnseen &&
+                        keys < smaller(tile.keys, problem.keys - blocks.keyTile * tile.keys);
     if (isLeader) {
       wait(shared.keysEmpty(), tiles % 2 ^ 1);
-      arriveExpecting(shared.keysFull(), C::keyBytes + C::valueBytes);
+      const SharedAddress full = isPart ? shared.lastKeys() : shared.keysFull();
+      arriveExpecting(full, C::keyBytes + C::valueBytes);
       const int firstKey = blocks.keyTile * tile.keys,
                 groupHead = blocks.keyHead * problem.headsOfGroup;
 #pragma unroll
       for (int panel = 0; panel < C::headPanels; ++panel)
-        loadHead<problem.k>(shared.k() + panel * tile.keys * rowBytes, args.k, shared.keysFull(),
-                            panel * 64, firstKey, groupHead);
+        loadHead<problem.k>(shared.k() + panel * tile.keys * rowBytes, args.k, full, panel * 64,
+                            firstKey, groupHead);
 #pragma unroll
       for (int panel = 0; panel < C::valuePanels; ++panel)
-        loadHead<problem.v>(shared.v() + panel * tile.keys * rowBytes, args.v, shared.keysFull(),
-                            panel * 64, firstKey, groupHead);
+        loadHead<problem.v>(shared.v() + panel * tile.keys * rowBytes, args.v, full, panel * 64,
+                            firstKey, groupHead);
+    }
+    if (isPart) {
+      wait(shared.lastKeys(), int(changed++ % 2));
+      zeroRows<C::headPanels, tile.keys>(shared.k(), larger(keys, 0));
+      __syncwarp();
+      if (isLeader) arrive(shared.keysFull());
     }
 #pragma unroll 1
     for (; hasBlock; hasBlock = blocks.advance()) {
@@ -311,8 +330,8 @@ __device__ __forceinline__ void roundUnits(const Shared &shared, const Args &arg
 }
 
 /// Adds up the gradients of queries: of every second block from block `own` on. It asks for the
-/// turn of a block while consumers still make its units; where sums have no order, for its place
-/// when they are there, since others wait for the first one's copy.
+/// semaphore of a block while consumers still make its units; where sums have no order, for its
+/// place when they are there, since others wait for the first one's copy.
 template <typename T, AttentionBackwardProblem problem, AttentionBackwardTile tile, typename Shared,
           typename Args>
 __device__ __forceinline__ void sumUnits(const Shared &shared, const Args &args, int own) {
@@ -336,31 +355,33 @@ __device__ __forceinline__ void sumUnits(const Shared &shared, const Args &args,
           arrive(shared.unitsEmpty());
         }
       } else {
-        int turn = 0;
+        int arrived = 0;
         if constexpr (tile.areSumsOrdered)
-          turn = blocks.seenInFront(blocks.head, blocks.index, blocks.keyTile);
+          arrived = blocks.seenInFront(blocks.head, blocks.index, blocks.keyTile);
         if (isLeader) {
           const int place = blocks.head * C::queryTiles + blocks.index;
           float *sums = args.sums + static_cast<Offset>(place) * (C::units * C::unitFloats);
-          if constexpr (tile.areSumsOrdered) waitForTurn(args.turns + place, unsigned(turn));
+          if constexpr (tile.areSumsOrdered)
+            waitForSemaphore(args.semaphores + place, unsigned(arrived));
           wait(shared.unitsFull(own), parity);
           if constexpr (!tile.areSumsOrdered) {
             static_assert(C::keyTiles <= mostUnordered);
-            turn = int(takePlace(args.turns + place));
-            if (turn > 0) waitForFirst(args.turns + place);
+            arrived = int(takePlace(args.semaphores + place));
+            if (arrived > 0) waitForFirst(args.semaphores + place);
           }
 #pragma unroll
           for (int unit = 0; unit < C::units; ++unit) {
             float *to = sums + unit * C::unitFloats;
-            if (turn == 0) storeFloats(to, shared.unit(unit), C::columnsOfUnit(unit) * 256);
+            if (arrived == 0) storeFloats(to, shared.unit(unit), C::columnsOfUnit(unit) * 256);
             else addFloats(to, shared.unit(unit), C::columnsOfUnit(unit) * 256);
           }
           commitStores();
           waitForStoresToRead<0>();
           arrive(shared.unitsEmpty());
           waitForStores<0>();
-          if constexpr (tile.areSumsOrdered) endTurn(args.turns + place, unsigned(turn) + 1);
-          else countAdded(args.turns + place);
+          if constexpr (tile.areSumsOrdered)
+            releaseSemaphore(args.semaphores + place, unsigned(arrived) + 1);
+          else countAdded(args.semaphores + place);
         }
         __syncwarp();
       }
@@ -383,14 +404,14 @@ __device__ __forceinline__ void roundSums(const Shared &shared, const Args &args
   const SharedAddress panel = shared.k() + ofWarp * subtileBytes;
   const auto blocks = queryBlocks<problem, tile>(args, 0);
 #pragma unroll 1
-  for (int place = int(blockIdx.x) * warps + ofWarp; place < C::turns;
+  for (int place = int(blockIdx.x) * warps + ofWarp; place < C::semaphores;
        place += int(gridDim.x) * warps) {
     const int head = place / C::queryTiles, query = place % C::queryTiles;
     // The first tile adds to every block.
-    const int turns = larger(blocks.seenInFront(head, query, C::keyTiles), 1);
+    const int arrived = larger(blocks.seenInFront(head, query, C::keyTiles), 1);
     if (isLeader)
-      waitForTurn(args.turns + place,
-                  tile.areSumsOrdered ? unsigned(turns) : allAdded(unsigned(turns)));
+      waitForSemaphore(args.semaphores + place,
+                       tile.areSumsOrdered ? unsigned(arrived) : allAdded(unsigned(arrived)));
     __syncwarp();
     const float *sums = args.sums + static_cast<Offset>(place) * (C::units * C::unitFloats);
 #pragma unroll 1
@@ -423,7 +444,7 @@ __device__ __forceinline__ void roundSums(const Shared &shared, const Args &args
       }
       storeRounded<problem, tile>(args, panel, unit, head, query * tile.queries);
     }
-    if (isLeader) resetTurns(args.turns + place);
+    if (isLeader) resetSemaphore(args.semaphores + place);
   }
   if (isLeader) waitForStoresToRead<0>();
 }
@@ -774,8 +795,9 @@ __device__ __forceinline__ void consumeBlocks(const Shared &shared, const Args &
       storePart(parts + at.part * C::partFloats + ofKeys, dV, thread);
       synchronize(backwardConsumerBarrier + consumer, warpgroup);
       if (isLeader)
-        storeWord(shared.partsBefore(consumer),
-                  ptx::arrive(args.partTurns + keys * C::consumers + consumer, C::groupParts - 1));
+        storeWord(
+            shared.partsBefore(consumer),
+            ptx::arrive(args.partSemaphores + keys * C::consumers + consumer, C::groupParts - 1));
       synchronize(backwardConsumerBarrier + consumer, warpgroup);
       if (loadWord(shared.partsBefore(consumer)) < C::groupParts - 1) {
         if (isLeader) arrive(shared.keysEmpty());
@@ -850,6 +872,7 @@ __device__ __forceinline__ void attentionBackward(const Args &args) {
       initializeBarrier(shared.rowsFull(stage), 32);
       initializeBarrier(shared.blockEmpty(stage), C::consumers * 4);
     }
+    if constexpr (problem.zeroesUnseen) initializeBarrier(shared.lastKeys(), 1);
     initializeBarrier(shared.unitsEmpty(), 1);
     for (int place = 0; place < 2; ++place) {
       initializeBarrier(shared.dScoresFull(place), C::consumers * 4);

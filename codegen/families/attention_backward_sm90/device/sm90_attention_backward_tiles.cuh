@@ -26,6 +26,9 @@ struct AttentionBackwardProblem {
   int headsOfGroup;       ///< neighbours that share keys and values
   /// Of heads of queries: q, dOutput, dQ. Of the first head of a group: k, v, dK, dV.
   HeadMap q, k, v, dOutput, dQ, dK, dV;
+  /// Keys behind the last one that queries see are zeroed, whatever memory has (seen_keys.cuh),
+  /// where gradients of queries are sums over them.
+  bool zeroesUnseen = false;
 };
 
 struct AttentionBackwardTile {
@@ -74,28 +77,28 @@ struct AttentionBackwardConfig {
   static constexpr int columnsOfUnit(int unit) {
     return smaller(64, headColumns - unit % headPanels * 64);
   }
-  static constexpr int barriers = 2 + 4 * stages + 3 + 4 + 4;
+  static constexpr int barriers = 2 + 4 * stages + 3 + 4 + 4 + (problem.zeroesUnseen ? 1 : 0);
   static constexpr int sharedBytes = keyBytes + valueBytes + stages * (queryBytes + dOutputBytes) +
                                      2 * dScoresBytes + units * unitBytes + subtileBytes +
                                      stages * rowsBytes + stages * blockBytes + barriers * 8 + 16;
-  static constexpr int turns = problem.heads * queryTiles;
+  static constexpr int semaphores = problem.heads * queryTiles;
   /// Floats in device memory: sums of the gradients of queries.
-  static constexpr Offset sumFloats = static_cast<Offset>(turns) * units * unitFloats;
+  static constexpr Offset sumFloats = static_cast<Offset>(semaphores) * units * unitFloats;
   /// Floats behind these: parts of the gradients of a tile's keys and values, of every tile.
   static constexpr int partFloats = tile.keys * (headColumns + valueColumns),
-                       partTurns = groupParts > 1 ? keyHeads *keyTiles *consumers : 0;
+                       partSemaphores = groupParts > 1 ? keyHeads *keyTiles *consumers : 0;
   static constexpr Offset partsFloats = groupParts > 1 ? static_cast<Offset>(tiles) * partFloats
                                                        : 0;
   /// What setmaxnreg gives.
   static constexpr int consumerRegisters = consumers == 1 ? 216 : 232, producerRegisters = 40;
-  static_assert(tile.queries % 64 == 0 && tile.keys == 128);  // two warpgroups take turns
+  static_assert(tile.queries % 64 == 0 && tile.keys == 128);  // two warpgroups alternate
 };
 
 /// In device memory: of every block of queries of every head, the key tiles whose gradients are in
 /// its sums; where these have no order, and those that add (sm90_unordered_sum.cuh). Zero between
 /// launches.
 template <int blocks>
-struct Turns {
+struct Semaphores {
   unsigned of[blocks];
 };
 
@@ -164,6 +167,8 @@ struct AttentionBackwardShared {
   __device__ __forceinline__ SharedAddress dScoresEmpty(int place) const {
     return barrier(11 + 4 * C::stages + place);
   }
+  /// Of keys that the producer's warp changes before consumers read them.
+  __device__ __forceinline__ SharedAddress lastKeys() const { return barrier(C::barriers - 1); }
   __device__ __forceinline__ SharedAddress tileNumber(int place) const {
     return barrier(C::barriers) + place * 4;
   }
@@ -178,7 +183,7 @@ struct AttentionBackwardPlace {
   int part;  ///< of the heads that share these keys
 };
 /// Tile `index`. The heads of a group together, so that few blocks add to the same sums; first keys
-/// first: whoever waits for a turn waits for a tile that was taken before.
+/// first: whoever waits for a semaphore waits for a tile that was taken before.
 template <AttentionBackwardProblem problem, AttentionBackwardTile tile, typename Row>
 __device__ __forceinline__ AttentionBackwardPlace attentionBackwardTile(int index) {
   using C = AttentionBackwardConfig<problem, tile, Row>;

@@ -1,6 +1,6 @@
 // Sums in device memory that blocks of a grid add to in a fixed order, so that the same bits come
-// out every time: a counter says whose turn it is, and copies of TMA add what lies in shared
-// memory. The one whose turn is first overwrites, so nothing has to be zero before.
+// out every time: a semaphore counts those that have added, and copies of TMA add what lies in
+// shared memory. The first one overwrites, so nothing has to be zero before.
 //
 // The counter is zero between launches: whoever reads the sums sets it back.
 #pragma once
@@ -9,21 +9,21 @@
 
 namespace weft::sm90 {
 
-/// Waits until `turn` others are done; what they wrote is seen, by copies of TMA too.
-__device__ __forceinline__ void waitForTurn(const unsigned *counter, unsigned turn) {
+/// Waits until `before` others are done; what they wrote is seen, by copies of TMA too.
+__device__ __forceinline__ void waitForSemaphore(const unsigned *counter, unsigned before) {
   unsigned done;
   do {
     asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(done) : "l"(counter) : "memory");
-  } while (done != turn);
+  } while (done != before);
   asm volatile("fence.proxy.async;" ::: "memory");
 }
-/// Ends a turn whose copies have been waited for: `next` is the number of the turn behind it.
-__device__ __forceinline__ void endTurn(unsigned *counter, unsigned next) {
+/// Lets the next one add, when copies have been waited for: `next` is how many have added.
+__device__ __forceinline__ void releaseSemaphore(unsigned *counter, unsigned next) {
   asm volatile("fence.proxy.async;" ::: "memory");
   asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(counter), "r"(next) : "memory");
 }
-/// Behind the last turn, which has been waited for.
-__device__ __forceinline__ void resetTurns(unsigned *counter) {
+/// Behind the last one, which has been waited for.
+__device__ __forceinline__ void resetSemaphore(unsigned *counter) {
   asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(counter), "r"(0u) : "memory");
 }
 

@@ -109,7 +109,7 @@ struct PackedBackwardArgs {
   using Map = PackedMap<Sequences, bound>;
   using Row = typename Args::Row;
   Map q, k, v, dOutput, dQ, dK, dV;
-  unsigned *counter, *turns;
+  unsigned *counter, *semaphores;
   float *sums;
   float dQScale, dKScale, dVScale;
   PackedRowOf<decltype(Args::row), Sequences> row;
@@ -117,7 +117,7 @@ struct PackedBackwardArgs {
   decltype(Args::gradientsWithoutMasks) gradientsWithoutMasks;
   PackedCoverage<decltype(Args::coverage), Sequences> coverage;
   decltype(Args::dropout) dropout;
-  unsigned *partTurns;
+  unsigned *partSemaphores;
   NoScoreStore storeScores;
 };
 template <typename Args>
@@ -277,15 +277,15 @@ requires ArePacked<Args> __device__ __forceinline__ void roundSums(const Shared 
   const SharedAddress panel = shared.k() + ofWarp * subtileBytes;
   const auto blocks = queryBlocks<problem, tile>(args, 0);
 #pragma unroll 1
-  for (int place = int(blockIdx.x) * warps + ofWarp; place < C::turns;
+  for (int place = int(blockIdx.x) * warps + ofWarp; place < C::semaphores;
        place += int(gridDim.x) * warps) {
     const int head = place / C::queryTiles, query = place % C::queryTiles;
     if (query * tile.queries >= args.coverage.tokensOf(head)) continue;
     // The first tile adds to every block.
-    const int turns = larger(blocks.seenInFront(head, query, C::keyTiles), 1);
+    const int arrived = larger(blocks.seenInFront(head, query, C::keyTiles), 1);
     if (isLeader)
-      waitForTurn(args.turns + place,
-                  tile.areSumsOrdered ? unsigned(turns) : allAdded(unsigned(turns)));
+      waitForSemaphore(args.semaphores + place,
+                       tile.areSumsOrdered ? unsigned(arrived) : allAdded(unsigned(arrived)));
     __syncwarp();
     const float *sums = args.sums + static_cast<Offset>(place) * (C::units * C::unitFloats);
 #pragma unroll 1
@@ -318,7 +318,7 @@ requires ArePacked<Args> __device__ __forceinline__ void roundSums(const Shared 
       }
       storeRounded<problem, tile>(args, panel, unit, head, query * tile.queries);
     }
-    if (isLeader) resetTurns(args.turns + place);
+    if (isLeader) resetSemaphore(args.semaphores + place);
   }
   if (isLeader) waitForStoresToRead<0>();
 }
@@ -341,7 +341,7 @@ __device__ __forceinline__ void packedAttentionBackward(const Sequences &sequenc
       .dK = of(args.dK),
       .dV = of(args.dV),
       .counter = args.counter,
-      .turns = args.turns,
+      .semaphores = args.semaphores,
       .sums = args.sums,
       .dQScale = args.dQScale,
       .dKScale = args.dKScale,
@@ -351,7 +351,7 @@ __device__ __forceinline__ void packedAttentionBackward(const Sequences &sequenc
       .gradientsWithoutMasks = args.gradientsWithoutMasks,
       .coverage = {args.coverage, sequences},
       .dropout = args.dropout,
-      .partTurns = args.partTurns,
+      .partSemaphores = args.partSemaphores,
       .storeScores = {}});
 }
 

@@ -22,7 +22,7 @@
 // twice a block, while here one multiplies as the other applies element-wise ops; where the tensor
 // cores are the limit, seven products would save an eighth.
 //
-//     producer warp       a tile, and operands of its blocks ──TMA──> places of a ring
+//     producer warp       a tile, and operands of its blocks ──TMA──> places of a circular buffer
 //     row warp            blocks; rows of queries of tiles of keys and of values ──> stages
 //     consumers           64 rows of the tile each; gradients leave through the tile's place
 #pragma once
@@ -53,12 +53,12 @@ __device__ __forceinline__ void loadSide(SharedAddress to, const Args &args, Sha
   else loadRowsOfHead<problem.v, panels, rows, boxRows>(to, args.v, barrier, row, head);
 }
 
-/// count: operands passed before.
+/// count, changed: operands passed before, and those whose last keys were zeroed.
 template <AttentionBackwardProblem problem, SplitBackwardTile tile, SingleGradient gradient,
           typename Shared, typename Args>
 __device__ __forceinline__ void produceSingleTile(const Shared &shared, const Args &args, int index,
                                                   const SplitBackwardPlace &at, unsigned tiles,
-                                                  unsigned &count) {
+                                                  unsigned &count, unsigned &changed) {
   using C = SingleBackwardConfig<problem, tile, typename Args::Row>;
   constexpr bool areQueries = gradient == SingleGradient::ofQueries,
                  areValues = gradient == SingleGradient::ofValues;
@@ -79,14 +79,23 @@ __device__ __forceinline__ void produceSingleTile(const Shared &shared, const Ar
       loadSide<problem, areQueries, false, tile.rows, C::boxRows>(shared.ownValue(), args,
                                                                   shared.ownFull(), row, at.head);
   }
+  const int end = areQueries ? endOfKeys<problem, tile>(args, at) : problem.keys;
   const auto load = [&]<bool ofHead>() {
     const StageOfPass<tile.stages> operand(count++);
-    if (!isLeader) return;
-    wait(shared.operandEmpty(operand.stage), operand.parity ^ 1);
-    const SharedAddress barrier = shared.operandFull(operand.stage);
-    arriveExpecting(barrier, ofHead ? C::headBytes : C::valueBytes);
-    loadSide<problem, !areQueries, ofHead, tile.columns, C::boxRows>(
-        shared.operand(operand.stage), args, barrier, blocks.firstColumn(), blocks.head);
+    constexpr bool mayZero = areQueries && ofHead && problem.zeroesUnseen;
+    if (!mayZero && !isLeader) return;
+    const bool isPart = mayZero && isPartOfKeys<problem, tile>(blocks.firstColumn(), end);
+    if (isLeader) {
+      wait(shared.operandEmpty(operand.stage), operand.parity ^ 1);
+      const SharedAddress barrier = isPart ? shared.lastKeys() : shared.operandFull(operand.stage);
+      arriveExpecting(barrier, ofHead ? C::headBytes : C::valueBytes);
+      loadSide<problem, !areQueries, ofHead, tile.columns, C::boxRows>(
+          shared.operand(operand.stage), args, barrier, blocks.firstColumn(), blocks.head);
+    }
+    if (isPart)
+      zeroLastKeys<panelsOf(problem.headDim), tile.columns>(
+          shared, shared.operand(operand.stage), end - blocks.firstColumn(),
+          shared.operandFull(operand.stage), changed);
   };
 #pragma unroll 1
   for (; hasBlock; hasBlock = blocks.advance()) {
@@ -99,7 +108,7 @@ template <AttentionBackwardProblem problem, SplitBackwardTile tile, typename Sha
 __device__ __forceinline__ void produceSingleTiles(const Shared &shared, const Args &args) {
   using C = SingleBackwardConfig<problem, tile, typename Args::Row>;
   const bool isLeader = threadIdx.x == 0;
-  unsigned count = 0;
+  unsigned count = 0, changed = 0;
 #pragma unroll 1
   for (unsigned tiles = 0;; ++tiles) {
     int index = 0;
@@ -117,13 +126,13 @@ __device__ __forceinline__ void produceSingleTiles(const Shared &shared, const A
     const auto [gradient, at] = singlePlace<problem, tile>(args, index);
     if (gradient == SingleGradient::ofKeys)
       produceSingleTile<problem, tile, SingleGradient::ofKeys>(shared, args, index, at, tiles,
-                                                               count);
+                                                               count, changed);
     else if (gradient == SingleGradient::ofValues)
       produceSingleTile<problem, tile, SingleGradient::ofValues>(shared, args, index, at, tiles,
-                                                                 count);
+                                                                 count, changed);
     else
       produceSingleTile<problem, tile, SingleGradient::ofQueries>(shared, args, index, at, tiles,
-                                                                  count);
+                                                                  count, changed);
   }
 }
 
@@ -391,6 +400,7 @@ __device__ __forceinline__ void singleBackward(const Args &args) {
       initializeBarrier(shared.rowsFull(stage), 32);
       initializeBarrier(shared.blockEmpty(stage), C::consumers * 4);
     }
+    if constexpr (problem.zeroesUnseen) initializeBarrier(shared.lastKeys(), 1);
     for (int place = 0; place < 2; ++place) {
       initializeBarrier(shared.tileFull(place), 1);
       initializeBarrier(shared.tileEmpty(place), C::consumers * 4 + 1);  // and the row warp

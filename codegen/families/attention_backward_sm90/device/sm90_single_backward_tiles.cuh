@@ -4,7 +4,7 @@
 // A tile is 128 rows of one head, 64 a consumer warpgroup, whose sums are at most 128 registers a
 // thread. Its rows, of one or two tensors, lie as those of a SplitBackwardTile do. Of a block of
 // `columns` queries or keys there are two operands, of headDim and of valueDim columns, each in a
-// place of a ring of `stages` equal ones:
+// place of a circular buffer of `stages` equal ones:
 //
 //   a tile of    its rows           of a block        first, and second, which sums read
 //   keys         k, v               queries           d_output, q
@@ -30,7 +30,7 @@ struct SingleBackwardConfig : SplitBackwardConfig<problem, tile, Row> {
       2 * Base::keyTiles * Base::keyHeads + Base::queryTiles * problem.heads;
   static constexpr int ownBytes = Base::ownHeadBytes + Base::ownValueBytes,
                        operandBytes = larger(Base::headBytes, Base::valueBytes);
-  static constexpr int barriers = 2 + 4 * tile.stages + 4;
+  static constexpr int barriers = 2 + 4 * tile.stages + 4 + (problem.zeroesUnseen ? 1 : 0);
   static constexpr int sharedBytes =
       ownBytes + tile.stages * (operandBytes + Base::rowsBytes + Base::toldBytes) + barriers * 8 +
       16;
@@ -95,6 +95,8 @@ struct SingleBackwardShared {
   __device__ __forceinline__ SharedAddress tileEmpty(int place) const {
     return operandFull(4 * tile.stages + 2 + place);
   }
+  /// Of keys that the producer's warp changes before consumers read them.
+  __device__ __forceinline__ SharedAddress lastKeys() const { return barrier(C::barriers - 1); }
   __device__ __forceinline__ SharedAddress tileNumber(int place) const {
     return barrier(C::barriers) + place * 4;
   }

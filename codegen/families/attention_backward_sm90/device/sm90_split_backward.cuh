@@ -25,6 +25,7 @@
 #include "weft/opaque.cuh"
 #include "weft/pack.cuh"
 #include "weft/score_gradients.cuh"
+#include "weft/seen_keys.cuh"
 #include "weft/sm90_attention_backward_roles.cuh"
 #include "weft/sm90_barrier.cuh"
 #include "weft/sm90_fragment_shared.cuh"
@@ -32,6 +33,7 @@
 #include "weft/sm90_registers.cuh"
 #include "weft/sm90_split_backward_tiles.cuh"
 #include "weft/sm90_tma.cuh"
+#include "weft/sm90_zero_rows.cuh"
 #include "weft/tile_coverage.cuh"
 #include "weft/warp.cuh"
 #include "weft/wgmma.cuh"
@@ -147,11 +149,35 @@ __device__ __forceinline__ void loadRowsOfHead(SharedAddress to, const TensorMap
   }
 }
 
+/// From which key on those that a tile of queries loads are zeroed.
+template <AttentionBackwardProblem problem, SplitBackwardTile tile, typename Args>
+__device__ __forceinline__ int endOfKeys(const Args &args, const SplitBackwardPlace &at) {
+  if constexpr (!problem.zeroesUnseen) return problem.keys;
+  const int firstQuery = at.tile * tile.rows;
+  return seenKeys(args.coverage, at.head, firstQuery,
+                  smaller(firstQuery + tile.rows, problem.queries) - 1, problem.keys);
+}
+/// Whether some of a block's keys are.
+template <AttentionBackwardProblem problem, SplitBackwardTile tile>
+__device__ __forceinline__ bool isPartOfKeys(int firstKey, int end) {
+  return problem.zeroesUnseen && end < problem.keys && firstKey + tile.columns > end;
+}
+/// Zeroes these, when they have come, and hands on the block. changed: blocks so far.
+template <int panels, int rows, typename Shared>
+__device__ __forceinline__ void zeroLastKeys(const Shared &shared, SharedAddress keys, int first,
+                                             SharedAddress full, unsigned &changed) {
+  wait(shared.lastKeys(), int(changed++ % 2));
+  zeroRows<panels, rows>(keys, larger(first, 0));
+  __syncwarp();
+  if (threadIdx.x == 0) arrive(full);
+}
+
+/// count, changed: blocks passed before, and those whose last keys were zeroed.
 template <AttentionBackwardProblem problem, SplitBackwardTile tile, bool ofKeys, typename Shared,
           typename Args>
 __device__ __forceinline__ void produceTile(const Shared &shared, const Args &args, int index,
                                             const SplitBackwardPlace &at, unsigned tiles,
-                                            unsigned &count) {
+                                            unsigned &count, unsigned &changed) {
   using C = SplitBackwardConfig<problem, tile, typename Args::Row>;
   const bool isLeader = threadIdx.x == 0;
   const StageOfPass<2> place(tiles);
@@ -179,25 +205,36 @@ __device__ __forceinline__ void produceTile(const Shared &shared, const Args &ar
           shared.ownValue(own.stage), args.dOutput, barrier, row, at.head);
     }
   }
+  const int end = ofKeys ? problem.keys : endOfKeys<problem, tile>(args, at);
 #pragma unroll 1
   for (; hasBlock; hasBlock = blocks.advance()) {
     const StageOfPass<tile.stages> block(count++);
-    if (!isLeader) continue;
-    wait(shared.blockEmpty(block.stage), block.parity ^ 1);
-    constexpr int rows = tile.columns, box = C::boxRows;
-    const SharedAddress head = shared.head(block.stage), value = shared.value(block.stage),
-                        barrier = shared.blockFull(block.stage);
-    const int row = blocks.firstColumn();
-    arriveExpecting(barrier, C::headBytes + C::valueBytes);
-    if constexpr (ofKeys) {
-      loadRowsOfHead<problem.q, C::headPanels, rows, box>(head, args.q, barrier, row, blocks.head);
-      loadRowsOfHead<problem.dOutput, C::valuePanels, rows, box>(value, args.dOutput, barrier, row,
-                                                                 blocks.head);
-    } else {
-      loadRowsOfHead<problem.k, C::headPanels, rows, box>(head, args.k, barrier, row, blocks.head);
-      loadRowsOfHead<problem.v, C::valuePanels, rows, box>(value, args.v, barrier, row,
-                                                           blocks.head);
+    constexpr bool mayZero = !ofKeys && problem.zeroesUnseen;
+    if (!mayZero && !isLeader) continue;
+    const bool isPart = mayZero && isPartOfKeys<problem, tile>(blocks.firstColumn(), end);
+    if (isLeader) {
+      wait(shared.blockEmpty(block.stage), block.parity ^ 1);
+      constexpr int rows = tile.columns, box = C::boxRows;
+      const SharedAddress head = shared.head(block.stage), value = shared.value(block.stage),
+                          barrier = isPart ? shared.lastKeys() : shared.blockFull(block.stage);
+      const int row = blocks.firstColumn();
+      arriveExpecting(barrier, C::headBytes + C::valueBytes);
+      if constexpr (ofKeys) {
+        loadRowsOfHead<problem.q, C::headPanels, rows, box>(head, args.q, barrier, row,
+                                                            blocks.head);
+        loadRowsOfHead<problem.dOutput, C::valuePanels, rows, box>(value, args.dOutput, barrier,
+                                                                   row, blocks.head);
+      } else {
+        loadRowsOfHead<problem.k, C::headPanels, rows, box>(head, args.k, barrier, row,
+                                                            blocks.head);
+        loadRowsOfHead<problem.v, C::valuePanels, rows, box>(value, args.v, barrier, row,
+                                                             blocks.head);
+      }
     }
+    if (isPart)
+      zeroLastKeys<C::headPanels, tile.columns>(shared, shared.head(block.stage),
+                                                end - blocks.firstColumn(),
+                                                shared.blockFull(block.stage), changed);
   }
 }
 
@@ -205,7 +242,7 @@ template <AttentionBackwardProblem problem, SplitBackwardTile tile, typename Sha
 __device__ __forceinline__ void produceTiles(const Shared &shared, const Args &args) {
   using C = SplitBackwardConfig<problem, tile, typename Args::Row>;
   const bool isLeader = threadIdx.x == 0;
-  unsigned count = 0;  // blocks passed before
+  unsigned count = 0, changed = 0;  // blocks passed before
 #pragma unroll 1
   for (unsigned tiles = 0;; ++tiles) {
     int index = 0;
@@ -221,8 +258,8 @@ __device__ __forceinline__ void produceTiles(const Shared &shared, const Args &a
       break;
     }
     const SplitBackwardPlace at = splitPlace<problem, tile>(args, index);
-    if (at.ofKeys) produceTile<problem, tile, true>(shared, args, index, at, tiles, count);
-    else produceTile<problem, tile, false>(shared, args, index, at, tiles, count);
+    if (at.ofKeys) produceTile<problem, tile, true>(shared, args, index, at, tiles, count, changed);
+    else produceTile<problem, tile, false>(shared, args, index, at, tiles, count, changed);
   }
 }
 
@@ -565,6 +602,7 @@ __device__ __forceinline__ void splitBackward(const Args &args) {
       initializeBarrier(shared.rowsFull(stage), 32);
       initializeBarrier(shared.blockEmpty(stage), C::consumers * 4);
     }
+    if constexpr (problem.zeroesUnseen) initializeBarrier(shared.lastKeys(), 1);
     for (int place = 0; place < 2; ++place) {
       initializeBarrier(shared.tileFull(place), 1);
       initializeBarrier(shared.tileEmpty(place), C::consumers * 4 + 1);  // and the row warp

@@ -15,7 +15,7 @@ namespace weft::sm90 {
 /// Where parts are, and a counter of each consumer of every tile of keys: of those that are there.
 struct KeyParts {
   float *sums;
-  unsigned *turns;  // of Turns; zero between launches
+  unsigned *semaphores;  // of Semaphores; zero between launches
 };
 
 template <AttentionBackwardProblem problem, SplitBackwardTile tile, typename Row, int parts>
@@ -25,8 +25,8 @@ struct KeyPartsConfig {
   /// Of a consumer: sums of 64 keys and, behind them, of their values.
   static constexpr int keyFloats = 64 * C::headColumns,
                        partFloats = keyFloats + 64 * C::valueColumns;
-  static constexpr int turns = keyHeads * C::keyTiles * C::consumers;
-  static constexpr Offset floats = static_cast<Offset>(turns) * parts * partFloats;
+  static constexpr int semaphores = keyHeads * C::keyTiles * C::consumers;
+  static constexpr Offset floats = static_cast<Offset>(semaphores) * parts * partFloats;
   static_assert(C::keyHeads % parts == 0);
 };
 
@@ -56,7 +56,7 @@ __device__ __forceinline__ bool addKeyParts(const Shared &shared, const Args &ar
   // A word of each consumer, behind the numbers of tiles.
   const SharedAddress before = shared.tileNumber(2) + consumer * 4;
   synchronize(splitConsumerBarrier + consumer, warpgroup);
-  if (thread == 0) storeWord(before, ptx::arrive(args.keyParts.turns + place, parts - 1));
+  if (thread == 0) storeWord(before, ptx::arrive(args.keyParts.semaphores + place, parts - 1));
   synchronize(splitConsumerBarrier + consumer, warpgroup);
   if (loadWord(before) < parts - 1) return false;
 #pragma unroll

@@ -44,7 +44,8 @@ struct SplitBackwardConfig {
                        headBytes = headPanels * tile.columns * rowBytes,
                        valueBytes = valuePanels * tile.columns * rowBytes,
                        rowsBytes = (tile.columns * int(sizeof(Row)) + 15) / 16 * 16, toldBytes = 16;
-  static constexpr int barriers = 2 * tile.ownStages + 3 * tile.stages + 4;
+  static constexpr int barriers =
+      2 * tile.ownStages + 3 * tile.stages + 4 + (problem.zeroesUnseen ? 1 : 0);
   static constexpr int sharedBytes =
       tile.ownStages * (ownHeadBytes + ownValueBytes) +
       tile.stages * (headBytes + valueBytes + rowsBytes + toldBytes) + barriers * 8 + 16;
@@ -113,6 +114,8 @@ struct SplitBackwardShared {
   __device__ __forceinline__ SharedAddress tileEmpty(int place) const {
     return blockFull(3 * tile.stages + 2 + place);
   }
+  /// Of keys that the producer's warp changes before consumers read them.
+  __device__ __forceinline__ SharedAddress lastKeys() const { return barrier(C::barriers - 1); }
   __device__ __forceinline__ SharedAddress tileNumber(int place) const {
     return barrier(C::barriers) + place * 4;
   }

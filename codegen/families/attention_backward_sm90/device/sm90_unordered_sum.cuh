@@ -3,7 +3,7 @@
 // depend on who comes when: two launches need not leave the same bits.
 //
 // One word counts: how many have a place, in its upper half, and how many of their copies are done.
-// It is zero between launches: whoever reads the sums sets it back (resetTurns,
+// It is zero between launches: whoever reads the sums sets it back (resetSemaphore,
 // sm90_ordered_sum.cuh).
 #pragma once
 

@@ -38,7 +38,7 @@ constexpr weft::sm90::SplitBackwardTile tile = {.rows = 64, .columns = 64, .stag
     .longKeyTiles = 1, .longQueryTiles = 1};
 constexpr float exponentFactor = 0.18033688f;
 __device__ unsigned tilesTaken;
-__device__ weft::sm90::Turns<32> partTurns;
+__device__ weft::sm90::Semaphores<32> partSemaphores;
 // tiles of keys, those first that most queries see
 __device__ const weft::sm90::TileTable<16> keyOrder = {{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}};
 // tiles of queries, those first that see most keys
@@ -63,7 +63,7 @@ attention_backward_pattern_f16_2x4096x1024x64(const __grid_constant__ weft::sm90
   static_assert(tile.columns == 64 && tile.rows == 64, "plan.json: 256 blocks and maps of these tiles");
   static_assert(g == 4 && h == 2 && j == 1024 && k == 1024 && p == 64 && w == 64, "plan.json: these extents");
   static_assert(shape.q.dimensions == 3 && shape.k.dimensions == 3 && shape.v.dimensions == 3 && shape.dOutput.dimensions == 3 && shape.dQ.dimensions == 3 && shape.dK.dimensions == 3 && shape.dV.dimensions == 3, "plan.json: strides of the result");
-  static_assert(sizeof(tilesTaken) == sizeof(unsigned) && sizeof(partTurns) == sizeof(weft::sm90::Turns<32>) && sizeof(keyOrder) == sizeof(const weft::sm90::TileTable<16>) && sizeof(queryOrder) == sizeof(const weft::sm90::TileTable<16>), "plan.json: device memory");
+  static_assert(sizeof(tilesTaken) == sizeof(unsigned) && sizeof(partSemaphores) == sizeof(weft::sm90::Semaphores<32>) && sizeof(keyOrder) == sizeof(const weft::sm90::TileTable<16>) && sizeof(queryOrder) == sizeof(const weft::sm90::TileTable<16>), "plan.json: device memory");
   const auto rowOf = [=](int head, int query) {
     const auto log_sums_v = query < j ? weft::loadOne(log_sums + (head / g) * 4096 + (head % g) * 1024 + query) : 0.0f;
     const auto row_sums_v = query < j ? weft::loadOne(row_sums + (head / g) * 4096 + (head % g) * 1024 + query) : 0.0f;
@@ -94,9 +94,9 @@ attention_backward_pattern_f16_2x4096x1024x64(const __grid_constant__ weft::sm90
   static_assert(weft::sm90::SplitBackwardConfig<shape, tile, weft::ScoreRow<2>>::sharedBytes == 100592
       && weft::sm90::SplitBackwardConfig<shape, tile, weft::ScoreRow<2>>::threads == 256
       && weft::sm90::SplitBackwardConfig<shape, tile, weft::ScoreRow<2>>::tiles == 256
-      && weft::sm90::KeyPartsConfig<shape, tile, weft::ScoreRow<2>, 4>::turns == 32
+      && weft::sm90::KeyPartsConfig<shape, tile, weft::ScoreRow<2>, 4>::semaphores == 32
       && weft::sm90::KeyPartsConfig<shape, tile, weft::ScoreRow<2>, 4>::floats * 4 == 4194304);
-  weft::sm90::splitBackwardOfParts<weft::half, shape, tile, 4>(weft::sm90::KeyParts{sums, partTurns.of}, weft::sm90::SplitBackwardArgs{
+  weft::sm90::splitBackwardOfParts<weft::half, shape, tile, 4>(weft::sm90::KeyParts{sums, partSemaphores.of}, weft::sm90::SplitBackwardArgs{
       .q = &q_map, .k = &keys_map, .v = &v_map,
       .dOutput = &d_output_map,
       .dQ = &d_q_map,

@@ -36,7 +36,7 @@ constexpr weft::sm90::AttentionBackwardProblem shape = {
 constexpr weft::sm90::AttentionBackwardTile tile = {.queries = 64, .keys = 128, .headGroup = 8};
 constexpr float exponentFactor = 0.18033688f;
 __device__ unsigned tilesTaken;
-__device__ weft::sm90::Turns<1024> turns;
+__device__ weft::sm90::Semaphores<1024> semaphores;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
@@ -54,7 +54,7 @@ attention_backward_causal_bf16_8x8192x2048x128(const __grid_constant__ weft::sm9
   static_assert(tile.queries == 64 && tile.keys == 128, "plan.json: 128 blocks and maps of these tiles");
   static_assert(g == 4 && h == 8 && j == 2048 && k == 2048 && p == 128 && w == 128, "plan.json: these extents");
   static_assert(shape.q.dimensions == 3 && shape.k.dimensions == 3 && shape.v.dimensions == 3 && shape.dOutput.dimensions == 3 && shape.dQ.dimensions == 3 && shape.dK.dimensions == 3 && shape.dV.dimensions == 3, "plan.json: strides of the result");
-  static_assert(sizeof(tilesTaken) == sizeof(unsigned) && sizeof(turns) == sizeof(weft::sm90::Turns<1024>), "plan.json: device memory");
+  static_assert(sizeof(tilesTaken) == sizeof(unsigned) && sizeof(semaphores) == sizeof(weft::sm90::Semaphores<1024>), "plan.json: device memory");
   const auto rowOf = [=](int head, int query) {
     const auto log_sums_v = query < j ? weft::loadOne(log_sums + (head / g) * 8192 + (head % g) * 2048 + query) : 0.0f;
     const auto row_sums_v = query < j ? weft::loadOne(row_sums + (head / g) * 8192 + (head % g) * 2048 + query) : 0.0f;
@@ -83,7 +83,7 @@ attention_backward_causal_bf16_8x8192x2048x128(const __grid_constant__ weft::sm9
   };
   static_assert(weft::sm90::AttentionBackwardConfig<shape, tile, weft::ScoreRow<2>>::sharedBytes == 206040
       && weft::sm90::AttentionBackwardConfig<shape, tile, weft::ScoreRow<2>>::threads == 384
-      && weft::sm90::AttentionBackwardConfig<shape, tile, weft::ScoreRow<2>>::turns == 1024
+      && weft::sm90::AttentionBackwardConfig<shape, tile, weft::ScoreRow<2>>::semaphores == 1024
       && weft::sm90::AttentionBackwardConfig<shape, tile, weft::ScoreRow<2>>::sumFloats * 4 == 33554432);
   weft::sm90::attentionBackward<weft::bfloat16, shape, tile>(weft::sm90::AttentionBackwardArgs{
       .q = &q_map, .k = &keys_map, .v = &v_map,
@@ -92,7 +92,7 @@ attention_backward_causal_bf16_8x8192x2048x128(const __grid_constant__ weft::sm9
       .dK = &d_k_map,
       .dV = &d_v_map,
       .counter = &tilesTaken,
-      .turns = turns.of,
+      .semaphores = semaphores.of,
       .sums = sums,
       .dQScale = 0.125f,
       .dKScale = 0.125f,

@@ -45,7 +45,7 @@ constexpr weft::sm90::AttentionBackwardProblem shape = {
 constexpr weft::sm90::AttentionBackwardTile tile = {.queries = 128, .keys = 128, .headGroup = 96};
 constexpr float exponentFactor = 0.18033688f;
 __device__ unsigned tilesTaken;
-__device__ weft::sm90::Turns<768> turns;
+__device__ weft::sm90::Semaphores<768> semaphores;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
@@ -66,7 +66,7 @@ attention_backward_padding_f16_192x512x512x64(const __grid_constant__ weft::sm90
   static_assert(tile.queries == 128 && tile.keys == 128, "plan.json: 132 blocks and maps of these tiles");
   static_assert(b == 16 && h == 12 && j == 512 && k == 512 && p == 64 && s == 8192 && w == 64, "plan.json: these extents");
   static_assert(shape.q.dimensions == 3 && shape.k.dimensions == 3 && shape.v.dimensions == 3 && shape.dOutput.dimensions == 3 && shape.dQ.dimensions == 3 && shape.dK.dimensions == 3 && shape.dV.dimensions == 3, "plan.json: strides of the result");
-  static_assert(sizeof(tilesTaken) == sizeof(unsigned) && sizeof(turns) == sizeof(weft::sm90::Turns<768>), "plan.json: device memory");
+  static_assert(sizeof(tilesTaken) == sizeof(unsigned) && sizeof(semaphores) == sizeof(weft::sm90::Semaphores<768>), "plan.json: device memory");
   const auto rowOf = [=](int head, int token) {
     const auto log_sums_v = weft::loadOne(log_sums + weft::Offset(head % 12) + weft::Offset(token) * 12);
     const auto row_sums_v = weft::loadOne(row_sums + weft::Offset(head % 12) + weft::Offset(token) * 12);
@@ -97,7 +97,7 @@ attention_backward_padding_f16_192x512x512x64(const __grid_constant__ weft::sm90
   };
   static_assert(weft::sm90::AttentionBackwardConfig<shape, tile, weft::ScoreRow<2>>::sharedBytes == 207064
       && weft::sm90::AttentionBackwardConfig<shape, tile, weft::ScoreRow<2>>::threads == 384
-      && weft::sm90::AttentionBackwardConfig<shape, tile, weft::ScoreRow<2>>::turns == 768
+      && weft::sm90::AttentionBackwardConfig<shape, tile, weft::ScoreRow<2>>::semaphores == 768
       && weft::sm90::AttentionBackwardConfig<shape, tile, weft::ScoreRow<2>>::sumFloats * 4 == 25165824);
   const weft::PackedSequences<16, 12, 1, j, s> sequences = {offsets};
   const auto d_q_packed_row = [=](int head, int token) {
@@ -119,7 +119,7 @@ attention_backward_padding_f16_192x512x512x64(const __grid_constant__ weft::sm90
       .dK = &d_k_packed_map,
       .dV = &d_v_packed_map,
       .counter = &tilesTaken,
-      .turns = turns.of,
+      .semaphores = semaphores.of,
       .sums = sums,
       .dQScale = 0.125f,
       .dKScale = 0.125f,

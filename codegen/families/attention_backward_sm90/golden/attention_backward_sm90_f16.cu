@@ -34,7 +34,7 @@ constexpr weft::sm90::AttentionBackwardProblem shape = {
 constexpr weft::sm90::AttentionBackwardTile tile = {.queries = 128, .keys = 128, .headGroup = 128};
 constexpr float exponentFactor = 0.18033688f;
 __device__ unsigned tilesTaken;
-__device__ weft::sm90::Turns<512> turns;
+__device__ weft::sm90::Semaphores<512> semaphores;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
@@ -52,7 +52,7 @@ attention_backward_f16_128x512x512x64(const __grid_constant__ weft::sm90::Tensor
   static_assert(tile.queries == 128 && tile.keys == 128, "plan.json: 132 blocks and maps of these tiles");
   static_assert(b == 8 && h == 16 && j == 512 && k == 512 && p == 64 && w == 64, "plan.json: these extents");
   static_assert(shape.q.dimensions == 3 && shape.k.dimensions == 3 && shape.v.dimensions == 3 && shape.dOutput.dimensions == 3 && shape.dQ.dimensions == 3 && shape.dK.dimensions == 3 && shape.dV.dimensions == 3, "plan.json: strides of the result");
-  static_assert(sizeof(tilesTaken) == sizeof(unsigned) && sizeof(turns) == sizeof(weft::sm90::Turns<512>), "plan.json: device memory");
+  static_assert(sizeof(tilesTaken) == sizeof(unsigned) && sizeof(semaphores) == sizeof(weft::sm90::Semaphores<512>), "plan.json: device memory");
   const auto rowOf = [=](int head, int query) {
     const auto log_sums_v = query < j ? weft::loadOne(log_sums + (head / h) * 8192 + (head % h) * 512 + query) : 0.0f;
     const auto row_sums_v = query < j ? weft::loadOne(row_sums + (head / h) * 8192 + (head % h) * 512 + query) : 0.0f;
@@ -67,7 +67,7 @@ attention_backward_f16_128x512x512x64(const __grid_constant__ weft::sm90::Tensor
   };
   static_assert(weft::sm90::AttentionBackwardConfig<shape, tile, weft::ScoreRow<2>>::sharedBytes == 207064
       && weft::sm90::AttentionBackwardConfig<shape, tile, weft::ScoreRow<2>>::threads == 384
-      && weft::sm90::AttentionBackwardConfig<shape, tile, weft::ScoreRow<2>>::turns == 512
+      && weft::sm90::AttentionBackwardConfig<shape, tile, weft::ScoreRow<2>>::semaphores == 512
       && weft::sm90::AttentionBackwardConfig<shape, tile, weft::ScoreRow<2>>::sumFloats * 4 == 16777216);
   weft::sm90::attentionBackward<weft::half, shape, tile>(weft::sm90::AttentionBackwardArgs{
       .q = &q_map, .k = &keys_map, .v = &v_map,
@@ -76,7 +76,7 @@ attention_backward_f16_128x512x512x64(const __grid_constant__ weft::sm90::Tensor
       .dK = &d_k_map,
       .dV = &d_v_map,
       .counter = &tilesTaken,
-      .turns = turns.of,
+      .semaphores = semaphores.of,
       .sums = sums,
       .dQScale = 0.125f,
       .dKScale = 0.125f,

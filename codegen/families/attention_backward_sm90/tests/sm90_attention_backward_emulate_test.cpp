@@ -408,7 +408,7 @@ TEST_CASE("gradients apart with groups of heads, biases and dropout") {
 TEST_CASE("tiles of one gradient of heads of up to 256 columns, and narrow ones") {
   std::vector<Subject> subjects;
   // Extents cut tiles and blocks of both sides; blocks take several tiles each, and one of a
-  // block, of three, of more than places of the ring.
+  // block, of three, of more than places of the buffer.
   add(subjects, plainBackward({.b = 1, .h = 2, .j = 150, .k = 300, .p = 256, .w = 256}, DType::f16),
       single(2));
   add(subjects,

@@ -137,10 +137,10 @@ TEST_CASE("parts of the gradients of keys take a workspace, a counter and a chec
   const codegen::EmittedKernel emitted =
       codegen::emit(kernel, logicalOrder(kernel, parts), "sm_90a");
   CHECK(emitted.readable.find(".headGroup = 1, .headsOfTile = 2}") != std::string::npos);
-  CHECK(emitted.readable.find("weft::sm90::Turns<24> partTurns;") != std::string::npos);
-  CHECK(emitted.readable.find("::partTurns == 24") != std::string::npos);
-  CHECK(codegen::emit(kernel, logicalOrder(kernel, whole), "sm_90a").readable.find("partTurns") ==
-        std::string::npos);
+  CHECK(emitted.readable.find("weft::sm90::Semaphores<24> partSemaphores;") != std::string::npos);
+  CHECK(emitted.readable.find("::partSemaphores == 24") != std::string::npos);
+  CHECK(codegen::emit(kernel, logicalOrder(kernel, whole), "sm_90a")
+            .readable.find("partSemaphores") == std::string::npos);
   const AttentionBackwardProblem problem = problemOf(kernel, logicalOrder(kernel, parts));
   const auto rejection = [&](const Sm90AttentionBackwardKnobs &knobs) {
     return sm90AttentionBackwardTileRejection(problem, knobs, 2, false);
@@ -185,8 +185,8 @@ TEST_CASE("gradients apart take parts of a group, and a workspace for them") {
   const codegen::EmittedKernel parts = codegen::emit(blocks, logicalOrder(blocks, knobs), "sm_90a");
   for (const char *text :
        {"weft::sm90::splitBackwardOfParts<weft::half, shape, tile, 2>(weft::sm90::KeyParts{sums, "
-        "partTurns.of}, ",
-        ".headsOfGroup = 2", "weft::sm90::Turns<10> partTurns;", "::turns == 10"})
+        "partSemaphores.of}, ",
+        ".headsOfGroup = 2", "weft::sm90::Semaphores<10> partSemaphores;", "::semaphores == 10"})
     CHECK_THAT(parts.readable, Catch::Contains(text));
   knobs.headsOfTile = 0;
   CHECK(workspaceBytesOf(blocks, logicalOrder(blocks, knobs)) == 0);
@@ -224,8 +224,8 @@ TEST_CASE("sums in any order are offered, priced and taken where a plan may have
                causal = causalBackward(extents, DType::f16),
                table = blockBackward(extents, DType::f16, "longformer(block=64,window=1,global=1)");
   for (const Configuration &one : nonEmpty(own(plain))) CHECK(isDeterministic(one.knobs));
-  // Where all tiles run at once nothing hides their turns, and under a table they wait for those of
-  // the longest one.
+  // Where all tiles run at once nothing hides their semaphores, and under a table they wait for
+  // those of the longest one.
   const AttentionExtents waves{.b = 4, .h = 4, .j = 2048, .k = 2048};
   for (const auto &[kernel, leastShare] : {std::pair(plainBackward(waves, DType::f16), 0.85),
                                            {causalBackward(waves, DType::f16), 0.8},
@@ -499,7 +499,7 @@ TEST_CASE("gradients apart take no workspace, and what they cannot have is said"
                            &codegen::Parameter::kind) == 0);
   // Five tiles of keys and five of queries of eight heads.
   CHECK(emitted.launch.grid[0] == 80);
-  CHECK(emitted.readable.find("Turns<") == std::string::npos);
+  CHECK(emitted.readable.find("Semaphores<") == std::string::npos);
   CHECK(emitted.readable.find("keyOrder") == std::string::npos);
   // Only the first tile sees all of the other side: of all heads it is taken first.
   const codegen::EmittedKernel ordered = codegen::emit(table, logicalOrder(table, knobs), "sm_90a");
@@ -533,7 +533,7 @@ TEST_CASE("gradients apart are chosen under a table that leaves few scores, and 
         BackwardGradients::apart);
 }
 
-TEST_CASE("emitted attention backward names its tensors, its workspace and its turns") {
+TEST_CASE("emitted attention backward names its tensors, its workspace and its semaphores") {
   const Sm90AttentionBackwardKnobs knobs{.tileQueries = 128, .headGroup = 2};
   const auto emitted = [&](const Kernel &kernel) {
     return codegen::emit(kernel, logicalOrder(kernel, knobs), "sm_90a");
@@ -550,7 +550,8 @@ TEST_CASE("emitted attention backward names its tensors, its workspace and its t
   for (const codegen::EmittedKernel &one : {plain, causal, dropped}) {
     CHECK(one.readable.find("__device__ unsigned tilesTaken;") != std::string::npos);
     // 8 heads of three blocks of queries.
-    CHECK(one.readable.find("__device__ weft::sm90::Turns<24> turns;") != std::string::npos);
+    CHECK(one.readable.find("__device__ weft::sm90::Semaphores<24> semaphores;") !=
+          std::string::npos);
     CHECK(std::ranges::count(one.parameters, ParameterKind::workspace, &codegen::Parameter::kind) ==
           1);
   }

@@ -2,7 +2,7 @@
 // without scores in memory. A block has one tile of queries of one head, 16 a warp, and folds
 // (maximum, sum, output) over the tiles of keys that masks do not exclude:
 //
-//    copies   keys and values of later tiles ──cp.async──> ring of stages
+//    copies   keys and values of later tiles ──cp.async──> circular buffer of stages
 //    a tile   S = Q K^T ──score ops──> maxima ──exponentials──> sums ──dropout──> P ──> O += P V
 //
 // Scores and P stay in the registers of the warp: accumulators of one mma.sync lie as the left
@@ -33,6 +33,7 @@
 #include "weft/fragment.cuh"
 #include "weft/online_softmax.cuh"
 #include "weft/packed_sequences.cuh"
+#include "weft/seen_keys.cuh"
 #include "weft/seen_steps.cuh"
 #include "weft/sm80_attention_join.cuh"
 #include "weft/sm80_attention_pages.cuh"
@@ -80,6 +81,16 @@ template <AttentionShape shape, AttentionTile tile>
 __device__ __forceinline__ AttentionPlace placeOfBlock(int head, int firstRow, int tokens) {
   const int rows = (shape.isPacked ? tokens : shape.queries) * tile.packedHeads;
   return {head, firstRow, smaller(firstRow + tile.queries, rows) - 1};
+}
+
+/// From which key on keys and values are read as zeros: `tokens`, or what no query of a block sees.
+template <AttentionShape shape, AttentionTile tile, typename Args>
+__device__ __forceinline__ int endOfKeys(const Args &args, const AttentionPlace &at, int tokens) {
+  if constexpr (!shape.zeroesUnseen) return tokens;
+  else
+    return seenKeysOfHeads(args.coverage, at.firstHead, tile.masksDiffer ? tile.packedHeads : 1,
+                           at.firstRow / tile.packedHeads, at.lastRow / tile.packedHeads,
+                           shape.keys);
 }
 
 /// S = Q K^T of a warp. `loadQueries`: 16 columns of its queries; firstKey: its first key in the
@@ -207,9 +218,9 @@ __device__ __forceinline__ void attention(
   using P = AttentionConfig<shape, tile>;
   constexpr float factor = (shape.scalesLast ? shape.scale : 1.0f) * 1.44269504f;
   constexpr bool seesAll = __is_base_of(FullCoverage, Coverage);
-  const SharedAddress stages = dynamicShared() + (P::areQueriesInRing ? 0 : P::queryBytes),
-                      queryTile = P::areQueriesInRing ? stages + (tile.stages - 1) * P::stageBytes
-                                                      : dynamicShared();
+  const SharedAddress stages = dynamicShared() + (P::areQueriesInStages ? 0 : P::queryBytes),
+                      queryTile = P::areQueriesInStages ? stages + (tile.stages - 1) * P::stageBytes
+                                                        : dynamicShared();
   const BlockPlace own =
       args.order.template of<shape.heads / tile.packedHeads, P::queryTiles, tile.splits>(
           int(blockIdx.x));
@@ -218,6 +229,7 @@ __device__ __forceinline__ void attention(
   const AttentionPlace at = placeOfBlock<shape, tile>(firstHead, firstRow, tokens);
   if (shape.isPacked && firstRow > at.lastRow) return;
   const HeadPlaces places = args.placesOfHead(at.firstHead);
+  const int end = endOfKeys<shape, tile>(args, at, tokens);
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int warpRow = warp % P::rowWarps * 16, warpKey = warp / P::rowWarps * P::keysOfWarp;
 
@@ -242,18 +254,18 @@ __device__ __forceinline__ void attention(
       const int firstKey = keyTile * tile.keys;
       if constexpr (arePaged) {
         copyFromPages<shape, tile.keys, shape.headDim, P::threads, shape.rowK, shape.pageK>(
-            to, args.k + places.k, pagesOfKeys, firstKey);
+            to, args.k + places.k, pagesOfKeys, firstKey, end);
         const auto copyValues = [&](const auto &pages) {
           copyFromPages<shape, tile.keys, shape.valueDim, P::threads, shape.rowV, shape.pageV>(
-              to + P::keyBytes, args.v + places.v, pages, firstKey);
+              to + P::keyBytes, args.v + places.v, pages, firstKey, end);
         };
         if constexpr (sharePages) copyValues(pagesOfKeys);
         else copyValues(pagesOfValues);
       } else {
         copyPositions<tile.keys, shape.headDim, P::threads, shape.rowK>(to, args.k + places.k,
-                                                                        firstKey, tokens);
+                                                                        firstKey, end);
         copyPositions<tile.keys, shape.valueDim, P::threads, shape.rowV>(
-            to + P::keyBytes, args.v + places.v, firstKey, tokens);
+            to + P::keyBytes, args.v + places.v, firstKey, end);
       }
     }
     commitCopies();

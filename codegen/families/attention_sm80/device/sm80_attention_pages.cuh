@@ -38,13 +38,14 @@ struct PagesOfRows {
   }
 };
 
-/// copyPositions() of rows in these pages: zeros where there is no page. `matrix`: of the head, in
-/// page 0.
+/// copyPositions() of rows in these pages: zeros where there is no page, and from `end` on where
+/// the shape says so. `matrix`: of the head, in page 0.
 template <AttentionShape shape, int rows, int columns, int threads, Offset rowStride,
           Offset pageStride, typename T>
 __device__ __forceinline__ void copyFromPages(
     SharedAddress to, const T *matrix,
-    const PagesOfRows<shape, rows, AttentionRows<columns>::chunks, threads> &pages, int first) {
+    const PagesOfRows<shape, rows, AttentionRows<columns>::chunks, threads> &pages, int first,
+    int end) {
   using Rows = AttentionRows<columns>;
   using Pages = PagesOfRows<shape, rows, Rows::chunks, threads>;
   const int ownRow = threadIdx.x / Rows::chunks, column = threadIdx.x % Rows::chunks;
@@ -54,7 +55,8 @@ __device__ __forceinline__ void copyFromPages(
   for (int pass = 0; pass < Pages::passes; ++pass) {
     const int row = ownRow + pass * Pages::rowsAPass, page = pages.of[pass];
     if (rows % Pages::rowsAPass != 0 && row >= rows) break;
-    const bool isInside = unsigned(page) < unsigned(shape.pages) && !isPadding;
+    const bool isInside = unsigned(page) < unsigned(shape.pages) && !isPadding &&
+                          (!shape.zeroesUnseen || first + row < end);
     const T *from = matrix + page * pageStride +
                     Offset(unsigned(first + row) % Pages::size) * rowStride + column * chunk;
     copyAsync(to + Rows::placeOf(row, column), isInside ? from : matrix, isInside ? 16 : 0);

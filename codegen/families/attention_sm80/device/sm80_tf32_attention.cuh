@@ -24,7 +24,7 @@ struct Tf32AttentionConfig : AttentionConfig<halvesOf<shape>, tile> {
   using Copied = AttentionConfig<halvesOf<shape>, tile>;
   using Joined = AttentionConfig<shape, tile>;
   static constexpr int sharedBytes =
-      larger(Copied::ringBytes, Copied::joins ? Joined::joinBytes : 0);
+      larger(Copied::stagesBytes, Copied::joins ? Joined::joinBytes : 0);
   static constexpr int headBlocks = shape.headDim / 8, outputs = shape.valueDim / 2;
 };
 
@@ -60,9 +60,9 @@ __device__ __forceinline__ void tf32Attention(
   constexpr AttentionShape halves = halvesOf<shape>;
   constexpr float factor = (shape.scalesLast ? shape.scale : 1.0f) * 1.44269504f;
   constexpr bool seesAll = __is_base_of(FullCoverage, Coverage);
-  const SharedAddress stages = dynamicShared() + (P::areQueriesInRing ? 0 : P::queryBytes),
-                      queryTile = P::areQueriesInRing ? stages + (tile.stages - 1) * P::stageBytes
-                                                      : dynamicShared();
+  const SharedAddress stages = dynamicShared() + (P::areQueriesInStages ? 0 : P::queryBytes),
+                      queryTile = P::areQueriesInStages ? stages + (tile.stages - 1) * P::stageBytes
+                                                        : dynamicShared();
   const BlockPlace own =
       args.order.template of<shape.heads / tile.packedHeads, P::queryTiles, tile.splits>(
           int(blockIdx.x));
@@ -71,6 +71,7 @@ __device__ __forceinline__ void tf32Attention(
   const AttentionPlace at = placeOfBlock<shape, tile>(firstHead, firstRow, tokens);
   if (shape.isPacked && firstRow > at.lastRow) return;
   const HeadPlaces places = args.placesOfHead(at.firstHead);
+  const int end = endOfKeys<shape, tile>(args, at, tokens);
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int warpRow = warp % P::rowWarps * 16, warpKey = warp / P::rowWarps * P::keysOfWarp;
 
@@ -95,18 +96,19 @@ __device__ __forceinline__ void tf32Attention(
       const int firstKey = keyTile * tile.keys;
       if constexpr (arePaged) {
         copyFromPages<halves, tile.keys, halves.headDim, P::threads, halves.rowK, halves.pageK>(
-            to, reinterpret_cast<const half *>(args.k + places.k), pagesOfKeys, firstKey);
+            to, reinterpret_cast<const half *>(args.k + places.k), pagesOfKeys, firstKey, end);
         const auto copyValues = [&](const auto &pages) {
           copyFromPages<halves, tile.keys, halves.valueDim, P::threads, halves.rowV, halves.pageV>(
-              to + P::keyBytes, reinterpret_cast<const half *>(args.v + places.v), pages, firstKey);
+              to + P::keyBytes, reinterpret_cast<const half *>(args.v + places.v), pages, firstKey,
+              end);
         };
         if constexpr (sharePages) copyValues(pagesOfKeys);
         else copyValues(pagesOfValues);
       } else {
         copyFloatPositions<tile.keys, shape.headDim, P::threads, shape.rowK>(to, args.k + places.k,
-                                                                             firstKey, tokens);
+                                                                             firstKey, end);
         copyFloatPositions<tile.keys, shape.valueDim, P::threads, shape.rowV>(
-            to + P::keyBytes, args.v + places.v, firstKey, tokens);
+            to + P::keyBytes, args.v + places.v, firstKey, end);
       }
     }
     commitCopies();

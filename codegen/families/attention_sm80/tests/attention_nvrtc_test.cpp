@@ -11,7 +11,7 @@ using nvrtctest::Batch;
 TEST_CASE("tiles of attention-sm80 whose queries are turned compile without spills") {
   Batch batch;
   size_t turn = 0;
-  for (const NamedKernel &one : turnedCases())
+  for (const NamedKernel &one : rotatedCases())
     for (const char *device : {"a100", "h200"}) {
       std::set<Knobs> seen;
       forEachConfiguration(one.kernel, findDevice(device), {}, [&](const Configuration &own) {

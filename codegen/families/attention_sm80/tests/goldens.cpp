@@ -40,7 +40,7 @@ std::vector<Golden> goldens() {
              {.tileQueries = 128, .tileKeys = 32, .stages = 2}),
       golden("attention_packed_sm80_f16", samples::packedAttention(tokens, DType::f16, true, true),
              {.tileQueries = 64, .tileKeys = 32, .stages = 2}),
-      golden("attention_turned_sm80_f16", samples::turnedCachedAttention(cached, DType::f16, {}),
+      golden("attention_rotated_sm80_f16", samples::rotatedCachedAttention(cached, DType::f16, {}),
              {.tileQueries = 64, .tileKeys = 32, .stages = 3})};
 }
 

@@ -120,6 +120,7 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects,
           poisonUnused(subject, tensors);
         },
         [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
+          emulate::fillPages(subject.kernel, subject.lengths, tensors, emulate::PoisonStep::remove);
           emulate::applyPoison(subject.kernel, subject.poison, emulate::PoisonStep::remove,
                                tensors);
           if (subject.areMeans) emulate::checkMeans(subject.kernel, subject.scores, tensors);
@@ -366,17 +367,17 @@ TEST_CASE("queries are turned when they are loaded, in every style and by every 
   const AttentionExtents odd{.b = 2, .h = 2, .g = 3, .j = 75, .k = 93, .p = 32, .w = 40};
   for (const RotaryForm &form : forms)
     for (const bool isLong : {false, true})
-      add(subjects, turnedAttention(odd, isLong ? DType::bf16 : DType::f16, form, isLong, isLong),
+      add(subjects, rotatedAttention(odd, isLong ? DType::bf16 : DType::f16, form, isLong, isLong),
           {.tileQueries = isLong ? 128 : 64, .tileKeys = 32, .stages = isLong ? 3 : 2});
   // Pairs fill a part of the threads, or of the rows' padding.
   for (const int64_t width : {16, 48, 80, 128, 256})
     for (const bool isHalved : {false, true})
       add(subjects,
-          turnedAttention({.h = 1, .j = 70, .k = 40, .p = width, .w = 16}, DType::f16,
-                          {.isHalved = isHalved}, isHalved),
+          rotatedAttention({.h = 1, .j = 70, .k = 40, .p = width, .w = 16}, DType::f16,
+                           {.isHalved = isHalved}, isHalved),
           smallTile);
   add(subjects,
-      turnedAttention({.h = 1, .j = 70, .k = 40, .p = 40, .w = 16}, DType::bf16, {.turned = 16}),
+      rotatedAttention({.h = 1, .j = 70, .k = 40, .p = 40, .w = 16}, DType::bf16, {.turned = 16}),
       smallTile);
   // Caches: of each batch element other positions, rows of packed heads, warps and splits of keys.
   for (const int64_t group : {1, 4})
@@ -384,24 +385,24 @@ TEST_CASE("queries are turned when they are loaded, in every style and by every 
       for (const int64_t queries : {1, 5}) {
         const AttentionExtents e{
             .b = 3, .h = 2, .g = group, .j = queries, .k = 300, .p = 32, .w = 24};
-        addDecoding(subjects, turnedCachedAttention(e, DType::f16, {}), splits, {0, 77, 295});
-        addDecoding(subjects, turnedCachedAttention(e, DType::bf16, {.isHalved = false}), splits,
+        addDecoding(subjects, rotatedCachedAttention(e, DType::f16, {}), splits, {0, 77, 295});
+        addDecoding(subjects, rotatedCachedAttention(e, DType::bf16, {.isHalved = false}), splits,
                     {290, 33, 1});
       }
   add(subjects,
-      turnedCachedAttention({.b = 2, .h = 1, .g = 2, .j = 70, .k = 160, .p = 64, .w = 16},
-                            DType::f16, {}),
+      rotatedCachedAttention({.b = 2, .h = 1, .g = 2, .j = 70, .k = 160, .p = 64, .w = 16},
+                             DType::f16, {}),
       smallTile, {90, 3});
   AttentionExtents paged{
       .b = 3, .h = 2, .g = 4, .j = 3, .k = 336, .p = 64, .w = 64, .page = 16, .pages = 63};
-  addDecoding(subjects, turnedCachedAttention(paged, DType::f16, {}), 3, {0, 77, 333});
+  addDecoding(subjects, rotatedCachedAttention(paged, DType::f16, {}), 3, {0, 77, 333});
   // Packed tokens, in front of the first one and behind the last one some of no sequence.
   const AttentionExtents tokens{
       .b = 3, .h = 2, .g = 2, .j = 70, .k = 70, .p = 32, .w = 16, .tokens = 120};
   for (const bool isHalved : {false, true})
-    add(subjects, turnedPackedAttention(tokens, DType::f16, {.isHalved = isHalved}, isHalved),
+    add(subjects, rotatedPackedAttention(tokens, DType::f16, {.isHalved = isHalved}, isHalved),
         smallTile, {70, 5, 33}, {2, 72, 77, 110});
-  checkAll("sm80_attention_turned", subjects);
+  checkAll("sm80_attention_rotated", subjects);
 }
 
 TEST_CASE("rows of all heads of a group are one tile, and several blocks share its keys") {
@@ -425,8 +426,13 @@ TEST_CASE("splits without a key they see leave no trace, rows without any give z
       addDecoding(subjects, windowAttention(e, DType::f16, 20, 7), splits);
       addDecoding(subjects, windowAttention(e, DType::bf16, 130, 0), splits);
       addDecoding(subjects, paddedAttention(e, DType::f16), splits, {0, 1, 300});
+      subjects.back().poison = emulate::keysBehind({0, 1, 300});
       addDecoding(subjects, paddedAttention(e, DType::bf16, true), splits, {270, 33, 0});
+      subjects.back().poison = emulate::keysBehind({270, 33, 0});
       addDecoding(subjects, cachedAttention(e, DType::f16), splits, {0, 77, 297});
+      subjects.back().poison = emulate::keysBehind({3, 80, 300});
+      addDecoding(subjects, inTf32(paddedAttention(e, DType::f32)), splits, {0, 1, 290});
+      subjects.back().poison = emulate::keysBehind({0, 1, 290});
       addDecoding(subjects, cappedAttention(e, DType::f16, true), splits);
       addDecoding(subjects, alibiAttention(e, DType::bf16), splits);
       AttentionExtents bounded = e;

@@ -65,8 +65,8 @@ void addDecoding(Collector &collect) {
 }
 
 /// Queries that are turned, also of caches.
-void addTurned(Collector &collect) {
-  addTurnedAttentions(collect, sm80);
+void addRotated(Collector &collect) {
+  addRotatedAttentions(collect, sm80);
   size_t turn = 0;
   for (const int64_t width : {64, 128})
     for (const int64_t group : {1, 4})
@@ -75,7 +75,7 @@ void addTurned(Collector &collect) {
             .b = 3, .h = 3, .g = group, .j = queries, .k = 2051, .p = width, .w = width};
         const DType type = ++turn % 2 == 0 ? DType::f16 : DType::bf16;
         const Kernel kernel =
-            samples::turnedCachedAttention(extents, type, {.isHalved = width == 128});
+            samples::rotatedCachedAttention(extents, type, {.isHalved = width == 128});
         for (const Configuration &configuration : collect.drawKnobs(kernel, decoding, 2))
           collect.add("attention-turned", kernel, type, configuration);
       }
@@ -92,7 +92,7 @@ const CaseRegistration registered("attention-sm80", addKinds);
 const CaseRegistration tf32Registered("attention-sm80 tf32", addTf32);
 const CaseRegistration packedRegistered("attention-sm80 packed", addPacked);
 const CaseRegistration decodingRegistered("attention-sm80 decoding", addDecoding);
-const CaseRegistration turnedRegistered("attention-sm80 turned", addTurned);
+const CaseRegistration rotatedRegistered("attention-sm80 turned", addRotated);
 const CaseRegistration adversarialRegistered("attention-sm80 adversarial", addAdversarial);
 
 }  // namespace

@@ -153,37 +153,37 @@ TEST_CASE("queries are turned by the functions of the rotary op, behind what a h
   const auto emitted = [&](const Kernel &kernel) {
     return codegen::emit(kernel, logicalOrder(kernel, {}), "sm_80").readable;
   };
-  const std::string cached = emitted(turnedCachedAttention(e, DType::f16, {.turned = 32})),
+  const std::string cached = emitted(rotatedCachedAttention(e, DType::f16, {.turned = 32})),
                     plain = emitted(cachedAttention(e, DType::f16));
   CHECK(has(cached,
-            "turnedColumns = {.turned = 32, .isHalved = true, .isReverse = false, "
+            "rotatedColumns = {.turned = 32, .isHalved = true, .isReverse = false, "
             ".isShort = true};"));
   CHECK(has(cached, "weft::loadOne(lengths + weft::Offset(head_2 / 12))"));
   CHECK(has(cached,
-            "weft::sm80::turnedPlaces<turnedColumns>(placesOfHead, positionOf, "
+            "weft::sm80::rotatedPlaces<rotatedColumns>(placesOfHead, positionOf, "
             "frequencyOf)"));
-  CHECK(has(cached, "#include \"weft/sm80_turned_queries.cuh\""));
+  CHECK(has(cached, "#include \"weft/sm80_rotated_queries.cuh\""));
   CHECK(has(plain, ".placesOfHead = placesOfHead,"));
   CHECK(!has(plain, "turned"));
   // A token's position is its distance from the start of its sequence.
   AttentionExtents tokens = e;
   tokens.k = tokens.j, tokens.tokens = 500;
-  const std::string packed = emitted(turnedPackedAttention(tokens, DType::f16, {}, true));
+  const std::string packed = emitted(rotatedPackedAttention(tokens, DType::f16, {}, true));
   CHECK(has(packed, "const int token = sequences.of(head_2).first + query_2;"));
   CHECK(has(packed, "return token - token_starts_v;"));
 }
 
 TEST_CASE("pairs that are no whole chunks and queries of f32 are not turned on load, and say so") {
   const AttentionExtents e{.j = 64, .k = 64, .p = 40, .w = 40};
-  CHECK(exclusion(turnedAttention(e, DType::f16, {})) ==
+  CHECK(exclusion(rotatedAttention(e, DType::f16, {})) ==
         "40 elements of a query are turned as halved pairs; a thread turns multiples of 16");
-  CHECK(exclusion(turnedAttention(e, DType::f16, {.isHalved = false})).empty());
-  CHECK(exclusion(turnedAttention(e, DType::f16, {.turned = 16})).empty());
-  CHECK(exclusion(turnedAttention(e, DType::f16, {.isHalved = false, .turned = 12})) ==
+  CHECK(exclusion(rotatedAttention(e, DType::f16, {.isHalved = false})).empty());
+  CHECK(exclusion(rotatedAttention(e, DType::f16, {.turned = 16})).empty());
+  CHECK(exclusion(rotatedAttention(e, DType::f16, {.isHalved = false, .turned = 12})) ==
         "12 elements of a query are turned as interleaved pairs; a thread turns multiples of 8");
   const AttentionExtents wide{.j = 64, .k = 64};
-  CHECK(exclusion(inTf32(turnedAttention(wide, DType::f32, {}))) ==
-        "queries of f32 that a rotary op turns; f16 and bf16 are turned when they are loaded");
+  CHECK(exclusion(inTf32(rotatedAttention(wide, DType::f32, {}))) ==
+        "queries of f32 that a rotary op rotates; f16 and bf16 are rotated when they are loaded");
 }
 
 TEST_CASE("turning queries costs by what is turned, once a tile, and not by the keys") {
@@ -199,7 +199,8 @@ TEST_CASE("turning queries costs by what is turned, once a tile, and not by the 
       const auto seconds = [&](const Kernel &kernel) {
         return model->cost(kernel, logicalOrder(kernel, knobs)).seconds;
       };
-      return seconds(turnedAttention(e, DType::f16, form)) - seconds(plainAttention(e, DType::f16));
+      return seconds(rotatedAttention(e, DType::f16, form)) -
+             seconds(plainAttention(e, DType::f16));
     };
     INFO(device);
     CHECK(added(few, {}) > 0.5e-6);

@@ -1,9 +1,9 @@
 // Fused attention on sm_90a: output = softmax(score(scale * q k^T)) v, row by row, without a score
 // in memory.
 //
-//   producer warp      q ──TMA──> shared memory; blocks of k and v ──TMA──> two rings of stages
-//   consumer           scores = q k^T            WGMMA, 64 rows a warpgroup
-//   warpgroups         score expression, online softmax in registers
+//   producer warp      q ──TMA──> shared memory; blocks of k and v ──TMA──> two circular buffers of
+//   stages consumer           scores = q k^T            WGMMA, 64 rows a warpgroup warpgroups score
+//   expression, online softmax in registers
 //                      output += exponentials v  WGMMA, exponentials in registers
 //
 // Persistent blocks take tiles by a counter in device memory. A consumer issues the scores of the
@@ -18,6 +18,7 @@
 #include "weft/grid_memory.cuh"
 #include "weft/online_softmax.cuh"
 #include "weft/opaque.cuh"
+#include "weft/seen_keys.cuh"
 #include "weft/sm90_attention_tiles.cuh"
 #include "weft/sm90_barrier.cuh"
 #include "weft/sm90_fragment_shared.cuh"
@@ -27,6 +28,7 @@
 #include "weft/sm90_packed_tokens.cuh"
 #include "weft/sm90_registers.cuh"
 #include "weft/sm90_tma.cuh"
+#include "weft/sm90_zero_rows.cuh"
 #include "weft/tile_coverage.cuh"
 #include "weft/wgmma.cuh"
 
@@ -167,6 +169,18 @@ struct KeyBlocks {
   }
 };
 
+/// From which key on values are zeroed, since a tile of queries sees none of them.
+template <AttentionProblem problem, AttentionTile tile, typename Args>
+__device__ __forceinline__ int endOfValues(const Args &args, const AttentionTilePlace &at,
+                                           const Sequence &sequence) {
+  if constexpr (problem.isPacked) return sequence.count;
+  if constexpr (!problem.zeroesUnseen) return problem.keys;
+  constexpr int queries = AttentionConfig<problem, tile>::queriesOfTile;
+  const int lastQuery = smaller(at.firstQuery + queries, problem.queries) - 1;
+  return seenKeysOfHeads(args.coverage, at.head, tile.masksDiffer ? tile.packedHeads : 1,
+                         at.firstQuery, lastQuery, problem.keys);
+}
+
 /// The numbers of the tiles that blocks take one after the other: all of them, or of packed tokens
 /// those that have any. A number of C::tiles: there are no more.
 template <AttentionProblem problem, AttentionTile tile, typename Args>
@@ -196,7 +210,7 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
   using C = AttentionConfig<problem, tile>;
   const bool isLeader = threadIdx.x == 0;
   unsigned tiles = 0;  // passed before
-  BlockRings<C::keyConsumers, C::ringStages> rings;
+  BlockBuffers<C::keyConsumers, C::stagesOfBuffer> buffers;
   unsigned changed = 0;  // blocks of values whose last rows were zeroed
   const TileNumbers<problem, tile, Args> numbers(args, shared.sequenceWords());
   int taken = blockIdx.x;
@@ -216,10 +230,12 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
     const Sequence sequence = sequenceOf<problem>(args, at.head);
     KeyBlocks<problem, tile, decltype(args.coverage)> blocks{args.coverage, at.head, at.firstQuery,
                                                              sequence.count};
-    rings.startTile();
+    constexpr bool hasEnd = problem.isPacked || problem.zeroesUnseen;
+    const int end = endOfValues<problem, tile>(args, at, sequence);
+    buffers.startTile();
     BlockStage key{};  // of the block whose keys were loaded last
     const auto loadKeys = [&] {
-      key = rings.next();
+      key = buffers.next();
       if (!isLeader) return;
       wait(shared.kEmpty(key.stage), key.parity ^ 1);
       arriveExpecting(shared.kFull(key.stage), C::keyBytes);
@@ -230,17 +246,18 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
     // Values whose last rows are to be zeroed when they are there: meanwhile others are asked for.
     int partBlock = -1, partStage = 0;
     const auto finishPart = [&] {
-      if (!problem.isPacked || partBlock < 0) return;
+      if (!hasEnd || partBlock < 0) return;
       wait(shared.lastValues(), int(changed++ % 2));
       zeroRows<C::valuePanels, tile.keys>(shared.v(partStage),
-                                          larger(sequence.count - partBlock * tile.keys, 0));
+                                          larger(end - partBlock * tile.keys, 0));
       __syncwarp();
       if (isLeader) arrive(shared.vFull(partStage));
       partBlock = -1;
     };
     const auto loadValues = [&](int block, const BlockStage &value) {
       finishPart();
-      const bool isPart = problem.isPacked && blocks.isPart(block);
+      const bool isPart =
+          hasEnd && (problem.isPacked || end < problem.keys) && (block + 1) * tile.keys > end;
       const SharedAddress full = isPart ? shared.lastValues() : shared.vFull(value.stage);
       if (isLeader) {
         wait(shared.vEmpty(value.stage), value.parity ^ 1);
@@ -303,7 +320,7 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
   const int thread = threadIdx.x % warpgroup, warp = thread / 32, lane = thread % 32;
   const bool isLeader = thread == 0;
   // Of 64 rows, and of those that share them: the first one stores the output.
-  const int rowPart = keyConsumers == 1 ? consumer : 0, turn = keyConsumers == 1 ? 0 : consumer;
+  const int rowPart = keyConsumers == 1 ? consumer : 0, keyRank = keyConsumers == 1 ? 0 : consumer;
   unsigned tiles = 0, keyBlocks = 0;  // of this consumer, passed before
   if (tile.isOrdered && consumer == C::consumers - 1) arriveAt(orderedBarrier, 2 * warpgroup);
 #pragma unroll 1
@@ -337,14 +354,16 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
           if (!blocks.advance()) return false;
       return blocks.advance();
     };
-    const auto stageOf = [&](unsigned pass) { return blockStage<C::ringStages>(turn, pass); };
+    const auto stageOf = [&](unsigned pass) {
+      return blockStage<C::stagesOfBuffer>(keyRank, pass);
+    };
 
     float output[C::valueColumns / 2];
 #pragma unroll
     for (int i = 0; i < C::valueColumns / 2; ++i) output[i] = 0;
     OnlineSoftmax softmax;
     wait(shared.qFull(query.stage), query.parity);
-    if (advance(turn)) {
+    if (advance(keyRank)) {
       float scores[tile.keys / 2], older[2];
       unsigned exponentials[tile.keys / 16][4];
       const SharedAddress q = shared.q(query.stage) + rowPart * subtileBytes;
@@ -447,7 +466,7 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
         for (int i = 0; i < C::valueColumns / 2; ++i) output[i] *= older[i / 2 % 2];
         packScores(blocks.index);
       }
-      if ((!tile.staysInQ || turn > 0) && isLeader) arrive(shared.qEmpty(query.stage));
+      if ((!tile.staysInQ || keyRank > 0) && isLeader) arrive(shared.qEmpty(query.stage));
       const BlockStage value = stageOf(keyBlocks - 1);
       wait(shared.vFull(value.stage), value.parity);
       issueOutput(value.stage);
@@ -455,7 +474,7 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
       waitForWgmma<0>();
       fenceAccumulators(output);
       if (isLeader) arrive(shared.vEmpty(value.stage));
-    } else if ((!tile.staysInQ || turn > 0) && isLeader) {
+    } else if ((!tile.staysInQ || keyRank > 0) && isLeader) {
       arrive(shared.qEmpty(query.stage));
     }
 
@@ -465,10 +484,10 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
         __syncwarp();
         if (lane == 0) arrive(barrier);
       };
-      if (turn > 0) {
-        wait(shared.partEmpty(turn), parity ^ 1);
-        storePart(shared.part(turn) + thread * 16, softmax, output);
-        arriveAsWarp(shared.partFull(turn));
+      if (keyRank > 0) {
+        wait(shared.partEmpty(keyRank), parity ^ 1);
+        storePart(shared.part(keyRank) + thread * 16, softmax, output);
+        arriveAsWarp(shared.partFull(keyRank));
         ++tiles;
         continue;
       }
@@ -571,7 +590,8 @@ __device__ __forceinline__ void attention(const Args &args) {
       initializeBarrier(shared.tileFull(place), 1);
       initializeBarrier(shared.tileEmpty(place), C::consumers * 4);
     }
-    if constexpr (problem.isPacked) initializeBarrier(shared.lastValues(), 1);
+    if constexpr (problem.isPacked || problem.zeroesUnseen)
+      initializeBarrier(shared.lastValues(), 1);
     publishBarriers();
   }
   ptx::barrier();

@@ -28,6 +28,8 @@ struct AttentionProblem {
   /// Keys and values lie in pages of so many rows: their maps have one dimension more, the page,
   /// behind those of heads. 0: they lie in one piece.
   int pageRows = 0;
+  /// Values behind the last key that a tile sees are zeroed, whatever memory has (seen_keys.cuh).
+  bool zeroesUnseen = false;
 };
 
 struct AttentionTile {
@@ -55,8 +57,8 @@ struct AttentionConfig {
   static constexpr int keyConsumers = tile.keyConsumers == 0 ? 1 : tile.keyConsumers,
                        rowParts = tile.queries / 64, consumers = rowParts * keyConsumers,
                        threads = (consumers + 1) * warpgroup;
-  /// Of the blocks of keys of consumers that share rows: each has a ring of stages.
-  static constexpr int ringStages = tile.stages / keyConsumers;
+  /// Of the blocks of keys of consumers that share rows: each has a circular buffer of stages.
+  static constexpr int stagesOfBuffer = tile.stages / keyConsumers;
   static_assert(keyConsumers == 1 || (rowParts == 1 && !tile.isOrdered));
   static_assert(tile.stages % keyConsumers == 0);
   /// Whole queries of all packed heads in the 64 rows of a part, in as many of its rows; of a tile.
@@ -90,7 +92,8 @@ struct AttentionConfig {
                     (problem.pageRows == 0 || problem.pageRows % boxKeys == 0),
                 "a block of keys is whole pages, or a page whole blocks");
   static constexpr int barriers = 2 * tile.queryStages + 4 * tile.stages + 4 +
-                                  (problem.isPacked ? 1 : 0) + 2 * (keyConsumers - 1);
+                                  (problem.isPacked || problem.zeroesUnseen ? 1 : 0) +
+                                  2 * (keyConsumers - 1);
   static constexpr int sharedBytes =
       tile.queryStages * queryBytes + tile.stages * (keyBytes + valueBytes) + outputBytes +
       partsBytes + barriers * 8 + 16 + (problem.isPacked ? 4 * 32 * 4 : 0);
@@ -103,29 +106,29 @@ struct AttentionConfig {
   static_assert(!tile.staysInQ || (valuePanels <= queryPanels && tile.queryStages == 1));
 };
 
-/// The stage of a block of keys, and how often its ring went round.
+/// The stage of a block of keys, and how often its buffer went round.
 struct BlockStage {
   int stage, parity;
 };
-/// Of the `pass`-th block in ring `ring`.
-template <int ringStages>
-__device__ __forceinline__ BlockStage blockStage(int ring, unsigned pass) {
-  const StageOfPass<ringStages> own(pass);
-  return {ring * ringStages + own.stage, own.parity};
+/// Of the `pass`-th block in buffer `buffer`.
+template <int stagesOfBuffer>
+__device__ __forceinline__ BlockStage blockStage(int buffer, unsigned pass) {
+  const StageOfPass<stagesOfBuffer> own(pass);
+  return {buffer * stagesOfBuffer + own.stage, own.parity};
 }
 
-/// The rings that a producer fills: block after block of a tile, in turn.
-template <int rings, int ringStages>
-struct BlockRings {
-  unsigned passed[rings] = {};
-  int ring = 0;
-  __device__ __forceinline__ void startTile() { ring = 0; }
+/// The buffers that a producer fills: block after block of a tile, in turn.
+template <int buffers, int stagesOfBuffer>
+struct BlockBuffers {
+  unsigned passed[buffers] = {};
+  int buffer = 0;
+  __device__ __forceinline__ void startTile() { buffer = 0; }
   __device__ __forceinline__ BlockStage next() {
     BlockStage at{};
 #pragma unroll
-    for (int own = 0; own < rings; ++own)  // a variable index would be one into local memory
-      if (own == ring) at = blockStage<ringStages>(own, passed[own]++);
-    ring = ring + 1 == rings ? 0 : ring + 1;
+    for (int own = 0; own < buffers; ++own)  // a variable index would be one into local memory
+      if (own == buffer) at = blockStage<stagesOfBuffer>(own, passed[own]++);
+    buffer = buffer + 1 == buffers ? 0 : buffer + 1;
     return at;
   }
 };

@@ -134,32 +134,12 @@ struct PackedTiles {
   }
 };
 
-/// 16 bytes of it.
-__device__ __forceinline__ void storeChunk(SharedAddress to, const unsigned (&words)[4]) {
-  asm volatile("st.shared::cta.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(words[0]),
-               "r"(words[1]), "r"(words[2]), "r"(words[3])
-               : "memory");
-}
+/// 16 bytes of the block's own shared memory.
 __device__ __forceinline__ void loadChunk(unsigned (&words)[4], SharedAddress from) {
   asm volatile("ld.shared::cta.v4.u32 {%0, %1, %2, %3}, [%4];"
                : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
                : "r"(from)
                : "memory");
-}
-
-/// Zeroes the rows from `first` on of panels of `rows` rows each, by a warp, for WGMMA to read once
-/// a lane arrives at a barrier: what lies behind a sequence's last token may be anything, and 0
-/// times that no number.
-template <int panels, int rows>
-__device__ __forceinline__ void zeroRows(SharedAddress start, int first) {
-  constexpr int chunksOfRow = rowBytes / 16;
-  const unsigned zeros[4] = {};
-#pragma unroll
-  for (int panel = 0; panel < panels; ++panel)
-    for (int chunk = first * chunksOfRow + int(threadIdx.x % 32); chunk < rows * chunksOfRow;
-         chunk += 32)
-      storeChunk(start + panel * rows * rowBytes + chunk * 16, zeros);
-  fenceForAsync();
 }
 
 struct alignas(16) RowChunk {

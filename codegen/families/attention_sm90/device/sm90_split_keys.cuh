@@ -49,6 +49,16 @@ __device__ __forceinline__ SplitCoverage<tile, splits, Coverage> splitCoverage(
   return {coverage};
 }
 
+/// The keys that all splits see together.
+template <AttentionTile tile, int splits, typename Coverage>
+__device__ __forceinline__ int seenKeysOfHeads(
+    const SplitCoverage<tile, splits, Coverage> &coverage, int firstHead, int heads, int firstQuery,
+    int lastQuery, int keys) {
+  return weft::seenKeysOfHeads(coverage.ofHead,
+                               splitPlace<tile.packedHeads, splits>(firstHead).head, heads,
+                               firstQuery, lastQuery, keys);
+}
+
 /// Pages of keys (AttentionArgs::pageOf).
 template <AttentionTile tile, int splits, typename Pages>
 struct SplitPages {
@@ -183,7 +193,7 @@ requires(Args::splits > 1) __device__ __forceinline__
       if constexpr (tile.packedHeads == 1) return {own.head, firstOfPart + ownRow + half * 8};
       else return placeOfPackedRow<tile.packedHeads>(own.head, firstOfPart, ownRow + half * 8);
     };
-    const auto stageOf = [&](unsigned pass) { return blockStage<C::ringStages>(0, pass); };
+    const auto stageOf = [&](unsigned pass) { return blockStage<C::stagesOfBuffer>(0, pass); };
 
     float output[C::valueColumns / 2];
 #pragma unroll

@@ -20,7 +20,8 @@ constexpr weft::sm90::AttentionProblem shape = {
     .q = {.dimensions = 3, .divisors = {1}, .extents = {192}},
     .k = {.dimensions = 3, .divisors = {1}, .extents = {192}},
     .v = {.dimensions = 3, .divisors = {1}, .extents = {192}},
-    .output = {.dimensions = 3, .divisors = {1}, .extents = {192}}};
+    .output = {.dimensions = 3, .divisors = {1}, .extents = {192}},
+    .zeroesUnseen = true};
 constexpr weft::sm90::AttentionTile tile = {.queries = 64, .keys = 128, .stages = 2, .queryStages = 2,
     .isOrdered = false, .staysInQ = false, .headGroup = 0};
 __device__ unsigned tilesTaken;
@@ -32,12 +33,12 @@ attention_padding_f16_192x256x256x64(const __grid_constant__ weft::sm90::TensorM
                                      const __grid_constant__ weft::sm90::TensorMap v_map,
                                      const int *__restrict__ lengths,
                                      const __grid_constant__ weft::sm90::TensorMap output_map) {
-  static_assert(weft::sm90::AttentionConfig<shape, tile>::sharedBytes == 90256);
+  static_assert(weft::sm90::AttentionConfig<shape, tile>::sharedBytes == 90264);
   static_assert(shape.queries == 256 && shape.keys == 256 && shape.headDim == 64 && shape.valueDim == 64 && shape.heads == 192, "plan.json: these extents");
   static_assert(shape.q.divisors[0] == 1 && shape.q.extents[0] == 192 && shape.k.divisors[0] == 1 && shape.k.extents[0] == 192 && shape.v.divisors[0] == 1 && shape.v.extents[0] == 192 && shape.output.divisors[0] == 1 && shape.output.extents[0] == 192, "plan.json: maps of these heads");
   static_assert(tile.queries == 64 && tile.keys == 128 && weft::sm90::AttentionConfig<shape, tile>::threads == 256, "plan.json: 264 blocks and maps of these tiles");
   static_assert(b == 16 && h == 12 && j == 256 && k == 256 && p == 64 && w == 64, "plan.json: these extents");
-  static_assert(shape.q.dimensions == 3 && shape.k.dimensions == 3 && shape.v.dimensions == 3 && shape.output.dimensions == 3, "plan.json: strides of the result");
+  static_assert(shape.q.dimensions == 3 && shape.k.dimensions == 3 && shape.v.dimensions == 3 && shape.output.dimensions == 3 && shape.zeroesUnseen == true, "plan.json: strides of the result");
   static_assert(sizeof(tilesTaken) == sizeof(unsigned), "plan.json: device memory");
   const auto score = [=](float s, int head, int query, int key) {
     const auto lengths_v = weft::loadOne(lengths + (head / h));

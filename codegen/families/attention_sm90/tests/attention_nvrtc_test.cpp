@@ -192,9 +192,9 @@ TEST_CASE("fused attention of split keys waits for WGMMAs where it says so alone
 namespace {
 
 /// Of attention-sm90.
-std::vector<Tiled> turnedTiles() {
+std::vector<Tiled> rotatedTiles() {
   std::vector<Tiled> result;
-  for (const NamedKernel &one : turnedCases())
+  for (const NamedKernel &one : rotatedCases())
     for (const Configuration &configuration : tilesOf(one.kernel))
       result.push_back({one, configuration});
   return result;
@@ -204,13 +204,13 @@ std::vector<Tiled> turnedTiles() {
 
 TEST_CASE("tiles of attention-sm90 whose queries are turned compile without spills") {
   Batch batch;
-  for (const Tiled &tiled : turnedTiles())
+  for (const Tiled &tiled : rotatedTiles())
     batch.add(tiled.one.name, tiled.one.kernel, tiled.configuration, "sm_90a");
   batch.buildAndCheck(30, 1);
 }
 
 TEST_CASE("fused attention whose queries are turned waits for WGMMAs where it says so alone") {
-  checkWaits(turnedTiles(), [](const Sm90AttentionKnobs &) { return true; });
+  checkWaits(rotatedTiles(), [](const Sm90AttentionKnobs &) { return true; });
 }
 
 TEST_CASE("attention of keys in pages compiles without spills") {

@@ -68,9 +68,9 @@ Golden splitKeysGolden() {
 }
 
 /// Queries that are turned by where they stand behind a cache.
-Golden turnedGolden() {
-  return {"attention_turned_sm90_f16",
-          samples::turnedCachedAttention(
+Golden rotatedGolden() {
+  return {"attention_rotated_sm90_f16",
+          samples::rotatedCachedAttention(
               {.b = 2, .h = 8, .g = 4, .j = 256, .k = 1024, .p = 128, .w = 128}, DType::f16, {}),
           {}};
 }
@@ -78,7 +78,7 @@ Golden turnedGolden() {
 std::vector<Golden> goldens() {
   std::vector<Golden> all = {plainGolden(),       causalGolden(),    slopedGolden(),
                              paddedGolden(),      blockGolden(),     sharedGolden(),
-                             packedHeadsGolden(), splitKeysGolden(), turnedGolden()};
+                             packedHeadsGolden(), splitKeysGolden(), rotatedGolden()};
   const Sm90AttentionKnobs knobs[] = {
       {.tileQueries = 192, .tileKeys = 128, .queryStages = 2},
       {.tileQueries = 128, .tileKeys = 128, .headGroup = 16},

@@ -108,6 +108,7 @@ void checkAll(const std::string &name, std::vector<Subject> &subjects,
         subject.kernel, subject.configuration, subject.emitted, built.kernel(i),
         subject.emitted.launch.grid, subject.emitted.launch.block, fill, poison,
         [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
+          emulate::fillPages(subject.kernel, subject.lengths, tensors, emulate::PoisonStep::remove);
           emulate::applyPoison(subject.kernel, subject.poison, emulate::PoisonStep::remove,
                                tensors);
           if (subject.areMeans) emulate::checkMeans(subject.kernel, subject.scores, tensors);
@@ -437,7 +438,9 @@ TEST_CASE("rows of packed heads see their own masks, score ops, counts and pages
     // What lies behind the counts is no number.
     for (const Sm90AttentionKnobs &knobs : {one, two}) {
       add(subjects, paddedAttention(e, DType::f16, true), knobs, {0, 121});
-      subjects.back().poison = emulate::unreadKeys(128, e.k);
+      subjects.back().poison = emulate::keysBehind({0, 121});
+      add(subjects, cachedAttention(e, DType::bf16), knobs, {3, 150});
+      subjects.back().poison = emulate::keysBehind({3 + e.j, 150 + e.j});
     }
     // A table for each head of a group, so that one skips what another sees; and for all.
     for (const bool isByHead : {false, true})
@@ -506,7 +509,9 @@ TEST_CASE("blocks that share the keys of a tile leave their sums to the last one
     add(subjects, windowAttention(e, DType::f16, 20, 7), apart);
     add(subjects, windowAttention(e, DType::bf16, 120, 0, 40), packed);
     add(subjects, paddedAttention(e, DType::f16, true), packed, {0, 121});
-    subjects.back().poison = emulate::unreadKeys(128, e.k);
+    subjects.back().poison = emulate::keysBehind({0, 121});
+    add(subjects, cachedAttention(e, DType::bf16), packed, {3, 130});
+    subjects.back().poison = emulate::keysBehind({3 + e.j, 130 + e.j});
     add(subjects, biasedAttention(e, DType::bf16), packed);
     add(subjects, cappedAttention(e, DType::f16, true), apart);
     add(subjects, alibiAttention(e, DType::bf16), packed);
@@ -565,7 +570,7 @@ TEST_CASE("queries that TMA has brought are turned once, by whoever reads them")
   for (const RotaryForm &form : forms)
     for (const int tileQueries : {64, 128, 192}) {
       const bool isSecond = ++number % 2 == 0;
-      add(subjects, turnedAttention(odd, isSecond ? DType::bf16 : DType::f16, form, isSecond),
+      add(subjects, rotatedAttention(odd, isSecond ? DType::bf16 : DType::f16, form, isSecond),
           {.tileQueries = tileQueries,
            .tileKeys = 48,
            .queryStages = isSecond ? 2 : 1,
@@ -577,12 +582,12 @@ TEST_CASE("queries that TMA has brought are turned once, by whoever reads them")
   for (const int64_t width : {16, 48, 80, 128, 256})
     for (const bool isHalved : {false, true})
       add(subjects,
-          turnedAttention({.h = 1, .j = 70, .k = 40, .p = width, .w = 24}, DType::f16,
-                          {.isHalved = isHalved}, isHalved),
+          rotatedAttention({.h = 1, .j = 70, .k = 40, .p = width, .w = 24}, DType::f16,
+                           {.isHalved = isHalved}, isHalved),
           {.tileQueries = 64, .tileKeys = 32, .ordered = 0, .blocks = 1});
   // Consumers that share rows; the output leaves through the place of the queries.
   for (const int consumers : {2, 3})
-    add(subjects, turnedAttention(odd, DType::bf16, {}, consumers == 2, true),
+    add(subjects, rotatedAttention(odd, DType::bf16, {}, consumers == 2, true),
         {.tileQueries = 64,
          .tileKeys = 32,
          .stages = consumers,
@@ -592,8 +597,8 @@ TEST_CASE("queries that TMA has brought are turned once, by whoever reads them")
          .blocks = 3});
   const Sm90AttentionKnobs narrow{
       .tileQueries = 64, .tileKeys = 64, .stages = 2, .ordered = 0, .keyConsumers = 2, .blocks = 1};
-  const Kernel wide = turnedAttention({.h = 1, .j = 150, .k = 99, .p = 256, .w = 256}, DType::f16,
-                                      {.isHalved = false});
+  const Kernel wide = rotatedAttention({.h = 1, .j = 150, .k = 99, .p = 256, .w = 256}, DType::f16,
+                                       {.isHalved = false});
   const AttentionProblem problem = valueOrThrow(
       attentionProblem(wide, attentionRegion(wide).value(), configurationOf(wide, narrow, 0)));
   REQUIRE(sm90AttentionStaysInQ(problem, narrow));
@@ -609,11 +614,11 @@ TEST_CASE("queries that TMA has brought are turned once, by whoever reads them")
                                      .splits = splits,
                                      .blocks = 3};
       add(subjects,
-          turnedCachedAttention({.b = 2, .h = 2, .g = 3, .j = 25, .k = 203, .p = 32, .w = 72},
-                                DType::f16, {.isHalved = splits == 1}),
+          rotatedCachedAttention({.b = 2, .h = 2, .g = 3, .j = 25, .k = 203, .p = 32, .w = 72},
+                                 DType::f16, {.isHalved = splits == 1}),
           knobs, {3, 170});
       add(subjects,
-          turnedCachedAttention(
+          rotatedCachedAttention(
               {.b = 2, .h = 2, .g = 4, .j = 9, .k = 176, .p = 64, .w = 64, .page = 16, .pages = 22},
               DType::bf16, {}),
           knobs, {0, 77});
@@ -622,14 +627,14 @@ TEST_CASE("queries that TMA has brought are turned once, by whoever reads them")
   const AttentionExtents tokens{
       .b = 4, .h = 2, .g = 2, .j = 150, .k = 150, .p = 64, .w = 64, .tokens = 100};
   for (const int tileQueries : {64, 128})
-    add(subjects, turnedPackedAttention(tokens, DType::f16, {.isHalved = tileQueries == 64}, true),
+    add(subjects, rotatedPackedAttention(tokens, DType::f16, {.isHalved = tileQueries == 64}, true),
         {.tileQueries = tileQueries,
          .tileKeys = 48,
          .queryStages = tileQueries / 64,
          .ordered = 0,
          .blocks = 3},
         {70, 0, 1, 29}, {0, 70, 70, 71, 100});
-  checkAll("sm90_attention_turned", subjects);
+  checkAll("sm90_attention_rotated", subjects);
 }
 
 TEST_CASE("attention over packed tokens reads and writes those of each sequence alone") {

@@ -73,8 +73,8 @@ void addSplitKeys(Collector &collect) {
 }
 
 /// Queries that are turned: caches, packed heads and shared keys, too.
-void addTurned(Collector &collect) {
-  addTurnedAttentions(collect, sm90);
+void addRotated(Collector &collect) {
+  addRotatedAttentions(collect, sm90);
   size_t turn = 0;
   for (const int64_t width : {64, 128})
     for (const int64_t group : {1, 4})
@@ -83,7 +83,7 @@ void addTurned(Collector &collect) {
             .b = 3, .h = 3, .g = group, .j = queries, .k = 2051, .p = width, .w = width};
         const DType type = ++turn % 2 == 0 ? DType::f16 : DType::bf16;
         const Kernel kernel =
-            samples::turnedCachedAttention(extents, type, {.isHalved = width == 128});
+            samples::rotatedCachedAttention(extents, type, {.isHalved = width == 128});
         for (bool (*const isWanted)(const Knobs &) : {arePacked, areSplit})
           for (const Configuration &configuration : collect.drawFamily(kernel, sm90, 2, isWanted))
             collect.add("attention-turned", kernel, type, configuration);
@@ -102,7 +102,7 @@ const CaseRegistration longRegistered("attention-sm90 long", addLong);
 const CaseRegistration packedRegistered("attention-sm90 packed", addPacked);
 const CaseRegistration headsRegistered("attention-sm90 packed heads", addPackedHeads);
 const CaseRegistration splitRegistered("attention-sm90 split keys", addSplitKeys);
-const CaseRegistration turnedRegistered("attention-sm90 turned", addTurned);
+const CaseRegistration rotatedRegistered("attention-sm90 turned", addRotated);
 const CaseRegistration adversarialRegistered("attention-sm90 adversarial", addAdversarial);
 
 }  // namespace

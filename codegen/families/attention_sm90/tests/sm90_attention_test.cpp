@@ -149,35 +149,37 @@ TEST_CASE("emitted attention names its tensors, and what masks leave") {
     CHECK(one.find("__device__ unsigned tilesTaken;") != std::string::npos);
 }
 
-TEST_CASE("consumers turn queries by positions of heads, whatever shares a tile") {
+TEST_CASE("consumers rotate queries by positions of heads, whatever shares a tile") {
   const AttentionExtents e{.b = 2, .h = 4, .g = 4, .j = 16, .k = 4096, .p = 128, .w = 128};
-  const Kernel kernel = turnedCachedAttention(e, DType::f16, {});
+  const Kernel kernel = rotatedCachedAttention(e, DType::f16, {});
   const auto text = [&](const Sm90AttentionKnobs &knobs) {
     return codegen::emit(kernel, logicalOrder(kernel, knobs), "sm_90a").readable;
   };
   const std::string
       whole = text({.tileQueries = 64, .tileKeys = 80, .ordered = 0, .packed = 1}),
       split = text({.tileQueries = 64, .tileKeys = 80, .ordered = 0, .packed = 1, .splits = 4});
-  CHECK(
-      whole.find("weft::sm90::turned<weft::half>(weft::sm90::queryTurn<turnedColumns>(positionOf, "
-                 "frequencyOf), weft::sm90::AttentionArgs{") != std::string::npos);
+  CHECK(whole.find(
+            "weft::sm90::turned<weft::half>(weft::sm90::queryRotation<rotatedColumns>(positionOf, "
+            "frequencyOf), weft::sm90::AttentionArgs{") != std::string::npos);
   CHECK(whole.find("splitPlace") == std::string::npos);
   // A split is a head to tiles, and none to positions.
   CHECK(split.find("return positionOf(weft::sm90::splitPlace<tile.packedHeads, 4>(head).head, "
                    "query);") != std::string::npos);
-  CHECK(split.find("queryTurn<turnedColumns>(positionInSplits, frequencyOf)") != std::string::npos);
-  CHECK(exclusion(turnedAttention({.j = 64, .k = 64, .p = 40, .w = 40}, DType::f16, {})) ==
+  CHECK(split.find("queryRotation<rotatedColumns>(positionInSplits, frequencyOf)") !=
+        std::string::npos);
+  CHECK(exclusion(rotatedAttention({.j = 64, .k = 64, .p = 40, .w = 40}, DType::f16, {})) ==
         "40 elements of a query are turned as halved pairs; a thread turns multiples of 16");
   AttentionExtents tokens = e;
   tokens.k = tokens.j = 300, tokens.tokens = 500;
-  CHECK(exclusion(turnedPackedAttention(tokens, DType::f16, {}, true)).empty());
+  CHECK(exclusion(rotatedPackedAttention(tokens, DType::f16, {}, true)).empty());
   const auto rejection = [](int64_t width, const Sm90AttentionKnobs &knobs) {
-    const Kernel wide = turnedAttention({.j = 64, .k = 64, .p = width, .w = width}, DType::f16, {});
+    const Kernel wide =
+        rotatedAttention({.j = 64, .k = 64, .p = width, .w = width}, DType::f16, {});
     return sm90AttentionTileRejection(problemOf(wide, logicalOrder(wide, knobs)), knobs,
-                                      {.turnsQueries = true});
+                                      {.rotatesQueries = true});
   };
   CHECK(rejection(256, {.tileQueries = 64, .tileKeys = 48, .ordered = 0}) ==
-        "values of 256 columns; one consumer that turns queries has registers for 192");
+        "values of 256 columns; one consumer that rotates queries has registers for 192");
   CHECK(rejection(256, {.tileQueries = 128, .tileKeys = 80}) == "");
   CHECK(rejection(128, {.tileQueries = 64, .tileKeys = 128, .ordered = 0}) == "");
 }
@@ -185,8 +187,8 @@ TEST_CASE("consumers turn queries by positions of heads, whatever shares a tile"
 TEST_CASE("turning queries costs less than a rotary kernel, and more where more is turned") {
   const AttentionExtents e{.b = 1, .h = 8, .g = 4, .j = 256, .k = 256, .p = 128, .w = 128};
   const double plain = best(causalAttention(e, DType::f16)),
-               part = best(turnedAttention(e, DType::f16, {.turned = 32}, true)),
-               whole = best(turnedAttention(e, DType::f16, {}, true));
+               part = best(rotatedAttention(e, DType::f16, {.turned = 32}, true)),
+               whole = best(rotatedAttention(e, DType::f16, {}, true));
   CHECK(plain + 0.3e-6 < part);
   CHECK(part < whole);
   CHECK(whole < plain + 2e-6);

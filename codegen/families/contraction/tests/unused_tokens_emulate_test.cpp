@@ -138,87 +138,108 @@ TEST_CASE("blocks of warps behind the last token multiply nothing") {
   for (size_t i = 0; i < subjects.size(); ++i) checkCounts(subjects[i], built.kernel(i), counts);
 }
 
-TEST_CASE("stream-K over packed tokens ends with the k-tile of the last one") {
-  constexpr int64_t kTile = 64;
-  const samples::TokenExtents extents{.t = 520, .i = 200, .u = 136, .sequences = 3};
-  const Kernel kernel = samples::sumOverTokens(extents, DType::f16);
+namespace {
+
+/// Sums over packed tokens: zeros behind the last one, as whoever writes packed tokens writes them,
+/// and from element `end(count)` on NaN, which a sum that has ended does not read.
+template <typename End>
+void checkSums(const Subject &subject, const emulate::HostKernel &host,
+               std::span<const int64_t> counts, const End &end) {
+  for (const int64_t count : counts) {
+    INFO(count << " tokens, " << describe(subject.kernel, subject.configuration.knobs) << "\n"
+               << subject.emitted.readable);
+    const auto fillRest = [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
+      const emulate::Tensor &offsets = *tensors[2];
+      for (int64_t n = 0; n < offsets.extents[0]; ++n)
+        reference::storeElement(DType::i32, offsets.at(std::array{n}), double(n == 0 ? 0 : count));
+      for (const size_t operand : {0, 1})
+        tensors[operand]->forEach([&](std::span<const int64_t> at) {
+          if (at[0] >= count)
+            reference::storeElement(
+                tensors[operand]->type, tensors[operand]->at(at),
+                at[0] < end(count) ? 0.0 : std::numeric_limits<double>::quiet_NaN());
+        });
+    };
+    emulate::checkEmitted(subject.kernel, subject.configuration, subject.emitted, host,
+                          subject.emitted.launch.grid, subject.emitted.launch.block, {}, fillRest);
+  }
+}
+
+/// Of each tile; whether its text ends the sum.
+std::vector<Subject> sumSubjects(const Kernel &kernel, std::span<const Knobs> tiles,
+                                 const std::string &target, bool isEnding) {
   std::vector<Subject> subjects;
-  // 13 are more than the k-tiles of 100 tokens, two in each of four tiles: some have none.
-  for (const int blocks : {3, 7, 13}) {
-    const Sm90GemmKnobs tile{.schedule = cooperative,
-                             .tileM = 128,
-                             .tileN = 128,
-                             .stages = 2,
-                             .epilogueStages = 2,
-                             .blocks = blocks,
-                             .streamK = 1};
+  for (const Knobs &tile : tiles) {
     Subject subject{.kernel = kernel, .configuration = samples::stridedConfiguration(kernel, tile)};
-    subject.emitted = codegen::emit(kernel, subject.configuration, "sm_90a");
-    CHECK(subject.emitted.text.find("SummedTokens") != std::string::npos);
+    subject.emitted = codegen::emit(kernel, subject.configuration, target);
+    CHECK((subject.emitted.text.find("SummedTokens{") != std::string::npos) == isEnding);
+    const auto endsSums = tile.family().endsSums;
+    CHECK((endsSums && endsSums(kernel, tile)) == isEnding);
     subjects.push_back(std::move(subject));
   }
+  return subjects;
+}
+
+constexpr int64_t summedCounts[] = {0, 1, 64, 100, 320, 519, 520};
+constexpr samples::TokenExtents summedExtents{.t = 520, .i = 200, .u = 136, .sequences = 3};
+
+}  // namespace
+
+TEST_CASE("sums over packed tokens end with the k-tile of the last one in tiles of sm_90a") {
+  constexpr int64_t kTile = 64;
+  std::vector<Knobs> tiles;
+  // 13 are more than the k-tiles of 100 tokens, two in each of four tiles: some have none.
+  for (const int blocks : {3, 7, 13})
+    tiles.push_back(Sm90GemmKnobs{.schedule = cooperative,
+                                  .tileM = 128,
+                                  .tileN = 128,
+                                  .stages = 2,
+                                  .epilogueStages = 2,
+                                  .blocks = blocks,
+                                  .streamK = 1});
+  // Whole tiles, several a block and one.
+  for (const int blocks : {2, 3, 12})
+    tiles.push_back(Sm90GemmKnobs{.schedule = blocks == 3 ? cooperative : pingPong,
+                                  .tileM = blocks == 3 ? 128 : 64,
+                                  .tileN = 64,
+                                  .stages = 3,
+                                  .epilogueStages = 2,
+                                  .blocks = blocks});
+  const std::vector<Subject> subjects =
+      sumSubjects(samples::sumOverTokens(summedExtents, DType::f16), tiles, "sm_90a", true);
   const emulate::HostLibrary built =
       libraryOf("summed_tokens_sm90", subjects, emulate::DeviceHeaders::translated);
   for (size_t i = 0; i < subjects.size(); ++i)
-    for (const int64_t count : {0, 1, 64, 100, 320, 519, 520}) {
-      const Subject &subject = subjects[i];
-      INFO(count << " tokens, " << describe(subject.kernel, subject.configuration.knobs));
-      // Zeros to the end of the k-tile, as whoever writes packed tokens writes; then NaN.
-      const auto fillRest = [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
-        const emulate::Tensor &offsets = *tensors[2];
-        for (int64_t n = 0; n < offsets.extents[0]; ++n)
-          reference::storeElement(DType::i32, offsets.at(std::array{n}),
-                                  double(n == 0 ? 0 : count));
-        const int64_t end = std::max<int64_t>(1, (count + kTile - 1) / kTile) * kTile;
-        for (const size_t operand : {0, 1})
-          tensors[operand]->forEach([&](std::span<const int64_t> at) {
-            if (at[0] >= count)
-              reference::storeElement(tensors[operand]->type, tensors[operand]->at(at),
-                                      at[0] < end ? 0.0 : std::numeric_limits<double>::quiet_NaN());
-          });
-      };
-      emulate::checkEmitted(subject.kernel, subject.configuration, subject.emitted, built.kernel(i),
-                            subject.emitted.launch.grid, subject.emitted.launch.block, {},
-                            fillRest);
-    }
+    checkSums(subjects[i], built.kernel(i), summedCounts, [](int64_t count) {
+      return std::max<int64_t>(1, (count + kTile - 1) / kTile) * kTile;
+    });
 }
 
-TEST_CASE("other tiles add the zeros behind the last token") {
-  const samples::TokenExtents extents{.t = 136, .i = 72, .u = 72, .sequences = 3};
-  const Kernel kernel = samples::sumOverTokens(extents, DType::f16);
-  const std::pair<Knobs, std::string> tiles[] = {
-      {Sm90GemmKnobs{
-           .schedule = cooperative, .tileM = 128, .tileN = 64, .stages = 2, .epilogueStages = 2},
-       "sm_90a"},
-      {Sm80GemmKnobs{.tileM = 64, .tileN = 64, .tileK = 32, .stages = 3, .warpsM = 2, .warpsN = 2},
-       "sm_80"},
-      {FmaGemmKnobs{}, "sm_86"}};
-  for (const auto &[tile, target] : tiles) {
-    std::vector<Subject> subjects{
-        {.kernel = kernel, .configuration = samples::stridedConfiguration(kernel, tile)}};
-    subjects[0].emitted = codegen::emit(kernel, subjects[0].configuration, target);
-    CHECK(subjects[0].emitted.text.find("SummedTokens") == std::string::npos);
-    const emulate::HostLibrary built = libraryOf(
-        "added_zeros_" + target, subjects,
-        target == "sm_90a" ? emulate::DeviceHeaders::translated : emulate::DeviceHeaders::standIns);
-    for (const int64_t count : {0, 37, 136}) {
-      INFO(count << " tokens, " << target);
-      const auto fillRest = [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
-        const emulate::Tensor &offsets = *tensors[2];
-        for (int64_t n = 0; n < offsets.extents[0]; ++n)
-          reference::storeElement(DType::i32, offsets.at(std::array{n}),
-                                  double(n == 0 ? 0 : count));
-        for (const size_t operand : {0, 1})
-          tensors[operand]->forEach([&](std::span<const int64_t> at) {
-            if (at[0] >= count)
-              reference::storeElement(tensors[operand]->type, tensors[operand]->at(at), 0.0);
-          });
-      };
-      emulate::checkEmitted(kernel, subjects[0].configuration, subjects[0].emitted, built.kernel(0),
-                            subjects[0].emitted.launch.grid, subjects[0].emitted.launch.block, {},
-                            fillRest);
-    }
+TEST_CASE("sums over packed tokens end with the k-tile of the last one in tiles of warps") {
+  for (const int depth : {32, 64}) {
+    const std::vector<Knobs> tiles{Sm80GemmKnobs{.tileM = 64,
+                                                 .tileN = 64,
+                                                 .tileK = depth,
+                                                 .stages = depth == 32 ? 4 : 2,
+                                                 .warpsM = 2,
+                                                 .warpsN = 2}};
+    const std::vector<Subject> subjects =
+        sumSubjects(samples::sumOverTokens(summedExtents, DType::bf16), tiles, "sm_80", true);
+    const emulate::HostLibrary built =
+        libraryOf(fmt::format("summed_tokens_sm80_{}", depth), subjects);
+    checkSums(subjects[0], built.kernel(0), summedCounts,
+              [&](int64_t count) { return (count + depth - 1) / depth * depth; });
   }
+}
+
+TEST_CASE("tiles without tensor cores add the zeros behind the last token") {
+  const samples::TokenExtents extents{.t = 136, .i = 72, .u = 72, .sequences = 3};
+  const std::vector<Knobs> tiles{FmaGemmKnobs{}};
+  const std::vector<Subject> subjects =
+      sumSubjects(samples::sumOverTokens(extents, DType::f16), tiles, "sm_86", false);
+  const emulate::HostLibrary built = libraryOf("added_zeros_sm_86", subjects);
+  constexpr int64_t counts[] = {0, 37, 136};
+  checkSums(subjects[0], built.kernel(0), counts, [&](int64_t) { return extents.t; });
 }
 
 TEST_CASE("a result that lacks the mask keeps every tile") {

@@ -1,5 +1,5 @@
-// Epilogues of the GEMM skeleton from sm_80 on (sm80_gemm.cuh and its siblings call them for every
-// block of 16 x 16 of a warp's accumulators, one after another).
+// Epilogues of the GEMM kernel template from sm_80 on (sm80_gemm.cuh and its siblings call them for
+// every block of 16 x 16 of a warp's accumulators, one after another).
 #pragma once
 
 #include "weft/opaque.cuh"
@@ -9,24 +9,24 @@ namespace weft::sm80 {
 
 /// So many blocks at a time: where a block lies depends on a result of one before it, by bits that
 /// are zero. What an epilogue reads and draws for all blocks, which the compiler would compute
-/// ahead, does not fit beside the accumulators. The skeleton calls it as a constant.
+/// ahead, does not fit beside the accumulators. The kernel template calls it as a constant.
 template <int together, typename Epilogue>
 class LimitedFragmentsInFlight {
 public:
   __device__ __forceinline__ explicit LimitedFragmentsInFlight(const Epilogue &epilogueOp)
       : epilogueOp(epilogueOp), zero(opaqueZero()) {}
   __device__ __forceinline__ void operator()(float (&accumulators)[8], const Fragment &at) const {
-    const int nothing = int(before[turn % together] & zero);
+    const int nothing = int(before[calls % together] & zero);
     epilogueOp(accumulators, Fragment{at.batch, at.row + nothing, at.column + nothing});
-    before[turn % together] = bitsOf(accumulators[7]);
-    ++turn;
+    before[calls % together] = bitsOf(accumulators[7]);
+    ++calls;
   }
 
 private:
   const Epilogue &epilogueOp;
   const unsigned zero;
   mutable unsigned before[together] = {};
-  mutable int turn = 0;
+  mutable int calls = 0;
 };
 template <int together, typename Epilogue>
 __device__ __forceinline__ LimitedFragmentsInFlight<together, Epilogue> limitFragmentsInFlight(

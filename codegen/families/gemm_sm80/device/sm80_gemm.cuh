@@ -1,7 +1,8 @@
-// The skeleton of contractions from sm_80 on: C = A B for every batch element, accumulated in fp32.
-// A block computes one tile: its threads copy k-tiles of A and B into a ring of stages in shared
-// memory, ahead of the warps that multiply them (mma.sync); each warp has a rectangle of the tile.
-// Accumulators turn into C (epilogue) and leave through shared memory, in rows.
+// The kernel template of contractions from sm_80 on: C = A B for every batch element, accumulated
+// in fp32. A block computes one tile: its threads copy k-tiles of A and B into a circular buffer of
+// stages in shared memory, ahead of the warps that multiply them (mma.sync); each warp has a
+// rectangle of the tile. Accumulators turn into C (epilogue) and leave through shared memory, in
+// rows.
 //
 // Operands are contiguous along k or along their outer axis (m or n): blocks of the latter are
 // transposed on the way to registers (ldmatrix).
@@ -44,6 +45,20 @@ struct ColumnTokens {
   int count;
   __device__ __forceinline__ bool isUnused(const TileStart &at) const { return at.n >= count; }
 };
+/// Where k are packed tokens: how many there are. Both operands are zero behind the last one.
+struct SummedTokens {
+  int count;
+  __device__ __forceinline__ bool isUnused(const TileStart &) const { return false; }
+};
+/// The k-tiles that tiles are the sums of.
+template <GemmProblem gemm, Tile tile, typename Tokens>
+__device__ __forceinline__ int countKTiles(const Tokens &) {
+  return TileConfig<gemm, tile>::kTiles;
+}
+template <GemmProblem gemm, Tile tile>
+__device__ __forceinline__ int countKTiles(const SummedTokens &tokens) {
+  return (smaller(larger(tokens.count, 0), int(gemm.k)) + tile.k - 1) / tile.k;
+}
 /// Nothing reads what lies behind them.
 struct UnreadRowTokens : RowTokens {};
 struct UnreadColumnTokens : ColumnTokens {};
@@ -54,8 +69,8 @@ constexpr bool areUnread<UnreadRowTokens> = true;
 template <>
 constexpr bool areUnread<UnreadColumnTokens> = true;
 
-/// The arguments of the skeletons: elements of tensors, and functions. Emitted text names those
-/// that its kernel has, as Args{.a = x, .b = w, .c = y, .epilogue = epilogueOp}.
+/// The arguments of the kernel templates: elements of tensors, and functions. Emitted text names
+/// those that its kernel has, as Args{.a = x, .b = w, .c = y, .epilogue = epilogueOp}.
 template <typename A, typename B, typename C, typename TransformA = NoTransform,
           typename TransformB = NoTransform, typename Tokens = AllTokens,
           typename Epilogue = Unchanged>
@@ -65,7 +80,7 @@ struct Args {
   C *c;
   TransformA transformA = {};  // makes the elements of A of those in memory
   TransformB transformB = {};
-  Tokens tokens = {};      // how many rows or columns of C are of tokens
+  Tokens tokens = {};      // how many rows or columns of C, or how much of k, are tokens
   Epilogue epilogue = {};  // what becomes of the accumulators
 };
 
@@ -118,18 +133,18 @@ __device__ __forceinline__ void clear(Accumulators<gemm, tile> &accumulators) {
       for (int e = 0; e < 8; ++e) accumulators[i][j][e] = 0;
 }
 
-/// Multiplies all k-tiles of a tile: stages - 1 of them are in flight while one is multiplied.
+/// Multiplies so many k-tiles of a tile: stages - 1 of them are in flight while one is multiplied.
 template <GemmProblem gemm, Tile tile, typename T>
 __device__ __forceinline__ void multiplyTile(Accumulators<gemm, tile> &accumulators, const T *a,
-                                             const T *b, const TileStart &at, SharedAddress shared,
-                                             int warpM, int warpN) {
+                                             const T *b, const TileStart &at, int kTiles,
+                                             SharedAddress shared, int warpM, int warpN) {
   using P = TileConfig<gemm, tile>;
   KTileCopy<gemm.a, tile.m, gemm.m, gemm.k, tile.k, P::threads, T> copyA(
       a + at.batch * gemm.a.batch, at.m);
   KTileCopy<gemm.b, tile.n, gemm.n, gemm.k, tile.k, P::threads, T> copyB(
       b + at.batch * gemm.b.batch, at.n);
   const auto copy = [&](int kTile) {
-    if (kTile < P::kTiles) {
+    if (kTile < kTiles) {
       const SharedAddress stage = shared + kTile % tile.stages * P::stageBytes;
       copyA.copyNext(stage, kTile * tile.k);
       copyB.copyNext(stage + P::bytesA, kTile * tile.k);
@@ -139,7 +154,7 @@ __device__ __forceinline__ void multiplyTile(Accumulators<gemm, tile> &accumulat
 #pragma unroll
   for (int kTile = 0; kTile < tile.stages - 1; ++kTile) copy(kTile);
 #pragma unroll 1
-  for (int kTile = 0; kTile < P::kTiles; ++kTile) {
+  for (int kTile = 0; kTile < kTiles; ++kTile) {
     waitForCopies<tile.stages - 2>();
     ptx::barrier();  // the k-tile has landed, and the one before it has been read by all
     copy(kTile + tile.stages - 1);
@@ -222,7 +237,8 @@ __device__ __forceinline__ void runGemm(
   Accumulators<gemm, tile> accumulators;  // of an unused tile anything: zeros would take registers
   if (!args.tokens.isUnused(at)) {
     clear<gemm, tile>(accumulators);
-    multiplyTile<gemm, tile>(accumulators, args.a, args.b, at, shared, warpM, warpN);
+    multiplyTile<gemm, tile>(accumulators, args.a, args.b, at, countKTiles<gemm, tile>(args.tokens),
+                             shared, warpM, warpN);
   }
   runEpilogue<gemm, tile, T>(accumulators, at, shared, warpM, warpN, args.epilogue);
   ptx::barrier();

@@ -1,5 +1,5 @@
-// The way in of the GEMM skeleton: k-tiles of A and B into shared memory, zero outside the matrix.
-// Rows that start at multiples of 16 bytes come by asynchronous copies; any others through
+// The way in of the GEMM kernel template: k-tiles of A and B into shared memory, zero outside the
+// matrix. Rows that start at multiples of 16 bytes come by asynchronous copies; any others through
 // registers, into the same places.
 #pragma once
 

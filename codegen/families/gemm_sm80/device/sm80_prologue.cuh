@@ -1,5 +1,5 @@
 // Contractions from sm_80 on one of whose operands is transformed on load (prologue.cuh): the
-// skeleton of sm80_gemm.cuh, whose tiles, ring of stages and fragments these are.
+// kernel template of sm80_gemm.cuh, whose tiles, circular buffer of stages and fragments these are.
 //
 // Slices of the tensor that the operand is transformed of come by asynchronous copies where its
 // elements are of 16 bits and its rows start at multiples of 16 bytes. Each thread then rewrites

@@ -7,8 +7,8 @@
 
 namespace weft::sm80 {
 
-/// An epilogue, and behind it exponentials, with maxima and sums of sub-vectors. The skeleton calls
-/// it as a constant.
+/// An epilogue, and behind it exponentials, with maxima and sums of sub-vectors. The kernel
+/// template calls it as a constant.
 template <SubVectors subVectors, typename T, typename Epilogue>
 class WithLocalSoftmax {
 public:

@@ -7,8 +7,8 @@
 
 namespace weft::sm80 {
 
-/// An epilogue that ends with a local softmax, and behind it the function. The skeleton calls it as
-/// a constant.
+/// An epilogue that ends with a local softmax, and behind it the function. The kernel template
+/// calls it as a constant.
 template <typename Softmax, typename Behind>
 class SoftmaxFollowedBy {
 public:

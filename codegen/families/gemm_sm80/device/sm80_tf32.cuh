@@ -1,6 +1,7 @@
-// Contractions of f32 operands that are read as tf32, from sm_80 on: the skeleton of sm80_gemm.cuh,
-// whose tiles, ring of stages and fragments these are, with elements of 32 bits. A k-tile is 32 of
-// k, a step of a warp 8; accumulators leave from registers, in pairs of a row.
+// Contractions of f32 operands that are read as tf32, from sm_80 on: the kernel template of
+// sm80_gemm.cuh, whose tiles, circular buffer of stages and fragments these are, with elements of
+// 32 bits. A k-tile is 32 of k, a step of a warp 8; accumulators leave from registers, in pairs of
+// a row.
 //
 // Elements lie in shared memory as they came, and are rounded to nearest on the way to registers,
 // where the tensor cores would cut their lower 13 bits off. Operands that are contiguous along

@@ -1,4 +1,4 @@
-// The arguments of the GEMM skeletons of sm_90a, and what the skeletons make of them.
+// The arguments of the GEMM kernel templates of sm_90a, and what the kernel templates make of them.
 //
 // Emitted text names the members that its kernel has and leaves the others out:
 //
@@ -57,7 +57,7 @@ struct Args {
   Auxiliary auxiliary = {};    // a second result of C's shape
   Reductions reductions = {};  // further results: reductions over rows or columns of C
   Softmax softmax = {};        // maxima and sums of the sub-vectors of C, which become exponentials
-  Tokens tokens = {};          // how many rows or columns of C are of tokens
+  Tokens tokens = {};          // how many rows or columns of C, or how much of k, are tokens
   Epilogue epilogue = {};      // what becomes of the accumulators
 
   static constexpr bool isTransformedA() { return Given<TransformA>; }
@@ -73,7 +73,7 @@ struct Args {
   }
 };
 
-/// A tensor as skeletons read it.
+/// A tensor as kernel templates read it.
 template <typename T>
 __device__ __forceinline__ Tensor<T> tensorOf(const TensorMap *map) {
   return {{map}, nullptr};

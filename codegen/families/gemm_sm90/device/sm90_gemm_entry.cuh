@@ -1,5 +1,5 @@
-// How kernels call the GEMM skeleton: with its arguments by name. sm90_gemm.cuh includes this
-// header and has gemmKernel, which is found there by the types of its arguments.
+// How kernels call the GEMM kernel template: with its arguments by name. sm90_gemm.cuh includes
+// this header and has gemmKernel, which is found there by the types of its arguments.
 #pragma once
 
 #include "weft/sm90_args.cuh"

@@ -1,6 +1,6 @@
-// Contractions on sm_90a one of whose operands is transformed on load (prologue.cuh): the skeleton
-// of sm90_gemm.cuh, whose consumers, tiles and epilogue store these are, with another first
-// warpgroup.
+// Contractions on sm_90a one of whose operands is transformed on load (prologue.cuh): the kernel
+// template of sm90_gemm.cuh, whose consumers, tiles and epilogue store these are, with another
+// first warpgroup.
 //
 // Where TMA brings both operands, one thread asks for kTiles, and three warps rewrite those of the
 // tensor that the operand is transformed of, in place: they wait until such a k-tile has rawFull,

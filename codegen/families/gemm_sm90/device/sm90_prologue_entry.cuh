@@ -1,4 +1,4 @@
-// How kernels call the GEMM skeleton with an operand that is transformed on load: with its
+// How kernels call the GEMM kernel template with an operand that is transformed on load: with its
 // arguments by name. sm90_prologue.cuh includes this header and has prologueKernel, which is found
 // there by the types of its arguments.
 #pragma once

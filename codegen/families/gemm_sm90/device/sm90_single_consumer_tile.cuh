@@ -110,8 +110,8 @@ struct Factor {
   }
 };
 
-/// The arguments of the skeleton. Emitted text names them, as sm90_args.cuh says; it leaves an
-/// epilogue out that would multiply by 1.
+/// The arguments of the kernel template. Emitted text names them, as sm90_args.cuh says; it leaves
+/// an epilogue out that would multiply by 1.
 template <typename C, typename Epilogue = Factor>
 struct SingleConsumerArgs {
   const TensorMap *a, *b;

@@ -1,5 +1,5 @@
-// A local softmax at the end of an epilogue of the GEMM skeleton: of every subtile by itself, as
-// sub-vectors are 64 columns at most and subtiles 64 wide.
+// A local softmax at the end of an epilogue of the GEMM kernel template: of every subtile by
+// itself, as sub-vectors are 64 columns at most and subtiles 64 wide.
 #pragma once
 
 #include "weft/sm90_epilogue.cuh"

@@ -1,6 +1,6 @@
-// What follows a local softmax at the end of an epilogue of the GEMM skeleton: a function of the
-// exponentials of a lane in a block of 16 x 16 and of where they lie, which stores what it makes of
-// them. The exponentials themselves leave as they would without.
+// What follows a local softmax at the end of an epilogue of the GEMM kernel template: a function of
+// the exponentials of a lane in a block of 16 x 16 and of where they lie, which stores what it
+// makes of them. The exponentials themselves leave as they would without.
 #pragma once
 
 #include "weft/sm90_softmax.cuh"

@@ -1,6 +1,6 @@
-// Tiles that the blocks of a grid share, for the GEMM skeleton (sm90_gemm.cuh): the k-tiles of all
-// tiles stand one after another, and every block takes an equal run of them. So no multiprocessor
-// waits for a last, thin wave of tiles.
+// Tiles that the blocks of a grid share, for the GEMM kernel template (sm90_gemm.cuh): the k-tiles
+// of all tiles stand one after another, and every block takes an equal run of them. So no
+// multiprocessor waits for a last, thin wave of tiles.
 //
 // A run ends inside of tiles: of such a tile each block leaves its accumulators in device memory,
 // and the one that arrives last adds those of all in the order of the blocks and stores the tile,

@@ -1,5 +1,5 @@
-// How kernels call the stream-K skeleton: with its arguments by name. sm90_stream_k.cuh includes
-// this header and has streamKKernel, which is found there by the types of its arguments.
+// How kernels call the stream-K kernel template: with its arguments by name. sm90_stream_k.cuh
+// includes this header and has streamKKernel, which is found there by the types of its arguments.
 #pragma once
 
 #include "weft/sm90_args.cuh"

@@ -9,11 +9,6 @@
 
 namespace weft::sm90 {
 
-/// How many tokens k has; operands are zero from the last one to the end of its k-tile.
-struct SummedTokens {
-  int count;
-};
-
 /// The runs of kTiles, of all blocks together in the order of tiles and of k. Of fewer k-tiles than
 /// blocks the first blocks take one each.
 template <GemmProblem gemm, Tile tile, int blockCount>
@@ -26,9 +21,7 @@ struct StreamKSchedule {
   __device__ __forceinline__ explicit StreamKSchedule(const AllTokens &)
       : kTiles(P::kTiles), blocks(blockCount) {}
   __device__ __forceinline__ explicit StreamKSchedule(const SummedTokens &tokens)
-      : kTiles(
-            larger((smaller(larger(tokens.count, 0), int(gemm.k)) + P::tileK - 1) / P::tileK, 1)),
-        blocks(smaller(blockCount, P::tiles * kTiles)) {}
+      : kTiles(tokens.kTiles<gemm, tile>()), blocks(smaller(blockCount, P::tiles * kTiles)) {}
   __device__ __forceinline__ Offset total() const { return Offset(P::tiles) * kTiles; }
   /// The first k-tile of a block's run.
   __device__ __forceinline__ int first(int block) const {

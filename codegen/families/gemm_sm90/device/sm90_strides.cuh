@@ -1,10 +1,11 @@
-// Operands and results whose groups of axes have several strides, for the GEMM skeleton
+// Operands and results whose groups of axes have several strides, for the GEMM kernel template
 // (sm90_gemm.cuh): TMA counts through them. A tensor map has a dimension for each stride; an index
 // of a group of axes (m, n, k, the batch) is split into coordinates along the group's dimensions,
 // fastest first. The host has chosen boxes that fill shared memory as those of one stride do.
 //
-// Which tensors these are, their element types say: the skeleton's templates find the functions
-// here by the type of their arguments, so that kernels without them do not depend on this header.
+// Which tensors these are, their element types say: the kernel template's functions find the
+// functions here by the type of their arguments, so that kernels without them do not depend on this
+// header.
 #pragma once
 
 #include "weft/sm90_epilogue.cuh"

@@ -1,12 +1,12 @@
 // Products of f32 tensors whose elements the tensor cores of sm_90a read as tf32, for the GEMM
-// skeleton (sm90_gemm.cuh; wgmma_tf32.cuh): operands are contiguous along k, and a k-tile of 128
-// bytes holds 32 elements of k.
+// kernel template (sm90_gemm.cuh; wgmma_tf32.cuh): operands are contiguous along k, and a k-tile of
+// 128 bytes holds 32 elements of k.
 //
 // Elements are converted on the way to shared memory: by TMA, whose maps are of tf32, or, to
 // nearest, by the threads that copy. Whatever is left of their lower 13 bits the tensor cores cut
 // off, which ir/SPEC.md admits as well.
 //
-// The skeleton's templates find these functions by the type of their arguments, hence the
+// The kernel template's functions find these functions by the type of their arguments, hence the
 // namespace: kernels of other types do not depend on this header.
 #pragma once
 

@@ -290,9 +290,9 @@ TEST_CASE("tensor-core contractions of sm_90a that turn heads: every tile") {
                                           {.hasStarts = true, .hasResidual = true},
                                           {.isHalved = false, .turned = 32}})
     for (const samples::RotaryExtents &extents : {large, usual})
-      addEachTile(batch, samples::turnedProjection(extents, DType::f16, form), tiles);
-  addSplits(batch, "few heads", samples::turnedProjection(few, DType::bf16, {}));
-  addSm90(batch, "tokens", samples::turnedTokens(large, DType::f16, {.end = 40}), 4);
+      addEachTile(batch, samples::rotatedProjection(extents, DType::f16, form), tiles);
+  addSplits(batch, "few heads", samples::rotatedProjection(few, DType::bf16, {}));
+  addSm90(batch, "tokens", samples::rotatedTokens(large, DType::f16, {.end = 40}), 4);
   CHECK(tiles.size() >= 6);
   batch.buildAndCheck(30, 1);
 }
@@ -423,6 +423,30 @@ TEST_CASE("contractions whose blocks take stream-K runs of k-tiles") {
     }
   }
   CHECK(tiles > 28);
+  batch.buildAndCheck(20, 1);
+}
+
+TEST_CASE("contractions that end with the last of packed tokens") {
+  Batch batch;
+  std::set<std::string> seen;
+  for (const samples::TokenExtents &extents :
+       {samples::TokenExtents{.t = 4096, .i = 768, .u = 3072, .sequences = 8},
+        samples::TokenExtents{.t = 1000, .i = 264, .u = 136, .sequences = 3},
+        samples::TokenExtents{.t = 16384, .i = 136, .u = 4088, .sequences = 3}})
+    for (const DType dtype : {DType::f16, DType::bf16}) {
+      const Kernel kernel = samples::sumOverTokens(extents, dtype);
+      forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
+        const auto *knobs = configuration.knobs.getIf<Sm90GemmKnobs>();
+        if (!knobs || knobs->streamK != 0 || !sm90GemmFamily.endsSums(kernel, *knobs)) return true;
+        const std::string tile = fmt::format("{} {} {} {} {}", int(knobs->schedule), knobs->tileM,
+                                             knobs->tileN, knobs->splitK > 1, knobs->multicastB);
+        if (seen.insert(tile).second) batch.add("sums of tokens", kernel, configuration, "sm_90a");
+        return true;
+      });
+    }
+  CHECK(std::ranges::count_if(
+            seen, [](const std::string &tile) { return tile.ends_with(" true 1"); }) > 2);
+  CHECK(seen.size() > 8);
   batch.buildAndCheck(20, 1);
 }
 

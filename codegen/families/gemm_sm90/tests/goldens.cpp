@@ -10,6 +10,7 @@
 #include "tests/unit/samples/SampleSoftmaxes.h"
 #include "tests/unit/samples/SampleStrides.h"
 #include "tests/unit/samples/SampleTf32.h"
+#include "tests/unit/samples/SampleTokens.h"
 
 #include <ranges>
 
@@ -63,6 +64,19 @@ Golden sm90StreamKGolden() {
                             .epilogueStages = 2,
                             .streamK = 1};
   return {"d_w_sm90_stream_k_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
+}
+
+/// The same of packed tokens, in whole tiles that end with the last token.
+Golden sm90SummedTokensGolden() {
+  Kernel kernel =
+      samples::sumOverTokens({.t = 4096, .i = 1024, .u = 3072, .sequences = 8}, DType::f16);
+  kernel.name = "d_w";
+  const Sm90GemmKnobs knobs{.schedule = Sm90Schedule::pingPong,
+                            .tileM = 128,
+                            .tileN = 128,
+                            .stages = 6,
+                            .epilogueStages = 2};
+  return {"d_w_sm90_tokens_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
 }
 
 /// A few rows times a large matrix: four blocks share k of a tile.
@@ -157,14 +171,14 @@ Golden sm90RowReductionGolden() {
 
 /// A stacked projection whose queries and keys are turned, and whose values are not.
 Golden sm90RotaryGolden() {
-  const Kernel kernel = samples::turnedProjection({.b = 1, .j = 2048, .g = 48, .p = 128, .i = 4096},
-                                                  DType::f16, {.end = 40});
+  const Kernel kernel = samples::rotatedProjection(
+      {.b = 1, .j = 2048, .g = 48, .p = 128, .i = 4096}, DType::f16, {.end = 40});
   const Sm90GemmKnobs knobs{.schedule = Sm90Schedule::cooperative,
                             .tileM = 128,
                             .tileN = 256,
                             .stages = 4,
                             .epilogueStages = 2};
-  return {"turned_projection_sm90_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
+  return {"rotated_projection_sm90_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
 }
 
 /// Scores of a decoder's attention: a mask of coordinates, then a local softmax.
@@ -244,6 +258,7 @@ std::vector<Golden> goldens() {
       sm90Golden(true),
       sm90SplitKGolden(),
       sm90StreamKGolden(),
+      sm90SummedTokensGolden(),
       sm90StridesGolden(false),
       sm90StridesGolden(true),
       sm90SingleConsumerGolden(false),

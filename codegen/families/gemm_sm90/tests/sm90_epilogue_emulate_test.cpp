@@ -172,7 +172,7 @@ TEST_CASE("kernels of sm_90a turn heads by a rotary embedding before their epilo
   const auto add = [&](const samples::RotaryExtents &extents, DType type,
                        const samples::RotaryForm &form) {
     const size_t before = subjects.size();
-    addSm90(samples::turnedProjection(extents, type, form), tiles, subjects);
+    addSm90(samples::rotatedProjection(extents, type, form), tiles, subjects);
     INFO(extents.p);
     CHECK(subjects.size() > before);
   };
@@ -185,7 +185,7 @@ TEST_CASE("kernels of sm_90a turn heads by a rotary embedding before their epilo
   add(usual, DType::f16, {.turned = 32, .factor = 4, .isStretched = true});
   add(wide, DType::bf16, {.isHalved = false, .turned = 40, .hasResidual = true, .factor = 2});
   for (const samples::RotaryExtents &extents : {wide, usual})
-    addSm90(samples::turnedTokens(extents, DType::f16, {.end = 2}), tiles, subjects);
+    addSm90(samples::rotatedTokens(extents, DType::f16, {.end = 2}), tiles, subjects);
   CHECK(subjects.size() > 30);
   checkAll("sm90_rotary", subjects);
 }

@@ -299,7 +299,7 @@ TEST_CASE("tiles hold whole heads of a rotary embedding, contiguous along its pa
     return found;
   };
   const auto projection = [](int64_t p, const RotaryForm &form = {}, int64_t j = 512) {
-    return turnedProjection({.b = 1, .j = j, .g = 24, .p = p, .i = 1024}, DType::f16, form);
+    return rotatedProjection({.b = 1, .j = j, .g = 24, .p = p, .i = 1024}, DType::f16, form);
   };
   for (const int width : nonEmpty(widths(projection(128)))) CHECK(width % 128 == 0);
   for (const int width : nonEmpty(widths(projection(96)))) CHECK(width % 96 == 0);
@@ -327,7 +327,7 @@ TEST_CASE("tiles hold whole heads of a rotary embedding, contiguous along its pa
 TEST_CASE("a rotary embedding behind a GEMM has a price, by how many heads it turns") {
   const auto seconds = [](const RotaryForm &form) {
     const Kernel kernel =
-        turnedProjection({.b = 1, .j = 2048, .g = 48, .p = 128, .i = 4096}, DType::f16, form);
+        rotatedProjection({.b = 1, .j = 2048, .g = 48, .p = 128, .i = 4096}, DType::f16, form);
     return sm90ElementSeconds(kernel, contractionRegion(kernel).value());
   };
   const double all = seconds({}), some = seconds({.end = 24}), few = seconds({.end = 1});

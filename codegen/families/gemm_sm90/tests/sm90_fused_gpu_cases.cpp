@@ -86,12 +86,12 @@ void addRotary(Collector &collect) {
   for (const DType dtype : {DType::f16, DType::bf16})
     for (const samples::RotaryExtents &extents : several) {
       for (const samples::RotaryForm &form : forms) {
-        const Kernel kernel = samples::turnedProjection(extents, dtype, form);
+        const Kernel kernel = samples::rotatedProjection(extents, dtype, form);
         for (const Configuration &one :
              collect.drawFamily(kernel, Sm90GemmKnobs{}, dtype == DType::f16 ? 6 : 2))
           collect.add("fused-rotary", kernel, dtype, one);
       }
-      const Kernel packed = samples::turnedTokens(extents, dtype, {.end = 2});
+      const Kernel packed = samples::rotatedTokens(extents, dtype, {.end = 2});
       for (const Configuration &one : collect.drawFamily(packed, Sm90GemmKnobs{}, 3))
         collect.add("fused-rotary", packed, dtype, one);
     }

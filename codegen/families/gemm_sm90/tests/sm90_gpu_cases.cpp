@@ -7,6 +7,7 @@
 //                    strides-offered: layouts as they are offered; strides-fused,
 //                    strides-fused-views: with what follows them
 //   streamK          runs of k-tiles that end inside of tiles
+//   summed-tokens    whole tiles that end with the last of packed tokens
 //   multicastB       whose blocks load k-tiles of B for each other; multicastB-fused: with what
 //                    follows them
 //   float8           products of 8-bit floats: every tile, pair of formats and result; odd and tiny
@@ -279,6 +280,25 @@ void addStreamK(Collector &collect) {
   }
 }
 
+/// Sums over packed tokens, of which few, most or all are there, by the seed of the offsets: tiles
+/// as they are offered, whole ones and those whose k blocks of a cluster share.
+void addSummedTokens(Collector &collect) {
+  for (const DType dtype : {DType::f16, DType::bf16})
+    for (const samples::TokenExtents &extents :
+         {samples::TokenExtents{.t = 4096, .i = 768, .u = 3072, .sequences = 8},
+          {.t = 4096, .i = 768, .u = 768, .sequences = 1},
+          {.t = 1000, .i = 136, .u = 520, .sequences = 3},
+          {.t = 200, .i = 264, .u = 200, .sequences = 1},
+          {.t = 72, .i = 1000, .u = 136, .sequences = 2},
+          {.t = 16384, .i = 136, .u = 4088, .sequences = 3},
+          {.t = 8192, .i = 128, .u = 128, .sequences = 5}}) {
+      const Kernel kernel = samples::sumOverTokens(extents, dtype);
+      for (const Configuration &one : collect.drawFamily(kernel, Sm90GemmKnobs{}, 24))
+        if (sm90GemmFamily.endsSums(kernel, one.knobs))
+          collect.add("summed-tokens", kernel, dtype, one);
+    }
+}
+
 /// Blocks that load k-tiles of B for each other: every such tile in every orientation, a cluster or
 /// several, of one tile a block and of many, groups along m that are not whole, clipped
 /// tiles, k of one k-tile and of more than the stages, batch elements, epilogues that read
@@ -476,6 +496,7 @@ const CaseRegistration splitRegistered("gemm-sm90 split", addSplitK);
 const CaseRegistration singleConsumerRegistered("gemm-sm90 single-consumer", addSingleConsumer);
 const CaseRegistration stridesRegistered("gemm-sm90 strides", addStrides);
 const CaseRegistration streamKRegistered("gemm-sm90 stream-K", addStreamK);
+const CaseRegistration summedTokensRegistered("gemm-sm90 summed tokens", addSummedTokens);
 const CaseRegistration multicastRegistered("gemm-sm90 multicast", addMulticast);
 const CaseRegistration float8Registered("gemm-sm90 float8", addFloat8);
 const CaseRegistration tf32Registered("gemm-sm90 tf32", addTf32);

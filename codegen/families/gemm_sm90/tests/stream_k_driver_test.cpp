@@ -162,8 +162,10 @@ TEST_CASE("sums over packed tokens are offered stream-K, in whole waves and in m
          nonEmpty(configurationSpaces(kernel, device(), &excluded))) {
       if (*space.family != sm90GemmFamily) continue;
       for (const Knobs &knobs : nonEmpty(space.knobs)) {
-        (knobs.get<Sm90GemmKnobs>().streamK != 0 ? offered : others) += 1;
-        CHECK(sm90GemmFamily.endsSums(knobs) == (knobs.get<Sm90GemmKnobs>().streamK != 0));
+        const auto &own = knobs.get<Sm90GemmKnobs>();
+        (own.streamK != 0 ? offered : others) += 1;
+        CHECK(sm90GemmFamily.endsSums(kernel, knobs) ==
+              (own.schedule != Sm90Schedule::singleConsumer));
       }
     }
     std::string reasons;

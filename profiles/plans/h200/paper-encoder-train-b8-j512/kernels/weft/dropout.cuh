@@ -1,5 +1,6 @@
 // Dropout bits (ir/SPEC.md, "Dropout bits"): a function of seed, step, stream and logical
-// coordinates alone, so that forward, backward, loop and skeleton kernels draw the same mask.
+// coordinates alone, so that forward, backward, loop kernels and kernel templates draw the same
+// mask.
 //
 // A tensor is [outer][rows][columns]. Four words serve the eight elements that one lane of a
 // tensor-core fragment holds in a 16 x 16 tile of the last two axes; element (row, column) uses 16

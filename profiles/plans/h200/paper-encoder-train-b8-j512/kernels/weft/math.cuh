@@ -104,16 +104,17 @@ struct Rotation {
   float cosine, sine;
 };
 
-/// `frequency` is base^(-2 pair / extent). The angle is reduced in turns with a compensated
+/// `frequency` is base^(-2 pair / extent). The angle is reduced in revolutions with a compensated
 /// product, so large positions lose nothing beyond the rounding of the frequency: about 1e-7 *
 /// angle.
 __device__ __forceinline__ Rotation rotation(int position, float frequency) {
   constexpr float high = 0.15915494f, low = 6.4206383e-09f;  // 1 / (2 pi) in two floats
-  const float turnsPerStep = frequency * high;
-  const float rest = fmaf(frequency, high, -turnsPerStep) + frequency * low;
-  const float turns = float(position) * turnsPerStep;
-  const float error = fmaf(float(position), turnsPerStep, -turns) + float(position) * rest;
-  const float part = (turns - rintf(turns)) + error;
+  const float revolutionsPerStep = frequency * high;
+  const float rest = fmaf(frequency, high, -revolutionsPerStep) + frequency * low;
+  const float revolutions = float(position) * revolutionsPerStep;
+  const float error =
+      fmaf(float(position), revolutionsPerStep, -revolutions) + float(position) * rest;
+  const float part = (revolutions - rintf(revolutions)) + error;
   return {ptx::cosPi(2.0f * part), ptx::sinPi(2.0f * part)};
 }
 

@@ -1,5 +1,5 @@
-// The epilogue store of the GEMM skeleton: subtiles of 64 x 64 accumulators through the epilogue
-// and shared memory into C.
+// The epilogue store of the GEMM kernel template: subtiles of 64 x 64 accumulators through the
+// epilogue and shared memory into C.
 //
 // An epilogue is a function of the eight accumulators of a lane in a block of 16 x 16 and of where
 // they lie (Fragment). It may read one operand of C's shape, which arrives in the buffer that the
@@ -76,14 +76,14 @@ struct Subtiles {
   }
 };
 
-/// A consumer's buffers of subtiles, one after the other in a ring; a store step takes one for
-/// every tensor that it stores. `used`: store steps that have passed through it.
+/// A consumer's buffers of subtiles, one after the other, again and again; a store step takes one
+/// for every tensor that it stores. `used`: store steps that have passed through it.
 template <GemmProblem gemm, Tile tile, int tensors>
 struct EpilogueStages {
   static constexpr int stepsInFlight = tile.epilogueStages / tensors;
   static constexpr int subtilesInFlight = stepsInFlight * tile.splitK;
-  /// Turns that leave at once, since every fence and barrier costs hundreds of cycles; of many
-  /// accumulators there is no room for two.
+  /// Store steps that leave at once, since every fence and barrier costs hundreds of cycles; of
+  /// many accumulators there is no room for two.
   static constexpr int together =
       stepsInFlight >= 4 && TileConfig<gemm, tile>::accumulators <= 128 ? 2 : 1;
   SharedAddress start, barriers;
@@ -499,8 +499,8 @@ __device__ __forceinline__ void storeEpilogue(
     TileReductions<gemm, tile, typename EpilogueOp::EpilogueReductions> &totals,
     const EpilogueOp &epilogueOp) {
   using P = Subtiles<gemm, tile>;
-  using StageRing = EpilogueStages<gemm, tile, EpilogueOp::tensors>;
-  constexpr int together = StageRing::together, inFlight = StageRing::stepsInFlight;
+  using Stages = EpilogueStages<gemm, tile, EpilogueOp::tensors>;
+  constexpr int together = Stages::together, inFlight = Stages::stepsInFlight;
   StorePacing<tile.isPingPong && tile.splitK == 1 && gemm.usesTma && EpilogueOp::needsPacing>
       pacing;
 #pragma unroll

@@ -1,5 +1,6 @@
-// The operand of C's shape that an epilogue of the GEMM skeleton reads (sm90_epilogue.cuh), brought
-// by a thread that does nothing else, in small pieces over the first half of a tile's products.
+// The operand of C's shape that an epilogue of the GEMM kernel template reads (sm90_epilogue.cuh),
+// brought by a thread that does nothing else, in small pieces over the first half of a tile's
+// products.
 //
 // Whoever asks for bytes from DRAM is held up, and so are the k-tiles that wait behind them in L2,
 // whose copies take all that a multiprocessor can take in. A tile's subtiles at once cost its

@@ -1,8 +1,8 @@
-// The skeleton of contractions on sm_90a: C = A B for every batch element, accumulated in fp32, as
-// one persistent kernel of three warpgroups. The first loads k-tiles of A and B into a ring of
-// stages in shared memory, and beside them what an epilogue reads, and reduces what the epilogue
-// adds up (sm90_epilogue_reduction.cuh); the other two multiply them (wgmma) and turn their
-// accumulators into C (epilogue), which leaves through shared memory.
+// The kernel template of contractions on sm_90a: C = A B for every batch element, accumulated in
+// fp32, as one persistent kernel of three warpgroups. The first loads k-tiles of A and B into a
+// circular buffer of stages in shared memory, and beside them what an epilogue reads, and reduces
+// what the epilogue adds up (sm90_epilogue_reduction.cuh); the other two multiply them (wgmma) and
+// turn their accumulators into C (epilogue), which leaves through shared memory.
 //
 //   cooperative  both consumers share a tile, half of its rows each
 //   ping-pong    each consumer has its own tile; while one multiplies, the other stores
@@ -56,7 +56,7 @@ template <typename Types, GemmProblem gemm, Tile tile, bool hasEpilogueProducer 
 __device__ __forceinline__ void consume(Shared<gemm, tile> shared, Tensor<typename Types::C> c,
                                         int consumer, const EpilogueOp &epilogueOp,
                                         const Scaling &scaling = {}, const Tokens &tokens = {}) {
-  static_assert(!Scaling::isScaled || !Tokens::isLimited);
+  static_assert(!Scaling::isScaled || (!Tokens::isLimited && !__is_base_of(SummedTokens, Tokens)));
   using P = TileConfig<gemm, tile>;
   constexpr int bothConsumers = 2 * warpgroup;
   const bool isLeader = threadIdx.x % warpgroup == 0;
@@ -99,9 +99,9 @@ __device__ __forceinline__ void consume(Shared<gemm, tile> shared, Tensor<typena
         arriveAtNext();  // accumulators stay what they are: zeros would take registers (a spill)
       } else {
         multiplyKTiles<typename Types::A, typename Types::B, !gemm.a.isAlongK(),
-                       !gemm.b.isAlongK()>(accumulators,
-                                           StagesOfConsumer<gemm, tile>{shared, tiles.firstRow},
-                                           state, kTilesOfBlock<gemm, tile>().count, isLeader);
+                       !gemm.b.isAlongK()>(
+            accumulators, StagesOfConsumer<gemm, tile>{shared, tiles.firstRow}, state,
+            kTilesOfBlock<gemm, tile>(tokens).count, isLeader);
         arriveAtNext();
         waitForWgmma<0>();
         if (isLeader) releaseStage(shared, (state.stage + tile.stages - 1) % tile.stages);

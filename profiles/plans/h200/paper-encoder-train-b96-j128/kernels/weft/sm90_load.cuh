@@ -1,6 +1,6 @@
-// The producer of the GEMM skeleton: k-tiles of A and B, 128 bytes of k each, into the ring of
-// stages. Rows that start at multiples of 16 bytes come by TMA; any others by the threads of the
-// warpgroup, into the same places.
+// The producer of the GEMM kernel template: k-tiles of A and B, 128 bytes of k each, into the
+// circular buffer of stages. Rows that start at multiples of 16 bytes come by TMA; any others by
+// the threads of the warpgroup, into the same places.
 #pragma once
 
 #include "weft/sm90_barrier.cuh"

@@ -1,4 +1,4 @@
-// The ring of stages in shared memory through which a producer hands tiles to consumers.
+// The circular buffer of stages in shared memory through which a producer hands tiles to consumers.
 //
 // A stage has two barriers: full, which ends when its tiles have landed, and empty, which ends when
 // all consumers have read them. Both sides pass through the stages in the same order:
@@ -13,7 +13,7 @@ namespace weft::sm90 {
 
 constexpr int warpgroup = 128;  // threads: who has a role
 
-/// A place in the ring of stages; the parity flips with every round.
+/// A place in the circular buffer of stages; the parity flips with every round.
 template <int stages>
 struct PipelineState {
   int stage = 0, parity = 0;

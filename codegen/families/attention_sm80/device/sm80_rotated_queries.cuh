@@ -1,49 +1,49 @@
-// Attention from sm_80 on (sm80_attention.cuh) whose queries a rotary embedding turns: on the way
+// Attention from sm_80 on (sm80_attention.cuh) whose queries a rotary embedding rotates: on the way
 // from memory to shared memory, in registers.
 //
-//    q ──16 bytes──> registers ──turned, rounded──> shared   columns that are pairs
+//    q ──16 bytes──> registers ──rotated, rounded─> shared   columns that are pairs
 //    q ──cp.async─────────────────────────────────> shared   columns behind them
 //
-// A tile of queries is loaded once and read by all tiles of keys, so each query is turned once.
+// A tile of queries is loaded once and read by all tiles of keys, so each query is rotated once.
 //
-// The kernel finds copyQueries() by the type of the places of heads; kernels that turn nothing do
+// The kernel finds copyQueries() by the type of the places of heads; kernels that rotate nothing do
 // not depend on this header.
 #pragma once
 
+#include "weft/rotated_chunks.cuh"
 #include "weft/sm80_attention.cuh"
-#include "weft/turned_chunks.cuh"
 
 namespace weft::sm80 {
 
 /// In the place of the function that says where heads begin. position(head, query): the factor of
-/// the angles; frequency: TurnedChunks::loadFrequencies().
-template <TurnedColumns columns, typename PlacesOfHead, typename Position, typename Frequency>
-struct TurnedPlaces {
+/// the angles; frequency: RotatedChunks::loadFrequencies().
+template <RotatedColumns columns, typename PlacesOfHead, typename Position, typename Frequency>
+struct RotatedPlaces {
   PlacesOfHead placesOfHead;
   Position position;
   Frequency frequency;
   __device__ __forceinline__ HeadPlaces operator()(int head) const { return placesOfHead(head); }
 };
-template <TurnedColumns columns, typename PlacesOfHead, typename Position, typename Frequency>
-__device__ __forceinline__ TurnedPlaces<columns, PlacesOfHead, Position, Frequency> turnedPlaces(
+template <RotatedColumns columns, typename PlacesOfHead, typename Position, typename Frequency>
+__device__ __forceinline__ RotatedPlaces<columns, PlacesOfHead, Position, Frequency> rotatedPlaces(
     const PlacesOfHead &placesOfHead, const Position &position, const Frequency &frequency) {
   return {placesOfHead, position, frequency};
 }
 
-/// Stores the queries of a block, turned; rows behind the last one as zeros.
-template <AttentionShape shape, AttentionTile tile, typename T, TurnedColumns columns,
+/// Stores the queries of a block, rotated; rows behind the last one as zeros.
+template <AttentionShape shape, AttentionTile tile, typename T, RotatedColumns columns,
           typename PlacesOfHead, typename Position, typename Frequency>
 __device__ __forceinline__ void copyQueries(
     SharedAddress to, const T *q,
-    const TurnedPlaces<columns, PlacesOfHead, Position, Frequency> &places,
+    const RotatedPlaces<columns, PlacesOfHead, Position, Frequency> &places,
     const AttentionPlace &at) {
   using P = AttentionConfig<shape, tile>;
   using Rows = typename P::HeadRows;
-  using Chunks = TurnedChunks<columns>;
+  using Chunks = RotatedChunks<columns>;
   constexpr int rowsAPass = P::threads / Chunks::groups,
                 passes = (tile.queries + rowsAPass - 1) / rowsAPass,
                 inFlight = smaller(passes, 4);  // rows of a thread whose loads wait together
-  static_assert(rowsAPass > 0 && columns.turned <= shape.headDim);
+  static_assert(rowsAPass > 0 && columns.rotated <= shape.headDim);
   const auto placeOf = [&](int row) {
     const bool isInside = row < tile.queries && at.firstRow + row <= at.lastRow;
     return placeOfRow<tile>(at, isInside ? at.firstRow + row : at.firstRow);
@@ -76,7 +76,7 @@ __device__ __forceinline__ void copyQueries(
         const int row = ownRow + (pass + n) * rowsAPass;
         if (tile.queries % (rowsAPass * inFlight) != 0 && row >= tile.queries) break;
         const RowPlace place = placeOf(row);
-        turnChunks<columns, T>(words[n], frequencies, places.position(place.head, place.query));
+        rotateChunks<columns, T>(words[n], frequencies, places.position(place.head, place.query));
 #pragma unroll
         for (int which = 0; which < Chunks::chunksOfGroup; ++which)
           storeShared(to + Rows::placeOf(row, Chunks::chunk(group, which)), words[n][which]);

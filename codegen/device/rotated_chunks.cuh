@@ -1,7 +1,7 @@
 // Rotary embeddings of rows that lie in chunks of eight elements of 16 bits: both elements of a
 // pair in fp32, rounded once, as a kernel of the rotary op alone stores them.
 //
-//    halved       chunk c has first elements, chunk c + turned / 16 their partners
+//    halved       chunk c has first elements, chunk c + rotated / 16 their partners
 //    interleaved  chunk c has four pairs
 //
 // A thread that keeps to one group of chunks, of row after row, has the frequencies of its pairs in
@@ -14,21 +14,21 @@
 
 namespace weft {
 
-/// Which elements of a row are pairs, the first `turned`, and which way they are turned. isShort:
+/// Which elements of a row are pairs, the first `rotated`, and which way they are rotated. isShort:
 /// results of 16 bits (short_rotation.cuh).
-struct TurnedColumns {
-  int turned;
+struct RotatedColumns {
+  int rotated;
   bool isHalved = true, isReverse = false, isShort = false;
 };
 
-/// The chunks of a row that are turned, by groups: those of the same pairs.
-template <TurnedColumns columns>
-struct TurnedChunks {
+/// The chunks of a row that are rotated, by groups: those of the same pairs.
+template <RotatedColumns columns>
+struct RotatedChunks {
   static constexpr int chunksOfGroup = columns.isHalved ? 2 : 1,
                        pairs = columns.isHalved ? 8 : 4,  // of a group
-      groups = columns.turned / (8 * chunksOfGroup),
+      groups = columns.rotated / (8 * chunksOfGroup),
                        chunks = groups * chunksOfGroup;  // those behind them stay
-  static_assert(chunks * 8 == columns.turned, "pairs fill whole chunks");
+  static_assert(chunks * 8 == columns.rotated, "pairs fill whole chunks");
   /// The first chunk of a group, and the last one.
   static __device__ __forceinline__ constexpr int chunk(int group, int which) {
     return group + which * groups;
@@ -48,14 +48,14 @@ __device__ __forceinline__ Vec<float, 2> pairOf(unsigned word) {
   return unpack(__builtin_bit_cast(Packed<T, 2>, word));
 }
 
-/// Turns the chunks of a group of one row, four words each.
-template <TurnedColumns columns, typename T>
-__device__ __forceinline__ void turnChunks(
-    unsigned (&words)[TurnedChunks<columns>::chunksOfGroup][4],
-    const float (&frequencies)[TurnedChunks<columns>::pairs], int position) {
+/// Rotates the chunks of a group of one row, four words each.
+template <RotatedColumns columns, typename T>
+__device__ __forceinline__ void rotateChunks(
+    unsigned (&words)[RotatedChunks<columns>::chunksOfGroup][4],
+    const float (&frequencies)[RotatedChunks<columns>::pairs], int position) {
   constexpr T *type = nullptr;
-  constexpr int last = TurnedChunks<columns>::chunksOfGroup - 1;
-  const auto turn = [&](float frequency, float &first, float &second) {
+  constexpr int last = RotatedChunks<columns>::chunksOfGroup - 1;
+  const auto rotate = [&](float frequency, float &first, float &second) {
     const Rotation own =
         columns.isShort ? shortRotation(position, frequency) : rotation(position, frequency);
     const float sine = columns.isReverse ? -own.sine : own.sine, a = first, b = second;
@@ -68,10 +68,10 @@ __device__ __forceinline__ void turnChunks(
     if constexpr (columns.isHalved) {
       Vec<float, 2> second = pairOf<T>(words[last][word]);
 #pragma unroll
-      for (int e = 0; e < 2; ++e) turn(frequencies[word * 2 + e], first.at[e], second.at[e]);
+      for (int e = 0; e < 2; ++e) rotate(frequencies[word * 2 + e], first.at[e], second.at[e]);
       words[last][word] = packPair(type, second.at[0], second.at[1]);
     } else {
-      turn(frequencies[word], first.at[0], first.at[1]);
+      rotate(frequencies[word], first.at[0], first.at[1]);
     }
     words[0][word] = packPair(type, first.at[0], first.at[1]);
   }

@@ -1,48 +1,48 @@
-// Attention on sm_90a (sm90_attention.cuh) whose queries a rotary embedding turns, in shared memory
-// and in place: TMA has brought them, and WGMMA has not read them yet.
+// Attention on sm_90a (sm90_attention.cuh) whose queries a rotary embedding rotates, in shared
+// memory and in place: TMA has brought them, and WGMMA has not read them yet.
 //
 //    producer      q ──TMA──> a stage of queries
-//    consumer      waits for the stage ──> turns its 64 rows, of shared rows its part of them
+//    consumer      waits for the stage ──> rotates its 64 rows, of shared rows its part of them
 //                  ──> fence of the async proxy, barrier of those who share the rows ──> WGMMA
 //
-// Both elements of a pair lie in one row of a stage, in panels of 64 columns. A stage is turned
+// Both elements of a pair lie in one row of a stage, in panels of 64 columns. A stage is rotated
 // once each time that it is filled, by whoever reads it, with all registers that outputs take
 // later.
 //
 // A consumer asks for the place of a tile right before it waits for its queries. What stands in the
-// place of the order of tiles (AttentionArgs::order) therefore waits itself and turns them then;
+// place of the order of tiles (AttentionArgs::order) therefore waits itself and rotates them then;
 // the producer has the order alone. The loops of consumers stay as they are.
 #pragma once
 
+#include "weft/rotated_chunks.cuh"
 #include "weft/sm90_attention.cuh"
-#include "weft/turned_chunks.cuh"
 
 namespace weft::sm90 {
 
 constexpr int sharedRowsBarrier = 7;  // a named barrier, behind orderedBarrier's
 
-/// position(head, query): the factor of the angles; frequency: TurnedChunks::loadFrequencies().
-template <TurnedColumns columns, typename Position, typename Frequency>
-struct QueryTurn {
-  static constexpr TurnedColumns turnedColumns = columns;
+/// position(head, query): the factor of the angles; frequency: RotatedChunks::loadFrequencies().
+template <RotatedColumns columns, typename Position, typename Frequency>
+struct QueryRotation {
+  static constexpr RotatedColumns rotatedColumns = columns;
   Position position;
   Frequency frequency;
 };
-template <TurnedColumns columns, typename Position, typename Frequency>
-__device__ __forceinline__ QueryTurn<columns, Position, Frequency> queryTurn(
+template <RotatedColumns columns, typename Position, typename Frequency>
+__device__ __forceinline__ QueryRotation<columns, Position, Frequency> queryRotation(
     const Position &position, const Frequency &frequency) {
   return {position, frequency};
 }
 
 /// The queries of a tile, which have landed at `to`, by the threads of consumers that read them.
-template <typename T, AttentionProblem problem, AttentionTile tile, TurnedColumns columns,
+template <typename T, AttentionProblem problem, AttentionTile tile, RotatedColumns columns,
           typename Position, typename Frequency>
-__device__ __forceinline__ void turnQueries(SharedAddress to, const AttentionTilePlace &at,
-                                            int queries,
-                                            const QueryTurn<columns, Position, Frequency> &turn) {
+__device__ __forceinline__ void rotateQueries(
+    SharedAddress to, const AttentionTilePlace &at, int queries,
+    const QueryRotation<columns, Position, Frequency> &rotation) {
   using C = AttentionConfig<problem, tile>;
-  using Chunks = TurnedChunks<columns>;
-  static_assert(columns.turned <= problem.headDim);
+  using Chunks = RotatedChunks<columns>;
+  static_assert(columns.rotated <= problem.headDim);
   constexpr int threads = C::keyConsumers * warpgroup, rowsAPass = threads / Chunks::groups,
                 passes = (C::usedRows + rowsAPass - 1) / rowsAPass;
   const int consumer = int(threadIdx.x) / warpgroup - 1, part = C::keyConsumers == 1 ? consumer : 0;
@@ -53,7 +53,7 @@ __device__ __forceinline__ void turnQueries(SharedAddress to, const AttentionTil
   const int firstOfPart = at.firstQuery + part * C::queriesOfPart;
   if (threads % Chunks::groups == 0 || ownRow < rowsAPass) {
     float frequencies[Chunks::pairs];
-    Chunks::loadFrequencies(frequencies, group, turn.frequency);
+    Chunks::loadFrequencies(frequencies, group, rotation.frequency);
 #pragma unroll 1
     for (int pass = 0; pass < passes; ++pass) {
       const int row = ownRow + pass * rowsAPass;
@@ -70,7 +70,7 @@ __device__ __forceinline__ void turnQueries(SharedAddress to, const AttentionTil
 #pragma unroll
       for (int which = 0; which < Chunks::chunksOfGroup; ++which)
         loadChunk(words[which], addressOf(which));
-      turnChunks<columns, T>(words, frequencies, turn.position(place.head, place.query));
+      rotateChunks<columns, T>(words, frequencies, rotation.position(place.head, place.query));
 #pragma unroll
       for (int which = 0; which < Chunks::chunksOfGroup; ++which)
         storeChunk(addressOf(which), words[which]);
@@ -82,18 +82,18 @@ __device__ __forceinline__ void turnQueries(SharedAddress to, const AttentionTil
 }
 
 /// In the place of the order of tiles, for consumers.
-template <typename T, typename Order, typename Turn, typename Sequences>
-struct TurningOrder {
+template <typename T, typename Order, typename Rotate, typename Sequences>
+struct RotatingOrder {
   const Order order;
-  const Turn turn;
+  const Rotate rotation;
   const Sequences sequences;
   mutable unsigned tiles = 0;  // that this thread has asked for
 };
-/// Once the queries of the tile are turned.
-template <AttentionProblem problem, AttentionTile tile, typename T, typename Order, typename Turn,
+/// Once the queries of the tile are rotated.
+template <AttentionProblem problem, AttentionTile tile, typename T, typename Order, typename Rotate,
           typename Sequences>
 __device__ __forceinline__ AttentionTilePlace
-attentionTile(int index, const TurningOrder<T, Order, Turn, Sequences> &own) {
+attentionTile(int index, const RotatingOrder<T, Order, Rotate, Sequences> &own) {
   extern __shared__ __align__(1024) unsigned char memory[];
   const AttentionShared<problem, tile> shared{sharedAddress(memory)};
   const AttentionTilePlace at = attentionTile<problem, tile>(index, own.order);
@@ -101,28 +101,30 @@ attentionTile(int index, const TurningOrder<T, Order, Turn, Sequences> &own) {
   int queries = problem.queries;
   if constexpr (problem.isPacked) queries = own.sequences.of(at.head).count;
   wait(shared.qFull(query.stage), query.parity);
-  turnQueries<T, problem, tile>(shared.q(query.stage), at, queries, own.turn);
+  rotateQueries<T, problem, tile>(shared.q(query.stage), at, queries, own.rotation);
   return at;
 }
 
-/// The arguments of attention() with what consumers turn queries by; the producer has them without.
-template <typename T, typename Args, typename Turn>
-struct TurnedArgs : Args {
-  static constexpr bool turnsQueries = true;
-  TurningOrder<T, decltype(Args::order), Turn, decltype(Args::sequences)> order;
-  __device__ __forceinline__ TurnedArgs(const Args &args, const Turn &turn)
-      : Args(args), order{args.order, turn, args.sequences} {}
-  __device__ __forceinline__ const Args &withoutTurn() const { return *this; }
+/// The arguments of attention() with what consumers rotate queries by; the producer has them
+/// without.
+template <typename T, typename Args, typename Rotate>
+struct RotatedArgs : Args {
+  static constexpr bool rotatesQueries = true;
+  RotatingOrder<T, decltype(Args::order), Rotate, decltype(Args::sequences)> order;
+  __device__ __forceinline__ RotatedArgs(const Args &args, const Rotate &rotation)
+      : Args(args), order{args.order, rotation, args.sequences} {}
+  __device__ __forceinline__ const Args &withoutRotation() const { return *this; }
 };
-template <typename T, typename Turn, typename Args>
-__device__ __forceinline__ TurnedArgs<T, Args, Turn> turned(const Turn &turn, const Args &args) {
-  return {args, turn};
+template <typename T, typename Rotate, typename Args>
+__device__ __forceinline__ RotatedArgs<T, Args, Rotate> rotated(const Rotate &rotation,
+                                                                const Args &args) {
+  return {args, rotation};
 }
 
 template <AttentionProblem problem, AttentionTile tile, typename Args>
-requires(Args::turnsQueries) __device__ __forceinline__
+requires(Args::rotatesQueries) __device__ __forceinline__
     void produceAttention(AttentionShared<problem, tile> shared, const Args &args) {
-  produceAttention<problem, tile>(shared, args.withoutTurn());
+  produceAttention<problem, tile>(shared, args.withoutRotation());
 }
 
 }  // namespace weft::sm90

@@ -25,7 +25,7 @@ weft.graph @cached(%q: !bhgjp, %k: !bhkp, %v: !bhkp, %lengths: !b) -> !bhgjp {
 NAME = 'attention_rotary_mask'
 
 
-class TurnedQueriesTest(CommandTest):
+class RotatedQueriesTest(CommandTest):
     def test_the_graph_computes_what_it_did(self):
         for device in ('a100', 'h200'):
             for style in ('style = halved', 'style = interleaved', 'turned = 16'):

@@ -1,4 +1,4 @@
-// The functions of codegen/device/cluster.cuh on the emulator.
+// The functions of codegen/families/loop/device/cluster.cuh on the emulator.
 #pragma once
 
 #include "emulate_keywords.h"

@@ -1,5 +1,5 @@
-// Texts of a rotary embedding's angles; see TurnedQueries.h.
-#include "codegen/families/attention/TurnedQueries.h"
+// Texts of a rotary embedding's angles; see RotatedQueries.h.
+#include "codegen/families/attention/RotatedQueries.h"
 
 #include "codegen/ExpressionText.h"
 #include "codegen/families/attention/AttentionPlaces.h"
@@ -19,18 +19,18 @@ namespace {
 constexpr int64_t chunk = 8;
 /// Of an element that is turned (an estimate): a sine and a cosine for two of them, as in the
 /// epilogue of gemm-sm90; a loop kernel, which has them for each element, takes 24.
-constexpr double turnInstructions = 15;
+constexpr double rotationInstructions = 15;
 /// The margin of queries that a fused attention turns (an estimate): no measurement has them yet.
-constexpr double turnedQueries = 0.02;
+constexpr double rotatedQueries = 0.02;
 
 }  // namespace
 
-std::string turnedQueriesRejection(const Kernel &kernel, const AttentionRegion &region) {
+std::string rotatedQueriesRejection(const Kernel &kernel, const AttentionRegion &region) {
   if (!region.turned) return "";
-  const TurnedPairs &pairs = region.turned->pairs;
+  const RotatedPairs &pairs = region.turned->pairs;
   if (const Value &q = kernel.values[size_t(region.q)]; !isHalf(q.dtype))
     return fmt::format(
-        "queries of {} that a rotary op turns; f16 and bf16 are turned when they "
+        "queries of {} that a rotary op rotates; f16 and bf16 are rotated when they "
         "are loaded",
         nameOf(q.dtype));
   const bool isHalved = pairs.style == RotaryStyle::halved;
@@ -42,14 +42,14 @@ std::string turnedQueriesRejection(const Kernel &kernel, const AttentionRegion &
   return "";
 }
 
-double turnedQuerySeconds(const AttentionRegion &region, const Device &device) {
+double rotatedQuerySeconds(const AttentionRegion &region, const Device &device) {
   if (!region.turned) return 0;
   const double instructionRate = device.fmaFlops / 2 / device.multiprocessors;
-  return double(region.turned->pairs.turned) * turnInstructions / instructionRate;
+  return double(region.turned->pairs.turned) * rotationInstructions / instructionRate;
 }
 
-Cost withTurnMargin(const AttentionRegion &region, const Cost &cost) {
-  return region.turned ? margins::added(cost, turnedQueries) : cost;
+Cost withRotationMargin(const AttentionRegion &region, const Cost &cost) {
+  return region.turned ? margins::added(cost, rotatedQueries) : cost;
 }
 
 }  // namespace weft
@@ -67,14 +67,14 @@ std::pair<int, int> angleOf(const Kernel &kernel, const BodyOp &op) {
 
 }  // namespace
 
-TurnedQueryTexts turnedQueries(const ScoreContext &context, const std::string &sequences) {
-  const TurnedQueries &turned = context.region.turned.value();
+RotatedQueryTexts rotatedQueries(const ScoreContext &context, const std::string &sequences) {
+  const RotatedQueries &turned = context.region.turned.value();
   const BodyOp &op = context.kernel.body[turned.pairs.op];
   const auto [factor, frequency] = angleOf(context.kernel, op);
   ScoreOps ops(context);
-  TurnedQueryTexts texts{.position = context.names.reserve("positionOf"),
-                         .frequency = context.names.reserve("frequencyOf"),
-                         .columns = context.names.reserve("turnedColumns")};
+  RotatedQueryTexts texts{.position = context.names.reserve("positionOf"),
+                          .frequency = context.names.reserve("frequencyOf"),
+                          .columns = context.names.reserve("rotatedColumns")};
   const Code head = context.names.reserve("head"), query = context.names.reserve("query"),
              column = context.names.reserve("column");
   const auto inMemory = ops.coordinates(head, query, Code::plain("0"));
@@ -120,17 +120,17 @@ TurnedQueryTexts turnedQueries(const ScoreContext &context, const std::string &s
                              .body = std::move(ofPair)});
   texts.constants = ops.constants;
   texts.constants.push_back(
-      {"weft::TurnedColumns",
+      {"weft::RotatedColumns",
        {{texts.columns,
          ConstantValue::members(
-             {{"turned", turned.pairs.turned},
+             {{"rotated", turned.pairs.turned},
               {"isHalved", ConstantValue::truth(turned.pairs.style == RotaryStyle::halved)},
               {"isReverse", ConstantValue::truth(turned.pairs.isReverse)},
               {"isShort", ConstantValue::truth(hasShortRotations(op.expression))}})}},
        "",
        {ConstantSubject::Kind::rotaryPairs}});
   texts.headers = ops.headers;
-  texts.headers.insert("weft/turned_chunks.cuh");
+  texts.headers.insert("weft/rotated_chunks.cuh");
   texts.headers.insert("weft/vector.cuh");
   return texts;
 }

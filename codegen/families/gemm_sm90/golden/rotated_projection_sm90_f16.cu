@@ -1,4 +1,4 @@
-// turned_projection    (this header is not hashed)
+// rotated_projection    (this header is not hashed)
 //
 //   ops        heads = contract "gpi,bji->bjgp" w, x
 //              turned = rotary heads
@@ -22,7 +22,7 @@ constexpr weft::sm90::GemmProblem gemm = {
 constexpr weft::sm90::Tile tile = {.m = 128, .n = 256, .stages = 4, .epilogueStages = 2, .groupM = 8, .splitK = 1,
     .isPingPong = false};
 constexpr float frequencyScale = -0.2076205f;       // -2 log2(10000) / 128
-constexpr weft::sm90::RotaryPairs pairs = {.extent = p, .turned = 128, .isHalved = true, .isReverse = false,
+constexpr weft::sm90::RotaryPairs pairs = {.extent = p, .rotated = 128, .isHalved = true, .isReverse = false,
     .isShort = true};
 }  // namespace
 
@@ -37,17 +37,17 @@ gemm_rotary_f16_6144x2048x4096(const __grid_constant__ weft::sm90::TensorMap w_m
   static_assert(gemm.a.outer == 4096 && gemm.a.k == 1 && gemm.a.batch == 0 && gemm.a.usesTma == true, "plan.json: strides of operand a");
   static_assert(gemm.b.outer == 4096 && gemm.b.k == 1 && gemm.b.batch == 0 && gemm.b.usesTma == true, "plan.json: strides of operand b");
   static_assert(gemm.strideCm == 6144 && gemm.batchStrideC == 0 && gemm.usesTma == true, "plan.json: strides of the result");
-  static_assert(pairs.extent == 128 && pairs.turned == 128 && pairs.isHalved == true && pairs.isReverse == false && pairs.isShort == true, "plan.json: pairs of a rotary embedding");
+  static_assert(pairs.extent == 128 && pairs.rotated == 128 && pairs.isHalved == true && pairs.isReverse == false && pairs.isShort == true, "plan.json: pairs of a rotary embedding");
   const auto position = [=](const weft::sm90::Fragment &at) {
     return at.row;
   };
   const auto frequency = [=](const int pair) {
     return weft::rotaryFrequency(pair, frequencyScale);
   };
-  const auto isTurned = [=](const weft::sm90::Fragment &at) {
+  const auto isRotated = [=](const weft::sm90::Fragment &at) {
     return (at.column / int(p)) < 40;
   };
   weft::sm90::runGemm<weft::half, gemm, tile>(weft::sm90::Args{
       .a = &x_map, .b = &w_map, .c = &turned_map,
-      .epilogue = weft::sm90::turned<pairs>(position, frequency, isTurned, weft::sm90::Unchanged{})});
+      .epilogue = weft::sm90::rotated<pairs>(position, frequency, isRotated, weft::sm90::Unchanged{})});
 }
