@@ -35,7 +35,7 @@ class DecoderLayer(rivals.EncoderLayer):
 
 
 class Rotary(torch.nn.Module):
-    """Turns pairs (i, i + half) of [batch, heads, length, head]. Cosines and sines have the type of
+    """Rotates pairs (i, i + half) of [batch, heads, length, head]. Cosines and sines have the type of
     the layer."""
     def __init__(self, length, head, base):
         super().__init__()

@@ -43,7 +43,7 @@ class RotatedQueriesTest(CommandTest):
                     ], capture_output=True, text=True, check=False)
                     self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
-    def test_a_decoder_turns_queries_on_load_where_that_is_cheaper(self):
+    def test_a_decoder_rotates_queries_on_load_where_that_is_cheaper(self):
         """The stack leaves queries and keys apart; explain names the kernel and both prices."""
         layer = ('llama-3-8b', '--dim', 'b=1', '--dim', 'j=256', '--device', 'a100')
         env = {'WEFT_NVRTC': 'none'}

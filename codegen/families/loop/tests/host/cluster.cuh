@@ -1,7 +1,7 @@
 // The functions of codegen/families/loop/device/cluster.cuh on the emulator.
 #pragma once
 
-#include "emulate_keywords.h"
+#include "tests/emulate/host/emulate_keywords.h"
 
 #include "weft/ptx.cuh"
 
