@@ -25,6 +25,7 @@ STORE = ROOT / 'profiles/verified.txt'
 
 
 def workloads():
+    sys.path.insert(0, str(ROOT / 'tests/gpu'))  # what verify-plans imports
     loader = importlib.machinery.SourceFileLoader('verify_plans',
                                                   str(ROOT / 'tests/gpu/verify-plans'))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(
