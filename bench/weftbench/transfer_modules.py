@@ -35,8 +35,8 @@ class DecoderLayer(rivals.EncoderLayer):
 
 
 class Rotary(torch.nn.Module):
-    """Rotates pairs (i, i + half) of [batch, heads, length, head]. Cosines and sines have the type of
-    the layer."""
+    """Rotates pairs (i, i + half) of [batch, heads, length, head]. Cosines and sines have the type
+    of the layer."""
     def __init__(self, length, head, base):
         super().__init__()
         rates = base**(-torch.arange(0, head, 2, dtype=torch.float64) / head)
