@@ -156,7 +156,7 @@ TEST_CASE("queries are turned by the functions of the rotary op, behind what a h
   const std::string cached = emitted(rotatedCachedAttention(e, DType::f16, {.turned = 32})),
                     plain = emitted(cachedAttention(e, DType::f16));
   CHECK(has(cached,
-            "rotatedColumns = {.turned = 32, .isHalved = true, .isReverse = false, "
+            "rotatedColumns = {.rotated = 32, .isHalved = true, .isReverse = false, "
             ".isShort = true};"));
   CHECK(has(cached, "weft::loadOne(lengths + weft::Offset(head_2 / 12))"));
   CHECK(has(cached,
@@ -164,7 +164,7 @@ TEST_CASE("queries are turned by the functions of the rotary op, behind what a h
             "frequencyOf)"));
   CHECK(has(cached, "#include \"weft/sm80_rotated_queries.cuh\""));
   CHECK(has(plain, ".placesOfHead = placesOfHead,"));
-  CHECK(!has(plain, "turned"));
+  CHECK(!has(plain, "rotated"));
   // A token's position is its distance from the start of its sequence.
   AttentionExtents tokens = e;
   tokens.k = tokens.j, tokens.tokens = 500;

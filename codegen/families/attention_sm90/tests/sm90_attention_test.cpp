@@ -159,7 +159,7 @@ TEST_CASE("consumers rotate queries by positions of heads, whatever shares a til
       whole = text({.tileQueries = 64, .tileKeys = 80, .ordered = 0, .packed = 1}),
       split = text({.tileQueries = 64, .tileKeys = 80, .ordered = 0, .packed = 1, .splits = 4});
   CHECK(whole.find(
-            "weft::sm90::turned<weft::half>(weft::sm90::queryRotation<rotatedColumns>(positionOf, "
+            "weft::sm90::rotated<weft::half>(weft::sm90::queryRotation<rotatedColumns>(positionOf, "
             "frequencyOf), weft::sm90::AttentionArgs{") != std::string::npos);
   CHECK(whole.find("splitPlace") == std::string::npos);
   // A split is a head to tiles, and none to positions.
