@@ -1,4 +1,4 @@
-"""Rows of group `profile-choice`: every tenth of the 60 layers over which
+"""Rows of group `profile-choice`: every tenth of the 50 drawn layers over which
 tests/unit/select/estimates_compete_mlir_test.cpp compares plans by their prices, of which the
 profile has no measurements, and layers of which it has. No packages: tested without a GPU."""
 import math
@@ -6,7 +6,7 @@ import math
 from .layers import BERT_BASE, BERT_LARGE, PAPER
 from .transfer_draws import HEAD_DIMS, LENGTHS, TOKENS, Draw, log_uniform
 
-SEED, LAYERS, EVERY = 23, 60, 10
+SEED, LAYERS, EVERY = 23, 50, 10
 PROFILED = [(PAPER, 8, 512), (PAPER, 96, 128), (BERT_BASE, 8, 512), (BERT_LARGE, 8, 512),
             (BERT_LARGE, 96, 128), (BERT_LARGE, 1, 4096)]
 
