@@ -211,7 +211,7 @@ class RaggedTest(CommandTest):
         turned, = (kernel for kernel in plan['kernels'] if 'rotary' in kernel['name'])
         self.assertEqual(turned['family'], 'gemm-sm90')
         text = (self.folder / 'out' / turned['source']).read_text()
-        self.assertIn('weft::sm90::turned<', text)
+        self.assertIn('weft::sm90::rotated<', text)
         self.assertIn('- weft::loadOne(token_starts', text)
 
     def test_a_graph_with_a_padding_mask(self):
