@@ -119,6 +119,7 @@ Program lowerLoop(const Kernel &original, const Configuration &configuration,
   program.launch = space.launch();
   const Block checks = space.launchChecks(program.launchBounds);
   program.body.insert(program.body.begin(), checks.begin(), checks.end());
+  if (passes.fillsRegisters()) program.launchBounds += ", 1";
   program.mapping = describe(original, knobs);
   pruneUnused(program);
   return program;

@@ -9,6 +9,7 @@
 #include "codegen/families/loop/RowPasses.h"
 #include "kernel/Append.h"
 #include "kernel/CoordinateExpressions.h"
+#include "kernel/UnusedTokens.h"
 #include "passes/configure/AnalyticParts.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Family.h"
@@ -102,6 +103,8 @@ LoopPricer::LoopPricer(const Kernel &kernel, const Device &device)
     keptValues = std::max(keptValues, keptOf(op));
   }
   if (reducesOnly()) passes = 1;
+  const std::optional<UnusedTokens> unused = unusedTokens(kernel);
+  sumsTokens = unused && isReduced(unused->axis);
 }
 
 /// Sums and maxima that are stored as they are: nothing waits for them, so everything
@@ -253,6 +256,14 @@ bool LoopPricer::keepsRow(const LoopKnobs &knobs) const {
          floats <= static_cast<double>(rowFloatBudget(knobs.threads));
 }
 
+/// Of a thread, whose loads are in flight together.
+double LoopPricer::elementsInFlight(const LoopKnobs &knobs) const {
+  const double elements = elementsPerThread(knobs);
+  const bool endsWithTokens = sumsTokens && isColumnMapping(knobs.reduction) &&
+                              knobs.reduction != ReductionMapping::gridColumns && !keepsRow(knobs);
+  return endsWithTokens ? std::min<double>(elements, stepsToTokens * knobs.vectorWidth) : elements;
+}
+
 double LoopPricer::registersOf(const LoopKnobs &knobs, double elements) const {
   if (knobs.reduction == ReductionMapping::none)
     return analytic::mapRegisters + 1.5 * elements * std::max(1, fullOperands - 1);
@@ -298,7 +309,7 @@ KnobPrice LoopPricer::price(const LoopKnobs &knobs) const {
   const bool isMap = knobs.reduction == ReductionMapping::none,
              isColumns = isColumnMapping(knobs.reduction);
   const bool isRow = isRowMapping(knobs.reduction);
-  const double elements = elementsPerThread(knobs);
+  const double elements = elementsInFlight(knobs);
   const double registers = registersOf(knobs, elements);
   KnobPrice result;
   if (!isMap && !keepsRow(knobs)) result.rereads = passes;

@@ -57,6 +57,7 @@ private:
   double rotationInstructions(const BodyOp &op, const LoopKnobs &knobs) const;
   double registersOf(const LoopKnobs &knobs, double elementsPerThread) const;
   double elementsPerThread(const LoopKnobs &knobs) const;
+  double elementsInFlight(const LoopKnobs &knobs) const;
   /// Whether a thread keeps its share of the row in registers between passes (the rule of
   /// lowering).
   bool keepsRow(const LoopKnobs &knobs) const;
@@ -72,6 +73,7 @@ private:
   double inputBytesPerPoint = 0;  ///< of inputs that run over most of the space
   double fullElementBytes = 1;    ///< of the widest of these
   int fullOperands = 0;           ///< operands that run over most of the space
+  bool sumsTokens = false;        ///< along an axis whose steps end with the last packed token
 };
 
 /// The time of a loop kernel from its parts: the longer one, and the share of the shorter one that

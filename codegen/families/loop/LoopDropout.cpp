@@ -5,16 +5,25 @@
 #include "kernel/Error.h"
 #include "kernel/UnusedTokens.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace weft::codegen {
 
+/// Whether a lane may be behind the last token where another of its warp is not: but for threads
+/// that leave, lanes exchange nothing there.
+static bool mayPartAtTokens(const Kernel &kernel, const LoopSpace &space) {
+  const std::optional<UnusedTokens> unused = unusedTokens(kernel);
+  if (!unused) return false;
+  if (unused->axis == space.knobs.vectorAxis) return true;
+  const bool areRows = std::ranges::find(space.outer, unused->axis) != space.outer.end();
+  return areRows ? !space.mayLeave() : !space.warpsShareSteps();
+}
+
 /// Whether lanes 2n and 2n + 1 of every warp hold the two halves of 16 aligned columns and none of
-/// them is ever idle, as one behind the last token is.
+/// them is ever idle.
 bool GraphBuilder::lanesHoldPairs(const Index &column) const {
-  if (const std::optional<UnusedTokens> unused = unusedTokens(kernel);
-      unused && unused->axis == space.knobs.vectorAxis)
-    return false;
+  if (mayPartAtTokens(kernel, space)) return false;
   if (space.width != 8 || column.multipleOf % 8 != 0 || column.irregular ||
       !graph.extraStepGuard.empty())
     return false;

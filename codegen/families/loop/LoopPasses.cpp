@@ -87,7 +87,7 @@ void LoopPasses::chooseKept() {
   kept.assign(count, false);
   hoisted.assign(count, false);
   const int64_t perTensor = space.steps * space.width;
-  double floats = 0;
+  double &floats = rowFloats;
   for (size_t n = 0; n < count; ++n) {
     const Node &node = graph.nodes[n];
     if (!reachable[n] || !node.step) continue;
@@ -110,6 +110,13 @@ void LoopPasses::chooseKept() {
   kept.assign(count, false);
   hoisted.assign(count, false);
   if (space.isGrid()) chooseBatch();
+}
+
+bool LoopPasses::fillsRegisters() const {
+  if (graph.unused.reduced < 0 || !space.isColumns() || !inRegisters || space.steps == 1)
+    return false;
+  const double sums = static_cast<double>(graph.stores.size()) * space.width;
+  return takeHalf(rowFloats + sums, space.knobs.threads);
 }
 
 /// Dropout draws that the first pass needs are drawn while its loads are in flight, if they fit:
@@ -198,13 +205,16 @@ std::set<int> LoopPasses::neededIn(int depth) const {
   return needed;
 }
 
-Code LoopPasses::computedStep() const {
-  Code inside = space.stepGuard();
-  const bool asks = graph.unused.input >= 0 && !graph.unused.mayLeave && !endsSteps();
-  for (const Code &more : {graph.extraStepGuard,
-                           asks ? code("{} < {}", graph.unused.token, graph.unused.name) : Code()})
-    if (!more.empty()) inside += (inside.empty() ? "" : " && ") + more;
+static Code both(Code inside, const Code &more) {
+  if (!more.empty()) inside += (inside.empty() ? "" : " && ") + more;
   return inside;
+}
+
+Code LoopPasses::insideStep() const { return both(space.stepGuard(), graph.extraStepGuard); }
+
+Code LoopPasses::computedStep() const {
+  const bool asks = graph.unused.input >= 0 && !graph.unused.mayLeave && !endsSteps();
+  return both(insideStep(), asks ? code("{} < {}", graph.unused.token, graph.unused.name) : Code());
 }
 
 Block LoopPasses::wrapInLoop(Block body) {
@@ -346,10 +356,7 @@ bool LoopPasses::endsSteps() const {
 }
 
 /// Where the number of steps is known at run time alone, some loops of eight at once spill.
-int LoopPasses::unrolledSteps() const {
-  constexpr int atRunTime = 4;
-  return endsSteps() ? atRunTime : space.unroll();
-}
+int LoopPasses::unrolledSteps() const { return endsSteps() ? stepsToTokens : space.unroll(); }
 
 /// Threads that stay for sums of others, or sum tokens themselves: the number of tokens, how many
 /// steps have some, and zeros in the place of results behind the last one if these are read.
@@ -367,7 +374,7 @@ Block LoopPasses::unusedSteps() {
     for (const OutputStore &store : graph.stores)
       if (storeIsStep(store)) zeros.push_back(zeroStoreOf(store));
   if (zeros.empty()) return block;
-  const Code inside = space.stepGuard(), isBehind = code("{} >= {}", unused.token, unused.name);
+  const Code inside = insideStep(), isBehind = code("{} >= {}", unused.token, unused.name);
   if (endsSteps()) {
     if (!inside.empty()) zeros = {guard(inside, std::move(zeros))};
     const Code behind = names.reserve("stepBehind");
@@ -381,9 +388,7 @@ Block LoopPasses::unusedSteps() {
     zeros = {guard(isBehind, wrapInSteps(std::move(zeros), inside, space.words.steps))};
     stepDeclared = wasDeclared;
   } else {
-    zeros = wrapInSteps(std::move(zeros),
-                        inside.empty() ? isBehind : code("{} && {}", inside, isBehind),
-                        space.words.steps);
+    zeros = wrapInSteps(std::move(zeros), both(inside, isBehind), space.words.steps);
   }
   block.insert(block.end(), zeros.begin(), zeros.end());
   return block;

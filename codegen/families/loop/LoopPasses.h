@@ -16,6 +16,9 @@ public:
              std::vector<Operand> inputs, std::vector<Operand> outputs);
   Block run();
   bool keepsRow() const { return inRegisters; }
+  /// Whether two blocks do not fit the registers of a multiprocessor, and ptxas, which aims at two,
+  /// would spill: sums over packed tokens keep addresses of the loads that are left out, too.
+  bool fillsRegisters() const;
   std::vector<Statement> globals() const { return gridPartials; }
 
 private:
@@ -57,7 +60,8 @@ private:
   /// Whether steps end with the last one that has a token of any thread; else each step asks.
   bool endsSteps() const;
   int unrolledSteps() const;
-  /// What holds in steps that are computed; empty: all are.
+  /// What holds in steps inside the row, and in those of them that are computed; empty: in all.
+  Code insideStep() const;
   Code computedStep() const;
 
   // Statements, in LoopStatements.cpp.
@@ -100,6 +104,7 @@ private:
   Code keyPointer, seedName;
   Code tokenSteps;          ///< where endsSteps(): how many there are
   bool drawsAhead = false;  ///< some draws are hoisted, and so is the key
+  double rowFloats = 0;     ///< that a thread keeps between passes, in registers
   bool inRegisters = true, stepDeclared = false;
   int lastDepth = 0, scratchRows = 0;
   int64_t batch = 1;  ///< gridColumns: steps whose loads are in flight together

@@ -91,6 +91,11 @@ public:
   bool mayLeave() const {
     return !isColumns() && (threadsPerRow == 1 || threadsPerRow == 32 || rowsPerBlock == 1);
   }
+  /// Whether all lanes of a warp take the same steps at once.
+  bool warpsShareSteps() const {
+    if (!isColumns()) return threadsPerRow == 1;
+    return knobs.reduction != ReductionMapping::warpColumns && rowsPerBlock % 32 == 0;
+  }
   bool isColumns() const { return isColumnMapping(knobs.reduction); }
   bool isCluster() const { return knobs.reduction == ReductionMapping::clusterColumns; }
   bool isGrid() const { return knobs.reduction == ReductionMapping::gridColumns; }

@@ -17,6 +17,16 @@ constexpr int64_t rowFloatBudget(int64_t threads) {
   return std::clamp<int64_t>(65536 / threads - 56, 16, 160);
 }
 
+/// Whether so many floats, beside 16 addresses and counters, take the half of 65536 registers that
+/// a second block of `threads` needs.
+constexpr bool takeHalf(double floats, int64_t threads) {
+  return (floats + 16) * static_cast<double>(threads) >= 65536.0 / 2;
+}
+
+/// Steps in flight of a loop that ends with the last packed token, which is known at run time
+/// alone: it is not unrolled whole.
+constexpr int stepsToTokens = 4;
+
 /// Steps of a column that blocks of the grid share whose loads a thread issues before it uses the
 /// first: a power of two. A step loads `words` registers (H200 runs: of f16 in vectors of 8, one
 /// tensor is fastest with 8 steps, two and three with 4).

@@ -54,7 +54,7 @@ dropout_mul_mask_reduce_f16_4096x4096(const weft::half *__restrict__ dy, const w
   for (int v = 0; v < tokenSteps; ++v) {
     const int at_t = v * threadsPerColumn + part;
     const auto dy_v = weft::loadVector<width>(dy + at_u + at_t * u);
-    const auto kept = weft::keptColumnsPaired(key, dropoutStream, 0, at_t, at_u, dropThreshold);
+    const auto kept = weft::keptColumns<width>(key, dropoutStream, 0, at_t, at_u, dropThreshold);
     const auto slope_v = weft::loadVector<width>(slope + at_u + at_t * u);
     weft::Vec<float, width> dx_out;
 #pragma unroll

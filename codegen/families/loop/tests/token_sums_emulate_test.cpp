@@ -55,7 +55,8 @@ void check(const std::string &name, const std::vector<Kernel> &kernels, size_t c
       subjects.push_back({kernel, one, codegen::emit(kernel, one, "sm_90a")});
       sources.push_back({subjects.back().emitted.text, subjects.back().emitted.entry});
       seen.insert(std::string(nameOf(one.knobs.get<LoopKnobs>().reduction)));
-      for (const char *word : {"tokenSteps", "stepsInFlight", "_row[", "return;\n  }"})
+      for (const char *word :
+           {"tokenSteps", "stepsInFlight", "_row[", "return;\n  }", "keptColumnsPaired"})
         if (sources.back().text.find(word) != std::string::npos) seen.insert(word);
     }
   }
@@ -95,9 +96,9 @@ void check(const std::string &name, const std::vector<Kernel> &kernels, size_t c
   }
 }
 
-Kernel exampleOf(const std::string &name, DType type, int64_t tokens) {
+Kernel exampleOf(const std::string &name, DType type, int64_t tokens, int64_t u = 21) {
   const examples::Extents extents{
-      .b = 3, .j = tokens / 3, .k = 1, .h = 3, .p = 16, .i = 24, .u = 21};
+      .b = 3, .j = tokens / 3, .k = 1, .h = 3, .p = 16, .i = 24, .u = u};
   for (const examples::Example &example : examples::loopExamples(type, extents, 8))
     if (example.name == name) return example.kernel;
   FAIL("no example " << name);
@@ -175,6 +176,28 @@ TEST_CASE("sums over tokens and another axis end, whichever of both is the slowe
   check("heads_and_tokens", {kernel}, 12, {}, ofHeads, along({1, 0, 2}));
   CHECK(ofTokens.contains("tokenSteps"));
   CHECK_FALSE(ofHeads.contains("tokenSteps"));
+}
+
+// Lanes that exchange words of draws must not part at the last token.
+TEST_CASE("lanes share draws of dropout where all of their warp are at one token") {
+  std::set<std::string> seen, parting;
+  const auto columns = [](ReductionMapping mapping, int threadsPerRow, int blocks) {
+    return LoopKnobs{.vectorAxis = 2,
+                     .vectorWidth = 8,
+                     .laneAxis = 2,
+                     .reduction = mapping,
+                     .threads = 256,
+                     .threadsPerRow = threadsPerRow,
+                     .blocksPerRow = blocks};
+  };
+  const Kernel kernel = exampleOf("token_bias_gradient", DType::f16, 48, 256);
+  check("token_draws", {kernel}, 1, {}, seen, {},
+        {columns(ReductionMapping::blockColumns, 8, 1),
+         columns(ReductionMapping::gridColumns, 8, 3)});
+  check("token_draws_apart", {kernel}, 1, {}, parting, {},
+        {columns(ReductionMapping::warpColumns, 4, 1),
+         columns(ReductionMapping::gridColumns, 16, 3)});
+  CHECK(seen.contains("keptColumnsPaired"));
 }
 
 TEST_CASE("rows behind the last token are left out where their threads stay for others") {
