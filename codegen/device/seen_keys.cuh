@@ -1,7 +1,8 @@
 // The keys that queries see, up to the last one. Masks that compare keys with a count known at run
 // time (lengths of sequences, of a cache) leave none behind it, and what lies there in keys and
 // values may be no numbers: 0 times that is none, either. Kernels whose problem says so
-// (zeroesUnseen) read zeros in its place.
+// (zeroesUnseen) read zeros in its place: of values forward and of keys backward, since scores and
+// their gradients are selected by the mask; sm_80 forward of keys, too.
 #pragma once
 
 #include "weft/tile_coverage.cuh"
@@ -40,6 +41,26 @@ __device__ __forceinline__ int seenKeysOfHeads(const Coverage &coverage, int fir
   for (int head = firstHead; head < firstHead + heads; ++head)
     most = larger(most, seenKeys(coverage, head, firstQuery, lastQuery, keys));
   return most;
+}
+/// How many rows of a block of keys these heads see; all where that is up to the last key.
+template <int rows, typename Coverage>
+__device__ __forceinline__ int seenRows(const Coverage &coverage, int firstHead, int heads,
+                                        int firstQuery, int lastQuery, int firstKey, int keys) {
+  constexpr int lanes = 32;
+#pragma unroll 1
+  for (int first = (rows - 1) / lanes * lanes; first >= 0; first -= lanes) {
+    const int key = firstKey + first + int(threadIdx.x % lanes);
+    bool isSeen = false;
+#pragma unroll 1
+    for (int head = firstHead; head < firstHead + heads; ++head)
+      isSeen |= key < smaller(firstKey + rows, keys) &&
+                coverage(head, firstQuery, lastQuery, key, keys - 1) != TileCoverage::empty;
+    const unsigned seen = ptx::ballot(isSeen);
+    if (seen == 0) continue;
+    const int most = first + lanes - __clz(int(seen));
+    return firstKey + most == keys ? rows : most;
+  }
+  return 0;
 }
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 // lies behind a sequence's last key may be anything, and 0 times that no number.
 #pragma once
 
+#include "weft/sm90_barrier.cuh"
 #include "weft/sm90_shared.cuh"
 #include "weft/sm90_swizzle.cuh"
 #include "weft/sm90_tma.cuh"
@@ -27,6 +28,17 @@ __device__ __forceinline__ void zeroRows(SharedAddress start, int first) {
          chunk += 32)
       storeChunk(start + panel * rows * rowBytes + chunk * 16, zeros);
   fenceForAsync();
+}
+
+/// The same of rows that TMA brings to barrier `came`, by the block's first warp: waits for them
+/// and arrives for them at `full`. changed: how often it did so before.
+template <int panels, int rows>
+__device__ __forceinline__ void zeroLastRows(SharedAddress start, int first, SharedAddress came,
+                                             SharedAddress full, unsigned &changed) {
+  wait(came, int(changed++ % 2));
+  zeroRows<panels, rows>(start, first);
+  __syncwarp();
+  if (threadIdx.x == 0) arrive(full);
 }
 
 }  // namespace weft::sm90

@@ -31,9 +31,10 @@ constexpr int mostRegistersOfResidents = 88;
 /// What masks of several comparisons need of them beside where the last block of keys is a part.
 constexpr int conditionRegisters = 16;
 /// What masks and tensors that score ops read need beside with three consumers, and value ops with
-/// any, as draws of dropout. Of a tensor that one op reads twice, or several read, with three.
+/// any, as draws of dropout. Of a tensor that one op reads twice, or several read, with three, and
+/// where values behind counts are zeroed.
 constexpr int maskRegisters = 8, inputRegisters = 16, valueOpRegisters = 12, dropoutRegisters = 16,
-              secondReadRegisters = 8, sharedInputRegisters = 20;
+              secondReadRegisters = 8, sharedInputRegisters = 20, zeroingRegisters = 8;
 /// What block masks need beside, by consumers, and more where each head has a table.
 constexpr int tableRegistersOfThree = 36, tableRegistersOfTwo = 52, tableRegistersOfOne = 46,
               tableOfHeadRegisters = 10;
@@ -383,6 +384,7 @@ std::string sm90AttentionTileRejection(const AttentionProblem &problem,
   if (consumers == 3 && needs.readsInputs) most -= inputRegisters;
   if (consumers == 3 && needs.readsTwice) most -= secondReadRegisters;
   if (consumers == 3 && needs.shareInputs) most -= sharedInputRegisters;
+  if (consumers == 3 && problem.zeroesUnseen) most -= zeroingRegisters;
   if (readsTables)
     most -= consumers == 3   ? tableRegistersOfThree
             : consumers == 2 ? tableRegistersOfTwo

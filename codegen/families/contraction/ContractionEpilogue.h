@@ -173,7 +173,7 @@ struct ContractionEpilogue {
   }
   bool accessesMemory = false;  ///< it loads operands or stores results itself
   /// Of a rotary embedding, which turns all accumulators before the function is called: the
-  /// functions of its angles, and the arguments of weft::sm90::turned before that of the epilogue.
+  /// functions of its angles, and the arguments of weft::sm90::rotated before that of the epilogue.
   /// Empty: none.
   Block rotaryFunctions = {};
   std::string rotaryArguments = {};

@@ -222,12 +222,9 @@ __device__ __forceinline__ void produceOperands(const Shared &shared, const Args
         loadHead<problem.v>(shared.v() + panel * tile.keys * rowBytes, args.v, full, panel * 64,
                             firstKey, groupHead);
     }
-    if (isPart) {
-      wait(shared.lastKeys(), int(changed++ % 2));
-      zeroRows<C::headPanels, tile.keys>(shared.k(), larger(keys, 0));
-      __syncwarp();
-      if (isLeader) arrive(shared.keysFull());
-    }
+    if (isPart)
+      zeroLastRows<C::headPanels, tile.keys>(shared.k(), larger(keys, 0), shared.lastKeys(),
+                                             shared.keysFull(), changed);
 #pragma unroll 1
     for (; hasBlock; hasBlock = blocks.advance()) {
       const StageOfPass<C::stages> block(count++);

@@ -93,8 +93,8 @@ __device__ __forceinline__ void produceSingleTile(const Shared &shared, const Ar
           shared.operand(operand.stage), args, barrier, blocks.firstColumn(), blocks.head);
     }
     if (isPart)
-      zeroLastKeys<panelsOf(problem.headDim), tile.columns>(
-          shared, shared.operand(operand.stage), end - blocks.firstColumn(),
+      zeroLastRows<panelsOf(problem.headDim), tile.columns>(
+          shared.operand(operand.stage), larger(end - blocks.firstColumn(), 0), shared.lastKeys(),
           shared.operandFull(operand.stage), changed);
   };
 #pragma unroll 1

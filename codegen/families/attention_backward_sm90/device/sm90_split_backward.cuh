@@ -152,24 +152,18 @@ __device__ __forceinline__ void loadRowsOfHead(SharedAddress to, const TensorMap
 /// From which key on those that a tile of queries loads are zeroed.
 template <AttentionBackwardProblem problem, SplitBackwardTile tile, typename Args>
 __device__ __forceinline__ int endOfKeys(const Args &args, const SplitBackwardPlace &at) {
-  if constexpr (!problem.zeroesUnseen) return problem.keys;
-  const int firstQuery = at.tile * tile.rows;
-  return seenKeys(args.coverage, at.head, firstQuery,
-                  smaller(firstQuery + tile.rows, problem.queries) - 1, problem.keys);
+  if constexpr (problem.zeroesUnseen) {
+    const int firstQuery = at.tile * tile.rows;
+    return seenKeys(args.coverage, at.head, firstQuery,
+                    smaller(firstQuery + tile.rows, problem.queries) - 1, problem.keys);
+  } else {
+    return problem.keys;
+  }
 }
 /// Whether some of a block's keys are.
 template <AttentionBackwardProblem problem, SplitBackwardTile tile>
 __device__ __forceinline__ bool isPartOfKeys(int firstKey, int end) {
   return problem.zeroesUnseen && end < problem.keys && firstKey + tile.columns > end;
-}
-/// Zeroes these, when they have come, and hands on the block. changed: blocks so far.
-template <int panels, int rows, typename Shared>
-__device__ __forceinline__ void zeroLastKeys(const Shared &shared, SharedAddress keys, int first,
-                                             SharedAddress full, unsigned &changed) {
-  wait(shared.lastKeys(), int(changed++ % 2));
-  zeroRows<panels, rows>(keys, larger(first, 0));
-  __syncwarp();
-  if (threadIdx.x == 0) arrive(full);
 }
 
 /// count, changed: blocks passed before, and those whose last keys were zeroed.
@@ -232,9 +226,9 @@ __device__ __forceinline__ void produceTile(const Shared &shared, const Args &ar
       }
     }
     if (isPart)
-      zeroLastKeys<C::headPanels, tile.columns>(shared, shared.head(block.stage),
-                                                end - blocks.firstColumn(),
-                                                shared.blockFull(block.stage), changed);
+      zeroLastRows<C::headPanels, tile.columns>(
+          shared.head(block.stage), larger(end - blocks.firstColumn(), 0), shared.lastKeys(),
+          shared.blockFull(block.stage), changed);
   }
 }
 

@@ -50,7 +50,7 @@ std::vector<NamedKernel> wideCases(DType type) {
   }
   return result;
 }
-/// Of every tile of a form and of every case, in f16 and bf16 by semaphores along tiles and along
+/// Of every tile of a form and of every case, in f16 and bf16 by turns along tiles and along
 /// cases (of both where the case of the type takes most registers) those that are drawn; there are
 /// at least `least` in all.
 std::vector<BuiltBackward> builtBackwards(BackwardGradients form, size_t least,

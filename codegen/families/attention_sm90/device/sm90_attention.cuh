@@ -1,9 +1,9 @@
 // Fused attention on sm_90a: output = softmax(score(scale * q k^T)) v, row by row, without a score
 // in memory.
 //
-//   producer warp      q ──TMA──> shared memory; blocks of k and v ──TMA──> two circular buffers of
-//   stages consumer           scores = q k^T            WGMMA, 64 rows a warpgroup warpgroups score
-//   expression, online softmax in registers
+//   producer warp      q ──TMA──> shared memory; blocks of k and v ──TMA──> two buffers of stages
+//   consumer           scores = q k^T            WGMMA, 64 rows a warpgroup
+//   warpgroups         score expression, online softmax in registers
 //                      output += exponentials v  WGMMA, exponentials in registers
 //
 // Persistent blocks take tiles by a counter in device memory. A consumer issues the scores of the
@@ -169,16 +169,19 @@ struct KeyBlocks {
   }
 };
 
-/// From which key on values are zeroed, since a tile of queries sees none of them.
+/// How many rows of a block of values a tile of queries may read; the others are zeroed. Blocks are
+/// seen from the last to the first: no mask leaves a key behind the first of them.
 template <AttentionProblem problem, AttentionTile tile, typename Args>
-__device__ __forceinline__ int endOfValues(const Args &args, const AttentionTilePlace &at,
-                                           const Sequence &sequence) {
-  if constexpr (problem.isPacked) return sequence.count;
-  if constexpr (!problem.zeroesUnseen) return problem.keys;
-  constexpr int queries = AttentionConfig<problem, tile>::queriesOfTile;
-  const int lastQuery = smaller(at.firstQuery + queries, problem.queries) - 1;
-  return seenKeysOfHeads(args.coverage, at.head, tile.masksDiffer ? tile.packedHeads : 1,
-                         at.firstQuery, lastQuery, problem.keys);
+__device__ __forceinline__ int readRows(const Args &args, const AttentionTilePlace &at, int tokens,
+                                        int block, bool isFirst) {
+  if constexpr (problem.isPacked) return tokens - block * tile.keys;
+  else if constexpr (problem.zeroesUnseen) {
+    constexpr int queries = AttentionConfig<problem, tile>::queriesOfTile;
+    if (!isFirst) return tile.keys;
+    const int lastQuery = smaller(at.firstQuery + queries, problem.queries) - 1;
+    return seenRows<tile.keys>(args.coverage, at.head, tile.masksDiffer ? tile.packedHeads : 1,
+                               at.firstQuery, lastQuery, block * tile.keys, problem.keys);
+  } else return tile.keys;
 }
 
 /// The numbers of the tiles that blocks take one after the other: all of them, or of packed tokens
@@ -231,11 +234,11 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
     KeyBlocks<problem, tile, decltype(args.coverage)> blocks{args.coverage, at.head, at.firstQuery,
                                                              sequence.count};
     constexpr bool hasEnd = problem.isPacked || problem.zeroesUnseen;
-    const int end = endOfValues<problem, tile>(args, at, sequence);
     buffers.startTile();
-    BlockStage key{};  // of the block whose keys were loaded last
+    PackedBlockStage packedKey{};  // of the block whose keys were loaded last
     const auto loadKeys = [&] {
-      key = buffers.next();
+      const BlockStage key = buffers.next();
+      packedKey = pack(key);
       if (!isLeader) return;
       wait(shared.kEmpty(key.stage), key.parity ^ 1);
       arriveExpecting(shared.kFull(key.stage), C::keyBytes);
@@ -244,20 +247,21 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
           sequence.first + blocks.index * tile.keys, at.head, args);
     };
     // Values whose last rows are to be zeroed when they are there: meanwhile others are asked for.
-    int partBlock = -1, partStage = 0;
+    constexpr int partRows = 256;  // a power of two: a division takes registers
+    static_assert(tile.keys <= partRows);
+    int part = -1;  // stage * partRows + rows that stay, where there are some
     const auto finishPart = [&] {
-      if (!hasEnd || partBlock < 0) return;
-      wait(shared.lastValues(), int(changed++ % 2));
-      zeroRows<C::valuePanels, tile.keys>(shared.v(partStage),
-                                          larger(end - partBlock * tile.keys, 0));
-      __syncwarp();
-      if (isLeader) arrive(shared.vFull(partStage));
-      partBlock = -1;
+      if (!hasEnd || part < 0) return;
+      const int stage = part / partRows;
+      zeroLastRows<C::valuePanels, tile.keys>(shared.v(stage), part % partRows, shared.lastValues(),
+                                              shared.vFull(stage), changed);
+      part = -1;
     };
-    const auto loadValues = [&](int block, const BlockStage &value) {
+    const auto loadValues = [&](int block, PackedBlockStage packedValue, bool isFirst) {
       finishPart();
-      const bool isPart =
-          hasEnd && (problem.isPacked || end < problem.keys) && (block + 1) * tile.keys > end;
+      const BlockStage value = unpack(packedValue);
+      const int rows = readRows<problem, tile>(args, at, sequence.count, block, isFirst);
+      const bool isPart = hasEnd && rows < tile.keys;
       const SharedAddress full = isPart ? shared.lastValues() : shared.vFull(value.stage);
       if (isLeader) {
         wait(shared.vEmpty(value.stage), value.parity ^ 1);
@@ -265,7 +269,7 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
         loadBlock<problem, tile, problem.v, C::valuePanels>(
             shared.v(value.stage), args.v, full, sequence.first + block * tile.keys, at.head, args);
       }
-      if (isPart) partBlock = block, partStage = value.stage;
+      if (isPart) part = value.stage * partRows + larger(rows, 0);
     };
     const bool hasBlocks = blocks.advance();
     if (hasBlocks) loadKeys();  // their place is free before that of the queries
@@ -288,15 +292,17 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
     }
     if (hasBlocks) {
       int previous = blocks.index;
-      BlockStage value = key;
+      PackedBlockStage value = packedKey;
+      bool isFirst = true;
 #pragma unroll 1
       while (blocks.advance()) {
         loadKeys();
-        loadValues(previous, value);
+        loadValues(previous, value, isFirst);
         previous = blocks.index;
-        value = key;
+        value = packedKey;
+        isFirst = false;
       }
-      loadValues(previous, value);
+      loadValues(previous, value, isFirst);
       finishPart();
     }
     ++tiles;

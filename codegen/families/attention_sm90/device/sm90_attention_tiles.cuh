@@ -110,6 +110,16 @@ struct AttentionConfig {
 struct BlockStage {
   int stage, parity;
 };
+/// The same in one register: a producer has few.
+struct PackedBlockStage {
+  unsigned word;
+};
+__device__ __forceinline__ PackedBlockStage pack(const BlockStage &at) {
+  return {unsigned(at.stage * 2 + at.parity)};
+}
+__device__ __forceinline__ BlockStage unpack(PackedBlockStage at) {
+  return {int(at.word / 2), int(at.word % 2)};
+}
 /// Of the `pass`-th block in buffer `buffer`.
 template <int stagesOfBuffer>
 __device__ __forceinline__ BlockStage blockStage(int buffer, unsigned pass) {

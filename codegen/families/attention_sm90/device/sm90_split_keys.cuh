@@ -49,14 +49,13 @@ __device__ __forceinline__ SplitCoverage<tile, splits, Coverage> splitCoverage(
   return {coverage};
 }
 
-/// The keys that all splits see together.
-template <AttentionTile tile, int splits, typename Coverage>
-__device__ __forceinline__ int seenKeysOfHeads(
-    const SplitCoverage<tile, splits, Coverage> &coverage, int firstHead, int heads, int firstQuery,
-    int lastQuery, int keys) {
-  return weft::seenKeysOfHeads(coverage.ofHead,
-                               splitPlace<tile.packedHeads, splits>(firstHead).head, heads,
-                               firstQuery, lastQuery, keys);
+/// Rows of a block that some split sees.
+template <int rows, AttentionTile tile, int splits, typename Coverage>
+__device__ __forceinline__ int seenRows(const SplitCoverage<tile, splits, Coverage> &coverage,
+                                        int firstHead, int heads, int firstQuery, int lastQuery,
+                                        int firstKey, int keys) {
+  return weft::seenRows<rows>(coverage.ofHead, splitPlace<tile.packedHeads, splits>(firstHead).head,
+                              heads, firstQuery, lastQuery, firstKey, keys);
 }
 
 /// Pages of keys (AttentionArgs::pageOf).
