@@ -235,10 +235,11 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
                                                              sequence.count};
     constexpr bool hasEnd = problem.isPacked || problem.zeroesUnseen;
     buffers.startTile();
-    PackedBlockStage packedKey{};  // of the block whose keys were loaded last
+    using Held = HeldBlockStage<hasEnd>;
+    Held heldKey{};  // of the block whose keys were loaded last
     const auto loadKeys = [&] {
       const BlockStage key = buffers.next();
-      packedKey = pack(key);
+      heldKey = Held(key);
       if (!isLeader) return;
       wait(shared.kEmpty(key.stage), key.parity ^ 1);
       arriveExpecting(shared.kFull(key.stage), C::keyBytes);
@@ -257,9 +258,9 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
                                               shared.vFull(stage), changed);
       part = -1;
     };
-    const auto loadValues = [&](int block, PackedBlockStage packedValue, bool isFirst) {
+    const auto loadValues = [&](int block, const Held &held, bool isFirst) {
       finishPart();
-      const BlockStage value = unpack(packedValue);
+      const BlockStage value = held;
       const int rows = readRows<problem, tile>(args, at, sequence.count, block, isFirst);
       const bool isPart = hasEnd && rows < tile.keys;
       const SharedAddress full = isPart ? shared.lastValues() : shared.vFull(value.stage);
@@ -292,14 +293,14 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
     }
     if (hasBlocks) {
       int previous = blocks.index;
-      PackedBlockStage value = packedKey;
+      Held value = heldKey;
       bool isFirst = true;
 #pragma unroll 1
       while (blocks.advance()) {
         loadKeys();
         loadValues(previous, value, isFirst);
         previous = blocks.index;
-        value = packedKey;
+        value = heldKey;
         isFirst = false;
       }
       loadValues(previous, value, isFirst);

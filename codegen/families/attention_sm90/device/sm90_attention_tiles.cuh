@@ -110,16 +110,17 @@ struct AttentionConfig {
 struct BlockStage {
   int stage, parity;
 };
-/// The same in one register: a producer has few.
-struct PackedBlockStage {
+/// The same held for later. In one register where values are zeroed, too: a producer has few.
+template <bool isPacked>
+struct HeldBlockStage : BlockStage {};
+template <>
+struct HeldBlockStage<true> {
   unsigned word;
+  HeldBlockStage() = default;
+  __device__ __forceinline__ explicit HeldBlockStage(const BlockStage &at)
+      : word(unsigned(at.stage * 2 + at.parity)) {}
+  __device__ __forceinline__ operator BlockStage() const { return {int(word / 2), int(word % 2)}; }
 };
-__device__ __forceinline__ PackedBlockStage pack(const BlockStage &at) {
-  return {unsigned(at.stage * 2 + at.parity)};
-}
-__device__ __forceinline__ BlockStage unpack(PackedBlockStage at) {
-  return {int(at.word / 2), int(at.word % 2)};
-}
 /// Of the `pass`-th block in buffer `buffer`.
 template <int stagesOfBuffer>
 __device__ __forceinline__ BlockStage blockStage(int buffer, unsigned pass) {
