@@ -280,8 +280,58 @@ void addStreamK(Collector &collect) {
   }
 }
 
+/// Blocks of a cluster load k-tiles of B for each other.
+constexpr Sm90GemmKnobs multicastTiles[] = {{.schedule = Sm90Schedule::pingPong,
+                                             .tileM = 128,
+                                             .tileN = 128,
+                                             .stages = 5,
+                                             .epilogueStages = 4,
+                                             .groupM = 4,
+                                             .blocks = 132,
+                                             .multicastB = 2},
+                                            {.schedule = Sm90Schedule::pingPong,
+                                             .tileM = 128,
+                                             .tileN = 128,
+                                             .stages = 6,
+                                             .epilogueStages = 2,
+                                             .groupM = 2,
+                                             .blocks = 2,
+                                             .multicastB = 2},
+                                            {.schedule = Sm90Schedule::cooperative,
+                                             .tileM = 128,
+                                             .tileN = 256,
+                                             .stages = 3,
+                                             .epilogueStages = 4,
+                                             .groupM = 8,
+                                             .blocks = 6,
+                                             .multicastB = 2},
+                                            {.schedule = Sm90Schedule::cooperative,
+                                             .tileM = 256,
+                                             .tileN = 128,
+                                             .stages = 4,
+                                             .epilogueStages = 2,
+                                             .groupM = 2,
+                                             .blocks = 132,
+                                             .multicastB = 2},
+                                            {.schedule = Sm90Schedule::pingPong,
+                                             .tileM = 64,
+                                             .tileN = 256,
+                                             .stages = 4,
+                                             .epilogueStages = 4,
+                                             .groupM = 4,
+                                             .blocks = 4,
+                                             .multicastB = 2},
+                                            {.schedule = Sm90Schedule::pingPong,
+                                             .tileM = 64,
+                                             .tileN = 128,
+                                             .stages = 8,
+                                             .epilogueStages = 2,
+                                             .groupM = 6,
+                                             .blocks = 10,
+                                             .multicastB = 2}};
+
 /// Sums over packed tokens, of which few, most or all are there, by the seed of the offsets: tiles
-/// as they are offered, whole ones and those whose k blocks of a cluster share.
+/// as they are offered, whole ones and those whose k blocks of a cluster share, or whose B.
 void addSummedTokens(Collector &collect) {
   for (const DType dtype : {DType::f16, DType::bf16})
     for (const samples::TokenExtents &extents :
@@ -296,6 +346,19 @@ void addSummedTokens(Collector &collect) {
       for (const Configuration &one : collect.drawFamily(kernel, Sm90GemmKnobs{}, 24))
         if (sm90GemmFamily.endsSums(kernel, one.knobs))
           collect.add("summed-tokens", kernel, dtype, one);
+      std::vector<Sm90GemmKnobs> clusters(std::begin(multicastTiles), std::end(multicastTiles));
+      for (const int splits : {2, 4})
+        clusters.push_back({.schedule = Sm90Schedule::pingPong,
+                            .tileM = 64,
+                            .tileN = 128,
+                            .stages = 4,
+                            .epilogueStages = 2,
+                            .splitK = splits});
+      for (const Sm90GemmKnobs &tile : clusters) {
+        Configuration one = samples::stridedConfiguration(kernel, tile);
+        if (sm90Rejection(kernel, one, tile, collect.device.sharedMemoryPerBlock).empty())
+          collect.add("summed-tokens", kernel, dtype, one);
+      }
     }
 }
 
@@ -304,58 +367,9 @@ void addSummedTokens(Collector &collect) {
 /// tiles, k of one k-tile and of more than the stages, batch elements, epilogues that read
 /// subtiles, that make a second tensor and that sum; 8-bit floats and tf32.
 void addMulticast(Collector &collect) {
-  using enum Sm90Schedule;
   struct Extents {
     int64_t b, m, n, k;
   };
-  constexpr Sm90GemmKnobs tiles[] = {{.schedule = pingPong,
-                                      .tileM = 128,
-                                      .tileN = 128,
-                                      .stages = 5,
-                                      .epilogueStages = 4,
-                                      .groupM = 4,
-                                      .blocks = 132,
-                                      .multicastB = 2},
-                                     {.schedule = pingPong,
-                                      .tileM = 128,
-                                      .tileN = 128,
-                                      .stages = 6,
-                                      .epilogueStages = 2,
-                                      .groupM = 2,
-                                      .blocks = 2,
-                                      .multicastB = 2},
-                                     {.schedule = cooperative,
-                                      .tileM = 128,
-                                      .tileN = 256,
-                                      .stages = 3,
-                                      .epilogueStages = 4,
-                                      .groupM = 8,
-                                      .blocks = 6,
-                                      .multicastB = 2},
-                                     {.schedule = cooperative,
-                                      .tileM = 256,
-                                      .tileN = 128,
-                                      .stages = 4,
-                                      .epilogueStages = 2,
-                                      .groupM = 2,
-                                      .blocks = 132,
-                                      .multicastB = 2},
-                                     {.schedule = pingPong,
-                                      .tileM = 64,
-                                      .tileN = 256,
-                                      .stages = 4,
-                                      .epilogueStages = 4,
-                                      .groupM = 4,
-                                      .blocks = 4,
-                                      .multicastB = 2},
-                                     {.schedule = pingPong,
-                                      .tileM = 64,
-                                      .tileN = 128,
-                                      .stages = 8,
-                                      .epilogueStages = 2,
-                                      .groupM = 6,
-                                      .blocks = 10,
-                                      .multicastB = 2}};
   const auto add = [&](const std::string &group, const Kernel &kernel, std::string_view types,
                        Configuration one, const Sm90GemmKnobs &tile) {
     one.knobs = tile;
@@ -377,7 +391,7 @@ void addMulticast(Collector &collect) {
                                           a, b, c),
                   dtype);
         if (one.b == 3) kernel.body[0].attributes["scale"] = 0.125;
-        for (const Sm90GemmKnobs &tile : tiles)
+        for (const Sm90GemmKnobs &tile : multicastTiles)
           add("multicastB", kernel, nameOf(dtype), samples::stridedConfiguration(kernel, tile),
               tile);
       }
@@ -385,15 +399,15 @@ void addMulticast(Collector &collect) {
        {samples::ContractionExtents{.b = 4, .j = 200, .i = 136, .u = 1032},
         {.b = 2, .j = 250, .i = 72, .u = 520}}) {
     for (const Kernel &kernel : samples::fusedContractions(extents, DType::f16))
-      for (const Sm90GemmKnobs &tile : tiles)
+      for (const Sm90GemmKnobs &tile : multicastTiles)
         for (const Configuration &one : collect.drawFamily(kernel, Sm90GemmKnobs{}, 2))
           add("multicastB-fused", kernel, nameOf(DType::f16), one, tile);
     for (const Kernel &kernel : samples::fusedReductions(extents, DType::bf16))
-      for (const Sm90GemmKnobs &tile : tiles)
+      for (const Sm90GemmKnobs &tile : multicastTiles)
         for (const Configuration &one : collect.drawFamily(kernel, Sm90GemmKnobs{}, 2))
           add("multicastB-fused", kernel, nameOf(DType::bf16), one, tile);
   }
-  for (const Sm90GemmKnobs &tile : tiles) {
+  for (const Sm90GemmKnobs &tile : multicastTiles) {
     const Kernel bytes = samples::scaledFloat8Gemm({.b = 2, .m = 500, .n = 264, .k = 208},
                                                    samples::float8Types[1]),
                  words = samples::tf32Gemm({.b = 2, .m = 500, .n = 264, .k = 100});
