@@ -351,14 +351,6 @@ class Attention(CommandTest):
         self.assertRegex(self.weft('explain', 'narrow').prose(), 'fused attention, workspace')
         self.assertNotIn('backward:', self.weft('explain', 'narrow', '--attention').prose())
 
-    def checkSame(self, graph, against):
-        """Both compute the same in fp64, unrounded."""
-        done = subprocess.run([
-            pathlib.Path(WEFT).parent / 'weft-interpret', self.folder / graph, '--against',
-            self.folder / against, '--absolute', '1e-9', '--relative', '1e-9'
-        ], capture_output=True, text=True, check=False)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-
     def test_factors_of_probabilities_do_not_keep_an_attention_from_its_kernel(self):
         self.write('gated.mlir', COMMUTING)
         site, = self.asked('gated.mlir', '--attention', 'fused')['sites']
