@@ -178,7 +178,8 @@ std::string forwardRejection(SoftmaxOp softmax);
 /// axis of queries to the values. Requires an empty forwardRejection(). Returns how many.
 int commuteGates(SoftmaxOp softmax);
 /// All of a graph that can: before differentiate(), which gives gates gradients where they stand.
-int commuteGates(GraphOp graph);
+/// Gates stay where ops that would vanish or change have one of these names.
+int commuteGates(GraphOp graph, const std::vector<std::string> &kept = {});
 
 /// global_scaling, [dropout], contract -> subvector_contract, which drops exponentials, and
 /// contract over the sub-vectors with the factors. Requires an empty attentionRejection(). Returns

@@ -72,16 +72,44 @@ mlir::Value gated(mlir::OpBuilder &builder, mlir::Location location, mlir::Opera
   return MulOp::create(builder, location, tensor, factor, along);
 }
 
+/// By the name of a value; by that of `location` where it has none. Where the op stands in a file
+/// stays, but no second name, which derivatives would take.
 mlir::Location named(mlir::Location location, mlir::Value value, const char *suffix) {
   const std::string name = writtenName(value);
   if (name.empty()) return location;
-  return mlir::NameLoc::get(mlir::StringAttr::get(value.getContext(), name + suffix), location);
+  const auto before = mlir::dyn_cast<mlir::NameLoc>(location);
+  return mlir::NameLoc::get(mlir::StringAttr::get(value.getContext(), name + suffix),
+                            before ? before.getChildLoc() : location);
 }
 
 /// A gate and what it multiplies.
 struct Gate {
   mlir::Operation *op;
   mlir::Value probabilities;
+};
+
+/// From a softmax to the contraction that sums its probabilities: requires an empty
+/// forwardRejection().
+struct Path {
+  explicit Path(SoftmaxOp softmax) : probabilities(softmax.getResult()) {
+    while (!(contraction = mlir::dyn_cast<ContractOp>(*probabilities.user_begin()))) {
+      mlir::Operation *op = *probabilities.user_begin();
+      if (!mlir::isa<CastOp, DropoutOp>(op)) gates.push_back({op, probabilities});
+      probabilities = op->getResult(0);
+    }
+  }
+  /// Whether ops of these names would change or vanish.
+  bool changesAny(const std::vector<std::string> &names) const {
+    if (gates.empty()) return false;
+    std::vector<mlir::Operation *> changed = {contraction};
+    for (const Gate &gate : gates) changed.push_back(gate.op);
+    return llvm::any_of(changed, [&](mlir::Operation *op) {
+      return llvm::is_contained(names, writtenName(op->getResult(0)));
+    });
+  }
+  mlir::Value probabilities;  ///< the contraction's operand
+  ContractOp contraction;
+  std::vector<Gate> gates;
 };
 
 void multiply(ContractOp contraction, double factor) {
@@ -142,15 +170,11 @@ std::string forwardRejection(SoftmaxOp softmax) {
 }
 
 int commuteGates(SoftmaxOp softmax) {
-  std::vector<Gate> gates, ofRows;
-  mlir::Value value = softmax.getResult();
-  ContractOp contraction;
-  while (!(contraction = mlir::dyn_cast<ContractOp>(*value.user_begin()))) {
-    mlir::Operation *op = *value.user_begin();
-    if (!mlir::isa<CastOp, DropoutOp>(op)) gates.push_back({op, value});
-    value = op->getResult(0);
-  }
-  const Terms terms(contraction, value);
+  const Path path(softmax);
+  const std::vector<Gate> &gates = path.gates;
+  ContractOp contraction = path.contraction;
+  std::vector<Gate> ofRows;
+  const Terms terms(contraction, path.probabilities);
   const auto axis = int64_t(softmax.getAxis());
   BuilderOfLayer builder(contraction);
   for (const Gate &gate : gates) {
@@ -163,7 +187,7 @@ int commuteGates(SoftmaxOp softmax) {
       continue;
     }
     mlir::OpOperand &values = contraction->getOpOperand(terms.areFirst ? 1 : 0);
-    values.set(gated(builder, named(contraction.getLoc(), values.get(), "_gated"), gate.op,
+    values.set(gated(builder, named(gate.op->getLoc(), values.get(), "_gated"), gate.op,
                      values.get(), factorOf(gate.op, gate.probabilities),
                      *terms.placesIn(terms.values, dimensionsOf(gate.op))));
   }
@@ -176,10 +200,11 @@ int commuteGates(SoftmaxOp softmax) {
   return int(gates.size());
 }
 
-int commuteGates(GraphOp graph) {
+int commuteGates(GraphOp graph, const std::vector<std::string> &kept) {
   int commuted = 0;
   for (SoftmaxOp softmax : graph.getBody().front().getOps<SoftmaxOp>())
-    if (forwardRejection(softmax).empty()) commuted += commuteGates(softmax);
+    if (forwardRejection(softmax).empty() && !Path(softmax).changesAny(kept))
+      commuted += commuteGates(softmax);
   return commuted;
 }
 

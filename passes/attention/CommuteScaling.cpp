@@ -108,7 +108,7 @@ std::string attentionRejection(mlir::Value probabilities, int64_t axis, Gates ga
     if (gates == Gates::stay && !between.empty())
       return described(between.front()) +
              " multiplies it, and gates of a graph with a backward pass stay: commute-gates runs "
-             "before differentiate";
+             "before differentiate, and moves none that --recompute names";
     return "";
   }
 }

@@ -177,8 +177,8 @@ private:
   }
 
   /// Of a backward pass that has the gradient of values alone: the softmax's derivative, and with
-  /// it that of the contraction of scores, as differentiate() writes them. Nothing where an op of
-  /// the scores states no derivative.
+  /// it that of the contraction of scores, as differentiate() writes them. Nothing, and no op left
+  /// behind, where an op of the scores states no derivative.
   void addDerivativeOfScores() {
     ContractOp product, ofValues;
     for (mlir::Operation *op : scores)
@@ -195,7 +195,11 @@ private:
         dOutput = otherOfGradientOfValues(contraction, kept);
       }
     if (!dOutput) return;
-    BuilderOfLayer builder(ofValues->getNextNode(), layerOf(softmax.getResult()));
+    mlir::Operation *next = ofValues->getNextNode();
+    BuilderOfLayer builder(next, layerOf(softmax.getResult()));
+    const auto eraseMade = [&] {
+      while (next->getPrevNode() != ofValues) next->getPrevNode()->erase();
+    };
     auto dKept = ContractOp::create(
         builder, location,
         Einsum{.a = einsum().result, .b = lettersOfValues(), .result = lettersOfScores()}.text(),
@@ -219,7 +223,7 @@ private:
         isWanted.push_back(llvm::is_contained(ops, operand.getDefiningOp()));
       if (!upstream.front()) continue;
       Derivation derivation(op, builder, upstream, isWanted);
-      if (mlir::failed(mlir::cast<WeftOp>(op).differentiate(derivation))) return;
+      if (mlir::failed(mlir::cast<WeftOp>(op).differentiate(derivation))) return eraseMade();
       for (auto [operand, gradient] : llvm::zip_equal(op->getOperands(), derivation.given())) {
         if (!gradient) continue;
         mlir::Value &sum = gradients[operand];
@@ -227,6 +231,7 @@ private:
       }
     }
     dScores = gradients.lookup(product.getResult());
+    if (!dScores) return eraseMade();
     for (mlir::Operation *reader : softmax.getResult().getUsers())
       if (auto derivative = mlir::dyn_cast<SoftmaxDxOp>(reader))
         derivatives.push_back({derivative, dOutput});

@@ -281,16 +281,19 @@ LayerPositions layerPositions(GraphOp graph) {
   }
   const std::vector<size_t> &begins = positions.begins;
   if (begins.empty()) return positions;
-  std::vector<size_t> counts;
-  for (size_t layer = 0; layer + 1 < begins.size(); ++layer)
-    counts.push_back(begins[layer + 1] - begins[layer]);
-  const size_t last = positions.end - begins.back();
-  if (counts.empty()) counts.push_back(last);
-  const bool areAlike = std::ranges::all_of(
-      counts, [&](size_t count) { return count == counts.front() && count <= last; });
-  if (!areAlike) return positions;  // each kind of layer is decided by itself
-  positions.opsOfLayer = counts.front();
-  positions.end = begins.back() + positions.opsOfLayer;
+  const size_t count = (begins.size() > 1 ? begins[1] : positions.end) - begins.front();
+  const auto isAlike = [&](size_t layer) {
+    const bool isLast = layer + 1 == begins.size();
+    const size_t end = isLast ? positions.end : begins[layer + 1], own = end - begins[layer];
+    if (isLast ? own < count : own != count) return false;
+    for (size_t op = 0; op < count; ++op)
+      if (ops[begins[layer] + op]->getName() != ops[begins.front() + op]->getName()) return false;
+    return true;
+  };
+  for (size_t layer = 0; layer < begins.size(); ++layer)
+    if (!isAlike(layer)) return positions;  // each kind of layer is decided by itself
+  positions.opsOfLayer = count;
+  positions.end = begins.back() + count;
   return positions;
 }
 

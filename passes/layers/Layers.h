@@ -22,13 +22,13 @@ namespace weft {
 struct LayerPositions {
   std::vector<size_t> begins;  ///< one a layer, ascending
   size_t end = 0;              ///< behind the last layer, as long as the others
-  size_t opsOfLayer = 0;       ///< 0: layers have different numbers of ops
+  size_t opsOfLayer = 0;       ///< 0: layers have different ops
   /// Places in a layer that all layers have: where they differ, their beginnings alone.
   size_t commonPlaces() const { return opsOfLayer > 0 ? opsOfLayer : 1; }
 };
-/// Of the forward pass. Ops that the last layer has beyond the others, which are alike, stand
-/// behind the layers: they hand its result out, unpacked. Throws Error(checkFailed) where layers
-/// are not in order.
+/// Of the forward pass. Layers are alike whose ops are of the same kinds in the same order. Ops
+/// that the last one has beyond those stand behind the layers: they hand its result out, unpacked.
+/// Throws Error(checkFailed) where layers are not in order.
 LayerPositions layerPositions(GraphOp graph);
 
 /// Tensors that are computed in front of an op and read at it or behind it.

@@ -351,14 +351,6 @@ class Attention(CommandTest):
         self.assertRegex(self.weft('explain', 'narrow').prose(), 'fused attention, workspace')
         self.assertNotIn('backward:', self.weft('explain', 'narrow', '--attention').prose())
 
-    def checkSame(self, graph, against):
-        """Both compute the same in fp64, unrounded."""
-        done = subprocess.run([
-            pathlib.Path(WEFT).parent / 'weft-interpret', self.folder / graph, '--against',
-            self.folder / against, '--absolute', '1e-9', '--relative', '1e-9'
-        ], capture_output=True, text=True, check=False)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-
     def test_factors_of_probabilities_do_not_keep_an_attention_from_its_kernel(self):
         self.write('gated.mlir', COMMUTING)
         site, = self.asked('gated.mlir', '--attention', 'fused')['sites']
@@ -367,6 +359,31 @@ class Attention(CommandTest):
         for kind in ('unfused', 'decomposed'):
             self.compiled('gated.mlir', '--attention', kind)
             self.checkSame('gated.mlir', 'out/graph.mlir')
+
+    def test_the_chosen_kind_is_found_behind_factors_that_share_a_kernel(self):
+        """The output by itself is in no kernel's results then."""
+        graph = self.write('gated.mlir', COMMUTING.replace(
+            '  weft.return %context', '  %y = weft.relu %context : !o\n  weft.return %y'))
+        for kind in ('fused', 'decomposed', 'unfused'):
+            site, = self.asked(graph, '--attention', kind)['sites']
+            self.assertEqual((site['chosen'], site['output']), (kind, 'context'))
+            plan = json.loads((self.folder / 'out/plan.json').read_text())
+            written = {plan['tensors'][number]['logical'] for kernel in plan['kernels']
+                       for number in kernel['outputs']}
+            self.assertEqual('context' in written, kind != 'fused')
+
+    def test_each_attention_has_the_kind_that_was_chosen_for_it(self):
+        head, body = COMMUTING.split('    -> !o {\n')
+        body = body[:body.index('  weft.return')]
+        again = re.sub(r'%(0|probability|half|wide|of_row|narrow|kept|of_key|context)\b',
+                       lambda name: '%again' if name[1] == '0' else f'%{name[1]}_again', body)
+        graph = self.write('two.mlir', f'{head}    -> (!o, !o) {{\n{body}{again}'
+                           '  weft.return %context, %context_again : !o, !o\n}\n')
+        for kinds in (['unfused', 'decomposed'], ['decomposed', 'unfused'], ['fused', 'unfused']):
+            pins = ','.join(f'{name}={kind}' for name, kind in zip(
+                ('probability', 'probability_again'), kinds))
+            sites = self.asked(graph, '--attention', pins)['sites']
+            self.assertEqual([site['chosen'] for site in sites], kinds)
 
     def test_factors_of_probabilities_are_trained_beside_one_kernel(self):
         """Gradients are those of the graph as it is written, those of the factors among them."""
@@ -384,6 +401,20 @@ class Attention(CommandTest):
         self.assertIn('attention_backward',
                       ' '.join(kernel['name'] for kernel in plan['kernels']))
         self.checkSame('trained.mlir', 'out/graph.mlir')
+
+    def test_factors_that_are_computed_again_by_name_stay(self):
+        """Names are of the graph as it is written: none that moving factors changes or removes."""
+        graph = self.write('gated.mlir', COMMUTING)
+        moved = self.weft('import', graph, '--train').out
+        self.assertIn('%context_ungated', moved)
+        self.assertNotIn('%of_key', moved)
+        stays = self.weft('import', graph, '--train', '--recompute', 'of_key').out
+        self.assertIn('%of_key_again = weft.mul', stays)
+        self.assertNotIn('_ungated', stays)
+        self.fails(2, 'import', graph, '--train', '--recompute', 'context',
+                   says=["recompute 'context': only element-wise ops and norms"])
+        self.fails(3, 'select', graph, '--train', '--recompute', 'of_key', '--attention', 'fused',
+                   says=["scale 'half' multiplies it", 'moves none that --recompute names'])
 
     def test_a_factor_of_each_query_and_key_keeps_an_attention_from_its_kernel(self):
         reason = ("the factor of mul 'of_both' varies along 's' and along 'r', which the values of "

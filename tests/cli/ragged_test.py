@@ -189,12 +189,7 @@ class RaggedTest(CommandTest):
                 self.assertIn('all-gradients', plan['rewrites'])
                 names = [kernel['name'] for kernel in plan['kernels']]
                 self.assertEqual(sum(name.startswith('attention_backward') for name in names), 1)
-                done = subprocess.run([
-                    pathlib.Path(WEFT).parent / 'weft-interpret', self.folder / 'imported.mlir',
-                    '--against', self.folder / 'out/graph.mlir', '--absolute', '1e-9',
-                    '--relative', '1e-9'
-                ], capture_output=True, text=True, check=False)
-                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                self.checkSame('imported.mlir', 'out/graph.mlir')
 
     def test_attention_of_grouped_heads_reads_tokens_that_a_rotary_embedding_rotated(self):
         """Tokens turn by their positions in sequences without being unpacked, keys and queries in

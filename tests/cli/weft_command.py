@@ -169,6 +169,16 @@ class CommandTest(unittest.TestCase):
             self.assertIn(text, result.err)
         return result
 
+    def checkSame(self, graph, other, *flags, within='1e-9'):
+        """The interpreter finds results of both alike, on drawn inputs: in fp64 and unrounded, but
+        for what `flags` say."""
+        done = subprocess.run([
+            pathlib.Path(WEFT).parent / 'weft-interpret', self.folder / graph, '--against',
+            self.folder / other, '--absolute', within, '--relative', within, *flags
+        ], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn(' equal: ', done.stdout)
+
     def some(self, cases):
         """The cases of a loop; none at all is a failure, since the loop would check nothing."""
         cases = list(cases)

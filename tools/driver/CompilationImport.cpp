@@ -132,11 +132,11 @@ void Compilation::differentiateImported() {
     auto graph = mlir::cast<GraphOp>(graphOf(*variant.module));
     if (const auto tables = argumentsOfTables(graph); tables && !tables->empty())
       checkTrained(graph, described.name, modelFlags);
-    commuteGates(graph);
     DifferentiateOptions options{
         .withRespectTo = modelFlags.gradientsOf,
         .recompute = namesOfLayers(modelFlags.recomputedNames(), graph, described.layers),
         .scalesLoss = !modelFlags.optimizer.empty()};
+    commuteGates(graph, options.recompute);
     if (!modelFlags.optimizer.empty() && options.withRespectTo.empty())
       options.withRespectTo = parametersOf(graph);
     origins.clear();

@@ -505,8 +505,7 @@ json partsReport(const Compilation &compilation, const DecidedModel &decided) {
          {"fusions",
           recordsReport(part.chosen().fusions.records, compilation.costModel().device())},
          {"fusionPrices", fusionPricesReport(part.decision.best(), part.chosen(),
-                                             part.decision.path(), compilation.choiceFlags())},
-         {"layouts", layoutsReport(part.decision.best().selection)}});
+                                             part.decision.path(), compilation.choiceFlags())}});
   }
   return list;
 }

@@ -19,8 +19,9 @@ namespace weft::driver {
 /// request (Request.h). `layouts` and `fusionPrices` are of the selection graph of the chosen
 /// variant, whose kernels are whole; what compiling with other flags gives, chunks and all, is
 /// decided when it is asked for (LayoutPredictions.h). A model that was decided by parts has its
-/// fusions, both of these and its variants in `parts`, once for each distinct part: FoldedReport.h
-/// says what that is where the part stands.
+/// fusions, their prices and its variants in `parts`, once for each distinct part, and
+/// FoldedReport.h says what that is where the part stands; it has no `layouts`, which nothing reads
+/// of a part.
 nlohmann::json makeReport(const Compilation &compilation, const DecidedModel &decided,
                           const PlannedKernels &planned);
 

@@ -462,14 +462,14 @@ weft.graph @g(%x: !b) -> !b {
   const mlir::OwningOpRef<mlir::ModuleOp> again = joinGraphs(graph->graph(), joined);
   CHECK(Compilation::print(again.get()) == Compilation::print(graph->module.get()));
 
-  // The last one may hand more out; one with fewer is another layer.
-  const auto counts = [](int first, int second) {
+  // The last one may hand more out; one with fewer, or with another op, is another layer.
+  const auto counts = [](int first, int second, int other = -1) {
     std::string ops, before = "x";
     for (const auto &[layer, count] : {std::pair(1, first), {2, second}})
       for (int op = 0; op < count; ++op) {
         const std::string own = fmt::format("layer{}_{}", layer, op);
-        ops += fmt::format("  %{} = weft.exp %{} {{weft.layer = {} : i64}} : !b\n", own, before,
-                           layer);
+        ops += fmt::format("  %{} = weft.{} %{} {{weft.layer = {} : i64}} : !b\n", own,
+                           layer == 2 && op == other ? "relu" : "exp", before, layer);
         before = own;
       }
     const auto two = test::parse(
@@ -480,6 +480,11 @@ weft.graph @g(%x: !b) -> !b {
   };
   CHECK(counts(2, 3).opsOfLayer == 2);
   CHECK(counts(2, 3).end == 4);
+  CHECK(counts(2, 3, 2).opsOfLayer == 2);
+  CHECK(counts(2, 3, 1).opsOfLayer == 0);
+  CHECK(counts(2, 3, 1).end == 5);
+  CHECK(counts(2, 2, 0).opsOfLayer == 0);
+  CHECK(counts(2, 2, 0).end == 4);
   CHECK(counts(3, 2).opsOfLayer == 0);
   CHECK(counts(3, 2).end == 5);
 }

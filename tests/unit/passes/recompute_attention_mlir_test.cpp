@@ -271,6 +271,32 @@ TEST_CASE("gradients of values alone need no derivative of the softmax") {
   requireSame(loaded->graph(), again->graph());
 }
 
+TEST_CASE("where scores have no derivative no op of the missing gradients is left") {
+  const std::string text = attentionTypes + R"(
+weft.graph @g(%q: !bjp, %k: !bkp, %v: !bkw, %mask: !bjk) -> !bjw {
+  %product = weft.contract "bjp,bkp->bjk" %q, %k {scale = 0.5} : !bjp, !bkp -> !bjk
+  %score = weft.relu_dx %product, %mask : !bjk
+  %capped = weft.tanh %score : !bjk
+  %prob = weft.softmax %capped over k : !bjk
+  %kept = weft.dropout %prob {p = 0.5, stream = 1} : !bjk
+  %y = weft.contract "bjk,bkw->bjw" %kept, %v : !bjk, !bkw -> !bjw
+  weft.return %y : !bjw
+})";
+  const auto without = parse(text), with = parse(text);
+  for (Loaded *one : {without.get(), with.get()})
+    REQUIRE(mlir::succeeded(differentiate(one->graph(), {.withRespectTo = {"v"}})));
+  CHECK(recomputeAttention(opsOf<SoftmaxOp>(without->graph()).front(), false) == 0);
+  CHECK(recomputeAttention(opsOf<SoftmaxOp>(with->graph()).front(), true) == 0);
+  CHECK(opsOf<SoftmaxDxOp>(with->graph()).empty());
+  const auto kindsOf = [](GraphOp graph) {
+    std::vector<std::string> kinds;
+    for (mlir::Operation &op : graph.getBody().front())
+      kinds.push_back(op.getName().getStringRef().str());
+    return kinds;
+  };
+  CHECK(kindsOf(with->graph()) == kindsOf(without->graph()));
+}
+
 TEST_CASE("a derivative is element-wise where it is that of the one contraction") {
   const auto loaded = Trained{}.parsed(), again = Trained{}.parsed();
   CHECK(recomputeAttentions(again->graph()) == 1);

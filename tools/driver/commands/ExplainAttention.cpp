@@ -16,9 +16,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <ranges>
+#include <optional>
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace weft::driver {
 namespace {
@@ -114,30 +116,73 @@ bool holds(const PlanKernel &kernel, OpKind kind) {
   return std::ranges::count(kernel.ops, kind, &PlanOp::kind) > 0;
 }
 
-/// Whether a kernel does no more than to multiply, as factors of probabilities do that stand behind
-/// the product with values.
-bool isGate(const PlanKernel &kernel) {
-  return std::ranges::all_of(kernel.ops, [](const PlanOp &op) {
-    return op.kind == OpKind::scale || op.kind == OpKind::mul || op.kind == OpKind::div ||
-           op.kind == OpKind::cast;
-  });
-}
+/// What a plan computes, op by op: PlanOp names results by the numbers of ops of the graph.
+class ComputedOps {
+public:
+  explicit ComputedOps(const Plan &plan) {
+    for (const PlanKernel &kernel : plan.kernels)
+      for (const PlanOp &op : kernel.ops)
+        for (const std::string &result : op.results) ops.try_emplace(result, &kernel, &op);
+  }
 
-/// The kind in which the plan computes an attention: by the kernel that writes its output, or what
-/// factors make the output of.
-AttentionChoice chosenKind(const Plan &plan, const AttentionSite &site) {
-  std::set<std::string> names = {site.output};
-  if (!site.packed.empty()) names.insert(site.packed);
-  for (const PlanKernel &kernel : std::views::reverse(plan.kernels))
-    for (const int tensor : kernel.outputs) {
-      if (!names.contains(plan.tensors[size_t(tensor)].logical)) continue;
-      const bool movesAlone = holds(kernel, OpKind::identity) || holds(kernel, OpKind::pack);
-      if (movesAlone && kernel.ops.size() == 1) continue;
-      if (holds(kernel, OpKind::onlineSoftmaxContract)) return AttentionChoice::fused;
-      if (holds(kernel, OpKind::globalScaling)) return AttentionChoice::recomposed;
-      if (isGate(kernel))
-        for (const int input : kernel.inputs) names.insert(plan.tensors[size_t(input)].logical);
+  /// The kind of the attention whose output, or what factors make of it, this is; nothing where it
+  /// is none. Factors commute behind the contraction with values, packing follows it, and other ops
+  /// may be in the same kernel.
+  std::optional<AttentionChoice> kindOf(const std::string &output) const {
+    const auto found = ops.find(output);
+    if (found == ops.end()) return std::nullopt;
+    const auto &[kernel, op] = found->second;
+    switch (op->kind) {
+      case OpKind::onlineSoftmaxContract: return AttentionChoice::fused;
+      case OpKind::contract:
+        if (holds(*kernel, OpKind::globalScaling)) return AttentionChoice::recomposed;
+        for (const std::string &operand : op->operands)
+          if (const auto kind = kindOfProbabilities(operand)) return kind;
+        return std::nullopt;
+      case OpKind::scale:
+      case OpKind::mul:
+      case OpKind::div:
+      case OpKind::cast:
+      case OpKind::identity:
+      case OpKind::pack: return kindOf(op->operands.front());
+      default: return std::nullopt;
     }
+  }
+
+private:
+  /// Of what a contraction reads: by whether they were normalized whole.
+  std::optional<AttentionChoice> kindOfProbabilities(const std::string &value) const {
+    const auto found = ops.find(value);
+    if (found == ops.end()) return std::nullopt;
+    const PlanOp &op = *found->second.second;
+    switch (op.kind) {
+      case OpKind::softmax: return AttentionChoice::unfused;
+      case OpKind::globalScaling: return AttentionChoice::decomposed;
+      case OpKind::scale:
+      case OpKind::mul:
+      case OpKind::div:
+      case OpKind::cast:
+      case OpKind::identity:
+      case OpKind::dropout:
+        for (const std::string &operand : op.operands)
+          if (const auto kind = kindOfProbabilities(operand)) return kind;
+        return std::nullopt;
+      default: return std::nullopt;
+    }
+  }
+
+  std::map<std::string, std::pair<const PlanKernel *, const PlanOp *>> ops;
+};
+
+/// The kind in which the plan computes an attention. `labels`: of the graph's ops, by number.
+AttentionChoice chosenKind(const Plan &plan, const std::vector<std::string> &labels,
+                           const AttentionSite &site) {
+  const ComputedOps ops(plan);
+  for (const std::string &name : {site.output, site.packed}) {
+    const auto label = std::ranges::find(labels, name);
+    if (name.empty() || label == labels.end()) continue;
+    if (const auto kind = ops.kindOf(std::to_string(label - labels.begin()))) return *kind;
+  }
   const bool isDecomposed = std::ranges::any_of(
       plan.kernels, [](const PlanKernel &kernel) { return holds(kernel, OpKind::localSoftmax); });
   return isDecomposed ? AttentionChoice::decomposed : AttentionChoice::unfused;
@@ -430,11 +475,12 @@ Explanation explainAttention(const runtime::Artifact &artifact, const std::strin
   const std::vector<WholePlan> wholes = wholePlans(request);
   const bool haveSamePrices =
       sourceOfPrices(request.target, *costModelOf(request.target)) == request.prices;
+  const auto labels = artifact.report.value("opLabels", std::vector<std::string>());
   std::string text;
   json list = json::array(), plans = json::array();
   for (const AttentionSite &site : sites) {
     const decision::AttentionPrices prices = decision::attentionPrices(questionOf(request, site));
-    const AttentionChoice chosen = chosenKind(artifact.plan, site);
+    const AttentionChoice chosen = chosenKind(artifact.plan, labels, site);
     const std::string why = whyChosen(chosen, request, prices, wholes);
     text += siteText(site, prices, chosen, why, request.choices.fill) + "\n";
     list.push_back(toJson(site, prices, chosen, why));

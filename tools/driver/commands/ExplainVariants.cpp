@@ -93,7 +93,7 @@ json variantsJson(const json &report) {
   json parts = json::array(), paths = json::array();
   for (json part : report.value("parts", json::array())) {
     part["variants"] = pricesOf(part.value("variants", json::array()));
-    for (const char *member : {"placed", "fusions", "fusionPrices", "layouts"}) part.erase(member);
+    for (const char *member : {"placed", "fusions", "fusionPrices"}) part.erase(member);
     parts.push_back(std::move(part));
   }
   for (const json &path : report.value("alternatives", json::array()))
