@@ -105,26 +105,41 @@ int64_t PointEvaluator::startOf(const BodyOp &op, const Coordinates &at) {
   return op.operands.size() < 2 ? 0 : int64_t(evaluate(op.operands[1], mapped(op, 1, at)).value);
 }
 
-/// Excluded elements are -inf, or `fill`. Queries are aligned to the end of the keys, or stand from
-/// the start of their sequence on.
-Point PointEvaluator::mask(const BodyOp &op, size_t, const Coordinates &at) {
+const PointEvaluator::Mask &PointEvaluator::maskOf(const BodyOp &op) {
+  std::optional<Mask> &known = definitions[size_t(op.results[0])].mask;
+  if (known) return *known;
   const std::optional<MaskShape::Kind> kind = maskKind(op);
   if (!kind)
     throw Error::unsupported("kernel '{}': mask of kind '{}' has no reference evaluation",
                              kernel.name, attributeOf(op, attribute::kind));
-  const size_t keyDimension = size_t(attributeOf(op, attribute::key));
-  const auto place = [&](size_t dimension) { return placeInWhole(op, dimension, at[dimension]); };
-  const int64_t key = place(keyDimension);
-  const auto query = [&] { return place(size_t(attributeOf(op, attribute::query))); };
+  Mask made{.kind = *kind,
+            .key = size_t(attributeOf(op, attribute::key)),
+            .fill = attributeOr(op, attribute::fill, minusInfinity)};
+  made.keys = extentOfWhole(kernel, op, made.key);
+  if (hasAttribute(op, attribute::query)) {
+    made.query = size_t(attributeOf(op, attribute::query));
+    made.queries = extentOfWhole(kernel, op, *made.query);
+  }
+  for (size_t dimension = 0; dimension < rank(op.results[0]); ++dimension)
+    made.origins.push_back(placeInWhole(op, dimension, 0));
+  return known.emplace(std::move(made));
+}
+
+/// Excluded elements are -inf, or `fill`. Queries are aligned to the end of the keys, or stand from
+/// the start of their sequence on.
+Point PointEvaluator::mask(const BodyOp &op, size_t, const Coordinates &at) {
+  const Mask &mask = maskOf(op);
+  const auto place = [&](size_t dimension) { return at[dimension] + mask.origins[dimension]; };
+  const int64_t key = place(mask.key);
+  const auto query = [&] { return place(mask.query.value()); };
   // Of a key from the query, if the last query stands at the last key.
   const auto distance = [&] {
-    if (*kind != MaskShape::Kind::document && op.operands.size() > 1)
+    if (mask.kind != MaskShape::Kind::document && op.operands.size() > 1)
       return key - (query() + startOf(op, at));
-    return key - (query() + extentOfWhole(kernel, op, keyDimension) -
-                  extentOfWhole(kernel, op, size_t(attributeOf(op, attribute::query))));
+    return key - (query() + mask.keys - mask.queries);
   };
   const auto isVisible = [&] {
-    switch (*kind) {
+    switch (mask.kind) {
       case MaskShape::Kind::causal: return distance() <= 0;
       case MaskShape::Kind::window:
         if (hasAttribute(op, attribute::global) &&
@@ -163,8 +178,8 @@ Point PointEvaluator::mask(const BodyOp &op, size_t, const Coordinates &at) {
     return false;
   };
   if (isVisible()) return evaluate(op.operands[0], mapped(op, 0, at));
-  if (*kind == MaskShape::Kind::unread) return {.value = std::nan(""), .error = 0};
-  return {.value = attributeOr(op, attribute::fill, minusInfinity), .error = 0};
+  if (mask.kind == MaskShape::Kind::unread) return {.value = std::nan(""), .error = 0};
+  return {.value = mask.fill, .error = 0};
 }
 
 Point PointEvaluator::rotary(const BodyOp &op, size_t, const Coordinates &at) {

@@ -8,6 +8,7 @@
 // Storing the result adds half a unit in its last place: see tolerance().
 #pragma once
 
+#include "kernel/CoordinateExpressions.h"
 #include "kernel/Kernel.h"
 #include "kernel/UnusedTokens.h"
 #include "kernel/reference/DropoutBits.h"
@@ -136,6 +137,16 @@ private:
     /// factors instead of the operand.
     std::array<bool, 2> mayStay = {};
   };
+  /// What the attributes of a mask say, read once for all elements.
+  struct Mask {
+    MaskShape::Kind kind = {};
+    size_t key = 0;
+    std::optional<size_t> query = {};
+    int64_t keys = 0, queries = 0;      ///< extents of the whole
+    std::vector<int64_t> origins = {};  ///< by dimension, where the chunk starts in the whole
+    double fill = 0;
+  };
+
   struct Definition {
     const BodyOp *op = nullptr;
     size_t result = 0;
@@ -145,6 +156,7 @@ private:
         operandDimensions;  ///< maps: per operand and dimension, the dimension of the result
     bool isShort = false;   ///< kernels may compute it in its short form (kernel/ShortFunction.h)
     std::optional<Contraction> contraction = {};  ///< once an element was asked for
+    std::optional<Mask> mask = {};                ///< likewise
   };
 
   static Handler handlerOf(const Kernel &kernel, const BodyOp &op);
@@ -159,6 +171,7 @@ private:
   size_t rank(ValueId value) const { return kernel.values[value].axes.size(); }
   const Definition &definition(const BodyOp &op) const { return definitions[op.results[0]]; }
   Coordinates mapped(const BodyOp &op, size_t operand, const Coordinates &at) const;
+  const Mask &maskOf(const BodyOp &op);
 
   // Elementwise.cpp
   Point scalar(const BodyOp &op, size_t result, const Coordinates &at);

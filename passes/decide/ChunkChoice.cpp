@@ -66,11 +66,12 @@ double freeWorkspace(const Device &device, const Decision &decision) {
 std::string nearestCounts(const PlanContext &context, const Decision &decision,
                           const std::vector<NearBestPath> &places, int asked) {
   constexpr int most = 64;  // the largest that is ever weighed
+  std::vector<PathPlans> plansOf;
+  for (const NearBestPath &place : places)
+    plansOf.emplace_back(context, decision.variants[place.variant], place.path);
   const auto isTaken = [&](int count) {
-    return std::ranges::any_of(places, [&](const NearBestPath &place) {
-      return planOf(context, decision.variants[place.variant], place.path, count,
-                    decision.concurrent)
-          .has_value();
+    return std::ranges::any_of(plansOf, [&](const PathPlans &plans) {
+      return plans.in(count, decision.concurrent).has_value();
     });
   };
   std::vector<std::string> nearest;
@@ -97,13 +98,13 @@ std::vector<PricedChunking> pricedChunkings(const PlanContext &context, const Op
                                             const select::SelectionResult &path,
                                             std::string &rejection) {
   std::vector<PricedChunking> priced;
+  const PathPlans plans(context, variant, path);
   double fastest = std::numeric_limits<double>::infinity();
   for (const int count : chunkCounts(options)) {
     if (!priced.empty() &&
         priced.back().seconds > (1 + std::max(hopeless, options.memoryTrade)) * fastest)
       break;
-    const Expected<PlannedKernels> planned =
-        planOf(context, variant, path, count, options.isConcurrent());
+    const Expected<PlannedKernels> planned = plans.in(count, options.isConcurrent());
     if (!planned) {
       if (rejection.empty()) rejection = planned.error().what();
       continue;

@@ -113,9 +113,9 @@ const ChunkConfigurations::Known *ChunkConfigurations::find(const std::string &c
   return found == all.end() ? nullptr : &*found;
 }
 
-void runInChunks(PlanDraft &draft, const Chunking &chunks) {
+PlanDraft draftInChunks(const PlanDraft &whole, const Chunking &chunks) {
   try {
-    draft = drafted(draft, chunks);
+    return drafted(whole, chunks);
   } catch (const Error &error) {
     throw Error::unsupported("no plan in {} {}: {}", chunks.count,
                              chunks.isPipelined ? "slices" : "chunks", error.what());

@@ -39,9 +39,9 @@ struct Chunking {
   ChunkConfigurations *known = nullptr;  ///< by `prices`; null: each plan finds its own
 };
 
-/// Cuts the kernels around the largest temporary of a draft along the first of its dimensions that
-/// allows it, and configures the chunks. Throws Error(unsupported) saying why when they cannot run
-/// in so many chunks; the draft is then as before.
-void runInChunks(PlanDraft &draft, const Chunking &chunks);
+/// The draft with the kernels around its largest temporary cut along the first of that one's
+/// dimensions that allows it, and the chunks configured. Throws Error(unsupported) saying why when
+/// they cannot run in so many chunks.
+PlanDraft draftInChunks(const PlanDraft &whole, const Chunking &chunks);
 
 }  // namespace weft::decision

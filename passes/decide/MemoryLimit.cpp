@@ -28,6 +28,7 @@ public:
   /// granularity of packing.
   void consider(const PlanContext &context, const Options &options, const SelectedVariant &variant,
                 const select::SelectionResult &path, int64_t limit) {
+    const PathPlans plans(context, variant, path);
     const std::vector<int> counts = chunkCounts(options);
     std::vector<PlannedKernels> fitting;
     // Those below `first` are too large or do not run, those from `last` on are not needed.
@@ -37,8 +38,7 @@ public:
           fitting.empty() && last == counts.size() ? last - 1 : (first + last) / 2;
       size_t tried = middle;  // counts that do not divide the axis say nothing: the next one below
       std::optional<PlannedKernels> planned;
-      while (!(planned = tryCount(context, options, variant, path, counts[tried])) && tried > first)
-        --tried;
+      while (!(planned = tryCount(plans, options, counts[tried])) && tried > first) --tried;
       if (!planned) {
         first = middle + 1;
       } else if (planned->plan.workspaceBytes > limit) {
@@ -59,11 +59,9 @@ public:
 
 private:
   /// Nothing where the path does not run in so many chunks.
-  std::optional<PlannedKernels> tryCount(const PlanContext &context, const Options &options,
-                                         const SelectedVariant &variant,
-                                         const select::SelectionResult &path, int count) {
-    Expected<PlannedKernels> planned =
-        planOf(context, variant, path, count, options.isConcurrent());
+  std::optional<PlannedKernels> tryCount(const PathPlans &plans, const Options &options,
+                                         int count) {
+    Expected<PlannedKernels> planned = plans.in(count, options.isConcurrent());
     if (planned) {
       smallest = std::min(smallest, planned->plan.workspaceBytes);
       return std::move(*planned);
@@ -103,7 +101,7 @@ std::optional<int64_t> roomForWorkspaces(const Plan &plan, int64_t limit) {
 std::optional<Plan> wholePlan(const Problem &problem, const Options &options,
                               const SelectedVariant &variant) {
   Expected<PlannedKernels> planned =
-      planOf(problem.context, variant, variant.selection.best(), 1, options.isConcurrent());
+      PathPlans(problem.context, variant, variant.selection.best()).in(1, options.isConcurrent());
   return planned ? std::optional(std::move(planned->plan)) : std::nullopt;
 }
 

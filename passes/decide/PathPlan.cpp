@@ -47,32 +47,41 @@ void noteMargins(const PlannedKernels &planned, std::vector<PlanNote> &notes) {
           {fmt::format("estimated, with a margin of {}%: {}", percent, fmt::join(names, "; "))});
 }
 
-}  // namespace
+/// The path as a whole.
+PlanDraft wholeDraft(const select::Problem &problem, const select::SelectionResult &path,
+                     const CostModel &prices, bool free) {
+  PlanDraft draft = draftPlan(problem, path, prices.device(), free);
+  takeMeasurementsOfStridedViews(draft.planned, prices);
+  return draft;
+}
 
-PlannedKernels planOfPath(const select::Problem &problem, const select::SelectionResult &path,
-                          const Chunking &chunks, bool free) {
-  PlanDraft draft = draftPlan(problem, path, chunks.prices->device(), free);
-  takeMeasurementsOfStridedViews(draft.planned, *chunks.prices);
-  if (chunks.count > 1) runInChunks(draft, chunks);
+PlannedKernels finishDraft(PlanDraft draft, const select::Problem &problem,
+                           const Chunking &chunks) {
   return finishPlan(std::move(draft), problem, chunks.concurrent || chunks.isPipelined);
 }
 
-Expected<PlannedKernels> planOf(const PlanContext &context, const SelectedVariant &variant,
-                                const select::SelectionResult &path, int count, bool concurrent,
-                                bool isPipelined) {
-  const select::Selection &selection = variant.selection;
-  const Chunking chunks{.count = count,
-                        .prices = context.prices,
-                        .concurrent = concurrent,
-                        .isPipelined = isPipelined && count > 1,
-                        .known = context.chunkConfigurations.get()};
-  PlannedKernels planned;
+Chunking chunkingOf(const PlanContext &context, int count, bool concurrent, bool isPipelined) {
+  return {.count = count,
+          .prices = context.prices,
+          .concurrent = concurrent,
+          .isPipelined = isPipelined && count > 1,
+          .known = context.chunkConfigurations.get()};
+}
+
+/// Errors of what is asked are results; others are thrown.
+template <typename Make>
+auto asExpected(const Make &make) -> Expected<decltype(make())> {
   try {
-    planned = planOfPath(selection.problem(), path, chunks, context.free);
+    return make();
   } catch (const Error &error) {
     if (error.kind != ErrorKind::unsupported && error.kind != ErrorKind::strictMiss) throw;
     return Unexpected(error);
   }
+}
+
+/// Says in a plan what is known beyond its path.
+void addProvenance(PlannedKernels &planned, const PlanContext &context,
+                   const SelectedVariant &variant) {
   Plan &plan = planned.plan;
   plan.model = printableLine(context.model);  // of a file, whose name may hold anything
   plan.variant = variant.name;
@@ -82,10 +91,43 @@ Expected<PlannedKernels> planOf(const PlanContext &context, const SelectedVarian
   plan.device = context.prices->device().name;
   notePrices(plan, *context.prices);
   addNotes(plan.notes, NoteKind::rewrite, variant.notes);
-  noteUnmeasured(selection.statistics(), plan.notes);
+  noteUnmeasured(variant.selection.statistics(), plan.notes);
   noteMargins(planned, plan.notes);
   noteDeterminism(planned, *context.prices);
+}
+
+}  // namespace
+
+PlannedKernels planOfPath(const select::Problem &problem, const select::SelectionResult &path,
+                          const Chunking &chunks, bool free) {
+  PlanDraft draft = wholeDraft(problem, path, *chunks.prices, free);
+  if (chunks.count > 1) draft = draftInChunks(draft, chunks);
+  return finishDraft(std::move(draft), problem, chunks);
+}
+
+Expected<PlannedKernels> planOf(const PlanContext &context, const SelectedVariant &variant,
+                                const select::SelectionResult &path, int count, bool concurrent,
+                                bool isPipelined) {
+  Expected<PlannedKernels> planned = asExpected([&] {
+    return planOfPath(variant.selection.problem(), path,
+                      chunkingOf(context, count, concurrent, isPipelined), context.free);
+  });
+  if (planned) addProvenance(*planned, context, variant);
   return planned;
+}
+
+PathPlans::PathPlans(const PlanContext &context, const SelectedVariant &variant,
+                     const select::SelectionResult &path)
+    : context(context),
+      problem(variant.selection.problem()),
+      whole(asExpected([&] { return wholeDraft(problem, path, *context.prices, context.free); })) {}
+
+Expected<PlannedKernels> PathPlans::in(int count, bool concurrent, bool isPipelined) const {
+  if (!whole) return Unexpected(whole.error());
+  return asExpected([&] {
+    const Chunking chunks = chunkingOf(context, count, concurrent, isPipelined);
+    return finishDraft(count > 1 ? draftInChunks(*whole, chunks) : *whole, problem, chunks);
+  });
 }
 
 std::vector<PlannedStep> plannedSteps(const PlannedKernels &planned,

@@ -30,7 +30,7 @@ struct PlanContext {
 };
 
 /// The plan of a path of a problem, with measurements of strided views and in chunks as asked.
-/// Throws what draftPlan() (plan/PlanBuilder.h) and runInChunks() do. `free`: of draftPlan().
+/// Throws what draftPlan() (plan/PlanBuilder.h) and draftInChunks() do. `free`: of draftPlan().
 PlannedKernels planOfPath(const select::Problem &problem, const select::SelectionResult &path,
                           const Chunking &chunks, bool free);
 
@@ -41,6 +41,23 @@ PlannedKernels planOfPath(const select::Problem &problem, const select::Selectio
 Expected<PlannedKernels> planOf(const PlanContext &context, const SelectedVariant &variant,
                                 const select::SelectionResult &path, int chunks = 1,
                                 bool concurrent = false, bool isPipelined = false);
+
+/// The plans of one path, in any number of chunks, to be compared: the path is drafted once, also
+/// for the numbers that it does not run in, and the plans do not say what planOf() adds for readers
+/// (model, variant, device, element type, notes of prices). What it is given stays alive.
+class PathPlans {
+public:
+  PathPlans(const PlanContext &context, const SelectedVariant &variant,
+            const select::SelectionResult &path);
+
+  /// An error where planOf() has one.
+  Expected<PlannedKernels> in(int chunks, bool concurrent = false, bool isPipelined = false) const;
+
+private:
+  const PlanContext &context;
+  const select::Problem &problem;
+  Expected<PlanDraft> whole;
+};
 
 /// What the plan makes of one step of its path: the seconds of all its chunks, and how many these
 /// are.

@@ -29,9 +29,9 @@ std::vector<PricedChunking> pricedPipelines(const PlanContext &context, const Op
                                             const Decision &decision, const NearBestPath &place,
                                             std::string &rejection) {
   std::vector<PricedChunking> found;
+  const PathPlans plans(context, decision.variants[place.variant], place.path);
   for (const int count : sliceCounts(options)) {
-    const Expected<PlannedKernels> planned =
-        planOf(context, decision.variants[place.variant], place.path, count, true, true);
+    const Expected<PlannedKernels> planned = plans.in(count, true, true);
     if (!planned) {
       if (rejection.empty()) rejection = planned.error().what();
       continue;

@@ -22,7 +22,7 @@ Dim3 currentThread, currentBlock, threadsPerBlock, blocksPerGrid;
 
 namespace {
 
-constexpr size_t stackBytes = 128 << 10, slotBytes = 24;  // a lane's words of mma.sync
+constexpr size_t stackBytes = 128 << 10;
 constexpr int warpSize = 32;
 
 /// Lanes that exchange values under one mask. Two buffers: the fastest lane may give its next value
@@ -30,7 +30,7 @@ constexpr int warpSize = 32;
 struct Channel {
   uint64_t generation = 0;
   unsigned arrived = 0;
-  std::byte slots[2][warpSize][slotBytes];
+  alignas(16) std::byte slots[2][warpSize][mostExchanged];
 };
 
 struct Thread {
@@ -48,7 +48,8 @@ struct Thread {
 
 struct Warp {
   unsigned live = 0;
-  std::map<unsigned, Channel> channels;  ///< by mask
+  Channel whole;                         ///< of all lanes
+  std::map<unsigned, Channel> channels;  ///< of others, by mask
 };
 
 /// What asynchronous parts found while no fiber ran.
@@ -68,8 +69,8 @@ public:
   void leaveClusterBarrier();
   bool hasEnded() const { return finished == int(threads.size()); }
   bool waitsForCluster() const { return atClusterBarrier == int(threads.size()); }
-  void exchange(unsigned mask, const void *mine, size_t size, void *all, const char *file,
-                int line);
+  const std::byte *exchange(unsigned mask, const void *mine, size_t size, const char *file,
+                            int line);
   void reset(Schedule schedule);
 
   int runningThread() const override { return current->number; }
@@ -146,6 +147,7 @@ void Block::reset(Schedule schedule) {
   for (size_t w = 0; w < warps.size(); ++w) {
     const int lanes = std::min<int>(warpSize, int(threads.size()) - int(w) * warpSize);
     warps[w].live = lanes == warpSize ? ~0u : (1u << lanes) - 1;
+    warps[w].whole.generation = warps[w].whole.arrived = 0;
     warps[w].channels.clear();
   }
 }
@@ -257,23 +259,17 @@ void Block::leaveClusterBarrier() {
   ++clusterGeneration;
 }
 
-template <size_t size>
-void copySlots(const std::byte (&slots)[warpSize][slotBytes], void *all) {
-  for (int source = 0; source < warpSize; ++source)
-    std::memcpy(static_cast<std::byte *>(all) + source * size, slots[source], size);
-}
-
-void Block::exchange(unsigned mask, const void *mine, size_t size, void *all, const char *file,
-                     int line) {
+const std::byte *Block::exchange(unsigned mask, const void *mine, size_t size, const char *file,
+                                 int line) {
   Thread &self = *current;
   Warp &warp = warps[self.number / warpSize];
   const int lane = self.number % warpSize;
-  if (size > slotBytes || !(mask >> lane & 1)) {
+  if (size > mostExchanged || !(mask >> lane & 1)) {
     error = fmt::format("thread {} at {}:{}: exchange of {} bytes with mask {:#x}", self.number,
                         file, line, size, mask);
     wait("exchange", file, line);
   }
-  Channel &channel = warp.channels[mask];
+  Channel &channel = mask == ~0u ? warp.whole : warp.channels[mask];
   const uint64_t generation = channel.generation;
   auto &slots = channel.slots[generation % 2];
   if (channel.arrived == 0) std::memset(slots, 0xFF, sizeof slots);
@@ -289,14 +285,14 @@ void Block::exchange(unsigned mask, const void *mine, size_t size, void *all, co
       wait("exchange", file, line);
     }
   }
-  switch (size) {  // copies of a known size are single instructions
-    case sizeof(uint32_t): return copySlots<sizeof(uint32_t)>(slots, all);
-    case sizeof(uint64_t): return copySlots<sizeof(uint64_t)>(slots, all);
-    case slotBytes: return copySlots<slotBytes>(slots, all);
-    default:
-      for (int source = 0; source < warpSize; ++source)
-        std::memcpy(static_cast<std::byte *>(all) + source * size, slots[source], size);
-  }
+  return slots[0];
+}
+
+template <size_t size>
+void copySlots(const std::byte *slots, void *all) {
+  for (int source = 0; source < warpSize; ++source)
+    std::memcpy(static_cast<std::byte *>(all) + source * size, slots + source * mostExchanged,
+                size);
 }
 
 std::string Block::describeDeadlock() const {
@@ -450,8 +446,22 @@ AsynchronousParts &asynchronousParts() { return Block::running->asynchronousPart
 
 void *dynamicShared() { return Cluster::running->dynamicShared(); }
 
+const std::byte *exchange(unsigned mask, const void *mine, size_t size, const char *file,
+                          int line) {
+  return Block::running->exchange(mask, mine, size, file, line);
+}
+
 void exchange(unsigned mask, const void *mine, size_t size, void *all, const char *file, int line) {
-  Block::running->exchange(mask, mine, size, all, file, line);
+  const std::byte *slots = exchange(mask, mine, size, file, line);
+  switch (size) {  // copies of a known size are single instructions
+    case sizeof(uint32_t): return copySlots<sizeof(uint32_t)>(slots, all);
+    case sizeof(uint64_t): return copySlots<sizeof(uint64_t)>(slots, all);
+    case 16: return copySlots<16>(slots, all);  // a row of ldmatrix
+    default:
+      for (int source = 0; source < warpSize; ++source)
+        std::memcpy(static_cast<std::byte *>(all) + source * size, slots + source * mostExchanged,
+                    size);
+  }
 }
 
 std::string run(const Grid &grid, Schedule schedule, const std::function<void()> &thread) {

@@ -32,9 +32,14 @@ void loadFromBlock(const void *own, int rank, void *value, size_t size);
 /// The running block's dynamic shared memory.
 void *dynamicShared();
 
-/// Gives `size` (at most 24) bytes to the lanes of `mask` and collects theirs: 32 slots of `size`
-/// bytes. Slots of lanes that exited, do not exist or are not in the mask hold 0xFF.
+/// Bytes that a lane may give to others at once.
+constexpr size_t mostExchanged = 48;
+/// Gives `size` bytes to the lanes of `mask` and collects theirs: 32 slots of `size` bytes. Slots
+/// of lanes that exited, do not exist or are not in the mask hold 0xFF.
 void exchange(unsigned mask, const void *mine, size_t size, void *all, const char *file, int line);
+/// The same without a copy: the slots lie `mostExchanged` bytes apart, and stay until the thread
+/// exchanges again.
+const std::byte *exchange(unsigned mask, const void *mine, size_t size, const char *file, int line);
 
 /// The value that lane `source` gave; a source beyond the warp gives the own value.
 template <typename T>

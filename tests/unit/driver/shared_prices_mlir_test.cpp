@@ -1,5 +1,7 @@
 // Compilations that share prices, and what their decisions found by them, decide what each decides
-// alone.
+// alone; plans of one path that share its draft are those that are made alone.
+#include "passes/decide/PathPlan.h"
+#include "plan/GraphPrediction.h"
 #include "plan/Plan.h"
 #include "tools/driver/Compilation.h"
 
@@ -56,4 +58,43 @@ TEST_CASE("prices at different fills are not shared") {
     CHECK(compilation.expectedFill()->tokens == tokens);
   }
   CHECK(known.size() == 2);
+}
+
+TEST_CASE("plans of one path in several numbers of chunks are those that are made one by one") {
+  ModelFlags model;
+  model.model = "attention";
+  model.dims = {"b=2", "h=6", "j=128", "p=32"};
+  ChoiceFlags choices;
+  choices.attention = AttentionChoice::unfused;
+  Compilation compilation(model, choices, {.profile = "none"});
+  compilation.import();
+  const decision::Decision decided = compilation.decide(compilation.propose(Phase::import));
+  const decision::PlanContext context = compilation.planContext();
+  const decision::PathPlans plans(context, decided.best(), decided.path());
+  int made = 0, rejected = 0;
+  for (const bool isPipelined : {false, true})
+    for (const int count : {64, 7, 12, 6, 2, 1, 2}) {
+      CAPTURE(isPipelined, count);
+      const Expected<PlannedKernels> alone =
+                                         decision::planOf(context, decided.best(), decided.path(),
+                                                          count, true, isPipelined),
+                                     shared = plans.in(count, true, isPipelined);
+      REQUIRE(shared.has_value() == alone.has_value());
+      if (!alone) {
+        ++rejected;
+        CHECK(std::string(shared.error().what()) == alone.error().what());
+        CHECK(shared.error().kind == alone.error().kind);
+        continue;
+      }
+      ++made;
+      const nlohmann::json one = toJson(shared->plan), other = toJson(alone->plan);
+      for (const char *member : {"kernels", "tensors"}) CHECK(one.at(member) == other.at(member));
+      CHECK(shared->plan.workspaceBytes == alone->plan.workspaceBytes);
+      CHECK(shared->plan.predictedSeconds == alone->plan.predictedSeconds);
+      const Device &device = context.prices->device();
+      CHECK(predictGraph(shared->plan, device).seconds() ==
+            predictGraph(alone->plan, device).seconds());
+    }
+  CHECK(made >= 6);
+  CHECK(rejected >= 4);
 }

@@ -35,6 +35,10 @@ namespace {
 
 bool ofOlderText(const ChosenKernel &chosen) { return isOfOlderText(chosen, "sm_90a"); }
 
+void runInChunks(PlanDraft &draft, const decision::Chunking &chunks) {
+  draft = decision::draftInChunks(draft, chunks);
+}
+
 const std::map<char, int64_t> extents = {{'b', 2},  {'h', 6}, {'j', 32},
                                          {'k', 32}, {'p', 8}, {'w', 8}};
 
@@ -191,9 +195,7 @@ TEST_CASE("scores in chunks take a part of the memory") {
   Attention chunks(*prices);
   for (PlanTensor &tensor : chunks.planned.plan.tensors)
     tensor.nextOf = "before", tensor.masterOf = "copy";
-  const auto rejected = [&] {
-    decision::runInChunks(chunks, {.count = count, .prices = prices.get()});
-  };
+  const auto rejected = [&] { runInChunks(chunks, {.count = count, .prices = prices.get()}); };
   if (count == 12) {  // neither 2 batches nor 6 heads
     CHECK_THAT(rejectionOf(rejected), Catch::Contains("no plan in 12 chunks") &&
                                           Catch::Contains("along b") && Catch::Contains("along h"));
@@ -239,7 +241,7 @@ TEST_CASE("chunks that another plan configured before are configured alike") {
   const auto planInChunks = [&](int count, decision::ChunkConfigurations *shared) {
     Attention chunks(*prices);
     for (ChosenKernel &kernel : chunks.planned.kernels) kernel.candidateName = kernel.kernel.name;
-    decision::runInChunks(chunks, {.count = count, .prices = prices.get(), .known = shared});
+    runInChunks(chunks, {.count = count, .prices = prices.get(), .known = shared});
     chunks.finish();
     return chunks.planned;
   };
@@ -257,7 +259,7 @@ TEST_CASE("chunks that another plan configured before are configured alike") {
 TEST_CASE("statistics of a decomposed softmax are there in chunks with their exponentials") {
   const auto prices = analyticCostModel(findDevice("h200"));
   DecomposedAttention chunks(*prices);
-  decision::runInChunks(chunks, {.count = 3, .prices = prices.get()});
+  runInChunks(chunks, {.count = 3, .prices = prices.get()});
   const Plan &plan = chunks.planned.plan;
   REQUIRE(plan.kernels.size() == 3 * 3 + 1);
   for (int chunk = 0; chunk < 3; ++chunk)
@@ -285,8 +287,8 @@ TEST_CASE("no chunks where one of the statistics is needed as a whole, or by oth
     DecomposedAttention attention(*prices);
     change(attention);
     const size_t before = attention.planned.kernels.size();
-    const std::string reason = rejectionOf(
-        [&] { decision::runInChunks(attention, {.count = 2, .prices = prices.get()}); });
+    const std::string reason =
+        rejectionOf([&] { runInChunks(attention, {.count = 2, .prices = prices.get()}); });
     CHECK(attention.planned.kernels.size() == before);
     return reason;
   };
@@ -315,7 +317,7 @@ TEST_CASE("chunks write every element of the whole once") {
   const auto prices = analyticCostModel(findDevice("h200"));
   const int count = GENERATE(2, 6);  // in 3, two heads of each batch: no batch of one stride
   Attention chunks(*prices);
-  decision::runInChunks(chunks, {.count = count, .prices = prices.get()});
+  runInChunks(chunks, {.count = count, .prices = prices.get()});
   chunks.finish();
   const Plan &plan = chunks.planned.plan;
   const PlanTensor &out = *std::ranges::find(plan.tensors, "out", &PlanTensor::name);
@@ -340,11 +342,11 @@ TEST_CASE("slices share no memory that they write, and none waits for another") 
   const int count = GENERATE(2, 6);  // slices of `out` lie interleaved along h
   Attention whole(*prices), chunks(*prices), slices(*prices);
   const int64_t wholeBytes = whole.finish();
-  decision::runInChunks(chunks, {.count = count, .prices = prices.get()});
+  runInChunks(chunks, {.count = count, .prices = prices.get()});
   const int64_t chunkBytes = chunks.finish();
   for (ChosenKernel &kernel : slices.planned.kernels)
     kernel.cost = prices->cost(kernel.kernel, kernel.configuration);
-  decision::runInChunks(slices, {.count = count, .prices = prices.get(), .isPipelined = true});
+  runInChunks(slices, {.count = count, .prices = prices.get(), .isPipelined = true});
   const int64_t sliceBytes = slices.finish(true);
   CHECK(chunkBytes < sliceBytes);
   CHECK(sliceBytes <= 2 * wholeBytes);
@@ -378,7 +380,7 @@ TEST_CASE("slices share no memory that they write, and none waits for another") 
 TEST_CASE("a plan whose slices wait for each other or share memory is rejected") {
   const auto prices = analyticCostModel(findDevice("h200"));
   Attention slices(*prices);
-  decision::runInChunks(slices, {.count = 2, .prices = prices.get(), .isPipelined = true});
+  runInChunks(slices, {.count = 2, .prices = prices.get(), .isPipelined = true});
   slices.finish(true);
   Plan plan = slices.planned.plan;
   const auto problem = [&] { return rejectionOf([&] { verify(plan, "plan.json"); }); };
@@ -404,7 +406,7 @@ TEST_CASE("slices are of an outer axis alone") {
   const auto prices = analyticCostModel(findDevice("h200"));
   Attention attention(*prices);
   const std::string reason = rejectionOf([&] {  // 32 queries would do, 2 batches and 6 heads do not
-    decision::runInChunks(attention, {.count = 4, .prices = prices.get(), .isPipelined = true});
+    runInChunks(attention, {.count = 4, .prices = prices.get(), .isPipelined = true});
   });
   CHECK_THAT(reason, Catch::Contains("no plan in 4 slices") && Catch::Contains("along b: 2 ind") &&
                          Catch::Contains("along h: 6 ind") && !Catch::Contains("along j"));
@@ -602,7 +604,7 @@ TEST_CASE("chunks of a dropout are one text, and their places arguments") {
 TEST_CASE("a chunk takes the fastest of its measurements, and without any the whole's knobs") {
   const auto analytic = analyticCostModel(findDevice("h200"));
   Attention whole(*analytic);
-  decision::runInChunks(whole, {.count = 2, .prices = analytic.get()});
+  runInChunks(whole, {.count = 2, .prices = analytic.get()});
   const ChosenKernel &softmax = whole.planned.kernels[1];
   Profile profile{.device = "h200", .protocols = {{1, "pretended"}}, .kernels = {}};
   std::vector<Configuration> rows;
@@ -624,7 +626,7 @@ TEST_CASE("a chunk takes the fastest of its measurements, and without any the wh
                     .familyVersion = loopFamily.version});
   const auto measured = measuredCostModel(findDevice("h200"), profile, "profile p", false);
   Attention chunks(*analytic);
-  decision::runInChunks(chunks, {.count = 2, .prices = measured.get()});
+  runInChunks(chunks, {.count = 2, .prices = measured.get()});
   CHECK(chunks.planned.kernels[1].configuration.knobs == rows[1].knobs);
   CHECK(chunks.planned.plan.kernels[1].knobs ==
         planKnobs(rows[1].knobs, chunks.planned.kernels[1].kernel));
@@ -640,7 +642,7 @@ TEST_CASE("a profile for plans in chunks has every kernel of theirs once") {
   std::vector<PlannedKernels> plans;
   for (const int count : {2, 6, 2}) {
     Attention chunks(*model);
-    decision::runInChunks(chunks, {.count = count, .prices = model.get()});
+    runInChunks(chunks, {.count = count, .prices = model.get()});
     plans.push_back(chunks.planned);
   }
   const decision::ProfileSpace space = decision::chunkSpace(plans, *model, {}, ofOlderText);
@@ -667,7 +669,7 @@ TEST_CASE("kernels of a profile go by their candidate's name, whatever character
     chunks.planned.plan.kernels[index].name = chosen.kernel.name =
         chosen.candidateName + "__b_h_j_k";
   }
-  decision::runInChunks(chunks, {.count = 2, .prices = model.get()});
+  runInChunks(chunks, {.count = 2, .prices = model.get()});
   for (const decision::ProfileKernelSpace &one :
        nonEmpty(decision::chunkSpace({chunks.planned}, *model, {}, ofOlderText).kernels))
     CHECK(candidates.contains(one.name));

@@ -6,6 +6,7 @@
 
 #include "emulate_keywords.h"
 
+#include "tests/emulate/Mma.h"
 #include "weft/types.cuh"
 
 #include <deque>
@@ -67,22 +68,23 @@ void waitForCopies() {
     }
 }
 
-/// ldmatrix.x4: all rows of the warp's blocks, as every lane names one.
+/// ldmatrix.x4: all rows of the warp's blocks, as every lane names one, until the next exchange.
 struct MatrixRows {
-  unsigned short at[32][8];
+  const std::byte *slots;
+  const unsigned short *operator[](unsigned row) const {
+    return reinterpret_cast<const unsigned short *>(slots + row * weft::emulate::mostExchanged);
+  }
 };
 inline MatrixRows collectRows(SharedAddress row, const char *file, int line) {
   const SharedRow own = *sharedPlace<SharedRow>(row);
-  MatrixRows rows;
-  weft::emulate::exchange(~0u, &own, sizeof own, rows.at, file, line);
-  return rows;
+  return {weft::emulate::exchange(~0u, &own, sizeof own, file, line)};
 }
 inline void loadMatrices(unsigned (&words)[4], SharedAddress row,
                          const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
   const MatrixRows rows = collectRows(row, file, line);
   const unsigned lane = weft::emulate::currentThread.x % 32;
   for (unsigned n = 0; n < 4; ++n) {
-    const unsigned short *from = &rows.at[8 * n + lane / 4][2 * (lane % 4)];
+    const unsigned short *from = &rows[8 * n + lane / 4][2 * (lane % 4)];
     words[n] = from[0] | unsigned(from[1]) << 16;
   }
 }
@@ -91,37 +93,25 @@ inline void loadTransposed(unsigned (&words)[4], SharedAddress row,
   const MatrixRows rows = collectRows(row, file, line);
   const unsigned lane = weft::emulate::currentThread.x % 32, first = 2 * (lane % 4);
   for (unsigned n = 0; n < 4; ++n)
-    words[n] = rows.at[8 * n + first][lane / 4] | unsigned(rows.at[8 * n + first + 1][lane / 4])
-                                                      << 16;
+    words[n] = rows[8 * n + first][lane / 4] | unsigned(rows[8 * n + first + 1][lane / 4]) << 16;
 }
 
-/// What a lane gives to mma.sync.
-struct MmaOperands {
-  unsigned a[4], b[2];
-};
-
-/// mma.sync.m16n8k16: elements of both operands in fp32, whose products and accumulators are exact
-/// enough in fp64.
+/// mma.sync.m16n8k16
 template <typename T>
 void multiply(T *, float &sum0, float &sum1, float &sum2, float &sum3, const unsigned (&a)[4],
               unsigned b0, unsigned b1, const char *file = __builtin_FILE(),
               int line = __builtin_LINE()) {
-  const MmaOperands own = {{a[0], a[1], a[2], a[3]}, {b0, b1}};
-  MmaOperands all[32];
-  weft::emulate::exchange(~0u, &own, sizeof own, all, file, line);
-  const auto element = [](unsigned word, unsigned half) {
-    return double(widen(T{(unsigned short)(word >> 16 * half)}));
-  };
-  const unsigned lane = weft::emulate::currentThread.x % 32;
-  float *accumulators[4] = {&sum0, &sum1, &sum2, &sum3};
-  for (unsigned e = 0; e < 4; ++e) {
-    const unsigned row = lane / 4 + e / 2 * 8, column = lane % 4 * 2 + e % 2;
-    double sum = *accumulators[e];
-    for (unsigned k = 0; k < 16; ++k)
-      sum += element(all[row % 8 * 4 + k % 8 / 2].a[row / 8 + k / 8 * 2], k % 2) *
-             element(all[column * 4 + k % 8 / 2].b[k / 8], k % 2);
-    *accumulators[e] = float(sum);
+  weft::emulate::MmaOperands own;
+  for (int n = 0; n < 4; ++n)
+    for (int half = 0; half < 2; ++half)
+      own.a[2 * n + half] = widen(T{(unsigned short)(a[n] >> 16 * half)});
+  for (int half = 0; half < 2; ++half) {
+    own.b[half] = widen(T{(unsigned short)(b0 >> 16 * half)});
+    own.b[2 + half] = widen(T{(unsigned short)(b1 >> 16 * half)});
   }
+  float sums[4] = {sum0, sum1, sum2, sum3};
+  weft::emulate::multiplyAccumulate16(sums, own, file, line);
+  sum0 = sums[0], sum1 = sums[1], sum2 = sums[2], sum3 = sums[3];
 }
 
 inline void storeShared(SharedAddress to, unsigned word) { *sharedPlace<unsigned>(to) = word; }

@@ -22,23 +22,15 @@ inline unsigned roundToTf32(unsigned bits) {
 inline void multiplyTf32(float &sum0, float &sum1, float &sum2, float &sum3, const unsigned (&a)[4],
                          unsigned b0, unsigned b1, const char *file = __builtin_FILE(),
                          int line = __builtin_LINE()) {
-  const MmaOperands own = {{a[0], a[1], a[2], a[3]}, {b0, b1}};
-  MmaOperands all[32];
-  weft::emulate::exchange(~0u, &own, sizeof own, all, file, line);
   const auto element = [](unsigned word) {
     if (word & 0x1FFF) __builtin_trap();
-    return double(std::bit_cast<float>(word));
+    return std::bit_cast<float>(word);
   };
-  const unsigned lane = weft::emulate::currentThread.x % 32;
-  float *accumulators[4] = {&sum0, &sum1, &sum2, &sum3};
-  for (unsigned e = 0; e < 4; ++e) {
-    const unsigned row = lane / 4 + e / 2 * 8, column = lane % 4 * 2 + e % 2;
-    double sum = *accumulators[e];
-    for (unsigned k = 0; k < 8; ++k)
-      sum += element(all[row % 8 * 4 + k % 4].a[row / 8 + k / 4 * 2]) *
-             element(all[column * 4 + k % 4].b[k / 4]);
-    *accumulators[e] = float(sum);
-  }
+  const weft::emulate::MmaOperands own = {
+      {element(a[0]), element(a[1]), element(a[2]), element(a[3])}, {element(b0), element(b1)}};
+  float sums[4] = {sum0, sum1, sum2, sum3};
+  weft::emulate::multiplyAccumulate8(sums, own, file, line);
+  sum0 = sums[0], sum1 = sums[1], sum2 = sums[2], sum3 = sums[3];
 }
 
 /// cp.async.ca.shared.global of 4 bytes with a source size
