@@ -25,11 +25,9 @@ __device__ __forceinline__ void pauseFor(unsigned nanoseconds) { __nanosleep(nan
 /// Nanoseconds between two pieces: half of what the products of a tile take, which are 32 of a
 /// tile's m x n and k-tile in a cycle.
 template <GemmProblem gemm, Tile tile, int pieces>
-__host__ __device__ constexpr int pauseBetweenPieces() {
-  constexpr Offset cycles =
-                       Offset(TileConfig<gemm, tile>::kTiles) * tile.m * tile.n / 32 / 2 / pieces,
-                   perMicrosecond = 1700;
-  constexpr int most = 100000;
+__host__ __device__ constexpr int pauseBetweenPieces(int kTiles) {
+  constexpr int perMicrosecond = 1700, most = 100000;
+  const Offset cycles = Offset(kTiles) * tile.m * tile.n / 32 / 2 / pieces;
   return cycles * 1000 / perMicrosecond < most ? int(cycles * 1000 / perMicrosecond) : most;
 }
 
@@ -43,6 +41,7 @@ __device__ __forceinline__ void produceSubtiles(Shared<gemm, tile> shared, const
   constexpr int ofConsumer = firstSubtiles<gemm, tile, tensors>,
                 consumersOfTile = tile.isPingPong ? 1 : 2;
   constexpr int pieces = ofConsumer * consumersOfTile * 64 / boxRowsPerLoad;
+  const int kTiles = kTilesOfBlock<gemm, tile>(tokens).count;
   const auto loadTileSubtiles = [&](int index, int consumer, int before, int firstRow) {
     wait(shared.subtilesEmpty(consumer), before % 2);
     const EpilogueStages<gemm, tile, tensors> epilogueStages{shared.epilogueStages(consumer),
@@ -53,7 +52,7 @@ __device__ __forceinline__ void produceSubtiles(Shared<gemm, tile> shared, const
 #pragma unroll 1
     for (int subtile = 0; subtile < ofConsumer; ++subtile)
       loadSubtile(epilogueStages, subtiles, map, subtile,
-                  [] { pauseFor(pauseBetweenPieces<gemm, tile, pieces>()); });
+                  [&] { pauseFor(pauseBetweenPieces<gemm, tile, pieces>(kTiles)); });
   };
   int tiles = 0;  // of this block, before
 #pragma unroll 1
