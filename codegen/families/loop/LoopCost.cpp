@@ -250,18 +250,28 @@ double LoopPricer::elementsPerThread(const LoopKnobs &knobs) const {
 bool LoopPricer::keepsRow(const LoopKnobs &knobs) const {
   const bool isSequential = knobs.reduction == ReductionMapping::sequential;
   const double elements = isSequential ? rowElements * knobs.vectorWidth : elementsPerThread(knobs);
+  return fits(elements, knobs);
+}
+
+bool LoopPricer::fits(double elements, const LoopKnobs &knobs) const {
   if (elements <= knobs.vectorWidth) return true;  // one step: nothing is read again
   const double floats = elements * (keptValues + inputBytesPerPoint / 4);
   return elements <= rowFloatsPerTensor &&
          floats <= static_cast<double>(rowFloatBudget(knobs.threads));
 }
 
-/// Of a thread, whose loads are in flight together.
+/// Of a thread, whose loads are in flight together: of a row that it does not keep, and which ends
+/// with the last token, those of fewer steps.
 double LoopPricer::elementsInFlight(const LoopKnobs &knobs) const {
   const double elements = elementsPerThread(knobs);
-  const bool endsWithTokens = sumsTokens && isColumnMapping(knobs.reduction) &&
-                              knobs.reduction != ReductionMapping::gridColumns && !keepsRow(knobs);
-  return endsWithTokens ? std::min<double>(elements, stepsToTokens * knobs.vectorWidth) : elements;
+  if (!sumsTokens || !isColumnMapping(knobs.reduction) ||
+      knobs.reduction == ReductionMapping::gridColumns)
+    return elements;
+  const double row =
+      std::ceil(rowElements / (static_cast<double>(knobs.threadsPerRow) * knobs.blocksPerRow)) *
+      knobs.vectorWidth;
+  return fits(row, knobs) ? elements
+                          : std::min<double>(elements, stepsToTokens * knobs.vectorWidth);
 }
 
 double LoopPricer::registersOf(const LoopKnobs &knobs, double elements) const {

@@ -61,6 +61,7 @@ private:
   /// Whether a thread keeps its share of the row in registers between passes (the rule of
   /// lowering).
   bool keepsRow(const LoopKnobs &knobs) const;
+  bool fits(double elements, const LoopKnobs &knobs) const;
 
   const Kernel &kernel;
   const Device &device;

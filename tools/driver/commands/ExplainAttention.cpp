@@ -144,7 +144,10 @@ public:
       case OpKind::div:
       case OpKind::cast:
       case OpKind::identity:
-      case OpKind::pack: return kindOf(op->operands.front());
+      case OpKind::pack:
+        for (const std::string &operand : op->operands)
+          if (const auto kind = kindOf(operand)) return kind;
+        return std::nullopt;
       default: return std::nullopt;
     }
   }
