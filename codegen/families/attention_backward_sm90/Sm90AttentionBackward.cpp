@@ -376,7 +376,7 @@ private:
              "tiles of keys, those first that most queries see");
     addOrder(arguments, "queryOrder", orderOfQueries,
              "tiles of queries, those first that see most keys");
-    if (region.storesScores) arguments.push_back({"storeScores", gradients.storeScores});
+    if (region.storedScores >= 0) arguments.push_back({"storeScores", gradients.storeScores});
     const std::string first = attention().packed ? addPacked() + ", " : keyParts,
                       function = isSingle()           ? "singleBackward"
                                  : !keyParts.empty()  ? "splitBackwardOfParts"
