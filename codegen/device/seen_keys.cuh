@@ -49,7 +49,7 @@ __device__ __forceinline__ int seenRows(const Coverage &coverage, int firstHead,
   constexpr int lanes = 32;
 #pragma unroll 1
   for (int first = (rows - 1) / lanes * lanes; first >= 0; first -= lanes) {
-    const int key = firstKey + first + int(threadIdx.x % lanes);
+    const int key = firstKey + first + lanes - 1 - int(threadIdx.x % lanes);
     bool isSeen = false;
 #pragma unroll 1
     for (int head = firstHead; head < firstHead + heads; ++head)
@@ -57,7 +57,7 @@ __device__ __forceinline__ int seenRows(const Coverage &coverage, int firstHead,
                 coverage(head, firstQuery, lastQuery, key, keys - 1) != TileCoverage::empty;
     const unsigned seen = ptx::ballot(isSeen);
     if (seen == 0) continue;
-    const int most = first + lanes - __clz(int(seen));
+    const int most = first + lanes - ptx::lowestBit(seen);
     return firstKey + most == keys ? rows : most;
   }
   return 0;

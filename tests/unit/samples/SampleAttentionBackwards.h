@@ -346,7 +346,7 @@ inline Kernel addedMaskBackward(const AttentionExtents &e, DType type) {
 inline Kernel cappedBackward(const AttentionExtents &e, DType type, bool storesBias = false) {
   FusedAttentionBackward backward("capped_backward", e, type);
   const MaskShape shape{.kind = MaskShape::Kind::window, .left = 40, .right = 3};
-  const int bias = storesBias ? backward.input("bias", "hgjk", type) : -1;
+  const int bias = storesBias ? int(backward.input("bias", "hgjk", type)) : -1;
   int soft = -1, dBiased = -1;
   return backward.build(
       [&](int s) {
