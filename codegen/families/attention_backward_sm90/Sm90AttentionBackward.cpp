@@ -172,7 +172,7 @@ private:
     for (size_t i = 0; i < kernel.outputs.size(); ++i) {
       const std::string name =
           addTensor(kernel.outputs[i], int(i), Parameter::Kind::outputMap, Parameter::Kind::output);
-      if (kernel.outputs[i] == region.dScores) dScores = name;
+      if (kernel.outputs[i] == region.storedScores) dScores = name;
       outputs.push_back(name);
     }
     if (isApart() && !hasParts()) return;
