@@ -11,7 +11,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
+#include <ranges>
 #include <set>
 #include <utility>
 
@@ -295,15 +297,64 @@ private:
     return "";
   }
 
+  /// Element-wise results that are zero wherever the probability is, as masked tiles leave them.
+  std::set<ValueId> vanishing() const {
+    using Kind = ExpressionNode::Kind;
+    using enum ScalarOperator;
+    std::set<ValueId> found = {kernel.body[region.probability].results[0]};
+    for (const OpId index : region.elementOps) {
+      const BodyOp &op = kernel.body[index];
+      const std::function<bool(int)> vanishes = [&](int at) {
+        const ExpressionNode &node = op.expression[at];
+        const auto child = [&](size_t n) { return vanishes(node.children[n]); };
+        switch (node.kind) {
+          case Kind::operand:
+            return node.children.empty() && found.contains(op.operands[size_t(node.index)]);
+          case Kind::literal: return node.value == 0;
+          case Kind::unary: return node.operation == negate && child(0);
+          case Kind::binary:
+            return node.operation == multiply ? child(0) || child(1)
+                   : node.operation == divide
+                       ? child(0)
+                       : (node.operation == add || node.operation == subtract) && child(0) &&
+                             child(1);
+          case Kind::select: return child(1) && child(2);
+          default: return false;
+        }
+      };
+      const bool isDropped = op.kind == OpKind::dropout && found.contains(op.operands[0]);
+      if (isDropped || (op.kind != OpKind::dropout && index != region.probability &&
+                        vanishes(op.expression.root())))
+        found.insert(op.results[0]);
+    }
+    return found;
+  }
+  /// Whether a value is d_scores, or a gradient of scores in front of it: that of a bias which is
+  /// added behind what bends scores.
+  bool isGradientOfScores(ValueId value) const {
+    if (value == region.dScores) return true;
+    std::set<ValueId> leads = {region.dScores};
+    for (const OpId index : std::views::reverse(region.elementOps))
+      if (leads.contains(kernel.body[index].results[0]))
+        leads.insert(kernel.body[index].operands.begin(), kernel.body[index].operands.end());
+    const bool isBehindProbability = std::ranges::any_of(region.elementOps, [&](OpId index) {
+      const BodyOp &op = kernel.body[index];
+      return op.results[0] == value && index != region.probability &&
+             !holds(region.scoreOps, index);
+    });
+    return isBehindProbability && value != region.kept && leads.contains(value) &&
+           vanishing().contains(value);
+  }
+
   std::string checkOutputs() {
     const std::array results = {region.dQ, region.dK, region.dV};
     for (const ValueId output : kernel.outputs)
-      if (output == region.dScores) region.storesScores = true;
+      if (region.storedScores < 0 && isGradientOfScores(output)) region.storedScores = output;
       else if (std::ranges::none_of(results,
                                     [&](ValueId result) { return stored(result) == output; }))
         return fmt::format(
-            "'{}' is stored; a backward pass stores d_q, d_k, d_v and the gradient "
-            "of the dot products, '{}', alone",
+            "'{}' is stored; a backward pass stores d_q, d_k, d_v and one gradient of "
+            "scores, as '{}', alone",
             nameOfValue(output), nameOfValue(region.dScores));
     for (const ValueId result : results) {
       if (!holds(kernel.outputs, stored(result)))

@@ -22,7 +22,8 @@
 // axes of the scores; they read each other's results and scores at the element's own coordinates,
 // and otherwise inputs as score ops of AttentionRegion.h do. One of them, and one alone, is
 // `softmax_from_log_sums`. The results of the last three contractions are outputs, all of them, and
-// d_scores may be one more: what the gradient of a bias is, or is summed from. So a kernel that has
+// d_scores or a gradient in front of it, zero wherever the probability is, may be one more: what
+// the gradient of a bias is, or is summed from. So a kernel that has
 // tiles of both products in registers computes what lies between element by element, and nothing
 // else of the extent of scores reaches memory.
 //
@@ -72,7 +73,7 @@ struct AttentionBackwardRegion {
   ValueId kept = -1;  ///< operand of dV's contraction: probabilities, or what dropout keeps of them
   ValueId dScores = -1;               ///< operand of those of dQ and dK
   ValueId dQ = -1, dK = -1, dV = -1;  ///< outputs of the kernel
-  bool storesScores = false;          ///< dScores is an output, too
+  ValueId storedScores = -1;          ///< output, too: dScores, or another of elementOps; -1: none
   double scoresScale = 1, dKeptScale = 1, dVScale = 1, dQScale = 1, dKScale = 1;
   bool hasDropout = false;  ///< some dropout among elementOps drops anything
   bool readsTf32 = false;   ///< all five contractions may read f32 as tf32

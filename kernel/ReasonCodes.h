@@ -115,10 +115,8 @@ inline constexpr ReasonCode attentionBackwardRegion{
     "F032", "attention-backward-region",
     "a softmax_from_log_sums shares a kernel with the contractions of scores and of their "
     "gradients, and with those of d_q, d_k and d_v, if nothing else reads what lies between but "
-    "the "
-    "gradient of the dot products, which a bias may get; the detail names what is in the way",
-    "scores with a bias behind a soft cap: the sum that is its gradient reads the derivative's "
-    "operand",
+    "one gradient of scores, which a bias may get; the detail names what is in the way",
+    "biases in front of a soft cap and behind it, which have two gradients of scores",
     "none by a flag: the contractions run one by one, with the ops between in their epilogues. "
     "Where the bias needs no gradient, leave it out of --gradients-of"};
 inline constexpr ReasonCode attentionBackwardOff{

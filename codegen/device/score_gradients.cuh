@@ -4,6 +4,7 @@
 #pragma once
 
 #include "weft/attention_dropout.cuh"
+#include "weft/pack.cuh"
 #include "weft/ptx.cuh"
 #include "weft/tile_coverage.cuh"
 #include "weft/types.cuh"
@@ -15,6 +16,27 @@ namespace weft {
 struct ScoreGradients {
   float kept, dScore;
 };
+/// The same where another gradient than that of the dot product is stored: that of a bias which is
+/// added behind a soft cap.
+struct ScoreGradientsBeside : ScoreGradients {
+  float stored;
+};
+template <typename Gradients>
+constexpr bool storesBeside = __is_base_of(ScoreGradientsBeside, Gradients);
+
+/// What a kernel's element-wise ops give of a score.
+template <typename Args>
+using GradientsOf = decltype(static_cast<Args *>(nullptr)->gradients(
+    0.0f, 0.0f, typename Args::Row{}, 0, 0, 0, false));
+
+/// What is stored of two neighbouring scores, whose gradients of dot products `packed` has.
+template <typename T, typename Gradients>
+__device__ __forceinline__ unsigned storedPair(const T *, const Gradients (&found)[2],
+                                               unsigned packed) {
+  if constexpr (storesBeside<Gradients>)
+    return packPair(static_cast<T *>(nullptr), found[0].stored, found[1].stored);
+  else return packed;
+}
 
 /// What the scores of a row read of tensors of rows, once for all of them.
 template <int count>

@@ -154,7 +154,7 @@ private:
   }
 
   /// Why what lies between the contractions has to be stored, where the region says no: it takes
-  /// the gradient of the dot products as a result. Empty if nothing has. The last contractions are
+  /// one gradient of scores as a result. Empty if nothing has. The last contractions are
   /// those that none of the set reads.
   std::string readElsewhere(const OpSet &set) const {
     for (const int op : set) {

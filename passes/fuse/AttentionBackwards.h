@@ -1,6 +1,6 @@
 // Backward passes of fused attentions: every softmax_from_log_sums with the two contractions of
 // inputs before it and beside it, the element-wise ops around it and the three contractions behind
-// them, if nothing else reads what lies between but the gradient of the dot products, which a bias
+// them, if nothing else reads what lies between but one gradient of scores, which a bias
 // may get, and a family of the target takes the kernel (kernel/AttentionBackwardRegion.h). All of
 // these ops have kernels one by one as well.
 #pragma once

@@ -34,7 +34,8 @@ module {
 }
 """
 
-# The gradient of the bias is that of the sum, which the derivative of the soft cap reads, too.
+# The gradient of the bias is that of the sum, which the derivative of the soft cap reads, too; that
+# of another one in front of the cap is one more gradient of scores.
 CAPPED_BIAS = """
 !q = tensor<2x2x128x64xf16, #weft.axes<b, h, j, p>>
 !k = tensor<2x2x128x64xf16, #weft.axes<b, h, k, p>>
@@ -52,6 +53,9 @@ module {
   }
 }
 """
+BIASES_AROUND_CAP = CAPPED_BIAS.replace('%bias: !bias)', '%bias: !bias, %inner: !bias)').replace(
+    '%bounded = weft.tanh %dot',
+    '%moved = weft.add %dot, %inner along (h, j, k) : !s, !bias -> !s\n    %bounded = weft.tanh %moved')
 
 # Factors of probabilities, which commute past the contraction: a constant, by row and by key, among
 # casts and a dropout; and with one more, by query and key, which does not.
@@ -328,11 +332,15 @@ class Attention(CommandTest):
             self.assertFalse(any('rejectedBackwards' in plan for plan in said['plans']))
 
     def test_a_backward_pass_that_is_no_kernel_says_why(self):
-        """A bias behind a soft cap has a gradient that is none of the dot products."""
+        """A bias behind a soft cap has a gradient of scores; one more in front of it another."""
         said = self.asked(self.write('capped.mlir', CAPPED_BIAS), '--train')
+        fused, = [plan for plan in said['plans'] if plan['kind'] == 'fused']
+        self.assertNotIn('rejectedBackwards', fused)
+        said = self.asked(self.write('capped.mlir', BIASES_AROUND_CAP), '--train')
         fused, = [plan for plan in said['plans'] if plan['kind'] == 'fused']
         reason, = fused['rejectedBackwards']
         self.assertIn('F032 attention-backward-region (', reason)
+        self.assertIn('as well)', reason)
         self.assertNotIn('slowerBackwards', fused)
         self.assertIn(f'backward: no fused kernel: {reason}',
                       self.weft('explain', 'out', '--attention').prose())

@@ -69,8 +69,8 @@ Expected<AttentionBackwardProblem> attentionBackwardProblem(const Kernel &kernel
   problem.dQ = tensor(region.dQ, rows.dQ, attention->headDimAxis);
   problem.dK = tensor(region.dK, rows.dK, attention->headDimAxis);
   problem.dV = tensor(region.dV, rows.dV, attention->valueDimAxis);
-  if (region.storesScores)
-    problem.dScores = tensor(region.dScores, attention->queryAxis, attention->keyAxis);
+  if (region.storedScores >= 0)
+    problem.dScores = tensor(region.storedScores, attention->queryAxis, attention->keyAxis);
   return problem;
 }
 
@@ -87,10 +87,10 @@ std::string attentionBackwardTypeRejection(const Kernel &kernel,
                                            const Device &device, bool takesTf32) {
   const DType type = kernel.values[size_t(region.q)].dtype;
   std::vector<ValueId> gradients = {region.dQ, region.dK, region.dV};
-  if (region.storesScores) gradients.push_back(region.dScores);
-  if (region.storesScores && type == DType::f32)
+  if (region.storedScores >= 0) gradients.push_back(region.storedScores);
+  if (region.storedScores >= 0 && type == DType::f32)
     return fmt::format("'{}' is stored, of f32; stored gradients of scores are f16 or bf16",
-                       kernel.values[size_t(region.dScores)].name);
+                       kernel.values[size_t(region.storedScores)].name);
   for (const ValueId value : gradients)
     if (const Value &gradient = kernel.values[size_t(value)]; gradient.dtype != type)
       return fmt::format("'{}' is {}, queries are {}; one element type is taken", gradient.name,

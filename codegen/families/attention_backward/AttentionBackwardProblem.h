@@ -14,7 +14,7 @@ struct AttentionBackwardProblem {
   /// Its output is the gradient of the output, an input of the kernel; it has no log sums.
   AttentionProblem attention;
   AttentionTensor dQ, dK, dV;  ///< dK and dV do not depend on the head of a group
-  /// The gradient of the dot products where the kernel stores it; rows are queries, columns keys.
+  /// The gradient of scores that the kernel stores, if it does; rows are queries, columns keys.
   std::optional<AttentionTensor> dScores = {};
   bool operator==(const AttentionBackwardProblem &) const = default;
 

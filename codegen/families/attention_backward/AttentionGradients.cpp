@@ -150,7 +150,7 @@ public:
     result.dropout = result.dropoutTransposed = "weft::NoDropout{}";
     if (region.hasDropout) addDropout();
     result.storeScores = "weft::NoScoreStore{}";
-    if (region.storesScores) addStore();
+    if (region.storedScores >= 0) addStore();
     result.headers.assign(ops.headers.begin(), ops.headers.end());
     result.constants.insert(result.constants.begin(), ops.constants.begin(), ops.constants.end());
     return std::move(result);
@@ -274,8 +274,12 @@ private:
       body.push_back(declareConstant("float", names[value], text,
                                      op.number >= 0 ? fmt::format("%{}", op.number) : ""));
     }
-    body.push_back(evaluate(code("return weft::ScoreGradients{{{}, {}}}", names.at(region.kept),
-                                 names.at(region.dScores))));
+    const bool isBeside = region.storedScores >= 0 && region.storedScores != region.dScores;
+    body.push_back(evaluate(isBeside ? code("return weft::ScoreGradientsBeside{{{{{}, {}}}, {}}}",
+                                            names.at(region.kept), names.at(region.dScores),
+                                            names.at(region.storedScores))
+                                     : code("return weft::ScoreGradients{{{}, {}}}",
+                                            names.at(region.kept), names.at(region.dScores))));
     addFunction(name,
                 code("float {}, float {}, const {} &{}, int {}, int {}, int {}, bool {}", s, dKept,
                      rowType(), row, head, query, key, isKept),
@@ -400,9 +404,9 @@ std::string gradientRejection(const Kernel &kernel, const AttentionBackwardRegio
   all.scoreOps = region.elementOps;
   std::erase_if(all.scoreOps, [&](OpId op) { return kernel.body[op].kind == OpKind::dropout; });
   if (std::string reason = scoreRejection(kernel, all); !reason.empty()) return reason;
-  if (region.packed && region.storesScores)
+  if (region.packed && region.storedScores >= 0)
     return fmt::format("'{}' is stored, over packed tokens",
-                       kernel.values[size_t(region.dScores)].name);
+                       kernel.values[size_t(region.storedScores)].name);
   if (region.packed)
     if (const std::vector<ValueId> whole = wholeRowTensorsOf(kernel, region); !whole.empty())
       return fmt::format("'{}' is of rows and not packed, as queries are",

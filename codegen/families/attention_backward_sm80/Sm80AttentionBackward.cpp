@@ -274,7 +274,7 @@ private:
         {"coverage", gradients.coverage},
         {"dropout", gradients.dropout},
         {"dropoutTransposed", gradients.dropoutTransposed}};
-    if (region.storesScores) arguments.push_back({"storeScores", gradients.storeScores});
+    if (region.storedScores >= 0) arguments.push_back({"storeScores", gradients.storeScores});
     const std::string type = isTf32 ? "" : fmt::format("{}, ", cudaNameOf(attention.operandType));
     program.body.push_back(templateCall(
         fmt::format("weft::sm80::{}<{}{}, {}>", functionName(), type, shape, tile),

@@ -172,7 +172,7 @@ private:
     for (size_t i = 0; i < kernel.outputs.size(); ++i) {
       const std::string name =
           addTensor(kernel.outputs[i], int(i), Parameter::Kind::outputMap, Parameter::Kind::output);
-      if (kernel.outputs[i] == region.dScores) dScores = name;
+      if (kernel.outputs[i] == region.storedScores) dScores = name;
       outputs.push_back(name);
     }
     if (isApart() && !hasParts()) return;
@@ -376,7 +376,7 @@ private:
              "tiles of keys, those first that most queries see");
     addOrder(arguments, "queryOrder", orderOfQueries,
              "tiles of queries, those first that see most keys");
-    if (region.storesScores) arguments.push_back({"storeScores", gradients.storeScores});
+    if (region.storedScores >= 0) arguments.push_back({"storeScores", gradients.storeScores});
     const std::string first = attention().packed ? addPacked() + ", " : keyParts,
                       function = isSingle()           ? "singleBackward"
                                  : !keyParts.empty()  ? "splitBackwardOfParts"

@@ -134,7 +134,7 @@ Expected<ConfigurationSpace, Reason> spaceOf(const Kernel &kernel, const Device 
     return rejected(std::move(reason));
   const int rowFloats = mostRowFloats(kernel, region);
   const bool readsScores =
-      region.storesScores || std::ranges::any_of(region.inputs, [&](const ScoreInput &input) {
+      region.storedScores >= 0 || std::ranges::any_of(region.inputs, [&](const ScoreInput &input) {
         const std::vector<AxisId> &axes = kernel.values[size_t(input.value)].axes;
         return std::ranges::find(axes, region.keyAxis) != axes.end();
       });

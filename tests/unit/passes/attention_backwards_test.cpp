@@ -126,15 +126,21 @@ TEST_CASE("what lies between and is read or returned elsewhere forbids it by nam
   CHECK(verdictOf([](Layer &layer) { layer.results.push_back(layer.scores); }) ==
         "F032 attention-backward-region ('scores' is a result of the graph)");
   CHECK(verdictOf([](Layer &layer) {
+          layer.results.push_back(layer.graph.sum("d_bias", layer.centered, "bhjk", "jk"));
+        }) == "F032 attention-backward-region ('d_bias' reads 'centered' as well)");
+  CHECK(verdictOf([](Layer &layer) {
+          layer.results.push_back(layer.dScores);
           layer.results.push_back(layer.graph.sum("d_bias", layer.dCapped, "bhjk", "jk"));
         }) == "F032 attention-backward-region ('d_bias' reads 'd_capped' as well)");
 }
 
-TEST_CASE("the gradient of the dot products is one result more where something reads it") {
-  for (const bool isReturned : {false, true}) {
+TEST_CASE("a gradient of scores is one result more where something reads it") {
+  for (const auto &[isReturned, isCapped] :
+       {std::pair(false, false), {true, false}, {false, true}, {true, true}}) {
     Layer layer;
-    layer.results.push_back(isReturned ? layer.dScores
-                                       : layer.graph.sum("d_bias", layer.dScores, "bhjk", "jk"));
+    const int gradient = isCapped ? layer.dCapped : layer.dScores;
+    layer.results.push_back(isReturned ? gradient
+                                       : layer.graph.sum("d_bias", gradient, "bhjk", "jk"));
     std::vector<Kernel> asked;
     FuseOptions options = takingAll();
     options.attentionBackwardRejection = [&](const Kernel &kernel) {
@@ -144,7 +150,9 @@ TEST_CASE("the gradient of the dot products is one result more where something r
     CHECK(verdict(proposeFusions(layer.graph.build(layer.results), options), whole) == "accepted");
     REQUIRE(asked.size() == 1);
     CHECK(asked[0].outputs.size() == 4);
-    CHECK(attentionBackwardRegion(asked[0]).value().storesScores);
+    const ValueId stored = attentionBackwardRegion(asked[0]).value().storedScores;
+    REQUIRE(stored >= 0);
+    CHECK(asked[0].values[size_t(stored)].name == (isCapped ? "d_capped" : "d_scores"));
   }
 }
 

@@ -151,10 +151,11 @@ public:
   }
 
   /// The whole body: score ops, then their derivatives, which get the gradient of what the first
-  /// gave. storesScores: the gradient of the dot products is an output, too.
+  /// gave. storesScores: the gradient of the dot products is an output, too; or *beside.
   Kernel build(const std::function<int(int scores)> &scoreOps,
                const std::function<int(int dScored)> &derivatives,
-               const std::optional<Dropout> &dropout = std::nullopt, bool storesScores = false) {
+               const std::optional<Dropout> &dropout = std::nullopt, bool storesScores = false,
+               const int *beside = nullptr) {
     const int y = probability(scoreOps(scores()));
     const int kept = dropout ? dropped(y, *dropout, "kept") : y;
     const int ofKept = dKept();
@@ -162,6 +163,7 @@ public:
     const int dScores = derivatives(dSoftmax(dY, y));
     const int ofV = dV(kept), ofQ = dQ(dScores);
     const int ofK = dK(dScores);
+    if (beside) return builder.build({ofQ, ofK, ofV, *beside});
     if (storesScores) return builder.build({ofQ, ofK, ofV, dScores});
     return builder.build({ofQ, ofK, ofV});
   }
@@ -339,23 +341,29 @@ inline Kernel addedMaskBackward(const AttentionExtents &e, DType type) {
       },
       [](int d) { return d; });
 }
-/// c tanh(score / c) in a window.
-inline Kernel cappedBackward(const AttentionExtents &e, DType type) {
+/// c tanh(score / c) in a window; storesBias: a bias of every score is added then, and what its
+/// gradient is summed from is stored.
+inline Kernel cappedBackward(const AttentionExtents &e, DType type, bool storesBias = false) {
   FusedAttentionBackward backward("capped_backward", e, type);
   const MaskShape shape{.kind = MaskShape::Kind::window, .left = 40, .right = 3};
-  int soft = -1;
+  const int bias = storesBias ? int(backward.input("bias", "hgjk", type)) : -1;
+  int soft = -1, dBiased = -1;
   return backward.build(
       [&](int s) {
         soft =
             backward.map("tanh", "weft::tanh({0})", {backward.scaled(s, 0.125, "small")}, "soft");
-        return backward.masked(shape, {backward.scaled(soft, 8, "capped")}, "masked");
+        int capped = backward.scaled(soft, 8, "capped");
+        if (storesBias) capped = backward.map("add", "{0} + {1}", {capped, bias}, "biased");
+        return backward.masked(shape, {capped}, "masked");
       },
       [&](int d) {
-        const int large = backward.scaled(backward.masked(shape, {d}, "d_capped", 0), 8, "d_soft");
+        dBiased = backward.masked(shape, {d}, "d_capped", 0);
+        const int large = backward.scaled(dBiased, 8, "d_soft");
         return backward.scaled(
             backward.map("tanh_dx", "{0} * (1.0f - {1} * {1})", {large, soft}, "d_small"), 0.125,
             "d_scores");
-      });
+      },
+      std::nullopt, false, storesBias ? &dBiased : nullptr);
 }
 
 }  // namespace weft::samples

@@ -34,7 +34,7 @@ public:
   int map(const std::string &op, const std::string &name,
           const std::vector<std::pair<int, std::string>> &operands, const std::string &letters) {
     const int result = this->op(op, OperatorClass::elementwise, operands, name, letters);
-    flow.ops.back().expression = Expression::parse("{0}");
+    flow.ops.back().expression = Expression::parse(op == "mul" ? "{0} * {1}" : "{0}");
     return result;
   }
   /// Reduces the last axis of what it reads.

@@ -66,6 +66,7 @@ inline std::vector<NamedKernel> backwardCases(DType type) {
        biasedBackward({.b = 2, .h = 3, .g = 4, .j = 300, .k = 1001, .p = width, .w = width}, type,
                       true, drops ? std::optional(dropout) : std::nullopt)});
   result.push_back({"capped", cappedBackward(extents, type)});
+  result.push_back({"capped, stored", cappedBackward(extents, type, true)});
   for (const int64_t own : {64, 80, 128}) {
     const AttentionExtents tokens{
         .b = 4, .h = 3, .g = 2, .j = 777, .k = 777, .p = own, .w = own, .tokens = 3108};

@@ -64,7 +64,8 @@ void addHardAttentionBackwards(Collector &collect, const DrawnFamily &family, Kn
                {samples::plainBackward(extents, type), samples::causalBackward(extents, type),
                 samples::windowBackward(extents, type, 3, 0),
                 samples::biasedBackward(extents, type, true),
-                samples::cappedBackward(extents, type)})
+                samples::cappedBackward(extents, type),
+                samples::cappedBackward(extents, type, true)})
             for (const Configuration &configuration :
                  collect.drawFamily(kernel, family, 1, isWanted))
               collect.add("attention-backward-hard", kernel, type, configuration, Inputs::hard,

@@ -77,9 +77,10 @@ __device__ __forceinline__ void applyToKeys(float (&scores)[count], float (&dKep
 }
 
 /// The same where rows are queries and columns keys; `rows`: of the lane's two queries. The
-/// probabilities are dropped.
+/// probabilities are dropped. What is stored beside the gradients of dot products takes the place
+/// of the scores.
 template <BackwardShape shape, bool isClipped, int count, typename Gradients, typename Dropout>
-__device__ __forceinline__ void applyToQueries(const float (&scores)[count], float (&dKept)[count],
+__device__ __forceinline__ void applyToQueries(float (&scores)[count], float (&dKept)[count],
                                                const Gradients &gradients, const Dropout &dropout,
                                                const ScoreRow<shape.rowFloats> (&rows)[2], int head,
                                                int query, int key) {
@@ -90,9 +91,11 @@ __device__ __forceinline__ void applyToQueries(const float (&scores)[count], flo
     for (int e = 0; e < 8; ++e) {
       const int own = key + block * 16 + columnInFragment(e);
       float &gradient = dKept[block * 8 + e];
-      const ScoreGradients result = gradients(scores[block * 8 + e], gradient, rows[e / 2 % 2],
-                                              head, query + rowInFragment(e), own, kept.at(e));
+      const auto result = gradients(scores[block * 8 + e], gradient, rows[e / 2 % 2], head,
+                                    query + rowInFragment(e), own, kept.at(e));
       gradient = !isClipped || own < shape.keys ? result.dScore : 0.0f;
+      if constexpr (storesBeside<decltype(gradients(0.0f, 0.0f, rows[0], 0, 0, 0, false))>)
+        scores[block * 8 + e] = result.stored;
     }
   }
 }
@@ -269,12 +272,21 @@ __device__ __forceinline__ void backwardOfQueries(const Args &args, int block) {
     }
     unsigned dS[P::scores / 8][4];
     packFragments<T, P::scores>(dS, dKept);
+    const auto store = [&](const unsigned(&fragments)[P::scores / 8][4]) {
 #pragma unroll
-    for (int block = 0; block < P::scores / 8; ++block) {
+      for (int block = 0; block < P::scores / 8; ++block) {
 #pragma unroll
-      for (int w = 0; w < 4; ++w)
-        args.storeScores(head, query + rowInFragment(2 * w),
-                         key + block * 16 + columnInFragment(2 * w), dS[block][w]);
+        for (int w = 0; w < 4; ++w)
+          args.storeScores(head, query + rowInFragment(2 * w),
+                           key + block * 16 + columnInFragment(2 * w), fragments[block][w]);
+      }
+    };
+    if constexpr (storesBeside<decltype(args.gradients(0.0f, 0.0f, rows[0], 0, 0, 0, false))>) {
+      unsigned stored[P::scores / 8][4];
+      packFragments<T, P::scores>(stored, scores);
+      store(stored);
+    } else {
+      store(dS);
     }
     multiplyColumns<shape.headDim, T>(dQ, dS, keys);
   }

@@ -151,6 +151,7 @@ TEST_CASE("gradients of keys and of values of wide heads are of blocks apart") {
       knobs, {33, 0});
   add(subjects, biasedBackward(e, DType::f16, true), knobs);
   add(subjects, cappedBackward(e, DType::bf16), low);
+  add(subjects, cappedBackward(e, DType::f16, true), knobs);
   add(subjects,
       blockBackward(e, DType::f16, "random(block=16,density=0.2,seed=3,heads=each)", true), knobs);
   checkAll("sm80_attention_backward_wide", subjects);

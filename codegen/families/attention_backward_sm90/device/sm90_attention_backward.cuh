@@ -514,6 +514,7 @@ struct BackwardParts {
     return rows;
   }
 
+  using Found = GradientsOf<Args>;
   /// Element-wise ops. Pair after pair, packed at once, for few registers. The rows of a step are
   /// loaded a step ahead: `rows` are those of the first.
   template <typename Function>
@@ -528,7 +529,7 @@ struct BackwardParts {
       const auto isKept = args.dropout(info.head, info.firstColumn + first, firstRow);
 #pragma unroll
       for (int w = 0; w < 4; ++w) {
-        ScoreGradients found[2];
+        Found found[2];
 #pragma unroll
         for (int e = 0; e < 2; ++e)
           found[e] =
@@ -539,7 +540,7 @@ struct BackwardParts {
         operands.dScores[step][w] = packPair(type, found[0].dScore, found[1].dScore);
         asm volatile("" : "+r"(operands.kept[step][w]), "+r"(operands.dScores[step][w]));
         args.storeScores(info.head, info.firstColumn + first + w / 2 * 8, firstRow + w % 2 * 8,
-                         operands.dScores[step][w]);
+                         storedPair(type, found, operands.dScores[step][w]));
       }
     }
   }
@@ -555,7 +556,7 @@ struct BackwardParts {
                bool isKept) {
              if ((problem.queries % tile.queries != 0 && query >= problem.queries) ||
                  (problem.keys % tile.keys != 0 && key >= problem.keys))
-               return ScoreGradients{0, 0};
+               return Found{};
              return args.gradients(score, dKept, row, info.head, query, key, isKept);
            });
     else

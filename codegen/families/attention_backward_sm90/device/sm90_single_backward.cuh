@@ -162,7 +162,7 @@ struct SingleParts
   using Base = SplitParts<T, problem, tile, ofKeys, Shared, Args>;
   using C = SingleBackwardConfig<problem, tile, typename Args::Row>;
   using Base::args, Base::firstRow, Base::lane, Base::steps, Base::type;
-  using typename Base::Row, typename Base::Stage, typename Base::StepRows;
+  using typename Base::Found, typename Base::Row, typename Base::Stage, typename Base::StepRows;
   /// As accumulators lie; tiles of values ask for no dKept.
   struct Products {
     float scores[tile.columns / 2], dKept[areValues ? 1 : tile.columns / 2];
@@ -196,7 +196,7 @@ struct SingleParts
       }();
 #pragma unroll
       for (int w = 0; w < 4; ++w) {
-        float found[2];
+        Found found[2];
 #pragma unroll
         for (int e = 0; e < 2; ++e) {
           const int row = firstRow + w % 2 * 8, column = first + w / 2 * 8 + e,
@@ -204,20 +204,19 @@ struct SingleParts
           const bool kept = isKept.at(w * 2 + e);
           const float score = products.scores[index];
           if constexpr (areValues)
-            found[e] = function(score, 0.0f, own.of[w / 2][e], column, row, kept).kept;
+            found[e] = function(score, 0.0f, own.of[w / 2][e], column, row, kept);
           else if constexpr (ofKeys)
-            found[e] =
-                function(score, products.dKept[index], own.of[w / 2][e], column, row, kept).dScore;
+            found[e] = function(score, products.dKept[index], own.of[w / 2][e], column, row, kept);
           else
             found[e] =
-                function(score, products.dKept[index], this->ownRows[w % 2], row, column, kept)
-                    .dScore;
+                function(score, products.dKept[index], this->ownRows[w % 2], row, column, kept);
         }
-        operands.of[step][w] = packPair(type, found[0], found[1]);
+        operands.of[step][w] = areValues ? packPair(type, found[0].kept, found[1].kept)
+                                         : packPair(type, found[0].dScore, found[1].dScore);
         asm volatile("" : "+r"(operands.of[step][w]));
         if constexpr (!ofKeys)
           args.storeScores(info.head, firstRow + w % 2 * 8, first + w / 2 * 8,
-                           operands.of[step][w]);
+                           storedPair(type, found, operands.of[step][w]));
       }
     }
   }
@@ -234,7 +233,7 @@ struct SingleParts
       each(operands, products, rows, block, info,
            [&](float score, float dKept, const Row &row, int query, int key, bool isKept) {
              if ((hasQueryTail && query >= problem.queries) || (hasKeyTail && key >= problem.keys))
-               return ScoreGradients{0, 0};
+               return Found{};
              return args.gradients(score, dKept, row, info.head, query, key, isKept);
            });
     else

@@ -363,6 +363,7 @@ struct SplitParts {
     return rows;
   }
 
+  using Found = GradientsOf<Args>;
   /// Element-wise ops. Pair after pair, packed at once, for few registers. The rows of a step are
   /// loaded a step ahead: `rows` are those of the first.
   template <typename Function>
@@ -380,7 +381,7 @@ struct SplitParts {
       }();
 #pragma unroll
       for (int w = 0; w < 4; ++w) {
-        ScoreGradients found[2];
+        Found found[2];
 #pragma unroll
         for (int e = 0; e < 2; ++e) {
           const float score = products.scores[step * 8 + w * 2 + e],
@@ -398,7 +399,7 @@ struct SplitParts {
         asm volatile("" : "+r"(operands.dScores[step][w]));
         if constexpr (!ofKeys)
           args.storeScores(info.head, firstRow + w % 2 * 8, first + w / 2 * 8,
-                           operands.dScores[step][w]);
+                           storedPair(type, found, operands.dScores[step][w]));
       }
     }
   }
@@ -415,7 +416,7 @@ struct SplitParts {
       each(operands, products, rows, block, info,
            [&](float score, float dKept, const Row &row, int query, int key, bool isKept) {
              if ((hasQueryTail && query >= problem.queries) || (hasKeyTail && key >= problem.keys))
-               return ScoreGradients{0, 0};
+               return Found{};
              return args.gradients(score, dKept, row, info.head, query, key, isKept);
            });
     else

@@ -47,6 +47,7 @@ std::vector<NamedKernel> wideCases(DType type) {
     result.push_back({"stored" + of, biasedBackward(e, type, true)});
     result.push_back({"stored, dropped" + of, biasedBackward(e, type, true, dropout)});
     result.push_back({"capped" + of, cappedBackward(e, type)});
+    result.push_back({"capped, stored" + of, cappedBackward(e, type, true)});
   }
   return result;
 }

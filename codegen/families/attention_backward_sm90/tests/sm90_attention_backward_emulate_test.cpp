@@ -180,6 +180,8 @@ TEST_CASE("the backward pass of adversarial scores: equal, one huge, as large as
     addScored(biasedBackward(e, type, true), together);
     addScored(biasedBackward(e, other, true), apart(64, 2));
     addScored(cappedBackward(e, other), together);
+    addScored(cappedBackward(e, type, true), together);
+    addScored(cappedBackward(e, other, true), apart(64, 2));
     std::swap(type, other);
   }
   checkAll("sm90_attention_backward_adversarial", subjects);
@@ -458,6 +460,7 @@ TEST_CASE("tiles of one gradient with groups of heads, biases, stored gradients 
   add(subjects, biasedBackward(cut, DType::f16), single(2));
   add(subjects, biasedBackward(cut, DType::bf16, true), single(2, 32));
   add(subjects, cappedBackward(cut, DType::f16), single(1));
+  add(subjects, cappedBackward(cut, DType::bf16, true), single(2, 32));
   add(subjects, plainBackward(cut, DType::bf16, Dropout{.p = 0.25, .stream = 3}), single(2, 32));
   for (const ScoreKind scores : adversarialScores) {
     add(subjects, causalBackward({.h = 1, .j = 70, .k = 140, .p = 192, .w = 192}, DType::bf16),
