@@ -234,7 +234,8 @@ double sm90TensorSeconds(const GemmProblem &gemm, const Sm90GemmKnobs &knobs, do
       (device.tensorFlops.at(gemm.operandType) / device.multiprocessors * efficiency);
   const double furtherWaves = std::min(m, n) > analytic::narrowTileSide
                                   ? 0
-                                  : analytic::narrowTileWaveShare * (waves - 1) *
+                                  : analytic::narrowTileWaveShare *
+                                        std::min(waves - 1, analytic::narrowTileFurtherWaves) *
                                         std::sqrt(depth / analytic::narrowTileDepth);
   const double tileSeconds =
       std::max(gemmSeconds * (1 + furtherWaves), loadSeconds(gemm, knobs, depth, device));
