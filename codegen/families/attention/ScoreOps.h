@@ -3,7 +3,9 @@
 //
 // A function has the number of a head, a query and a key; values that it has computed or loaded
 // have names. Inputs are loaded at their first use, at the element's coordinates or at those that
-// an op computes, and never outside their tensors.
+// an op computes. Queries and keys behind the last one, which tiles end with, read what the last
+// one reads: a load under a condition would be a branch for each score, and wait there. So a
+// function gives anything for them, and who calls it leaves that out.
 #pragma once
 
 #include "codegen/Names.h"
@@ -66,19 +68,12 @@ public:
   std::vector<ConstantLine> constants = {};
 
 private:
-  /// One coordinate of an element that is loaded.
-  struct Place {
-    Code index;
-    std::vector<AxisId> guarded;  ///< axes of positions: outside the scores nothing is read
-  };
-  bool isPosition(AxisId axis) const {
-    return axis == problem.queryAxis || axis == problem.keyAxis;
-  }
-  std::vector<Place> ownPlaces(ValueId value, const Coordinate &at) const;
-  std::vector<Place> computedPlaces(const Expression &expression, const ExpressionNode &element,
-                                    const Coordinate &at) const;
-  Statement load(size_t input, const Code &name, const std::vector<Place> &places,
-                 const Coordinate &at) const;
+  /// A coordinate, or that of the last query or key.
+  Code insideOf(AxisId axis, const Coordinate &at) const;
+  std::vector<Code> ownPlaces(ValueId value, const Coordinate &at) const;
+  std::vector<Code> computedPlaces(const Expression &expression, const ExpressionNode &element,
+                                   const Coordinate &at) const;
+  Statement load(size_t input, const Code &name, const std::vector<Code> &places) const;
   Code elementName(const BodyOp &op, int index, std::map<std::string, Code> &elements, Block &body,
                    const Coordinate &at);
 

@@ -37,7 +37,11 @@ constexpr int maskRegisters = 8, inputRegisters = 16, valueOpRegisters = 12, dro
               secondReadRegisters = 8, sharedInputRegisters = 20, zeroingRegisters = 8;
 /// What block masks need beside, by consumers, and more where each head has a table.
 constexpr int tableRegistersOfThree = 36, tableRegistersOfTwo = 52, tableRegistersOfOne = 46,
-              tableOfHeadRegisters = 10;
+              tableOfHeadRegisters = 10, tableOfHeadRegistersOfOne = 15;
+/// Where one op reads a tensor twice, at queries and at keys (segments of documents), all loads of
+/// a block stand in front of its scores: what two consumers need beside, and keys of a block of
+/// one.
+constexpr int secondReadRegistersOfTwo = 20, mostTwiceReadKeysOfOne = 112;
 /// What rows of several heads need beside where score ops read tensors at the head of each, and
 /// where these are no masks: with one consumer and with two.
 constexpr int packedInputRegisters = 36, packedValueRegistersOfOne = 28,
@@ -336,6 +340,11 @@ std::string sm90AttentionTileRejection(const AttentionProblem &problem,
         "{} keys a block of consumers that share rows, under masks of tensors; at "
         "most {} are taken",
         knobs.tileKeys, mostMaskedKeysOfSharedRows);
+  if (consumers == 1 && needs.readsTwice && knobs.tileKeys > mostTwiceReadKeysOfOne)
+    return fmt::format(
+        "{} keys a block of one consumer, under a mask that reads a tensor at queries and at keys; "
+        "at most {} are taken",
+        knobs.tileKeys, mostTwiceReadKeysOfOne);
   if (knobs.tileKeys % 16 != 0 || knobs.tileKeys < 16 || knobs.tileKeys > 256)
     return fmt::format("{} keys a block; multiples of 16 up to 256 are taken", knobs.tileKeys);
   if (problem.paged && knobs.tileKeys % problem.paged->positions != 0 &&
@@ -383,13 +392,15 @@ std::string sm90AttentionTileRejection(const AttentionProblem &problem,
   if (consumers == 3 && needs.hasMasks) most -= maskRegisters;
   if (consumers == 3 && needs.readsInputs) most -= inputRegisters;
   if (consumers == 3 && needs.readsTwice) most -= secondReadRegisters;
+  if (consumers == 2 && needs.readsTwice) most -= secondReadRegistersOfTwo;
   if (consumers == 3 && needs.shareInputs) most -= sharedInputRegisters;
   if (consumers == 3 && problem.zeroesUnseen) most -= zeroingRegisters;
   if (readsTables)
     most -= consumers == 3   ? tableRegistersOfThree
             : consumers == 2 ? tableRegistersOfTwo
                              : tableRegistersOfOne;
-  if (readsTables && needs.hasTablesOfHeads) most -= tableOfHeadRegisters;
+  if (readsTables && needs.hasTablesOfHeads)
+    most -= consumers == 1 ? tableOfHeadRegistersOfOne : tableOfHeadRegisters;
   if (needs.hasValueOps) most -= valueOpRegisters;
   if (knobs.packed != 0 && needs.readsInputs)
     most -= packedInputRegisters + (!needs.hasValueOps ? 0

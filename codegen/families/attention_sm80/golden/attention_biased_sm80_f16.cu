@@ -31,13 +31,15 @@ attention_add_causal_f16_96x197x333x40x64(const weft::half *__restrict__ q, cons
   static_assert(b == 8 && h == 12 && j == 197 && k == 333 && p == 40 && w == 64, "plan.json: these extents");
   static_assert(shape.rowQ == 40 && shape.rowK == 40 && shape.rowV == 64 && shape.rowOutput == 64 && shape.rowLogSums == 0 && shape.isOutputAligned == true && shape.scalesLast == false, "plan.json: strides of the result");
   const auto score = [=](float s, int head, int query, int key) {
-    const auto bias_v = query < j && key < k ? weft::loadOne(bias + (head % h) * 65601 + query * 333 + key) : 0.0f;
+    const auto bias_v = weft::loadOne(bias + (head % h) * 65601 + weft::smaller(query, j - 1) * 333
+        + weft::smaller(key, k - 1));
     const float biased = s + bias_v;
     const float causal = key <= query + 136 ? biased : weft::negativeInfinity;
     return causal;
   };
   const auto unmaskedScore = [=](float s, int head, int query, int key) {
-    const auto bias_v_2 = query < j && key < k ? weft::loadOne(bias + (head % h) * 65601 + query * 333 + key) : 0.0f;
+    const auto bias_v_2 = weft::loadOne(bias + (head % h) * 65601 + weft::smaller(query, j - 1) * 333
+        + weft::smaller(key, k - 1));
     const float biased_2 = s + bias_v_2;
     return biased_2;
   };

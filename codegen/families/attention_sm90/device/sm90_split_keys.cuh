@@ -237,12 +237,10 @@ requires(Args::splits > 1) __device__ __forceinline__
         const float scale = scalesFirst ? args.scale : 1.0f;
         if (isMixed) {
           each([&](float score, const RowPlace &row, int column) {
-            if constexpr (IsUnchanged<decltype(args.score)>)
-              return column < problem.keys ? score : negativeInfinity;
-            else
-              return problem.keys % tile.keys == 0 || column < problem.keys
-                         ? args.score(score * scale, row.head, row.query, column)
-                         : negativeInfinity;
+            if constexpr (!IsUnchanged<decltype(args.score)>)
+              score = args.score(score * scale, row.head, row.query, column);
+            const bool isKey = problem.keys % tile.keys == 0 || column < problem.keys;
+            return isKey ? score : negativeInfinity;
           });
         } else if constexpr (scalesFirst) {
           each([&](float score, const RowPlace &row, int column) {
