@@ -55,7 +55,8 @@ module {
 """
 BIASES_AROUND_CAP = CAPPED_BIAS.replace('%bias: !bias)', '%bias: !bias, %inner: !bias)').replace(
     '%bounded = weft.tanh %dot',
-    '%moved = weft.add %dot, %inner along (h, j, k) : !s, !bias -> !s\n    %bounded = weft.tanh %moved')
+    '%moved = weft.add %dot, %inner along (h, j, k) : !s, !bias -> !s\n'
+    '    %bounded = weft.tanh %moved')
 
 # Factors of probabilities, which commute past the contraction: a constant, by row and by key, among
 # casts and a dropout; and with one more, by query and key, which does not.
