@@ -3,6 +3,7 @@
 #include "codegen/families/gemm_sm90/Sm90Tile.h"
 
 #include "codegen/families/contraction/GemmProblem.h"
+#include "codegen/families/gemm_fma/FmaGemmKnobs.h"
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "codegen/families/library/LibraryKnobs.h"
@@ -119,11 +120,12 @@ Problem problemOf(const Shape &shape, DType dtype) {
   const Layout y = layoutOf(shape.isAlongKB ? shape.n : shape.k,
                             shape.isAlongKB ? shape.k : shape.n, shape.isAlongKB, shape.pad);
   const Layout z = layoutOf(shape.m, shape.n, true, shape.pad);
-  std::set<Knobs> knobs,
-      ofWarps;  // those of the dense layouts: padding is no layout that a plan chooses
+  // Those of the dense layouts: padding is no layout that a plan chooses.
+  std::set<Knobs> knobs, ofWarps, withoutTensorCores;
   forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &one) {
     if (one.knobs.is<Sm90GemmKnobs>()) knobs.insert(one.knobs);
     if (one.knobs.is<Sm80GemmKnobs>()) ofWarps.insert(one.knobs);
+    if (one.knobs.is<FmaGemmKnobs>()) withoutTensorCores.insert(one.knobs);
     return true;
   });
   for (const Knobs &one : knobs) {
@@ -136,12 +138,15 @@ Problem problemOf(const Shape &shape, DType dtype) {
     problem.configurations.push_back(configuration);
     problem.emitted.push_back(codegen::emit(kernel, problem.configurations.back(), "sm_90a"));
   }
-  if (problem.emitted.empty() &&
-      mmaSyncProblem(kernel, {.inputs = {x, y}, .outputs = {z}, .knobs = Sm80GemmKnobs{}}))
-    for (const Knobs &one : ofWarps) {  // where the family of sm_90a takes no such operands
+  if (problem.emitted.empty()) {  // where the family of sm_90a takes no such operands
+    const bool isOfWarps =
+        !ofWarps.empty() &&
+        mmaSyncProblem(kernel, {.inputs = {x, y}, .outputs = {z}, .knobs = Sm80GemmKnobs{}});
+    for (const Knobs &one : isOfWarps ? ofWarps : withoutTensorCores) {
       problem.configurations.push_back({.inputs = {x, y}, .outputs = {z}, .knobs = one});
       problem.emitted.push_back(codegen::emit(kernel, problem.configurations.back(), "sm_90a"));
     }
+  }
   if (problem.emitted.empty())
     throw Error::checkFailed("{}: no configuration of ours", shape.name());
   return problem;

@@ -1,4 +1,4 @@
-// weft-contraction-bench: our tensor-core contractions, all configurations of a shape, against
+// weft-contraction-bench: our contractions, all configurations of a shape, against
 // every candidate of cuBLASLt's heuristic, interleaved in one process; the best two of each side
 // again in two regimes, since clocks differ by a fifth:
 //
@@ -35,11 +35,12 @@ using namespace runtime;
 
 constexpr const char *float8 = "f8e4m3,f8e4m3->f16", *float8Mixed = "f8e4m3,f8e5m2->f16";
 constexpr const char *float8Wide = "f8e4m3,f8e4m3->f32", *float8Brain = "f8e4m3,f8e4m3->bf16",
-                     *tf32 = "tf32,tf32->f32";
+                     *tf32 = "tf32,tf32->f32", *f32 = "f32,f32->f32";
 
 /// Layer and dW shapes, batched attention, square, small, odd with padded rows, rows that start
 /// anywhere, or at odd multiples of 16 bytes; 8-bit floats in shapes that the library takes, too;
-/// and tf32, by mma.sync where an operand does not lie along k.
+/// and tf32, by mma.sync where an operand does not lie along k; and f32 by FMA: scores, weighted
+/// sums, GEMMs.
 constexpr Shape shapes[] = {
     {"layer", 4096, 3072, 1024, 1},
     {"layer", 4096, 1024, 1024, 1, true, false},
@@ -114,6 +115,21 @@ constexpr Shape shapes[] = {
     {"tf32", 4096, 4096, 4096, 1, true, false, 1, tf32},
     {"tf32", 4096, 4096, 4096, 1, false, false, 1, tf32},
     {"tf32", 1024, 3072, 4096, 1, false, false, 1, tf32},
+    {"fma", 1024, 1024, 64, 1, true, true, 1, f32},
+    {"fma", 1024, 1024, 64, 2, true, true, 1, f32},
+    {"fma", 1024, 1024, 64, 4, true, true, 1, f32},
+    {"fma", 2048, 2048, 64, 1, true, true, 1, f32},
+    {"fma", 2048, 2048, 64, 2, true, true, 1, f32},
+    {"fma", 2048, 2048, 64, 4, true, true, 1, f32},
+    {"fma", 1024, 64, 1024, 1, true, false, 1, f32},
+    {"fma", 1024, 64, 1024, 2, true, false, 1, f32},
+    {"fma", 1024, 64, 1024, 4, true, false, 1, f32},
+    {"fma", 2048, 64, 2048, 1, true, false, 1, f32},
+    {"fma", 2048, 64, 2048, 2, true, false, 1, f32},
+    {"fma", 2048, 64, 2048, 4, true, false, 1, f32},
+    {"fma", 4096, 768, 3072, 1, true, true, 1, f32},
+    {"fma", 1000, 777, 333, 1, true, false, 1, f32},
+    {"fma", 4096, 4096, 1024, 1, true, true, 1, f32},
 };
 
 using Contender = Contenders::Contender;
@@ -368,8 +384,7 @@ int run(DType dtype, int rounds, bool startsEarly, bool printsEveryTile,
 int main(int argumentCount, char **arguments) {
   if (const std::optional<int> code = weft::runtime::serveAsBuildWorker(argumentCount, arguments))
     return *code;
-  CLI::App app("Tensor-core contractions against every candidate of cuBLASLt.",
-               "weft-contraction-bench");
+  CLI::App app("Contractions against every candidate of cuBLASLt.", "weft-contraction-bench");
   std::string dtype = "f16";
   int rounds = 9;
   std::vector<std::string> names;

@@ -6,6 +6,7 @@
 #include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/families/transpose/TransposeKnobs.h"
 #include "kernel/reference/StoredElement.h"
+#include "tests/emulate/GuardedBuffer.h"
 #include "tests/emulate/HostCompiler.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleKernels.h"
@@ -112,9 +113,11 @@ std::string run(const Case &example, const emulate::HostKernel &host, const code
   const auto last = unsigned(launch.grid[0] - 1);
   INFO(example.name);
   REQUIRE((launch.grid[1] == 1 && launch.grid[2] == 1));
+  const emulate::GuardedBuffer dynamic(size_t(launch.sharedBytes));
   const emulate::Grid grid{.blocks = launch.grid,
                            .threads = launch.block,
                            .shared = host.shared,
+                           .dynamicShared = dynamic.bytes(),
                            .only = {{last - 1, 0, 0}, {last, 0, 0}}};
   return emulate::run(grid, emulate::Schedule::ascending, [&] { host.call(arguments.data()); });
 }

@@ -1,13 +1,27 @@
-// Constants of the analytic costs of gemm-fma, each with the run that it was fitted to; what
-// several families share stands in passes/configure/AnalyticConstants.h.
+// Constants of the analytic costs of gemm-fma; what several families share stands in
+// passes/configure/AnalyticConstants.h.
+//
+// Of the kernel that keeps k-tiles in flight (fma_gemm.cuh, 2026-11-30) no run is known: all are
+// estimates. What they make of the products of fp32 attention stands in docs/experiments/gemms.md
+// beside what the kernel before took.
 #pragma once
 
 #include <cstdint>
 
 namespace weft::analytic {
 
-/// gemm-fma: blocks that wait for their first tiles (384 measurements of profiles/h200 take 1.4
-/// times the estimate without it).
+/// A block waits for its first k-tile (fitted to the kernel before: 384 measurements of
+/// profiles/h200 took 1.4 times the estimate without it).
 constexpr double fmaStartSeconds = 0.8e-6;
+/// Of the multiply-adds that schedulers issue, how many are left by conflicts of registers and
+/// shared memory, and by the clock under load.
+constexpr double fmaIssueShare = 0.85;
+/// Threads of a multiprocessor that reach a share 1 - 1/e of what it can issue.
+constexpr double fmaThreadsOfShare = 128;
+/// Instructions of a thread besides loads from shared memory and multiply-adds: of a copy; of four
+/// of k; of a k-tile.
+constexpr double fmaCopyInstructions = 3, fmaStepInstructions = 8, fmaKTileInstructions = 20;
+/// Bytes that a multiprocessor moves to or from shared memory in a second.
+constexpr double fmaSharedBandwidth = 128 * 1.7e9;
 
 }  // namespace weft::analytic

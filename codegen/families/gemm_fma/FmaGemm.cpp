@@ -1,5 +1,5 @@
 // The family without tensor cores: a program that calls the kernel template of fma_gemm.cuh with
-// extents, strides and tiles.
+// extents, strides and the tile.
 #include "codegen/families/gemm_fma/FmaGemm.h"
 #include "codegen/EntryName.h"
 #include "codegen/ExpressionText.h"
@@ -10,38 +10,66 @@
 #include "kernel/Error.h"
 #include "kernel/StridedBatchedGemm.h"
 
+#include <algorithm>
 #include <limits>
 
-namespace weft::codegen {
+namespace weft {
 namespace {
 
-void checkTile(const Kernel &kernel, const FmaGemmKnobs &knobs) {
-  const bool divides = knobs.threadM > 0 && knobs.threadN > 0 && knobs.tileK > 0 &&
-                       knobs.tileM % knobs.threadM == 0 && knobs.tileN % knobs.threadN == 0;
-  const int threads = divides ? knobs.tileM / knobs.threadM * (knobs.tileN / knobs.threadN) : 0;
-  if (threads < 1 || threads > 1024)
-    throw Error::unsupported(
-        "kernel '{}': a tile of {} x {} with {} x {} a thread takes no whole block of at most 1024 "
-        "threads",
-        kernel.name, knobs.tileM, knobs.tileN, knobs.threadM, knobs.threadN);
-  // Whole lines of a k-tile for each pass of the block over it.
-  const auto covered = [&](int side) {
-    return threads % side == 0 && threads % knobs.tileK == 0 && side * knobs.tileK % threads == 0;
+constexpr int64_t registersOfMultiprocessor = 65536;
+
+/// One axis of a matrix: extent and stride.
+struct MatrixAxis {
+  int64_t extent, stride;
+};
+/// Whether groups of four neighbours along the first axis lie at multiples of their size.
+bool isAligned(const Layout &layout, DType type, const MatrixAxis &along, const MatrixAxis &across,
+               const MatrixAxis &batch) {
+  const auto keeps = [](const MatrixAxis &axis) {
+    return axis.extent == 1 || axis.stride % 4 == 0;
   };
-  if (!covered(knobs.tileM) || !covered(knobs.tileN))
-    throw Error::unsupported(
-        "kernel '{}': {} threads do not copy kTiles of {} x {} and {} x {} line by line; take "
-        "sides that "
-        "divide the threads",
-        kernel.name, threads, knobs.tileM, knobs.tileK, knobs.tileN, knobs.tileK);
-  const int bytes = 4 * knobs.tileK * (knobs.tileM + knobs.tileN + 8);
-  if (bytes > 48 * 1024)
-    throw Error::unsupported(
-        "kernel '{}': tile kTiles take {} bytes of shared memory; the limit is 49152", kernel.name,
-        bytes);
+  return along.stride == 1 && along.extent % 4 == 0 && layout.alignment % (4 * sizeOf(type)) == 0 &&
+         keeps(across) && keeps(batch);
+}
+/// The same along the second axis where that is contiguous, as fma_gemm.cuh has it.
+bool isAlignedAlongLast(const Layout &layout, DType type, const MatrixAxis &first,
+                        const MatrixAxis &last, const MatrixAxis &batch) {
+  return last.stride == 1 ? isAligned(layout, type, last, first, batch)
+                          : isAligned(layout, type, first, last, batch);
 }
 
 }  // namespace
+
+FmaAlignment fmaAlignment(const Kernel &kernel, const Configuration &configuration,
+                          const StridedBatchedGemm &gemm) {
+  const auto [inputA, inputB] = gemmInputs(kernel);
+  const auto typeOf = [&](ValueId value) { return kernel.values[value].dtype; };
+  return {.a = isAlignedAlongLast(configuration.inputs[inputA], typeOf(kernel.inputs[inputA]),
+                                  {gemm.m, gemm.strideAm}, {gemm.k, gemm.strideAk},
+                                  {gemm.batch, gemm.batchStrideA}),
+          .b = isAlignedAlongLast(configuration.inputs[inputB], typeOf(kernel.inputs[inputB]),
+                                  {gemm.n, gemm.strideBn}, {gemm.k, gemm.strideBk},
+                                  {gemm.batch, gemm.batchStrideB}),
+          .c = isAlignedAlongLast(configuration.outputs[0], typeOf(kernel.outputs[0]),
+                                  {gemm.m, gemm.strideCm}, {gemm.n, gemm.strideCn},
+                                  {gemm.batch, gemm.batchStrideC})};
+}
+
+int64_t fmaBlocksByRegisters(const FmaGemmKnobs &knobs, const Kernel &kernel,
+                             const FmaAlignment &aligned) {
+  const bool copiesChunks =
+      aligned.a && aligned.b && std::ranges::all_of(kernel.inputs, [&](ValueId input) {
+        return kernel.values[input].dtype == DType::f32;
+      });
+  const int64_t elements = int64_t{knobs.threadM} * knobs.threadN, registers = elements > 32   ? 168
+                                                                               : elements > 16 ? 128
+                                                                                               : 96;
+  return std::max<int64_t>(1, registersOfMultiprocessor /
+                                  (copiesChunks ? registers : registers * 3 / 2) /
+                                  fmaThreads(knobs));
+}
+
+namespace codegen {
 
 Program lowerFmaGemm(const Kernel &kernel, const Configuration &configuration,
                      const FmaGemmKnobs &knobs) {
@@ -54,7 +82,8 @@ Program lowerFmaGemm(const Kernel &kernel, const Configuration &configuration,
   if (!gemm)
     throw Error::unsupported("kernel '{}': its layouts map to no batched strided GEMM",
                              kernel.name);
-  checkTile(kernel, knobs);
+  if (const std::string reason = fmaKnobsRejection(knobs); !reason.empty())
+    throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
   Names names;
   Program program{.entry = names.reserve(entryName(kernel)), .headers = {"weft/fma_gemm.cuh"}};
   std::vector<std::string> axes;
@@ -65,7 +94,7 @@ Program lowerFmaGemm(const Kernel &kernel, const Configuration &configuration,
     extents.entries.emplace_back(axes.back(), axis.extent);
   }
   const ContractionGroups groups = contractionGroups(kernel, *values);
-  const std::string shape = names.reserve("shape"), tile = names.reserve("Tile"),
+  const std::string shape = names.reserve("shape"), tile = names.reserve("tile"),
                     scale = names.reserve("scale");
   std::vector<std::string> pointers;
   for (size_t i = 0; i < kernel.inputs.size(); ++i) {
@@ -96,19 +125,24 @@ Program lowerFmaGemm(const Kernel &kernel, const Configuration &configuration,
                       bk = strideB(gemm->strideBk), bb = strideB(gemm->batchStrideB),
                       ak = strideA(gemm->strideAk), am = strideA(gemm->strideAm),
                       ab = strideA(gemm->batchStrideA);
-  const ConstantValue members = ConstantValue::members({{"batch", extent(batchGroup), true},
-                                                        {"m", extent(mGroup)},
-                                                        {"n", extent(nGroup)},
-                                                        {"k", extent(kGroup)},
-                                                        {"batchStrideA", ab, true},
-                                                        {"strideAm", am},
-                                                        {"strideAk", ak},
-                                                        {"batchStrideB", bb, true},
-                                                        {"strideBk", bk},
-                                                        {"strideBn", bn},
-                                                        {"batchStrideC", cb, true},
-                                                        {"strideCm", cm},
-                                                        {"strideCn", cn}});
+  const FmaAlignment aligned = fmaAlignment(kernel, configuration, *gemm);
+  const ConstantValue members =
+      ConstantValue::members({{"batch", extent(batchGroup), true},
+                              {"m", extent(mGroup)},
+                              {"n", extent(nGroup)},
+                              {"k", extent(kGroup)},
+                              {"batchStrideA", ab, true},
+                              {"strideAm", am},
+                              {"strideAk", ak},
+                              {"batchStrideB", bb, true},
+                              {"strideBk", bk},
+                              {"strideBn", bn},
+                              {"batchStrideC", cb, true},
+                              {"strideCm", cm},
+                              {"strideCn", cn},
+                              {"isAlignedA", ConstantValue::truth(aligned.a), true},
+                              {"isAlignedB", ConstantValue::truth(aligned.b)},
+                              {"isAlignedC", ConstantValue::truth(aligned.c)}});
   const BodyOp &op = kernel.body[0];
   program.constants.push_back({"weft::FmaGemmShape",
                                {{shape, members}},
@@ -118,41 +152,40 @@ Program lowerFmaGemm(const Kernel &kernel, const Configuration &configuration,
       {"float",
        {{scale, ConstantValue::text(floatLiteral(attributeOr(op, attribute::scale, 1.0)))}},
        ""});
-  const std::string tileType = fmt::format("weft::FmaGemmTile<{}, {}, {}, {}, {}>", knobs.tileM,
-                                           knobs.tileN, knobs.tileK, knobs.threadM, knobs.threadN);
-  const std::string kTiles = names.reserve("kTiles");
-  program.body = {
-      comment("tile m x n x k, then elements of one thread along m and n"),
-      {.kind = Statement::Kind::alias, .name = tile, .value = tileType},
-      {.kind = Statement::Kind::shared,
-       .type = fmt::format("weft::GemmKTiles<{}>", tile),
-       .name = kTiles},
-      templateCall(fmt::format("weft::fmaGemm<{}, {}>", shape, tile), "weft::FmaGemmArgs",
-                   {{"a", pointers[inputA]},
-                    {"b", pointers[inputB]},
-                    {"c", c},
-                    {"scale", scale},
-                    {"kTiles", kTiles}})};
-  const int64_t threads = knobs.tileM / knobs.threadM * (knobs.tileN / knobs.threadN);
+  program.constants.push_back(
+      {"weft::FmaGemmTile",
+       {{tile, ConstantValue::text(fmt::format(
+                   "{{.m = {}, .n = {}, .k = {}, .threadM = {}, .threadN = {}, .stages = {}, "
+                   ".groups = {}}}",
+                   knobs.tileM, knobs.tileN, knobs.tileK, knobs.threadM, knobs.threadN,
+                   knobs.stages, knobs.kGroups))}},
+       "",
+       {ConstantSubject::Kind::unchecked}});
+  const int64_t threads = fmaThreads(knobs), sharedBytes = fmaSharedBytes(knobs);
   const auto tiles = [](int64_t extent, int64_t side) { return (extent + side - 1) / side; };
   const int64_t blocks = gemm->batch * tiles(gemm->m, knobs.tileM) * tiles(gemm->n, knobs.tileN);
   if (blocks > std::numeric_limits<int32_t>::max())
     throw Error::unsupported("kernel '{}': {} blocks; the limit is {}: take larger tiles",
                              kernel.name, blocks, std::numeric_limits<int32_t>::max());
-  const Block checks = {
+  const std::string config = fmt::format("weft::FmaTileConfig<{}>", tile);
+  program.body = {
+      evaluate(fmt::format("static_assert({}::sharedBytes == {})", config, sharedBytes)),
       extentChecks(shape, gemm->batch, gemm->m, gemm->n, gemm->k),
-      launchCheckOf({fmt::format("{0} * (({1} + {3}::tileM - 1) / {3}::tileM) * (({2} + {3}::tileN "
-                                 "- 1) / {3}::tileN) == {4}",
+      launchCheckOf({fmt::format("{0} * (({1} + {3}.m - 1) / {3}.m) * (({2} + {3}.n - 1) / {3}.n) "
+                                 "== {4}",
                                  gemm->batch, gemm->m, gemm->n, tile, blocks)},
                     fmt::format("{} blocks", blocks)),
-      launchCheckOf({fmt::format("{}::threads == {}", tile, threads)},
-                    fmt::format("{} threads a block", threads))};
-  program.body.insert(program.body.end() - 2, checks.begin(), checks.end());
-  program.launchBounds = std::to_string(threads);
-  program.launch = {.grid = {blocks, 1, 1}, .block = {threads, 1, 1}};
+      launchCheckOf({fmt::format("{}::threads == {}", config, threads)},
+                    fmt::format("{} threads a block", threads)),
+      templateCall(fmt::format("weft::fmaGemm<{}, {}>", shape, tile), "weft::FmaGemmArgs",
+                   {{"a", pointers[inputA]}, {"b", pointers[inputB]}, {"c", c}, {"scale", scale}})};
+  program.launchBounds =
+      fmt::format("{}, {}", threads, fmaBlocksByRegisters(knobs, kernel, aligned));
+  program.launch = {.grid = {blocks, 1, 1}, .block = {threads, 1, 1}, .sharedBytes = sharedBytes};
   program.mapping = describe(kernel, knobs);
   pruneUnused(program);
   return program;
 }
 
-}  // namespace weft::codegen
+}  // namespace codegen
+}  // namespace weft

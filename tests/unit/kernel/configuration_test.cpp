@@ -355,7 +355,8 @@ TEST_CASE("every family describes its knobs") {
         "one element a thread along i, lanes along j, one thread a row, 128 threads a block");
   CHECK(describe(kernel, TransposeKnobs{.tile = 64, .vectorWidth = 4, .threads = 256}) ==
         "tile 64 x 64, vector 4, 256 threads a block");
-  CHECK(describe(kernel, FmaGemmKnobs{}) == "plain FMA, tile 64 x 64 x 16, 4 x 4 a thread");
+  CHECK(describe(kernel, FmaGemmKnobs{}) ==
+        "plain FMA, tile 64 x 64 x 16, 4 x 4 a thread, 2 stages");
   CHECK(describe(kernel, ViewKnobs{}) == "view, no kernel");
   // Whatever families there are: the texts tell them apart.
   std::set<std::string> texts;

@@ -1,5 +1,6 @@
 // Cases of contractions without tensor cores for the GPU.
 //   contractions  at odd extents in many layouts, of every family that is offered
+//   tiles         every tile, of many tiles and of few, aligned and not, in many layouts
 //   float8        products of 8-bit floats
 #include "codegen/families/contraction/tests/ContractionCases.h"
 #include "codegen/families/gemm_fma/FmaGemmKnobs.h"
@@ -7,6 +8,7 @@
 #include "tests/unit/samples/SampleFloat8.h"
 #include "tests/unit/samples/SampleKernels.h"
 
+#include <array>
 #include <map>
 
 namespace weft::gputest {
@@ -50,7 +52,32 @@ void addFloat8(Collector &collect) {
     }
 }
 
-const CaseRegistration registered("gemm-fma", addPlain);
+/// Every tile in layouts that are drawn: extents of whole tiles, of aligned groups of four elements
+/// that tiles do not divide, and odd ones; few tiles with long sums, and many.
+void addTiles(Collector &collect) {
+  for (const auto &[b, m, n, k] : {std::array<int64_t, 4>{2, 1024, 64, 1024},
+                                   {1, 516, 132, 1100},
+                                   {3, 131, 77, 999},
+                                   {2, 1024, 1024, 64},
+                                   {1, 2500, 2052, 180},
+                                   {1, 1999, 2111, 67}})
+    for (const DType dtype : floatTypes) {
+      const Kernel kernel = typed(
+          samples::contractKernel({{'b', b}, {'m', m}, {'n', n}, {'k', k}}, "bmk", "bnk", "bmn"),
+          dtype);
+      // 20 tiles are the most that the family offers; of f32 each twice.
+      const size_t count = dtype == DType::f32 ? 40 : 20;
+      for (const Configuration &one : collect.drawFamily(kernel, FmaGemmKnobs{}, count))
+        collect.add("tiles", kernel, dtype, one);
+    }
+}
+
+void addGemms(Collector &collect) {
+  addPlain(collect);
+  addTiles(collect);
+}
+
+const CaseRegistration registered("gemm-fma", addGemms);
 const CaseRegistration float8Registered("gemm-fma float8", addFloat8);
 
 }  // namespace

@@ -9,8 +9,8 @@ namespace {
 
 std::string classOf(const Knobs &any) {
   const auto &knobs = any.get<FmaGemmKnobs>();
-  return fmt::format("contraction {}x{}x{} by {}x{}", knobs.tileM, knobs.tileN, knobs.tileK,
-                     knobs.threadM, knobs.threadN);
+  return fmt::format("contraction {}x{}x{} by {}x{} by {}", knobs.tileM, knobs.tileN, knobs.tileK,
+                     knobs.threadM, knobs.threadN, knobs.kGroups);
 }
 
 const SamplingRegistration registered({.family = &FmaGemmKnobs::family(), .coarseClass = classOf});

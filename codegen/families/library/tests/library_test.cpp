@@ -282,23 +282,30 @@ TEST_CASE("measured on an H200: the heuristic's first candidate, TFLOP/s of f16"
   }
 }
 
-TEST_CASE("the plain family is the last resort wherever the library takes a contraction") {
+TEST_CASE("plain FMA is the last resort where the library has tensor cores") {
   const auto model = analyticCostModel(h200());
-  for (const DType type : {DType::f16, DType::f32})
-    for (const int64_t extent : {1, 7, 64, 300, 1024}) {
-      KernelBuilder builder("gemm", {{'m', extent}, {'n', 40}, {'k', 2 * extent}});
-      const int x = builder.input("x", "mk", type), y = builder.input("y", "kn", type);
-      const Kernel kernel = builder.build(
-          {builder.op("contract", OperatorClass::contraction, {x, y}, "z", "mn", "k", type)});
-      double library = INFINITY, plain = INFINITY;
-      for (const Configuration &configuration : enumerate(kernel, h200()).legal) {
-        const double seconds = model->cost(kernel, configuration).seconds;
-        if (configuration.knobs.is<LibraryKnobs>()) library = std::min(library, seconds);
-        if (configuration.knobs.is<FmaGemmKnobs>()) plain = std::min(plain, seconds);
-      }
-      INFO(nameOf(type) << " " << extent);
-      CHECK(library <= plain);
+  const auto best = [&](int64_t extent, DType type) {
+    KernelBuilder builder("gemm", {{'m', extent}, {'n', 40}, {'k', 2 * extent}});
+    const int x = builder.input("x", "mk", type), y = builder.input("y", "kn", type);
+    const Kernel kernel = builder.build(
+        {builder.op("contract", OperatorClass::contraction, {x, y}, "z", "mn", "k", type)});
+    double library = INFINITY, plain = INFINITY;
+    for (const Configuration &configuration : enumerate(kernel, h200()).legal) {
+      const double seconds = model->cost(kernel, configuration).seconds;
+      if (configuration.knobs.is<LibraryKnobs>()) library = std::min(library, seconds);
+      if (configuration.knobs.is<FmaGemmKnobs>()) plain = std::min(plain, seconds);
     }
+    return std::pair(library, plain);
+  };
+  for (const int64_t extent : {1, 7, 64, 300, 1024}) {
+    INFO(extent);
+    const auto [library, plain] = best(extent, DType::f16);
+    CHECK(library <= plain);
+    // Of f32 both multiply by FMA.
+    const auto [libraryF32, plainF32] = best(extent, DType::f32);
+    CHECK(plainF32 > 0.5 * libraryF32);
+    CHECK(plainF32 < 2.5 * libraryF32);
+  }
 }
 
 TEST_CASE("every knob of the library is part of the key and of the printed configuration") {
