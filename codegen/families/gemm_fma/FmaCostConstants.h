@@ -14,8 +14,9 @@ namespace weft::analytic {
 /// profiles/h200 took 1.4 times the estimate without it).
 constexpr double fmaStartSeconds = 0.8e-6;
 /// Of the multiply-adds that schedulers issue, how many are left by conflicts of registers and
-/// shared memory, and by the clock under load.
-constexpr double fmaIssueShare = 0.85;
+/// shared memory, and by the clock under load: between 0.85 of the 12 short products and 0.78 of
+/// the large ones of docs/experiments/gemms.md, "Contractions of f32 by FMA" (H200).
+constexpr double fmaIssueShare = 0.80;
 /// Threads of a multiprocessor that reach a share 1 - 1/e of what it can issue.
 constexpr double fmaThreadsOfShare = 128;
 /// Instructions of a thread besides loads from shared memory and multiply-adds: of a copy; of four

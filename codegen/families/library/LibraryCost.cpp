@@ -28,6 +28,7 @@ struct Units {
   double flops = 0;          ///< of all multiprocessors
   double busyIntensity = 0;  ///< m n / (m + n) of the smallest tile that keeps them busy
   double mostEfficient = 1;
+  bool areFma = false;
 
   double efficiency(const Tile &tile) const {
     return mostEfficient * std::min(1.0, tile.m * tile.n / (tile.m + tile.n) / busyIntensity);
@@ -78,7 +79,8 @@ Units unitsOf(const LibraryGemm &gemm, const LibraryKnobs &knobs, const Device &
   } else {
     units = {.flops = device.fmaFlops,
              .busyIntensity = analytic::libraryFmaIntensity,
-             .mostEfficient = analytic::libraryFmaShare};
+             .mostEfficient = analytic::libraryFmaShare,
+             .areFma = true};
   }
   if (knobs.algorithm < 0) units.flops *= analytic::libraryFirstCandidateShare;
   return units;
@@ -95,8 +97,9 @@ double secondsOf(const StridedBatchedGemm &shape, const Tile &tile, int64_t spli
                                  analytic::libraryDepthUnit) *
                        analytic::libraryDepthUnit;
   const double waves = std::ceil(blocks / device.multiprocessors);
-  const double blockSeconds =
-      2 * tile.m * tile.n * depth / (units.flops / device.multiprocessors * units.efficiency(tile));
+  const bool isAtPeak = units.areFma && batch > 1 && waves == 1;
+  const double flops = isAtPeak ? device.fmaFlops : units.flops * units.efficiency(tile);
+  const double blockSeconds = 2 * tile.m * tile.n * depth / (flops / device.multiprocessors);
   const double stored = waves * (blockSeconds + analytic::libraryWaveSeconds);
   if (splitK == 1) return stored;
   const double partialBytes = 2 * sizeof(float) * batch * m * n * static_cast<double>(splitK);
@@ -105,10 +108,13 @@ double secondsOf(const StridedBatchedGemm &shape, const Tile &tile, int64_t spli
 
 double bestSeconds(const StridedBatchedGemm &shape, const Units &units, const Device &device) {
   double best = std::numeric_limits<double>::infinity();
-  for (const Tile &tile : tiles)
-    for (int64_t splitK = 1; splitK == 1 || shape.k / splitK >= analytic::libraryShortestSplit;
-         splitK *= 2)
+  const bool isBatchOfFma = units.areFma && shape.batch > 1;
+  for (const Tile &tile : tiles) {
+    if (isBatchOfFma && tile.m * tile.n < analytic::libraryFmaBatchedTile) continue;
+    const int64_t shortest = isBatchOfFma ? shape.k : analytic::libraryShortestSplit;
+    for (int64_t splitK = 1; splitK == 1 || shape.k / splitK >= shortest; splitK *= 2)
       best = std::min(best, secondsOf(shape, tile, splitK, units, device));
+  }
   return best;
 }
 
