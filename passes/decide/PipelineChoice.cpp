@@ -48,9 +48,9 @@ std::vector<PricedChunking> pricedPipelines(const PlanContext &context, const Op
   return found;
 }
 
-/// Whether `one` is known to be faster.
-bool isFaster(const PricedChunking &one, const PricedChunking &than) {
-  return (one.isMeasured || !than.isMeasured) && one.seconds < than.seconds;
+/// Whether `one` is known to be faster, by such a share of the other's time.
+bool isFaster(const PricedChunking &one, const PricedChunking &than, double share = 0) {
+  return (one.isMeasured || !than.isMeasured) && one.seconds < (1 - share) * than.seconds;
 }
 
 /// The numbers nearest to one that no path takes.
@@ -102,7 +102,8 @@ void choosePipeline(const PlanContext &context, const Options &options, Decision
         pricedPipelines(context, options, decision, places[place], rejection);
     bool isBest = decision.pricedPipelines.empty();
     for (const PricedChunking &one : found)
-      if (chosen ? isFaster(one, chosen->second) : options.slices > 1 || isFaster(one, without))
+      if (chosen ? isFaster(one, chosen->second)
+                 : options.slices > 1 || isFaster(one, without, leastPipelineGain))
         chosen.emplace(place, one), isBest = true;
     if (isBest && !found.empty()) decision.pricedPipelines = std::move(found);
   }
@@ -127,14 +128,16 @@ std::string pipelineLine(const Decision &decision) {
   if (decision.pricedPipelines.size() == 1)
     return fmt::format("--pipeline: no number of slices runs; as one graph {}", texts.front());
   const PricedChunking &without = decision.pricedPipelines.front();
-  const bool areUnmeasured =
-      without.isMeasured &&
-      std::ranges::none_of(decision.pricedPipelines.begin() + 1, decision.pricedPipelines.end(),
-                           std::identity(), &PricedChunking::isMeasured);
-  return fmt::format("--pipeline: predicted as one graph: {}{}", fmt::join(texts, ", "),
-                     areUnmeasured && !decision.isPipelined
-                         ? "; slices are not measured, --measure compares them"
-                         : "");
+  const auto slices =
+      std::ranges::subrange(decision.pricedPipelines.begin() + 1, decision.pricedPipelines.end());
+  const auto isBelow = [&](const PricedChunking &one) { return one.seconds < without.seconds; };
+  std::string why;
+  if (!decision.isPipelined && without.isMeasured &&
+      std::ranges::none_of(slices, std::identity(), &PricedChunking::isMeasured))
+    why = "; slices are not measured, --measure compares them";
+  else if (!decision.isPipelined && std::ranges::any_of(slices, isBelow))
+    why = fmt::format("; slices are taken from a gain of {}% on", leastPipelineGain * 100);
+  return fmt::format("--pipeline: predicted as one graph: {}{}", fmt::join(texts, ", "), why);
 }
 
 }  // namespace weft::decision

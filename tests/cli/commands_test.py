@@ -598,7 +598,8 @@ class Views(CommandTest):
         self.weft('compile', *TINY, '--no-library', '--dtype', 'f32', '-o', 'plain')
         plan = json.loads((self.folder / 'plain/plan.json').read_text())
         self.assertEqual([kernel['name'] for kernel in plan['kernels'] if kernel['library']], [])
-        self.assertIn('placeholder', self.weft('explain', 'plain', '--all').out)
+        self.assertIn('without tensor cores (gemm-fma)',
+                      self.weft('explain', 'plain', '--all').out)
 
     def test_a_library_gemm_keeps_its_algorithm_when_emitted_again(self):
         self.compile_with_library()

@@ -78,7 +78,7 @@ std::string kernelText(const PairedKernel &kernel) {
                             : kernel.isEdited   ? " before it was edited"
                             : kernel.isMeasured ? ""
                                                 : " estimated",
-                            familyLabel(kernel.family), kernel.configuration);
+                            kernel.family, kernel.configuration);
 }
 
 std::string groupText(const KernelGroup &group, const std::string &where = "") {

@@ -74,7 +74,4 @@ bool meansCodes(const std::string &name);
 /// nearest.
 Explanation explainCodes(const std::string &name);
 
-/// What a plan's family is called for people: the placeholder says that it is one.
-std::string familyLabel(const FamilyId &family);
-
 }  // namespace weft::driver

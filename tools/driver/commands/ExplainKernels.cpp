@@ -113,10 +113,8 @@ std::string footnotes(const Plan &plan, const runtime::BelievedRecords &records)
     if (const auto count = std::ranges::count(plan.kernels, FamilyId(*family), &PlanKernel::family);
         count > 0 && family->isPlaceholder)
       text += fmt::format(
-          "{} kernels are of the placeholder family {}: correct everywhere, without "
-          "tensor "
-          "cores\n",
-          count, *family);
+          "{} without tensor cores ({})\n",
+          count == 1 ? "1 kernel is a GEMM" : fmt::format("{} kernels are GEMMs", count), *family);
   if (const auto count =
           std::ranges::count_if(plan.kernels, &FamilyId::isLibrary, &PlanKernel::family))
     text += fmt::format(
@@ -391,7 +389,7 @@ std::string wideTable(const Plan &plan) {
                   isView(kernel) ? "-" : fmt::format("{:.0f}", kernel.mue),
                   isView(kernel) ? "-" : std::string(boundName(kernel)), known(kernel.registers),
                   kernel.spillBytes < 0 ? "-" : formatBytes(kernel.spillBytes),
-                  familyLabel(kernel.family), runnerUp(kernel)});
+                  fmt::format("{}", kernel.family), runnerUp(kernel)});
   }
   return table.print();
 }
@@ -457,10 +455,6 @@ std::string details(const runtime::Artifact &artifact, const runtime::BelievedRe
 
 }  // namespace
 
-std::string familyLabel(const FamilyId &family) {
-  return fmt::format("{}{}", family, family.isPlaceholder() ? " (placeholder)" : "");
-}
-
 /// What a fixed order of sums costs, of the first kernel that has the choice.
 std::string determinismLines(const Plan &plan) {
   const auto isChoice = [](const PlanNote &note) { return note.kind == NoteKind::determinism; };
@@ -520,8 +514,8 @@ Explanation explainKernel(const runtime::Artifact &artifact, const std::string &
   const Plan &plan = artifact.plan;
   const PlanKernel &kernel = findKernel(plan, name);
   const runtime::BelievedRecords records;
-  std::string text = fmt::format("{}\n  family     {}, {}\n", kernel.name,
-                                 familyLabel(kernel.family), kernel.configuration);
+  std::string text =
+      fmt::format("{}\n  family     {}, {}\n", kernel.name, kernel.family, kernel.configuration);
   const char *label = "ops";
   for (const std::string &op : textsOf(kernel.ops))
     text += fmt::format("  {:<10} {}\n", label, op), label = "";
