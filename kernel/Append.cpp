@@ -61,13 +61,25 @@ const std::vector<AxisId> &walkedAxes(const Kernel &kernel, ValueId value) {
 
 int64_t movedElements(const Kernel &kernel, ValueId value) {
   if (isAppended(kernel, value, appendedCache)) return 0;
-  const auto gathers = std::ranges::find_if(kernel.body, [&](const BodyOp &op) {
-    return op.kind == OpKind::gatherPages && op.operands.front() == value;
-  });
-  if (gathers != kernel.body.end()) value = gathers->results.front();
-  int64_t elements = 1;
-  for (const AxisId axis : walkedAxes(kernel, value)) elements *= kernel.axes[size_t(axis)].extent;
-  return elements;
+  const auto elementsAlong = [&](const std::vector<AxisId> &axes) {
+    int64_t elements = 1;
+    for (const AxisId axis : axes) elements *= kernel.axes[size_t(axis)].extent;
+    return elements;
+  };
+  const int64_t all = elementsAlong(walkedAxes(kernel, value));
+  int64_t read = 0;
+  for (const BodyOp &op : kernel.body) {
+    const auto reads = std::ranges::count(op.operands, value);
+    if (reads == 0) continue;
+    const bool isOfSome =
+        reads == 1 && op.operands.front() == value &&
+        (op.kind == OpKind::gather || op.kind == OpKind::gatherPages || op.kind == OpKind::slice);
+    if (!isOfSome) return all;
+    const int64_t taken = elementsAlong(kernel.values[size_t(op.results.front())].axes);
+    if (op.kind == OpKind::gatherPages) return taken;  // pages that no sequence has are none of it
+    read += taken;
+  }
+  return read > 0 ? std::min(all, read) : all;
 }
 
 }  // namespace weft

@@ -32,7 +32,7 @@ std::string appendRejection(const Kernel &kernel);
 const std::vector<AxisId> &walkedAxes(const Kernel &kernel, ValueId value);
 /// Elements that a kernel reads or writes of an input or output: all; of a cache that it appends to
 /// none, and of the result as many as there are tokens; of pages that it gathers as many as are
-/// gathered.
+/// gathered; of a table that it gathers rows of, and of what it slices, no more than that gives.
 int64_t movedElements(const Kernel &kernel, ValueId value);
 
 }  // namespace weft

@@ -222,7 +222,8 @@ void setCache(LayerSpecification &specification, const Request &request) {
   const std::string asked = fmt::format("{}: --cache {}", specification.name, *request.cache);
   if (!specification.takesCache())
     throw Error::unsupported(
-        "{}: a cache holds the tokens before those that are computed, of decoders and of Llama; "
+        "{}: a cache holds the tokens before those that are computed, of decoders without a memory "
+        "and of Llama; "
         "nearest are gpt2 and llama-3-8b",
         asked);
   const bool isPadded = request.mask.padding || request.mask.attentionMask;

@@ -679,6 +679,15 @@ class Views(CommandTest):
                       self.weft('explain', 'decomposed', '--fusion', 'score,exponentials').out)
         self.assertRegex(self.weft('explain', 'decomposed', '--all').prose(),
                          r'estimated, with a margin of \d+%: .*score_contraction_local_softmax')
+        # A kernel of the plan that holds no op: a copy between two layouts.
+        self.weft('compile', 'attention', *'--train --attention unfused --profile none'.split(),
+                  *'--dim b=1 --dim h=4 --dim j=1025 --dim p=256 --dtype f32 --tf32'.split(),
+                  '--stop-after', 'emit', '-o', 'copies')
+        plan = json.loads((self.folder / 'copies/plan.json').read_text())
+        copy = next(kernel for kernel in plan['kernels'] if kernel['family'] == 'transpose')
+        copied = plan['tensors'][copy['inputs'][0]]['logical']
+        self.fails(2, 'explain', 'copies', '--fusion', f"{copy['name']},score",
+                   says=[f"'{copied}' from one layout to another", f'--layout {copied}'])
         self.weft('compile', 'bert-large', '--dim', 'b=8', '--dim', 'j=384', '--attention',
                   'decomposed', '--profile', 'none', '--stop-after', 'emit', '-o', 'modelled')
         self.assertIn('fused: both are in score_contraction_local_softmax',

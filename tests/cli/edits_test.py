@@ -258,6 +258,17 @@ class DerivedMembers(Edited):
         plan = json.loads((self.folder / 'large/plan.json').read_text())
         self.assertEqual([kernel['name'] for kernel in plan['kernels'] if kernel['measured']], [])
 
+    def test_emit_prices_as_compile_did_where_the_library_was_not_offered(self):
+        """Estimates of warps depend on whether it is."""
+        self.weft('compile', 'bert-base', '--device', 'a100', '--no-library', '--profile', 'none',
+                  *'--dim b=1 --dim j=7 --stop-after emit -o alone'.split())
+        compiled = json.loads((self.folder / 'alone/plan.json').read_text())
+        self.assertIn('gemm-sm80', [kernel['family'] for kernel in compiled['kernels']])
+        self.weft('emit', 'alone', env=self.QUIET)
+        emitted = json.loads((self.folder / 'alone/plan.json').read_text())
+        self.assertEqual([kernel['seconds'] for kernel in emitted['kernels']],
+                         [kernel['seconds'] for kernel in compiled['kernels']])
+
     def test_what_follows_from_an_edited_knob_is_derived_without_rejection(self):
         kernel = next(kernel for kernel in self.plan['kernels']
                       if kernel['name'] == self.kernel['name'])

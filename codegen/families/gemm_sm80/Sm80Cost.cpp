@@ -10,9 +10,11 @@
 #include "codegen/targets/Targets.h"
 #include "kernel/Error.h"
 #include "passes/configure/AnalyticConstants.h"
+#include "passes/configure/Family.h"
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace weft {
 
@@ -32,6 +34,36 @@ double sm80TensorSeconds(const GemmProblem &gemm, const Sm80GemmKnobs &knobs, DT
 
 namespace {
 
+/// The axis along which the rows of a value lie; none of a single element.
+std::optional<AxisId> rowAxis(const Kernel &kernel, ValueId value, const Layout &layout) {
+  const std::vector<AxisId> &axes = kernel.values[size_t(value)].axes;
+  for (auto dimension = layout.order.rbegin(); dimension != layout.order.rend(); ++dimension)
+    if (const AxisId axis = axes[size_t(*dimension)]; kernel.axes[size_t(axis)].extent > 1)
+      return axis;
+  return std::nullopt;
+}
+
+/// Padded rows as whole vectors, where all rows are: these warps load whole vectors of them, for
+/// which the library is fast where the extents, too, are multiples of vectors.
+void roundUpPaddedRows(Kernel &kernel, Configuration &gemm) {
+  std::vector<Axis> axes = kernel.axes;
+  Configuration dense = gemm;
+  const auto isWhole = [&](ValueId value, Layout &layout) {
+    const std::optional<AxisId> row = rowAxis(kernel, value, layout);
+    if (!row) return true;
+    const int64_t vector = maximumAccessBytes / sizeOf(kernel.values[size_t(value)].dtype);
+    int64_t &extent = axes[size_t(*row)].extent;
+    if (std::exchange(layout.pitchUnit, 1) > 1) extent = (extent + vector - 1) / vector * vector;
+    else if (kernel.axes[size_t(*row)].extent % vector != 0) return false;
+    return true;
+  };
+  for (size_t n = 0; n < kernel.inputs.size(); ++n)
+    if (!isWhole(kernel.inputs[n], dense.inputs[n])) return;
+  if (!isWhole(kernel.outputs[0], dense.outputs[0])) return;
+  kernel.axes = std::move(axes);
+  gemm = std::move(dense);
+}
+
 /// The contraction alone, of operands as it reads them and a result stored as the first output is.
 Cost costOfGemm(const Family &library, Kernel kernel, const Configuration &configuration,
                 const Device &device) {
@@ -45,10 +77,10 @@ Cost costOfGemm(const Family &library, Kernel kernel, const Configuration &confi
   kernel.outputs.resize(1);
   kernel.values[size_t(values[0])].dtype = storedAs(types.a);
   kernel.values[size_t(values[1])].dtype = storedAs(types.b);
-  const Configuration gemm{
-      .inputs = {configuration.inputs[inputs.a], configuration.inputs[inputs.b]},
-      .outputs = {configuration.outputs[0]},
-      .knobs = library.defaults()};
+  Configuration gemm{.inputs = {configuration.inputs[inputs.a], configuration.inputs[inputs.b]},
+                     .outputs = {configuration.outputs[0]},
+                     .knobs = library.defaults()};
+  roundUpPaddedRows(kernel, gemm);
   return library.price(kernel, gemm, device);
 }
 

@@ -4,7 +4,9 @@
 //
 // as for gemm-sm90 (Sm90Cost.h), with the share of the peak that mma.sync reaches. Until the family
 // has been measured it costs at least as much as the library's first candidate, where there is a
-// library: without measurements a plan uses it only where the alternative is plain FMA.
+// library: without measurements a plan uses it only where the alternative is plain FMA, and for
+// padded rows, which the library does not take by whole vectors: their price is at least the
+// library's of rows as long as whole vectors.
 #pragma once
 
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"

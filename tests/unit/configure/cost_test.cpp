@@ -4,6 +4,7 @@
 #include "codegen/families/library/LibraryKnobs.h"
 #include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/families/view/ViewKnobs.h"
+#include "kernel/Append.h"
 #include "kernel/CoordinateExpressions.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
@@ -81,6 +82,37 @@ TEST_CASE("wider vectors are never costlier for a streaming map") {
     CHECK(seconds < last);
     last = seconds;
   }
+}
+
+TEST_CASE("a gather costs what it reads of the table, which may lie anywhere there") {
+  const auto gather = [](int64_t rows) {
+    KernelBuilder builder("gather", {{'v', rows}, {'j', 1024}, {'i', 768}});
+    const int table = builder.input("table", "vi"), ids = builder.input("ids", "j", DType::i32);
+    const int y = builder.op("gather", OperatorClass::movement, {table, ids}, "y", "ji");
+    return builder.build({y});
+  };
+  const Kernel many = gather(50257), few = gather(100);
+  CHECK(movedElements(many, many.inputs[0]) == 1024 * 768);
+  CHECK(movedElements(few, few.inputs[0]) == 100 * 768);
+  CHECK(bestSeconds(many) < 1.2 * bestSeconds(gather(1024)));
+  CHECK(bestSeconds(many) > (many.bytes(many.outputs[0]) * 2) / h200().peakBandwidth);
+  const auto lanesAlong = [&](char axis) {
+    const AxisId lanes = axis == 'j' ? 1 : 0;  // axes are numbered by letter
+    Configuration configuration = rowMajorConfiguration(many, LoopKnobs{.laneAxis = lanes});
+    if (axis == 'j') configuration.outputs[0].order = {1, 0};  // neighbours in the result, too
+    return secondsOf(many, configuration);
+  };
+  CHECK(lanesAlong('j') > 1.5 * lanesAlong('i'));
+}
+
+TEST_CASE("a slice costs what it reads") {
+  KernelBuilder builder("slice", {{'b', 8}, {'j', 512}, {'i', 768}, {'o', 1}});
+  const int x = builder.input("x", "bji");
+  const int y = builder.op("slice", OperatorClass::movement, {x}, "y", "boi");
+  builder.last().attributes = {{"axis", int64_t(1)}, {"start", int64_t(0)}};
+  const Kernel kernel = builder.build({y});
+  CHECK(movedElements(kernel, x) == 8 * 768);
+  CHECK(kernel.necessaryBytes() == 2 * 8 * 768 * 2);
 }
 
 TEST_CASE("coalesced is cheaper than strided") {

@@ -232,11 +232,17 @@ void sayWhatChanged(const Plan &before, const Plan &after) {
   }
 }
 
-/// Beside measurements estimates carry a margin; without them they do not.
-bool wasCompiledWithoutProfile(const runtime::Artifact &artifact) {
+/// What of the target an artifact was compiled with, as far as prices depend on it: beside
+/// measurements estimates carry a margin, and where the library is offered warps cost no less than
+/// it. Of an edit that asks for a kernel of the library it is offered.
+void takePrices(const runtime::Artifact &artifact, TargetFlags &target) {
   const auto request = artifact.report.find("request");
-  if (request == artifact.report.end() || !request->contains("target")) return false;
-  return (*request)["target"].value("profile", "") == noProfile;
+  if (request == artifact.report.end() || !request->contains("target")) return;
+  const nlohmann::json &compiled = (*request)["target"];
+  if (target.profile.empty() && compiled.value("profile", "") == noProfile)
+    target.profile = noProfile;
+  if (std::ranges::none_of(artifact.plan.kernels, &FamilyId::isLibrary, &PlanKernel::family))
+    target.noLibrary = compiled.value("noLibrary", false);
 }
 
 }  // namespace
@@ -260,8 +266,7 @@ int emitAgain(EmitRequest request, bool json) {
   request.target.deviceName = before.plan.device;
   if (request.target.target.empty()) request.target.target = before.plan.target;
   const std::string architecture = request.target.architecture();
-  if (request.target.profile.empty() && wasCompiledWithoutProfile(before))
-    request.target.profile = noProfile;
+  takePrices(before, request.target);
   const std::shared_ptr<CostModel> unfilled = costModelOf(request.target);
   const std::unique_ptr<CostModel> costModel = filledCostModel(*unfilled, fillOf(before));
 

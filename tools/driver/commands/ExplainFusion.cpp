@@ -51,6 +51,14 @@ Ops resolve(const runtime::Artifact &artifact, const std::string &name) {
     known.push_back(kernel);
   }
   if (!beginning.empty()) return beginning;
+  for (const PlanKernel &kernel : artifact.plan.kernels) {
+    if (kernel.name != name || kernel.inputs.size() != 1) continue;
+    const std::string &copied = artifact.plan.tensors[size_t(kernel.inputs[0])].logical;
+    throw Error::badInput(
+        "kernel '{}' copies '{}' from one layout to another and holds no op that "
+        "could be fused; --layout {} says what other layouts cost",
+        name, copied, copied);
+  }
   throw Error::badInput("no kernel or op '{}'{}", name, nearestAndKnown(name, known));
 }
 

@@ -351,8 +351,8 @@ TEST_CASE("unmeasured, the price stands between the library's and plain FMA's") 
       least = std::min(least, analyticCostModel(a100)->cost(kernel, one).seconds);
     return least;
   };
-  for (const Kernel &kernel : {gemm(4096, 4096, 1024), gemm(4096, 1024, 4096), gemm(512, 768, 768),
-                               gemm(1001, 777, 555)}) {
+  for (const Kernel &kernel :
+       {gemm(4096, 4096, 1024), gemm(4096, 1024, 4096), gemm(512, 768, 768)}) {
     const double warps = best(kernel, own(kernel));
     CHECK(warps > best(kernel, ofFamily<LibraryKnobs>(kernel, a100)));
     CHECK(warps < 0.5 * best(kernel, ofFamily<FmaGemmKnobs>(kernel, a100)));
@@ -362,4 +362,28 @@ TEST_CASE("unmeasured, the price stands between the library's and plain FMA's") 
   const double flops = 2 * 4096.0 * 4096 * 4096 / best(large, own(large));
   CHECK(flops > 0.6 * a100.tensorFlops.at(DType::f16));
   CHECK(flops < 0.9 * a100.tensorFlops.at(DType::f16));
+}
+
+TEST_CASE("padded rows are priced as the library's rows of whole vectors, dense ones are not") {
+  const Device &a100 = findDevice("a100");
+  const auto seconds = [&](const Kernel &kernel, int64_t pitchUnit, const Knobs &knobs) {
+    Configuration configuration = rowMajorGemm();
+    configuration.knobs = knobs;
+    for (Layout *layout :
+         {&configuration.inputs[0], &configuration.inputs[1], &configuration.outputs[0]})
+      layout->pitchUnit = pitchUnit;
+    return analyticCostModel(a100)->cost(kernel, configuration).seconds;
+  };
+  const Sm80GemmKnobs tile{.tileM = 128, .tileN = 128};
+  const Knobs library = libraryFamily.defaults();
+  const Kernel odd = gemm(1001, 1025, 1025), whole = gemm(1001, 1032, 1032);
+  CHECK(seconds(odd, 1, library) > 3 * seconds(whole, 1, library));
+  CHECK(seconds(odd, 8, library) > 3 * seconds(whole, 1, library));
+  CHECK(seconds(odd, 8, tile) > seconds(whole, 1, library));
+  CHECK(seconds(odd, 8, tile) <= 1.01 * seconds(whole, 1, tile));
+  CHECK(seconds(odd, 1, tile) > seconds(odd, 1, library));
+  // One operand that is not padded goes by single elements in the library, too.
+  Configuration mixed = rowMajorGemm(tile);
+  mixed.inputs[0].pitchUnit = mixed.outputs[0].pitchUnit = 8;
+  CHECK(analyticCostModel(a100)->cost(odd, mixed).seconds > seconds(odd, 1, library));
 }
