@@ -16,6 +16,8 @@ HARMLESS = {
     'SingleConsumerTile.stages': 'held by the static_assert of shared memory',
     'Tile.epilogueStages': 'held by the static_assert of shared memory',
     'Tile.k': 'held by the static_assert of shared memory',
+    'FmaGemmTile.k': 'held by the static_assert of shared memory',
+    'FmaGemmTile.stages': 'held by the static_assert of shared memory',
     'AttentionTile.keys': 'held by the static_assert of shared memory',
     'AttentionTile.stages': 'held by the static_assert of shared memory',
     'AttentionTile.queryStages': 'held by the static_assert of shared memory',

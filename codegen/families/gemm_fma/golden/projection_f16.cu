@@ -26,7 +26,7 @@ gemm_f16_1024x4096x1024(const weft::half *__restrict__ a, const weft::half *__re
   static_assert(weft::FmaTileConfig<tile>::sharedBytes == 32768);
   static_assert(shape.batch == 1 && shape.m == 1024 && shape.n == 4096 && shape.k == 1024, "plan.json: these extents");
   static_assert(1 * ((1024 + tile.m - 1) / tile.m) * ((4096 + tile.n - 1) / tile.n) == 256, "plan.json: 256 blocks");
-  static_assert(weft::FmaTileConfig<tile>::threads == 256, "plan.json: 256 threads a block");
+  static_assert(tile.m / tile.threadM * (tile.n / tile.threadN) * tile.groups == 256, "plan.json: 256 threads a block");
   static_assert(b == 8 && h == 16 && i == 1024 && j == 512 && p == 64, "plan.json: these extents");
   static_assert(shape.batchStrideA == 0 && shape.strideAm == 1024 && shape.strideAk == 1 && shape.batchStrideB == 0 && shape.strideBk == 1 && shape.strideBn == 1024 && shape.batchStrideC == 0 && shape.strideCm == 4096 && shape.strideCn == 1 && shape.isAlignedA == true && shape.isAlignedB == true && shape.isAlignedC == true, "plan.json: strides of operands and result");
   weft::fmaGemm<shape, tile>(weft::FmaGemmArgs{.a = a, .b = b_2, .c = c, .scale = scale});
