@@ -325,6 +325,10 @@ class FmaGemm {
   static constexpr int groupK = tile.k / tile.groups;  // of a k-tile, that a group multiplies
   static_assert(groupK % 4 == 0, "groups take whole chunks of k");
 
+  /// Steps of four of k that the compiler schedules together: of threads with many elements one,
+  /// since two fill their registers.
+  static constexpr int unrolled = tile.threadM * tile.threadN < 64 ? 2 : 1;
+
   using Sums = float[tile.threadM][tile.threadN];
 
   const FmaGemmArgs<A, B, C> &args;
@@ -338,7 +342,7 @@ class FmaGemm {
 #pragma unroll
       for (int n = 0; n < tile.threadN; ++n) sums[m][n] += a * b[n];
     };
-#pragma unroll 2
+#pragma unroll(unrolled)
     for (int k = 0; k < groupK; k += 4) {
       float b[4][tile.threadN];
       readerB.read(b, stageB, k);

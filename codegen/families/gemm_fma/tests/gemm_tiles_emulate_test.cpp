@@ -134,6 +134,17 @@ TEST_CASE("operands of which some have aligned groups of four elements") {
   tuple[1].alignment = 8;
   add(subjects, kernel, tuple, FmaGemmKnobs{});
   CHECK(aligned(subjects.back().emitted.text) == std::array{true, false, true});
+  // And from a row, or a batch element, to the next.
+  const Kernel views = gemm(2, 36, 36, 20, DType::f32);
+  for (const auto &[strides, isAligned] :
+       {std::pair<std::vector<int64_t>, bool>{{36 * 37, 37, 1}, false},
+        {{36 * 20 + 2, 20, 1}, false},
+        {{36 * 24, 24, 1}, true}}) {
+    LayoutTuple ofViews(3, rowMajor(3));
+    ofViews[0].strides = strides;
+    add(subjects, views, ofViews, FmaGemmKnobs{});
+    CHECK(aligned(subjects.back().emitted.text) == std::array{isAligned, true, true});
+  }
   checkAll("fma_alignments", subjects);
 }
 
