@@ -24,16 +24,6 @@ struct ScoreGradientsBeside : ScoreGradients {
 template <typename Gradients>
 constexpr bool storesBeside = __is_base_of(ScoreGradientsBeside, Gradients);
 
-/// The same, or zeros: no branch, so that what `found` was computed from is loaded with what others
-/// read.
-template <typename Gradients>
-__device__ __forceinline__ Gradients gradientsWhere(bool isInside, Gradients found) {
-  found.kept = isInside ? found.kept : 0.0f;
-  found.dScore = isInside ? found.dScore : 0.0f;
-  if constexpr (storesBeside<Gradients>) found.stored = isInside ? found.stored : 0.0f;
-  return found;
-}
-
 /// What a kernel's element-wise ops give of a score.
 template <typename Args>
 using GradientsOf = decltype(static_cast<Args *>(nullptr)->gradients(

@@ -130,10 +130,13 @@ std::string pipelineLine(const Decision &decision) {
   const PricedChunking &without = decision.pricedPipelines.front();
   const auto slices =
       std::ranges::subrange(decision.pricedPipelines.begin() + 1, decision.pricedPipelines.end());
-  const auto isBelow = [&](const PricedChunking &one) { return one.seconds < without.seconds; };
+  const auto isUnmeasured = [&](const PricedChunking &one) {
+    return without.isMeasured && !one.isMeasured &&
+           one.seconds < (1 - leastPipelineGain) * without.seconds;
+  };
+  const auto isBelow = [&](const PricedChunking &one) { return isFaster(one, without); };
   std::string why;
-  if (!decision.isPipelined && without.isMeasured &&
-      std::ranges::none_of(slices, std::identity(), &PricedChunking::isMeasured))
+  if (!decision.isPipelined && std::ranges::any_of(slices, isUnmeasured))
     why = "; slices are not measured, --measure compares them";
   else if (!decision.isPipelined && std::ranges::any_of(slices, isBelow))
     why = fmt::format("; slices are taken from a gain of {}% on", leastPipelineGain * 100);

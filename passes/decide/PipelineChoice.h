@@ -13,7 +13,8 @@
 namespace weft::decision {
 
 /// The share of its time that the plan without slices is to lose: predicted to be as fast, or up to
-/// 1% faster, slices took 2 to 4% longer (fp32 attention, N=512, 4096, 8192, B=4, an H200).
+/// 1% faster, two slices took 5, 22 and 6% longer (fp32 attention, N=512, 4096, 8192, B=4, an
+/// H200). At N=1024, predicted to be 14% faster, they took 4% longer, which this does not catch.
 constexpr double leastPipelineGain = 0.04;
 
 /// Numbers of slices that are tried; --pipeline N leaves one.

@@ -39,36 +39,42 @@ ScoreOps::Coordinate ScoreOps::coordinates(const Code &head, const Code &query,
 }
 
 Code ScoreOps::insideOf(AxisId axis, const Coordinate &at) const {
-  const bool isPosition = axis == problem.queryAxis || axis == problem.keyAxis;
-  if (!isPosition || extent(axis) == 1) return at(axis);
+  if (!context.loadsBehindEnds || !isPosition(axis) || extent(axis) == 1) return at(axis);
   return code("weft::smaller({}, {} - 1)", asArgument(at(axis)), context.axes[size_t(axis)]);
 }
 
 /// The element's own coordinates.
-std::vector<Code> ScoreOps::ownPlaces(ValueId value, const Coordinate &at) const {
-  std::vector<Code> places;
-  for (const AxisId axis : kernel.values[size_t(value)].axes) places.push_back(insideOf(axis, at));
-  return places;
-}
-
-/// Those that an op computes. A clamped one lies inside its tensor anyway.
-std::vector<Code> ScoreOps::computedPlaces(const Expression &expression,
-                                           const ExpressionNode &element,
-                                           const Coordinate &at) const {
-  std::vector<Code> places;
-  for (const int child : element.children) {
-    const bool isClamped = expression[child].kind == Kind::call;
-    places.push_back(codeOf(expression, child, [&](int index) -> std::optional<Code> {
-      const ExpressionNode &node = expression[index];
-      if (node.kind != Kind::coordinate) return std::nullopt;
-      return asTerm(isClamped ? at(node.index) : insideOf(node.index, at));
-    }));
+std::vector<ScoreOps::Place> ScoreOps::ownPlaces(ValueId value, const Coordinate &at) const {
+  std::vector<Place> places;
+  for (const AxisId axis : kernel.values[size_t(value)].axes) {
+    places.push_back({insideOf(axis, at), {}});
+    if (isPosition(axis)) places.back().guarded = {axis};
   }
   return places;
 }
 
-/// A load of an input's element.
-Statement ScoreOps::load(size_t input, const Code &name, const std::vector<Code> &places) const {
+/// Those that an op computes. A clamped one lies inside its tensor anyway.
+std::vector<ScoreOps::Place> ScoreOps::computedPlaces(const Expression &expression,
+                                                      const ExpressionNode &element,
+                                                      const Coordinate &at) const {
+  std::vector<Place> places;
+  for (const int child : element.children) {
+    Place place;
+    const bool isClamped = expression[child].kind == Kind::call;
+    place.index = codeOf(expression, child, [&](int index) -> std::optional<Code> {
+      const ExpressionNode &node = expression[index];
+      if (node.kind != Kind::coordinate) return std::nullopt;
+      if (isPosition(node.index) && !isClamped) place.guarded.push_back(node.index);
+      return asTerm(isClamped ? at(node.index) : insideOf(node.index, at));
+    });
+    places.push_back(std::move(place));
+  }
+  return places;
+}
+
+/// A load of an input's element that reads nothing outside the tensor.
+Statement ScoreOps::load(size_t input, const Code &name, const std::vector<Place> &places,
+                         const Coordinate &at) const {
   const Value &value = kernel.values[size_t(kernel.inputs[input])];
   std::vector<int64_t> extents;
   for (const AxisId axis : value.axes) extents.push_back(extent(axis));
@@ -77,12 +83,24 @@ Statement ScoreOps::load(size_t input, const Code &name, const std::vector<Code>
   for (size_t d = 0; d < extents.size(); ++d) last += (extents[d] - 1) * strides[d];
   const bool isLong = last > std::numeric_limits<int32_t>::max();
   Code pointer = context.inputs[input];
+  std::vector<Code> guards;
   for (size_t d = 0; d < extents.size(); ++d) {
     if (extents[d] == 1) continue;
-    const Code index = isLong ? code("weft::Offset({})", places[d]) : asTerm(places[d]);
+    const Code &coordinate = places[d].index;
+    const Code index = isLong ? code("weft::Offset({})", coordinate) : asTerm(coordinate);
     pointer += strides[d] == 1 ? code(" + {}", index) : code(" + {} * {}", index, strides[d]);
+    if (context.loadsBehindEnds) continue;
+    for (const AxisId axis : places[d].guarded)
+      if (Code guard = code("{} < {}", at(axis), context.axes[size_t(axis)]);
+          std::ranges::find(guards, guard) == guards.end())
+        guards.push_back(std::move(guard));
   }
-  return {.kind = Statement::Kind::load, .name = name, .pointer = pointer};
+  Statement statement{.kind = Statement::Kind::load,
+                      .name = name,
+                      .value = value.dtype == DType::i32 ? "0" : "0.0f",
+                      .pointer = pointer};
+  statement.condition = joined(guards, " && ");
+  return statement;
 }
 
 Code ScoreOps::tileBounds(ValueId value, const std::vector<Code> &before, const Code &first,
@@ -126,7 +144,7 @@ Code ScoreOps::operandName(const BodyOp &op, int operand, std::map<ValueId, Code
     throw Error::checkFailed("kernel '{}': '{}' is neither a score nor an input of score ops",
                              kernel.name, kernel.values[size_t(value)].name);
   const Code name = context.names.reserve(kernel.values[size_t(value)].name + "_v");
-  body.push_back(load(*input, name, ownPlaces(value, at)));
+  body.push_back(load(*input, name, ownPlaces(value, at), at));
   return names[value] = name;
 }
 
@@ -143,7 +161,7 @@ Code ScoreOps::elementName(const BodyOp &op, int index, std::map<std::string, Co
     throw Error::checkFailed("kernel '{}': '{}' is read elsewhere, and no input of score ops",
                              kernel.name, kernel.values[size_t(value)].name);
   name = context.names.reserve(kernel.values[size_t(value)].name + "_v");
-  body.push_back(load(*input, name, computedPlaces(op.expression, node, at)));
+  body.push_back(load(*input, name, computedPlaces(op.expression, node, at), at));
   return name;
 }
 

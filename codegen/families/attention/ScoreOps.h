@@ -3,9 +3,11 @@
 //
 // A function has the number of a head, a query and a key; values that it has computed or loaded
 // have names. Inputs are loaded at their first use, at the element's coordinates or at those that
-// an op computes. Queries and keys behind the last one, which tiles end with, read what the last
-// one reads: a load under a condition would be a branch for each score, and wait there. So a
-// function gives anything for them, and who calls it leaves that out.
+// an op computes, and never outside their tensors. Queries and keys behind the last one, which
+// tiles end with, load nothing in a backward pass; its kernels have no registers for more. In
+// forward ones they load what the last one does (ScoreContext::loadsBehindEnds): a load under a
+// condition is a branch for each score, and waits there. What a function returns of them is
+// undefined; its caller discards it.
 #pragma once
 
 #include "codegen/Names.h"
@@ -29,6 +31,7 @@ struct ScoreContext {
   Names &names;
   std::vector<std::string> axes;    ///< constants of type int with the extents of the kernel's axes
   std::vector<std::string> inputs;  ///< pointers, one per Kernel::inputs
+  bool loadsBehindEnds = false;     ///< queries and keys behind the last one load, too
 };
 
 /// The coordinate along an axis of heads: a digit of the number of a head. `axes`: as ScoreContext
@@ -68,12 +71,21 @@ public:
   std::vector<ConstantLine> constants = {};
 
 private:
-  /// A coordinate, or that of the last query or key.
+  /// One coordinate of an element that is loaded.
+  struct Place {
+    Code index;
+    std::vector<AxisId> guarded;  ///< axes of positions: behind their ends nothing is read
+  };
+  bool isPosition(AxisId axis) const {
+    return axis == problem.queryAxis || axis == problem.keyAxis;
+  }
+  /// A coordinate, or, where they load as well, that of the last query or key.
   Code insideOf(AxisId axis, const Coordinate &at) const;
-  std::vector<Code> ownPlaces(ValueId value, const Coordinate &at) const;
-  std::vector<Code> computedPlaces(const Expression &expression, const ExpressionNode &element,
-                                   const Coordinate &at) const;
-  Statement load(size_t input, const Code &name, const std::vector<Code> &places) const;
+  std::vector<Place> ownPlaces(ValueId value, const Coordinate &at) const;
+  std::vector<Place> computedPlaces(const Expression &expression, const ExpressionNode &element,
+                                    const Coordinate &at) const;
+  Statement load(size_t input, const Code &name, const std::vector<Place> &places,
+                 const Coordinate &at) const;
   Code elementName(const BodyOp &op, int index, std::map<std::string, Code> &elements, Block &body,
                    const Coordinate &at);
 

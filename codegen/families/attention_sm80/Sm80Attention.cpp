@@ -70,7 +70,8 @@ public:
                                .problem = problem,
                                .names = names,
                                .axes = axes,
-                               .inputs = inputs};
+                               .inputs = inputs,
+                               .loadsBehindEnds = true};
     const AttentionScore score = attentionScore(context);
     addHeaders(score.headers);
     addHeaders(std::vector<std::string>{isTf32 ? "weft/sm80_tf32_attention.cuh"

@@ -283,7 +283,8 @@ private:
             .problem = problem,
             .names = names,
             .axes = axes,
-            .inputs = inputs};
+            .inputs = inputs,
+            .loadsBehindEnds = true};
   }
 
   AttentionScore addScore() {

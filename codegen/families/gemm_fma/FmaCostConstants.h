@@ -1,9 +1,8 @@
 // Constants of the analytic costs of gemm-fma; what several families share stands in
 // passes/configure/AnalyticConstants.h.
 //
-// Of the kernel that keeps k-tiles in flight (fma_gemm.cuh, 2026-11-30) no run is known: all are
-// estimates. What they make of the products of fp32 attention stands in docs/experiments/gemms.md
-// beside what the kernel before took.
+// fmaIssueShare was fitted to runs on an H200, the others are estimates, or of the kernel before;
+// what they make of 15 products stands in docs/experiments/gemms.md beside what these take.
 #pragma once
 
 #include <cstdint>

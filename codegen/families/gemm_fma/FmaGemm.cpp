@@ -64,9 +64,10 @@ int64_t fmaBlocksByRegisters(const FmaGemmKnobs &knobs, const Kernel &kernel,
   const int64_t elements = int64_t{knobs.threadM} * knobs.threadN, registers = elements > 32   ? 168
                                                                                : elements > 16 ? 128
                                                                                                : 96;
-  return std::max<int64_t>(1, registersOfMultiprocessor /
-                                  (copiesChunks ? registers : registers * 3 / 2) /
-                                  fmaThreads(knobs));
+  constexpr int64_t most = 16;  // blocks that every target holds
+  return std::clamp<int64_t>(registersOfMultiprocessor /
+                                 (copiesChunks ? registers : registers * 3 / 2) / fmaThreads(knobs),
+                             1, most);
 }
 
 namespace codegen {

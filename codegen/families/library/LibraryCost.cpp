@@ -28,7 +28,7 @@ struct Units {
   double flops = 0;          ///< of all multiprocessors
   double busyIntensity = 0;  ///< m n / (m + n) of the smallest tile that keeps them busy
   double mostEfficient = 1;
-  bool areFma = false;
+  bool splitBatches = true;  ///< whether k of several batch elements may be split
 
   double efficiency(const Tile &tile) const {
     return mostEfficient * std::min(1.0, tile.m * tile.n / (tile.m + tile.n) / busyIntensity);
@@ -80,7 +80,8 @@ Units unitsOf(const LibraryGemm &gemm, const LibraryKnobs &knobs, const Device &
     units = {.flops = device.fmaFlops,
              .busyIntensity = analytic::libraryFmaIntensity,
              .mostEfficient = analytic::libraryFmaShare,
-             .areFma = true};
+             .splitBatches = knobs.algorithm >= 0 || gemm.shape.batch == 1 ||
+                             gemm.shape.k < analytic::libraryFmaBatchedDepth};
   }
   if (knobs.algorithm < 0) units.flops *= analytic::libraryFirstCandidateShare;
   return units;
@@ -97,7 +98,7 @@ double secondsOf(const StridedBatchedGemm &shape, const Tile &tile, int64_t spli
                                  analytic::libraryDepthUnit) *
                        analytic::libraryDepthUnit;
   const double waves = std::ceil(blocks / device.multiprocessors);
-  const bool isAtPeak = units.areFma && batch > 1 && waves == 1;
+  const bool isAtPeak = !units.splitBatches && waves == 1;
   const double flops = isAtPeak ? device.fmaFlops : units.flops * units.efficiency(tile);
   const double blockSeconds = 2 * tile.m * tile.n * depth / (flops / device.multiprocessors);
   const double stored = waves * (blockSeconds + analytic::libraryWaveSeconds);
@@ -108,10 +109,9 @@ double secondsOf(const StridedBatchedGemm &shape, const Tile &tile, int64_t spli
 
 double bestSeconds(const StridedBatchedGemm &shape, const Units &units, const Device &device) {
   double best = std::numeric_limits<double>::infinity();
-  const bool isBatchOfFma = units.areFma && shape.batch > 1;
   for (const Tile &tile : tiles) {
-    if (isBatchOfFma && tile.m * tile.n < analytic::libraryFmaBatchedTile) continue;
-    const int64_t shortest = isBatchOfFma ? shape.k : analytic::libraryShortestSplit;
+    if (!units.splitBatches && tile.m * tile.n < analytic::libraryFmaBatchedTile) continue;
+    const int64_t shortest = units.splitBatches ? analytic::libraryShortestSplit : shape.k;
     for (int64_t splitK = 1; splitK == 1 || shape.k / splitK >= shortest; splitK *= 2)
       best = std::min(best, secondsOf(shape, tile, splitK, units, device));
   }

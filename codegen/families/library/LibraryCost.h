@@ -4,11 +4,11 @@
 //
 // Tensor: the best of the library's tiles, in waves over the multiprocessors. A last wave that is
 // not full costs a whole one, edges are padded to whole tiles, small tiles are less efficient, and
-// long k may be split, which writes and reads partial sums. Memory: every operand once. A block
-// loads its first step of k before it computes, and stores after its last: that part does not
-// overlap. TMA cannot load rows that are no multiple of 16 bytes. An epilogue is a share of the
-// GEMM, more of it with an operand of the result's shape. Constants and their sources:
-// AnalyticConstants.h.
+// long k may be split (of several batch elements of f32 the first candidate does not), which writes
+// and reads partial sums. Memory: every operand once. A block loads its first step of k before it
+// computes, and stores after its last: that part does not overlap. TMA cannot load rows that are no
+// multiple of 16 bytes. An epilogue is a share of the GEMM, more of it with an operand of the
+// result's shape. Constants and their sources: AnalyticConstants.h.
 // Checked against H200 figures in tests/library_test.cpp.
 #pragma once
 

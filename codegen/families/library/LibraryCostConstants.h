@@ -33,10 +33,12 @@ constexpr double libraryTensorIntensity = 45, libraryMostEfficiency = 1.14;
 constexpr int64_t libraryShortestSplit = 512;
 /// fp32 GEMMs without tensor cores, against the peak of the FMA units (estimate).
 constexpr double libraryFmaShare = 0.75, libraryFmaIntensity = 16;
-/// Of several batch elements its kernels split no k and have no tile below 128 x 64, and where all
-/// tiles are one wave they reach the peak (f32, H200, us of the first candidate: m = k = 1024, n =
-/// 64, batch 1 10.2, 2 37.3, 4 38.6; m = k = 2048 23.1, 72.7; 33 and 66 are the FMAs of a tile).
+/// Of several batch elements the first candidate splits no long k and has no tile below 128 x 64,
+/// and where all tiles are one wave it reaches the peak (f32, H200, us: m = k = 1024, n = 64, batch
+/// 1 10.2, 2 37.3, 4 38.6; m = k = 2048 23.1, 72.7; 33 and 66 are the FMAs of a tile). Of k = 64
+/// the prices without that rule are within 2% of what the fastest candidate takes.
 constexpr double libraryFmaBatchedTile = 128 * 64;
+constexpr int64_t libraryFmaBatchedDepth = 1024;
 
 }  // namespace weft::analytic
 

@@ -142,11 +142,13 @@ PlacedOperand LoopPricer::place(size_t operand, const Layout &layout) const {
         if (gathered == value.axes[d]) continue;
         std::swap(placed.strides[size_t(value.axes[d])], placed.strides[size_t(gathered)]);
       }
-  // Neighbours along the axes of the indices read rows anywhere in the table.
+  // Neighbours along the axes of the indices read rows anywhere in the table: also where rows are
+  // neighbours in memory, those of two indices share no line.
+  const int64_t apart = analytic::lineBytes / placed.elementBytes;
   for (const BodyOp &op : kernel.body)
     if (isInput && op.kind == OpKind::gather && op.operands.front() == index)
       for (const AxisId axis : kernel.values[size_t(op.operands[1])].axes)
-        if (extent(axis) > 1) placed.strides[size_t(axis)] = strides.front();
+        if (extent(axis) > 1) placed.strides[size_t(axis)] = std::max(strides.front(), apart);
   if (!isInput)  // tokens lie along their own axes as the cache's positions, and pages, do
     if (const BodyOp *const append = appendOf(kernel); append && append->results.front() == index) {
       const std::vector<AxisId> &walked = walkedAxes(kernel, index);

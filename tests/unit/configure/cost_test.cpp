@@ -96,13 +96,16 @@ TEST_CASE("a gather costs what it reads of the table, which may lie anywhere the
   CHECK(movedElements(few, few.inputs[0]) == 100 * 768);
   CHECK(bestSeconds(many) < 1.2 * bestSeconds(gather(1024)));
   CHECK(bestSeconds(many) > (many.bytes(many.outputs[0]) * 2) / h200().peakBandwidth);
-  const auto lanesAlong = [&](char axis) {
+  const auto lanesAlong = [&](char axis, bool areRowsNeighbours = false) {
     const AxisId lanes = axis == 'j' ? 1 : 0;  // axes are numbered by letter
     Configuration configuration = rowMajorConfiguration(many, LoopKnobs{.laneAxis = lanes});
     if (axis == 'j') configuration.outputs[0].order = {1, 0};  // neighbours in the result, too
+    if (areRowsNeighbours) configuration.inputs[0].order = {1, 0};
     return secondsOf(many, configuration);
   };
   CHECK(lanesAlong('j') > 1.5 * lanesAlong('i'));
+  // Ids are rows anywhere, however the table lies.
+  CHECK(lanesAlong('j', true) > 1.5 * lanesAlong('i'));
 }
 
 TEST_CASE("a slice costs what it reads") {

@@ -106,7 +106,8 @@ void emitText(Subject &subject) {
                                   .problem = problem,
                                   .names = names,
                                   .axes = axes,
-                                  .inputs = inputs});
+                                  .inputs = inputs,
+                                  .loadsBehindEnds = true});
   const AttentionScore &score = subject.score;
   program.headers.insert(program.headers.end(), score.headers.begin(), score.headers.end());
   program.constants = {extents};

@@ -58,10 +58,8 @@ attention_backward_scale_tanh_scale_window_f16_96x197x333x40x64(const weft::half
   static_assert(b == 8 && h == 12 && j == 197 && k == 333 && p == 40 && w == 64, "plan.json: these extents");
   static_assert(shape.rowQ == 40 && shape.rowK == 40 && shape.rowV == 64 && shape.rowDOutput == 64 && shape.rowDQ == 40 && shape.rowDK == 40 && shape.rowDV == 64 && shape.isDQAligned == true && shape.isDKAligned == true && shape.isDVAligned == true && shape.rowFloats == 2, "plan.json: strides of the result");
   const auto rowOf = [=](int head, int query) {
-    const auto log_sums_v = weft::loadOne(log_sums + (head / h) * 2364 + (head % h) * 197
-        + weft::smaller(query, j - 1));
-    const auto row_sums_v = weft::loadOne(row_sums + (head / h) * 2364 + (head % h) * 197
-        + weft::smaller(query, j - 1));
+    const auto log_sums_v = query < j ? weft::loadOne(log_sums + (head / h) * 2364 + (head % h) * 197 + query) : 0.0f;
+    const auto row_sums_v = query < j ? weft::loadOne(row_sums + (head / h) * 2364 + (head % h) * 197 + query) : 0.0f;
     return weft::ScoreRow<2>{{weft::negatedLogSum(log_sums_v), row_sums_v}};
   };
   const auto gradients = [=](float s, float dKept, const weft::ScoreRow<2> &row, int head, int query, int key,

@@ -53,10 +53,10 @@ attention_backward_causal_bf16_16x2048x512x128(const weft::bfloat16 *__restrict_
   static_assert(b == 2 && g == 4 && h == 8 && j == 512 && k == 512 && p == 128 && w == 128, "plan.json: these extents");
   static_assert(shape.rowQ == 128 && shape.rowK == 128 && shape.rowV == 128 && shape.rowDOutput == 128 && shape.rowDQ == 128 && shape.rowDK == 128 && shape.rowDV == 128 && shape.isDQAligned == true && shape.isDKAligned == true && shape.isDVAligned == true && shape.rowFloats == 2, "plan.json: strides of the result");
   const auto rowOf = [=](int head, int query) {
-    const auto log_sums_v = weft::loadOne(log_sums + (head / (h * g)) * 16384 + (head / g % h) * 2048
-        + (head % g) * 512 + weft::smaller(query, j - 1));
-    const auto row_sums_v = weft::loadOne(row_sums + (head / (h * g)) * 16384 + (head / g % h) * 2048
-        + (head % g) * 512 + weft::smaller(query, j - 1));
+    const auto log_sums_v = query < j ? weft::loadOne(log_sums + (head / (h * g)) * 16384 + (head / g % h) * 2048
+        + (head % g) * 512 + query) : 0.0f;
+    const auto row_sums_v = query < j ? weft::loadOne(row_sums + (head / (h * g)) * 16384 + (head / g % h) * 2048
+        + (head % g) * 512 + query) : 0.0f;
     return weft::ScoreRow<2>{{weft::negatedLogSum(log_sums_v), row_sums_v}};
   };
   const auto gradients = [=](float s, float dKept, const weft::ScoreRow<2> &row, int head, int query, int key,

@@ -554,11 +554,10 @@ struct BackwardParts {
       each(operands, products, rows, block, part, info,
            [&](float score, float dKept, const typename Args::Row &row, int query, int key,
                bool isKept) {
-             const Found found = args.gradients(score, dKept, row, info.head, query, key, isKept);
-             const bool isInside =
-                 (problem.queries % tile.queries == 0 || query < problem.queries) &&
-                 (problem.keys % tile.keys == 0 || key < problem.keys);
-             return gradientsWhere(isInside, found);
+             if ((problem.queries % tile.queries != 0 && query >= problem.queries) ||
+                 (problem.keys % tile.keys != 0 && key >= problem.keys))
+               return Found{};
+             return args.gradients(score, dKept, row, info.head, query, key, isKept);
            });
     else
       each(operands, products, rows, block, part, info,

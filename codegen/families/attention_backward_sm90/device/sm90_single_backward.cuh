@@ -232,10 +232,9 @@ struct SingleParts
     if (hasMixed && info.flags & BackwardBlock::mixed)
       each(operands, products, rows, block, info,
            [&](float score, float dKept, const Row &row, int query, int key, bool isKept) {
-             const Found found = args.gradients(score, dKept, row, info.head, query, key, isKept);
-             const bool isInside =
-                 (!hasQueryTail || query < problem.queries) && (!hasKeyTail || key < problem.keys);
-             return gradientsWhere(isInside, found);
+             if ((hasQueryTail && query >= problem.queries) || (hasKeyTail && key >= problem.keys))
+               return Found{};
+             return args.gradients(score, dKept, row, info.head, query, key, isKept);
            });
     else
       each(operands, products, rows, block, info,

@@ -59,10 +59,8 @@ attention_backward_f16_24x777x777x64(const __grid_constant__ weft::sm90::TensorM
   static_assert(shape.q.dimensions == 3 && shape.k.dimensions == 3 && shape.v.dimensions == 3 && shape.dOutput.dimensions == 3 && shape.dQ.dimensions == 3 && shape.dK.dimensions == 3 && shape.dV.dimensions == 3, "plan.json: strides of the result");
   static_assert(sizeof(tilesTaken) == sizeof(unsigned) && sizeof(semaphores) == sizeof(weft::sm90::Semaphores<168>), "plan.json: device memory");
   const auto rowOf = [=](int head, int query) {
-    const auto log_sums_v = weft::loadOne(log_sums + (head / h) * 9324 + (head % h) * 777
-        + weft::smaller(query, j - 1));
-    const auto row_sums_v = weft::loadOne(row_sums + (head / h) * 9324 + (head % h) * 777
-        + weft::smaller(query, j - 1));
+    const auto log_sums_v = query < j ? weft::loadOne(log_sums + (head / h) * 9324 + (head % h) * 777 + query) : 0.0f;
+    const auto row_sums_v = query < j ? weft::loadOne(row_sums + (head / h) * 9324 + (head % h) * 777 + query) : 0.0f;
     return weft::ScoreRow<2>{{weft::negatedLogSum(log_sums_v), row_sums_v}};
   };
   const auto gradients = [=](float s, float dKept, const weft::ScoreRow<2> &row, int head, int query, int key,

@@ -242,7 +242,6 @@ class FmaReader {
 
 public:
   /// `first`: from which k on it reads, a multiple of as many as it reads of a k-tile.
-  /// `first`: from which k on it reads, a multiple of as many as it reads of a k-tile.
   __device__ __forceinline__ FmaReader(int thread, int first)
       : thread(thread),
         first(first),
