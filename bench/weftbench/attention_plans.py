@@ -61,7 +61,7 @@ def with_tile(tile):
         for kernel in plan['kernels']:
             if 'tileM' in kernel['knobs']:
                 kernel['knobs'].update(tileM=tile_m, tileN=tile_n, tileK=tile_k, threadM=thread_m,
-                                       threadN=thread_n)
+                                       threadN=thread_n, stages=2, kGroups=1)
 
     return edit
 
