@@ -601,6 +601,17 @@ class Views(CommandTest):
         self.assertIn('without tensor cores (gemm-fma)',
                       self.weft('explain', 'plain', '--all').out)
 
+    def test_slices_are_taken_where_they_gain_enough(self):
+        arguments = ('attention', '--attention', 'unfused', '--dtype', 'f32', '--dim', 'b=4',
+                     '--dim', 'h=1', '--dim', 'p=64', '--device', 'h200', '--profile', 'none',
+                     '--pipeline', 'auto', '--stop-after', 'emit', '-o')
+        self.weft('compile', *arguments, 'few', '--dim', 'j=1024')
+        self.assertIn('in 2 slices at once', self.weft('explain', 'few').out)
+        self.weft('compile', *arguments, 'many', '--dim', 'j=4096')
+        said = self.weft('explain', 'many', '--all').out
+        self.assertNotIn('slices at once', said)
+        self.assertIn('slices are taken from a gain of 4% on', ' '.join(said.split()))
+
     def test_a_library_gemm_keeps_its_algorithm_when_emitted_again(self):
         self.compile_with_library()
         path = self.folder / 'out/plan.json'

@@ -606,6 +606,32 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("documents load segments of all keys of a block without a branch, where registers are") {
+  const AttentionExtents extents{.h = 2, .j = 1200, .k = 1000, .hasBounds = true};
+  const Kernel kernel = documentAttention(extents, DType::f16);
+  const std::string text =
+      codegen::emit(kernel, logicalOrder(kernel, {.tileQueries = 128, .tileKeys = 128}), "sm_90a")
+          .text;
+  INFO(text);
+  CHECK(has(text, "weft::smaller(key, a5 - 1)"));
+  CHECK(!has(text, "? weft::loadOne"));
+
+  const auto rejection = [](int64_t width, const Sm90AttentionKnobs &knobs) {
+    AttentionExtents wide{.h = 2, .j = 1200, .k = 1000, .p = width, .w = width, .hasBounds = true};
+    const Kernel one = documentAttention(wide, DType::f16);
+    const AttentionProblem problem = problemOf(one, logicalOrder(one, knobs));
+    return sm90AttentionTileRejection(problem, knobs,
+                                      scoreNeeds(one, attentionRegion(one).value(), problem));
+  };
+  CHECK(rejection(64, {.tileQueries = 128, .tileKeys = 128}).empty());
+  CHECK(rejection(64, {.tileQueries = 64, .tileKeys = 112, .ordered = 0}).empty());
+  CHECK(has(rejection(64, {.tileQueries = 64, .tileKeys = 128, .ordered = 0}),
+            "128 keys a block of one consumer, under a mask that reads a tensor at queries and at "
+            "keys; at most 112 are taken"));
+  CHECK(has(rejection(256, {.tileQueries = 128, .tileKeys = 64, .queryStages = 1}),
+            "176 registers a thread hold scores"));
+}
+
 TEST_CASE("one product into more than 192 columns leaves no registers to a second block") {
   // ptxas wants 150 registers for 240 columns; two blocks of 256 threads have 128.
   const Sm90AttentionKnobs knobs{.tileQueries = 64, .tileKeys = 48, .stages = 2};

@@ -291,6 +291,18 @@ TEST_CASE("blocks load k-tiles of B for each other where rows straddle lines of 
   CHECK((parseKnobs(parts.family, parts.knobs, kernel)).get<Sm90GemmKnobs>() == tile);
 }
 
+TEST_CASE("narrow tiles take no longer with each wave behind the fifth") {
+  const Device &device = h200();
+  const Sm90GemmKnobs tile{.schedule = Sm90Schedule::pingPong, .tileM = 64, .tileN = 128};
+  const auto seconds = [&](int64_t waves) {
+    return sm90TensorSeconds(
+        *wgmmaProblem(gemm(waves * device.multiprocessors * 64, 128, 8192), rowMajorGemm(tile)),
+        tile, analytic::epilogueSeconds, device);
+  };
+  CHECK(seconds(5) > 1.3 * 5 * seconds(1));
+  CHECK(seconds(50) == Approx(10 * seconds(5)).epsilon(0.02));
+}
+
 TEST_CASE(
     "rows that straddle lines arrive more slowly, by sectors by half, which blocks that share "
     "k-tiles of B make up for") {
