@@ -7,6 +7,7 @@ import torch
 
 from . import library, mask_draws, mask_table, ours, reference, rivals, statistics, timing
 from .report import OURS, Result
+from .time_limit import TimeLimitExceeded, time_limit
 
 DEVICE = 'cuda'
 LIMITS = {'f16': 2e-3, 'bf16': 1.2e-2}  # of relative errors
@@ -203,6 +204,7 @@ def masked_sdpa(draw, mask):
 
 
 LARGEST_MASK = 1 << 30  # bytes
+RIVAL_LIMIT = 90.0  # seconds; FlexAttention compiles in 3 to 20
 
 
 def rival_makers(draw, mask):
@@ -223,8 +225,13 @@ def rival_contenders(settings, result, draw, mask, tensors, d_out, check):
         return []
     found = []
     for name, make in rival_makers(draw, mask).items():
-        found += ours.guarded(
-            result, lambda: contender(draw, name, make(), tensors, d_out, check, result), name)
+        try:
+            with time_limit(RIVAL_LIMIT, name):
+                found += ours.guarded(
+                    result,
+                    lambda: contender(draw, name, make(), tensors, d_out, check, result), name)
+        except TimeLimitExceeded as error:
+            result.failures[name] = str(error)
     return found
 
 

@@ -5,6 +5,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import weft_command
@@ -14,7 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'bench'))
 
 # noqa: E402
-from weftbench import mask_draws, mask_table, report
+from weftbench import mask_draws, mask_table, report, time_limit
 
 CEILINGS = (4e12, 7e14)
 SMALL = dict(batch=2, length=150, window=20, documents=3, density=0.25, heads=2, groups=2)
@@ -116,6 +117,25 @@ class TableTest(unittest.TestCase):
 
     def test_a_draw_without_a_rival_has_no_ratio(self):
         self.assertNotIn('geometric mean', mask_table.text([line(small('causal'), weft=2.0)]))
+
+
+class LimitTest(unittest.TestCase):
+    def test_a_rival_that_does_not_end_is_stopped_past_its_own_handlers(self):
+        def goes_on():
+            while True:
+                try:
+                    time.sleep(5)
+                except Exception:
+                    pass
+
+        with self.assertRaisesRegex(time_limit.TimeLimitExceeded, 'a rival: not done after 0.05 s'):
+            with time_limit.time_limit(0.05, 'a rival'):
+                goes_on()
+
+    def test_nothing_is_stopped_after_the_body(self):
+        with time_limit.time_limit(0.05, 'a rival'):
+            pass
+        time.sleep(0.1)
 
 
 if __name__ == '__main__':

@@ -1,0 +1,26 @@
+"""A limit of time for what another library does on the CPU before it is measured: compilation by
+a rival may not end (FlexAttention under ALiBi did not within six minutes).
+
+Main thread only; limits do not nest. No packages: tested without a GPU."""
+import contextlib
+import signal
+
+
+class TimeLimitExceeded(BaseException):
+    """Not an Exception: a library that tries its candidates one by one would take one for the
+    failure of a candidate, and go on."""
+
+
+@contextlib.contextmanager
+def time_limit(seconds, name):
+    """Raises TimeLimitExceeded, which says `name`, in a body that takes longer."""
+    def stop(*_):
+        raise TimeLimitExceeded(f'{name}: not done after {seconds:g} s')
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
