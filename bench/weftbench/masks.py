@@ -161,8 +161,11 @@ def contender(draw, name, call, tensors, d_out, check, result):
 
 
 def flex(draw, mask):
-    """FlexAttention, compiled, with its default blocks."""
+    """FlexAttention, compiled, with its default blocks. In this process: torch's pool of compiling
+    processes, which goes to sleep after a minute, did not wake for the fourth draw."""
+    from torch._inductor import config
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+    config.compile_threads = 1
     torch.compiler.reset()
     by_batch = mask.segments is not None or mask.lengths is not None
     block_mask = None if draw.kind == 'none' else create_block_mask(

@@ -3,6 +3,7 @@ a rival may not end (FlexAttention under ALiBi did not within six minutes).
 
 Main thread only; limits do not nest. No packages: tested without a GPU."""
 import contextlib
+import pathlib
 import signal
 
 
@@ -13,9 +14,11 @@ class TimeLimitExceeded(BaseException):
 
 @contextlib.contextmanager
 def time_limit(seconds, name):
-    """Raises TimeLimitExceeded, which says `name`, in a body that takes longer."""
-    def stop(*_):
-        raise TimeLimitExceeded(f'{name}: not done after {seconds:g} s')
+    """Raises TimeLimitExceeded, which says `name` and the line that ran, in a body that takes
+    longer."""
+    def stop(_, frame):
+        line = f'{pathlib.Path(frame.f_code.co_filename).name}:{frame.f_lineno}'
+        raise TimeLimitExceeded(f'{name}: not done after {seconds:g} s, in {line}')
 
     before = signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, seconds)

@@ -35,6 +35,7 @@ class Packages:
         import torch
         import transformers
         self.torch, self.transformers, self.files = torch, transformers, safetensors.torch
+        self.version = int(transformers.__version__.split('.')[0])
         self.device = 'cuda' if torch.cuda.is_available() else 'cpu'
         transformers.logging.set_verbosity_error()
 
@@ -104,9 +105,12 @@ def inputs(packages, one, model, plan, packed):
     if one.tile:
         tiles = torch.tensor(models.tiles_of(one), dtype=torch.bool)
         sees = tiles.repeat_interleave(one.tile, 0).repeat_interleave(one.tile, 1)
-        # What the library adds to scores: a mask of four axes is taken as it is.
-        added = torch.zeros(length, length).masked_fill(~sees, torch.finfo(torch.float).min)
-        theirs['attention_mask'] = added.expand(batch, 1, length, length)
+        if packages.version < 5:
+            theirs['attention_mask'] = sees.long().expand(batch, length, length)
+        else:
+            # What the library adds to scores: a mask of four axes is taken as it is.
+            added = torch.zeros(length, length).masked_fill(~sees, torch.finfo(torch.float).min)
+            theirs['attention_mask'] = added.expand(batch, 1, length, length)
     if one.global_positions:
         theirs['global_attention_mask'] = torch.zeros(one.tokens, dtype=torch.long)
         theirs['global_attention_mask'][:, :one.global_positions] = 1
