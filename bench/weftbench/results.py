@@ -65,6 +65,7 @@ class Run:
     date: str = ''
     header: dict = field(default_factory=dict)  # of group transfer
     lines: list = field(default_factory=list)
+    parts: list = field(default_factory=list)  # the others of one run that was made in several
 
 
 def runs_of(text):
@@ -98,6 +99,7 @@ def added(runs):
         same = [other for other in kept if measures_the_same(run, other)]
         if same:
             same[0].lines += run.lines
+            same[0].parts.append(run)
             same[0].command += f'`, `{run.command}'
         else:
             kept.append(run)
@@ -224,8 +226,10 @@ def body(run):
     """Tables and sentences of one run."""
     if run.group == 'transfer':
         lines = sorted(run.lines, key=lambda line: (line['draw']['seed'], line['draw']['index']))
+        said = transfer_table.left_out([run, *run.parts])
         return '\n\n'.join([
-            markdown(transfer_table.summary_rows(lines)), markdown(transfer_table.rows(lines))
+            markdown(transfer_table.summary_rows(lines)), *([sentence_list(said)] if said else []),
+            markdown(transfer_table.rows(lines))
         ])
     if run.group in attention_figures_table.GROUPS:
         said = attention_figures_table.sentences(run.lines)

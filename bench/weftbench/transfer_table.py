@@ -247,6 +247,19 @@ def spans(indices):
     return ', '.join(f'{a}' if a == b else f'{a}-{b}' for a, b in found)
 
 
+def left_out(runs):
+    """Of every seed the draws that were asked for and not measured, and what a verdict lacks."""
+    left = not_measured(runs)
+    said = [f'not measured of seed {seed}: '
+            f'{spans(index for other, index in left if other == seed)}'
+            for seed in sorted({seed for seed, _ in left})]
+    own = {(line['draw']['seed'], line['draw']['index']) for run in runs for line in run.lines
+           if not line['draw']['training']}
+    if len(own) < VERDICT_DRAWS:
+        said.append(f'{len(own)} of the {VERDICT_DRAWS} inference draws that a verdict takes')
+    return said
+
+
 def text(runs):
     """The table of all draws, why weft has no figure or no ratio, what was not measured, and the
     summary by widths."""
@@ -257,16 +270,11 @@ def text(runs):
             if line['status'] in (REJECTED, WRONG)]
     said += [f'{line["workload"]}: no ratio: no rival has a figure' for line in lines
              if line['status'] == RIGHT and score(line) is None]
-    left = not_measured(runs)
-    for seed in sorted({seed for seed, _ in left}):
-        said.append(f'not measured of seed {seed}: '
-                    f'{spans(index for other, index in left if other == seed)}')
+    said += left_out(runs)
     parts += ['\n'.join(said)] if said else []
     parts.append(
         align(summary_rows(lines)) + '\nwidths are even where hidden, feed-forward and L are '
-        f'multiples of 8; a draw that is rejected or wrong counts {PENALTY}x'
-        + (f'; {len(lines)} of the {VERDICT_DRAWS} draws that a verdict takes'
-           if len(lines) < VERDICT_DRAWS else ''))
+        f'multiples of 8; a draw that is rejected or wrong counts {PENALTY}x')
     return '\n\n'.join(parts)
 
 

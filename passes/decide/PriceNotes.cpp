@@ -3,6 +3,7 @@
 
 #include "kernel/Family.h"
 #include "kernel/Format.h"
+#include "kernel/VisibleWork.h"
 #include "passes/configure/FamilyConfigurations.h"
 #include "passes/configure/StridedViews.h"
 
@@ -36,6 +37,7 @@ void takeMeasurementsOfStridedViews(PlannedKernels &planned, const CostModel &pr
     }
     chosen.configuration = best->configuration;
     chosen.cost = best->cost;
+    chosen.cost.flop *= computedShare(chosen.kernel, chosen.configuration.knobs.family());
     describeConfigured(planned.plan.kernels[index], chosen, device);
   }
 }

@@ -44,17 +44,12 @@ bool mayLieInResult(const Problem &problem, const Candidate &concat) {
 }
 
 /// Whether a kernel may write the operand of a regrouping into the caller's buffer of its result:
-/// it lies nowhere else, and is read while this entry point runs.
+/// it lies nowhere else. Another entry point that reads it is given the result.
 bool mayBeResult(const Problem &problem, const Candidate &view) {
   const OpKind kind = view.kernel.body[0].kind;
   if (kind == OpKind::slice || kind == OpKind::concat || !mayLieInResult(problem, view))
     return false;
   const int input = view.inputs.front();
-  for (size_t op = 0; op < problem.opInputs.size(); ++op) {
-    if (std::ranges::count(problem.opInputs[op], input) == 0) continue;
-    if (!problem.opEntries.empty() && problem.opEntries[op] != entryOf(problem, input))
-      return false;
-  }
   // Two results are two buffers.
   return std::ranges::none_of(problem.candidates, [&](const Candidate &other) {
     return &other != &view && other.ops.size() == 1 &&

@@ -307,9 +307,14 @@ class TableTest(unittest.TestCase):
         self.assertIn(f'{lines[1]["workload"]}: rejected: WeftFailed: exit 3: no such kernel', text)
         self.assertIn(f'{lines[2]["workload"]}: no ratio: no rival has a figure', text)
         self.assertIn('not measured of seed 7: 0, 4-7\n', text)
-        self.assertIn('3 of the 32 draws', text)
+        self.assertIn('\n2 of the 32 inference draws that a verdict takes\n', text)
         self.assertIn('not measured of seed 7: 0-3', transfer_table.text([
             transfer_table.Run(header(), [])]))
+        files = ['\n'.join(map(json.dumps, [{'machine': 'a GPU', 'transfer': one}, *own]))
+                 for one, own in ((header(0, 3), lines[:1]), (header(3, 8), lines[2:]))]
+        page = results.document(files)
+        self.assertIn('\n- not measured of seed 7: 0, 2, 4-10\n', page)
+        self.assertIn('\n- 1 of the 32 inference draws that a verdict takes\n', page)
 
 
 class AddedTest(unittest.TestCase):

@@ -61,6 +61,24 @@ class SaidOfPlans(CommandTest):
                        says=[f"{flags[0]}: 'out' is an artifact"])
         self.assertIn('(weft profile DIR)', self.weft('explain', 'out').prose())
 
+    def test_an_older_target_is_served_by_its_families(self):
+        for flags in (['attention', '--dim', 'j=192', '--train'], TINY):
+            self.first(*flags, '--target', 'sm_80')
+            plan = json.loads((self.folder / 'out/plan.json').read_text())
+            self.assertEqual((plan['device'], plan['target']), ('h200', 'sm_80'))
+            self.assertFalse([one for one in plan['kernels'] if 'sm90' in one['family']])
+            self.weft('emit', 'out', '--check')
+
+    def test_products_that_a_mask_leaves_out_are_not_counted(self):
+        # A window of 256, measured in strided views: with all keys it is 575% of the peak.
+        self.first('gpt-neo-1.3b-local', '--dim', 'j=4096')
+        peak = 989e12
+        kernels = json.loads((self.folder / 'out/plan.json').read_text())['kernels']
+        self.assertTrue(any(one['measured'] and one['family'] == 'attention-sm90'
+                            for one in kernels))
+        for one in kernels:
+            self.assertLessEqual(one['flop'], 1.15 * peak * one['seconds'], one['name'])
+
     def test_axes_have_their_words(self):
         said = self.first('llama-3-8b', '--dim', 'j=16', '--profile', 'none')
         for words in ('batch b=1', 'sequence j=16 k=16', 'heads h=32', 'key heads g=8 r=4',

@@ -73,12 +73,17 @@ class Results(CommandTest):
             self.assertEqual(buffers['weighted'], buffers['attention'])
         self.weft('explain', 'out', '--memory')  # which checks the plan
 
-    def test_what_the_backward_pass_reads_is_no_result(self):
+    def test_the_backward_pass_is_given_the_result_that_it_reads(self):
         plan, buffers, copies = self.plan('attention', '--dim', 'h=16', '--dim', 'g=4', '--train',
                                           '--attention', 'fused')
-        self.assertEqual(copies, ['merge_axes'])
-        self.assertNotEqual(buffers['weighted'], buffers['attention'])
+        self.assertEqual(copies, [])
+        self.assertEqual(buffers['weighted'], buffers['attention'])
         self.assertEqual(buffers['d_q_grouped'], buffers['d_q'])
+        backward = plan['entryPoints']['backward']
+        read = {plan['tensors'][tensor]['name'] for kernel in backward
+                for tensor in plan['kernels'][kernel]['inputs']}
+        self.assertIn('weighted', read)
+        self.weft('explain', 'out', '--memory')  # which checks the plan
 
     def test_one_buffer_is_one_result(self):
         for body, results, types, copied in (

@@ -82,46 +82,56 @@ std::vector<std::string> namesOfLayers(const std::vector<std::string> &names, Gr
   return all;
 }
 
-/// The arguments that tables of biases by distance are, by buckets or as they are; nothing where
-/// one is computed.
-std::optional<std::set<std::string>> argumentsOfTables(GraphOp graph) {
+/// The arguments that tables of biases by distance are or are computed from.
+std::set<std::string> argumentsOfTables(GraphOp graph) {
+  std::vector<mlir::Value> reached;
+  for (RelativeBiasOp bias : graph.getBody().front().getOps<RelativeBiasOp>())
+    reached.push_back(bias.getTable());
   std::set<std::string> names;
-  for (RelativeBiasOp bias : graph.getBody().front().getOps<RelativeBiasOp>()) {
-    mlir::Value table = bias.getTable();
-    if (auto expanded = table.getDefiningOp<ExpandBucketsOp>()) table = expanded.getTable();
-    if (!mlir::isa<mlir::BlockArgument>(table)) return std::nullopt;
-    names.insert(writtenName(table));
+  llvm::DenseSet<mlir::Value> seen;
+  while (!reached.empty()) {
+    const mlir::Value value = reached.back();
+    reached.pop_back();
+    if (!seen.insert(value).second) continue;
+    if (mlir::Operation *op = value.getDefiningOp())
+      reached.insert(reached.end(), op->operand_begin(), op->operand_end());
+    else if (mlir::isa<mlir::FloatType>(mlir::getElementTypeOrSelf(value.getType())))
+      names.insert(writtenName(value));
   }
   return names;
 }
 
-/// Of a model whose tables of biases have no gradient: throws Error(unsupported) unless gradients
-/// of something else are asked for by name. An optimizer asks for those of parameters.
+/// "a,b,c" of as many names as a layer has; how many more there are.
+std::string firstOf(const std::vector<std::string> &names) {
+  constexpr size_t most = 24;
+  const std::span shown(names.data(), std::min(most, names.size()));
+  return fmt::format("{}{}", fmt::join(shown, ","),
+                     names.size() > most ? fmt::format(" and {} more", names.size() - most) : "");
+}
+
+/// Of a model whose tables of biases have no gradient: throws Error(unsupported) where one is asked
+/// for that lies behind them. An optimizer asks for those of parameters.
 void checkTrained(GraphOp graph, const std::string &model, const ModelFlags &flags) {
   const std::vector<std::string> &asked = flags.gradientsOf;
-  const std::optional<std::set<std::string>> tables = argumentsOfTables(graph);
-  if (!tables)
-    throw Error::unsupported(
-        "{}: --train: terms of scores by distance have no derivative by their tables, which the "
-        "model computes; nearest is bert-base or transformer-decoder",
-        model);
+  const std::set<std::string> behind = argumentsOfTables(graph);
   const std::vector<std::string> wanted =
       asked.empty() && !flags.optimizer.empty() ? parametersOf(graph) : asked;
-  if (!wanted.empty() &&
-      std::ranges::none_of(wanted, [&](const std::string &name) { return tables->contains(name); }))
-    return;
+  std::vector<std::string> without;
+  for (const std::string &name :
+       wanted.empty() ? std::vector(behind.begin(), behind.end()) : wanted)
+    if (behind.contains(name)) without.push_back(name);
+  if (without.empty()) return;
   std::vector<std::string> others;
   for (mlir::BlockArgument argument : graph.getBody().getArguments())
     if (const std::string name = writtenName(argument);
         mlir::isa<mlir::FloatType>(mlir::getElementTypeOrSelf(argument.getType())) &&
-        !tables->contains(name) &&
+        !behind.contains(name) &&
         (flags.optimizer.empty() || graph.isParameter(argument.getArgNumber())))
       others.push_back(name);
   throw Error::unsupported(
-      "{}: --train: the gradient of '{}', the biases of scores by distance, is not written; all "
-      "else "
-      "trains beside it as it is: --gradients-of {}",
-      model, fmt::join(*tables, "', '"), fmt::join(others, ","));
+      "{}: --train: the gradient of '{}' is not written: biases of scores by distance have none by "
+      "their tables; all else trains beside them as it is: --gradients-of {}",
+      model, firstOf(without), firstOf(others));
 }
 
 }  // namespace
@@ -130,8 +140,7 @@ void Compilation::differentiateImported() {
   CapturedDiagnostics diagnostics(*context);
   for (const Variant &variant : imported) {
     auto graph = mlir::cast<GraphOp>(graphOf(*variant.module));
-    if (const auto tables = argumentsOfTables(graph); tables && !tables->empty())
-      checkTrained(graph, described.name, modelFlags);
+    checkTrained(graph, described.name, modelFlags);
     DifferentiateOptions options{
         .withRespectTo = modelFlags.gradientsOf,
         .recompute = namesOfLayers(modelFlags.recomputedNames(), graph, described.layers),

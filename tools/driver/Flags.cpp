@@ -572,6 +572,8 @@ Device TargetFlags::device() const {
   deterministic.check("--deterministic");
   Device device = findDevice(deviceName);
   device.mayBeNondeterministic = !isDeterministic();
+  // Families that the target does not have are not selected for it.
+  if (std::ranges::count(codegen::targets(), target) > 0) device.architecture = target;
   for (const Family *family : families())
     if (noLibrary && family->isLibrary) device.familiesTakenAway.insert(family);
   return device;
@@ -581,7 +583,7 @@ std::string TargetFlags::architecture() const {
   std::set<std::string> emitted;
   for (const Device &candidate : devices())
     if (candidate.canEmit) emitted.insert(candidate.name);
-  const Device chosen = device();
+  const Device chosen = findDevice(deviceName);
   if (!chosen.canEmit)
     throw Error::unsupported(
         "{} ({}) is model-only: weft select prices it, but nothing is emitted for its plans, "

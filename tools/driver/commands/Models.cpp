@@ -89,8 +89,8 @@ std::string overview() {
   }
   return result + fmt::format(
                       "\nEach with its extents (--dim), element types (--dtype, the default first) "
-                      "and parts (--part); all of them with --train, too, those of T5 but for "
-                      "their biases. A "
+                      "and parts (--part); all of them with --train, too, but for what biases of "
+                      "scores by distance are computed from (T5, DeBERTa). A "
                       "config.json of model_type {} and a graph as .mlir compile as well.\n"
                       "weft models NAME tells more of a model or a model_type.\n",
                       fmt::join(supportedModelTypes(), ", "));
@@ -98,8 +98,9 @@ std::string overview() {
 
 std::string trainingOf(const LayerSpecification &specification) {
   if (isTrained(specification)) return "supported";
-  return specification.hasDistances() ? "not supported"
-                                      : "supported but for relative_table (--gradients-of)";
+  return specification.hasDistances()
+             ? "supported but for what scores by distance are computed from (--gradients-of)"
+             : "supported but for relative_table (--gradients-of)";
 }
 
 std::string details(const PresetRow &row) {
