@@ -557,14 +557,13 @@ void addTiles(std::vector<Sm90AttentionKnobs> &choices, const AttentionProblem &
   }
 }
 
-/// Tiles of few queries whose many keys several blocks share, as many as have a multiprocessor
-/// each, and half of them: where tiles of queries are too few. Fewer rows than a consumer has are
-/// left to attention-sm80, whose tiles are narrower.
+/// Tiles of queries whose many keys several blocks share, as many as have a multiprocessor each,
+/// and half of them: where tiles of queries are too few. Fewer rows than a consumer has are left to
+/// attention-sm80, whose tiles are narrower.
 void addSplits(std::vector<Sm90AttentionKnobs> &choices, const AttentionProblem &problem,
                const ScoreNeeds &needs, int packed, int multiprocessors) {
-  constexpr int64_t leastKeysOfQuery = 4, leastBlocks = 4;  // of a split
+  constexpr int64_t leastBlocks = 4;  // of a split
   constexpr int widest = 128, narrowest = 64;
-  if (problem.keys < leastKeysOfQuery * problem.queries) return;
   if (problem.queries * problem.headsOfGroup < subtileSide) return;
   for (const int consumers : {2, 1})
     for (int tileKeys = widest; tileKeys >= narrowest; tileKeys -= 16) {

@@ -360,12 +360,15 @@ TEST_CASE("blocks share the keys of a tile where tiles are few and keys many") {
   CHECK(split < 0.6 * whole);
   // No less than L2 needs for the keys and values of four tiles of 64 rows a group, or two of 128.
   CHECK(split > 2 * 2.0 * 8 * 32768 * 256 / 5.5e12);
-  // As many keys as queries, few keys, few rows: not offered.
-  CHECK(std::isinf(priced({.b = 1, .h = 2, .j = 4096, .k = 4096}).second));
+  // As many keys as queries, of one head.
+  const auto [wholeHead, splitHead] = priced({.b = 1, .h = 1, .j = 4096, .k = 4096});
+  CHECK(splitHead < 0.9 * wholeHead);
+  // Few keys, few rows: not offered.
   CHECK(std::isinf(priced({.b = 1, .h = 2, .j = 64, .k = 256}).second));
   CHECK(std::isinf(priced({.b = 1, .h = 8, .g = 4, .j = 1, .k = 32768}).second));
   // Tiles that fill the multiprocessors are not split, for whom the join would be in vain.
   CHECK(std::isinf(priced({.b = 32, .h = 8, .j = 512, .k = 4096}).second));
+  CHECK(std::isinf(priced({.b = 1, .h = 8, .j = 4096, .k = 4096}).second));
 
   const auto rejection = [&](const Kernel &kernel, const Sm90AttentionKnobs &knobs,
                              const ScoreNeeds &needs = {}) {
