@@ -161,22 +161,25 @@ def contender(draw, name, call, tensors, d_out, check, result):
 
 
 def flex(draw, mask):
-    """FlexAttention, compiled, with its default blocks. In this process: torch's pool of compiling
-    processes, which goes to sleep after a minute, did not wake for the fourth draw."""
+    """FlexAttention, compiled, with its default blocks, or forward under a table with those of the
+    table. In this process: torch's pool of compiling processes goes to sleep after a minute."""
     from torch._inductor import config
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
     config.compile_threads = 1
     torch.compiler.reset()
     by_batch = mask.segments is not None or mask.lengths is not None
+    size = mask_draws.TILE if mask.table is not None and not draw.training else None
     block_mask = None if draw.kind == 'none' else create_block_mask(
         lambda batch, _, query, key: mask.sees(batch, query, key), draw.batch if by_batch else None,
-        None, draw.length, draw.length, device=DEVICE, _compile=True)
+        None, draw.length, draw.length, device=DEVICE, _compile=True,
+        **({'BLOCK_SIZE': size} if size else {}))
     score = None
     if draw.score:
         score = lambda value, _, head, query, key: mask.score(value, head, query, key)
     compiled = rivals.compiled(flex_attention)
-    return lambda q, k, v: compiled(q, k, v, score_mod=score, block_mask=block_mask, enable_gqa=draw
-                                    .groups != draw.heads)
+    return lambda q, k, v: compiled(
+        q, k, v, score_mod=score, block_mask=block_mask, enable_gqa=draw.groups != draw.heads,
+        kernel_options=dict(BLOCK_M=size, BLOCK_N=size) if size else None)
 
 
 def sdpa(draw, backend):
@@ -207,7 +210,7 @@ def masked_sdpa(draw, mask):
 
 
 LARGEST_MASK = 1 << 30  # bytes
-RIVAL_LIMIT = 90.0  # seconds; FlexAttention compiles in 3 to 20
+RIVAL_LIMIT = 60.0  # seconds; FlexAttention compiles in 3 to 20
 
 
 def rival_makers(draw, mask):

@@ -44,9 +44,9 @@ std::string nearestHeadDim(const Kernel &kernel,
   };
   // Of whole chunks of 16 bytes, which every family copies.
   const int64_t chunk = 16 / int64_t(sizeOf(kernel.values[size_t(region->q)].dtype));
-  for (int64_t distance = 1; distance < own; ++distance)
+  for (int64_t distance = 1; distance < std::max(own, chunk); ++distance)
     for (const int64_t extent : {own + distance, own - distance})
-      if (extent % chunk == 0)
+      if (extent > 0 && extent % chunk == 0)
         if (std::string text = textOf(extent); !text.empty()) return text;
   return "";
 }

@@ -568,6 +568,7 @@ class BadInput(CommandTest):
                                                                    f'{nearest} dims 64 and 256']),
                             (['--dim', 'p=20'], ['20', 'multiples of 8', f'{nearest} dim 24 and']),
                             (['--dim', 'p=13'], [f'{nearest} dim 16 and']),
+                            (['--dim', 'p=4'], [f'{nearest} dim 8 and']),
                             (['--dtype', 'f32'], ['element type f32', 'f16 and bf16',
                                                   'the nearest alternative is --attention auto'])):
             said = self.rejected('attention', *flags,

@@ -39,7 +39,7 @@ ScoreOps::Coordinate ScoreOps::coordinates(const Code &head, const Code &query,
 }
 
 Code ScoreOps::insideOf(AxisId axis, const Coordinate &at) const {
-  if (!context.loadsBehindEnds || !isPosition(axis) || extent(axis) == 1) return at(axis);
+  if (behindEnds != BehindEnds::last || !isPosition(axis) || extent(axis) == 1) return at(axis);
   return code("weft::smaller({}, {} - 1)", asArgument(at(axis)), context.axes[size_t(axis)]);
 }
 
@@ -89,7 +89,7 @@ Statement ScoreOps::load(size_t input, const Code &name, const std::vector<Place
     const Code &coordinate = places[d].index;
     const Code index = isLong ? code("weft::Offset({})", coordinate) : asTerm(coordinate);
     pointer += strides[d] == 1 ? code(" + {}", index) : code(" + {} * {}", index, strides[d]);
-    if (context.loadsBehindEnds) continue;
+    if (behindEnds != BehindEnds::nothing) continue;
     for (const AxisId axis : places[d].guarded)
       if (Code guard = code("{} < {}", at(axis), context.axes[size_t(axis)]);
           std::ranges::find(guards, guard) == guards.end())

@@ -3,11 +3,8 @@
 //
 // A function has the number of a head, a query and a key; values that it has computed or loaded
 // have names. Inputs are loaded at their first use, at the element's coordinates or at those that
-// an op computes, and never outside their tensors. Queries and keys behind the last one, which
-// tiles end with, load nothing in a backward pass; its kernels have no registers for more. In
-// forward ones they load what the last one does (ScoreContext::loadsBehindEnds): a load under a
-// condition is a branch for each score, and waits there. What a function returns of them is
-// undefined; its caller discards it.
+// an op computes, and never outside their tensors (BehindEnds). What a function returns of queries
+// and keys behind the last one, which tiles end with, is undefined; its caller discards it.
 #pragma once
 
 #include "codegen/Names.h"
@@ -22,6 +19,13 @@
 
 namespace weft::codegen {
 
+/// What a function loads of queries and keys behind the last one.
+enum class BehindEnds {
+  nothing,   ///< each load is under a condition: a branch for each score, which waits there
+  last,      ///< what the last one loads
+  uncalled,  ///< its caller asks for none of them
+};
+
 /// What the family has decided and named.
 struct ScoreContext {
   const Kernel &kernel;
@@ -31,7 +35,7 @@ struct ScoreContext {
   Names &names;
   std::vector<std::string> axes;    ///< constants of type int with the extents of the kernel's axes
   std::vector<std::string> inputs;  ///< pointers, one per Kernel::inputs
-  bool loadsBehindEnds = false;     ///< queries and keys behind the last one load, too
+  BehindEnds behindEnds = BehindEnds::nothing;
 };
 
 /// The coordinate along an axis of heads: a digit of the number of a head. `axes`: as ScoreContext
@@ -46,7 +50,8 @@ public:
       : context(context),
         kernel(context.kernel),
         region(context.region),
-        problem(context.problem) {}
+        problem(context.problem),
+        behindEnds(context.behindEnds) {}
 
   /// The coordinates of an element; those of extent 1 are 0.
   Coordinate coordinates(const Code &head, const Code &query, const Code &key) const;
@@ -69,6 +74,18 @@ public:
 
   std::set<std::string> headers = {};  ///< of what was asked for
   std::vector<ConstantLine> constants = {};
+
+  /// Of functions until this one is done; then again what the context says.
+  class OfFunction {
+  public:
+    OfFunction(ScoreOps &ops, BehindEnds behindEnds) : ops(ops) { ops.behindEnds = behindEnds; }
+    ~OfFunction() { ops.behindEnds = ops.context.behindEnds; }
+    OfFunction(const OfFunction &) = delete;
+    OfFunction &operator=(const OfFunction &) = delete;
+
+  private:
+    ScoreOps &ops;
+  };
 
 private:
   /// One coordinate of an element that is loaded.
@@ -93,6 +110,7 @@ private:
   const Kernel &kernel;
   const AttentionRegion &region;
   const AttentionProblem &problem;
+  BehindEnds behindEnds;
   std::map<std::string, Code> constantNames;
 };
 

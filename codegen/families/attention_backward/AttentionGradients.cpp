@@ -231,6 +231,7 @@ private:
 
   std::string addGradients(const std::string &wish, bool withoutMasks) {
     const Code name = context.names.reserve(wish);
+    const ScoreOps::OfFunction own(ops, context.behindEnds);
     const ScoreOps::Coordinate at = ops.coordinates(head, query, key);
     const bool isFolded = foldsScale();
     std::map<ValueId, Code> names;

@@ -21,6 +21,7 @@
 
 #include "codegen/Names.h"
 #include "codegen/Program.h"
+#include "codegen/families/attention/ScoreOps.h"
 #include "codegen/families/attention_backward/AttentionBackwardProblem.h"
 
 #include <string>
@@ -38,6 +39,8 @@ struct GradientContext {
   std::vector<std::string> axes;    ///< constants of type int with the extents of the kernel's axes
   std::vector<std::string> inputs;  ///< pointers, one per Kernel::inputs
   std::string dScores = {};         ///< pointer to what problem.dScores is stored to
+  /// Of gradients(). Of rows, which it asks for behind the last query, too, nothing is read there.
+  BehindEnds behindEnds = BehindEnds::nothing;
   /// Whether the two neighbours that a thread stores together are keys, or queries.
   bool arePairsOfKeys = true;
 };
@@ -52,8 +55,8 @@ struct AttentionGradients {
   std::string row;
   int rowFloats = 1;
   /// `weft::ScoreGradients (float s, float dKept, const weft::ScoreRow<rowFloats> &row, int head,
-  /// int query, int key, bool isKept)`. Scores outside the tensor read nothing and give any
-  /// numbers.
+  /// int query, int key, bool isKept)`. Scores outside the tensor give any numbers; whether they
+  /// may be asked for says GradientContext::behindEnds.
   std::string gradients, gradientsWithoutMasks;
   /// As AttentionScore::coverage.
   std::string coverage;

@@ -279,6 +279,12 @@ private:
     arguments.push_back({member, fmt::format("weft::sm90::TableOrder<{}>{{{}}}", size, name)});
   }
 
+  /// The templates ask for gradients of scores inside of the tensor only; of packed tokens, whose
+  /// sequences end anywhere, for others as well.
+  BehindEnds behindEnds() const {
+    return problem.attention.packed ? BehindEnds::nothing : BehindEnds::uncalled;
+  }
+
   AttentionGradients addGradients() {
     AttentionGradients gradients = attentionGradients({.kernel = kernel,
                                                        .configuration = configuration,
@@ -288,6 +294,7 @@ private:
                                                        .axes = axes,
                                                        .inputs = inputs,
                                                        .dScores = dScores,
+                                                       .behindEnds = behindEnds(),
                                                        .arePairsOfKeys = isApart()});
     program.headers = gradients.headers;
     program.constants.insert(program.constants.end(), gradients.constants.begin(),

@@ -25,8 +25,9 @@ constexpr int64_t mostColumns = 256, mostColumnsTogether = 128;
 /// without a wait behind every WGMMA.
 constexpr int64_t mostRegisters = 192;
 /// The same where two blocks share a multiprocessor; what dropout takes of gradients apart and of
-/// packed tokens, storing the gradient of scores of the former and of parts of a group, or both
-/// where two blocks share it.
+/// packed tokens, storing the gradient of scores of the former, of parts of a group and beside sums
+/// in any order, or both where two blocks share it; dropout beside what is stored of parts of a
+/// group of gradients apart takes twice as many.
 constexpr int64_t mostRegistersOfTwo = 160, crowdedRegisters = 16;
 /// Of 16 columns, ptxas serializes the WGMMAs of blocks of 64 queries beside the table of a mask.
 constexpr int64_t narrowestOf64 = 24;
@@ -236,12 +237,13 @@ std::string sm90AttentionBackwardTileRejection(const AttentionBackwardProblem &p
       knobs.tileQueries + (single ? rounded(widest) / 2
                                   : (rounded(attention.headDim) + rounded(attention.valueDim)) / 2);
   const bool shares = sm90AttentionBackwardResidents(knobs) > 1,
-             stores = problem.dScores.has_value(),
-             isCrowded = shares   ? stores && hasDropout
-                         : stores ? split || knobs.headsOfTile > 0
-                                  : (split || attention.packed) && hasDropout;
-  const int64_t free =
-      (shares ? mostRegistersOfTwo : mostRegisters) - (isCrowded ? crowdedRegisters : 0);
+             stores = problem.dScores.has_value(), hasParts = knobs.headsOfTile > 0,
+             isUnordered = knobs.sums == GradientSums::unordered;
+  const int crowded =
+      shares   ? stores && hasDropout
+      : stores ? (split || hasParts || isUnordered) + (split && hasDropout) * (hasParts ? 2 : 1)
+               : (split || attention.packed) && hasDropout;
+  const int64_t free = (shares ? mostRegistersOfTwo : mostRegisters) - crowded * crowdedRegisters;
   if (registers > free)
     return fmt::format(
         "{} registers a thread hold products of {} queries and sums; at most {} are "

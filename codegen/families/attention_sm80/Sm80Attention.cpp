@@ -71,7 +71,7 @@ public:
                                .names = names,
                                .axes = axes,
                                .inputs = inputs,
-                               .loadsBehindEnds = true};
+                               .behindEnds = BehindEnds::last};
     const AttentionScore score = attentionScore(context);
     addHeaders(score.headers);
     addHeaders(std::vector<std::string>{isTf32 ? "weft/sm80_tf32_attention.cuh"

@@ -284,7 +284,7 @@ private:
             .names = names,
             .axes = axes,
             .inputs = inputs,
-            .loadsBehindEnds = true};
+            .behindEnds = BehindEnds::last};
   }
 
   AttentionScore addScore() {

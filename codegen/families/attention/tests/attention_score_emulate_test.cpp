@@ -107,7 +107,7 @@ void emitText(Subject &subject) {
                                   .names = names,
                                   .axes = axes,
                                   .inputs = inputs,
-                                  .loadsBehindEnds = true});
+                                  .behindEnds = BehindEnds::last});
   const AttentionScore &score = subject.score;
   program.headers.insert(program.headers.end(), score.headers.begin(), score.headers.end());
   program.constants = {extents};

@@ -345,6 +345,24 @@ TEST_CASE("a stored gradient of scores takes its bytes and a function") {
   CHECK(textOf(kept, BackwardGradients::apart).find("storeScores") == std::string::npos);
 }
 
+TEST_CASE("an element for each score is loaded without a condition, and priced") {
+  const AttentionExtents extents{.b = 4, .h = 8, .j = 1001, .k = 1001};
+  const Kernel biased = biasedBackward(extents, DType::f16);
+  for (const BackwardGradients gradients :
+       {BackwardGradients::together, BackwardGradients::apart, BackwardGradients::single}) {
+    const std::string text =
+        codegen::emit(
+            biased,
+            logicalOrder(biased, {.gradients = gradients, .tileQueries = 64, .tileKeys = 128}),
+            "sm_90a")
+            .readable;
+    CHECK_THAT(text, Catch::Contains("= weft::loadOne(bias + "));
+    // Rows are asked for behind the last query, too.
+    CHECK_THAT(text, Catch::Contains("query < j ? weft::loadOne(log_sums + "));
+  }
+  CHECK(best(biased) > 1.3 * best(causalBackward(extents, DType::f16)));
+}
+
 TEST_CASE("products and sums of a block fit the registers") {
   using Tiles = std::set<std::pair<int, int>>;  // keys of a tile, queries of a block
   const auto tilesOf = [](const Kernel &kernel, BackwardGradients form) {
@@ -376,6 +394,24 @@ TEST_CASE("products and sums of a block fit the registers") {
   CHECK(apart(96) == Tiles{{64, 64}, {128, 64}});
   CHECK(apart(128) == Tiles{{64, 32}, {128, 64}});
   CHECK(apart(128, true) == Tiles{{64, 32}, {128, 32}});
+  // Beside stored scores sums in any order take 16, dropout 16, and 32 of parts of a group.
+  const Sm90AttentionBackwardKnobs unordered{
+      .sums = GradientSums::unordered, .tileQueries = 64, .tileKeys = 128};
+  const auto rejection = [](int64_t width, const Sm90AttentionBackwardKnobs &knobs,
+                            bool hasDropout) {
+    const Kernel kernel = biasedBackward(
+        {.h = 2, .g = 4, .j = 300, .k = 300, .p = width, .w = width}, DType::f16, true);
+    return sm90AttentionBackwardTileRejection(problemOf(kernel, logicalOrder(kernel, knobs)), knobs,
+                                              2, hasDropout);
+  };
+  CHECK(rejection(96, unordered, false) == "");
+  CHECK_THAT(rejection(128, unordered, false), Catch::Contains("at most 176 are free"));
+  Sm90AttentionBackwardKnobs parts{
+      .gradients = BackwardGradients::apart, .tileQueries = 64, .tileKeys = 128, .headsOfTile = 2};
+  CHECK(rejection(96, parts, false) == "");
+  CHECK_THAT(rejection(96, parts, true), Catch::Contains("at most 144 are free"));
+  parts.headsOfTile = 0;
+  CHECK(rejection(96, parts, true) == "");
 }
 
 TEST_CASE("tiles of one gradient are offered where heads have more than 128 columns") {
