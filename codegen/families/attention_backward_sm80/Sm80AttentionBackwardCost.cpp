@@ -55,11 +55,13 @@ Cost sm80AttentionBackwardCost(const Kernel &kernel, const Configuration &config
   const auto padded = [&](int64_t columns) { return double((columns + unit - 1) / unit * unit); };
   const double headDim = padded(attention.headDim), valueDim = padded(attention.valueDim);
   const double scores = double(knobs.tileRows) * knobs.tileColumns;
+  const AttentionRegion ofScores = attentionOf(kernel, region);
+  const VisibleScores visible = visibleScores(kernel, ofScores, attention);
   const double elementSeconds =
-      scores *
-      (scoreInstructions +
-       valueOpInstructions * codegen::valueOpsOfGradients(kernel, region, *answer)) /
-      instructionRate;
+      scores * ((scoreInstructions +
+                 valueOpInstructions * codegen::valueOpsOfGradients(kernel, region, *answer)) /
+                    instructionRate +
+                scatteredLoadSeconds * visible.scatteredInputs);
   const double resident = std::max(
       1.0, std::min(std::floor(sharedBytesOfMultiprocessor /
                                double(sm80AttentionBackwardSharedBytes(
@@ -67,8 +69,6 @@ Cost sm80AttentionBackwardCost(const Kernel &kernel, const Configuration &config
                     std::floor(threadsOfMultiprocessor / sm80AttentionBackwardThreads(knobs))));
   const double exposed = resident > 1 ? exposedShared : exposedAlone;
 
-  const AttentionRegion ofScores = attentionOf(kernel, region);
-  const VisibleScores visible = visibleScores(kernel, ofScores, attention);
   const auto stepsOf = [&](bool isOfKeys) {
     const double positions = double(isOfKeys ? attention.queries : attention.keys),
                  steps = std::ceil(positions / knobs.tileColumns);

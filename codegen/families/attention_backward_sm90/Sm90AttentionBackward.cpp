@@ -282,7 +282,8 @@ private:
   /// The templates ask for gradients of scores inside of the tensor only; of packed tokens, whose
   /// sequences end anywhere, for others as well.
   BehindEnds behindEnds() const {
-    return problem.attention.packed ? BehindEnds::nothing : BehindEnds::uncalled;
+    return sm90AttentionBackwardLoadsUnderConditions(problem, knobs) ? BehindEnds::nothing
+                                                                     : BehindEnds::uncalled;
   }
 
   AttentionGradients addGradients() {

@@ -25,9 +25,9 @@ constexpr int64_t mostColumns = 256, mostColumnsTogether = 128;
 /// without a wait behind every WGMMA.
 constexpr int64_t mostRegisters = 192;
 /// The same where two blocks share a multiprocessor; what dropout takes of gradients apart and of
-/// packed tokens, storing the gradient of scores of the former, of parts of a group and beside sums
-/// in any order, or both where two blocks share it; dropout beside what is stored of parts of a
-/// group of gradients apart takes twice as many.
+/// packed tokens, storing the gradient of scores of the former and of parts of a group, or both
+/// where two blocks share it; dropout beside what is stored of parts of a group of gradients apart
+/// takes twice as many.
 constexpr int64_t mostRegistersOfTwo = 160, crowdedRegisters = 16;
 /// Of 16 columns, ptxas serializes the WGMMAs of blocks of 64 queries beside the table of a mask.
 constexpr int64_t narrowestOf64 = 24;
@@ -186,6 +186,19 @@ int mostRowFloats(const Kernel &kernel, const AttentionBackwardRegion &region) {
          }));
 }
 
+int64_t sm90AttentionBackwardRegisters(const AttentionBackwardProblem &problem,
+                                       const Sm90AttentionBackwardKnobs &knobs) {
+  const int64_t head = rounded(problem.attention.headDim),
+                value = rounded(problem.attention.valueDim);
+  return knobs.tileQueries + (isSingle(knobs) ? std::max(head, value) : head + value) / 2;
+}
+
+bool sm90AttentionBackwardLoadsUnderConditions(const AttentionBackwardProblem &problem,
+                                               const Sm90AttentionBackwardKnobs &knobs) {
+  return problem.attention.packed ||
+         (problem.dScores && sm90AttentionBackwardRegisters(problem, knobs) >= mostRegisters);
+}
+
 std::string sm90AttentionBackwardTileRejection(const AttentionBackwardProblem &problem,
                                                const Sm90AttentionBackwardKnobs &knobs,
                                                int rowFloats, bool hasDropout) {
@@ -233,16 +246,12 @@ std::string sm90AttentionBackwardTileRejection(const AttentionBackwardProblem &p
       !split && knobs.tileQueries == 64 && columns < narrowestOf64)
     return fmt::format("heads of {} columns; blocks of 64 queries take at least {}", columns,
                        narrowestOf64);
-  const int64_t registers =
-      knobs.tileQueries + (single ? rounded(widest) / 2
-                                  : (rounded(attention.headDim) + rounded(attention.valueDim)) / 2);
+  const int64_t registers = sm90AttentionBackwardRegisters(problem, knobs);
   const bool shares = sm90AttentionBackwardResidents(knobs) > 1,
-             stores = problem.dScores.has_value(), hasParts = knobs.headsOfTile > 0,
-             isUnordered = knobs.sums == GradientSums::unordered;
-  const int crowded =
-      shares   ? stores && hasDropout
-      : stores ? (split || hasParts || isUnordered) + (split && hasDropout) * (hasParts ? 2 : 1)
-               : (split || attention.packed) && hasDropout;
+             stores = problem.dScores.has_value(), hasParts = knobs.headsOfTile > 0;
+  const int crowded = shares   ? stores && hasDropout
+                      : stores ? (split || hasParts) + (split && hasDropout) * (hasParts ? 2 : 1)
+                               : (split || attention.packed) && hasDropout;
   const int64_t free = (shares ? mostRegistersOfTwo : mostRegisters) - crowded * crowdedRegisters;
   if (registers > free)
     return fmt::format(

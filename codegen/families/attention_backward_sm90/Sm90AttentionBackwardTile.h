@@ -11,6 +11,13 @@
 
 namespace weft {
 
+/// Scores, what they become and the sums of a thread, in registers.
+int64_t sm90AttentionBackwardRegisters(const AttentionBackwardProblem &problem,
+                                       const Sm90AttentionBackwardKnobs &knobs);
+/// Whether what score ops read is loaded under a condition of each score: of packed tokens, whose
+/// sequences end anywhere, and where stored gradients leave no register for loads in front.
+bool sm90AttentionBackwardLoadsUnderConditions(const AttentionBackwardProblem &problem,
+                                               const Sm90AttentionBackwardKnobs &knobs);
 /// Blocks that share a multiprocessor.
 int sm90AttentionBackwardResidents(const Sm90AttentionBackwardKnobs &knobs);
 int sm90AttentionBackwardThreads(const Sm90AttentionBackwardKnobs &knobs);

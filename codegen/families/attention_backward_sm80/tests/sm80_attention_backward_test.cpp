@@ -310,6 +310,8 @@ TEST_CASE("the price of backward attention grows with work, and masks cut it") {
     CHECK(best(plainBackward(square(4096, 128), DType::f16), device) > 1.4 * large);
     CHECK(best(cappedBackward(square(1024), DType::f16), device) <
           best(plainBackward(square(1024), DType::f16), device));
+    CHECK(best(biasedBackward(square(1024), DType::f16), device) >
+          1.1 * best(causalBackward(square(1024), DType::f16), device));
   }
 }
 
