@@ -177,8 +177,10 @@ def errors(lines):
     if not known:
         return []
     above = [f'{name} {times(value)}' for name, value in known.items() if value > MUST_ERROR]
+    rivals = ', or of '.join(dict.fromkeys(
+        error_rival(line) for line in lines if error_ratio(line)[0] is not None))
     largest = max(known, key=known.get)
-    return [f'error of weft / of cuDNN, {len(known)} of {len(lines)} rows (must: '
+    return [f'error of weft / of {rivals}, {len(known)} of {len(lines)} rows (must: '
             f'{MUST_ERROR:.2f}x): ' +
             (f'above in {", ".join(above)}' if above else
              f'at most {times(known[largest])}, {largest}')]

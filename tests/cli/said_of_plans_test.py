@@ -3,7 +3,7 @@ it fits its GPU, and how it is profiled."""
 import json
 import unittest
 
-from weft_command import CommandTest, LAYER, TINY
+from weft_command import CommandTest, LAYER, ROOT, TINY
 
 TOKENS = [
     'masked-token',
@@ -61,13 +61,24 @@ class SaidOfPlans(CommandTest):
                        says=[f"{flags[0]}: 'out' is an artifact"])
         self.assertIn('(weft profile DIR)', self.weft('explain', 'out').prose())
 
-    def test_an_older_target_is_served_by_its_families(self):
-        for flags in (['attention', '--dim', 'j=192', '--train'], TINY):
-            self.first(*flags, '--target', 'sm_80')
-            plan = json.loads((self.folder / 'out/plan.json').read_text())
-            self.assertEqual((plan['device'], plan['target']), ('h200', 'sm_80'))
-            self.assertFalse([one for one in plan['kernels'] if 'sm90' in one['family']])
-            self.weft('emit', 'out', '--check')
+    def test_a_target_is_one_that_the_device_runs(self):
+        self.first(*TINY, '--device', 'rtx3090', '--target', 'sm_80')
+        plan = json.loads((self.folder / 'out/plan.json').read_text())
+        self.assertEqual((plan['device'], plan['target']), ('rtx3090', 'sm_80'))
+        profile = str(ROOT / 'profiles/h200/encoders.txt')
+        for command, flags, says in (
+            ('compile', ['--target', 'sm_80', '-o', 'other'], ['h200 (sm_90a)', '--device a100']),
+            ('compile', ['--target', 'sm_80', '--profile', profile, '-o', 'other'], ['h200']),
+            ('compile', ['--device', 'a100', '--target', 'sm_90a', '-o', 'other'],
+             ['a100 (sm_80)', '--device h100 or h200']),
+            ('compile', ['--device', 'a100', '--target', 'sm_86', '-o', 'other'], ['a100 (sm_80)']),
+            ('compile', ['--target', 'sm_99', '--stop-after', 'select'], ["'sm_99'", 'sm_90a']),
+            ('select', ['--target', 'sm_75'], ["'sm_75'", 'sm_80']),
+            ('select', ['--device', 't4', '--target', 'sm_80'], ['t4 (sm_75)']),
+            ('profile', ['--target', 'sm_86', '--dry-run'], ['h200 (sm_90a)', '--device'])):
+            with self.subTest(command=command, flags=flags):
+                self.fails(3, command, *TINY, *flags, says=says)
+        self.assertFalse((self.folder / 'other').exists())
 
     def test_products_that_a_mask_leaves_out_are_not_counted(self):
         # A window of 256, measured in strided views: with all keys it is 575% of the peak.
@@ -76,6 +87,10 @@ class SaidOfPlans(CommandTest):
         kernels = json.loads((self.folder / 'out/plan.json').read_text())['kernels']
         self.assertTrue(any(one['measured'] and one['family'] == 'attention-sm90'
                             for one in kernels))
+        self.first('gpt-neo-1.3b-local', '--dim', 'j=4096', '--profile', 'none', '--overwrite')
+        estimated = json.loads((self.folder / 'out/plan.json').read_text())['kernels']
+        flop = lambda plan: {one['flop'] for one in plan if one['family'] == 'attention-sm90'}
+        self.assertEqual(flop(kernels), flop(estimated))
         for one in kernels:
             self.assertLessEqual(one['flop'], 1.15 * peak * one['seconds'], one['name'])
 

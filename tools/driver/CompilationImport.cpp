@@ -131,7 +131,7 @@ void checkTrained(GraphOp graph, const std::string &model, const ModelFlags &fla
   throw Error::unsupported(
       "{}: --train: the gradient of '{}' is not written: biases of scores by distance have none by "
       "their tables; all else trains beside them as it is: --gradients-of {}",
-      model, firstOf(without), firstOf(others));
+      model, firstOf(without), fmt::join(others, ","));
 }
 
 }  // namespace

@@ -572,18 +572,27 @@ Device TargetFlags::device() const {
   deterministic.check("--deterministic");
   Device device = findDevice(deviceName);
   device.mayBeNondeterministic = !isDeterministic();
-  // Families that the target does not have are not selected for it.
-  if (std::ranges::count(codegen::targets(), target) > 0) device.architecture = target;
   for (const Family *family : families())
     if (noLibrary && family->isLibrary) device.familiesTakenAway.insert(family);
   return device;
 }
 
+namespace {
+
+void checkKnown(const std::string &target) {
+  const std::vector<std::string> known(codegen::targets().begin(), codegen::targets().end());
+  if (std::ranges::count(known, target) == 0)
+    throw Error::unsupported("target '{}' is not supported{}", target,
+                             nearestAndKnown(target, known));
+}
+
+}  // namespace
+
 std::string TargetFlags::architecture() const {
   std::set<std::string> emitted;
   for (const Device &candidate : devices())
     if (candidate.canEmit) emitted.insert(candidate.name);
-  const Device chosen = findDevice(deviceName);
+  const Device chosen = device();
   if (!chosen.canEmit)
     throw Error::unsupported(
         "{} ({}) is model-only: weft select prices it, but nothing is emitted for its plans, "
@@ -591,11 +600,27 @@ std::string TargetFlags::architecture() const {
         "target. Emitted for are {}",
         chosen.name, chosen.architecture, fmt::join(emitted, ", "));
   const std::string wanted = target.empty() ? chosen.architecture : target;
-  const std::vector<std::string> known(codegen::targets().begin(), codegen::targets().end());
-  if (std::ranges::count(known, wanted) == 0)
-    throw Error::unsupported("target '{}' is not supported{}", wanted,
-                             nearestAndKnown(wanted, known));
+  checkKnown(wanted);
   return wanted;
+}
+
+void TargetFlags::checkTarget() const {
+  if (target.empty()) return;
+  checkKnown(target);
+  const auto runs = [&](const Device &candidate) {
+    std::string_view gpu = candidate.architecture;
+    if (gpu.ends_with('a')) gpu.remove_suffix(1);
+    return codegen::runsOn(target, gpu);
+  };
+  const Device chosen = device();
+  if (runs(chosen)) return;
+  std::vector<std::string> others;
+  for (const Device &candidate : devices())
+    if (candidate.canEmit && runs(candidate)) others.push_back(candidate.name);
+  throw Error::unsupported(
+      "--target {}: {} ({}) does not run its kernels, so nothing that is chosen for the one holds "
+      "for the other; --device {} does",
+      target, chosen.name, chosen.architecture, fmt::join(others, " or "));
 }
 
 void KeepFlags::declare(CLI::App &command) {

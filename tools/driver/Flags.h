@@ -224,6 +224,9 @@ struct TargetFlags {
   /// The architecture to emit for. Throws Error(unsupported) for a device that is only modelled,
   /// whatever --target says, and for an architecture that no kernel family declares.
   std::string architecture() const;
+  /// Throws Error(unsupported) for a --target that no kernel family declares, or whose kernels the
+  /// device that is chosen for does not run.
+  void checkTarget() const;
 };
 
 /// --keep: listings of every built kernel beside the artifact's files.

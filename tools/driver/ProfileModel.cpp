@@ -64,7 +64,7 @@ std::shared_ptr<CostModel> costModelOf(const TargetFlags &target) {
           what);
     return analyticCostModel(device);
   };
-  if (!target.target.empty() && target.target != findDevice(target.deviceName).architecture)
+  if (!target.target.empty() && target.target != device.architecture)
     return modelled(device.name + " as " + target.target);
   if (std::shared_ptr<CostModel> shipped = shippedCostModel(target)) return shipped;
   return modelled(device.name);

@@ -74,6 +74,8 @@ constexpr double apartBesideShare = 0.25, apartTileSeconds = 1.1e-6, apartLastSh
 constexpr double singleFactor = 1.1;
 /// Of two tiles that share a multiprocessor, the time of one over that of one alone.
 constexpr double apartSharedFactor = 1.83;
+/// Loads under a condition of each score, over those without.
+constexpr double conditionFactor = 2;
 /// Blocks that a multiprocessor can load from L2 in one second, in bytes.
 constexpr double apartLoadBandwidth = 45e9;
 
@@ -96,8 +98,12 @@ struct Priced {
   }
   /// Of a block, what loads of tensors with an element for each score take (H200, d = 64, L = 1024,
   /// 32 heads that share 16 biases: 34 us, priced at 36; of gradients apart, which load them twice,
-  /// 58 and 71).
-  double loading() const { return elements() * scatteredLoadSeconds * visible.scatteredInputs; }
+  /// 58 and 71; under conditions these took 142).
+  double loading() const {
+    const double factor =
+        sm90AttentionBackwardLoadsUnderConditions(problem, knobs) ? conditionFactor : 1;
+    return factor * elements() * scatteredLoadSeconds * visible.scatteredInputs;
+  }
   /// Of a block, what its random numbers take.
   double dropping(double ofScore) const { return hasDropout ? elements() * ofScore : 0; }
   /// What all else adds to five GEMMs, as a share of their time.

@@ -150,7 +150,7 @@ Cost sm90AttentionCost(const Kernel &asked, const Configuration &configuration,
   const double bytes = double(kernel.necessaryBytes());
   double memorySeconds = bytes / device.copyBandwidth, combineSeconds = 0;
   if (knobs.splits > 1) {
-    // Of few queries every tile may wait for L2, which brings it all keys that it sees.
+    // Every tile may wait for L2, which brings it all keys that it sees.
     const double bandwidth = device.copyBandwidth * analytic::l2Speedup,
                  bytesOfBlock = knobs.tileKeys * double(problem.headDim + problem.valueDim) *
                                 double(sizeOf(problem.operandType));

@@ -132,6 +132,7 @@ int run(const CompileFlags &flags, bool json) {
   if (last == Phase::differentiate && !flags.model.train)
     throw Error::badInput("--stop-after differentiate: there is a backward pass with --train only");
   const std::string architecture = last >= Phase::lower ? flags.target.architecture() : "";
+  flags.target.checkTarget();
 
   Compilation compilation(flags.model, flags.choices, flags.target);
   compilation.import(first, last);

@@ -201,6 +201,7 @@ Opened open(const ProfileFlags &flags, const std::string &profile) {
   TargetFlags target = flags.target;
   target.profile = profile;
   target.strict = false;
+  target.checkTarget();
   Opened opened{.compilation = std::make_unique<Compilation>(flags.model, flags.choices, target)};
   opened.compilation->import(Phase::import);
   return opened;

@@ -293,6 +293,7 @@ void rejectJson(const SelectFlags &flags) {
 
 int run(const SelectFlags &flags, bool json) {
   if (json) rejectJson(flags);
+  flags.target.checkTarget();
   Compilation compilation(flags.model, flags.choices, flags.target);
   const Phase first = parsePhase(flags.startFrom);
   if (first > Phase::select)

@@ -675,6 +675,12 @@ TEST_CASE("maps of packed tokens begin in front of them and say where a sequence
   CHECK(sm90AttentionBackwardTileRejection(
             problemOf(kernel, chosen), {.gradients = BackwardGradients::apart, .tileQueries = 64},
             2, false) == "gradients apart, over packed tokens");
+  // Sequences end anywhere, so that scores behind their ends are asked for.
+  CHECK(sm90AttentionBackwardLoadsUnderConditions(problemOf(kernel, chosen), *tiles.begin()));
+  const Kernel biased = biasedBackward({.j = 300, .k = 77}, DType::f16, true);
+  const Sm90AttentionBackwardKnobs knobs{.tileQueries = 64};
+  CHECK_FALSE(sm90AttentionBackwardLoadsUnderConditions(
+      problemOf(biased, logicalOrder(biased, knobs)), knobs));
   const codegen::EmittedKernel emitted = codegen::emit(kernel, chosen, "sm_90a");
   int maps = 0;
   for (const codegen::Parameter &parameter : nonEmpty(emitted.parameters)) {
