@@ -126,7 +126,8 @@ class WrittenGraphs(CommandTest):
         scored = ('attention', '--dim', 'j=16', '--score', 'relative=16', '--train', '-o',
                   'out.mlir')
         error = self.weft('import', *scored, code=3).err
-        self.assertIn("the gradient of 'relative_table', the biases of scores by distance", error)
+        self.assertIn("the gradient of 'relative_table' is not written: biases of scores by "
+                      'distance have none by their tables', error)
         self.assertIn('--gradients-of q,k,v', error)
         self.assertNotIn('see current operation', error)
         self.weft('import', *scored, '--gradients-of', 'q,k,v')
