@@ -372,6 +372,18 @@ TEST_CASE("an element for each score is loaded without a condition, and priced")
         Catch::Contains(isStored ? "= query < j && key < k ? weft::loadOne(bias + "
                                  : "= weft::loadOne(bias + "));
   }
+  // Conditions are priced beside what is stored.
+  const auto added = [&](AttentionExtents own, int64_t width) {
+    own.p = own.w = width;
+    const auto secondsOf = [](const Kernel &kernel) {
+      return analyticCostModel(findDevice("h200"))
+          ->cost(kernel, logicalOrder(kernel, {.tileQueries = 64, .tileKeys = 128}))
+          .seconds;
+    };
+    return secondsOf(biasedBackward(own, DType::f16, true)) -
+           secondsOf(biasedBackward(own, DType::f16));
+  };
+  CHECK(added(extents, 128) > 1.3 * added(extents, 64));
 }
 
 TEST_CASE("products and sums of a block fit the registers") {
