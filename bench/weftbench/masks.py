@@ -162,7 +162,7 @@ def contender(draw, name, call, tensors, d_out, check, result):
 
 def flex(draw, mask):
     """FlexAttention, compiled, with its default blocks, or forward under a table with those of the
-    table. In this process: torch's pool of compiling processes goes to sleep after a minute."""
+    table. Compiled in this process, so that the limit of time ends it."""
     from torch._inductor import config
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
     config.compile_threads = 1

@@ -1,5 +1,5 @@
 """A limit of time for what another library does on the CPU before it is measured: compilation by
-a rival may not end (FlexAttention under ALiBi did not within six minutes).
+a rival may take longer than all else (FlexAttention took more than 90 s for one padded draw).
 
 Main thread only; limits do not nest. No packages: tested without a GPU."""
 import contextlib

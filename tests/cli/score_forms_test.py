@@ -162,8 +162,8 @@ class BadScoreFormsTest(CommandTest):
         self.assertIn('wq_next', results)
         self.assertNotIn('relative_table_next', results)
         self.fails(3, 'compile', 'deberta-base', '--train', '-o', 'other',
-                   says=['deberta-base', 'the gradient of', 'wq', 'biases of scores by distance',
-                         '--gradients-of'])
+                   says=['deberta-base', "the gradient of 'b", "'wq', ",
+                         'biases of scores by distance', '--gradients-of'])
         self.weft('compile', 'deberta-base', '--train', '--gradients-of', 'w1,w2', '--stop-after',
                   'emit', '-o', 'other')
         self.fails(3, 'compile', 'deberta-base', '--train', '--gradients-of', 'w1,x', '-o', 'third',

@@ -101,11 +101,11 @@ std::set<std::string> argumentsOfTables(GraphOp graph) {
   return names;
 }
 
-/// "a,b,c" of as many names as a layer has; how many more there are.
+/// "'a', 'b', 'c'" of as many names as a layer has; how many more there are.
 std::string firstOf(const std::vector<std::string> &names) {
   constexpr size_t most = 24;
   const std::span shown(names.data(), std::min(most, names.size()));
-  return fmt::format("{}{}", fmt::join(shown, ","),
+  return fmt::format("'{}'{}", fmt::join(shown, "', '"),
                      names.size() > most ? fmt::format(" and {} more", names.size() - most) : "");
 }
 
@@ -129,7 +129,7 @@ void checkTrained(GraphOp graph, const std::string &model, const ModelFlags &fla
         (flags.optimizer.empty() || graph.isParameter(argument.getArgNumber())))
       others.push_back(name);
   throw Error::unsupported(
-      "{}: --train: the gradient of '{}' is not written: biases of scores by distance have none by "
+      "{}: --train: the gradient of {} is not written: biases of scores by distance have none by "
       "their tables; all else trains beside them as it is: --gradients-of {}",
       model, firstOf(without), fmt::join(others, ","));
 }

@@ -98,7 +98,7 @@ struct Priced {
   }
   /// Of a block, what loads of tensors with an element for each score take (H200, d = 64, L = 1024,
   /// 32 heads that share 16 biases: 34 us, priced at 36; of gradients apart, which load them twice,
-  /// 58 and 71; under conditions these took 142).
+  /// 58 and 71; under conditions 142, the difference of two kernels).
   double loading() const {
     const double factor =
         sm90AttentionBackwardLoadsUnderConditions(problem, knobs) ? conditionFactor : 1;

@@ -1,5 +1,5 @@
-// Fused attention whose keys several blocks share: where queries are few and keys are many, tiles
-// of queries alone would leave most multiprocessors without work.
+// Fused attention whose keys several blocks share: where tiles of queries are few and keys many,
+// they alone would leave most multiprocessors without work.
 //
 //    split 0        keys 0, S, 2S, ...  ──> maximum, sum, output ──> workspace ─┐
 //    split 1        keys 1, S + 1, ...  ──> maximum, sum, output ──> workspace ─┤
